@@ -17,10 +17,20 @@ fn blocks(text: &str, language: &str) -> Vec<String> {
     parts.map(|part| part.split("```").next().unwrap_or_default().to_owned()).collect()
 }
 
+/// The pages of docs/scorers, relative to docs.
+fn scorer_pages() -> Vec<String> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root");
+    let entries = std::fs::read_dir(root.join("docs/scorers")).expect("the folder exists");
+    let name = |entry: std::fs::DirEntry| entry.file_name().to_string_lossy().into_owned();
+    entries.map(|entry| format!("scorers/{}", name(entry.expect("an entry")))).collect()
+}
+
 #[test]
 fn documented_configurations_are_valid() {
     let mut count = 0;
-    for name in ["configuration.md", "scorers.md"] {
+    let pages = scorer_pages();
+    let names = ["configuration.md", "scorers.md"].into_iter();
+    for name in names.chain(pages.iter().map(String::as_str)) {
         for block in blocks(&document(name), "toml") {
             let config = &mut Config::default();
             let (_, problems) = serve::config::read_text_with(name, &block, config, &["m"]);

@@ -1,6 +1,6 @@
-//! The examples of docs/scorers.md do what they say, on made models.
+//! The examples of docs/scorers/KIND.md do what they say, on made models.
 //!
-//! In the section of a kind that asks models, the first ```toml block configures the scorer, the
+//! On the page of a kind that calls models, the first ```toml block configures the scorer, the
 //! first ```json block with `inputs` is a request, a ```text block is what the model says (`Yes` if
 //! there is none), and the ```json block with `status` is what comes back: every field that it
 //! shows must be so, numbers to within 0.0005. Kinds that read a head run on random weights; of
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use engine::{Capacity, Folder, Host, HostSpec};
 use openapi::ScoreRequest;
-use rubrics::{Ask, Models, Pool, Registry, Tools};
+use rubrics::{Models, Pool, Registry, ScoreOptions, Tools};
 use serde_json::Value;
 use serve::Config;
 use serve::convert::{self, Frame};
@@ -32,10 +32,19 @@ struct Example {
     result: Value,
 }
 
-fn document() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    let path = root.expect("the workspace root").join("docs/scorers.md");
-    std::fs::read_to_string(path).expect("the document exists")
+/// The pages of docs/scorers, each with its name, which is that of the kind.
+fn pages() -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root");
+    let entries = std::fs::read_dir(root.join("docs/scorers")).expect("the folder exists");
+    let mut pages: Vec<(String, String)> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .map(|path| {
+            let kind = path.file_stem().expect("a name").to_string_lossy().into_owned();
+            (kind, std::fs::read_to_string(&path).expect("a page"))
+        })
+        .collect();
+    pages.sort();
+    pages
 }
 
 /// The fenced blocks of a text, each with its language.
@@ -52,11 +61,9 @@ fn blocks(text: &str) -> Vec<(&str, &str)> {
 }
 
 fn examples() -> Vec<Example> {
-    let text = document();
     let mut examples = Vec::new();
-    for section in text.split("\n### ").skip(1) {
-        let kind = section.lines().next().expect("a heading").trim_matches('`');
-        let blocks = blocks(section);
+    for (kind, page) in pages() {
+        let blocks = blocks(&page);
         let of = |language| blocks.iter().filter(move |(l, _)| *l == language);
         let json: Vec<Value> = of("json")
             .map(|(_, body)| serde_json::from_str(body).unwrap_or_else(|e| panic!("{kind}: {e}")))
@@ -66,7 +73,7 @@ fn examples() -> Vec<Example> {
             continue;
         };
         examples.push(Example {
-            kind: kind.to_owned(),
+            kind: kind.clone(),
             config: (*config).to_owned(),
             request,
             says: of("text").next().map_or("Yes", |(_, body)| body.trim()).to_owned(),
@@ -128,9 +135,12 @@ fn run(example: &Example) -> (Value, bool) {
         serde_json::from_value(example.request.clone()).expect("a request of /v1/score");
     let scorer = registry.get(&request.model).expect("it is configured");
     let (input, echo) = convert::input(request.inputs[0].clone());
-    let tools = Tools { pool: Pool::new(2, 1024).expect("threads start"), models, tape: None };
-    let ask =
-        Ask { explain: request.options.explain, seed: request.options.seed, ..Ask::default() };
+    let tools = Tools { pool: Pool::new(2, 1024).expect("threads start"), models, recorder: None };
+    let ask = ScoreOptions {
+        explain: request.options.explain,
+        seed: request.options.seed,
+        ..ScoreOptions::default()
+    };
     let runtime = tokio::runtime::Builder::new_current_thread().build();
     let inputs = [Arc::new(input)];
     let scoring = rubrics::score(scorer, &inputs, ask, &tools);

@@ -79,7 +79,8 @@ mod tests {
         let registry = rubrics::Registry::built_in();
         let math = registry.get("math").expect("built in");
         let judge = |input: Input| {
-            let outcome = math.judge(&input, &rubrics::Ask::default());
+            let input = std::sync::Arc::new(input);
+            let outcome = rubrics::evaluate_now(math, &input, &rubrics::ScoreOptions::default());
             let gold = match &input.reference {
                 Some(Reference::Text(text)) => text.clone(),
                 other => panic!("{other:?}"),

@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
-use rubrics::{Ask, Input, Scorer};
+use rubrics::{Input, ScoreOptions, Scorer, evaluate_now};
 use serde::Serialize;
 
 use super::generated;
@@ -92,9 +93,10 @@ pub(crate) fn run(args: &BenchVerifyArgs) -> Result<bool, RunError> {
         Some(input) => read(input)?,
         None => generated::pairs(args.count as usize, args.seed),
     };
+    let pairs: Vec<Arc<Input>> = pairs.into_iter().map(Arc::new).collect();
     // Once round without the clock: memory is touched, tables are built, code is loaded.
     for pair in &pairs {
-        drop(scorer.judge(pair, &Ask::default()));
+        drop(evaluate_now(scorer, pair, &ScoreOptions::default()));
     }
     let summary = measure(args, scorer, &pairs);
     crate::print(&table(&summary))?;
@@ -105,7 +107,11 @@ pub(crate) fn run(args: &BenchVerifyArgs) -> Result<bool, RunError> {
     Ok(false)
 }
 
-fn measure<'a>(args: &BenchVerifyArgs, scorer: &'a Scorer, pairs: &[Input]) -> Summary<'a> {
+fn measure<'a>(
+    args: &BenchVerifyArgs,
+    scorer: &'a Arc<Scorer>,
+    pairs: &[Arc<Input>],
+) -> Summary<'a> {
     let time = Duration::from_secs_f64(args.seconds);
     let begin = Instant::now();
     let counted: Vec<Counted> = std::thread::scope(|scope| {
@@ -140,12 +146,12 @@ fn measure<'a>(args: &BenchVerifyArgs, scorer: &'a Scorer, pairs: &[Input]) -> S
 }
 
 /// Scores pairs until `end`. Each measurement begins where the last one ended, so no time is left out.
-fn judge_until(end: Instant, scorer: &Scorer, pairs: &[Input]) -> Counted {
+fn judge_until(end: Instant, scorer: &Arc<Scorer>, pairs: &[Arc<Input>]) -> Counted {
     let mut counted = Counted { nanos: histogram(), ok: 0, score_sum: 0.0 };
-    let ask = Ask::default();
+    let ask = ScoreOptions::default();
     let mut last = Instant::now();
     for pair in pairs.iter().cycle() {
-        if let Ok(reward) = scorer.judge(pair, &ask) {
+        if let Ok(reward) = evaluate_now(scorer, pair, &ask) {
             counted.ok += 1;
             counted.score_sum += reward.score;
         }

@@ -23,6 +23,7 @@ mod thread;
 pub mod ticket;
 mod weight_update;
 
+pub use base::Priority;
 pub use chat::{
     ChatError, Conversation, DecodeState, DecodeStream, EncodedChat, Folder, LocalTime, Origin,
     Text, Tokenizer,
@@ -34,8 +35,8 @@ pub use host::{Capacity, Host, HostSpec, LiveSpec};
 pub use models::batch::{Output, Read};
 pub use models::config::HeadConfig;
 pub use request::{
-    Priority, Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task,
-    TaskOutput, Usage,
+    Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task, TaskOutput,
+    Usage,
 };
 pub use sampling::{
     Constraint, ConstraintError, FinishReason, Grammar, SampledToken, SamplingParams, StopStrings,

@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
+use base::Priority;
 use models::batch::{Output, Read};
 
 use crate::error::RequestError;
@@ -66,16 +67,6 @@ pub struct RequestParams {
     pub salt: u64,
     /// When unfinished requests fail with [`RequestError::Deadline`].
     pub deadline: Option<Instant>,
-}
-
-/// Which queue a request waits in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Priority {
-    /// A caller waits for the answer.
-    #[default]
-    Interactive,
-    /// A batch job, for which throughput counts and latency does not.
-    Batch,
 }
 
 /// A message from the engine about one request of a submission.

@@ -15,11 +15,12 @@ mod result;
 pub mod unused;
 pub mod whole;
 
+pub use base::Priority;
 pub use body::{BodyError, malformed, parse_body, without_position};
 pub use content::{Content, Message, Reference};
 pub use error::{ErrorBody, ErrorDetail};
 pub use meta::{Health, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness};
-pub use request::{CacheMode, MAX_INPUTS, Options, Priority, ScoreInput, ScoreRequest};
+pub use request::{CacheMode, MAX_INPUTS, Options, ScoreInput, ScoreRequest};
 pub use result::{
     Candidate, CandidateScore, CheckedEquality, Digests, ModelText, Part, Reason, ScoreResponse,
     ScoreResult, SpanNote, Status, StepScore, Timing, Usage,

@@ -1,5 +1,6 @@
 //! `POST /v1/score`: what a client asks.
 
+use base::Priority;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -86,17 +87,6 @@ pub struct Options {
 crate::object!(ScoreRequest);
 crate::object!(ScoreInput);
 crate::object!(Options);
-
-/// Which queue the work waits in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Priority {
-    /// Somebody waits for the answer.
-    #[default]
-    Interactive,
-    /// Runs where interactive work leaves room, and is never starved.
-    Batch,
-}
 
 /// Whether a stored verdict may answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]

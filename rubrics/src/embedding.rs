@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use engine::{Output, Read, Task};
 
+use crate::engine_client::EngineClient;
 use crate::models::Served;
 use crate::outcome::{Failure, Trace};
-use crate::session::Session;
-use crate::{Ask, Tools};
+use crate::{ScoreOptions, Tools};
 
 /// A vector for each text, in order: the model's last hidden state, after the final norm, at the last
 /// token of the text between the tokens that its tokenizer puts round a sequence. So embedding models
@@ -20,17 +20,17 @@ use crate::{Ask, Tools};
 pub async fn embed(
     served: &Served,
     texts: &[String],
-    ask: Ask,
+    ask: ScoreOptions,
     tools: &Tools,
 ) -> Result<Vec<Vec<f32>>, Failure> {
-    let session = Session::new(tools, ask, served.host.engine.limits().queue_tokens);
+    let client = EngineClient::new(tools, ask, served.host.engine.limits().queue_tokens);
     let (tokenizer, texts) = (served.host.tokenizer.clone(), texts.to_vec());
     let encode = move || {
         let texts = texts.iter();
         let encoded = texts.map(|text| tokenizer.encode_untrusted(text, true));
         encoded.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())
     };
-    let encoded = session.run(encode).await?;
+    let encoded = client.run(encode).await?;
     let encoded = encoded.map_err(|what| Failure::refused("text_not_encoded", what))?;
     let sequence = |token_ids: Vec<u32>| {
         let last = token_ids.len().checked_sub(1);
@@ -40,13 +40,13 @@ pub async fn embed(
     };
     let sequences = encoded.into_iter().map(sequence).collect::<Result<Vec<_>, Failure>>()?;
     let mut trace = Trace::default();
-    let outputs = session.read(served, sequences, &mut trace).await?;
+    let outputs = client.read(served, sequences, &mut trace).await?;
     let hidden = |outputs: Vec<Output>| match outputs.into_iter().next() {
         Some(Output::Hidden(hidden)) => Ok(hidden),
         Some(
             Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Logprob { .. },
         )
-        | None => Err(crate::score::internal()),
+        | None => Err(Failure::internal()),
     };
     outputs.into_iter().map(hidden).collect()
 }
@@ -63,7 +63,7 @@ mod tests {
         let served = bench.tools.models.find("m").expect("it is served");
         let texts: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let embedding = embed(&served, &texts, Ask::default(), &bench.tools);
+        let embedding = embed(&served, &texts, ScoreOptions::default(), &bench.tools);
         runtime.expect("a runtime").block_on(embedding)
     }
 

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use verifiers::{Certainty, Reason};
 
-use crate::outcome::{Evidence, Failure, Member, Outcome, Reward, Trace};
+use crate::outcome::{Evidence, Failure, Member, Outcome, Score, Trace};
 
 /// The mean of the responses' own scores, which for right and wrong answers is the pass rate. It
 /// exists only where every response has a score.
@@ -21,7 +21,7 @@ pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
     let failed = whole.map_err(|failure| (failure.kind, failure.reason.clone()));
     let evidence = Evidence { members: Some(members), trace, ..Evidence::default() };
     match failed {
-        Ok(score) => Ok(Reward {
+        Ok(score) => Ok(Score {
             score,
             raw: None,
             label: Some(Cow::Borrowed("group")),

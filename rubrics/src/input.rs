@@ -6,11 +6,18 @@ use sha2::{Digest as _, Sha256};
 
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct Message {
     /// `system`, `user`, `assistant`, …
     pub role: String,
     /// The text of the turn.
     pub content: String,
+}
+
+impl Message {
+    /// A message of `role`.
+    pub fn new(role: impl Into<String>, content: impl Into<String>) -> Self {
+        Self { role: role.into(), content: content.into() }
+    }
 }
 
 /// A prompt or a response.
@@ -19,7 +26,7 @@ pub enum Passage {
     /// Plain text.
     Text(String),
     /// Turns in order.
-    Turns(Vec<Turn>),
+    Messages(Vec<Message>),
 }
 
 impl Passage {
@@ -27,7 +34,7 @@ impl Passage {
     pub fn answer_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Turns(turns) => {
+            Self::Messages(turns) => {
                 let last = turns.last()?;
                 (last.role == "assistant").then_some(last.content.as_str())
             }
@@ -37,7 +44,7 @@ impl Passage {
     fn bytes(&self) -> usize {
         match self {
             Self::Text(text) => text.len(),
-            Self::Turns(turns) => turns.iter().map(|t| t.role.len() + t.content.len()).sum(),
+            Self::Messages(turns) => turns.iter().map(|t| t.role.len() + t.content.len()).sum(),
         }
     }
 }
@@ -186,7 +193,7 @@ impl Sink<'_> {
     fn passage(&mut self, passage: &Passage) {
         match passage {
             Passage::Text(text) => self.text(text),
-            Passage::Turns(turns) => {
+            Passage::Messages(turns) => {
                 self.count(b'M', turns.len());
                 for turn in turns {
                     self.text(&turn.role);
@@ -244,10 +251,10 @@ mod tests {
 
     #[test]
     fn the_last_turn_answers_if_the_assistant_spoke_it() {
-        let turn = |role: &str| Turn { role: role.into(), content: role.to_uppercase() };
-        let spoken = Passage::Turns(vec![turn("user"), turn("assistant")]);
+        let turn = |role: &str| Message { role: role.into(), content: role.to_uppercase() };
+        let spoken = Passage::Messages(vec![turn("user"), turn("assistant")]);
         assert_eq!(spoken.answer_text(), Some("ASSISTANT"));
-        assert_eq!(Passage::Turns(vec![turn("assistant"), turn("user")]).answer_text(), None);
-        assert_eq!(Passage::Turns(vec![]).answer_text(), None);
+        assert_eq!(Passage::Messages(vec![turn("assistant"), turn("user")]).answer_text(), None);
+        assert_eq!(Passage::Messages(vec![]).answer_text(), None);
     }
 }

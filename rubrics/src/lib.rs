@@ -4,21 +4,20 @@
 //! This crate knows what a verdict is and how one is reached; it does not know HTTP or wire formats,
 //! and no files but a model's calibration and the rubrics that a configuration names.
 
-mod answer;
 pub mod calibration;
-pub mod canary;
 pub mod combine;
 pub mod config;
 pub mod decide;
 pub mod embedding;
+mod engine_client;
+mod evaluate;
 pub mod feedback;
-pub mod formula;
 mod group;
 mod hex;
 mod input;
 mod kinds;
 mod labels;
-mod method;
+mod model_scorer;
 pub mod models;
 mod outcome;
 mod pipeline;
@@ -27,26 +26,25 @@ pub mod prompt;
 mod quote;
 mod registry;
 pub mod rubric;
+mod sample;
 mod score;
 mod scorer;
-mod session;
 mod split;
-mod steps;
-mod tape;
 #[cfg(test)]
 mod testing;
-mod walk;
 
+pub use base::{Priority, ScoreOptions};
+pub use engine_client::{RecordedRequest, RequestRecorder, Tools};
+pub use evaluate::evaluate_now;
 pub use hex::sha256_text;
-pub use input::{Input, Passage, Reference, Responses, Turn};
+pub use input::{Input, Message, Passage, Reference, Responses};
 pub use models::{Models, NoModels, Served, ServedAdapter};
 pub use outcome::{
-    EqualityReport, Evidence, Failure, FailureKind, Found, Member, ModelText, Outcome, PartReport,
-    Reward, SpanNote, StepReward, Trace,
+    EqualityReport, Evidence, ExtractedAnswer, Failure, FailureKind, Member, ModelText, Outcome,
+    PartReport, Score, SpanNote, StepScore, Trace,
 };
 pub use pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Pipeline, Role};
-pub use pool::{Pool, Priority};
+pub use pool::Pool;
 pub use registry::{DEFAULT_MODEL, DEFAULT_SCORERS, Registry};
-pub use score::{Ask, Scored, Tools, score};
+pub use score::{TimedOutcome, score};
 pub use scorer::Scorer;
-pub use tape::{Tape, Taped};

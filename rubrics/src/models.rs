@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use sha2::{Digest as _, Sha256};
 
-use crate::Turn;
+use crate::Message;
 use crate::hex::sha256_text;
 use crate::outcome::Failure;
 use crate::prompt::Prompt;
@@ -160,7 +160,7 @@ pub(crate) fn wording_digest(served: &Served, prompts: &[&Prompt]) -> Arc<str> {
 #[derive(Debug, Clone)]
 pub struct Chat<'a> {
     /// The messages.
-    pub turns: &'a [Turn],
+    pub turns: &'a [Message],
     /// Whether the model's next turn is begun.
     pub open: bool,
     /// Whether the template's reasoning switches are on.
@@ -171,12 +171,12 @@ pub struct Chat<'a> {
 
 impl<'a> Chat<'a> {
     /// A conversation that the model is to answer at once, without reasoning.
-    pub fn asking(turns: &'a [Turn]) -> Self {
+    pub fn asking(turns: &'a [Message]) -> Self {
         Self { turns, open: true, reasoning: false, switches: Map::new() }
     }
 
     /// A conversation as it is, for heads that read it.
-    pub fn whole(turns: &'a [Turn]) -> Self {
+    pub fn whole(turns: &'a [Message]) -> Self {
         Self { open: false, ..Self::asking(turns) }
     }
 

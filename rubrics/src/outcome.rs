@@ -8,11 +8,11 @@ use engine::Revisions;
 use verifiers::{Certainty, Reason, Verdict, VerifyError};
 
 /// The result for one input.
-pub type Outcome = Result<Reward, Failure>;
+pub type Outcome = Result<Score, Failure>;
 
 /// A measured value.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reward {
+pub struct Score {
     /// Finite. In [0, 1] unless the scorer's documentation says otherwise.
     pub score: f64,
     /// The unbounded value behind it, where there is one.
@@ -79,9 +79,9 @@ impl FailureKind {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// The extracted answer.
-    pub candidate: Option<Found>,
+    pub candidate: Option<ExtractedAnswer>,
     /// The steps of a process scorer.
-    pub steps: Option<Vec<StepReward>>,
+    pub steps: Option<Vec<StepScore>>,
     /// The parts of a pipeline.
     pub parts: Option<Vec<PartReport>>,
     /// The responses of a group.
@@ -177,7 +177,7 @@ impl Trace {
 
 /// The extracted answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct ExtractedAnswer {
     /// The text.
     pub text: String,
     /// Where it stands.
@@ -192,7 +192,7 @@ pub struct Found {
 
 /// The reward of one step.
 #[derive(Debug, Clone, PartialEq)]
-pub struct StepReward {
+pub struct StepScore {
     /// Where the step stands.
     pub span: Range<usize>,
     /// In [0, 1]; `None` where nothing could be checked.
@@ -245,7 +245,7 @@ pub struct Member {
     pub against: Option<Vec<Option<f64>>>,
 }
 
-impl Reward {
+impl Score {
     /// A verifier's verdict as a reward.
     pub fn from_verdict(verdict: Verdict, evidence: Evidence) -> Self {
         Self {
@@ -265,27 +265,58 @@ impl Failure {
         Self { kind, reason, evidence: Evidence::default() }
     }
 
-    /// There is nothing to judge.
+    /// An input without a response.
     pub(crate) fn response_missing() -> Self {
         let detail = "give 'response', or 'responses' for a group";
         Self::refused("response_missing", detail)
     }
 
-    /// There is too much to judge.
+    /// An input with both `response` and `responses`.
     pub(crate) fn response_conflict() -> Self {
         let detail = "give either 'response' or 'responses', not both";
         Self::refused("response_conflict", detail)
     }
 
-    /// There is a group with nobody in it.
+    /// An empty group.
     pub(crate) fn responses_empty() -> Self {
         Self::refused("responses_empty", "'responses' is empty")
     }
 
-    /// Somebody else has the last word.
+    /// A response whose last message is not the assistant's.
     pub(crate) fn response_not_assistant() -> Self {
         let detail = "the last message of a response must have the role 'assistant'";
         Self::refused("response_not_assistant", detail)
+    }
+
+    /// The client's steps are not in the response, in order.
+    pub(crate) fn steps_not_in_response() -> Self {
+        let detail =
+            "the steps do not stand in the response in their order, so they have no places";
+        Self::refused("steps_not_in_response", detail)
+    }
+
+    /// A full queue of the worker pool.
+    pub(crate) fn queue_full() -> Self {
+        let detail = "the work queue is full; try again later";
+        Self::new(FailureKind::Overloaded, Reason::with("queue_full", detail))
+    }
+
+    /// A deadline that passed before work started.
+    pub(crate) fn deadline_passed() -> Self {
+        let detail = "the deadline passed before work started";
+        Self::new(FailureKind::Timeout, Reason::with("deadline_passed", detail))
+    }
+
+    /// A fault of ours, whose cause is in the log.
+    pub(crate) fn internal() -> Self {
+        let detail = "the scorer failed; the log has the cause";
+        Self::new(FailureKind::Internal, Reason::with("internal_error", detail))
+    }
+
+    /// The detail of the reason, or its code if there is none, for the operator.
+    pub(crate) fn into_message(self) -> String {
+        let code = self.reason.code;
+        self.reason.detail.map_or_else(|| code.to_owned(), String::from)
     }
 
     /// A verifier's error as a failure.

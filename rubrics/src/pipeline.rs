@@ -1,116 +1,28 @@
-//! One number from many: pure functions over the outcomes of the parts.
+//! Pipelines: one number from the outcomes of other scorers, as pure functions.
 //!
-//! A pipeline never runs anything. [`Pipeline::next`] says which part to ask given what is known,
-//! and [`Pipeline::combine`] makes the outcome once nothing is left to ask, so the same logic
-//! serves parts that run here and parts that wait for a model. What a part counts with is in
-//! [`value`], how the values become one is in [`whole`].
+//! A pipeline never runs anything. [`Pipeline::next`] names the part to evaluate next, given the
+//! outcomes so far, and [`Pipeline::combine`] makes the outcome once no part is left, so the same
+//! logic serves verifiers and models. [`spec`] holds the configuration and the value of a part,
+//! [`combined`] the formulas.
 
+mod combined;
+mod spec;
 mod value;
-mod whole;
 
-use serde::Serialize;
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
-use crate::combine::Variance;
-use crate::combine::group::{Normalisation, advantages};
+use crate::combine::group::advantages;
 use crate::group;
-use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Score};
 
+use combined::decides;
+pub use spec::{Combine, OnError, PartSpec, Pipeline, Role};
 pub use value::{Adjust, Measured};
-
-/// Parts and the way they make one number.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Pipeline {
-    /// The way.
-    pub combine: Combine,
-    /// The parts, in the order in which they are asked. Never empty.
-    pub parts: Vec<PartSpec>,
-    /// What a group's responses get beside their scores.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub normalise: Option<Normalisation>,
-}
-
-/// How parts make one number.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Combine {
-    /// Sum of weight times score over all parts.
-    WeightedSum,
-    /// The mean of all parts.
-    Mean,
-    /// The smallest score of all parts; the worst case of an ensemble (WCO, 2310.02743).
-    Min,
-    /// The product of all parts.
-    Product,
-    /// The mean less lambda times the variance between parts (UWO, 2310.02743).
-    Uwo {
-        /// 0 or more.
-        lambda: f64,
-        /// Its divisor.
-        variance: Variance,
-    },
-    /// Format, accuracy and consistency (R1-Reward, 2505.02835), told apart by their roles.
-    R1,
-    /// Sum of weight times score over the parts that are reached: a part is asked only when every
-    /// part before it scored at least its own threshold.
-    Gate,
-    /// The same with every part before it strictly above its threshold, and every part of weight 1
-    /// unless it says otherwise (G-RA, 2508.10548).
-    GRa,
-    /// The first part that decides answers: the next one is asked only where a part abstained, or
-    /// gave a 0 by rule and not by proof.
-    Cascade,
-}
-
-/// One part of a pipeline.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct PartSpec {
-    /// Name in reports; the scorer's name unless the configuration gives another.
-    pub name: String,
-    /// The scorer that answers.
-    pub scorer: String,
-    /// Factor of the score, finite.
-    pub weight: f64,
-    /// The score by which a gate opens the next part.
-    pub threshold: Option<f64>,
-    /// What a part without a score means. Stated for every part: there is no default.
-    pub on_error: OnError,
-    /// What it is to [`Combine::R1`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<Role>,
-    /// What is done to its score first.
-    #[serde(flatten)]
-    pub adjust: Adjust,
-}
-
-/// What a part without a score means for the whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum OnError {
-    /// The whole fails with the part's failure.
-    Fail,
-    /// The part is left out; in a weighted sum the other weights are scaled up to the same total.
-    Skip,
-    /// The part counts as 0.
-    Floor,
-}
-
-/// What a part of [`Combine::R1`] says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Role {
-    /// Whether the form is right, in [0, 1].
-    Format,
-    /// Whether the answer is right, in [0, 1].
-    Accuracy,
-    /// Whether the reasoning leads to the answer, in [-1, 1].
-    Consistency,
-}
 
 impl Pipeline {
     /// Whether what a part says decides about asking others. Where it does not, parts may be asked
     /// side by side.
-    pub fn asks_in_turn(&self) -> bool {
+    pub fn is_sequential(&self) -> bool {
         match self.combine {
             Combine::WeightedSum
             | Combine::Mean
@@ -146,7 +58,7 @@ impl Pipeline {
     pub fn combine(&self, outcomes: Vec<Option<Outcome>>) -> Outcome {
         let whole = match self.fatal(&outcomes) {
             Some(failure) => Err(failure),
-            None => self.whole(&outcomes),
+            None => self.combined(&outcomes),
         };
         let evidence = Evidence {
             trace: group::trace(outcomes.iter().flatten()),
@@ -154,7 +66,7 @@ impl Pipeline {
             ..Evidence::default()
         };
         match whole {
-            Ok(reward) => Ok(Reward { evidence, ..reward }),
+            Ok(reward) => Ok(Score { evidence, ..reward }),
             Err(failure) => Err(Failure { evidence, ..failure }),
         }
     }
@@ -170,7 +82,7 @@ impl Pipeline {
                 .flat_map(|member| &member.outcome)
                 .map(|reward| reward.score)
                 .collect();
-            let normalised = advantages(&scores, how).map_err(whole::no_combination)?;
+            let normalised = advantages(&scores, how).map_err(spec::no_combination)?;
             for (member, value) in members.iter_mut().zip(normalised) {
                 member.normalised = Some(value);
             }
@@ -226,11 +138,6 @@ impl Pipeline {
         });
         reports.collect()
     }
-}
-
-/// Whether a cascade stops at this outcome.
-fn decides(outcome: Option<&Outcome>) -> bool {
-    matches!(outcome, Some(Ok(reward)) if reward.certainty == Certainty::Proven)
 }
 
 fn part_failure(part: &PartSpec, failure: &Failure) -> Failure {

@@ -4,19 +4,15 @@
 //! queue, so that batch work is never starved. A full queue is a value, not a wait: admission in
 //! front of the pool bounds the work, and this bound is the backstop.
 
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread::JoinHandle;
+use std::time::Instant;
 
+use base::Priority;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select_biased};
 
-/// Which queue a job waits in.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Priority {
-    /// Somebody waits.
-    #[default]
-    Interactive,
-    /// Runs where interactive work leaves room.
-    Batch,
-}
+use crate::outcome::Failure;
 
 /// A piece of work. It must not panic: a panic ends its worker.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
@@ -110,6 +106,30 @@ fn work(queues: &Queues<Receiver<Job>>) {
             Err(_) => return,
         }
     }
+}
+
+/// Fails if the deadline has passed, so that work without a use is not begun.
+pub(crate) fn check_deadline(deadline: Option<Instant>) -> Result<(), Failure> {
+    match deadline {
+        Some(deadline) if deadline <= Instant::now() => Err(Failure::deadline_passed()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+/// Runs `work`. A panic of it is logged and becomes an internal failure, so that the worker goes on.
+pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
+    catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
+}
+
+/// Logs a panic.
+pub(crate) fn panicked(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied())
+        .unwrap_or("no message");
+    tracing::error!(panic = text, "a scorer panicked");
+    Failure::internal()
 }
 
 #[cfg(test)]

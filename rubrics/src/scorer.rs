@@ -1,44 +1,50 @@
-//! A named, configured judge.
+//! Named, configured scorers.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
-use verifiers::Verifier;
-use verifiers::arithmetic::Arithmetic;
 
-use crate::answer::{AnswerScorer, Extract};
+use crate::Input;
 use crate::hex::sha256_text;
-use crate::kinds::{Kind, Reads, native};
-use crate::method::{Common, ModelMethod};
+use crate::kinds::answer::{AnswerScorer, AnswerSpec};
+use crate::kinds::arithmetic::{self, ArithmeticScorer};
+use crate::kinds::{InputFields, ScorerKind, native};
+use crate::model_scorer::{CommonOptions, ModelScorer};
 use crate::models::{Models, Served};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::Failure;
 use crate::pipeline::Pipeline;
-use crate::score::Ask;
-use crate::steps::{self, Checks};
-use crate::{Input, Passage, Responses, group};
 
-/// A named, configured judge of any kind. Immutable once built.
+/// Scorers by name.
+pub(crate) type ScorersByName = BTreeMap<String, Arc<Scorer>>;
+
+/// A named, configured scorer of any kind. Plain data: [`crate::score`] evaluates it.
 pub struct Scorer {
     name: String,
     kind: &'static str,
     description: &'static str,
     digest: [u8; 32],
-    /// Every model and adapter that it or one of its parts asks, by name, each once.
+    /// Every model and adapter that it or one of its parts calls, by name, each once.
     models: Vec<String>,
+    is_cheap: bool,
+    is_async: bool,
+    input_fields: InputFields,
+    /// The parts of a pipeline, or the scorers that a kind calls.
+    parts: Vec<Arc<Scorer>>,
     method: Method,
 }
 
-/// How a scorer judges.
+/// How a scorer evaluates a sample.
 pub(crate) enum Method {
-    /// Extract an answer and verify it.
+    /// Extracts an answer and verifies it.
     Answer(AnswerScorer),
-    /// Check the arithmetic of each step.
-    Arithmetic(Box<Arithmetic>, Checks, u64),
-    /// Ask other scorers.
-    Pipeline(Pipeline, Vec<Arc<Scorer>>),
-    /// Ask models.
-    Model(ModelMethod),
+    /// Checks the arithmetic of each step.
+    Arithmetic(Box<ArithmeticScorer>),
+    /// Combines the outcomes of its parts.
+    Pipeline(Pipeline),
+    /// Calls models.
+    Model(ModelScorer),
 }
 
 impl std::fmt::Debug for Scorer {
@@ -48,15 +54,6 @@ impl std::fmt::Debug for Scorer {
             .field("kind", &self.kind)
             .finish_non_exhaustive()
     }
-}
-
-/// What makes a scorer that extracts an answer and verifies it.
-pub(crate) struct AnswerSpec {
-    pub(crate) description: &'static str,
-    pub(crate) extract: Extract,
-    pub(crate) verifier: Box<dyn Verifier>,
-    /// The verifier's configuration, for the digest.
-    pub(crate) options: serde_json::Value,
 }
 
 /// What goes into a scorer's digest.
@@ -69,7 +66,7 @@ struct Identity<'a, O> {
 
 impl Scorer {
     /// A scorer that extracts an answer and verifies it within `fuel` units of work.
-    pub(crate) fn answer(name: String, spec: AnswerSpec, fuel: u64) -> Self {
+    pub(crate) fn answer(name: String, spec: AnswerSpec, is_cheap: bool, fuel: u64) -> Self {
         let id = spec.verifier.id();
         Self {
             name,
@@ -77,67 +74,83 @@ impl Scorer {
             description: spec.description,
             digest: digest(id.name, id.revision, &(&spec.extract, spec.options, fuel)),
             models: Vec::new(),
+            is_cheap,
+            is_async: false,
+            input_fields: InputFields::default(),
+            parts: Vec::new(),
             method: Method::Answer(AnswerScorer::new(spec.extract, spec.verifier, fuel)),
         }
     }
 
     /// A scorer that checks the arithmetic of every step.
-    pub(crate) fn arithmetic(
-        name: String,
-        config: verifiers::arithmetic::ArithmeticConfig,
-        checks: Checks,
-        fuel: u64,
-    ) -> Self {
-        let digested = (config.clone(), checks, fuel);
-        let arithmetic = Arithmetic::new(config);
-        let id = arithmetic.id();
+    pub(crate) fn arithmetic(name: String, scorer: ArithmeticScorer) -> Self {
+        let id = scorer.id();
         Self {
             name,
             kind: id.name,
-            description: "checks every equality that a solution's steps state",
-            digest: digest(id.name, id.revision, &digested),
+            description: arithmetic::DESCRIPTION,
+            digest: digest(id.name, id.revision, &scorer.options()),
             models: Vec::new(),
-            method: Method::Arithmetic(Box::new(arithmetic), checks, fuel),
+            is_cheap: false,
+            is_async: false,
+            input_fields: InputFields { steps: true, ..InputFields::default() },
+            parts: Vec::new(),
+            method: Method::Arithmetic(Box::new(scorer)),
         }
     }
 
-    /// A scorer that makes one number from others; `scorers` holds one entry a part.
-    pub(crate) fn pipeline(name: String, pipeline: Pipeline, scorers: Vec<Arc<Scorer>>) -> Self {
-        let parts: Vec<String> = scorers.iter().map(|scorer| scorer.digest_text()).collect();
+    /// A scorer that makes one number from others; `parts` holds the scorer of each part.
+    pub(crate) fn pipeline(name: String, pipeline: Pipeline, parts: Vec<Arc<Scorer>>) -> Self {
         Self {
             name,
             kind: "pipeline",
             description: "makes one number from the scores of other scorers",
-            digest: digest("pipeline", 1, &(&pipeline, parts)),
-            models: models_of(&scorers.iter().collect::<Vec<_>>(), &[]),
-            method: Method::Pipeline(pipeline, scorers),
+            digest: digest("pipeline", 1, &(&pipeline, digests(&parts))),
+            models: model_names(&parts, &[]),
+            is_cheap: false,
+            is_async: parts.iter().any(|part| part.is_async),
+            input_fields: parts
+                .iter()
+                .fold(InputFields::default(), |fields, part| fields.or(part.input_fields)),
+            parts,
+            method: Method::Pipeline(pipeline),
         }
     }
 
-    /// A scorer that asks models.
-    pub(crate) fn model(name: String, kind: Box<dyn Kind>, common: Common) -> Self {
-        let method = ModelMethod::new(kind, common);
-        let kind = method.kind();
+    /// A scorer that calls models; `parts` holds the scorers of [`ScorerKind::scorers`].
+    pub(crate) fn model(
+        name: String,
+        kind: Box<dyn ScorerKind>,
+        common: CommonOptions,
+        parts: Vec<Arc<Scorer>>,
+    ) -> Self {
+        let scorer = ModelScorer::new(kind, common);
+        let kind = scorer.kind();
         Self {
             name,
-            kind: kind.word(),
+            kind: kind.name(),
             description: kind.description(),
-            digest: digest(kind.word(), kind.revision(), &method.options()),
-            models: models_of(&kind.scorers(), &kind.models()),
-            method: Method::Model(method),
+            digest: digest(kind.name(), kind.revision(), &scorer.digest_options(&digests(&parts))),
+            models: model_names(&parts, &kind.models()),
+            is_cheap: false,
+            is_async: true,
+            input_fields: kind.input_fields(),
+            parts,
+            method: Method::Model(scorer),
         }
     }
 
-    /// The scorer that a model or an adapter is by itself, under its own name: a score head is a
-    /// `reward` scorer, a head that reads steps a `process` scorer, with the defaults of the kind.
+    /// The scorer that a model or an adapter is by itself, under its own name: a `reward` scorer
+    /// for a score head, a `process` scorer for a head that reads steps, with default options.
     ///
     /// # Errors
     /// What the model lacks, as a sentence without its full stop.
     pub fn native(served: &Served) -> Result<Self, String> {
-        native::native(served)
+        let kind = native::native(served)?;
+        Ok(Self::model(served.name().to_string(), kind, CommonOptions::default(), Vec::new()))
     }
 
-    /// The name that requests use.
+    /// The name in requests.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -147,15 +160,14 @@ impl Scorer {
         self.kind
     }
 
-    /// What it does, in a sentence without its full stop.
+    /// Purpose in one sentence, without its full stop.
     pub fn description(&self) -> &'static str {
         self.description
     }
 
-    /// Whether a verdict costs about as much as looking it up in a cache: extraction and a
-    /// comparison, nothing compiled, nothing searched for in the whole response.
+    /// Whether a verdict costs about as much as a look-up in a cache.
     pub fn is_cheap(&self) -> bool {
-        matches!(self.kind, "math" | "choice" | "text" | "exact")
+        self.is_cheap
     }
 
     /// SHA-256 over kind, revision and every option; the name does not count.
@@ -168,10 +180,10 @@ impl Scorer {
         sha256_text(&self.digest)
     }
 
-    /// SHA-256 over the scorer's digest, those of the models and adapters that it asks, as they are
-    /// being served, and the revisions of their weights: what may change a verdict beside the input
-    /// and how it is asked. Where it is the same before something was judged and after, all of it
-    /// was judged by the same: no weights ever come back to an earlier revision.
+    /// SHA-256 over the scorer's digest and, for each model and adapter that it calls, the digest
+    /// and the revision of the weights as they are served now: all that may change a score beside
+    /// the input and the options. If it is the same before and after an evaluation, the same
+    /// weights computed all of it, because weights never return to an earlier revision.
     pub fn digest_with(&self, models: &dyn Models) -> [u8; 32] {
         if self.models.is_empty() {
             return self.digest;
@@ -192,50 +204,40 @@ impl Scorer {
         hash.finalize().into()
     }
 
-    /// Whether it or one of its parts asks a model.
-    pub fn asks_models(&self) -> bool {
+    /// Whether it or one of its parts calls a model.
+    pub fn uses_models(&self) -> bool {
         !self.models.is_empty()
     }
 
-    /// Whether it is judged by the walk, which may wait for models and for other scorers, and not
-    /// on one thread from beginning to end.
-    pub(crate) fn walks(&self) -> bool {
-        match &self.method {
-            Method::Answer(_) | Method::Arithmetic(..) => false,
-            Method::Pipeline(_, scorers) => scorers.iter().any(|scorer| scorer.walks()),
-            Method::Model(_) => true,
-        }
+    /// Whether an evaluation may wait for engines; otherwise one worker thread does all of it.
+    pub(crate) fn is_async(&self) -> bool {
+        self.is_async
     }
 
-    /// The models and adapters that it and its parts ask, by name, each once.
+    /// The models and adapters that it and its parts call, by name, each once.
     pub fn models(&self) -> &[String] {
         &self.models
     }
 
-    /// Whether it compares the responses of a group, and has nothing to say of one alone.
-    pub fn compares(&self) -> bool {
+    /// Whether it compares the responses of a group and refuses a single response.
+    pub fn is_pairwise(&self) -> bool {
         match &self.method {
-            Method::Model(method) => method.kind().compares(),
-            Method::Answer(_) | Method::Arithmetic(..) | Method::Pipeline(..) => false,
+            Method::Model(scorer) => scorer.kind().is_pairwise(),
+            Method::Answer(_) | Method::Arithmetic(_) | Method::Pipeline(_) => false,
         }
     }
 
-    /// Checks it and its parts against the models that are being served.
+    /// Checks it and its parts against the served models.
     ///
     /// # Errors
-    /// What is missing, for the person who starts the server.
+    /// What is missing, for the operator.
     pub fn check(&self, models: &dyn Models) -> Result<(), String> {
+        self.parts.iter().try_for_each(|part| part.check(models))?;
         match &self.method {
-            Method::Answer(_) | Method::Arithmetic(..) => Ok(()),
-            Method::Pipeline(_, scorers) => {
-                scorers.iter().try_for_each(|scorer| scorer.check(models))
-            }
-            Method::Model(method) => {
-                let mut scorers = method.scorers().into_iter();
-                scorers.try_for_each(|scorer| scorer.check(models))?;
-                let named = |what| format!("scorer '{}' ({}): {what}", self.name, self.kind);
-                method.check(models).map_err(named)
-            }
+            Method::Answer(_) | Method::Arithmetic(_) | Method::Pipeline(_) => Ok(()),
+            Method::Model(scorer) => scorer
+                .check(models)
+                .map_err(|what| format!("scorer '{}' ({}): {what}", self.name, self.kind)),
         }
     }
 
@@ -243,95 +245,39 @@ impl Scorer {
         &self.method
     }
 
-    /// One outcome for responses that were judged one by one.
-    pub(crate) fn grouped(&self, outcomes: Vec<Outcome>) -> Outcome {
-        let group = group::mean(outcomes);
-        match &self.method {
-            Method::Pipeline(pipeline, _) => pipeline.normalise(group),
-            Method::Answer(_) | Method::Arithmetic(..) | Method::Model(_) => group,
-        }
+    /// The parts of a pipeline, or the scorers that a kind calls.
+    pub(crate) fn parts(&self) -> &[Arc<Scorer>] {
+        &self.parts
     }
 
-    /// Judges one input on this thread; one that asks models refuses, and [`crate::score`] is the
-    /// way.
-    pub fn judge(&self, input: &Input, ask: &Ask) -> Outcome {
-        if self.walks() {
-            let detail = "this scorer asks models or other scorers, which one thread cannot do";
-            return Err(Failure::refused("models_needed", detail));
-        }
-        self.refuse_unread_fields(input)?;
-        match &input.responses {
-            Responses::Missing => Err(Failure::response_missing()),
-            Responses::Conflicting => Err(Failure::response_conflict()),
-            Responses::One(passage) => self.judge_passage(input, passage, ask),
-            Responses::Group(passages) if passages.is_empty() => Err(Failure::responses_empty()),
-            Responses::Group(passages) => {
-                let judged = passages.iter().map(|passage| self.judge_passage(input, passage, ask));
-                self.grouped(judged.collect())
-            }
-        }
-    }
-
-    /// A field that asks a question which this scorer would not answer is refused and not
-    /// dropped. The prompt, the context of a dataset row, is always welcome.
-    pub(crate) fn refuse_unread_fields(&self, input: &Input) -> Result<(), Failure> {
-        let reads = self.reads();
+    /// Refuses an input with a field that the scorer would ignore. The prompt, which every row of
+    /// a dataset has, is always accepted.
+    ///
+    /// # Errors
+    /// [`crate::FailureKind::Refused`] with the name of the field.
+    pub(crate) fn refuse_unused_fields(&self, input: &Input) -> Result<(), Failure> {
+        let used = self.input_fields;
         let given = [
-            ("steps", input.steps.is_some() && !reads.steps),
-            ("principles", input.principles.is_some() && !reads.principles),
-            ("rubric", input.rubric.is_some() && !reads.rubric),
-            ("context", input.context.is_some() && !reads.context),
+            ("steps", input.steps.is_some() && !used.steps),
+            ("principles", input.principles.is_some() && !used.principles),
+            ("rubric", input.rubric.is_some() && !used.rubric),
+            ("context", input.context.is_some() && !used.context),
         ];
-        let Some((field, _)) = given.iter().find(|(_, unread)| *unread) else {
+        let Some((field, _)) = given.iter().find(|(_, is_unused)| *is_unused) else {
             return Ok(());
         };
         let detail = format!("scorer '{}' ({}) does not read '{field}'", self.name, self.kind);
         Err(Failure::refused("field_not_read", detail))
     }
-
-    fn reads(&self) -> Reads {
-        match &self.method {
-            Method::Answer(_) => Reads::default(),
-            Method::Arithmetic(..) => Reads { steps: true, ..Reads::default() },
-            Method::Pipeline(_, scorers) => {
-                scorers.iter().fold(Reads::default(), |reads, scorer| reads.or(scorer.reads()))
-            }
-            Method::Model(method) => method.reads(),
-        }
-    }
-
-    fn judge_passage(&self, input: &Input, passage: &Passage, ask: &Ask) -> Outcome {
-        let Some(response) = passage.answer_text() else {
-            return Err(Failure::response_not_assistant());
-        };
-        self.judge_text(input, response, ask)
-    }
-
-    /// Judges the text of a response on this thread.
-    ///
-    /// # Panics
-    /// Where a model would have to be asked: [`crate::walk`] does that.
-    pub(crate) fn judge_text(&self, input: &Input, response: &str, ask: &Ask) -> Outcome {
-        match &self.method {
-            Method::Answer(scorer) => scorer.judge(input, response, ask.explain),
-            Method::Arithmetic(arithmetic, checks, fuel) => {
-                steps::judge(arithmetic, *checks, *fuel, input, response)
-            }
-            Method::Pipeline(pipeline, scorers) => {
-                let mut outcomes = vec![None; scorers.len()];
-                while let Some(next) = pipeline.next(&outcomes) {
-                    outcomes[next] = Some(scorers[next].judge_text(input, response, ask));
-                }
-                pipeline.combine(outcomes)
-            }
-            Method::Model(_) => unreachable!("scorers that ask models are walked"),
-        }
-    }
 }
 
-/// All names that `scorers` ask, and `own`, each once.
-fn models_of(scorers: &[&Arc<Scorer>], own: &[&str]) -> Vec<String> {
-    let parts = scorers.iter().flat_map(|scorer| scorer.models());
+fn digests(scorers: &[Arc<Scorer>]) -> Vec<String> {
+    scorers.iter().map(|scorer| scorer.digest_text()).collect()
+}
+
+/// The models of `parts` and `own`, each once.
+fn model_names(parts: &[Arc<Scorer>], own: &[&str]) -> Vec<String> {
+    let parts = parts.iter().flat_map(|scorer| scorer.models());
     let all = own.iter().copied().chain(parts.map(String::as_str));
     let mut names: Vec<String> = Vec::new();
     for name in all {

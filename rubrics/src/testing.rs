@@ -11,7 +11,7 @@ use tiny_models::{Preset, TinyHead, TinySpec};
 use crate::config::Document;
 use crate::models::{Models, Served};
 use crate::outcome::Outcome;
-use crate::{Ask, Input, Pool, Registry, Tools, score};
+use crate::{Input, Pool, Registry, ScoreOptions, Tools, score};
 
 /// Scorers, and the one model `m` that they may ask.
 pub(crate) struct Bench {
@@ -79,7 +79,7 @@ impl Bench {
             tools: Tools {
                 pool: Pool::new(2, 1 << 16).expect("threads start"),
                 models: Arc::new(Only(host.clone())),
-                tape: None,
+                recorder: None,
             },
             host,
         }
@@ -91,7 +91,7 @@ impl Bench {
     }
 
     /// Judges inputs together.
-    pub(crate) fn all(&self, scorer: &str, inputs: &[Input], ask: Ask) -> Vec<Outcome> {
+    pub(crate) fn all(&self, scorer: &str, inputs: &[Input], ask: ScoreOptions) -> Vec<Outcome> {
         let scorer = self.registry.get(scorer).expect("it is configured");
         let inputs: Vec<Arc<Input>> = inputs.iter().cloned().map(Arc::new).collect();
         let runtime = tokio::runtime::Builder::new_current_thread().build();
@@ -102,7 +102,7 @@ impl Bench {
 
     /// Judges one input, with explanations.
     pub(crate) fn one(&self, scorer: &str, input: Input) -> Outcome {
-        let ask = Ask { explain: true, ..Ask::default() };
+        let ask = ScoreOptions { explain: true, ..ScoreOptions::default() };
         self.all(scorer, &[input], ask).remove(0)
     }
 }

@@ -33,7 +33,7 @@ pub fn registry(config: Option<&Path>) -> Result<Registry, RunError> {
 /// # Errors
 /// Every problem of the file, and a model that cannot be loaded or lacks a head.
 fn models(config: Option<&Path>, scorers: &[Arc<Scorer>]) -> Result<Arc<dyn Models>, RunError> {
-    if !scorers.iter().any(|scorer| scorer.asks_models()) {
+    if !scorers.iter().any(|scorer| scorer.uses_models()) {
         return Ok(Arc::new(NoModels));
     }
     let hosts = hosts(&loaded(config)?)?;

@@ -10,7 +10,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::mem::size_of;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rubrics::{EqualityReport, Evidence, Input, ModelText, Outcome, SpanNote, StepReward};
+use rubrics::{EqualityReport, Evidence, Input, ModelText, Outcome, SpanNote, StepScore};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 
@@ -197,11 +197,11 @@ fn evidence_bytes(evidence: &Evidence) -> usize {
         + texts.sum::<usize>()
 }
 
-fn step_bytes(step: &StepReward) -> usize {
+fn step_bytes(step: &StepScore) -> usize {
     let equalities = step.equalities.iter().flatten();
     let texts = equalities.map(|e| size_of::<EqualityReport>() + e.text.len() + e.detail.len());
     let critique = step.critique.as_ref().map_or(0, String::len);
-    size_of::<StepReward>() + critique + texts.sum::<usize>()
+    size_of::<StepScore>() + critique + texts.sum::<usize>()
 }
 
 #[cfg(test)]

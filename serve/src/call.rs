@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use actix_web::http::header::ContentType;
 use actix_web::web::{self, Bytes, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
-use openapi::{BodyError, CacheMode};
-use rubrics::{Ask, Input, Priority, Scorer};
+use openapi::{BodyError, Options};
+use rubrics::{Input, Priority, ScoreOptions, Scorer};
 use serde::Serialize;
 
 use crate::admit::{Permit, Refused};
@@ -29,17 +29,6 @@ pub(crate) struct Call<'r> {
     arrived: Instant,
     read: Duration,
     parsing: Instant,
-}
-
-/// How the inputs of a request are to be judged.
-#[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Manner {
-    pub(crate) priority: Priority,
-    /// The client's own deadline; the server's is the most.
-    pub(crate) deadline: Option<Duration>,
-    pub(crate) explain: bool,
-    pub(crate) seed: u64,
-    pub(crate) mode: CacheMode,
 }
 
 /// A request whose inputs all have their answers.
@@ -195,23 +184,29 @@ impl<'r> Call<'r> {
         mut self,
         scorer: Arc<Scorer>,
         inputs: &[Arc<Input>],
-        manner: Manner,
+        options: &Options,
     ) -> Result<Judged<'r>, ApiError> {
         let (read, parse) = self.times();
         let line = BatchLine::of(self.request);
         let limit = self.deadline();
-        let asked = manner.deadline.and_then(|time| self.arrived.checked_add(time));
-        let deadline = asked.map_or(limit, |asked| asked.min(limit));
+        let own = options.deadline_ms.map(Duration::from_millis);
+        let own = own.and_then(|time| self.arrived.checked_add(time));
+        let deadline = own.map_or(limit, |own| own.min(limit));
         let patience = self.admit(inputs.len(), deadline)?;
         let margin = reply_margin(patience);
-        let ask = Ask {
-            priority: line.map_or(manner.priority, |_| Priority::Batch),
+        let score_options = ScoreOptions {
+            priority: line.map_or(options.priority, |_| Priority::Batch),
             deadline: Some(deadline.checked_sub(margin).unwrap_or(deadline)),
-            explain: manner.explain,
-            seed: manner.seed,
+            explain: options.explain,
+            seed: options.seed,
         };
-        let answering =
-            Answering { state: self.state, scorer: &scorer, inputs, ask, mode: manner.mode };
+        let answering = Answering {
+            state: self.state,
+            scorer: &scorer,
+            inputs,
+            options: score_options,
+            mode: options.cache,
+        };
         let answering = tokio::time::timeout(patience, answering.run());
         let answers = answering.await.map_err(|_| deadline_passed())?;
         if verdicts::all_too_late(&answers) {
@@ -224,7 +219,7 @@ impl<'r> Call<'r> {
         let replying = Instant::now();
         // The pace that admission learns is that of the verifiers: engines count their own tokens,
         // and a judge's seconds must not make the next thousand verdicts look late.
-        let permit = if scorer.asks_models() {
+        let permit = if scorer.uses_models() {
             Some(self.permit)
         } else {
             self.permit.answered();

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use openapi as wire;
-use rubrics::{Evidence, FailureKind, Input, Outcome, Passage, Reference, Responses, Turn};
+use rubrics::{Evidence, FailureKind, Input, Message, Outcome, Passage, Reference, Responses};
 
 /// A wire input as a core input, with what is only echoed split off.
 pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
@@ -39,8 +39,8 @@ pub(crate) fn passage(content: wire::Content) -> Passage {
     match content {
         wire::Content::Text(text) => Passage::Text(text),
         wire::Content::Messages(messages) => {
-            let turn = |m: wire::Message| Turn { role: m.role, content: m.content };
-            Passage::Turns(messages.into_iter().map(turn).collect())
+            let turn = |m: wire::Message| Message { role: m.role, content: m.content };
+            Passage::Messages(messages.into_iter().map(turn).collect())
         }
     }
 }
@@ -234,7 +234,7 @@ fn reason(reason: &verifiers::Reason) -> wire::Reason {
     }
 }
 
-fn candidate(found: &rubrics::Found) -> wire::Candidate {
+fn candidate(found: &rubrics::ExtractedAnswer) -> wire::Candidate {
     wire::Candidate {
         text: found.text.clone(),
         span: [found.span.start, found.span.end],
@@ -244,7 +244,7 @@ fn candidate(found: &rubrics::Found) -> wire::Candidate {
     }
 }
 
-fn step((index, step): (usize, &rubrics::StepReward)) -> wire::StepScore {
+fn step((index, step): (usize, &rubrics::StepScore)) -> wire::StepScore {
     let equality = |equality: &rubrics::EqualityReport| wire::CheckedEquality {
         span: [equality.span.start, equality.span.end],
         text: equality.text.clone(),

@@ -64,7 +64,7 @@ impl State {
             tools: Tools {
                 pool: Pool::new(config.threads, POOL_JOBS)?,
                 models: Arc::new(NoModels),
-                tape: None,
+                recorder: None,
             },
             cache: Arc::new(Cache::new(config.cache_memory)),
             admission: Arc::new(Admission::new(config.limits())),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openapi::CacheMode;
-use rubrics::{Ask, FailureKind, Input, Outcome, Scored, Scorer};
+use rubrics::{FailureKind, Input, Outcome, ScoreOptions, Scorer, TimedOutcome};
 use tokio::sync::oneshot;
 
 use crate::cache::{Flight, Key, Lookup};
@@ -42,7 +42,7 @@ pub(crate) struct Answering<'a> {
     /// What is judged.
     pub inputs: &'a [Arc<Input>],
     /// How.
-    pub ask: Ask,
+    pub options: ScoreOptions,
     /// Whether stored verdicts may answer.
     pub mode: CacheMode,
 }
@@ -83,7 +83,7 @@ impl Answering<'_> {
             CacheMode::Refresh => true,
             CacheMode::Use => false,
         };
-        let key = Key::new(identity, input, self.ask.explain, self.ask.seed);
+        let key = Key::new(identity, input, self.options.explain, self.options.seed);
         match self.state.cache.look_up(key, fresh) {
             Lookup::Known(outcome) => Plan::Known(outcome),
             Lookup::OnItsWay(receiver) => Plan::Join(receiver),
@@ -113,10 +113,10 @@ impl Answering<'_> {
         }
         let chosen = leads.iter().map(|(index, _)| Arc::clone(&self.inputs[*index]));
         let chosen: Vec<Arc<Input>> = chosen.collect();
-        let scored = rubrics::score(self.scorer, &chosen, self.ask, &self.state.tools).await;
+        let scored = rubrics::score(self.scorer, &chosen, self.options, &self.state.tools).await;
         let lasts = self.identity() == *identity;
         for ((index, flight), scored) in leads.into_iter().zip(scored) {
-            let Scored { outcome, queue, exec } = scored;
+            let TimedOutcome { outcome, queue, exec } = scored;
             let outcome = Arc::new(outcome);
             if let Some(flight) = flight.filter(|_| lasts) {
                 flight.land(&outcome);

@@ -1,7 +1,7 @@
 //! Rows as tokens: what the model reads, and what it is to say where.
 
 use chat::{Conversation, Origin, Text, Tokenizer};
-use rubrics::Turn;
+use rubrics::Message;
 use serde_json::json;
 
 use super::mixture::{Target, TaskRow};
@@ -70,11 +70,11 @@ impl<'t> Encoder<'t> {
     ///
     /// # Errors
     /// What the template or the tokenizer refuses.
-    pub fn prompt(&self, turns: &[Turn]) -> Result<Vec<u32>> {
+    pub fn prompt(&self, turns: &[Message]) -> Result<Vec<u32>> {
         Ok(self.tokenizer.encode_text(&self.render(turns, true)?)?)
     }
 
-    fn reply(&self, turns: &[Turn], reply: &str) -> Result<Example> {
+    fn reply(&self, turns: &[Message], reply: &str) -> Result<Example> {
         let mut token_ids = self.prompt(turns)?;
         let said = Text::new(reply, Origin::Reply);
         let mut said = self.tokenizer.encode_text(&said)?;
@@ -87,7 +87,7 @@ impl<'t> Encoder<'t> {
         Ok(Example { token_ids, aims })
     }
 
-    fn steps(&self, turns: &[Turn], labels: &[bool]) -> Result<Example> {
+    fn steps(&self, turns: &[Message], labels: &[bool]) -> Result<Example> {
         let token_ids = self.tokenizer.encode_text(&self.render(turns, false)?)?;
         let places = token_ids.iter().enumerate();
         let places = places.filter(|(_, id)| **id == STEP).map(|(at, _)| at);
@@ -113,7 +113,7 @@ impl<'t> Encoder<'t> {
         }
     }
 
-    fn render(&self, turns: &[Turn], open: bool) -> Result<Text> {
+    fn render(&self, turns: &[Message], open: bool) -> Result<Text> {
         let messages = turns.iter();
         let conversation = Conversation {
             messages: messages

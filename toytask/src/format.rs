@@ -3,7 +3,7 @@
 //! The scorers' own wordings are rendered to the same tokens, so that whoever trains on these turns
 //! trains on what a server asks.
 
-use rubrics::Turn;
+use rubrics::Message;
 
 /// A way to ask.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -123,74 +123,74 @@ impl Format {
 }
 
 /// A message.
-pub fn turn(role: &str, content: &str) -> Turn {
-    Turn { role: role.to_owned(), content: content.to_owned() }
+pub fn turn(role: &str, content: &str) -> Message {
+    Message { role: role.to_owned(), content: content.to_owned() }
 }
 
 /// Solve this.
-pub fn player(problem: &str) -> Vec<Turn> {
+pub fn player(problem: &str) -> Vec<Message> {
     vec![turn("user", problem)]
 }
 
 /// A problem and a solution that nobody asks about.
-pub fn solved(problem: &str, solution: &str) -> Vec<Turn> {
+pub fn solved(problem: &str, solution: &str) -> Vec<Message> {
     vec![turn("user", problem), turn("assistant", solution)]
 }
 
 /// Solve this again: `solution` is what somebody wrote.
-pub fn reflection(problem: &str, solution: &str) -> Vec<Turn> {
+pub fn reflection(problem: &str, solution: &str) -> Vec<Message> {
     about(problem, solution, "again", "")
 }
 
 /// Is the final answer right? The solution may be nothing but its last line.
-pub fn pointwise(problem: &str, solution: &str) -> Vec<Turn> {
+pub fn pointwise(problem: &str, solution: &str) -> Vec<Message> {
     about(problem, solution, "pointwise", "")
 }
 
 /// Does the candidate solve it, of which nothing else is known?
-pub fn validate(problem: &str, solution: &str) -> Vec<Turn> {
+pub fn validate(problem: &str, solution: &str) -> Vec<Message> {
     let mut turns = about(problem, solution, "context", "");
     turns.push(turn("pointwise", ""));
     turns
 }
 
 /// Is this sentence true of the solution?
-pub fn principle(problem: &str, solution: &str, sentence: &str) -> Vec<Turn> {
+pub fn principle(problem: &str, solution: &str, sentence: &str) -> Vec<Message> {
     about(problem, solution, "principle", sentence)
 }
 
 /// Which of the two is better?
-pub fn pair(problem: &str, solutions: [&str; 2]) -> Vec<Turn> {
+pub fn pair(problem: &str, solutions: [&str; 2]) -> Vec<Message> {
     several(problem, &solutions, "pair")
 }
 
 /// What grade from 0 to 9?
-pub fn grade(problem: &str, solution: &str) -> Vec<Turn> {
+pub fn grade(problem: &str, solution: &str) -> Vec<Message> {
     about(problem, solution, "grade", "")
 }
 
 /// What grade from 0 to 10 for each?
-pub fn list(problem: &str, solutions: &[&str]) -> Vec<Turn> {
+pub fn list(problem: &str, solutions: &[&str]) -> Vec<Message> {
     several(problem, solutions, "list")
 }
 
 /// Which steps are wrong? Each line of the solution is one.
-pub fn critic(problem: &str, solution: &str) -> Vec<Turn> {
+pub fn critic(problem: &str, solution: &str) -> Vec<Message> {
     stepwise(problem, solution, "critic")
 }
 
 /// Is each step right, and the whole?
-pub fn retrospective(problem: &str, solution: &str) -> Vec<Turn> {
+pub fn retrospective(problem: &str, solution: &str) -> Vec<Message> {
     stepwise(problem, solution, "retrospective")
 }
 
 /// A problem and a solution with a place after each of its lines to judge it at.
-pub fn process(problem: &str, solution: &str) -> Vec<Turn> {
+pub fn process(problem: &str, solution: &str) -> Vec<Message> {
     vec![turn("user", problem), turn("steps", solution)]
 }
 
 /// Does the final answer agree with the reference? `question` is `verify` or `tools`.
-pub fn agreement(problem: &str, solution: &str, reference: &str, question: &str) -> Vec<Turn> {
+pub fn agreement(problem: &str, solution: &str, reference: &str, question: &str) -> Vec<Message> {
     let mut turns = about(problem, solution, "reference", reference);
     turns.push(turn(question, ""));
     turns
@@ -203,21 +203,21 @@ pub fn grounded(
     (problem, solution): (&str, &str),
     sentence: &str,
     question: &str,
-) -> Vec<Turn> {
+) -> Vec<Message> {
     let documents = documents.iter().map(|text| turn("document", text));
-    let mut turns: Vec<Turn> = documents.collect();
+    let mut turns: Vec<Message> = documents.collect();
     turns.extend(about(problem, solution, "sentence", sentence));
     turns.push(turn(question, ""));
     turns
 }
 
-fn about(problem: &str, solution: &str, question: &str, text: &str) -> Vec<Turn> {
+fn about(problem: &str, solution: &str, question: &str, text: &str) -> Vec<Message> {
     let mut turns = solved(problem, solution);
     turns.push(turn(question, text));
     turns
 }
 
-fn several(problem: &str, solutions: &[&str], question: &str) -> Vec<Turn> {
+fn several(problem: &str, solutions: &[&str], question: &str) -> Vec<Message> {
     let solutions = solutions.iter().map(|solution| turn("assistant", solution));
     let mut turns = vec![turn("user", problem)];
     turns.extend(solutions);
@@ -225,7 +225,7 @@ fn several(problem: &str, solutions: &[&str], question: &str) -> Vec<Turn> {
     turns
 }
 
-fn stepwise(problem: &str, solution: &str, question: &str) -> Vec<Turn> {
+fn stepwise(problem: &str, solution: &str, question: &str) -> Vec<Message> {
     let mut turns = process(problem, solution);
     turns.push(turn(question, ""));
     turns

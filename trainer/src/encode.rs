@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use engine::{Conversation, LocalTime, Tokenizer};
-use rubrics::Turn;
+use rubrics::Message;
 use serde_json::json;
 
 use crate::error::{Result, TrainError};
@@ -44,7 +44,7 @@ impl Encoder {
     ///
     /// # Errors
     /// What the template refuses.
-    pub fn prompt(&self, turns: &[Turn]) -> Result<Vec<u32>> {
+    pub fn prompt(&self, turns: &[Message]) -> Result<Vec<u32>> {
         self.render(turns, true)
     }
 
@@ -52,12 +52,12 @@ impl Encoder {
     ///
     /// # Errors
     /// What the template refuses.
-    pub fn whole(&self, turns: &[Turn]) -> Result<Vec<u32>> {
+    pub fn whole(&self, turns: &[Message]) -> Result<Vec<u32>> {
         self.render(turns, false)
     }
 
-    fn render(&self, turns: &[Turn], open: bool) -> Result<Vec<u32>> {
-        let message = |turn: &Turn| json!({ "role": turn.role, "content": turn.content });
+    fn render(&self, turns: &[Message], open: bool) -> Result<Vec<u32>> {
+        let message = |turn: &Message| json!({ "role": turn.role, "content": turn.content });
         let mut kwargs = serde_json::Map::new();
         for switch in rubrics::decide::REASONING_SWITCHES {
             kwargs.insert(switch.to_owned(), json!(false));
@@ -77,9 +77,9 @@ impl Encoder {
     ///
     /// # Errors
     /// What the template refuses.
-    pub fn answered(&self, turns: &[Turn], answer: &str) -> Result<Vec<u32>> {
+    pub fn answered(&self, turns: &[Message], answer: &str) -> Result<Vec<u32>> {
         let mut turns = turns.to_vec();
-        turns.push(Turn { role: "assistant".to_owned(), content: answer.to_owned() });
+        turns.push(Message { role: "assistant".to_owned(), content: answer.to_owned() });
         self.whole(&turns)
     }
 

@@ -14,7 +14,7 @@ mod workloads;
 use std::fmt::Write as _;
 
 use ::models::weights::FloatType;
-use rubrics::Taped;
+use rubrics::RecordedRequest;
 use serde::Serialize;
 use tiny_models::Preset;
 
@@ -87,7 +87,7 @@ fn presets() -> impl clap::builder::TypedValueParser<Value = Preset> {
 }
 
 /// The requests, the recorded requests to the engine, and the engine alone on the same.
-type Round = (served::Sent, Vec<Taped>, replay::Replayed);
+type Round = (served::Sent, Vec<RecordedRequest>, replay::Replayed);
 
 /// Figures of a workload.
 #[derive(Debug, Clone, Serialize)]
@@ -153,9 +153,9 @@ fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figur
         if args.offline { offline_rounds(args, workload)? } else { served_rounds(args, workload)? };
     let slower = |(sent, _, alone): &Round| sent.seconds / alone.seconds;
     rounds.sort_by(|a, b| slower(a).total_cmp(&slower(b)));
-    let (sent, tape, alone) = rounds.swap_remove(rounds.len() / 2);
-    let computed_tokens: usize = tape.iter().map(|work| work.computed_tokens).sum();
-    let unique_tokens = replay::unique_tokens(&tape);
+    let (sent, recorder, alone) = rounds.swap_remove(rounds.len() / 2);
+    let computed_tokens: usize = recorder.iter().map(|work| work.computed_tokens).sum();
+    let unique_tokens = replay::unique_tokens(&recorder);
     let tokens_per_s = float(computed_tokens) / sent.seconds;
     let engine_tokens_per_s = float(alone.computed_tokens) / alone.seconds;
     Ok(Figures {
@@ -181,9 +181,9 @@ fn served_rounds(args: &BenchScorersArgs, workload: &Workload) -> Result<Vec<Rou
     for round in 0..=args.rounds {
         let inputs = (workload.inputs)(args.inputs as usize, u64::from(round));
         let sent = served.send(&inputs, args.batch as usize)?;
-        let tape = served.take_tape();
-        let alone = replay::replay(&served.host, &tape, u64::from(round) + 1)?;
-        rounds.push((sent, tape, alone));
+        let recorder = served.take_recorded();
+        let alone = replay::replay(&served.host, &recorder, u64::from(round) + 1)?;
+        rounds.push((sent, recorder, alone));
     }
     served.stop()?;
     rounds.remove(0);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use engine::Host;
 use openapi::{ScoreInput, Status};
-use rubrics::{Models, Registry, Tape, Taped};
+use rubrics::{Models, RecordedRequest, Registry, RequestRecorder};
 use serde_json::Value;
 use serve::hosts::Hosts;
 use tiny_models::TinyHead;
@@ -27,7 +27,7 @@ const PIECE: usize = 256;
 pub(super) struct Offline {
     local: LocalBackend,
     pub(super) host: Arc<Host>,
-    tape: Arc<Tape>,
+    recorder: Arc<RequestRecorder>,
     is_sorted: bool,
     /// The model's folder, removed with the value.
     _folder: TempDir,
@@ -49,12 +49,12 @@ impl Offline {
         scorer.check(&hosts).map_err(RunError::Failed)?;
         let models: Arc<dyn Models> = Arc::new(hosts);
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        let tape = Arc::new(Tape::default());
+        let recorder = Arc::new(RequestRecorder::default());
         let local = LocalBackend::of(vec![scorer.clone()], models, threads, false)?;
         Ok(Self {
-            local: local.with_tape(tape.clone()),
+            local: local.with_recorder(recorder.clone()),
             host,
-            tape,
+            recorder,
             is_sorted: !args.as_they_come,
             _folder: folder,
         })
@@ -75,9 +75,9 @@ impl Offline {
         for status in judged.into_iter().filter_map(unjudged) {
             *failed.entry(status).or_default() += 1;
         }
-        let tape: Vec<Taped> = self.tape.take();
-        let alone = replay::replay(&self.host, &tape, salt)?;
-        Ok((Sent { seconds, failed }, tape, alone))
+        let recorder: Vec<RecordedRequest> = self.recorder.take();
+        let alone = replay::replay(&self.host, &recorder, salt)?;
+        Ok((Sent { seconds, failed }, recorder, alone))
     }
 
     fn as_they_come(&self, inputs: &[ScoreInput]) -> Result<Vec<RowResults>, RunError> {

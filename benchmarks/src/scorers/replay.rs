@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use engine::{Host, Request, RequestParams, SamplingParams, Task};
-use rubrics::Taped;
+use rubrics::RecordedRequest;
 
 use crate::engine::distinct_tokens;
 use scoring::error::RunError;
@@ -18,8 +18,12 @@ pub(super) struct Replayed {
 
 /// Submits all recorded requests at once. Generations have the same number of tokens and no constraints;
 /// `salt` keeps earlier runs out of the cache.
-pub(super) fn replay(host: &Host, tape: &[Taped], salt: u64) -> Result<Replayed, RunError> {
-    let works = tape.iter().map(work).collect();
+pub(super) fn replay(
+    host: &Host,
+    requests: &[RecordedRequest],
+    salt: u64,
+) -> Result<Replayed, RunError> {
+    let works = requests.iter().map(work).collect();
     let terms = RequestParams { salt, ..RequestParams::default() };
     let begin = Instant::now();
     let ticket = host.engine.submit(works, terms);
@@ -32,23 +36,23 @@ pub(super) fn replay(host: &Host, tape: &[Taped], salt: u64) -> Result<Replayed,
     Ok(Replayed { seconds: begin.elapsed().as_secs_f64(), computed_tokens })
 }
 
-fn work(taped: &Taped) -> Request {
-    let want = if taped.output_tokens == 0 {
-        Task::Rows(taped.rows.clone())
+fn work(recorded: &RecordedRequest) -> Request {
+    let want = if recorded.output_tokens == 0 {
+        Task::Rows(recorded.rows.clone())
     } else {
         Task::Generate(Box::new(SamplingParams {
-            max_tokens: taped.output_tokens,
-            min_tokens: taped.output_tokens,
+            max_tokens: recorded.output_tokens,
+            min_tokens: recorded.output_tokens,
             ..SamplingParams::default()
         }))
     };
-    Request { token_ids: taped.token_ids.clone(), adapter: taped.adapter.clone(), task: want }
+    Request { token_ids: recorded.token_ids.clone(), adapter: recorded.adapter.clone(), task: want }
 }
 
 /// Number of tokens that must be run through the model: the distinct tokens that were read, and all
 /// generated tokens but the last of each generation.
-pub(super) fn unique_tokens(tape: &[Taped]) -> usize {
-    let read = distinct_tokens(tape.iter().map(|work| &*work.token_ids));
-    let generated = tape.iter().map(|work| work.output_tokens.saturating_sub(1));
+pub(super) fn unique_tokens(requests: &[RecordedRequest]) -> usize {
+    let read = distinct_tokens(requests.iter().map(|work| &*work.token_ids));
+    let generated = requests.iter().map(|work| work.output_tokens.saturating_sub(1));
     read + generated.sum::<usize>()
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use engine::{Capacity, Folder, Host, HostSpec};
-use rubrics::{Tape, Taped};
+use rubrics::{RecordedRequest, RequestRecorder};
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
 use serve::keys::Keys;
@@ -30,7 +30,7 @@ const QUEUE_TOKENS: usize = 1 << 22;
 pub(super) struct Served {
     background: Background,
     pub(super) host: Arc<Host>,
-    tape: Arc<Tape>,
+    recorder: Arc<RequestRecorder>,
     url: String,
     /// The model's folder, removed with the value.
     _folder: TempDir,
@@ -58,20 +58,20 @@ impl Served {
         let mut state = state.with_hosts(Hosts::new(vec![host.clone()]));
         let problems = state.registry.check(&*state.hosts);
         problems.map_err(|problems| RunError::Failed(problems.join("\n")))?;
-        let tape = Arc::new(Tape::default());
-        state.tools.tape = Some(tape.clone());
+        let recorder = Arc::new(RequestRecorder::default());
+        state.tools.recorder = Some(recorder.clone());
         let background = Background::start(listener, state).map_err(failed)?;
         Ok(Self {
             url: format!("http://{}/v1/score", background.address()),
             background,
             host,
-            tape,
+            recorder,
             _folder: folder,
         })
     }
 
-    pub(super) fn take_tape(&self) -> Vec<Taped> {
-        self.tape.take()
+    pub(super) fn take_recorded(&self) -> Vec<RecordedRequest> {
+        self.recorder.take()
     }
 
     pub(super) fn stop(self) -> Result<(), RunError> {

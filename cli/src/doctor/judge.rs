@@ -4,12 +4,14 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use rubrics::canary::{CANARIES, PROBES, Probe};
-use rubrics::{Ask, Failure, Input, Passage, Pool, Priority, Reference, Responses, Scorer, Tools};
+use rubrics::{
+    Failure, Input, Passage, Pool, Priority, Reference, Responses, ScoreOptions, Scorer, Tools,
+};
 use scoring::backend::block_on;
 use scoring::scorers;
 use serde::Serialize;
 
+use super::canary::{CANARIES, PROBES, Probe};
 use crate::error::{CliError, Outcome};
 
 /// Jobs that may wait; far more than there are.
@@ -76,7 +78,7 @@ pub(super) fn run(question: Question<'_>, json: bool) -> Result<Outcome, CliErro
     let scorer = &found[0];
     let pool = Pool::new(models::threads(), POOL_JOBS)
         .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
-    let tools = Tools { pool, models, tape: None };
+    let tools = Tools { pool, models, recorder: None };
     let report = examine(question, scorer, &tools);
     crate::print(&report.table())?;
     if json {
@@ -90,10 +92,10 @@ fn examine<'a>(question: Question<'a>, scorer: &Arc<Scorer>, tools: &Tools) -> R
     let tally = |response: &dyn Fn(&Probe) -> String, place: usize| {
         let inputs = PROBES.iter().map(|probe| {
             let own = response(probe);
-            Arc::new(input(probe, own, scorer.compares().then_some(place)))
+            Arc::new(input(probe, own, scorer.is_pairwise().then_some(place)))
         });
         let inputs: Vec<Arc<Input>> = inputs.collect();
-        let place = scorer.compares().then_some(place);
+        let place = scorer.is_pairwise().then_some(place);
         Tally::of(&score(scorer, &inputs, tools, place), question.threshold)
     };
     let right = tally(&|probe| probe.right.to_owned(), 0);
@@ -146,7 +148,7 @@ fn score(
     tools: &Tools,
     place: Option<usize>,
 ) -> Vec<Result<f64, Failure>> {
-    let ask = Ask { priority: Priority::Batch, ..Ask::default() };
+    let ask = ScoreOptions { priority: Priority::Batch, ..ScoreOptions::default() };
     let scored = block_on(rubrics::score(scorer, inputs, ask, tools));
     let own = scored.into_iter().map(|scored| match place {
         None => scored.outcome.map(|reward| reward.score),

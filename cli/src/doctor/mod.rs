@@ -5,6 +5,7 @@
 //! batch, from cache and computed, decoded and read. So a check needs no recorded numbers, and
 //! works for any folder.
 
+mod canary;
 mod capacity;
 mod determinism;
 mod judge;

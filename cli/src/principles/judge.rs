@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubrics::feedback::{self, Feedback, Listed, Manner};
-use rubrics::{Ask, Failure, FailureKind, Pool, Priority, Served, Tools};
+use rubrics::{Failure, FailureKind, Pool, Priority, ScoreOptions, Served, Tools};
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
 
@@ -49,7 +49,7 @@ impl Engines {
         let threads = args.judge.threads.map_or(cores, usize::from);
         let pool = Pool::new(threads, POOL_JOBS)
             .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
-        let tools = Tools { pool, models: hosts.clone(), tape: None };
+        let tools = Tools { pool, models: hosts.clone(), recorder: None };
         Ok(Some(Arc::new(Self { hosts, tools })))
     }
 
@@ -68,8 +68,8 @@ impl Engines {
 }
 
 /// How work of a dataset is asked for.
-pub(super) fn ask(seed: u64) -> Ask {
-    Ask { priority: Priority::Batch, seed, ..Ask::default() }
+pub(super) fn ask(seed: u64) -> ScoreOptions {
+    ScoreOptions { priority: Priority::Batch, seed, ..ScoreOptions::default() }
 }
 
 /// The judge that the command line names.

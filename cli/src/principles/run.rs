@@ -9,7 +9,6 @@ use curation::principles::{
 };
 use datasets::source::Batch;
 use openapi::Message;
-use rubrics::Turn;
 use rubrics::feedback::{Feedback, Listed, Met};
 use serde_json::json;
 
@@ -161,9 +160,8 @@ impl Run {
 
 /// One request to the judge for each annotator.
 fn feedback_of(row: &FeedbackRow) -> impl Iterator<Item = Feedback> {
-    let turn =
-        |message: &Message| Turn { role: message.role.clone(), content: message.content.clone() };
-    let conversation: Vec<Turn> = row.conversation.iter().map(turn).collect();
+    let turn = |message: &Message| rubrics::Message::new(&message.role, &message.content);
+    let conversation: Vec<rubrics::Message> = row.conversation.iter().map(turn).collect();
     row.feedback()
         .into_iter()
         .map(move |feedback| Feedback { conversation: conversation.clone(), feedback })

@@ -1,7 +1,7 @@
 //! Admission: sequences that were running before, then those from the queues.
 
 use crate::cache::{Allocation, SequenceId};
-use crate::request::Priority;
+use base::Priority;
 
 use super::sequence::SequenceStatus;
 use super::state::{Scheduler, class};

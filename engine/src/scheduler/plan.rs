@@ -3,7 +3,7 @@
 use models::{PackItem, pack};
 
 use crate::cache::SequenceId;
-use crate::request::Priority;
+use base::Priority;
 
 use super::state::{Scheduler, class};
 use super::step::{Member, Plan, Step};

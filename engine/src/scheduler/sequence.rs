@@ -6,8 +6,9 @@ use models::batch::{AdapterSlot, Output, Read};
 
 use crate::cache::{BlockTable, CacheNamespace, SequenceId};
 use crate::error::RequestError;
-use crate::request::{Priority, TaskOutput, Usage};
+use crate::request::{TaskOutput, Usage};
 use crate::sampling::SampledToken;
+use base::Priority;
 
 use super::task::TaskState;
 

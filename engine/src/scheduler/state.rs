@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use crate::cache::{BlockCounts, BlockManager, SequenceId};
-use crate::request::Priority;
+use base::Priority;
 
 use super::queue::Queue;
 use super::sequence::{Sequence, SequenceState, SequenceStatus};

@@ -3,7 +3,9 @@
 //! All three fits are deterministic, and none depends on the order of the samples but through the
 //! rounding of sums.
 
-use super::{Calibration, Temperature, count, sigmoid};
+use base::stats::sigmoid;
+
+use super::map::{Calibration, Temperature};
 
 mod isotonic;
 mod newton;

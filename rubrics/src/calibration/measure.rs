@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::count;
+use super::map::count;
 
 /// A probability and what came true.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{Calibration, Temperature};
+use super::map::{Calibration, Temperature};
 
 /// A map as it is written: `{"temperature": 1.7}`, `{"platt": {"a": 0.8, "b": -0.1}}` or
 /// `{"isotonic": [[0.1, 0.2], [0.9, 0.8]]}`.

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use serde::Serialize;
 
 use super::group::{Normalisation, advantages};
-use super::{CombineError, count, not_negative, results, shares};
+use super::numbers::{CombineError, count, not_negative, results, shares};
 
 /// When a step counts as wrong, given `k` critiques that could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

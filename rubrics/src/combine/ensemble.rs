@@ -3,8 +3,9 @@
 
 use serde::Serialize;
 
+use super::numbers::{CombineError, finite, not_negative, result, some_finite};
+use super::spread::Variance;
 use super::spread::{all_equal, moments};
-use super::{CombineError, Variance, finite, not_negative, result, some_finite};
 
 /// The authors' λ in best-of-n, with [`Variance::Population`].
 pub const LAMBDA_BEST_OF_N: f64 = 0.5;
@@ -79,7 +80,7 @@ impl Standard {
     /// # Errors
     /// Fewer than two rewards, a reward that is not finite, or rewards that are all equal.
     pub fn of(reference: &[f64], variance: Variance) -> Result<Self, CombineError> {
-        super::at_least(2, "rewards of the reference set", reference.len())?;
+        super::numbers::at_least(2, "rewards of the reference set", reference.len())?;
         finite("reward of the reference set", reference)?;
         let (mean, spread) = moments(reference, variance)?;
         let spread = if all_equal(reference) { 0.0 } else { spread };

@@ -1,7 +1,7 @@
 //! Gated reward accumulation (G-RA, 2508.10548): what a lower reward pays counts only where every
 //! higher one is above its gate.
 
-use super::{CombineError, equally_many, finite, results};
+use super::numbers::{CombineError, equally_many, finite, results};
 
 /// `R'(i)`: the rewards in order of priority, each set to 0 unless every reward before it is
 /// strictly above its own threshold. The outcome stands first, so that a trajectory without one (an

@@ -3,7 +3,7 @@
 //! The paper's scoring formula is not public. The expected value over the grade tokens is our
 //! reading; it tells responses apart that would get the same likeliest grade.
 
-use super::{CombineError, at_least, equally_many, finite, not_negative, result};
+use super::numbers::{CombineError, at_least, equally_many, finite, not_negative, result};
 
 /// `Σ k·p(k) / Σ p(k)` over the grades `k`.
 ///

@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::numbers::{CombineError, at_least, count, finite, not_negative, results, some_finite};
+use super::spread::Variance;
 use super::spread::{all_equal, mean, moments};
-use super::{CombineError, Variance, at_least, count, finite, not_negative, results, some_finite};
 
 /// How a group's rewards become advantages.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]

@@ -2,7 +2,7 @@
 //!
 //! No formula of the paper is public. That both orders are averaged is our reading.
 
-use super::{CombineError, shares};
+use super::numbers::{CombineError, shares};
 
 /// A judge's answers to a pair in both orders.
 #[derive(Debug, Clone, Copy, PartialEq)]

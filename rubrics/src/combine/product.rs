@@ -1,7 +1,7 @@
 //! The reward of R1-Reward (Training Multimodal Reward Model Through Stable Reinforcement
 //! Learning, 2505.02835): format, accuracy, and a consistency that only a right answer can cash in.
 
-use super::{CombineError, finite, result, shares};
+use super::numbers::{CombineError, finite, result, shares};
 
 /// `R = 0.5 format + accuracy (1 + 0.5 consistency)`.
 ///

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CombineError, shares, some_finite};
+use super::numbers::{CombineError, shares, some_finite};
 
 /// Where the outcome enters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]

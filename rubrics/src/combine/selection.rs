@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
+use super::numbers::{CombineError, equally_many, not_negative, result, shares, some_finite};
 use super::spread::mean;
-use super::{CombineError, equally_many, not_negative, result, shares, some_finite};
 
 /// The score of a trajectory: the mean of P(Yes) over the samples of a judge, as in MARS-SQL
 /// (2511.01008).

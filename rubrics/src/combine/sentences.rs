@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{CombineError, finite, result, shares};
+use super::numbers::{CombineError, finite, result, shares};
 
 /// What a judgement of a sentence earns.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

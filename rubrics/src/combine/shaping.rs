@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use super::{CombineError, finite, result, results};
+use super::numbers::{CombineError, finite, result, results};
 
 /// What the last two steps get under Delta. The sheet that we work from recalls these two indices
 /// and does not have them from the paper, so they are an option, and neither way is called the

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{CombineError, at_least, count, result};
+use super::numbers::{CombineError, at_least, count, result};
 
 /// What the squared deviations are divided by. Papers and their code differ, so nothing assumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

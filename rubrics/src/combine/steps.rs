@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
+use super::numbers::{CombineError, at_least, count, finite, result, some_finite};
 use super::spread::mean;
-use super::{CombineError, at_least, count, finite, result, some_finite};
 
 /// How the scores of steps make one number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

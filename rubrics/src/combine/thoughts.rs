@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::{CombineError, finite, result, shares};
+use super::numbers::{CombineError, finite, result, shares};
 
 /// What a step is to the solution that it stands in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

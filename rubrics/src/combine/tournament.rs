@@ -9,7 +9,7 @@ pub fn mean_wins(against: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let mean = |row: &Vec<Option<f64>>| {
         let decided: Vec<f64> = row.iter().flatten().copied().collect();
         let sum: f64 = decided.iter().sum();
-        (!decided.is_empty()).then(|| sum / super::count(decided.len()))
+        (!decided.is_empty()).then(|| sum / super::numbers::count(decided.len()))
     };
     against.iter().map(mean).collect()
 }

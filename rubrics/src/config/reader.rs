@@ -12,7 +12,9 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::{Problem, Step, nearest};
+use base::nearest;
+
+use super::problem::{Problem, Step};
 
 /// A configuration file under validation.
 pub struct Document<'t> {

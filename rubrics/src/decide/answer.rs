@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::calibration::Calibrations;
-use super::question::{Kind, Question};
-use crate::calibration::sigmoid;
+use super::question::{Question, QuestionKind};
+use base::stats::sigmoid;
 
 /// The answer to one question.
 #[derive(Debug, Clone, PartialEq)]
@@ -83,14 +83,14 @@ pub(super) fn judge(
         softmax(&read.scores, temperature.map_or(1.0, super::Temperature::value))
     };
     match &question.kind {
-        Kind::Predicate { .. } => {
+        QuestionKind::Predicate { .. } => {
             let map = calibrations.and_then(|all| all.predicate.as_ref());
             let margin = read.scores[0] - read.scores[1];
             let probability = map.map_or_else(|| sigmoid(margin), |map| map.apply(margin));
             let verdict = DecisionVerdict::Predicate { probability };
             (verdict, vec![probability, 1.0 - probability], name(map.is_some()))
         }
-        Kind::Choice { .. } => {
+        QuestionKind::Choice { .. } => {
             let temperature = calibrations.and_then(|all| all.choice);
             let probabilities = spread(temperature);
             let option = top(&probabilities);
@@ -98,7 +98,7 @@ pub(super) fn judge(
             let verdict = DecisionVerdict::Choice { option, confidence };
             (verdict, probabilities, name(temperature.is_some()))
         }
-        Kind::Score { .. } => {
+        QuestionKind::Score { .. } => {
             let temperature = calibrations.and_then(|all| all.score);
             let probabilities = spread(temperature);
             let value = levels().zip(&probabilities).map(|(k, p)| k * p).sum();
@@ -184,9 +184,9 @@ mod tests {
     fn question(kind: &str, n: usize) -> Question {
         let alternatives = (0..n).map(|at| Alternative::named(format!("{at}"))).collect();
         let kind = match kind {
-            "choice" => Kind::Choice { options: alternatives },
-            "score" => Kind::Score { levels: alternatives },
-            _ => Kind::Predicate { yes: None, no: None },
+            "choice" => QuestionKind::Choice { options: alternatives },
+            "score" => QuestionKind::Score { levels: alternatives },
+            _ => QuestionKind::Predicate { yes: None, no: None },
         };
         Question { instructions: "?".to_owned(), kind }
     }

@@ -24,7 +24,7 @@ pub use answer::{DecisionAnswer, DecisionVerdict, Method};
 pub use calibration::{CalibrationError, Calibrations};
 pub use error::{DecideError, Place};
 pub use prompt::PROMPT_FORMAT;
-pub use question::{Alternative, DecisionInput, InputPart, Kind, Question, Source};
+pub use question::{Alternative, DecisionInput, InputPart, Question, QuestionKind, Source};
 
 pub use encode::REASONING_SWITCHES;
 

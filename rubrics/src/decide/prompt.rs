@@ -7,7 +7,7 @@
 
 use std::fmt::Write as _;
 
-use super::question::{Alternative, DecisionInput, Kind, Question, Source};
+use super::question::{Alternative, DecisionInput, Question, QuestionKind, Source};
 use crate::prompt::lines;
 
 /// Version of the wording and the labels. Any change of either needs another number. It begins at
@@ -65,7 +65,7 @@ pub(super) fn question_block(question: &Question, labels: &[String]) -> String {
     let mut block = ASK.to_owned();
     push_indented(&mut block, &question.instructions);
     match &question.kind {
-        Kind::Predicate { yes, no } => {
+        QuestionKind::Predicate { yes, no } => {
             for (label, meaning) in labels.iter().zip([yes, no]) {
                 if let Some(meaning) = meaning {
                     push_line(&mut block, format_args!("{label}: "), meaning, None);
@@ -73,11 +73,11 @@ pub(super) fn question_block(question: &Question, labels: &[String]) -> String {
             }
             block.push_str(ANSWER_YES_NO);
         }
-        Kind::Choice { options } => {
+        QuestionKind::Choice { options } => {
             push_alternatives(&mut block, labels, options);
             block.push_str(ANSWER_LETTER);
         }
-        Kind::Score { levels } => {
+        QuestionKind::Score { levels } => {
             push_alternatives(&mut block, labels, levels);
             let digits = labels[0] == "0";
             block.push_str(if digits { ANSWER_DIGIT } else { ANSWER_LETTER });
@@ -126,7 +126,7 @@ mod tests {
     fn predicate(instructions: &str) -> Question {
         Question {
             instructions: instructions.to_owned(),
-            kind: Kind::Predicate { yes: Some("it\ndoes".to_owned()), no: None },
+            kind: QuestionKind::Predicate { yes: Some("it\ndoes".to_owned()), no: None },
         }
     }
 
@@ -148,7 +148,7 @@ mod tests {
         let input = DecisionInput::text("one\ntwo");
         let question = Question {
             instructions: "Which one?".to_owned(),
-            kind: Kind::Choice {
+            kind: QuestionKind::Choice {
                 options: vec![
                     Alternative::named("first"),
                     Alternative {
@@ -208,7 +208,7 @@ Answer with the letters of one option alone.";
 
             let question = Question {
                 instructions: asked.clone(),
-                kind: Kind::Choice {
+                kind: QuestionKind::Choice {
                     options: vec![Alternative::named(&asked), Alternative::named(&text)],
                 },
             };

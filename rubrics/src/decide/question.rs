@@ -55,12 +55,12 @@ pub struct Question {
     /// What is asked.
     pub instructions: String,
     /// How it can be answered.
-    pub kind: Kind,
+    pub kind: QuestionKind,
 }
 
 /// How a question can be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Kind {
+pub enum QuestionKind {
     /// Yes or no.
     Predicate {
         /// What counts as yes.
@@ -101,9 +101,9 @@ impl Question {
     /// The options or levels; none for a predicate.
     pub(super) fn alternatives(&self) -> &[Alternative] {
         match &self.kind {
-            Kind::Predicate { .. } => &[],
-            Kind::Choice { options } => options,
-            Kind::Score { levels } => levels,
+            QuestionKind::Predicate { .. } => &[],
+            QuestionKind::Choice { options } => options,
+            QuestionKind::Score { levels } => levels,
         }
     }
 
@@ -113,12 +113,12 @@ impl Question {
         let letter = |at: usize| char::from(b'A' + u8::try_from(at % 26).expect("below 26"));
         let n = self.alternatives().len();
         match &self.kind {
-            Kind::Predicate { .. } => vec!["Yes".to_owned(), "No".to_owned()],
-            Kind::Score { .. } if n <= 10 => (0..n).map(|at| at.to_string()).collect(),
-            Kind::Choice { .. } | Kind::Score { .. } if n <= 26 => {
+            QuestionKind::Predicate { .. } => vec!["Yes".to_owned(), "No".to_owned()],
+            QuestionKind::Score { .. } if n <= 10 => (0..n).map(|at| at.to_string()).collect(),
+            QuestionKind::Choice { .. } | QuestionKind::Score { .. } if n <= 26 => {
                 (0..n).map(|at| letter(at).to_string()).collect()
             }
-            Kind::Choice { .. } | Kind::Score { .. } => {
+            QuestionKind::Choice { .. } | QuestionKind::Score { .. } => {
                 (0..n).map(|at| [letter(at / 26), letter(at)].iter().collect()).collect()
             }
         }
@@ -137,8 +137,8 @@ impl Question {
             return Err(fault(Place::Instructions, what.to_owned()));
         }
         let alternatives = match &self.kind {
-            Kind::Predicate { .. } => return Ok(()),
-            Kind::Choice { options: all } | Kind::Score { levels: all } => all,
+            QuestionKind::Predicate { .. } => return Ok(()),
+            QuestionKind::Choice { options: all } | QuestionKind::Score { levels: all } => all,
         };
         let n = alternatives.len();
         if !(2..=MAX_ALTERNATIVES).contains(&n) {

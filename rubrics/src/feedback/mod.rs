@@ -15,11 +15,11 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use verifiers::Reason;
 
+use crate::engine_client::{EngineClient, Writing, stream_of};
 use crate::models::{Chat, Served, wording_digest};
 use crate::outcome::{Failure, FailureKind, Trace};
 use crate::prompt::{Prompt, transcript};
-use crate::session::{Session, Writing, stream_of};
-use crate::{Ask, Tools, Turn};
+use crate::{Message, ScoreOptions, Tools};
 
 /// The name of the wording.
 const WORDING: &str = "feedback-principles";
@@ -31,7 +31,7 @@ const MOST: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Feedback {
     /// The conversation with the response as its last turn.
-    pub conversation: Vec<Turn>,
+    pub conversation: Vec<Message>,
     /// The annotator's words.
     pub feedback: String,
 }
@@ -83,7 +83,7 @@ struct Item {
 }
 
 /// What a judge is asked.
-pub fn turns(feedback: &Feedback) -> Vec<Turn> {
+pub fn turns(feedback: &Feedback) -> Vec<Message> {
     let conversation = transcript(&feedback.conversation);
     Prompt::built_in(WORDING).fill(&[
         ("conversation", conversation.trim_end_matches('\n')),
@@ -187,18 +187,18 @@ pub async fn extract(
     served: &Served,
     feedback: &[Feedback],
     manner: Manner,
-    ask: Ask,
+    ask: ScoreOptions,
     tools: &Tools,
 ) -> Vec<Result<Vec<Listed>, Failure>> {
     let queue_tokens = served.host.engine.limits().queue_tokens;
-    let session = Session::new(tools, ask, queue_tokens);
-    let session = &session;
+    let client = EngineClient::new(tools, ask, queue_tokens);
+    let client = &client;
     let one = |feedback: &Feedback| {
         let turns = turns(feedback);
         async move {
             let host = served.clone();
             let render = move || host.prompt(&Chat::asking(&turns));
-            let prompt = session.run(render).await??;
+            let prompt = client.run(render).await??;
             let writing = Writing {
                 max_tokens: manner.max_tokens,
                 temperature: manner.temperature,
@@ -210,8 +210,8 @@ pub async fn extract(
             };
             let mut trace = Trace::default();
             let asked = [(&prompt, writing)];
-            let written = session.write(served, &asked, &mut trace).await?;
-            let written = written.first().ok_or_else(crate::score::internal)?;
+            let written = client.write(served, &asked, &mut trace).await?;
+            let written = written.first().ok_or_else(Failure::internal)?;
             read(written.whole()?)
         }
     };

@@ -1,12 +1,15 @@
 use tiny_models::{Preset, TinyHead};
 
 use super::*;
-use crate::kinds::turn;
+use crate::Message;
 use crate::testing::Bench;
 
 fn feedback(words: &str) -> Feedback {
     Feedback {
-        conversation: vec![turn("user", "What is 2 + 2?"), turn("assistant", "5, I think.")],
+        conversation: vec![
+            Message::new("user", "What is 2 + 2?"),
+            Message::new("assistant", "5, I think."),
+        ],
         feedback: words.to_owned(),
     }
 }
@@ -15,7 +18,7 @@ fn asked(bench: &Bench, all: &[Feedback], max_tokens: usize) -> Vec<Result<Vec<L
     let served = bench.tools.models.find("m").expect("it is served");
     let manner = Manner { max_tokens, temperature: 0.0 };
     let runtime = tokio::runtime::Builder::new_current_thread().build();
-    let extracting = extract(&served, all, manner, Ask::default(), &bench.tools);
+    let extracting = extract(&served, all, manner, ScoreOptions::default(), &bench.tools);
     runtime.expect("a runtime").block_on(extracting)
 }
 

@@ -6,14 +6,14 @@ use std::borrow::Cow;
 use verifiers::{Reason, VerifyError};
 
 use super::options::LabelOptions;
-use super::{Case, turn};
 use crate::combine::CombineError;
+use crate::engine_client::{EngineClient, Written};
 use crate::labels::{LabelRead, Labels};
 use crate::models::{Chat, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
 use crate::prompt::{Prompt, transcript};
-use crate::session::{Session, Written};
-use crate::{Input, Reference, Turn};
+use crate::sample::Sample;
+use crate::{Input, Message, Reference};
 
 /// What a judgement leaves behind.
 #[derive(Debug, Clone)]
@@ -26,9 +26,9 @@ pub(super) struct Log {
 
 impl Log {
     /// Of a judgement with these wordings that begins now.
-    pub(super) fn new(session: &Session<'_>, served: &Served, wordings: &[&Prompt]) -> Self {
+    pub(super) fn new(client: &EngineClient<'_>, served: &Served, wordings: &[&Prompt]) -> Self {
         let trace = Trace { prompt: Some(wording_digest(served, wordings)), ..Trace::default() };
-        Self { trace, outputs: session.ask().explain.then(Vec::new) }
+        Self { trace, outputs: client.options().explain.then(Vec::new) }
     }
 
     /// Keeps a text of the model.
@@ -69,14 +69,14 @@ impl Log {
 
 /// Renders and encodes on a thread for such work.
 pub(super) async fn prompt(
-    session: &Session<'_>,
+    client: &EngineClient<'_>,
     served: &Served,
-    turns: Vec<Turn>,
+    turns: Vec<Message>,
     reasoning: bool,
 ) -> Result<Prompted, Failure> {
     let rendering = served.clone();
     let render = move || rendering.prompt(&Chat::asking(&turns).reasoning(reasoning));
-    session.run(render).await?
+    client.run(render).await?
 }
 
 /// Whether a wording can be put to a model at all, for the person who starts the server.
@@ -101,8 +101,8 @@ pub(super) fn try_wording(
 ///
 /// # Errors
 /// A refusal where the input has no prompt.
-pub(super) fn problem(case: &Case<'_>) -> Result<String, Failure> {
-    let turns = case.prompt();
+pub(super) fn problem(sample: &Sample<'_>) -> Result<String, Failure> {
+    let turns = sample.prompt();
     if turns.iter().all(|turn| turn.content.trim().is_empty()) {
         let detail = "this scorer judges an answer to a question: give 'prompt'";
         return Err(Failure::refused("prompt_missing", detail));
@@ -114,11 +114,11 @@ pub(super) fn problem(case: &Case<'_>) -> Result<String, Failure> {
 ///
 /// # Errors
 /// A refusal where the input has no prompt.
-pub(super) fn question(case: &Case<'_>) -> Result<String, Failure> {
-    let quoted = problem(case)?;
-    let turns = case.prompt();
+pub(super) fn question(sample: &Sample<'_>) -> Result<String, Failure> {
+    let quoted = problem(sample)?;
+    let turns = sample.prompt();
     match &turns[..] {
-        [Turn { role, content }] if role == "user" => Ok(content.clone()),
+        [Message { role, content }] if role == "user" => Ok(content.clone()),
         _ => Ok(quoted),
     }
 }
@@ -148,11 +148,11 @@ pub(super) fn reference(input: &Input) -> Result<String, Failure> {
 ///
 /// # Errors
 /// [`FailureKind::BadReference`] where there is none to show.
-pub(super) fn reference_shown(case: &Case<'_>, show: bool) -> Result<String, Failure> {
+pub(super) fn reference_shown(sample: &Sample<'_>, show: bool) -> Result<String, Failure> {
     if !show {
         return Ok(String::new());
     }
-    let text = quotation(&reference(case.input)?);
+    let text = quotation(&reference(sample.input)?);
     Ok(format!("The right answer:\n{text}"))
 }
 
@@ -162,8 +162,8 @@ pub(super) fn quotation(text: &str) -> String {
 }
 
 /// A conversation that goes on: what the model said, and what it is told then.
-pub(super) fn said(text: &str) -> Turn {
-    turn("assistant", text)
+pub(super) fn said(text: &str) -> Message {
+    Message::new("assistant", text)
 }
 
 /// What a model said once it had thought: the text after its last `</think>`, and nothing of a
@@ -199,9 +199,9 @@ pub(super) fn mean(values: &[f64]) -> f64 {
 /// # Errors
 /// An abstention where the model hardly wants to say any of them.
 pub(super) async fn labels(
-    session: &Session<'_>,
+    client: &EngineClient<'_>,
     served: &Served,
-    turns: Vec<Turn>,
+    turns: Vec<Message>,
     (words, options): (&[&str], LabelOptions),
     log: &mut Log,
 ) -> Result<LabelRead, Failure> {
@@ -214,9 +214,9 @@ pub(super) async fn labels(
         let labels = labels.map_err(|what| Failure::refused("labels_unusable", what))?;
         Ok::<_, Failure>((prompt, labels))
     };
-    let (prompt, labels) = session.run(prepare).await??;
+    let (prompt, labels) = client.run(prepare).await??;
     let want = vec![(prompt.token_ids.clone(), labels.want(&prompt))];
-    let outputs = session.read(served, want, &mut log.trace).await?;
+    let outputs = client.read(served, want, &mut log.trace).await?;
     let read = labels.read(&outputs[0][0])?;
     log.trace.saw_mass(Some(read.mass));
     read.enough_mass(options.min_label_mass)?;

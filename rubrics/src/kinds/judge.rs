@@ -12,28 +12,27 @@ mod grade;
 mod list;
 mod pair;
 mod rubric;
+mod rules;
+mod slots;
 
 use std::sync::Arc;
 
 use futures_util::future::join_all;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::options::{Slots as SlotNames, Thinking, Wording, WritingOptions, share};
-use super::{Case, Judging, Kind, told, turn};
+use super::{Evaluator, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::models::Models;
 use crate::outcome::{Failure, Outcome};
-use crate::prompt::transcript;
-use crate::registry::Scope;
-use crate::session::Session;
-use crate::{Turn, group};
-use ask::{Asker, Asking, Slots};
-use pair::{Average, Inconsistent};
+use crate::sample::Sample;
+use crate::{Message, group};
+use ask::{Asker, Asking};
 use rubric::{Mode, Rationale, Rubric};
+use rules::{Average, GradeChoice, Inconsistent, Rules};
 
-/// What configurations call it.
-pub(crate) const WORD: &str = "judge";
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "judge";
 
 /// What is judged by where the configuration does not say.
 const CRITERIA: [&str; 4] = ["correct", "complete", "relevant", "clear"];
@@ -57,29 +56,8 @@ struct JudgeKind {
     rules: Rules,
 }
 
-/// How a verdict is made of judgements.
-#[derive(Debug, Clone, Copy, Serialize)]
-struct Rules {
-    score: Scored,
-    inconsistent: Inconsistent,
-    average: Average,
-    orders: u64,
-    max_group: usize,
-}
-
-/// Which grade the score is.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-enum Scored {
-    /// The expected one.
-    #[default]
-    Expected,
-    /// The one that was written.
-    Sampled,
-}
-
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
-    let model = scope.model(section, "model");
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
+    let model = names.model(section, "model");
     let rubric = read_rubric(section);
     let rules = read_rules(section, &rubric);
     let (name, slots) = match rubric.mode {
@@ -143,7 +121,7 @@ fn read_rubric(section: &Section<'_, '_>) -> Rubric {
 }
 
 fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> Rules {
-    let scores = [("expected", Scored::Expected), ("sampled", Scored::Sampled)];
+    let scores = [("expected", GradeChoice::Expected), ("sampled", GradeChoice::Sampled)];
     let inconsistents = [("abstain", Inconsistent::Abstain), ("average", Inconsistent::Average)];
     let averages = [("log_odds", Average::LogOdds), ("probability", Average::Probability)];
     let meant = [
@@ -158,7 +136,7 @@ fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> Rules {
         }
     }
     let score = section.word("score", &scores).unwrap_or_default();
-    if score == Scored::Sampled && !rubric.gives_reasons() {
+    if score == GradeChoice::Sampled && !rubric.gives_reasons() {
         let what = "rationale = \"none\" reads the grade without writing one";
         section.problem("score", what);
     }
@@ -176,9 +154,9 @@ fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> Rules {
     }
 }
 
-impl Kind for JudgeKind {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for JudgeKind {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -197,15 +175,15 @@ impl Kind for JudgeKind {
         vec![&self.model]
     }
 
-    fn compares(&self) -> bool {
+    fn is_pairwise(&self) -> bool {
         match self.asking.rubric.mode {
             Mode::Grade => false,
             Mode::Pair | Mode::List => true,
         }
     }
 
-    fn floor(&self) -> Option<f64> {
-        (!self.compares()).then_some(0.0)
+    fn min_score(&self) -> Option<f64> {
+        (!self.is_pairwise()).then_some(0.0)
     }
 
     fn check(&self, models: &dyn Models) -> Result<(), String> {
@@ -213,72 +191,60 @@ impl Kind for JudgeKind {
         if !served.has_vocabulary() {
             return Err(format!("'{}' has no vocabulary to judge in", self.model));
         }
-        let asked = [turn("user", "What is 2 + 2?")];
+        let asked = [Message::new("user", "What is 2 + 2?")];
         let (slots, count, reads) = match self.asking.rubric.mode {
             Mode::Grade => (grade::slots(&self.asking.rubric, &asked, "4"), 1, true),
             Mode::Pair => (pair::slots(&self.asking.rubric, &asked, ["4", "5"]), 2, true),
             Mode::List => (list::slots(&self.asking.rubric, &asked, &["4", "5"]), 2, false),
         };
         let tried = self.asking.try_on(&served, &slots, count, reads);
-        tried.map_err(told)
+        tried.map_err(Failure::into_message)
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
         Box::pin(async move {
-            let served = session.served(&self.model)?;
-            grade::judge(&self.asking, self.rules.score, served, case, session).await
+            let client = evaluator.client;
+            let served = client.served(&self.model)?;
+            grade::judge(&self.asking, self.rules.score, served, sample, client).await
         })
     }
 
-    fn judge_group<'a>(&'a self, cases: Vec<Case<'a>>, session: &'a Session<'a>) -> Judging<'a> {
-        Box::pin(self.judge_cases(cases, session))
+    fn evaluate_group<'a>(
+        &'a self,
+        samples: Vec<Sample<'a>>,
+        evaluator: Evaluator<'a>,
+    ) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_samples(samples, evaluator))
     }
 }
 
 impl JudgeKind {
-    async fn judge_cases<'a>(&'a self, cases: Vec<Case<'a>>, session: &'a Session<'a>) -> Outcome {
+    async fn evaluate_samples<'a>(
+        &'a self,
+        samples: Vec<Sample<'a>>,
+        evaluator: Evaluator<'a>,
+    ) -> Outcome {
         let mode = self.asking.rubric.mode;
-        if mode != Mode::Grade && cases.len() > self.rules.max_group {
+        if mode != Mode::Grade && samples.len() > self.rules.max_group {
             let detail = format!(
                 "{} responses; at most {} are compared (max_group)",
-                cases.len(),
+                samples.len(),
                 self.rules.max_group
             );
             return Err(Failure::refused("group_too_large", detail));
         }
-        let served = session.served(&self.model)?;
-        let asker = || Asker::new(&self.asking, served, session);
+        let client = evaluator.client;
+        let served = client.served(&self.model)?;
+        let asker = || Asker::new(&self.asking, served, client);
         match mode {
             Mode::Grade => {
-                let judged = cases.into_iter().map(|case| self.judge(case, session));
-                group::mean(join_all(judged).await)
+                let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
+                group::mean(join_all(outcomes).await)
             }
-            Mode::Pair => pair::judge(asker(), self.rules, &cases).await,
-            Mode::List => list::judge(asker(), self.rules.orders, &cases).await,
+            Mode::Pair => pair::judge(asker(), self.rules, &samples).await,
+            Mode::List => list::judge(asker(), self.rules.orders, &samples).await,
         }
     }
-}
-
-/// What the responses answer: everything before the last message.
-fn asked(case: &Case<'_>) -> Vec<Turn> {
-    let mut turns = case.conversation();
-    turns.pop();
-    turns
-}
-
-/// What all responses of a group answer.
-fn asked_alike(cases: &[Case<'_>]) -> Result<Vec<Turn>, Failure> {
-    let first = asked(&cases[0]);
-    if cases[1..].iter().any(|case| asked(case) != first) {
-        let detail = "the responses have different messages before their last one";
-        return Err(Failure::refused("conversations_differ", detail));
-    }
-    Ok(first)
-}
-
-/// The slots that all modes have.
-fn common_slots(rubric: &Rubric, asked: &[Turn]) -> Slots {
-    vec![("rubric", rubric.line()), ("conversation", transcript(asked))]
 }
 
 #[cfg(test)]

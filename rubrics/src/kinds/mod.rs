@@ -1,10 +1,17 @@
-//! The kinds of scorers that ask models: one file or folder each, with its options, its check
-//! against the loaded model and its judgement.
+//! Scorer kinds, one file or folder each: options, a check against the served models, and
+//! evaluation of a sample.
+//!
+//! [`answer`] and [`arithmetic`] run verifiers; all others call models through an [`Evaluator`] and
+//! implement [`ScorerKind`]. A kind knows neither the registry nor other scorers: it reads its
+//! options from a configuration section and [`Names`], and reaches another scorer by name.
 
+pub(crate) mod answer;
+pub(crate) mod arithmetic;
 mod asked;
 pub(crate) mod critic;
 pub(crate) mod grounded;
 pub(crate) mod judge;
+mod names;
 pub(crate) mod native;
 pub(crate) mod options;
 pub(crate) mod principles;
@@ -16,87 +23,107 @@ pub(crate) mod validate;
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::Value;
 
+use crate::engine_client::EngineClient;
+use crate::group;
 use crate::models::Models;
-use crate::outcome::{Failure, Outcome};
-use crate::session::Session;
-use crate::{Input, Passage, Scorer, Turn, group};
+use crate::outcome::Outcome;
+use crate::sample::Sample;
 
-/// A judgement on its way.
-pub(crate) type Judging<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+pub(crate) use names::Names;
 
-/// How a scorer of one kind judges with models. Immutable once it is read.
-pub(crate) trait Kind: Send + Sync {
-    /// What configurations call it.
-    fn word(&self) -> &'static str;
+/// An evaluation in progress.
+pub(crate) type ScoreFuture<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
 
-    /// What it does, in a sentence without its full stop.
+/// Evaluates samples by calling models. Immutable once its options are read.
+pub(crate) trait ScorerKind: Send + Sync {
+    /// Name of the kind in configurations.
+    fn name(&self) -> &'static str;
+
+    /// Purpose in one sentence, without its full stop.
     fn description(&self) -> &'static str;
 
-    /// Rises with every change that may change a verdict.
+    /// Revision, raised with every change that may change a score.
     fn revision(&self) -> u32 {
         1
     }
 
-    /// Everything that may change a verdict: options with their defaults, digests of wordings.
+    /// Everything that may change a score: options with their defaults, digests of prompts.
     fn options(&self) -> Value;
 
-    /// The models and adapters that it asks, by name.
+    /// Names of the models and adapters that it calls.
     fn models(&self) -> Vec<&str>;
 
-    /// The scorers that it asks.
-    fn scorers(&self) -> Vec<&Arc<Scorer>> {
+    /// Names of the scorers that it calls through [`Evaluator::scorer`].
+    fn scorers(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Which optional fields of an input it has a use for.
-    fn reads(&self) -> Reads {
-        Reads::default()
+    /// Optional input fields that it uses.
+    fn input_fields(&self) -> InputFields {
+        InputFields::default()
     }
 
-    /// Whether it compares the responses of a group, and has nothing to say of one alone.
-    fn compares(&self) -> bool {
+    /// Whether it compares the responses of a group and refuses a single response.
+    fn is_pairwise(&self) -> bool {
         false
     }
 
-    /// Whether the raw value of its verdicts is a logit or a difference of log-probabilities, which
-    /// a calibration may turn into the score.
+    /// Whether raw values are logits or differences of log-probabilities, which a calibration can
+    /// map to scores.
     fn calibrates(&self) -> bool {
         false
     }
 
-    /// The least score that it gives, where there is one: what a response with nothing in it gets.
-    fn floor(&self) -> Option<f64> {
+    /// Score of an empty response; `None` if empty responses are evaluated like any other.
+    fn min_score(&self) -> Option<f64> {
         None
     }
 
-    /// Whether the loaded models can do what is asked of them: heads, labels, roles.
+    /// Checks that the served models have the heads, labels and roles that it needs.
     ///
     /// # Errors
-    /// What is missing, for the person who starts the server.
+    /// What is missing, for the operator.
     fn check(&self, models: &dyn Models) -> Result<(), String>;
 
-    /// Judges one response.
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a>;
+    /// Scores one response.
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a>;
 
-    /// Judges the responses of a group: each by itself unless the kind compares them. There is at
-    /// least one.
-    fn judge_group<'a>(&'a self, cases: Vec<Case<'a>>, session: &'a Session<'a>) -> Judging<'a> {
+    /// Scores the responses of a group, of which there is at least one: each by itself unless the
+    /// kind compares them.
+    fn evaluate_group<'a>(
+        &'a self,
+        samples: Vec<Sample<'a>>,
+        evaluator: Evaluator<'a>,
+    ) -> ScoreFuture<'a> {
         Box::pin(async move {
-            let judged = cases.into_iter().map(|case| self.judge(case, session));
-            self.gather(join_all(judged).await)
+            let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
+            self.aggregate_group(join_all(outcomes).await)
         })
     }
 
-    /// One outcome for the responses of a group that were judged each by itself: their mean, unless
-    /// the kind has more to say of them.
-    fn gather(&self, outcomes: Vec<Outcome>) -> Outcome {
+    /// Combines the outcomes of responses that were scored one by one; their mean by default.
+    fn aggregate_group(&self, outcomes: Vec<Outcome>) -> Outcome {
         group::mean(outcomes)
     }
+}
+
+/// What a kind may call while it evaluates.
+#[derive(Clone, Copy)]
+pub(crate) struct Evaluator<'a> {
+    /// Engines and worker threads.
+    pub(crate) client: &'a EngineClient<'a>,
+    /// The scorers of [`ScorerKind::scorers`].
+    pub(crate) scorers: &'a dyn OtherScorers,
+}
+
+/// Scorers that another scorer calls.
+pub(crate) trait OtherScorers: Sync {
+    /// Evaluates a sample with the scorer called `name`; an internal failure if there is none.
+    fn evaluate<'a>(&'a self, name: &'a str, sample: Sample<'a>) -> ScoreFuture<'a>;
 }
 
 /// Optional fields of an input.
@@ -105,7 +132,7 @@ pub(crate) trait Kind: Send + Sync {
     clippy::struct_excessive_bools,
     reason = "each is a field of an input, independent of the others"
 )]
-pub(crate) struct Reads {
+pub(crate) struct InputFields {
     /// `steps`.
     pub(crate) steps: bool,
     /// `principles`.
@@ -116,8 +143,8 @@ pub(crate) struct Reads {
     pub(crate) context: bool,
 }
 
-impl Reads {
-    /// What either reads.
+impl InputFields {
+    /// The fields that are in either set.
     pub(crate) fn or(self, other: Self) -> Self {
         Self {
             steps: self.steps || other.steps,
@@ -126,56 +153,4 @@ impl Reads {
             context: self.context || other.context,
         }
     }
-}
-
-/// One response with what it answers.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Case<'a> {
-    /// The whole input.
-    pub(crate) input: &'a Arc<Input>,
-    /// The response as it was given.
-    pub(crate) passage: &'a Passage,
-    /// The text of it that answers.
-    pub(crate) response: &'a str,
-}
-
-impl<'a> Case<'a> {
-    /// A response of an input.
-    ///
-    /// # Errors
-    /// A refusal where the assistant does not have the last word.
-    pub(crate) fn new(input: &'a Arc<Input>, passage: &'a Passage) -> Result<Self, Failure> {
-        let response = passage.answer_text().ok_or_else(Failure::response_not_assistant)?;
-        Ok(Self { input, passage, response })
-    }
-
-    /// What was asked, as messages; none where the input has no prompt.
-    pub(crate) fn prompt(&self) -> Vec<Turn> {
-        match &self.input.prompt {
-            None => Vec::new(),
-            Some(Passage::Text(text)) => vec![turn("user", text)],
-            Some(Passage::Turns(turns)) => turns.clone(),
-        }
-    }
-
-    /// What was asked and what was answered, as messages.
-    pub(crate) fn conversation(&self) -> Vec<Turn> {
-        let mut turns = self.prompt();
-        match self.passage {
-            Passage::Text(text) => turns.push(turn("assistant", text)),
-            Passage::Turns(own) => turns.extend(own.iter().cloned()),
-        }
-        turns
-    }
-}
-
-/// What a failure says, for the person who starts a server.
-pub(crate) fn told(failure: Failure) -> String {
-    let code = failure.reason.code;
-    failure.reason.detail.map_or_else(|| code.to_owned(), String::from)
-}
-
-/// A message.
-pub(crate) fn turn(role: &str, content: &str) -> Turn {
-    Turn { role: role.to_owned(), content: content.to_owned() }
 }

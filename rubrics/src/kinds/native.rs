@@ -1,24 +1,21 @@
-//! A model that is named in the place of a scorer: its native head is the scorer.
+//! A model that requests name in the place of a scorer: its head decides the kind.
 
 use engine::HeadConfig;
 
-use super::{Kind, process, reward};
-use crate::Scorer;
-use crate::method::Common;
+use super::{ScorerKind, process, reward};
 use crate::models::Served;
 
-/// The scorer that a model or an adapter is by itself: `process` where the head reads steps, else
-/// `reward`, each with the defaults of its kind.
+/// The kind that a model or an adapter is by itself, with default options: `process` for a head
+/// that reads steps, else `reward`.
 ///
 /// # Errors
 /// What the model lacks, as a sentence without its full stop.
-pub(crate) fn native(served: &Served) -> Result<Scorer, String> {
-    let kind: Box<dyn Kind> = match served.host.config.head {
-        HeadConfig::Token { .. } | HeadConfig::Process { .. } => process::native(served)?,
+pub(crate) fn native(served: &Served) -> Result<Box<dyn ScorerKind>, String> {
+    match served.host.config.head {
+        HeadConfig::Token { .. } | HeadConfig::Process { .. } => process::native(served),
         HeadConfig::Vocab
         | HeadConfig::Value
         | HeadConfig::Sequence { .. }
-        | HeadConfig::Reward { .. } => reward::native(served)?,
-    };
-    Ok(Scorer::model(served.name().to_string(), kind, Common::default()))
+        | HeadConfig::Reward { .. } => reward::native(served),
+    }
 }

@@ -9,10 +9,10 @@ use verifiers::extract::visible;
 use verifiers::{Certainty, Reason};
 
 use crate::config::Section;
+use crate::engine_client::Writing;
 use crate::labels::{SPELLINGS, Spelling};
-use crate::outcome::{Evidence, Reward};
-use crate::prompt::{Message, Prompt};
-use crate::session::Writing;
+use crate::outcome::{Evidence, Score};
+use crate::prompt::{MessageTemplate, Prompt};
 
 /// Below it a verdict says more about what the model was not asked than about the response.
 const LEAST_LABEL_MASS: f64 = 0.5;
@@ -79,7 +79,7 @@ impl WritingOptions {
         }
     }
 
-    /// For one text; `stream` is what [`crate::session::stream_of`] makes of all that is asked.
+    /// For one text; `stream` is what [`crate::engine_client::stream_of`] makes of all that is asked.
     pub(crate) fn writing(&self, stream: u64) -> Writing {
         Writing {
             max_tokens: self.max_tokens,
@@ -127,9 +127,9 @@ impl Thinking {
 }
 
 /// The least score of a kind whose scores begin at 0, for a response that is nothing but thoughts.
-pub(crate) fn nothing_shown() -> Reward {
+pub(crate) fn nothing_shown() -> Score {
     let detail = "nothing is left of the response without its thinking";
-    Reward {
+    Score {
         score: 0.0,
         raw: None,
         label: Some("too_little_content".into()),
@@ -178,11 +178,11 @@ impl Wording {
         let messages = tables.map(|table| {
             let (role, content) = (table.required_text("role"), table.required_text("content"));
             table.finish();
-            Some(Message { role: role?, content: content? })
+            Some(MessageTemplate { role: role?, content: content? })
         });
         // Every table is read before the first wrong one ends it, so that all problems are told.
-        let messages: Vec<Option<Message>> = messages.collect();
-        let messages: Vec<Message> = messages.into_iter().collect::<Option<_>>()?;
+        let messages: Vec<Option<MessageTemplate>> = messages.collect();
+        let messages: Vec<MessageTemplate> = messages.into_iter().collect::<Option<_>>()?;
         match custom(&messages, slots) {
             Ok(prompt) => Some(Self(Arc::new(prompt))),
             Err(what) => {
@@ -207,7 +207,7 @@ impl Serialize for Wording {
     }
 }
 
-fn custom(messages: &[Message], slots: Slots<'_>) -> Result<Prompt, String> {
+fn custom(messages: &[MessageTemplate], slots: Slots<'_>) -> Result<Prompt, String> {
     if messages.is_empty() {
         return Err("a wording has at least one message".to_owned());
     }

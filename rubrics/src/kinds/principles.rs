@@ -11,31 +11,31 @@
 mod generation;
 mod judgement;
 mod list;
+mod question;
 mod whole;
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::{Certainty, Reason};
 
 use super::options::{LabelOptions, Slots, Thinking, Wording, nothing_shown};
-use super::{Case, Judging, Kind, Reads, told, turn};
-use crate::calibration::sigmoid;
+use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
+use crate::engine_client::EngineClient;
 use crate::labels::Labels;
-use crate::models::{Chat, Models, Prompted, Served, wording_digest};
-use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward, Trace};
+use crate::models::{Chat, Models, Served, wording_digest};
+use crate::outcome::{Evidence, Failure, Outcome, PartReport, Trace};
 use crate::prompt::transcript;
-use crate::registry::Scope;
-use crate::session::Session;
-use crate::{Input, Turn};
+use crate::sample::Sample;
+use crate::{Input, Message};
 use generation::{Generation, Generative};
 use list::Principle;
+use question::{Question, reward};
 use whole::Combine;
 
-/// What configurations call it.
-pub(crate) const WORD: &str = "principles";
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "principles";
 
 /// The role that models which were trained for principles read them in.
 const ROLE: &str = "principle";
@@ -73,13 +73,7 @@ enum RoleChoice {
     Prompt,
 }
 
-/// One principle as it is put to the model.
-struct Question {
-    prompted: Prompted,
-    labels: Labels,
-}
-
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
     let combines = [("mean", Combine::Mean), ("min", Combine::Min), ("product", Combine::Product)];
     let roles = [
         ("auto", RoleChoice::Auto),
@@ -103,7 +97,7 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     }
     let wording = Wording::read(section, wording, SLOTS);
     let principles = read_principles(section);
-    let model = scope.model(section, "model");
+    let model = names.model(section, "model");
     let asking =
         Asking { role, thinking: Thinking::read(section), wording: wording?, labels, generative };
     Some(Box::new(PrinciplesKind { model: model?, principles, combine, asking: Arc::new(asking) }))
@@ -133,9 +127,9 @@ fn read_principles(section: &Section<'_, '_>) -> Vec<Principle> {
     principles
 }
 
-impl Kind for PrinciplesKind {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for PrinciplesKind {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -150,11 +144,11 @@ impl Kind for PrinciplesKind {
         vec![&self.model]
     }
 
-    fn reads(&self) -> Reads {
-        Reads { principles: true, ..Reads::default() }
+    fn input_fields(&self) -> InputFields {
+        InputFields { principles: true, ..InputFields::default() }
     }
 
-    fn floor(&self) -> Option<f64> {
+    fn min_score(&self) -> Option<f64> {
         Some(0.0)
     }
 
@@ -163,32 +157,32 @@ impl Kind for PrinciplesKind {
         if !served.has_vocabulary() {
             return Err(format!("'{}' has no vocabulary to answer in", self.model));
         }
-        let turns = [turn("user", "What is 2 + 2?"), turn("assistant", "4")];
+        let turns = [Message::new("user", "What is 2 + 2?"), Message::new("assistant", "4")];
         let principles = [Principle::of("correct", 1.0)];
         let asked = self.asking.questions(&served, &turns, &principles);
-        asked.map(drop).map_err(told)
+        asked.map(drop).map_err(Failure::into_message)
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
-        Box::pin(self.judge_one(case, session))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, evaluator.client))
     }
 }
 
 impl PrinciplesKind {
-    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let principles = self.principles_of(case.input)?;
-        let response = self.asking.thinking.shown(case.response);
+    async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
+        let principles = self.principles_of(sample.input)?;
+        let response = self.asking.thinking.shown(sample.response);
         if response.trim().is_empty() {
             return Ok(nothing_shown());
         }
-        let mut turns = case.conversation();
+        let mut turns = sample.conversation();
         if let Some(last) = turns.last_mut() {
             last.content = response.into_owned();
         }
-        let served = session.served(&self.model)?;
+        let served = client.served(&self.model)?;
         let host = served.clone();
         let (asking, asked) = (self.asking.clone(), principles.clone());
-        let questions = session.run(move || asking.questions(&host, &turns, &asked)).await??;
+        let questions = client.run(move || asking.questions(&host, &turns, &asked)).await??;
         let mut evidence = Evidence {
             trace: Some(Trace {
                 prompt: Some(wording_digest(&served, &[&self.asking.wording])),
@@ -197,12 +191,12 @@ impl PrinciplesKind {
             ..Evidence::default()
         };
         let read = match self.asking.generative {
-            None => self.read(&served, &questions, session, &mut evidence).await,
+            None => self.read(&served, &questions, client, &mut evidence).await,
             Some(how) => {
-                let (asked, response) = (&principles, case.response);
+                let (asked, response) = (&principles, sample.response);
                 let writing = Generation { how, asked, response };
                 let (served, evidence) = (&served, &mut evidence);
-                writing.judge(served, &questions, session, evidence).await
+                writing.judge(served, &questions, client, evidence).await
             }
         };
         let outcomes = read?;
@@ -233,7 +227,7 @@ impl PrinciplesKind {
         &self,
         served: &Served,
         questions: &[Question],
-        session: &Session<'_>,
+        client: &EngineClient<'_>,
         evidence: &mut Evidence,
     ) -> Result<Vec<Outcome>, Failure> {
         let want = |question: &Question| {
@@ -242,7 +236,7 @@ impl PrinciplesKind {
         };
         let wants = questions.iter().map(want).collect();
         let trace = evidence.trace.get_or_insert_default();
-        let outputs = session.read(served, wants, trace).await?;
+        let outputs = client.read(served, wants, trace).await?;
         let mut outcomes = Vec::with_capacity(questions.len());
         for (question, outputs) in questions.iter().zip(&outputs) {
             let read = question.labels.read(&outputs[0])?;
@@ -259,7 +253,7 @@ impl Asking {
     fn questions(
         &self,
         served: &Served,
-        turns: &[Turn],
+        turns: &[Message],
         principles: &[Principle],
     ) -> Result<Vec<Question>, Failure> {
         let refused = |what: String| Failure::refused("labels_unusable", what);
@@ -268,7 +262,7 @@ impl Asking {
         let question = |principle: &Principle| {
             let own = if has_role {
                 let mut turns = turns.to_vec();
-                turns.push(turn(ROLE, &principle.text));
+                turns.push(Message::new(ROLE, &principle.text));
                 turns
             } else {
                 let slots = [("conversation", &*shown), ("principle", &*principle.text)];
@@ -306,25 +300,14 @@ impl Asking {
 fn knows_role(served: &Served) -> bool {
     const PROBE: &str = "is brief";
     let render = |role| {
-        let turns = [turn("user", "a"), turn("assistant", "b"), turn(role, PROBE)];
+        let turns =
+            [Message::new("user", "a"), Message::new("assistant", "b"), Message::new(role, PROBE)];
         served.render(&Chat::asking(&turns)).ok()
     };
     render(ROLE).is_some_and(|own| {
         own.as_str().contains(PROBE)
             && render("user").is_none_or(|other| other.as_str() != own.as_str())
     })
-}
-
-/// A verdict of log-odds.
-fn reward(raw: f64, code: &'static str) -> Reward {
-    Reward {
-        score: sigmoid(raw),
-        raw: Some(raw),
-        label: Some(if raw > 0.0 { "yes" } else { "no" }.into()),
-        reason: Reason::code(code),
-        certainty: Certainty::Proven,
-        evidence: Evidence::default(),
-    }
 }
 
 #[cfg(test)]

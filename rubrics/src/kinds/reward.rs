@@ -19,30 +19,30 @@ use verifiers::{Certainty, Reason};
 
 use engine::{Output, Task};
 
-use super::{Case, Judging, Kind};
-use crate::Turn;
-use crate::calibration::sigmoid;
+use super::{Evaluator, Names, ScoreFuture, ScorerKind};
+use crate::Message;
 use crate::config::Section;
+use crate::engine_client::EngineClient;
 use crate::models::{Chat, Models, Prompted, Served, wording_digest};
-use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward, Trace};
-use crate::registry::Scope;
-use crate::session::Session;
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Score, Trace};
+use crate::sample::Sample;
+use base::stats::sigmoid;
 
-use options::{Counted, Options, Score};
+use options::{Counted, Options, ScoreTransform};
 
-/// What configurations call it.
-pub(crate) const WORD: &str = "reward";
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "reward";
 
 struct RewardKind {
     options: Options,
 }
 
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
     let ways = [("head", false), ("labels", true)];
     if section.word("method", &ways).unwrap_or(false) {
-        return labelled::read(section, scope);
+        return labelled::read(section, names);
     }
-    let options = Options::read(section, scope)?;
+    let options = Options::read(section, names)?;
     Some(Box::new(RewardKind { options }))
 }
 
@@ -50,15 +50,15 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
 ///
 /// # Errors
 /// What the model lacks.
-pub(crate) fn native(served: &Served) -> Result<Box<dyn Kind>, String> {
+pub(crate) fn native(served: &Served) -> Result<Box<dyn ScorerKind>, String> {
     let options = Options::native(served.name());
     options.fit(served)?;
     Ok(Box::new(RewardKind { options }))
 }
 
-impl Kind for RewardKind {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for RewardKind {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -86,21 +86,21 @@ impl Kind for RewardKind {
         self.options.fit(&served.expect("its name was checked"))
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
-        Box::pin(self.judge_one(case, session))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, evaluator.client))
     }
 }
 
 impl RewardKind {
-    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let served = session.served(&self.options.model)?;
-        let turns = case.conversation();
+    async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
+        let served = client.served(&self.options.model)?;
+        let turns = sample.conversation();
         let rendering = served.clone();
-        let prompt = session.run(move || whole(&rendering, &turns)).await??;
+        let prompt = client.run(move || whole(&rendering, &turns)).await??;
         let last = prompt.token_ids.len() - 1;
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
         let want = vec![(prompt.token_ids.clone(), Task::scores([last]))];
-        let outputs = session.read(&served, want, &mut trace).await?;
+        let outputs = client.read(&served, want, &mut trace).await?;
         let [Output::Head(logits)] = &outputs[0][..] else {
             return Err(unusable("the model gave another output than its head's"));
         };
@@ -113,20 +113,20 @@ impl Options {
     /// The reward of a head's outputs.
     fn reward(&self, logits: &[f64], trace: Trace) -> Outcome {
         let scores = match self.score {
-            Score::Raw => logits.to_vec(),
-            Score::Sigmoid => logits.iter().copied().map(sigmoid).collect(),
-            Score::Softmax => softmax(logits),
+            ScoreTransform::Raw => logits.to_vec(),
+            ScoreTransform::Sigmoid => logits.iter().copied().map(sigmoid).collect(),
+            ScoreTransform::Softmax => softmax(logits),
         };
         let (score, raw) = self.whole(logits, &scores)?;
         if !score.is_finite() || raw.is_some_and(|raw| !raw.is_finite()) {
             return Err(unusable("the head gave numbers too large to combine"));
         }
         let label = match self.score {
-            Score::Softmax => Some(self.name(likeliest(&scores)).into()),
-            Score::Raw | Score::Sigmoid => None,
+            ScoreTransform::Softmax => Some(self.name(likeliest(&scores)).into()),
+            ScoreTransform::Raw | ScoreTransform::Sigmoid => None,
         };
         let parts = (logits.len() > 1).then(|| self.parts(logits, &scores));
-        Ok(Reward {
+        Ok(Score {
             score,
             raw,
             label,
@@ -144,8 +144,8 @@ impl Options {
                     return Err(unusable("the head has fewer outputs than it had"));
                 };
                 let raw = match self.score {
-                    Score::Raw | Score::Sigmoid => *logit,
-                    Score::Softmax => margin(logits, *index),
+                    ScoreTransform::Raw | ScoreTransform::Sigmoid => *logit,
+                    ScoreTransform::Softmax => margin(logits, *index),
                 };
                 Ok((*score, Some(raw)))
             }
@@ -156,10 +156,10 @@ impl Options {
                 let sum = |values: &[f64]| weights.iter().zip(values).map(|(w, x)| w * x).sum();
                 let raw: f64 = sum(logits);
                 Ok(match self.score {
-                    Score::Raw => (raw, Some(raw)),
-                    Score::Sigmoid => (sigmoid(raw), Some(raw)),
+                    ScoreTransform::Raw => (raw, Some(raw)),
+                    ScoreTransform::Sigmoid => (sigmoid(raw), Some(raw)),
                     // A mean of the weights by probability has no logit.
-                    Score::Softmax => (sum(scores), None),
+                    ScoreTransform::Softmax => (sum(scores), None),
                 })
             }
         }
@@ -174,7 +174,7 @@ impl Options {
                 Counted::One(counted) => f64::from(u8::from(*counted == index)),
                 Counted::Weighted(weights) => weights[index],
             },
-            outcome: Some(Ok(Reward {
+            outcome: Some(Ok(Score {
                 score: *score,
                 raw: Some(*raw),
                 label: None,
@@ -191,7 +191,7 @@ impl Options {
 ///
 /// # Errors
 /// A refusal: it cannot be put to this model.
-fn whole(served: &Served, turns: &[Turn]) -> Result<Prompted, Failure> {
+fn whole(served: &Served, turns: &[Message]) -> Result<Prompted, Failure> {
     let prompt = served.prompt(&Chat::whole(turns))?;
     if prompt.token_ids.is_empty() {
         let detail = "the chat template makes nothing of this conversation";

@@ -16,18 +16,18 @@ use serde_json::{Value, json};
 use verifiers::{Certainty, Reason};
 
 use super::options::{LabelOptions, Slots, Wording};
-use super::{Case, Judging, Kind, Reads};
+use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
+use crate::engine_client::EngineClient;
 use crate::labels::Labels;
 use crate::models::{Chat, Models, Prompted, Served, wording_digest};
-use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Reward, Trace};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Score, Trace};
 use crate::prompt::{quoted, transcript};
-use crate::registry::Scope;
-use crate::session::Session;
-use crate::{Passage, Responses, Turn, group};
+use crate::sample::Sample;
+use crate::{Message, Passage, Responses, group};
 
-/// What configurations call it.
-pub(crate) const WORD: &str = "validate";
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "validate";
 
 const SLOTS: Slots<'static> = Slots { needed: &["question", "candidate"], optional: &["context"] };
 /// That of a candidate that solves the question, and the other one.
@@ -57,20 +57,20 @@ struct ValidateKind {
     options: Arc<Options>,
 }
 
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
     let documents = [("shared", Documents::Shared), ("each", Documents::Each)];
     // It is a word of the method and changes nothing, see above; the digest leaves it out.
     section.integer("samples", 1..1025);
     let reading = LabelOptions::read(section);
     let context = section.word("context", &documents).unwrap_or_default();
-    let (wording, model) = (Wording::read(section, WORD, SLOTS), scope.model(section, "model"));
+    let (wording, model) = (Wording::read(section, NAME, SLOTS), names.model(section, "model"));
     let options = Arc::new(Options { model: model?, reading, context, wording: wording? });
     Some(Box::new(ValidateKind { options }))
 }
 
-impl Kind for ValidateKind {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for ValidateKind {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -85,15 +85,15 @@ impl Kind for ValidateKind {
         vec![&self.options.model]
     }
 
-    fn reads(&self) -> Reads {
-        Reads { context: true, ..Reads::default() }
+    fn input_fields(&self) -> InputFields {
+        InputFields { context: true, ..InputFields::default() }
     }
 
     fn calibrates(&self) -> bool {
         true
     }
 
-    fn floor(&self) -> Option<f64> {
+    fn min_score(&self) -> Option<f64> {
         Some(0.0)
     }
 
@@ -106,7 +106,7 @@ impl Kind for ValidateKind {
                 self.options.model
             ));
         }
-        let question = [super::turn("user", "A question?")];
+        let question = [Message::new("user", "A question?")];
         let turns = self.options.turns(&question, "A candidate.", &[]);
         let asked = self.options.ask(&served, &turns);
         asked.map(|_| ()).map_err(|failure| {
@@ -115,43 +115,43 @@ impl Kind for ValidateKind {
         })
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
-        Box::pin(self.judge_one(case, session))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, evaluator.client))
     }
 
-    fn gather(&self, outcomes: Vec<Outcome>) -> Outcome {
+    fn aggregate_group(&self, outcomes: Vec<Outcome>) -> Outcome {
         selected(group::mean(outcomes))
     }
 }
 
 impl ValidateKind {
-    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let served = session.served(&self.options.model)?;
-        let question = case.prompt();
+    async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
+        let served = client.served(&self.options.model)?;
+        let question = sample.prompt();
         if question.is_empty() {
             let detail = "this scorer asks whether a question is solved: give 'prompt'";
             return Err(Failure::refused("prompt_missing", detail));
         }
-        let documents = documents(self.options.context, &case)?.to_vec();
-        let candidate = case.response.to_owned();
+        let documents = documents(self.options.context, &sample)?.to_vec();
+        let candidate = sample.response.to_owned();
         let (options, rendering) = (self.options.clone(), served.clone());
         let asking = move || {
             let turns = options.turns(&question, &candidate, &documents);
             options.ask(&rendering, &turns)
         };
-        let (prompt, labels) = session.run(asking).await??;
+        let (prompt, labels) = client.run(asking).await??;
         let mut trace = Trace {
             prompt: Some(wording_digest(&served, &[&self.options.wording])),
             ..Trace::default()
         };
         let sequence = vec![(prompt.token_ids.clone(), labels.want(&prompt))];
-        let outputs = session.read(&served, sequence, &mut trace).await?;
+        let outputs = client.read(&served, sequence, &mut trace).await?;
         let output = outputs[0].first().ok_or_else(nothing_read)?;
         let read = labels.read(output)?;
         trace.saw_mass(Some(read.mass));
         read.enough_mass(self.options.reading.min_label_mass)?;
         let is_yes = read.margin() >= 0.0;
-        Ok(Reward {
+        Ok(Score {
             // Rounding may push a certainty past 1.
             score: read.log_probs[0].exp().min(1.0),
             raw: Some(read.margin()),
@@ -165,7 +165,7 @@ impl ValidateKind {
 
 impl Options {
     /// The messages that ask.
-    fn turns(&self, question: &[Turn], candidate: &str, documents: &[String]) -> Vec<Turn> {
+    fn turns(&self, question: &[Message], candidate: &str, documents: &[String]) -> Vec<Message> {
         let known: String = documents.iter().map(|document| quoted(document)).collect();
         let known = if documents.is_empty() { "Nothing." } else { known.trim_end() };
         self.wording.fill(&[
@@ -176,7 +176,7 @@ impl Options {
     }
 
     /// The prompt, and the labels as they follow it.
-    fn ask(&self, served: &Served, turns: &[Turn]) -> Result<(Prompted, Labels), Failure> {
+    fn ask(&self, served: &Served, turns: &[Message]) -> Result<(Prompted, Labels), Failure> {
         let prompt = served.prompt(&Chat::asking(turns))?;
         let labels = Labels::after(served, &prompt, &LABELS, self.reading.spellings);
         let labels = labels.map_err(|what| Failure::refused("labels_unusable", what))?;
@@ -185,9 +185,9 @@ impl Options {
 }
 
 /// The documents about one response.
-fn documents<'a>(whose: Documents, case: &Case<'a>) -> Result<&'a [String], Failure> {
-    let all = case.input.context.as_deref().unwrap_or_default();
-    let Responses::Group(passages) = &case.input.responses else {
+fn documents<'a>(whose: Documents, sample: &Sample<'a>) -> Result<&'a [String], Failure> {
+    let all = sample.input.context.as_deref().unwrap_or_default();
+    let Responses::Group(passages) = &sample.input.responses else {
         return Ok(all);
     };
     match whose {
@@ -200,7 +200,7 @@ fn documents<'a>(whose: Documents, case: &Case<'a>) -> Result<&'a [String], Fail
                 );
                 return Err(Failure::refused("context_count", detail));
             }
-            let own = |passage: &Passage| std::ptr::eq(passage, case.passage);
+            let own = |passage: &Passage| std::ptr::eq(passage, sample.passage);
             let at = passages.iter().position(own);
             let at = at.expect("a response of a group stands in it");
             Ok(&all[at..=at])

@@ -1,13 +1,15 @@
-use super::whole::number;
+use super::combined::number;
 use super::*;
 use crate::combine::Variance::{Population, Unbiased};
 use crate::combine::ensemble::Standard;
+use crate::combine::group::Normalisation;
 use proptest::prelude::*;
+use verifiers::Certainty;
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands beside failures")]
 fn reward(score: f64, certainty: Certainty) -> Outcome {
     let reward = number(score, "test").expect("test scores are finite");
-    Ok(Reward { certainty, ..reward })
+    Ok(Score { certainty, ..reward })
 }
 
 fn failure(kind: FailureKind) -> Outcome {
@@ -25,7 +27,7 @@ fn outcome(word: &str) -> Outcome {
             let (score, raw) = number.split_once('/').unwrap_or((number, ""));
             let reward = reward(score.parse().expect("a number"), Certainty::Proven)?;
             let raw = raw.parse().ok();
-            Ok(Reward { raw, ..reward })
+            Ok(Score { raw, ..reward })
         }
     }
 }

@@ -24,7 +24,7 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::Turn;
+use crate::Message;
 use crate::hex::sha256_text;
 
 pub(crate) use transcript::{lines, quoted, transcript};
@@ -69,13 +69,13 @@ enum Form {
 struct File {
     name: String,
     version: u32,
-    message: Vec<Message>,
+    message: Vec<MessageTemplate>,
 }
 
 /// A message of a prompt as a file or a configuration writes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Message {
+pub struct MessageTemplate {
     /// `system`, `user`, …
     pub role: String,
     /// Text with slots.
@@ -132,7 +132,7 @@ impl Prompt {
     ///
     /// # Errors
     /// A slot that cannot be read.
-    pub fn new(name: &str, version: u32, messages: &[Message]) -> Result<Self, String> {
+    pub fn new(name: &str, version: u32, messages: &[MessageTemplate]) -> Result<Self, String> {
         let templates = messages.iter().map(|message| {
             Ok(Template { role: message.role.clone(), pieces: pieces(&message.content)? })
         });
@@ -161,7 +161,7 @@ impl Prompt {
     ///
     /// # Panics
     /// Where a slot has no text: which slots there are is checked when a prompt is read.
-    pub fn fill(&self, texts: &[(&str, &str)]) -> Vec<Turn> {
+    pub fn fill(&self, texts: &[(&str, &str)]) -> Vec<Message> {
         let text_of = |slot: &str| {
             let found = texts.iter().find(|(name, _)| *name == slot);
             found.expect("every slot of the wording has a text").1
@@ -174,7 +174,7 @@ impl Prompt {
                     Piece::Slot { name, form } => form.write(text_of(name), &mut content),
                 }
             }
-            Turn { role: message.role.clone(), content }
+            Message { role: message.role.clone(), content }
         });
         messages.collect()
     }

@@ -30,8 +30,8 @@ fn a_wording_changes_with_its_version() {
     }
 }
 
-fn message(content: &str) -> Message {
-    Message { role: "user".to_owned(), content: content.to_owned() }
+fn message(content: &str) -> MessageTemplate {
+    MessageTemplate { role: "user".to_owned(), content: content.to_owned() }
 }
 
 #[test]
@@ -58,8 +58,8 @@ proptest! {
     #[test]
     fn only_our_own_lines_begin_at_the_margin(text in "(a|>| |\n|\r|\u{2029}|User:|\\{\\{x\\}\\}){0,12}") {
         let turns = [
-            Turn { role: "user".to_owned(), content: text.clone() },
-            Turn { role: text, content: "b".to_owned() },
+            Message { role: "user".to_owned(), content: text.clone() },
+            Message { role: text, content: "b".to_owned() },
         ];
         let shown = transcript(&turns);
         let margin: Vec<&str> = shown.lines().filter(|line| !line.starts_with("> ")).collect();

@@ -1,6 +1,6 @@
 //! Conversations and texts as quotations: only our own lines begin at the margin.
 
-use crate::Turn;
+use crate::Message;
 
 /// What the lines of a quoted text begin with.
 const QUOTE: &str = "> ";
@@ -17,7 +17,7 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// A conversation as text: who speaks at the margin, what is said in a quotation.
-pub(crate) fn transcript(turns: &[Turn]) -> String {
+pub(crate) fn transcript(turns: &[Message]) -> String {
     let mut out = String::new();
     for turn in turns {
         out.push_str(speaker(&turn.role));

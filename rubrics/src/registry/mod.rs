@@ -1,19 +1,18 @@
 //! Scorers by name: the built-in ones and those of a configuration.
 
+mod build;
 mod built_in;
-mod kinds;
-mod models;
 mod pipelines;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-pub(crate) use models::Scope;
+use build::Scope;
 
 use crate::config::{Document, NAME_RULE, Section, fits_name, nearest};
+use crate::scorer::ScorersByName;
 use crate::{Models, Scorer};
 
 /// The model that comes with the program. It is served where no other model is configured.
@@ -25,7 +24,7 @@ pub const DEFAULT_SCORERS: &str = include_str!("default_model.toml");
 /// Scorers by name, in the order of their names.
 #[derive(Clone, Debug, Default)]
 pub struct Registry {
-    scorers: BTreeMap<String, Arc<Scorer>>,
+    scorers: ScorersByName,
 }
 
 impl Registry {
@@ -143,18 +142,14 @@ impl Registry {
             if kind == pipelines::KIND {
                 pipelines.push(pipelines::Draft::read(name, section));
             } else {
-                let scope = Scope { registry: self, models: model_names, base };
-                let built = match models::reader(&kind) {
-                    Some(read) => models::build(&section, name, read, &scope),
-                    None => kinds::build(&section, name, &kind),
-                };
-                if let Some(scorer) = built {
+                let scope = Scope { scorers: &self.scorers, models: model_names, base };
+                if let Some(scorer) = build::build(&section, name, &kind, &scope) {
                     self.insert(scorer);
                 }
                 section.finish();
             }
         }
-        pipelines::resolve(self, pipelines);
+        pipelines::resolve(&mut self.scorers, pipelines);
     }
 
     fn insert(&mut self, scorer: Scorer) {

@@ -5,10 +5,10 @@ mod read;
 
 use std::sync::Arc;
 
-use super::Registry;
 use crate::Scorer;
 use crate::config::{Section, nearest};
 use crate::pipeline::Pipeline;
+use crate::scorer::ScorersByName;
 
 /// The kind that configurations name.
 pub(super) const KIND: &str = "pipeline";
@@ -28,12 +28,12 @@ impl<'d, 't> Draft<'d, 't> {
     }
 }
 
-/// Looks up the parts and adds the pipelines to `registry`, the ones that others need first.
-pub(super) fn resolve(registry: &mut Registry, drafts: Vec<Draft<'_, '_>>) {
+/// Looks up the parts and adds the pipelines to `scorers`, the ones that others need first.
+pub(super) fn resolve(scorers: &mut ScorersByName, drafts: Vec<Draft<'_, '_>>) {
     let names: Vec<String> = drafts.iter().map(|draft| draft.name.clone()).collect();
     let mut open: Vec<Draft<'_, '_>> = Vec::new();
     for draft in drafts {
-        if is_known(registry, &draft, &names) {
+        if is_known(scorers, &draft, &names) {
             open.push(draft);
         } else {
             draft.section.finish();
@@ -50,9 +50,10 @@ pub(super) fn resolve(registry: &mut Registry, drafts: Vec<Draft<'_, '_>>) {
         };
         let draft = open.swap_remove(position);
         if let Some(pipeline) = draft.pipeline
-            && let Some(scorers) = parts(registry, &pipeline)
+            && let Some(parts) = parts(scorers, &pipeline)
         {
-            registry.insert(Scorer::pipeline(draft.name, pipeline, scorers));
+            let scorer = Scorer::pipeline(draft.name.clone(), pipeline, parts);
+            scorers.insert(draft.name, Arc::new(scorer));
         }
         draft.section.finish();
     }
@@ -62,16 +63,15 @@ pub(super) fn resolve(registry: &mut Registry, drafts: Vec<Draft<'_, '_>>) {
     }
 }
 
-fn parts(registry: &Registry, pipeline: &Pipeline) -> Option<Vec<Arc<Scorer>>> {
-    let scorers = pipeline.parts.iter().map(|part| registry.get(&part.scorer).cloned());
-    scorers.collect()
+fn parts(scorers: &ScorersByName, pipeline: &Pipeline) -> Option<Vec<Arc<Scorer>>> {
+    pipeline.parts.iter().map(|part| scorers.get(&part.scorer).cloned()).collect()
 }
 
 /// Whether every part names a scorer or another pipeline of the file; what does not is reported.
-fn is_known(registry: &Registry, draft: &Draft<'_, '_>, pipelines: &[String]) -> bool {
+fn is_known(scorers: &ScorersByName, draft: &Draft<'_, '_>, pipelines: &[String]) -> bool {
     let mut known = true;
     for part in draft.pipeline.iter().flat_map(|pipeline| &pipeline.parts) {
-        if registry.get(&part.scorer).is_some_and(|scorer| scorer.compares()) {
+        if scorers.get(&part.scorer).is_some_and(|scorer| scorer.is_pairwise()) {
             known = false;
             let message = format!(
                 "the scorer '{}' compares the responses of a group; a part judges one response",
@@ -80,11 +80,11 @@ fn is_known(registry: &Registry, draft: &Draft<'_, '_>, pipelines: &[String]) ->
             draft.section.problem("part", message);
             continue;
         }
-        if registry.get(&part.scorer).is_some() || pipelines.contains(&part.scorer) {
+        if scorers.get(&part.scorer).is_some() || pipelines.contains(&part.scorer) {
             continue;
         }
         known = false;
-        let names = registry.iter().map(|scorer| scorer.name());
+        let names = scorers.keys().map(String::as_str);
         let all = names.chain(pipelines.iter().map(String::as_str));
         let hint = nearest(&part.scorer, all)
             .map(|near| format!("; did you mean '{near}'?"))

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Ask, Input, Passage, Responses};
+use crate::{Input, Passage, Responses, ScoreOptions, evaluate_now};
 
 /// The names that a configuration adds, and its problems.
 fn read(text: &str) -> (Vec<String>, Vec<String>) {
@@ -187,7 +187,8 @@ fn a_group_is_normalised_and_keeps_its_mean() {
         let passage = |text: &&str| Passage::Text((*text).to_owned());
         let mut input = Input::of("").against("2");
         input.responses = Responses::Group(responses.iter().map(passage).collect());
-        let group = scorer.judge(&input, &Ask::default()).expect("all are measured");
+        let group = evaluate_now(scorer, &Arc::new(input), &ScoreOptions::default())
+            .expect("all are measured");
         assert!((group.score - score).abs() < 1e-12, "{}", group.score);
         let members = group.evidence.members.expect("it is a group");
         let got: Vec<f64> = members.iter().filter_map(|member| member.normalised).collect();

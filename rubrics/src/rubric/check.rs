@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
+use super::item::{Item, Veto};
 use super::table::Table;
-use super::{Item, Veto};
 use crate::config::Step;
 
 /// Two items of one name cannot be told apart in a report.

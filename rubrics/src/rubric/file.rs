@@ -1,17 +1,34 @@
 //! One reader for rubrics in TOML, in JSON, in a scorer's table and in a request.
 
 use std::cell::RefCell;
+use std::sync::LazyLock;
 
 use serde_json::Value;
 
-use super::aggregate::{Interaction, Rubicon, Saturation, Shaping};
-use super::item::{self, Worth};
+use super::check;
+use super::definition::{Method, Rubric};
+use super::item::Item;
+use super::read_item::{self, Worth};
+use super::rubicon::{Interaction, Rubicon, Saturation, Shaping};
 use super::table::{Fault, Table};
-use super::{Item, Method, Rubric, built_in, check};
 use crate::config::{Document, Problem, Section, Step, nearest};
 
 /// Most items of a rubric.
 pub const MAX_ITEMS: usize = 1000;
+
+/// The rubric `builtin:defence`, whose vetoes other rubrics may add to their items.
+pub(super) const DEFENCE_TEXT: &str = include_str!("../../rubrics/defence.toml");
+
+/// The vetoes of the defence, without weight.
+static DEFENCE: LazyLock<Vec<Item>> = LazyLock::new(|| {
+    let rubric = parse("defence", DEFENCE_TEXT, &[]).expect("the defence is valid");
+    let named = rubric.items.into_iter().map(|item| Item {
+        id: format!("defence:{}", item.id),
+        points: 0.0,
+        ..item
+    });
+    named.collect()
+});
 /// Most pairs that add something.
 const MAX_INTERACTIONS: usize = 1000;
 
@@ -102,7 +119,7 @@ fn read(root: Table<'_>, scorers: &[String]) -> Option<Rubric> {
     let mut items: Vec<Item> = items?.into_iter().map(|(_, item)| item).collect();
     let (rubric, is_defended) = ending?;
     if is_defended {
-        items.extend(built_in::defence_items());
+        items.extend(DEFENCE.iter().cloned());
     }
     Some(Rubric { items, ..rubric })
 }
@@ -121,7 +138,7 @@ fn read_items(root: &Table<'_>, worth: Worth, scorers: &[String]) -> Option<Vec<
     let whole = count == Some(tables.len());
     let read: Vec<Option<(usize, Item)>> = tables
         .into_iter()
-        .map(|(index, table)| Some((index, item::read(table, index, worth, scorers)?)))
+        .map(|(index, table)| Some((index, read_item::read(table, index, worth, scorers)?)))
         .collect();
     let is_whole = whole && read.iter().all(Option::is_some);
     let items: Vec<(usize, Item)> = read.into_iter().flatten().collect();

@@ -7,7 +7,8 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::{Item, Rubric, Veto};
+use super::definition::Rubric;
+use super::item::{Item, Veto};
 use crate::prompt::Prompt;
 
 /// How much is shown along a group and along training.

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use openapi::{ScoreInput, ScoreResult};
 use rubrics::{
-    Ask, Input, Models, NoModels, Pool, Priority, Registry, Scored, Scorer, Tape, Tools,
+    Input, Models, NoModels, Pool, Priority, Registry, RequestRecorder, ScoreOptions, Scorer,
+    TimedOutcome, Tools,
 };
 use serve::convert::{self, Echo, Frame};
 
@@ -51,14 +52,14 @@ impl LocalBackend {
         threads: usize,
         explain: bool,
     ) -> Result<Self, RunError> {
-        let rules = registry.iter().filter(|scorer| !scorer.asks_models());
+        let rules = registry.iter().filter(|scorer| !scorer.uses_models());
         Self::of(rules.cloned().collect(), Arc::new(NoModels), threads, explain)
     }
 
     /// Records the requests to engines on a tape, for a measurement.
     #[must_use]
-    pub fn with_tape(mut self, tape: Arc<Tape>) -> Self {
-        self.tools.tape = Some(tape);
+    pub fn with_recorder(mut self, recorder: Arc<RequestRecorder>) -> Self {
+        self.tools.recorder = Some(recorder);
         self
     }
 
@@ -76,7 +77,7 @@ impl LocalBackend {
             digests: scorers.iter().map(|scorer| scorer.digest_text()).collect(),
             identities: scorers.iter().map(identity).collect(),
             scorers,
-            tools: Tools { pool, models, tape: None },
+            tools: Tools { pool, models, recorder: None },
             explain,
         })
     }
@@ -100,9 +101,13 @@ impl LocalBackend {
 
     /// Scores inputs with one scorer: one result for each, in order.
     pub fn score_with(&self, scorer: usize, inputs: &[Arc<Input>]) -> Vec<ScoreResult> {
-        let ask = Ask { priority: Priority::Batch, explain: self.explain, ..Ask::default() };
+        let ask = ScoreOptions {
+            priority: Priority::Batch,
+            explain: self.explain,
+            ..ScoreOptions::default()
+        };
         let outcomes = block_on(rubrics::score(&self.scorers[scorer], inputs, ask, &self.tools));
-        let result = |(index, scored): (usize, Scored)| {
+        let result = |(index, scored): (usize, TimedOutcome)| {
             let frame = Frame {
                 scorer_digest: &self.digests[scorer],
                 queue: Duration::ZERO,
@@ -133,7 +138,7 @@ impl Backend for LocalBackend {
     }
 
     fn uses_models(&self) -> bool {
-        self.scorers.iter().any(|scorer| scorer.asks_models())
+        self.scorers.iter().any(|scorer| scorer.uses_models())
     }
 
     fn score(&self, inputs: Vec<ScoreInput>) -> Result<Vec<RowResults>, RunError> {

@@ -5,7 +5,7 @@
 //! turns. The turns are read back by the marks of well-known template families; a text in which
 //! none of them stands is one turn of a user.
 
-use rubrics::Turn;
+use rubrics::Message;
 
 /// What stands around the turns of a template family: `open role close content end`.
 struct Marks {
@@ -74,7 +74,7 @@ const BEGINNINGS: &[&str] =
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rendered {
     /// Its turns.
-    pub(crate) turns: Vec<Turn>,
+    pub(crate) turns: Vec<Message>,
     /// How the assistant's turn was begun for the policy, such as with a thinking tag.
     pub(crate) begun: String,
 }
@@ -119,7 +119,7 @@ fn ends(text: &str) -> bool {
     ENDS.iter().any(|end| text.trim_end().ends_with(end))
 }
 
-fn by_marks(text: &str, marks: &Marks) -> Option<Vec<Turn>> {
+fn by_marks(text: &str, marks: &Marks) -> Option<Vec<Message>> {
     let text = without_beginning(text);
     let mut parts = text.split(marks.open);
     if !parts.next()?.trim().is_empty() {
@@ -133,11 +133,11 @@ fn by_marks(text: &str, marks: &Marks) -> Option<Vec<Turn>> {
         let is_name = role.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         (is_name && !role.is_empty()).then(|| turn(as_role(role), content))
     };
-    let turns: Vec<Turn> = parts.map(read).collect::<Option<_>>()?;
+    let turns: Vec<Message> = parts.map(read).collect::<Option<_>>()?;
     (!turns.is_empty()).then_some(turns)
 }
 
-fn by_roles(text: &str, family: &RoleTokens) -> Option<Vec<Turn>> {
+fn by_roles(text: &str, family: &RoleTokens) -> Option<Vec<Message>> {
     let text = without_beginning(text);
     let next = |from: usize| {
         let found = family.tokens.iter().filter_map(|(token, role)| {
@@ -185,8 +185,8 @@ fn as_role(role: &str) -> &str {
     }
 }
 
-fn turn(role: &str, content: &str) -> Turn {
-    Turn { role: role.to_owned(), content: content.to_owned() }
+fn turn(role: &str, content: &str) -> Message {
+    Message { role: role.to_owned(), content: content.to_owned() }
 }
 
 #[cfg(test)]

@@ -7,10 +7,10 @@
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
-use rubrics::{Input, Passage, Reward, Scorer, Trace, Turn};
+use rubrics::{Input, Message, Passage, Score, Scorer, Trace};
 
 use super::{invalid, rewards};
-use crate::call::{Call, Manner};
+use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::openai_chat::types::{
     ChatChoice, ChatLogprobs, ChatMessage, ChatRequest, ChatResponse, GenerationDigests,
@@ -56,7 +56,7 @@ pub(crate) async fn answer(
     refuse_generation(&asked)?;
     let input = Arc::new(input(asked.messages)?);
     let (state, id) = (call.state, call.id());
-    let judged = call.judge(scorer, &[input], Manner::default()).await?;
+    let judged = call.judge(scorer, &[input], &openapi::Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, |_| "messages".to_owned())?;
     let body = reply(state, &id, &judged.scorer, rewards[0]);
     judged.reply(body).await
@@ -86,7 +86,7 @@ fn input(messages: Vec<ChatMessage>) -> Result<Input, ApiError> {
         }
         let content =
             message.content.map(crate::compat::openai_chat::types::ChatContent::into_text);
-        turns.push(Turn {
+        turns.push(Message {
             role: role(message.role).to_owned(),
             content: content.or(message.refusal).unwrap_or_default(),
         });
@@ -96,7 +96,7 @@ fn input(messages: Vec<ChatMessage>) -> Result<Input, ApiError> {
         invalid("messages", "a scorer judges the last message, which is the assistant's")
     })?;
     Ok(Input {
-        prompt: (!turns.is_empty()).then_some(Passage::Turns(turns)),
+        prompt: (!turns.is_empty()).then_some(Passage::Messages(turns)),
         ..Input::of(last.content)
     })
 }
@@ -110,7 +110,7 @@ fn role(role: Role) -> &'static str {
     }
 }
 
-fn reply(state: &State, id: &str, scorer: &Scorer, reward: &Reward) -> ChatResponse {
+fn reply(state: &State, id: &str, scorer: &Scorer, reward: &Score) -> ChatResponse {
     let is_native = state.registry.get(scorer.name()).is_none();
     let pairs = pairs(reward, is_native);
     let text: Vec<String> = pairs.iter().map(|(name, x)| format!("{name}:{x}")).collect();
@@ -142,7 +142,7 @@ fn reply(state: &State, id: &str, scorer: &Scorer, reward: &Reward) -> ChatRespo
 
 /// The attributes that a reward is made of, and the reward itself under the name `reward`: the
 /// logit of a model's own head, the score of a scorer.
-fn pairs(reward: &Reward, is_native: bool) -> Vec<(String, f64)> {
+fn pairs(reward: &Score, is_native: bool) -> Vec<(String, f64)> {
     let parts = reward.evidence.parts.iter().flatten();
     let mut pairs: Vec<(String, f64)> = parts
         .filter_map(|part| {

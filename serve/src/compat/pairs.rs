@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::target::Target;
 use super::{invalid, pooling, rewards};
-use crate::call::{Call, Judged, Manner};
+use crate::call::{Call, Judged};
 use crate::error::ApiError;
 use crate::hosts::Served;
 
@@ -89,11 +89,11 @@ async fn judged(
         }));
     }
     let state = call.state;
-    let judged = call.judge(scorer, &inputs, Manner::default()).await?;
+    let judged = call.judge(scorer, &inputs, &openapi::Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, |at| paths[at].clone())?;
     let tokens = rewards.iter().filter_map(|reward| reward.evidence.trace.as_ref());
     let tokens = tokens.map(|trace| trace.usage.input_tokens as u64).sum();
-    let score = |reward: &&rubrics::Reward| {
+    let score = |reward: &&rubrics::Score| {
         if activate {
             return Ok(reward.score);
         }

@@ -1,6 +1,6 @@
 //! Verdicts for wires in which a verdict is a number and nothing else.
 
-use rubrics::{Failure, FailureKind, Outcome, Reward};
+use rubrics::{Failure, FailureKind, Outcome, Score};
 
 use crate::convert;
 use crate::error::{ApiError, Code};
@@ -17,7 +17,7 @@ pub(crate) fn rewards<'a>(
     state: &State,
     answers: &'a [Answered],
     path: impl Fn(usize) -> String,
-) -> Result<Vec<&'a Reward>, ApiError> {
+) -> Result<Vec<&'a Score>, ApiError> {
     let answers = answers.iter().enumerate();
     let reward = |(at, answer): (usize, &'a Answered)| {
         let outcome: &'a Outcome = &answer.outcome;

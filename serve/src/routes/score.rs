@@ -1,14 +1,13 @@
 //! `POST /v1/score`: the life of a scoring request at the edge.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use openapi::{MAX_INPUTS, Options, Priority, ScoreRequest, ScoreResponse, ScoreResult, Usage};
+use openapi::{MAX_INPUTS, ScoreRequest, ScoreResponse, ScoreResult, Usage};
 use rubrics::Scorer;
 
-use crate::call::{Call, Manner};
+use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::error_bodies::ScoreFailure;
 use crate::compat::shared_routes::bodies::{ScoreBody, ScoreReply, parse_score};
@@ -73,7 +72,7 @@ async fn answer(call: Call<'_>, asked: ScoreRequest) -> Result<HttpResponse, Api
     let id = call.id();
     let (inputs, echoes): (Vec<_>, Vec<_>) = asked.inputs.into_iter().map(convert::input).unzip();
     let inputs: Vec<Arc<_>> = inputs.into_iter().map(Arc::new).collect();
-    let judged = call.judge(scorer, &inputs, manner(&asked.options)).await?;
+    let judged = call.judge(scorer, &inputs, &asked.options).await?;
     let results = results(&judged.scorer, echoes, &judged.answers);
     let body = ScoreResponse {
         id: format!("score-{id}"),
@@ -84,19 +83,6 @@ async fn answer(call: Call<'_>, asked: ScoreRequest) -> Result<HttpResponse, Api
         results,
     };
     judged.reply(body).await
-}
-
-fn manner(options: &Options) -> Manner {
-    Manner {
-        priority: match options.priority {
-            Priority::Interactive => rubrics::Priority::Interactive,
-            Priority::Batch => rubrics::Priority::Batch,
-        },
-        deadline: options.deadline_ms.map(Duration::from_millis),
-        explain: options.explain,
-        seed: options.seed,
-        mode: options.cache,
-    }
 }
 
 fn check_count(count: usize) -> Result<(), ApiError> {

@@ -11,7 +11,7 @@ mod rows;
 
 use std::ops::RangeInclusive;
 
-use rubrics::Turn;
+use rubrics::Message;
 
 use super::format::Format;
 use super::make::Difficulty;
@@ -72,7 +72,7 @@ pub struct TaskRow {
     /// How it asks.
     pub format: Format,
     /// The conversation.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<Message>,
     /// What the model is to say.
     pub target: Target,
 }

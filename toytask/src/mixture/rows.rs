@@ -1,6 +1,6 @@
 //! One row of each format.
 
-use rubrics::Turn;
+use rubrics::Message;
 
 use crate::check::{self, Fault, Judged};
 use crate::format::{self, Format, turn};
@@ -74,7 +74,7 @@ pub(super) fn row(format: Format, pool: &Pool<'_>, rng: &mut StableRng) -> TaskR
 }
 
 /// A conversation and what is learnt of it.
-type Question = (Vec<Turn>, Target);
+type Question = (Vec<Message>, Target);
 
 fn player(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
     let sample = pool.right(&pool.problem(rng), rng);
@@ -92,7 +92,7 @@ fn reflection(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
 
 /// A question about a solution, right or wrong, and what is said of it.
 fn judged(
-    ask: fn(&str, &str) -> Vec<Turn>,
+    ask: fn(&str, &str) -> Vec<Message>,
     say: impl Fn(&Judged) -> String,
     pool: &Pool<'_>,
     rng: &mut StableRng,
@@ -103,7 +103,7 @@ fn judged(
 }
 
 /// Whether the final answer is right, in one word.
-fn outcome(ask: fn(&str, &str) -> Vec<Turn>, pool: &Pool<'_>, rng: &mut StableRng) -> Question {
+fn outcome(ask: fn(&str, &str) -> Vec<Message>, pool: &Pool<'_>, rng: &mut StableRng) -> Question {
     let sample = final_labelled(pool, rng);
     let turns = ask(&sample.problem, &sample.solution);
     let word = replies::yes(sample.judged.is_final_right());
@@ -262,7 +262,7 @@ impl Claim {
         self.stated == self.reference
     }
 
-    fn turns(&self, question: &str) -> Vec<Turn> {
+    fn turns(&self, question: &str) -> Vec<Message> {
         let reference = self.reference.to_string();
         let Sample { problem, solution, .. } = &self.sample;
         format::agreement(problem, solution, &reference, question)

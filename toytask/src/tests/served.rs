@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use engine::{Host, Tokenizer};
 use rubrics::config::Document;
 use rubrics::{
-    Ask, Input, Models, Outcome, Passage, Pool, Reference, Registry, Responses, Served, Tools,
+    Input, Models, Outcome, Passage, Pool, Reference, Registry, Responses, ScoreOptions, Served,
+    Tools,
 };
 use testkit::fake::{self, Script};
 
@@ -89,7 +90,7 @@ impl Bench {
         let tools = Tools {
             pool: Pool::new(1, 1 << 12).expect("a thread"),
             models: Arc::new(Only(host.clone())),
-            tape: None,
+            recorder: None,
         };
         registry.check(&*tools.models).expect("the model can be asked");
         Self { registry, tools, tokenizer: host.tokenizer.clone(), taught: Taught::default() }
@@ -109,7 +110,7 @@ impl Bench {
         let scorer = self.registry.get(scorer).expect("it is configured");
         let inputs = [Arc::new(input)];
         let runtime = tokio::runtime::Builder::new_current_thread().build();
-        let ask = Ask { explain: true, ..Ask::default() };
+        let ask = ScoreOptions { explain: true, ..ScoreOptions::default() };
         let scoring = rubrics::score(scorer, &inputs, ask, &self.tools);
         let mut scored = runtime.expect("a runtime").block_on(scoring);
         scored.remove(0).outcome

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rubrics::Turn;
+use rubrics::Message;
 use serde::Deserialize;
 
 use super::row::{Preference, Process, Ranked, Row, Supervised};
@@ -17,7 +17,7 @@ struct Line {
     #[serde(default)]
     prompt: Option<String>,
     #[serde(default)]
-    messages: Option<Vec<Message>>,
+    messages: Option<Vec<RowMessage>>,
     #[serde(default)]
     completion: Option<String>,
     #[serde(default)]
@@ -56,7 +56,7 @@ enum ExplicitKind {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Message {
+struct RowMessage {
     role: String,
     content: String,
 }
@@ -170,19 +170,19 @@ const ONE_OF: &str = "a row has one of: `completion`; `chosen` and `rejected`; `
      `labels`; `answer`; `audit`; `candidates` and `gold_rank`; `kind` = `open`";
 
 /// The conversation of a row.
-fn turns(line: &mut Line) -> Result<Vec<Turn>, String> {
+fn turns(line: &mut Line) -> Result<Vec<Message>, String> {
     match (line.prompt.take(), line.messages.take()) {
-        (Some(prompt), None) => Ok(vec![Turn { role: "user".to_owned(), content: prompt }]),
+        (Some(prompt), None) => Ok(vec![Message { role: "user".to_owned(), content: prompt }]),
         (None, Some(messages)) if !messages.is_empty() => Ok(messages
             .into_iter()
-            .map(|message| Turn { role: message.role, content: message.content })
+            .map(|message| Message { role: message.role, content: message.content })
             .collect()),
         _ => Err("a row has either `prompt` or `messages`, and they are not empty".into()),
     }
 }
 
 fn process(
-    turns: Vec<Turn>,
+    turns: Vec<Message>,
     steps: Vec<String>,
     labels: Option<Vec<Option<bool>>>,
 ) -> Result<Row, String> {

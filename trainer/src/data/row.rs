@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rubrics::Turn;
+use rubrics::Message;
 
 use crate::item::Item;
 
@@ -40,7 +40,7 @@ pub struct Tokenized {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Supervised {
     /// The conversation.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<Message>,
     /// The assistant's reply.
     pub completion: String,
     /// Groups rows in the log (`loss/KIND`).
@@ -51,7 +51,7 @@ pub struct Supervised {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Preference {
     /// The conversation.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<Message>,
     /// The better answer.
     pub chosen: String,
     /// The worse answer.
@@ -75,7 +75,7 @@ pub struct Ranked {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Process {
     /// The conversation.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<Message>,
     /// The steps, in order.
     pub steps: Vec<String>,
     /// Whether each step is right; `None` if unknown.

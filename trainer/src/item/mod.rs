@@ -5,7 +5,7 @@ mod stored;
 use std::ops::Range;
 use std::sync::Arc;
 
-use rubrics::{FailureKind, Turn};
+use rubrics::{FailureKind, Message};
 
 /// The role in which the model answers an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -54,7 +54,7 @@ pub struct Item {
     /// Who the model is.
     pub role: Role,
     /// The conversation that it is to continue.
-    pub turns: Vec<Turn>,
+    pub turns: Vec<Message>,
     /// The problem in its own words, without any prompt around it.
     pub problem: Arc<str>,
     /// The right answer: of a problem its solution, of a judgement the label. None where only a

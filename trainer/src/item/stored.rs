@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use rubrics::Turn;
+use rubrics::Message;
 
 use super::{Item, Role};
 
@@ -57,7 +57,7 @@ impl<'de> Deserialize<'de> for Item {
         Ok(Self {
             index: stored.index,
             role,
-            turns: turns.map(|(role, content)| Turn { role, content }).collect(),
+            turns: turns.map(|(role, content)| Message { role, content }).collect(),
             problem: stored.problem.into(),
             gold: stored.gold.map(Into::into),
             audit: stored.audit.map(Into::into),
@@ -78,7 +78,7 @@ mod tests {
             let item = Item {
                 index: u64::MAX,
                 role,
-                turns: vec![Turn { role: "user".to_owned(), content: "a\n\"b\"".to_owned() }],
+                turns: vec![Message { role: "user".to_owned(), content: "a\n\"b\"".to_owned() }],
                 problem: "1+1".into(),
                 gold: Some("2".into()),
                 audit: Some("3".into()),

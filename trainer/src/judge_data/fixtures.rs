@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rubrics::{FailureKind, Turn};
+use rubrics::{FailureKind, Message};
 
 use crate::item::{Group, Item, Role, Rollout};
 
@@ -11,7 +11,10 @@ pub(crate) fn problem(index: u64, gold: &str) -> Item {
     Item {
         index,
         role: Role::Policy,
-        turns: vec![Turn { role: "user".to_owned(), content: format!("Solve: problem {index}") }],
+        turns: vec![Message {
+            role: "user".to_owned(),
+            content: format!("Solve: problem {index}"),
+        }],
         problem: format!("problem {index}").into(),
         gold: Some(gold.into()),
         audit: None,

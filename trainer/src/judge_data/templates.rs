@@ -24,8 +24,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rubrics::Turn;
-use rubrics::prompt::{Message, Prompt};
+use rubrics::Message;
+use rubrics::prompt::{MessageTemplate, Prompt};
 use serde::Deserialize;
 
 use crate::error::{Result, TrainError};
@@ -129,7 +129,7 @@ impl Template {
     }
 
     /// The conversation with texts in the slots.
-    pub fn fill(&self, texts: &[(&str, &str)]) -> Vec<Turn> {
+    pub fn fill(&self, texts: &[(&str, &str)]) -> Vec<Message> {
         self.prompt.fill(texts)
     }
 
@@ -137,7 +137,7 @@ impl Template {
     ///
     /// # Panics
     /// For other kinds.
-    pub fn fill_candidates(&self, problem: &str, candidates: &[&str]) -> Vec<Turn> {
+    pub fn fill_candidates(&self, problem: &str, candidates: &[&str]) -> Vec<Message> {
         let listing = self.listing.as_deref();
         let count = candidates.len().to_string();
         match listing.expect("the templates of a referee list candidates") {
@@ -310,7 +310,7 @@ struct Entry {
     labels: Option<[String; 2]>,
     candidate: Option<String>,
     separator: Option<String>,
-    message: Vec<Message>,
+    message: Vec<MessageTemplate>,
 }
 
 impl Entry {
@@ -357,8 +357,10 @@ impl Entry {
         match (self.kind == TemplateKind::RankJudge, text, written) {
             (false, _, (None, None)) => Ok(None),
             (true, true, (Some(content), Some(separator))) if !slots.contains(&"candidate") => {
-                let candidate =
-                    self.alone(&Message { role: "user".to_owned(), content: content.clone() })?;
+                let candidate = self.alone(&MessageTemplate {
+                    role: "user".to_owned(),
+                    content: content.clone(),
+                })?;
                 let slots = candidate.slots();
                 let known = |slot: &&str| ["number", "text"].contains(slot);
                 if !slots.contains(&"text") || !slots.iter().all(known) {
@@ -385,7 +387,7 @@ impl Entry {
     }
 
     /// One message as a prompt of its own.
-    fn alone(&self, message: &Message) -> std::result::Result<Prompt, String> {
+    fn alone(&self, message: &MessageTemplate) -> std::result::Result<Prompt, String> {
         Prompt::new(&self.name, 1, std::slice::from_ref(message))
     }
 }

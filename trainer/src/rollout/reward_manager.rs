@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rubrics::{
-    Ask, FailureKind, Input, Models, Outcome, Passage, Pool, Priority, Reference, Registry,
-    Responses, Scorer, Served, StepReward, Tools, score,
+    FailureKind, Input, Models, Outcome, Passage, Pool, Priority, Reference, Registry, Responses,
+    ScoreOptions, Scorer, Served, StepScore, Tools, score,
 };
 
 use crate::error::{Result, TrainError};
@@ -52,7 +52,7 @@ impl RewardManager {
             tools: Tools {
                 pool: Pool::new(models::threads(), QUEUE).map_err(failed)?,
                 models,
-                tape: None,
+                recorder: None,
             },
             runtime: tokio::runtime::Builder::new_current_thread().build().map_err(failed)?,
         })
@@ -128,14 +128,14 @@ impl RewardManager {
     /// A scorer that there is not.
     pub fn outcomes(&self, name: &str, inputs: &[Arc<Input>], seed: u64) -> Result<Vec<Outcome>> {
         let scorer = self.scorer(name)?;
-        let ask = Ask { priority: Priority::Batch, seed, ..Ask::default() };
+        let ask = ScoreOptions { priority: Priority::Batch, seed, ..ScoreOptions::default() };
         let scored = self.runtime.block_on(score(scorer, inputs, ask, &self.tools));
         Ok(scored.into_iter().map(|scored| scored.outcome).collect())
     }
 }
 
-fn judged(steps: Vec<StepReward>) -> Vec<JudgedStep> {
-    let judged = |step: StepReward| JudgedStep {
+fn judged(steps: Vec<StepScore>) -> Vec<JudgedStep> {
+    let judged = |step: StepScore| JudgedStep {
         span: step.span,
         score: step.score,
         label: step.label.into_owned(),
@@ -146,7 +146,7 @@ fn judged(steps: Vec<StepReward>) -> Vec<JudgedStep> {
 fn input(item: &Item, rollout: &Rollout) -> Input {
     let mut input = Input::of(rollout.text.clone());
     input.responses = Responses::One(Passage::Text(rollout.text.clone()));
-    input.prompt = Some(Passage::Turns(item.turns.clone()));
+    input.prompt = Some(Passage::Messages(item.turns.clone()));
     input.reference = item.gold.as_deref().map(|gold| Reference::Text(gold.to_owned()));
     input
 }

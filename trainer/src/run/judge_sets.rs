@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rubrics::calibration::Prediction;
-use rubrics::{Input, Outcome, Passage, Turn};
+use rubrics::{Input, Message, Outcome, Passage};
 use serde::{Deserialize, Serialize};
 use toytask::make::Difficulty;
 use toytask::sets::{self, Case, Problem, Source};
@@ -197,13 +197,13 @@ impl JudgeSet {
     }
 }
 
-fn user(problem: &str) -> Turn {
-    Turn { role: "user".to_owned(), content: problem.to_owned() }
+fn user(problem: &str) -> Message {
+    Message { role: "user".to_owned(), content: problem.to_owned() }
 }
 
 fn input(case: &Case) -> Input {
     let mut input = Input::of(case.solution.clone());
-    input.prompt = Some(Passage::Turns(vec![user(&case.problem)]));
+    input.prompt = Some(Passage::Messages(vec![user(&case.problem)]));
     input
 }
 

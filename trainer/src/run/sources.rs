@@ -238,7 +238,7 @@ impl ChainSource {
             rows.push(Row::Problem(Item {
                 index: index as u64,
                 role: Role::Policy,
-                turns: vec![rubrics::Turn { role: "user".to_owned(), content: problem.clone() }],
+                turns: vec![rubrics::Message { role: "user".to_owned(), content: problem.clone() }],
                 problem: problem.into(),
                 audit: (!known).then(|| gold.to_string().into()),
                 gold: known.then(|| gold.to_string().into()),

@@ -1,6 +1,9 @@
 //! Isotonic regression by pooling adjacent violators.
 
-use super::{Calibration, FitError, Sample, count, sigmoid};
+use base::stats::sigmoid;
+
+use super::{FitError, Sample};
+use crate::calibration::map::{Calibration, count};
 
 /// Probabilities that are closer are one: a file of decimal numbers must keep points apart.
 const CLOSE: f64 = 1e-12;

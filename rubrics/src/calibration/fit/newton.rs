@@ -1,7 +1,10 @@
 //! Platt's two numbers by Newton's method with a step that is halved until it helps, after Lin, Lin
 //! and Weng, A Note on Platt's Probabilistic Outputs for Support Vector Machines, 2007.
 
-use super::{Calibration, FitError, LEAST_SLOPE, Sample, count, scale, sigmoid};
+use base::stats::sigmoid;
+
+use super::{FitError, LEAST_SLOPE, Sample, scale};
+use crate::calibration::map::{Calibration, count};
 
 const MAX_STEPS: usize = 100;
 

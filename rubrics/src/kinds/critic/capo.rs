@@ -4,18 +4,19 @@
 use serde::Serialize;
 use verifiers::{Certainty, Reason};
 
-use super::asked::{self, Log, mean, uncombined};
+use super::critique::{Asked, Critique, OutcomeScorer, outcome_scorer, splitter, with_outcome};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
-use super::{Asked, Critique, Outside, Slots, Wording, beside, outcome_scorer, splitter};
 use crate::combine::critique::{self, Vote, Weights};
 use crate::config::Section;
-use crate::kinds::Case;
+use crate::engine_client::Written;
+use crate::kinds::asked::{self, Log, mean, uncombined};
+use crate::kinds::options::{Slots, Wording};
+use crate::kinds::{Evaluator, Names};
 use crate::outcome::{
-    Evidence, Failure, FailureKind, Outcome, PartReport, Reward, SpanNote, StepReward,
+    Evidence, Failure, FailureKind, Outcome, PartReport, Score, SpanNote, StepScore,
 };
-use crate::registry::Scope;
-use crate::session::{Session, Written};
+use crate::sample::Sample;
 use crate::split::Splitter;
 
 /// What the spans with token rewards are called.
@@ -33,7 +34,7 @@ pub(super) struct Capo {
     all_failed: AllFailed,
     weights: Weights,
     show_reference: bool,
-    pub(super) outcome: Option<Outside>,
+    pub(super) outcome: Option<OutcomeScorer>,
 }
 
 /// What it means that no critique can be read.
@@ -48,7 +49,7 @@ enum AllFailed {
 }
 
 impl Capo {
-    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
+    pub(super) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Self> {
         let votes = [
             ("intersection", Vote::Intersection),
             ("majority", Vote::Majority),
@@ -60,7 +61,7 @@ impl Capo {
         let slots = Slots { needed: &["problem", "steps"], optional: &["reference"] };
         let vote = section.word("vote", &votes).unwrap_or(Vote::Intersection);
         let is_greedy = vote == Vote::Greedy;
-        let outcome = outcome_scorer(section, scope);
+        let outcome = outcome_scorer(section, names);
         let weight = |key, default| {
             super::super::options::number_within(section, key, 0.0, 1e6).unwrap_or(default)
         };
@@ -86,23 +87,25 @@ impl Capo {
         Some(capo)
     }
 
-    pub(super) async fn judge<'a>(
+    pub(super) async fn evaluate<'a>(
         &'a self,
         model: &'a str,
-        case: Case<'a>,
-        session: &'a Session<'a>,
+        sample: Sample<'a>,
+        evaluator: Evaluator<'a>,
     ) -> Outcome {
-        let steps = Steps::of(&case, self.splitter)?;
-        let turns = self.turns(&case, &steps)?;
-        let mut log = Log::new(session, &session.served(model)?, &[&*self.wording]);
+        let steps = Steps::of(&sample, self.splitter)?;
+        let turns = self.turns(&sample, &steps)?;
+        let mut log =
+            Log::new(evaluator.client, &evaluator.client.served(model)?, &[&*self.wording]);
         let asked = Asked {
             model,
             turns,
             samples: self.critiques,
             last_line: verdict::list_grammar(verdict::WRONG),
         };
-        let asking = self.critique.ask(asked, session, &mut log);
-        let (written, outcome) = beside(asking, self.outcome.as_ref(), case, session).await;
+        let asking = self.critique.ask(asked, evaluator.client, &mut log);
+        let (written, outcome) =
+            with_outcome(asking, self.outcome.as_ref(), sample, evaluator).await;
         if let Some(trace) = crate::group::trace(&outcome) {
             log.trace.add(&trace);
         }
@@ -114,9 +117,13 @@ impl Capo {
         self.conclude(voted, outcome, log)
     }
 
-    fn turns(&self, case: &Case<'_>, steps: &Steps<'_>) -> Result<Vec<crate::Turn>, Failure> {
-        let problem = asked::problem(case)?;
-        let reference = asked::reference_shown(case, self.show_reference)?;
+    fn turns(
+        &self,
+        sample: &Sample<'_>,
+        steps: &Steps<'_>,
+    ) -> Result<Vec<crate::Message>, Failure> {
+        let problem = asked::problem(sample)?;
+        let reference = asked::reference_shown(sample, self.show_reference)?;
         let texts = [
             ("problem", problem.as_str()),
             ("reference", &reference),
@@ -189,7 +196,7 @@ impl Capo {
             (None, _) | (_, None) => None,
         };
         let part = self.outcome.as_ref().map(|outside| PartReport {
-            name: outside.scorer.name().to_owned(),
+            name: outside.name.clone(),
             weight: self.weights.whole,
             outcome,
         });
@@ -204,7 +211,7 @@ impl Capo {
             None => None,
         };
         let wrong = mean(&voted.vote.weights);
-        Ok(Reward {
+        Ok(Score {
             score: 1.0 - wrong,
             raw: None,
             label: Some(if wrong > 0.0 { "wrong_steps" } else { "no_wrong_step" }.into()),
@@ -229,7 +236,7 @@ impl Capo {
 /// Steps after a vote.
 struct Voted {
     vote: Counted,
-    steps: Vec<StepReward>,
+    steps: Vec<StepScore>,
 }
 
 /// A vote and what it rests on.

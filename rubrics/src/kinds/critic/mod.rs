@@ -12,6 +12,7 @@
 //! so that nothing in them passes for a step of ours.
 
 mod capo;
+mod critique;
 mod rerank;
 mod retrospective;
 mod steps;
@@ -21,34 +22,26 @@ mod verdict;
 #[cfg(test)]
 mod tests;
 
-use std::sync::Arc;
-
-use engine::Grammar;
-use futures_util::future::{join, join_all};
+use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::asked::{self, Log};
-use super::options::{LabelOptions, Slots, Wording, WritingOptions};
-use super::{Case, Judging, Kind, Reads};
-use crate::config::{Section, nearest};
+use super::asked;
+use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
+use crate::config::Section;
+use crate::group;
 use crate::models::Models;
-use crate::outcome::{Failure, Outcome};
-use crate::registry::Scope;
-use crate::session::{Session, Written, stream_of};
-use crate::split::{SPLITTERS, Splitter};
-use crate::{Scorer, Turn, group};
+use crate::outcome::Failure;
+use crate::sample::Sample;
 
 use capo::Capo;
+use critique::OutcomeScorer;
 use rerank::Rerank;
 use retrospective::Retrospective;
 use thoughts::Thoughts;
 
-/// What configurations call it.
-pub(crate) const WORD: &str = "critic";
-
-/// Tokens that a critique may have unless the configuration says otherwise.
-const MAX_TOKENS: usize = 2048;
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "critic";
 
 /// The options.
 #[derive(Debug, Clone, Serialize)]
@@ -68,57 +61,7 @@ enum Mode {
     Rerank(Rerank),
 }
 
-/// How a critic writes.
-#[derive(Debug, Clone, Serialize)]
-struct Critique {
-    #[serde(flatten)]
-    writing: WritingOptions,
-    /// Whether the last line is forced into its form while it is written.
-    constrain: bool,
-}
-
-impl Critique {
-    fn read(section: &Section<'_, '_>, temperature: f32) -> Self {
-        let default = WritingOptions { temperature, ..WritingOptions::greedy(MAX_TOKENS) };
-        Self {
-            writing: WritingOptions::read(section, default),
-            constrain: section.boolean("constrain").unwrap_or(true),
-        }
-    }
-
-    /// Has `samples` critiques written of one prompt. They share all of it, and differ by chance.
-    async fn ask(
-        &self,
-        asked: Asked<'_>,
-        session: &Session<'_>,
-        log: &mut Log,
-    ) -> Result<Vec<Written>, Failure> {
-        let served = session.served(asked.model)?;
-        let prompt = asked::prompt(session, &served, asked.turns, self.writing.reasoning).await?;
-        let one = |sample: u64| {
-            let mut writing = self.writing.writing(stream_of(&prompt, sample));
-            writing.grammar = self.constrain.then(|| asked.last_line.clone());
-            (&prompt, writing)
-        };
-        let all: Vec<_> = (0..asked.samples).map(one).collect();
-        let written = session.write(&served, &all, &mut log.trace).await?;
-        for critique in &written {
-            log.wrote("critique", critique);
-        }
-        Ok(written)
-    }
-}
-
-/// What is asked of a critic.
-struct Asked<'a> {
-    model: &'a str,
-    turns: Vec<Turn>,
-    samples: u64,
-    /// What the whole text must be where it is constrained.
-    last_line: Grammar,
-}
-
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
     #[derive(Clone, Copy)]
     enum Word {
         Capo,
@@ -134,96 +77,18 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     ];
     section.require("mode");
     let word = section.word("mode", &words);
-    let model = scope.model(section, "model");
+    let model = names.model(section, "model");
     let mode = match word? {
-        Word::Capo => Mode::Capo(Capo::read(section, scope)?),
-        Word::Thoughts => Mode::Thoughts(Thoughts::read(section, scope)?),
-        Word::Retrospective => Mode::Retrospective(Retrospective::read(section, scope)?),
+        Word::Capo => Mode::Capo(Capo::read(section, names)?),
+        Word::Thoughts => Mode::Thoughts(Thoughts::read(section, names)?),
+        Word::Retrospective => Mode::Retrospective(Retrospective::read(section, names)?),
         Word::Rerank => Mode::Rerank(Rerank::read(section)?),
     };
     Some(Box::new(Critic { model: model?, mode }))
 }
 
-/// `splitter` (`blank_lines`): what separates the steps of a response that comes without `steps`.
-fn splitter(section: &Section<'_, '_>) -> Splitter {
-    section.word("splitter", SPLITTERS).unwrap_or_default()
-}
-
-/// The scorer that `outcome` names: one that comes before this one in the file, or a built-in one.
-fn outcome_scorer(section: &Section<'_, '_>, scope: &Scope<'_>) -> Result<Option<Outside>, ()> {
-    let least = super::options::share(section, "outcome_threshold").unwrap_or(0.5);
-    let Some(name) = section.text("outcome") else {
-        return if section.has("outcome") { Err(()) } else { Ok(None) };
-    };
-    if let Some(scorer) = scope.registry.get(&name) {
-        let scorer = Arc::clone(scorer);
-        return Ok(Some(Outside { scorer, least }));
-    }
-    let names = scope.registry.iter().map(|scorer| scorer.name());
-    let hint =
-        nearest(&name, names).map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-    let message = format!("no scorer '{name}' comes before this one{hint}");
-    section.problem("outcome", message);
-    Err(())
-}
-
-/// Who says whether a solution is right, beside the critic.
-#[derive(Debug, Clone)]
-struct Outside {
-    scorer: Arc<Scorer>,
-    /// The least score of a right solution.
-    least: f64,
-}
-
-/// What a model is asked, and side by side with it the outcome of the scorer, where there is one.
-async fn beside<'a, T>(
-    asking: impl Future<Output = T>,
-    outside: Option<&'a Outside>,
-    case: Case<'a>,
-    session: &'a Session<'a>,
-) -> (T, Option<Outcome>) {
-    let outcome = async {
-        match outside {
-            None => None,
-            Some(outside) => Some(outside.judge(case, session).await),
-        }
-    };
-    join(asking, outcome).await
-}
-
-/// The scorer's own digest is part of the whole one's: only what is ours stands here.
-impl Serialize for Outside {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (self.scorer.name(), self.least).serialize(serializer)
-    }
-}
-
-impl Outside {
-    /// What the scorer says of a response.
-    async fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Outcome {
-        crate::walk::judge_case(&self.scorer, case, session).await
-    }
-
-    /// Whether an outcome says that the solution is right.
-    ///
-    /// # Errors
-    /// The scorer's failure, in its name.
-    fn is_right(&self, outcome: &Outcome) -> Result<bool, Failure> {
-        match outcome {
-            Ok(reward) => Ok(reward.score >= self.least),
-            Err(failure) => {
-                let code = failure.reason.code;
-                let detail = failure.reason.detail.as_deref().unwrap_or(code);
-                let detail = format!("outcome '{}': {detail}", self.scorer.name());
-                let reason = verifiers::Reason::with(code, detail);
-                Err(Failure::new(failure.kind, reason))
-            }
-        }
-    }
-}
-
 impl Mode {
-    fn outside(&self) -> Option<&Outside> {
+    fn outcome_scorer(&self) -> Option<&OutcomeScorer> {
         match self {
             Self::Capo(capo) => capo.outcome.as_ref(),
             Self::Thoughts(thoughts) => Some(&thoughts.outcome),
@@ -233,9 +98,9 @@ impl Mode {
     }
 }
 
-impl Kind for Critic {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for Critic {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -255,20 +120,19 @@ impl Kind for Critic {
         vec![&self.model]
     }
 
-    fn scorers(&self) -> Vec<&Arc<Scorer>> {
-        let outside = self.mode.outside().into_iter();
-        outside.map(|outside| &outside.scorer).collect()
+    fn scorers(&self) -> Vec<&str> {
+        self.mode.outcome_scorer().into_iter().map(|scorer| scorer.name.as_str()).collect()
     }
 
-    fn reads(&self) -> Reads {
-        Reads { steps: !matches!(self.mode, Mode::Rerank(_)), ..Reads::default() }
+    fn input_fields(&self) -> InputFields {
+        InputFields { steps: !matches!(self.mode, Mode::Rerank(_)), ..InputFields::default() }
     }
 
-    fn compares(&self) -> bool {
+    fn is_pairwise(&self) -> bool {
         matches!(self.mode, Mode::Rerank(_))
     }
 
-    fn floor(&self) -> Option<f64> {
+    fn min_score(&self) -> Option<f64> {
         match self.mode {
             Mode::Capo(_) | Mode::Retrospective(_) => Some(0.0),
             // A thought is asked about beside an outcome, which says by itself what nothing earns;
@@ -299,13 +163,14 @@ impl Kind for Critic {
         }
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
         Box::pin(async move {
             match &self.mode {
-                Mode::Capo(capo) => capo.judge(&self.model, case, session).await,
-                Mode::Retrospective(mode) => mode.judge(&self.model, case, session).await,
+                Mode::Capo(capo) => capo.evaluate(&self.model, sample, evaluator).await,
+                Mode::Retrospective(mode) => mode.evaluate(&self.model, sample, evaluator).await,
                 Mode::Thoughts(thoughts) => {
-                    let mut group = thoughts.judge_all(&self.model, vec![case], session).await;
+                    let mut group =
+                        thoughts.evaluate_all(&self.model, vec![sample], evaluator).await;
                     group.remove(0)
                 }
                 Mode::Rerank(_) => Err(Failure::refused("group_needed", "it compares responses")),
@@ -313,17 +178,24 @@ impl Kind for Critic {
         })
     }
 
-    fn judge_group<'a>(&'a self, cases: Vec<Case<'a>>, session: &'a Session<'a>) -> Judging<'a> {
+    fn evaluate_group<'a>(
+        &'a self,
+        samples: Vec<Sample<'a>>,
+        evaluator: Evaluator<'a>,
+    ) -> ScoreFuture<'a> {
         Box::pin(async move {
             match &self.mode {
                 Mode::Capo(_) | Mode::Retrospective(_) => {
-                    let judged = cases.into_iter().map(|case| self.judge(case, session));
-                    group::mean(join_all(judged).await)
+                    let outcomes =
+                        samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
+                    group::mean(join_all(outcomes).await)
                 }
                 Mode::Thoughts(thoughts) => {
-                    group::mean(thoughts.judge_all(&self.model, cases, session).await)
+                    group::mean(thoughts.evaluate_all(&self.model, samples, evaluator).await)
                 }
-                Mode::Rerank(rerank) => rerank.judge_group(&self.model, cases, session).await,
+                Mode::Rerank(rerank) => {
+                    rerank.evaluate_group(&self.model, samples, evaluator.client).await
+                }
             }
         })
     }

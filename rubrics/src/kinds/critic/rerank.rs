@@ -9,16 +9,16 @@ use serde::Serialize;
 use verifiers::extract::{self, AnswerPolicy};
 use verifiers::{Certainty, Reason};
 
-use super::asked::{self, Log, uncombined};
-use super::{LabelOptions, Slots, Wording};
 use crate::combine::selection;
 use crate::config::Section;
+use crate::engine_client::EngineClient;
 use crate::group;
-use crate::kinds::Case;
+use crate::kinds::asked::{self, Log, uncombined};
+use crate::kinds::options::{LabelOptions, Slots, Wording};
 use crate::labels::Labels;
 use crate::models::Served;
-use crate::outcome::{Evidence, Failure, Outcome, Reward};
-use crate::session::Session;
+use crate::outcome::{Evidence, Failure, Outcome, Score};
+use crate::sample::Sample;
 
 /// The verdicts, the good one first.
 const VERDICTS: [&str; 2] = ["Yes", "No"];
@@ -59,14 +59,14 @@ impl Rerank {
         Labels::after(served, &prompt, &VERDICTS, self.labels.spellings).map(drop)
     }
 
-    pub(super) async fn judge_group<'a>(
+    pub(super) async fn evaluate_group<'a>(
         &'a self,
         model: &'a str,
-        cases: Vec<Case<'a>>,
-        session: &'a Session<'a>,
+        samples: Vec<Sample<'a>>,
+        client: &'a EngineClient<'a>,
     ) -> Outcome {
-        let answers: Vec<Option<String>> = cases.iter().map(answer).collect();
-        let judged = cases.into_iter().map(|case| self.member(model, case, session));
+        let answers: Vec<Option<String>> = samples.iter().map(answer).collect();
+        let judged = samples.into_iter().map(|sample| self.member(model, sample, client));
         let judged = join_all(judged).await;
         let chosen = self.choose(&judged, &answers);
         let trace = group::trace(&judged);
@@ -78,7 +78,7 @@ impl Rerank {
             Evidence { trace, members: Some(group::ranked(judged)), ..Evidence::default() };
         match (chosen, first) {
             (Err(failure), _) => Err(failure.with_evidence(evidence)),
-            (Ok(Some((index, score))), _) => Ok(Reward {
+            (Ok(Some((index, score))), _) => Ok(Score {
                 score,
                 raw: None,
                 label: Some(Cow::Owned(index.to_string())),
@@ -131,19 +131,19 @@ impl Rerank {
     }
 
     /// What the model believes of one response.
-    async fn member(&self, model: &str, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        if case.response.trim().is_empty() {
+    async fn member(&self, model: &str, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
+        if sample.response.trim().is_empty() {
             return Err(Failure::refused("response_empty", "there is nothing to judge"));
         }
         let turns = self.wording.fill(&[
-            ("problem", &asked::problem(&case)?),
-            ("response", &asked::quotation(case.response)),
+            ("problem", &asked::problem(&sample)?),
+            ("response", &asked::quotation(sample.response)),
         ]);
-        let served = session.served(model)?;
-        let mut log = Log::new(session, &served, &[&*self.wording]);
-        match self.believed(&served, turns, session, &mut log).await {
+        let served = client.served(model)?;
+        let mut log = Log::new(client, &served, &[&*self.wording]);
+        match self.believed(&served, turns, client, &mut log).await {
             Err(failure) => Err(log.failed(failure)),
-            Ok((share, margin)) => Ok(Reward {
+            Ok((share, margin)) => Ok(Score {
                 score: share,
                 raw: Some(margin),
                 label: None,
@@ -157,17 +157,17 @@ impl Rerank {
     async fn believed(
         &self,
         served: &Served,
-        turns: Vec<crate::Turn>,
-        session: &Session<'_>,
+        turns: Vec<crate::Message>,
+        client: &EngineClient<'_>,
         log: &mut Log,
     ) -> Result<(f64, f64), Failure> {
-        let read = asked::labels(session, served, turns, (&VERDICTS, self.labels), log).await?;
+        let read = asked::labels(client, served, turns, (&VERDICTS, self.labels), log).await?;
         Ok((read.shares()[0], read.margin()))
     }
 }
 
 /// The answer that a response marks.
-fn answer(case: &Case<'_>) -> Option<String> {
-    let found = extract::answer(case.response, &AnswerPolicy::default())?;
+fn answer(sample: &Sample<'_>) -> Option<String> {
+    let found = extract::answer(sample.response, &AnswerPolicy::default())?;
     Some(found.text.trim().to_owned())
 }

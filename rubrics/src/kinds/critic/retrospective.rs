@@ -5,16 +5,17 @@
 use serde::Serialize;
 use verifiers::{Certainty, Reason};
 
-use super::asked::{self, Log, uncombined};
+use super::critique::{Asked, Critique, OutcomeScorer, outcome_scorer, splitter, with_outcome};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Judged};
-use super::{Asked, Critique, Outside, Slots, Wording, beside, outcome_scorer, splitter};
 use crate::combine::steps::share_right;
 use crate::config::Section;
-use crate::kinds::Case;
-use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward};
-use crate::registry::Scope;
-use crate::session::{Session, Written};
+use crate::engine_client::Written;
+use crate::kinds::asked::{self, Log, uncombined};
+use crate::kinds::options::{Slots, Wording};
+use crate::kinds::{Evaluator, Names};
+use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score};
+use crate::sample::Sample;
 use crate::split::Splitter;
 
 /// The options of the mode.
@@ -25,13 +26,13 @@ pub(super) struct Retrospective {
     pub(super) wording: Wording,
     splitter: Splitter,
     show_reference: bool,
-    pub(super) outcome: Option<Outside>,
+    pub(super) outcome: Option<OutcomeScorer>,
 }
 
 impl Retrospective {
-    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
+    pub(super) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Self> {
         let slots = Slots { needed: &["problem", "steps"], optional: &["reference", "count"] };
-        let outcome = outcome_scorer(section, scope);
+        let outcome = outcome_scorer(section, names);
         Some(Self {
             critique: Critique::read(section, 0.0),
             wording: Wording::read(section, "critic-retrospective", slots)?,
@@ -41,19 +42,21 @@ impl Retrospective {
         })
     }
 
-    pub(super) async fn judge<'a>(
+    pub(super) async fn evaluate<'a>(
         &'a self,
         model: &'a str,
-        case: Case<'a>,
-        session: &'a Session<'a>,
+        sample: Sample<'a>,
+        evaluator: Evaluator<'a>,
     ) -> Outcome {
-        let steps = Steps::of(&case, self.splitter)?;
-        let turns = self.turns(&case, &steps)?;
-        let mut log = Log::new(session, &session.served(model)?, &[&*self.wording]);
+        let steps = Steps::of(&sample, self.splitter)?;
+        let turns = self.turns(&sample, &steps)?;
+        let mut log =
+            Log::new(evaluator.client, &evaluator.client.served(model)?, &[&*self.wording]);
         let asked =
             Asked { model, turns, samples: 1, last_line: verdict::judgement_grammar(steps.len()) };
-        let asking = self.critique.ask(asked, session, &mut log);
-        let (written, outcome) = beside(asking, self.outcome.as_ref(), case, session).await;
+        let asking = self.critique.ask(asked, evaluator.client, &mut log);
+        let (written, outcome) =
+            with_outcome(asking, self.outcome.as_ref(), sample, evaluator).await;
         if let Some(trace) = crate::group::trace(&outcome) {
             log.trace.add(&trace);
         }
@@ -73,9 +76,13 @@ impl Retrospective {
         }
     }
 
-    fn turns(&self, case: &Case<'_>, steps: &Steps<'_>) -> Result<Vec<crate::Turn>, Failure> {
-        let problem = asked::problem(case)?;
-        let reference = asked::reference_shown(case, self.show_reference)?;
+    fn turns(
+        &self,
+        sample: &Sample<'_>,
+        steps: &Steps<'_>,
+    ) -> Result<Vec<crate::Message>, Failure> {
+        let problem = asked::problem(sample)?;
+        let reference = asked::reference_shown(sample, self.show_reference)?;
         let texts = [
             ("problem", problem.as_str()),
             ("reference", &reference),
@@ -98,12 +105,12 @@ impl Retrospective {
             Some(Err(_)) => "outcome_unknown",
         };
         let part = self.outcome.as_ref().map(|outside| PartReport {
-            name: outside.scorer.name().to_owned(),
+            name: outside.name.clone(),
             weight: 0.0,
             outcome,
         });
         let detail = format!("the critique calls the solution {overall} as a whole");
-        Ok(Reward {
+        Ok(Score {
             score,
             raw: None,
             label: Some(label.into()),
@@ -114,11 +121,7 @@ impl Retrospective {
     }
 }
 
-fn marked(
-    steps: &Steps<'_>,
-    judged: &Judged,
-    written: &Written,
-) -> Vec<crate::outcome::StepReward> {
+fn marked(steps: &Steps<'_>, judged: &Judged, written: &Written) -> Vec<crate::outcome::StepScore> {
     steps.rewards(|index| {
         let right = judged.steps[index];
         Mark {

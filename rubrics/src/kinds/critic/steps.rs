@@ -5,9 +5,9 @@ use std::ops::Range;
 
 use verifiers::arithmetic;
 
-use super::asked::quotation;
-use crate::kinds::Case;
-use crate::outcome::{CodePoints, Failure, StepReward};
+use crate::kinds::asked::quotation;
+use crate::outcome::{CodePoints, Failure, StepScore};
+use crate::sample::Sample;
 use crate::split::Splitter;
 
 /// The steps of one response; there is at least one.
@@ -30,32 +30,34 @@ impl<'r> Steps<'r> {
     ///
     /// # Errors
     /// A refusal: there is none, or the client's do not stand in the response.
-    pub(super) fn of(case: &Case<'r>, splitter: Splitter) -> Result<Self, Failure> {
-        Self::within(case, 0..case.response.len(), splitter)
+    pub(super) fn of(sample: &Sample<'r>, splitter: Splitter) -> Result<Self, Failure> {
+        Self::within(sample, 0..sample.response.len(), splitter)
     }
 
     /// The same for the thought of the response alone.
     ///
     /// # Errors
     /// A refusal, also where the response has no thought.
-    pub(super) fn of_thought(case: &Case<'r>) -> Result<Self, Failure> {
-        let thought = thought(case.response).ok_or_else(|| {
+    pub(super) fn of_thought(sample: &Sample<'r>) -> Result<Self, Failure> {
+        let thought = thought(sample.response).ok_or_else(|| {
             let detail = "the response has no <think> text to judge";
             Failure::refused("no_thought", detail)
         })?;
-        Self::within(case, thought, Splitter::BlankLines)
+        Self::within(sample, thought, Splitter::BlankLines)
     }
 
-    fn within(case: &Case<'r>, range: Range<usize>, splitter: Splitter) -> Result<Self, Failure> {
-        let response = case.response;
+    fn within(
+        sample: &Sample<'r>,
+        range: Range<usize>,
+        splitter: Splitter,
+    ) -> Result<Self, Failure> {
+        let response = sample.response;
         let text = &response[range.clone()];
-        let spans = match &case.input.steps {
+        let spans = match &sample.input.steps {
             None => splitter.split(text),
-            Some(steps) => arithmetic::locate(text, steps).ok_or_else(|| {
-                let detail =
-                    "the steps do not stand in the response in their order, so they have no places";
-                Failure::refused("steps_not_in_response", detail)
-            })?,
+            Some(steps) => {
+                arithmetic::locate(text, steps).ok_or_else(Failure::steps_not_in_response)?
+            }
         };
         if spans.is_empty() {
             return Err(Failure::refused("no_steps", "there is no step to judge"));
@@ -80,12 +82,12 @@ impl<'r> Steps<'r> {
     }
 
     /// The rewards of the steps; `mark` is asked with their indices.
-    pub(super) fn rewards(&self, mut mark: impl FnMut(usize) -> Mark) -> Vec<StepReward> {
+    pub(super) fn rewards(&self, mut mark: impl FnMut(usize) -> Mark) -> Vec<StepScore> {
         let mut points = CodePoints::new(self.response);
         let spans = self.spans.iter().enumerate();
         let rewards = spans.map(|(index, span)| {
             let mark = mark(index);
-            StepReward {
+            StepScore {
                 span: points.range(span),
                 score: mark.score,
                 raw: mark.raw,

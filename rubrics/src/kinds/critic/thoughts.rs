@@ -10,18 +10,19 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use verifiers::{Certainty, Reason};
 
-use super::asked::{self, Log, uncombined};
+use super::critique::{Asked, Critique, OutcomeScorer, outcome_scorer};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
-use super::{Asked, Critique, Outside, Slots, Wording, outcome_scorer};
 use crate::combine::Variance;
 use crate::combine::group::{Normalisation, advantages};
 use crate::combine::thoughts::{Label, Thought, advantage, capability, merge};
 use crate::config::Section;
-use crate::kinds::Case;
-use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward, SpanNote};
-use crate::registry::Scope;
-use crate::session::{Session, Written};
+use crate::engine_client::Written;
+use crate::kinds::asked::{self, Log, uncombined};
+use crate::kinds::options::{Slots, Wording};
+use crate::kinds::{Evaluator, Names};
+use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score, SpanNote};
+use crate::sample::Sample;
 
 /// What the spans with advantages are called.
 const TOKEN_ADVANTAGE: &str = "token_advantage";
@@ -39,17 +40,17 @@ pub(super) struct Thoughts {
     pub(super) wrong: Wording,
     alpha: f64,
     variance: Variance,
-    pub(super) outcome: Outside,
+    pub(super) outcome: OutcomeScorer,
 }
 
 impl Thoughts {
-    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
+    pub(super) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Self> {
         let variances = [("unbiased", Variance::Unbiased), ("population", Variance::Population)];
         let slots = Slots { needed: &["problem", "steps"], optional: &["answer"] };
         let right = Wording::read(section, "critic-thoughts-right", slots);
         let wrong = Wording::read_from(section, "message_wrong", "critic-thoughts-wrong", slots);
         section.require("outcome");
-        let outcome = outcome_scorer(section, scope);
+        let outcome = outcome_scorer(section, names);
         let alpha = section.number("alpha").unwrap_or(0.5);
         if alpha <= 0.0 {
             section.problem("alpha", "must be above 0");
@@ -65,13 +66,13 @@ impl Thoughts {
     }
 
     /// Judges the responses of a group, which may be one.
-    pub(super) async fn judge_all<'a>(
+    pub(super) async fn evaluate_all<'a>(
         &'a self,
         model: &'a str,
-        cases: Vec<Case<'a>>,
-        session: &'a Session<'a>,
+        samples: Vec<Sample<'a>>,
+        evaluator: Evaluator<'a>,
     ) -> Vec<Outcome> {
-        let members = cases.into_iter().map(|case| self.member(model, case, session));
+        let members = samples.into_iter().map(|sample| self.member(model, sample, evaluator));
         let members = join_all(members).await;
         let known: Vec<f64> = members
             .iter()
@@ -88,7 +89,7 @@ impl Thoughts {
             };
             let (Some(outcome), Ok(scale)) = (standard.next(), &scale) else {
                 let failure = scale.as_ref().err().cloned();
-                let failure = failure.unwrap_or_else(crate::score::internal);
+                let failure = failure.unwrap_or_else(Failure::internal);
                 return member.failed(failure, self);
             };
             let place = Place { right, outcome, capability: scale.capability };
@@ -113,13 +114,13 @@ impl Thoughts {
     async fn member<'a>(
         &'a self,
         model: &'a str,
-        case: Case<'a>,
-        session: &'a Session<'a>,
+        sample: Sample<'a>,
+        evaluator: Evaluator<'a>,
     ) -> Member<'a> {
-        let outcome = self.outcome.judge(case, session).await;
+        let outcome = self.outcome.evaluate(sample, evaluator).await;
         let mut log = None;
         let labelled = match self.outcome.is_right(&outcome) {
-            Ok(right) => self.labelled(right, (model, case, session), &mut log).await,
+            Ok(right) => self.labelled(right, (model, sample, evaluator), &mut log).await,
             Err(failure) => Err(failure),
         };
         Member { outcome, labelled, log }
@@ -129,20 +130,21 @@ impl Thoughts {
     async fn labelled<'a>(
         &self,
         right: bool,
-        (model, case, session): (&'a str, Case<'a>, &'a Session<'a>),
+        (model, sample, evaluator): (&'a str, Sample<'a>, Evaluator<'a>),
         log: &mut Option<Log>,
     ) -> Result<Labelled<'a>, Failure> {
-        let steps = Steps::of_thought(&case)?;
+        let steps = Steps::of_thought(&sample)?;
         let (wording, marker) =
             if right { (&self.right, verdict::WRONG) } else { (&self.wrong, verdict::MATCHING) };
         let turns = wording.fill(&[
-            ("problem", &asked::problem(&case)?),
+            ("problem", &asked::problem(&sample)?),
             ("steps", &steps.numbered()),
-            ("answer", &asked::quotation(Steps::after_thought(case.response))),
+            ("answer", &asked::quotation(Steps::after_thought(sample.response))),
         ]);
-        let log = log.insert(Log::new(session, &session.served(model)?, &[&**wording]));
+        let log =
+            log.insert(Log::new(evaluator.client, &evaluator.client.served(model)?, &[&**wording]));
         let asked = Asked { model, turns, samples: 1, last_line: verdict::list_grammar(marker) };
-        let written = self.critique.ask(asked, session, log).await?.remove(0);
+        let written = self.critique.ask(asked, evaluator.client, log).await?.remove(0);
         let listed = verdict::listed(written.whole()?, marker, steps.len())?;
         Ok(Labelled {
             labels: labels(right, &listed, steps.len()),
@@ -182,7 +184,7 @@ impl Thoughts {
             place.capability, place.outcome, labelled.foreign
         );
         let evidence = Evidence { steps: Some(steps), spans: Some(spans), ..member.evidence(self) };
-        Ok(Reward {
+        Ok(Score {
             score: f64::from(u8::from(place.right)),
             raw: Some(place.outcome),
             label: Some(if place.right { "right" } else { "wrong" }.into()),
@@ -232,7 +234,7 @@ impl Member<'_> {
             trace.get_or_insert_default().add(&outside);
         }
         let part = PartReport {
-            name: mode.outcome.scorer.name().to_owned(),
+            name: mode.outcome.name.clone(),
             weight: 1.0,
             outcome: Some(self.outcome.clone()),
         };

@@ -23,18 +23,18 @@ use verifiers::{Certainty, Reason, extract};
 
 use super::asked::{self, Log, mean};
 use super::options::{LabelOptions, Slots, Wording, WritingOptions, share};
-use super::{Case, Judging, Kind, Reads};
+use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
+use crate::engine_client::{EngineClient, stream_of};
 use crate::labels::Labels;
 use crate::models::{Models, Served};
-use crate::outcome::{CodePoints, Evidence, Failure, Outcome, Reward, SpanNote, StepReward};
+use crate::outcome::{CodePoints, Evidence, Failure, Outcome, Score, SpanNote, StepScore};
 use crate::prompt::Prompt;
-use crate::registry::Scope;
-use crate::session::{Session, stream_of};
+use crate::sample::Sample;
 use judgement::{Judgement, grammar};
 
-/// What configurations call it.
-pub(crate) const WORD: &str = "grounded";
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "grounded";
 
 /// The verdicts that are read, the good one first.
 const VERDICTS: [&str; 2] = ["Yes", "No"];
@@ -71,10 +71,10 @@ enum Mode {
     },
 }
 
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
     let slots = Slots { needed: &["documents", "sentence"], optional: &["problem", "answer"] };
     let words = [("written", false), ("labels", true)];
-    let model = scope.model(section, "model");
+    let model = names.model(section, "model");
     let by_labels = section.word("mode", &words).unwrap_or(false);
     let mode = if by_labels {
         let faithful = Wording::read(section, "grounded-faithful", slots);
@@ -96,9 +96,9 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     }))
 }
 
-impl Kind for Grounded {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for Grounded {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -113,11 +113,11 @@ impl Kind for Grounded {
         vec![&self.model]
     }
 
-    fn reads(&self) -> Reads {
-        Reads { context: true, ..Reads::default() }
+    fn input_fields(&self) -> InputFields {
+        InputFields { context: true, ..InputFields::default() }
     }
 
-    fn floor(&self) -> Option<f64> {
+    fn min_score(&self) -> Option<f64> {
         Some(0.0)
     }
 
@@ -136,29 +136,29 @@ impl Kind for Grounded {
         }
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
-        Box::pin(self.judge_one(case, session))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, evaluator.client))
     }
 }
 
 impl Grounded {
-    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let documents = documents(&case)?;
-        let sentences = self.sentences(case.response)?;
-        let problem = match &case.input.prompt {
+    async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
+        let documents = documents(&sample)?;
+        let sentences = self.sentences(sample.response)?;
+        let problem = match &sample.input.prompt {
             None => "(not given)\n".to_owned(),
-            Some(_) => asked::problem(&case)?,
+            Some(_) => asked::problem(&sample)?,
         };
-        let answer = asked::quotation(case.response);
-        let served = session.served(&self.model)?;
+        let answer = asked::quotation(sample.response);
+        let served = client.served(&self.model)?;
         let judged = sentences.iter().map(|span| {
-            let sentence = asked::quotation(&case.response[span.clone()]);
+            let sentence = asked::quotation(&sample.response[span.clone()]);
             let texts =
                 Texts { documents: &documents, problem: &problem, answer: &answer, sentence };
-            self.sentence(&served, texts, session)
+            self.sentence(&served, texts, client)
         });
         let judged = join_all(judged).await;
-        self.conclude(&case, &sentences, judged)
+        self.conclude(&sample, &sentences, judged)
     }
 
     /// The sentences of what a response shows, as byte ranges.
@@ -187,21 +187,21 @@ impl Grounded {
         &self,
         served: &Served,
         texts: Texts<'_>,
-        session: &Session<'_>,
+        client: &EngineClient<'_>,
     ) -> (Result<Judgement, Failure>, Log) {
         match &self.mode {
             Mode::Written { wording, .. } => {
-                let mut log = Log::new(session, served, &[&**wording]);
-                let judged = self.written(served, &texts, session, &mut log).await;
+                let mut log = Log::new(client, served, &[&**wording]);
+                let judged = self.written(served, &texts, client, &mut log).await;
                 (judged, log)
             }
             Mode::Labels { labels, faithful, correct } => {
-                let mut log = Log::new(session, served, &[&**faithful, &**correct]);
+                let mut log = Log::new(client, served, &[&**faithful, &**correct]);
                 let mut read = Vec::with_capacity(2);
                 for wording in [faithful, correct] {
                     let turns = texts.fill(wording);
                     let how = (&VERDICTS[..], *labels);
-                    match asked::labels(session, served, turns, how, &mut log).await {
+                    match asked::labels(client, served, turns, how, &mut log).await {
                         Ok(label) => read.push(label.shares()[0]),
                         Err(failure) => return (Err(failure), log),
                     }
@@ -216,17 +216,17 @@ impl Grounded {
         &self,
         served: &Served,
         texts: &Texts<'_>,
-        session: &Session<'_>,
+        client: &EngineClient<'_>,
         log: &mut Log,
     ) -> Result<Judgement, Failure> {
         let Mode::Written { writing, constrain, wording } = &self.mode else {
-            return Err(crate::score::internal());
+            return Err(Failure::internal());
         };
         let turns = texts.fill(wording);
-        let prompt = asked::prompt(session, served, turns, writing.reasoning).await?;
+        let prompt = asked::prompt(client, served, turns, writing.reasoning).await?;
         let mut how = writing.writing(stream_of(&prompt, 0));
         how.grammar = constrain.then(|| grammar(writing.reasoning));
-        let written = session.write(served, &[(&prompt, how)], &mut log.trace).await?;
+        let written = client.write(served, &[(&prompt, how)], &mut log.trace).await?;
         log.wrote("judgement", &written[0]);
         Judgement::read(written[0].whole()?)
     }
@@ -234,11 +234,11 @@ impl Grounded {
     /// A score where every sentence has one; a sentence that could not be judged is no 0.
     fn conclude(
         &self,
-        case: &Case<'_>,
+        sample: &Sample<'_>,
         sentences: &[Range<usize>],
         judged: Vec<(Result<Judgement, Failure>, Log)>,
     ) -> Outcome {
-        let mut points = CodePoints::new(case.response);
+        let mut points = CodePoints::new(sample.response);
         let (mut steps, mut spans, mut failed) = (Vec::new(), Vec::new(), None);
         let mut whole: Option<Log> = None;
         for (range, (judged, log)) in sentences.iter().zip(judged) {
@@ -267,7 +267,7 @@ impl Grounded {
         if let Some(failure) = failed {
             return Err(failure.with_evidence(evidence));
         }
-        Ok(Reward {
+        Ok(Score {
             score: mean(&scores),
             raw: None,
             label: None,
@@ -277,14 +277,14 @@ impl Grounded {
         })
     }
 
-    fn step(&self, span: Range<usize>, judged: Judgement) -> StepReward {
+    fn step(&self, span: Range<usize>, judged: Judgement) -> StepScore {
         let label = match (judged.faithful >= 0.5, judged.correct >= 0.5) {
             (true, true) => "right",
             (false, true) => "unfaithful",
             (true, false) => "incorrect",
             (false, false) => "unfaithful_and_incorrect",
         };
-        StepReward {
+        StepScore {
             span,
             score: Some(self.alpha * judged.faithful + (1.0 - self.alpha) * judged.correct),
             raw: None,
@@ -304,7 +304,7 @@ struct Texts<'a> {
 }
 
 impl Texts<'_> {
-    fn fill(&self, wording: &Prompt) -> Vec<crate::Turn> {
+    fn fill(&self, wording: &Prompt) -> Vec<crate::Message> {
         wording.fill(&[
             ("documents", self.documents),
             ("problem", self.problem),
@@ -315,8 +315,8 @@ impl Texts<'_> {
 }
 
 /// The documents, numbered and quoted.
-fn documents(case: &Case<'_>) -> Result<String, Failure> {
-    let given = case.input.context.as_deref().unwrap_or_default();
+fn documents(sample: &Sample<'_>) -> Result<String, Failure> {
+    let given = sample.input.context.as_deref().unwrap_or_default();
     if given.iter().all(|text| text.trim().is_empty()) {
         let detail = "this scorer holds an answer against documents: give 'context'";
         return Err(Failure::refused("context_missing", detail));
@@ -338,8 +338,8 @@ fn notes(span: &Range<usize>, judged: &Judgement) -> [SpanNote; 2] {
     [note("faithful", judged.faithful), note("correct", judged.correct)]
 }
 
-fn unjudged(span: Range<usize>) -> StepReward {
-    StepReward {
+fn unjudged(span: Range<usize>) -> StepScore {
+    StepScore {
         span,
         score: None,
         raw: None,

@@ -2,7 +2,7 @@ use tiny_models::{Preset, TinyHead};
 
 use super::judgement::Judgement;
 use crate::testing::{Bench, read, verdicts};
-use crate::{Ask, FailureKind, Input, Outcome, Passage};
+use crate::{FailureKind, Input, Outcome, Passage, ScoreOptions};
 
 const CONFIG: &str = "
 [[scorer]]
@@ -173,11 +173,11 @@ content = '{{documents}} so {{sentence}}?'
     let bench = Bench::real(config, Preset::Qwen2, TinyHead::Vocab, 5);
     assert_eq!(bench.check(), Ok(()));
     let inputs: Vec<Input> = (0..4).map(|n| input(&format!("It is {n}. It is."))).collect();
-    let together = verdicts(bench.all("read", &inputs, Ask::default()));
+    let together = verdicts(bench.all("read", &inputs, ScoreOptions::default()));
     assert!(together.iter().all(Result::is_ok));
     let alone = inputs.iter().flat_map(|input| {
         let one = std::slice::from_ref(input);
-        bench.all("read", one, Ask::default())
+        bench.all("read", one, ScoreOptions::default())
     });
     assert_eq!(verdicts(alone.collect()), together);
 }

@@ -12,13 +12,12 @@ use serde::Serialize;
 use verifiers::Reason;
 
 use super::rubric::{Judgement, Rubric};
-use crate::Turn;
+use crate::Message;
+use crate::engine_client::{EngineClient, Written, stream_of};
 use crate::kinds::options::{Thinking, Wording, WritingOptions};
-use crate::kinds::turn;
 use crate::labels::{LabelRead, Labels, Spelling};
 use crate::models::{Chat, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
-use crate::session::{Session, Written, stream_of};
 
 /// How a judge is asked.
 #[derive(Debug, Clone, Serialize)]
@@ -65,14 +64,14 @@ struct Verdict {
 
 impl Asking {
     /// The messages of a question.
-    pub(super) fn turns(&self, slots: &Slots) -> Vec<Turn> {
+    pub(super) fn turns(&self, slots: &Slots) -> Vec<Message> {
         let slots: Vec<(&str, &str)> = slots.iter().map(|(name, text)| (*name, &**text)).collect();
-        let (mut turns, rest): (Vec<Turn>, Vec<Turn>) =
+        let (mut turns, rest): (Vec<Message>, Vec<Message>) =
             self.wording.fill(&slots).into_iter().partition(|turn| turn.role == "system");
         for demonstration in &self.demonstrations {
             let question = demonstration.question.iter();
-            turns.extend(question.map(|(role, content)| turn(role, content)));
-            turns.push(turn("assistant", &demonstration.judgement));
+            turns.extend(question.map(|(role, content)| Message::new(role, content)));
+            turns.push(Message::new("assistant", &demonstration.judgement));
         }
         turns.extend(rest);
         turns
@@ -150,19 +149,23 @@ impl Asking {
 pub(super) struct Asker<'a> {
     pub(super) asking: &'a Arc<Asking>,
     pub(super) served: Served,
-    pub(super) session: &'a Session<'a>,
+    pub(super) client: &'a EngineClient<'a>,
     /// What all questions took and said.
     pub(super) evidence: Evidence,
 }
 
 impl<'a> Asker<'a> {
-    pub(super) fn new(asking: &'a Arc<Asking>, served: Served, session: &'a Session<'a>) -> Self {
+    pub(super) fn new(
+        asking: &'a Arc<Asking>,
+        served: Served,
+        client: &'a EngineClient<'a>,
+    ) -> Self {
         let trace =
             Trace { prompt: Some(wording_digest(&served, &[&asking.wording])), ..Trace::default() };
         Self {
             asking,
             served,
-            session,
+            client,
             evidence: Evidence { trace: Some(trace), ..Evidence::default() },
         }
     }
@@ -183,7 +186,7 @@ impl<'a> Asker<'a> {
             let ready = questions.map(|(slots, count)| asking.question(&served, slots, *count));
             ready.collect::<Result<Vec<Question>, Failure>>()
         };
-        let questions = self.session.run(ready).await??;
+        let questions = self.client.run(ready).await??;
         let judgements = self.write(&questions, reads).await?;
         if reads {
             return self.read(&questions, judgements).await;
@@ -214,8 +217,8 @@ impl<'a> Asker<'a> {
             })
             .collect();
         let trace = self.evidence.trace.get_or_insert_default();
-        let written = self.session.write(&self.served, &prompts, trace).await?;
-        if self.session.ask().explain {
+        let written = self.client.write(&self.served, &prompts, trace).await?;
+        if self.client.options().explain {
             let outputs = self.evidence.outputs.get_or_insert_default();
             outputs.extend(written.iter().map(kept));
         }
@@ -250,14 +253,14 @@ impl<'a> Asker<'a> {
             });
             places.collect::<Result<Vec<Verdict>, Failure>>()
         };
-        let verdicts = self.session.run(place).await??;
+        let verdicts = self.client.run(place).await??;
         let wants = verdicts.iter().map(|verdict| {
             let prompted = &verdict.prompted;
             (prompted.token_ids.clone(), verdict.labels.want(prompted))
         });
         let trace = self.evidence.trace.get_or_insert_default();
         let wants: Vec<_> = wants.collect();
-        let outputs = self.session.read(&self.served, wants, trace).await?;
+        let outputs = self.client.read(&self.served, wants, trace).await?;
         let mut verdicts = verdicts.iter().zip(&outputs);
         let least = self.asking.min_label_mass;
         let answered = judgements.into_iter().map(|judgement| {

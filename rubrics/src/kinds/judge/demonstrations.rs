@@ -3,8 +3,8 @@
 use super::ask::{Asking, Demonstration};
 use super::rubric::Mode;
 use super::{grade, list, pair};
+use crate::Message;
 use crate::config::Section;
-use crate::kinds::turn;
 
 /// As many as the paper shows.
 const MOST: usize = 6;
@@ -27,7 +27,8 @@ pub(super) fn read(section: &Section<'_, '_>, asking: &Asking) -> Vec<Demonstrat
 
 fn demonstration(table: &Section<'_, '_>, asking: &Asking) -> Option<Demonstration> {
     let rubric = &asking.rubric;
-    let asked: Vec<_> = table.text("prompt").map(|text| turn("user", &text)).into_iter().collect();
+    let asked: Vec<_> =
+        table.text("prompt").map(|text| Message::new("user", &text)).into_iter().collect();
     let judgement = table.required_text("judgement");
     let responses = match rubric.mode {
         Mode::Grade => vec![table.required_text("response")?],

@@ -7,19 +7,20 @@ use verifiers::{Certainty, Reason};
 
 use super::ask::{Asker, Asking, Slots};
 use super::rubric::{Rubric, Said};
-use super::{Scored, asked, common_slots};
-use crate::Turn;
+use super::rules::GradeChoice;
+use super::slots::{common_slots, conversation_before};
+use crate::Message;
 use crate::combine::grade::expected;
-use crate::kinds::Case;
+use crate::engine_client::EngineClient;
 use crate::kinds::options::nothing_shown;
 use crate::models::Served;
-use crate::outcome::{Evidence, Outcome, PartReport, Reward};
-use crate::session::Session;
+use crate::outcome::{Evidence, Outcome, PartReport, Score};
+use crate::sample::Sample;
 
 /// The slots that a wording must have.
 pub(super) const SLOTS: &[&str] = &["response"];
 
-pub(super) fn slots(rubric: &Rubric, asked: &[Turn], response: &str) -> Slots {
+pub(super) fn slots(rubric: &Rubric, asked: &[Message], response: &str) -> Slots {
     let mut slots = common_slots(rubric, asked);
     slots.push(("response", response.to_owned()));
     slots
@@ -27,18 +28,18 @@ pub(super) fn slots(rubric: &Rubric, asked: &[Turn], response: &str) -> Slots {
 
 pub(super) async fn judge(
     asking: &Arc<Asking>,
-    scored: Scored,
+    scored: GradeChoice,
     served: Served,
-    case: Case<'_>,
-    session: &Session<'_>,
+    sample: Sample<'_>,
+    client: &EngineClient<'_>,
 ) -> Outcome {
     let rubric = &asking.rubric;
-    let response = asking.thinking.shown(case.response);
+    let response = asking.thinking.shown(sample.response);
     if response.trim().is_empty() {
         return Ok(nothing_shown());
     }
-    let slots = slots(rubric, &asked(&case), &response);
-    let mut asker = Asker::new(asking, served, session);
+    let slots = slots(rubric, &conversation_before(&sample), &response);
+    let mut asker = Asker::new(asking, served, client);
     let answered = asker.ask(vec![(slots, 1)], true).await?.remove(0);
     let mut evidence = asker.evidence;
     let answered = match answered {
@@ -53,16 +54,16 @@ pub(super) async fn judge(
         Said::Winner(_) | Said::Grades(_) => unreachable!("a grade was asked for"),
     });
     let (grade, code) = match (scored, written) {
-        (Scored::Sampled, Some(grade)) => (f64::from(grade), "sampled_grade"),
-        (Scored::Sampled | Scored::Expected, _) => (mean, "expected_grade"),
+        (GradeChoice::Sampled, Some(grade)) => (f64::from(grade), "sampled_grade"),
+        (GradeChoice::Sampled | GradeChoice::Expected, _) => (mean, "expected_grade"),
     };
-    let mut parts = vec![part("expected", scored == Scored::Expected, mean, rubric)];
+    let mut parts = vec![part("expected", scored == GradeChoice::Expected, mean, rubric)];
     if let Some(grade) = written {
-        let counts = scored == Scored::Sampled;
+        let counts = scored == GradeChoice::Sampled;
         parts.push(part("sampled", counts, f64::from(grade), rubric));
     }
     evidence.parts = Some(parts);
-    Ok(Reward {
+    Ok(Score {
         score: rubric.share(grade),
         raw: Some(grade),
         label: written.map(|grade| grade.to_string().into()),
@@ -76,7 +77,7 @@ fn part(name: &'static str, counts: bool, grade: f64, rubric: &Rubric) -> PartRe
     PartReport {
         name: name.to_owned(),
         weight: if counts { 1.0 } else { 0.0 },
-        outcome: Some(Ok(Reward {
+        outcome: Some(Ok(Score {
             score: rubric.share(grade),
             raw: Some(grade),
             label: None,

@@ -12,17 +12,17 @@ use verifiers::{Certainty, Reason};
 
 use super::ask::{Answered, Asker, Slots};
 use super::rubric::{Rubric, Said};
-use super::{asked_alike, common_slots};
-use crate::Turn;
+use super::slots::{common_slots, shared_conversation};
+use crate::Message;
 use crate::group;
-use crate::kinds::Case;
-use crate::outcome::{Evidence, Failure, Outcome, Reward};
+use crate::outcome::{Evidence, Failure, Outcome, Score};
 use crate::prompt::quoted;
+use crate::sample::Sample;
 
 /// The slots that a wording must have.
 pub(super) const SLOTS: &[&str] = &["responses"];
 
-pub(super) fn slots(rubric: &Rubric, asked: &[Turn], responses: &[&str]) -> Slots {
+pub(super) fn slots(rubric: &Rubric, asked: &[Message], responses: &[&str]) -> Slots {
     let mut listed = String::new();
     for (number, response) in (1..).zip(responses) {
         let quotation = quoted(response);
@@ -33,14 +33,14 @@ pub(super) fn slots(rubric: &Rubric, asked: &[Turn], responses: &[&str]) -> Slot
     slots
 }
 
-pub(super) async fn judge(mut asker: Asker<'_>, orders: u64, cases: &[Case<'_>]) -> Outcome {
+pub(super) async fn judge(mut asker: Asker<'_>, orders: u64, samples: &[Sample<'_>]) -> Outcome {
     let rubric = asker.asking.rubric.clone();
     let thinking = asker.asking.thinking;
-    let shown = cases.iter().map(|case| thinking.shown(case.response));
+    let shown = samples.iter().map(|sample| thinking.shown(sample.response));
     let shown: Vec<Cow<'_, str>> = shown.collect();
     let responses: Vec<&str> = shown.iter().map(|text| &**text).collect();
-    let asked = asked_alike(cases)?;
-    let seed = asker.session.ask().seed;
+    let asked = shared_conversation(samples)?;
+    let seed = asker.client.options().seed;
     let orders: Vec<Vec<usize>> = (0..orders).map(|n| order(seed, n, &asked, &responses)).collect();
     let questions = orders.iter().map(|order| {
         let shown: Vec<&str> = order.iter().map(|at| responses[*at]).collect();
@@ -85,7 +85,7 @@ fn means(
 
 /// A random order that follows from the seed and from what is judged: Fisher and Yates with the
 /// numbers of a hash.
-fn order(seed: u64, n: u64, asked: &[Turn], responses: &[&str]) -> Vec<usize> {
+fn order(seed: u64, n: u64, asked: &[Message], responses: &[&str]) -> Vec<usize> {
     let mut hash = Sha256::new_with_prefix(seed.to_le_bytes());
     hash.update(n.to_le_bytes());
     let turns = asked.iter().flat_map(|turn| [&*turn.role, &*turn.content]);
@@ -105,8 +105,8 @@ fn order(seed: u64, n: u64, asked: &[Turn], responses: &[&str]) -> Vec<usize> {
     order
 }
 
-fn reward(grade: f64, rubric: &Rubric) -> Reward {
-    Reward {
+fn reward(grade: f64, rubric: &Rubric) -> Score {
+    Score {
         score: rubric.share(grade),
         raw: Some(grade),
         label: None,

@@ -7,44 +7,22 @@
 
 use std::borrow::Cow;
 
-use serde::Serialize;
 use verifiers::{Certainty, Reason};
 
 use super::ask::{Answered, Asker, Slots};
 use super::rubric::Rubric;
-use super::{Rules, asked_alike, common_slots};
-use crate::Turn;
-use crate::calibration::sigmoid;
+use super::rules::{Average, Inconsistent, Rules};
+use super::slots::{common_slots, shared_conversation};
+use crate::Message;
 use crate::combine::preference::preference;
 use crate::combine::tournament::mean_wins;
 use crate::group;
-use crate::kinds::Case;
-use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Reward};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Score};
+use crate::sample::Sample;
+use base::stats::sigmoid;
 
 /// The slots that a wording must have.
 pub(super) const SLOTS: &[&str] = &["response_a", "response_b"];
-
-/// What becomes of a pair whose orders disagree.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Inconsistent {
-    /// It has no verdict.
-    #[default]
-    Abstain,
-    /// Both orders count as they are.
-    Average,
-}
-
-/// What is averaged over the orders.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub(super) enum Average {
-    /// The differences of log-probabilities.
-    #[default]
-    LogOdds,
-    /// The probabilities.
-    Probability,
-}
 
 /// What was found for a pair.
 #[derive(Debug, Clone, Copy)]
@@ -64,21 +42,21 @@ struct Pair {
     found: Result<Decided, Failure>,
 }
 
-pub(super) fn slots(rubric: &Rubric, asked: &[Turn], responses: [&str; 2]) -> Slots {
+pub(super) fn slots(rubric: &Rubric, asked: &[Message], responses: [&str; 2]) -> Slots {
     let mut slots = common_slots(rubric, asked);
     slots.push(("response_a", responses[0].to_owned()));
     slots.push(("response_b", responses[1].to_owned()));
     slots
 }
 
-pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, cases: &[Case<'_>]) -> Outcome {
+pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, samples: &[Sample<'_>]) -> Outcome {
     let rubric = &asker.asking.rubric;
     let mut questions = Vec::new();
     let mut pairs = Vec::new();
     let thinking = asker.asking.thinking;
-    let shown = cases.iter().map(|case| thinking.shown(case.response));
+    let shown = samples.iter().map(|sample| thinking.shown(sample.response));
     let shown: Vec<Cow<'_, str>> = shown.collect();
-    let asked = asked_alike(cases)?;
+    let asked = shared_conversation(samples)?;
     for (second, b) in shown.iter().enumerate() {
         for (first, a) in shown[..second].iter().enumerate() {
             let is_tie = a == b;
@@ -103,7 +81,7 @@ pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, cases: &[Case<'_>]
         Pair { first, second, found }
     };
     let pairs: Vec<Pair> = pairs.into_iter().map(found).collect();
-    whole(&pairs, cases.len(), asker.evidence)
+    whole(&pairs, samples.len(), asker.evidence)
 }
 
 /// Equal texts are equally good.
@@ -171,7 +149,7 @@ fn whole(pairs: &[Pair], count: usize, mut evidence: Evidence) -> Outcome {
                 reward.raw = Some(decided.log_odds);
                 reward.label = Some(winner(decided.probability).into());
             }
-            Ok(Reward { evidence, ..reward })
+            Ok(Score { evidence, ..reward })
         }
         Err(failure) => Err(failure.with_evidence(evidence)),
     }
@@ -217,8 +195,8 @@ fn winner(probability: f64) -> &'static str {
     }
 }
 
-fn reward(score: f64, code: &'static str) -> Reward {
-    Reward {
+fn reward(score: f64, code: &'static str) -> Score {
+    Score {
         score,
         raw: None,
         label: None,

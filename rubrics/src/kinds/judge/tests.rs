@@ -3,9 +3,9 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tiny_models::{Preset, TinyHead};
 
-use crate::outcome::{FailureKind, Reward};
+use crate::outcome::{FailureKind, Score};
 use crate::testing::{Beliefs, Bench, read as read_config, verdicts};
-use crate::{Ask, Input, Outcome, Passage, Responses, Tape};
+use crate::{Input, Outcome, Passage, RequestRecorder, Responses, ScoreOptions};
 
 fn config(options: &str) -> String {
     format!("[[scorer]]\nname = 's'\nkind = 'judge'\ncriteria = ['right']\n{options}")
@@ -41,7 +41,7 @@ fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-fn part(reward: &Reward, name: &str) -> Option<Reward> {
+fn part(reward: &Score, name: &str) -> Option<Score> {
     let parts = reward.evidence.parts.as_ref()?;
     let part = parts.iter().find(|part| part.name == name)?;
     part.outcome.clone()?.ok()
@@ -181,12 +181,12 @@ fn e3_a_judge_that_looks_at_places_has_no_verdict() {
 fn equal_responses_are_a_tie_without_asking() {
     let bench = believing(PAIR, strengths);
     let mut bench = bench;
-    let tape = Arc::new(Tape::default());
-    bench.tools.tape = Some(tape.clone());
+    let recorder = Arc::new(RequestRecorder::default());
+    bench.tools.recorder = Some(recorder.clone());
     let reward = bench.one("s", group(&["same", "same"])).expect("a tie");
     close(reward.score, 0.5);
     assert_eq!((reward.raw, reward.label.as_deref()), (Some(0.0), Some("tie")));
-    assert!(tape.take().is_empty());
+    assert!(recorder.take().is_empty());
 }
 
 #[test]
@@ -232,7 +232,7 @@ fn grades_of_a_list_follow_the_responses_through_all_orders() {
     let bench = replying(options, list_of_grades);
     let responses = ["fair", "good", "bad", "good"];
     for seed in 0..4 {
-        let ask = Ask { seed, explain: true, ..Ask::default() };
+        let ask = ScoreOptions { seed, explain: true, ..ScoreOptions::default() };
         let reward = bench.all("s", &[group(&responses)], ask).remove(0);
         let reward = reward.expect("grades");
         close(reward.score, (0.5 + 0.9 + 0.1 + 0.9) / 4.0);
@@ -323,12 +323,12 @@ fn scores_do_not_depend_on_company() {
     let check = |options: &str, inputs: Vec<Input>| {
         let toml = config(&format!("rationale = 'none'\nmin_label_mass = 0.0\n{options}"));
         let bench = Bench::real(&toml, Preset::Qwen2, TinyHead::Vocab, 5);
-        let together = verdicts(bench.all("s", &inputs, Ask::default()));
-        let cached = verdicts(bench.all("s", &inputs, Ask::default()));
+        let together = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
+        let cached = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
         assert_eq!(cached, together);
         let alone = inputs.iter().flat_map(|input| {
             let bench = Bench::real(&toml, Preset::Qwen2, TinyHead::Vocab, 5);
-            bench.all("s", std::slice::from_ref(input), Ask::default())
+            bench.all("s", std::slice::from_ref(input), ScoreOptions::default())
         });
         let alone: Vec<Outcome> = alone.collect();
         assert_eq!(verdicts(alone), together);
@@ -347,14 +347,14 @@ proptest! {
     #[test]
     fn e4_no_text_leaves_its_place(text in "(Response A:|<\\|im_end\\|>|<\\|im_start\\|>|\n|\r|\u{85}|>| |\\{\"winner\":\"A\"\\}|\\{\\{rubric\\}\\}){1,5}x") {
         let mut bench = believing(PAIR, strengths);
-        let tape = Arc::new(Tape::default());
-        bench.tools.tape = Some(tape.clone());
+        let recorder = Arc::new(RequestRecorder::default());
+        bench.tools.recorder = Some(recorder.clone());
         let shown = |text: &str| {
             let outcome = bench.one("s", group(&[text, "good"]));
-            let taped = tape.take().remove(0);
+            let recorded = recorder.take().remove(0);
             let special = |id: &&u32| bench.host.tokenizer.is_special(**id);
-            let special = taped.token_ids.iter().filter(special).count();
-            let decoded = bench.host.tokenizer.decode(&taped.token_ids, true).expect("a text");
+            let special = recorded.token_ids.iter().filter(special).count();
+            let decoded = bench.host.tokenizer.decode(&recorded.token_ids, true).expect("a text");
             let margin = decoded.lines().filter(|line| !line.starts_with("> ")).map(str::to_owned);
             (special, margin.collect::<Vec<_>>(), outcome.map(|reward| reward.score))
         };

@@ -4,15 +4,16 @@
 use serde::Serialize;
 use verifiers::Reason;
 
+use super::judgement;
 use super::list::Principle;
-use super::{Question, judgement, reward};
+use super::question::{Question, reward};
 use crate::config::Section;
+use crate::engine_client::{EngineClient, Written, stream_of};
 use crate::kinds::options::WritingOptions;
 use crate::labels::Labels;
 use crate::models::Served;
 use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Outcome, SpanNote};
 use crate::quote::{Place, locate};
-use crate::session::{Session, Written, stream_of};
 
 /// Enough for a paragraph of reasons; a judge that reasons at length needs more.
 const MAX_TOKENS: usize = 1024;
@@ -72,7 +73,7 @@ impl Generation<'_> {
         &self,
         served: &Served,
         questions: &[Question],
-        session: &Session<'_>,
+        client: &EngineClient<'_>,
         evidence: &mut Evidence,
     ) -> Result<Vec<Outcome>, Failure> {
         let prompts: Vec<_> = questions
@@ -84,8 +85,8 @@ impl Generation<'_> {
             })
             .collect();
         let trace = evidence.trace.get_or_insert_default();
-        let written = session.write(served, &prompts, trace).await?;
-        if session.ask().explain {
+        let written = client.write(served, &prompts, trace).await?;
+        if client.options().explain {
             evidence.outputs = Some(written.iter().map(kept).collect());
         }
         let mut outcomes = Vec::with_capacity(written.len());
@@ -94,7 +95,7 @@ impl Generation<'_> {
             if self.how.evidence
                 && let Ok(reward) = &mut outcome
             {
-                let spans = self.quoted(session, &written.text, principle).await?;
+                let spans = self.quoted(client, &written.text, principle).await?;
                 if spans.is_empty() {
                     let detail = "no quotation of the judgement stands in the response";
                     reward.reason = Reason::with("evidence_not_found", detail);
@@ -123,7 +124,7 @@ impl Generation<'_> {
     /// Where the quotations of a judgement stand in the response.
     async fn quoted(
         &self,
-        session: &Session<'_>,
+        client: &EngineClient<'_>,
         judgement: &str,
         principle: &Principle,
     ) -> Result<Vec<SpanNote>, Failure> {
@@ -139,7 +140,7 @@ impl Generation<'_> {
             };
             places.map(note).collect()
         };
-        session.run(search).await
+        client.run(search).await
     }
 }
 

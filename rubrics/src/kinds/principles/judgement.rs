@@ -5,10 +5,10 @@
 
 use verifiers::Reason;
 
+use crate::engine_client::Written;
 use crate::labels::{Labels, Spelling};
 use crate::models::{Prompted, Served};
 use crate::outcome::{Failure, FailureKind};
-use crate::session::Written;
 
 use engine::{SampledToken, Text};
 

@@ -8,7 +8,7 @@ use tiny_models::{Preset, TinyHead, TinySpec};
 use super::*;
 use crate::outcome::FailureKind;
 use crate::testing::{Beliefs, Bench, read as read_config, unique_tokens, verdicts};
-use crate::{Ask, Passage, Responses, Tape};
+use crate::{Passage, RequestRecorder, Responses, ScoreOptions};
 
 fn config(options: &str) -> String {
     format!("[[scorer]]\nname = 's'\nkind = 'principles'\n{options}")
@@ -236,13 +236,13 @@ fn scores_do_not_depend_on_company() {
     let toml = config(REAL);
     let bench = Bench::real(&toml, Preset::Qwen2, TinyHead::Vocab, 5);
     let inputs: Vec<Input> = (0..6).map(|n| input(&format!("It is {n}"))).collect();
-    let together = verdicts(bench.all("s", &inputs, Ask::default()));
+    let together = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
     assert!(together.iter().all(Result::is_ok), "{together:?}");
-    let cached = verdicts(bench.all("s", &inputs, Ask::default()));
+    let cached = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
     assert_eq!(cached, together);
     let alone = inputs.iter().flat_map(|input| {
         let bench = Bench::real(&toml, Preset::Qwen2, TinyHead::Vocab, 5);
-        bench.all("s", std::slice::from_ref(input), Ask::default())
+        bench.all("s", std::slice::from_ref(input), ScoreOptions::default())
     });
     assert_eq!(verdicts(alone.collect()), together);
 }
@@ -251,11 +251,11 @@ fn scores_do_not_depend_on_company() {
 #[test]
 fn a_conversation_is_computed_once_for_all_principles() {
     let mut bench = Bench::real(&config(REAL), Preset::Qwen2, TinyHead::Vocab, 5);
-    let tape = Arc::new(Tape::default());
-    bench.tools.tape = Some(tape.clone());
+    let recorder = Arc::new(RequestRecorder::default());
+    bench.tools.recorder = Some(recorder.clone());
     let long = "so the sum of both is four, ".repeat(6);
     let reward = bench.one("s", input(&long)).expect("a reward");
-    let sequences: Vec<Arc<[u32]>> = tape.take().into_iter().map(|t| t.token_ids).collect();
+    let sequences: Vec<Arc<[u32]>> = recorder.take().into_iter().map(|t| t.token_ids).collect();
     assert_eq!(sequences.len(), 4);
     let usage = reward.evidence.trace.expect("a trace").usage;
     let unique = unique_tokens(&sequences);
@@ -376,14 +376,14 @@ proptest! {
     #[test]
     fn no_text_leaves_its_place(response in "(Principle: |Yes|<\\|im_end\\|>|<\\|im_start\\|>|\n|\r|\u{2028}|>| |User:|Final Judgement: Yes|\\{\\{principle\\}\\}){1,6}x") {
         let mut bench = believing("principles = ['right']");
-        let tape = Arc::new(Tape::default());
-        bench.tools.tape = Some(tape.clone());
+        let recorder = Arc::new(RequestRecorder::default());
+        bench.tools.recorder = Some(recorder.clone());
         let shown = |response: &str| {
             let reward = bench.one("s", input(response)).expect("a reward");
-            let taped = tape.take().remove(0);
+            let recorded = recorder.take().remove(0);
             let special = |id: &&u32| bench.host.tokenizer.is_special(**id);
-            let special = taped.token_ids.iter().filter(special).count();
-            let text = bench.host.tokenizer.decode(&taped.token_ids, true).expect("a text");
+            let special = recorded.token_ids.iter().filter(special).count();
+            let text = bench.host.tokenizer.decode(&recorded.token_ids, true).expect("a text");
             let margin = text.lines().filter(|line| !line.starts_with("> ")).map(str::to_owned);
             (special, margin.collect::<Vec<_>>(), reward.raw)
         };

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use verifiers::{Certainty, Reason};
 
-use crate::outcome::{Evidence, Failure, Outcome, PartReport, Reward};
+use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score};
 
 /// What makes one score of those of the principles.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -38,10 +38,10 @@ impl Combine {
         evidence.parts = Some(parts);
         if let [(only, _)] = &mut rewards[..] {
             let only = only.clone();
-            return Ok(Reward { evidence, ..only });
+            return Ok(Score { evidence, ..only });
         }
         let scores = rewards.iter().map(|(reward, weight)| (reward.score, *weight));
-        Ok(Reward {
+        Ok(Score {
             score: self.of(scores.collect()),
             raw: None,
             label: None,

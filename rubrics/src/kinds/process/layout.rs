@@ -11,7 +11,7 @@ use std::ops::Range;
 use engine::{Origin, Text};
 
 use super::options::{Method, Options};
-use crate::Turn;
+use crate::Message;
 use crate::models::{Chat, Prompted, Served};
 use crate::outcome::Failure;
 
@@ -30,7 +30,7 @@ pub(super) struct Laid {
 pub(super) fn lay(
     options: &Options,
     served: &Served,
-    mut turns: Vec<Turn>,
+    mut turns: Vec<Message>,
     steps: &[Range<usize>],
 ) -> Result<Laid, Failure> {
     let separator = options.separator.as_str();
@@ -101,7 +101,7 @@ fn separator_ids(options: &Options, served: &Served) -> Result<Vec<u32>, Failure
 }
 
 /// A character of the private use areas that stands nowhere in the conversation.
-fn unused_character(turns: &[Turn]) -> Result<char, Failure> {
+fn unused_character(turns: &[Message]) -> Result<char, Failure> {
     let private = |c: &char| matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}');
     let used = turns.iter();
     let used = used.flat_map(|turn| turn.role.chars().chain(turn.content.chars()));

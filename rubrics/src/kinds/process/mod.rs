@@ -25,29 +25,29 @@ use engine::{Output, Task};
 use serde_json::{Value, json};
 use verifiers::arithmetic;
 
-use super::{Case, Judging, Kind, Reads, turn};
-use crate::Turn;
+use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
+use crate::Message;
 use crate::combine::steps::Aggregation;
 use crate::config::Section;
+use crate::engine_client::EngineClient;
 use crate::labels::{Labels, Spelling};
 use crate::models::{Models, Prompted, Served, wording_digest};
 use crate::outcome::{CodePoints, Failure, FailureKind, Outcome, Trace};
-use crate::registry::Scope;
-use crate::session::Session;
+use crate::sample::Sample;
 
 use layout::Laid;
 use options::{Aggregate, Method, Options};
 use verdict::StepValue;
 
-/// What configurations call it.
-pub(crate) const WORD: &str = "process";
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "process";
 
 struct ProcessKind {
     options: Arc<Options>,
 }
 
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
-    let options = Arc::new(Options::read(section, scope)?);
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
+    let options = Arc::new(Options::read(section, names)?);
     Some(Box::new(ProcessKind { options }))
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
 ///
 /// # Errors
 /// What the model lacks.
-pub(crate) fn native(served: &Served) -> Result<Box<dyn Kind>, String> {
+pub(crate) fn native(served: &Served) -> Result<Box<dyn ScorerKind>, String> {
     let options = Arc::new(Options::native(served.name()));
     fits(&options, served)?;
     Ok(Box::new(ProcessKind { options }))
@@ -70,9 +70,9 @@ struct Asked {
     labels: Option<Labels>,
 }
 
-impl Kind for ProcessKind {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for ProcessKind {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -87,11 +87,11 @@ impl Kind for ProcessKind {
         vec![&self.options.model]
     }
 
-    fn reads(&self) -> Reads {
-        Reads { steps: true, ..Reads::default() }
+    fn input_fields(&self) -> InputFields {
+        InputFields { steps: true, ..InputFields::default() }
     }
 
-    fn floor(&self) -> Option<f64> {
+    fn min_score(&self) -> Option<f64> {
         match self.options.aggregate {
             Aggregate::Of(Aggregation::SumOfLogits) => None,
             Aggregate::Of(
@@ -106,26 +106,26 @@ impl Kind for ProcessKind {
         fits(&self.options, &served.expect("its name was checked"))
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
-        Box::pin(self.judge_one(case, session))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, evaluator.client))
     }
 }
 
 impl ProcessKind {
-    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let served = session.served(&self.options.model)?;
-        let given = case.input.steps.clone();
-        let turns = case.conversation();
+    async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
+        let served = client.served(&self.options.model)?;
+        let given = sample.input.steps.clone();
+        let turns = sample.conversation();
         let (options, rendering) = (self.options.clone(), served.clone());
         let asked =
-            session.run(move || ask(&options, &rendering, turns, given.as_deref())).await??;
+            client.run(move || ask(&options, &rendering, turns, given.as_deref())).await??;
         let want = match &asked.labels {
             None => Task::scores(asked.laid.at.iter().copied()),
             Some(labels) => labels.want_at(&asked.laid.at),
         };
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
         let sequence = vec![(asked.laid.prompt.token_ids.clone(), want)];
-        let outputs = session.read(&served, sequence, &mut trace).await?;
+        let outputs = client.read(&served, sequence, &mut trace).await?;
         let values = self.values(asked.labels.as_ref(), &outputs[0], &mut trace)?;
         verdict::conclude(&self.options, &asked.spans, &values, trace)
     }
@@ -162,7 +162,7 @@ impl ProcessKind {
 fn ask(
     options: &Options,
     served: &Served,
-    turns: Vec<Turn>,
+    turns: Vec<Message>,
     given: Option<&[String]>,
 ) -> Result<Asked, Failure> {
     let response = &turns.last().expect("a response is a turn").content;
@@ -218,14 +218,14 @@ fn steps_of(
         let detail = format!("steps[{index}] has nothing in it");
         return Err(Failure::refused("step_empty", detail));
     }
-    arithmetic::locate(response, given).ok_or_else(crate::steps::not_in_response)
+    arithmetic::locate(response, given).ok_or_else(Failure::steps_not_in_response)
 }
 
 /// Whether a model can be asked this way: shown by doing it, with a response of one step.
 fn fits(options: &Options, served: &Served) -> Result<(), String> {
     has_outputs(options, served)?;
     let text = "First step.";
-    let turns = vec![turn("user", "A question?"), turn("assistant", text)];
+    let turns = vec![Message::new("user", "A question?"), Message::new("assistant", text)];
     let asked = ask(options, served, turns, Some(&[text.to_owned()]));
     asked.map(|_| ()).map_err(|failure| {
         let detail = failure.reason.detail;

@@ -5,8 +5,8 @@ use serde::Serialize;
 use crate::combine::shaping::{Ending, Shaping};
 use crate::combine::steps::Aggregation;
 use crate::config::Section;
+use crate::kinds::Names;
 use crate::kinds::options::{LabelOptions, share};
-use crate::registry::Scope;
 use crate::split::{SPLITTERS, Splitter};
 
 /// The labels of Math-Shepherd.
@@ -81,7 +81,7 @@ enum Shape {
 
 impl Options {
     /// Reads a `[[scorer]]` table.
-    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
+    pub(super) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Self> {
         let ways = [("head", Way::Head), ("labels", Way::Labels)];
         let way = section.word("method", &ways).unwrap_or(Way::Head);
         let method = match way {
@@ -97,7 +97,7 @@ impl Options {
         let aggregate = section.word("aggregate", AGGREGATES);
         let threshold = share(section, "threshold");
         let shaping = shaping(section);
-        let model = scope.model(section, "model");
+        let model = names.model(section, "model");
         Some(Self {
             model: model?,
             method: method?,

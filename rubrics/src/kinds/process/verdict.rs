@@ -5,12 +5,10 @@ use std::ops::Range;
 use verifiers::{Certainty, Reason};
 
 use super::options::{Aggregate, Options};
-use crate::calibration::sigmoid;
 use crate::combine::steps::{Aggregation, aggregate, first_error, sum_of_logits};
 use crate::combine::{CombineError, shaping};
-use crate::outcome::{
-    Evidence, Failure, FailureKind, Outcome, Reward, SpanNote, StepReward, Trace,
-};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Score, SpanNote, StepScore, Trace};
+use base::stats::sigmoid;
 
 /// What was read at one step; finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,7 +74,7 @@ pub(super) fn conclude(
         }
         None => Reason::code("steps_right"),
     };
-    Ok(Reward {
+    Ok(Score {
         score,
         raw,
         label: Some(label(wrong.is_none()).into()),
@@ -121,8 +119,8 @@ fn whole(
     }
 }
 
-fn step(span: &Range<usize>, value: StepValue, threshold: f64) -> StepReward {
-    StepReward {
+fn step(span: &Range<usize>, value: StepValue, threshold: f64) -> StepScore {
+    StepScore {
         span: span.clone(),
         score: Some(value.score),
         raw: Some(value.raw),

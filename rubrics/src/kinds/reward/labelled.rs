@@ -10,16 +10,17 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use verifiers::{Certainty, Reason};
 
-use super::{WORD, whole};
-use crate::calibration::sigmoid;
+use super::{NAME, whole};
+use crate::Message;
 use crate::config::Section;
+use crate::engine_client::EngineClient;
 use crate::kinds::options::LabelOptions;
-use crate::kinds::{Case, Judging, Kind, turn};
+use crate::kinds::{Evaluator, Names, ScoreFuture, ScorerKind};
 use crate::labels::Labels;
 use crate::models::{Models, Served, wording_digest};
-use crate::outcome::{Evidence, Failure, Outcome, Reward, Trace};
-use crate::registry::Scope;
-use crate::session::Session;
+use crate::outcome::{Evidence, Failure, Outcome, Score, Trace};
+use crate::sample::Sample;
+use base::stats::sigmoid;
 
 /// What a model says of a good response and of a bad one, unless the configuration says otherwise.
 const WORDS: [&str; 2] = ["Yes", "No"];
@@ -35,13 +36,13 @@ struct Labelled {
     labels: [String; 2],
     #[serde(flatten)]
     reading: LabelOptions,
-    score: Score,
+    score: ScoreTransform,
 }
 
 /// What the score is of the log-odds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Score {
+enum ScoreTransform {
     /// Their logistic function, in [0, 1].
     #[default]
     Sigmoid,
@@ -50,17 +51,17 @@ enum Score {
 }
 
 /// Reads a `[[scorer]]` table.
-pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
+pub(super) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
     for key in HEAD_ONLY {
         if section.has(key) {
             section.problem(key, "speaks of a head, and method = \"labels\" reads none");
         }
     }
-    let scores = [("sigmoid", Score::Sigmoid), ("raw", Score::Raw)];
+    let scores = [("sigmoid", ScoreTransform::Sigmoid), ("raw", ScoreTransform::Raw)];
     let score = section.word("score", &scores).unwrap_or_default();
     let reading = LabelOptions::read(section);
     let labels = words(section);
-    let model = scope.model(section, "model");
+    let model = names.model(section, "model");
     Some(Box::new(Labelled { model: model?, labels: labels?, reading, score }))
 }
 
@@ -80,9 +81,9 @@ fn words(section: &Section<'_, '_>) -> Option<[String; 2]> {
     }
 }
 
-impl Kind for Labelled {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for Labelled {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -106,31 +107,31 @@ impl Kind for Labelled {
         if !served.has_vocabulary() {
             return Err(format!("'{}' has no vocabulary to read labels from", self.model));
         }
-        let turns = [turn("user", "What is 2 + 2?"), turn("assistant", "4")];
+        let turns = [Message::new("user", "What is 2 + 2?"), Message::new("assistant", "4")];
         let asked =
             whole(&served, &turns).and_then(|prompt| self.after(&served, &prompt).map(drop));
-        asked.map_err(super::super::told)
+        asked.map_err(Failure::into_message)
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
-        Box::pin(self.judge_one(case, session))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, evaluator.client))
     }
 }
 
 impl Labelled {
-    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let served = session.served(&self.model)?;
-        let turns = case.conversation();
+    async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
+        let served = client.served(&self.model)?;
+        let turns = sample.conversation();
         let (own, rendering) = (self.clone(), served.clone());
         let ask = move || {
             let prompt = whole(&rendering, &turns)?;
             let labels = own.after(&rendering, &prompt)?;
             Ok::<_, Failure>((prompt, labels))
         };
-        let (prompt, labels) = session.run(ask).await??;
+        let (prompt, labels) = client.run(ask).await??;
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
         let want = vec![(prompt.token_ids.clone(), labels.want(&prompt))];
-        let outputs = session.read(&served, want, &mut trace).await?;
+        let outputs = client.read(&served, want, &mut trace).await?;
         let read = labels.read(&outputs[0][0])?;
         trace.saw_mass(Some(read.mass));
         let evidence = Evidence { trace: Some(trace), ..Evidence::default() };
@@ -138,10 +139,10 @@ impl Labelled {
             return Err(failure.with_evidence(evidence));
         }
         let raw = read.margin();
-        Ok(Reward {
+        Ok(Score {
             score: match self.score {
-                Score::Sigmoid => sigmoid(raw),
-                Score::Raw => raw,
+                ScoreTransform::Sigmoid => sigmoid(raw),
+                ScoreTransform::Raw => raw,
             },
             raw: Some(raw),
             label: None,

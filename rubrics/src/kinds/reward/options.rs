@@ -3,14 +3,14 @@
 use serde::Serialize;
 
 use crate::config::Section;
+use crate::kinds::Names;
 use crate::models::Served;
-use crate::registry::Scope;
 
 /// The options, with their defaults filled in.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Options {
     pub(super) model: String,
-    pub(super) score: Score,
+    pub(super) score: ScoreTransform,
     pub(super) counted: Counted,
     /// Whether somebody said what counts: needed where there is a choice.
     chosen: bool,
@@ -21,7 +21,7 @@ pub(super) struct Options {
 /// What the score is of the logits.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Score {
+pub(super) enum ScoreTransform {
     /// Its logistic function, in [0, 1].
     #[default]
     Sigmoid,
@@ -48,18 +48,23 @@ impl Options {
     /// Whether verdicts have a logit: weighted probabilities have none.
     pub(super) fn has_raw(&self) -> bool {
         match (&self.counted, self.score) {
-            (Counted::Weighted(_), Score::Softmax) => false,
-            (Counted::Weighted(_), Score::Raw | Score::Sigmoid) | (Counted::One(_), _) => true,
+            (Counted::Weighted(_), ScoreTransform::Softmax) => false,
+            (Counted::Weighted(_), ScoreTransform::Raw | ScoreTransform::Sigmoid)
+            | (Counted::One(_), _) => true,
         }
     }
 
     /// Reads a `[[scorer]]` table.
-    pub(super) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Self> {
-        let words = [("sigmoid", Score::Sigmoid), ("raw", Score::Raw), ("softmax", Score::Softmax)];
+    pub(super) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Self> {
+        let words = [
+            ("sigmoid", ScoreTransform::Sigmoid),
+            ("raw", ScoreTransform::Raw),
+            ("softmax", ScoreTransform::Softmax),
+        ];
         let score = section.word("score", &words).unwrap_or_default();
         let labels = labels(section);
         let counted = counted(section, labels.as_deref());
-        let model = scope.model(section, "model");
+        let model = names.model(section, "model");
         let (model, counted) = (model?, counted?);
         if let (Some(labels), Some(Counted::Weighted(weights))) = (&labels, &counted)
             && labels.len() != weights.len()
@@ -81,7 +86,7 @@ impl Options {
     pub(super) fn native(model: &str) -> Self {
         Self {
             model: model.to_owned(),
-            score: Score::default(),
+            score: ScoreTransform::default(),
             counted: Counted::One(0),
             chosen: false,
             labels: None,
@@ -99,7 +104,7 @@ impl Options {
                 "{has}: say with `label` which one counts, or with `weights` what each is worth"
             ));
         }
-        if n == 1 && self.score == Score::Softmax {
+        if n == 1 && self.score == ScoreTransform::Softmax {
             return Err(format!(
                 "the head of '{name}' has one output, and score = \"softmax\" is for several"
             ));

@@ -4,7 +4,7 @@ use tiny_models::{Preset, TinyHead};
 
 use super::*;
 use crate::testing::{Bench, read, read_beside, verdicts};
-use crate::{Ask, Input, Passage, Responses, Scorer};
+use crate::{Input, Passage, Responses, ScoreOptions, Scorer};
 
 const CONFIG: &str = "
 [[scorer]]
@@ -187,11 +187,11 @@ fn scores_do_not_depend_on_company() {
         let bench = Bench::real(&config, Preset::Qwen2, head, 7);
         let inputs: Vec<Input> =
             (0..12).map(|n| Input::of(format!("the same beginning, and then {n}"))).collect();
-        let together = verdicts(bench.all("s", &inputs, Ask::default()));
+        let together = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
         assert!(together.iter().all(Result::is_ok), "{together:?}");
         let alone = inputs.iter().flat_map(|input| {
             let one = std::slice::from_ref(input);
-            bench.all("s", one, Ask::default())
+            bench.all("s", one, ScoreOptions::default())
         });
         assert_eq!(verdicts(alone.collect()), together, "{head}");
     }

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use engine::Output;
 use verifiers::{Certainty, Reason};
 
-use super::{Asking, Counting, LETTERS, TierValue, labels_of};
-use crate::Turn;
-use crate::calibration::sigmoid;
+use super::options::{AnswerForm, Asking, Counting, LETTERS, TierValue, labels_of};
+use crate::Message;
+use crate::engine_client::EngineClient;
 use crate::labels::{LabelRead, Labels};
 use crate::models::{Chat, Prompted, Served};
-use crate::outcome::{Evidence, Failure, Outcome, Reward, Trace};
+use crate::outcome::{Evidence, Failure, Outcome, Score, Trace};
 use crate::prompt::{lines, transcript};
 use crate::rubric::{Answer, Item, Tier};
-use crate::session::Session;
+use base::stats::sigmoid;
 
 /// Questions that are written down at once: each holds the whole conversation as tokens.
 pub(super) const AT_ONCE: usize = 128;
@@ -28,7 +28,7 @@ pub(super) struct Shown {
 
 /// One conversation before one model.
 pub(super) struct Desk<'s> {
-    pub(super) session: &'s Session<'s>,
+    pub(super) client: &'s EngineClient<'s>,
     pub(super) served: Served,
     pub(super) shown: Arc<Shown>,
 }
@@ -41,7 +41,7 @@ struct Question {
 
 impl Shown {
     /// A conversation and the text of it that is judged, which its last message holds.
-    pub(super) fn of(conversation: &[Turn], response: &str) -> Self {
+    pub(super) fn of(conversation: &[Message], response: &str) -> Self {
         let prompt = conversation.split_last().map_or(&[][..], |(_, before)| before);
         Self {
             conversation: transcript(conversation),
@@ -72,8 +72,8 @@ impl Asking {
             ("tiers", &tiers),
         ]);
         let reasoning = match self.ask {
-            super::Ask::Labels => false,
-            super::Ask::Json(writing, _) => {
+            AnswerForm::Labels => false,
+            AnswerForm::Json(writing, _) => {
                 writing.reasoning && matches!(item.answer, Answer::YesNo)
             }
         };
@@ -111,14 +111,14 @@ impl Asking {
             let questions = own.iter().map(|item| asking.question(&host, &shown, item));
             questions.collect()
         };
-        let questions = desk.session.run(encode).await??;
+        let questions = desk.client.run(encode).await??;
         let wants = questions.iter().map(|asked| {
             let want = asked.labels.want(&asked.prompt);
             (asked.prompt.token_ids.clone(), want)
         });
         let wants = wants.collect();
-        let outputs = desk.session.read(&desk.served, wants, trace).await?;
-        let explain = desk.session.ask().explain;
+        let outputs = desk.client.read(&desk.served, wants, trace).await?;
+        let explain = desk.client.options().explain;
         let answered = items.iter().zip(&questions).zip(&outputs);
         let outcomes = answered.map(|((item, question), outputs)| {
             let read = read_one(&question.labels, outputs)?;
@@ -146,13 +146,13 @@ impl Asking {
 
 fn read_one(labels: &Labels, outputs: &[Output]) -> Result<LabelRead, Failure> {
     let [output] = outputs else {
-        return Err(crate::score::internal());
+        return Err(Failure::internal());
     };
     labels.read(output)
 }
 
 /// What the labels say of an item.
-fn answer(item: &Item, read: &LabelRead, counting: Counting, explain: bool) -> Reward {
+fn answer(item: &Item, read: &LabelRead, counting: Counting, explain: bool) -> Score {
     match &item.answer {
         Answer::Tiers(tiers) => tier(tiers, read, counting.tiers, explain),
         Answer::YesNo | Answer::Verifier(_) => yes_no(read, counting.soft, explain),
@@ -160,7 +160,7 @@ fn answer(item: &Item, read: &LabelRead, counting: Counting, explain: bool) -> R
 }
 
 /// Met where Yes is likelier than No; with partial credit the value is the share of Yes.
-fn yes_no(read: &LabelRead, soft: bool, explain: bool) -> Reward {
+fn yes_no(read: &LabelRead, soft: bool, explain: bool) -> Score {
     let margin = read.margin();
     let share = sigmoid(margin);
     let is_met = margin > 0.0;
@@ -173,7 +173,7 @@ fn yes_no(read: &LabelRead, soft: bool, explain: bool) -> Reward {
     verdict(value, is_met, Some(margin), Reason::explained(code(is_met), explain, detail))
 }
 
-fn tier(tiers: &[Tier], read: &LabelRead, value: TierValue, explain: bool) -> Reward {
+fn tier(tiers: &[Tier], read: &LabelRead, value: TierValue, explain: bool) -> Score {
     let shares = read.shares();
     let expected = tiers.iter().zip(&shares).map(|(tier, share)| tier.value * share);
     let expected: f64 = expected.sum();
@@ -187,7 +187,7 @@ fn tier(tiers: &[Tier], read: &LabelRead, value: TierValue, explain: bool) -> Re
         let share = shares[best];
         format!("{}: {} ({share:.3} of all tiers)", LETTERS[best], tiers[best].text)
     };
-    Reward {
+    Score {
         score: match value {
             TierValue::Expected => expected,
             TierValue::Likeliest => tiers[best].value,
@@ -198,8 +198,8 @@ fn tier(tiers: &[Tier], read: &LabelRead, value: TierValue, explain: bool) -> Re
 }
 
 /// The answer to a yes/no item.
-pub(super) fn verdict(value: f64, is_met: bool, raw: Option<f64>, reason: Reason) -> Reward {
-    Reward {
+pub(super) fn verdict(value: f64, is_met: bool, raw: Option<f64>, reason: Reason) -> Score {
+    Score {
         score: value,
         raw,
         label: Some(if is_met { "met" } else { "unmet" }.into()),

@@ -7,12 +7,12 @@ use serde_json::json;
 use verifiers::Reason;
 
 use super::ask::{Desk, code, verdict};
-use super::{Ask, Asking};
+use super::options::{AnswerForm, Asking};
+use crate::engine_client::{Written, stream_of};
 use crate::kinds::options::WritingOptions;
 use crate::models::Served;
 use crate::outcome::{Failure, FailureKind, ModelText, Outcome, Trace};
 use crate::rubric::Item;
-use crate::session::{Written, stream_of};
 
 /// What the model writes.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -54,11 +54,11 @@ impl Asking {
     /// Without chance a second try would be the first one again, and none is made.
     pub(super) async fn grade(&self, desk: &Desk<'_>, item: &Item) -> Graded {
         let mut graded = Graded {
-            outcome: Err(crate::score::internal()),
+            outcome: Err(Failure::internal()),
             texts: Vec::new(),
             trace: Trace::default(),
         };
-        let Ask::Json(writing, retries) = self.ask else {
+        let AnswerForm::Json(writing, retries) = self.ask else {
             return graded;
         };
         let retries = if writing.temperature > 0.0 { retries } else { 0 };
@@ -76,8 +76,8 @@ impl Asking {
         let (asking, host) = (self.clone(), desk.served.clone());
         let (shown, own) = (desk.shown.clone(), item.clone());
         let render = move || asking.prompt(&host, &shown, &own);
-        let prompt = desk.session.run(render).await??;
-        let explain = desk.session.ask().explain;
+        let prompt = desk.client.run(render).await??;
+        let explain = desk.client.options().explain;
         let mut sample = 0;
         loop {
             let mut way = writing.writing(stream_of(&prompt, sample));
@@ -85,8 +85,8 @@ impl Asking {
             // reader below.
             way.grammar = (!writing.reasoning).then(grammar);
             let asked = [(&prompt, way)];
-            let written = desk.session.write(&desk.served, &asked, &mut graded.trace).await?;
-            let written = written.into_iter().next().ok_or_else(crate::score::internal)?;
+            let written = desk.client.write(&desk.served, &asked, &mut graded.trace).await?;
+            let written = written.into_iter().next().ok_or_else(Failure::internal)?;
             if explain {
                 graded.texts.push(text_of(item, &written));
             }

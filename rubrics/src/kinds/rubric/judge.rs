@@ -7,15 +7,16 @@ use serde_json::Value;
 use verifiers::{Certainty, Reason};
 
 use super::ask::{self, Desk, Shown, code, verdict};
-use super::{Ask, OnItemError, RubricKind};
-use crate::kinds::Case;
+use super::options::{AnswerForm, OnItemError, RubricKind};
+use crate::engine_client::EngineClient;
+use crate::kinds::Evaluator;
 use crate::models::wording_digest;
 use crate::outcome::{
-    Evidence, Failure, FailureKind, ModelText, Outcome, PartReport, Reward, Trace,
+    Evidence, Failure, FailureKind, ModelText, Outcome, PartReport, Score, Trace,
 };
 use crate::rubric::{Answer, Item, Method, Rubric, Verification, Whole, from_json, path_text};
-use crate::session::Session;
-use crate::{Input, Responses, group, walk};
+use crate::sample::Sample;
+use crate::{Input, Responses, group};
 
 /// Verifications that are under way at once: each holds a copy of the response.
 const AT_ONCE: usize = 8;
@@ -30,11 +31,15 @@ struct Found {
 }
 
 impl RubricKind {
-    pub(super) async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let inline = match &case.input.rubric {
+    pub(super) async fn evaluate_sample(
+        &self,
+        sample: Sample<'_>,
+        evaluator: Evaluator<'_>,
+    ) -> Outcome {
+        let inline = match &sample.input.rubric {
             Some(given) => {
-                let (value, scorers) = (Value::Object(given.clone()), self.verifier_names());
-                Some(session.run(move || read_inline(&value, &scorers)).await??)
+                let (value, scorers) = (Value::Object(given.clone()), self.verifiers.clone());
+                Some(evaluator.client.run(move || read_inline(&value, &scorers)).await??)
             }
             None => None,
         };
@@ -42,33 +47,30 @@ impl RubricKind {
             let detail = "give 'rubric': this scorer has none of its own";
             Failure::refused("rubric_missing", detail)
         })?;
-        let found = self.answers(rubric, case, session).await?;
-        whole(rubric, self.counting.on_item_error, found, session.ask().explain)
-    }
-
-    fn verifier_names(&self) -> Vec<String> {
-        self.verifiers.iter().map(|s| s.name().to_owned()).collect()
+        let found = self.answers(rubric, sample, evaluator).await?;
+        whole(rubric, self.counting.on_item_error, found, evaluator.client.options().explain)
     }
 
     /// The answers to all items, in order.
     async fn answers(
         &self,
         rubric: &Rubric,
-        case: Case<'_>,
-        session: &Session<'_>,
+        sample: Sample<'_>,
+        evaluator: Evaluator<'_>,
     ) -> Result<Found, Failure> {
-        let verified = self.verify(rubric, case, session).await;
+        let verified = self.verify(rubric, sample, evaluator).await;
         let mut trace = group::trace(&verified);
         let mut verified = verified.into_iter();
         let mut texts = Vec::new();
         let mut asked = Vec::new().into_iter();
         if rubric.asks_model() {
             let trace = trace.get_or_insert_default();
-            asked = self.ask(rubric, case, session, (trace, &mut texts)).await?.into_iter();
+            asked =
+                self.ask(rubric, sample, evaluator.client, (trace, &mut texts)).await?.into_iter();
         }
         let answers = rubric.items.iter().map(|item| {
             let next = if item.asks_model() { asked.next() } else { verified.next() };
-            next.unwrap_or_else(|| Err(crate::score::internal()))
+            next.unwrap_or_else(|| Err(Failure::internal()))
         });
         Ok(Found { outcomes: answers.collect(), texts, trace })
     }
@@ -77,20 +79,20 @@ impl RubricKind {
     async fn ask(
         &self,
         rubric: &Rubric,
-        case: Case<'_>,
-        session: &Session<'_>,
+        sample: Sample<'_>,
+        client: &EngineClient<'_>,
         (trace, texts): (&mut Trace, &mut Vec<ModelText>),
     ) -> Result<Vec<Outcome>, Failure> {
         let Some(name) = &self.model else {
             let detail = "the rubric has items for a model, and this scorer has none";
             return Err(Failure::refused("model_missing", detail));
         };
-        let served = session.served(name)?;
-        let (turns, response) = (case.conversation(), case.response.to_owned());
+        let served = client.served(name)?;
+        let (turns, response) = (sample.conversation(), sample.response.to_owned());
         let render = move || Arc::new(Shown::of(&turns, &response));
-        let shown = session.run(render).await?;
-        let desk = Desk { session, served, shown };
-        let is_json = matches!(self.asking.ask, Ask::Json(..));
+        let shown = client.run(render).await?;
+        let desk = Desk { client, served, shown };
+        let is_json = matches!(self.asking.ask, AnswerForm::Json(..));
         let is_graded = |item: &&Item| is_json && matches!(item.answer, Answer::YesNo);
         let items = || rubric.items.iter().filter(|item| item.asks_model());
         let labelled: Vec<&Item> = items().filter(|item| !is_graded(item)).collect();
@@ -105,10 +107,10 @@ impl RubricKind {
         let mut graded = graded.into_iter();
         let answers = items().map(|item| {
             if !is_graded(&item) {
-                return read.next().unwrap_or_else(|| Err(crate::score::internal()));
+                return read.next().unwrap_or_else(|| Err(Failure::internal()));
             }
             let Some(graded) = graded.next() else {
-                return Err(crate::score::internal());
+                return Err(Failure::internal());
             };
             trace.add(&graded.trace);
             texts.extend(graded.texts);
@@ -120,7 +122,12 @@ impl RubricKind {
     }
 
     /// The answers to the items that name a scorer, in order.
-    async fn verify(&self, rubric: &Rubric, case: Case<'_>, session: &Session<'_>) -> Vec<Outcome> {
+    async fn verify(
+        &self,
+        rubric: &Rubric,
+        sample: Sample<'_>,
+        evaluator: Evaluator<'_>,
+    ) -> Vec<Outcome> {
         let asked = rubric.items.iter().filter_map(|item| match &item.answer {
             Answer::Verifier(asked) => Some(asked),
             Answer::YesNo | Answer::Tiers(_) => None,
@@ -128,7 +135,7 @@ impl RubricKind {
         let asked: Vec<&Verification> = asked.collect();
         let mut outcomes = Vec::with_capacity(asked.len());
         for some in asked.chunks(AT_ONCE) {
-            let some = some.iter().map(|asked| self.verify_one(asked, case, session));
+            let some = some.iter().map(|asked| self.verify_one(asked, sample, evaluator));
             outcomes.extend(join_all(some).await);
         }
         outcomes
@@ -137,22 +144,20 @@ impl RubricKind {
     async fn verify_one(
         &self,
         asked: &Verification,
-        case: Case<'_>,
-        session: &Session<'_>,
+        sample: Sample<'_>,
+        evaluator: Evaluator<'_>,
     ) -> Outcome {
-        let found = self.verifiers.iter().find(|known| known.name() == asked.scorer);
-        let scorer = found.ok_or_else(crate::score::internal)?;
         let input = Arc::new(Input {
-            prompt: case.input.prompt.clone(),
-            responses: Responses::One(case.passage.clone()),
-            reference: asked.reference.clone().or_else(|| case.input.reference.clone()),
+            prompt: sample.input.prompt.clone(),
+            responses: Responses::One(sample.passage.clone()),
+            reference: asked.reference.clone().or_else(|| sample.input.reference.clone()),
             steps: None,
             principles: None,
             rubric: None,
             context: None,
         });
-        let own = Case { input: &input, ..case };
-        let judged = walk::judge_case(scorer, own, session).await?;
+        let own = Sample { input: &input, ..sample };
+        let judged = evaluator.scorers.evaluate(&asked.scorer, own).await?;
         let is_met = judged.score >= asked.at_least;
         let value = match (self.counting.soft, is_met) {
             (true, _) => judged.score.clamp(0.0, 1.0),
@@ -161,8 +166,8 @@ impl RubricKind {
         };
         let said = judged.reason.detail.as_deref().unwrap_or(judged.reason.code);
         let detail = || format!("{}: {said}", asked.scorer);
-        let reason = Reason::explained(code(is_met), session.ask().explain, detail);
-        Ok(Reward {
+        let reason = Reason::explained(code(is_met), evaluator.client.options().explain, detail);
+        Ok(Score {
             evidence: judged.evidence,
             ..verdict(value, is_met, Some(judged.score), reason)
         })
@@ -208,7 +213,7 @@ fn whole(rubric: &Rubric, on_error: OnItemError, found: Found, explain: bool) ->
         ..Evidence::default()
     };
     match judged {
-        Ok((whole, reason)) => Ok(Reward {
+        Ok((whole, reason)) => Ok(Score {
             score: whole.score,
             raw: Some(whole.unclipped),
             label: whole.vetoed_by.map(|_| "vetoed".into()),

@@ -76,7 +76,7 @@ enum FunctionWord {
 /// A message with `tool_calls`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Message {
+struct CallMessage {
     #[serde(default, rename = "role")]
     _role: IgnoredAny,
     #[serde(default, rename = "content")]
@@ -111,7 +111,7 @@ fn message(text: &str) -> Vec<Call> {
     let items = if text.starts_with('[') {
         serde_json::from_str::<Vec<Item>>(text)
     } else if text.contains("\"tool_calls\"") {
-        serde_json::from_str::<Message>(text).map(|message| message.tool_calls)
+        serde_json::from_str::<CallMessage>(text).map(|message| message.tool_calls)
     } else {
         serde_json::from_str::<Item>(text).map(|item| vec![item])
     };

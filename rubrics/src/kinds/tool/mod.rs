@@ -23,18 +23,18 @@ use verifiers::{Certainty, Reason};
 
 use super::asked::{self, Log};
 use super::options::{LabelOptions, Slots, Wording, WritingOptions};
-use super::{Case, Judging, Kind, turn};
-use crate::Turn;
+use super::{Evaluator, Names, ScoreFuture, ScorerKind};
+use crate::Message;
 use crate::config::Section;
+use crate::engine_client::{EngineClient, stream_of};
 use crate::labels::{Labels, Spelling};
 use crate::models::{Chat, Models, Served};
-use crate::outcome::{Failure, FailureKind, Outcome, Reward};
-use crate::registry::Scope;
-use crate::session::{Session, stream_of};
+use crate::outcome::{Failure, FailureKind, Outcome, Score};
+use crate::sample::Sample;
 use tools::Toolbox;
 
-/// What configurations call it.
-pub(crate) const WORD: &str = "tool";
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "tool";
 
 /// Of a candidate so many last characters are shown, as in the published code.
 const CANDIDATE_CHARS: usize = 8192;
@@ -97,8 +97,8 @@ enum Marker {
     Bare,
 }
 
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
-    let model = scope.model(section, "model");
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
+    let model = names.model(section, "model");
     let words = [("tools", false), ("label", true)];
     let by_label = section.word("mode", &words).unwrap_or(false);
     let chars = section.integer("candidate_chars", 1..1 << 24);
@@ -159,9 +159,9 @@ impl Conversing {
     }
 }
 
-impl Kind for Verifying {
-    fn word(&self) -> &'static str {
-        WORD
+impl ScorerKind for Verifying {
+    fn name(&self) -> &'static str {
+        NAME
     }
 
     fn description(&self) -> &'static str {
@@ -176,7 +176,7 @@ impl Kind for Verifying {
         vec![&self.model]
     }
 
-    fn floor(&self) -> Option<f64> {
+    fn min_score(&self) -> Option<f64> {
         Some(0.0)
     }
 
@@ -194,22 +194,22 @@ impl Kind for Verifying {
         }
     }
 
-    fn judge<'a>(&'a self, case: Case<'a>, session: &'a Session<'a>) -> Judging<'a> {
-        Box::pin(self.judge_one(case, session))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, evaluator.client))
     }
 }
 
 impl Verifying {
-    async fn judge_one(&self, case: Case<'_>, session: &Session<'_>) -> Outcome {
-        let turns = self.turns(&case)?;
-        let served = session.served(&self.model)?;
-        let mut log = Log::new(session, &served, &[&*self.wording]);
+    async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
+        let turns = self.turns(&sample)?;
+        let served = client.served(&self.model)?;
+        let mut log = Log::new(client, &served, &[&*self.wording]);
         let judged = match &self.mode {
-            Mode::Tools(mode) => mode.converse(&served, turns, session, &mut log).await,
+            Mode::Tools(mode) => mode.converse(&served, turns, client, &mut log).await,
             Mode::Label { labels, words } => {
                 let words = words.each_ref().map(String::as_str);
                 let how = (&words[..], *labels);
-                let read = asked::labels(session, &served, turns, how, &mut log).await;
+                let read = asked::labels(client, &served, turns, how, &mut log).await;
                 read.map(|read| Verdict {
                     score: read.shares()[0],
                     raw: Some(read.margin()),
@@ -220,7 +220,7 @@ impl Verifying {
         };
         match judged {
             Err(failure) => Err(log.failed(failure)),
-            Ok(verdict) => Ok(Reward {
+            Ok(verdict) => Ok(Score {
                 score: verdict.score,
                 raw: verdict.raw,
                 label: Some(if verdict.is_correct { "correct" } else { "incorrect" }.into()),
@@ -232,10 +232,10 @@ impl Verifying {
     }
 
     /// The question as it is put to the model.
-    fn turns(&self, case: &Case<'_>) -> Result<Vec<Turn>, Failure> {
-        let reference = asked::reference(case.input)?;
-        let question = asked::question(case)?;
-        let candidate = tail(asked::after_thinking(case.response), self.candidate_chars);
+    fn turns(&self, sample: &Sample<'_>) -> Result<Vec<Message>, Failure> {
+        let reference = asked::reference(sample.input)?;
+        let question = asked::question(sample)?;
+        let candidate = tail(asked::after_thinking(sample.response), self.candidate_chars);
         if candidate.trim().is_empty() {
             let detail = "the response says nothing after its thinking";
             return Err(Failure::refused("no_candidate", detail));
@@ -271,17 +271,17 @@ impl Conversing {
     async fn converse(
         &self,
         served: &Served,
-        mut turns: Vec<Turn>,
-        session: &Session<'_>,
+        mut turns: Vec<Message>,
+        client: &EngineClient<'_>,
         log: &mut Log,
     ) -> Result<Verdict, Failure> {
         let mut counted = Counted::default();
         for _ in 0..self.max_turns {
             let reasoning = self.writing.reasoning;
-            let prompt = asked::prompt(session, served, turns.clone(), reasoning).await?;
+            let prompt = asked::prompt(client, served, turns.clone(), reasoning).await?;
             let writing = self.writing.writing(stream_of(&prompt, 0));
             let asked = [(&prompt, writing)];
-            let written = session.write(served, &asked, &mut log.trace).await?;
+            let written = client.write(served, &asked, &mut log.trace).await?;
             log.wrote("judgement", &written[0]);
             counted.turns += 1;
             let text = written[0].whole()?;
@@ -290,7 +290,7 @@ impl Conversing {
                 return self.verdict(asked::after_thinking(text), &counted);
             }
             let toolbox = self.toolbox.clone();
-            let answers = session.run(move || toolbox.answer(calls)).await?;
+            let answers = client.run(move || toolbox.answer(calls)).await?;
             for answer in &answers {
                 counted.calls += 1;
                 counted.failed += usize::from(!answer.is_ok);
@@ -298,7 +298,7 @@ impl Conversing {
             }
             turns.push(asked::said(text));
             let (probed, opening) = (served.clone(), turns[0].clone());
-            let has_role = session.run(move || knows_tools(&probed, opening)).await?;
+            let has_role = client.run(move || knows_tools(&probed, opening)).await?;
             turns.extend(told(&answers, has_role));
         }
         self.out_of_turns(&counted)
@@ -352,22 +352,22 @@ impl Counted {
 }
 
 /// Whether the template knows the role `tool`, and does not merely pass it over.
-fn knows_tools(served: &Served, opening: Turn) -> bool {
+fn knows_tools(served: &Served, opening: Message) -> bool {
     const PROBE: &str = "tool-probe";
-    let turns = [opening, asked::said("x"), turn("tool", PROBE)];
+    let turns = [opening, asked::said("x"), Message::new("tool", PROBE)];
     let rendered = served.render(&Chat::asking(&turns));
     rendered.is_ok_and(|text| text.as_str().contains(PROBE))
 }
 
 /// The turns that tell the model what its calls gave.
-fn told(answers: &[tools::Answer], has_role: bool) -> Vec<Turn> {
+fn told(answers: &[tools::Answer], has_role: bool) -> Vec<Message> {
     let texts = answers.iter().map(|answer| answer.text.as_str());
     if has_role {
-        return texts.map(|text| turn("tool", text)).collect();
+        return texts.map(|text| Message::new("tool", text)).collect();
     }
     let wrapped = texts.map(|text| format!("<tool_response>\n{text}\n</tool_response>"));
     let wrapped: Vec<String> = wrapped.collect();
-    vec![turn("user", &wrapped.join("\n"))]
+    vec![Message::new("user", wrapped.join("\n"))]
 }
 
 /// The last `most` characters of a text.

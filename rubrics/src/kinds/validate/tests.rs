@@ -6,7 +6,7 @@ use tiny_models::{Preset, TinyHead};
 
 use crate::outcome::{FailureKind, Outcome};
 use crate::testing::{Bench, read, verdicts};
-use crate::{Ask, Input, Passage, Responses};
+use crate::{Input, Passage, Responses, ScoreOptions};
 
 /// What a judge believes of a prompt: log-probabilities of `Yes`, ` Yes`, `No` and ` No`.
 type Beliefs = [f32; 4];
@@ -226,11 +226,11 @@ fn scores_do_not_depend_on_company() {
     assert_eq!(bench.check(), Ok(()));
     let mut inputs: Vec<Input> = (0..8).map(|n| asked(&format!("SELECT {n}"))).collect();
     inputs.push(group(&["SELECT 1", "SELECT 2"], Some(&["rows: 1"])));
-    let together = verdicts(bench.all("s", &inputs, Ask::default()));
+    let together = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
     assert!(together.iter().all(Result::is_ok), "{together:?}");
     let alone = inputs.iter().flat_map(|input| {
         let one = std::slice::from_ref(input);
-        bench.all("s", one, Ask::default())
+        bench.all("s", one, ScoreOptions::default())
     });
     assert_eq!(verdicts(alone.collect()), together);
 }

@@ -1,10 +1,13 @@
 //! One part of a pipeline.
 
-use super::read::VARIANCES;
 use crate::combine::Variance;
 use crate::combine::ensemble::Standard;
 use crate::config::Section;
 use crate::pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Role};
+
+/// The words for a variance's divisor.
+pub(super) const VARIANCES: &[(&str, Variance)] =
+    &[("population", Variance::Population), ("unbiased", Variance::Unbiased)];
 
 /// What every part says, whatever the pipeline does with it: name, scorer, and what a failure
 /// means.

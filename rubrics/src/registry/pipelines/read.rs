@@ -1,6 +1,6 @@
 //! A pipeline's own table, and what its parts must be together.
 
-use super::part;
+use super::part::{self, VARIANCES};
 use crate::combine::Variance;
 use crate::combine::ensemble::LAMBDA_BEST_OF_N;
 use crate::combine::group::Normalisation;
@@ -12,10 +12,6 @@ const MAX_PARTS: usize = 64;
 
 /// Keeps a standard deviation of almost 0 from making advantages of rounding; SPARK's (2509.22624).
 const EPSILON: f64 = 1e-9;
-
-/// The words for a variance's divisor.
-pub(super) const VARIANCES: &[(&str, Variance)] =
-    &[("population", Variance::Population), ("unbiased", Variance::Unbiased)];
 
 /// Reads the pipeline; what is wrong with it becomes problems, all of them at once.
 pub(super) fn pipeline(section: &Section<'_, '_>) -> Option<Pipeline> {

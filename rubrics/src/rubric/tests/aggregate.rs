@@ -1,8 +1,7 @@
 use proptest::prelude::*;
 
 use super::{close, rubric};
-use crate::rubric::score::points;
-use crate::rubric::{Interaction, Rubicon, RubricError, Saturation, Shaping};
+use crate::rubric::{Interaction, Rubicon, RubricError, Saturation, Shaping, points};
 
 #[test]
 fn a12_ruscarl_score() {

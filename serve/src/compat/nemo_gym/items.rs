@@ -1,6 +1,6 @@
 //! Texts of OpenAI's Responses API, as rollouts have them.
 
-use rubrics::Turn;
+use rubrics::Message;
 
 use super::rollout_types::{
     RolloutContent, RolloutInput, RolloutItem, RolloutParams, RolloutResponse,
@@ -10,7 +10,7 @@ use crate::error::ApiError;
 
 /// The turns that a policy was given: `instructions` first, then `input`. What it thought is left
 /// out; calls and what tools answered are turns as JSON.
-pub(super) fn prompt(path: &str, asked: RolloutParams) -> Result<Vec<Turn>, ApiError> {
+pub(super) fn prompt(path: &str, asked: RolloutParams) -> Result<Vec<Message>, ApiError> {
     let mut turns = Vec::new();
     if let Some(instructions) = asked.instructions.0 {
         turns.push(turn("system", instructions));
@@ -38,7 +38,7 @@ pub(super) fn response(path: &str, answered: RolloutResponse) -> Result<String, 
     Ok(whole)
 }
 
-fn input_item(item: RolloutItem, path: impl Fn() -> String) -> Result<Option<Turn>, ApiError> {
+fn input_item(item: RolloutItem, path: impl Fn() -> String) -> Result<Option<Message>, ApiError> {
     let said = match item.kind.as_str().unwrap_or("message") {
         "message" => {
             let role = item.role.as_str();
@@ -72,8 +72,8 @@ fn content(content: RolloutContent, path: impl Fn() -> String) -> Result<String,
     }
 }
 
-fn turn(role: &str, content: String) -> Turn {
-    Turn { role: role.to_owned(), content }
+fn turn(role: &str, content: String) -> Message {
+    Message { role: role.to_owned(), content }
 }
 
 #[cfg(test)]

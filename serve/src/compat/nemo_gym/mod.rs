@@ -15,7 +15,7 @@ use std::sync::Arc;
 use actix_web::web::{self, Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use openapi::parse_body;
-use rubrics::{FailureKind, Input, Member, Outcome, Passage, Reference, Responses, Turn};
+use rubrics::{FailureKind, Input, Member, Message, Outcome, Passage, Reference, Responses};
 use serde_json::{Map, Value};
 
 use self::types::{
@@ -23,7 +23,7 @@ use self::types::{
     ReverifyMode, SessionSeed, VerifyReply, VerifyRequest,
 };
 use super::{ApiFlavor, Refusal, check_samples, invalid, rewards, target};
-use crate::call::{Call, Judged, Manner, json};
+use crate::call::{Call, Judged, json};
 use crate::compat::error_bodies::DetailError;
 use crate::compat::gold_label::Label;
 use crate::convert::{self, Echo, Frame};
@@ -242,7 +242,7 @@ async fn verified(
         reference,
         ..Input::of(items::response("response", asked.response)?)
     };
-    let judged = call.judge(scorer, &[Arc::new(input)], Manner::default()).await?;
+    let judged = call.judge(scorer, &[Arc::new(input)], &openapi::Options::default()).await?;
     let verdict = serde_json::to_vec(&verdict_of(&judged)).map_err(ApiError::internal)?;
     Ok(judged.reply_bytes(joined(&row, &verdict)))
 }
@@ -333,14 +333,14 @@ async fn compared(
     let turns = asked
         .conversation_history
         .into_iter()
-        .map(|message| Turn { role: message.role, content: message.content });
+        .map(|message| Message { role: message.role, content: message.content });
     let input = Input {
         prompt: passage(turns.collect()),
         principles: asked.principle.map(|principle| vec![principle]),
         responses: Responses::Group(texts.into_iter().map(Passage::Text).collect()),
         ..Input::of("")
     };
-    let judged = call.judge(scorer, &[Arc::new(input)], Manner::default()).await?;
+    let judged = call.judge(scorer, &[Arc::new(input)], &openapi::Options::default()).await?;
     let reply = comparison(state, &judged)?;
     judged.reply(reply).await
 }
@@ -371,8 +371,8 @@ fn pairs(members: &[Member]) -> Option<Vec<Comparison>> {
     Some(pairs)
 }
 
-fn passage(turns: Vec<Turn>) -> Option<Passage> {
-    (!turns.is_empty()).then_some(Passage::Turns(turns))
+fn passage(turns: Vec<Message>) -> Option<Passage> {
+    (!turns.is_empty()).then_some(Passage::Messages(turns))
 }
 
 fn path(at: usize) -> String {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Priority, Request, RequestParams, Task, Ticket};
+use engine::{Request, RequestParams, Task, Ticket};
 use sha2::{Digest as _, Sha256};
 
 use super::choice::Choice;
@@ -176,10 +176,7 @@ fn terms(asked: &Generation, caller: Caller, stream: bool) -> RequestParams {
     let priority = asked.priority.map(|super::types::Urgency(priority)| priority);
     let salt = asked.cache_salt.as_deref();
     RequestParams {
-        priority: caller.priority(match priority.unwrap_or_default() {
-            openapi::Priority::Interactive => Priority::Interactive,
-            openapi::Priority::Batch => Priority::Batch,
-        }),
+        priority: caller.priority(priority.unwrap_or_default()),
         client: caller.client,
         salt: salt.map_or(0, |salt| digest_u64(salt.as_bytes())),
         deadline: (!stream).then_some(caller.deadline),

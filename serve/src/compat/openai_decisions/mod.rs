@@ -6,7 +6,7 @@ pub(crate) mod types;
 use std::collections::HashSet;
 
 use rubrics::decide::{
-    Alternative, Decided, DecisionAnswer, DecisionVerdict, Kind, Place, Question,
+    Alternative, Decided, DecisionAnswer, DecisionVerdict, Place, Question, QuestionKind,
 };
 
 use self::types::{
@@ -70,7 +70,7 @@ fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> 
     let kind = match asked.kind {
         DecisionQuestionType::Predicate => {
             compat::refuse(path, "predicate", [choices, levels])?;
-            Kind::Predicate { yes: None, no: None }
+            QuestionKind::Predicate { yes: None, no: None }
         }
         DecisionQuestionType::Choice => {
             compat::refuse(path, "choice", [levels])?;
@@ -89,7 +89,7 @@ fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> 
                 text: level.label.clone(),
                 description: described(level.description.as_ref()),
             };
-            Kind::Score { levels: levels.iter().map(level).collect() }
+            QuestionKind::Score { levels: levels.iter().map(level).collect() }
         }
     };
     let instructions = input::instructions(&format!("{path}.instructions"), &asked.instructions)?;
@@ -98,7 +98,7 @@ fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> 
 
 /// A text and a boolean of the same spelling are two choices; the model can only tell them apart
 /// by quotation marks.
-fn choice(path: &str, choices: &[ChoiceOption]) -> Result<Kind, ApiError> {
+fn choice(path: &str, choices: &[ChoiceOption]) -> Result<QuestionKind, ApiError> {
     compat::check_count(path, choices.len(), 2..=MAX_CHOICES)?;
     let mut seen = HashSet::with_capacity(choices.len());
     for (at, choice) in choices.iter().enumerate() {
@@ -122,7 +122,7 @@ fn choice(path: &str, choices: &[ChoiceOption]) -> Result<Kind, ApiError> {
         text: spelled(&choice.value),
         description: described(choice.description.as_ref()),
     };
-    Ok(Kind::Choice { options: choices.iter().map(option).collect() })
+    Ok(QuestionKind::Choice { options: choices.iter().map(option).collect() })
 }
 
 fn described(description: Option<&String>) -> Option<String> {

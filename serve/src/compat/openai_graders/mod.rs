@@ -1,8 +1,9 @@
 //! OpenAI's graders: `POST /v1/fine_tuning/alpha/graders/run` and `…/validate`.
 //!
 //! Texts are compared by `verifiers::similarity`, models are asked the way chats are, and formulas
-//! are `rubrics::formula`'s. What cannot be measured has no reward, and flags that say why.
+//! are [`formula`]. What cannot be measured has no reward, and flags that say why.
 
+mod formula;
 mod grade;
 mod reply_types;
 mod run;

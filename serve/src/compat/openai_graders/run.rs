@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use actix_web::web;
 use futures_util::future::try_join_all;
-use rubrics::formula::NoValue;
 use serde_json::{Value, json};
 use verifiers::Fuel;
 use verifiers::similarity::{TooLong, similarity};
 
+use super::formula::NoValue;
 use super::grade::{Flag, Grade, Problem};
 use super::spec::{Asked, Checked, Comparison, Texts, Work};
 use super::template::Subject;

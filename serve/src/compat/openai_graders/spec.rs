@@ -1,10 +1,10 @@
 //! A grader as it was given, checked: every field that its kind has and no other, templates and
 //! formulas read, names found.
 
-use rubrics::formula::Formula;
 use serde_json::{Value, json};
 use verifiers::similarity::{Metric, TextCheck};
 
+use super::formula::Formula;
 use super::template::Template;
 use super::types::{
     Grader, GraderInput, GraderKind, GraderMessage, GraderPartKind, GraderRole, GraderSampling,

@@ -17,7 +17,7 @@ use rubrics::{Input, Passage, Scorer};
 use self::types::{RewardQuery, RewardReply};
 use super::target::{self, Target};
 use super::{ApiFlavor, Refusal, chat_split, invalid, pooling, rewards};
-use crate::call::{Call, Manner, json};
+use crate::call::{Call, json};
 use crate::compat::error_bodies::DetailError;
 use crate::compat::gold_label::Label;
 use crate::convert;
@@ -105,7 +105,7 @@ async fn judged(
         inputs.push(Arc::new(Input { reference, ..input(&path(at), query, prompt)? }));
     }
     let state = call.state;
-    let judged = call.judge(scorer, &inputs, Manner::default()).await?;
+    let judged = call.judge(scorer, &inputs, &openapi::Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, path)?;
     let scores: Vec<f64> = rewards.iter().map(|reward| reward.score).collect();
     let body = with_scores(scores.clone(), scores);
@@ -157,7 +157,7 @@ fn input(path: &str, query: &str, prompt: Option<&str>) -> Result<Input, ApiErro
     let prompt = chat_split::prompt(prompt);
     let response = prompt.begun + chat_split::response(response);
     let turns = Some(prompt.turns).filter(|turns| !turns.is_empty());
-    Ok(Input { prompt: turns.map(Passage::Turns), ..Input::of(response) })
+    Ok(Input { prompt: turns.map(Passage::Messages), ..Input::of(response) })
 }
 
 fn path(at: usize) -> String {

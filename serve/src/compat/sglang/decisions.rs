@@ -1,7 +1,7 @@
 //! `SGLang`'s decisions: an input, and a list of questions with ids.
 
 use rubrics::decide::{
-    Decided, DecisionAnswer, DecisionVerdict, Kind, PROMPT_FORMAT, Place, Question,
+    Decided, DecisionAnswer, DecisionVerdict, PROMPT_FORMAT, Place, Question, QuestionKind,
 };
 
 use super::decision_types::{
@@ -82,7 +82,7 @@ fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
             let option = |option: &super::decision_types::SglangOption| {
                 decisions::alternative(&option.name, option.description.as_ref())
             };
-            Kind::Choice { options: options.iter().map(option).collect() }
+            QuestionKind::Choice { options: options.iter().map(option).collect() }
         }
         SglangQuestionType::Score => {
             compat::refuse(path, "score", outcomes.into_iter().chain([options]))?;
@@ -91,13 +91,13 @@ fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
             };
             compat::check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
             let level = |level: &TextOrJson| decisions::alternative(level.text(), None);
-            Kind::Score { levels: levels.iter().map(level).collect() }
+            QuestionKind::Score { levels: levels.iter().map(level).collect() }
         }
         SglangQuestionType::YesNo => {
             compat::refuse(path, "yes_no", [options, levels])?;
             let meaning =
                 |given: &Option<TextOrJson>| decisions::alternative("", given.as_ref()).description;
-            Kind::Predicate { yes: meaning(&asked.yes), no: meaning(&asked.no) }
+            QuestionKind::Predicate { yes: meaning(&asked.yes), no: meaning(&asked.no) }
         }
     };
     Ok(Question { instructions: asked.question.text().into_owned(), kind })

@@ -13,7 +13,7 @@ use rubrics::{Input, Passage, Scorer};
 use self::types::{RemoteReward, RemoteRewardReply, RemoteRewardRequest};
 use super::target::{self, ReplyShape, Target};
 use super::{ApiFlavor, Refusal, chat_split, pooling, rewards};
-use crate::call::{Call, Manner, json};
+use crate::call::{Call, json};
 use crate::compat::error_bodies::DetailError;
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -89,7 +89,7 @@ async fn judged(
     let is_native = call.state.registry.get(scorer.name()).is_none();
     let state = call.state;
     let inputs = [Arc::new(input(asked))];
-    let judged = call.judge(scorer, &inputs, Manner::default()).await?;
+    let judged = call.judge(scorer, &inputs, &openapi::Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, |_| "response".to_owned())?;
     let reward = rewards[0];
     let known = RemoteReward {
@@ -133,7 +133,7 @@ fn input(asked: RemoteRewardRequest) -> Input {
         Content::Text(text) => {
             let prompt = chat_split::prompt(&text);
             let turns = Some(prompt.turns).filter(|turns| !turns.is_empty());
-            (turns.map(Passage::Turns), prompt.begun)
+            (turns.map(Passage::Messages), prompt.begun)
         }
         messages @ Content::Messages(_) => (Some(convert::passage(messages)), String::new()),
     };

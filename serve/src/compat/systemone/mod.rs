@@ -2,7 +2,7 @@
 
 pub(crate) mod types;
 
-use rubrics::decide::{Decided, DecisionAnswer, DecisionVerdict, Kind, Place, Question};
+use rubrics::decide::{Decided, DecisionAnswer, DecisionVerdict, Place, Question, QuestionKind};
 
 use self::types::{
     SystemOneAnswer, SystemOneCriteria, SystemOneQuestion, SystemOneQuestionType, SystemOneReply,
@@ -43,7 +43,7 @@ pub(crate) fn asked(request: SystemOneRequest) -> Result<(Asked, Echo), ApiError
 fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError> {
     let criteria = format!("{path}.criteria");
     let kind = match (asked.kind, &asked.criteria) {
-        (SystemOneQuestionType::Noul, None) => Kind::Predicate { yes: None, no: None },
+        (SystemOneQuestionType::Noul, None) => QuestionKind::Predicate { yes: None, no: None },
         (SystemOneQuestionType::Noul, Some(SystemOneCriteria::ByName(outcomes))) => {
             noul(&criteria, outcomes)?
         }
@@ -52,12 +52,12 @@ fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError>
             let option = |(name, meaning): &(String, Option<TextOrJson>)| {
                 decisions::alternative(name, meaning.as_ref())
             };
-            Kind::Choice { options: options.iter().map(option).collect() }
+            QuestionKind::Choice { options: options.iter().map(option).collect() }
         }
         (SystemOneQuestionType::Score, Some(SystemOneCriteria::Levels(levels))) => {
             compat::check_count(&criteria, levels.len(), 2..=MAX_LEVELS)?;
             let level = |level: &TextOrJson| decisions::alternative(level.text(), None);
-            Kind::Score { levels: levels.iter().map(level).collect() }
+            QuestionKind::Score { levels: levels.iter().map(level).collect() }
         }
         (SystemOneQuestionType::Noul, Some(SystemOneCriteria::Levels(_))) => {
             return Err(compat::invalid(
@@ -75,7 +75,7 @@ fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError>
     Ok(Question { instructions: asked.instructions.text().into_owned(), kind })
 }
 
-fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<Kind, ApiError> {
+fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<QuestionKind, ApiError> {
     let (mut yes, mut no) = (None, None);
     for (name, meaning) in outcomes {
         let outcome = match name.as_str() {
@@ -88,7 +88,7 @@ fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<Kind,
         };
         *outcome = decisions::alternative(name, meaning.as_ref()).description;
     }
-    Ok(Kind::Predicate { yes, no })
+    Ok(QuestionKind::Predicate { yes, no })
 }
 
 impl Wire for Echo {

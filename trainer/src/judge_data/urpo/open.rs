@@ -2,7 +2,7 @@
 
 use rand::Rng;
 use rand::seq::SliceRandom as _;
-use rubrics::Turn;
+use rubrics::Message;
 
 use super::rank_judge::{RankJudgeConfig, SCORER};
 use crate::error::Result;
@@ -56,7 +56,7 @@ pub fn calls(
     let template = wordings.first().expect("required above");
     let call = |order: Vec<usize>| {
         let texts = order.iter().map(|answer| &*group.rollouts[*answer].text);
-        let turns: Vec<Turn> =
+        let turns: Vec<Message> =
             template.fill_candidates(&group.item.problem, &texts.collect::<Vec<_>>());
         Call {
             item: Item {

@@ -268,7 +268,7 @@ impl Rollouts {
         let item = &group.item;
         let by_model = self.is_rewarded_by_hook(item)
             || majority_vote::applies(group)
-            || self.rewards.scorer(&item.scorer)?.asks_models();
+            || self.rewards.scorer(&item.scorer)?.uses_models();
         Ok(item.role == Role::Policy && item.gold.is_none() && by_model)
     }
 

@@ -7,7 +7,7 @@ use tiny_models::{Preset, TinyHead};
 
 use super::{asked, group};
 use crate::testing::{Bench, verdicts};
-use crate::{Ask, Input};
+use crate::{Input, ScoreOptions};
 
 const CONFIG: &str = "
 [[scorer]]
@@ -30,8 +30,8 @@ min_label_mass = 0
 ";
 
 /// Texts of the model and all.
-const ASK: Ask =
-    Ask { priority: crate::Priority::Interactive, deadline: None, explain: true, seed: 3 };
+const ASK: ScoreOptions =
+    ScoreOptions { priority: crate::Priority::Interactive, deadline: None, explain: true, seed: 3 };
 
 #[test]
 fn critiques_do_not_depend_on_company() {
@@ -98,7 +98,7 @@ max_tokens = 40
     });
     let input = asked("One.\n\nTwo.");
     let outcome = |seed| {
-        let ask = Ask { seed, ..ASK };
+        let ask = ScoreOptions { seed, ..ASK };
         let outcomes = verdicts(bench.all("capo", std::slice::from_ref(&input), ask));
         outcomes.into_iter().next().expect("one").expect("a reward")
     };

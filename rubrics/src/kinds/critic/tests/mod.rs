@@ -4,7 +4,7 @@ mod broken;
 mod company;
 mod modes;
 
-use crate::outcome::Reward;
+use crate::outcome::Score;
 use crate::{Input, Passage, Responses};
 
 /// A question, its answer 4, and a response.
@@ -31,13 +31,13 @@ fn close(value: f64, expected: f64) {
     assert!((value - expected).abs() < 1e-6, "{value} is not {expected}");
 }
 
-fn labels(reward: &Reward) -> Vec<&str> {
+fn labels(reward: &Score) -> Vec<&str> {
     let steps = reward.evidence.steps.as_ref().expect("it has steps");
     steps.iter().map(|step| &*step.label).collect()
 }
 
 /// The values of the spans with this name.
-fn values(reward: &Reward, label: &str) -> Vec<f64> {
+fn values(reward: &Score, label: &str) -> Vec<f64> {
     let spans = reward.evidence.spans.iter().flatten();
     let spans = spans.filter(|span| span.label == label);
     spans.map(|span| span.value.expect("a value")).collect()

@@ -5,7 +5,7 @@ use tiny_models::{Preset, TinyHead};
 use super::{asked, scorer, scripted, steps_of, texts, with_steps};
 use crate::outcome::FailureKind;
 use crate::testing::Bench;
-use crate::{Input, Passage, Responses, Turn};
+use crate::{Input, Message, Passage, Responses};
 
 #[track_caller]
 fn refused(input: Input, code: &str) {
@@ -109,9 +109,9 @@ fn numbers_that_are_none_are_a_failure() {
 #[test]
 fn the_last_turn_is_the_one_with_steps() {
     let said =
-        |role: &str, content: &str| Turn { role: role.to_owned(), content: content.to_owned() };
+        |role: &str, content: &str| Message { role: role.to_owned(), content: content.to_owned() };
     let input = Input {
-        responses: Responses::One(Passage::Turns(vec![
+        responses: Responses::One(Passage::Messages(vec![
             said("assistant", "a\n\nb\n\nc"),
             said("user", "Go on."),
             said("assistant", "d\n\ne"),

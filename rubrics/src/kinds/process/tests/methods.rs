@@ -4,7 +4,7 @@ use tiny_models::{Preset, TinyHead};
 
 use super::{asked, near, scorer, scripted, steps_of, texts, with_steps};
 use crate::testing::{Bench, verdicts};
-use crate::{Ask, Input, Passage, Responses};
+use crate::{Input, Passage, Responses, ScoreOptions};
 
 const THREE: &str = "One é.\n\nTwo.\n\nThree.";
 const RAWS: [f32; 3] = [2.0, -1.0, 0.5];
@@ -119,11 +119,11 @@ fn scores_do_not_depend_on_company() {
         let inputs: Vec<Input> = (0..12)
             .map(|n| asked(&format!("the same beginning\nand then {n}\n{}", n * n)))
             .collect();
-        let together = verdicts(bench.all("s", &inputs, Ask::default()));
+        let together = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
         assert!(together.iter().all(Result::is_ok), "{together:?}");
         let alone = inputs.iter().flat_map(|input| {
             let one = std::slice::from_ref(input);
-            bench.all("s", one, Ask::default())
+            bench.all("s", one, ScoreOptions::default())
         });
         assert_eq!(verdicts(alone.collect()), together, "{head}");
     }

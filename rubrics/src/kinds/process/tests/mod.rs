@@ -7,7 +7,7 @@ use engine::Host;
 use testkit::fake::Script;
 use tiny_models::TinyHead;
 
-use crate::outcome::{Outcome, StepReward};
+use crate::outcome::{Outcome, StepScore};
 use crate::testing::Bench;
 use crate::{Input, Passage};
 
@@ -55,7 +55,7 @@ fn with_steps(response: &str, steps: &[&str]) -> Input {
     Input { steps: Some(steps.iter().map(ToString::to_string).collect()), ..asked(response) }
 }
 
-fn steps_of(outcome: &Outcome) -> &[StepReward] {
+fn steps_of(outcome: &Outcome) -> &[StepScore] {
     let reward = outcome.as_ref().expect("a reward");
     reward.evidence.steps.as_deref().expect("steps")
 }

@@ -1,6 +1,6 @@
 use super::{THREE, close, config, criterion, reward, saying, yes_no};
 use crate::outcome::FailureKind;
-use crate::{Input, Reward};
+use crate::{Input, Score};
 
 /// 1 and 3 are met, 2 is not: margins of 1, -2 and 3.
 fn answers(prompt: &str) -> Vec<(&'static str, f32)> {
@@ -11,7 +11,7 @@ fn answers(prompt: &str) -> Vec<(&'static str, f32)> {
     }
 }
 
-fn parts(reward: &Reward) -> Vec<(f64, Option<f64>, String)> {
+fn parts(reward: &Score) -> Vec<(f64, Option<f64>, String)> {
     let parts = reward.evidence.parts.iter().flatten();
     let each = parts.map(|part| {
         let found = part.outcome.clone().expect("it was asked").expect("it was answered");

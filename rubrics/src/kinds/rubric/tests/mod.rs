@@ -12,7 +12,7 @@ use testkit::fake::Script;
 use tiny_models::TinyHead;
 
 use crate::testing::Bench;
-use crate::{Input, Outcome, Reward};
+use crate::{Input, Outcome, Score};
 
 /// A model that answers by what its prompt says, and remembers the prompts.
 pub(super) struct Says<F> {
@@ -95,7 +95,7 @@ pub(super) fn criterion(prompt: &str) -> &str {
     before.rsplit_once("> ").expect("a quotation").1
 }
 
-pub(super) fn reward(outcome: Outcome) -> Reward {
+pub(super) fn reward(outcome: Outcome) -> Score {
     outcome.expect("a reward")
 }
 

@@ -1,7 +1,7 @@
 use crate::kinds::rubric::grade::read;
 use crate::outcome::FailureKind;
 use crate::testing::Bench;
-use crate::{Ask, Input};
+use crate::{Input, ScoreOptions};
 
 use super::{THREE, close, config, criterion, reward};
 
@@ -76,7 +76,7 @@ fn a12_grades_and_points() {
     let parts = judged.evidence.parts.expect("three");
     let first = parts[0].outcome.clone().expect("asked").expect("answered");
     assert_eq!(first.reason.detail.as_deref(), Some("see"));
-    let quiet = bench.all("r", &[Input::of("x")], Ask::default()).remove(0);
+    let quiet = bench.all("r", &[Input::of("x")], ScoreOptions::default()).remove(0);
     assert_eq!(reward(quiet).evidence.outputs, None);
 }
 

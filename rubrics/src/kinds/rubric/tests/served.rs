@@ -2,7 +2,7 @@ use tiny_models::{Preset, TinyHead};
 
 use super::{THREE, config, saying, yes_no};
 use crate::testing::{Bench, verdicts};
-use crate::{Ask, Input};
+use crate::{Input, ScoreOptions};
 
 const DEFAULT_WORDING: &str = "
 [[scorer]]
@@ -43,14 +43,14 @@ fn verdicts_do_not_depend_on_company() {
     for scorer in ["r", "written"] {
         let alone = inputs.iter().flat_map(|input| {
             let one = std::slice::from_ref(input);
-            bench.all(scorer, one, Ask::default())
+            bench.all(scorer, one, ScoreOptions::default())
         });
         let alone = verdicts(alone.collect());
         assert!(alone.iter().all(Result::is_ok), "{alone:?}");
-        let again = verdicts(bench.all(scorer, &inputs, Ask::default()));
+        let again = verdicts(bench.all(scorer, &inputs, ScoreOptions::default()));
         assert_eq!(alone, again, "cached");
         let fresh = Bench::real(DEFAULT_WORDING, Preset::Phi3Long, TinyHead::Vocab, 3);
-        let together = verdicts(fresh.all(scorer, &inputs, Ask::default()));
+        let together = verdicts(fresh.all(scorer, &inputs, ScoreOptions::default()));
         assert_eq!(alone, together, "batched");
     }
 }

@@ -29,7 +29,7 @@ fn a12_rule_items_cost_no_model() {
     let prompts = seen.lock().expect("nobody panicked").len();
     assert_eq!(prompts, 1);
     let (bench, seen) = saying(&config("", VERIFIED), |_: &str| yes_no(3.0, 0.0));
-    assert!(!bench.registry.get("r").expect("configured").asks_models());
+    assert!(!bench.registry.get("r").expect("configured").uses_models());
     let judged = reward(bench.one("r", Input::of("so \\boxed{42}")));
     close(judged.score, 0.8);
     assert_eq!(judged.evidence.trace, None);

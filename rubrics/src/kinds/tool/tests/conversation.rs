@@ -4,7 +4,7 @@ use tiny_models::{Preset, TinyHead};
 
 use super::asked;
 use crate::testing::{Bench, read, verdicts};
-use crate::{Ask, FailureKind, Input};
+use crate::{FailureKind, Input, ScoreOptions};
 
 const CONFIG: &str = "
 [[scorer]]
@@ -228,11 +228,11 @@ fn scores_do_not_depend_on_company() {
     let bench = Bench::real(&format!("{LABEL}{wording}"), Preset::Qwen2, TinyHead::Vocab, 9);
     assert_eq!(bench.check(), Ok(()));
     let inputs: Vec<Input> = (0..6).map(|n| asked(&format!("It is {n}."))).collect();
-    let together = verdicts(bench.all("label", &inputs, Ask::default()));
+    let together = verdicts(bench.all("label", &inputs, ScoreOptions::default()));
     assert!(together.iter().all(Result::is_ok));
     let alone = inputs.iter().flat_map(|input| {
         let one = std::slice::from_ref(input);
-        bench.all("label", one, Ask::default())
+        bench.all("label", one, ScoreOptions::default())
     });
     assert_eq!(verdicts(alone.collect()), together);
 }

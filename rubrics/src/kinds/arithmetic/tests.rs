@@ -1,6 +1,8 @@
+use std::sync::Arc;
+
 use crate::config::Document;
 use crate::registry::Registry;
-use crate::{Ask, Input};
+use crate::{Input, ScoreOptions, evaluate_now};
 
 /// The label of each step under `options`, and the score; both `None` where there is none.
 fn judged(options: &str, response: &str) -> (Vec<String>, Option<f64>) {
@@ -10,7 +12,8 @@ fn judged(options: &str, response: &str) -> (Vec<String>, Option<f64>) {
     let registry = Registry::read(&document.root(&table), &[]);
     assert!(document.into_problems().is_empty(), "{config}");
     let scorer = registry.get("steps").expect("it is configured");
-    let outcome = scorer.judge(&Input::of(response.to_owned()), &Ask::default());
+    let input = Arc::new(Input::of(response.to_owned()));
+    let outcome = evaluate_now(scorer, &input, &ScoreOptions::default());
     let (evidence, score) = match outcome {
         Ok(reward) => (reward.evidence, Some(reward.score)),
         Err(failure) => (failure.evidence, None),

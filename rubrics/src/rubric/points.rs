@@ -1,6 +1,6 @@
 //! The score of a checklist: `RuscaRL` (2508.16949), as its public code has it.
 
-use super::RubricError;
+use super::error::RubricError;
 
 /// What a checklist comes to.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,14 +1,95 @@
 //! The options of `kind = "rubric"`.
 
-use std::sync::Arc;
+use serde::Serialize;
 
-use super::{Ask, Asking, Counting, OnItemError, RubricKind, TierValue};
-use crate::Scorer;
 use crate::config::{Section, nearest};
-use crate::kinds::Kind;
 use crate::kinds::options::{LabelOptions, Slots, Wording, WritingOptions};
-use crate::registry::Scope;
-use crate::rubric::{Rubric, built_in, built_in_names, from_section, parse};
+use crate::kinds::{Names, ScorerKind};
+use crate::rubric::{Answer, Rubric, built_in, built_in_names, from_section, parse};
+
+/// The options.
+#[derive(Serialize)]
+pub(super) struct RubricKind {
+    /// Who answers the items that no verifier answers; none where all are verified.
+    pub(super) model: Option<String>,
+    /// The configured rubric; without one, each input brings its own.
+    pub(super) rubric: Option<Rubric>,
+    /// Whether an input's own rubric is read, in the place of the configured one.
+    pub(super) inline: bool,
+    /// The scorers that items may name.
+    pub(super) verifiers: Vec<String>,
+    pub(super) asking: Asking,
+    pub(super) counting: Counting,
+}
+
+/// How items are asked.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Asking {
+    pub(super) ask: AnswerForm,
+    pub(super) labels: LabelOptions,
+    /// The question for labels or for JSON, as `ask` has it.
+    pub(super) item: Wording,
+    pub(super) tiers: Wording,
+}
+
+/// How a model answers whether a criterion is met.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum AnswerForm {
+    /// With one token, `Yes` or `No`, that is read and not written.
+    Labels,
+    /// With a JSON object that it writes, and so many more tries after one that was cut.
+    Json(WritingOptions, u64),
+}
+
+/// How answers count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(super) struct Counting {
+    /// Whether probabilities and verifiers' scores are partial credit.
+    pub(super) soft: bool,
+    pub(super) tiers: TierValue,
+    pub(super) on_item_error: OnItemError,
+}
+
+/// What of the tiers' probabilities is the value.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum TierValue {
+    /// The mean of the tiers' values.
+    #[default]
+    Expected,
+    /// The value of the likeliest tier, the first of equals.
+    Likeliest,
+}
+
+/// What an item without an answer means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum OnItemError {
+    /// The whole fails.
+    #[default]
+    Fail,
+    /// The item is left out.
+    Skip,
+    /// The item is not met, as in the paper's code.
+    Unmet,
+}
+
+/// The answers to a yes/no item.
+pub(super) const YES_NO: [&str; 2] = ["Yes", "No"];
+/// The letters of tiers.
+pub(super) const LETTERS: [&str; 26] = [
+    "A", "B", "C", "D", "E", "F", "G", "H", "I", "J", "K", "L", "M", "N", "O", "P", "Q", "R", "S",
+    "T", "U", "V", "W", "X", "Y", "Z",
+];
+
+/// The answers that are read for an item.
+pub(super) fn labels_of(answer: &Answer) -> &'static [&'static str] {
+    match answer {
+        Answer::YesNo | Answer::Verifier(_) => &YES_NO,
+        Answer::Tiers(tiers) => &LETTERS[..tiers.len().min(LETTERS.len())],
+    }
+}
 
 /// What begins the name of a rubric that comes with the program.
 const BUILT_IN: &str = "builtin:";
@@ -22,10 +103,10 @@ const RETRIES: u64 = 10;
 /// Something is wrong with the rubric, and has become a problem.
 struct Unusable;
 
-pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<dyn Kind>> {
-    let rubric = read_rubric(section, scope);
+pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
+    let rubric = read_rubric(section, names);
     let inline = section.boolean("inline").unwrap_or(true);
-    let listed = read_verifiers(section, scope);
+    let listed = read_verifiers(section, names);
     let asking = read_asking(section);
     let counting = read_counting(section);
     let Ok(rubric) = rubric else {
@@ -36,31 +117,28 @@ pub(crate) fn read(section: &Section<'_, '_>, scope: &Scope<'_>) -> Option<Box<d
     }
     let needs_model = rubric.as_ref().is_none_or(Rubric::asks_model);
     let model = if needs_model || section.has("model") {
-        Some(scope.model(section, "model")?)
+        Some(names.model(section, "model")?)
     } else {
         None
     };
-    let mut verifiers: Vec<Arc<Scorer>> = Vec::new();
+    let mut verifiers: Vec<String> = Vec::new();
     let named = rubric.iter().flat_map(Rubric::scorers);
     for name in named.chain(listed.iter().map(String::as_str)) {
-        if let Some(scorer) = scope.registry.get(name)
-            && !verifiers.iter().any(|known| known.name() == name)
-        {
-            verifiers.push(scorer.clone());
+        if names.has_scorer(name) && !verifiers.iter().any(|known| known == name) {
+            verifiers.push(name.to_owned());
         }
     }
     Some(Box::new(RubricKind { model, rubric, inline, verifiers, asking: asking?, counting }))
 }
 
 /// `rubric`: a file, `builtin:…`, or a table.
-fn read_rubric(section: &Section<'_, '_>, scope: &Scope<'_>) -> Result<Option<Rubric>, Unusable> {
+fn read_rubric(section: &Section<'_, '_>, names: &Names<'_>) -> Result<Option<Rubric>, Unusable> {
     if !section.has("rubric") {
         return Ok(None);
     }
-    let scorers: Vec<String> = scope.registry.iter().map(|s| s.name().to_owned()).collect();
     if !section.holds_text("rubric") {
         let table = section.section("rubric").ok_or(Unusable)?;
-        return from_section(&table, &scorers).map(Some).ok_or(Unusable);
+        return from_section(&table, names.scorers).map(Some).ok_or(Unusable);
     }
     let named = section.text("rubric").unwrap_or_default();
     if let Some(name) = named.strip_prefix(BUILT_IN) {
@@ -73,16 +151,11 @@ fn read_rubric(section: &Section<'_, '_>, scope: &Scope<'_>) -> Result<Option<Ru
         section.problem("rubric", format!("no rubric '{named}' comes with us{hint}"));
         return Err(Unusable);
     }
-    read_file(section, scope, &named, &scorers).map(Some)
+    read_file(section, names, &named).map(Some)
 }
 
-fn read_file(
-    section: &Section<'_, '_>,
-    scope: &Scope<'_>,
-    path: &str,
-    scorers: &[String],
-) -> Result<Rubric, Unusable> {
-    let Some(base) = scope.base else {
+fn read_file(section: &Section<'_, '_>, names: &Names<'_>, path: &str) -> Result<Rubric, Unusable> {
+    let Some(base) = names.base else {
         let rule = "a rubric file lies beside the configuration file, and there is none here";
         section.problem("rubric", rule);
         return Err(Unusable);
@@ -93,8 +166,8 @@ fn read_file(
         section.problem("rubric", message);
         Unusable
     })?;
-    let names: Vec<&str> = scorers.iter().map(String::as_str).collect();
-    parse(&file.display().to_string(), &text, &names).map_err(|problems| {
+    let scorers: Vec<&str> = names.scorers.iter().map(String::as_str).collect();
+    parse(&file.display().to_string(), &text, &scorers).map_err(|problems| {
         for problem in problems {
             section.problem("rubric", problem.to_string());
         }
@@ -103,19 +176,17 @@ fn read_file(
 }
 
 /// `verifiers`: the scorers that the rubric of an input may ask.
-fn read_verifiers(section: &Section<'_, '_>, scope: &Scope<'_>) -> Vec<String> {
-    let Some(names) = section.texts("verifiers") else {
+fn read_verifiers(section: &Section<'_, '_>, names: &Names<'_>) -> Vec<String> {
+    let Some(verifiers) = section.texts("verifiers") else {
         return VERIFIERS.map(str::to_owned).to_vec();
     };
-    for name in &names {
-        if scope.registry.get(name).is_none() {
-            let near = scope.registry.near(name);
-            let hint =
-                near.first().map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+    for name in &verifiers {
+        if !names.has_scorer(name) {
+            let hint = names.scorer_hint(name);
             section.problem("verifiers", format!("no scorer '{name}'{hint}"));
         }
     }
-    names
+    verifiers
 }
 
 fn read_asking(section: &Section<'_, '_>) -> Option<Asking> {
@@ -124,9 +195,9 @@ fn read_asking(section: &Section<'_, '_>) -> Option<Asking> {
         Some(true) => {
             let writing = WritingOptions::read(section, WritingOptions::greedy(MAX_TOKENS));
             let retries = section.integer("retries", 0..101).unwrap_or(RETRIES);
-            (Ask::Json(writing, retries), "rubric-grade")
+            (AnswerForm::Json(writing, retries), "rubric-grade")
         }
-        Some(false) | None => (Ask::Labels, "rubric-item"),
+        Some(false) | None => (AnswerForm::Labels, "rubric-item"),
     };
     let slots = Slots { needed: &["criterion"], optional: &["conversation", "prompt", "response"] };
     let tier_slots = Slots { needed: &["criterion", "tiers"], ..slots };

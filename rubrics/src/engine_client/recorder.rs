@@ -6,11 +6,11 @@ use engine::{Read, Request, Task};
 
 /// Works of scorers, in the order in which they were answered.
 #[derive(Debug, Default)]
-pub struct Tape(Mutex<Vec<Taped>>);
+pub struct RequestRecorder(Mutex<Vec<RecordedRequest>>);
 
 /// One work.
 #[derive(Debug, Clone)]
-pub struct Taped {
+pub struct RecordedRequest {
     /// The sequence.
     pub token_ids: Arc<[u32]>,
     /// The adapter that it ran under.
@@ -23,22 +23,22 @@ pub struct Taped {
     pub computed_tokens: usize,
 }
 
-impl Tape {
+impl RequestRecorder {
     /// Takes what is on it, and leaves it empty.
-    pub fn take(&self) -> Vec<Taped> {
+    pub fn take(&self) -> Vec<RecordedRequest> {
         std::mem::take(&mut *self.lock())
     }
 
-    pub(crate) fn add(&self, taped: Vec<Taped>) {
-        self.lock().extend(taped);
+    pub(crate) fn add(&self, recorded: Vec<RecordedRequest>) {
+        self.lock().extend(recorded);
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Taped>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<RecordedRequest>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Taped {
+impl RecordedRequest {
     /// A work before it is answered.
     pub(crate) fn of(work: &Request) -> Self {
         Self {

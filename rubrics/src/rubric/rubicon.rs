@@ -1,4 +1,4 @@
-//! What the values of items come to.
+//! The Rubicon score: weighted, saturated dimensions with interactions and shaping.
 //!
 //! Rubicon (Reinforcement Learning with Rubric Anchors, 2508.12790) says in prose that it weighs
 //! dimensions, saturates them, lets them interact, stretches the high end and vetoes. It gives no
@@ -12,7 +12,7 @@
 
 use serde::Serialize;
 
-use super::{Method, Rubric, RubricError, score};
+use super::error::RubricError;
 
 /// How dimensions become one number.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -56,19 +56,6 @@ pub struct Shaping {
     pub power: f64,
     /// The value that stays, above the knee.
     pub top: f64,
-}
-
-/// What a rubric comes to.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Whole {
-    /// The score: a veto's, or else the clipped or the unclipped number.
-    pub score: f64,
-    /// Before clip and veto.
-    pub unclipped: f64,
-    /// Cut to `[0, 1]`, before the veto.
-    pub clipped: f64,
-    /// The first item that vetoes.
-    pub vetoed_by: Option<usize>,
 }
 
 impl Saturation {
@@ -120,45 +107,5 @@ impl Rubicon {
         let sum = self.base + scaled + pairs.sum::<f64>();
         let shaped = self.shaping.map_or(sum, |shaping| shaping.of(sum));
         if shaped.is_finite() { Ok(shaped) } else { Err(RubricError::Overflow) }
-    }
-}
-
-impl Rubric {
-    /// What the items come to, given the value of each in order; `None` leaves an item out.
-    ///
-    /// # Errors
-    /// [`RubricError`]: a number that is not finite never becomes a score, and neither does a veto
-    /// that nobody could look into.
-    pub fn aggregate(&self, values: &[Option<f64>]) -> Result<Whole, RubricError> {
-        if values.len() != self.items.len() {
-            return Err(RubricError::Length { given: values.len(), items: self.items.len() });
-        }
-        for (item, value) in self.items.iter().zip(values) {
-            let id = item.id.clone();
-            match value {
-                Some(value) if !value.is_finite() => return Err(RubricError::NotFinite { id }),
-                None if item.veto.is_some() => return Err(RubricError::VetoUnknown { id }),
-                Some(_) | None => {}
-            }
-        }
-        let points = self.items.iter().map(|item| item.points);
-        let weighed: Vec<(f64, Option<f64>)> = points.zip(values.iter().copied()).collect();
-        let unclipped = match &self.method {
-            Method::Points => score::points(&weighed)?.unclipped,
-            Method::Rubicon(rubicon) => rubicon.of(&weighed)?,
-        };
-        let clipped = unclipped.clamp(0.0, 1.0);
-        let mut judged = self.items.iter().zip(values);
-        let vetoed_by = judged.position(|(item, value)| {
-            let veto = item.veto.zip(*value);
-            veto.is_some_and(|(veto, value)| veto.strikes(value))
-        });
-        let unvetoed = if self.clip { clipped } else { unclipped };
-        Ok(Whole {
-            score: vetoed_by.map_or(unvetoed, |_| self.veto_score),
-            unclipped,
-            clipped,
-            vetoed_by,
-        })
     }
 }

@@ -1,17 +1,17 @@
-//! The values of the parts as one.
+//! One number of the values of the parts.
 
 use std::borrow::Cow;
 
 use verifiers::{Certainty, Reason};
 
-use super::{Combine, PartSpec, Pipeline, Role, decides};
+use super::spec::{Combine, PartSpec, Pipeline, Role, no_combination};
 use crate::combine::product::r1_reward;
 use crate::combine::{CombineError, ensemble};
-use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Reward};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Score};
 
 impl Pipeline {
-    /// The whole, once no part that failed ends it.
-    pub(super) fn whole(&self, outcomes: &[Option<Outcome>]) -> Outcome {
+    /// The combined value, if no failed part ends the pipeline.
+    pub(super) fn combined(&self, outcomes: &[Option<Outcome>]) -> Outcome {
         match self.combine {
             Combine::Cascade => cascade(outcomes),
             Combine::Min => self.smallest(outcomes),
@@ -83,7 +83,7 @@ impl Pipeline {
             .ok_or_else(nothing_counted)?;
         let reward = number(smallest.1, "minimum")?;
         let label = Some(Cow::Owned(smallest.0.name.clone()));
-        Ok(Reward { label, ..reward })
+        Ok(Score { label, ..reward })
     }
 
     fn r1(&self, outcomes: &[Option<Outcome>]) -> Outcome {
@@ -92,7 +92,7 @@ impl Pipeline {
             let index = held.ok_or_else(nothing_counted)?;
             match &outcomes[index] {
                 Some(outcome) => self.parts[index].counted(outcome),
-                // Nobody was asked, because nothing depends on it.
+                // It was not evaluated, because the outcome does not depend on it.
                 None if role == Role::Consistency => Some(0.0),
                 None => None,
             }
@@ -117,12 +117,12 @@ fn cascade(outcomes: &[Option<Outcome>]) -> Outcome {
     }
 }
 
-/// A whole that is a number.
+/// An outcome that is a number.
 pub(super) fn number(score: f64, code: &'static str) -> Outcome {
     if !score.is_finite() {
         return Err(no_combination(CombineError::Overflow));
     }
-    Ok(Reward {
+    Ok(Score {
         score,
         raw: None,
         label: None,
@@ -139,8 +139,7 @@ fn nothing_counted() -> Failure {
     )
 }
 
-/// Numbers that the method has no answer to.
-pub(super) fn no_combination(error: CombineError) -> Failure {
-    let reason = Reason::with("no_combination", error.to_string());
-    Failure::new(FailureKind::Abstain, reason)
+/// Whether a cascade stops at this outcome.
+pub(super) fn decides(outcome: Option<&Outcome>) -> bool {
+    matches!(outcome, Some(Ok(reward)) if reward.certainty == Certainty::Proven)
 }

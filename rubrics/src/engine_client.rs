@@ -1,8 +1,10 @@
 //! What a judgement may ask of models and threads, and on which terms.
 //!
-//! One [`Session`] stands for one call of [`crate::score`]: its works wait for each other rather
+//! One [`EngineClient`] stands for one call of [`crate::score`]: its works wait for each other rather
 //! than crowd the engine's queue, end with its deadline, and are counted into the [`Trace`] of the
 //! verdict that they are for.
+
+mod recorder;
 
 use std::sync::Arc;
 
@@ -14,19 +16,32 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{Mutex, Semaphore, oneshot};
 use verifiers::Reason;
 
-use crate::models::{Prompted, Served};
+use crate::models::{Models, Prompted, Served};
 use crate::outcome::{Failure, FailureKind, Trace};
-use crate::score::{Ask, Tools};
-use crate::tape::Taped;
+use crate::pool::{Pool, catch_panic, check_deadline};
+use crate::{Priority, ScoreOptions};
+
+pub use recorder::{RecordedRequest, RequestRecorder};
 
 /// Of the tokens that an engine's queue holds, a call takes at most one in this many at a time, so
 /// that a call of ten thousand inputs leaves room for others and is not refused for its own size.
 const QUEUE_SHARE: usize = 4;
 
+/// What scoring needs from outside.
+#[derive(Debug)]
+pub struct Tools {
+    /// Threads for verifiers, and for rendering and encoding prompts.
+    pub pool: Pool,
+    /// The served models.
+    pub models: Arc<dyn Models>,
+    /// Records every engine request, for benchmarks; `None` to record nothing.
+    pub recorder: Option<Arc<RequestRecorder>>,
+}
+
 /// One call's access to models and threads.
-pub(crate) struct Session<'a> {
+pub(crate) struct EngineClient<'a> {
     tools: &'a Tools,
-    ask: Ask,
+    options: ScoreOptions,
     /// Tokens that the call may have in engines' queues.
     flow: Semaphore,
     flow_tokens: u32,
@@ -54,7 +69,7 @@ pub(crate) struct Writing {
     pub(crate) top_p: f32,
     /// Of the likeliest tokens so many.
     pub(crate) top_k: Option<usize>,
-    /// With [`Ask::seed`], all that chance depends on.
+    /// With [`ScoreOptions::seed`], all that chance depends on.
     pub(crate) stream: u64,
     /// How many likely tokens are listed with each token.
     pub(crate) logprobs: Option<usize>,
@@ -85,23 +100,23 @@ pub(crate) fn stream_of(prompt: &Prompted, sample: u64) -> u64 {
     u64::from_le_bytes(*first)
 }
 
-impl<'a> Session<'a> {
+impl<'a> EngineClient<'a> {
     /// For one call; `queue_tokens` is the smallest queue of the engines that may be asked.
-    pub(crate) fn new(tools: &'a Tools, ask: Ask, queue_tokens: usize) -> Self {
+    pub(crate) fn new(tools: &'a Tools, options: ScoreOptions, queue_tokens: usize) -> Self {
         let share = u32::try_from(queue_tokens / QUEUE_SHARE).unwrap_or(u32::MAX >> 4);
         let flow_tokens = share.clamp(1, u32::MAX >> 4);
         Self {
             tools,
-            ask,
+            options,
             flow: Semaphore::new(flow_tokens as usize),
             flow_tokens,
             compiled: Mutex::default(),
         }
     }
 
-    /// How the call is to be treated.
-    pub(crate) fn ask(&self) -> &Ask {
-        &self.ask
+    /// How the inputs are to be scored.
+    pub(crate) fn options(&self) -> &ScoreOptions {
+        &self.options
     }
 
     /// Who goes by a name.
@@ -124,18 +139,18 @@ impl<'a> Session<'a> {
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
         let (reply, answer) = oneshot::channel();
-        let deadline = self.ask.deadline;
+        let deadline = self.options.deadline;
         let job = move || {
             if reply.is_closed() {
                 return;
             }
-            let outcome = crate::score::on_time(deadline).and_then(|()| crate::score::caught(work));
-            // Nobody listening any more is what cancellation looks like from here.
+            let outcome = check_deadline(deadline).and_then(|()| catch_panic(work));
+            // A receiver that is gone is a cancelled call.
             let _ = reply.send(outcome);
         };
-        let submitted = self.tools.pool.submit(self.ask.priority, Box::new(job));
-        submitted.map_err(|_| crate::score::queue_full())?;
-        answer.await.unwrap_or_else(|_| Err(crate::score::internal()))
+        let submitted = self.tools.pool.submit(self.options.priority, Box::new(job));
+        submitted.map_err(|_| Failure::queue_full())?;
+        answer.await.unwrap_or_else(|_| Err(Failure::internal()))
     }
 
     /// Reads rows of sequences. One list of outputs for each sequence, in order.
@@ -221,7 +236,7 @@ impl<'a> Session<'a> {
             temperature: writing.temperature,
             top_p: writing.top_p,
             top_k: writing.top_k,
-            seed: self.ask.seed,
+            seed: self.options.seed,
             stream: writing.stream,
             logprobs: writing.logprobs,
             stop_token_ids: served.host.tokenizer.eos_ids().to_vec(),
@@ -273,34 +288,31 @@ impl<'a> Session<'a> {
         let share = u32::try_from(tokens).unwrap_or(u32::MAX);
         let permits = self.flow.acquire_many(share.min(self.flow_tokens)).await;
         let _held = permits.expect("the semaphore is never closed");
-        let _room = match self.ask.priority {
-            crate::Priority::Interactive => None,
+        let _room = match self.options.priority {
+            Priority::Interactive => None,
             // A job that nobody waits for waits for room; a request is told that there is none.
-            crate::Priority::Batch => Some(engine.reserve_batch_capacity(tokens).await),
+            Priority::Batch => Some(engine.reserve_batch_capacity(tokens).await),
         };
         let terms = RequestParams {
-            priority: match self.ask.priority {
-                crate::Priority::Interactive => engine::Priority::Interactive,
-                crate::Priority::Batch => engine::Priority::Batch,
-            },
-            deadline: self.ask.deadline,
+            priority: self.options.priority,
+            deadline: self.options.deadline,
             ..RequestParams::default()
         };
-        let tape = self.tools.tape.as_ref();
-        let mut taped: Vec<Taped> = match tape {
+        let recorder = self.tools.recorder.as_ref();
+        let mut recorded: Vec<RecordedRequest> = match recorder {
             None => Vec::new(),
-            Some(_) => works.iter().map(Taped::of).collect(),
+            Some(_) => works.iter().map(RecordedRequest::of).collect(),
         };
         let ticket = engine.submit(works, terms).map_err(not_taken)?;
         let answers = ticket.all().await.into_iter();
         let answers: Vec<RequestOutput> =
             answers.map(|answer| answer.map_err(failed)).collect::<Result<_, Failure>>()?;
-        if let Some(tape) = tape {
-            for (taped, answer) in taped.iter_mut().zip(&answers) {
-                taped.output_tokens = answer.usage.output_tokens;
-                taped.computed_tokens = answer.usage.computed_tokens;
+        if let Some(recorder) = recorder {
+            for (recorded, answer) in recorded.iter_mut().zip(&answers) {
+                recorded.output_tokens = answer.usage.output_tokens;
+                recorded.computed_tokens = answer.usage.computed_tokens;
             }
-            tape.add(taped);
+            recorder.add(recorded);
         }
         Ok(answers)
     }

@@ -6,11 +6,11 @@
 
 /// A kind of response that deserves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Canary {
+pub(crate) struct Canary {
     /// What reports call it.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it shows where it is rewarded.
-    pub description: &'static str,
+    pub(crate) description: &'static str,
     text: Text,
 }
 
@@ -27,20 +27,20 @@ enum Text {
 
 /// A question with an answer that deserves something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Probe {
+pub(crate) struct Probe {
     /// What is asked.
-    pub question: &'static str,
+    pub(crate) question: &'static str,
     /// A good answer.
-    pub right: &'static str,
+    pub(crate) right: &'static str,
     /// A false answer.
-    pub wrong: &'static str,
+    pub(crate) wrong: &'static str,
     /// The final answer, for scorers that want a reference.
-    pub reference: &'static str,
+    pub(crate) reference: &'static str,
 }
 
 impl Canary {
     /// The response to a question.
-    pub fn response(&self, probe: &Probe) -> String {
+    pub(crate) fn response(&self, probe: &Probe) -> String {
         match self.text {
             Text::Fixed(text) => text.to_owned(),
             Text::Question => probe.question.to_owned(),
@@ -54,7 +54,7 @@ const fn canary(name: &'static str, description: &'static str, text: Text) -> Ca
 }
 
 /// Every canary.
-pub const CANARIES: &[Canary] = &[
+pub(crate) const CANARIES: &[Canary] = &[
     canary("empty", "nothing at all", Text::Fixed("")),
     canary("blank", "white space", Text::Fixed(" \n\n ")),
     canary("colon", "a colon alone", Text::Fixed(":")),
@@ -119,7 +119,7 @@ pub const CANARIES: &[Canary] = &[
 ];
 
 /// Every question.
-pub const PROBES: &[Probe] = &[
+pub(crate) const PROBES: &[Probe] = &[
     Probe {
         question: "What is 17 times 6?",
         right: "17 times 6 is 102, because 10 times 6 is 60, 7 times 6 is 42, and 60 + 42 = 102.",

@@ -14,21 +14,21 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 /// Bytes of the longest formula.
-pub const MAX_FORMULA_BYTES: usize = 4096;
+pub(crate) const MAX_FORMULA_BYTES: usize = 4096;
 
 /// A formula that has been read.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Formula {
+pub(crate) struct Formula {
     root: Node,
 }
 
 /// Where a formula cannot be read, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FormulaError {
+pub(crate) struct FormulaError {
     /// Bytes before the place.
-    pub at: usize,
+    pub(crate) at: usize,
     /// What is wrong there.
-    pub what: String,
+    pub(crate) what: String,
 }
 
 impl fmt::Display for FormulaError {
@@ -41,7 +41,7 @@ impl std::error::Error for FormulaError {}
 
 /// Why a formula has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum NoValue {
+pub(crate) enum NoValue {
     /// A name whose value is not known.
     Unknown(String),
     /// What came out is no number: a division by zero, a logarithm of nothing, an overflow.
@@ -94,12 +94,12 @@ impl Formula {
     ///
     /// # Errors
     /// The first place that cannot be read.
-    pub fn parse(text: &str) -> Result<Formula, FormulaError> {
+    pub(crate) fn parse(text: &str) -> Result<Formula, FormulaError> {
         parse::parse(text).map(|root| Formula { root })
     }
 
     /// The names that it has.
-    pub fn names(&self) -> BTreeSet<&str> {
+    pub(crate) fn names(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
         self.root.collect(&mut names);
         names
@@ -109,7 +109,7 @@ impl Formula {
     ///
     /// # Errors
     /// There is none.
-    pub fn value(&self, of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, NoValue> {
+    pub(crate) fn value(&self, of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, NoValue> {
         self.root.value(of)
     }
 }

@@ -1,11 +1,11 @@
-//! The kinds of scorers that a configuration can name, each with its options.
+//! Options of the kinds that extract an answer and verify it.
 //!
-//! Every option is documented in docs/scorers.md.
+//! docs/scorers.md documents every option.
 
-#![expect(clippy::unnecessary_wraps, reason = "all kinds are built by functions of one signature")]
+#![expect(clippy::unnecessary_wraps, reason = "all kinds are read by functions of one signature")]
 
 use serde::Serialize;
-use verifiers::arithmetic::{ArithmeticConfig, Rounding, RunOn, Splitter};
+use verifiers::Verifier;
 use verifiers::choice::{ChoiceConfig, ChoiceVerifier};
 use verifiers::exact::{ExactConfig, ExactVerifier};
 use verifiers::extract::{AnswerPolicy, Occurrence};
@@ -18,46 +18,38 @@ use verifiers::math::{
 };
 use verifiers::pattern::{MatchMode, PatternConfig, PatternVerifier};
 use verifiers::text::{TextConfig, TextVerifier};
-use verifiers::{Fuel, Verifier};
 
-use super::{models, pipelines};
-use crate::Scorer;
-use crate::answer::Extract;
-use crate::config::{Section, nearest};
-use crate::scorer::AnswerSpec;
-use crate::steps::{Aggregate, Checks};
+use super::{AnswerSpec, Extract};
+use crate::config::Section;
+
+/// Reads the options of one kind; what is wrong with them becomes problems of the section.
+type Reader = fn(&Section<'_, '_>) -> Option<AnswerSpec>;
 
 /// A kind that extracts an answer and verifies it.
-type Answering = fn(&Section<'_, '_>) -> Option<AnswerSpec>;
+pub(crate) struct AnswerKind {
+    /// Name of the kind in configurations.
+    pub(crate) name: &'static str,
+    /// Whether a verdict costs about as much as a look-up in a cache: extraction and a comparison,
+    /// nothing compiled, no search through the whole response.
+    pub(crate) is_cheap: bool,
+    /// Reads its options.
+    pub(crate) read: Reader,
+}
 
-const ANSWERING: &[(&str, Answering)] = &[
-    ("math", math),
-    ("choice", choice),
-    ("text", text),
-    ("exact", exact),
-    ("regex", regex),
-    ("format", format),
-    ("json", json),
-    ("length", length),
+/// All kinds that extract an answer and verify it.
+pub(crate) const KINDS: &[AnswerKind] = &[
+    kind("math", true, math),
+    kind("choice", true, choice),
+    kind("text", true, text),
+    kind("exact", true, exact),
+    kind("regex", false, regex),
+    kind("format", false, format),
+    kind("json", false, json),
+    kind("length", false, length),
 ];
 
-const ARITHMETIC: &str = "arithmetic";
-
-/// The scorer that `section` describes; what is wrong with it becomes problems.
-pub(super) fn build(section: &Section<'_, '_>, name: String, kind: &str) -> Option<Scorer> {
-    let fuel = section.integer("fuel", 1..u64::MAX).unwrap_or(Fuel::DEFAULT);
-    if let Some((_, read)) = ANSWERING.iter().find(|(known, _)| *known == kind) {
-        return read(section).map(|spec| Scorer::answer(name, spec, fuel));
-    }
-    if kind == ARITHMETIC {
-        return Some(arithmetic(section, name, fuel));
-    }
-    let kinds = ANSWERING.iter().map(|(known, _)| *known);
-    let kinds = kinds.chain([ARITHMETIC, pipelines::KIND]);
-    let kinds = kinds.chain(models::words());
-    let hint = nearest(kind, kinds).map(|near| format!("; did you mean '{near}'?"));
-    section.problem("kind", format!("no kind '{kind}'{}", hint.unwrap_or_default()));
-    None
+const fn kind(name: &'static str, is_cheap: bool, read: Reader) -> AnswerKind {
+    AnswerKind { name, is_cheap, read }
 }
 
 /// The specification of a verifier with its configuration.
@@ -244,34 +236,6 @@ fn length(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let description = "checks that the response is neither too short nor too long";
     let verifier = built(section, "max", LengthVerifier::new(config.clone()))?;
     spec(description, extract, verifier, &config)
-}
-
-fn arithmetic(section: &Section<'_, '_>, name: String, fuel: u64) -> Scorer {
-    let splitters = [
-        ("lines", Splitter::Lines),
-        ("blank_lines", Splitter::BlankLines),
-        ("sentences", Splitter::Sentences),
-        ("numbered", Splitter::Numbered),
-    ];
-    let aggregates = [("min", Aggregate::Min), ("mean", Aggregate::Mean)];
-    let roundings = [
-        ("exact", Rounding::Exact),
-        ("nearest", Rounding::Nearest),
-        ("nearest_or_truncated", Rounding::NearestOrTruncated),
-    ];
-    let run_ons = [("wrong", RunOn::Wrong), ("unchecked", RunOn::Unchecked)];
-    let default = ArithmeticConfig::default();
-    let config = ArithmeticConfig {
-        splitter: section.word("splitter", &splitters).unwrap_or(default.splitter),
-        decimals: section.word("decimals", &roundings).unwrap_or(default.decimals),
-        whole_numbers: section.word("whole_numbers", &roundings).unwrap_or(default.whole_numbers),
-        run_on: section.word("run_on", &run_ons).unwrap_or(default.run_on),
-    };
-    let checks = Checks {
-        symbolic: section.boolean("symbolic").unwrap_or(false),
-        aggregate: section.word("aggregate", &aggregates).unwrap_or_default(),
-    };
-    Scorer::arithmetic(name, config, checks, fuel)
 }
 
 /// What of the response is judged, with `default` where the configuration is silent.

@@ -1,19 +1,24 @@
-//! The arithmetic step scorer: a report of checked equalities as a process reward.
+//! `kind = "arithmetic"`: checks the equalities that the steps of a response state, as a process
+//! reward.
 
 use std::ops::Range;
 
 use serde::Serialize;
-use verifiers::arithmetic::{self, Arithmetic, Equality, Label, Step, StepReport};
+use verifiers::arithmetic::{
+    self, Arithmetic, ArithmeticConfig, Equality, Label, Rounding, RunOn, Splitter, Step,
+    StepReport,
+};
 use verifiers::math::steps as symbolic;
-use verifiers::{Fuel, Reason, UnitScore, Verdict, VerifyError};
+use verifiers::{Fuel, Reason, UnitScore, Verdict, VerifierId, VerifyError};
 
 use crate::Input;
-use crate::outcome::{CodePoints, EqualityReport, Evidence, Failure, Outcome, Reward, StepReward};
+use crate::config::Section;
+use crate::outcome::{CodePoints, EqualityReport, Evidence, Failure, Outcome, Score, StepScore};
 
 /// How checked steps make one number. Steps in which nothing could be checked do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Aggregate {
+enum Aggregate {
     /// 0 if any checked step is wrong, else 1.
     #[default]
     Min,
@@ -23,49 +28,104 @@ pub(crate) enum Aggregate {
 
 /// What is checked, and how it makes one number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Checks {
+struct Checks {
     /// Whether equalities and rewrites with variables are checked too.
-    pub(crate) symbolic: bool,
-    pub(crate) aggregate: Aggregate,
+    symbolic: bool,
+    aggregate: Aggregate,
 }
 
-/// Judges the arithmetic of `response`, split by the client's steps where it gave them.
-pub(crate) fn judge(
-    arithmetic: &Arithmetic,
+/// Checks the equalities that the steps of a response state.
+pub(crate) struct ArithmeticScorer {
+    config: ArithmeticConfig,
+    arithmetic: Arithmetic,
     checks: Checks,
     fuel: u64,
-    input: &Input,
-    response: &str,
-) -> Outcome {
-    let given = match &input.steps {
-        None => None,
-        Some(steps) => Some(arithmetic::locate(response, steps).ok_or_else(not_in_response)?),
-    };
-    let mut fuel = Fuel::new(fuel);
-    let report = arithmetic.check(response, given.as_deref(), &mut fuel);
-    let mut rewards = rewards(&report, response);
-    let mut exhausted = report.exhausted;
-    if checks.symbolic {
-        let spans: Vec<Range<usize>> = report.steps.iter().map(|step| step.span.clone()).collect();
-        let symbolic = symbolic::check(response, &spans, &mut fuel);
-        exhausted |= symbolic.exhausted;
-        add(&symbolic, &report, response, &mut rewards);
+}
+
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "arithmetic";
+
+/// Purpose in one sentence, without its full stop.
+pub(crate) const DESCRIPTION: &str = "checks every equality that a solution's steps state";
+
+impl ArithmeticScorer {
+    /// Reads the options of a section; what is wrong with them becomes its problems. `fuel` bounds
+    /// the work on one response.
+    pub(crate) fn read(section: &Section<'_, '_>, fuel: u64) -> Self {
+        let splitters = [
+            ("lines", Splitter::Lines),
+            ("blank_lines", Splitter::BlankLines),
+            ("sentences", Splitter::Sentences),
+            ("numbered", Splitter::Numbered),
+        ];
+        let aggregates = [("min", Aggregate::Min), ("mean", Aggregate::Mean)];
+        let roundings = [
+            ("exact", Rounding::Exact),
+            ("nearest", Rounding::Nearest),
+            ("nearest_or_truncated", Rounding::NearestOrTruncated),
+        ];
+        let run_ons = [("wrong", RunOn::Wrong), ("unchecked", RunOn::Unchecked)];
+        let default = ArithmeticConfig::default();
+        let config = ArithmeticConfig {
+            splitter: section.word("splitter", &splitters).unwrap_or(default.splitter),
+            decimals: section.word("decimals", &roundings).unwrap_or(default.decimals),
+            whole_numbers: section
+                .word("whole_numbers", &roundings)
+                .unwrap_or(default.whole_numbers),
+            run_on: section.word("run_on", &run_ons).unwrap_or(default.run_on),
+        };
+        let checks = Checks {
+            symbolic: section.boolean("symbolic").unwrap_or(false),
+            aggregate: section.word("aggregate", &aggregates).unwrap_or_default(),
+        };
+        Self { arithmetic: Arithmetic::new(config.clone()), config, checks, fuel }
     }
-    let verdict = conclude(&rewards, exhausted, checks.aggregate);
-    let evidence = Evidence { steps: Some(rewards), ..Evidence::default() };
-    match verdict {
-        Ok(verdict) => Ok(Reward::from_verdict(verdict, evidence)),
-        Err(error) => Err(Failure::from_error(error, evidence)),
+
+    /// Name and revision of the verifier.
+    pub(crate) fn id(&self) -> VerifierId {
+        self.arithmetic.id()
+    }
+
+    /// Everything that may change a score, for the digest.
+    pub(crate) fn options(&self) -> impl Serialize + use<> {
+        (self.config.clone(), self.checks, self.fuel)
+    }
+
+    /// Scores `response`, split by the client's steps if the input has them.
+    pub(crate) fn evaluate(&self, input: &Input, response: &str) -> Outcome {
+        let given = match &input.steps {
+            None => None,
+            Some(steps) => Some(
+                arithmetic::locate(response, steps).ok_or_else(Failure::steps_not_in_response)?,
+            ),
+        };
+        let mut fuel = Fuel::new(self.fuel);
+        let report = self.arithmetic.check(response, given.as_deref(), &mut fuel);
+        let mut rewards = rewards(&report, response);
+        let mut exhausted = report.exhausted;
+        if self.checks.symbolic {
+            let spans: Vec<Range<usize>> =
+                report.steps.iter().map(|step| step.span.clone()).collect();
+            let symbolic = symbolic::check(response, &spans, &mut fuel);
+            exhausted |= symbolic.exhausted;
+            add(&symbolic, &report, response, &mut rewards);
+        }
+        let verdict = conclude(&rewards, exhausted, self.checks.aggregate);
+        let evidence = Evidence { steps: Some(rewards), ..Evidence::default() };
+        match verdict {
+            Ok(verdict) => Ok(Score::from_verdict(verdict, evidence)),
+            Err(error) => Err(Failure::from_error(error, evidence)),
+        }
     }
 }
 
 fn conclude(
-    rewards: &[StepReward],
+    rewards: &[StepScore],
     exhausted: bool,
     aggregate: Aggregate,
 ) -> Result<Verdict, VerifyError> {
     let scores: Vec<f64> = rewards.iter().filter_map(|step| step.score).collect();
-    let is_wrong = |step: &StepReward| step.label == Label::Wrong.as_str();
+    let is_wrong = |step: &StepScore| step.label == Label::Wrong.as_str();
     if let Some(index) = rewards.iter().position(is_wrong) {
         let reason = Reason::with("step_wrong", format!("the first wrong step is steps[{index}]"));
         return Ok(Verdict::proven(aggregate.of(&scores), "wrong", reason));
@@ -88,7 +148,7 @@ fn add(
     symbolic: &symbolic::StepReport,
     report: &StepReport,
     response: &str,
-    rewards: &mut [StepReward],
+    rewards: &mut [StepScore],
 ) {
     let mut points = CodePoints::new(response);
     for ((step, counted), reward) in symbolic.steps.iter().zip(&report.steps).zip(rewards) {
@@ -127,12 +187,6 @@ fn combined(own: Label, other: Label) -> Label {
     }
 }
 
-/// The steps have no places.
-pub(crate) fn not_in_response() -> Failure {
-    let detail = "the steps do not stand in the response in their order, so they have no places";
-    Failure::refused("steps_not_in_response", detail)
-}
-
 impl Aggregate {
     /// The number that `scores` make; they are not empty and lie in [0, 1].
     fn of(self, scores: &[f64]) -> UnitScore {
@@ -145,17 +199,17 @@ impl Aggregate {
     }
 }
 
-fn rewards(report: &StepReport, response: &str) -> Vec<StepReward> {
+fn rewards(report: &StepReport, response: &str) -> Vec<StepScore> {
     let mut points = CodePoints::new(response);
     let steps = report.steps.iter();
     steps.map(|step| reward(step, response, &mut points)).collect()
 }
 
-fn reward(step: &Step, response: &str, points: &mut CodePoints<'_>) -> StepReward {
+fn reward(step: &Step, response: &str, points: &mut CodePoints<'_>) -> StepScore {
     let span = points.range(&step.span);
     let equalities = step.equalities.iter();
     let equalities = equalities.map(|equality| report(equality, response, points)).collect();
-    StepReward {
+    StepScore {
         span,
         score: step.score(),
         raw: None,

@@ -1,10 +1,12 @@
 //! Scorers that extract an answer and verify it.
 
+pub(crate) mod options;
+
 use serde::Serialize;
 use verifiers::extract::{self, AnswerPolicy, Extracted, MANY_CANDIDATES, Occurrence};
 use verifiers::{Candidate, Claim, Fuel, Gold, Reason, Verdict, Verifier};
 
-use crate::outcome::{CodePoints, Evidence, Failure, Found, Outcome, Reward};
+use crate::outcome::{CodePoints, Evidence, ExtractedAnswer, Failure, Outcome, Score};
 use crate::{Input, Reference};
 
 /// What of a response the verifier gets to see.
@@ -28,6 +30,18 @@ pub(crate) enum Extract {
     Whole,
 }
 
+/// What makes a scorer that extracts an answer and verifies it.
+pub(crate) struct AnswerSpec {
+    /// Purpose in one sentence, without its full stop.
+    pub(crate) description: &'static str,
+    /// What of a response is verified.
+    pub(crate) extract: Extract,
+    /// Compares it with the reference.
+    pub(crate) verifier: Box<dyn Verifier>,
+    /// The verifier's configuration, for the digest.
+    pub(crate) options: serde_json::Value,
+}
+
 /// An extraction, a verifier and a budget.
 pub(crate) struct AnswerScorer {
     extract: Extract,
@@ -40,7 +54,7 @@ impl AnswerScorer {
         Self { extract, verifier, fuel }
     }
 
-    pub(crate) fn judge(&self, input: &Input, response: &str, explain: bool) -> Outcome {
+    pub(crate) fn evaluate(&self, input: &Input, response: &str, explain: bool) -> Outcome {
         let extracted = self.extract(response);
         let members: Vec<&str> = extracted
             .iter()
@@ -60,7 +74,7 @@ impl AnswerScorer {
         let evidence =
             Evidence { candidate: self.report(response, extracted), ..Evidence::default() };
         match verdict {
-            Ok(verdict) => Ok(Reward::from_verdict(verdict, evidence)),
+            Ok(verdict) => Ok(Score::from_verdict(verdict, evidence)),
             Err(error) => Err(Failure::from_error(error, evidence)),
         }
     }
@@ -90,11 +104,11 @@ impl AnswerScorer {
     }
 
     /// A whole response is not echoed: the client has it, and it may be long.
-    fn report(&self, response: &str, extracted: Option<Extracted<'_>>) -> Option<Found> {
+    fn report(&self, response: &str, extracted: Option<Extracted<'_>>) -> Option<ExtractedAnswer> {
         let extracted = extracted?;
         match self.extract {
             Extract::Answer(_) | Extract::AnswerOrWhole(_) | Extract::Marked { .. } => {
-                Some(Found {
+                Some(ExtractedAnswer {
                     text: extracted.text.to_owned(),
                     span: CodePoints::new(response).range(&extracted.span),
                     count: extracted.count,

@@ -1,0 +1,197 @@
+//! The one road by which samples are scored.
+//!
+//! [`evaluate`] takes an input apart into samples, and a sample through pipelines to the scorers
+//! that measure. Verifiers run on the worker threads of the pool: a scorer without models is
+//! evaluated there from beginning to end ([`Runner::Worker`]), and the same function then never
+//! waits. Scorers with models are evaluated on the caller's task ([`Runner::Engines`]), which hands
+//! parts without models to a worker.
+
+use std::sync::Arc;
+
+use futures_util::FutureExt as _;
+use futures_util::future::join_all;
+
+use crate::engine_client::EngineClient;
+use crate::kinds::{Evaluator, OtherScorers, ScoreFuture};
+use crate::outcome::{Failure, Outcome};
+use crate::pipeline::Pipeline;
+use crate::sample::Sample;
+use crate::scorer::Method;
+use crate::{Input, Passage, Responses, ScoreOptions, Scorer, group};
+
+/// Where an evaluation runs.
+#[derive(Clone, Copy)]
+pub(crate) enum Runner<'a> {
+    /// On this thread, without models.
+    Worker(&'a ScoreOptions),
+    /// On the caller's task, with engines and worker threads to call.
+    Engines(&'a EngineClient<'a>),
+}
+
+/// Evaluates one input on this thread. A scorer that calls models is refused; [`crate::score`]
+/// evaluates it.
+pub fn evaluate_now(scorer: &Arc<Scorer>, input: &Arc<Input>, options: &ScoreOptions) -> Outcome {
+    now(evaluate(scorer, input, Runner::Worker(options)))
+}
+
+/// The result of an evaluation on a worker, which waits for nothing.
+fn now(evaluation: impl Future<Output = Outcome>) -> Outcome {
+    evaluation.now_or_never().expect("an evaluation on a worker waits for nothing")
+}
+
+/// Evaluates one input.
+pub(crate) async fn evaluate(
+    scorer: &Arc<Scorer>,
+    input: &Arc<Input>,
+    runner: Runner<'_>,
+) -> Outcome {
+    scorer.refuse_unused_fields(input)?;
+    match &input.responses {
+        Responses::Missing => Err(Failure::response_missing()),
+        Responses::Conflicting => Err(Failure::response_conflict()),
+        Responses::One(passage) => {
+            evaluate_sample(scorer, Sample::new(input, passage)?, runner).await
+        }
+        Responses::Group(passages) if passages.is_empty() => Err(Failure::responses_empty()),
+        Responses::Group(passages) => {
+            let samples = passages.iter().map(|passage| Sample::new(input, passage));
+            evaluate_group(scorer, samples.collect(), runner).await
+        }
+    }
+}
+
+/// A scorer that compares needs every response; any other scores those that it can.
+async fn evaluate_group(
+    scorer: &Arc<Scorer>,
+    samples: Vec<Result<Sample<'_>, Failure>>,
+    runner: Runner<'_>,
+) -> Outcome {
+    if let (Method::Model(model), Runner::Engines(client)) = (scorer.method(), runner) {
+        match samples.iter().find_map(|sample| sample.as_ref().err()) {
+            None => {
+                let parts = Parts { scorers: scorer.parts(), client };
+                let evaluator = Evaluator { client, scorers: &parts };
+                let samples = samples.into_iter().flatten().collect();
+                return model.evaluate_group(samples, evaluator).await;
+            }
+            Some(failure) if scorer.is_pairwise() => return Err(failure.clone()),
+            Some(_) => {}
+        }
+    }
+    let outcomes = samples.into_iter().map(|sample| async move {
+        match sample {
+            Ok(sample) => evaluate_sample(scorer, sample, runner).await,
+            Err(failure) => Err(failure),
+        }
+    });
+    let group = group::mean(runner.all(outcomes).await);
+    match scorer.method() {
+        Method::Pipeline(pipeline) => pipeline.normalise(group),
+        Method::Answer(_) | Method::Arithmetic(_) | Method::Model(_) => group,
+    }
+}
+
+/// Evaluates one response.
+async fn evaluate_sample(scorer: &Arc<Scorer>, sample: Sample<'_>, runner: Runner<'_>) -> Outcome {
+    match (scorer.method(), runner) {
+        (_, Runner::Engines(client)) if !scorer.is_async() => {
+            evaluate_on_worker(scorer, sample, client).await
+        }
+        (Method::Answer(answer), _) => {
+            answer.evaluate(sample.input, sample.response, runner.options().explain)
+        }
+        (Method::Arithmetic(arithmetic), _) => arithmetic.evaluate(sample.input, sample.response),
+        (Method::Pipeline(pipeline), _) => {
+            evaluate_pipeline(pipeline, scorer.parts(), sample, runner).await
+        }
+        (Method::Model(model), Runner::Engines(client)) => {
+            let parts = Parts { scorers: scorer.parts(), client };
+            model.evaluate(sample, Evaluator { client, scorers: &parts }).await
+        }
+        (Method::Model(_), Runner::Worker(_)) => {
+            let detail = "this scorer asks models or other scorers, which one thread cannot do";
+            Err(Failure::refused("models_needed", detail))
+        }
+    }
+}
+
+/// Hands the evaluation of a scorer without models to a worker thread.
+async fn evaluate_on_worker(
+    scorer: &Arc<Scorer>,
+    sample: Sample<'_>,
+    client: &EngineClient<'_>,
+) -> Outcome {
+    let (scorer, input, options) = (scorer.clone(), sample.input.clone(), *client.options());
+    let passage = Passage::Text(sample.response.to_owned());
+    let evaluation = move || {
+        let sample = Sample::new(&input, &passage)?;
+        now(evaluate_sample(&scorer, sample, Runner::Worker(&options)))
+    };
+    client.run(evaluation).await?
+}
+
+/// Evaluates the parts side by side if the pipeline needs all of them anyway, and one after the
+/// other where one part may make the next unnecessary. On a worker nothing runs side by side.
+async fn evaluate_pipeline(
+    pipeline: &Pipeline,
+    parts: &[Arc<Scorer>],
+    sample: Sample<'_>,
+    runner: Runner<'_>,
+) -> Outcome {
+    let is_sequential = pipeline.is_sequential() || matches!(runner, Runner::Worker(_));
+    if !is_sequential {
+        let outcomes = join_all(parts.iter().map(|part| boxed(part, sample, runner))).await;
+        return pipeline.combine(outcomes.into_iter().map(Some).collect());
+    }
+    let mut outcomes = vec![None; parts.len()];
+    while let Some(next) = pipeline.next(&outcomes) {
+        outcomes[next] = Some(boxed(&parts[next], sample, runner).await);
+    }
+    pipeline.combine(outcomes)
+}
+
+/// The recursion of a pipeline into its parts.
+fn boxed<'a>(scorer: &'a Arc<Scorer>, sample: Sample<'a>, runner: Runner<'a>) -> ScoreFuture<'a> {
+    Box::pin(evaluate_sample(scorer, sample, runner))
+}
+
+impl<'a> Runner<'a> {
+    fn options(&self) -> &'a ScoreOptions {
+        match self {
+            Self::Worker(options) => options,
+            Self::Engines(client) => client.options(),
+        }
+    }
+
+    /// The results of all evaluations, side by side where they may wait for engines.
+    async fn all<F: Future<Output = Outcome>>(
+        &self,
+        evaluations: impl ExactSizeIterator<Item = F>,
+    ) -> Vec<Outcome> {
+        match self {
+            Self::Engines(_) => join_all(evaluations).await,
+            Self::Worker(_) => {
+                let mut outcomes = Vec::with_capacity(evaluations.len());
+                for evaluation in evaluations {
+                    outcomes.push(evaluation.await);
+                }
+                outcomes
+            }
+        }
+    }
+}
+
+/// The scorers that a kind may call.
+struct Parts<'a> {
+    scorers: &'a [Arc<Scorer>],
+    client: &'a EngineClient<'a>,
+}
+
+impl OtherScorers for Parts<'_> {
+    fn evaluate<'a>(&'a self, name: &'a str, sample: Sample<'a>) -> ScoreFuture<'a> {
+        match self.scorers.iter().find(|scorer| scorer.name() == name) {
+            Some(scorer) => boxed(scorer, sample, Runner::Engines(self.client)),
+            None => Box::pin(std::future::ready(Err(Failure::internal()))),
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! What the modes of a critic share: how a critique is written, and the scorer that measures the
+//! outcome beside it.
+
+use engine::Grammar;
+use futures_util::future::join;
+use serde::Serialize;
+
+use crate::Message;
+use crate::config::Section;
+use crate::engine_client::{EngineClient, Written, stream_of};
+use crate::kinds::asked::{self, Log};
+use crate::kinds::options::{WritingOptions, share};
+use crate::kinds::{Evaluator, Names};
+use crate::outcome::{Failure, Outcome};
+use crate::sample::Sample;
+use crate::split::{SPLITTERS, Splitter};
+
+/// Tokens that a critique may have unless the configuration says otherwise.
+const MAX_TOKENS: usize = 2048;
+
+/// How a critic writes.
+#[derive(Debug, Clone, Serialize)]
+pub(super) struct Critique {
+    #[serde(flatten)]
+    pub(super) writing: WritingOptions,
+    /// Whether the last line is forced into its form while it is written.
+    constrain: bool,
+}
+
+impl Critique {
+    pub(super) fn read(section: &Section<'_, '_>, temperature: f32) -> Self {
+        let default = WritingOptions { temperature, ..WritingOptions::greedy(MAX_TOKENS) };
+        Self {
+            writing: WritingOptions::read(section, default),
+            constrain: section.boolean("constrain").unwrap_or(true),
+        }
+    }
+
+    /// Has `samples` critiques written of one prompt. They share all of it, and differ by chance.
+    pub(super) async fn ask(
+        &self,
+        asked: Asked<'_>,
+        client: &EngineClient<'_>,
+        log: &mut Log,
+    ) -> Result<Vec<Written>, Failure> {
+        let served = client.served(asked.model)?;
+        let prompt = asked::prompt(client, &served, asked.turns, self.writing.reasoning).await?;
+        let one = |sample: u64| {
+            let mut writing = self.writing.writing(stream_of(&prompt, sample));
+            writing.grammar = self.constrain.then(|| asked.last_line.clone());
+            (&prompt, writing)
+        };
+        let all: Vec<_> = (0..asked.samples).map(one).collect();
+        let written = client.write(&served, &all, &mut log.trace).await?;
+        for critique in &written {
+            log.wrote("critique", critique);
+        }
+        Ok(written)
+    }
+}
+
+/// What is asked of a critic.
+pub(super) struct Asked<'a> {
+    pub(super) model: &'a str,
+    pub(super) turns: Vec<Message>,
+    pub(super) samples: u64,
+    /// What the whole text must be where it is constrained.
+    pub(super) last_line: Grammar,
+}
+
+/// `splitter` (`blank_lines`): what separates the steps of a response that comes without `steps`.
+pub(super) fn splitter(section: &Section<'_, '_>) -> Splitter {
+    section.word("splitter", SPLITTERS).unwrap_or_default()
+}
+
+/// The scorer that `outcome` names: one that comes before this one in the file, or a built-in one.
+pub(super) fn outcome_scorer(
+    section: &Section<'_, '_>,
+    names: &Names<'_>,
+) -> Result<Option<OutcomeScorer>, ()> {
+    let least = share(section, "outcome_threshold").unwrap_or(0.5);
+    let Some(name) = section.text("outcome") else {
+        return if section.has("outcome") { Err(()) } else { Ok(None) };
+    };
+    if names.has_scorer(&name) {
+        return Ok(Some(OutcomeScorer { name, least }));
+    }
+    let hint = names.scorer_hint(&name);
+    let message = format!("no scorer '{name}' comes before this one{hint}");
+    section.problem("outcome", message);
+    Err(())
+}
+
+/// The scorer that measures whether a solution is right, beside the critic.
+#[derive(Debug, Clone)]
+pub(super) struct OutcomeScorer {
+    pub(super) name: String,
+    /// Least score of a right solution.
+    least: f64,
+}
+
+/// Awaits `critique` and the outcome scorer side by side; the outcome is `None` without a scorer.
+pub(super) async fn with_outcome<'a, T>(
+    critique: impl Future<Output = T>,
+    scorer: Option<&'a OutcomeScorer>,
+    sample: Sample<'a>,
+    evaluator: Evaluator<'a>,
+) -> (T, Option<Outcome>) {
+    let outcome = async {
+        match scorer {
+            None => None,
+            Some(scorer) => Some(scorer.evaluate(sample, evaluator).await),
+        }
+    };
+    join(critique, outcome).await
+}
+
+/// As a pair; the scorer's own digest is part of the digest of the critic.
+impl Serialize for OutcomeScorer {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        (&self.name, self.least).serialize(serializer)
+    }
+}
+
+impl OutcomeScorer {
+    pub(super) async fn evaluate<'a>(
+        &'a self,
+        sample: Sample<'a>,
+        evaluator: Evaluator<'a>,
+    ) -> Outcome {
+        evaluator.scorers.evaluate(&self.name, sample).await
+    }
+
+    /// Whether an outcome says that the solution is right.
+    ///
+    /// # Errors
+    /// The scorer's failure, in its name.
+    pub(super) fn is_right(&self, outcome: &Outcome) -> Result<bool, Failure> {
+        match outcome {
+            Ok(reward) => Ok(reward.score >= self.least),
+            Err(failure) => {
+                let code = failure.reason.code;
+                let detail = failure.reason.detail.as_deref().unwrap_or(code);
+                let detail = format!("outcome '{}': {detail}", self.name);
+                let reason = verifiers::Reason::with(code, detail);
+                Err(Failure::new(failure.kind, reason))
+            }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Slots of the prompt that all modes fill.
+
+use super::ask::Slots;
+use super::rubric::Rubric;
+use crate::Message;
+use crate::outcome::Failure;
+use crate::prompt::transcript;
+use crate::sample::Sample;
+
+/// What the responses answer: everything before the last message.
+pub(super) fn conversation_before(sample: &Sample<'_>) -> Vec<Message> {
+    let mut turns = sample.conversation();
+    turns.pop();
+    turns
+}
+
+/// What all responses of a group answer.
+pub(super) fn shared_conversation(samples: &[Sample<'_>]) -> Result<Vec<Message>, Failure> {
+    let first = conversation_before(&samples[0]);
+    if samples[1..].iter().any(|sample| conversation_before(sample) != first) {
+        let detail = "the responses have different messages before their last one";
+        return Err(Failure::refused("conversations_differ", detail));
+    }
+    Ok(first)
+}
+
+/// The slots that all modes have.
+pub(super) fn common_slots(rubric: &Rubric, asked: &[Message]) -> Slots {
+    vec![("rubric", rubric.line()), ("conversation", transcript(asked))]
+}

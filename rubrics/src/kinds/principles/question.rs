@@ -1,0 +1,26 @@
+//! One principle as it is put to the model, and the score of its answer.
+
+use base::stats::sigmoid;
+use verifiers::{Certainty, Reason};
+
+use crate::labels::Labels;
+use crate::models::Prompted;
+use crate::outcome::{Evidence, Score};
+
+/// One principle as it is put to the model.
+pub(super) struct Question {
+    pub(super) prompted: Prompted,
+    pub(super) labels: Labels,
+}
+
+/// A verdict of log-odds.
+pub(super) fn reward(raw: f64, code: &'static str) -> Score {
+    Score {
+        score: sigmoid(raw),
+        raw: Some(raw),
+        label: Some(if raw > 0.0 { "yes" } else { "no" }.into()),
+        reason: Reason::code(code),
+        certainty: Certainty::Proven,
+        evidence: Evidence::default(),
+    }
+}
