@@ -3,8 +3,8 @@
 use crate::expr::{Expr, Function, Node, Workspace, children};
 use crate::fuel::Exhausted;
 
-/// Whether `expr` takes a circular function of a plain number other than 0, or an inverse circular
-/// function: its angles may be in degrees.
+/// Decides whether `expr` takes a circular function of a plain number other than 0, or an inverse
+/// circular function: its angles may be in degrees.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel ran out.
@@ -34,7 +34,7 @@ pub fn has_plain_angle(expr: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhau
         || has_inverse(expr, ws)?)
 }
 
-/// Whether an angle is the value of some function: it may be given in degrees.
+/// Decides whether an angle is the value of some function: it may be given in degrees.
 fn has_inverse(expr: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
     ws.any(expr, &mut |node| {
         matches!(node, Node::Call(Function::Asin | Function::Acos | Function::Atan, _))

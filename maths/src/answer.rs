@@ -1,4 +1,4 @@
-//! What a text says as an answer: the typed forms that readers return and comparisons take.
+//! Typed answers: what readers return and comparisons take.
 //!
 //! A form is decided by how the answer is written, not by what it is compared with: `(0, 1)` is a
 //! pair of values in round brackets, and whether it is a point or an interval is for the gold
@@ -13,11 +13,11 @@ use super::measure::Measure;
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// What the answer was said to be of, outermost first: `x` of `x = 5` and of `x \in [0, 1)`,
+    /// The subjects of the answer, outermost first: `x` of `x = 5` and of `x \in [0, 1)`,
     /// `f(x)` of `f(x) = x^2`, `(p, q)` of `(p, q) = (3, 2)`, both `a` and `b` of `a = b = 101`.
     pub(crate) subjects: Vec<Subject>,
     pub(crate) form: Form,
-    /// What was repaired or noticed while reading, in order.
+    /// Repairs and observations of the reader, in order.
     pub(crate) notes: Vec<Note>,
 }
 
@@ -27,7 +27,7 @@ impl Answer {
         Self { subjects: Vec::new(), form: Form::List(members), notes: Vec::new() }
     }
 
-    /// Whether the answer is a list without brackets.
+    /// Returns whether the answer is a list without brackets.
     pub fn is_list(&self) -> bool {
         matches!(self.form, Form::List(_))
     }
@@ -150,7 +150,7 @@ pub(crate) enum Region {
     Where(Expr, Vec<Chain>),
 }
 
-/// What a tuple stands in.
+/// The brackets of a tuple.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Brackets {
     Round,
@@ -167,7 +167,7 @@ pub(crate) struct Numeral {
     pub(crate) base: u8,
 }
 
-/// What a reader repaired or noticed.
+/// A repair or an observation of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Note {
     /// `\frac12`, `\frac1{72}`.
@@ -191,7 +191,7 @@ pub(crate) enum Note {
 }
 
 impl Note {
-    /// Stable, for programs.
+    /// Returns a stable name for programs.
     pub(crate) fn code(self) -> &'static str {
         match self {
             Self::FractionBraces => "fraction_braces",
@@ -206,7 +206,7 @@ impl Note {
         }
     }
 
-    /// Whether malformed text was repaired, which the configuration can forbid.
+    /// Returns whether malformed text was repaired, which the configuration can forbid.
     pub(crate) fn is_repair(self) -> bool {
         match self {
             Self::FractionBraces
@@ -243,7 +243,7 @@ impl From<crate::Exhausted> for Unread {
 }
 
 impl Form {
-    /// The name of the type, for explanations.
+    /// Returns the name of the type, for explanations.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {
             Self::Value(_) => "value",

@@ -1,4 +1,5 @@
-//! Delimiters around an answer: white space, signs of mathematics and Markdown, the final full stop.
+//! Delimiters around an answer: white space, signs of mathematics and Markdown, the final full
+//! stop.
 
 /// Delimiters that may enclose an answer. `$` must not occur inside `$…$`, and so on: else
 /// `$1$ or $2$` would lose its outer signs.
@@ -17,7 +18,7 @@ const WRAPPERS: [(&str, &str); 9] = [
 /// Layers taken off at most. A bound, so that a text of nothing but delimiters costs linear time.
 pub const MAX_LAYERS: usize = 8;
 
-/// `text` without white space, enclosing delimiters and a final full stop, layer by layer.
+/// Returns `text` without white space, enclosing delimiters and a final full stop, layer by layer.
 pub fn unwrapped(text: &str) -> &str {
     let mut inner = text.trim();
     for _ in 0..MAX_LAYERS {
@@ -30,7 +31,7 @@ pub fn unwrapped(text: &str) -> &str {
     inner
 }
 
-/// One layer less, or the same text.
+/// Removes one layer of delimiters, if there is one.
 fn peel(text: &str) -> &str {
     if let Some(rest) = text.strip_suffix('.') {
         // `3...` is an unfinished decimal and not a sentence.
@@ -46,12 +47,14 @@ fn peel(text: &str) -> &str {
     text
 }
 
-/// Whether `open` stands in `inner`. A backslash escapes it: `\\[2pt]` is a line break, `\$` a dollar.
+/// Returns whether `open` stands in `inner`. A backslash escapes it: `\\[2pt]` is a line break,
+/// `\$` a dollar.
 fn opens(inner: &str, open: &str) -> bool {
     inner.match_indices(open).any(|(at, _)| !inner[..at].ends_with('\\'))
 }
 
-/// Whether what follows `text` is escaped: `$5\$` ends with a dollar sign and not with a delimiter.
+/// Returns whether what follows `text` is escaped: `$5\$` ends with a dollar sign and not with a
+/// delimiter.
 fn ends_escaped(text: &str) -> bool {
     let slashes = text.bytes().rev().take_while(|b| *b == b'\\').count();
     slashes % 2 == 1

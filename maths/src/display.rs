@@ -21,7 +21,7 @@ pub(super) struct Display<'s, 'f> {
 }
 
 impl Display<'_, '_> {
-    /// `answer` with what it is of.
+    /// Returns `answer` with what it is of.
     pub(super) fn answer(&self, answer: &Answer) -> String {
         let mut out = String::new();
         for subject in &answer.subjects {
@@ -192,7 +192,7 @@ impl Display<'_, '_> {
         exprs.join(sign)
     }
 
-    /// One expression.
+    /// Returns one expression.
     pub(super) fn expr(&self, expr: Expr) -> String {
         match self.style {
             Style::Plain => self.ws.plain(expr),
@@ -235,7 +235,7 @@ fn clock_text(clock: Clock) -> String {
     format!("{:02}:{:02}{second}", clock.hour, clock.minute)
 }
 
-/// `text` cut to a length that fits a sentence.
+/// Returns `text` cut to a length that fits a sentence.
 pub(super) fn shortened(text: String) -> String {
     match text.char_indices().nth(MAX_CHARS) {
         None => text,

@@ -1,8 +1,8 @@
 //! Counted work.
 //!
 //! Work is counted and not timed, so that a verdict is the same on a slow and on a fast machine. A
-//! unit is about a hundred nanoseconds of work on current hardware: a byte or two of text, or a few words of
-//! big-number arithmetic.
+//! unit is about a hundred nanoseconds of work on current hardware: a byte or two of text, or a few
+//! words of big-number arithmetic.
 
 /// A budget of work.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -16,10 +16,10 @@ pub struct Fuel {
 pub struct Exhausted;
 
 impl Fuel {
-    /// What a verdict may cost unless the configuration says otherwise: about 20 ms.
+    /// The default budget of a verdict: about 20 ms of work.
     pub const DEFAULT: u64 = 200_000;
 
-    /// A full tank of `limit` units.
+    /// Creates a budget of `limit` units.
     pub fn new(limit: u64) -> Self {
         Self { limit, used: 0 }
     }
@@ -27,8 +27,8 @@ impl Fuel {
     /// Takes `units`, or takes what is left and fails.
     ///
     /// # Errors
-    /// [`Exhausted`] when less than `units` is left; the tank is then empty, so that every later
-    /// call fails too.
+    /// [`Exhausted`] when less than `units` is left; the budget is then used up, so that every
+    /// later call fails too.
     pub fn spend(&mut self, units: u64) -> Result<(), Exhausted> {
         if units > self.limit - self.used {
             self.used = self.limit;
@@ -38,12 +38,12 @@ impl Fuel {
         Ok(())
     }
 
-    /// Units left.
+    /// Returns the units left.
     pub fn left(&self) -> u64 {
         self.limit - self.used
     }
 
-    /// Units spent so far.
+    /// Returns the units spent so far.
     pub fn used(&self) -> u64 {
         self.used
     }

@@ -18,7 +18,7 @@ pub struct DecimalLiteral<'a> {
 }
 
 impl<'a> DecimalLiteral<'a> {
-    /// The longest literal at the start of `text`.
+    /// Returns the longest literal at the start of `text`.
     ///
     /// Commas belong to it only as valid thousands separators: `1,234` is one number, `1,23` and
     /// `0,123` are the numbers 1 and 0 followed by something else. A point belongs to it only when
@@ -44,17 +44,18 @@ impl<'a> DecimalLiteral<'a> {
         Some(Self { whole, fraction, len: after_point })
     }
 
-    /// Bytes of the literal.
+    /// Counts the bytes of the literal.
     pub fn byte_len(&self) -> usize {
         self.len
     }
 
-    /// Digits after the point; `None` where no point was written.
+    /// Returns the digits after the point; `None` if no point was written.
     pub fn decimals(&self) -> Option<usize> {
         self.fraction.map(str::len)
     }
 
-    /// The exact value. Costs time with the digits; charge fuel for [`Self::byte_len`] first.
+    /// Returns the exact value. Costs time with the digits; charge fuel for [`Self::byte_len`]
+    /// first.
     pub fn value(&self) -> RBig {
         let fraction = self.fraction.unwrap_or("");
         if self.len <= 19 {
@@ -66,8 +67,8 @@ impl<'a> DecimalLiteral<'a> {
     }
 }
 
-/// The number whose decimal digits are `digits`, the last `decimals` of them after the point.
-/// Costs what [`cost`] says.
+/// Returns the number whose decimal digits are `digits`, the last `decimals` of them after the
+/// point. Costs what [`cost`] says.
 pub(crate) fn decimal(digits: &str, decimals: usize) -> RBig {
     let numerator = IBig::from_str_radix(digits, 10).expect("the caller passes digits only");
     if decimals == 0 {
@@ -76,21 +77,21 @@ pub(crate) fn decimal(digits: &str, decimals: usize) -> RBig {
     RBig::from_parts(numerator, UBig::from(10u8).pow(decimals))
 }
 
-/// 10 to the power of `exponent`. Costs what [`cost`] says of `|exponent|` digits.
+/// Returns 10 to the power of `exponent`. Costs what [`cost`] says of `|exponent|` digits.
 pub(crate) fn power_of_ten(exponent: i32) -> RBig {
     let magnitude = usize::try_from(exponent.unsigned_abs()).expect("a usize has 32 bits");
     let power = UBig::from(10u8).pow(magnitude);
     if exponent < 0 { RBig::from_parts(IBig::from(1u8), power) } else { RBig::from(power) }
 }
 
-/// Fuel for reading, reducing or comparing fractions of `digits` decimal digits in all: measured,
-/// with the quadratic part that greatest common divisors have.
+/// Returns the fuel for reading, reducing or comparing fractions of `digits` decimal digits in all:
+/// measured, with the quadratic part that greatest common divisors have.
 pub(crate) fn cost(digits: usize) -> u64 {
     let digits = u64::try_from(digits).unwrap_or(u64::MAX);
     digits.saturating_add(digits.saturating_mul(digits) / 25_000)
 }
 
-/// Up to 19 bytes hold at most 19 digits, which fit a machine word.
+/// Computes the value of up to 19 bytes, whose digits fit a machine word.
 fn small_value(whole: &str, fraction: &str) -> RBig {
     let mut numerator = 0u64;
     for digit in whole.bytes().chain(fraction.bytes()).filter(u8::is_ascii_digit) {
@@ -106,7 +107,7 @@ fn small_value(whole: &str, fraction: &str) -> RBig {
     RBig::from_parts(IBig::from(numerator), UBig::from(denominator))
 }
 
-/// End of the run of digits that starts at `from`.
+/// Returns the end of the run of digits that starts at `from`.
 fn digits_from(bytes: &[u8], from: usize) -> usize {
     let mut end = from;
     while bytes.get(end).is_some_and(u8::is_ascii_digit) {
@@ -115,7 +116,7 @@ fn digits_from(bytes: &[u8], from: usize) -> usize {
     end
 }
 
-/// Whether a comma and exactly three digits stand at `at`.
+/// Returns whether a comma and exactly three digits stand at `at`.
 fn is_group(bytes: &[u8], at: usize) -> bool {
     bytes.get(at) == Some(&b',') && digits_from(bytes, at + 1) == at + 4
 }

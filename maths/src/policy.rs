@@ -1,8 +1,8 @@
-//! Where practice is divided about what counts as equal: one flag a question.
+//! One flag for each question of equality on which practice is divided.
 
 use serde::{Deserialize, Serialize};
 
-/// What counts as equal beyond mathematics. The default of every flag is the careful one.
+/// Rules of equality beyond mathematics. The default of every flag is the careful one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[expect(clippy::struct_excessive_bools, reason = "independent questions, each with a yes or a no")]
@@ -15,7 +15,7 @@ pub struct Policy {
     pub reduced: bool,
     /// A lone comma between digits is a decimal point: `1,22` is 1.22.
     pub decimal_comma: bool,
-    /// What `log` without a base means.
+    /// The meaning of `log` without a base.
     pub log: LogBase,
     /// `90°` also counts as `π/2`.
     pub degrees_as_radians: bool,
@@ -34,7 +34,7 @@ pub struct Policy {
     pub collapse_repeats: bool,
     /// A candidate that leaves the unit of the gold answer out is wrong.
     pub unit_required: bool,
-    /// What becomes of a comparison that no rule decides.
+    /// The result of a comparison that no rule decides.
     pub undecided: Undecided,
 }
 
@@ -59,7 +59,7 @@ impl Default for Policy {
     }
 }
 
-/// What `log` without a base means.
+/// The meaning of `log` without a base.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LogBase {
@@ -73,7 +73,7 @@ pub enum LogBase {
     Either,
 }
 
-/// What becomes of a comparison that no rule decides, where both sides were read.
+/// The result of a comparison that no rule decides, if both sides were read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Undecided {

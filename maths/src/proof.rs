@@ -1,4 +1,4 @@
-//! What a comparison of two expressions finds.
+//! Proofs that two expressions are equal or different.
 
 use super::expr::Expr;
 
@@ -14,7 +14,7 @@ pub enum Proof {
     Undecided(Doubt),
 }
 
-/// What decided.
+/// The rule that decided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Rule {
     /// Both were written alike.
@@ -57,7 +57,7 @@ pub enum Doubt {
     Costly,
 }
 
-/// What is taken for granted.
+/// Assumptions about variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Assumptions {
     /// Every variable is a positive real number; else it is real, and nothing more.

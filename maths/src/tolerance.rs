@@ -1,4 +1,4 @@
-//! How close is close enough.
+//! Tolerances of numeric comparison.
 
 use dashu::rational::RBig;
 use serde::{Serialize, Serializer};
@@ -14,7 +14,7 @@ use crate::fuel::Fuel;
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tolerance {
-    /// Never.
+    /// No difference is tolerated.
     #[default]
     Exact,
     /// When it lies at most this far away.
@@ -60,7 +60,7 @@ impl std::str::FromStr for Bound {
 }
 
 impl Serialize for Bound {
-    /// As its reduced fraction, so that equal bounds are equal texts.
+    /// Serialises the reduced fraction, so that equal bounds are equal texts.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }

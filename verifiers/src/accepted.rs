@@ -1,4 +1,4 @@
-//! What the verifiers of this crate share: accepted answers given as text, and who pays for work.
+//! Shared parts of the text verifiers: accepted answers, and the fuel of candidate and gold.
 
 use crate::{Candidate, Fuel, Gold, Reason, UnitScore, Verdict, VerifyError};
 
@@ -12,7 +12,7 @@ pub(crate) enum Accepted<'a> {
 }
 
 impl<'a> Accepted<'a> {
-    /// The texts of `gold`.
+    /// Returns the texts of `gold`.
     ///
     /// # Errors
     /// `BadReference` when there is no text: nothing given, an empty list, or an object.
@@ -31,7 +31,7 @@ impl<'a> Accepted<'a> {
         }
     }
 
-    /// The texts, in order.
+    /// Returns the texts, in order.
     pub(crate) fn texts(self) -> impl Iterator<Item = &'a str> {
         let (one, many) = match self {
             Self::One(text) => (Some(text), [].as_slice()),
@@ -67,7 +67,7 @@ impl<'a> Accepted<'a> {
         }
     }
 
-    /// `reason` with the index of the text, where there is more than one.
+    /// Returns `reason` with the index of the text, where there is more than one.
     fn located(self, index: usize, reason: Reason) -> Reason {
         match self {
             Self::One(_) => reason,
@@ -79,7 +79,7 @@ impl<'a> Accepted<'a> {
     }
 }
 
-/// The verdict that claims less.
+/// Returns the verdict that claims less.
 fn less_certain(first: Option<Verdict>, second: Verdict) -> Verdict {
     match first {
         Some(first) if second.certainty == crate::Certainty::Proven => first,
@@ -87,7 +87,7 @@ fn less_certain(first: Option<Verdict>, second: Verdict) -> Verdict {
     }
 }
 
-/// The candidate, ready to be judged, or the verdict that it gets without being looked at.
+/// Returns the candidate, ready to be judged, or the verdict that it gets without being looked at.
 ///
 /// Takes `cost` of its length in bytes from `fuel`.
 pub(crate) fn candidate<'a>(
@@ -117,22 +117,22 @@ pub(crate) fn charge_gold(fuel: &mut Fuel, units: u64) -> Result<(), VerifyError
     })
 }
 
-/// A 0 because the candidate asks for more work than a verdict may cost.
+/// Creates a 0 because the candidate asks for more work than a verdict may cost.
 pub(crate) fn too_costly() -> Verdict {
     Verdict::presumed_wrong("too_costly", Reason::code("fuel_spent"))
 }
 
-/// An error that blames the gold answer.
+/// Returns an error that blames the gold answer.
 pub(crate) fn bad_reference(code: &'static str, detail: &'static str) -> VerifyError {
     VerifyError::BadReference(Reason::with(code, detail))
 }
 
-/// The units of scanning `len` bytes at `bytes_per_unit`; never 0.
+/// Returns the fuel units of scanning `len` bytes at `bytes_per_unit`; never 0.
 pub(crate) fn scan_cost(len: usize, bytes_per_unit: u64) -> u64 {
     1 + len as u64 / bytes_per_unit
 }
 
-/// The start of `text` as one quoted line, for a detail.
+/// Returns the start of `text` as one quoted line, for a detail.
 pub(crate) fn quoted(text: &str) -> String {
     const MAX_CHARS: usize = 80;
     let mut out = String::from("\"");

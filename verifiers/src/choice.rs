@@ -39,7 +39,7 @@ pub struct ChoiceVerifier {
     config: ChoiceConfig,
 }
 
-/// What a candidate says.
+/// The reading of a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Said {
     /// These labels.
@@ -55,7 +55,7 @@ enum Said {
 }
 
 impl ChoiceVerifier {
-    /// A verifier with this configuration.
+    /// Creates a verifier with this configuration.
     pub fn new(config: ChoiceConfig) -> Self {
         Self { config }
     }
@@ -100,7 +100,7 @@ impl ChoiceVerifier {
         }
     }
 
-    /// Whether choices with the same text, and the labels `labels`, are the answer.
+    /// Returns whether choices with the same text, and the labels `labels`, are the answer.
     fn is_right_content(&self, key: &Key, labels: LabelSet) -> bool {
         if self.config.multiple { labels == key.answer } else { labels.meets(key.answer) }
     }
@@ -139,7 +139,7 @@ fn reading_cost(text: &str) -> u64 {
     PASSES * fold_cost(text)
 }
 
-/// The units of reading every text of a gold object.
+/// Returns the fuel units of reading every text of a gold object.
 fn object_cost(fields: &serde_json::Map<String, serde_json::Value>) -> u64 {
     let mut units = 0;
     let mut open: Vec<&serde_json::Value> = fields.values().collect();
@@ -203,7 +203,7 @@ fn said_with_content(core: &str, key: &Key, multiple: bool) -> Said {
     whole
 }
 
-/// The labels of the parts of `core`, where every part names exactly one.
+/// Returns the labels of the parts of `core`, where every part names exactly one.
 fn segments(core: &str, separator: char, key: &Key) -> Option<LabelSet> {
     let mut labels = LabelSet::default();
     for part in core.split(separator).map(read::outer) {
@@ -227,7 +227,7 @@ fn segment(part: &str, key: &Key) -> Option<Label> {
     }
 }
 
-/// The label of `B) Paris` where the text of B is known to be `Paris`.
+/// Returns the label of `B) Paris` where the text of B is known to be `Paris`.
 fn agreeing(text: &str, key: &Key) -> Option<Label> {
     let (label, content) = read::labelled(text, key.alphabet)?;
     (key.agrees(label, content) == Some(true)).then_some(label)
@@ -240,7 +240,7 @@ fn labelled(text: &str, key: &Key) -> Said {
     };
     match key.agrees(label, content) {
         Some(false) => Said::Conflict(label),
-        // Nobody can check the text, so at least it must not name other labels.
+        // The text cannot be checked, so at least it must not name other labels.
         None if read::names_another(content, label) => Said::Hedged,
         Some(true) | None => Said::Labels(LabelSet::one(label)),
     }

@@ -1,4 +1,4 @@
-//! What a verifier is asked.
+//! Claims: a candidate and the gold answer.
 
 use serde_json::{Map, Value};
 
@@ -16,7 +16,7 @@ pub enum Gold<'a> {
     Object(&'a Map<String, Value>),
 }
 
-/// What was extracted from the response.
+/// The answer extracted from a response.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Candidate<'a> {
     /// Extraction found nothing.
@@ -34,7 +34,7 @@ pub enum Candidate<'a> {
 }
 
 impl<'a> Candidate<'a> {
-    /// The text that answers; `None` where there is none.
+    /// Returns the text that answers; `None` if there is none.
     pub fn text(self) -> Option<&'a str> {
         match self {
             Self::Missing => None,
@@ -46,9 +46,9 @@ impl<'a> Candidate<'a> {
 /// The claim that `candidate` means the same as `gold`.
 #[derive(Debug, Clone, Copy)]
 pub struct Claim<'a> {
-    /// What a right answer looks like.
+    /// The gold answer.
     pub gold: Gold<'a>,
-    /// What the response answered.
+    /// The answer of the response.
     pub candidate: Candidate<'a>,
     /// Whether a verdict should carry its detail. Costs an allocation; never changes the score.
     pub explain: bool,

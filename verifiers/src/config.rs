@@ -1,4 +1,4 @@
-//! What a verifier's configuration can get wrong.
+//! Errors in the configuration of a verifier.
 
 /// Why a configuration is refused. Found when a verifier is built, so that no claim is ever judged
 /// under a configuration that means nothing.

@@ -30,7 +30,7 @@ pub struct ExactVerifier {
 }
 
 impl ExactVerifier {
-    /// A verifier with this configuration.
+    /// Creates a verifier with this configuration.
     pub fn new(config: ExactConfig) -> Self {
         Self { config }
     }

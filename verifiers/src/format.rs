@@ -99,7 +99,7 @@ struct Tag {
 }
 
 impl FormatVerifier {
-    /// A verifier with this configuration.
+    /// Creates a verifier with this configuration.
     ///
     /// # Errors
     /// The variants of [`ConfigError`] about tags.

@@ -60,7 +60,7 @@ pub struct JsonVerifier {
 }
 
 impl JsonVerifier {
-    /// A verifier with this configuration.
+    /// Creates a verifier with this configuration.
     ///
     /// # Errors
     /// [`ConfigError::Schema`] when the configured schema cannot be used.
@@ -76,7 +76,7 @@ impl JsonVerifier {
         Ok(Self { fixed, allow_fence: config.allow_fence, formats: config.formats })
     }
 
-    /// The schema that a gold answer holds, or why it holds none.
+    /// Returns the schema that a gold answer holds, or why it holds none.
     fn gold_schema(
         &self,
         schema: Result<&Value, Refusal>,
@@ -177,7 +177,7 @@ fn judge(
     }
 }
 
-/// The verdict on a text that is not JSON.
+/// Returns the verdict on a text that is not JSON.
 fn refused(malformed: &Malformed, lines_before: usize, explain: bool) -> Verdict {
     let code = match malformed.duplicate {
         Some(_) => "json_duplicate_key",

@@ -1,4 +1,4 @@
-//! `length`: no shorter and no longer than asked.
+//! `length`: no shorter and no longer than configured.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ mod tests;
 /// Bytes that one unit of fuel counts.
 const BYTES_PER_UNIT: u64 = 64;
 
-/// What is counted.
+/// The unit of length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LengthUnit {
@@ -53,7 +53,7 @@ pub struct LengthVerifier {
 }
 
 impl LengthVerifier {
-    /// A verifier with this configuration.
+    /// Creates a verifier with this configuration.
     ///
     /// # Errors
     /// [`ConfigError::NoBounds`] and [`ConfigError::BoundsCrossed`].
@@ -120,7 +120,7 @@ fn measure(text: &str, unit: LengthUnit) -> u64 {
     count as u64
 }
 
-/// 1 at the bound, 0 from `falloff` units beyond it.
+/// Returns 1 at the bound, 0 from `falloff` units beyond it.
 fn declining(beyond: u64, falloff: u64) -> UnitScore {
     if beyond == 0 {
         return UnitScore::ONE;

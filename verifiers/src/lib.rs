@@ -6,7 +6,7 @@
 //!
 //! The rule that every verifier follows: a candidate that is missing, unreadable or too costly is
 //! a verdict of 0 with its reason, because the response earned it; a gold answer that cannot be
-//! used is an error, because nobody earned it.
+//! used is an error, because the response did not cause it.
 
 mod accepted;
 pub mod arithmetic;
@@ -34,7 +34,7 @@ pub use verdict::{Certainty, Reason, UnitScore, Verdict, VerifierId, VerifyError
 
 /// One way to check a candidate against a gold answer. An open set: a new check is a new type.
 pub trait Verifier: Send + Sync {
-    /// Name and revision. The revision moves with every change of behaviour, so that stored
+    /// Returns name and revision. The revision moves with every change of behaviour, so that stored
     /// verdicts of the old behaviour are not taken for new ones.
     fn id(&self) -> VerifierId;
 

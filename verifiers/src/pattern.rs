@@ -15,7 +15,7 @@ use crate::accepted::{Accepted, charge_gold, quoted, too_costly};
 use crate::{Claim, ConfigError, Fuel, Reason, Verdict, Verifier, VerifierId, VerifyError};
 use cost::{NEST_LIMIT, PatternCost, SIZE_LIMIT};
 
-/// What of the candidate must match.
+/// The part of the candidate that must match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MatchMode {
@@ -61,7 +61,7 @@ struct Pattern {
 }
 
 impl PatternVerifier {
-    /// A verifier with this configuration.
+    /// Creates a verifier with this configuration.
     ///
     /// # Errors
     /// [`ConfigError::Pattern`] when the configured pattern is empty, does not compile or is too
@@ -117,7 +117,7 @@ impl Verifier for PatternVerifier {
     }
 }
 
-/// The pattern of a configuration.
+/// Returns the pattern of a configuration.
 fn fixed_pattern(source: &str, mode: MatchMode) -> Result<Pattern, String> {
     if source.is_empty() {
         return Err("the pattern is empty".to_owned());
@@ -125,7 +125,7 @@ fn fixed_pattern(source: &str, mode: MatchMode) -> Result<Pattern, String> {
     Pattern::compile(source, PatternCost::of(source)?, mode)
 }
 
-/// The pattern of one gold text, or why that text is none.
+/// Returns the pattern of one gold text, or why that text is none.
 fn gold_pattern(
     source: &str,
     mode: MatchMode,

@@ -4,7 +4,8 @@ use serde_json::Value;
 
 use crate::{Candidate, Claim, Fuel, Gold, Verdict, Verifier, VerifyError};
 
-/// The verdict on `candidate`. Gold as JSON: null is missing, an array is a list of accepted texts.
+/// Returns the verdict on `candidate`. Gold as JSON: null is missing, an array is a list of
+/// accepted texts.
 pub(crate) fn judge(
     verifier: &dyn Verifier,
     gold: &Value,
@@ -38,7 +39,7 @@ pub(crate) fn judge(
     explained
 }
 
-/// Score and code of the verdict with a full tank; a score of -1 marks a bad reference.
+/// Returns score and code of the verdict on the default fuel; a score of -1 marks a bad reference.
 pub(crate) fn outcome(
     verifier: &dyn Verifier,
     gold: &Value,
@@ -47,7 +48,7 @@ pub(crate) fn outcome(
     outcome_within(verifier, gold, candidate, Fuel::DEFAULT)
 }
 
-/// [`outcome`] with `units` of fuel.
+/// Returns [`outcome`] with `units` of fuel.
 pub(crate) fn outcome_within(
     verifier: &dyn Verifier,
     gold: &Value,

@@ -15,7 +15,7 @@ use crate::{Claim, Fuel, Reason, Verdict, Verifier, VerifierId, VerifyError};
 #[cfg(test)]
 mod tests;
 
-/// What is ignored beyond case, compatibility forms and the amount of white space.
+/// The differences that are ignored beyond case, compatibility forms and white space.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TextConfig {
@@ -39,7 +39,7 @@ pub struct TextVerifier {
 }
 
 impl TextVerifier {
-    /// A verifier with this configuration.
+    /// Creates a verifier with this configuration.
     pub fn new(config: TextConfig) -> Self {
         Self { config, punctuation: Regex::new(r"\p{P}+").expect("a fixed pattern") }
     }
@@ -98,7 +98,7 @@ fn compare(gold: &str, candidate: &str, explain: bool) -> Verdict {
     Verdict::proven(false, "not_equal", reason)
 }
 
-/// `text` in NFKC and case-folded, every run of white space one space, none at the ends.
+/// Returns `text` in NFKC and case-folded, every run of white space one space, none at the ends.
 pub(crate) fn fold(text: &str) -> String {
     if text.is_ascii() {
         return joined(text.split_whitespace()).to_ascii_lowercase();
@@ -106,7 +106,7 @@ pub(crate) fn fold(text: &str) -> String {
     fold_unicode(text)
 }
 
-/// The compatibility caseless form of Unicode 16, section 3.13, D146, composed at the end.
+/// Returns the compatibility caseless form of Unicode 16, section 3.13, D146, composed at the end.
 ///
 /// Folding can undo a normalisation and the other way round, hence the alternation.
 fn fold_unicode(text: &str) -> String {
@@ -114,7 +114,8 @@ fn fold_unicode(text: &str) -> String {
     joined(folded.split_whitespace())
 }
 
-/// The units of [`fold`]. One character can become eighteen, and each passes five stages.
+/// Returns the fuel units of [`fold`]. One character can become eighteen, and each passes five
+/// stages.
 pub(crate) fn fold_cost(text: &str) -> u64 {
     let len = text.len() as u64;
     if text.is_ascii() {

@@ -1,4 +1,4 @@
-//! What a verifier answers.
+//! Verdicts of verifiers, and errors.
 
 use std::borrow::Cow;
 
@@ -12,13 +12,13 @@ impl UnitScore {
     /// Right.
     pub const ONE: Self = Self(1.0);
 
-    /// `value` if it lies in [0, 1]; NaN and everything else give `None`.
+    /// Creates a score from `value` in [0, 1]; `None` for NaN and every other value.
     pub fn new(value: f64) -> Option<Self> {
         // Adding zero turns -0.0 into 0.0, so that equal scores have equal bits.
         (0.0..=1.0).contains(&value).then_some(Self(value + 0.0))
     }
 
-    /// The number.
+    /// Returns the score as a number.
     pub fn get(self) -> f64 {
         self.0
     }
@@ -35,22 +35,22 @@ impl From<bool> for UnitScore {
 pub struct Reason {
     /// Stable, for programs: snake case.
     pub code: &'static str,
-    /// For people; empty when nobody asked.
+    /// For people; `None` unless the claim asks for an explanation.
     pub detail: Option<Cow<'static, str>>,
 }
 
 impl Reason {
-    /// A reason whose code says it all.
+    /// Creates a reason without detail.
     pub fn code(code: &'static str) -> Self {
         Self { code, detail: None }
     }
 
-    /// A reason with its detail.
+    /// Creates a reason with its detail.
     pub fn with(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Self {
         Self { code, detail: Some(detail.into()) }
     }
 
-    /// A reason whose detail is made only when `explain` is set.
+    /// Returns a reason whose detail is made only when `explain` is set.
     pub fn explained(code: &'static str, explain: bool, detail: impl FnOnce() -> String) -> Self {
         Self { code, detail: explain.then(|| Cow::Owned(detail())) }
     }
@@ -61,8 +61,8 @@ impl Reason {
 pub enum Certainty {
     /// Proven, or decided by a documented rule of the answer's type.
     Proven,
-    /// Not decided: an unreadable or too costly candidate scores 0 by rule. A cascade may hand such a
-    /// verdict on to its next part.
+    /// Not decided: an unreadable or too costly candidate scores 0 by rule. A cascade may hand such
+    /// a verdict on to its next part.
     Presumed,
 }
 
@@ -80,17 +80,18 @@ pub struct Verdict {
 }
 
 impl Verdict {
-    /// A verdict reached by proof or by a documented rule.
+    /// Creates a verdict reached by proof or by a documented rule.
     pub fn proven(score: impl Into<UnitScore>, label: &'static str, reason: Reason) -> Self {
         Self { score: score.into(), label, reason, certainty: Certainty::Proven }
     }
 
-    /// A 0 because the candidate is unreadable or too costly, not because it was proven wrong.
+    /// Creates a 0 because the candidate is unreadable or too costly, not because it was proven
+    /// wrong.
     pub fn presumed_wrong(label: &'static str, reason: Reason) -> Self {
         Self { score: UnitScore::ZERO, label, reason, certainty: Certainty::Presumed }
     }
 
-    /// A 0 because the response holds no answer at all.
+    /// Creates a 0 because the response holds no answer at all.
     pub fn no_answer() -> Self {
         Self::proven(false, "no_answer", Reason::code("no_answer"))
     }
@@ -117,7 +118,7 @@ pub enum VerifyError {
 }
 
 impl VerifyError {
-    /// No gold answer was given.
+    /// Creates the error for a missing gold answer.
     pub fn missing_reference() -> Self {
         Self::BadReference(Reason::with("reference_missing", "this scorer needs a reference"))
     }

@@ -18,7 +18,7 @@ type Range = (UBig, UBig);
 const MAX_EXPONENT: u32 = 64;
 
 impl Ring<'_, '_> {
-    /// The sign of a real number over roots, where `most` bits tell it.
+    /// Returns the sign of a real number over roots, if `most` bits decide it.
     pub(super) fn ball_sign(&mut self, poly: &Poly, most: usize) -> Result<Option<Ordering>, Stop> {
         if poly.is_empty() {
             return Ok(Some(Ordering::Equal));
@@ -41,7 +41,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// The greatest integer that is not greater than a real irrational number over roots.
+    /// Returns the greatest integer that is not greater than a real irrational number over roots.
     pub(super) fn ball_floor(&mut self, poly: &Poly) -> Result<Option<RBig>, Stop> {
         for precision in [64usize, 256, 1024] {
             let Some((low, high)) = self.ball(poly, precision)? else {
@@ -57,7 +57,7 @@ impl Ring<'_, '_> {
         Ok(None)
     }
 
-    /// An enclosure in units of `2^-bits`.
+    /// Returns an enclosure in units of `2^-bits`.
     fn ball(&mut self, poly: &Poly, bits: usize) -> Result<Option<(IBig, IBig)>, Stop> {
         let (mut low, mut high) = (IBig::ZERO, IBig::ZERO);
         for term in &poly.0 {
@@ -90,7 +90,7 @@ impl Ring<'_, '_> {
         Ok(Some((low, high)))
     }
 
-    /// An enclosure of a power of a positive kernel.
+    /// Returns an enclosure of a power of a positive kernel.
     fn kernel_ball(
         &mut self,
         kernel: Kernel,

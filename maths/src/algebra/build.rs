@@ -14,7 +14,7 @@ use crate::expr::{Bound, Constant, Expr, Node};
 const MAX_PAIRS: u64 = 1024;
 
 impl Ring<'_, '_> {
-    /// The normal form of `expr`.
+    /// Returns the normal form of `expr`.
     ///
     /// # Errors
     /// [`Stop::Undefined`] where it has no value, [`Stop::Costly`] where the share does not pay.
@@ -91,7 +91,7 @@ impl Ring<'_, '_> {
         Ok(product)
     }
 
-    /// The product, multiplied out only where that is short.
+    /// Returns the product, multiplied out only where that is short.
     pub(super) fn times(&mut self, left: &Poly, right: &Poly) -> Result<Poly, Stop> {
         if left.len().saturating_mul(right.len()) <= MAX_PAIRS
             || left.single().is_some()
@@ -132,7 +132,7 @@ impl Ring<'_, '_> {
         self.raised(&base, &exponent)
     }
 
-    /// `base^exponent`, the principal value.
+    /// Returns `base^exponent`, the principal value.
     pub(super) fn raised(&mut self, base: &Poly, exponent: &RBig) -> Result<Poly, Stop> {
         if let Some(base) = base.rational() {
             return self.rational_power(&base, exponent);
@@ -152,7 +152,8 @@ impl Ring<'_, '_> {
         self.number_root(base, exponent)
     }
 
-    /// `base^exponent` with an exponent that is no rational number: `exp(exponent ln(base))`.
+    /// Returns `base^exponent` with an exponent that is no rational number:
+    /// `exp(exponent ln(base))`.
     fn general_power(&mut self, base: &Poly, exponent: &Poly) -> Result<Poly, Stop> {
         if let Some(base) = base.rational() {
             if base.is_one() {
@@ -167,8 +168,8 @@ impl Ring<'_, '_> {
         self.exponential(&product)
     }
 
-    /// A sum, product, integral or limit: its closed form, else itself with its parts in normal
-    /// form and its variable renamed by how many others it stands in.
+    /// Returns a sum, product, integral or limit: its closed form, else itself with its parts in
+    /// normal form and its variable renamed by how many others it stands in.
     fn bound(&mut self, bound: &Bound) -> Result<Poly, Stop> {
         if let Some(closed) = calculus::closed(bound, self.is_zero, self.ws)? {
             return self.deeper(|ring| ring.build(closed));

@@ -19,7 +19,7 @@ use crate::proof::{Assumptions, Doubt, Proof, Rule, Witness};
 /// The longest exact value that a witness shows.
 const MAX_SHOWN: usize = 24;
 
-/// Whether `left` and `right` have the same value for all values of their variables.
+/// Decides whether `left` and `right` have the same value for all values of their variables.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel of the verdict is gone.
@@ -50,7 +50,7 @@ pub fn compare(
     Ok(under_calculus(finding))
 }
 
-/// What a first look at two expressions gives.
+/// The result of a first look at two expressions.
 enum Early {
     Found(Proof),
     Open(Traits),
@@ -71,7 +71,7 @@ fn at_once(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<Early, Exh
     })
 }
 
-/// Whether `expr` is 0; `None` if neither is proven.
+/// Decides whether `expr` is 0; `None` if neither is proven.
 pub(crate) fn is_zero(expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<bool>, Exhausted> {
     let zero = ws.integer(0)?;
     Ok(match compare(expr, zero, Assumptions::default(), ws)? {
@@ -105,7 +105,7 @@ fn resolved(expr: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     }
 }
 
-/// What exact rules found of closed forms is calculus.
+/// Reports a proof that used closed forms as one of calculus.
 fn under_calculus(finding: Proof) -> Proof {
     let of = |rule| match rule {
         Rule::Identical
@@ -123,7 +123,7 @@ fn under_calculus(finding: Proof) -> Proof {
     }
 }
 
-/// The rungs above rational numbers.
+/// Compares by the rungs above rational numbers.
 fn by_ladder(
     left: Expr,
     right: Expr,
@@ -211,7 +211,7 @@ impl Traits {
     }
 }
 
-/// Two rational numbers, or a number and something without a value.
+/// Compares two rational numbers, or a number and something without a value.
 fn by_rationals(
     left: Expr,
     right: Expr,
@@ -243,7 +243,7 @@ fn by_rationals(
     })
 }
 
-/// The witness of two numbers: there is nothing to choose.
+/// Returns the witness of two numbers: there is nothing to choose.
 fn constants(left: &RBig, right: &RBig) -> Option<Witness> {
     Some(Witness { at: Vec::new(), values: Some((shown(left)?, shown(right)?)) })
 }
@@ -254,7 +254,7 @@ fn shown(value: &RBig) -> Option<String> {
     is_short.then(|| value.to_string())
 }
 
-/// What becomes infinite.
+/// Whether an expression is infinite.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Extended {
     Finite,
@@ -313,7 +313,7 @@ fn extended(expr: Expr, ws: &mut Workspace<'_>) -> Result<Extended, Exhausted> {
     }
 }
 
-/// Rational functions that differ at a point of a finite field.
+/// Proves rational functions different at a point of a finite field.
 fn by_residues(
     left: Expr,
     right: Expr,
@@ -335,7 +335,7 @@ fn by_residues(
     Ok(None)
 }
 
-/// A small point at which rational functions that are known to differ do so.
+/// Returns a small point at which rational functions that are known to differ do so.
 fn rational_witness(
     left: Expr,
     right: Expr,
@@ -371,7 +371,7 @@ fn rational_witness(
     Ok(None)
 }
 
-/// The difference in normal form.
+/// Compares by the normal form of the difference.
 fn by_normal_form(
     left: Expr,
     right: Expr,
@@ -396,7 +396,7 @@ fn by_normal_form(
     })
 }
 
-/// The rule that a comparison of normal forms is reported under.
+/// Returns the rule that a comparison of normal forms is reported under.
 fn rule(ring: &Ring<'_, '_>, left: &Poly, right: &Poly) -> Rule {
     let mut rule = Rule::Rational;
     for term in left.0.iter().chain(&right.0) {

@@ -16,7 +16,7 @@ use crate::expr::Function;
 const MAX_RULE_DEPTH: u16 = 48;
 
 impl Ring<'_, '_> {
-    /// `e^poly`.
+    /// Returns `e^poly`.
     pub(super) fn exponential(&mut self, poly: &Poly) -> Result<Poly, Stop> {
         let poly = self.without_shared_fractions(poly)?;
         let mut product = Poly::one();
@@ -60,7 +60,7 @@ impl Ring<'_, '_> {
         self.factor(kernel, times)
     }
 
-    /// `e^{i kernel}` where the kernel is an inverse trigonometric function.
+    /// Returns `e^{i kernel}` where the kernel is an inverse trigonometric function.
     fn unit_of_inverse(&mut self, kernel: Kernel) -> Result<Option<Poly>, Stop> {
         let Kind::Call(function, arguments) = self.kind(kernel) else {
             return Ok(None);
@@ -83,7 +83,7 @@ impl Ring<'_, '_> {
         self.add(&cosine, &sideways).map(Some)
     }
 
-    /// The natural logarithm, principal branch.
+    /// Returns the natural logarithm, principal branch.
     pub(super) fn logarithm(&mut self, poly: &Poly) -> Result<Poly, Stop> {
         match poly.0.as_slice() {
             [] => Err(Stop::Undefined),
@@ -99,7 +99,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// Over primes.
+    /// Returns the logarithm of a number as a sum over primes.
     fn logarithm_of_number(&mut self, value: &RBig) -> Result<Poly, Stop> {
         let mut total = Poly::default();
         let above = value.numerator().clone().into_parts().1;
@@ -118,8 +118,8 @@ impl Ring<'_, '_> {
         Ok(total)
     }
 
-    /// A term that is one over sums, over the common denominator of nothing else: the logarithm of
-    /// the sums with the other sign, where either is a real number.
+    /// Returns a term that is one over sums, over the common denominator of nothing else: the
+    /// logarithm of the sums with the other sign, where either is a real number.
     fn logarithm_of_inverse(&mut self, term: &Term) -> Result<Option<Poly>, Stop> {
         let mut groups = term.monomial.0.iter().filter(|(kernel, _)| {
             matches!(self.kind(*kernel), Kind::Group(_)) && !self.is_positive(*kernel)
@@ -192,7 +192,7 @@ impl Ring<'_, '_> {
         self.scale(&logarithm, &exponent.to_rational())
     }
 
-    /// The logarithm of a power of a kernel that need not be positive.
+    /// Returns the logarithm of a power of a kernel that need not be positive.
     fn logarithm_of_power(&mut self, kernel: Kernel, exponent: Exponent) -> Result<Poly, Stop> {
         let is_even = exponent.is_integer() && exponent.above() % 2 == 0;
         if is_even && let Some(magnitude) = self.absolute_kernel(kernel)? {
@@ -230,8 +230,8 @@ impl Ring<'_, '_> {
         self.matched(Function::Ln, poly.clone())
     }
 
-    /// The logarithm of a positive constant: a multiple of one that is there already, where their
-    /// product or quotient is rational.
+    /// Returns the logarithm of a positive constant: a multiple of one that is there already, where
+    /// their product or quotient is rational.
     fn matched_logarithm(&mut self, poly: Poly) -> Result<Poly, Stop> {
         let known: Vec<(Kernel, Poly)> = self
             .kinds()
@@ -263,7 +263,7 @@ impl Ring<'_, '_> {
         self.matched(Function::Ln, poly)
     }
 
-    /// Trigonometric and hyperbolic functions.
+    /// Builds trigonometric and hyperbolic functions.
     pub(super) fn circular(&mut self, function: Function, argument: &Poly) -> Result<Poly, Stop> {
         use Function as F;
         let is_hyperbolic =
@@ -295,13 +295,13 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// `left / right`.
+    /// Returns `left / right`.
     pub(super) fn divide(&mut self, left: &Poly, right: &Poly) -> Result<Poly, Stop> {
         let inverse = self.inverse(right)?;
         self.times(left, &inverse)
     }
 
-    /// One level deeper into the rules of functions.
+    /// Runs a rule one level deeper in the rules of functions.
     pub(super) fn deeper<T>(
         &mut self,
         rule: impl FnOnce(&mut Self) -> Result<T, Stop>,
@@ -315,7 +315,8 @@ impl Ring<'_, '_> {
         result
     }
 
-    /// Arguments of exponentials with fractions that can be split: `x/(x+1)` is `1 - 1/(x+1)`.
+    /// Returns the arguments of exponentials with fractions that can be split: `x/(x+1)` is
+    /// `1 - 1/(x+1)`.
     fn without_shared_fractions(&mut self, poly: &Poly) -> Result<Poly, Stop> {
         let mut poly = poly.clone();
         for kernel in poly.kernels() {
@@ -362,7 +363,7 @@ impl Ring<'_, '_> {
     }
 }
 
-/// `i pi times`.
+/// Returns `i pi times`.
 fn half_turns(times: Exponent) -> Poly {
     let monomial = Monomial(vec![(TURN, Exponent::HALF), (PI, Exponent::ONE)]);
     Poly::term(times.to_rational(), monomial)

@@ -20,13 +20,13 @@ pub(super) struct Evaluator<'r, 'f> {
     pub(super) share: &'r mut Share,
 }
 
-/// Bits of the numerator and the denominator.
+/// Counts the bits of the numerator and the denominator.
 pub(super) fn bits(value: &RBig) -> u64 {
     let length = value.numerator().bit_len() + value.denominator().bit_len();
     u64::try_from(length).unwrap_or(u64::MAX)
 }
 
-/// `value` where it is an integer that fits.
+/// Returns `value` where it is an integer that fits.
 pub(super) fn small(value: &RBig) -> Option<i64> {
     if !value.is_int() {
         return None;
@@ -34,7 +34,7 @@ pub(super) fn small(value: &RBig) -> Option<i64> {
     i64::try_from(value.numerator()).ok()
 }
 
-/// The `index`-th root of `value` where it is a natural number.
+/// Returns the `index`-th root of `value` where it is a natural number.
 pub(super) fn integer_root(value: &UBig, index: usize) -> Option<UBig> {
     if value.is_zero() || value.is_one() {
         return Some(value.clone());
@@ -47,7 +47,8 @@ pub(super) fn integer_root(value: &UBig, index: usize) -> Option<UBig> {
 }
 
 impl Evaluator<'_, '_> {
-    /// The value of `expr` if it is rational and direct arithmetic finds it; `None` says nothing.
+    /// Returns the value of `expr` if it is rational and direct arithmetic finds it; `None` says
+    /// nothing.
     pub(super) fn value(&mut self, expr: Expr) -> Result<Option<RBig>, Stop> {
         self.spend(1)?;
         match self.ws.node(expr) {
@@ -100,7 +101,7 @@ impl Evaluator<'_, '_> {
         self.power(&base, &exponent)
     }
 
-    /// `base^exponent` where that is rational; the principal value.
+    /// Returns `base^exponent` where that is rational; the principal value.
     pub(super) fn power(&mut self, base: &RBig, exponent: &RBig) -> Result<Option<RBig>, Stop> {
         if exponent.is_zero() || base.is_one() {
             return Ok(Some(RBig::ONE));
@@ -127,7 +128,7 @@ impl Evaluator<'_, '_> {
         }
     }
 
-    /// `base^exponent` of a base that is not zero.
+    /// Returns `base^exponent` of a base that is not zero.
     fn integer_power(&mut self, base: &RBig, exponent: &IBig) -> Result<RBig, Stop> {
         let is_even = !exponent.bit(0);
         if base.is_int() && is_unit(base.numerator()) {
@@ -140,7 +141,8 @@ impl Evaluator<'_, '_> {
         Ok(base.pow(times))
     }
 
-    /// The non-negative `index`-th root of `value` where it is rational; `value` is not negative.
+    /// Returns the non-negative `index`-th root of `value` where it is rational; `value` is not
+    /// negative.
     pub(super) fn root(&mut self, value: &RBig, index: usize) -> Result<Option<RBig>, Stop> {
         self.spend(1 + big(2 * bits(value)))?;
         let numerator = value.numerator().clone().into_parts().1;
@@ -165,7 +167,7 @@ impl Evaluator<'_, '_> {
         self.apply(function, &values)
     }
 
-    /// `function` of rational arguments, where the result is rational.
+    /// Returns `function` of rational arguments, where the result is rational.
     pub(super) fn apply(
         &mut self,
         function: Function,
@@ -221,7 +223,7 @@ impl Evaluator<'_, '_> {
         self.root(radicand, index)
     }
 
-    /// The product of `value`, `value - step`, … down to the last that is positive.
+    /// Returns the product of `value`, `value - step`, … down to the last that is positive.
     fn factorial(&mut self, value: &RBig, step: u64) -> Result<Option<RBig>, Stop> {
         if !value.is_int() {
             return Ok(None);
@@ -241,7 +243,7 @@ impl Evaluator<'_, '_> {
         Ok(Some(RBig::from(product_of(lowest, top, step))))
     }
 
-    /// `upper (upper - 1) … (upper - lower + 1)`.
+    /// Returns `upper (upper - 1) … (upper - lower + 1)`.
     fn falling(&mut self, upper: &RBig, lower: &RBig) -> Result<Option<RBig>, Stop> {
         if !lower.is_int() || lower.is_negative() {
             return Ok(None);
@@ -292,7 +294,7 @@ impl Evaluator<'_, '_> {
     }
 }
 
-/// Functions whose value at rational arguments is often rational.
+/// Returns whether the function's value at rational arguments is often rational.
 fn has_rational_rule(function: Function) -> bool {
     matches!(
         function,
@@ -316,7 +318,7 @@ fn has_rational_rule(function: Function) -> bool {
     )
 }
 
-/// The product of `low`, `low + step`, … `high`, by halves so that factors grow together.
+/// Returns the product of `low`, `low + step`, … `high`, by halves so that factors grow together.
 fn product_of(low: u64, high: u64, step: u64) -> UBig {
     let count = (high - low) / step;
     if count < 8 {
@@ -330,7 +332,7 @@ fn product_of(low: u64, high: u64, step: u64) -> UBig {
     product_of(low, middle, step) * product_of(middle + step, high, step)
 }
 
-/// The greatest common divisor or least common multiple of fractions; neither is negative.
+/// Returns the greatest common divisor or least common multiple of fractions; neither is negative.
 fn common(values: &[RBig], is_multiple: bool) -> RBig {
     let mut result: Option<RBig> = None;
     for value in values {
@@ -346,7 +348,8 @@ fn common(values: &[RBig], is_multiple: bool) -> RBig {
     result.unwrap_or(RBig::ZERO)
 }
 
-/// The greatest fraction of which both are integer multiples; the other one where one is zero.
+/// Returns the greatest fraction of which both are integer multiples; the other one where one is
+/// zero.
 fn divisor(left: &RBig, right: &RBig) -> RBig {
     if left.is_zero() || right.is_zero() {
         return left + right;
@@ -357,7 +360,7 @@ fn divisor(left: &RBig, right: &RBig) -> RBig {
     RBig::from_parts(above.into(), left.denominator() * right.denominator())
 }
 
-/// Whether `value` is 1 or -1.
+/// Returns whether `value` is 1 or -1.
 fn is_unit(value: &IBig) -> bool {
     value.as_sign_words().1 == [1]
 }

@@ -16,7 +16,7 @@ impl Exponent {
     pub(super) const ONE: Self = Self { above: 1, below: 1 };
     pub(super) const HALF: Self = Self { above: 1, below: 2 };
 
-    /// `above / below`, where `below` is not zero.
+    /// Creates `above / below`, where `below` is not zero.
     ///
     /// # Errors
     /// [`Stop::Costly`] when the reduced fraction does not fit.
@@ -63,12 +63,12 @@ impl Exponent {
         self.below == 1
     }
 
-    /// The greatest integer that is not greater.
+    /// Returns the greatest integer that is not greater.
     pub(super) fn floor(self) -> i64 {
         self.above.div_euclid(self.below)
     }
 
-    /// What is left after [`Self::floor`], in [0, 1).
+    /// Returns what is left after [`Self::floor`], in [0, 1).
     pub(super) fn fraction(self) -> Self {
         Self { above: self.above.rem_euclid(self.below), below: self.below }
     }

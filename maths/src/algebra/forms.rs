@@ -16,7 +16,7 @@ use crate::interval;
 /// Multiples of a logarithm or an angle above this are left alone.
 const MAX_MULTIPLE: i64 = 48;
 
-/// What the exponential of a kernel is algebraic for.
+/// Kernels with an algebraic exponential.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Nature {
     /// A number over roots, without a kernel of the other natures.
@@ -28,7 +28,8 @@ enum Nature {
 }
 
 impl Ring<'_, '_> {
-    /// Whether the linear forms in `poly`, each with the same factors beside it, all vanish.
+    /// Decides whether the linear forms in `poly`, each with the same factors beside it, all
+    /// vanish.
     pub(super) fn linear_forms_vanish(&mut self, poly: &Poly) -> Result<bool, Stop> {
         let mut forms: Vec<(Nature, Monomial, Poly)> = Vec::new();
         for term in &poly.0 {
@@ -62,7 +63,7 @@ impl Ring<'_, '_> {
         Ok(true)
     }
 
-    /// The first factor whose exponential is known, where it has the exponent 1.
+    /// Returns the first factor whose exponential is known, if it has the exponent 1.
     fn nature(&self, monomial: &Monomial) -> (Nature, Option<Kernel>) {
         for (kernel, exponent) in &monomial.0 {
             if *exponent != Exponent::ONE {
@@ -92,7 +93,8 @@ impl Ring<'_, '_> {
         (Nature::Number, None)
     }
 
-    /// Whether `e^form` is 1, after denominators are cleared: for a real form, that it is zero.
+    /// Decides whether `e^form` is 1, after denominators are cleared: for a real form, that it is
+    /// zero.
     fn exponential_is_one(&mut self, form: &Poly) -> Result<bool, Stop> {
         let Some(cleared) = self.with_integers(form)? else {
             return Ok(false);
@@ -108,7 +110,8 @@ impl Ring<'_, '_> {
         Ok(self.deeper(|ring| ring.vanishes(&rest))? == Truth::Zero)
     }
 
-    /// Whether a sum of angles is zero: it is a multiple of a whole turn, and smaller than one.
+    /// Decides whether a sum of angles is zero: it is a multiple of a whole turn, and smaller than
+    /// one.
     fn angles_vanish(&mut self, form: &Poly) -> Result<bool, Stop> {
         let Some(cleared) = self.with_integers(form)? else {
             return Ok(false);
@@ -127,7 +130,8 @@ impl Ring<'_, '_> {
         Ok(interval.lower() > -RBig::ONE && interval.upper() < RBig::ONE)
     }
 
-    /// `form` times the least number that makes its coefficients integers, where these are small.
+    /// Returns `form` times the least number that makes its coefficients integers, where these are
+    /// small.
     fn with_integers(&mut self, form: &Poly) -> Result<Option<Poly>, Stop> {
         let mut common = dashu::integer::UBig::ONE;
         for term in &form.0 {

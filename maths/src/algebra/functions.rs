@@ -17,7 +17,7 @@ use crate::expr::{Function, Name};
 const MAX_SHIFT: i64 = 64;
 
 impl Ring<'_, '_> {
-    /// `function(arguments)`, which are as many as it takes.
+    /// Returns `function(arguments)`, which are as many as it takes.
     pub(super) fn call(&mut self, function: Function, arguments: Vec<Poly>) -> Result<Poly, Stop> {
         let rationals: Option<Vec<RBig>> = arguments.iter().map(Poly::rational).collect();
         if let Some(values) = rationals
@@ -101,7 +101,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// A kernel for `function(argument)`; the one of an equal argument where there is one.
+    /// Returns a kernel for `function(argument)`; the one of an equal argument where there is one.
     pub(super) fn matched(&mut self, function: Function, argument: Poly) -> Result<Poly, Stop> {
         self.matched_call(function, vec![argument])
     }
@@ -116,7 +116,7 @@ impl Ring<'_, '_> {
         self.element(Kind::Call(function, arguments))
     }
 
-    /// A kernel for an unknown function; the one of equal arguments where there is one.
+    /// Returns a kernel for an unknown function; the one of equal arguments where there is one.
     pub(super) fn unknown(&mut self, name: Name, arguments: Vec<Poly>) -> Result<Poly, Stop> {
         let known = self.kinds().filter_map(|(_, kind)| {
             let Kind::Apply(other, values) = kind else {
@@ -129,7 +129,7 @@ impl Ring<'_, '_> {
         self.element(Kind::Apply(name, arguments))
     }
 
-    /// The first of `known` that is proven equal to `arguments`, else those.
+    /// Returns the first of `known` that is proven equal to `arguments`, else those.
     fn matched_arguments(
         &mut self,
         known: Vec<Box<[Poly]>>,
@@ -147,8 +147,8 @@ impl Ring<'_, '_> {
         Ok(arguments.into())
     }
 
-    /// Whether arguments that look different are proven equal. Only sums with groups or roots of
-    /// unity have more than one look.
+    /// Decides whether arguments that look different are proven equal. Only sums with groups or
+    /// roots of unity have more than one look.
     fn are_equal(&mut self, left: &[Poly], right: &[Poly]) -> Result<bool, Stop> {
         if left.len() != right.len() {
             return Ok(false);
@@ -168,7 +168,7 @@ impl Ring<'_, '_> {
         Ok(true)
     }
 
-    /// `|poly|`.
+    /// Returns `|poly|`.
     pub(super) fn absolute(&mut self, poly: &Poly) -> Result<Poly, Stop> {
         if let Some(term) = poly.single() {
             let term = term.clone();
@@ -185,7 +185,7 @@ impl Ring<'_, '_> {
                     Ordering::Less => poly.clone().negated(),
                 });
             }
-            // Of a real number the root of its square is its absolute value again, without end.
+            // The root of a real number's square is its absolute value again, without end.
             if let Some(conjugate) = self.conjugate(poly)?.filter(|other| other != poly) {
                 let square = self.multiply(poly, &conjugate)?;
                 return self.raised(&square, &RBig::from_parts(1.into(), 2u8.into()));
@@ -219,7 +219,7 @@ impl Ring<'_, '_> {
         Ok(product)
     }
 
-    /// `|kernel|`.
+    /// Returns `|kernel|`.
     fn length(&mut self, kernel: Kernel) -> Result<Poly, Stop> {
         if let Some(length) = self.absolute_kernel(kernel)? {
             return Ok(length);
@@ -231,7 +231,7 @@ impl Ring<'_, '_> {
         self.matched(Function::Abs, inner)
     }
 
-    /// The length of a kernel whose product with its conjugate is 1.
+    /// Returns the length of a kernel whose product with its conjugate is 1.
     fn unit_length(&mut self, kernel: &Poly) -> Result<Option<Poly>, Stop> {
         let Some(conjugate) = self.conjugate(kernel)? else {
             return Ok(None);
@@ -250,7 +250,7 @@ impl Ring<'_, '_> {
         self.divide(&magnitude, poly)
     }
 
-    /// Floor and ceiling, the latter as `-floor(-poly)`; integers come out.
+    /// Builds floor and ceiling, the latter as `-floor(-poly)`; integers come out.
     fn rounded(&mut self, function: Function, poly: &Poly) -> Result<Poly, Stop> {
         if function == Function::Ceiling {
             let floor = self.rounded(Function::Floor, &poly.clone().negated())?;
@@ -280,7 +280,7 @@ impl Ring<'_, '_> {
         self.add(&outside, &kernel)
     }
 
-    /// `max(a, b) = (a + b + |a - b|) / 2`, and so on from the left.
+    /// Returns `max(a, b) = (a + b + |a - b|) / 2`, and so on from the left.
     fn extremum(&mut self, function: Function, arguments: Vec<Poly>) -> Result<Poly, Stop> {
         let mut result: Option<Poly> = None;
         for argument in arguments {
@@ -302,7 +302,7 @@ impl Ring<'_, '_> {
         Ok(result.unwrap_or_default())
     }
 
-    /// `(u + k)!` as a product with `u!`, where `k` is an integer.
+    /// Returns `(u + k)!` as a product with `u!`, where `k` is an integer.
     fn factorial(&mut self, poly: &Poly) -> Result<Poly, Stop> {
         let shift = match poly.0.last() {
             Some(last) if last.monomial.is_one() => last.coefficient.floor(),
@@ -329,7 +329,7 @@ impl Ring<'_, '_> {
         self.divide(&falling, &below)
     }
 
-    /// `upper! / (upper - lower)!`.
+    /// Returns `upper! / (upper - lower)!`.
     fn falling(&mut self, upper: &Poly, lower: &Poly) -> Result<Poly, Stop> {
         let rest = self.subtract(upper, lower)?;
         if let Some(count) = lower.rational().as_ref().and_then(small)
@@ -368,7 +368,7 @@ impl Ring<'_, '_> {
         Ok(self.multiply(&scaled, &unit)?.negated())
     }
 
-    /// The angle of a complex constant.
+    /// Returns the angle of a complex constant.
     fn argument(&mut self, poly: &Poly, conjugate: &Poly) -> Result<Poly, Stop> {
         if !self.is_constant(poly) {
             return self.matched(Function::Arg, poly.clone());
@@ -396,7 +396,7 @@ impl Ring<'_, '_> {
     }
 }
 
-/// 1, 0 or -1.
+/// Returns 1, 0 or -1.
 fn direction(sign: Ordering) -> RBig {
     match sign {
         Ordering::Less => -RBig::ONE,

@@ -59,14 +59,14 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// `pi/2 - angle`.
+    /// Returns `pi/2 - angle`.
     fn complement(&mut self, angle: &Poly) -> Result<Poly, Stop> {
         let right =
             Poly::term(RBig::from_parts(1.into(), 2u8.into()), Monomial::of(PI, Exponent::ONE));
         self.subtract(&right, angle)
     }
 
-    /// The angle among [`ANGLES`], of either sign, whose sine or tangent is `value`.
+    /// Returns the angle among [`ANGLES`], of either sign, whose sine or tangent is `value`.
     fn known_angle(&mut self, function: Function, value: &Poly) -> Result<Option<Poly>, Stop> {
         if !self.is_algebraic(value) {
             return Ok(None);

@@ -1,7 +1,7 @@
 //! Exact algebra: whether two expressions are the same function, proven either way.
 //!
 //! The zero test is a ladder. Every rung may use a share of the fuel, and hands over to the next
-//! where it cannot tell or where its share is spent:
+//! if it cannot decide or its share is spent:
 //!
 //! 1. exact rational arithmetic ([`exact`]);
 //! 2. values in a finite field, which prove rational functions different ([`modular`]);
@@ -44,7 +44,7 @@ pub use self::compare::compare;
 pub(crate) use self::compare::is_zero as zero_test;
 pub(crate) use self::compare::separate;
 
-/// The exact value of `expr`, where it is a rational constant and that is proven.
+/// Returns the exact value of `expr`, if it is a rational constant and that is proven.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -52,7 +52,7 @@ pub fn rational(expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<RBig>, Exha
     values::rational(expr, is_zero, ws)
 }
 
-/// Whether `left` is `right` times a constant that is not zero.
+/// Decides whether `left` is `right` times a constant that is not zero.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -65,12 +65,12 @@ pub(crate) fn proportional(
     scale::proportional(left, right, assumptions, is_zero, ws)
 }
 
-/// The free variables of `expr`, sorted.
+/// Returns the free variables of `expr`, sorted.
 pub fn variables(expr: Expr, ws: &Workspace<'_>) -> Vec<Name> {
     shape::variables(expr, ws)
 }
 
-/// `expr` with `by` in place of the free variable `name`.
+/// Returns `expr` with `by` in place of the free variable `name`.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone or the result would nest too deep.
@@ -83,7 +83,7 @@ pub fn substitute(
     shape::substitute(expr, name, by, ws)
 }
 
-/// `a` and `b` of `a name + b`, neither of which has `name` in it.
+/// Returns `a` and `b` of `a name + b`, neither of which has `name` in it.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -95,7 +95,8 @@ pub(super) fn linear(
     values::linear(expr, name, is_zero, ws)
 }
 
-/// The coefficients of a polynomial in `name`, from degree 0 to its degree; 0 alone for zero.
+/// Returns the coefficients of a polynomial in `name`, from degree 0 to its degree; 0 alone for
+/// zero.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -107,8 +108,8 @@ pub fn polynomial(
     values::polynomial(expr, name, is_zero, ws)
 }
 
-/// The rational roots of `polynomial` in `variable` with a numerator of at most 60 and a denominator
-/// of at most 6; none where a coefficient is not rational.
+/// Returns the rational roots of `polynomial` in `variable` with a numerator of at most 60 and a
+/// denominator of at most 6; none where a coefficient is not rational.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.

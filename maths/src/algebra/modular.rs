@@ -20,8 +20,8 @@ impl Point {
         Self(number)
     }
 
-    /// The coordinate of `name`: a hash, so that no text foresees a zero without effort, and not a
-    /// random number, so that the same texts give the same verdict.
+    /// Returns the coordinate of `name`: a hash, so that no text foresees a zero without effort,
+    /// and not a random number, so that the same texts give the same verdict.
     fn coordinate(self, name: Name, ws: &Workspace<'_>) -> u64 {
         let start = 0xcbf2_9ce4_8422_2325 ^ self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let hash = ws
@@ -33,7 +33,7 @@ impl Point {
     }
 }
 
-/// The value of `expr` at `point`; `None` where it is no rational function, or has none there.
+/// Returns the value of `expr` at `point`; `None` if it is no rational function, or has none there.
 pub(super) fn value(
     expr: Expr,
     point: Point,

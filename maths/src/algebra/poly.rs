@@ -28,7 +28,7 @@ pub(super) struct Term {
 pub(super) struct Poly(pub(super) Vec<Term>);
 
 impl Monomial {
-    /// One kernel to one power, which is not zero.
+    /// Returns one kernel to one power, which is not zero.
     pub(super) fn of(kernel: Kernel, exponent: Exponent) -> Self {
         Self(vec![(kernel, exponent)])
     }
@@ -42,7 +42,7 @@ impl Monomial {
         found.map_or(Exponent::ZERO, |(_, exponent)| *exponent)
     }
 
-    /// The product of both, before the rules of kernels are applied to it.
+    /// Returns the product of both, before the rules of kernels are applied to it.
     pub(super) fn times(&self, other: &Self) -> Result<Self, Stop> {
         if self.is_one() {
             return Ok(other.clone());
@@ -76,7 +76,8 @@ impl Monomial {
         Ok(Self(factors))
     }
 
-    /// To the power of `exponent`, before the rules of kernels are applied to it.
+    /// Raises the monomial to the power of `exponent`, before the rules of kernels are applied to
+    /// it.
     pub(super) fn power(&self, exponent: Exponent) -> Result<Self, Stop> {
         if exponent.is_zero() {
             return Ok(Self::default());
@@ -85,7 +86,7 @@ impl Monomial {
         raised.collect::<Result<_, Stop>>().map(Self)
     }
 
-    /// Without `kernel`, and the exponent that it had.
+    /// Returns the monomial without `kernel`, and the exponent that it had.
     pub(super) fn without(&self, kernel: Kernel) -> (Self, Exponent) {
         let exponent = self.exponent(kernel);
         if exponent.is_zero() {
@@ -138,12 +139,13 @@ impl Poly {
         Self(vec![Term { monomial, coefficient }])
     }
 
-    /// Whether it has no terms. A sum with terms may still be zero by relations between kernels.
+    /// Returns whether it has no terms. A sum with terms may still be zero by relations between
+    /// kernels.
     pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The only term, where there is just one.
+    /// Returns the only term, where there is just one.
     pub(super) fn single(&self) -> Option<&Term> {
         match self.0.as_slice() {
             [term] => Some(term),
@@ -151,7 +153,7 @@ impl Poly {
         }
     }
 
-    /// The value, where it is a rational number as it stands.
+    /// Returns the value, if it is a rational number as it stands.
     pub(super) fn rational(&self) -> Option<RBig> {
         match self.0.as_slice() {
             [] => Some(RBig::ZERO),
@@ -168,7 +170,7 @@ impl Poly {
         }
     }
 
-    /// [`Self::collect`], where `pay` is asked before every sum of two coefficients: those of many
+    /// [`Self::collect`], where `pay` is called before every sum of two coefficients: those of many
     /// denominators grow with each.
     pub(super) fn collect_paid<E>(
         mut terms: Vec<Term>,
@@ -205,18 +207,18 @@ impl Poly {
         self
     }
 
-    /// Bits of the largest coefficient.
+    /// Counts the bits of the largest coefficient.
     pub(super) fn bits(&self) -> u64 {
         let sizes = self.0.iter().map(|term| bits(&term.coefficient));
         sizes.max().unwrap_or(0)
     }
 
-    /// Terms, as a count of work.
+    /// Returns the terms, as a count of work.
     pub(super) fn len(&self) -> u64 {
         u64::try_from(self.0.len()).unwrap_or(u64::MAX)
     }
 
-    /// Every kernel that occurs in a term, each once, rising.
+    /// Returns every kernel that occurs in a term, each once, rising.
     pub(super) fn kernels(&self) -> Vec<Kernel> {
         let all = self.0.iter().flat_map(|term| term.monomial.0.iter());
         let mut kernels: Vec<Kernel> = all.map(|(kernel, _)| *kernel).collect();
@@ -225,7 +227,7 @@ impl Poly {
         kernels
     }
 
-    /// Some order of sums, for functions whose arguments have none.
+    /// Orders sums somehow, for functions whose arguments have no order.
     pub(super) fn order(&self, other: &Self) -> Ordering {
         let key = |term: &Term, other: &Term| {
             let by_monomial = term.monomial.cmp(&other.monomial);
@@ -236,7 +238,7 @@ impl Poly {
         first.unwrap_or_else(|| self.0.len().cmp(&other.0.len()))
     }
 
-    /// Whether `kernel` occurs in a term.
+    /// Returns whether `kernel` occurs in a term.
     pub(super) fn has(&self, kernel: Kernel) -> bool {
         self.0.iter().any(|term| !term.monomial.exponent(kernel).is_zero())
     }

@@ -25,12 +25,12 @@ enum Branch {
 }
 
 impl Ring<'_, '_> {
-    /// `base^exponent`, where the exponent is no integer.
+    /// Returns `base^exponent`, where the exponent is no integer.
     pub(super) fn principal_root(&mut self, base: &Poly, exponent: Exponent) -> Result<Poly, Stop> {
         self.any_root(base, exponent, Branch::Principal)
     }
 
-    /// `root(radicand, index)`.
+    /// Returns `root(radicand, index)`.
     pub(super) fn indexed_root(&mut self, radicand: &Poly, index: i64) -> Result<Poly, Stop> {
         let exponent = Exponent::new(1, i128::from(index))?;
         if index == 1 {
@@ -45,7 +45,7 @@ impl Ring<'_, '_> {
         if base.is_empty() {
             return if exponent.is_negative() { Err(Stop::Undefined) } else { Ok(Poly::default()) };
         }
-        // Of a function of real variables, a root with an odd index is the real one.
+        // In a function of real variables, a root with an odd index is the real one.
         let is_odd = exponent.below() % 2 != 0;
         let branch = if is_odd && !self.is_constant(base) && self.is_real(base)? {
             Branch::Real
@@ -58,7 +58,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// `value^exponent`, the principal value.
+    /// Returns `value^exponent`, the principal value.
     pub(super) fn number_root(&mut self, value: &RBig, exponent: Exponent) -> Result<Poly, Stop> {
         self.coefficient_root(value, exponent, Branch::Principal)
     }
@@ -84,7 +84,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// A positive number to a power, over primes.
+    /// Returns a positive number to a power, over primes.
     fn positive_root(&mut self, value: &RBig, exponent: Exponent) -> Result<Poly, Stop> {
         if value.is_one() {
             return Ok(Poly::one());
@@ -104,8 +104,8 @@ impl Ring<'_, '_> {
         Ok(root)
     }
 
-    /// The primes of a positive integer. A factor too large to split stands for itself, or for the
-    /// number that it is a power of.
+    /// Returns the primes of a positive integer. A factor too large to split stands for itself, or
+    /// for the number that it is a power of.
     pub(super) fn prime_powers(&mut self, value: &UBig) -> Result<Vec<(UBig, u32)>, Stop> {
         let words = u64::try_from(value.bit_len() / 64).unwrap_or(u64::MAX);
         let trials = if words == 0 && value.bit_len() < 40 { 4 } else { u64::from(MAX_PRIME) / 20 };
@@ -128,7 +128,8 @@ impl Ring<'_, '_> {
         Ok(powers)
     }
 
-    /// `e^{i pi exponent}`, over the reals where the angle is a multiple of 30 or 45 degrees.
+    /// Returns `e^{i pi exponent}`, over the reals where the angle is a multiple of 30 or 45
+    /// degrees.
     pub(super) fn turn(&mut self, exponent: Exponent) -> Result<Poly, Stop> {
         let half_turns = exponent.floor();
         let angle = exponent.fraction();
@@ -166,7 +167,7 @@ impl Ring<'_, '_> {
         Ok(minus(total))
     }
 
-    /// A power of one term: factors that are never negative come out of the root.
+    /// Returns a power of one term: factors that are never negative come out of the root.
     fn term_root(&mut self, term: &Term, exponent: Exponent, branch: Branch) -> Result<Poly, Stop> {
         let mut outside = Poly::one();
         let mut inside = Vec::new();
@@ -202,13 +203,13 @@ impl Ring<'_, '_> {
         self.multiply(&outside, &rest)
     }
 
-    /// Whether `(k^own)^r = k^{own r}` for every `k` and every root.
+    /// Returns whether `(k^own)^r = k^{own r}` for every `k` and every root.
     #[expect(clippy::unused_self, reason = "reads as a rule of the ring beside its kin")]
     fn is_nested_power(&self, own: Exponent) -> bool {
         !own.is_negative() && own <= Exponent::ONE
     }
 
-    /// What comes out of the root of `kernel^own`, and the power of it that stays inside.
+    /// Returns what comes out of the root of `kernel^own`, and the power of it that stays inside.
     fn root_of_factor(
         &mut self,
         kernel: Kernel,
@@ -236,14 +237,14 @@ impl Ring<'_, '_> {
         Ok((whole, rest))
     }
 
-    /// `|k|^exponent`, where `magnitude` is `|k|`.
+    /// Returns `|k|^exponent`, where `magnitude` is `|k|`.
     fn raised_magnitude(&mut self, magnitude: &Poly, exponent: Exponent) -> Result<Poly, Stop> {
         let term = magnitude.single().expect("the absolute value of a kernel is one term");
         let monomial = term.monomial.power(exponent)?;
         Ok(Poly(vec![self.settled(RBig::ONE, monomial)?]))
     }
 
-    /// `|kernel|` of a kernel that is real: one term with the coefficient 1.
+    /// Returns `|kernel|` of a kernel that is real: one term with the coefficient 1.
     pub(super) fn absolute_kernel(&mut self, kernel: Kernel) -> Result<Option<Poly>, Stop> {
         let plain = Poly::term(RBig::ONE, Monomial::of(kernel, Exponent::ONE));
         if self.is_positive(kernel) {
@@ -272,7 +273,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// A power of a sum of two terms or more.
+    /// Returns a power of a sum of two terms or more.
     fn sum_root(&mut self, base: &Poly, exponent: Exponent, branch: Branch) -> Result<Poly, Stop> {
         if self.is_constant(base) {
             return self.deeper(|ring| ring.constant_root(base, exponent, branch));
@@ -280,8 +281,8 @@ impl Ring<'_, '_> {
         self.group_root(base, exponent, branch)
     }
 
-    /// A power of a constant sum: of a negative one, the sign comes out, so that roots under roots
-    /// are positive.
+    /// Returns a power of a constant sum: of a negative one, the sign comes out, so that roots
+    /// under roots are positive.
     fn constant_root(
         &mut self,
         base: &Poly,
@@ -319,8 +320,8 @@ impl Ring<'_, '_> {
         self.multiply(&outside, &root)
     }
 
-    /// `sqrt(a + b r)` as `sqrt((a + s)/2) ± sqrt((a - s)/2)`, where `a` and `b` are rational and
-    /// `s`, the root of `a^2 - (b r)^2`, is too.
+    /// Returns `sqrt(a + b r)` as `sqrt((a + s)/2) ± sqrt((a - s)/2)`, where `a` and `b` are
+    /// rational and `s`, the root of `a^2 - (b r)^2`, is too.
     fn denested(&mut self, base: &Poly) -> Result<Option<Poly>, Stop> {
         let [surd, rational] = base.0.as_slice() else {
             return Ok(None);
@@ -350,7 +351,7 @@ impl Ring<'_, '_> {
         self.add(&first, &second).map(Some)
     }
 
-    /// The principal square root of a complex constant, by its length.
+    /// Returns the principal square root of a complex constant, by its length.
     fn complex_square_root(
         &mut self,
         base: &Poly,
@@ -416,8 +417,8 @@ impl Ring<'_, '_> {
         self.multiply(&outside, &root)
     }
 
-    /// The common factor of the terms that is never negative, with the coefficient 1, and the sum
-    /// without it and without `content`.
+    /// Returns the common factor of the terms that is never negative, with the coefficient 1, and
+    /// the sum without it and without `content`.
     fn positive_content(&mut self, base: &Poly, content: &RBig) -> Result<(Term, Poly), Stop> {
         let mut common = Vec::new();
         for kernel in base.kernels() {
@@ -440,7 +441,7 @@ impl Ring<'_, '_> {
         Ok((term, rest))
     }
 
-    /// The sum whose square is `poly`, by its leading terms.
+    /// Returns the sum whose square is `poly`, by its leading terms.
     fn square_root(&mut self, poly: &Poly) -> Result<Option<Poly>, Stop> {
         let half = |term: &Term| -> Result<Option<Term>, Stop> {
             let monomial = term.monomial.power(Exponent::HALF)?;

@@ -8,7 +8,7 @@ use super::stop::Stop;
 use crate::expr::{Constant, Expr, Function, Node};
 
 impl Ring<'_, '_> {
-    /// An expression with the value of `poly`.
+    /// Returns an expression with the value of `poly`.
     pub(super) fn render(&mut self, poly: &Poly) -> Result<Expr, Stop> {
         let terms: Result<Vec<Expr>, Stop> =
             poly.0.iter().map(|term| self.render_term(term)).collect();

@@ -18,7 +18,7 @@ use crate::calculus::ZeroTest;
 use crate::expr::{Expr, Function, Name, Workspace};
 use crate::proof::Assumptions;
 
-/// What a kernel stands for.
+/// The meaning of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Kind {
     /// `e^{i pi}`, exponents in (0, 1): `i` is its square root.
@@ -42,12 +42,12 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    /// The sum of a group.
+    /// Returns the sum of a group.
     pub(super) fn group(&self) -> Option<&Poly> {
         if let Self::Group(inner) = self { Some(inner) } else { None }
     }
 
-    /// A function and its arguments.
+    /// Returns a function and its arguments.
     pub(super) fn call(&self) -> Option<(Function, &[Poly])> {
         if let Self::Call(function, arguments) = self { Some((*function, arguments)) } else { None }
     }
@@ -92,12 +92,12 @@ impl<'r, 'f> Ring<'r, 'f> {
         self.share.spend(self.ws.fuel, units)
     }
 
-    /// Rational arithmetic on the same share.
+    /// Returns rational arithmetic on the same share.
     pub(super) fn exact(&mut self) -> Evaluator<'_, 'f> {
         Evaluator { ws: &mut *self.ws, share: &mut self.share }
     }
 
-    /// The kernel of `kind`: the same one for equal kinds.
+    /// Returns the kernel of `kind`: the same one for equal kinds.
     pub(super) fn kernel(&mut self, kind: Kind) -> Result<Kernel, Stop> {
         self.spend(1)?;
         let (index, _) = self.kinds.insert_full(kind);
@@ -109,12 +109,12 @@ impl<'r, 'f> Ring<'r, 'f> {
         self.kinds.get_index(index).expect("kernels are indices of their ring")
     }
 
-    /// All kernels so far.
+    /// Returns all kernels so far.
     pub(super) fn kinds(&self) -> impl Iterator<Item = (Kernel, &Kind)> {
         (0..).zip(self.kinds.iter())
     }
 
-    /// `kernel^exponent`.
+    /// Returns `kernel^exponent`.
     pub(super) fn factor(&mut self, kernel: Kernel, exponent: Exponent) -> Result<Poly, Stop> {
         if exponent.is_zero() {
             return Ok(Poly::one());
@@ -123,13 +123,13 @@ impl<'r, 'f> Ring<'r, 'f> {
         Ok(Poly(vec![term]))
     }
 
-    /// A kernel as an element.
+    /// Returns a kernel as an element.
     pub(super) fn element(&mut self, kind: Kind) -> Result<Poly, Stop> {
         let kernel = self.kernel(kind)?;
         Ok(Poly::term(RBig::ONE, Monomial::of(kernel, Exponent::ONE)))
     }
 
-    /// The imaginary unit.
+    /// Returns the imaginary unit.
     #[expect(clippy::unused_self, reason = "reads as an element of the ring beside its kin")]
     pub(super) fn imaginary(&self) -> Poly {
         Poly::term(RBig::ONE, Monomial::of(TURN, Exponent::HALF))
@@ -141,7 +141,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         self.collected(terms)
     }
 
-    /// The sum of `terms`, paid for by what the coefficients grow to.
+    /// Returns the sum of `terms`, paid for by what the coefficients grow to.
     pub(super) fn collected(&mut self, terms: Vec<Term>) -> Result<Poly, Stop> {
         Poly::collect_paid(terms, |left, right| self.spend(big(bits(left) + bits(right))))
     }
@@ -166,7 +166,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         Ok(Poly(scaled.collect()))
     }
 
-    /// The product, multiplied out.
+    /// Returns the product, multiplied out.
     pub(super) fn multiply(&mut self, left: &Poly, right: &Poly) -> Result<Poly, Stop> {
         if left.is_empty() || right.is_empty() {
             return Ok(Poly::default());
@@ -191,7 +191,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         self.collected(terms)
     }
 
-    /// `poly^times`, multiplied out.
+    /// Returns `poly^times`, multiplied out.
     pub(super) fn expanded_power(&mut self, poly: &Poly, times: u32) -> Result<Poly, Stop> {
         let mut result = Poly::one();
         for bit in (0..u32::BITS - times.leading_zeros()).rev() {
@@ -205,7 +205,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         Ok(result)
     }
 
-    /// `coefficient * monomial` after the rules of its kernels.
+    /// Returns `coefficient * monomial` after the rules of its kernels.
     pub(super) fn settled(
         &mut self,
         mut coefficient: RBig,
@@ -256,7 +256,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         Ok(Term { monomial, coefficient })
     }
 
-    /// The place of a factor whose exponent lies outside of the range of its kernel.
+    /// Returns the place of a factor whose exponent lies outside of the range of its kernel.
     fn unsettled(&self, monomial: &Monomial) -> Option<usize> {
         monomial.0.iter().position(|(kernel, exponent)| match self.kind(*kernel) {
             Kind::Turn | Kind::Prime(_) => exponent.floor() != 0,
@@ -271,8 +271,8 @@ impl<'r, 'f> Ring<'r, 'f> {
         })
     }
 
-    /// The factor that all terms of a sum share: its leading coefficient and the least powers of
-    /// its kernels. What is left begins with the coefficient 1.
+    /// Returns the factor that all terms of a sum share: its leading coefficient and the least
+    /// powers of its kernels. What is left begins with the coefficient 1.
     fn split(&mut self, poly: &Poly) -> Result<(Term, Poly), Stop> {
         self.spend(1 + poly.len().saturating_mul(1 + width(poly)))?;
         let mut common = Vec::new();
@@ -295,7 +295,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         Ok((term, rest))
     }
 
-    /// `poly^times` of a sum with two terms or more as powers of a single kernel.
+    /// Returns `poly^times` of a sum with two terms or more as powers of a single kernel.
     pub(super) fn grouped_power(&mut self, poly: &Poly, times: i64) -> Result<Poly, Stop> {
         let (common, rest) = self.split(poly)?;
         let times = Exponent::integer(times);
@@ -307,7 +307,7 @@ impl<'r, 'f> Ring<'r, 'f> {
         Ok(Poly(vec![term]))
     }
 
-    /// `poly^times`.
+    /// Returns `poly^times`.
     pub(super) fn integer_power(&mut self, poly: &Poly, times: i64) -> Result<Poly, Stop> {
         if times == 0 {
             return Ok(Poly::one());
@@ -344,7 +344,8 @@ impl<'r, 'f> Ring<'r, 'f> {
         Ok(Poly(vec![self.settled(power, monomial)?]))
     }
 
-    /// Whether a power stays short: few terms to choose from, or numbers, whose powers collapse.
+    /// Returns whether a power stays short: few terms to choose from, or numbers, whose powers
+    /// collapse.
     fn is_worth_expanding(&self, poly: &Poly, times: u32) -> bool {
         if times <= 2 {
             return poly.len() <= 64;
@@ -362,13 +363,13 @@ impl<'r, 'f> Ring<'r, 'f> {
         true
     }
 
-    /// Whether it is built from roots of numbers alone.
+    /// Returns whether it is built from roots of numbers alone.
     pub(super) fn is_number(&self, poly: &Poly) -> bool {
         let mut kernels = poly.0.iter().flat_map(|term| &term.monomial.0);
         kernels.all(|(kernel, _)| matches!(self.kind(*kernel), Kind::Turn | Kind::Prime(_)))
     }
 
-    /// `1 / poly`.
+    /// Returns `1 / poly`.
     ///
     /// # Errors
     /// [`Stop::Undefined`] for zero.
@@ -386,8 +387,8 @@ impl<'r, 'f> Ring<'r, 'f> {
         }
     }
 
-    /// `1 / poly` of a number with square roots and cube roots of primes and `i`, without a root
-    /// below the line.
+    /// Returns `1 / poly` of a number with square roots and cube roots of primes and `i`, without a
+    /// root below the line.
     fn rationalised_inverse(&mut self, poly: &Poly) -> Result<Option<Poly>, Stop> {
         if !self.is_number(poly) || poly.len() > 8 {
             return Ok(None);
@@ -413,7 +414,8 @@ impl<'r, 'f> Ring<'r, 'f> {
         self.scale(&above, &(RBig::ONE / below)).map(Some)
     }
 
-    /// What to multiply by so that `kernel`, which has halves or thirds as exponents, drops out.
+    /// Returns what to multiply by so that `kernel`, which has halves or thirds as exponents, drops
+    /// out.
     fn other_conjugates(&mut self, poly: &Poly, kernel: Kernel) -> Result<Option<Poly>, Stop> {
         let index = poly.0.iter().map(|term| term.monomial.exponent(kernel).below()).max();
         let has_others = |index: i64| {
@@ -436,7 +438,8 @@ impl<'r, 'f> Ring<'r, 'f> {
         }
     }
 
-    /// Of `a + b k + c k^2` with `k^3` an integer: `a^2 + b^2 k^2 + c^2 k^4 - ab k - ac k^2 - bc k^3`.
+    /// Returns the conjugate of `a + b k + c k^2` with `k^3` an integer:
+    /// `a^2 + b^2 k^2 + c^2 k^4 - ab k - ac k^2 - bc k^3`.
     fn cubic_conjugate(&mut self, poly: &Poly, kernel: Kernel) -> Result<Option<Poly>, Stop> {
         let mut parts = [Poly::default(), Poly::default(), Poly::default()];
         for term in &poly.0 {
@@ -458,13 +461,14 @@ impl<'r, 'f> Ring<'r, 'f> {
     }
 }
 
-/// Work per term for the length of monomials.
+/// Returns the work per term for the length of monomials.
 fn width(poly: &Poly) -> u64 {
     let longest = poly.0.iter().map(|term| term.monomial.0.len()).max();
     u64::try_from(longest.unwrap_or(0) / 4).unwrap_or(u64::MAX)
 }
 
-/// The primes of `value` with their powers, and a rest without small primes that may be composite.
+/// Returns the primes of `value` with their powers, and a rest without small primes that may be
+/// composite.
 pub(super) fn split_primes(value: &UBig, limit: u32) -> (Vec<(u32, u32)>, UBig) {
     let mut rest = value.clone();
     let mut primes = Vec::new();

@@ -16,7 +16,7 @@ use crate::proof::{Assumptions, Doubt, Proof, Rule};
 /// The highest degree of a polynomial whose coefficients are listed.
 const MAX_DEGREE: i64 = 10_000;
 
-/// Whether `left` is `right` times a constant that is not zero.
+/// Decides whether `left` is `right` times a constant that is not zero.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -75,7 +75,7 @@ fn by_leading_terms(left: Expr, right: Expr, ring: &mut Ring<'_, '_>) -> Result<
     })
 }
 
-/// Both, multiplied with the same powers of their groups.
+/// Multiplies both with the same powers of their groups.
 fn cleared_alike(left: &Poly, right: &Poly, ring: &mut Ring<'_, '_>) -> Result<(Poly, Poly), Stop> {
     let name = shape::fresh_name(ring.ws, "side", &[]);
     let symbol = ring_symbol(ring, name)?;
@@ -97,7 +97,7 @@ fn ring_symbol(ring: &mut Ring<'_, '_>, name: Name) -> Result<Expr, Stop> {
     Ok(ring.ws.intern(Node::Symbol(name))?)
 }
 
-/// The coefficients of `expr` as a polynomial in `name`.
+/// Returns the coefficients of `expr` as a polynomial in `name`.
 pub(super) fn coefficients(
     expr: Expr,
     name: Name,
@@ -129,7 +129,7 @@ pub(super) fn coefficients(
     Ok(Some(coefficients))
 }
 
-/// Multiplies out the groups that have `kernel` in them; `None` where one of them is a divisor.
+/// Multiplies out the groups that have `kernel` in them; `None` if one of them is a divisor.
 fn without_groups_of(
     poly: Poly,
     kernel: Kernel,
@@ -152,7 +152,7 @@ fn without_groups_of(
     }
 }
 
-/// Whether `kernel` is `inner` or has it in its arguments.
+/// Returns whether `kernel` is `inner` or has it in its arguments.
 fn has_kernel(kernel: Kernel, inner: Kernel, ring: &Ring<'_, '_>) -> bool {
     let any = |poly: &Poly| poly.kernels().iter().any(|part| has_kernel(*part, inner, ring));
     match ring.kind(kernel) {

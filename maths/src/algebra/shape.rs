@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use crate::expr::{Bound, Expr, Name, Node, Workspace, children};
 use crate::fuel::Exhausted;
 
-/// The free variables of `expr`, sorted by name's index.
+/// Returns the free variables of `expr`, sorted by name's index.
 pub(super) fn variables(expr: Expr, ws: &Workspace<'_>) -> Vec<Name> {
     let mut names = Vec::new();
     collect(expr, ws, &mut HashSet::new(), &mut names);
@@ -44,7 +44,7 @@ fn collect(expr: Expr, ws: &Workspace<'_>, seen: &mut HashSet<Expr>, names: &mut
     }
 }
 
-/// `expr` with `by` in place of the free variable `name`.
+/// Returns `expr` with `by` in place of the free variable `name`.
 pub(super) fn substitute(
     expr: Expr,
     name: Name,
@@ -128,7 +128,7 @@ impl Substitution<'_> {
     }
 }
 
-/// A name that occurs in none of `exprs`.
+/// Returns a name that occurs in none of `exprs`.
 pub(super) fn fresh_name(ws: &mut Workspace<'_>, stem: &str, exprs: &[Expr]) -> Name {
     let taken: Vec<Name> = exprs.iter().flat_map(|expr| variables(*expr, ws)).collect();
     let mut spelling = format!("{stem}_");

@@ -1,4 +1,4 @@
-//! What is known about the values of kernels and sums: conjugates, reality, positivity.
+//! Known properties of kernels and sums: conjugates, reality, positivity.
 
 use dashu::base::Signed;
 
@@ -8,7 +8,7 @@ use super::stop::Stop;
 use crate::expr::Function;
 
 impl Ring<'_, '_> {
-    /// The complex conjugate, where every part of it is known.
+    /// Returns the complex conjugate, where every part of it is known.
     pub(super) fn conjugate(&mut self, poly: &Poly) -> Result<Option<Poly>, Stop> {
         let mut terms = Vec::with_capacity(poly.0.len());
         for term in &poly.0 {
@@ -70,7 +70,7 @@ impl Ring<'_, '_> {
         Ok(product.single().cloned())
     }
 
-    /// Whether all values are real, as far as the rules know.
+    /// Decides whether all values are real, as far as the rules know.
     pub(super) fn is_real(&mut self, poly: &Poly) -> Result<bool, Stop> {
         let conjugate = self.conjugate(poly)?;
         Ok(conjugate.is_some_and(|conjugate| conjugate == *poly))
@@ -129,8 +129,8 @@ impl Ring<'_, '_> {
         Ok(true)
     }
 
-    /// Whether a kernel has only positive values, as far as the rules know, or zero at single
-    /// points.
+    /// Returns whether a kernel has only positive values, as far as the rules know, or zero at
+    /// single points.
     pub(super) fn is_positive(&self, kernel: Kernel) -> bool {
         match self.kind(kernel) {
             Kind::Pi | Kind::Prime(_) | Kind::Abs(..) => true,
@@ -158,7 +158,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// Whether all of its terms are positive.
+    /// Returns whether all of its terms are positive.
     pub(super) fn is_positive_sum(&self, poly: &Poly) -> bool {
         !poly.is_empty()
             && poly.0.iter().all(|term| {

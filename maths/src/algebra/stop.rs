@@ -27,7 +27,7 @@ impl From<Exhausted> for Stop {
 pub(super) struct Share(u64);
 
 impl Share {
-    /// At most `units`.
+    /// Creates a share of at most `units`.
     pub(super) fn new(units: u64) -> Self {
         Self(units)
     }
@@ -46,14 +46,14 @@ impl Share {
         Ok(())
     }
 
-    /// Units left.
+    /// Returns the fuel units that are left.
     pub(super) fn left(self) -> u64 {
         self.0
     }
 }
 
-/// Units for arithmetic on fractions whose parts have `bits` bits together, mostly for the greatest
-/// common divisor; nothing for machine words.
+/// Returns the units for arithmetic on fractions whose parts have `bits` bits together, mostly for
+/// the greatest common divisor; nothing for machine words.
 pub(super) fn big(bits: u64) -> u64 {
     if bits <= 128 {
         return 0;

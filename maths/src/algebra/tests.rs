@@ -480,7 +480,7 @@ fn doubt_has_its_reason() {
     assert_eq!(prove("1/0", "2/0", false), Proof::Undecided(Doubt::NoValue));
 }
 
-/// A polynomial in two variables as text, and the same one written otherwise.
+/// Returns a polynomial in two variables as text, and the same one written otherwise.
 fn renderings() -> impl Strategy<Value = (String, String, i32)> {
     let terms = proptest::collection::vec((-9i32..10, 0u32..4, 0u32..3), 1..5);
     (terms, 1i32..7, any::<bool>()).prop_map(|(terms, scale, is_reversed)| {

@@ -17,7 +17,7 @@ const MAX_ORDER: i64 = 5040;
 type Sum = Vec<(usize, RBig)>;
 
 impl Ring<'_, '_> {
-    /// Whether a sum with roots of unity other than `i` is zero.
+    /// Decides whether a sum with roots of unity other than `i` is zero.
     pub(super) fn roots_of_unity_vanish(&mut self, poly: &Poly) -> Result<Truth, Stop> {
         if poly.kernels().iter().any(|kernel| matches!(self.kind(*kernel), Kind::Group(_))) {
             return match self.without_turns(poly)? {
@@ -49,7 +49,8 @@ impl Ring<'_, '_> {
         Ok(Truth::Zero)
     }
 
-    /// A term without its root of unity and without those square roots that lie in the field.
+    /// Returns a term without its root of unity and without those square roots that lie in the
+    /// field.
     fn in_field(&mut self, term: &Term, order: usize) -> Result<(Monomial, Sum), Stop> {
         let modulus = i64::try_from(order).map_err(|_| Stop::Costly)?;
         let mut sum: Sum = vec![(0, term.coefficient.clone())];
@@ -86,8 +87,8 @@ impl Ring<'_, '_> {
         Ok((Monomial(outside), sum))
     }
 
-    /// Whether a sum of powers of a primitive root of unity is zero: times `x^{n/p} - 1` for every
-    /// prime `p` of the order `n`, it is then a multiple of `x^n - 1`, and only then.
+    /// Decides whether a sum of powers of a primitive root of unity is zero: times `x^{n/p} - 1`
+    /// for every prime `p` of the order `n`, it is then a multiple of `x^n - 1`, and only then.
     fn is_cyclotomic_zero(&mut self, mut coefficients: Vec<RBig>) -> Result<bool, Stop> {
         let order = coefficients.len();
         let mut rest = order;
@@ -109,7 +110,7 @@ impl Ring<'_, '_> {
         Ok(coefficients.iter().all(RBig::is_zero))
     }
 
-    /// `poly` with roots in place of its roots of unity.
+    /// Returns `poly` with roots in place of its roots of unity.
     fn without_turns(&mut self, poly: &Poly) -> Result<Option<Poly>, Stop> {
         let mut total = Poly::default();
         for term in &poly.0 {
@@ -128,7 +129,8 @@ impl Ring<'_, '_> {
         Ok(Some(total))
     }
 
-    /// `e^{i pi / below}` by roots, where the rules for half angles lead to one that is known.
+    /// Returns `e^{i pi / below}` by roots, where the rules for half angles lead to one that is
+    /// known.
     fn turn_by_roots(&mut self, below: i64) -> Result<Option<Poly>, Stop> {
         let unit = self.imaginary();
         let half = RBig::from_parts(1.into(), 2u8.into());
@@ -158,7 +160,7 @@ impl Ring<'_, '_> {
         self.add(&cosine, &sine).map(Some)
     }
 
-    /// The sign of a constant by enclosures.
+    /// Returns the sign of a constant by enclosures.
     pub(super) fn transcendental_sign(
         &mut self,
         poly: &Poly,
@@ -171,7 +173,7 @@ impl Ring<'_, '_> {
         Ok(interval::sign(expr, self.ws)?)
     }
 
-    /// The greatest integer that is not greater than an irrational constant.
+    /// Returns the greatest integer that is not greater than an irrational constant.
     pub(super) fn integer_part(&mut self, poly: &Poly) -> Result<Option<RBig>, Stop> {
         if self.is_algebraic(poly) && !poly.has(TURN) {
             return self.ball_floor(poly);
@@ -190,7 +192,7 @@ impl Ring<'_, '_> {
     }
 }
 
-/// The real and the imaginary part of a sum without roots of unity but `i`.
+/// Returns the real and the imaginary part of a sum without roots of unity but `i`.
 fn parts(poly: &Poly) -> (Poly, Poly) {
     let (mut real, mut imaginary) = (Vec::new(), Vec::new());
     for term in &poly.0 {
@@ -201,8 +203,8 @@ fn parts(poly: &Poly) -> (Poly, Poly) {
     (Poly::collect(real), Poly::collect(imaginary))
 }
 
-/// The order of a root of unity of which all others are powers; a multiple of 4, so that it has
-/// the square roots of all odd primes that divide it.
+/// Returns the order of a root of unity of which all others are powers; a multiple of 4, so that it
+/// has the square roots of all odd primes that divide it.
 fn order(poly: &Poly) -> Result<Option<usize>, Stop> {
     let mut order = 4i64;
     for term in &poly.0 {
@@ -216,8 +218,8 @@ fn order(poly: &Poly) -> Result<Option<usize>, Stop> {
     Ok(usize::try_from(order).ok())
 }
 
-/// The square root of a prime as a sum of roots of unity: a Gauss sum, times `-i` where the prime
-/// is 3 modulo 4.
+/// Returns the square root of a prime as a sum of roots of unity: a Gauss sum, times `-i` where the
+/// prime is 3 modulo 4.
 fn square_root(prime: usize, order: usize) -> Sum {
     let eighth = order / 8;
     if prime == 2 {

@@ -14,7 +14,7 @@ use crate::expr::{Expr, Name, Workspace};
 use crate::fuel::Exhausted;
 use crate::proof::Assumptions;
 
-/// The exact value of `expr`, where it is a rational constant and that is proven.
+/// Returns the exact value of `expr`, if it is a rational constant and that is proven.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -37,7 +37,7 @@ pub(super) fn rational(
     }
 }
 
-/// `a` and `b` of `a name + b`, neither of which has `name` in it.
+/// Returns `a` and `b` of `a name + b`, neither of which has `name` in it.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -61,7 +61,8 @@ pub(super) fn linear(
     }
 }
 
-/// The coefficients of a polynomial in `name`, from degree 0 to its degree; 0 alone for zero.
+/// Returns the coefficients of a polynomial in `name`, from degree 0 to its degree; 0 alone for
+/// zero.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -79,8 +80,8 @@ pub(super) fn polynomial(
     }
 }
 
-/// The rational roots of `poly` in `variable` with a numerator of at most 60 and a denominator
-/// of at most 6; none where a coefficient is not rational.
+/// Returns the rational roots of `poly` in `variable` with a numerator of at most 60 and a
+/// denominator of at most 6; none where a coefficient is not rational.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -119,7 +120,7 @@ pub(super) fn rational_roots(
     Ok(roots)
 }
 
-/// Nothing where an attempt was too costly or there is no value.
+/// Returns `None` if an attempt was too costly or there is no value.
 fn unless_exhausted<T>(stop: Stop) -> Result<Option<T>, Exhausted> {
     match stop {
         Stop::Exhausted => Err(Exhausted),

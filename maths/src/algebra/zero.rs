@@ -13,7 +13,7 @@ use crate::expr::Function;
 /// Bits above which a factor of a radicand may be composite.
 const MAX_PRIME_BITS: usize = 26;
 
-/// What a zero test proved.
+/// The result of a zero test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Truth {
     Zero,
@@ -23,7 +23,7 @@ pub(super) enum Truth {
 }
 
 impl Ring<'_, '_> {
-    /// Whether `poly` is zero for all values of its variables.
+    /// Decides whether `poly` is zero for all values of its variables.
     pub(super) fn vanishes(&mut self, poly: &Poly) -> Result<Truth, Stop> {
         if poly.is_empty() {
             return Ok(Truth::Zero);
@@ -40,7 +40,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// A product of kernels is zero only where one of them is.
+    /// Tests a product of kernels, which is zero only if one of them is.
     fn term_vanishes(&mut self, term: &Term) -> Result<Truth, Stop> {
         for (kernel, _) in &term.monomial.0 {
             if let Kind::Group(inner) = self.kind(*kernel) {
@@ -55,7 +55,8 @@ impl Ring<'_, '_> {
         Ok(if is_certain { Truth::NonZero } else { Truth::Unknown })
     }
 
-    /// The zero test of a sum whose groups are multiplied out: all coefficients must vanish.
+    /// Returns the zero test of a sum whose groups are multiplied out: all coefficients must
+    /// vanish.
     pub(super) fn vanishes_by_parts(&mut self, cleared: &Poly) -> Result<Truth, Stop> {
         let parts = self.parts(cleared)?;
         let mut truth = Truth::Zero;
@@ -70,7 +71,7 @@ impl Ring<'_, '_> {
         Ok(if is_certain { truth } else { Truth::Unknown })
     }
 
-    /// Whether logarithms or angles of numbers occur, between which there may be relations.
+    /// Returns whether logarithms or angles of numbers occur, between which there may be relations.
     fn has_forms(&self, poly: &Poly) -> bool {
         let mut factors = poly.0.iter().flat_map(|term| &term.monomial.0);
         factors.any(|(kernel, _)| {
@@ -81,7 +82,7 @@ impl Ring<'_, '_> {
         })
     }
 
-    /// `poly` times powers of its groups, such that all groups with integer exponents are
+    /// Returns `poly` times powers of its groups, such that all groups with integer exponents are
     /// multiplied out.
     pub(super) fn cleared(&mut self, poly: &Poly) -> Result<Poly, Stop> {
         let mut poly = poly.clone();
@@ -95,7 +96,7 @@ impl Ring<'_, '_> {
         Ok(poly)
     }
 
-    /// The youngest group with an exponent outside of [0, 1).
+    /// Returns the youngest group with an exponent outside of [0, 1).
     fn open_group(&self, poly: &Poly) -> Option<Kernel> {
         let factors = poly.0.iter().flat_map(|term| &term.monomial.0);
         let open = factors.filter(|(kernel, exponent)| {
@@ -104,7 +105,7 @@ impl Ring<'_, '_> {
         open.map(|(kernel, _)| *kernel).max()
     }
 
-    /// `poly` with one group multiplied out, whose exponents are natural numbers.
+    /// Returns `poly` with one group multiplied out, whose exponents are natural numbers.
     pub(super) fn expanded_group(&mut self, poly: &Poly, kernel: Kernel) -> Result<Poly, Stop> {
         let Some(inner) = self.kind(kernel).group().cloned() else {
             return Ok(poly.clone());
@@ -169,7 +170,7 @@ impl Ring<'_, '_> {
         self.multiply(poly, &power)
     }
 
-    /// The coefficients, which are numbers, of the products of all other kernels.
+    /// Returns the coefficients, which are numbers, of the products of all other kernels.
     pub(super) fn parts(&mut self, poly: &Poly) -> Result<Vec<(Monomial, Poly)>, Stop> {
         self.spend(1 + poly.len() / 2)?;
         let mut split: Vec<(Monomial, Term)> = Vec::with_capacity(poly.0.len());
@@ -197,7 +198,7 @@ impl Ring<'_, '_> {
         Ok(parts)
     }
 
-    /// Whether a number over roots is zero.
+    /// Decides whether a number over roots is zero.
     pub(super) fn number_vanishes(&mut self, poly: &Poly) -> Result<Truth, Stop> {
         if poly.is_empty() {
             return Ok(Truth::Zero);
@@ -230,8 +231,8 @@ impl Ring<'_, '_> {
         Ok(truth)
     }
 
-    /// Whether a real number with nested roots is zero: the youngest of them is eliminated by its
-    /// conjugates, and the signs tell which conjugate it was that vanished.
+    /// Decides whether a real number with nested roots is zero: the youngest of them is eliminated
+    /// by its conjugates, and the signs tell which conjugate it was that vanished.
     fn real_vanishes(&mut self, poly: &Poly) -> Result<Truth, Stop> {
         let poly = self.cleared(poly)?;
         if poly.is_empty() {
@@ -245,7 +246,7 @@ impl Ring<'_, '_> {
         let Some(kernel) = groups.next() else {
             return Ok(Truth::Unknown);
         };
-        // Away from zero, a few digits tell.
+        // Away from zero, a few digits decide.
         if let Some(Ordering::Less | Ordering::Greater) = self.ball_sign(&poly, 128)? {
             return Ok(Truth::NonZero);
         }
@@ -268,7 +269,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// Terms by the exponent of `kernel` in units of `1/index`, modulo `modulus`.
+    /// Returns the terms by the exponent of `kernel` in units of `1/index`, modulo `modulus`.
     #[expect(clippy::unused_self, reason = "reads as a step of the zero test beside its kin")]
     fn classes(
         &self,
@@ -286,7 +287,7 @@ impl Ring<'_, '_> {
         Ok(classes.map(Poly::collect))
     }
 
-    /// `even + odd = 0`: their squares are equal and their signs are not.
+    /// Tests `even + odd = 0`: their squares are equal and their signs are not.
     fn square_vanishes(&mut self, even: &Poly, odd: &Poly) -> Result<Truth, Stop> {
         let a = self.multiply(even, even)?;
         let b = self.multiply(odd, odd)?;
@@ -302,8 +303,8 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// `a + b + c = 0` of the three classes of a cube root: `a^3 + b^3 + c^3 - 3abc` is zero, and
-    /// not because all three are the same.
+    /// Tests `a + b + c = 0` of the three classes of a cube root: `a^3 + b^3 + c^3 - 3abc` is
+    /// zero, and not because all three are the same.
     fn cube_vanishes(&mut self, classes: &[Poly; 3]) -> Result<Truth, Stop> {
         let mut norm = Poly::default();
         for class in classes {
@@ -330,7 +331,7 @@ impl Ring<'_, '_> {
         self.deeper(|ring| ring.real_vanishes(a))
     }
 
-    /// The sign of a real number over roots, proven.
+    /// Returns the sign of a real number over roots, proven.
     fn real_sign(&mut self, poly: &Poly) -> Result<Option<Ordering>, Stop> {
         match self.deeper(|ring| ring.real_vanishes(poly))? {
             Truth::Zero => Ok(Some(Ordering::Equal)),
@@ -339,7 +340,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// The sign of a constant, where it is real and that is proven.
+    /// Returns the sign of a constant, if it is real and that is proven.
     pub(super) fn sign(&mut self, poly: &Poly) -> Result<Option<Ordering>, Stop> {
         if let Some(value) = poly.rational() {
             return Ok(Some(value.cmp(&dashu::rational::RBig::ZERO)));
@@ -356,7 +357,7 @@ impl Ring<'_, '_> {
         self.real_sign(poly)
     }
 
-    /// Whether different sums of terms are different numbers: roots of primes and `i`.
+    /// Returns whether different sums of terms are different numbers: roots of primes and `i`.
     pub(super) fn is_canonical_number(&self, poly: &Poly) -> bool {
         let mut large: Option<Kernel> = None;
         poly.0.iter().flat_map(|term| &term.monomial.0).all(|(kernel, exponent)| {
@@ -377,7 +378,7 @@ impl Ring<'_, '_> {
         })
     }
 
-    /// Whether it is built from roots of numbers and sums of such.
+    /// Returns whether it is built from roots of numbers and sums of such.
     pub(super) fn is_algebraic(&self, poly: &Poly) -> bool {
         let mut factors = poly.0.iter().flat_map(|term| &term.monomial.0);
         factors.all(|(kernel, _)| self.is_algebraic_kernel(*kernel))
@@ -397,7 +398,7 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// Whether it has no variables and nothing unknown.
+    /// Returns whether it has no variables and nothing unknown.
     pub(super) fn is_constant(&self, poly: &Poly) -> bool {
         let mut factors = poly.0.iter().flat_map(|term| &term.monomial.0);
         factors.all(|(kernel, _)| self.is_constant_kernel(*kernel))
@@ -414,8 +415,9 @@ impl Ring<'_, '_> {
         }
     }
 
-    /// Whether no polynomial relation holds between the kernels that are no numbers: variables,
-    /// exponentials of different monomials in variables, and one transcendental constant.
+    /// Returns whether no polynomial relation holds between the kernels that are no numbers:
+    /// variables, exponentials of different monomials in variables, and one transcendental
+    /// constant.
     fn are_independent(&self, poly: &Poly) -> bool {
         let mut constants = 0;
         let kernels = poly.kernels();

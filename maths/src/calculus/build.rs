@@ -9,7 +9,7 @@ use crate::fuel::Exhausted;
 /// Bits that a folded number may have.
 const MAX_BITS: usize = 4096;
 
-/// The exact number that `expr` is written as.
+/// Returns the exact number that `expr` is written as.
 pub(super) fn number<'w>(expr: Expr, ws: &'w Workspace<'_>) -> Option<&'w RBig> {
     match ws.node(expr) {
         Node::Number(value) => Some(value),
@@ -86,7 +86,7 @@ pub(super) fn sub(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<Exp
     add(left, right, ws)
 }
 
-/// The quotient; of a division by a written zero the power of it, which has no value.
+/// Returns the quotient; of a division by a written zero the power of it, which has no value.
 pub(super) fn div(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     let inverse = match number(right, ws) {
         Some(value) if !value.is_zero() => {
@@ -126,7 +126,7 @@ pub(super) fn power(base: Expr, exponent: Expr, ws: &mut Workspace<'_>) -> Resul
     }
 }
 
-/// `base^exponent` for a small exponent.
+/// Returns `base^exponent` for a small exponent.
 pub(super) fn small_power(
     base: Expr,
     exponent: i64,
@@ -136,7 +136,7 @@ pub(super) fn small_power(
     power(base, exponent, ws)
 }
 
-/// A call of a function with one argument.
+/// Returns a call of a function with one argument.
 pub(super) fn call(
     function: Function,
     argument: Expr,
@@ -145,7 +145,7 @@ pub(super) fn call(
     ws.call(function, vec![argument])
 }
 
-/// Whether `variable` occurs free in `expr`.
+/// Decides whether `variable` occurs free in `expr`.
 pub(super) fn depends(
     expr: Expr,
     variable: Name,
@@ -177,7 +177,8 @@ pub(super) fn depends(
     }
 }
 
-/// `expr` with `by` in the place of `variable`; `None` where a bound variable would capture it.
+/// Returns `expr` with `by` in the place of `variable`; `None` if a bound variable would capture
+/// it.
 pub(super) fn substitute(
     expr: Expr,
     variable: Name,
@@ -237,7 +238,8 @@ pub(super) fn substitute(
     }
 }
 
-/// The product of `factors` with its numbers folded. A zero stays beside what may have no value.
+/// Returns the product of `factors` with its numbers folded. A zero stays beside what may have no
+/// value.
 fn product(factors: Vec<Expr>, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     let mut folded = ws.integer(1)?;
     let mut others = Vec::with_capacity(factors.len());
@@ -254,7 +256,7 @@ fn product(factors: Vec<Expr>, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted
     ws.product(others)
 }
 
-/// `a` and `b` of `expr = a x + b`, both free of `x`.
+/// Returns `a` and `b` of `expr = a x + b`, both free of `x`.
 pub(super) fn linear(
     expr: Expr,
     variable: Name,

@@ -9,9 +9,9 @@ use crate::fuel::Exhausted;
 /// Most factors with the variable in one product: the rule has as many terms, of as many factors.
 const MAX_FACTORS: usize = 64;
 
-/// The value of a derivative of the given order at the point that `bound` says.
+/// Returns the value of a derivative of the given order at the point that `bound` says.
 ///
-/// A body without the variable but with others has none: nobody says whether these depend on it.
+/// A body without the variable but with others has none: these may depend on it.
 pub(super) fn closed(
     bound: &Bound,
     order: u8,
@@ -36,7 +36,7 @@ pub(super) fn closed(
     substitute(slope, bound.variable, at, ws)
 }
 
-/// The derivative of `expr` by `x`; `None` where something in it has no rule.
+/// Returns the derivative of `expr` by `x`; `None` if something in it has no rule.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -88,7 +88,7 @@ pub(super) fn derivative(
     }
 }
 
-/// Flat sums and products nest no deeper than what they are made of.
+/// Differentiates a product into flat sums and products, which nest no deeper than their parts.
 fn of_product(
     factors: &[Expr],
     x: Name,
@@ -159,7 +159,7 @@ fn of_root(
     mul(quotient, inner, ws).map(Some)
 }
 
-/// The derivative of a function of one argument, at `u`; `whole` is the call.
+/// Returns the derivative of a function of one argument, at `u`; `whole` is the call.
 fn of_function(
     function: Function,
     whole: Expr,
@@ -207,7 +207,7 @@ fn of_function(
             div(one, below, ws)?
         }
         Function::Ln => div(one, u, ws)?,
-        // Of a real u, where it is not 0.
+        // For real u, if it is not 0.
         Function::Abs if is_real(u, ws)? => call(Function::Sign, u, ws)?,
         Function::Abs
         | Function::Acot
@@ -240,8 +240,8 @@ fn of_function(
     Ok(Some(slope))
 }
 
-/// Whether `u` is made of integers and variables by addition, multiplication and integer powers:
-/// these are real.
+/// Decides whether `u` is made of integers and variables by addition, multiplication and integer
+/// powers: these are real.
 fn is_real(u: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
     let has_other = ws.any(u, &mut |node| match node {
         Node::Number(value) => !value.is_int(),
@@ -251,7 +251,7 @@ fn is_real(u: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
     Ok(!has_other)
 }
 
-/// The derivative of a tangent, cotangent or hyperbolic tangent with the given square.
+/// Returns the derivative of a tangent, cotangent or hyperbolic tangent with the given square.
 fn of_tangent(function: Function, square: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     let one = ws.integer(1)?;
     if function == Function::Tanh {
@@ -261,7 +261,7 @@ fn of_tangent(function: Function, square: Expr, ws: &mut Workspace<'_>) -> Resul
     if function == Function::Tan { Ok(slope) } else { neg(slope, ws) }
 }
 
-/// `under^(-1/2)`.
+/// Returns `under^(-1/2)`.
 fn inverse_root(under: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     let half = ws.number(dashu::rational::RBig::from_parts((-1).into(), 2u8.into()))?;
     power(under, half, ws)

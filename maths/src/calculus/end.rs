@@ -14,7 +14,8 @@ pub(super) enum End {
 }
 
 impl End {
-    /// What `expr` says; `None` where it has no value, or is infinite in a way that is not known.
+    /// Returns what `expr` says; `None` if it has no value, or is infinite in a way that is not
+    /// known.
     pub(super) fn of(expr: Expr, ws: &Workspace<'_>) -> Option<Self> {
         let is_infinite = |expr: &Expr| *ws.node(*expr) == Node::Constant(Constant::Infinity);
         match ws.node(expr) {

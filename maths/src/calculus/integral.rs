@@ -15,7 +15,8 @@ use crate::interval;
 /// Integrals by parts go down from this degree.
 const MAX_DEGREE: i64 = 12;
 
-/// The value of an integral, or an antiderivative where it is indefinite: the constant is left out.
+/// Returns the value of an integral, or an antiderivative where it is indefinite: the constant is
+/// left out.
 pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
     let Some(terms) = expand(bound.body, bound.variable, ws)? else {
         return Ok(None);
@@ -58,8 +59,8 @@ fn definite(
     sub(upper, lower, ws).map(Some)
 }
 
-/// Whether `term` is continuous from one end to the other, or has at most an end where it can be
-/// integrated all the same.
+/// Decides whether `term` is continuous from one end to the other, or has at most an end where it
+/// can be integrated all the same.
 fn is_regular(term: &Term, from: End, to: End, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
     if !is_power_regular(&term.degree, from, to, ws)? {
         return Ok(false);
@@ -93,7 +94,7 @@ fn sign(end: End, ws: &mut Workspace<'_>) -> Result<Option<Ordering>, Exhausted>
     }
 }
 
-/// Whether a power of a variable that runs from one end to the other can be integrated.
+/// Decides whether a power of a variable that runs from one end to the other can be integrated.
 fn is_power_regular(
     degree: &RBig,
     from: End,
@@ -117,7 +118,7 @@ fn is_power_regular(
     Ok(is_below || is_fine(from) && is_fine(to))
 }
 
-/// The antiderivative at an end, or its limit there.
+/// Returns the antiderivative at an end, or its limit there.
 fn primitive_at(term: &Term, end: End, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
     let is_upper = match end {
         End::At(x) => return antiderivative(term, x, false, ws),
@@ -153,8 +154,8 @@ fn primitive_at(term: &Term, end: End, ws: &mut Workspace<'_>) -> Result<Option<
     }
 }
 
-/// An antiderivative of `term` with `x` in the place of its variable. Logarithms are of absolute
-/// values where `is_indefinite`, or of what the range leaves positive.
+/// Returns an antiderivative of `term` with `x` in the place of its variable. Logarithms are of
+/// absolute values where `is_indefinite`, or of what the range leaves positive.
 fn antiderivative(
     term: &Term,
     x: Expr,
@@ -193,7 +194,7 @@ fn antiderivative(
     mul(term.coefficient, value, ws).map(Some)
 }
 
-/// Of `(a x + b)^degree`.
+/// Integrates `(a x + b)^degree`.
 fn power_rule(
     (a, b): (Expr, Expr),
     x: Expr,
@@ -219,7 +220,7 @@ fn power_rule(
     div(raised, below, ws)
 }
 
-/// `1 / sqrt(a c)`.
+/// Returns `1 / sqrt(a c)`.
 fn bell_factor(a: &RBig, c: &RBig, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     let product = ws.number(RBig::ONE / (a * c))?;
     square_root(product, ws)
@@ -230,7 +231,7 @@ fn square_root(expr: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     power(expr, half, ws)
 }
 
-/// Of `x^n ln x`: `x^(n+1) (ln x / (n+1) - 1 / (n+1)^2)`.
+/// Integrates `x^n ln x`: `x^(n+1) (ln x / (n+1) - 1 / (n+1)^2)`.
 fn logarithm_rule(term: &Term, x: Expr, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
     if term.degree == RBig::NEG_ONE {
         return Ok(None);
@@ -246,7 +247,7 @@ fn logarithm_rule(term: &Term, x: Expr, ws: &mut Workspace<'_>) -> Result<Option
     mul(term.coefficient, value, ws).map(Some)
 }
 
-/// Of `x^degree` times an exponential, a sine or a cosine.
+/// Integrates `x^degree` times an exponential, a sine or a cosine.
 fn by_parts(
     shape: &Shape,
     degree: i64,
@@ -273,7 +274,7 @@ fn by_parts(
     Ok(Some(sum))
 }
 
-/// An antiderivative as a factor, its value at `x`, and its shape.
+/// Returns an antiderivative as a factor, its value at `x`, and its shape.
 fn integrated(
     shape: &Shape,
     x: Expr,

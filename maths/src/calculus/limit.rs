@@ -10,7 +10,7 @@ use crate::expr::{Bound, Constant, Direction, Expr, Function, Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::interval;
 
-/// The value of a limit; it may be infinite.
+/// Returns the value of a limit; it may be infinite.
 pub(super) fn closed(
     bound: &Bound,
     direction: Direction,
@@ -57,7 +57,7 @@ pub(super) fn closed(
     }
 }
 
-/// Infinity with the sign of `leading`, or the other one.
+/// Returns infinity with the sign of `leading`, or the other one.
 fn infinite(leading: Expr, flips: bool, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
     let sign = interval::sign(leading, ws)?;
     let infinity = ws.constant(Constant::Infinity)?;
@@ -70,8 +70,8 @@ fn infinite(leading: Expr, flips: bool, ws: &mut Workspace<'_>) -> Result<Option
     }
 }
 
-/// The value at the point itself, where the body is built of functions that are continuous wherever
-/// they have a value, and has one there.
+/// Returns the value at the point itself, where the body is built of functions that are continuous
+/// wherever they have a value, and has one there.
 fn by_continuity(
     bound: &Bound,
     at: Expr,
@@ -100,7 +100,7 @@ fn by_continuity(
     Ok(interval.map(|_| value))
 }
 
-/// Functions that have values where they are not continuous.
+/// Returns whether the function has values where it is not continuous.
 fn has_jumps(function: Function) -> bool {
     match function {
         Function::Sign

@@ -22,8 +22,8 @@ use crate::fuel::Exhausted;
 /// coefficients of power series; algebra has it, and passes it down.
 pub(super) type ZeroTest = fn(Expr, &mut Workspace<'_>) -> Result<Option<bool>, Exhausted>;
 
-/// The closed form of `bound`, if a rule gives one. It is free of the bound variable, except for an
-/// indefinite integral; the closed form of a limit may be infinite.
+/// Returns the closed form of `bound`, if a rule gives one. It is free of the bound variable,
+/// except for an indefinite integral; the closed form of a limit may be infinite.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
@@ -41,7 +41,8 @@ pub(super) fn closed(
     }
 }
 
-/// Replaces every sum, product, limit, integral and derivative in `expr` that has a closed form by it.
+/// Replaces every sum, product, limit, integral and derivative in `expr` that has a closed form by
+/// it.
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.

@@ -36,7 +36,7 @@ impl Series {
         Ok(Self { start: 0, coefficients })
     }
 
-    /// `x` near its target: `a + t`, or plus or minus `1/t`.
+    /// Returns `x` near its target: `a + t`, or plus or minus `1/t`.
     fn variable(target: End, ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
         let one = ws.integer(1)?;
         let mut series = Self::constant(one, ws)?;
@@ -97,7 +97,7 @@ impl Series {
         Ok(Self { start: self.start, coefficients })
     }
 
-    /// The constant term and the rest of a series without a pole.
+    /// Returns the constant term and the rest of a series without a pole.
     fn split(&self, ws: &mut Workspace<'_>) -> Result<Option<(Expr, Self)>, Exhausted> {
         let zero = ws.integer(0)?;
         if self.start < 0 {
@@ -113,7 +113,7 @@ impl Series {
         Ok(Some((constant, rest)))
     }
 
-    /// `sum of factors[j] * self^j`, for a series without a constant term.
+    /// Returns `sum of factors[j] * self^j`, for a series without a constant term.
     fn composed(&self, factors: &[RBig], ws: &mut Workspace<'_>) -> Result<Self, Exhausted> {
         let zero = ws.integer(0)?;
         let mut sum = Self::constant(zero, ws)?;
@@ -131,7 +131,7 @@ impl Series {
 }
 
 impl Expander {
-    /// Whether `expr` is 0, where that is proven either way.
+    /// Decides whether `expr` is 0, if that is proven either way.
     fn vanishes(&self, expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<bool>, Exhausted> {
         match number(expr, ws) {
             Some(value) => Ok(Some(value.is_zero())),
@@ -139,8 +139,8 @@ impl Expander {
         }
     }
 
-    /// Drops leading zeros: the series with a first coefficient that is proven not to be 0; `None` where there is
-    /// none.
+    /// Drops leading zeros: the series with a first coefficient that is proven not to be 0; `None`
+    /// if there is none.
     pub(super) fn normal(
         &self,
         mut series: Series,
@@ -159,7 +159,7 @@ impl Expander {
         Ok(None)
     }
 
-    /// Leading zeros taken off where that is proven; a series that may have a pole is refused.
+    /// Takes off leading zeros if they are proven; `None` for a series that may have a pole.
     fn without_zeros(
         &self,
         mut series: Series,
@@ -178,7 +178,7 @@ impl Expander {
         Ok(Some(series))
     }
 
-    /// The series of `expr` near the target; `None` where there is none or no rule for it.
+    /// Returns the series of `expr` near the target; `None` if there is none or no rule for it.
     pub(super) fn expand(
         &self,
         expr: Expr,
@@ -271,7 +271,7 @@ impl Expander {
         exponential(&product, ws)
     }
 
-    /// `c^q t^(start q) (1 + u)^q`.
+    /// Returns `c^q t^(start q) (1 + u)^q`.
     fn constant_power(
         &self,
         base: Series,
@@ -361,7 +361,7 @@ impl Expander {
         Ok(None)
     }
 
-    /// `ln c + ln(1 + u)`.
+    /// Returns `ln c + ln(1 + u)`.
     fn logarithm(
         &self,
         inner: &Series,
@@ -396,7 +396,7 @@ impl Expander {
     }
 }
 
-/// `1, 1/1!, 1/2!, …`
+/// Returns `1, 1/1!, 1/2!, …`
 fn inverse_factorials() -> Vec<RBig> {
     let mut factors = vec![RBig::ONE];
     for j in 1..TERMS {
@@ -416,7 +416,7 @@ fn exponential(inner: &Series, ws: &mut Workspace<'_>) -> Result<Option<Series>,
     series.scaled(leading, ws).map(Some)
 }
 
-/// The factors of the sine's series, or of the cosine's.
+/// Returns the factors of the sine's series, or of the cosine's.
 fn circular_factors(is_sine: bool) -> Vec<RBig> {
     let mut factors = inverse_factorials();
     for (j, factor) in factors.iter_mut().enumerate() {
@@ -429,7 +429,7 @@ fn circular_factors(is_sine: bool) -> Vec<RBig> {
     factors
 }
 
-/// The sine or cosine of a constant plus an angle with the given sine and cosine.
+/// Returns the sine or cosine of a constant plus an angle with the given sine and cosine.
 fn rotated(
     constant: Expr,
     is_sine: bool,

@@ -17,7 +17,7 @@ const MAX_COUNT: i64 = 500;
 /// Sums of powers up to this degree have a closed form here.
 const MAX_DEGREE: usize = 24;
 
-/// The value of a sum or product.
+/// Returns the value of a sum or product.
 pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
     let (Some(from), Some(to)) = (bound.from, bound.to) else {
         return Ok(None);
@@ -44,7 +44,7 @@ pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Exp
     }
 }
 
-/// How many integers there are from one to the other.
+/// Counts how many integers there are from one to the other.
 fn count(from: &RBig, to: &RBig) -> Option<i64> {
     if !from.denominator().is_one() || !to.denominator().is_one() {
         return None;
@@ -110,7 +110,7 @@ fn symbolic_product(
     mul(constants, indices, ws).map(Some)
 }
 
-/// The sum, term by term.
+/// Returns the sum, term by term.
 fn by_terms(
     bound: &Bound,
     from: Expr,
@@ -132,7 +132,7 @@ fn by_terms(
     Ok(Some(sum))
 }
 
-/// The sum of `term` without its coefficient.
+/// Returns the sum of `term` without its coefficient.
 fn finite(
     term: &Term,
     from: Expr,
@@ -180,8 +180,8 @@ fn finite(
     }
 }
 
-/// Whether `ratio` is proven not to be 1, or holds variables: then the formula is undefined where
-/// they make it 1.
+/// Decides whether `ratio` is proven not to be 1, or holds variables: then the formula is undefined
+/// where they make it 1.
 fn may_differ_from_one(ratio: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
     if !ws.is_closed(ratio)? {
         return Ok(true);
@@ -192,7 +192,7 @@ fn may_differ_from_one(ratio: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exha
     Ok(matches!(sign, Some(Ordering::Less | Ordering::Greater)))
 }
 
-/// `sum of k r^k` from 1 to `n`: `r (1 - (n+1) r^n + n r^(n+1)) / (1-r)^2`.
+/// Returns `sum of k r^k` from 1 to `n`: `r (1 - (n+1) r^n + n r^(n+1)) / (1-r)^2`.
 fn weighted(ratio: Expr, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     let one = ws.integer(1)?;
     let after = add(n, one, ws)?;
@@ -206,7 +206,7 @@ fn weighted(ratio: Expr, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhaus
     div(above, below, ws)
 }
 
-/// `1^degree + … + n^degree` as a polynomial in `n`, by Bernoulli's numbers.
+/// Returns `1^degree + … + n^degree` as a polynomial in `n`, by Bernoulli's numbers.
 fn power_sum(degree: usize, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
     ws.fuel.spend(4 * (degree as u64 + 1) * (degree as u64 + 1))?;
     let numbers = bernoulli(degree);
@@ -224,7 +224,7 @@ fn power_sum(degree: usize, n: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exh
     Ok(sum)
 }
 
-/// Row `n` of Pascal's triangle.
+/// Returns row `n` of Pascal's triangle.
 fn binomials(n: usize) -> Vec<IBig> {
     let mut row = vec![IBig::ONE];
     for k in 0..n {
@@ -234,7 +234,8 @@ fn binomials(n: usize) -> Vec<IBig> {
     row
 }
 
-/// Bernoulli's numbers up to the given one, the first of them with the sign that makes it 1/2.
+/// Returns Bernoulli's numbers up to the given one, the first of them with the sign that makes it
+/// 1/2.
 fn bernoulli(last: usize) -> Vec<RBig> {
     let mut numbers = vec![RBig::ONE];
     for n in 1..=last {
@@ -251,7 +252,7 @@ fn bernoulli(last: usize) -> Vec<RBig> {
     numbers
 }
 
-/// The sum of `term`, without its coefficient, from `from` on.
+/// Returns the sum of `term`, without its coefficient, from `from` on.
 fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
     let start = number(from, ws).and_then(|from| u32::try_from(from.numerator()).ok());
     let one = ws.integer(1)?;
@@ -312,8 +313,8 @@ fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Ex
     }
 }
 
-/// Whether `|ratio| < 1` is proven, or holds variables: then the sum is undefined where they make
-/// it larger.
+/// Decides whether `|ratio| < 1` is proven, or holds variables: then the sum is undefined where
+/// they make it larger.
 fn may_converge(ratio: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
     if !ws.is_closed(ratio)? {
         return Ok(true);
@@ -324,7 +325,7 @@ fn may_converge(ratio: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> 
     Ok(interval::sign(rest, ws)? == Some(Ordering::Greater))
 }
 
-/// `sum of k^degree` from `start` on, for -2, -4, -6 and -8.
+/// Returns `sum of k^degree` from `start` on, for -2, -4, -6 and -8.
 fn zeta(degree: i64, start: u32, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
     let below: u16 = match degree {
         -2 => 6,

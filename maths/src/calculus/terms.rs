@@ -22,7 +22,7 @@ pub(super) struct Term {
     pub(super) shape: Shape,
 }
 
-/// What a power of the variable is multiplied by. `a` and `b` are those of `a x + b`.
+/// The factor of a power of the variable. `a` and `b` are those of `a x + b`.
 #[derive(Debug, Clone)]
 pub(super) enum Shape {
     One,
@@ -54,7 +54,7 @@ pub(super) enum Shape {
     Logarithm,
 }
 
-/// The terms whose sum is `expr`; `None` where it has another form.
+/// Returns the terms whose sum is `expr`; `None` if it has another form.
 pub(super) fn expand(
     expr: Expr,
     x: Name,
@@ -102,7 +102,7 @@ fn plain(coefficient: Expr, degree: RBig) -> Term {
     Term { coefficient, degree, shape: Shape::One }
 }
 
-/// A term that is nothing but a shape.
+/// Returns a term that is nothing but a shape.
 fn shaped(shape: Shape, coefficient: Expr) -> Vec<Term> {
     vec![Term { coefficient, degree: RBig::ZERO, shape }]
 }
@@ -243,7 +243,7 @@ fn expand_power(
     Ok(Some(expanded))
 }
 
-/// An integer power of a single power of the variable, or of an exponential function of it.
+/// Returns an integer power of a single power of the variable, or of an exponential function of it.
 fn single_power(
     terms: &[Term],
     exponent: &RBig,
@@ -270,7 +270,7 @@ fn single_power(
     Ok(Some(vec![Term { coefficient, degree, shape }]))
 }
 
-/// `1 / (a x^2 + c)` for positive numbers.
+/// Returns `1 / (a x^2 + c)` for positive numbers.
 fn bell(terms: &[Term], one: Expr, ws: &mut Workspace<'_>) -> Result<Option<Vec<Term>>, Exhausted> {
     if let [_] = terms {
         return single_power(terms, &RBig::NEG_ONE, ws);
@@ -296,7 +296,7 @@ fn bell(terms: &[Term], one: Expr, ws: &mut Workspace<'_>) -> Result<Option<Vec<
     })
 }
 
-/// `base^(a x + b)`.
+/// Returns `base^(a x + b)`.
 fn exponential(
     base: Expr,
     exponent: Expr,
@@ -310,7 +310,7 @@ fn exponential(
     Ok(Some(shaped(Shape::Exponential { base, a }, coefficient)))
 }
 
-/// Whether `base` is certainly a positive number.
+/// Decides whether `base` is certainly a positive number.
 pub(super) fn is_positive(base: Expr, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
     if *ws.node(base) == Node::Constant(Constant::E) {
         return Ok(true);

@@ -11,8 +11,8 @@ enum Half {
     Open,
 }
 
-/// The time that `text` says, all of it: `7:30 pm`, `19:30`, `7:30:15`, `7 p.m.`, `7 o'clock`,
-/// `noon`, `midnight`.
+/// Returns the time that `text` says, all of it: `7:30 pm`, `19:30`, `7:30:15`, `7 p.m.`,
+/// `7 o'clock`, `noon`, `midnight`.
 pub(crate) fn clock(text: &str) -> Option<Clock> {
     let tokens = tokens(text)?;
     let (numbers, half) = split(&tokens)?;
@@ -37,7 +37,7 @@ pub(crate) fn clock(text: &str) -> Option<Clock> {
 
 type Numbers<'a> = (u8, u8, Option<u8>, &'a str);
 
-/// The numbers of a time and its half of the day.
+/// Returns the numbers of a time and its half of the day.
 fn split<'a>(tokens: &[Token<'a>]) -> Option<(Numbers<'a>, Half)> {
     use Token::{Mark, Number, Space, Word};
     let tokens: Vec<_> = tokens.iter().filter(|token| **token != Space).collect();
@@ -81,7 +81,7 @@ fn split<'a>(tokens: &[Token<'a>]) -> Option<(Numbers<'a>, Half)> {
     Some(((hour, minute, second, digits), half(rest)?))
 }
 
-/// What stands after the numbers.
+/// Returns what stands after the numbers.
 fn half(rest: &[&Token<'_>]) -> Option<Half> {
     use Token::{Mark, Word};
     match rest {

@@ -21,9 +21,9 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// The date that `text` says, all of it: a month by name with a day or a year or both
-/// (`July 4, 1776`, `4 July`, `July 1776`), or three numbers (`1776-07-04`, `7/4/1776`,
-/// `4.7.1776`, `1776年7月4日`), with a weekday before it or an era after it.
+/// Returns the date that `text` says, all of it: a month by name with a day or a year or both
+/// (`July 4, 1776`, `4 July`, `July 1776`), or three numbers (`1776-07-04`, `7/4/1776`, `4.7.1776`,
+/// `1776年7月4日`), with a weekday before it or an era after it.
 ///
 /// With slashes and hyphens the month comes first unless it cannot, and the order is ambiguous
 /// where it could be the other; with points the day comes first unless it cannot. Years have four
@@ -44,7 +44,7 @@ enum Era {
     After,
 }
 
-/// The number of the name in `names` that `word` is or shortens to three letters or more.
+/// Returns the number of the name in `names` that `word` is or shortens to three letters or more.
 fn position(names: &[&str], word: &str) -> Option<usize> {
     let lower = word.to_ascii_lowercase();
     let is_it = |name: &&str| **name == lower || (name[..3] == lower) || is_usual(name, &lower);
@@ -72,7 +72,7 @@ fn without_weekday<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
     &rest[start.unwrap_or(rest.len())..]
 }
 
-/// The tokens before `BC` and the like or after `AD`.
+/// Returns the tokens before `BC` and the like or after `AD`.
 fn without_era<'t, 'a>(tokens: &'t [Token<'a>]) -> (&'t [Token<'a>], Option<Era>) {
     use Token::{Mark, Space, Word};
     let is_point = |token: &&Token<'_>| matches!(token, Mark('.'));
@@ -114,7 +114,7 @@ fn without_era<'t, 'a>(tokens: &'t [Token<'a>]) -> (&'t [Token<'a>], Option<Era>
     (tokens, None)
 }
 
-/// A date with the name of its month.
+/// Parses a date with the name of its month.
 fn named(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
     use Token::{Mark, Number, Space, Word};
     let mut parts = Vec::with_capacity(4);
@@ -161,7 +161,7 @@ fn named(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
     Some(Date { year, month: u8::try_from(month + 1).ok()?, day, is_ambiguous: false })
 }
 
-/// Whether `word` makes an ordinal of the number before it.
+/// Returns whether `word` makes an ordinal of the number before it.
 fn is_suffix(last: Token<'_>, word: &str) -> bool {
     let Token::Number(number, _) = last else {
         return false;
@@ -169,7 +169,7 @@ fn is_suffix(last: Token<'_>, word: &str) -> bool {
     word.eq_ignore_ascii_case(crate::numerals::suffix(number.into()))
 }
 
-/// Three numbers.
+/// Parses a date of three numbers.
 fn numbered(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
     use Token::{Mark, Number};
     let ([Number(a, first), Mark(sign), Number(b, second), Mark(also), Number(c, third)]
@@ -212,7 +212,7 @@ fn numbered(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
     })
 }
 
-/// The astronomical year.
+/// Returns the astronomical year.
 fn counted(year: u16, era: Option<Era>) -> Option<i32> {
     let year = i32::from(year);
     match era {
@@ -222,7 +222,7 @@ fn counted(year: u16, era: Option<Era>) -> Option<i32> {
     }
 }
 
-/// Whether a calendar has this day: the Gregorian one, or before 1583 the Julian one.
+/// Returns whether a calendar has this day: the Gregorian one, or before 1583 the Julian one.
 fn exists(date: &Date) -> bool {
     let is_leap = date.year.is_none_or(|year| {
         let julian = year % 4 == 0;

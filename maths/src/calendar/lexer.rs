@@ -15,7 +15,7 @@ pub(super) enum Token<'a> {
 /// The longest text of a date, in bytes, and its pieces at most.
 const MAX_BYTES: usize = 64;
 
-/// The tokens of `text`; `None` where it is too long or has a longer number.
+/// Returns the tokens of `text`; `None` if it is too long or has a longer number.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     let text = text.trim();
     let text = text.strip_suffix('.').unwrap_or(text);

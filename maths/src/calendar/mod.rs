@@ -34,8 +34,8 @@ pub(super) struct Clock {
 }
 
 impl Date {
-    /// Whether both name the same day, in one of the readings of an ambiguous one. `None` where a
-    /// part that only one of them names decides.
+    /// Decides whether both name the same day, in one of the readings of an ambiguous one. `None`
+    /// if a part that only one of them names decides.
     pub(super) fn agrees(&self, other: &Self) -> Option<bool> {
         if matches!((self.year, other.year), (Some(left), Some(right)) if left != right) {
             return Some(false);
@@ -74,8 +74,8 @@ fn same_day(left: (u8, Option<u8>), right: (u8, Option<u8>)) -> Option<bool> {
 }
 
 impl Clock {
-    /// Whether both name the same time; where one leaves the half of the day open, whether they may.
-    /// Seconds that were not named are 0.
+    /// Returns whether both name the same time; where one leaves the half of the day open, whether
+    /// they may. Seconds that were not named are 0.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "it is called as Date::agrees is")]
     pub(super) fn agrees(&self, other: &Self) -> bool {
         let same_hour = if self.is_open_half || other.is_open_half {

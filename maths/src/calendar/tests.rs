@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{Clock, Date, clock, date};
 
-/// Year, month and day, 0 where open, with an exclamation mark where the order is ambiguous.
+/// Writes year, month and day, 0 where open, with an exclamation mark where the order is ambiguous.
 fn shown(date: Date) -> String {
     let Date { year, month, day, is_ambiguous } = date;
     let year = year.map_or("-".to_owned(), |year| year.to_string());

@@ -34,8 +34,8 @@ impl AnswerType {
 }
 
 impl Answer {
-    /// Converts an answer that was read from `text` to the type `wanted`; `None` if it is of another
-    /// type.
+    /// Converts an answer that was read from `text` to the type `wanted`; `None` if it is of
+    /// another type.
     pub fn into_type(self, wanted: AnswerType, text: &str) -> Option<Self> {
         let form = match (wanted, self.form) {
             (AnswerType::Text, _) => Form::Text(text.trim().to_owned()),

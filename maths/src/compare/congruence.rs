@@ -34,7 +34,7 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// Whether two lists of residues are the same classes.
+    /// Decides whether two lists of residues are the same classes.
     pub(super) fn congruences(
         &mut self,
         gold: (&[Expr], Expr),
@@ -98,7 +98,7 @@ impl Comparer<'_, '_> {
         Ok(value.and_then(|value| IBig::try_from(value).ok()))
     }
 
-    /// The residues modulo `common`, a multiple of their own modulus.
+    /// Returns the residues modulo `common`, a multiple of their own modulus.
     fn listed(
         &mut self,
         (residues, modulus): &(Vec<IBig>, UBig),

@@ -6,8 +6,8 @@ use crate::expr::{Expr, Function, Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::interval;
 
-/// `expr` with every maximum and minimum of constants replaced by the constant that it is, where
-/// that is proven.
+/// Returns `expr` with every maximum and minimum of constants replaced by the constant that it is,
+/// if that is proven.
 pub(super) fn settled(ws: &mut Workspace<'_>, expr: Expr) -> Result<Expr, Exhausted> {
     let has_any =
         ws.any(expr, &mut |node| matches!(node, Node::Call(Function::Max | Function::Min, _)))?;
@@ -23,7 +23,7 @@ pub(super) fn settled(ws: &mut Workspace<'_>, expr: Expr) -> Result<Expr, Exhaus
     })
 }
 
-/// The argument that is `wanted` than all others, or as large.
+/// Returns the argument that is `wanted` than all others, or as large.
 fn extreme(
     ws: &mut Workspace<'_>,
     arguments: &[Expr],

@@ -36,7 +36,8 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// Two equations say the same where their differences are the same up to a constant factor.
+    /// Compares two equations, which say the same if their differences are the same up to a
+    /// constant factor.
     pub(super) fn equations(
         &mut self,
         gold: (Expr, Expr),
@@ -85,7 +86,8 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// Two inequalities say the same where they have the same solutions, or the same links.
+    /// Compares two inequalities, which say the same if they have the same solutions, or the same
+    /// links.
     pub(super) fn inequalities(
         &mut self,
         gold: &Chain,
@@ -109,7 +111,7 @@ impl Comparer<'_, '_> {
         self.same_links(gold, other)
     }
 
-    /// Whether every link of one chain has its equal in the other, up to a positive factor.
+    /// Decides whether every link of one chain has its equal in the other, up to a positive factor.
     fn same_links(&mut self, gold: &Chain, other: &Chain) -> Result<Outcome, Exhausted> {
         let own = self.links(gold)?;
         let mut free = self.links(other)?;
@@ -134,7 +136,7 @@ impl Comparer<'_, '_> {
         Ok(Outcome::equal("inequality_equal"))
     }
 
-    /// Single links whose sides are proportional and whose relations differ are proven different.
+    /// Proves single links different whose sides are proportional and whose relations differ.
     fn opposed(&mut self, gold: &Chain, other: &Chain) -> Result<Outcome, Exhausted> {
         let (own, theirs) = (self.links(gold)?, self.links(other)?);
         let ([own], [theirs]) = (own.as_slice(), theirs.as_slice()) else {
@@ -184,7 +186,8 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// The sign of the constant factor between two expressions, from a point where neither is zero.
+    /// Returns the sign of the constant factor between two expressions, from a point where neither
+    /// is zero.
     fn factor_sign(&mut self, left: Expr, right: Expr) -> Result<Option<Ordering>, Exhausted> {
         let product = self.ws.product(vec![left, right])?;
         let names = algebra::variables(product, self.ws);
@@ -203,7 +206,7 @@ impl Comparer<'_, '_> {
         Ok(None)
     }
 
-    /// The variable of chains in one variable, and the numbers for which all of them hold.
+    /// Returns the variable of chains in one variable, and the numbers for which all of them hold.
     pub(super) fn solved(
         &mut self,
         chains: &[Chain],
@@ -227,8 +230,8 @@ impl Comparer<'_, '_> {
         Ok(unknown.map(|unknown| (unknown, all)))
     }
 
-    /// The solutions of `left relation right` in its only unknown: a variable, or the value of an
-    /// unknown function that stands alone.
+    /// Returns the solutions of `left relation right` in its only unknown: a variable, or the value
+    /// of an unknown function that stands alone.
     fn solved_pair(
         &mut self,
         relation: Relation,
@@ -262,7 +265,7 @@ impl Comparer<'_, '_> {
         Ok(spans.map(|spans| (unknown, spans)))
     }
 
-    /// `|inner| relation bound`.
+    /// Returns `|inner| relation bound`.
     fn solved_abs(
         &mut self,
         relation: Relation,
@@ -290,8 +293,8 @@ impl Comparer<'_, '_> {
         Ok(spans.map(|spans| (unknown, spans)))
     }
 
-    /// Where a polynomial of degree 1 or 2 with constant coefficients, from degree 0 up, has the
-    /// relation to 0.
+    /// Finds where a polynomial of degree 1 or 2 with constant coefficients, from degree 0 up, has
+    /// the relation to 0.
     fn solved_polynomial(
         &mut self,
         relation: Relation,
@@ -326,7 +329,7 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// Where `a x^2 + b x + c`, divided by `a`, has the relation to 0.
+    /// Finds where `a x^2 + b x + c`, divided by `a`, has the relation to 0.
     fn solved_quadratic(
         &mut self,
         relation: Relation,
@@ -396,7 +399,7 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// The numbers with the relation to `bound`.
+    /// Returns the numbers with the relation to `bound`.
     fn beyond(&mut self, relation: Relation, bound: Expr) -> Result<Vec<Span>, Exhausted> {
         let line = self.line()?;
         let end = |is_in| End { at: bound, is_in };
@@ -414,7 +417,7 @@ impl Comparer<'_, '_> {
         })
     }
 
-    /// `expr` as a number where it is rational.
+    /// Returns `expr` as a number where it is rational.
     fn simple(&mut self, expr: Expr) -> Result<Expr, Exhausted> {
         match algebra::rational(expr, self.ws)? {
             Some(value) => self.ws.number(value),
@@ -423,7 +426,8 @@ impl Comparer<'_, '_> {
     }
 }
 
-/// `y = 2x + 1` as an equation: a value whose only subject is a variable or a function's value.
+/// Returns `y = 2x + 1` as an equation: a value whose only subject is a variable or a function's
+/// value.
 pub(super) fn as_equation(answer: &Answer) -> Option<(Expr, Expr)> {
     let ([Subject::Expr(subject)], Form::Value(value)) = (answer.subjects.as_slice(), &answer.form)
     else {
@@ -432,7 +436,7 @@ pub(super) fn as_equation(answer: &Answer) -> Option<(Expr, Expr)> {
     value.unit.is_none().then_some((*subject, value.expr))
 }
 
-/// The relation read from right to left.
+/// Returns the relation read from right to left.
 fn mirrored(relation: Relation) -> Relation {
     match relation {
         Relation::Less => Relation::Greater,
@@ -443,7 +447,7 @@ fn mirrored(relation: Relation) -> Relation {
     }
 }
 
-/// The links of a chain as written.
+/// Returns the links of a chain as written.
 fn pairs(chain: &Chain) -> impl Iterator<Item = (Relation, Expr, Expr)> + '_ {
     let lefts = std::iter::once(chain.first).chain(chain.rest.iter().map(|(_, side)| *side));
     lefts.zip(&chain.rest).map(|(left, (relation, right))| (*relation, left, *right))

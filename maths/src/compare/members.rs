@@ -50,7 +50,7 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// One answer where several were asked for: wrong, unless all of them are that one.
+    /// Compares one answer with several gold answers: wrong, unless all of them are that one.
     fn some_of(&mut self, members: &[Answer], candidate: &Answer) -> Result<Outcome, Exhausted> {
         for (index, member) in members.iter().enumerate() {
             match self.answers(member, candidate, None)? {
@@ -148,7 +148,7 @@ impl Comparer<'_, '_> {
         })
     }
 
-    /// The members without those that equal an earlier one.
+    /// Returns the members without those that equal an earlier one.
     fn distinct<'a>(&mut self, members: &'a [Answer]) -> Result<Vec<&'a Answer>, Exhausted> {
         let mut kept: Vec<&Answer> = Vec::new();
         'members: for member in members {
@@ -162,8 +162,8 @@ impl Comparer<'_, '_> {
         Ok(kept)
     }
 
-    /// `x = 3k, k \in \mathbb{Z}`: families of values over integer parameters. `None` where neither
-    /// side declares one.
+    /// Reads `x = 3k, k \in \mathbb{Z}`: families of values over integer parameters. `None` if
+    /// neither side declares one.
     fn families(
         &mut self,
         members: &[Answer],
@@ -186,7 +186,7 @@ impl Comparer<'_, '_> {
         self.families_match(&own, &other).map(Some)
     }
 
-    /// The values of a list that declares an integer parameter, without the declaration.
+    /// Returns the values of a list that declares an integer parameter, without the declaration.
     fn family<'a>(&self, members: &'a [Answer]) -> Option<Vec<&'a Answer>> {
         let is_declaration = |member: &&Answer| {
             let of_symbol = match member.subjects.as_slice() {
@@ -225,8 +225,8 @@ impl Comparer<'_, '_> {
         Ok(Outcome::equal("families_equal"))
     }
 
-    /// Whether two members run through the same values while their parameters run through the
-    /// integers: `a + b·k` and `c ± b·m` with (a - c)/b an integer.
+    /// Decides whether two members run through the same values while their parameters run through
+    /// the integers: `a + b·k` and `c ± b·m` with (a - c)/b an integer.
     fn is_same_family(&mut self, gold: &Answer, candidate: &Answer) -> Result<bool, Exhausted> {
         let (Form::Value(own), Form::Value(other)) = (&gold.form, &candidate.form) else {
             return Ok(self.answers(gold, candidate, None)?.is_equal());
@@ -248,7 +248,7 @@ impl Comparer<'_, '_> {
         Ok(steps.is_some_and(|steps| steps.is_int()))
     }
 
-    /// Start and step of an expression that is linear in its only variable.
+    /// Returns start and step of an expression that is linear in its only variable.
     fn progression(&mut self, expr: Expr) -> Result<Option<(Expr, Expr)>, Exhausted> {
         let variables = algebra::variables(expr, self.ws);
         let [only] = variables.as_slice() else {
@@ -258,7 +258,7 @@ impl Comparer<'_, '_> {
         Ok(linear.map(|(step, start)| (start, step)))
     }
 
-    /// Residue and modulus of `7k + 3` with a whole step.
+    /// Returns residue and modulus of `7k + 3` with a whole step.
     pub(super) fn family_residue(&mut self, expr: Expr) -> Result<Option<(Expr, Expr)>, Exhausted> {
         let Some((start, step)) = self.progression(expr)? else {
             return Ok(None);

@@ -1,8 +1,8 @@
 //! Whether a candidate answer means the same as the gold answer.
 //!
-//! The gold answer decides what is asked. Every pair of types has its row in [`forms`]: equal types
-//! are compared by their own rule, a few others are converted (with or without a flag), and the rest
-//! is *unlike*: no rule tells, which is neither a proof nor a score of its own.
+//! The gold answer decides the comparison. Every pair of types has its row in [`forms`]: equal
+//! types are compared by their own rule, a few others are converted (with or without a flag), and
+//! the rest is *incomparable*, which is neither a proof nor a score of its own.
 
 mod answer_type;
 mod congruence;
@@ -29,7 +29,7 @@ use crate::fuel::Exhausted;
 pub use self::answer_type::AnswerType;
 pub use self::outcome::{Evidence, Outcome, Texts};
 
-/// What comparisons need.
+/// The state of a comparison.
 pub struct Comparer<'c, 'f> {
     /// The workspace of both answers.
     pub ws: &'c mut Workspace<'f>,
@@ -69,7 +69,7 @@ impl Comparer<'_, '_> {
         Ok(outcome)
     }
 
-    /// The table of types: gold in rows, candidates in columns.
+    /// Compares by the table of types: gold in rows, candidates in columns.
     fn forms(&mut self, gold: &Answer, candidate: &Answer) -> Result<Outcome, Exhausted> {
         match &gold.form {
             Form::Value(value) => self.for_value(gold, value, candidate),
@@ -149,8 +149,8 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// A candidate with several answers for a gold answer of one: right only where all of them are
-    /// that one.
+    /// Compares a candidate of several answers with a gold answer of one: right only where all of
+    /// them are that one.
     fn one_of_many(&mut self, gold: &Answer, members: &[Answer]) -> Result<Outcome, Exhausted> {
         for (index, member) in members.iter().enumerate() {
             let outcome = self.answers(gold, member, None)?;
@@ -269,7 +269,7 @@ impl Comparer<'_, '_> {
         Ok(other.map_or_else(mismatch, |other| agreement(Some(clock.agrees(&other)), "time")))
     }
 
-    /// `7:30` as a time of day.
+    /// Returns `7:30` as a time of day.
     fn clock_of(&mut self, terms: &[Expr]) -> Result<Option<Clock>, Exhausted> {
         let mut parts = Vec::with_capacity(terms.len());
         for term in terms {
@@ -289,7 +289,7 @@ impl Comparer<'_, '_> {
         })
     }
 
-    /// Whether two expressions have the same value.
+    /// Decides whether two expressions have the same value.
     pub(super) fn exprs(&mut self, gold: Expr, candidate: Expr) -> Result<Outcome, Exhausted> {
         if gold == candidate {
             return Ok(Outcome::equal("identical"));
@@ -303,8 +303,9 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// Whether an expression has a value that can be told: what is undecided about a candidate is
-    /// then the candidate's doing. Were that no 0, a response could choose not to be judged.
+    /// Decides whether an expression has a value that intervals find: what is undecided about a
+    /// candidate is then the candidate's doing. Were that no 0, a response could choose not to be
+    /// judged.
     fn is_plain(&mut self, gold: Expr) -> Result<bool, Exhausted> {
         let one = self.ws.integer(1)?;
         let other = self.ws.sum(vec![gold, one])?;
@@ -312,7 +313,7 @@ impl Comparer<'_, '_> {
         Ok(matches!(found, Separation::Apart(_)))
     }
 
-    /// What algebra finds, under the policy on logarithms.
+    /// Returns what algebra finds, under the policy on logarithms.
     fn compared(&mut self, gold: Expr, candidate: Expr) -> Result<Proof, Exhausted> {
         let assumptions = self.assumptions();
         let gold = extremum::settled(self.ws, gold)?;
@@ -326,7 +327,7 @@ impl Comparer<'_, '_> {
         Assumptions { positive: self.policy.positive_variables }
     }
 
-    /// The order of two real constants, where it is proven.
+    /// Returns the order of two real constants, if it is proven.
     pub(super) fn order(
         &mut self,
         left: Expr,
@@ -355,13 +356,13 @@ impl Comparer<'_, '_> {
     }
 }
 
-/// The entries of a matrix of one column or one row.
+/// Returns the entries of a matrix of one column or one row.
 fn entries(rows: &[Vec<Expr>]) -> Option<Vec<Answer>> {
     let is_line = rows.len() == 1 || rows.iter().all(|row| row.len() == 1);
     is_line.then(|| rows.iter().flatten().map(|entry| bare(*entry)).collect())
 }
 
-/// An expression as an answer of its own.
+/// Returns an expression as an answer of its own.
 pub(super) fn bare(expr: Expr) -> Answer {
     Answer { subjects: Vec::new(), form: Form::Value(Value::bare(expr)), notes: Vec::new() }
 }
@@ -390,12 +391,12 @@ fn as_written(gold: &Form, candidate: &Form) -> Outcome {
     }
 }
 
-/// No rule compares the two types.
+/// Returns the outcome for types that no rule compares.
 pub(super) fn mismatch() -> Outcome {
     Outcome::incomparable("type_mismatch")
 }
 
-/// What dates and times say of each other.
+/// Returns what dates and times say of each other.
 fn agreement(agrees: Option<bool>, what: &'static str) -> Outcome {
     match (agrees, what) {
         (Some(true), "date") => Outcome::equal("date_equal"),
@@ -406,7 +407,7 @@ fn agreement(agrees: Option<bool>, what: &'static str) -> Outcome {
     }
 }
 
-/// The reason why a candidate is at fault for a doubt.
+/// Returns the reason why a candidate is at fault for a doubt.
 fn blame(doubt: Doubt) -> &'static str {
     match doubt {
         Doubt::LikelyEqual => "likely_equal",
@@ -416,7 +417,7 @@ fn blame(doubt: Doubt) -> &'static str {
     }
 }
 
-/// A finding of algebra as an outcome.
+/// Returns a finding of algebra as an outcome.
 pub(super) fn outcome(finding: Proof) -> Outcome {
     match finding {
         Proof::Equal(rule) => Outcome::equal(equal_code(rule)),
@@ -453,7 +454,7 @@ fn different_code(rule: Rule) -> &'static str {
     }
 }
 
-/// Names the regions that a candidate's form may be.
+/// Returns the names the regions that a candidate's form may be.
 pub(super) fn region_of(form: &Form) -> Option<Region> {
     if let Form::Region(region) = form {
         return Some(region.clone());

@@ -45,7 +45,7 @@ impl Outcome {
         Self::Incomparable(Evidence::new(code))
     }
 
-    /// `equal` or `different`, by a rule that is a proof either way.
+    /// Returns `equal` or `different`, by a rule that is a proof either way.
     pub(crate) fn proven(is_equal: bool, equal: &'static str, different: &'static str) -> Self {
         if is_equal { Self::equal(equal) } else { Self::different(different) }
     }
@@ -54,7 +54,7 @@ impl Outcome {
         matches!(self, Self::Equal(_))
     }
 
-    /// The same with its place in a longer answer.
+    /// Returns the same with its place in a longer answer.
     pub(super) fn at(self, member: usize) -> Self {
         let place = |ground: Evidence| Evidence { member: Some(member + 1), ..ground };
         match self {

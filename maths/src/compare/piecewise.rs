@@ -71,7 +71,7 @@ impl Comparer<'_, '_> {
         Ok(true)
     }
 
-    /// The ranges of one variable in which each piece holds; an earlier piece wins.
+    /// Returns the ranges of one variable in which each piece holds; an earlier piece wins.
     fn ranges(&mut self, pieces: &[Piece]) -> Result<Option<(Expr, Vec<Range>)>, Exhausted> {
         let mut unknown = None;
         let mut rest = vec![self.line()?];
@@ -102,7 +102,7 @@ impl Comparer<'_, '_> {
         Ok(unknown.map(|unknown| (unknown, ranges)))
     }
 
-    /// Wherever both have a value it must be the same, and they must have values in the same places.
+    /// Compares piece by piece: values must be the same, and defined in the same places.
     fn same_ranges(
         &mut self,
         unknown: Expr,
@@ -131,8 +131,8 @@ impl Comparer<'_, '_> {
         Ok(Outcome::equal("pieces_equal"))
     }
 
-    /// Whether two values are the same wherever `spans` say: as expressions on a range, by their
-    /// value at a single number.
+    /// Decides whether two values are the same wherever `spans` say: as expressions on a range, by
+    /// their value at a single number.
     fn same_values(
         &mut self,
         unknown: Expr,

@@ -29,10 +29,10 @@ pub(super) struct Span {
     pub(super) to: End,
 }
 
-/// Spans, or `None` where the order of their ends is not known.
+/// Spans, or `None` if the order of their ends is not known.
 pub(super) type Spans = Option<Vec<Span>>;
 
-/// The interval that a pair in brackets may be.
+/// Returns the interval that a pair in brackets may be.
 pub(super) fn of_pair(brackets: Brackets, members: &[Answer]) -> Option<Region> {
     let [from, to] = members else {
         return None;
@@ -67,7 +67,7 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// An inequality where an interval was asked for: only by policy.
+    /// Compares an inequality with a gold interval, if the policy allows it.
     pub(super) fn interval_by_inequality(
         &mut self,
         gold: &Region,
@@ -85,7 +85,7 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// Whether two regions are the same set.
+    /// Decides whether two regions are the same set.
     pub(super) fn regions(&mut self, gold: &Region, other: &Region) -> Result<Outcome, Exhausted> {
         if gold == other {
             return Ok(Outcome::equal("identical"));
@@ -144,7 +144,7 @@ impl Comparer<'_, '_> {
         Ok(open.unwrap_or(Outcome::equal("region_equal")))
     }
 
-    /// The spans of a region of real numbers.
+    /// Returns the spans of a region of real numbers.
     pub(super) fn spans(&mut self, region: &Region) -> Result<Spans, Exhausted> {
         match region {
             Region::Interval { .. } => {
@@ -193,7 +193,7 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// All real numbers.
+    /// Returns all real numbers.
     pub(super) fn line(&mut self) -> Result<Span, Exhausted> {
         let at = self.ws.constant(Constant::Infinity)?;
         let below = self.ws.negated(at)?;
@@ -247,19 +247,19 @@ impl Comparer<'_, '_> {
         Ok(Some(merged))
     }
 
-    /// Which of two starts comes first; a start that is in comes before one that is not.
+    /// Decides which of two starts comes first; a start that is in comes before one that is not.
     fn starts(&mut self, a: End, b: End) -> Result<Option<Ordering>, Exhausted> {
         let order = self.order(a.at, b.at)?;
         Ok(order.map(|order| order.then(b.is_in.cmp(&a.is_in))))
     }
 
-    /// Which of two ends comes first; an end that is in comes after one that is not.
+    /// Decides which of two ends comes first; an end that is in comes after one that is not.
     fn stops(&mut self, a: End, b: End) -> Result<Option<Ordering>, Exhausted> {
         let order = self.order(a.at, b.at)?;
         Ok(order.map(|order| order.then(a.is_in.cmp(&b.is_in))))
     }
 
-    /// What two lists of spans have in common.
+    /// Returns what two lists of spans have in common.
     pub(super) fn common(&mut self, left: &[Span], right: &[Span]) -> Result<Spans, Exhausted> {
         let mut all = Vec::new();
         for a in left {
@@ -278,7 +278,7 @@ impl Comparer<'_, '_> {
         self.merged(all)
     }
 
-    /// The real numbers outside sorted, disjoint spans.
+    /// Returns the real numbers outside sorted, disjoint spans.
     pub(super) fn complement(&mut self, spans: &[Span]) -> Result<Vec<Span>, Exhausted> {
         let line = self.line()?;
         let flipped = |end: End| End { is_in: !end.is_in, ..end };
@@ -298,13 +298,13 @@ impl Comparer<'_, '_> {
     }
 }
 
-/// One number.
+/// Returns one number.
 pub(super) fn point(at: Expr) -> Span {
     let end = End { at, is_in: true };
     Span { from: end, to: end }
 }
 
-/// A region that is one interval.
+/// Returns a region that is one interval.
 fn interval(region: &Region) -> Option<Span> {
     let Region::Interval { from, to, has_from, has_to } = region else {
         return None;

@@ -1,4 +1,4 @@
-//! What answers were said to be of: `x` of `x = 5`.
+//! Subjects of answers: `x` of `x = 5`.
 
 use crate::answer::{Answer, Form, Subject};
 use crate::expr::{Expr, Node, Workspace};
@@ -46,7 +46,7 @@ pub(super) fn relate(ws: &Workspace<'_>, gold: &Answer, candidate: &Answer) -> R
     if is_shared { Relation::Same } else { Relation::Conflict }
 }
 
-/// The variables and unknown functions among `subjects`; `None` where one is neither.
+/// Returns the variables and unknown functions among `subjects`; `None` if one is neither.
 fn names(ws: &Workspace<'_>, subjects: &[Subject]) -> Option<Vec<(Expr, bool)>> {
     let name = |subject: &Subject| match subject {
         Subject::Expr(expr) => match ws.node(*expr) {
@@ -77,7 +77,8 @@ fn several(own: &[Expr], other: &[Expr]) -> Relation {
     }
 }
 
-/// `answer`, a tuple or list, with its members in the order `places`; anything else as it is.
+/// Returns `answer`, a tuple or list, with its members in the order `places`; anything else as it
+/// is.
 pub(super) fn reordered(answer: &Answer, places: &[usize]) -> Answer {
     let in_order = |members: &[Answer]| -> Option<Vec<Answer>> {
         let pick = |place: &usize| members.get(*place).cloned();

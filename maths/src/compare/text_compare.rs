@@ -1,4 +1,4 @@
-//! Answers in words, and forms that are compared as they are written.
+//! Comparison of answers in words, and of answers that are compared as written.
 
 use unicode_normalization::UnicodeNormalization as _;
 
@@ -6,14 +6,15 @@ use super::outcome::{Outcome, Texts};
 use crate::answer::Form;
 use crate::fuel::{Exhausted, Fuel};
 
-/// Whether two forms may be words: a text on either side, or letters that read as a product.
+/// Returns whether two forms may be words: a text on either side, or letters that read as a
+/// product.
 pub(super) fn may_be_words(gold: &Form, candidate: &Form) -> bool {
     let is_text = |form: &Form| matches!(form, Form::Text(_));
     is_text(gold) || is_text(candidate)
 }
 
-/// Whether both sides are the same letters in the same case, with nothing but typesetting around
-/// them: `E` and `\text{E}`, whatever else these may stand for.
+/// Decides whether both sides are the same letters in the same case, with nothing but typesetting
+/// around them: `E` and `\text{E}`, whatever else these may stand for.
 pub(super) fn are_same_letters(texts: Texts<'_>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
     let bytes = texts.gold.len() + texts.candidate.len();
     fuel.spend(1 + bytes as u64 / 8)?;
@@ -23,7 +24,7 @@ pub(super) fn are_same_letters(texts: Texts<'_>, fuel: &mut Fuel) -> Result<bool
     Ok(is_word && gold == letters(texts.candidate))
 }
 
-/// Compares the sides as words; `None` where either has no letters.
+/// Compares the sides as words; `None` if either has no letters.
 pub(super) fn compare(texts: Texts<'_>, fuel: &mut Fuel) -> Result<Option<Outcome>, Exhausted> {
     let bytes = texts.gold.len() + texts.candidate.len();
     fuel.spend(1 + bytes as u64 / 8)?;
@@ -39,8 +40,8 @@ pub(super) fn compare(texts: Texts<'_>, fuel: &mut Fuel) -> Result<Option<Outcom
     }))
 }
 
-/// `text` as words: without typesetting and punctuation at its ends, NFKC, case folded, white space
-/// as single spaces.
+/// Returns `text` as words: without typesetting and punctuation at its ends, NFKC, case folded,
+/// white space as single spaces.
 pub(super) fn words(text: &str) -> String {
     let bare = without_typesetting(text);
     let folded = caseless::default_case_fold_str(&bare.nfkc().collect::<String>());
@@ -58,7 +59,7 @@ pub(super) fn words(text: &str) -> String {
     out
 }
 
-/// `text` without dollar signs, braces, spacing commands and commands that only set a font.
+/// Returns `text` without dollar signs, braces, spacing commands and commands that only set a font.
 fn without_typesetting(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;

@@ -66,7 +66,7 @@ impl Comparer<'_, '_> {
         })
     }
 
-    /// The relation of the units, or what it decides by itself.
+    /// Returns the relation of the units, or what it decides by itself.
     fn units(
         &mut self,
         gold: &Value,
@@ -115,14 +115,14 @@ impl Comparer<'_, '_> {
         self.ws.is_closed(expr).map(|is_closed| !is_closed)
     }
 
-    /// `expr` times a variable with the name of the unit.
+    /// Returns `expr` times a variable with the name of the unit.
     fn with_symbol(&mut self, expr: Expr, unit: &Measure) -> Result<Expr, Exhausted> {
         let symbol = self.ws.symbol(&unit.name)?;
         self.ws.product(vec![expr, symbol])
     }
 
-    /// A bare candidate for degrees, as an angle in radians where the policy says so and it holds
-    /// pi: `π/2` for `90°`.
+    /// Returns a bare candidate for degrees, as an angle in radians where the policy says so and it
+    /// holds pi: `π/2` for `90°`.
     fn in_radians(&mut self, own: &Measure, expr: Expr) -> Result<Option<Expr>, Exhausted> {
         if !self.policy.degrees_as_radians || !own.is_degrees() || !holds_pi(self.ws, expr)? {
             return Ok(None);
@@ -159,7 +159,7 @@ impl Comparer<'_, '_> {
         Ok(outcome)
     }
 
-    /// Whether `expr` lies within the tolerance of the gold value, by proof.
+    /// Decides whether `expr` lies within the tolerance of the gold value, by proof.
     fn is_within(&mut self, gold: &Value, expr: Expr) -> Result<bool, Exhausted> {
         let Some(bound) = self.bound(gold)? else {
             return Ok(false);
@@ -178,7 +178,7 @@ impl Comparer<'_, '_> {
         Ok(sign.is_some_and(|sign| sign != Ordering::Less))
     }
 
-    /// How far from the gold value a candidate may lie; `None` where it must be exact.
+    /// Returns how far from the gold value a candidate may lie; `None` if it must be exact.
     fn bound(&mut self, gold: &Value) -> Result<Option<RBig>, Exhausted> {
         let bound = match self.tolerance {
             Tolerance::Exact => return Ok(None),
@@ -203,8 +203,8 @@ impl Comparer<'_, '_> {
         Ok((!bound.is_zero()).then_some(bound))
     }
 
-    /// `found`, unless renaming the variables that only one side has makes the sides equal: that is
-    /// equal under its flag, and without it no proof of a difference.
+    /// Returns `found`, unless renaming the variables that only one side has makes the sides equal:
+    /// that is equal under its flag, and without it no proof of a difference.
     pub(super) fn renamed_or(
         &mut self,
         found: Outcome,
@@ -278,7 +278,7 @@ impl Comparer<'_, '_> {
         Ok(false)
     }
 
-    /// Whether the sides are equal up to a constant factor.
+    /// Decides whether the sides are equal up to a constant factor.
     pub(super) fn proportional(&mut self, left: Expr, right: Expr) -> Result<Outcome, Exhausted> {
         if left == right {
             return Ok(Outcome::equal("identical"));
@@ -295,7 +295,7 @@ fn all_bare(exprs: &[Expr]) -> Vec<Answer> {
     exprs.iter().map(|expr| bare(*expr)).collect()
 }
 
-/// The orders of `n` things, for small `n`.
+/// Returns the orders of `n` things, for small `n`.
 fn orders(n: usize) -> Vec<Vec<usize>> {
     if n == 0 {
         return vec![Vec::new()];
@@ -311,8 +311,8 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
     all
 }
 
-/// Compares a numeral with a base. Its base was asked for: a value in another one is no answer to
-/// that, and digits without a base are a number of base ten.
+/// Compares a numeral with a base. The base belongs to the question: a value in another one is no
+/// answer to that, and digits without a base are a number of base ten.
 pub(super) fn numeral(gold: &Numeral, candidate: &Form) -> Outcome {
     let Form::Numeral(other) = candidate else {
         return mismatch();
@@ -326,8 +326,8 @@ pub(super) fn numeral(gold: &Numeral, candidate: &Form) -> Outcome {
     Outcome::different("numeral_different")
 }
 
-/// `find` on both sides with every bare logarithm given its base; both readings are tried where
-/// either will do.
+/// Runs `find` on both sides with every bare logarithm given its base; both readings are tried
+/// where either will do.
 pub(super) fn with_logs(
     ws: &mut Workspace<'_>,
     base: LogBase,
@@ -363,12 +363,12 @@ fn holds_bare_log(ws: &mut Workspace<'_>, expr: Expr) -> Result<bool, Exhausted>
     ws.any(expr, &mut |node| matches!(node, Node::Call(Function::LogBare, _)))
 }
 
-/// Whether `expr` holds pi.
+/// Decides whether `expr` holds pi.
 fn holds_pi(ws: &mut Workspace<'_>, expr: Expr) -> Result<bool, Exhausted> {
     ws.any(expr, &mut |node| *node == Node::Constant(Constant::Pi))
 }
 
-/// `expr` with `log` replaced by the logarithm to `base`.
+/// Returns `expr` with `log` replaced by the logarithm to `base`.
 fn based(ws: &mut Workspace<'_>, expr: Expr, base: LogBase) -> Result<Expr, Exhausted> {
     ws.replaced(expr, &mut |ws, node| {
         let Node::Call(Function::LogBare, arguments) = node else {
@@ -384,7 +384,7 @@ fn based(ws: &mut Workspace<'_>, expr: Expr, base: LogBase) -> Result<Expr, Exha
     })
 }
 
-/// Which infinity `expr` is, if it is one: `Greater` for the positive.
+/// Returns which infinity `expr` is, if it is one: `Greater` for the positive.
 pub(super) fn infinity(ws: &Workspace<'_>, expr: Expr) -> Option<Ordering> {
     if is_infinity(ws, expr) {
         return Some(Ordering::Greater);
@@ -406,7 +406,7 @@ fn is_infinity(ws: &Workspace<'_>, expr: Expr) -> bool {
     *ws.node(expr) == Node::Constant(Constant::Infinity)
 }
 
-/// The decimal digits of both parts of `value`, at most.
+/// Returns the decimal digits of both parts of `value`, at most.
 fn digits(value: &RBig) -> usize {
     use dashu::base::BitTest;
     // Three bits make less than one decimal digit.
@@ -414,7 +414,7 @@ fn digits(value: &RBig) -> usize {
 }
 
 impl Numeral {
-    /// What it is worth.
+    /// Returns the value of the numeral.
     pub(crate) fn value(&self) -> RBig {
         let value = IBig::from_str_radix(&self.digits, u32::from(self.base))
             .expect("its digits are below its base");
@@ -423,7 +423,7 @@ impl Numeral {
 }
 
 impl Value {
-    /// An expression without anything around it.
+    /// Creates an expression without anything around it.
     pub(crate) fn bare(expr: Expr) -> Self {
         Self { expr, last_digit: None, is_percent: false, unit: None, is_reduced: true }
     }

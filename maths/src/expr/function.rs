@@ -12,7 +12,7 @@ pub(crate) enum Constant {
     I,
     /// Positive infinity; the negative one is its product with -1.
     Infinity,
-    /// What has no value: 0/0 written as such.
+    /// An undefined value: 0/0 written as such.
     Undefined,
 }
 
@@ -78,7 +78,7 @@ pub(crate) enum Function {
 }
 
 impl Function {
-    /// Fewest and most arguments.
+    /// Returns the fewest and most arguments.
     pub(crate) fn arity(self) -> (usize, usize) {
         match self {
             Self::Log | Self::Root | Self::Binomial | Self::Permutations | Self::Mod => (2, 2),
@@ -119,7 +119,7 @@ impl Function {
         }
     }
 
-    /// How the plain grammar spells it; reading this spelling gives the function back.
+    /// Returns how the plain grammar spells it; reading this spelling gives the function back.
     pub(crate) fn plain(self) -> &'static str {
         match self {
             Self::Sin => "sin",
@@ -167,7 +167,7 @@ impl Function {
     }
 }
 
-/// What binds a variable.
+/// An operator that binds a variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Binder {
     /// A sum over the integers from `from` to `to`; none where `to` is smaller.

@@ -44,7 +44,7 @@ pub(crate) enum Node {
     Power(Expr, Expr),
     /// A function of ours, with as many arguments as it takes.
     Call(Function, Box<[Expr]>),
-    /// A function that the text names and nobody defines, such as `f(x)`.
+    /// A function that the text names without a definition, such as `f(x)`.
     Apply(Name, Box<[Expr]>),
     /// A sum, product, integral, limit or derivative over a bound variable.
     Bound(Box<Bound>),
@@ -74,31 +74,31 @@ type Hasher = foldhash::fast::RandomState;
 #[derive(Debug)]
 pub struct Workspace<'f> {
     nodes: IndexSet<Node, Hasher>,
-    /// Of each node: one more than the deepest of its children.
+    /// The depth of each node: one more than the deepest of its children.
     depths: Vec<u16>,
     names: IndexSet<Box<str>, Hasher>,
-    /// The budget of the verdict. Who loops over nodes charges it.
+    /// The budget of the verdict. Loops over nodes charge it.
     pub fuel: &'f mut Fuel,
 }
 
 impl<'f> Workspace<'f> {
-    /// An empty workspace.
+    /// Creates an empty workspace.
     pub fn new(fuel: &'f mut Fuel) -> Self {
         Self { nodes: IndexSet::default(), depths: Vec::new(), names: IndexSet::default(), fuel }
     }
 
-    /// The node of `expr`.
+    /// Returns the node of `expr`.
     pub(crate) fn node(&self, expr: Expr) -> &Node {
         let index = usize::try_from(expr.0).expect("an index fits");
         self.nodes.get_index(index).expect("expressions are indices of their workspace")
     }
 
-    /// Whether `expr` is a lone variable or the value of an unknown function.
+    /// Returns whether `expr` is a lone variable or the value of an unknown function.
     pub fn is_name(&self, expr: Expr) -> bool {
         matches!(self.node(expr), Node::Symbol(_) | Node::Apply(..))
     }
 
-    /// The name of `expr` if it is a lone variable.
+    /// Returns the name of `expr` if it is a lone variable.
     pub fn symbol_name(&self, expr: Expr) -> Option<Name> {
         match self.node(expr) {
             Node::Symbol(name) => Some(*name),
@@ -118,7 +118,7 @@ impl<'f> Workspace<'f> {
         self.depths[usize::try_from(expr.0).expect("an index fits")]
     }
 
-    /// The expression of `node`: the same index for equal nodes.
+    /// Returns the expression of `node`: the same index for equal nodes.
     ///
     /// # Errors
     /// [`Exhausted`] when fuel for the node and its children is gone, or when it would be deeper
@@ -143,7 +143,8 @@ impl<'f> Workspace<'f> {
         depths.max().unwrap_or(0)
     }
 
-    /// The name spelled `spelling`, as the plain grammar writes it: `x`, `x_1`, `alpha`, `f'`.
+    /// Returns the name spelled `spelling`, as the plain grammar writes it: `x`, `x_1`, `alpha`,
+    /// `f'`.
     pub(crate) fn name(&mut self, spelling: &str) -> Name {
         let index = match self.names.get_index_of(spelling) {
             Some(index) => index,
@@ -152,7 +153,7 @@ impl<'f> Workspace<'f> {
         Name(u32::try_from(index).expect("fuel bounds the names"))
     }
 
-    /// How `name` is spelled.
+    /// Returns how `name` is spelled.
     pub fn spelling(&self, name: Name) -> &str {
         let index = usize::try_from(name.0).expect("an index fits");
         self.names.get_index(index).expect("names are indices of their workspace")
@@ -161,7 +162,7 @@ impl<'f> Workspace<'f> {
 
 /// Constructors. They keep the order written and fold nothing but signs and single operands.
 impl Workspace<'_> {
-    /// The expression of an exact number.
+    /// Returns the expression of an exact number.
     ///
     /// # Errors
     /// [`Exhausted`] when the fuel ran out.
@@ -169,7 +170,7 @@ impl Workspace<'_> {
         self.intern(Node::Number(value.into()))
     }
 
-    /// The expression of a machine integer.
+    /// Returns the expression of a machine integer.
     ///
     /// # Errors
     /// [`Exhausted`] when the fuel ran out.
@@ -186,7 +187,7 @@ impl Workspace<'_> {
         self.intern(Node::Constant(constant))
     }
 
-    /// The sum of `terms`; of none it is 0, of one that term.
+    /// Returns the sum of `terms`; of none it is 0, of one that term.
     pub(crate) fn sum(&mut self, terms: Vec<Expr>) -> Result<Expr, Exhausted> {
         match terms.as_slice() {
             [] => self.integer(0),
@@ -195,7 +196,7 @@ impl Workspace<'_> {
         }
     }
 
-    /// The product of `factors`; of none it is 1, of one that factor.
+    /// Returns the product of `factors`; of none it is 1, of one that factor.
     pub(crate) fn product(&mut self, factors: Vec<Expr>) -> Result<Expr, Exhausted> {
         match factors.as_slice() {
             [] => self.integer(1),
@@ -208,7 +209,7 @@ impl Workspace<'_> {
         self.intern(Node::Power(base, exponent))
     }
 
-    /// `-expr`; of a number the number with the other sign.
+    /// Returns `-expr`; of a number the number with the other sign.
     pub(crate) fn negated(&mut self, expr: Expr) -> Result<Expr, Exhausted> {
         if let Node::Number(value) = self.node(expr) {
             let value = -value.clone();
@@ -218,20 +219,20 @@ impl Workspace<'_> {
         self.product(vec![minus_one, expr])
     }
 
-    /// `left - right`.
+    /// Returns `left - right`.
     pub fn difference(&mut self, left: Expr, right: Expr) -> Result<Expr, Exhausted> {
         let right = self.negated(right)?;
         self.sum(vec![left, right])
     }
 
-    /// `left / right`, unevaluated, so that a zero below stays to be found.
+    /// Returns `left / right`, unevaluated, so that a zero below stays to be found.
     pub(crate) fn quotient(&mut self, left: Expr, right: Expr) -> Result<Expr, Exhausted> {
         let minus_one = self.integer(-1)?;
         let inverse = self.power(right, minus_one)?;
         self.product(vec![left, inverse])
     }
 
-    /// `function(arguments)`; the caller passes as many as [`Function::arity`] allows.
+    /// Returns `function(arguments)`; the caller passes as many as [`Function::arity`] allows.
     pub(crate) fn call(
         &mut self,
         function: Function,
@@ -241,7 +242,7 @@ impl Workspace<'_> {
     }
 }
 
-/// The children of `node`, in order.
+/// Returns the children of `node`, in order.
 pub(crate) fn children(node: &Node) -> Children<'_> {
     match node {
         Node::Number(_) | Node::Symbol(_) | Node::Constant(_) => Children::Slice(&[]),
@@ -271,7 +272,7 @@ pub(crate) enum Children<'n> {
 }
 
 impl Children<'_> {
-    /// How many there are.
+    /// Counts how many there are.
     pub(crate) fn len(&self) -> usize {
         match self {
             Children::Slice(children) => children.len(),

@@ -27,12 +27,12 @@ enum Rank {
 }
 
 impl Workspace<'_> {
-    /// `expr` as the plain grammar writes it.
+    /// Returns `expr` as the plain grammar writes it.
     pub(crate) fn plain(&self, expr: Expr) -> String {
         self.shown(expr, false)
     }
 
-    /// `expr` in LaTeX.
+    /// Returns `expr` in LaTeX.
     pub(crate) fn latex(&self, expr: Expr) -> String {
         self.shown(expr, true)
     }
@@ -107,7 +107,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// The value of `expr`, where it is a number below 0.
+    /// Returns the value of `expr`, if it is a number below 0.
     fn negative(&self, expr: Expr) -> Option<&RBig> {
         let Node::Number(value) = self.ws.node(expr) else {
             return None;
@@ -262,7 +262,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// `number` times `rest`, without a factor of one where nothing needs it.
+    /// Writes `number` times `rest`, without a factor of one where nothing needs it.
     fn factors(&mut self, number: &RBig, rest: &[Expr]) {
         let starts_bare = rest.first().is_some_and(|first| {
             self.inverse(*first).is_none() && !matches!(self.ws.node(*first), Node::Number(_))
@@ -271,7 +271,7 @@ impl Writer<'_, '_> {
         self.chain(is_visible.then_some(number), rest);
     }
 
-    /// Factors in order, those that are inverses below a line.
+    /// Writes factors in order, those that are inverses below a line.
     fn chain(&mut self, number: Option<&RBig>, factors: &[Expr]) {
         let is_inverse = |factor: &&Expr| self.inverse(**factor).is_some();
         let has_fraction = number.is_some_and(|number| !number.is_int());
@@ -292,7 +292,7 @@ impl Writer<'_, '_> {
         self.out.push('}');
     }
 
-    /// Factors side by side.
+    /// Writes factors side by side.
     fn linear(&mut self, number: Option<&RBig>, factors: &[Expr]) {
         let mut is_first = true;
         if let Some(number) = number {
@@ -318,7 +318,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// What `factor` is one over.
+    /// Returns what `factor` is one over.
     fn inverse(&self, factor: Expr) -> Option<Expr> {
         let Node::Power(base, exponent) = self.ws.node(factor) else {
             return None;
@@ -346,7 +346,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// `expr` after `open` and before the partner of its bracket.
+    /// Writes `expr` after `open` and before the partner of its bracket.
     fn wrapped(&mut self, open: &str, expr: Expr) {
         self.out.push_str(open);
         self.write(expr, Rank::Sum);
@@ -488,7 +488,8 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// `Derivative(f, x)`, `Derivative(f, (x, 2))`, at another point than `x` in `Subs(…, x, a)`.
+    /// Writes `Derivative(f, x)`, `Derivative(f, (x, 2))`, at another point than `x` in
+    /// `Subs(…, x, a)`.
     fn plain_derivative(&mut self, bound: &Bound, order: u8) {
         let elsewhere = self.elsewhere(bound);
         let variable = self.ws.spelling(bound.variable);
@@ -533,7 +534,7 @@ impl Writer<'_, '_> {
         }
     }
 
-    /// Where a derivative is taken, unless at its variable.
+    /// Finds where a derivative is taken, unless at its variable.
     fn elsewhere(&self, bound: &Bound) -> Option<Expr> {
         let is_variable = |at: &Expr| *self.ws.node(*at) == Node::Symbol(bound.variable);
         bound.from.filter(|at| !is_variable(at))

@@ -6,12 +6,12 @@ use std::collections::{HashMap, HashSet};
 use super::{Bound, Expr, Node, Workspace, children};
 use crate::fuel::Exhausted;
 
-/// What a replacement makes of a node: another expression, or nothing where it stays.
+/// Replaces a node by another expression, or keeps it (`None`).
 type Replacement<'r, 'f> =
     &'r mut dyn FnMut(&mut Workspace<'f>, &Node) -> Result<Option<Expr>, Exhausted>;
 
 impl<'f> Workspace<'f> {
-    /// Whether any node of `expr` satisfies `wanted`.
+    /// Decides whether any node of `expr` satisfies `wanted`.
     ///
     /// # Errors
     /// [`Exhausted`] when the fuel ran out.
@@ -36,7 +36,7 @@ impl<'f> Workspace<'f> {
         Ok(false)
     }
 
-    /// Whether `expr` holds neither a variable nor an unknown function.
+    /// Decides whether `expr` holds neither a variable nor an unknown function.
     ///
     /// # Errors
     /// [`Exhausted`] when the fuel ran out.
@@ -46,8 +46,8 @@ impl<'f> Workspace<'f> {
         Ok(!is_open)
     }
 
-    /// `expr` with every node for which `by` gives something replaced by that, from the leaves up:
-    /// `by` sees nodes whose children are replaced already.
+    /// Returns `expr` with every node for which `by` gives something replaced by that, from the
+    /// leaves up: `by` sees nodes whose children are replaced already.
     ///
     /// # Errors
     /// [`Exhausted`] when the fuel ran out.

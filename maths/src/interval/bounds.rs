@@ -17,17 +17,17 @@ pub struct Interval {
 
 /// Reading an interval.
 impl Interval {
-    /// The lower end, exactly.
+    /// Returns the lower end, exactly.
     pub fn lower(&self) -> RBig {
         self.lower.to_rational()
     }
 
-    /// The upper end, exactly.
+    /// Returns the upper end, exactly.
     pub fn upper(&self) -> RBig {
         self.upper.to_rational()
     }
 
-    /// The sign of every number in it, where they have the same one.
+    /// Returns the sign of every number in it, if they have the same one.
     pub fn sign(&self) -> Option<Ordering> {
         match (self.lower.sign(), self.upper.sign()) {
             (Ordering::Greater, _) => Some(Ordering::Greater),
@@ -45,7 +45,7 @@ impl Interval {
         self.upper < other.lower || other.upper < self.lower
     }
 
-    /// The exact number, where it is one and small.
+    /// Returns the exact number, if it is one and small.
     pub(super) fn point(&self) -> Option<RBig> {
         (self.lower == self.upper && self.lower.is_small()).then(|| self.lower.to_rational())
     }
@@ -54,8 +54,8 @@ impl Interval {
         self.lower.is_zero() && self.upper.is_zero()
     }
 
-    /// Bits to which all numbers in it agree, relative to their size; of an interval around 0, to
-    /// which they agree with 0.
+    /// Returns the bits to which all numbers in it agree, relative to their size; of an interval
+    /// around 0, to which they agree with 0.
     pub(super) fn agreement(&self) -> i64 {
         let size = self.lower.magnitude().max(self.upper.magnitude());
         let width = self.upper.sub(&self.lower, 64, Toward::Up);
@@ -68,7 +68,7 @@ impl Interval {
         }
     }
 
-    /// The smallest interval around both.
+    /// Returns the smallest interval around both.
     pub(super) fn hull(&self, other: &Self) -> Self {
         Self {
             lower: self.lower.clone().min(other.lower.clone()),
@@ -94,8 +94,8 @@ impl Interval {
         })
     }
 
-    /// The fixed-point number `value` with `places` bits after the point, give or take `error`
-    /// units of its last place.
+    /// Returns the fixed-point number `value` with `places` bits after the point, give or take
+    /// `error` units of its last place.
     pub(super) fn from_fixed(
         value: &IBig,
         error: u32,
@@ -110,12 +110,12 @@ impl Interval {
         })
     }
 
-    /// All numbers from `-radius` to `radius`.
+    /// Returns all numbers from `-radius` to `radius`.
     pub(super) fn around_zero(radius: &Float) -> Self {
         Self { lower: radius.magnitude().negated(), upper: radius.magnitude() }
     }
 
-    /// A number in the middle, and a bound of how far the ends are from it.
+    /// Returns a number in the middle, and a bound of how far the ends are from it.
     pub(super) fn centre(&self, bits: u32) -> Result<(Float, Float), Stop> {
         if self.lower == self.upper {
             return Ok((self.lower.clone(), Float::ZERO));
@@ -201,7 +201,7 @@ impl Interval {
         Self { lower: Float::ZERO, upper: self.lower.magnitude().max(self.upper.magnitude()) }
     }
 
-    /// The root of numbers that are not negative.
+    /// Returns the root of numbers that are not negative.
     pub(super) fn root(&self, index: u32, bits: u32) -> Result<Self, Stop> {
         match self.lower.sign() {
             Ordering::Less => Err(Stop::Imprecise),
@@ -212,7 +212,7 @@ impl Interval {
         }
     }
 
-    /// The power with an exponent that is not negative.
+    /// Returns the power with an exponent that is not negative.
     pub(super) fn power(&self, exponent: u64, bits: u32) -> Result<Self, Stop> {
         // An even power of an interval around 0 is that of the absolute values, and the powers of
         // an interval of one sign are monotonic.
@@ -230,12 +230,12 @@ impl Interval {
         Ok(power)
     }
 
-    /// The product with `2^exponent`.
+    /// Returns the product with `2^exponent`.
     pub(super) fn scaled(&self, exponent: i64) -> Result<Self, Stop> {
         Ok(Self { lower: self.lower.scaled(exponent)?, upper: self.upper.scaled(exponent)? })
     }
 
-    /// The part of it from `lower` to `upper`, which the number is known to lie in.
+    /// Returns the part of it from `lower` to `upper`, which the number is known to lie in.
     pub(super) fn clamped(&self, lower: i32, upper: i32) -> Self {
         let (lower, upper) = (Float::integer(lower), Float::integer(upper));
         Self {

@@ -12,7 +12,7 @@ use super::value::Value;
 /// Magnitudes beyond two to the power of this are given as powers of two.
 const MAX_TOP: i64 = 1 << 14;
 
-/// `value` with `digits` significant digits.
+/// Returns `value` with `digits` significant digits.
 pub(super) fn of_value(value: &Value, digits: u32) -> String {
     match value {
         Value::Exact(value) => of_rational(value, digits),
@@ -41,7 +41,7 @@ fn of_interval(interval: &Interval, digits: u32) -> String {
     }
 }
 
-/// `value` rounded to `digits` significant digits.
+/// Returns `value` rounded to `digits` significant digits.
 fn of_rational(value: &RBig, digits: u32) -> String {
     if value.is_zero() {
         return "0".to_owned();
@@ -70,7 +70,7 @@ fn of_rational(value: &RBig, digits: u32) -> String {
     format!("{minus}{}", placed(&figures, exponent, value.denominator().is_one()))
 }
 
-/// `numerator * 10^scale / denominator` to the nearest integer.
+/// Returns `numerator * 10^scale / denominator` to the nearest integer.
 fn scaled_quotient(numerator: &UBig, denominator: &UBig, scale: i64) -> UBig {
     let power = UBig::from(10u8).pow(usize::try_from(scale.unsigned_abs()).unwrap_or(0));
     let (numerator, denominator) = if scale >= 0 {

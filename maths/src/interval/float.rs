@@ -33,12 +33,12 @@ pub(super) struct Float {
     exponent: i64,
 }
 
-/// A length in bits as an exponent.
+/// Returns a length in bits as an exponent.
 fn signed(bits: usize) -> i64 {
     i64::try_from(bits).expect("numbers in memory have fewer than 2^63 bits")
 }
 
-/// `value * 2^shift`, rounded where `shift` is negative.
+/// Returns `value * 2^shift`, rounded where `shift` is negative.
 pub(super) fn shifted(value: &IBig, shift: i64, toward: Toward) -> IBig {
     let by = usize::try_from(shift.unsigned_abs()).expect("addresses have 64 bits");
     match (shift >= 0, toward) {
@@ -51,7 +51,7 @@ pub(super) fn shifted(value: &IBig, shift: i64, toward: Toward) -> IBig {
 impl Float {
     pub(super) const ZERO: Self = Self { mantissa: IBig::ZERO, exponent: 0 };
 
-    /// `mantissa * 2^exponent` rounded to `bits` bits.
+    /// Creates `mantissa * 2^exponent` rounded to `bits` bits.
     pub(super) fn new(
         mantissa: IBig,
         exponent: i64,
@@ -75,12 +75,12 @@ impl Float {
         }
     }
 
-    /// A small integer.
+    /// Creates a small integer.
     pub(super) fn integer(value: i32) -> Self {
         Self { mantissa: IBig::from(value), exponent: 0 }
     }
 
-    /// `t` of `2^(t-1) <= |self| < 2^t`; `None` of zero.
+    /// Returns `t` of `2^(t-1) <= |self| < 2^t`; `None` of zero.
     pub(super) fn top(&self) -> Option<i64> {
         let is_zero = self.mantissa.is_zero();
         (!is_zero).then(|| signed(self.mantissa.bit_len()) + self.exponent)
@@ -90,7 +90,7 @@ impl Float {
         self.mantissa.is_zero()
     }
 
-    /// How it compares with 0.
+    /// Returns how it compares with 0.
     pub(super) fn sign(&self) -> Ordering {
         if self.mantissa.is_zero() {
             Ordering::Equal
@@ -109,7 +109,7 @@ impl Float {
         Self { mantissa: self.mantissa.clone().abs(), exponent: self.exponent }
     }
 
-    /// The product with `2^exponent`.
+    /// Returns the product with `2^exponent`.
     pub(super) fn scaled(&self, exponent: i64) -> Result<Self, OutOfRange> {
         Self { mantissa: self.mantissa.clone(), exponent: self.exponent + exponent }.checked()
     }
@@ -150,7 +150,7 @@ impl Float {
         Self::new(mantissa, self.exponent + other.exponent, bits, toward)
     }
 
-    /// The quotient; `other` is not zero.
+    /// Returns the quotient; `other` is not zero.
     pub(super) fn div(&self, other: &Self, bits: u32, toward: Toward) -> Result<Self, OutOfRange> {
         let lengths = signed(other.mantissa.bit_len()) - signed(self.mantissa.bit_len());
         let shift = (i64::from(bits) + 2 + lengths).max(0);
@@ -169,7 +169,7 @@ impl Float {
         Self::new(quotient, exponent, bits, toward)
     }
 
-    /// The root of a number that is not negative; `index` is at least 2 and at most 64.
+    /// Returns the root of a number that is not negative; `index` is at least 2 and at most 64.
     pub(super) fn root(&self, index: u32, bits: u32, toward: Toward) -> Result<Self, OutOfRange> {
         let index_bits = i64::from(index);
         let wanted = index_bits * (i64::from(bits) + 2);
@@ -188,17 +188,17 @@ impl Float {
         Self::new(mantissa, (self.exponent - shift) / index_bits, bits, toward)
     }
 
-    /// The number as a fixed-point one with `places` bits after the point.
+    /// Returns the number as a fixed-point one with `places` bits after the point.
     pub(super) fn to_fixed(&self, places: u32, toward: Toward) -> IBig {
         shifted(&self.mantissa, self.exponent + i64::from(places), toward)
     }
 
-    /// The integer below or above.
+    /// Returns the integer below or above.
     pub(super) fn to_integer(&self, toward: Toward) -> IBig {
         self.to_fixed(0, toward)
     }
 
-    /// The same number. Its size is bounded by that of the exponent.
+    /// Returns the same number. Its size is bounded by that of the exponent.
     pub(super) fn to_rational(&self) -> RBig {
         let by = usize::try_from(self.exponent.unsigned_abs()).expect("addresses have 64 bits");
         if self.exponent >= 0 {
@@ -208,7 +208,7 @@ impl Float {
         }
     }
 
-    /// `value` rounded.
+    /// Returns `value` rounded.
     pub(super) fn from_rational(
         value: &RBig,
         bits: u32,
@@ -222,15 +222,16 @@ impl Float {
         numerator.div(&denominator, bits, toward)
     }
 
-    /// `self` split into `fraction * 2^exponent` with a fraction from 1/2 to 1, for positive
-    /// numbers.
+    /// Returns `self` split into `fraction * 2^exponent` with a fraction from 1/2 to 1, for
+    /// positive numbers.
     pub(super) fn split(&self) -> (Self, i64) {
         let top = self.top().unwrap_or(0);
         let fraction = Self { mantissa: self.mantissa.clone(), exponent: self.exponent - top };
         (fraction, top)
     }
 
-    /// Whether it is a power of two times an integer of a word or so: its exact value is cheap.
+    /// Returns whether it is a power of two times an integer of a word or so: its exact value is
+    /// cheap.
     pub(super) fn is_small(&self) -> bool {
         self.exponent.abs() <= 64 && self.mantissa.bit_len() <= 128
     }
@@ -271,7 +272,7 @@ impl Ord for Float {
     }
 }
 
-/// The largest integer whose `index`-th power is not above `value`.
+/// Returns the largest integer whose `index`-th power is not above `value`.
 pub(super) fn integer_root(value: &UBig, index: usize) -> UBig {
     use dashu::base::SquareRoot;
     if value.is_zero() {

@@ -21,7 +21,7 @@ pub(super) const MAX_BITS: u32 = 2048;
 /// 1,000 terms at the largest precision.
 const ERROR: u32 = 1 << 14;
 
-/// Places beyond the precision asked for.
+/// Places beyond the requested precision.
 const GUARD: u32 = 32;
 
 /// Arguments of sines and cosines are below two to the power of this.
@@ -61,7 +61,7 @@ fn right(value: IBig, places: u32) -> IBig {
     value >> usize::try_from(places).expect("a precision fits")
 }
 
-/// `sum of (-1)^k / ((2k+1) n^(2k+1))`, or without the signs.
+/// Returns `sum of (-1)^k / ((2k+1) n^(2k+1))`, or without the signs.
 fn inverse_series(n: u32, alternates: bool, places: u32) -> IBig {
     let square = IBig::from(n) * IBig::from(n);
     let mut power = left(IBig::ONE, places) / IBig::from(n);
@@ -82,8 +82,8 @@ fn inverse_series(n: u32, alternates: bool, places: u32) -> IBig {
     }
 }
 
-/// `x * sum of (sign * x^2)^k / (2k+1)`: the arctangent where `alternates`, else its hyperbolic
-/// sister. `|x|` is below 1/5.
+/// Returns `x * sum of (sign * x^2)^k / (2k+1)`: the arctangent where `alternates`, else its
+/// hyperbolic sister. `|x|` is below 1/5.
 fn odd_series(x: &IBig, alternates: bool, places: u32) -> IBig {
     let square = right(x * x, places);
     let mut power = x.clone();
@@ -105,12 +105,12 @@ fn odd_series(x: &IBig, alternates: bool, places: u32) -> IBig {
     }
 }
 
-/// `value / 2^places` rounded towards zero.
+/// Returns `value / 2^places` rounded towards zero.
 fn truncated(value: IBig, places: u32) -> IBig {
     if value < IBig::ZERO { -right(-value, places) } else { right(value, places) }
 }
 
-/// `sum of x^n / n!`; `|x|` is below 1/2.
+/// Returns `sum of x^n / n!`; `|x|` is below 1/2.
 fn exponential_series(x: &IBig, places: u32) -> IBig {
     let mut term = left(IBig::ONE, places);
     let mut sum = term.clone();
@@ -123,7 +123,7 @@ fn exponential_series(x: &IBig, places: u32) -> IBig {
     sum
 }
 
-/// The series of the sine, or of the cosine, of `x` below 1.
+/// Returns the series of the sine, or of the cosine, of `x` below 1.
 fn circular_series(x: &IBig, is_sine: bool, places: u32) -> IBig {
     let square = right(x * x, places);
     let (mut term, mut n) = if is_sine { (x.clone(), 1u32) } else { (left(IBig::ONE, places), 0) };
@@ -136,7 +136,7 @@ fn circular_series(x: &IBig, is_sine: bool, places: u32) -> IBig {
     sum
 }
 
-/// The integer nearest to `numerator / denominator`, both positive or the first negative.
+/// Returns the integer nearest to `numerator / denominator`, both positive or the first negative.
 fn nearest(numerator: &IBig, denominator: &IBig) -> IBig {
     let doubled: IBig = (numerator << 1) + denominator;
     let divisor: IBig = denominator << 1;
@@ -149,7 +149,7 @@ fn nearest(numerator: &IBig, denominator: &IBig) -> IBig {
 }
 
 impl Kernel {
-    /// Functions whose results have ends of `bits` bits, at most [`MAX_BITS`].
+    /// Creates the functions whose results have ends of `bits` bits, at most [`MAX_BITS`].
     pub(super) fn new(bits: u32) -> Self {
         Self { bits: bits.min(MAX_BITS), pi: None, ln2: None }
     }
@@ -183,7 +183,7 @@ impl Kernel {
         value
     }
 
-    /// Whether the number pi has been computed already.
+    /// Returns whether the number pi has been computed already.
     pub(super) fn has_pi(&self) -> bool {
         self.pi.is_some()
     }
@@ -194,7 +194,7 @@ impl Kernel {
         Interval::from_fixed(&value, 4, places, self.bits)
     }
 
-    /// The exponential.
+    /// Returns the exponential.
     pub(super) fn exp(&mut self, x: &Interval) -> Result<Interval, Stop> {
         let (middle, radius) = x.centre(self.bits + GUARD)?;
         if radius.top().is_none_or(|top| top < 0) {
@@ -238,7 +238,7 @@ impl Kernel {
         Interval::from_fixed(&value, ERROR, places, self.bits)?.scaled(turns)
     }
 
-    /// The natural logarithm of positive numbers.
+    /// Returns the natural logarithm of positive numbers.
     pub(super) fn ln(&mut self, x: &Interval) -> Result<Interval, Stop> {
         if x.lower.sign() != Ordering::Greater {
             return Err(Stop::Imprecise);
@@ -287,7 +287,7 @@ impl Kernel {
         Interval::from_fixed(&value, ERROR, places, bits)
     }
 
-    /// The sine of `x + quarters * pi/2`.
+    /// Returns the sine of `x + quarters * pi/2`.
     pub(super) fn sine(&mut self, x: &Interval, quarters: u8) -> Result<Interval, Stop> {
         let (middle, radius) = x.centre(self.bits + GUARD)?;
         let value = self.sine_at(&middle, quarters)?;
@@ -319,7 +319,7 @@ impl Kernel {
         Interval::from_fixed(&value, ERROR, places, bits)
     }
 
-    /// The arctangent.
+    /// Returns the arctangent.
     pub(super) fn atan(&mut self, x: &Interval) -> Result<Interval, Stop> {
         let (middle, radius) = x.centre(self.bits + GUARD)?;
         let value = self.atan_at(&middle)?;
@@ -350,7 +350,7 @@ impl Kernel {
         signed(self.pi()?.scaled(-1)?).sub(&other, self.bits)
     }
 
-    /// Of a number below 1 with the given top.
+    /// Returns the arctangent of a number below 1 with the given top.
     fn small_atan(&mut self, x: &Float, top: i64) -> Result<Interval, Stop> {
         let bits = self.bits;
         if top < -i64::from(bits) {
@@ -376,7 +376,7 @@ impl Kernel {
     }
 }
 
-/// The sine of a tiny angle plus quarter turns: `x (1 - x^2) .. x`, or `1 - x^2 .. 1`.
+/// Returns the sine of a tiny angle plus quarter turns: `x (1 - x^2) .. x`, or `1 - x^2 .. 1`.
 fn tiny_sine(x: &Float, quarters: u8, bits: u32) -> Result<Interval, Stop> {
     let square = x.mul(x, bits, Toward::Up)?;
     let factor = Interval {

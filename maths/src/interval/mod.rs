@@ -32,7 +32,7 @@ pub(crate) use self::sample::separate;
 /// Why there is no enclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
-    /// Nothing here can tell at this precision; a higher one may do.
+    /// Undecided at this precision; a higher one may decide.
     Imprecise,
     /// The expression has no value there, or one that is out of bounds.
     NoValue,
@@ -47,20 +47,20 @@ impl From<OutOfRange> for Stop {
     }
 }
 
-/// What comparing enclosures tells of two expressions.
+/// The result of comparing enclosures of two expressions.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Separation {
     /// They differ: a proof.
     Apart(Witness),
     /// They agreed to at least `bits` bits at each of `points` points: no proof.
     Together { points: u32, bits: u32 },
-    /// They have no value at the points tried, or none that could be told.
+    /// They have no value at the points tried, or none that was found.
     NoValue,
     /// They contain something that is not evaluated.
     NoRule,
 }
 
-/// The proven sign of a real constant: how it compares with 0.
+/// Returns the proven sign of a real constant: how it compares with 0.
 ///
 /// `None` where it is not proven: the value is too close to 0, is not real, or has no enclosure.
 ///
@@ -81,7 +81,7 @@ pub(super) fn sign(expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<Ordering
     Ok(None)
 }
 
-/// An interval that contains the real constant `expr`, with ends of `bits` bits.
+/// Returns an interval that contains the real constant `expr`, with ends of `bits` bits.
 ///
 /// The interval is narrow as a rule, but may be of any width. `None` where there is none.
 ///
@@ -96,7 +96,7 @@ pub fn enclose(
     Ok(value.and_then(|value| value.real(bits)).ok())
 }
 
-/// The value of a constant with ends of `bits` bits.
+/// Returns the value of a constant with ends of `bits` bits.
 fn constant(
     expr: Expr,
     bits: u32,
@@ -106,7 +106,7 @@ fn constant(
     evaluate(expr, &Point::default(), Field::Complex, &mut kernel, ws)
 }
 
-/// The value of `expr` at `point`, paid from the workspace's fuel.
+/// Returns the value of `expr` at `point`, paid from the workspace's fuel.
 fn evaluate(
     expr: Expr,
     point: &Point,

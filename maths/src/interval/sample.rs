@@ -30,7 +30,7 @@ const MAX_POINTS: u32 = 4;
 /// Digits of a witness.
 const DIGITS: u32 = 8;
 
-/// What an expression has free.
+/// Free variables and unknown functions of an expression.
 #[derive(Debug, Default)]
 struct Unknowns {
     symbols: Vec<Name>,
@@ -99,7 +99,7 @@ impl Unknowns {
         self.symbols.is_empty() && self.applications.is_empty()
     }
 
-    /// Names in the order of their spelling, so that points depend on the text alone.
+    /// Sorts names by their spelling, so that points depend on the text alone.
     fn sort(&mut self, ws: &Workspace<'_>) {
         self.symbols.sort_by(|left, right| ws.spelling(*left).cmp(ws.spelling(*right)));
     }
@@ -112,17 +112,17 @@ fn fraction(numerator: u64, denominator: u64) -> RBig {
     RBig::from_parts(IBig::from(numerator), UBig::from(denominator))
 }
 
-/// 7/10, 101/130, … : below 1 for the first few variables.
+/// Returns 7/10, 101/130, … : below 1 for the first few variables.
 fn below_one(k: u64) -> RBig {
     fraction(7, 10) + fraction(k, 13)
 }
 
-/// 23/7, 149/35, … : above 1.
+/// Returns 23/7, 149/35, … : above 1.
 fn above_one(k: u64) -> RBig {
     fraction(23, 7) + fraction(k * 34, 35)
 }
 
-/// Near 0, then above 1.
+/// Returns numbers near 0, then above 1.
 fn spread(k: u64) -> RBig {
     fraction(3, 11) + fraction(k * 19, 17)
 }
@@ -143,16 +143,16 @@ fn rising_integers(k: u64) -> RBig {
     RBig::from(4 + 3 * k)
 }
 
-/// Even and odd integers.
+/// Returns even and odd integers.
 fn more_integers(k: u64) -> RBig {
     RBig::from(10 + k)
 }
 
-/// Points in the order tried. Where integers are asked for, only the last three have a value.
+/// Points in the order tried. If integers are required, only the last three have a value.
 const CHOICES: [Choice; 7] =
     [below_one, above_one, signed, spread, integers, rising_integers, more_integers];
 
-/// What one point tells.
+/// The outcome at one point.
 enum AtPoint {
     Apart(Witness),
     Together(u32),
@@ -279,7 +279,7 @@ impl Sides {
         Ok(if agreed >= AGREEMENT { AtPoint::Together(agreed) } else { AtPoint::NoValue })
     }
 
-    /// The point with the given values of symbols, and values of its own for applications.
+    /// Returns the point with the given values of symbols, and values of its own for applications.
     ///
     /// Two applications of one function are independent only where their arguments certainly
     /// differ: else there is no rule.
@@ -320,7 +320,7 @@ impl Sides {
     }
 }
 
-/// What a point without a value tells.
+/// Returns the outcome for a point without a value.
 fn stopped(stop: Stop) -> AtPoint {
     match stop {
         Stop::NoRule => AtPoint::NoRule,
@@ -328,7 +328,7 @@ fn stopped(stop: Stop) -> AtPoint {
     }
 }
 
-/// Whether two lists of arguments certainly differ.
+/// Returns whether two lists of arguments certainly differ.
 fn differ(left: &[Value], right: &[Value], bits: u32) -> bool {
     left.len() != right.len()
         || left
@@ -337,7 +337,7 @@ fn differ(left: &[Value], right: &[Value], bits: u32) -> bool {
             .any(|(left, right)| matches!(compared(left, right, bits), Ok(None)))
 }
 
-/// The bits to which two values agree; `None` where they certainly differ.
+/// Returns the bits to which two values agree; `None` if they certainly differ.
 fn compared(left: &Value, right: &Value, bits: u32) -> Result<Option<u32>, Stop> {
     if let (Value::Exact(left), Value::Exact(right)) = (left, right) {
         return Ok((left == right).then_some(u32::MAX));
@@ -351,7 +351,7 @@ fn compared(left: &Value, right: &Value, bits: u32) -> Result<Option<u32>, Stop>
     Ok(Some(u32::try_from(agreed.max(0)).unwrap_or(u32::MAX)))
 }
 
-/// The values of symbols at `point`, for people.
+/// Returns the values of symbols at `point`, for people.
 fn witness_point(point: &Point, ws: &mut Workspace<'_>) -> Result<Vec<(Expr, RBig)>, Exhausted> {
     let mut at = Vec::with_capacity(point.symbols.len() + point.applications.len());
     for (name, value) in &point.symbols {

@@ -15,7 +15,7 @@ fn with_workspace<T>(run: impl FnOnce(&mut Workspace<'_>) -> T) -> T {
     run(&mut Workspace::new(&mut fuel))
 }
 
-/// What `separate` finds, in a letter: `A`part, `T`ogether, `V`: no value, `R`: no rule.
+/// Returns what `separate` finds, in a letter: `A`part, `T`ogether, `V`: no value, `R`: no rule.
 fn separated(left: &str, right: &str, positive: bool) -> char {
     with_workspace(|ws| {
         let (left, right) = (read(left, ws), read(right, ws));

@@ -29,7 +29,7 @@ pub(super) struct Parts {
     pub(super) im: Interval,
 }
 
-/// Bits of numerator and denominator together.
+/// Counts the bits of numerator and denominator together.
 pub(super) fn size(value: &RBig) -> usize {
     value.numerator().bit_len() + value.denominator().bit_len()
 }
@@ -39,7 +39,7 @@ impl Value {
         Self::Exact(RBig::from(IBig::from(value)))
     }
 
-    /// Exact while it is small enough.
+    /// Creates a real value, exact while it is small enough.
     pub(super) fn rational(value: RBig, bits: u32) -> Result<Self, Stop> {
         if size(&value) <= MAX_EXACT_BITS {
             return Ok(Self::Exact(value));
@@ -47,7 +47,7 @@ impl Value {
         Ok(Self::Real(Interval::from_rational(&value, bits)?))
     }
 
-    /// The value of `parts`, as the simplest kind.
+    /// Returns the value of `parts`, as the simplest kind.
     pub(super) fn from_parts(parts: Parts) -> Self {
         if parts.im.is_zero() {
             Self::from_interval(parts.re)
@@ -73,7 +73,7 @@ impl Value {
         })
     }
 
-    /// The value as an interval of real numbers.
+    /// Returns the value as an interval of real numbers.
     pub(super) fn real(&self, bits: u32) -> Result<Interval, Stop> {
         match self {
             Self::Exact(value) => Interval::from_rational(value, bits),
@@ -82,7 +82,7 @@ impl Value {
         }
     }
 
-    /// The exact value. Functions of integers have no other.
+    /// Returns the exact value. Functions of integers have no other.
     pub(super) fn exact(&self) -> Result<&RBig, Stop> {
         match self {
             Self::Exact(value) => Ok(value),
@@ -91,7 +91,7 @@ impl Value {
         }
     }
 
-    /// The exact value as an integer.
+    /// Returns the exact value as an integer.
     pub(super) fn exact_integer(&self) -> Result<&IBig, Stop> {
         let value = self.exact()?;
         if value.denominator().is_one() { Ok(value.numerator()) } else { Err(Stop::NoValue) }
@@ -106,7 +106,7 @@ impl Value {
     }
 }
 
-/// Why a number with this imaginary part is not taken for a real one.
+/// Explains why a number with this imaginary part is not taken for a real one.
 fn not_real(im: &Interval) -> Stop {
     if im.contains_zero() { Stop::Imprecise } else { Stop::NoValue }
 }
@@ -143,7 +143,7 @@ impl Parts {
         Self { re: self.im.neg(), im: self.re.clone() }
     }
 
-    /// The integer power with an exponent that is not negative.
+    /// Returns the integer power with an exponent that is not negative.
     pub(super) fn power(&self, exponent: u64, bits: u32) -> Result<Self, Stop> {
         if self.im.is_zero() {
             return Ok(Self { re: self.re.power(exponent, bits)?, im: self.im.clone() });
@@ -160,7 +160,7 @@ impl Parts {
         Ok(power)
     }
 
-    /// The square root with a real part that is not negative.
+    /// Returns the square root with a real part that is not negative.
     pub(super) fn sqrt(&self, bits: u32) -> Result<Self, Stop> {
         let size = self.abs(bits)?;
         let half_root = |value: Interval| value.scaled(-1)?.root(2, bits);
@@ -190,7 +190,7 @@ impl Parts {
         Ok(Self { re, im })
     }
 
-    /// The argument, in (-pi, pi].
+    /// Returns the argument, in (-pi, pi].
     pub(super) fn arg(&self, kernel: &mut Kernel) -> Result<Interval, Stop> {
         let bits = kernel.bits();
         let re_sign = self.re.sign();

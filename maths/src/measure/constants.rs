@@ -17,7 +17,7 @@ pub(crate) struct Known {
     pub(crate) measure: Measure,
 }
 
-/// The constant with this symbol or name.
+/// Returns the constant with this symbol or name.
 pub(crate) fn constant_named(name: &str) -> Option<Known> {
     let (digits, ten, unit) = row(name)?;
     Some(Known {

@@ -16,7 +16,8 @@ pub enum UnitError {
     /// The tables do not know the target unit.
     #[error("the target unit is not known")]
     UnknownTarget,
-    /// The units measure different quantities, such as metres and seconds, or two currencies.
+    /// The units measure different quantities, such as metres and seconds, or two
+    /// currencies.
     #[error("the units measure different quantities")]
     OtherQuantity,
 }

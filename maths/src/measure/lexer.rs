@@ -16,7 +16,7 @@ pub(super) enum Token<'a> {
 /// The longest text of a unit, in bytes.
 const MAX_BYTES: usize = 160;
 
-/// The tokens of `text`; `None` where it is no unit.
+/// Returns the tokens of `text`; `None` if it is no unit.
 pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     if text.len() > MAX_BYTES {
         return None;
@@ -33,7 +33,7 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
 
 type Step<'a> = (Option<Token<'a>>, &'a str);
 
-/// The token at the start of `rest`, if it is one and no space, and what follows it.
+/// Returns the token at the start of `rest`, if it is one and no space, and what follows it.
 fn step<'a>(rest: &'a str, first: char, last: Option<&Token<'a>>) -> Option<Step<'a>> {
     let after = &rest[first.len_utf8()..];
     let is_after_word = matches!(last, Some(Token::Word(_)));
@@ -66,7 +66,8 @@ fn step<'a>(rest: &'a str, first: char, last: Option<&Token<'a>>) -> Option<Step
     Some((Some(token), after))
 }
 
-/// A run of letters; Chinese characters are no letters of a Latin word, nor the other way round.
+/// Parses a run of letters; Chinese characters are no letters of a Latin word, nor the other way
+/// round.
 fn word(rest: &str) -> Step<'_> {
     if let Some(after) = rest.strip_prefix("US$") {
         return (Some(Token::Word("$")), after);
@@ -76,7 +77,7 @@ fn word(rest: &str) -> Step<'_> {
     (Some(Token::Word(&rest[..end])), &rest[end..])
 }
 
-/// A degree sign, with the letter of a temperature scale after it.
+/// Parses a degree sign, with the letter of a temperature scale after it.
 fn degree(after: &str) -> Step<'_> {
     let letter = after.trim_start_matches([' ', '\u{A0}']);
     let is_letter = |c: char| {
@@ -92,7 +93,7 @@ fn degree(after: &str) -> Step<'_> {
     (Some(Token::Word("°")), after)
 }
 
-/// What follows `^`: an integer, in braces or round brackets or bare, or a degree sign.
+/// Returns what follows `^`: an integer, in braces or round brackets or bare, or a degree sign.
 fn power(rest: &str) -> Option<Step<'_>> {
     let rest = rest.trim_start();
     let (inner, after) = if let Some(inner) = rest.strip_prefix('{') {
@@ -115,7 +116,7 @@ fn power(rest: &str) -> Option<Step<'_>> {
     Some((Some(Token::Power(integer(inner)?)), after))
 }
 
-/// An integer of at most two digits.
+/// Parses an integer of at most two digits.
 fn integer(text: &str) -> Option<i8> {
     let (is_negative, digits) = match text.strip_prefix(['-', '−']) {
         Some(digits) => (true, digits.trim_start()),
@@ -129,7 +130,7 @@ fn integer(text: &str) -> Option<i8> {
     Some(if is_negative { -value } else { value })
 }
 
-/// An integer in superscript digits.
+/// Parses an integer in superscript digits.
 fn superscript(rest: &str) -> Option<Step<'_>> {
     let is_super = |c: char| matches!(c, '⁻' | '⁺' | '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
     let end = rest.find(|c| !is_super(c)).unwrap_or(rest.len());

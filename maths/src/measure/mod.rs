@@ -32,7 +32,7 @@ pub(super) struct Measure {
     /// Counted things with their exponents, sorted by name, none with exponent 0. Adjectives
     /// belong to a name: `red marble`.
     pub(super) things: Vec<(String, i8)>,
-    /// What is measured, where it says so: `flour` of "cups of flour".
+    /// The measured thing, if it is named: `flour` of "cups of flour".
     pub(super) of: Option<String>,
     /// Its name, for people and for comparing spellings.
     pub(super) name: String,
@@ -75,10 +75,10 @@ pub(super) enum Conversion {
 }
 
 impl Measure {
-    /// What becomes of a value in this unit when it is written in `to`.
+    /// Returns what becomes of a value in this unit when it is written in `to`.
     ///
-    /// Of what it is ("cups of flour") and adjectives ("red marbles") count only where both sides
-    /// say so. "Pounds" may be money or mass; `C` and `F` alone may be temperatures.
+    /// The measured thing ("cups of flour") and adjectives ("red marbles") count only where both
+    /// sides say so. "Pounds" may be money or mass; `C` and `F` alone may be temperatures.
     pub(super) fn conversion(&self, to: &Self) -> Conversion {
         if !self.is_of_the_same(to) {
             return Conversion::OtherThing;
@@ -114,8 +114,8 @@ impl Measure {
         }
     }
 
-    /// What an ambiguous unit means beside an unambiguous `other` one, if that is not what it
-    /// reads as by itself.
+    /// Returns what an ambiguous unit means beside an unambiguous `other` one, if that is not what
+    /// it reads as by itself.
     fn meant_beside(&self, other: &Self) -> Option<Self> {
         let unit = match (self.name.as_str(), other.name.as_str()) {
             ("pound", _) if is_pound_sterling(&other.dimension) => "GBP",
@@ -128,7 +128,7 @@ impl Measure {
         Some(meant)
     }
 
-    /// One unit alone.
+    /// Returns one unit alone.
     fn of_unit(unit: &units::Unit) -> Self {
         Self {
             scale: unit.scale(),
@@ -141,15 +141,15 @@ impl Measure {
         }
     }
 
-    /// Whether it is a unit of one kind of quantity, its scale starts at 0 and it is no money:
-    /// amounts of several such units add up.
+    /// Returns whether it is a unit of one kind of quantity, its scale starts at 0 and it is no
+    /// money: amounts of several such units add up.
     pub(super) fn is_linear(&self) -> bool {
         let one = |dimension: Dimension| self.dimension == dimension;
         let kinds = [units::LENGTH, units::MASS, units::TIME, units::DEGREES, units::MONTHS];
         self.offset.is_zero() && kinds.into_iter().any(one)
     }
 
-    /// Whether it is an angle alone, in degrees or parts of them.
+    /// Returns whether it is an angle alone, in degrees or parts of them.
     pub(super) fn is_degrees(&self) -> bool {
         self.dimension == units::DEGREES && self.things.is_empty()
     }
@@ -160,7 +160,8 @@ fn is_pound_sterling(dimension: &Dimension) -> bool {
     *dimension == pounds
 }
 
-/// Whether both name the same things with the same exponents, where one may leave out adjectives.
+/// Returns whether both name the same things with the same exponents, where one may leave out
+/// adjectives.
 fn are_alike(left: &[(String, i8)], right: &[(String, i8)]) -> bool {
     let is_same = |(a, b): (&(String, i8), &(String, i8))| {
         a.1 == b.1 && (a.0 == b.0 || is_shorter(&a.0, &b.0) || is_shorter(&b.0, &a.0))
@@ -168,12 +169,12 @@ fn are_alike(left: &[(String, i8)], right: &[(String, i8)]) -> bool {
     left.len() == right.len() && left.iter().zip(right).all(is_same)
 }
 
-/// Whether `short` is the noun of `long`: `marble` of `red marble`.
+/// Returns whether `short` is the noun of `long`: `marble` of `red marble`.
 fn is_shorter(short: &str, long: &str) -> bool {
     long.strip_suffix(short).is_some_and(|rest| rest.ends_with(' '))
 }
 
-/// `numerator / denominator · 10^ten`.
+/// Returns `numerator / denominator · 10^ten`.
 fn ratio(numerator: u64, denominator: u64, ten: i8) -> RBig {
     let power = UBig::from(10u8).pow(usize::from(ten.unsigned_abs()));
     if ten < 0 {

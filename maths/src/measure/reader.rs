@@ -18,7 +18,7 @@ const MAX_WORDS: usize = 8;
 const MAX_POWER: i8 = 12;
 const MAX_BRACKETS: usize = 3;
 
-/// The unit that `text` says, all of it; `None` where it says something else.
+/// Returns the unit that `text` says, all of it; `None` if it says something else.
 ///
 /// `text` holds no LaTeX: `km/h`, `m^2`, `kg m s^{-2}`, `square meters`, `dollars per hour`,
 /// `eggs`, `$`. Nothing marks its letters as words, so they might be variables: of single letters
@@ -27,8 +27,8 @@ pub(crate) fn read(text: &str) -> Option<Measure> {
     parse(text, false)
 }
 
-/// [`read`] for text that was marked as words, by `\text{…}` or an upright font: there every letter
-/// that stands for a unit does, and any short word counts.
+/// Returns [`read`] for text that was marked as words, by `\text{…}` or an upright font: there
+/// every letter that stands for a unit does, and any short word counts.
 pub(crate) fn read_marked(text: &str) -> Option<Measure> {
     parse(text, true)
 }
@@ -43,7 +43,7 @@ fn parse(text: &str, is_marked: bool) -> Option<Measure> {
     reader.finish()
 }
 
-/// What a factor was, for what may follow it.
+/// The kind of the last factor, which decides what may follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     Nothing,
@@ -62,13 +62,13 @@ struct Reader {
     /// Whether words are of what follows "of".
     is_in_of: bool,
     name: String,
-    /// What "square" or "cubic" gives to the next factor.
+    /// The power that "square" or "cubic" gives to the next factor.
     next_power: Option<i8>,
     /// Whether factors are below the line.
     is_below: bool,
     /// Whether a sign before the next factor was read and that is still missing.
     is_waiting: bool,
-    /// What stood below the line outside each open bracket.
+    /// Whether each open bracket stands below the line.
     brackets: Vec<bool>,
     last: Last,
     /// Whether the last word was no mere symbol, so that "a" after it means "per".
@@ -123,7 +123,7 @@ impl Reader {
         Some(rest)
     }
 
-    /// What follows goes below the line.
+    /// Puts the units that follow below the line.
     fn divide(&mut self) -> Option<()> {
         let may = self.last != Last::Nothing && !self.is_waiting && self.next_power.is_none();
         may.then_some(())?;
@@ -131,7 +131,7 @@ impl Reader {
     }
 
     fn below(&mut self) -> Option<()> {
-        // In brackets below the line it would come up again, which nobody writes.
+        // In brackets below the line it would come up again, which is not in use.
         if self.is_waiting || self.brackets.contains(&true) {
             return None;
         }
@@ -197,7 +197,7 @@ impl Reader {
         (is_first && !self.is_in_of).then_some(rest)
     }
 
-    /// A word of what is measured.
+    /// Reads a word of what is measured.
     fn measured<'t, 'a>(&mut self, lower: &str, rest: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
         if words::is_forbidden(lower) {
             return None;
@@ -210,7 +210,7 @@ impl Reader {
         Some(rest)
     }
 
-    /// The unit of the tables that starts with `word`, and what follows it.
+    /// Returns the unit of the tables that starts with `word`, and what follows it.
     fn unit<'t, 'a>(
         &self,
         word: &str,
@@ -236,7 +236,7 @@ impl Reader {
         found.map(|(unit, name)| (unit, name, rest))
     }
 
-    /// Whether a word of one or two letters may be a symbol here.
+    /// Returns whether a word of one or two letters may be a symbol here.
     fn may_be_symbol(&self, word: &str) -> bool {
         if self.is_marked || !word.bytes().all(|b| b.is_ascii_alphabetic()) {
             return word != "pH";
@@ -248,7 +248,7 @@ impl Reader {
         }
     }
 
-    /// Whether a word that the tables do not know may be a counted thing.
+    /// Returns whether a word that the tables do not know may be a counted thing.
     fn is_thing(&self, word: &str, lower: &str) -> bool {
         if words::is_forbidden(lower) {
             return false;
@@ -265,7 +265,7 @@ impl Reader {
         }
     }
 
-    /// The power of a factor: what "square" gave it, or what follows it.
+    /// Reads the power of a factor: what "square" gave it, or what follows it.
     fn power<'t, 'a>(&mut self, rest: &'t [Token<'a>]) -> Option<(i8, &'t [Token<'a>])> {
         let before = self.next_power.take();
         let (after, rest) = match rest {
@@ -363,7 +363,7 @@ impl Reader {
     }
 }
 
-/// `things` sorted, with equal names in one.
+/// Returns `things` sorted, with equal names in one.
 fn gathered(mut things: Vec<(String, i8)>) -> Option<Vec<(String, i8)>> {
     things.sort();
     let mut gathered: Vec<(String, i8)> = Vec::with_capacity(things.len());
@@ -377,7 +377,7 @@ fn gathered(mut things: Vec<(String, i8)>) -> Option<Vec<(String, i8)>> {
     Some(gathered)
 }
 
-/// Units whose names are two words.
+/// Returns the units whose names are two words.
 fn two_words<'t, 'a>(
     first: &str,
     rest: &'t [Token<'a>],

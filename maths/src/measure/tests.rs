@@ -7,7 +7,7 @@ fn measure(text: &str) -> Measure {
     read_marked(text).unwrap_or_else(|| panic!("no unit: {text:?}"))
 }
 
-/// `value` of the one unit is `expected` of the other.
+/// Checks that `value` of the one unit is `expected` of the other.
 fn check(value: &str, from: &str, expected: &str, to: &str) {
     let number = |text: &str| text.parse::<RBig>().expect("the test writes fractions");
     let found = match measure(from).conversion(&measure(to)) {
@@ -20,7 +20,7 @@ fn check(value: &str, from: &str, expected: &str, to: &str) {
     assert_eq!(found, number(expected), "{value} {from} in {to}");
 }
 
-/// Every pair of the units, which ` ; ` separates, is the same.
+/// Checks that every pair of the units, which ` ; ` separates, is the same.
 fn check_same(table: &str) {
     for from in table.split(" ; ") {
         for to in table.split(" ; ") {

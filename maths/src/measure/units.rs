@@ -42,7 +42,7 @@ impl Unit {
         scale * RBig::from(UBig::from(1u8) << usize::from(self.two))
     }
 
-    /// Where the scale of a temperature starts, in kelvins.
+    /// Returns where the scale of a temperature starts, in kelvins.
     pub(super) fn offset(&self) -> RBig {
         match self.name {
             "°C" => ratio(27_315, 1, -2),
@@ -98,23 +98,23 @@ const fn with_prefixes(
     Unit { name, factor: (1, 1, ten), two: 0, dimension, prefixes }
 }
 
-/// A unit that takes the prefixes of the SI; `10^ten` base units.
+/// Returns a unit that takes the prefixes of the SI; `10^ten` base units.
 const fn si(name: &'static str, ten: i8, dimension: Dimension) -> Unit {
     with_prefixes(name, ten, dimension, Prefixes::All)
 }
 
-/// A unit without prefixes, of `numerator · 10^ten` base units.
+/// Returns a unit without prefixes, of `numerator · 10^ten` base units.
 const fn plain(name: &'static str, numerator: u64, ten: i8, dimension: Dimension) -> Unit {
     Unit { name, factor: (numerator, 1, ten), two: 0, dimension, prefixes: Prefixes::None }
 }
 
-/// The main unit of a currency.
+/// Returns the main unit of a currency.
 const fn money(name: &'static str, hundredths: u64) -> Unit {
     let dimension = Dimension { currency: Some((name, 1)), ..NOTHING };
     plain(name, hundredths, -2, dimension)
 }
 
-/// The unit with this symbol or lower-case singular name, without a prefix.
+/// Returns the unit with this symbol or lower-case singular name, without a prefix.
 pub(super) fn symbol(word: &str) -> Option<Unit> {
     metric(word)
         .or_else(|| derived(word))
@@ -310,8 +310,8 @@ const PREFIXES: [(&str, &str, i8); 22] = [
 const BINARY_PREFIXES: [(&str, &str, u8); 4] =
     [("Ki", "kibi", 10), ("Mi", "mebi", 20), ("Gi", "gibi", 30), ("Ti", "tebi", 40)];
 
-/// The unit that a prefix and a symbol, or the name of a prefix and the name of a unit, make up,
-/// and how to write it.
+/// Returns the unit that a prefix and a symbol, or the name of a prefix and the name of a unit,
+/// make up, and how to write it.
 pub(super) fn prefixed(word: &str) -> Option<(Unit, String)> {
     let decimal = PREFIXES.iter().find_map(|(symbol, name, ten)| {
         let unit = behind(word, symbol, name)?;
@@ -327,7 +327,7 @@ pub(super) fn prefixed(word: &str) -> Option<(Unit, String)> {
     decimal.or_else(|| binary(word))
 }
 
-/// Units of information may have binary prefixes; a capital `K` is a thousand.
+/// Parses a unit of information with a binary prefix; a capital `K` is a thousand.
 fn binary(word: &str) -> Option<(Unit, String)> {
     let takes = |unit: &Unit| unit.prefixes == Prefixes::Binary;
     if let Some(unit) = word.strip_prefix('K').and_then(symbol).filter(takes) {
@@ -341,7 +341,7 @@ fn binary(word: &str) -> Option<(Unit, String)> {
     })
 }
 
-/// Of the two spellings of micro the first in the table.
+/// Writes a prefixed unit with the first spelling of micro in the table.
 fn written(prefix: &str, unit: &str) -> String {
     let prefix = match prefix {
         "μ" | "u" => "µ",
@@ -353,7 +353,7 @@ fn written(prefix: &str, unit: &str) -> String {
 /// The longest symbol of a unit that takes prefixes, in bytes; names are not shorter.
 const SYMBOL_BYTES: usize = 3;
 
-/// The unit behind the symbol or the name of a prefix.
+/// Returns the unit behind the symbol or the name of a prefix.
 fn behind(word: &str, prefix: &str, prefix_name: &str) -> Option<Unit> {
     let by_name =
         word.strip_prefix(prefix_name).filter(|rest| rest.len() >= SYMBOL_BYTES).and_then(symbol);

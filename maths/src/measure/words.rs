@@ -1,29 +1,30 @@
 //! Lists of words around units. All of them are sorted, for binary search.
 
-/// Whether `lower` changes, negates, continues or dates the number before it, or names a function or
-/// a letter.
+/// Returns whether `lower` changes, negates, continues or dates the number before it, or names a
+/// function or a letter.
 pub(super) fn is_forbidden(lower: &str) -> bool {
     NO_UNITS.binary_search(&lower).is_ok()
 }
 
-/// Whether a word of two or three letters is a counted thing without any mark.
+/// Returns whether a word of two or three letters is a counted thing without any mark.
 pub(super) fn is_short(lower: &str) -> bool {
     let singular = lower.strip_suffix('s').unwrap_or(lower);
     SHORT_WORDS.binary_search(&lower).is_ok() || SHORT_WORDS.binary_search(&singular).is_ok()
 }
 
-/// Whether `lower` only says where or of what kind a quantity is: "years old", "dollars each".
+/// Returns whether `lower` only says where or of what kind a quantity is: "years old", "dollars
+/// each".
 pub(super) fn is_qualifier(lower: &str) -> bool {
     QUALIFIERS.binary_search(&lower).is_ok()
 }
 
-/// Whether two letters are a unit even where they might be variables.
+/// Returns whether two letters are a unit even where they might be variables.
 pub(super) fn is_plain_symbol(word: &str) -> bool {
     PLAIN_SYMBOLS.binary_search(&word).is_ok()
 }
 
-/// Whether a word with letters outside ASCII may be a counted thing: all words of alphabets, and
-/// Chinese ones without a character that changes a number or joins two.
+/// Returns whether a word with letters outside ASCII may be a counted thing: all words of
+/// alphabets, and Chinese ones without a character that changes a number or joins two.
 pub(super) fn may_count(word: &str) -> bool {
     let is_chinese = |c: char| matches!(c, '\u{3400}'..='\u{9FFF}');
     if !word.contains(is_chinese) {
@@ -34,7 +35,7 @@ pub(super) fn may_count(word: &str) -> bool {
     word.chars().count() <= 4 && !word.contains(|c| changes.contains(c))
 }
 
-/// An English noun without its plural ending; a rough rule, the same for both sides.
+/// Returns an English noun without its plural ending; a rough rule, the same for both sides.
 pub(super) fn singular(word: &str) -> String {
     let irregular = match word {
         "children" => Some("child"),

@@ -48,13 +48,13 @@ const IRREGULAR: [(&str, &str); 7] = [
     ("twelfth", "twelve"),
 ];
 
-/// What a thousand and the like multiply by.
+/// Returns what a thousand and the like multiply by.
 pub(super) fn scale(word: &str) -> Option<u64> {
     let found = SCALES.iter().find(|(name, _)| *name == word);
     found.map(|(_, scale)| *scale)
 }
 
-/// A digit after a decimal point.
+/// Parses a digit after a decimal point.
 pub(super) fn digit(word: &str) -> Option<u8> {
     small(word).filter(|digit| *digit < 10)
 }
@@ -74,7 +74,7 @@ fn tens(word: &str) -> Option<u64> {
     Some(10 * (2 + u64::try_from(index).ok()?))
 }
 
-/// The whole number that all of `words` say.
+/// Returns the whole number that all of `words` say.
 pub(super) fn cardinal(words: &[Word<'_>]) -> Option<u64> {
     let mut total = 0u64;
     let mut smallest_scale = u64::MAX;
@@ -100,7 +100,7 @@ pub(super) fn cardinal(words: &[Word<'_>]) -> Option<u64> {
     (smallest_scale != u64::MAX).then_some(total)
 }
 
-/// `rest` behind an "and", which must not end it.
+/// Returns `rest` behind an "and", which must not end it.
 fn without_and<'w, 'a>(rest: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
     match rest.split_first() {
         Some((Word { letters: "and", .. }, behind)) => (!behind.is_empty()).then_some(behind),
@@ -108,7 +108,7 @@ fn without_and<'w, 'a>(rest: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
     }
 }
 
-/// A number below a thousand, or hundreds up to ninety-nine of them, and what follows it.
+/// Parses a number below a thousand, or hundreds up to ninety-nine of them, and what follows it.
 fn group<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])> {
     let (count, rest) = match words {
         [Word { letters: "a", .. }, rest @ ..] => {
@@ -129,7 +129,7 @@ fn group<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])> {
     }
 }
 
-/// A number from 1 to 99 and what follows it.
+/// Parses a number from 1 to 99 and what follows it.
 fn below_hundred<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])> {
     let (first, rest) = words.split_first()?;
     if let Some(number) = small(first.letters) {
@@ -145,7 +145,7 @@ fn below_hundred<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])>
     }
 }
 
-/// The number of an ordinal: a cardinal whose last word is an ordinal.
+/// Returns the number of an ordinal: a cardinal whose last word is an ordinal.
 pub(super) fn ordinal(words: &[Word<'_>]) -> Option<u64> {
     let (last, before) = words.split_last()?;
     let stem = cardinal_of(last.letters)?;
@@ -157,7 +157,7 @@ pub(super) fn ordinal(words: &[Word<'_>]) -> Option<u64> {
     cardinal(&words)
 }
 
-/// `three` of `third`, `twenty` of `twentieth`.
+/// Returns `three` of `third`, `twenty` of `twentieth`.
 fn cardinal_of(word: &str) -> Option<&str> {
     if let Some((_, cardinal)) = IRREGULAR.iter().find(|(ordinal, _)| *ordinal == word) {
         return Some(cardinal);

@@ -13,7 +13,7 @@ use self::cardinal::{cardinal, digit, ordinal};
 /// The longest text that is read, in bytes, and its words at most.
 const MAX_BYTES: usize = 200;
 
-/// The number that `text` says in words, all of it.
+/// Returns the number that `text` says in words, all of it.
 ///
 /// - Cardinals below 10^18: `one hundred and five`, `two million`, `a dozen`, `minus seven`.
 /// - Ordinals: `third`, `twenty-first`, `21st`.
@@ -38,7 +38,7 @@ pub(super) fn words(text: &str) -> Option<RBig> {
     }
 }
 
-/// The letters that make an ordinal of `number`.
+/// Returns the letters that make an ordinal of `number`.
 pub(super) fn suffix(number: u64) -> &'static str {
     match (number % 100, number % 10) {
         (11..=13, _) => "th",
@@ -49,7 +49,7 @@ pub(super) fn suffix(number: u64) -> &'static str {
     }
 }
 
-/// `21st`.
+/// Returns `21st`.
 fn suffixed(text: &str) -> Option<RBig> {
     let (digits, letters) = text.split_at(text.find(|c: char| !c.is_ascii_digit())?);
     let number: u64 = digits.parse().ok()?;
@@ -63,7 +63,7 @@ struct Word<'a> {
     is_joined: bool,
 }
 
-/// The words of `text`; `None` where anything but letters, spaces and hyphens is in it.
+/// Returns the words of `text`; `None` if anything but letters, spaces and hyphens is in it.
 fn split(text: &str) -> Option<Vec<Word<'_>>> {
     let mut words = Vec::with_capacity(8);
     for run in text.split_ascii_whitespace() {
@@ -90,7 +90,7 @@ fn unsigned(words: &[Word<'_>]) -> Option<RBig> {
         .or_else(|| ordinal(words).map(RBig::from))
 }
 
-/// `three point one four`, with a scale word after it or not.
+/// Parses `three point one four`, with a scale word after it or not.
 fn decimal(whole: &[Word<'_>], digits: &[Word<'_>]) -> Option<RBig> {
     let whole = if whole.is_empty() { 0 } else { cardinal(whole)? };
     let (last, before) = digits.split_last()?;
@@ -108,7 +108,7 @@ fn decimal(whole: &[Word<'_>], digits: &[Word<'_>]) -> Option<RBig> {
     is_written.then(|| RBig::from_parts(numerator * IBig::from(scale), denominator))
 }
 
-/// `a dozen`, `two dozen`, `half a dozen`.
+/// Parses `a dozen`, `two dozen`, `half a dozen`.
 fn dozens(words: &[Word<'_>]) -> Option<RBig> {
     let (last, count) = words.split_last()?;
     if !matches!(last.letters, "dozen" | "dozens") {
@@ -121,7 +121,7 @@ fn dozens(words: &[Word<'_>]) -> Option<RBig> {
     }
 }
 
-/// A count, or "a".
+/// Parses a count, or "a".
 fn numerator(words: &[Word<'_>]) -> Option<u128> {
     match words {
         [Word { letters: "a" | "an", .. }] => Some(1),
@@ -129,7 +129,7 @@ fn numerator(words: &[Word<'_>]) -> Option<u128> {
     }
 }
 
-/// `one half`, `two thirds`, `three twenty-fifths`, `half`.
+/// Parses `one half`, `two thirds`, `three twenty-fifths`, `half`.
 fn fraction(words: &[Word<'_>]) -> Option<RBig> {
     let (last, before) = words.split_last()?;
     if before.is_empty() {
@@ -152,7 +152,7 @@ fn fraction(words: &[Word<'_>]) -> Option<RBig> {
     Some(RBig::from_parts(IBig::from(numerator), UBig::from(denominator)))
 }
 
-/// The number below the line, and whether it is plural.
+/// Returns the number below the line, and whether it is plural.
 fn denominator(words: &[Word<'_>]) -> Option<(u64, bool)> {
     let (last, before) = words.split_last()?;
     let known = match last.letters {
@@ -174,7 +174,7 @@ fn denominator(words: &[Word<'_>]) -> Option<(u64, bool)> {
     ordinal(&ending).map(|number| (number, singular.is_some()))
 }
 
-/// `two and three quarters`, `one and a half`.
+/// Parses `two and three quarters`, `one and a half`.
 fn mixed(words: &[Word<'_>]) -> Option<RBig> {
     let and = words.iter().rposition(|word| word.letters == "and")?;
     let whole = cardinal(&words[..and])?;

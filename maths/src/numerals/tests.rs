@@ -97,7 +97,7 @@ fn suffixes() {
     assert_eq!(ordinals.join(" "), expected);
 }
 
-/// `number` in words.
+/// Returns `number` in words.
 fn spelled(number: u64) -> String {
     const SMALL: [&str; 20] = [
         "",

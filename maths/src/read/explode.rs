@@ -12,7 +12,7 @@ const MAX_PLAIN: usize = 3;
 /// Letters of a run in a formula that are still read as a product of variables.
 const MAX_FORMULA: usize = 6;
 
-/// `items` without words, with the places of partners counted from their start.
+/// Returns `items` without words, with the places of partners counted from their start.
 pub(super) fn exploded<'a>(items: &[Item<'a>]) -> Result<Vec<Item<'a>>, Unread> {
     let mut out = Vec::with_capacity(items.len() + 8);
     let mut open = Vec::new();
@@ -82,7 +82,7 @@ fn letters<'a>(item: Item<'a>, text: &'a str, out: &mut Vec<Item<'a>>) {
     }
 }
 
-/// The function, constant or Greek letter that `text` names as a whole.
+/// Returns the function, constant or Greek letter that `text` names as a whole.
 fn known<'a>(text: &'a str, style: Style, next: Option<Token<'a>>) -> Option<Token<'a>> {
     let is_called = next == Some(Token::Open(Bracket::Round));
     if let Some(function) = names::function(text) {

@@ -25,19 +25,20 @@ impl Literal<'_> {
         self.fraction.is_none() && self.repeat.is_none() && self.exponent.is_none()
     }
 
-    /// Whether it is digits and nothing else: no separators, no point.
+    /// Returns whether it is digits and nothing else: no separators, no point.
     pub(super) fn is_digits(&self) -> bool {
         self.is_integer() && self.whole.bytes().all(|b| b.is_ascii_digit())
     }
 
-    /// The power of ten of the last digit, where a decimal point was written and nothing repeats.
+    /// Returns the power of ten of the last digit, where a decimal point was written and nothing
+    /// repeats.
     pub(super) fn last_digit(&self) -> Option<i32> {
         let decimals = i32::try_from(self.fraction?.len()).ok()?;
         let exponent = self.exponent.map_or(Some(0), parse_exponent)?;
         self.repeat.is_none().then(|| exponent.checked_sub(decimals))?
     }
 
-    /// The exact value.
+    /// Returns the exact value.
     ///
     /// # Errors
     /// [`Exhausted`] when the fuel does not pay for its digits.
@@ -71,7 +72,7 @@ impl Literal<'_> {
     }
 }
 
-/// `digits` repeated for ever, after `shift` other decimals.
+/// Returns `digits` repeated for ever, after `shift` other decimals.
 fn repeating(digits: &str, shift: usize, fuel: &mut Fuel) -> Result<RBig, Exhausted> {
     fuel.spend(number::cost(digits.len() + shift))?;
     let length = i32::try_from(digits.len()).map_err(|_| Exhausted)?;
@@ -80,7 +81,7 @@ fn repeating(digits: &str, shift: usize, fuel: &mut Fuel) -> Result<RBig, Exhaus
     Ok(number::decimal(digits, 0) / nines * number::power_of_ten(-shift))
 }
 
-/// A signed exponent that is worth building at all.
+/// Returns a signed exponent that is worth building at all.
 fn parse_exponent(text: &str) -> Option<i32> {
     let text = text.strip_prefix('+').unwrap_or(text);
     text.parse().ok().filter(|e: &i32| e.unsigned_abs() < 1 << 24)
@@ -90,7 +91,7 @@ fn digits(text: &str) -> String {
     text.chars().filter(char::is_ascii_digit).collect()
 }
 
-/// A value of at most 18 digits.
+/// Returns a value of at most 18 digits.
 fn small(whole: &str, fraction: &str) -> RBig {
     let mut numerator = 0u64;
     for digit in whole.bytes().chain(fraction.bytes()) {
@@ -105,7 +106,7 @@ fn small(whole: &str, fraction: &str) -> RBig {
     RBig::from_parts(numerator.into(), 10u64.pow(decimals).into())
 }
 
-/// What decides how digits are read.
+/// The conventions that decide how digits are read.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Rules {
     /// Whether a bare comma may separate thousands: not inside brackets, where it separates
@@ -117,7 +118,7 @@ pub(super) struct Rules {
     pub(super) signed_exponent: bool,
 }
 
-/// What [`scan`] found.
+/// The result of [`scan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Scanned<'a> {
     pub(super) literal: Literal<'a>,
@@ -127,8 +128,8 @@ pub(super) struct Scanned<'a> {
     pub(super) decimal_comma: bool,
 }
 
-/// The literal at the start of `text`, which starts with a digit or with a point and a digit.
-/// `None` where separators contradict each other, as in `1 234,567`.
+/// Returns the literal at the start of `text`, which starts with a digit or with a point and a
+/// digit. `None` if separators contradict each other, as in `1 234,567`.
 pub(super) fn scan(text: &str, rules: Rules) -> Option<Scanned<'_>> {
     let mut end = digits_from(text, 0);
     let mut separator = "";
@@ -156,7 +157,7 @@ pub(super) fn scan(text: &str, rules: Rules) -> Option<Scanned<'_>> {
     Some(Scanned { literal, len: end, decimal_comma })
 }
 
-/// `1.234,56` where the comma is the decimal point: undoes the reading of the point.
+/// Reads `1.234,56` where the comma is the decimal point: undoes the reading of the point.
 fn european<'a>(text: &'a str, literal: &mut Literal<'a>, end: &mut usize) -> bool {
     let groups = literal.fraction.map_or(0, str::len);
     let after = digits_from(text, *end + 1);
@@ -169,10 +170,10 @@ fn european<'a>(text: &'a str, literal: &mut Literal<'a>, end: &mut usize) -> bo
     is_european
 }
 
-/// What may stand between thousands.
+/// Separators of thousands.
 const SEPARATORS: [&str; 8] = [",\\!", "{,}\\!", "{,}", "\\,", "\\ ", "~", ",", " "];
 
-/// The end of the groups of three digits after `first` digits, and what separates them.
+/// Returns the end of the groups of three digits after `first` digits, and what separates them.
 fn grouped(text: &str, first: usize, rules: Rules) -> (usize, &'static str) {
     let rest = &text[first..];
     let Some(separator) = SEPARATORS.into_iter().find(|s| rest.starts_with(s)) else {
@@ -200,7 +201,7 @@ fn grouped(text: &str, first: usize, rules: Rules) -> (usize, &'static str) {
     if end == first { (first, "") } else { (end, separator) }
 }
 
-/// The decimals after the point at `at`, repeating ones among them.
+/// Returns the decimals after the point at `at`, repeating ones among them.
 fn decimals<'a>(text: &'a str, mut literal: Literal<'a>, at: usize) -> (Literal<'a>, usize) {
     let end = digits_from(text, at + 1);
     let fraction = &text[at + 1..end];
@@ -230,7 +231,7 @@ fn decimals<'a>(text: &'a str, mut literal: Literal<'a>, at: usize) -> (Literal<
     (literal, end)
 }
 
-/// The end of `\dot3` or `\dot{1}4285\dot{7}`.
+/// Returns the end of `\dot3` or `\dot{1}4285\dot{7}`.
 fn dotted(text: &str) -> Option<usize> {
     let first = dot(text)?;
     let between = digits_from(text, first);
@@ -240,7 +241,7 @@ fn dotted(text: &str) -> Option<usize> {
     }
 }
 
-/// The length of `\dot3`, `\dot{3}` or `\dot 3`.
+/// Returns the length of `\dot3`, `\dot{3}` or `\dot 3`.
 fn dot(text: &str) -> Option<usize> {
     let rest = text.strip_prefix("\\dot")?.trim_start();
     let braced = rest.strip_prefix('{');
@@ -253,7 +254,7 @@ fn dot(text: &str) -> Option<usize> {
     Some(text.len() - after.len())
 }
 
-/// The power of ten, where one follows.
+/// Returns the power of ten, where one follows.
 fn scientific<'a>(text: &'a str, literal: &mut Literal<'a>, end: usize, rules: Rules) -> usize {
     let rest = &text[end..];
     if !rest.starts_with(['e', 'E']) {
@@ -274,7 +275,7 @@ fn scientific<'a>(text: &'a str, literal: &mut Literal<'a>, end: usize, rules: R
     stop
 }
 
-/// End of the run of digits that starts at `from`.
+/// Returns the end of the run of digits that starts at `from`.
 fn digits_from(text: &str, from: usize) -> usize {
     let bytes = text.as_bytes();
     let mut end = from;

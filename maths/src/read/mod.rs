@@ -1,4 +1,4 @@
-//! From text to an answer: the whole text, or nothing.
+//! From text to an answer: all of the text, or nothing.
 //!
 //! Two dialects share one lexer and one parser: LaTeX, where letters are variables, and plain
 //! text as calculators and `SymPy` write it, where names are words. Nothing is evaluated; a text
@@ -42,7 +42,7 @@ pub enum Dialect {
     Plain,
 }
 
-/// What a reader may be told.
+/// Options of a reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReadOptions {
     /// Whether malformed LaTeX whose meaning is clear may be repaired.
@@ -57,7 +57,7 @@ impl Default for ReadOptions {
     }
 }
 
-/// The dialect that `text` looks like.
+/// Returns the dialect that `text` looks like.
 pub fn dialect(text: &str) -> Dialect {
     let is_command =
         |at: usize| text.as_bytes().get(at + 1).is_some_and(|next| !next.is_ascii_whitespace());
@@ -67,7 +67,7 @@ pub fn dialect(text: &str) -> Dialect {
     if has_command || has_groups || dollars == 2 { Dialect::Latex } else { Dialect::Plain }
 }
 
-/// The answer that all of `text` states.
+/// Returns the answer that all of `text` states.
 ///
 /// # Errors
 /// [`Unread`] says why there is none.
@@ -119,8 +119,8 @@ pub fn read_answer(
     Ok(answer)
 }
 
-/// `text` with one backslash where each command has two, as in data that was escaped twice. Where
-/// lines end in two backslashes, they stay.
+/// Returns `text` with one backslash where each command has two, as in data that was escaped twice.
+/// Where lines end in two backslashes, they stay.
 fn single_backslashes(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
     let is_doubled = |at: usize| {
         let bytes = text.as_bytes();
@@ -133,7 +133,8 @@ fn single_backslashes(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
     (Cow::Owned(text.replace("\\\\", "\\")), true)
 }
 
-/// `1.5 x 10^3`: an x between a number and a power of ten, with space on both sides, is a cross.
+/// Turns the x of `1.5 x 10^3` into a multiplication sign: an x between a number and a power of
+/// ten, with space on both sides, is a cross.
 fn crosses(items: &mut [Item<'_>]) {
     for at in 1..items.len().saturating_sub(2) {
         let is_ten =
@@ -156,7 +157,7 @@ fn of_form(form: Form) -> Answer {
     Answer { subjects: Vec::new(), form, notes: Vec::new() }
 }
 
-/// The fast path: a short decimal with or without a sign.
+/// Reads a short decimal with or without a sign: the fast path.
 fn plain_number(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let Some(literal) = DecimalLiteral::scan(unsigned) else {
@@ -180,7 +181,7 @@ fn plain_number(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Un
 /// The longest text of a date or a time with its typesetting, in bytes.
 const MAX_TIME: usize = 80;
 
-/// A number and its unit in Chinese, `300分钟`.
+/// Returns a number and its unit in Chinese, `300分钟`.
 fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Unread> {
     let is_chinese = |c: char| ('\u{4E00}'..='\u{9FFF}').contains(&c);
     let Some(at) = text.find(is_chinese) else {
@@ -198,7 +199,7 @@ fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer
     Ok(Some(answer))
 }
 
-/// A date or a time of day. `7:30` and `1:2:3` without more are ratios.
+/// Returns a date or a time of day. `7:30` and `1:2:3` without more are ratios.
 fn timed(text: &str) -> Option<Form> {
     if text.len() > MAX_TIME {
         return None;
@@ -216,7 +217,7 @@ fn timed(text: &str) -> Option<Form> {
     Some(Form::Clock(clock))
 }
 
-/// The expression that all of `text` states.
+/// Returns the expression that all of `text` states.
 ///
 /// # Errors
 /// [`Unread`] says why there is none.

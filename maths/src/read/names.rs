@@ -47,12 +47,12 @@ pub(super) const GREEK: [&str; 38] = [
     "Pi",
 ];
 
-/// The Greek letter called `word`.
+/// Returns the Greek letter called `word`.
 pub(super) fn greek(word: &str) -> Option<&'static str> {
     GREEK.into_iter().find(|name| *name == word)
 }
 
-/// The function called `word`, by any of its usual names.
+/// Returns the function called `word`, by any of its usual names.
 pub(super) fn function(word: &str) -> Option<Token<'static>> {
     use Function as F;
     let function = match word {
@@ -105,7 +105,7 @@ pub(super) fn function(word: &str) -> Option<Token<'static>> {
     Some(Token::Function(function))
 }
 
-/// The big operators of the plain grammar.
+/// Returns the big operators of the plain grammar.
 pub(super) fn big(word: &str) -> Option<Big> {
     Some(match word {
         "Sum" => Big::Sum,
@@ -117,7 +117,7 @@ pub(super) fn big(word: &str) -> Option<Big> {
     })
 }
 
-/// The set of numbers called `word` in the plain grammar.
+/// Returns the set of numbers called `word` in the plain grammar.
 pub(super) fn numbers(word: &str) -> Option<Numbers> {
     Some(match word {
         "EmptySet" => Numbers::Empty,
@@ -130,7 +130,7 @@ pub(super) fn numbers(word: &str) -> Option<Numbers> {
     })
 }
 
-/// The token of a named command that is no font, space, size or bracket.
+/// Returns the token of a named command that is no font, space, size or bracket.
 pub(super) fn command(name: &str) -> Option<Token<'static>> {
     let is_function = !matches!(
         name,
@@ -246,7 +246,7 @@ fn object(name: &str) -> Option<Token<'static>> {
     })
 }
 
-/// The numbers of `\mathbb{…}`.
+/// Returns the numbers of `\mathbb{…}`.
 pub(super) fn blackboard(letter: &str) -> Option<Numbers> {
     Some(match letter {
         "N" => Numbers::Naturals,

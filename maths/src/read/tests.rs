@@ -1,4 +1,4 @@
-//! What is read, and what is not.
+//! Texts that are read, and texts that are refused.
 
 use std::fmt::Write as _;
 
@@ -57,7 +57,8 @@ fn values() {
     assert_eq!(dialect("{1,2}"), Dialect::Plain);
 }
 
-/// An answer in a few words: its subjects, its type, and its expressions in the plain grammar.
+/// Returns an answer in a few words: its subjects, its type, and its expressions in the plain
+/// grammar.
 fn told(answer: &Answer, ws: &Workspace<'_>) -> String {
     let mut out = String::new();
     for subject in &answer.subjects {
@@ -174,7 +175,7 @@ fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
     }
 }
 
-/// Reads `text` and tells what was read.
+/// Reads `text` and describes the answer.
 fn read(text: &str, options: ReadOptions) -> Result<(String, Vec<Note>), Unread> {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);

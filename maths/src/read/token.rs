@@ -11,7 +11,7 @@ pub(super) struct Item<'a> {
     pub(super) token: Token<'a>,
     /// The white space before it.
     pub(super) gap: Gap,
-    /// Of a bracket: the place of its partner; of all else its own place.
+    /// The place of a bracket's partner; for other tokens their own place.
     pub(super) mate: usize,
 }
 
@@ -112,7 +112,7 @@ pub(super) enum Token<'a> {
     Arrow,
 }
 
-/// What takes bounds and a body.
+/// Operators that take bounds and a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Big {
     Sum,
@@ -163,8 +163,8 @@ pub(super) enum Numbers {
 }
 
 impl<'a> Token<'a> {
-    /// Whether an operand may end with it, so that what follows is no operand of its own unless
-    /// a product is meant.
+    /// Returns whether an operand may end with it, so that what follows is no operand of its own
+    /// unless a product is meant.
     pub(super) fn ends_operand(self) -> bool {
         matches!(
             self,
@@ -183,7 +183,7 @@ impl<'a> Token<'a> {
         )
     }
 
-    /// The letters, where it is a word.
+    /// Returns the letters, if it is a word.
     pub(super) fn word(self) -> Option<&'a str> {
         match self {
             Token::Word { text, .. } => Some(text),

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// `text` with every known character outside ASCII rewritten. Unknown ones stay, and no formula
-/// holds them. `None` where a character would make the text look different from what it says.
+/// Returns `text` with every known character outside ASCII rewritten. Unknown ones stay, and no
+/// formula holds them. `None` if a character would make the text look different from what it says.
 pub(super) fn normalised(text: &str) -> Option<Cow<'_, str>> {
     if text.is_ascii() {
         return Some(Cow::Borrowed(text));
@@ -47,7 +47,7 @@ enum Shift {
     Down,
 }
 
-/// Whether `c` is raised or lowered, and what it then is.
+/// Decides whether `c` is raised or lowered, and what it then is.
 fn shifted(c: char) -> (Shift, Option<char>) {
     const UP: &str = "⁰0¹1²2³3⁴4⁵5⁶6⁷7⁸8⁹9⁺+⁻-⁽(⁾)ⁿnⁱiˣxʸyᵏkᵐm";
     const DOWN: &str = "₀0₁1₂2₃3₄4₅5₆6₇7₈8₉9₊+₋-ₐaₑeₓxᵢiⱼjₖkₘmₙnₚpₜt";

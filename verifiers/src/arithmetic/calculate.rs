@@ -36,7 +36,7 @@ impl From<NoValue> for NotComputed {
     }
 }
 
-/// The exact value of an expression: `2 * (3 + 1/4)`, `20% of 50`, `2^10` or `2**10`.
+/// Returns the exact value of an expression: `2 * (3 + 1/4)`, `20% of 50`, `2^10` or `2**10`.
 ///
 /// Strict where a step of a solution is read with patience: units, names, currency signs and
 /// anything that could be read in two ways have no value here.

@@ -16,7 +16,7 @@ pub(super) struct Written {
     pub(super) decimals: usize,
 }
 
-/// What the text says about precision.
+/// The precision that the text claims.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Precision {
     /// `≈`, or a word such as `about`: whole numbers may be rounded too.
@@ -25,7 +25,7 @@ pub(super) struct Precision {
     pub(super) float: bool,
 }
 
-/// The rule by which `exact` may be written as `written`, if there is one.
+/// Returns the rule by which `exact` may be written as `written`, if there is one.
 pub(super) fn rounds_to(
     exact: &RBig,
     written: &RBig,
@@ -53,7 +53,7 @@ pub(super) fn rounds_to(
     rounded_roughly(exact, written, form, &unit)
 }
 
-/// Rounded half up, or cut, at `unit`.
+/// Finds the rule by which `written` is `exact` rounded half up, or cut, at `unit`.
 fn rounded_at(exact: &RBig, written: &RBig, unit: &RBig, rounding: Rounding) -> Option<Rule> {
     if rounding == Rounding::Exact {
         return None;
@@ -68,7 +68,8 @@ fn rounded_at(exact: &RBig, written: &RBig, unit: &RBig, rounding: Rounding) -> 
     (cut && rounding == Rounding::NearestOrTruncated).then_some(Rule::Truncated)
 }
 
-/// Said to be approximate: rounded up, or to the last digit that is not zero.
+/// Finds the rule for a value said to be approximate: rounded up, or to the last digit that is not
+/// zero.
 fn rounded_roughly(exact: &RBig, written: &RBig, form: Written, unit: &RBig) -> Option<Rule> {
     let error = (exact - written).abs();
     if error < *unit {
@@ -91,14 +92,14 @@ fn trailing_zeros(value: &RBig) -> usize {
     zeros
 }
 
-/// Whether two values differ by no more than floating-point arithmetic explains.
+/// Returns whether two values differ by no more than floating-point arithmetic explains.
 pub(super) fn is_float_error(left: &RBig, right: &RBig) -> bool {
     let scale = left.clone().abs().max(right.clone().abs());
     let error = (left - right).abs();
     error * RBig::from(1_000_000_000_000u64) <= scale
 }
 
-/// Whether two values are near enough for a text that says `about`: within a tenth.
+/// Returns whether two values are near enough for a text that says `about`: within a tenth.
 pub(super) fn is_near(left: &RBig, right: &RBig) -> bool {
     let scale = left.clone().abs().max(right.clone().abs());
     let error = (left - right).abs();
@@ -108,8 +109,8 @@ pub(super) fn is_near(left: &RBig, right: &RBig) -> bool {
 /// Characters of a number that is looked at for rounding; more would say nothing.
 const LONGEST_ROUNDED: usize = 40;
 
-/// The relative error that a written number may hide where it looks rounded: it has more than two
-/// decimal places, or two that thirds end with (`0.33`, `6.67`, `1.66`).
+/// Returns the relative error that a written number may hide where it looks rounded: it has more
+/// than two decimal places, or two that thirds end with (`0.33`, `6.67`, `1.66`).
 pub(super) fn roughness(numeral: Numeral<'_>) -> Option<RBig> {
     let Numeral::Decimal(literal) = numeral else {
         return None;
@@ -130,7 +131,7 @@ pub(super) fn roughness(numeral: Numeral<'_>) -> Option<RBig> {
     looks_rounded.then(|| RBig::ONE / units)
 }
 
-/// Whether one amount is the other in cents.
+/// Returns whether one amount is the other in cents.
 pub(super) fn are_cents_and_dollars(left: &RBig, right: &RBig) -> bool {
     let hundred = RBig::from(100u8);
     left * &hundred == *right || right * &hundred == *left
@@ -142,7 +143,7 @@ const FACTORS: [u32; 24] = [
     3600, 5280,
 ];
 
-/// Whether one value is the other times a factor of conversion.
+/// Returns whether one value is the other times a factor of conversion.
 pub(super) fn is_conversion(left: &RBig, right: &RBig) -> bool {
     if left.is_zero() || right.is_zero() {
         return false;

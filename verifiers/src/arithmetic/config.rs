@@ -5,14 +5,14 @@ use serde::Serialize;
 /// How solutions are split and equalities judged.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArithmeticConfig {
-    /// What separates steps.
+    /// The separator of steps.
     pub splitter: Splitter,
     /// How a result with decimal places may differ from the exact value. A percentage has two
     /// places more than are written: `14%` is 0.14.
     pub decimals: Rounding,
     /// How a whole result may differ where the text does not say that it is approximate.
     pub whole_numbers: Rounding,
-    /// What a chain of results is, such as `2 + 3 = 5 + 1 = 6`.
+    /// How a chain of results such as `2 + 3 = 5 + 1 = 6` counts.
     pub run_on: RunOn,
 }
 
@@ -27,7 +27,7 @@ impl Default for ArithmeticConfig {
     }
 }
 
-/// What separates steps.
+/// The separator of steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Splitter {
@@ -54,7 +54,7 @@ pub enum Rounding {
     NearestOrTruncated,
 }
 
-/// What a false equality is whose right side goes on with the value of its left side.
+/// How a false equality counts whose right side goes on with the value of its left side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOn {

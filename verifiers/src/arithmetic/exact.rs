@@ -30,7 +30,8 @@ impl fmt::Display for Exact {
     }
 }
 
-/// Decimal places of a fraction with this denominator, where it ends soon enough.
+/// Counts the decimal places of a fraction with this denominator; `None` if it does not end soon
+/// enough.
 fn places(denominator: &UBig) -> Option<usize> {
     let mut power = UBig::ONE;
     for places in 0..=MAX_PLACES {

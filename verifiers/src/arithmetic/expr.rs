@@ -1,4 +1,4 @@
-//! What the parser finds.
+//! Expressions that the parser finds.
 
 use std::ops::Range;
 
@@ -31,13 +31,13 @@ pub(super) struct Expr {
     pub(super) code: Range<usize>,
     /// Its unit words, in [`Parsed::units`].
     pub(super) units: Range<usize>,
-    /// What kind of expression it is.
+    /// The kind of expression.
     pub(super) form: Form,
-    /// What a reader should know.
+    /// Observations about the expression.
     pub(super) traits: Traits,
 }
 
-/// What kind of expression it is.
+/// The kind of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Form {
     /// One number, perhaps with a sign.
@@ -65,10 +65,10 @@ pub(super) enum Percent {
     Whole,
 }
 
-/// What a reader of an expression should know.
+/// Observations about an expression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Traits {
-    /// A reason not to trust the reading, where there is one.
+    /// A reason not to trust the reading, if there is one.
     pub(super) doubt: Option<Why>,
     /// Where it has percent signs.
     pub(super) percent: Percent,
@@ -88,12 +88,12 @@ impl Traits {
 }
 
 impl Expr {
-    /// Whether a percent sign stands in it.
+    /// Returns whether a percent sign stands in it.
     pub(super) fn has_percent(&self) -> bool {
         self.traits.percent != Percent::Nowhere
     }
 
-    /// Whether nothing is computed in it.
+    /// Returns whether nothing is computed in it.
     pub(super) fn is_bare(&self) -> bool {
         matches!(self.form, Form::Bare { .. })
     }
@@ -117,12 +117,12 @@ impl Parsed {
         self.units.clear();
     }
 
-    /// The unit words of `expr`, as tokens.
+    /// Returns the unit words of `expr`, as tokens.
     pub(super) fn units_of(&self, expr: &Expr) -> &[usize] {
         &self.units[expr.units.clone()]
     }
 
-    /// The computation of `expr`.
+    /// Returns the computation of `expr`.
     pub(super) fn code_of(&self, expr: &Expr) -> &[Code] {
         &self.code[expr.code.clone()]
     }

@@ -33,7 +33,7 @@ pub(super) struct Pair {
     pub(super) after_dash: bool,
 }
 
-/// What an equality sign turned out to state.
+/// The meaning of an equality sign.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stated {
     /// An equality between two expressions.
@@ -108,8 +108,8 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// `is` states an equality only from something computed to a plain number. A share before it
-    /// (`3/5 is 12`) is a proportion.
+    /// Reads `is` as an equality only from something computed to a plain number. A share
+    /// before it (`3/5 is 12`) is a proportion.
     fn stated_by_is(&self, left: &Side, right: &Side) -> Option<Stated> {
         let (Side::Expr(left), Side::Expr(right)) = (left, right) else {
             return None;
@@ -123,7 +123,7 @@ impl Finder<'_, '_> {
         self.lexed.tokens[expr.tokens.start].start
     }
 
-    /// Byte after the right side.
+    /// Returns the byte after the right side.
     fn end_of(&self, side: &Side) -> usize {
         match side {
             Side::Expr(index) => self.parsed.exprs[*index].end,
@@ -172,7 +172,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Whether a computation stands before the sign with nothing but a few words between.
+    /// Returns whether a computation stands before the sign with nothing but a few words between.
     fn only_words_between(&self, expr: &Expr) -> bool {
         let between = expr.tokens.end..self.at;
         !expr.is_bare()
@@ -208,13 +208,14 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// The first token of the right side, after `about`.
+    /// Returns the first token of the right side, after `about`.
     fn first_on_right(&self) -> usize {
         let about = self.lexed.kind(self.at + 1) == Some(Kind::Word(Word::Approximate));
         self.at + 1 + usize::from(about)
     }
 
-    /// Why a computation has no right side: words, or nothing at all. A name is defined by it.
+    /// Explains why a computation has no right side: words, or nothing at all. A name is defined by
+    /// it.
     fn why_no_right_side(&self) -> Option<Why> {
         match self.lexed.class(self.at + 1) {
             Class::Word(_) => Some(Why::Words),
@@ -223,7 +224,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Two readable sides, and what casts doubt on them.
+    /// Pairs two readable sides with the doubts about them.
     fn pair(&self, left: usize, right: usize) -> Pair {
         let (left_expr, right_expr) = (&self.parsed.exprs[left], &self.parsed.exprs[right]);
         let trailing = self.trailing_words(right_expr);

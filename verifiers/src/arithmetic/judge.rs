@@ -71,7 +71,7 @@ impl Judge<'_, '_> {
         value::evaluate(code, &self.lexed.numerals, reading, self.stack, self.fuel)
     }
 
-    /// The rule by which the values agree, if one does.
+    /// Returns the rule by which the values agree, if one does.
     fn rule(&self, pair: &Pair, (left, right): &Values, reading: Reading) -> Option<Rule> {
         if left == right {
             return Some(Rule::Exact);
@@ -91,7 +91,8 @@ impl Judge<'_, '_> {
         rounded(left, right, right_expr).or_else(|| rounded(right, left, left_expr))
     }
 
-    /// Numbers agree. Two plain numbers still state nothing where words may make them names.
+    /// Judges numbers that agree. Two plain numbers still state nothing where words may make them
+    /// names.
     fn agrees(&self, pair: &Pair, (left, _): &Values, rule: Rule) -> Check {
         if let Some(why) = self.states_nothing(pair) {
             return Check::Unchecked { why };
@@ -99,8 +100,8 @@ impl Judge<'_, '_> {
         Check::Right { computed: Exact(left.clone()), rule }
     }
 
-    /// Two plain numbers that differ state nothing for certain, unless the left one is the result
-    /// of a computation: `f: 2 = 4`.
+    /// Returns whether two plain numbers are names; they state nothing for certain, unless the left
+    /// one is the result of a computation: `f: 2 = 4`.
     fn are_two_names(&self, pair: &Pair) -> bool {
         let alone = self.lexed.kind_before(self.left(pair).tokens.start);
         !matches!(alone, Some(Kind::Relation(_)))
@@ -108,7 +109,8 @@ impl Judge<'_, '_> {
             && self.right(pair).is_bare()
     }
 
-    /// Two plain numbers beside words: `15 gallons = 120 pints`, `Week 2 = 2`.
+    /// Finds words that keep two plain numbers from stating anything: `15 gallons = 120 pints`,
+    /// `Week 2 = 2`.
     fn states_nothing(&self, pair: &Pair) -> Option<Why> {
         let (left, right) = (self.left(pair), self.right(pair));
         if !left.is_bare() || !right.is_bare() {
@@ -122,7 +124,7 @@ impl Judge<'_, '_> {
         !self.parsed.units_of(expr).is_empty()
     }
 
-    /// Numbers differ. Wrong, unless something may explain it.
+    /// Judges numbers that differ: wrong, unless something may explain it.
     fn differs(&mut self, pair: &Pair, values: &Values) -> Check {
         if let Some(check) = self.percent_reading(pair, values) {
             return check;
@@ -134,7 +136,7 @@ impl Judge<'_, '_> {
         Check::Wrong { left: Exact(values.0.clone()), right: Exact(values.1.clone()), run_on }
     }
 
-    /// The other readings of percent signs: `5/20*100 = 25%`.
+    /// Returns the other readings of percent signs: `5/20*100 = 25%`.
     fn percent_reading(&mut self, pair: &Pair, values: &Values) -> Option<Check> {
         let (left, right) = (self.left(pair), self.right(pair));
         let (left_percent, right_percent) = (left.has_percent(), right.has_percent());
@@ -160,7 +162,8 @@ impl Judge<'_, '_> {
         Some(Check::Unchecked { why: Why::Percent })
     }
 
-    /// Whether the left side may compute a percentage: it multiplies by 100, or divides nothing.
+    /// Returns whether the left side may compute a percentage: it multiplies by 100, or divides
+    /// nothing.
     fn computes_percent(&self, pair: &Pair) -> bool {
         let code = self.parsed.code_of(self.left(pair));
         let hundred = code.iter().any(|code| match code {
@@ -170,7 +173,7 @@ impl Judge<'_, '_> {
         hundred || !code.contains(&Code::Apply(Op::Div))
     }
 
-    /// What may explain that the numbers differ.
+    /// Returns what may explain that the numbers differ.
     fn explanation(&mut self, pair: &Pair, values: &Values, run_on: bool) -> Option<Why> {
         if pair.doubt.is_some() {
             return pair.doubt;
@@ -217,7 +220,7 @@ impl Judge<'_, '_> {
             || (self.is_rest_of_one(left, left_value) && several)
     }
 
-    /// `1 - 3/4`: what is left of a whole.
+    /// Returns whether `expr` is the rest of a whole: `1 - 3/4`.
     fn is_rest_of_one(&self, expr: &Expr, value: &RBig) -> bool {
         let code = self.parsed.code_of(expr);
         let Some(Code::Push(first)) = code.first() else {
@@ -228,7 +231,7 @@ impl Judge<'_, '_> {
         takes_away && share && self.lexed.numerals[*first].is(1)
     }
 
-    /// Whether the numbers differ by no more than a rounded number in them explains:
+    /// Returns whether the numbers differ by no more than a rounded number in them explains:
     /// `4/0.3333 = 12`.
     fn rounded_operand_explains(&self, pair: &Pair, (left, right): &Values) -> bool {
         let rough: RBig = [pair.left, pair.right]
@@ -245,7 +248,7 @@ impl Judge<'_, '_> {
         !rough.is_zero() && (left - right).abs() <= scale * rough
     }
 
-    /// Whether units may explain that the numbers differ.
+    /// Returns whether units may explain that the numbers differ.
     fn units_explain(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
         let left = self.units(self.left(pair), 0..0);
         let right = self.units(self.right(pair), pair.trailing.clone());
@@ -265,7 +268,7 @@ impl Judge<'_, '_> {
         measured && compare::is_conversion(left_value, right_value)
     }
 
-    /// The units of `expr`, with `trailing` words after it.
+    /// Returns the units of `expr`, with `trailing` words after it.
     fn units(&self, expr: &Expr, trailing: Range<usize>) -> Units {
         let mut words = self.parsed.units_of(expr).to_vec();
         words.extend(trailing);
@@ -285,8 +288,8 @@ impl Judge<'_, '_> {
         share_word || (left.money && right.money)
     }
 
-    /// `Pages 10-15 = 6`: from one number to a larger one, after a word that may name what is
-    /// counted.
+    /// Returns whether the left side is a range, `Pages 10-15 = 6`: from one number to a larger
+    /// one, after a word that may name what is counted.
     fn is_range(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
         let left = self.left(pair);
         let difference = matches!(
@@ -300,13 +303,14 @@ impl Judge<'_, '_> {
         difference && named && *left_value < RBig::ZERO && *right_value > RBig::ZERO
     }
 
-    /// Whether the dash before the first number makes the numbers agree when it is its sign.
+    /// Returns whether the dash before the first number makes the numbers agree when it is its
+    /// sign.
     fn agrees_with_sign(&mut self, pair: &Pair) -> bool {
         self.values(pair, Reading::FirstNegated)
             .is_ok_and(|values| self.rule(pair, &values, Reading::FirstNegated).is_some())
     }
 
-    /// Whether the right side goes on from the value of the left one.
+    /// Returns whether the right side goes on from the value of the left one.
     fn is_run_on(&mut self, pair: &Pair, left: &RBig) -> bool {
         let right = self.right(pair);
         if right.is_bare() {
@@ -320,7 +324,7 @@ impl Judge<'_, '_> {
     }
 }
 
-/// What a side is measured in.
+/// The unit of a side.
 struct Units {
     /// Tokens that may name a unit.
     words: Vec<usize>,
@@ -334,8 +338,8 @@ impl Units {
     }
 }
 
-/// Places of a side that is one written number. A percent sign moves the point by two places where
-/// it is read as hundredths.
+/// Returns the places of a side that is one written number. A percent sign moves the point by two
+/// places where it is read as hundredths.
 fn written(form: Form, reading: Reading) -> Option<Written> {
     let Form::Bare { decimals, percent } = form else {
         return None;

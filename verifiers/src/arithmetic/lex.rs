@@ -38,7 +38,7 @@ pub(super) fn lex<'a>(text: &'a str, vocabulary: &Vocabulary, out: &mut Lexed<'a
     brackets::settle(&mut out.tokens);
 }
 
-/// What an open brace began.
+/// The construct that an open brace began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Brace {
     Group,
@@ -109,7 +109,7 @@ impl Lexer<'_, '_> {
         self.spaced = true;
     }
 
-    /// The byte `ahead` places on.
+    /// Returns the byte `ahead` places on.
     fn peek(&self, ahead: usize) -> Option<u8> {
         self.bytes.get(self.at + ahead).copied()
     }
@@ -118,7 +118,7 @@ impl Lexer<'_, '_> {
         self.peek(ahead).is_some_and(|byte| byte.is_ascii_digit())
     }
 
-    /// The first byte from `ahead` on that is not a blank; `\n` is not one.
+    /// Returns the first byte from `ahead` on that is not a blank; `\n` is not one.
     fn peek_past_blanks(&self, ahead: usize) -> Option<u8> {
         let rest = self.bytes.get(self.at + ahead..)?;
         rest.iter()
@@ -127,12 +127,12 @@ impl Lexer<'_, '_> {
             .find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'))
     }
 
-    /// The last token, unless there is none.
+    /// Returns the last token, unless there is none.
     fn last(&self) -> Option<Kind> {
         self.out.tokens.last().map(|token| token.kind)
     }
 
-    /// Whether an operand may end right before this place.
+    /// Returns whether an operand may end right before this place.
     fn after_operand(&self) -> bool {
         matches!(
             self.last(),
@@ -146,7 +146,7 @@ impl Lexer<'_, '_> {
         )
     }
 
-    /// `**` is a power between two operands and bold type elsewhere.
+    /// Lexes `**`: a power between two operands and bold type elsewhere.
     fn star(&mut self) {
         if self.peek(1) != Some(b'*') {
             return self.push(1, Kind::Op(Op::Mul));
@@ -182,7 +182,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// `=` and `==` state an equality; `=>` and `===` do not.
+    /// Lexes signs of equality: `=` and `==` state one; `=>` and `===` do not.
     fn equals(&mut self) {
         let run = self.bytes[self.at..].iter().take_while(|byte| **byte == b'=').count();
         match (run, self.peek(run)) {
@@ -226,7 +226,7 @@ impl Lexer<'_, '_> {
         self.push(1, Kind::Word(Word::Approximate));
     }
 
-    /// `5! = 120` is a factorial, `so 5!` is excitement, `!=` denies an equality.
+    /// Lexes `!`: `5! = 120` is a factorial, `so 5!` is excitement, `!=` denies an equality.
     fn exclamation(&mut self) {
         let attached = self.after_operand() && !self.spaced;
         let goes_on = matches!(
@@ -240,14 +240,14 @@ impl Lexer<'_, '_> {
         self.push(len, Kind::Boundary(Bound::Mark));
     }
 
-    /// `f'` is a derivative, `6'` a length; other apostrophes are quotation marks.
+    /// Lexes an apostrophe: `f'` is a derivative, `6'` a length; others are quotation marks.
     fn prime(&mut self, len: usize) {
         let attached = self.after_operand() && !self.spaced;
         let kind = if attached { Kind::Broken(Why::Function) } else { Kind::Boundary(Bound::Mark) };
         self.push(len, kind);
     }
 
-    /// `#3` is a name.
+    /// Lexes `#`: `#3` is a name.
     fn hash(&mut self) {
         let digits =
             self.bytes[self.at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -257,7 +257,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// `&` aligns equations in LaTeX: `3 + 4 &= 7`.
+    /// Skips `&`, which aligns equations in LaTeX: `3 + 4 &= 7`.
     fn ampersand(&mut self) {
         match self.peek(1) {
             Some(b'=' | b'\\') => self.skip(1),

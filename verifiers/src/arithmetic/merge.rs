@@ -35,7 +35,7 @@ pub(super) fn merge(prose: &mut Vec<Judged>, annotations: &mut Vec<Judged>) -> V
     all
 }
 
-/// Whether two equalities state the same, or cannot be read for the same reason.
+/// Returns whether two equalities state the same, or cannot be read for the same reason.
 fn same(a: &Judged, b: &Judged) -> bool {
     match (&a.values, &b.values) {
         (Some(a), Some(b)) => a == b,

@@ -5,7 +5,7 @@
 //! reported as unchecked and never as right or wrong, because a right step that is called wrong
 //! teaches a model that right is wrong.
 //!
-//! # What counts as a stated equality
+//! # Stated equalities
 //! - `=`, `==`, `≈`, `equals`, `is equal to` between two expressions, and `is` from something
 //!   computed to a number (`20% of 50 is 10`).
 //! - A name before the sign makes an assignment (`Total = 12`, `x = 5`), which is not counted.
@@ -14,13 +14,13 @@
 //! - A calculator annotation states an equality of its own. The text around it, read without it,
 //!   states another; when both agree in both values they are reported once.
 //!
-//! # What holds
+//! # Equalities that hold
 //! Sides that are equal as rational numbers; a decimal that is the other side rounded, or cut, to
 //! the places written; values within floating-point error where a decimal of more than 12
 //! characters shows that a machine wrote it; `25%` for a side that computes 25. A whole number is
 //! not taken for rounded unless the step says so (`≈`, `about`, `rounded`).
 //!
-//! # What is unchecked
+//! # Unchecked equalities
 //! Everything in [`Why`]: variables, times, unknown notation, and every case where the numbers
 //! differ but units, percent signs or the words around them may explain it.
 
@@ -65,12 +65,12 @@ pub struct Arithmetic {
 }
 
 impl Arithmetic {
-    /// A scorer with this configuration.
+    /// Creates a scorer with this configuration.
     pub fn new(config: ArithmeticConfig) -> Self {
         Self { config, vocabulary: Vocabulary::new() }
     }
 
-    /// Name and revision.
+    /// Returns name and revision.
     pub fn id(&self) -> VerifierId {
         VerifierId { name: "arithmetic", revision: 1 }
     }
@@ -99,8 +99,8 @@ impl Arithmetic {
         StepReport::new(steps, reader.is_exhausted())
     }
 
-    /// The steps of `solution`. Splitting is cheap beside reading, so that it is charged for and
-    /// never refused: an empty tank leaves every step unread.
+    /// Returns the steps of `solution`. Splitting is cheap beside reading, so that it is charged
+    /// for and never refused: without fuel every step is unread.
     fn split(&self, solution: &str, fuel: &mut Fuel) -> Vec<Range<usize>> {
         let cost = 1 + solution.len() as u64 / 32;
         let _emptied = fuel.spend(cost);
@@ -114,8 +114,8 @@ impl Default for Arithmetic {
     }
 }
 
-/// The byte ranges of `solution` where `steps` stand, in their order and without overlap, each at
-/// the first place after the one before it. Nothing when one is not found.
+/// Returns the byte ranges of `solution` where `steps` stand, in their order and without overlap,
+/// each at the first place after the one before it. Nothing when one is not found.
 pub fn locate<S: AsRef<str>>(solution: &str, steps: &[S]) -> Option<Vec<Range<usize>>> {
     let mut from = 0;
     steps

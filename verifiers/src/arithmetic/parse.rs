@@ -36,7 +36,7 @@ impl Pending {
     }
 }
 
-/// What is known of a value on the stack beside its number.
+/// Traits of a value on the stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Term {
     measure: Measure,
@@ -74,7 +74,7 @@ pub(super) fn parse(lexed: &Lexed<'_>, out: &mut Parsed) {
     }
 }
 
-/// Whether an expression may start at token `at`.
+/// Returns whether an expression may start at token `at`.
 fn starts_expression(lexed: &Lexed<'_>, at: usize) -> bool {
     let kind = lexed.kind(at);
     if matches!(kind, Some(Kind::Op(Op::Add | Op::Sub))) {
@@ -94,7 +94,7 @@ fn starts_expression(lexed: &Lexed<'_>, at: usize) -> bool {
     matches!(kind, Some(Kind::Number(_) | Kind::Open | Kind::Currency)) && starts_operand(lexed, at)
 }
 
-/// Whether token `at` starts an operand, after signs and a currency sign.
+/// Returns whether token `at` starts an operand, after signs and a currency sign.
 fn starts_operand(lexed: &Lexed<'_>, at: usize) -> bool {
     (at..at + 4)
         .map_while(|index| lexed.kind(index))
@@ -102,8 +102,8 @@ fn starts_operand(lexed: &Lexed<'_>, at: usize) -> bool {
         .is_some_and(|kind| matches!(kind, Kind::Number(_) | Kind::Open))
 }
 
-/// The operation that the sign or word at token `at` stands for, if an operand follows it. After a
-/// word a sign is no part of the operand: `20 times + 10 times`.
+/// Returns the operation that the sign or word at token `at` stands for, if an operand follows it.
+/// After a word a sign is no part of the operand: `20 times + 10 times`.
 fn operator_at(lexed: &Lexed<'_>, at: usize) -> Option<Op> {
     match lexed.kind(at)? {
         Kind::Op(op) if starts_operand(lexed, at + 1) => Some(op),
@@ -122,7 +122,7 @@ fn operator_at(lexed: &Lexed<'_>, at: usize) -> Option<Op> {
     }
 }
 
-/// Whether a number, currency sign or bracket stands at token `at`.
+/// Returns whether a number, currency sign or bracket stands at token `at`.
 fn starts_number(lexed: &Lexed<'_>, at: usize) -> bool {
     let kind = lexed.kind(at);
     matches!(kind, Some(Kind::Number(_) | Kind::Currency | Kind::Open))
@@ -177,7 +177,8 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         }
     }
 
-    /// The expression that starts here, or nothing with `at` at the token that cannot be read.
+    /// Returns the expression that starts here, or nothing with `at` at the token that cannot be
+    /// read.
     fn run(&mut self) -> Option<Expr> {
         loop {
             if !self.operand() {
@@ -244,7 +245,7 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         implied
     }
 
-    /// `4(5)`. After a division it is not certain what is divided.
+    /// Reads `4(5)` as a product. After a division it is not certain what is divided.
     fn implied_product(&mut self) {
         let fraction_follows =
             self.lexed.tokens[self.at].end - self.lexed.tokens[self.at].start > 1;
@@ -332,7 +333,8 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         self.stacks.terms.push(Term { measure, units, money });
     }
 
-    /// Whether the terms are measured in different things: `$3 + 75 cents`, `2 hours + 5 minutes`.
+    /// Returns whether the terms are measured in different things: `$3 + 75 cents`,
+    /// `2 hours + 5 minutes`.
     fn units_differ(&self, left: &Term, right: &Term) -> bool {
         let words = |term: &Term| {
             let units = term.units.clone().map(|unit| self.out.units[unit]);
@@ -346,7 +348,7 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         !left.units.is_empty() && !right.units.is_empty() && !share_one
     }
 
-    /// What kind of expression was read.
+    /// Returns what kind of expression was read.
     fn form(&self) -> Form {
         if self.n_operators == 0 {
             return self.bare_form();

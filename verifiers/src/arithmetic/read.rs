@@ -48,12 +48,12 @@ impl<'a, 's> Reader<'a, 's> {
         }
     }
 
-    /// Whether the fuel ran out before everything was read.
+    /// Returns whether the fuel ran out before everything was read.
     pub(super) fn is_exhausted(&self) -> bool {
         self.exhausted
     }
 
-    /// The equalities that `text` states; `offset` is added to their spans.
+    /// Returns the equalities that `text` states; `offset` is added to their spans.
     pub(super) fn read(&mut self, text: &'a str, offset: usize) -> Vec<Equality> {
         if !may_state_something(text) {
             return Vec::new();
@@ -124,7 +124,7 @@ impl<'a, 's> Reader<'a, 's> {
     }
 }
 
-/// The bytes from the start of the left side to the end of the right side.
+/// Returns the bytes from the start of the left side to the end of the right side.
 fn span_of(stated: &Stated, lexed: &Lexed<'_>, parsed: &Parsed) -> Range<usize> {
     match stated {
         Stated::Unreadable(span, _) => span.clone(),
@@ -153,7 +153,7 @@ fn too_costly(span: Range<usize>, source: Source) -> Judged {
     Judged { equality: Equality { span, source, check: Check::Unchecked { why } }, values: None }
 }
 
-/// Whether the text has a digit and something that may state an equality.
+/// Returns whether the text has a digit and something that may state an equality.
 fn may_state_something(text: &str) -> bool {
     text.bytes().any(|byte| byte.is_ascii_digit() || !byte.is_ascii())
         && (memchr::memchr(b'=', text.as_bytes()).is_some()

@@ -1,4 +1,4 @@
-//! What a check of a solution tells.
+//! Reports of the arithmetic step checker.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub struct StepReport {
     pub steps: Vec<Step>,
     /// Position in `steps` of the first step with a wrong equality.
     pub first_wrong: Option<usize>,
-    /// The fuel ran out before the whole text was read. What was not read is unchecked.
+    /// Whether the fuel ran out before all text was read. The rest is unchecked.
     pub exhausted: bool,
 }
 
@@ -45,7 +45,7 @@ pub enum Label {
 }
 
 impl Label {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Right => "right",
@@ -56,7 +56,7 @@ impl Label {
 }
 
 impl Step {
-    /// The class of the step. Equalities that could not be read have no say in it.
+    /// Returns the class of the step. Equalities that could not be read have no say in it.
     pub fn label(&self) -> Label {
         let mut label = Label::Unchecked;
         for equality in &self.equalities {
@@ -69,7 +69,7 @@ impl Step {
         label
     }
 
-    /// 1 when right, 0 when wrong, nothing when unchecked.
+    /// Returns 1 when right, 0 when wrong, `None` when unchecked.
     pub fn score(&self) -> Option<f64> {
         match self.label() {
             Label::Right => Some(1.0),
@@ -86,7 +86,7 @@ pub struct Equality {
     pub span: Range<usize>,
     /// Where it is stated.
     pub source: Source,
-    /// What became of it.
+    /// The result of the check.
     pub check: Check,
 }
 
@@ -102,7 +102,7 @@ pub enum Source {
     Both,
 }
 
-/// What became of an equality.
+/// The result of checking an equality.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
     /// It holds.
@@ -132,7 +132,7 @@ pub enum Check {
 }
 
 impl Check {
-    /// The class.
+    /// Returns the class.
     pub fn label(&self) -> Label {
         match self {
             Self::Right { .. } => Label::Right,
@@ -141,7 +141,7 @@ impl Check {
         }
     }
 
-    /// What was computed, or why it was not, for people.
+    /// Returns what was computed, or why it was not, for people.
     pub fn detail(&self) -> String {
         match self {
             Self::Right { computed, rule } => match rule.note() {
@@ -169,12 +169,13 @@ pub enum Rule {
     Truncated,
     /// The sides differ by the error of binary floating point, and a number shows it.
     FloatingPoint,
-    /// The written side states in percent what the other one states in hundredths: `5/20*100 = 25%`.
+    /// The written side states in percent what the other one states in hundredths:
+    /// `5/20*100 = 25%`.
     PercentPoints,
 }
 
 impl Rule {
-    /// What the reader should know beside the value.
+    /// Returns what the reader should know beside the value.
     fn note(self) -> Option<&'static str> {
         match self {
             Self::Exact => None,
@@ -228,7 +229,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Variable => "variable",

@@ -9,8 +9,8 @@ const TITLES: [&str; 9] = ["mr", "mrs", "ms", "dr", "st", "prof", "e.g", "i.e", 
 /// Words before a full stop that ends a sentence only where a capital letter follows.
 const ABBREVIATIONS: [&str; 9] = ["no", "etc", "approx", "ft", "in", "lb", "lbs", "oz", "min"];
 
-/// The steps of a solution. They are half-open byte ranges in order, without overlap, none of them
-/// empty, and hold all of the text that is not white space. Work is linear in the text.
+/// Returns the steps of a solution. They are half-open byte ranges in order, without overlap, none
+/// of them empty, and hold all of the text that is not white space. Work is linear in the text.
 pub fn split(text: &str, splitter: Splitter) -> Vec<Range<usize>> {
     match splitter {
         Splitter::Lines => lines(text).collect(),
@@ -22,19 +22,19 @@ pub fn split(text: &str, splitter: Splitter) -> Vec<Range<usize>> {
     }
 }
 
-/// The range of `text` within `range`, without white space around it.
+/// Returns the range of `text` within `range`, without white space around it.
 fn trim(text: &str, range: Range<usize>) -> Range<usize> {
     let slice = &text[range.clone()];
     let start = range.start + (slice.len() - slice.trim_start().len());
     start..start.max(range.start + slice.trim_end().len())
 }
 
-/// The lines that hold something, trimmed.
+/// Returns the lines that hold something, trimmed.
 fn lines(text: &str) -> impl Iterator<Item = Range<usize>> {
     lines_and_blanks(text).filter_map(|(line, _)| (!line.is_empty()).then_some(line))
 }
 
-/// The lines, trimmed, each with whether a blank one stands before it.
+/// Returns the lines, trimmed, each with whether a blank one stands before it.
 fn lines_and_blanks(text: &str) -> impl Iterator<Item = (Range<usize>, bool)> {
     let mut start = 0;
     let mut after_blank = false;
@@ -65,7 +65,8 @@ fn join(
     steps
 }
 
-/// `1.`, `2)`, `(3)`, `Step 4:`, `**Step 5**`, `### Step 6`.
+/// Returns whether `line` starts a numbered step: `1.`, `2)`, `(3)`, `Step 4:`, `**Step 5**`,
+/// `### Step 6`.
 fn starts_numbered_step(line: &str) -> bool {
     let line = line.trim_start_matches(['#', '*', '_', '>', ' ']);
     let named = line
@@ -87,7 +88,7 @@ fn starts_numbered_step(line: &str) -> bool {
     (1..=3).contains(&n_digits) && closes && after.next().is_none_or(char::is_whitespace)
 }
 
-/// The sentences of the line at `range`.
+/// Returns the sentences of the line at `range`.
 fn sentences(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     let line = &text[range.clone()];
     let mut steps = Vec::new();
@@ -106,8 +107,8 @@ fn sentences(text: &str, range: Range<usize>) -> Vec<Range<usize>> {
     steps
 }
 
-/// Whether a full stop between `before` and `after` ends a sentence: a blank follows it, and it
-/// belongs neither to a list marker nor to an abbreviation.
+/// Returns whether a full stop between `before` and `after` ends a sentence: a blank follows it,
+/// and it belongs neither to a list marker nor to an abbreviation.
 fn ends_sentence(before: &str, after: &str) -> bool {
     if !after.starts_with(char::is_whitespace) {
         return false;
@@ -122,7 +123,7 @@ fn ends_sentence(before: &str, after: &str) -> bool {
     !is_marker && !is_abbreviation
 }
 
-/// The last word of `text`, of which only the last few bytes are looked at.
+/// Returns the last word of `text`, of which only the last few bytes are looked at.
 fn last_word(text: &str) -> &str {
     const LONGEST: usize = 8;
     let mut start = text.len().saturating_sub(LONGEST);

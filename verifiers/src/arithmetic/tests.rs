@@ -9,17 +9,17 @@ mod tables;
 use super::{Arithmetic, ArithmeticConfig, Equality, Rounding, RunOn, Splitter, StepReport};
 use crate::Fuel;
 
-/// The report on `text` with `config` and enough fuel.
+/// Returns the report on `text` with `config` and enough fuel.
 fn report_with(config: ArithmeticConfig, text: &str) -> StepReport {
     Arithmetic::new(config).check(text, None, &mut Fuel::default())
 }
 
-/// The report on `text`.
+/// Returns the report on `text`.
 fn report(text: &str) -> StepReport {
     report_with(ArithmeticConfig::default(), text)
 }
 
-/// `fragment | label: detail` for an equality of `text`.
+/// Returns `fragment | label: detail` for an equality of `text`.
 fn line(text: &str, equality: &Equality) -> String {
     let label = equality.check.label().as_str();
     let fragment = &text[equality.span.clone()];
@@ -42,7 +42,7 @@ fn check(text: &str, expected: &[&str]) {
     check_with(ArithmeticConfig::default(), text, expected);
 }
 
-/// Checks that the only equality of `text` is the whole of it, with this label and detail.
+/// Checks that the only equality of `text` spans all of it, with this label and detail.
 fn whole(text: &str, expected: &str) {
     check(text, &[&format!("{text} | {expected}")]);
 }

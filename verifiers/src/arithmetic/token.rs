@@ -1,4 +1,4 @@
-//! What the text of a step is made of.
+//! Tokens of the text of a step.
 
 use dashu::rational::RBig;
 
@@ -16,7 +16,7 @@ pub(super) struct Token {
     pub(super) spaced: bool,
 }
 
-/// What a token is.
+/// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// An index into [`Lexed::numerals`].
@@ -62,7 +62,7 @@ pub(super) enum Class {
 }
 
 impl Kind {
-    /// The part that it plays around an expression.
+    /// Returns the part that it plays around an expression.
     pub(super) fn class(self) -> Class {
         match self {
             Self::Number(_)
@@ -89,7 +89,7 @@ pub(super) enum Op {
     Pow,
 }
 
-/// What states an equality.
+/// A sign or word that states an equality.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Relation {
     /// `=`, `equals`, `is equal to`.
@@ -138,7 +138,7 @@ pub(super) enum Word {
     Stop,
 }
 
-/// What ends a run of tokens that may be one expression.
+/// Tokens that end a run which may be one expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Bound {
     /// Punctuation.
@@ -161,7 +161,7 @@ pub(super) enum Numeral<'a> {
 }
 
 impl Numeral<'_> {
-    /// Whether this is the small whole number `expected`.
+    /// Returns whether this is the small whole number `expected`.
     pub(super) fn is(&self, expected: u8) -> bool {
         match self {
             Self::Decimal(literal) => {
@@ -197,27 +197,27 @@ impl<'a> Lexed<'a> {
         self.cautious = false;
     }
 
-    /// The token at `index`, if there is one.
+    /// Returns the token at `index`, if there is one.
     pub(super) fn kind(&self, index: usize) -> Option<Kind> {
         self.tokens.get(index).map(|token| token.kind)
     }
 
-    /// The class of the token at `index`; both ends of the text are edges.
+    /// Returns the class of the token at `index`; both ends of the text are edges.
     pub(super) fn class(&self, index: usize) -> Class {
         self.kind(index).map_or(Class::Edge, Kind::class)
     }
 
-    /// The kind of the token before `index`.
+    /// Returns the kind of the token before `index`.
     pub(super) fn kind_before(&self, index: usize) -> Option<Kind> {
         index.checked_sub(1).and_then(|before| self.kind(before))
     }
 
-    /// Whether the token at `index` follows its neighbour with nothing between.
+    /// Returns whether the token at `index` follows its neighbour with nothing between.
     pub(super) fn is_attached(&self, index: usize) -> bool {
         self.tokens.get(index).is_some_and(|token| !token.spaced)
     }
 
-    /// The text of a token.
+    /// Returns the text of a token.
     pub(super) fn text_of(&self, index: usize) -> &'a str {
         let token = self.tokens[index];
         &self.text[token.start..token.end]

@@ -39,7 +39,7 @@ impl From<Exhausted> for NoValue {
     }
 }
 
-/// The value of `code`, with `stack` as working memory.
+/// Returns the value of `code`, with `stack` as working memory.
 pub(super) fn evaluate(
     code: &[Code],
     numerals: &[Numeral<'_>],
@@ -81,7 +81,7 @@ fn pop(stack: &mut Vec<RBig>) -> RBig {
     stack.pop().expect("the parser emits operands first")
 }
 
-/// The value of a number as it is written.
+/// Returns the value of a number as it is written.
 pub(super) fn numeral(numeral: Numeral<'_>, fuel: &mut Fuel) -> Result<RBig, NoValue> {
     match numeral {
         Numeral::Decimal(literal) if literal.byte_len() > MAX_LITERAL => Err(NoValue::TooCostly),
@@ -95,7 +95,7 @@ pub(super) fn numeral(numeral: Numeral<'_>, fuel: &mut Fuel) -> Result<RBig, NoV
     }
 }
 
-/// Size of a value in bits.
+/// Returns the size of a value in bits.
 fn bits(value: &RBig) -> usize {
     value.numerator().bit_len() + value.denominator().bit_len()
 }
@@ -120,7 +120,7 @@ fn apply(op: Op, left: RBig, right: RBig, fuel: &mut Fuel) -> Result<RBig, NoVal
     }
 }
 
-/// `base` to a whole power, where the result is not too big to write down.
+/// Returns `base` to a whole power, where the result is not too big to write down.
 fn power(base: &RBig, exponent: &RBig, fuel: &mut Fuel) -> Result<RBig, NoValue> {
     if !exponent.is_int() || (base.is_zero() && exponent.is_zero()) {
         return Err(NoValue::NotRational);

@@ -111,8 +111,8 @@ impl Vocabulary {
         Self { entries, starts }
     }
 
-    /// The part that `word` plays. A word with an apostrophe (`that's`, `Sara's`) ends a unit
-    /// phrase.
+    /// Returns the part that `word` plays. A word with an apostrophe (`that's`, `Sara's`) ends a
+    /// unit phrase.
     pub(super) fn classify(&self, word: &str) -> Word {
         let mut lower = [0u8; LONGEST];
         let Some(lower) = lower.get_mut(..word.len()) else {
@@ -133,7 +133,7 @@ impl Vocabulary {
     }
 }
 
-/// Whether two words may name the same unit: equal but for case and a plural ending.
+/// Returns whether two words may name the same unit: equal but for case and a plural ending.
 pub(super) fn same_unit(a: &str, b: &str) -> bool {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     let (Some(stem), Some(ending)) = (long.get(..short.len()), long.get(short.len()..)) else {
@@ -142,7 +142,7 @@ pub(super) fn same_unit(a: &str, b: &str) -> bool {
     stem.eq_ignore_ascii_case(short) && matches!(ending, "" | "s" | "es")
 }
 
-/// Whether `word` names the unit that `$` stands for.
+/// Returns whether `word` names the unit that `$` stands for.
 pub(super) fn names_money(word: &str) -> bool {
     ["dollar", "dollars"].iter().any(|name| name.eq_ignore_ascii_case(word))
 }

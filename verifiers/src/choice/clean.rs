@@ -23,7 +23,7 @@ const WRAPPERS: [&str; 16] = [
     "operatorname",
 ];
 
-/// `text` in NFKC, without typesetting and without white space at the ends.
+/// Returns `text` in NFKC, without typesetting and without white space at the ends.
 ///
 /// One pass; braces are matched through a stack, so that a wrapper takes its own closing brace and
 /// no other.

@@ -69,13 +69,13 @@ impl Key {
         Ok(Self { answer, alphabet, choices: Vec::new() })
     }
 
-    /// Whether `label` can be the label of a choice.
+    /// Returns whether `label` can be the label of a choice.
     pub(super) fn knows(&self, label: Label) -> bool {
         self.choices.is_empty() || self.choices.iter().any(|choice| choice.label == label)
     }
 
-    /// The labels of the choices whose text is `text`, as it stands in `raw` or without typesetting
-    /// and lead-ins in `core`. Empty where there is none, or no choices are known.
+    /// Returns the labels of the choices whose text is `text`, as it stands in `raw` or without
+    /// typesetting and lead-ins in `core`. Empty where there is none, or no choices are known.
     pub(super) fn by_content(&self, raw: &str, core: &str) -> LabelSet {
         if self.choices.is_empty() {
             return LabelSet::default();
@@ -91,7 +91,8 @@ impl Key {
         if found.len() == 1 { found } else { LabelSet::default() }
     }
 
-    /// Whether `content` is the text of the choice `label`; none where its text is not known.
+    /// Decides whether `content` is the text of the choice `label`; `None` if its text is not
+    /// known.
     pub(super) fn agrees(&self, label: Label, content: &str) -> Option<bool> {
         let choice = self.choices.iter().find(|choice| choice.label == label)?;
         if choice.clean.is_empty() {
@@ -112,7 +113,7 @@ impl Key {
     }
 }
 
-/// The form in which texts of choices are compared.
+/// Returns the form in which texts of choices are compared.
 fn content_key(text: &str) -> String {
     fold(read::outer(text))
 }

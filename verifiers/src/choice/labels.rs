@@ -12,13 +12,13 @@ pub(super) enum Alphabet {
 }
 
 impl Label {
-    /// The label that `c` writes, in either case.
+    /// Returns the label that `c` writes, in either case.
     pub(super) fn of(c: char) -> Option<Self> {
         let byte = u8::try_from(c).ok()?.to_ascii_uppercase();
         matches!(byte, b'A'..=b'Z' | b'1'..=b'9').then_some(Self(byte))
     }
 
-    /// The label of the choice at `index`, counted from 0.
+    /// Returns the label of the choice at `index`, counted from 0.
     pub(super) fn at(index: usize, alphabet: Alphabet) -> Option<Self> {
         let index = u8::try_from(index).ok()?;
         let (first, count) = match alphabet {
@@ -51,7 +51,7 @@ impl std::fmt::Display for Label {
 pub(super) struct LabelSet(u64);
 
 impl LabelSet {
-    /// The set with the one `label`.
+    /// Returns the set with the one `label`.
     pub(super) fn one(label: Label) -> Self {
         Self(label.bit())
     }
@@ -76,17 +76,17 @@ impl LabelSet {
         self.0 == 0
     }
 
-    /// The label, where there is exactly one.
+    /// Returns the label, where there is exactly one.
     pub(super) fn only(self) -> Option<Label> {
         self.labels().next().filter(|_| self.len() == 1)
     }
 
-    /// Whether a label is in both.
+    /// Returns whether a label is in both.
     pub(super) fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// The labels, letters first.
+    /// Returns the labels, letters first.
     fn labels(self) -> impl Iterator<Item = Label> {
         [Alphabet::Letters, Alphabet::Digits]
             .into_iter()
@@ -94,7 +94,7 @@ impl LabelSet {
             .filter(move |label| self.0 & label.bit() != 0)
     }
 
-    /// The alphabet, where all labels share one.
+    /// Returns the alphabet, where all labels share one.
     pub(super) fn alphabet(self) -> Option<Alphabet> {
         let mut alphabets = self.labels().map(Label::alphabet);
         let first = alphabets.next()?;

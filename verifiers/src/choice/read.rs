@@ -10,7 +10,7 @@ const ARTICLES: [&str; 2] = ["the", "my"];
 const QUALITIES: [&str; 5] = ["correct", "right", "final", "best", "only"];
 const NOUNS: [&str; 6] = ["answer", "answers", "option", "options", "choice", "choices"];
 const COPULAS: [&str; 2] = ["is", "are"];
-/// What makes `(B) is wrong` a sentence about B and not an answer.
+/// Words that make `(B) is wrong` a sentence about B and not an answer.
 const VERBS: [&str; 6] = ["is", "isn't", "are", "was", "cannot", "can't"];
 /// `Answer: the correct option is B` has two lead-ins; more are prose.
 const MAX_LEAD_INS: usize = 3;
@@ -23,7 +23,7 @@ pub(super) struct List {
     pub(super) either: bool,
 }
 
-/// `text` without lead-ins such as `The answer is` and without what surrounds an answer.
+/// Returns `text` without lead-ins such as `The answer is` and without what surrounds an answer.
 pub(super) fn core(text: &str) -> &str {
     let mut text = outer(text);
     for _ in 0..MAX_LEAD_INS {
@@ -35,7 +35,7 @@ pub(super) fn core(text: &str) -> &str {
     text
 }
 
-/// `text` without quotes, white space and closing punctuation at its ends.
+/// Returns `text` without quotes, white space and closing punctuation at its ends.
 pub(super) fn outer(text: &str) -> &str {
     text.trim_start_matches(|c: char| c.is_whitespace() || QUOTES.contains(&c)).trim_end_matches(
         |c: char| {
@@ -44,7 +44,7 @@ pub(super) fn outer(text: &str) -> &str {
     )
 }
 
-/// What follows `the correct answer is:`; none where the text does not begin so.
+/// Returns what follows `the correct answer is:`; `None` if the text does not begin so.
 fn after_lead_in(text: &str) -> Option<&str> {
     let rest = skip_word(text, &ARTICLES).unwrap_or(text);
     let rest = skip_word(rest, &QUALITIES).unwrap_or(rest);
@@ -53,7 +53,7 @@ fn after_lead_in(text: &str) -> Option<&str> {
     Some(rest.strip_prefix([':', '=']).unwrap_or(rest).trim_start())
 }
 
-/// What follows the first word of `text` and white space, if that word is one of `words`.
+/// Returns what follows the first word of `text` and white space, if that word is one of `words`.
 fn skip_word<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     let in_word = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b'\'';
     let (word, rest) = text.split_at(text.bytes().take_while(in_word).count());
@@ -61,7 +61,7 @@ fn skip_word<'a>(text: &'a str, words: &[&str]) -> Option<&'a str> {
     (known && !starts_in_word(rest)).then(|| rest.trim_start())
 }
 
-/// Whether `text` goes on with a character of a word.
+/// Returns whether `text` goes on with a character of a word.
 fn starts_in_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '’'))
 }
@@ -77,7 +77,7 @@ enum Form {
     Bare,
 }
 
-/// The label at the start of `text`, and what follows it.
+/// Returns the label at the start of `text`, and what follows it.
 fn token(text: &str, alphabet: Alphabet) -> Option<(Label, Form, &str)> {
     let mut chars = text.chars();
     let first = chars.next()?;
@@ -116,7 +116,7 @@ fn closing(open: char) -> Option<char> {
     }
 }
 
-/// The labels of a text that holds nothing else: `B`, `(B)`, `A, C and D`, `[A, C]`.
+/// Returns the labels of a text that holds nothing else: `B`, `(B)`, `A, C and D`, `[A, C]`.
 pub(super) fn list(text: &str, alphabet: Alphabet) -> Option<List> {
     plain_list(text, alphabet).or_else(|| {
         let close = closing(text.chars().next()?)?;
@@ -172,7 +172,7 @@ fn separator(text: &str) -> Gap<'_> {
     }
 }
 
-/// The labels of `AC`: upper-case letters, each once.
+/// Returns the labels of `AC`: upper-case letters, each once.
 pub(super) fn concatenated(text: &str) -> Option<LabelSet> {
     let mut labels = LabelSet::default();
     for c in text.chars() {
@@ -184,7 +184,7 @@ pub(super) fn concatenated(text: &str) -> Option<LabelSet> {
     (labels.len() > 1).then_some(labels)
 }
 
-/// A label and the text after it: `B) Paris`, `(B) Paris`, `B - Paris`, `B (Paris)`.
+/// Returns a label and the text after it: `B) Paris`, `(B) Paris`, `B - Paris`, `B (Paris)`.
 pub(super) fn labelled(text: &str, alphabet: Alphabet) -> Option<(Label, &str)> {
     let (label, form, rest) = token(text, alphabet)?;
     let content = match form {
@@ -203,7 +203,7 @@ pub(super) fn labelled(text: &str, alphabet: Alphabet) -> Option<(Label, &str)> 
     (!content.is_empty() && skip_word(content, &VERBS).is_none()).then_some((label, content))
 }
 
-/// Whether `content`, the text after `label`, names another label as an answer too.
+/// Returns whether `content`, the text after `label`, names another label as an answer too.
 pub(super) fn names_another(content: &str, label: Label) -> bool {
     let mut joined = false;
     for word in content.split(|c: char| c.is_whitespace() || "/|;".contains(c)) {
@@ -220,7 +220,7 @@ pub(super) fn names_another(content: &str, label: Label) -> bool {
     false
 }
 
-/// `(C)`, `C)`, `C.`, `C:` for a label other than `label`.
+/// Returns whether `word` is `(C)`, `C)`, `C.` or `C:` for a label other than `label`.
 fn is_marked_label(word: &str, label: Label) -> bool {
     let Some((other, form, _)) = token(word, label.alphabet()) else {
         return false;
@@ -233,7 +233,7 @@ fn is_marked_label(word: &str, label: Label) -> bool {
         }
 }
 
-/// `C` or `C,` for a label other than `label`.
+/// Returns whether `word` is `C` or `C,` for a label other than `label`.
 fn is_bare_label(word: &str, label: Label) -> bool {
     let word = outer(word);
     word.len() == 1

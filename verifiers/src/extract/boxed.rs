@@ -14,7 +14,7 @@ struct Opener {
     shape: Shape,
 }
 
-/// What ends a box.
+/// The ways in which a box ends.
 #[derive(Debug, Clone, Copy)]
 enum Shape {
     /// A closing mark, with as many opening ones inside as further closing ones.
@@ -55,7 +55,7 @@ pub(super) fn find(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
     }
 }
 
-/// The box whose name contains the "box" at `at`.
+/// Returns the box whose name contains the "box" at `at`.
 fn opener_at(text: &str, part: &Range<usize>, at: usize) -> Option<Opener> {
     let bytes = &text.as_bytes()[..part.end];
     let before = &bytes[part.start..at];
@@ -74,7 +74,7 @@ fn opener_at(text: &str, part: &Range<usize>, at: usize) -> Option<Opener> {
     (!in_word).then_some(Opener { start, content: name_end + 1, shape })
 }
 
-/// The box of a command whose name ends at `name_end`; `None` where the text only mentions it.
+/// Returns the box of a command whose name ends at `name_end`; `None` if the text only mentions it.
 fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
     let spaces = bytes[name_end..].iter().take_while(|b| b.is_ascii_whitespace());
     let content = name_end + spaces.count();
@@ -100,7 +100,7 @@ fn pair(open: u8) -> Option<Shape> {
     }
 }
 
-/// The candidate in a box and where the box ends, if it is not an outer one.
+/// Returns the candidate in a box and where the box ends, if it is not an outer one.
 fn close(text: &str, opener: &Opener, limit: usize, is_last: bool) -> Option<(Candidate, usize)> {
     let bytes = &text.as_bytes()[..limit];
     let from = opener.content;
@@ -120,7 +120,7 @@ fn close(text: &str, opener: &Opener, limit: usize, is_last: bool) -> Option<(Ca
     }
 }
 
-/// A box without an end takes the rest of its line.
+/// Ends a box without a closing brace at the end of its line.
 fn unclosed(text: &str, rest: Range<usize>, is_last: bool) -> Option<(Candidate, usize)> {
     let line = memchr(b'\n', &text.as_bytes()[rest.clone()]);
     if line.is_none() && !is_last {
@@ -135,7 +135,7 @@ fn unclosed(text: &str, rest: Range<usize>, is_last: bool) -> Option<(Candidate,
     Some((Candidate::new(span, Note::Unclosed), end))
 }
 
-/// Where the mark stands that closes what was opened before `from`. A backslash escapes.
+/// Finds where the mark stands that closes what was opened before `from`. A backslash escapes.
 fn balanced_end(bytes: &[u8], from: usize, open: u8, shut: u8) -> Option<usize> {
     let mut depth = 0usize;
     let mut at = from;
@@ -155,7 +155,8 @@ fn balanced_end(bytes: &[u8], from: usize, open: u8, shut: u8) -> Option<usize> 
     None
 }
 
-/// Where a box without braces ends: at white space or `$`, less the punctuation of its sentence.
+/// Finds where a box without braces ends: at white space or `$`, less the punctuation of its
+/// sentence.
 fn bare_end(bytes: &[u8], from: usize) -> usize {
     let run = &bytes[from..];
     let length =
@@ -174,8 +175,8 @@ fn bare_end(bytes: &[u8], from: usize) -> usize {
 
 const APPROXIMATELY: [&str; 5] = ["≈", "\\approx", "\\simeq", "≃", "≅"];
 
-/// Whether a box only restates the one before it: nothing but delimiters and an approximation sign
-/// stands between them, or the sign opens the box.
+/// Returns whether a box only restates the one before it: nothing but delimiters and an
+/// approximation sign stands between them, or the sign opens the box.
 fn approximates(gap: &str, content: &str) -> bool {
     // The longest gap that qualifies: delimiters, "or", a sign, and spaces.
     if gap.len() > 64 {
@@ -192,15 +193,15 @@ fn approximates(gap: &str, content: &str) -> bool {
     words.trim().is_empty()
 }
 
-/// What joins the members of a list.
+/// Words that join the members of a list.
 const JOINERS: [&str; 15] =
     ["and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و"];
 
 /// Commands that only set type.
 const SPACES: [&str; 4] = ["quad", "qquad", "left", "right"];
 
-/// Whether `gap`, between two boxes, holds nothing but commas, words that join, delimiters and
-/// names of variables with their equals signs: `, \text{ and } x_2 = `.
+/// Returns whether `gap`, between two boxes, holds nothing but commas, words that join, delimiters
+/// and names of variables with their equals signs: `, \text{ and } x_2 = `.
 fn continues(gap: &str) -> bool {
     // The longest gap that qualifies: two variables with words, delimiters and spaces.
     if gap.len() > 64 || gap.contains("\n\n") {
@@ -233,7 +234,7 @@ fn continues(gap: &str) -> bool {
     joins || !gap.contains(['\n', '.'])
 }
 
-/// What follows a word between boxes, if it names a variable with an equals sign or joins.
+/// Returns what follows a word between boxes, if it names a variable with an equals sign or joins.
 fn after_word<'a>(word: &str, after: &'a str) -> Option<&'a str> {
     let index = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '{' | '}' | ' ' | '$');
     let rest = after.trim_start_matches(index);
@@ -242,7 +243,7 @@ fn after_word<'a>(word: &str, after: &'a str) -> Option<&'a str> {
     behind.or_else(|| JOINERS.contains(&word).then_some(after))
 }
 
-/// What follows a command that only sets type, or the name of `\text`.
+/// Returns what follows a command that only sets type, or the name of `\text`.
 fn after_command(rest: &str) -> &str {
     let is_known = |name: &&&str| {
         let after = rest.strip_prefix(**name);

@@ -9,8 +9,8 @@ use memchr::memmem;
 
 use super::unmarked::{self, MAX_FORMULA};
 
-/// Whether the last digit of `number` stands in a formula between `$` or `\(` whose ends are on
-/// different lines of one paragraph of `part`.
+/// Returns whether the last digit of `number` stands in a formula between `$` or `\(` whose ends
+/// are on different lines of one paragraph of `part`.
 pub(super) fn holds(text: &str, part: &Range<usize>, number: &Range<usize>) -> bool {
     let digit = text[number.clone()].rfind(char::is_numeric);
     let at = number.start + digit.unwrap_or(0);
@@ -22,7 +22,7 @@ pub(super) fn holds(text: &str, part: &Range<usize>, number: &Range<usize>) -> b
         .any(|inner| inner.contains('\n') && unmarked::is_formula(inner))
 }
 
-/// What blank lines enclose; no formula goes beyond them.
+/// Returns what blank lines enclose; no formula goes beyond them.
 fn paragraph_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
     let bytes = text.as_bytes();
     let start = memmem::rfind(&bytes[part.start..at], b"\n\n");
@@ -31,7 +31,7 @@ fn paragraph_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> 
         ..end.map_or(part.end, |length| at + length)
 }
 
-/// What stands between the last `\(` before `at` and the next `\)`.
+/// Returns what stands between the last `\(` before `at` and the next `\)`.
 fn brackets_around(text: &str, paragraph: &Range<usize>, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let before = &bytes[paragraph.start..at];
@@ -42,8 +42,8 @@ fn brackets_around(text: &str, paragraph: &Range<usize>, at: usize) -> Option<Ra
     is_open.then(|| paragraph.start + open + 2..at + length)
 }
 
-/// What stands between the single dollar signs around `at`, where an odd number of them stands
-/// before it.
+/// Returns what stands between the single dollar signs around `at`, where an odd number of them
+/// stands before it.
 fn dollars_around(text: &str, paragraph: &Range<usize>, at: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let is_bare = |sign: &usize| *sign == paragraph.start || bytes[sign - 1] != b'\\';

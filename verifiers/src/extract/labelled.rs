@@ -53,8 +53,8 @@ pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Cand
     }
 }
 
-/// Words without a digit that more text follows: `#### Conclusion` opens a section of a Markdown
-/// text and answers nothing.
+/// Returns whether words without a digit head a section that follows: `#### Conclusion` opens a
+/// section of a Markdown text and answers nothing.
 fn is_section_heading(text: &str, line: &Range<usize>, end: usize) -> bool {
     let words = !line.is_empty() && !text[line.clone()].contains(|c: char| c.is_numeric());
     words && !text[line.end..end].trim_start().is_empty()
@@ -89,7 +89,7 @@ fn is_option_b(bytes: &[u8], line_start: usize) -> bool {
     rest.trim_ascii_start().starts_with(b"B:")
 }
 
-/// Bytes of the label that opens `line`, with its colon and Markdown.
+/// Counts the bytes of the label that opens `line`, with its colon and Markdown.
 fn line_label(line: &str) -> Option<usize> {
     let is_mark = |c: char| c.is_whitespace() || matches!(c, '*' | '#' | '>' | '_');
     let rest = line.trim_start_matches(is_mark);
@@ -106,8 +106,8 @@ fn line_label(line: &str) -> Option<usize> {
     Some(line.len() - after.len())
 }
 
-/// The empty rest of a line that is nothing but a bold or Markdown heading "Final answer", which is
-/// a label of what follows.
+/// Returns the empty rest of a line that is nothing but a bold or Markdown heading "Final answer",
+/// which is a label of what follows.
 fn heading<'a>(line: &'a str, rest: &'a str) -> Option<&'a str> {
     let is_marked = line.trim_start().starts_with(['*', '#', '_']);
     let rest = without_prefix(rest, "the ").unwrap_or(rest);
@@ -116,7 +116,7 @@ fn heading<'a>(line: &'a str, rest: &'a str) -> Option<&'a str> {
     (is_marked && after.is_empty()).then_some(after)
 }
 
-/// `text` without `prefix` in any case.
+/// Returns `text` without `prefix` in any case.
 fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let start = text.get(..prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
@@ -135,8 +135,8 @@ pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candida
     }
 }
 
-/// The answer inside a labelled text, without its wrappers: what follows the last answer phrase in
-/// it, if there is one, and what that says of its subject, if it is a sentence.
+/// Returns the answer inside a labelled text, without its wrappers: what follows the last answer
+/// phrase in it, if there is one, and what that says of its subject, if it is a sentence.
 pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
     let mut candidates = Vec::new();
     find_phrases(text, span.clone(), &mut candidates);
@@ -151,7 +151,8 @@ pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
     }
 }
 
-/// What a simple sentence says of its subject: "120" of "The volume is 120", "5" of "一共是 5".
+/// Returns what a simple sentence says of its subject: "120" of "The volume is 120", "5" of "一共是
+/// 5".
 fn predicate(sentence: &str) -> Option<&str> {
     let is_chinese = |c: char| matches!(c, '\u{3400}'..='\u{9FFF}');
     if sentence.starts_with(is_chinese) {
@@ -164,7 +165,7 @@ fn predicate(sentence: &str) -> Option<&str> {
     (!value.contains(" is ")).then_some(value)
 }
 
-/// The text after a label: the rest of its line or, where that is empty, the next line that is
+/// Returns the text after a label: the rest of its line or, if that is empty, the next line that is
 /// not; a displayed formula is taken whole.
 fn value(text: &str, from: usize, limit: usize) -> Range<usize> {
     let bytes = &text.as_bytes()[..limit];
@@ -189,7 +190,7 @@ fn value(text: &str, from: usize, limit: usize) -> Range<usize> {
     line
 }
 
-/// `line` without the `**` that closes bold text opened before it, as in `**Answer: 5**`.
+/// Returns `line` without the `**` that closes bold text opened before it, as in `**Answer: 5**`.
 fn without_bold_end(line: &str) -> &str {
     let bold = line.trim_end_matches(['.', ' ']);
     match bold.strip_suffix("**") {
@@ -198,14 +199,14 @@ fn without_bold_end(line: &str) -> &str {
     }
 }
 
-/// From `start` to the end of its line or to `limit`.
+/// Returns the range from `start` to the end of its line or to `limit`.
 fn line_from(bytes: &[u8], start: usize, limit: usize) -> Range<usize> {
     let rest = &bytes[start..limit];
     start..memchr(b'\n', rest).map_or(limit, |length| start + length)
 }
 
-/// Where the first sentence of `span` ends: before a full stop that white space follows, before an
-/// ideographic one, or before the wish that few-shot prompts teach.
+/// Finds where the first sentence of `span` ends: before a full stop that white space follows,
+/// before an ideographic one, or before the wish that few-shot prompts teach.
 fn sentence_end(text: &str, span: Range<usize>) -> usize {
     let sentence = &text[span.clone()];
     let bytes = sentence.as_bytes();

@@ -17,8 +17,8 @@ pub enum Occurrence {
     Last,
 }
 
-/// What stands between the braces that follow `marker` at once, in the visible text of `response`;
-/// `None` where no marker has braces that close.
+/// Returns what stands between the braces that follow `marker` at once, in the visible text of
+/// `response`; `None` if no marker has braces that close.
 ///
 /// Unlike [`answer`](super::answer) this knows one form and guesses at nothing. Braces after a
 /// backslash are text. Linear in the response.

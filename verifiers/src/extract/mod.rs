@@ -44,7 +44,7 @@ use serde::Serialize;
 pub use marked::{Occurrence, marked};
 pub use thinking::{Visible, visible};
 
-/// What extraction found.
+/// An extracted answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Extracted<'a> {
     /// The answer, a slice of the response.
@@ -55,7 +55,7 @@ pub struct Extracted<'a> {
     pub count: usize,
     /// Where it was found.
     pub source: &'static str,
-    /// What a careful reader should know.
+    /// Warnings about the answer.
     pub flags: Vec<&'static str>,
     /// The boxes that make one list with the last one, `text` among them, where nothing but commas,
     /// "and", "or" and delimiters stand between them; else empty. For gold answers that are lists.
@@ -65,7 +65,7 @@ pub struct Extracted<'a> {
 /// The flag of a response with more different candidates than [`AnswerPolicy::max_candidates`].
 pub const MANY_CANDIDATES: &str = "many_candidates";
 
-/// What counts as an answer beyond the marked ones, and when to warn.
+/// The policy for answers that are not marked, and for warnings.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AnswerPolicy {
     /// Whether "the answer is …" counts. On by default.
@@ -103,7 +103,7 @@ impl Candidate {
     }
 }
 
-/// What a source noticed about a candidate.
+/// Observations of a source about a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Note {
     None,
@@ -123,7 +123,7 @@ const MARKED: [(&str, Source); 4] = [
     ("answer_line", labelled::find_lines),
 ];
 
-/// The answer in `response`, or `None` where there is none.
+/// Returns the answer in `response`, or `None` if there is none.
 pub fn answer<'a>(response: &'a str, policy: &AnswerPolicy) -> Option<Extracted<'a>> {
     let visible = visible(response);
     let phrases: (&str, Source) = ("answer_phrase", labelled::find_phrases);
@@ -140,7 +140,7 @@ pub fn answer<'a>(response: &'a str, policy: &AnswerPolicy) -> Option<Extracted<
     policy.last_number.then(|| guess(response, &visible))?
 }
 
-/// The answer of a text that marks none.
+/// Returns the answer of a text that marks none.
 fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
     let found = |span: Range<usize>, source, flags| Extracted {
         text: &response[span.clone()],
@@ -163,7 +163,7 @@ fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
     Some(found(span, source, vec!["fallback"]))
 }
 
-/// What the end of a text suggests.
+/// Hints at the end of a text.
 enum Guess {
     Found(Range<usize>, &'static str),
     /// The last number stands in a formula that a line break cuts. It is no answer by itself, and
@@ -172,7 +172,7 @@ enum Guess {
     Nothing,
 }
 
-/// The last formula of `part`, or its last number where that follows.
+/// Returns the last formula of `part`, or its last number where that follows.
 fn last_in(response: &str, part: &Range<usize>) -> Guess {
     let number = tail::last_number(response, part);
     let formula = unmarked::last_formula(response, part);
@@ -187,8 +187,8 @@ fn last_in(response: &str, part: &Range<usize>) -> Guess {
     }
 }
 
-/// Everything after the thinking, for callers that judge a response as a whole; `None` where no
-/// text is visible.
+/// Returns everything after the thinking, for callers that judge a response as a whole; `None` if
+/// no text is visible.
 pub fn whole(response: &str) -> Option<Extracted<'_>> {
     let visible = visible(response);
     let span = trim::space(response, visible.ranges().last()?.clone());
@@ -202,7 +202,7 @@ pub fn whole(response: &str) -> Option<Extracted<'_>> {
     })
 }
 
-/// The last candidate that is not a mere approximation of the one before it.
+/// Returns the last candidate that is not a mere approximation of the one before it.
 fn choose<'a>(
     response: &'a str,
     source: &'static str,
@@ -236,7 +236,7 @@ fn choose<'a>(
     })
 }
 
-/// The spans of the list that ends with the last candidate; none where it stands alone.
+/// Returns the spans of the list that ends with the last candidate; none where it stands alone.
 fn members(candidates: &[Candidate]) -> Vec<Range<usize>> {
     let joined = candidates.iter().rev().take_while(|c| c.continues).count();
     let from = candidates.len() - (joined + 1).min(candidates.len());
@@ -246,8 +246,8 @@ fn members(candidates: &[Candidate]) -> Vec<Range<usize>> {
     candidates[from..].iter().map(|c| c.span.clone()).collect()
 }
 
-/// Whether more than `limit` different texts are among the candidates; a list in one sentence is
-/// one of them.
+/// Returns whether more than `limit` different texts are among the candidates; a list in one
+/// sentence is one of them.
 fn has_more_than(limit: usize, response: &str, candidates: &[Candidate]) -> bool {
     if candidates.len() <= limit {
         return false;

@@ -13,11 +13,11 @@ struct Language {
     tail: &'static str,
     /// The first letter, small and large; empty where the language has no case.
     first: [&'static str; 2],
-    /// What may stand between the word and the verb.
+    /// Words that may stand between the word and the verb.
     adjectives: &'static [&'static str],
     /// Verbs, of which the longest come first.
     verbs: &'static [&'static str],
-    /// What may stand before the word on a line of its own.
+    /// Words that may stand before the word on a line of its own.
     openers: &'static [&'static str],
 }
 
@@ -116,7 +116,7 @@ const ENGLISH_VERBS: [&str; 10] = [
     "is",
 ];
 
-/// The start of each answer phrase in `part` and of what follows it, in order.
+/// Returns the start of each answer phrase in `part` and of what follows it, in order.
 pub(super) fn find(text: &str, part: &Range<usize>) -> Vec<(usize, usize)> {
     let mut found: Vec<_> = english(text, part).collect();
     let english = found.len();
@@ -165,7 +165,8 @@ impl Language {
         })
     }
 
-    /// Where the word starts whose tail follows `before`; `None` in the midst of another word.
+    /// Finds where the word starts whose tail follows `before`; `None` in the midst of another
+    /// word.
     fn word_start(&self, before: &str) -> Option<usize> {
         let [small, large] = self.first;
         if small.is_empty() {
@@ -175,7 +176,7 @@ impl Language {
         (!rest.ends_with(char::is_alphabetic)).then_some(rest.len())
     }
 
-    /// What follows the label of this language at the start of `line`.
+    /// Returns what follows the label of this language at the start of `line`.
     fn label<'a>(&self, line: &'a str) -> Option<&'a str> {
         let mut rest = line;
         for opener in self.openers {
@@ -192,7 +193,7 @@ impl Language {
     }
 }
 
-/// `text` without `prefix`, whose first letter may be a capital.
+/// Returns `text` without `prefix`, whose first letter may be a capital.
 fn without<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     if let Some(rest) = text.strip_prefix(prefix) {
         return Some(rest);
@@ -202,12 +203,12 @@ fn without<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     rest.strip_prefix(&prefix[first.len_utf8()..])
 }
 
-/// What follows a colon after Markdown marks.
+/// Returns what follows a colon after Markdown marks.
 pub(super) fn after_colon(rest: &str) -> Option<&str> {
     rest.trim_start_matches(['*', '_', ' ']).strip_prefix([':', '：'])
 }
 
-/// What follows the label that a language other than English puts at the start of `line`.
+/// Returns what follows the label that a language other than English puts at the start of `line`.
 pub(super) fn label(line: &str) -> Option<&str> {
     // Every label has a colon, and few lines do: `:`, or the first byte of `：`.
     memchr2(b':', 0xEF, line.as_bytes())?;
@@ -218,7 +219,8 @@ fn is_mark(c: char) -> bool {
     matches!(c, ' ' | '\t' | '*' | '_')
 }
 
-/// Bytes up to the end of a colon, `=`, or verb with or without a colon after the word "answer".
+/// Returns the bytes up to the end of a colon, `=`, or verb with or without a colon after the word
+/// "answer".
 fn verb(after: &str, adjectives: &[&str], verbs: &[&str]) -> Option<usize> {
     let mut rest = after.trim_start_matches(is_mark);
     for adjective in adjectives {
@@ -246,13 +248,14 @@ const MAX_LAST_VERB: usize = 200;
 /// Verbs that end a sentence, of languages that put them last.
 const LAST_VERBS: [&str; 5] = ["です", "である", "になります", "है", "हैं"];
 
-/// `sentence` without the verb at its end.
+/// Returns `sentence` without the verb at its end.
 pub(super) fn without_last_verb(sentence: &str) -> &str {
     let rest = LAST_VERBS.iter().find_map(|verb| sentence.strip_suffix(verb));
     rest.map_or(sentence, str::trim_end)
 }
 
-/// No bytes, where a value and the verb of its sentence follow the word "answer": `उत्तर 42 है।`.
+/// Matches no bytes (`Some(0)`) where a value and the verb of its sentence follow the word
+/// "answer": `उत्तर 42 है।`.
 fn verb_at_end(after: &str) -> Option<usize> {
     let value = after.strip_prefix(' ')?;
     // Bounded, so that many of them cost linear time.
@@ -262,12 +265,12 @@ fn verb_at_end(after: &str) -> Option<usize> {
     (is_value && without_last_verb(sentence).len() < sentence.len()).then_some(0)
 }
 
-/// Whether `c` is a letter of a script that puts spaces between words.
+/// Returns whether `c` is a letter of a script that puts spaces between words.
 fn is_spaced(c: char) -> bool {
     c.is_alphabetic() && !matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}')
 }
 
-/// `text` without `prefix`, in any case where that is ASCII.
+/// Returns `text` without `prefix`, in any case where that is ASCII.
 fn without_case<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
     let start = text.get(..prefix.len())?;
     start.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])

@@ -78,20 +78,21 @@ const FORMULA_WORDS: [&str; 44] = [
     "otherwise",
 ];
 
-/// The words of `text` that may belong to no formula: runs of two letters or more outside commands
-/// and their words, and Chinese or Japanese characters one by one. Linear in the text.
+/// Returns the words of `text` that may belong to no formula: runs of two letters or more outside
+/// commands and their words, and Chinese or Japanese characters one by one. Linear in the text.
 pub(super) fn words(text: &str) -> Words<'_> {
     Words { rest: text }
 }
 
-/// Whether `word` is of a sentence even where a formula is expected, and no product of variables.
+/// Returns whether `word` is of a sentence even where a formula is expected, and no product of
+/// variables.
 pub(super) fn is_prose(word: &str) -> bool {
     let is_small = word.chars().any(char::is_lowercase);
     let is_long = is_small && word.chars().nth(3).is_some();
     is_long || SHORT_WORDS.contains(&word)
 }
 
-/// Whether `word` is the corners of a figure: `AB`.
+/// Returns whether `word` is the corners of a figure: `AB`.
 pub(super) fn is_figure(word: &str) -> bool {
     word.len() <= 3 && word.bytes().all(|b| b.is_ascii_uppercase())
 }
@@ -132,12 +133,12 @@ impl<'a> Iterator for Words<'a> {
     }
 }
 
-/// Whether `c` is of a script that writes words without spaces between.
+/// Returns whether `c` is of a script that writes words without spaces between.
 fn is_unspaced(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}')
 }
 
-/// What follows a command, and its argument where that is words.
+/// Returns what follows a command, and its argument where that is words.
 fn after_command(rest: &str) -> &str {
     let end = rest.find(|c: char| !c.is_ascii_alphabetic());
     let (name, after) = rest.split_at(end.unwrap_or(rest.len()));
@@ -163,9 +164,9 @@ fn after_command(rest: &str) -> &str {
     }
 }
 
-/// What follows a short argument in `open` and `shut`, if one opens `rest`.
+/// Returns what follows a short argument in `open` and `shut`, if one opens `rest`.
 fn argument(open: char, shut: char, rest: &str) -> &str {
-    // The longest list of columns or length that anybody writes, in bytes.
+    // The longest plausible list of columns or length, in bytes.
     const MAX_BYTES: usize = 40;
     let length = rest.strip_prefix(open).and_then(|inner| inner.find([shut, '\n']));
     match length {

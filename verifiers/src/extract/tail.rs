@@ -16,7 +16,7 @@ const SUFFIXES: [&str; 12] = [
     "trillion", "dozen",
 ];
 
-/// The last number in `part`.
+/// Returns the last number in `part`.
 pub(super) fn last_number(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let mut end = part.end;
     loop {
@@ -34,7 +34,7 @@ fn is_digit(c: char) -> bool {
     c.is_ascii_digit() || matches!(c, '¼'..='¾' | '⅐'..='⅞' | '０'..='９')
 }
 
-/// The run of characters around `at` that no separator interrupts.
+/// Returns the run of characters around `at` that no separator interrupts.
 fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
     let start = text[part.start..at].char_indices().rev().find(|(_, c)| is_separator(*c));
     let start = start.map_or(part.start, |(i, c)| part.start + i + c.len_utf8());
@@ -43,7 +43,8 @@ fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
     start..with_unit(text, end, part.end)
 }
 
-/// The end of a Chinese unit whose first character alone would change the number before it: `千克`.
+/// Returns the end of a Chinese unit whose first character alone would change the number before it:
+/// `千克`.
 fn with_unit(text: &str, end: usize, limit: usize) -> usize {
     let next = text[end..limit].chars().next();
     let is_unit = match next {
@@ -56,8 +57,8 @@ fn with_unit(text: &str, end: usize, limit: usize) -> usize {
     next.filter(|_| is_unit).map_or(end, |c| end + c.len_utf8())
 }
 
-/// What stands between numbers and words. Chinese is written without spaces, so its characters
-/// separate, except those that change the number before them.
+/// Returns whether `c` separates numbers from words. Chinese is written without spaces, so its
+/// characters separate, except those that change the number before them.
 fn is_separator(c: char) -> bool {
     let changes_value = "十百千万萬亿億分半多几余".contains(c);
     let is_chinese = matches!(c, '、'..='〟' | '\u{3400}'..='\u{9FFF}') && !changes_value;
@@ -70,7 +71,7 @@ fn is_word(token: &str) -> bool {
     token.starts_with(char::is_alphabetic) && token.chars().all(char::is_alphanumeric)
 }
 
-/// The number whose last digit stands in `token`, with all that belongs to it.
+/// Returns the number whose last digit stands in `token`, with all that belongs to it.
 fn number(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
     if let Some(formula) = formula_around(text, part, token) {
         return completed(text, part, formula);
@@ -84,13 +85,13 @@ fn number(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize>
     with_suffix(text, part, core)
 }
 
-/// A formula without its delimiters, or with what changes its value and stands behind it.
+/// Returns a formula without its delimiters, or with what changes its value and stands behind it.
 pub(super) fn completed(text: &str, part: &Range<usize>, formula: Range<usize>) -> Range<usize> {
     let longer = with_suffix(text, part, formula.clone());
     if longer == formula { trim::clean(text, formula) } else { longer }
 }
 
-/// The formula between `$`, `\(` or `\[` that holds `token`, with its delimiters.
+/// Returns the formula between `$`, `\(` or `\[` that holds `token`, with its delimiters.
 fn formula_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Option<Range<usize>> {
     let line = line_around(text, part, token);
     let digit = token.start + text[token.clone()].rfind(is_digit)?;
@@ -108,8 +109,8 @@ fn formula_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Opti
     unmarked::is_formula(inner).then_some(formula)
 }
 
-/// The formula between `$` or `$$`: on its line an odd number of them opens before it, and one
-/// follows. (A lone `$` before a number is a currency sign.)
+/// Returns the formula between `$` or `$$`: on its line an odd number of them opens before it, and
+/// one follows. (A lone `$` before a number is a currency sign.)
 fn dollars_around(text: &str, line: &Range<usize>, digit: usize) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let mut open = None;
@@ -135,7 +136,7 @@ fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<u
     start..length.map_or(part.end, |length| token.end + length)
 }
 
-/// `token` without the punctuation of its sentence and without enclosing marks.
+/// Returns `token` without the punctuation of its sentence and without enclosing marks.
 fn undecorated(text: &str, token: Range<usize>) -> Range<usize> {
     let mut inner = &text[token];
     for _ in 0..maths::MAX_LAYERS {
@@ -160,7 +161,8 @@ fn undecorated(text: &str, token: Range<usize>) -> Range<usize> {
     trim::range_in(text, inner)
 }
 
-/// Whether a number between `before` and `after` on its line is part of a longer expression.
+/// Returns whether a number between `before` and `after` on its line is part of a longer
+/// expression.
 fn is_operand(before: &str, after: &str) -> bool {
     let after = after.trim_start();
     let command = after.strip_prefix('\\');
@@ -186,7 +188,8 @@ fn is_operand(before: &str, after: &str) -> bool {
     }
 }
 
-/// `core` with the whole part of a mixed number (`1 1/2`) or the groups before it (`12 500`).
+/// Returns `core` with the whole part of a mixed number (`1 1/2`) or the groups before it
+/// (`12 500`).
 fn with_prefix(text: &str, line_start: usize, core: Range<usize>) -> Range<usize> {
     let mut start = core.start;
     let is_fraction = text[core.clone()].contains(['/', '⁄', '¼', '½', '¾', '⅓', '⅔']);
@@ -209,7 +212,7 @@ fn with_prefix(text: &str, line_start: usize, core: Range<usize>) -> Range<usize
     start..core.end
 }
 
-/// `core` with a percent sign or a scale word after it.
+/// Returns `core` with a percent sign or a scale word after it.
 fn with_suffix(text: &str, part: &Range<usize>, core: Range<usize>) -> Range<usize> {
     let after = &text[core.end..part.end];
     let rest = after.trim_start_matches(' ');

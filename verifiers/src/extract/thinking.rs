@@ -1,4 +1,4 @@
-//! What a response shows: the text outside its thinking.
+//! The visible text of a response: everything outside its thinking.
 
 use std::ops::Range;
 
@@ -16,7 +16,8 @@ enum Parts {
 }
 
 impl Visible {
-    /// Half-open byte ranges, in order, none of them empty (except that of an empty response).
+    /// Returns the half-open byte ranges, in order, none of them empty (except that of an empty
+    /// response).
     pub fn ranges(&self) -> &[Range<usize>] {
         match &self.0 {
             Parts::Whole(range) => range,
@@ -37,7 +38,7 @@ struct Tag {
     end: usize,
 }
 
-/// The text of `response` outside `<think>…</think>` and `<thinking>…</thinking>`.
+/// Returns the text of `response` outside `<think>…</think>` and `<thinking>…</thinking>`.
 ///
 /// An opening tag that is never closed hides all the rest. A closing tag with no opening one
 /// before it hides all before it, because chat templates prefill the opening tag. Thinking does
@@ -76,7 +77,7 @@ pub fn visible(response: &str) -> Visible {
     Visible(Parts::Some(ranges))
 }
 
-/// The thinking tag at `start`, where a `<` stands.
+/// Returns the thinking tag at `start`, where a `<` stands.
 fn tag_at(response: &str, start: usize) -> Option<Tag> {
     let bytes = response.as_bytes();
     let closes = bytes.get(start + 1) == Some(&b'/');

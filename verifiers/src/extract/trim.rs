@@ -4,20 +4,20 @@ use std::ops::Range;
 
 use maths::unwrapped;
 
-/// `span` without white space at its ends.
+/// Returns `span` without white space at its ends.
 pub(super) fn space(text: &str, span: Range<usize>) -> Range<usize> {
     let inner = text[span.clone()].trim_start();
     let start = span.end - inner.len();
     start..start + inner.trim_end().len()
 }
 
-/// `span` without white space, enclosing delimiters and a final full stop.
+/// Returns `span` without white space, enclosing delimiters and a final full stop.
 pub(super) fn clean(text: &str, span: Range<usize>) -> Range<usize> {
     let inner = unwrapped(&text[span]);
     range_in(text, inner)
 }
 
-/// Where `inner`, a slice of `text`, stands in it.
+/// Returns the range of `inner`, a slice of `text`.
 pub(super) fn range_in(text: &str, inner: &str) -> Range<usize> {
     let start = inner.as_ptr().addr() - text.as_ptr().addr();
     start..start + inner.len()

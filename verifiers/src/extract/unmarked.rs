@@ -64,8 +64,8 @@ const SENTENCE_WORDS: [&str; 42] = [
 const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
-/// All of `part`, where it is one short line that holds mathematics and no sentence: the text is
-/// the answer.
+/// Returns all of `part`, if it is one short line that holds mathematics and no sentence: the text
+/// is the answer.
 pub(super) fn whole_text(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let span = trim::space(text, part.clone());
     let line = &text[span.clone()];
@@ -78,7 +78,8 @@ pub(super) fn whole_text(text: &str, part: &Range<usize>) -> Option<Range<usize>
     is_answer(line).then(|| trim::clean(text, span))
 }
 
-/// Whether a bullet or the letter of an option opens the line: `- 5 apples`, `(A) 5`, `B) 6`.
+/// Returns whether a bullet or the letter of an option opens the line: `- 5 apples`, `(A) 5`,
+/// `B) 6`.
 fn has_label(line: &str) -> bool {
     let is_option = |rest: &str| {
         let rest = rest.strip_prefix(|c: char| c.is_ascii_uppercase());
@@ -95,7 +96,7 @@ fn holds_mathematics(line: &str) -> bool {
     has_command || line.contains(is_sign)
 }
 
-/// Whether `line` is a formula, or a number with a unit of a few words.
+/// Returns whether `line` is a formula, or a number with a unit of a few words.
 fn is_answer(line: &str) -> bool {
     let mut count = 0;
     for word in prose::words(line).filter(|word| !prose::is_figure(word)) {
@@ -112,7 +113,7 @@ fn is_answer(line: &str) -> bool {
     count == 0 || count <= MAX_UNIT_WORDS && (opens_date || is_number)
 }
 
-/// The last formula between `$`, `$$`, `\(` or `\[` in `part`, with its delimiters.
+/// Returns the last formula between `$`, `$$`, `\(` or `\[` in `part`, with its delimiters.
 pub(super) fn last_formula(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let inner = &text[part.clone()];
     let found = [
@@ -124,7 +125,7 @@ pub(super) fn last_formula(text: &str, part: &Range<usize>) -> Option<Range<usiz
     Some(part.start + last.start..part.start + last.end)
 }
 
-/// The last formula that `open` and `shut` enclose, of those that `is_allowed`.
+/// Returns the last formula that `open` and `shut` enclose, of those that `is_allowed`.
 fn last_between(
     text: &str,
     open: &str,
@@ -132,7 +133,7 @@ fn last_between(
     is_allowed: fn(&str) -> bool,
 ) -> Option<Range<usize>> {
     let mut limit = text.len();
-    // What is left of the last opening mark that was tried: no stretch is searched twice.
+    // Start of the last opening mark that was tried: no stretch is searched twice.
     let mut right = text.len();
     while let Some(start) = memmem::rfind(&text.as_bytes()[..limit], open.as_bytes()) {
         limit = start;
@@ -154,8 +155,8 @@ fn last_between(
     None
 }
 
-/// The last formula between dollar signs. A sign opens or shuts only where the other one fits, so
-/// that amounts of money are none.
+/// Returns the last formula between dollar signs. A sign opens or shuts only where the other one
+/// fits, so that amounts of money are none.
 fn last_dollars(text: &str) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let is_bare = |at: &usize| *at == 0 || bytes[at - 1] != b'\\';
@@ -175,7 +176,7 @@ fn last_dollars(text: &str) -> Option<Range<usize>> {
     None
 }
 
-/// Whether the signs at `open` and `shut` enclose a formula.
+/// Returns whether the signs at `open` and `shut` enclose a formula.
 fn fits(text: &str, open: Range<usize>, shut: &Range<usize>) -> bool {
     let inner = &text[open.end..shut.start];
     let is_display = open.len() == 2;
@@ -188,8 +189,8 @@ fn fits(text: &str, open: Range<usize>, shut: &Range<usize>) -> bool {
         && is_formula(inner)
 }
 
-/// Whether `inner` is not empty and holds no prose, unless it is one word, which may be the answer
-/// itself.
+/// Returns whether `inner` is not empty and holds no prose, unless it is one word, which may be the
+/// answer itself.
 pub(super) fn is_formula(inner: &str) -> bool {
     let only = inner.trim();
     let is_word = only.chars().all(char::is_alphabetic);

@@ -9,7 +9,7 @@ fn verifier(config: Value) -> FormatVerifier {
     FormatVerifier::new(config).expect("tags that mean something")
 }
 
-/// Checks the code and, where it is not `format_followed`, the byte offset in the detail.
+/// Checks the code and, if it is not `format_followed`, the byte offset in the detail.
 fn check(config: &Value, candidate: &str, code: &str, at: usize) {
     let verdict =
         judge(&verifier(config.clone()), &json!(null), Some(candidate), &mut Fuel::default())

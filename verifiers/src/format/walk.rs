@@ -4,7 +4,7 @@ use regex::Regex;
 
 use super::Rules;
 
-/// What a response can get wrong.
+/// A violation of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Broken {
     Missing,
@@ -19,7 +19,7 @@ pub(super) enum Broken {
 }
 
 impl Broken {
-    /// The reason code.
+    /// Returns the reason code.
     pub(super) fn code(self) -> &'static str {
         match self {
             Self::Missing => "tag_missing",
@@ -46,7 +46,7 @@ pub(super) struct Violation {
 }
 
 impl Violation {
-    /// The sentence for people.
+    /// Describes the violation in a sentence.
     pub(super) fn detail(&self, rules: &Rules) -> String {
         let name = rules.tags[self.tag].name.as_str();
         let at = self.at;
@@ -79,7 +79,7 @@ struct Walk<'r> {
     owed: Option<usize>,
 }
 
-/// The first violation in the order of the text; a missing tag shows at its end.
+/// Returns the first violation in the order of the text; a missing tag shows at its end.
 pub(super) fn first_violation(rules: &Rules, scanner: &Regex, text: &str) -> Option<Violation> {
     Walk::new(rules).run(scanner, text).err()
 }

@@ -7,8 +7,8 @@ use serde_json::{Map, Number, Value};
 /// A double below this without a fraction is an `i128`, exactly.
 const EXACT_BELOW: f64 = 1e30;
 
-/// A text that two values share exactly if they are equal: numbers by value, objects whatever the
-/// order of their fields. Recursion is as deep as the value, which the parser caps.
+/// Returns a text that two values share exactly if they are equal: numbers by value, objects
+/// whatever the order of their fields. Recursion is as deep as the value, which the parser caps.
 pub(super) fn canonical(value: &Value) -> String {
     let mut out = String::new();
     write_value(value, &mut out);

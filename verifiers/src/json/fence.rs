@@ -7,8 +7,9 @@ pub(super) struct Content<'a> {
     pub(super) lines_before: usize,
 }
 
-/// What stands inside the fence, where the whole of `text` is one fenced block marked `json` or
-/// not marked; otherwise all of it. White space around the block is allowed, prose is not.
+/// Returns what stands inside the fence, where the whole of `text` is one fenced block marked
+/// `json` or not marked; otherwise all of it. White space around the block is allowed, prose is
+/// not.
 pub(super) fn unfenced(text: &str) -> Content<'_> {
     fenced(text).unwrap_or(Content { text, lines_before: 0 })
 }

@@ -28,7 +28,7 @@ pub(super) struct Meter {
     prices: Prices,
 }
 
-/// What a step costs under a schema.
+/// The cost of a step under a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Prices {
     /// Units of stepping into one value.
@@ -38,17 +38,17 @@ pub(super) struct Prices {
 }
 
 impl Meter {
-    /// A meter with `units`.
+    /// Creates a meter with `units`.
     pub(super) fn new(units: u64, prices: Prices) -> Self {
         Self { left: Cell::new(units), used: Cell::new(0), spent: Cell::new(false), prices }
     }
 
-    /// Whether the meter ran out, so that no answer can be trusted.
+    /// Returns whether the meter ran out, so that no answer can be trusted.
     pub(super) fn is_spent(&self) -> bool {
         self.spent.get()
     }
 
-    /// Units paid so far.
+    /// Returns the fuel units paid so far.
     pub(super) fn used(&self) -> u64 {
         self.used.get()
     }
@@ -242,9 +242,9 @@ impl<'a> Array<'a, Metered> for Items<'a> {
         Elements { items: self.items.iter(), view: self.view }
     }
 
-    /// By a canonical text of each item. The crate's own way hashes an item by its leaves alone, so
-    /// that `[]`, `[[]]`, `[[], []]` and all their kin share one hash and an array of them takes
-    /// quadratic time.
+    /// Compares a canonical text of each item. The crate's own way hashes an item by its leaves
+    /// alone, so that `[]`, `[[]]`, `[[], []]` and all their kin share one hash and an array of
+    /// them takes quadratic time.
     fn is_unique(&self) -> bool {
         let meter = self.view.meter;
         let mut seen = HashSet::new();

@@ -26,7 +26,7 @@ pub(super) struct Malformed {
     pub(super) message: String,
 }
 
-/// Parses the whole of `text`.
+/// Parses `text`, all of it.
 ///
 /// Depth is capped by the parser at 127 containers, so nothing that walks the value can
 /// overflow the stack. NaN, infinities and numbers beyond the range of a double are refused.
@@ -47,13 +47,13 @@ pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
     }
 }
 
-/// `message` without the ` at line L column C` that `serde_json` ends it with.
+/// Returns `message` without the ` at line L column C` that `serde_json` ends it with.
 fn without_place(message: &str) -> String {
     let place = message.rfind(" at line ").unwrap_or(message.len());
     message[..place].to_owned()
 }
 
-/// What the parser notes on the way.
+/// Notes of the parser.
 #[derive(Default)]
 struct Notes {
     duplicate: RefCell<Option<String>>,
@@ -68,7 +68,7 @@ struct Unique<'n> {
 }
 
 impl Unique<'_> {
-    /// The values inside this one.
+    /// Returns the values inside this one.
     fn deeper(self) -> Self {
         let depth = self.depth + 1;
         self.notes.depth.set(self.notes.depth.get().max(depth));

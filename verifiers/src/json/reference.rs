@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::schema::Refusal;
 use crate::accepted::quoted;
 
-/// The fragment that the schema refers to; only fragments of the schema itself are allowed.
+/// Returns the fragment that the schema refers to; only fragments of the schema itself are allowed.
 pub(super) fn fragment(fields: &Map<String, Value>) -> Result<Option<String>, Refusal> {
     let Some(Value::String(reference)) = fields.get("$ref") else {
         return Ok(None);
@@ -18,7 +18,8 @@ pub(super) fn fragment(fields: &Map<String, Value>) -> Result<Option<String>, Re
     Ok(fragment)
 }
 
-/// `text` with every `%41` decoded; none where the result is not UTF-8 or an escape is cut short.
+/// Returns `text` with every `%41` decoded; `None` if the result is not UTF-8 or an escape is cut
+/// short.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();

@@ -45,11 +45,11 @@ pub(super) struct Schema {
     chain: u32,
 }
 
-/// What a schema says of a document.
+/// The result of validating a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Outcome {
     Valid,
-    /// Not valid; the place and the message, where asked for and found within fuel.
+    /// Not valid; the place and the message, if requested and found within fuel.
     Mismatch(Option<String>),
     /// The fuel is spent.
     Spent,
@@ -58,7 +58,7 @@ pub(super) enum Outcome {
 }
 
 impl Schema {
-    /// The cost of compiling `schema`, or why it is not used.
+    /// Returns the cost of compiling `schema`, or why it is not used.
     pub(super) fn cost(schema: &Value) -> Result<SchemaCost, Refusal> {
         weigh::weigh(schema)
     }
@@ -107,7 +107,7 @@ impl Schema {
         Outcome::Mismatch(explain.then(|| self.explain(document)).flatten())
     }
 
-    /// The first error; none where finding it takes too long.
+    /// Returns the first error; `None` if finding it takes too long.
     fn explain(&self, document: &Document) -> Option<String> {
         let meter = Meter::new(EXPLAIN_UNITS, self.prices);
         let found = self.validator.validate(view(document, &meter)).err()?;
@@ -119,7 +119,7 @@ fn view<'a>(document: &'a Document, meter: &'a Meter) -> View<'a> {
     View { value: &document.value, meter }
 }
 
-/// The place and the message of an error, shortened.
+/// Returns the place and the message of an error, shortened.
 fn located(error: &jsonschema::ValidationError<'_>) -> String {
     let path = error.instance_path().to_string();
     let place = if path.is_empty() { "the root" } else { &path };

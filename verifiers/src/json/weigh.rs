@@ -1,4 +1,4 @@
-//! What a JSON schema may cost, found before it is compiled, and what it may not hold.
+//! The cost of a JSON schema, computed before it is compiled, and what a schema may not contain.
 //!
 //! A schema applies keywords either to the value at hand (`allOf`, `anyOf`, `$ref`, …) or to the
 //! values inside it (`properties`, `items`, …). Steps of the second kind are metered while they
@@ -77,7 +77,7 @@ const APPLICATORS: [(&str, Place, Shape); 22] = [
     ("definitions", Place::Apart, Shape::Named),
 ];
 
-/// What a schema costs.
+/// The cost of a schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct SchemaCost {
     /// Most keywords that apply to one value.
@@ -90,7 +90,8 @@ pub(super) struct SchemaCost {
     pub(super) compile_units: u64,
 }
 
-/// The size of `schema`, about that of its compact JSON, within the limits of size and depth.
+/// Returns the size of `schema`, about that of its compact JSON, within the limits of size and
+/// depth.
 pub(super) fn bytes(schema: &Value) -> Result<u64, Refusal> {
     let mut bytes = 0;
     let mut open = vec![(schema, 0)];
@@ -113,7 +114,7 @@ pub(super) fn bytes(schema: &Value) -> Result<u64, Refusal> {
     Ok(bytes)
 }
 
-/// The cost of `schema`, or why it is not used.
+/// Returns the cost of `schema`, or why it is not used.
 pub(super) fn weigh(schema: &Value) -> Result<SchemaCost, Refusal> {
     let compile_units = bytes(schema)?;
     let mut survey = Survey {
@@ -137,7 +138,7 @@ pub(super) fn weigh(schema: &Value) -> Result<SchemaCost, Refusal> {
     Ok(cost)
 }
 
-/// The schemas directly under `schema`, with their places.
+/// Returns the schemas directly under `schema`, with their places.
 fn applied(fields: &Map<String, Value>) -> impl Iterator<Item = (Place, &Value)> {
     fields.iter().flat_map(|(keyword, value)| {
         let known = APPLICATORS.iter().find(|(name, ..)| name == keyword);
@@ -232,7 +233,7 @@ impl<'s> Survey<'s> {
         Ok(())
     }
 
-    /// The schema at a fragment that is a JSON pointer.
+    /// Returns the schema at a fragment that is a JSON pointer.
     fn pointed(&self, fragment: &str) -> Option<&'s Value> {
         let is_pointer = fragment.is_empty() || fragment.starts_with('/');
         self.root.pointer(fragment).filter(|_| is_pointer)
@@ -260,7 +261,7 @@ struct Weight {
 }
 
 impl Weight {
-    /// The weight of a schema without parts.
+    /// Returns the weight of a schema without parts.
     fn flat(own: u64) -> Self {
         Self { validity: own, marking: own, errors: own, chain: 1 }
     }
@@ -327,7 +328,8 @@ impl<'s> Scale<'_, 's> {
     }
 }
 
-/// The keywords of one schema, the entries of those that hold several, and the size of constants.
+/// Returns the keywords of one schema, the entries of those that hold several, and the size of
+/// constants.
 fn own_weight(fields: &Map<String, Value>) -> u64 {
     let mut weight = 1;
     for (keyword, value) in fields {

@@ -1,4 +1,4 @@
-//! A value in another unit.
+//! Conversion of a value to another unit.
 
 use maths::UnitError;
 

@@ -1,8 +1,8 @@
 //! Mathematical answers: does the candidate mean the same as the gold answer?
 //!
 //! The `maths` crate reads and compares; this module reads gold answers before candidates, bounds
-//! their fuel and turns outcomes into verdicts. What is neither proven equal nor proven different is
-//! *undecided*, and says so.
+//! their fuel and turns outcomes into verdicts. What is neither proven equal nor proven different
+//! is *undecided*, and says so.
 //!
 //! Comparison is asymmetric: see [`Math`]. docs/math.md has every rule and flag with examples.
 
@@ -26,7 +26,7 @@ pub use maths::{
     BadBound, Bound, LogBase, PhysicalConstant, Policy, Tolerance, Undecided, UnknownConstant,
 };
 
-/// What a [`Math`] verifier may be told.
+/// The configuration of a [`Math`] verifier.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MathConfig {
     /// How far a candidate may lie from the gold value. Exact by default.
@@ -69,7 +69,7 @@ struct Pair<'a> {
 }
 
 impl Math {
-    /// A verifier for `config`.
+    /// Creates a verifier for `config`.
     pub fn new(config: MathConfig) -> Self {
         Self { config }
     }
@@ -104,7 +104,7 @@ impl Math {
         }
     }
 
-    /// The best verdict that any of `golds` gives the candidate; they are at least one.
+    /// Returns the best verdict that any of `golds` gives the candidate; they are at least one.
     fn judge(
         &self,
         golds: &[ReadGold<'_>],
@@ -122,7 +122,7 @@ impl Math {
         let mut best: Option<Result<Verdict, VerifyError>> = None;
         for gold in golds {
             let texts = Texts { gold: gold.text, candidate: text };
-            // Several marked answers are a list only where a list was asked for.
+            // Several marked answers are a list only if the gold answer is one.
             let candidate = match (gold.answer.is_list(), &several) {
                 (true, Some(several)) => several,
                 (true | false, _) => &candidate,
@@ -140,8 +140,8 @@ impl Math {
         best.expect("there is at least one gold answer")
     }
 
-    /// The answers of one sentence as a list; `None` where there is one, or one of them cannot be
-    /// read.
+    /// Returns the answers of one sentence as a list; `None` if there is one, or one of them cannot
+    /// be read.
     fn several(&self, candidate: Candidate<'_>, ws: &mut Workspace<'_>) -> Option<Answer> {
         let Candidate::Several { all, .. } = candidate else {
             return None;
@@ -173,7 +173,7 @@ impl Math {
         report::verdict(outcome, self.config.policy.undecided, explain, &sides)
     }
 
-    /// Both sides with the configured constants of physics in place of their symbols.
+    /// Returns both sides with the configured constants of physics in place of their symbols.
     fn with_constants<'a>(
         &self,
         gold: &'a Answer,
@@ -226,7 +226,8 @@ impl Math {
     }
 }
 
-/// The verdict that claims less: what is undecided outweighs what is presumed, and that a proof.
+/// Returns the verdict that claims less: what is undecided outweighs what is presumed, and that a
+/// proof.
 fn less_certain(
     first: Result<Verdict, VerifyError>,
     second: Result<Verdict, VerifyError>,
@@ -238,7 +239,7 @@ fn less_certain(
     if doubt(&first) > doubt(&second) { first } else { second }
 }
 
-/// The gold answer as the type that the request says.
+/// Returns the gold answer as the type that the request says.
 fn typed(gold: ReadGold<'_>, wanted: Option<AnswerType>) -> Result<ReadGold<'_>, VerifyError> {
     let ReadGold { text, answer } = gold;
     let Some(wanted) = wanted else {
@@ -253,8 +254,8 @@ fn typed(gold: ReadGold<'_>, wanted: Option<AnswerType>) -> Result<ReadGold<'_>,
     Ok(ReadGold { text, answer })
 }
 
-/// The accepted answers and the type of a reference given as an object: `{"answer": "(0, 1)",
-/// "type": "interval"}`.
+/// Returns the accepted answers and the type of a reference given as an object:
+/// `{"answer": "(0, 1)", "type": "interval"}`.
 fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<AnswerType>), VerifyError> {
     let bad =
         |detail: &'static str| VerifyError::BadReference(Reason::with("reference_shape", detail));

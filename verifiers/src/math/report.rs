@@ -4,7 +4,7 @@ use maths::{Doubt, Evidence, MAX_BYTES, Outcome, Sides, Undecided, Unread, quote
 
 use crate::{Reason, Verdict, VerifyError};
 
-/// The verdict on a candidate that was not read.
+/// Returns the verdict on a candidate that was not read.
 pub(super) fn unread(unread: Unread, text: &str, explain: bool) -> Verdict {
     let (label, code) = match unread {
         Unread::NotMaths => ("unread", "candidate_unread"),
@@ -15,13 +15,13 @@ pub(super) fn unread(unread: Unread, text: &str, explain: bool) -> Verdict {
     Verdict::presumed_wrong(label, Reason::explained(code, explain, detail))
 }
 
-/// The verdict where comparing took all the fuel.
+/// Returns the verdict where comparing took all the fuel.
 pub(super) fn too_costly(explain: bool) -> Verdict {
     let detail = || "comparing it with the gold answer takes more fuel than it may".to_owned();
     Verdict::presumed_wrong("too_costly", Reason::explained("fuel_spent", explain, detail))
 }
 
-/// The error for a gold answer that was not read; `entry` is its place in a list.
+/// Returns the error for a gold answer that was not read; `entry` is its place in a list.
 pub(super) fn bad_reference(unread: Unread, text: &str, entry: Option<usize>) -> VerifyError {
     let entry = entry.map_or_else(String::new, |entry| format!("entry {entry}: "));
     let detail = format!("{entry}`{}` {}", quoted(text), because(unread));
@@ -36,7 +36,7 @@ fn because(unread: Unread) -> String {
     }
 }
 
-/// The verdict that an outcome gives, or the error that it stays undecided.
+/// Returns the verdict that an outcome gives, or the error that it stays undecided.
 pub(super) fn verdict(
     outcome: Outcome,
     undecided: Undecided,

@@ -1,4 +1,4 @@
-//! What a regular expression may cost, known before it is compiled.
+//! The cost of a regular expression, computed before it is compiled.
 //!
 //! The engine is linear in the text for a fixed pattern, but the factor is the pattern's: up to
 //! about ten nanoseconds a byte for each of its positions, of which `[ab]*a[ab]{3000}` has 3,000.
@@ -37,7 +37,7 @@ pub(crate) struct PatternCost {
 }
 
 impl PatternCost {
-    /// The cost of `pattern`.
+    /// Returns the cost of `pattern`.
     ///
     /// # Errors
     /// The message for people, where the pattern does not parse or is beyond the limits.
@@ -47,9 +47,9 @@ impl PatternCost {
         Self::measured(&hir).within_limits()
     }
 
-    /// The cost of a pattern of JSON Schema, which is translated before it is compiled: its `\w` is
-    /// ASCII, and some of its syntax does not parse here. Then every repetition is taken to apply
-    /// to the whole pattern, and every byte to be a class.
+    /// Returns the cost of a pattern of JSON Schema, which is translated before it is compiled: its
+    /// `\w` is ASCII, and some of its syntax does not parse here. Then every repetition is taken to
+    /// apply to the whole pattern, and every byte to be a class.
     ///
     /// # Errors
     /// The message for people, where the pattern is beyond the limits.
@@ -83,7 +83,8 @@ impl PatternCost {
         Ok(self)
     }
 
-    /// The units of finding out what `pattern` costs, and of parsing it again to compile it.
+    /// Returns the fuel units of finding out what `pattern` costs, and of parsing it again to
+    /// compile it.
     pub(crate) fn reading_units(pattern: &str) -> u64 {
         let escapes = pattern
             .as_bytes()
@@ -93,12 +94,12 @@ impl PatternCost {
         100 + pattern.len() as u64 * UNITS_PER_BYTE + escapes * UNITS_PER_ESCAPE
     }
 
-    /// The units of compiling the pattern.
+    /// Returns the fuel units of compiling the pattern.
     pub(crate) fn compile_units(self) -> u64 {
         self.ranges.saturating_mul(3)
     }
 
-    /// The units of searching `len` bytes.
+    /// Returns the fuel units of searching `len` bytes.
     ///
     /// A position is charged a tenth of what it costs at worst, because most patterns run as an
     /// automaton that does not look at positions at all. A verdict under a pattern made to be slow
@@ -117,7 +118,7 @@ fn check_length(pattern: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// What `\w` and its kin stand for.
+/// The character classes that `\w` and its kin stand for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Tables {
     Unicode,
@@ -167,7 +168,8 @@ fn measure(hir: &Hir) -> (u64, u64) {
     }
 }
 
-/// The larger count of `n}`, `n,}` or `n,m}` at the start of `text`; none where it is no count.
+/// Returns the larger count of `n}`, `n,}` or `n,m}` at the start of `text`; `None` if it is no
+/// count.
 fn largest_count(text: &str) -> Option<u64> {
     let inside = text.split_once('}')?.0;
     let counts = inside.split(',').filter(|count| !count.is_empty());

@@ -49,7 +49,8 @@ struct Unmatched {
 }
 
 impl Unmatched {
-    /// From the last word of the input to its first, each takes the last of its like that is left.
+    /// Aligns words from the last of the input to its first: each takes the last equal one that is
+    /// left.
     fn align(&mut self, input: impl Fn(usize) -> String, reference: impl Fn(usize) -> String) {
         let mut left: HashMap<String, Vec<usize>> = HashMap::new();
         for &at in &self.reference {

@@ -2,10 +2,10 @@
 
 use caseless::Caseless as _;
 
-/// What two texts are held to, character by character.
+/// Checks of two texts, character by character.
 ///
-/// Whether a text *contains* another is a weak test of an answer: whoever lists every answer
-/// passes. It is what some graders ask for; no verifier of this crate does.
+/// Whether a text *contains* another is a weak test of an answer: a response that lists every
+/// answer passes. It is what some graders ask for; no verifier of this crate does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextCheck {
     /// They are the same.
@@ -19,7 +19,7 @@ pub enum TextCheck {
 }
 
 impl TextCheck {
-    /// Whether `input` passes.
+    /// Returns whether `input` passes.
     pub fn passes(self, input: &str, reference: &str) -> bool {
         match self {
             Self::Equal => input == reference,

@@ -6,8 +6,8 @@
 //! exploited.
 //!
 //! Each follows its paper and the package that is commonly used for it, so that a number means the
-//! same here and there: `rapidfuzz` for [`Metric::Fuzzy`], the `evaluate` collection for the others.
-//! Where they differ is said at the [`Metric`].
+//! same here and there: `rapidfuzz` for [`Metric::Fuzzy`], the `evaluate` collection for the
+//! others. Where they differ is said at the [`Metric`].
 
 mod align;
 mod check;
@@ -62,7 +62,7 @@ pub enum TooLong {
 /// Bytes that are split into words for one unit of fuel.
 const BYTES_PER_UNIT: u64 = 8;
 
-/// How alike `input` is to `reference`.
+/// Returns how alike `input` is to `reference`.
 ///
 /// # Errors
 /// The text that is to blame where the fuel does not suffice.
@@ -106,7 +106,7 @@ fn of_sentences(input: &str, reference: &str, measure: fn(&[u32], &[u32]) -> f64
     measure(&input, &reference)
 }
 
-/// The harmonic mean of two shares of the same part.
+/// Returns the harmonic mean of two shares of the same part.
 fn f1(part: usize, input: usize, reference: usize) -> f64 {
     if part == 0 {
         return 0.0;
@@ -114,7 +114,7 @@ fn f1(part: usize, input: usize, reference: usize) -> f64 {
     2.0 * share(part, input + reference)
 }
 
-/// A part of a whole as a number; 0 of nothing.
+/// Divides `part` by `whole`; 0 if `whole` is 0.
 fn share(part: usize, whole: usize) -> f64 {
     if whole == 0 {
         return 0.0;

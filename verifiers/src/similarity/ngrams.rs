@@ -7,7 +7,7 @@ use super::{f1, share};
 /// The longest runs that BLEU and GLEU count.
 const LONGEST: usize = 4;
 
-/// How many runs of `n` words the texts share, each as often as both have it.
+/// Counts how many runs of `n` words the texts share, each as often as both have it.
 fn shared(input: &[u32], reference: &[u32], n: usize) -> usize {
     let mut left: HashMap<&[u32], usize> = HashMap::new();
     for run in reference.windows(n) {
@@ -23,7 +23,7 @@ fn shared(input: &[u32], reference: &[u32], n: usize) -> usize {
     taken.count()
 }
 
-/// How many runs of `n` words there are in `len`.
+/// Counts how many runs of `n` words there are in `len`.
 fn runs(len: usize, n: usize) -> usize {
     (len + 1).saturating_sub(n)
 }
@@ -34,7 +34,7 @@ pub(super) fn bleu(input: &[u32], reference: &[u32]) -> f64 {
     if logs == f64::NEG_INFINITY {
         return 0.0;
     }
-    // What is too short is precise too easily.
+    // A text that is too short is precise too easily.
     let brevity = if input.len() > reference.len() {
         1.0
     } else {

@@ -44,8 +44,8 @@ const FOURTH: [&str; 19] = [
     "ism", "ate", "iti", "ous", "ive", "ize",
 ];
 
-/// The stem of a word in lower case. Characters that are no vowels count as consonants, whatever
-/// their script.
+/// Returns the stem of a word in lower case. Characters that are no vowels count as consonants,
+/// whatever their script.
 pub(super) fn stem(word: &str) -> String {
     let mut word: Vec<char> = word.chars().collect();
     if word.len() > 2 {
@@ -70,7 +70,7 @@ fn plural(word: &mut Vec<char>) {
     }
 }
 
-/// `-eed`, `-ed` and `-ing`.
+/// Strips `-eed`, `-ed` and `-ing`.
 fn past(word: &mut Vec<char>) {
     if ends(word, "eed") {
         if measure(&word[..word.len() - 3]) > 0 {
@@ -134,7 +134,7 @@ fn last(word: &mut Vec<char>) {
     }
 }
 
-/// Whether something is left of the word before the suffix, or the word is the suffix.
+/// Returns whether something is left of the word before the suffix, or the word is the suffix.
 fn ends(word: &[char], suffix: &str) -> bool {
     let len = suffix.len();
     word.len() >= len && word[word.len() - len..].iter().copied().eq(suffix.chars())
@@ -145,7 +145,7 @@ fn replace(word: &mut Vec<char>, len: usize, instead: &str) {
     word.extend(instead.chars());
 }
 
-/// Whether each character is a consonant: a `y` is one where none stands before it.
+/// Returns whether each character is a consonant: a `y` is one where none stands before it.
 fn consonants(word: &[char]) -> Vec<bool> {
     let mut all: Vec<bool> = Vec::with_capacity(word.len());
     for c in word {
@@ -159,7 +159,7 @@ fn consonants(word: &[char]) -> Vec<bool> {
     all
 }
 
-/// How often a consonant follows a vowel.
+/// Counts how often a consonant follows a vowel.
 fn measure(word: &[char]) -> usize {
     let consonants = consonants(word);
     let turns = consonants.windows(2).filter(|pair| !pair[0] && pair[1]);
@@ -177,7 +177,8 @@ fn ends_double(word: &[char]) -> bool {
     }
 }
 
-/// Whether it ends with consonant, vowel and consonant, and the last is none of `w`, `x`, `y`.
+/// Returns whether it ends with consonant, vowel and consonant, and the last is none of `w`, `x`,
+/// `y`.
 fn ends_closed(word: &[char]) -> bool {
     let closed = consonants(word).ends_with(&[true, false, true]);
     closed && !matches!(word.last(), Some('w' | 'x' | 'y'))

@@ -17,7 +17,7 @@ pub(super) fn of_chars(input: &str, reference: &str, fuel: &mut Fuel) -> Result<
     rouge(&input, &reference, fuel)
 }
 
-/// Twice the common subsequence by the length of both.
+/// Divides twice the length of the common subsequence by the length of both.
 pub(super) fn rouge(input: &[u32], reference: &[u32], fuel: &mut Fuel) -> Result<f64, TooLong> {
     let words = reference.len() as u64 / 64 + 1;
     let steps = words.saturating_mul(input.len() as u64);
@@ -26,7 +26,7 @@ pub(super) fn rouge(input: &[u32], reference: &[u32], fuel: &mut Fuel) -> Result
     Ok(f1(both, input.len(), reference.len()))
 }
 
-/// Sixty-four places of the reference at a time, after "Bit-Parallel LCS-length Computation
+/// Computes 64 places of the reference at a time, after "Bit-Parallel LCS-length Computation
 /// Revisited" (Hyyrö, AWOCA 2004).
 fn length(input: &[u32], reference: &[u32]) -> usize {
     let places = places(reference);
@@ -55,7 +55,7 @@ fn length(input: &[u32], reference: &[u32]) -> usize {
     zeros
 }
 
-/// Where each symbol stands: words of 64 places that are not empty, in order.
+/// Finds where each symbol stands: words of 64 places that are not empty, in order.
 fn places(text: &[u32]) -> HashMap<u32, Vec<(usize, u64)>> {
     let mut all: HashMap<u32, Vec<(usize, u64)>> = HashMap::new();
     for (at, symbol) in text.iter().enumerate() {

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-/// A text with its tokens set apart by spaces, as the `mteval-v13a` script of machine translation
-/// does it for languages that are written with spaces.
+/// Returns a text with its tokens set apart by spaces, as the `mteval-v13a` script of machine
+/// translation does it for languages that are written with spaces.
 pub(super) fn sentence(text: &str) -> String {
     let text = text.replace("<skipped>", "").replace("-\n", "").replace('\n', " ");
     let text = text
@@ -28,8 +28,8 @@ pub(super) fn sentence(text: &str) -> String {
     apart.into_iter().collect()
 }
 
-/// Characters that are tokens wherever they stand. Full stop, comma, hyphen and apostrophe are not
-/// among them.
+/// Returns whether `c` is a token wherever it stands. Full stop, comma, hyphen and apostrophe are
+/// not among them.
 fn is_symbol(c: char) -> bool {
     matches!(c, '{'..='~' | '['..='`' | ' '..='&' | '('..='+' | ':'..='@' | '/')
 }
@@ -65,7 +65,7 @@ pub(super) fn plain(text: &str) -> Vec<String> {
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// Two texts with numbers in the place of words.
+/// Replaces the words of two texts by numbers.
 pub(super) fn ids(one: Vec<String>, other: Vec<String>) -> (Vec<u32>, Vec<u32>) {
     let mut known: HashMap<String, u32> = HashMap::new();
     let mut number = |word: String| {

@@ -8,7 +8,7 @@ use crate::interval::bounds::Interval;
 use crate::interval::value::Value;
 
 impl Evaluator<'_, '_, '_> {
-    /// The sine of `angle` plus quarter turns.
+    /// Returns the sine of `angle` plus quarter turns.
     fn shifted_sine(&mut self, angle: &Value, quarters: u8) -> Result<Value, Stop> {
         if let Value::Exact(angle) = angle
             && angle.is_zero()
@@ -54,7 +54,7 @@ impl Evaluator<'_, '_, '_> {
         Ok(Value::from_interval(angle))
     }
 
-    /// The arcsine of real numbers from -1 to 1.
+    /// Returns the arcsine of real numbers from -1 to 1.
     pub(super) fn asin(&mut self, value: &Value) -> Result<Value, Stop> {
         self.spend_function()?;
         let bits = self.bits();
@@ -87,7 +87,8 @@ impl Evaluator<'_, '_, '_> {
         self.sub(&quarter, &angle)
     }
 
-    /// The arc cotangent of numbers that are not negative: for the others there are two usages.
+    /// Returns the arc cotangent of numbers that are not negative: for the others there are two
+    /// usages.
     pub(super) fn acot(&mut self, value: &Value) -> Result<Value, Stop> {
         match value.sign()? {
             Ordering::Less => Err(Stop::NoValue),
@@ -99,7 +100,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// The hyperbolic sine and cosine.
+    /// Returns the hyperbolic sine and cosine.
     fn hyperbolic(&mut self, value: &Value) -> Result<(Value, Value), Stop> {
         let forward = self.exp(value)?;
         let backward = self.recip(&forward)?;
@@ -121,7 +122,7 @@ impl Evaluator<'_, '_, '_> {
         self.div(&sine, &cosine)
     }
 
-    /// `ln(|x| + sqrt(x^2 + 1))` with the sign of `x`.
+    /// Returns `ln(|x| + sqrt(x^2 + 1))` with the sign of `x`.
     pub(super) fn asinh(&mut self, value: &Value) -> Result<Value, Stop> {
         let sign = value.sign()?;
         if sign == Ordering::Equal {
@@ -137,7 +138,7 @@ impl Evaluator<'_, '_, '_> {
         Ok(Value::Real(if is_negative { logarithm.neg() } else { logarithm }))
     }
 
-    /// `ln(x + sqrt(x^2 - 1))` of real numbers from 1.
+    /// Returns `ln(x + sqrt(x^2 - 1))` of real numbers from 1.
     pub(super) fn acosh(&mut self, value: &Value) -> Result<Value, Stop> {
         self.spend_function()?;
         let bits = self.bits();
@@ -151,7 +152,7 @@ impl Evaluator<'_, '_, '_> {
         Ok(Value::from_interval(self.kernel.ln(&sum)?))
     }
 
-    /// `ln((1 + x) / (1 - x)) / 2` of real numbers between -1 and 1.
+    /// Returns `ln((1 + x) / (1 - x)) / 2` of real numbers between -1 and 1.
     pub(super) fn atanh(&mut self, value: &Value) -> Result<Value, Stop> {
         self.spend_function()?;
         let bits = self.bits();

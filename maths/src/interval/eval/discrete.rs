@@ -14,7 +14,7 @@ use crate::interval::value::{MAX_EXACT_BITS, Value, size};
 const MAX_FACTORS: u64 = 20_000;
 
 impl Evaluator<'_, '_, '_> {
-    /// The product of every `step`-th integer from `n` down to 1.
+    /// Returns the product of every `step`-th integer from `n` down to 1.
     pub(super) fn factorial(&mut self, value: &Value, step: u64) -> Result<Value, Stop> {
         let n = u64::try_from(value.exact_integer()?).map_err(|_| Stop::NoValue)?;
         let count = n.div_ceil(step);
@@ -22,7 +22,7 @@ impl Evaluator<'_, '_, '_> {
         self.falling(&top, step, count)
     }
 
-    /// `top (top - step) (top - 2 step) …`, `count` factors.
+    /// Returns `top (top - step) (top - 2 step) …`, `count` factors.
     fn falling(&mut self, top: &RBig, step: u64, count: u64) -> Result<Value, Stop> {
         if count > MAX_FACTORS {
             return Err(Stop::NoValue);
@@ -53,7 +53,7 @@ impl Evaluator<'_, '_, '_> {
         Ok(Value::from_interval(product))
     }
 
-    /// `n (n-1) … (n-k+1) / k!` for an exact `n` and an integer `k`.
+    /// Returns `n (n-1) … (n-k+1) / k!` for an exact `n` and an integer `k`.
     pub(super) fn binomial(&mut self, n: &Value, k: &Value) -> Result<Value, Stop> {
         let top = n.exact()?.clone();
         let k = k.exact_integer()?;
@@ -74,7 +74,7 @@ impl Evaluator<'_, '_, '_> {
         self.div(&numerator, &denominator)
     }
 
-    /// `n (n-1) … (n-k+1)` for integers from 0 up.
+    /// Returns `n (n-1) … (n-k+1)` for integers from 0 up.
     pub(super) fn permutations(&mut self, n: &Value, k: &Value) -> Result<Value, Stop> {
         let top = n.exact_integer()?;
         let k = k.exact_integer()?;
@@ -88,7 +88,7 @@ impl Evaluator<'_, '_, '_> {
         self.falling(&RBig::from(top.clone()), 1, count)
     }
 
-    /// The greatest common divisor, or the least common multiple, of integers.
+    /// Returns the greatest common divisor, or the least common multiple, of integers.
     pub(super) fn divisors(&mut self, function: Function, values: &[Value]) -> Result<Value, Stop> {
         let is_gcd = function == Function::Gcd;
         let mut result: Option<UBig> = None;

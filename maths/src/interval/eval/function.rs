@@ -72,7 +72,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// The real or imaginary part, the conjugate, or the argument.
+    /// Returns the real or imaginary part, the conjugate, or the argument.
     fn part(&mut self, function: Function, value: &Value) -> Result<Value, Stop> {
         let parts = self.parts(value)?;
         if function == Function::Arg {
@@ -103,7 +103,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// The largest or the smallest of real numbers.
+    /// Returns the largest or the smallest of real numbers.
     fn extremum(&mut self, function: Function, values: &[Value]) -> Result<Value, Stop> {
         let is_max = function == Function::Max;
         let bits = self.bits();
@@ -129,7 +129,7 @@ impl Evaluator<'_, '_, '_> {
         Ok(best)
     }
 
-    /// `left - right * floor(left / right)` for positive `right`.
+    /// Returns `left - right * floor(left / right)` for positive `right`.
     fn modulo(&mut self, left: &Value, right: &Value) -> Result<Value, Stop> {
         if right.sign()? != Ordering::Greater {
             return Err(Stop::NoValue);
@@ -156,7 +156,7 @@ fn extreme_of(left: &Interval, right: &Interval, is_max: bool) -> Interval {
     Interval { lower: pick(&left.lower, &right.lower), upper: pick(&left.upper, &right.upper) }
 }
 
-/// The integer below or above, where all of an interval has the same one.
+/// Returns the integer below or above, where all of an interval has the same one.
 fn rounded(value: &Value, toward: Toward) -> Result<Value, Stop> {
     match value {
         Value::Exact(value) => {

@@ -97,7 +97,7 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         Ok(())
     }
 
-    /// The value of `expr`.
+    /// Returns the value of `expr`.
     pub(in crate::interval) fn value(&mut self, expr: Expr) -> Result<Value, Stop> {
         self.spend(1)?;
         let ws = self.ws;

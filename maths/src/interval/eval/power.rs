@@ -35,7 +35,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// The exponential.
+    /// Returns the exponential.
     pub(super) fn exp(&mut self, exponent: &Value) -> Result<Value, Stop> {
         if let Value::Exact(exponent) = exponent
             && exponent.is_zero()
@@ -79,7 +79,7 @@ impl Evaluator<'_, '_, '_> {
         if exponent.is_negative() { self.recip(&power) } else { Ok(power) }
     }
 
-    /// The power with an exact exponent that is no integer.
+    /// Returns the power with an exact exponent that is no integer.
     fn fractional_power(&mut self, base: &Value, exponent: &RBig) -> Result<Value, Stop> {
         let index = u32::try_from(exponent.denominator()).unwrap_or(u32::MAX);
         if matches!(base, Value::Exact(_) | Value::Real(_)) {
@@ -107,7 +107,7 @@ impl Evaluator<'_, '_, '_> {
         self.general_power(base, &Value::Exact(exponent.clone()))
     }
 
-    /// `exp(exponent * ln(base))`.
+    /// Returns `exp(exponent * ln(base))`.
     fn general_power(&mut self, base: &Value, exponent: &Value) -> Result<Value, Stop> {
         if let Value::Exact(base) = base
             && base.is_zero()
@@ -119,14 +119,14 @@ impl Evaluator<'_, '_, '_> {
         self.exp(&exponent)
     }
 
-    /// The root of a real number that is not negative.
+    /// Returns the root of a real number that is not negative.
     fn real_root(&mut self, radicand: &Value, index: u32) -> Result<Value, Stop> {
         let bits = self.bits();
         let root = radicand.real(bits)?.root(index, bits)?;
         Ok(Value::from_interval(root))
     }
 
-    /// `root(radicand, index)`.
+    /// Returns `root(radicand, index)`.
     pub(super) fn root(&mut self, radicand: &Value, index: &Value) -> Result<Value, Stop> {
         let index = index.exact_integer()?;
         let index = u32::try_from(index).map_err(|_| Stop::NoValue)?;
@@ -149,7 +149,7 @@ impl Evaluator<'_, '_, '_> {
         self.fractional_power(radicand, &exponent)
     }
 
-    /// The natural logarithm.
+    /// Returns the natural logarithm.
     pub(super) fn ln(&mut self, value: &Value) -> Result<Value, Stop> {
         self.spend_function()?;
         if matches!(value, Value::Complex(..)) {
@@ -172,7 +172,7 @@ impl Evaluator<'_, '_, '_> {
         }
     }
 
-    /// Half of a value.
+    /// Halves a value.
     pub(super) fn halved(&mut self, value: &Value) -> Result<Value, Stop> {
         let bits = self.bits();
         match value {
@@ -186,7 +186,7 @@ impl Evaluator<'_, '_, '_> {
     }
 }
 
-/// Whether the denominator of a fraction is even.
+/// Returns whether the denominator of a fraction is even.
 fn is_even(fraction: &RBig) -> bool {
     !fraction.denominator().bit(0)
 }
@@ -195,7 +195,7 @@ fn zero_power(is_positive: bool) -> Result<Value, Stop> {
     if is_positive { Ok(Value::integer(0)) } else { Err(Stop::NoValue) }
 }
 
-/// Powers of 0, 1 and -1, whatever the exponent.
+/// Returns the powers of 0, 1 and -1, whatever the exponent.
 fn trivial_power(base: &RBig, exponent: &IBig) -> Result<Option<Value>, Stop> {
     if base.is_zero() {
         return zero_power(exponent.is_positive() && !exponent.is_zero()).map(Some);

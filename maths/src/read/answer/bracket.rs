@@ -1,4 +1,4 @@
-//! What one pair of brackets encloses: tuples, intervals, sets.
+//! Answers in one pair of brackets: tuples, intervals, sets.
 
 use crate::answer::{Answer, Brackets, Form, Region, Unread};
 use crate::read::Dialect;
@@ -9,7 +9,7 @@ use super::region::inside;
 use super::{Reader, Span, answer_of, bare_value, is_plus_minus, is_separator};
 
 impl Reader<'_, '_, '_> {
-    /// The form of `span`, which `bracket` and its partner enclose; `None` where it is an
+    /// Reads the form of `span`, which `bracket` and its partner enclose; `None` if it is an
     /// expression like others.
     pub(super) fn enclosed(&mut self, span: &Span, bracket: Bracket) -> Read<Option<Form>> {
         let inner = inside(span);
@@ -38,13 +38,13 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// One member in brackets, which then mean nothing.
+    /// Reads one member in brackets, which then mean nothing.
     fn single(&mut self, inner: Span) -> Read<Option<Form>> {
         let answer = self.whole(inner)?;
         if answer.subjects.is_empty() { Ok(Some(answer.form)) } else { Err(Unread::NotMaths) }
     }
 
-    /// Two members or more between round, square or angle brackets, or an interval.
+    /// Reads two members or more between round, square or angle brackets, or an interval.
     fn tuple(&mut self, span: &Span, brackets: (Bracket, Bracket)) -> Read<Form> {
         if self.setting.plus_minus.is_none() && self.has(span, is_plus_minus) {
             return self.both_signs(span.clone());
@@ -91,7 +91,7 @@ impl Reader<'_, '_, '_> {
         }))
     }
 
-    /// What braces of a set hold.
+    /// Reads what braces of a set hold.
     fn set(&mut self, inner: &Span) -> Read<Form> {
         if inner.is_empty() {
             return Ok(Form::Region(Region::Empty));

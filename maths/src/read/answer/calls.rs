@@ -10,9 +10,9 @@ use super::region::{as_region, inside, points};
 use super::{Reader, Span};
 
 impl Reader<'_, '_, '_> {
-    /// The form that a call or a name of the plain grammar states, if `span` is one.
+    /// Reads the form that a call or a name of the plain grammar states, if `span` is one.
     pub(super) fn plain_call(&mut self, span: &Span) -> Read<Option<Form>> {
-        // What stands between two operators may be nothing at all.
+        // There may be nothing between two operators.
         let first = self.slice(span).first().map(|item| item.token);
         let Some(Token::Word { text, style: Style::Plain }) = first else {
             return Ok(None);
@@ -100,7 +100,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// `[[1, 2], [3, 4]]`.
+    /// Reads `[[1, 2], [3, 4]]`.
     pub(super) fn plain_matrix(&mut self, inner: &Span) -> Read<Form> {
         if !self.is_enclosed(inner, Bracket::Square) {
             return Err(Unread::NotMaths);
@@ -118,7 +118,7 @@ impl Reader<'_, '_, '_> {
         rectangular(rows)
     }
 
-    /// `Piecewise((x, x > 0), (-x, True))`.
+    /// Reads `Piecewise((x, x > 0), (-x, True))`.
     fn plain_piecewise(&mut self, parts: &[Span]) -> Read<Form> {
         let mut pieces = Vec::new();
         for (index, part) in parts.iter().enumerate() {
@@ -142,7 +142,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// The only two of `parts`.
+/// Returns the only two of `parts`.
 fn two(parts: &[Span]) -> Read<(Span, Span)> {
     match parts {
         [left, right] => Ok((left.clone(), right.clone())),

@@ -8,7 +8,7 @@ use super::region::inside;
 use super::{Reader, Span, answer_of, is_separator};
 
 impl Reader<'_, '_, '_> {
-    /// The congruence that `span` states, if it is one.
+    /// Reads the congruence that `span` states, if it is one.
     pub(super) fn congruence(&mut self, span: Span) -> Read<Option<Answer>> {
         let signs = self.split(&span, |token| token == Token::Congruent);
         if signs.len() > 2 {
@@ -50,7 +50,7 @@ impl Reader<'_, '_, '_> {
         Ok(Some(Answer { subjects, ..answer_of(Form::Congruence { residues: values, modulus }) }))
     }
 
-    /// Where the modulus stands at the end of `span`, and where what is before it ends.
+    /// Finds where the modulus stands at the end of `span`, and where what is before it ends.
     fn modulus(&self, span: &Span, is_congruence: bool) -> Option<(usize, Span)> {
         if let Some(at) = self.find_top(span, |token| token == Token::PostfixMod) {
             return Some((at, at + 1..span.end));

@@ -8,7 +8,7 @@ use crate::read::token::Token;
 use super::{Reader, Span};
 
 impl Reader<'_, '_, '_> {
-    /// The rows of `inner`, without an empty one at the end.
+    /// Returns the rows of `inner`, without an empty one at the end.
     fn rows(&self, inner: &Span) -> Vec<Span> {
         let mut rows = self.split(inner, |token| token == Token::NewRow);
         if rows.len() > 1 && rows.last().is_some_and(Span::is_empty) {
@@ -40,7 +40,7 @@ impl Reader<'_, '_, '_> {
         Ok(Form::Piecewise(pieces))
     }
 
-    /// A value and its condition.
+    /// Reads a value and its condition.
     fn piece(&mut self, row: &Span) -> Read<(Expr, Option<Condition>)> {
         let is_border = |token: Token<'_>| token == Token::Ampersand || is_if(token);
         let at = self
@@ -82,7 +82,7 @@ fn is_if(token: Token<'_>) -> bool {
     matches!(token.word(), Some("if" | "when" | "for" | "where"))
 }
 
-/// The matrix of `rows`, which must be of one length.
+/// Returns the matrix of `rows`, which must be of one length.
 pub(super) fn rectangular(rows: Vec<Vec<Expr>>) -> Read<Form> {
     let width = rows.first().map_or(0, Vec::len);
     if width == 0 || rows.iter().any(|row| row.len() != width) {

@@ -7,7 +7,7 @@ use crate::read::token::{Gap, Style, Token};
 use super::{Reader, Span, answer_of};
 
 impl Reader<'_, '_, '_> {
-    /// The members of `span`, where it has several.
+    /// Reads the members of `span`, if it has several.
     pub(super) fn members(&mut self, span: Span) -> Read<Option<Answer>> {
         let strong = self.strong_parts(&span);
         let mut parts: Vec<Vec<Span>> = Vec::with_capacity(strong.len());
@@ -42,8 +42,8 @@ impl Reader<'_, '_, '_> {
         Ok(Some(answer_of(Form::List(members))))
     }
 
-    /// The parts between semicolons, connectives and wide spaces between relations, without the
-    /// commas at their ends.
+    /// Returns the parts between semicolons, connectives and wide spaces between relations, without
+    /// the commas at their ends.
     fn strong_parts(&self, span: &Span) -> Vec<Span> {
         let relations = self
             .tops(span)
@@ -76,7 +76,7 @@ impl Reader<'_, '_, '_> {
         if parts.is_empty() { vec![span.clone()] } else { parts }
     }
 
-    /// "and" or "or" between two members.
+    /// Returns whether "and" or "or" stands between two members.
     fn is_connective(&self, at: usize, span: &Span) -> bool {
         let Token::Word { text, style } = self.token(at) else {
             return false;
@@ -86,8 +86,8 @@ impl Reader<'_, '_, '_> {
         is_word && is_lower && at > span.start && at + 1 < span.end
     }
 
-    /// A list of `spans`; what its first member is said to be of is said of all of them where no
-    /// other member has a relation.
+    /// Reads a list of `spans`; what its first member is said to be of is said of all of them where
+    /// no other member has a relation.
     fn list(&mut self, spans: &[Span]) -> Read<Answer> {
         let mut members = Vec::with_capacity(spans.len());
         for span in spans {

@@ -1,6 +1,6 @@
 //! Arithmetic with matrices: sums, products, multiples, powers, transposes, inverses, determinants.
 //!
-//! What is computed are the entries: exact numbers are folded while they are small, the rest stays
+//! Entries are computed: exact numbers are folded while they are small, the rest stays
 //! as written, so a division by a determinant that is zero is found where entries are compared.
 
 use dashu::base::BitTest;
@@ -31,7 +31,7 @@ enum Block {
     Matrix(Rows),
 }
 
-/// What an entry is computed from.
+/// The operands of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Operation {
     Sum,
@@ -39,7 +39,7 @@ enum Operation {
 }
 
 impl Reader<'_, '_, '_> {
-    /// Whether a matrix or a determinant stands in `span`, in whatever brackets.
+    /// Returns whether a matrix or a determinant stands in `span`, in whatever brackets.
     pub(super) fn has_matrix(&self, span: &Span) -> bool {
         let is_environment = |token| {
             matches!(
@@ -50,14 +50,14 @@ impl Reader<'_, '_, '_> {
         span.clone().any(|at| is_environment(self.token(at)) || self.is_plain_matrix(at, span))
     }
 
-    /// `Matrix(` of the plain grammar at `at`.
+    /// Returns whether `Matrix(` of the plain grammar stands at `at`.
     fn is_plain_matrix(&self, at: usize, span: &Span) -> bool {
         self.token(at).word() == Some("Matrix")
             && at + 1 < span.end
             && self.token(at + 1) == Token::Open(Bracket::Round)
     }
 
-    /// The value of `span`, in which [`Self::has_matrix`].
+    /// Reads the value of `span`, in which [`Self::has_matrix`].
     pub(super) fn matrix_value(&mut self, span: &Span) -> Read<Form> {
         Ok(match self.matrix_sum(span)? {
             Block::Matrix(rows) => Form::Matrix(rows),
@@ -98,7 +98,7 @@ impl Reader<'_, '_, '_> {
         sum.ok_or(Unread::NotMaths)
     }
 
-    /// Factors from left to right; what stands between matrices are numbers.
+    /// Reads the factors from left to right; what stands between matrices are numbers.
     fn matrix_product(&mut self, span: Span) -> Read<Block> {
         let mut product: Option<Block> = None;
         let mut at = span.start;
@@ -116,7 +116,7 @@ impl Reader<'_, '_, '_> {
         product.ok_or(Unread::NotMaths)
     }
 
-    /// The factor at `at` and the place after it.
+    /// Reads the factor at `at` and the place after it.
     fn matrix_factor(&mut self, at: usize, span: &Span) -> Read<(Block, usize)> {
         if at >= span.end {
             return Err(Unread::NotMaths);
@@ -143,7 +143,7 @@ impl Reader<'_, '_, '_> {
         Ok((Block::Scalar(self.expression(&number)?), end))
     }
 
-    /// Whether what stands at `at` is a matrix, or brackets around one.
+    /// Returns whether what stands at `at` is a matrix, or brackets around one.
     fn opens_matrix(&self, at: usize, span: &Span) -> bool {
         match self.token(at) {
             Token::Determinant => true,
@@ -152,7 +152,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// A matrix, a determinant between bars, or brackets around arithmetic with them.
+    /// Reads a matrix, a determinant between bars, or brackets around arithmetic with them.
     fn matrix_atom(&mut self, at: usize, span: &Span) -> Read<Option<(Block, usize)>> {
         if self.is_plain_matrix(at, span) {
             let end = self.items[at + 1].mate + 1;
@@ -186,7 +186,7 @@ impl Reader<'_, '_, '_> {
         Ok(Some((block, end)))
     }
 
-    /// The determinant whose rows `inner` holds.
+    /// Reads the determinant whose rows `inner` holds.
     pub(super) fn determinant_of(&mut self, inner: &Span) -> Read<Expr> {
         match block_of(self.matrix(inner)?)? {
             Block::Matrix(rows) => self.determinant(&rows),
@@ -194,7 +194,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// `block` with an exponent after it: `T`, or an integer.
+    /// Reads `block` with an exponent after it: `T`, or an integer.
     fn raised_matrix(&mut self, block: Block, at: usize, span: &Span) -> Read<(Block, usize)> {
         if at >= span.end || self.token(at) != Token::Caret {
             return Ok((block, at));
@@ -287,7 +287,7 @@ impl Reader<'_, '_, '_> {
         Ok(rows)
     }
 
-    /// An integer power, of the inverse where it is negative.
+    /// Reads an integer power, of the inverse where it is negative.
     fn matrix_power(&mut self, rows: &Rows, power: Expr) -> Read<Rows> {
         let Node::Number(power) = self.ws.node(power) else {
             return Err(Unread::NotMaths);
@@ -309,7 +309,7 @@ impl Reader<'_, '_, '_> {
         Ok(raised)
     }
 
-    /// The inverse by cofactors.
+    /// Reads the inverse by cofactors.
     fn inverse(&mut self, rows: &Rows) -> Read<Rows> {
         let determinant = self.determinant(rows)?;
         let minus_one = self.ws.integer(-1)?;
@@ -330,7 +330,7 @@ impl Reader<'_, '_, '_> {
         Ok(inverse)
     }
 
-    /// The determinant, expanded by its first row; that of no rows is 1.
+    /// Reads the determinant, expanded by its first row; that of no rows is 1.
     fn determinant(&mut self, rows: &Rows) -> Read<Expr> {
         if rows.iter().any(|row| row.len() != rows.len()) {
             return Err(Unread::NotMaths);
@@ -350,7 +350,7 @@ impl Reader<'_, '_, '_> {
         self.folded(Operation::Sum, &terms)
     }
 
-    /// The sum or product of `parts`, with small numbers in it folded into one.
+    /// Reads the sum or product of `parts`, with small numbers in it folded into one.
     fn folded(&mut self, operation: Operation, parts: &[Expr]) -> Read<Expr> {
         let neutral = match operation {
             Operation::Sum => RBig::ZERO,
@@ -396,7 +396,7 @@ fn transposed(rows: &Rows) -> Rows {
     (0..rows[0].len()).map(column).collect()
 }
 
-/// `rows` without one row and one column.
+/// Returns `rows` without one row and one column.
 fn without(rows: &Rows, row: usize, column: usize) -> Rows {
     let others = rows.iter().enumerate().filter(|(at, _)| *at != row);
     let cells = |row: &Vec<Expr>| {

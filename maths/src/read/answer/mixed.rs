@@ -27,8 +27,8 @@ struct Part<'t> {
 }
 
 impl<'t> Reader<'t, '_, '_> {
-    /// The value that all of `span` states, where it is one amount in two units or more, each
-    /// smaller than the one before. It is told in the last.
+    /// Reads the value that all of `span` states, if it is one amount in two units or more, each
+    /// smaller than the one before. The amount is given in the last.
     pub(super) fn mixed(&mut self, span: &Span) -> Read<Option<Value>> {
         let is_negative = self.slice(span).first().is_some_and(|i| i.token == Token::Minus);
         let Some(parts) = self.parts_of_amount(span.start + usize::from(is_negative)..span.end)
@@ -56,7 +56,7 @@ impl<'t> Reader<'t, '_, '_> {
         Ok(Some(Value { unit: Some(unit), ..bare_value(expr) }))
     }
 
-    /// Numbers, each with its unit, that fill `span`.
+    /// Returns the numbers, each with its unit, that fill `span`.
     fn parts_of_amount(&self, span: Span) -> Option<Vec<Part<'t>>> {
         let mut parts = Vec::new();
         let mut at = span.start;
@@ -81,8 +81,8 @@ impl<'t> Reader<'t, '_, '_> {
         Some(parts)
     }
 
-    /// How many tokens join the part before `rest` and the next one: "and", with or without a comma
-    /// before it. Amounts between commas alone are a list.
+    /// Counts how many tokens join the part before `rest` and the next one: "and", with or without
+    /// a comma before it. Amounts between commas alone are a list.
     fn joint(&self, rest: Span) -> Option<usize> {
         let tokens = self.slice(&rest).iter().take(3).map(|item| item.token);
         let tokens: Vec<Token<'_>> = tokens.collect();
@@ -94,7 +94,7 @@ impl<'t> Reader<'t, '_, '_> {
         }
     }
 
-    /// The unit that `span`, words or marks of angles, states.
+    /// Returns the unit that `span`, words or marks of angles, states.
     fn unit_of_part(&self, span: &Span, is_first: bool) -> Option<Measure> {
         let items = self.slice(span);
         match items {
@@ -115,8 +115,8 @@ impl<'t> Reader<'t, '_, '_> {
     }
 }
 
-/// Whether the units are of one dimension, without things that are counted, each smaller than the
-/// one before, and may be joined as they are.
+/// Returns whether the units are of one dimension, without things that are counted, each smaller
+/// than the one before, and may be joined as they are.
 fn are_one_amount(parts: &[Part<'_>]) -> bool {
     let is_plain = |unit: &Measure| unit.things.is_empty() && unit.of.is_none() && unit.is_linear();
     let is_joint = |unit: &Measure| JOINED.contains(&unit.name.as_str());

@@ -40,7 +40,7 @@ const EXPRESSION: u64 = 6;
 /// Answers may nest so deep: sets of tuples of values.
 const MAX_NESTING: u16 = 12;
 
-/// What reads answers.
+/// The reader of answers.
 pub(super) struct Reader<'t, 'w, 'f> {
     items: &'t [Item<'t>],
     ws: &'w mut Workspace<'f>,
@@ -49,7 +49,7 @@ pub(super) struct Reader<'t, 'w, 'f> {
     nesting: u16,
 }
 
-/// The answer that all of `items` state.
+/// Returns the answer that all of `items` state.
 pub(super) fn answer(items: &[Item<'_>], setting: Setting, ws: &mut Workspace<'_>) -> Read<Answer> {
     let mut reader = Reader { items, ws, setting, notes: Vec::new(), nesting: 0 };
     let mut answer = reader.whole(0..items.len())?;
@@ -59,7 +59,7 @@ pub(super) fn answer(items: &[Item<'_>], setting: Setting, ws: &mut Workspace<'_
 }
 
 impl<'t> Reader<'t, '_, '_> {
-    /// An answer with all that may be part of one.
+    /// Reads an answer with all that may be part of one.
     fn whole(&mut self, span: Span) -> Read<Answer> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
@@ -93,7 +93,7 @@ impl<'t> Reader<'t, '_, '_> {
         }
     }
 
-    /// `span` without braces around all of it, which are not seen.
+    /// Returns `span` without braces around all of it, which are not seen.
     fn peeled(&self, mut span: Span) -> Span {
         // In plain text braces are those of a set.
         if self.setting.dialect == Dialect::Plain {
@@ -108,12 +108,12 @@ impl<'t> Reader<'t, '_, '_> {
         span
     }
 
-    /// Whether one pair of brackets, opened by `bracket`, encloses all of `span`.
+    /// Returns whether one pair of brackets, opened by `bracket`, encloses all of `span`.
     fn is_enclosed(&self, span: &Span, bracket: Bracket) -> bool {
         self.enclosure(span) == Some(bracket)
     }
 
-    /// The bracket that opens a pair around all of `span`.
+    /// Returns the bracket that opens a pair around all of `span`.
     fn enclosure(&self, span: &Span) -> Option<Bracket> {
         let first = self.items.get(span.start).filter(|_| span.len() >= 2)?;
         match first.token {
@@ -126,27 +126,27 @@ impl<'t> Reader<'t, '_, '_> {
         self.items[at].token
     }
 
-    /// The tokens of `span`.
+    /// Returns the tokens of `span`.
     fn slice(&self, span: &Span) -> &'t [Item<'t>] {
         &self.items[span.clone()]
     }
 
-    /// Whether any token of `span` is such.
+    /// Returns whether any token of `span` is such.
     fn has(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> bool {
         self.slice(span).iter().any(|item| is_such(item.token))
     }
 
-    /// Whether any token of `span` that stands in no bracket is such.
+    /// Returns whether any token of `span` that stands in no bracket is such.
     fn has_top(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> bool {
         self.find_top(span, is_such).is_some()
     }
 
-    /// The first token of `span` that stands in no bracket and is such.
+    /// Returns the first token of `span` that stands in no bracket and is such.
     fn find_top(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> Option<usize> {
         self.tops(span).find(|at| is_such(self.token(*at)))
     }
 
-    /// The places in `span` that stand in no bracket, brackets themselves by their opening.
+    /// Returns the places in `span` that stand in no bracket, brackets themselves by their opening.
     fn tops(&self, span: &Span) -> impl Iterator<Item = usize> + use<'t> {
         let items = self.items;
         let end = span.end;
@@ -161,7 +161,7 @@ impl<'t> Reader<'t, '_, '_> {
         })
     }
 
-    /// The parts of `span` between top-level tokens that are such.
+    /// Returns the parts of `span` between top-level tokens that are such.
     fn split(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> Vec<Span> {
         let mut parts = Vec::new();
         let mut start = span.start;
@@ -175,7 +175,7 @@ impl<'t> Reader<'t, '_, '_> {
         parts
     }
 
-    /// The expression that all of `span` states.
+    /// Reads the expression that all of `span` states.
     fn expression(&mut self, span: &Span) -> Read<Expr> {
         if span.is_empty() {
             return Err(Unread::NotMaths);
@@ -185,7 +185,7 @@ impl<'t> Reader<'t, '_, '_> {
         parse::expression(&items, self.setting, self.ws, &mut self.notes)
     }
 
-    /// [`Self::expression`], or `None` where there is none.
+    /// Reads [`Self::expression`], or `None` if there is none.
     fn try_expression(&mut self, span: &Span) -> Read<Option<Expr>> {
         let notes = self.notes.len();
         match self.expression(span) {
@@ -198,7 +198,7 @@ impl<'t> Reader<'t, '_, '_> {
         }
     }
 
-    /// What stands between relations and separators.
+    /// Reads what stands between relations and separators.
     fn value(&mut self, span: Span) -> Read<Form> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
@@ -246,7 +246,7 @@ impl<'t> Reader<'t, '_, '_> {
         self.quantity(span).map(Form::Value)
     }
 
-    /// `\pm`: both readings, plus first.
+    /// Reads `\pm`: both readings, plus first.
     fn both_signs(&mut self, span: Span) -> Read<Form> {
         self.notes.push(Note::PlusMinusExpanded);
         let mut members = Vec::with_capacity(2);
@@ -259,7 +259,7 @@ impl<'t> Reader<'t, '_, '_> {
         Ok(Form::List(members))
     }
 
-    /// `a : b : c`.
+    /// Reads `a : b : c`.
     fn ratio(&mut self, span: &Span) -> Read<Form> {
         let parts = self.split(span, |token| token == Token::Colon);
         let terms: Read<Vec<Expr>> = parts.iter().map(|part| self.expression(part)).collect();
@@ -267,12 +267,12 @@ impl<'t> Reader<'t, '_, '_> {
     }
 }
 
-/// An answer without subjects.
+/// Returns an answer without subjects.
 fn answer_of(form: Form) -> Answer {
     Answer { subjects: Vec::new(), form, notes: Vec::new() }
 }
 
-/// A value with nothing around it.
+/// Returns a value with nothing around it.
 fn bare_value(expr: Expr) -> Value {
     Value { expr, last_digit: None, is_percent: false, unit: None, is_reduced: true }
 }

@@ -9,7 +9,7 @@ use super::{Reader, Span};
 const MAX_DIGITS: usize = 4096;
 
 impl Reader<'_, '_, '_> {
-    /// The numeral that all of `span` states, if it is one.
+    /// Returns the numeral that all of `span` states, if it is one.
     pub(super) fn numeral(&self, span: &Span) -> Option<Numeral> {
         let items = self.slice(span);
         let (is_negative, items) = match items {
@@ -30,7 +30,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// A base from 2 to 36, with or without braces, in digits or letters.
+/// Parses a base from 2 to 36, with or without braces, in digits or letters.
 fn base(items: &[Item<'_>]) -> Option<u8> {
     let inner = match items {
         [open, inner @ .., _] if open.token == Token::Open(Bracket::Group) => inner,
@@ -60,7 +60,8 @@ fn base(items: &[Item<'_>]) -> Option<u8> {
     (2..=36).contains(&base).then_some(base)
 }
 
-/// The digits, upper case and without leading zeros, and whether they are more than a letter.
+/// Returns the digits, upper case and without leading zeros, and whether they are more than a
+/// letter.
 fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
     let inner = match items {
         [open, inner @ .., _]
@@ -101,15 +102,15 @@ fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
     Some((significant(&digits), is_marked))
 }
 
-/// `digits` as numerals keep them.
+/// Returns `digits` as numerals keep them.
 fn significant(digits: &str) -> String {
     let digits = digits.to_ascii_uppercase();
     let significant = digits.trim_start_matches('0');
     if significant.is_empty() { "0".to_owned() } else { significant.to_owned() }
 }
 
-/// The numeral that all of `text` states with a prefix of programmers: `0xff`, `0b101`. Without a
-/// letter among its digits `0x4` may be a product.
+/// Returns the numeral that all of `text` states with a prefix of programmers: `0xff`, `0b101`.
+/// Without a letter among its digits `0x4` may be a product.
 pub(in crate::read) fn prefixed(text: &str) -> Option<Numeral> {
     let (is_negative, text) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

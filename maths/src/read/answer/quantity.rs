@@ -27,7 +27,7 @@ const SCALES: [(&str, u64); 6] = [
 const CODES: [&str; 7] = ["USD", "EUR", "GBP", "JPY", "INR", "Rs", "CNY"];
 
 impl Reader<'_, '_, '_> {
-    /// The value that all of `span` states.
+    /// Reads the value that all of `span` states.
     pub(super) fn quantity(&mut self, span: Span) -> Read<Value> {
         let (is_negative, currency, body) = self.prefix(&span);
         let end = self.number_end(&body, currency.is_some());
@@ -45,7 +45,7 @@ impl Reader<'_, '_, '_> {
         Ok(value)
     }
 
-    /// A currency before the number, with a sign before or after it.
+    /// Returns a currency before the number, with a sign before or after it.
     fn prefix(&self, span: &Span) -> (bool, Option<String>, Span) {
         let mut at = span.start;
         let is_negative = self.token(at) == Token::Minus;
@@ -69,7 +69,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// Where the number or expression ends and words about it begin.
+    /// Finds where the number or expression ends and words about it begin.
     fn number_end(&self, span: &Span, has_currency: bool) -> usize {
         let mut is_symbolic = false;
         for at in self.tops(span) {
@@ -100,14 +100,16 @@ impl Reader<'_, '_, '_> {
         span.end
     }
 
-    /// Whether the slash at `at` stands before the word of a unit and after an amount of money.
+    /// Returns whether the slash at `at` stands before the word of a unit and after an amount of
+    /// money.
     fn is_per(&self, at: usize, span: &Span, has_currency: bool, is_symbolic: bool) -> bool {
         let next = (at + 1 < span.end).then(|| self.token(at + 1));
         let is_word = matches!(next, Some(Token::Word { text, .. }) if text.len() > 1);
         has_currency && !is_symbolic && is_word
     }
 
-    /// Whether the word at `at` starts a unit, a scale or a percentage and belongs to no formula.
+    /// Returns whether the word at `at` starts a unit, a scale or a percentage and belongs to no
+    /// formula.
     fn starts_unit(&self, at: usize, span: &Span, is_symbolic: bool) -> bool {
         let item = self.items[at];
         let Token::Word { text, style } = item.token else {
@@ -138,7 +140,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// `1.5 million`.
+    /// Reads the scale word of `1.5 million`.
     fn scale(&mut self, rest: &mut Span, value: &mut Value) -> Read<()> {
         let Some(word) = self.slice(rest).first().and_then(|item| item.token.word()) else {
             return Ok(());
@@ -189,7 +191,7 @@ impl Reader<'_, '_, '_> {
         Ok(())
     }
 
-    /// The unit that all of `rest` and a currency before the number say.
+    /// Returns the unit that all of `rest` and a currency before the number say.
     fn unit(&self, rest: &Span, currency: Option<&str>) -> Read<Option<Measure>> {
         if rest.is_empty() && currency.is_none() {
             return Ok(None);
@@ -241,8 +243,8 @@ impl Reader<'_, '_, '_> {
         if is_marked { measure::read_marked(&text) } else { measure::read(&text) }
     }
 
-    /// The power of ten of the last digit of `span`, where it is one decimal literal with a sign
-    /// or a power of ten.
+    /// Returns the power of ten of the last digit of `span`, if it is one decimal literal with a
+    /// sign or a power of ten.
     fn last_digit(&self, span: &Span) -> Option<i32> {
         let tokens: Vec<Token<'_>> =
             self.slice(span).iter().take(9).map(|item| item.token).collect();
@@ -262,7 +264,7 @@ impl Reader<'_, '_, '_> {
         literal.last_digit()?.checked_add(exponent)
     }
 
-    /// Whether `expr`, where it is a fraction of two literals, is in lowest terms.
+    /// Decides whether `expr`, if it is a fraction of two literals, is in lowest terms.
     fn is_reduced(&mut self, expr: Expr) -> Read<bool> {
         let Node::Product(factors) = self.ws.node(expr) else {
             return Ok(true);
@@ -297,7 +299,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// The exponent of a power of ten: `3`, `{-20}`, `(3)`.
+/// Returns the exponent of a power of ten: `3`, `{-20}`, `(3)`.
 fn small_exponent(mut tokens: &[Token<'_>]) -> Option<i32> {
     if let [Token::Open(_), inner @ .., Token::Close(_)] = tokens {
         tokens = inner;

@@ -8,13 +8,13 @@ use crate::read::token::{Bracket, Numbers, Token};
 use super::{Reader, Span, is_separator};
 
 impl Reader<'_, '_, '_> {
-    /// Whether `span` is the name of a set of numbers.
+    /// Returns whether `span` is the name of a set of numbers.
     pub(super) fn is_named_set(&self, span: &Span) -> bool {
         span.len() == 1 && matches!(self.token(span.start), Token::Numbers(_))
     }
 
-    /// What `\cup`, `\cap` and `\setminus` join; intersections bind tightest, the others are read
-    /// from left to right.
+    /// Reads what `\cup`, `\cap` and `\setminus` join; intersections bind tightest, the others are
+    /// read from left to right.
     pub(super) fn region(&mut self, span: Span) -> Read<Region> {
         self.nesting += 1;
         if self.nesting > super::MAX_NESTING {
@@ -92,7 +92,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// `{x | x > 3}` and `{x \in R : x > 3}`, from what the braces hold.
+    /// Reads `{x | x > 3}` and `{x \in R : x > 3}`, from what the braces hold.
     pub(super) fn set_builder(&mut self, inner: &Span) -> Read<Option<Region>> {
         let is_bar = |token| matches!(token, Token::Bar | Token::Mid | Token::Colon);
         let Some(at) = self.find_top(inner, is_bar) else {
@@ -124,7 +124,7 @@ impl Reader<'_, '_, '_> {
         }))
     }
 
-    /// Whether `expr` is an infinity.
+    /// Returns whether `expr` is an infinity.
     pub(super) fn is_infinite(&self, expr: Expr) -> bool {
         match self.ws.node(expr) {
             Node::Constant(Constant::Infinity) => true,
@@ -137,7 +137,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// What stands inside the brackets around `span`.
+/// Returns what stands inside the brackets around `span`.
 pub(super) fn inside(span: &Span) -> Span {
     span.start + 1..span.end - 1
 }
@@ -153,7 +153,7 @@ pub(super) fn named(numbers: Numbers) -> Region {
     }
 }
 
-/// What `form` says as a set: pairs in brackets are intervals.
+/// Returns what `form` says as a set: pairs in brackets are intervals.
 pub(super) fn as_region(form: Form) -> Read<Form> {
     let (brackets, members) = match form {
         Form::Region(_) | Form::Set(_) => return Ok(form),
@@ -174,7 +174,7 @@ pub(super) fn as_region(form: Form) -> Read<Form> {
     }))
 }
 
-/// The values of `members`, where all are values without units.
+/// Returns the values of `members`, where all are values without units.
 pub(super) fn points(members: Vec<Answer>) -> Read<Vec<Expr>> {
     let point = |member: Answer| match member.form {
         Form::Value(value) if value.unit.is_none() && member.subjects.is_empty() => Ok(value.expr),

@@ -16,7 +16,7 @@ enum Link {
 }
 
 impl Reader<'_, '_, '_> {
-    /// An answer that is no list.
+    /// Reads an answer that is no list.
     pub(super) fn member(&mut self, span: Span) -> Read<Answer> {
         let span = self.peeled(span);
         if let Some(at) = self.find_top(&span, |token| token == Token::In) {
@@ -40,7 +40,7 @@ impl Reader<'_, '_, '_> {
         self.equalities(&links, parts)
     }
 
-    /// The relations of `span`, and what stands between them.
+    /// Returns the relations of `span`, and what stands between them.
     fn sides(&self, span: &Span) -> (Vec<Link>, Vec<Span>) {
         let mut links = Vec::new();
         let mut parts = Vec::new();
@@ -66,7 +66,7 @@ impl Reader<'_, '_, '_> {
         Ok(Answer { subjects: vec![subject], ..answer_of(form) })
     }
 
-    /// The chain of relations that `span` states.
+    /// Reads the chain of relations that `span` states.
     pub(super) fn chain(&mut self, span: &Span) -> Read<Chain> {
         let (links, parts) = self.sides(span);
         if links.is_empty() {
@@ -87,7 +87,7 @@ impl Reader<'_, '_, '_> {
         Ok(Chain { first, rest })
     }
 
-    /// `x = …`, `a = b = 101`, `x = 1/3 ≈ 0.33`, `2x + y = 3`.
+    /// Reads `x = …`, `a = b = 101`, `x = 1/3 ≈ 0.33`, `2x + y = 3`.
     fn equalities(&mut self, links: &[Link], mut parts: Vec<Span>) -> Read<Answer> {
         let mut subjects = Vec::new();
         for part in &parts[..parts.len() - 1] {
@@ -124,7 +124,7 @@ impl Reader<'_, '_, '_> {
         Ok(Answer { subjects, ..answer_of(form) })
     }
 
-    /// `left = right` where the left side is no subject.
+    /// Reads `left = right` where the left side is no subject.
     fn equation(&mut self, left: &Span, right: &Span) -> Read<Answer> {
         let left_expr = self.expression(left)?;
         if is_constant(left_expr, self.ws) {
@@ -145,7 +145,7 @@ impl Reader<'_, '_, '_> {
         Ok(answer_of(Form::Equation(left_expr, right_expr)))
     }
 
-    /// The only subject of `answer`, if it is nothing else.
+    /// Reads the only subject of `answer`, if it is nothing else.
     pub(super) fn symbol(&mut self, span: &Span) -> Read<Expr> {
         match self.subject(span)? {
             Some(Subject::Expr(expr)) => Ok(expr),
@@ -154,7 +154,7 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// Whether `expr` holds no variables and no unknown functions.
+/// Returns whether `expr` holds no variables and no unknown functions.
 fn is_constant(expr: Expr, ws: &Workspace<'_>) -> bool {
     let node = ws.node(expr);
     !matches!(node, Node::Symbol(_) | Node::Apply(..))

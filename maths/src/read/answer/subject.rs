@@ -1,4 +1,4 @@
-//! What an answer is said to be of: `x`, `f(x)`, `(p, q)`, `AB`, `Area`.
+//! Subjects of answers: `x`, `f(x)`, `(p, q)`, `AB`, `Area`.
 
 use dashu::base::Sign;
 
@@ -11,7 +11,7 @@ use crate::read::token::{Bracket, Gap, Style, Token};
 use super::{Reader, Span};
 
 impl Reader<'_, '_, '_> {
-    /// The subject that all of `span` states, if it is one.
+    /// Reads the subject that all of `span` states, if it is one.
     pub(super) fn subject(&mut self, span: &Span) -> Read<Option<Subject>> {
         let span = &self.peeled(span.clone());
         if span.is_empty() {
@@ -57,7 +57,7 @@ impl Reader<'_, '_, '_> {
         Ok(is_subject.then_some(Subject::Expr(expr)))
     }
 
-    /// A single letter, which is a variable here even where elsewhere it is a constant, or a
+    /// Reads a single letter, which is a variable here even where elsewhere it is a constant, or a
     /// letter with digits that touch it.
     fn letter(&mut self, span: &Span) -> Read<Option<Expr>> {
         let is_letter = |text: &str| text.len() == 1 && text.is_ascii();
@@ -79,7 +79,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    /// `Area`, `the area of the triangle`.
+    /// Returns `Area`, `the area of the triangle`.
     fn subject_words(&self, span: &Span) -> Option<String> {
         let mut text = String::new();
         let mut is_word = false;
@@ -101,7 +101,7 @@ impl Reader<'_, '_, '_> {
         is_word.then_some(text)
     }
 
-    /// `P(x)`, `T(n)`, `W(1)`: on the left of an equality any letter may be a function.
+    /// Reads `P(x)`, `T(n)`, `W(1)`: on the left of an equality any letter may be a function.
     fn applied_letter(&mut self, span: &Span) -> Read<Option<Expr>> {
         let [letter, open, ..] = self.slice(span) else {
             return Ok(None);
@@ -131,7 +131,8 @@ impl Reader<'_, '_, '_> {
     }
 }
 
-/// Whether `expr` names parts of a figure: a product of capital letters, or a quotient of such.
+/// Returns whether `expr` names parts of a figure: a product of capital letters, or a quotient of
+/// such.
 fn is_figure(expr: Expr, ws: &Workspace<'_>) -> bool {
     match ws.node(expr) {
         Node::Symbol(name) => {

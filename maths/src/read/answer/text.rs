@@ -21,7 +21,7 @@ const SHORT_WORDS: [&str; 24] = [
 ];
 
 impl Reader<'_, '_, '_> {
-    /// What `span` says, where it is nothing but words.
+    /// Reads what `span` says, if it is nothing but words.
     pub(super) fn words(&mut self, span: Span) -> Read<Option<Form>> {
         let Some((text, is_marked)) = self.spelled(&span) else {
             return Ok(None);
@@ -48,8 +48,8 @@ impl Reader<'_, '_, '_> {
         Ok(Some(form))
     }
 
-    /// The words of `span`, where it holds words, hyphens and apostrophes only, and whether a font
-    /// marks them as words.
+    /// Returns the words of `span`, where it holds words, hyphens and apostrophes only, and whether
+    /// a font marks them as words.
     fn spelled(&self, span: &Span) -> Option<(String, bool)> {
         let mut text = String::new();
         let mut is_marked = false;
@@ -75,7 +75,7 @@ impl Reader<'_, '_, '_> {
         text.starts_with(char::is_alphabetic).then_some((text, is_marked))
     }
 
-    /// `1, 2, \ldots, n`: as written, token by token.
+    /// Reads `1, 2, \ldots, n`: as written, token by token.
     pub(super) fn sequence(&mut self, span: Span) -> Read<Form> {
         let mut text = String::new();
         let mut has_content = false;
@@ -84,7 +84,7 @@ impl Reader<'_, '_, '_> {
                 matches!(item.token, Token::Number(_) | Token::Word { .. } | Token::Name(_));
             written(item.token, &mut text)?;
         }
-        // `0.333...` is a number that nobody finished.
+        // `0.333...` is an unfinished number.
         let is_unfinished = !self.has(&span, |token| {
             matches!(
                 token,
@@ -170,7 +170,7 @@ fn write_literal(literal: &Literal<'_>, out: &mut String) {
     }
 }
 
-/// Whether `text`, words only, is prose and no formula.
+/// Returns whether `text`, words only, is prose and no formula.
 fn is_prose(text: &str, is_marked: bool) -> bool {
     let words = text.split([' ', '-', '\'']).filter(|word| !word.is_empty());
     let mut is_prose = false;
@@ -189,7 +189,7 @@ fn is_mathematical(word: &str) -> bool {
         || matches!(word, "pi" | "ln" | "oo" | "infinity" | "Infinity" | "inf" | "mod")
 }
 
-/// Whether `word` is a word of a language rather than a product of variables.
+/// Returns whether `word` is a word of a language rather than a product of variables.
 fn is_wordy(word: &str) -> bool {
     if !word.is_ascii() {
         return true;
@@ -205,7 +205,7 @@ fn is_wordy(word: &str) -> bool {
     is_upper || (word.len() > 3 && has_vowel && !is_sorted)
 }
 
-/// `text` without `\text{…}` and its kin around its words; `None` where other commands remain.
+/// Returns `text` without `\text{…}` and its kin around its words; `None` if other commands remain.
 pub(in crate::read) fn bare(text: &str) -> Option<Cow<'_, str>> {
     if !text.contains(['\\', '$']) {
         return Some(Cow::Borrowed(text));
@@ -232,8 +232,8 @@ pub(in crate::read) fn bare(text: &str) -> Option<Cow<'_, str>> {
     Some(Cow::Owned(out))
 }
 
-/// Whether `text` may be a date or a time of day: short, and with letters or separators beside
-/// digits, or one of the few times that are words.
+/// Returns whether `text` may be a date or a time of day: short, and with letters or separators
+/// beside digits, or one of the few times that are words.
 pub(in crate::read) fn is_date_like(text: &str) -> bool {
     if text.len() > 48 {
         return false;
@@ -247,7 +247,7 @@ pub(in crate::read) fn is_date_like(text: &str) -> bool {
         || matches!(text.to_ascii_lowercase().as_str(), "noon" | "midnight")
 }
 
-/// `text` where it is prose that the lexer refused, with points among its words.
+/// Returns `text` where it is prose that the lexer refused, with points among its words.
 pub(in crate::read) fn prose(text: &str) -> Option<String> {
     let is_word = |c: char| c.is_alphabetic() || c.is_whitespace() || "-'’.,".contains(c);
     if text.len() > MAX_TEXT || !text.chars().all(is_word) {

@@ -7,7 +7,7 @@ use crate::read::token::{Bracket, Environment, Gap, Token};
 use super::{Lexer, Opened};
 
 impl<'a> Lexer<'a> {
-    /// A backslash and what belongs to it.
+    /// Reads a backslash and what belongs to it.
     pub(super) fn command(&mut self) -> Option<()> {
         self.at += 1;
         let rest = self.rest();
@@ -59,7 +59,7 @@ impl<'a> Lexer<'a> {
         None
     }
 
-    /// `^\circ` and `^{\circ}` are one token.
+    /// Lexes `^\circ` and `^{\circ}` as one token.
     fn degree(&mut self) {
         let items = &mut self.lexed.items;
         match items.as_slice() {
@@ -80,7 +80,7 @@ impl<'a> Lexer<'a> {
         self.push(Token::Degree);
     }
 
-    /// What follows `\left` or `\right`.
+    /// Reads what follows `\left` or `\right`.
     fn delimiter(&mut self, is_left: bool) -> Option<()> {
         self.skip_blanks();
         if self.eat(".") {
@@ -138,7 +138,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// A box around an answer, or around one of several: its braces mean nothing.
+    /// Reads a box around an answer, or around one of several: its braces mean nothing.
     fn boxed(&mut self) -> Option<()> {
         self.skip_blanks();
         let is_start = match self.previous() {
@@ -153,7 +153,7 @@ impl<'a> Lexer<'a> {
         Some(())
     }
 
-    /// The name in braces after a command.
+    /// Reads the name in braces after a command.
     fn braced(&mut self) -> Option<&'a str> {
         self.skip_blanks();
         self.eat("*");
@@ -203,7 +203,7 @@ impl<'a> Lexer<'a> {
         self.close(Bracket::Environment(environment))
     }
 
-    /// A backslash and one character that is not a letter.
+    /// Reads a backslash and one character that is not a letter.
     fn symbol(&mut self) -> Option<()> {
         let symbol = self.rest().chars().next()?;
         self.at += symbol.len_utf8();
@@ -229,7 +229,7 @@ impl<'a> Lexer<'a> {
         Some(())
     }
 
-    /// `\\`: the end of a row, or a backslash that was escaped once too often.
+    /// Reads `\\`: the end of a row, or a backslash that was escaped once too often.
     fn row(&mut self) -> Option<()> {
         if self.has_rows {
             self.push(Token::NewRow);

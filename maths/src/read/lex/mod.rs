@@ -23,7 +23,7 @@ pub(super) struct Lexed<'a> {
     pub(super) notes: Vec<Note>,
 }
 
-/// The tokens of `text`, which is normalised.
+/// Returns the tokens of `text`, which is normalised.
 pub(super) fn items(
     text: &str,
     dialect: Dialect,
@@ -54,7 +54,7 @@ pub(super) fn items(
     lexer.finish().ok_or(Unread::NotMaths)
 }
 
-/// Dollar signs without a backslash.
+/// Counts dollar signs without a backslash.
 fn count_dollars(text: &str) -> usize {
     let bytes = text.as_bytes();
     let is_bare = |at: &usize| *at == 0 || bytes[at - 1] != b'\\';
@@ -69,7 +69,7 @@ struct Lexer<'a> {
     gap: Gap,
     dialect: Dialect,
     options: ReadOptions,
-    /// What is open, innermost last.
+    /// Open brackets, innermost last.
     open: Vec<Opened>,
     /// How many of them are brackets that are seen.
     brackets: usize,
@@ -243,8 +243,8 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// Whether a stray delimiter was left out already: one is a slip, two are another text. Looked
-    /// at before [`Self::is_last`], so that a text of delimiters costs linear time.
+    /// Returns whether a stray delimiter was left out already: one is a slip, two are another text.
+    /// Looked at before [`Self::is_last`], so that a text of delimiters costs linear time.
     fn has_stray(&self) -> bool {
         self.lexed.notes.contains(&Note::StrayDelimiter)
     }
@@ -294,7 +294,7 @@ impl<'a> Lexer<'a> {
         Some(())
     }
 
-    /// A character that is neither letter nor digit.
+    /// Reads a character that is neither letter nor digit.
     fn sign(&mut self, first: char) -> Option<()> {
         // `5!=120` is a factorial.
         let is_factorial =
@@ -322,7 +322,7 @@ impl<'a> Lexer<'a> {
         Some(())
     }
 
-    /// `[`, or the `[` that shuts `[0, 1[`.
+    /// Lexes `[`, or the `[` that shuts `[0, 1[`.
     fn open_or_reverse(&mut self, bracket: Bracket) {
         let is_inside = matches!(
             self.open.last(),
@@ -344,7 +344,7 @@ impl<'a> Lexer<'a> {
         }
     }
 
-    /// `]`, or the `]` that opens `]0, 1]`.
+    /// Reads Lexes `]`, or the `]` that opens `]0, 1]`.
     fn close_or_reverse(&mut self, bracket: Bracket) -> Option<()> {
         let opens = bracket == Bracket::Square
             && !self.previous().is_some_and(Token::ends_operand)
@@ -356,7 +356,7 @@ impl<'a> Lexer<'a> {
         self.close(bracket)
     }
 
-    /// The tokens, if all that was opened is shut, or can be.
+    /// Returns the tokens, if all that was opened is shut, or can be.
     fn finish(mut self) -> Option<Lexed<'a>> {
         while let Some(opened) = self.open.last().copied() {
             if !self.options.repair || self.lexed.notes.contains(&Note::StrayDelimiter) {

@@ -6,7 +6,7 @@ use crate::read::token::{Big, Bracket, Token};
 
 use super::{Parser, Read};
 
-/// What stands below and above a big operator, as places of tokens.
+/// The bounds below and above a big operator, as places of tokens.
 #[derive(Default)]
 struct Limits {
     below: Option<(usize, usize)>,
@@ -14,7 +14,7 @@ struct Limits {
 }
 
 impl Parser<'_, '_, '_, '_> {
-    /// `\sum` and its kin, from after the command on.
+    /// Reads `\sum` and its kin, from after the command on.
     pub(super) fn big(&mut self, big: Big) -> Read<Expr> {
         let limits = self.limits()?;
         match big {
@@ -26,7 +26,7 @@ impl Parser<'_, '_, '_, '_> {
         }
     }
 
-    /// What `_` and `^` say, in either order. Empty braces say nothing.
+    /// Reads what `_` and `^` say, in either order. Empty braces say nothing.
     fn limits(&mut self) -> Read<Limits> {
         let mut limits = Limits::default();
         loop {
@@ -61,7 +61,7 @@ impl Parser<'_, '_, '_, '_> {
         self.within(place.0, place.1, Self::sum)
     }
 
-    /// The variable that a binder binds, by its spelling.
+    /// Reads the variable that a binder binds, by its spelling.
     fn bound_name(&mut self) -> Read<String> {
         let Token::Name(letters) = self.next()? else {
             return Err(Unread::NotMaths);
@@ -79,7 +79,7 @@ impl Parser<'_, '_, '_, '_> {
         Ok(self.ws.intern(Node::Bound(Box::new(bound)))?)
     }
 
-    /// What `read` reads while `variable` is bound.
+    /// Runs `read` while `variable` is bound.
     pub(super) fn binding(
         &mut self,
         variable: &str,
@@ -120,7 +120,8 @@ impl Parser<'_, '_, '_, '_> {
         self.bind(Bound { binder, variable, from: Some(point), to: None, body })
     }
 
-    /// The side that `0^+` or `0^{+}` before the place `end` says, and where the point ends.
+    /// Returns the side that `0^+` or `0^{+}` before the place `end` says, and where the point
+    /// ends.
     fn direction(&self, end: usize) -> (usize, Direction) {
         let side = |token| match token {
             Token::Plus => Some(Direction::Above),
@@ -153,7 +154,7 @@ impl Parser<'_, '_, '_, '_> {
         self.bind(Bound { binder: Binder::Integral, variable, from, to, body })
     }
 
-    /// The differential between the places `from..end`, in no inner bracket.
+    /// Returns the differential between the places `from..end`, in no inner bracket.
     fn differential(&self, from: usize, end: usize) -> Option<usize> {
         let mut at = from;
         while at + 1 < end {
@@ -166,7 +167,7 @@ impl Parser<'_, '_, '_, '_> {
         None
     }
 
-    /// The variable and the integrand: `x dx`, `(x dx)`, `\frac{dx}{x}`.
+    /// Reads the variable and the integrand: `x dx`, `(x dx)`, `\frac{dx}{x}`.
     fn integrand(&mut self) -> Read<(String, Expr)> {
         let (from, end) = (self.at, self.end);
         if let Some(at) = self.differential(from, end) {
@@ -187,7 +188,7 @@ impl Parser<'_, '_, '_, '_> {
         }
     }
 
-    /// The body from `from` up to the differential at `at`, and its variable.
+    /// Reads the body from `from` up to the differential at `at`, and its variable.
     fn before_differential(&mut self, from: usize, at: usize) -> Read<(String, Expr)> {
         let is_times = at > from && self.items[at - 1].token == Token::Times;
         let to = if is_times { at - 1 } else { at };
@@ -203,7 +204,7 @@ impl Parser<'_, '_, '_, '_> {
         Ok((variable, body))
     }
 
-    /// `\frac{3 dz}{z}`, from after the command on.
+    /// Reads `\frac{3 dz}{z}`, from after the command on.
     fn fractional_integrand(&mut self) -> Read<(String, Expr)> {
         let open = self.at;
         self.expect(Token::Open(Bracket::Group))?;
@@ -215,7 +216,7 @@ impl Parser<'_, '_, '_, '_> {
         Ok((variable, self.ws.quotient(above, below)?))
     }
 
-    /// `Sum(k, (k, 1, n))`, `Integral(x, x)`, `Limit(f, x, 0)`, from after the name on.
+    /// Reads `Sum(k, (k, 1, n))`, `Integral(x, x)`, `Limit(f, x, 0)`, from after the name on.
     pub(super) fn big_call(&mut self, big: Big) -> Read<Expr> {
         let open = self.at;
         self.expect(Token::Open(Bracket::Round))?;
@@ -262,7 +263,7 @@ impl Parser<'_, '_, '_, '_> {
         self.bind(Bound { binder, variable, from, to, body })
     }
 
-    /// Whether `expr` is an infinity, which is approached from one side only.
+    /// Returns whether `expr` is an infinity, which is approached from one side only.
     fn is_infinite(&self, expr: Expr) -> bool {
         match self.ws.node(expr) {
             Node::Constant(Constant::Infinity) => true,
@@ -271,7 +272,7 @@ impl Parser<'_, '_, '_, '_> {
         }
     }
 
-    /// The first comma between `from` and `close` in no inner bracket.
+    /// Returns the first comma between `from` and `close` in no inner bracket.
     fn comma_after(&self, from: usize, close: usize) -> Option<usize> {
         let mut at = from;
         while at < close {
@@ -283,7 +284,7 @@ impl Parser<'_, '_, '_, '_> {
         None
     }
 
-    /// `dir='+'`.
+    /// Reads `dir='+'`.
     fn keyword_direction(&mut self) -> Read<Direction> {
         for token in [
             Token::Name("d"),

@@ -15,7 +15,7 @@ struct Arguments {
 }
 
 impl Parser<'_, '_, '_, '_> {
-    /// A function of ours, from after its name on.
+    /// Reads a function of ours, from after its name on.
     pub(super) fn function(&mut self, function: Function) -> Read<Expr> {
         let mut base = None;
         let mut exponent = None;
@@ -54,7 +54,7 @@ impl Parser<'_, '_, '_, '_> {
         matches!(self.ws.node(expr), Node::Number(value) if is_minus_one(value))
     }
 
-    /// The call of `function` with as many arguments as it takes.
+    /// Reads the call of `function` with as many arguments as it takes.
     fn called(
         &mut self,
         function: Function,
@@ -75,7 +75,7 @@ impl Parser<'_, '_, '_, '_> {
         Ok(self.ws.call(function, arguments)?)
     }
 
-    /// Arguments in brackets, or the run of factors that follows.
+    /// Reads the arguments in brackets, or the run of factors that follows.
     fn call_arguments(&mut self, function: Function) -> Read<Arguments> {
         let brackets = match self.peek() {
             Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace)) => true,
@@ -99,7 +99,7 @@ impl Parser<'_, '_, '_, '_> {
         Ok(Arguments { list, are_bracketed: false })
     }
 
-    /// Arguments separated by commas up to the bracket at `close`, and the bracket.
+    /// Reads the arguments separated by commas up to the bracket at `close`, and the bracket.
     pub(super) fn arguments(&mut self, close: usize) -> Read<Vec<Expr>> {
         if close >= self.end {
             return Err(Unread::NotMaths);
@@ -116,8 +116,8 @@ impl Parser<'_, '_, '_, '_> {
         Ok(arguments)
     }
 
-    /// The argument of a function without brackets: factors up to the next function, operator or,
-    /// where something other than a number came before it, bracket.
+    /// Reads the argument of a function without brackets: factors up to the next function, operator
+    /// or, where something other than a number came before it, bracket.
     fn juxtaposed(&mut self) -> Read<Expr> {
         let is_negative = self.sign()?;
         let mut factors = vec![self.power()?];
@@ -147,7 +147,7 @@ impl Parser<'_, '_, '_, '_> {
         factors.iter().all(is_constant)
     }
 
-    /// `\exp`, from after its name on.
+    /// Reads `\exp`, from after its name on.
     pub(super) fn exponential(&mut self) -> Read<Expr> {
         let is_bracketed = matches!(
             self.peek(),
@@ -159,7 +159,7 @@ impl Parser<'_, '_, '_, '_> {
         if is_bracketed { self.raised(power) } else { Ok(power) }
     }
 
-    /// The one argument in the bracket that follows.
+    /// Reads the one argument in the bracket that follows.
     pub(super) fn only_argument(&mut self) -> Read<Expr> {
         let close = self.items[self.at].mate;
         self.at += 1;
@@ -170,7 +170,7 @@ impl Parser<'_, '_, '_, '_> {
         }
     }
 
-    /// Whether the text is LaTeX.
+    /// Returns whether the text is LaTeX.
     pub(super) fn is_latex(&self) -> bool {
         self.setting.dialect == Dialect::Latex
     }
@@ -188,7 +188,7 @@ fn is_trigonometric(function: Function) -> bool {
     )
 }
 
-/// Whether `function` may stand before its argument without brackets.
+/// Returns whether `function` may stand before its argument without brackets.
 fn is_written_bare(function: Function) -> bool {
     is_trigonometric(function)
         || inverse_of(function).is_some()
@@ -214,7 +214,7 @@ fn is_written_bare(function: Function) -> bool {
         )
 }
 
-/// What `\sin^{-1}` and its kin mean.
+/// Returns what `\sin^{-1}` and its kin mean.
 fn inverse_of(function: Function) -> Option<Function> {
     Some(match function {
         Function::Sin => Function::Asin,

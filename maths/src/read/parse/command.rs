@@ -8,7 +8,7 @@ use crate::read::token::{Bracket, Gap, Token};
 use super::{Parser, Read};
 
 impl<'a> Parser<'_, 'a, '_, '_> {
-    /// `\frac`, from after the command on.
+    /// Reads `\frac`, from after the command on.
     pub(super) fn fraction(&mut self) -> Read<Expr> {
         if let Some(derivative) = self.derivative()? {
             return Ok(derivative);
@@ -24,7 +24,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.quotient(above, below)?)
     }
 
-    /// The fraction of two literals that follows, with the place after it.
+    /// Reads the fraction of two literals that follows, with the place after it.
     pub(super) fn numeric_fraction(&mut self) -> Read<Option<(Literal<'a>, Literal<'a>, usize)>> {
         let notes = self.notes.len();
         let found = self.numeric_fraction_after(self.at + 1)?;
@@ -35,7 +35,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(found)
     }
 
-    /// The two literals after `\frac` from the place `at` on, if there are just these.
+    /// Reads the two literals after `\frac` from the place `at` on, if there are just these.
     fn numeric_fraction_after(
         &mut self,
         at: usize,
@@ -66,7 +66,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         (at < self.end).then(|| self.items[at].token)
     }
 
-    /// A literal in braces, or a bare digit; the place after it, and whether it was bare.
+    /// Returns a literal in braces, or a bare digit; the place after it, and whether it was bare.
     fn literal_at(&self, at: usize) -> Option<(Literal<'a>, usize, bool)> {
         match (self.token(at)?, self.token(at + 1), self.token(at + 2)) {
             (Token::Number(digit), ..) if digit.is_digits() && digit.whole.len() == 1 => {
@@ -81,7 +81,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// An operand of a command: a group, or one letter or digit.
+    /// Reads an operand of a command: a group, or one letter or digit.
     fn operand(&mut self) -> Read<Expr> {
         match self.peek() {
             Some(Token::Open(Bracket::Group)) => self.small_operand(),
@@ -101,14 +101,14 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// `\binom`, from after the command on.
+    /// Reads `\binom`, from after the command on.
     pub(super) fn binomial(&mut self) -> Read<Expr> {
         let total = self.operand()?;
         let chosen = self.operand()?;
         Ok(self.ws.call(Function::Binomial, vec![total, chosen])?)
     }
 
-    /// `\sqrt{x}`, `\sqrt[n]{x}`, `sqrt(x)`, `\sqrt3`, from after the command on.
+    /// Reads `\sqrt{x}`, `\sqrt[n]{x}`, `sqrt(x)`, `\sqrt3`, from after the command on.
     pub(super) fn square_root(&mut self) -> Read<Expr> {
         let mut index = None;
         if self.peek() == Some(Token::Open(Bracket::Square)) {
@@ -137,7 +137,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         self.root(radicand, index)
     }
 
-    /// One letter under a root.
+    /// Reads one letter under a root.
     fn bare_radicand(&mut self) -> Read<Expr> {
         let notes = Note::RootBraces;
         if self.items[self.at].gap == Gap::None {
@@ -150,7 +150,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// `√2`, `√(x+1)`, `∛8`, from after the sign on.
+    /// Reads `√2`, `√(x+1)`, `∛8`, from after the sign on.
     pub(super) fn root_sign(&mut self, index: u8) -> Read<Expr> {
         let radicand = match self.peek() {
             Some(Token::Open(Bracket::Round | Bracket::Square)) => self.only_argument()?,

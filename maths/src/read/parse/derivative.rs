@@ -9,7 +9,7 @@ use super::{Parser, Read};
 /// The highest order that is read.
 const MAX_ORDER: u8 = 8;
 
-/// What stands above the line after `d` and its order, as places of tokens.
+/// The numerator after `d` and its order, as places of tokens.
 enum Above {
     /// Nothing: what follows the fraction is derived.
     Nothing,
@@ -17,8 +17,8 @@ enum Above {
 }
 
 impl<'a> Parser<'_, 'a, '_, '_> {
-    /// The derivative whose fraction follows, from after `\frac` on; `None` where it is a quotient
-    /// like others.
+    /// Reads the derivative whose fraction follows, from after `\frac` on; `None` if it is a
+    /// quotient like others.
     pub(super) fn derivative(&mut self) -> Read<Option<Expr>> {
         let Some((above, below)) = self.braces_with_d() else {
             return Ok(None);
@@ -42,7 +42,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         self.derivative_of(body, variable, order).map(Some)
     }
 
-    /// The places between the braces above and below the line, where both start with `d`.
+    /// Returns the places between the braces above and below the line, where both start with `d`.
     fn braces_with_d(&self) -> Option<((usize, usize), (usize, usize))> {
         let inner = |at: usize| {
             let open = self.items.get(at).filter(|_| at + 1 < self.end)?;
@@ -54,7 +54,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Some((above, inner(above.1 + 1)?))
     }
 
-    /// The variable and the order of `dx` or `dx^2`.
+    /// Returns the variable and the order of `dx` or `dx^2`.
     fn differential_below(&self, (from, to): (usize, usize)) -> Option<(&'a str, u8)> {
         match &self.items[from + 1..to] {
             [item] => Some((named(item)?, 1)),
@@ -66,7 +66,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// What stands above the line, and the order: `d`, `d^2`, `dy`, `d^2 y`, `d(x^2)`.
+    /// Returns what stands above the line, and the order: `d`, `d^2`, `dy`, `d^2 y`, `d(x^2)`.
     fn above(&self, (from, to): (usize, usize)) -> Option<(Above, u8)> {
         let items = &self.items[from + 1..to];
         let (order, rest) = order(items).unwrap_or((1, items));
@@ -85,8 +85,8 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Some((above, order))
     }
 
-    /// What follows the operator: factors or, with brackets, these alone. `(x) y` after an operator
-    /// is read one way by some and another by others.
+    /// Reads what follows the operator: factors or, with brackets, these alone. `(x) y` after an
+    /// operator is read one way by some and another by others.
     fn derived(&mut self) -> Read<Expr> {
         let has_brackets = matches!(
             self.peek(),
@@ -103,7 +103,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// The derivative of `body`, of the given order, where the variable is itself.
+    /// Reads the derivative of `body`, of the given order, where the variable is itself.
     pub(super) fn derivative_of(&mut self, body: Expr, variable: &str, order: u8) -> Read<Expr> {
         let symbol = self.ws.symbol(variable)?;
         let variable = self.ws.name(variable);
@@ -116,7 +116,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         })
     }
 
-    /// The order that `Derivative(f, (x, 2))` ends with; 1 where it says none.
+    /// Returns the order that `Derivative(f, (x, 2))` ends with; 1 where it says none.
     pub(super) fn called_order(&self, ends: &[Expr]) -> Read<u8> {
         let [end] = ends else {
             return if ends.is_empty() { Ok(1) } else { Err(Unread::NotMaths) };
@@ -137,7 +137,7 @@ fn named<'a>(item: &Item<'a>) -> Option<&'a str> {
     }
 }
 
-/// The order after a caret, with what follows it.
+/// Returns the order after a caret, with what follows it.
 fn order<'i, 'a>(items: &'i [Item<'a>]) -> Option<(u8, &'i [Item<'a>])> {
     let [caret, rest @ ..] = items else {
         return None;
@@ -160,7 +160,7 @@ fn order<'i, 'a>(items: &'i [Item<'a>]) -> Option<(u8, &'i [Item<'a>])> {
     is_order.then_some((order, rest))
 }
 
-/// `\frac{d}{d…}` and `\frac{dy}{d…}` are no quotients.
+/// Refuses `\frac{d}{d…}` and `\frac{dy}{d…}`, which are no quotients.
 fn refused(above: (usize, usize), below: (usize, usize)) -> Read<Option<Expr>> {
     let length = |place: (usize, usize)| place.1 - place.0;
     if length(above) <= 2 && length(below) >= 2 { Err(Unread::NotMaths) } else { Ok(None) }

@@ -27,7 +27,7 @@ const MAX_DEPTH: u16 = 120;
 
 pub(super) type Read<T> = Result<T, Unread>;
 
-/// What a parser is told.
+/// The setting of a parser.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
     pub(super) dialect: Dialect,
@@ -55,7 +55,7 @@ pub(super) struct Parser<'r, 'a, 'w, 'f> {
     bound: Vec<String>,
 }
 
-/// The expression that all of `items`, exploded ones, state.
+/// Returns the expression that all of `items`, exploded ones, state.
 pub(super) fn expression(
     items: &[Item<'_>],
     setting: Setting,
@@ -114,7 +114,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         self.setting.repair.then_some(()).ok_or(Unread::NotMaths)
     }
 
-    /// What `read` reads from the places `from..to`, all of it.
+    /// Runs `read` on the places `from..to`; it must read all of them.
     fn within<T>(
         &mut self,
         from: usize,
@@ -133,7 +133,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(value)
     }
 
-    /// Terms.
+    /// Reads the terms.
     fn sum(&mut self) -> Read<Expr> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
@@ -156,13 +156,13 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.sum(terms)?)
     }
 
-    /// Whether `\pm`, or `\mp` where `is_turned`, is a minus in this reading.
+    /// Decides whether `\pm`, or `\mp` where `is_turned`, is a minus in this reading.
     fn plus_minus(&self, is_turned: bool) -> Read<bool> {
         let is_plus = self.setting.plus_minus.ok_or(Unread::NotMaths)?;
         Ok(is_plus == is_turned)
     }
 
-    /// `-expr`, with the sign in the leading factor.
+    /// Reads `-expr`, with the sign in the leading factor.
     fn negated(&mut self, expr: Expr) -> Read<Expr> {
         let Node::Product(factors) = self.ws.node(expr) else {
             return Ok(self.ws.negated(expr)?);
@@ -176,7 +176,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.product(factors)?)
     }
 
-    /// Factors, with a sign before them.
+    /// Reads the factors, with a sign before them.
     fn product(&mut self) -> Read<Expr> {
         let mut is_negative = self.sign()?;
         let mut factors = vec![self.power()?];
@@ -210,7 +210,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         self.signed(factors, is_negative)
     }
 
-    /// The product of `factors`, with a sign in its leading factor.
+    /// Reads the product of `factors`, with a sign in its leading factor.
     fn signed(&mut self, mut factors: Vec<Expr>, is_negative: bool) -> Read<Expr> {
         if !is_negative {
             return Ok(self.ws.product(factors)?);
@@ -226,7 +226,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.product(factors)?)
     }
 
-    /// Factors that stand side by side, without operators.
+    /// Reads the factors that stand side by side, without operators.
     fn run(&mut self) -> Read<Expr> {
         let mut factors = vec![self.signed_power()?];
         while let Some(token) = self.peek()
@@ -238,7 +238,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.product(factors)?)
     }
 
-    /// Takes a sign; tells whether it is negative.
+    /// Takes a sign; returns whether it is negative.
     fn sign(&mut self) -> Read<bool> {
         let is_negative = match self.peek() {
             Some(Token::Plus) => false,
@@ -257,7 +257,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         if is_negative { self.negated(power) } else { Ok(power) }
     }
 
-    /// Two numbers side by side are no product: `5 3`, `\frac{1}{2}3`.
+    /// Refuses two numbers side by side, which are no product: `5 3`, `\frac{1}{2}3`.
     fn check_juxtaposed(&self, next: Token<'_>) -> Read<()> {
         let Token::Number(_) = next else {
             return Ok(());
@@ -278,7 +278,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         if is_number { Err(Unread::NotMaths) } else { Ok(()) }
     }
 
-    /// Whether `token` starts an operand, so that a product is meant where it follows one.
+    /// Returns whether `token` starts an operand, so that a product is meant where it follows one.
     fn starts_operand(&self, token: Token<'_>) -> bool {
         match token {
             Token::Number(_)
@@ -302,7 +302,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 }
 
-/// Whether `value` is -1.
+/// Returns whether `value` is -1.
 fn is_minus_one(value: &RBig) -> bool {
     value.is_int() && *value.numerator() == IBig::NEG_ONE
 }

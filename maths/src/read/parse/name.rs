@@ -1,4 +1,4 @@
-//! Variables with their subscripts and primes, and functions that nobody defines.
+//! Variables with their subscripts and primes, and unknown functions.
 
 use crate::answer::Unread;
 use crate::expr::{Constant, Expr, Function, Node};
@@ -10,7 +10,7 @@ use super::{Parser, Read};
 const MAX_NAME: usize = 64;
 
 impl<'a> Parser<'_, 'a, '_, '_> {
-    /// A variable that starts with `letters`, or what it is applied to.
+    /// Reads a variable that starts with `letters`, or what it is applied to.
     pub(super) fn variable(&mut self, letters: &'a str) -> Read<Expr> {
         let spelling = self.marked(letters.to_owned())?;
         if spelling.len() == letters.len() && !self.bound.contains(&spelling) {
@@ -26,7 +26,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         self.late_subscript(spelling)
     }
 
-    /// `\bar{z}`, from after the command on.
+    /// Reads `\bar{z}`, from after the command on.
     pub(super) fn accented(&mut self, accent: &str) -> Read<Expr> {
         let mut inner = String::new();
         self.name_part(&mut inner)?;
@@ -34,7 +34,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         self.late_subscript(spelling)
     }
 
-    /// `spelling` with the subscripts and primes that follow.
+    /// Reads `spelling` with the subscripts and primes that follow.
     fn marked(&mut self, mut spelling: String) -> Read<String> {
         loop {
             match (self.peek(), self.peek_at(1)) {
@@ -58,7 +58,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// `x^2_1`: the subscript belongs to the name although it stands after the exponent.
+    /// Reads `x^2_1`: the subscript belongs to the name although it stands after the exponent.
     fn late_subscript(&mut self, mut spelling: String) -> Read<Expr> {
         // In plain text the subscript of `x^y_1` is one of the exponent.
         let is_name = matches!(self.peek_at(1), Some(Token::Name(_)));
@@ -78,7 +78,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.symbol(&spelling)?)
     }
 
-    /// The token after an exponent of one token or group.
+    /// Returns the token after an exponent of one token or group.
     fn after_exponent(&self) -> Option<Token<'a>> {
         let first = self.at + 1;
         let last = if first < self.end { self.items[first].mate } else { first };
@@ -140,7 +140,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(())
     }
 
-    /// `f(x)`, `P(n, k)` and their kin: what is no product of a variable and a bracket.
+    /// Reads `f(x)`, `P(n, k)` and their kin: what is no product of a variable and a bracket.
     fn applied(&mut self, letters: &str, spelling: &str) -> Read<Option<Expr>> {
         let inverse = matches!(letters, "f" | "g" | "h") && self.is_inverse();
         let open = if inverse { self.after_group() } else { self.at };
@@ -174,7 +174,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(Some(self.ws.intern(Node::Apply(name, arguments.into()))?))
     }
 
-    /// Whether `^{-1}` and a bracket follow.
+    /// Returns whether `^{-1}` and a bracket follow.
     fn is_inverse(&self) -> bool {
         let items = &self.items[self.at..self.end];
         let minus_one = |rest: &[_]| {
@@ -187,7 +187,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             && tokens.get(5) == Some(&Token::Open(Bracket::Round))
     }
 
-    /// The place after `^{…}`.
+    /// Returns the place after `^{…}`.
     fn after_group(&self) -> usize {
         self.items[self.at + 1].mate + 1
     }

@@ -1,4 +1,4 @@
-//! What stands alone, and what is raised or marked: powers, factorials, brackets, bars.
+//! Operands, and what raises or marks them: powers, factorials, brackets, bars.
 
 use crate::answer::Unread;
 use crate::expr::{Constant, Expr, Function, Node};
@@ -8,13 +8,13 @@ use crate::read::token::{Bracket, Gap, Token};
 use super::{Parser, Read};
 
 impl<'a> Parser<'_, 'a, '_, '_> {
-    /// An operand with its factorials and its exponent.
+    /// Reads an operand with its factorials and its exponent.
     pub(super) fn power(&mut self) -> Read<Expr> {
         let operand = self.primary()?;
         self.raised(operand)
     }
 
-    /// `operand` with what follows it: `!`, `^…`, a degree sign.
+    /// Reads `operand` with what follows it: `!`, `^…`, a degree sign.
     pub(super) fn raised(&mut self, operand: Expr) -> Read<Expr> {
         let mut operand = self.factorials(operand)?;
         if self.eat(Token::Caret) {
@@ -47,7 +47,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// What follows `^`: a sign and one operand, which may have an exponent of its own.
+    /// Reads what follows `^`: a sign and one operand, which may have an exponent of its own.
     pub(super) fn exponent(&mut self) -> Read<Expr> {
         self.depth += 1;
         if self.depth > super::MAX_DEPTH {
@@ -95,7 +95,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// A literal, or a mixed number that it starts.
+    /// Reads a literal, or a mixed number that it starts.
     fn number(&mut self, literal: &Literal<'a>) -> Read<Expr> {
         if self.peek() == Some(Token::Underscore) {
             return Err(Unread::NotMaths);
@@ -135,7 +135,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.number(value)?)
     }
 
-    /// `(…)`, `{…}`, `\lfloor … \rfloor` and so on, from after the opening bracket on.
+    /// Reads `(…)`, `{…}`, `\lfloor … \rfloor` and so on, from after the opening bracket on.
     fn bracketed(&mut self, bracket: Bracket) -> Read<Expr> {
         let close = self.items[self.at - 1].mate;
         if close >= self.end {
@@ -166,7 +166,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         }
     }
 
-    /// What braces hold: a sum, or `n \choose k`.
+    /// Reads what braces hold: a sum, or `n \choose k`.
     pub(super) fn group(&mut self) -> Read<Expr> {
         let above = self.sum()?;
         if !self.eat(Token::Choose) {
@@ -176,7 +176,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.call(Function::Binomial, vec![above, below])?)
     }
 
-    /// `|…|`, from after the first bar on.
+    /// Reads `|…|`, from after the first bar on.
     fn bars(&mut self) -> Read<Expr> {
         self.bars += 1;
         let inner = self.sum()?;
@@ -185,7 +185,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.call(Function::Abs, vec![inner])?)
     }
 
-    /// `{}_nP_k` and `{}^nC_k`, from after the empty braces on.
+    /// Reads `{}_nP_k` and `{}^nC_k`, from after the empty braces on.
     fn counted(&mut self) -> Read<Expr> {
         if !self.eat(Token::Underscore) {
             self.expect(Token::Caret)?;
@@ -201,7 +201,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.call(function, vec![total, chosen])?)
     }
 
-    /// A group, a number or a name without marks.
+    /// Reads a group, a number or a name without marks.
     pub(super) fn small_operand(&mut self) -> Read<Expr> {
         match self.next()? {
             Token::Number(literal) => self.literal(&literal),

@@ -63,7 +63,7 @@ fn bombs() {
     check(&[("3**1500000000", "3^1500000000"), ("factorial(10**7)", "factorial(10^7)")]);
 }
 
-/// Texts of the plain grammar.
+/// Returns the texts of the plain grammar.
 fn formulas() -> impl Strategy<Value = String> {
     let leaf = prop_oneof![
         Just("x".to_owned()),
@@ -93,14 +93,14 @@ fn formulas() -> impl Strategy<Value = String> {
     })
 }
 
-/// Whether no proof tells the two apart.
+/// Returns whether no proof separates the two.
 fn may_be_equal(first: Expr, again: Expr, ws: &mut Workspace<'_>) -> bool {
     let found = algebra::compare(first, again, Assumptions::default(), ws);
     !matches!(found, Ok(Proof::Different(..)))
 }
 
-/// What was read is written in both dialects, and read again. Each has fuel of its own: to compare
-/// may take all there is.
+/// Checks that an expression written in both dialects reads as itself. Each has fuel of its own: to
+/// compare may take all there is.
 fn check_written(text: &str) {
     for dialect in [Dialect::Plain, Dialect::Latex] {
         let mut fuel = Fuel::default();

@@ -1,4 +1,4 @@
-//! What stands around an expression and may change what is meant by it.
+//! Surroundings of an expression that may change its meaning.
 
 use std::ops::Range;
 
@@ -13,8 +13,9 @@ const MAX_WORDS_OF_QUANTITY: usize = 5;
 const MAX_TRAILING_WORDS: usize = 3;
 
 impl Finder<'_, '_> {
-    /// Words before the left side that may change what is meant: `half of`, `seven`, `2 hours and`,
-    /// `30 workers at a wage of`. A plain number after a word may be a name: `Week 2`.
+    /// Returns the words before the left side that may change what is meant: `half of`, `seven`,
+    /// `2 hours and`, `30 workers at a wage of`. A plain number after a word may be a name:
+    /// `Week 2`.
     pub(super) fn doubt_before(&self, expr: &Expr) -> Option<Why> {
         let before = expr.tokens.start.checked_sub(1)?;
         let Some(Kind::Word(word)) = self.lexed.kind(before) else {
@@ -49,12 +50,14 @@ impl Finder<'_, '_> {
         expr.is_bare().then_some(Why::Name)
     }
 
-    /// Whether token `at` is the comma in `2, 4 + 6`, and not the one in `1 + 1 = 2, 4 + 6`.
+    /// Returns whether token `at` is the comma in `2, 4 + 6`, and not the one in
+    /// `1 + 1 = 2, 4 + 6`.
     fn ends_list(&self, at: usize) -> bool {
         self.lexed.kind(at) == Some(Kind::Boundary(Bound::Comma)) && self.follows_lone_number(at)
     }
 
-    /// Whether a number stands before token `at` that is no part of a computation or its result.
+    /// Returns whether a number stands before token `at` that is no part of a computation or its
+    /// result.
     fn follows_lone_number(&self, at: usize) -> bool {
         let Some(number) = at.checked_sub(1) else {
             return false;
@@ -66,8 +69,8 @@ impl Finder<'_, '_> {
             )
     }
 
-    /// Whether the words up to token `end` follow a number, so that it may belong to what comes
-    /// next: `30 workers at $15 x 40`, `1440 parts in 24 hours / 30`.
+    /// Returns whether the words up to token `end` follow a number, so that it may belong to what
+    /// comes next: `30 workers at $15 x 40`, `1440 parts in 24 hours / 30`.
     fn follows_quantity(&self, end: usize) -> bool {
         let start = end.saturating_sub(MAX_WORDS_OF_QUANTITY);
         let first_other = (start..=end).rev().find(|&at| {
@@ -77,13 +80,13 @@ impl Finder<'_, '_> {
         first_other.is_some_and(|at| matches!(self.lexed.kind(at), Some(Kind::Number(_))))
     }
 
-    /// Whether a measured number ends with token `at`: `2 hours`.
+    /// Returns whether a measured number ends with token `at`: `2 hours`.
     fn ends_with_measure(&self, at: usize) -> bool {
         self.lexed.kind(at) == Some(Kind::Word(Word::Measure))
             && matches!(self.lexed.kind_before(at), Some(Kind::Number(_)))
     }
 
-    /// Words right after `expr` that may name its unit.
+    /// Returns the words right after `expr` that may name its unit.
     pub(super) fn trailing_words(&self, expr: &Expr) -> Range<usize> {
         let end = expr.tokens.end;
         let start = end + usize::from(self.unit_follows(end));
@@ -98,8 +101,8 @@ impl Finder<'_, '_> {
         start..start + count
     }
 
-    /// What follows the right side and may change what is meant: `more than`, `million`, `hours
-    /// and 30 minutes`, a group of digits after a comma.
+    /// Returns what follows the right side and may change what is meant: `more than`, `million`,
+    /// `hours and 30 minutes`, a group of digits after a comma.
     pub(super) fn doubt_after(&self, expr: &Expr, trailing: &Range<usize>) -> Option<Why> {
         let end = expr.tokens.end;
         if self.is_asked(trailing.end) || self.has_direction(end) {
@@ -132,7 +135,7 @@ impl Finder<'_, '_> {
             && self.lexed.text_of(at) == "?"
     }
 
-    /// Whether the words from token `start` on turn an amount round: `5 degrees below`.
+    /// Returns whether the words from token `start` on turn an amount round: `5 degrees below`.
     fn has_direction(&self, start: usize) -> bool {
         (start..start + MAX_WORDS_OF_QUANTITY)
             .map_while(|at| match self.lexed.kind(at) {
@@ -142,7 +145,7 @@ impl Finder<'_, '_> {
             .any(|word| word == Word::Direction)
     }
 
-    /// `2 hours 30`, `2 hours and 30`, with the words up to token `end`.
+    /// Finds `2 hours 30`, `2 hours and 30`, with the words up to token `end`.
     fn goes_on_in_smaller_units(&self, end: usize) -> Option<Why> {
         let joined = usize::from(matches!(
             self.lexed.kind(end),

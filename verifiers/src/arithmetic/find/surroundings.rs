@@ -1,4 +1,4 @@
-//! What stands around an expression and keeps it from being read as a whole.
+//! Surroundings of an expression that keep it from being read as a whole.
 
 use super::Finder;
 use crate::arithmetic::report::Why;
@@ -8,7 +8,7 @@ use crate::arithmetic::token::{Bound, Class, Kind, Op, Word};
 const LOOK_AROUND: usize = 32;
 
 impl Finder<'_, '_> {
-    /// What makes an expression that starts at token `start` unreadable.
+    /// Returns what makes an expression that starts at token `start` unreadable.
     pub(super) fn before(&self, start: usize) -> Option<Why> {
         let before = start.checked_sub(1)?;
         match self.lexed.class(before) {
@@ -25,7 +25,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// A bracket that holds an equality must not belong to something before it.
+    /// Returns a bracket that holds an equality must not belong to something before it.
     fn before_edge(&self, edge: usize) -> Option<Why> {
         if self.lexed.kind(edge) != Some(Kind::Boundary(Bound::Open)) {
             return None;
@@ -37,7 +37,7 @@ impl Finder<'_, '_> {
         (operator || attached).then_some(Why::Syntax)
     }
 
-    /// What makes an expression unreadable that ends before token `end`.
+    /// Returns what makes an expression unreadable that ends before token `end`.
     pub(super) fn after(&self, end: usize) -> Option<Why> {
         if self.unit_follows(end) {
             return None;
@@ -56,7 +56,7 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// `/week` or `-minute` right after a number.
+    /// Returns whether `/week` or `-minute` follows a number at once.
     pub(super) fn unit_follows(&self, at: usize) -> bool {
         let is_word = matches!(
             self.lexed.kind(at + 1),
@@ -71,7 +71,8 @@ impl Finder<'_, '_> {
         }
     }
 
-    /// Whether token `at` is a number of three digits, which may belong to the number before it.
+    /// Returns whether token `at` is a number of three digits, which may belong to the number
+    /// before it.
     pub(super) fn is_digit_group(&self, at: usize) -> bool {
         let token = self.lexed.tokens.get(at);
         token.is_some_and(|token| {
@@ -95,7 +96,7 @@ impl Finder<'_, '_> {
         culprit(run).unwrap_or(Why::Syntax)
     }
 
-    /// Byte where the run of signs, operands and variables before token `end` starts.
+    /// Finds the byte where the run of signs, operands and variables before token `end` starts.
     pub(super) fn run_start(&self, end: usize) -> usize {
         let start = end.saturating_sub(LOOK_AROUND);
         let first = (start..end)
@@ -106,7 +107,7 @@ impl Finder<'_, '_> {
         self.lexed.tokens[first].start
     }
 
-    /// Byte where the run of signs, operands and variables from token `start` on ends.
+    /// Finds the byte where the run of signs, operands and variables from token `start` on ends.
     pub(super) fn run_end(&self, start: usize) -> usize {
         let last = (start..start + LOOK_AROUND)
             .take_while(|&at| is_operand_or_sign(self.lexed.class(at)))
@@ -116,7 +117,7 @@ impl Finder<'_, '_> {
     }
 }
 
-/// The first thing in a run that cannot be read, up to the end of the run.
+/// Returns the first thing in a run that cannot be read, up to the end of the run.
 fn culprit(run: impl Iterator<Item = Class>) -> Option<Why> {
     run.map_while(|class| match class {
         Class::Arithmetic => Some(None),

@@ -6,7 +6,7 @@ use crate::arithmetic::token::{Bound, Kind, Token};
 /// equality, and around words.
 pub(super) fn settle(tokens: &mut [Token]) {
     let mut open: Vec<usize> = Vec::new();
-    // Of the open brackets, the first `with_relation` hold an equality.
+    // The first `with_relation` open brackets hold an equality.
     let mut with_relation = 0;
     for index in 0..tokens.len() {
         match tokens[index].kind {
@@ -36,7 +36,7 @@ pub(super) fn settle(tokens: &mut [Token]) {
     }
 }
 
-/// Whether the bracket at `open` starts with a word.
+/// Returns whether the bracket at `open` starts with a word.
 fn holds_words(tokens: &[Token], open: usize) -> bool {
     matches!(
         tokens.get(open + 1).map(|token| token.kind),

@@ -42,7 +42,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// `\frac{a}{b}` becomes `((a)/(b))`.
+    /// Lexes `\frac{a}{b}` as `((a)/(b))`.
     fn fraction(&mut self, len: usize) {
         if self.peek(len) != Some(b'{') {
             return self.unread(len, Why::Function);
@@ -71,7 +71,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// `\text{ eggs}` is the word `eggs`; with digits or signs inside it is not read.
+    /// Lexes `\text{ eggs}` as the word `eggs`; with digits or signs inside it is not read.
     fn named_text(&mut self, len: usize) {
         let start = self.at + len + 1;
         let limit = self.bytes.len().min(start + LONGEST_TEXT);

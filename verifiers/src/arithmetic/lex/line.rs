@@ -34,7 +34,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// `- `, `* `, `+ `, `> `, `## `.
+    /// Skips a bullet: `- `, `* `, `+ `, `> `, `## `.
     fn bullet(&mut self) -> bool {
         let Some(mark @ (b'-' | b'*' | b'+' | b'>' | b'#')) = self.peek(0) else {
             return false;
@@ -48,7 +48,7 @@ impl Lexer<'_, '_> {
         is_bullet
     }
 
-    /// `1. `, `2) `, `(3) `.
+    /// Skips the number of a list item: `1. `, `2) `, `(3) `.
     fn number_marker(&mut self) -> bool {
         let bracket = usize::from(self.peek(0) == Some(b'('));
         let digits = (0..4).take_while(|&ahead| self.peek_is_digit(bracket + ahead)).count();

@@ -32,7 +32,8 @@ impl Lexer<'_, '_> {
         self.suffix();
     }
 
-    /// A notation that is not read, with its whole length: `1.234,5`, `3:30`, `3.33...`, `6'`.
+    /// Returns a notation that is not read, with its whole length: `1.234,5`, `3:30`, `3.33...`,
+    /// `6'`.
     fn odd_format(&self, len: usize) -> Option<(usize, Why)> {
         let run = |allowed: fn(u8) -> bool| {
             let rest = &self.bytes[self.at + len..];
@@ -50,7 +51,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// Bytes of `3:30` or `2:15:00`, whose first number has `len` bytes.
+    /// Counts the bytes of `3:30` or `2:15:00`, whose first number has `len` bytes.
     fn clock_len(&self, mut len: usize) -> usize {
         while self.peek(len) == Some(b':') && self.peek_is_digit(len + 1) {
             len += 2;
@@ -97,7 +98,7 @@ impl Lexer<'_, '_> {
         last.is_some_and(|token| &self.text[token.start..token.end] == "0")
     }
 
-    /// Whether a number starts `ahead` bytes on.
+    /// Returns whether a number starts `ahead` bytes on.
     fn starts_number(&self, ahead: usize) -> bool {
         match self.peek(ahead) {
             Some(b'0'..=b'9' | b'$') => true,
@@ -106,7 +107,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// `e-05`.
+    /// Returns whether an exponent such as `e-05` follows.
     fn is_exponent(&self) -> bool {
         matches!(self.peek(1), Some(b'-' | b'+')) && self.peek_is_digit(2)
     }

@@ -5,7 +5,7 @@ use crate::arithmetic::report::Why;
 use crate::arithmetic::token::{Bound, Kind, Numeral, Op, Relation, Word};
 
 impl Lexer<'_, '_> {
-    /// Characters outside ASCII.
+    /// Lexes a character outside ASCII.
     pub(super) fn unicode(&mut self) {
         let Some(c) = self.text[self.at..].chars().next() else {
             return;
@@ -40,7 +40,7 @@ impl Lexer<'_, '_> {
         }
     }
 
-    /// `½` is a number; `²` is a power where a number or bracket stands right before it.
+    /// Lexes `½` as a number and `²` as a power where a number or bracket stands right before it.
     fn small_number(&mut self, len: usize, numerator: u8, denominator: u8) {
         let raised = denominator == 1;
         if raised && !self.spaced && matches!(self.last(), Some(Kind::Word(_))) {
@@ -62,7 +62,7 @@ impl Lexer<'_, '_> {
         self.push(len, Kind::Number(index));
     }
 
-    /// Whether an exponent ends right here: the `²` before the `³` in `10²³`.
+    /// Returns whether an exponent ends right here: the `²` before the `³` in `10²³`.
     fn follows_exponent(&self) -> bool {
         let Some(Kind::Number(index)) = self.last() else {
             return false;
@@ -71,7 +71,7 @@ impl Lexer<'_, '_> {
     }
 }
 
-/// Single characters that are a fraction, and exponents with denominator 1.
+/// Returns the fraction that a character stands for; exponents have the denominator 1.
 fn small_number(c: char) -> Option<(u8, u8)> {
     let number = match c {
         '\u{b2}' => (2, 1),

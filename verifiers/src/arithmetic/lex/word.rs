@@ -33,13 +33,13 @@ impl Lexer<'_, '_> {
         self.push(len, Kind::Word(class));
     }
 
-    /// `left over`: a division has a remainder.
+    /// Returns whether `word` belongs to `left over`: a division has a remainder.
     fn is_left_over(&self, word: &str) -> bool {
         let last = self.out.tokens.last();
         word == "over" && last.is_some_and(|token| &self.text[token.start..token.end] == "left")
     }
 
-    /// Bytes of the word, and whether digits belong to it.
+    /// Counts the bytes of the word, and whether digits belong to it.
     fn word_len(&self) -> (usize, bool) {
         let mut has_digit = false;
         let mut letters = 0;
@@ -62,7 +62,7 @@ impl Lexer<'_, '_> {
         (self.bytes.len() - self.at, has_digit)
     }
 
-    /// One ASCII letter: a word, a multiplication sign or a variable.
+    /// Lexes one ASCII letter: a word, a multiplication sign or a variable.
     fn letter(&mut self, letter: &str) {
         let kind = match letter {
             "a" => Kind::Word(Word::Article),
@@ -73,8 +73,8 @@ impl Lexer<'_, '_> {
         self.push(1, kind);
     }
 
-    /// Whether the `x` here multiplies: spaces on both sides or on none, after an operand and
-    /// before a number or bracket.
+    /// Returns whether the `x` here multiplies: spaces on both sides or on none, after an operand
+    /// and before a number or bracket.
     fn is_times(&self) -> bool {
         let number_at = |byte| matches!(byte, Some(b'0'..=b'9' | b'$' | b'.' | b'(' | b'\\'));
         if !self.spaced {
@@ -94,13 +94,13 @@ impl Lexer<'_, '_> {
         operand_before && spaced_after && self.number_past_blanks(number_at)
     }
 
-    /// Whether a number follows the letter here, past blanks and a sign.
+    /// Returns whether a number follows the letter here, past blanks and a sign.
     fn number_past_blanks(&self, number_at: impl Fn(Option<u8>) -> bool) -> bool {
         let next = self.peek_past_blanks(1);
         number_at(next) || matches!(next, Some(b'-' | 0xC2 | 0xE2))
     }
 
-    /// `equals`, `equal`, `is equal`: one relation.
+    /// Lexes `equals`, `equal`, `is equal` as one relation.
     fn equal(&mut self, len: usize) {
         if self.last() == Some(Kind::Relation(Relation::Is)) {
             if let Some(token) = self.out.tokens.last_mut() {
@@ -112,7 +112,7 @@ impl Lexer<'_, '_> {
         self.push(len, Kind::Relation(Relation::Equals));
     }
 
-    /// Whether the last token is a written-out `equal`.
+    /// Returns whether the last token is a written-out `equal`.
     fn follows_equal(&self) -> bool {
         self.out.tokens.last().is_some_and(|token| {
             token.kind == Kind::Relation(Relation::Equals)
@@ -120,7 +120,7 @@ impl Lexer<'_, '_> {
         })
     }
 
-    /// Whether the last token is `divided` or `multiplied`, which need `by`.
+    /// Returns whether the last token is `divided` or `multiplied`, which need `by`.
     fn follows_divided(&self) -> bool {
         let Some(token) = self.out.tokens.last() else {
             return false;
@@ -130,7 +130,7 @@ impl Lexer<'_, '_> {
             && (word.ends_with("divided") || word.ends_with("multiplied"))
     }
 
-    /// One token for text that is not read.
+    /// Pushes one token for text that is not read.
     pub(super) fn unread(&mut self, len: usize, why: Why) {
         self.push(len, Kind::Broken(why));
     }

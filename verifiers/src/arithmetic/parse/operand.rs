@@ -9,7 +9,7 @@ use crate::arithmetic::token::{Kind, Numeral, Op, Word};
 const FLOAT_DIGITS: usize = 12;
 
 impl Parser<'_, '_, '_> {
-    /// Signs, currency signs and open brackets, then a number.
+    /// Reads signs, currency signs and open brackets, then a number.
     pub(super) fn operand(&mut self) -> bool {
         let mut money = false;
         loop {
@@ -125,7 +125,7 @@ impl Parser<'_, '_, '_> {
         self.kind(1) == Some(Kind::Currency) && self.lexed.is_attached(self.at + 1)
     }
 
-    /// `2-1/2` is two and a half in recipes and one and a half in arithmetic.
+    /// Notes `2-1/2`, which is two and a half in recipes and one and a half in arithmetic.
     pub(super) fn note_hyphenated_mixed_number(&mut self, op: Op) {
         let hyphenated = op == Op::Sub
             && self.lexed.is_attached(self.at)
@@ -136,7 +136,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// `2 degrees/10 minutes` may be a division, or a rate whose number is 2.
+    /// Notes `2 degrees/10 minutes`, which may be a division, or a rate whose number is 2.
     pub(super) fn note_rate(&mut self, op: Op) {
         let rate = op == Op::Div
             && matches!(self.lexed.kind_before(self.at), Some(Kind::Word(_)))
@@ -147,7 +147,8 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// `20% of 50`, `1/2 of 10`: a product. After anything else `of` ends the expression.
+    /// Reads `of` in `20% of 50`, `1/2 of 10` as a product. After anything else `of` ends the
+    /// expression.
     pub(super) fn of(&mut self) -> bool {
         let last = self.at - 1;
         let share = last >= self.first + 2 && phrase::share_at(self.lexed, last - 2);
@@ -176,7 +177,7 @@ impl Parser<'_, '_, '_> {
         true
     }
 
-    /// The form of an expression without operators.
+    /// Returns the form of an expression without operators.
     pub(super) fn bare_form(&self) -> Form {
         let code = &self.out.code[self.code_start..];
         let decimals = code.iter().find_map(|code| match code {

@@ -14,7 +14,7 @@ struct Phrase {
     /// Token after it.
     end: usize,
     n_words: usize,
-    /// What it changes, perhaps.
+    /// The number that it may change.
     doubt: Option<Why>,
     /// A name, or a word for a result, stands in it: `total`, `Tuesday`.
     names_result: bool,
@@ -39,7 +39,7 @@ impl Parser<'_, '_, '_> {
         goes_on
     }
 
-    /// Whether an equality sign follows the phrase and makes its words unit words.
+    /// Returns whether an equality sign follows the phrase and makes its words unit words.
     fn may_end_with(&mut self, phrase: &Phrase, follows: Option<Kind>) -> bool {
         let Some(Kind::Relation(relation)) = follows else {
             return false;
@@ -75,7 +75,7 @@ impl Parser<'_, '_, '_> {
         phrase
     }
 
-    /// Whether `word` at token `at` may stand in a unit phrase.
+    /// Returns whether `word` at token `at` may stand in a unit phrase.
     fn joins(&self, word: Word, at: usize) -> bool {
         match word {
             Word::Plain
@@ -97,7 +97,7 @@ impl Parser<'_, '_, '_> {
         }
     }
 
-    /// Tokens of the `^2` in `cm^2`.
+    /// Returns the tokens of the `^2` in `cm^2`.
     fn unit_power(&self, at: usize) -> usize {
         let raised = self.lexed.kind(at) == Some(Kind::Op(Op::Pow))
             && self.lexed.is_attached(at)
@@ -129,7 +129,7 @@ impl Parser<'_, '_, '_> {
     }
 }
 
-/// Why a phrase with this word may change the number before it.
+/// Explains why a phrase with this word may change the number before it.
 fn doubt_of(word: Word, of_first: bool) -> Option<Why> {
     match word {
         Word::Scale => Some(Why::Units),
@@ -151,7 +151,7 @@ fn doubt_of(word: Word, of_first: bool) -> Option<Why> {
     }
 }
 
-/// Whether a fraction less than one, written without spaces, starts at token `at`.
+/// Returns whether a fraction less than one, written without spaces, starts at token `at`.
 pub(super) fn share_at(lexed: &Lexed<'_>, at: usize) -> bool {
     let value = |index| match lexed.kind(index) {
         Some(Kind::Number(_)) => lexed.text_of(index).parse::<u32>().ok(),

@@ -1,4 +1,4 @@
-//! What is not called wrong, and what is all the same.
+//! Texts whose doubts excuse a difference, and texts that are wrong despite doubts.
 
 use super::{check, report, whole};
 use crate::arithmetic::{Label, Step};

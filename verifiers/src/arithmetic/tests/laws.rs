@@ -54,7 +54,7 @@ fn styles() -> impl Strategy<Value = Style> {
     )
 }
 
-/// The value; nothing where something is divided by zero.
+/// Returns the value; `None` if something is divided by zero.
 fn value(tree: &Tree) -> Option<RBig> {
     let Tree::Node(left, op, right) = tree else {
         let Tree::Leaf(leaf) = tree else { return None };

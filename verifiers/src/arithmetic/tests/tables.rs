@@ -1,4 +1,4 @@
-//! What is read, what is found, and what becomes of it.
+//! Tables of texts with the equalities found in them and their checks.
 
 use super::{ArithmeticConfig, Rounding, RunOn, check, check_with, report, whole};
 use crate::arithmetic::{Check, Source};

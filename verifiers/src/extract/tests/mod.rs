@@ -6,7 +6,7 @@ fn found(response: &str) -> Option<Extracted<'_>> {
     answer(response, &AnswerPolicy::default())
 }
 
-/// Text, source and flags of the answer.
+/// Checks text, source and flags of the answer.
 fn check(response: &str, text: &str, source: &str, flags: &[&str]) {
     let found = found(response).unwrap_or_else(|| panic!("nothing in {response:?}"));
     assert_eq!(

@@ -105,7 +105,8 @@ fn nested(n: usize) -> Value {
     (0..n).fold(json!({}), |inner, _| json!({"allOf": [inner]}))
 }
 
-/// Both alternatives look into the same field, so errors take 2^depth steps to collect.
+/// Builds a schema whose alternatives look into the same field: its errors take 2^depth steps to
+/// collect.
 fn two_ways() -> Value {
     json!({
         "$defs": {"n": {"anyOf": [

@@ -11,8 +11,8 @@ const DELIMITERS: [(&str, &str); 4] = [("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\
 /// The longest formula that is looked at, in bytes.
 const MAX_FORMULA: usize = 2048;
 
-/// Byte ranges of the formulas of `text`, in order: what stands between delimiters, and lines of
-/// running text that are nothing but a formula with an equals sign.
+/// Returns the byte ranges of the formulas of `text`, in order: what stands between delimiters, and
+/// lines of running text that are nothing but a formula with an equals sign.
 pub(super) fn formulas(text: &str) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -34,7 +34,7 @@ pub(super) fn formulas(text: &str) -> Vec<Range<usize>> {
     found
 }
 
-/// The inside of the formula that opens at `start`, and the end of the whole.
+/// Returns the inside of the formula that opens at `start`, and the end of its closing mark.
 fn delimited(text: &str, start: usize) -> Option<(Range<usize>, usize)> {
     let rest = &text[start..];
     for (open, close) in DELIMITERS {
@@ -59,7 +59,7 @@ fn delimited(text: &str, start: usize) -> Option<(Range<usize>, usize)> {
     None
 }
 
-/// The last character boundary that is not after `limit`.
+/// Returns the last character boundary that is not after `limit`.
 fn floor_boundary(text: &str, limit: usize) -> usize {
     let mut at = limit.min(text.len());
     while !text.is_char_boundary(at) {
@@ -68,14 +68,16 @@ fn floor_boundary(text: &str, limit: usize) -> usize {
     at
 }
 
-/// Whether what stands between two dollar signs is a formula and not the text between two prices.
+/// Returns whether what stands between two dollar signs is a formula and not the text between two
+/// prices.
 fn is_inline(inner: &str) -> bool {
     let is_empty = inner.trim().is_empty();
     let touches = !inner.starts_with(' ') || !inner.ends_with(' ');
     !is_empty && touches && !inner.contains('\n') && !has_words(inner)
 }
 
-/// Whether two words of three letters or more stand side by side outside of commands and braces.
+/// Returns whether two words of three letters or more stand side by side outside of commands and
+/// braces.
 fn has_words(text: &str) -> bool {
     let mut run = 0;
     let mut words = 0;
@@ -150,11 +152,11 @@ fn is_plain_formula(text: &str) -> bool {
         && words.into_iter().all(|word| word.len() < 2 || NAMES.contains(&word))
 }
 
-/// What joins equations.
+/// Arrows that join equations.
 const ARROWS: [&str; 6] =
     ["\\Longrightarrow", "\\Rightarrow", "\\implies", "\\iff", "\\Leftrightarrow", "\\therefore"];
 
-/// The statements of a formula that arrows join, as ranges of `formula`.
+/// Returns the statements of a formula that arrows join, as ranges of `formula`.
 pub(super) fn statements(formula: &str) -> Vec<Range<usize>> {
     let mut parts = Vec::new();
     let mut from = 0;
@@ -174,8 +176,8 @@ pub(super) fn statements(formula: &str) -> Vec<Range<usize>> {
     parts
 }
 
-/// The sides of a chain of equalities, as ranges of `formula`; `None` where another relation occurs
-/// in it or nothing is stated.
+/// Returns the sides of a chain of equalities, as ranges of `formula`; `None` if another relation
+/// occurs in it or nothing is stated.
 pub(super) fn sides(formula: &str) -> Option<Vec<Range<usize>>> {
     const OTHERS: [&str; 14] = [
         "\\le", "\\ge", "\\ne", "\\lt", "\\gt", "\\approx", "\\equiv", "\\in", "\\pmod", "\\bmod",

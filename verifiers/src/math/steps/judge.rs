@@ -21,7 +21,7 @@ const REWRITING: [&str; 7] =
 const FALSE_ON_PURPOSE: [&str; 6] =
     ["contradict", "impossible", "no solution", "suppose", "not equal", "false"];
 
-/// What the words of a step say of its formulas.
+/// Hints in the words of a step about its formulas.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Setting {
     is_rewriting: bool,
@@ -68,7 +68,7 @@ fn expression(text: &str, ws: &mut Workspace<'_>) -> Result<Expr, Unread> {
     maths::read_expression(text, dialect, ws)
 }
 
-/// The links of one statement, with their ranges in `formula`.
+/// Returns the links of one statement, with their ranges in `formula`.
 pub(super) fn links(
     formula: &str,
     setting: Setting,
@@ -130,7 +130,7 @@ fn link(
     }
 }
 
-/// What may explain that the sides differ.
+/// Returns what may explain that the sides differ.
 fn excuse(
     left: &Side<'_>,
     right: &Side<'_>,
@@ -170,7 +170,7 @@ fn has_decimal(text: &str) -> bool {
     text.as_bytes().windows(2).any(|pair| pair[0] == b'.' && pair[1].is_ascii_digit())
 }
 
-/// The places of a text that is one decimal number.
+/// Returns the places of a text that is one decimal number.
 fn places(text: &str) -> Option<usize> {
     let digits = text.trim_start_matches('-');
     let (whole, fraction) = digits.split_once('.')?;
@@ -179,7 +179,7 @@ fn places(text: &str) -> Option<usize> {
     (is_number && fraction.len() <= 40).then_some(fraction.len())
 }
 
-/// What shows that the sides differ.
+/// Returns what shows that the sides differ.
 fn shown(
     left: &Side<'_>,
     right: &Side<'_>,
@@ -231,7 +231,8 @@ fn equation(formula: &str, ws: &mut Workspace<'_>) -> Result<Option<Equation>, E
     Ok(is_polynomial.then_some(Equation { variable: *variable, polynomial }))
 }
 
-/// The roots that `x = …` claims: one, two by a sign of both kinds, or several joined by "or".
+/// Returns the roots that `x = …` claims: one, two by a sign of both kinds, or several joined by
+/// "or".
 fn claimed_roots(
     formula: &str,
     variable: Name,
@@ -269,7 +270,7 @@ fn claimed_roots(
     Ok(Some(roots))
 }
 
-/// A text with both readings of its `\pm`.
+/// Returns a text with both readings of its `\pm`.
 fn value_signs(text: &str) -> Vec<String> {
     match text.matches("\\pm").count() {
         0 => vec![text.to_owned()],
@@ -278,8 +279,8 @@ fn value_signs(text: &str) -> Vec<String> {
     }
 }
 
-/// Whether the solutions that `conclusion` claims are those of `premise`. `None` where the claim is
-/// of another kind.
+/// Decides whether the solutions that `conclusion` claims are those of `premise`. `None` if the
+/// claim is of another kind.
 pub(super) fn implication(
     premise: &str,
     conclusion: &str,

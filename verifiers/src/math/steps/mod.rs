@@ -4,7 +4,7 @@
 //! and compared exactly. A false alarm teaches a model that right is wrong, so that only a proven
 //! difference is wrong, and only where the formula certainly claims an equality.
 //!
-//! # What is claimed
+//! # Claims
 //! - An equality without variables: `2(3 + 4) = 15`.
 //! - An equality with variables on both sides, the same ones, where the chain has already rewritten
 //!   something (`2(x+1) = 2x + 2 = 2x + 3`), or the step says that it expands, factors or
@@ -44,8 +44,8 @@ const CONCLUSIONS: [&str; 10] = [
 
 /// Checks the formulas in the steps of `solution`, which are byte ranges of it.
 ///
-/// A range that does not lie in `solution`, or splits a character, gives a step without claims. What
-/// is left when the fuel runs out is unchecked.
+/// A range that does not lie in `solution`, or splits a character, gives a step without claims.
+/// What is left when the fuel runs out is unchecked.
 pub fn check(solution: &str, spans: &[Range<usize>], fuel: &mut Fuel) -> StepReport {
     let mut exhausted = false;
     let mut steps = Vec::with_capacity(spans.len());
@@ -101,8 +101,8 @@ fn claims_of(
     Ok(())
 }
 
-/// Whether what stands between two formulas draws a conclusion: an arrow within one formula, or a
-/// few words between two.
+/// Returns whether what stands between two formulas draws a conclusion: an arrow within one
+/// formula, or a few words between two.
 fn is_conclusion(between: &str) -> bool {
     let words =
         between.trim_matches(|c: char| !c.is_alphanumeric() && c != '\\').to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! What a check of the formulas of a solution tells.
+//! Reports of the symbolic step checker.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub struct StepReport {
     pub steps: Vec<Step>,
     /// Position in `steps` of the first step with a wrong claim.
     pub first_wrong: Option<usize>,
-    /// The fuel ran out before the whole text was read. What was not read is unchecked.
+    /// Whether the fuel ran out before all text was read. The rest is unchecked.
     pub exhausted: bool,
 }
 
@@ -33,11 +33,11 @@ pub struct Claim {
     pub span: Range<usize>,
     /// The claim as it was written, without delimiters.
     pub formula: String,
-    /// What became of it.
+    /// The result of the check.
     pub check: Check,
 }
 
-/// What became of a claim.
+/// The result of checking a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Check {
     /// Proven.
@@ -51,7 +51,7 @@ pub enum Check {
     },
     /// Disproven, with what shows it, for people.
     Wrong {
-        /// What shows it.
+        /// The evidence, for people.
         witness: String,
     },
     /// Neither.
@@ -80,7 +80,7 @@ pub enum Why {
 }
 
 impl Why {
-    /// The name on the wire.
+    /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Unread => "unread",
@@ -96,7 +96,7 @@ impl Why {
 }
 
 impl Check {
-    /// The class. Lost roots make nothing wrong.
+    /// Returns the class. Lost roots make nothing wrong.
     pub fn label(&self) -> Label {
         match self {
             Self::Right | Self::Rounded => Label::Right,
@@ -105,7 +105,7 @@ impl Check {
         }
     }
 
-    /// What was found, for people.
+    /// Returns what was found, for people.
     pub fn detail(&self) -> String {
         match self {
             Self::Right => "holds".to_owned(),
@@ -118,7 +118,7 @@ impl Check {
 }
 
 impl Step {
-    /// The class of the step. Claims that were not checked have no say in it.
+    /// Returns the class of the step. Claims that were not checked have no say in it.
     pub fn label(&self) -> Label {
         let mut label = Label::Unchecked;
         for claim in &self.claims {

@@ -2,7 +2,8 @@ use super::{Check, check};
 use crate::Fuel;
 use crate::arithmetic::Label;
 
-/// The checks of the claims of one step, in letters: right, rounded `~`, partial, wrong, unchecked.
+/// Returns the checks of the claims of one step, in letters: right, rounded `~`, partial, wrong,
+/// unchecked.
 fn letters(text: &str) -> String {
     let mut fuel = Fuel::new(5_000_000);
     let whole = 0..text.len();

@@ -21,7 +21,7 @@ fn owned(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
-/// Numbers that nobody can write down.
+/// Lists numbers too long to write down.
 fn towers() -> Vec<String> {
     let mut texts = owned(&[
         r"\dfrac{5^{(5^{(5^{(5^5)})}-4)}-5}{16}",
@@ -55,7 +55,7 @@ fn towers() -> Vec<String> {
     texts
 }
 
-/// Long texts of few parts, and texts of many.
+/// Lists long texts of few parts, and texts of many.
 fn long_ones() -> Vec<String> {
     vec![
         "1".repeat(100_000),
@@ -83,7 +83,7 @@ fn long_ones() -> Vec<String> {
     ]
 }
 
-/// Nothing in them is closed, or all of it too late.
+/// Lists texts whose brackets are closed never or too late.
 fn unbalanced() -> Vec<String> {
     let mut texts = Vec::new();
     for open in [
@@ -145,7 +145,7 @@ fn unbalanced() -> Vec<String> {
     texts
 }
 
-/// Work that a closed form, or none, has to answer.
+/// Lists texts that only a closed form answers cheaply.
 fn costly() -> Vec<String> {
     owned(&[
         r"\frac{x^{800}-1}{x-1}-(1+x)",
@@ -171,7 +171,7 @@ fn costly() -> Vec<String> {
     ])
 }
 
-/// Division by zero and quotients of zeros, and other things without a value.
+/// Lists texts without a value, such as divisions by zero.
 fn valueless() -> Vec<String> {
     owned(&[
         "1/0",
@@ -240,7 +240,7 @@ fn look_alikes() -> Vec<String> {
     ])
 }
 
-/// What would do something if anybody ran it.
+/// Lists texts that would do something if they were run.
 fn code() -> Vec<String> {
     let mut texts = owned(&[
         r"\input{/etc/passwd}",
@@ -289,7 +289,7 @@ fn texts() -> Vec<String> {
         .collect()
 }
 
-/// The verdict, and the fuel that it took.
+/// Returns the verdict, and the fuel that it took.
 fn judged(gold: &str, candidate: &str) -> (Result<Verdict, VerifyError>, u64) {
     let claim =
         Claim { gold: Gold::Text(gold), candidate: Candidate::Text(candidate), explain: true };
@@ -298,8 +298,8 @@ fn judged(gold: &str, candidate: &str) -> (Result<Verdict, VerifyError>, u64) {
     (verdict, fuel.used())
 }
 
-/// What this thread has had of a processor, as Linux counts it; nothing elsewhere. A busy machine
-/// lengthens it less than the time that passes.
+/// Returns the processor time of this thread as Linux counts it; `None` elsewhere. A busy
+/// machine lengthens it less than the time that passes.
 fn processor_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split(' ').next().and_then(|first| first.parse().ok());
@@ -310,7 +310,7 @@ fn shown(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
-/// The code that a verdict or a refusal gives.
+/// Returns the code that a verdict or a refusal gives.
 fn code_of(judged: &Result<Verdict, VerifyError>) -> &'static str {
     match judged {
         Ok(verdict) => verdict.reason.code,

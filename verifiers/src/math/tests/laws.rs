@@ -4,7 +4,7 @@ use super::{check, check_equal, judge};
 use crate::math::{Math, Tolerance};
 use crate::{Candidate, Claim, Fuel, Gold, Verifier, VerifyError};
 
-/// `numerator / 10^decimals`, as a decimal.
+/// Returns `numerator / 10^decimals`, as a decimal.
 fn decimal(numerator: i128, decimals: usize) -> String {
     let sign = if numerator < 0 { "-" } else { "" };
     let digits = format!("{:0width$}", numerator.abs(), width = decimals + 1);
@@ -13,7 +13,7 @@ fn decimal(numerator: i128, decimals: usize) -> String {
     format!("{sign}{whole}{point}{part}")
 }
 
-/// `text`, a plain decimal, with `separator` between its thousands.
+/// Returns `text`, a plain decimal, with `separator` between its thousands.
 fn grouped(text: &str, separator: &str) -> String {
     let (whole, part) = text.split_at(text.find('.').unwrap_or(text.len()));
     let (sign, whole) = whole.split_at(usize::from(whole.starts_with('-')));

@@ -1,4 +1,4 @@
-//! What the verifier promises: tables of pairs, claims that are out of order, laws.
+//! Tests of the verifier: tables of pairs, claims that are out of order, laws.
 
 mod claims;
 mod hostile;
@@ -9,14 +9,14 @@ mod rerender;
 use super::{Bound, Math, MathConfig, Tolerance};
 use crate::{Candidate, Claim, Gold, Verdict, Verifier, VerifyError};
 
-/// The verdict with its detail, from a full tank.
+/// Returns the verdict with its detail, on the default fuel.
 fn judge(tolerance: Tolerance, gold: Gold<'_>, candidate: &str) -> Result<Verdict, VerifyError> {
     let math = Math::new(MathConfig { tolerance, ..MathConfig::default() });
     let claim = Claim { gold, candidate: Candidate::Text(candidate), explain: true };
     math.verify(&claim, &mut crate::Fuel::default())
 }
 
-/// Label and reason code under `tolerance`; of a refusal, `bad_reference` or `undecided`.
+/// Returns label and reason code under `tolerance`; for an error `bad_reference` or `undecided`.
 fn found(tolerance: &Tolerance, gold: &str, candidate: &str) -> (&'static str, &'static str) {
     match judge(tolerance.clone(), Gold::Text(gold), candidate) {
         Ok(verdict) => {
@@ -29,7 +29,7 @@ fn found(tolerance: &Tolerance, gold: &str, candidate: &str) -> (&'static str, &
     }
 }
 
-/// The label of a pair.
+/// Returns the label of a pair.
 fn label_of(gold: &str, candidate: &str) -> &'static str {
     found(&Tolerance::Exact, gold, candidate).0
 }
@@ -55,7 +55,7 @@ fn check_different(gold: &str, candidate: &str) {
     }
 }
 
-/// Every pair of the texts, which ` ; ` separates, is equal.
+/// Checks that every pair of the texts, which ` ; ` separates, is equal.
 fn check_all_equal(table: &str) {
     for gold in table.split(" ; ") {
         for candidate in table.split(" ; ") {
@@ -64,7 +64,7 @@ fn check_all_equal(table: &str) {
     }
 }
 
-/// None of the texts, which ` ; ` separates, is taken for a 4.
+/// Checks that none of the texts, which ` ; ` separates, is taken for a 4.
 fn check_no_four(table: &str) {
     let is_four = |text: &&str| label_of("4", text) == "equal" || label_of(text, "4") == "equal";
     let fours: Vec<&str> = table.split(" ; ").filter(is_four).collect();

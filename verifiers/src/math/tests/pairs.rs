@@ -279,7 +279,7 @@ fn derivatives_are_taken() {
     check_equal(r"\frac{d}{dt} x", "Derivative(x, t)");
     check_different("2x", r"\frac{d}{dx} x^3");
     check_different("x", r"\frac{d(x^2)}{dx}");
-    // Whether y depends on x nobody says; what an operator before brackets reaches is disputed.
+    // Whether y depends on x is not stated; what an operator before brackets reaches is disputed.
     assert_eq!(label_of("0", r"\frac{dy}{dx}"), "different");
     check_no_four(
         r"\frac{d}{dx} ; \frac{d}{dx}(4x) \cdot 1 ; \frac{d^2(4x)}{dx} ; \frac{d}{d 2} 4",
@@ -336,7 +336,7 @@ fn amounts_in_several_units_are_one() {
     check_equal(r"30^\circ 15'", r"30.25^\circ");
     check_different("1 hour 30 minutes", "1.3 hours");
     check_different("5 ft 3 in", "5 ft 4 in");
-    // Of which unit the number would be nobody says.
+    // The unit of the number is not stated.
     assert_eq!(label_of("1 hour 30 minutes", "90"), "different");
     assert_eq!(label_of("90", "1 hour 30 minutes"), "different");
     // Two lengths, two times.
