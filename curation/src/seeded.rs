@@ -1,16 +1,16 @@
-//! Keyed hashes of content, and draws that follow from them.
+//! Seeded hashes of content and a seeded random generator.
 //!
-//! What is chosen among rows is chosen by what the rows say and a seed, never by where they stand:
-//! then shards, the order of files and the number of machines change nothing. `SipHash` keeps its
-//! promise across versions and machines, which the hashes of the standard library do not.
+//! Random choices among rows follow from content and a seed, never from positions, so that shards, file
+//! order and the number of machines change nothing. `SipHash` is stable across versions and machines,
+//! unlike the hashes of the standard library.
 
 use siphasher::sip::SipHasher13;
 
-/// The second half of every key, so that our hashes are those of nobody else by accident.
+/// Second half of every key, which separates these hashes from those of other programs.
 const DOMAIN: u64 = 0x7472_6962_756e_616c;
 
-/// A 64-bit hash of `parts` under `seed`. Every part goes in with its length, so that no two lists
-/// of parts run together.
+/// Hashes `parts` to 64 bits under `seed`. Parts are framed with their lengths, so that different lists
+/// have different inputs.
 pub fn hash(seed: u64, parts: &[&[u8]]) -> u64 {
     let mut framed = Vec::with_capacity(parts.iter().map(|part| part.len() + 8).sum());
     for part in parts {
@@ -20,7 +20,7 @@ pub fn hash(seed: u64, parts: &[&[u8]]) -> u64 {
     hash_bytes(seed, &framed)
 }
 
-/// A 64-bit hash of plain bytes under `seed`.
+/// Hashes bytes to 64 bits under `seed`.
 pub fn hash_bytes(seed: u64, bytes: &[u8]) -> u64 {
     SipHasher13::new_with_keys(seed, DOMAIN).hash(bytes)
 }
@@ -35,14 +35,14 @@ pub fn mix(mut value: u64) -> u64 {
     value ^ (value >> 33)
 }
 
-/// Draws that follow from a seed: the generator `SplitMix64`.
+/// The random generator `SplitMix64`.
 #[derive(Debug, Clone)]
 pub struct Draws {
     state: u64,
 }
 
 impl Draws {
-    /// The draws of a seed.
+    /// Creates a generator.
     pub fn new(seed: u64) -> Self {
         Self { state: seed }
     }

@@ -1,4 +1,4 @@
-//! Batches of one file to the schema of the dataset.
+//! Conversion of batches to the schema of the dataset.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef};
 use arrow::error::ArrowError;
 
-/// The same rows with the columns of `schema`, matched by name at every depth; a column that the batch
-/// lacks has nulls.
+/// Converts a batch to `schema`, matching columns by name at every depth; missing columns are filled
+/// with nulls.
 ///
 /// # Errors
-/// [`ArrowError`] where a value has no place in the type that is wanted.
+/// [`ArrowError`] for a value that the target type cannot hold.
 pub fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, ArrowError> {
     if batch.schema_ref() == schema {
         return Ok(batch.clone());
@@ -29,7 +29,7 @@ pub fn adapt(batch: &RecordBatch, schema: &SchemaRef) -> Result<RecordBatch, Arr
     RecordBatch::try_new_with_options(schema.clone(), columns?, &options)
 }
 
-/// A column as another type that takes all of its values.
+/// Casts a column to a wider type.
 fn cast(column: &ArrayRef, field: &Field) -> Result<ArrayRef, ArrowError> {
     match (column.data_type(), field.data_type()) {
         (left, right) if left == right => Ok(column.clone()),

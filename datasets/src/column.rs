@@ -1,8 +1,7 @@
-//! Columns, and what stands inside of them, by the names that a command line gives.
-//!
-//! A path is names with dots between: `scores.reward.score` is a field of a field of a column, and
-//! `scores.reward.candidates.0.score` goes by way of the first item of a list. A column whose own
-//! name has dots is found first.
+//! Columns and nested fields by dotted paths.
+//! `scores.reward.score` is a nested field, and
+//! `scores.reward.candidates.0.score` goes through the first item of a list. A column whose own name
+//! has dots takes precedence.
 
 use std::sync::Arc;
 
@@ -17,16 +16,16 @@ use crate::sink::json_cells;
 use crate::source::{is_json_text, type_name};
 use crate::{DatasetError, Result};
 
-/// How alike names must be to be proposed.
-const LIKENESS: f64 = 0.6;
+/// Jaro-Winkler similarity from which a name is suggested.
+const MIN_SIMILARITY: f64 = 0.6;
 
-/// A place in every row of a dataset.
+/// A column, or a field or list item inside one.
 #[derive(Debug, Clone)]
 pub struct Column {
     path: String,
     /// Position of the column in the schema.
     index: usize,
-    /// What is taken out of it, from the outside inwards.
+    /// Fields and items to take, from the outside inwards.
     steps: Vec<Step>,
     field: FieldRef,
 }
@@ -35,15 +34,15 @@ pub struct Column {
 enum Step {
     /// The field at this position.
     Field(usize),
-    /// The item at this position; a shorter list has none, which is a null.
+    /// The item at this position; null for a shorter list.
     Item(usize),
 }
 
 impl Column {
-    /// Finds a path in a schema. `option` is what the path was given with, for messages.
+    /// Finds a path in a schema. `option` is the command-line option of the path, for messages.
     ///
     /// # Errors
-    /// [`DatasetError::Query`] where there is no such place, with the names that are near.
+    /// [`DatasetError::Query`] for an unknown path, with the most similar name.
     pub fn find(schema: &Schema, path: &str, option: &str) -> Result<Self> {
         if let Some((index, field)) = schema.column_with_name(path) {
             return Ok(Self {
@@ -79,12 +78,12 @@ impl Column {
         Ok(Self { path: path.to_owned(), index, steps, field })
     }
 
-    /// The path as it was given.
+    /// The path.
     pub fn path(&self) -> &str {
         &self.path
     }
 
-    /// Type and notes of the place.
+    /// Arrow field of the values, with type and metadata.
     pub fn field(&self) -> &FieldRef {
         &self.field
     }
@@ -94,10 +93,10 @@ impl Column {
         self.steps.is_empty().then_some(self.index)
     }
 
-    /// Refuses a place that does not hold numbers.
+    /// Checks that the values are numbers.
     ///
     /// # Errors
-    /// [`DatasetError::Query`] with what it holds instead.
+    /// [`DatasetError::Query`] with the actual type.
     pub fn numeric(&self, option: &str) -> Result<()> {
         let data_type = self.field.data_type();
         if data_type.is_numeric() || *data_type == DataType::Null {
@@ -112,7 +111,7 @@ impl Column {
         Err(query(option, problem))
     }
 
-    /// The values of a batch's rows.
+    /// Extracts the values, one for each row of a batch.
     ///
     /// # Errors
     /// [`ArrowError`] where the batch has another schema.
@@ -137,7 +136,7 @@ impl Column {
         Ok(values)
     }
 
-    /// The numbers of a batch's rows; what is not finite is as good as missing.
+    /// Extracts numbers, one for each row of a batch; `None` for null and for what is not finite.
     ///
     /// # Errors
     /// As [`Column::values`].
@@ -155,16 +154,19 @@ impl Column {
         DatasetError::file(&format!("column '{}'", self.path), error)
     }
 
-    /// The values of a batch's rows as JSON; a null stays a null.
+    /// Extracts the values as JSON, one for each row of a batch; a null stays null.
     ///
     /// # Errors
-    /// As [`Column::values`], and a type that JSON has no form for.
+    /// As [`Column::values`], and for a type without a JSON form.
     pub fn json(&self, batch: &RecordBatch) -> std::result::Result<StringArray, ArrowError> {
         json_cells(&self.field, &self.values(batch)?)
     }
 }
 
-/// The step that a name stands for in a type, or the names that there are.
+/// Resolves a name inside a type.
+///
+/// # Errors
+/// The names that exist there.
 #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else has anything inside")]
 fn inside(field: &Field, name: &str) -> std::result::Result<(Step, FieldRef), Vec<String>> {
     match field.data_type() {
@@ -180,7 +182,7 @@ fn inside(field: &Field, name: &str) -> std::result::Result<(Step, FieldRef), Ve
     }
 }
 
-/// The item at a position of each list.
+/// Takes the item at a position of each list.
 fn items(lists: &ArrayRef, at: usize) -> std::result::Result<ArrayRef, ArrowError> {
     let (values, ranges): (ArrayRef, Vec<(usize, usize)>);
     if let Some(list) = lists.as_list_opt::<i32>() {
@@ -207,12 +209,12 @@ fn range_of<T: Copy + TryInto<usize>>(offsets: &[T]) -> (usize, usize) {
     (offset(offsets[0]), offset(offsets[1]))
 }
 
-/// The name that is most alike, if one is alike at all.
+/// The most similar name; `None` if none is similar enough.
 fn nearest<'n>(name: &str, names: &'n [String]) -> Option<&'n str> {
     let wanted = name.to_lowercase();
     let alike = |known: &&String| strsim::jaro_winkler(&wanted, &known.to_lowercase());
     let best = names.iter().max_by(|a, b| alike(a).total_cmp(&alike(b)))?;
-    (alike(&best) >= LIKENESS).then_some(best)
+    (alike(&best) >= MIN_SIMILARITY).then_some(best)
 }
 
 fn query(option: &str, problem: String) -> DatasetError {
@@ -240,7 +242,7 @@ mod tests {
     "#;
 
     #[test]
-    fn paths_lead_inwards() {
+    fn path_selects_nested_values() {
         #[track_caller]
         fn check(path: &str, expected: [Option<f64>; 3]) {
             let batch = batch(LINES);
@@ -260,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn places_that_are_not_there_are_refused_with_near_names() {
+    fn unknown_path_is_refused_with_a_similar_name() {
         #[track_caller]
         fn check(path: &str, parts: &[&str]) {
             let batch = batch(LINES);
@@ -282,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_are_json() {
+    fn values_are_written_as_json() {
         let batch = batch(LINES);
         let column = Column::find(batch.schema_ref(), "s.l", "--x").expect("a list");
         let cells = column.json(&batch).expect("JSON");

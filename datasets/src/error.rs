@@ -1,4 +1,4 @@
-//! What can go wrong with a dataset, each with its place.
+//! Errors of datasets, with file, row, column or option.
 
 use std::fmt;
 use std::io;
@@ -7,20 +7,20 @@ use std::path::{Path, PathBuf};
 /// Why a dataset could not be read, written or queried.
 #[derive(Debug, thiserror::Error)]
 pub enum DatasetError {
-    /// The request cannot be met as it was made: another argument or option is needed.
+    /// Invalid arguments or options.
     #[error("{0}")]
     Usage(String),
-    /// The system refuses to work with a file.
+    /// A file operation failed.
     #[error("cannot {action} {path}: {source}", path = path.display())]
     Io {
-        /// What was tried, as a verb.
+        /// The attempted action, as a verb.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The system error.
         source: io::Error,
     },
-    /// The content of a file is not what it should be.
+    /// Invalid content of a file.
     #[error("{file}: {problem}")]
     File {
         /// The file as it was named.
@@ -28,7 +28,7 @@ pub enum DatasetError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// A row cannot be gone past.
+    /// A row that reading cannot continue after.
     #[error("{file}:{row}: {problem}")]
     Row {
         /// The file as it was named.
@@ -38,7 +38,7 @@ pub enum DatasetError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// A column of one file does not go with those of the others.
+    /// A column that is incompatible with those of the other files.
     #[error("{file}: column '{column}' {problem}")]
     Column {
         /// The file as it was named.
@@ -48,22 +48,22 @@ pub enum DatasetError {
         /// What is wrong, and what to do.
         problem: String,
     },
-    /// The output is there already.
+    /// The output exists already.
     #[error("{path} exists already; --overwrite replaces it", path = path.display())]
     Exists {
         /// The output.
         path: PathBuf,
     },
-    /// Another process writes the same output.
+    /// Another process is writing the same output.
     #[error("another run is writing {path}: wait for it, or name another output", path = path.display())]
     Locked {
         /// The output.
         path: PathBuf,
     },
-    /// A query that cannot be run as it was written.
+    /// Invalid SQL or an unknown column.
     #[error("{place}: {problem}")]
     Query {
-        /// The option that the text came with, such as `--where`.
+        /// The command-line option of the text, such as `--where`.
         place: String,
         /// What is wrong, with the position and near names where they are known.
         problem: String,
@@ -71,18 +71,18 @@ pub enum DatasetError {
 }
 
 impl DatasetError {
-    /// For `map_err` on work with a file.
+    /// Returns a mapping of I/O errors for `map_err`.
     pub fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { action, path, source }
     }
 
-    /// A file whose content is wrong.
+    /// Makes a [`DatasetError::File`].
     pub(crate) fn file(file: &str, problem: impl fmt::Display) -> Self {
         Self::File { file: file.to_owned(), problem: problem.to_string() }
     }
 
-    /// A column that does not go with the others.
+    /// Makes a [`DatasetError::Column`].
     pub(crate) fn column(file: &str, column: &str, problem: impl fmt::Display) -> Self {
         Self::Column {
             file: file.to_owned(),

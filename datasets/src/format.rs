@@ -1,11 +1,11 @@
-//! Formats of files, by their names and by their first bytes.
+//! File formats, by file name and by magic bytes.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
 
-/// How rows are written in a file.
+/// Format of rows in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
@@ -19,15 +19,15 @@ pub enum Format {
     Tsv,
 }
 
-/// How a text file is packed.
+/// Compression of a text file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Not at all.
+    /// None.
     Plain,
-    /// gzip, of one member or several.
+    /// gzip, with one or more members.
     Gzip,
-    /// Zstandard, of one frame or several.
+    /// Zstandard, with one or more frames.
     Zstd,
 }
 
@@ -46,20 +46,20 @@ const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
 const ZSTD_MAGIC: &[u8] = &[0x28, 0xb5, 0x2f, 0xfd];
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// Bytes that are read at once.
+/// Size of the read buffer in bytes.
 const BUFFER_BYTES: usize = 256 << 10;
 
 impl Format {
-    /// Every format, with the word that options use for it.
-    pub const WORDS: &'static [(&'static str, Self)] = &[
+    /// Every format with its name in options.
+    pub const NAMES: &'static [(&'static str, Self)] = &[
         ("jsonl", Self::Jsonl),
         ("parquet", Self::Parquet),
         ("csv", Self::Csv),
         ("tsv", Self::Tsv),
     ];
 
-    /// The word that options use for it.
-    pub fn word(self) -> &'static str {
+    /// Its name in options.
+    pub fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "jsonl",
             Self::Parquet => "parquet",
@@ -68,7 +68,7 @@ impl Format {
         }
     }
 
-    /// The byte between two values, where there is one.
+    /// Separator of values; a comma for formats without one.
     pub(crate) fn delimiter(self) -> u8 {
         match self {
             Self::Tsv => b'\t',
@@ -78,7 +78,7 @@ impl Format {
 }
 
 impl Compression {
-    /// The ending of a file's name, with its dot.
+    /// File extension with its dot; empty for none.
     pub(crate) fn ending(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -88,7 +88,7 @@ impl Compression {
     }
 }
 
-/// Format and compression by a file's name, as far as the name says them.
+/// Format and compression by file name; `None` for an unknown extension.
 pub fn by_name(path: &Path) -> (Option<Format>, Compression) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.to_ascii_lowercase();
@@ -102,17 +102,17 @@ pub fn by_name(path: &Path) -> (Option<Format>, Compression) {
     (format.map(|(_, format)| *format), compression)
 }
 
-/// What the first bytes of a file say.
+/// File type by magic bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Magic {
     Parquet,
     Gzip,
     Zstd,
-    /// Text, or nothing that is known here.
+    /// Text or an unknown type.
     Unknown,
 }
 
-/// What `head`, the first bytes of a file, says.
+/// Detects the type of a file by its first bytes.
 pub(crate) fn magic(head: &[u8]) -> Magic {
     if head.starts_with(PARQUET_MAGIC) {
         Magic::Parquet
@@ -125,7 +125,7 @@ pub(crate) fn magic(head: &[u8]) -> Magic {
     }
 }
 
-/// The unpacked bytes of a text, without the byte order mark that some programs begin with.
+/// Opens a decompressing reader without a leading byte order mark.
 pub(crate) fn unpacked(
     packed: impl Read + Send + 'static,
     compression: Compression,

@@ -1,5 +1,4 @@
-//! Rows of any layout as JSON objects: for readers that look for fields by name in files of other
-//! people's making, where one column may hold numbers here and texts there.
+//! Rows of any layout as JSON objects, for benchmark files whose columns may mix types.
 //!
 //! Files are told by their names: JSONL (`.jsonl`, `.ndjson`), JSON (`.json`: one array of objects,
 //! or JSONL all the same), both packed or not (`.gz`, `.zst`), and Parquet (`.parquet`).
@@ -16,19 +15,19 @@ use serde_json::{Map, Value};
 /// A row as a JSON object.
 pub type JsonRow = Map<String, Value>;
 
-/// Rows of a Parquet file that are turned into JSON at a time.
+/// Rows of a Parquet file that are converted to JSON at a time.
 const BATCH_ROWS: usize = 256;
 
-/// Bytes of a line that is read.
+/// Maximum bytes of a line.
 const LINE_BYTES: u64 = 64 << 20;
 
-/// Bytes of a JSON array, which is read whole.
+/// Maximum bytes of a JSON array, which is read completely.
 const ARRAY_BYTES: u64 = 1 << 30;
 
 /// Why a file could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum JsonRowsError {
-    /// The system refuses.
+    /// A file operation failed.
     #[error("cannot read {path}: {source}", path = path.display())]
     Io {
         /// The file.
@@ -36,7 +35,7 @@ pub enum JsonRowsError {
         /// What the system says.
         source: io::Error,
     },
-    /// The name says nothing about the content.
+    /// Unknown file extension.
     #[error(
         "{path}: the name does not say what the file holds; it should end in .jsonl, .json (both also \
          with .gz or .zst) or .parquet", path = path.display()
@@ -45,7 +44,7 @@ pub enum JsonRowsError {
         /// The file.
         path: PathBuf,
     },
-    /// A file that is not what its name says.
+    /// Invalid content of a file.
     #[error("{path}: {problem}", path = path.display())]
     Content {
         /// The file.
@@ -65,11 +64,11 @@ pub enum JsonRowsError {
     },
 }
 
-/// Hands each row of a file to `take`, with its line (JSONL) or its position, from 1. Blank lines are
-/// passed over. `take` ends the reading by returning `false`.
+/// Calls `take` for each row of a file, with its line (JSONL) or position, from 1. Blank lines are
+/// skipped. Reading stops when `take` returns `false`.
 ///
 /// # Errors
-/// The first thing that cannot be read, after the rows before it were taken.
+/// The first unreadable row or file, after `take` was called for the rows before it.
 pub fn each_row(
     path: &Path,
     take: &mut dyn FnMut(u64, JsonRow) -> bool,
@@ -304,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_says_where() {
+    fn unreadable_row_is_an_error_with_its_position() {
         for (name, bytes, n_rows, expected) in [
             ("a.jsonl", &b"{\"a\":1}\n{\"a\":"[..], 1, "a.jsonl:2: not a JSON object"),
             ("a.jsonl", b"7", 0, "a.jsonl:1: not a JSON object"),
@@ -327,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn reading_ends_when_it_is_told_to() {
+    fn returning_false_stops_reading() {
         for (name, bytes) in [("a.jsonl", LINES), ("a.json", ARRAY)] {
             let (_folder, path) = written(name, bytes);
             let mut taken = 0;

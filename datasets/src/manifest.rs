@@ -1,6 +1,5 @@
-//! What made an output, in a file beside it.
+//! Manifests: a file beside each output with inputs, options and counts.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,24 +10,24 @@ use crate::sink::beside;
 use crate::source::InputDigest;
 use crate::{DatasetError, Result};
 
-/// What made an output. Two runs that did the same differ in `time` alone, which comes last.
+/// Provenance of an output. Equal runs differ in `time` only, which comes last.
 #[derive(Debug, Clone, Serialize)]
 pub struct Manifest {
-    /// Version of this form.
+    /// Version of the manifest format.
     pub manifest: u32,
-    /// The program and its version.
+    /// Program and version.
     pub program: String,
-    /// What it was told to do, such as `filter`.
+    /// The command, such as `filter`.
     pub command: String,
     /// The inputs in order.
     pub inputs: Vec<InputDigest>,
-    /// Every option that bears on the output.
+    /// Every option that shapes the output.
     pub options: Value,
-    /// Rows in, rows out, and what became of the others.
+    /// Counts of rows.
     pub counts: Value,
     /// The files in order.
     pub outputs: Vec<Output>,
-    /// When it was.
+    /// Time of the run.
     pub time: Time,
 }
 
@@ -41,17 +40,17 @@ pub struct Output {
     pub rows: u64,
 }
 
-/// When a run was.
+/// Time of a run.
 #[derive(Debug, Clone, Serialize)]
 pub struct Time {
-    /// When it ended, in seconds since the beginning of 1970.
+    /// End, in seconds since 1970-01-01 UTC.
     pub finished_unix_s: u64,
-    /// How long it took.
+    /// Duration in seconds.
     pub elapsed_s: f64,
 }
 
 impl Time {
-    /// A run that ends now.
+    /// The time of a run that ends now.
     pub fn now(elapsed: Duration) -> Self {
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
         Self {
@@ -62,7 +61,7 @@ impl Time {
 }
 
 impl Output {
-    /// Files as [`crate::sink::Written`] lists them.
+    /// Converts the files of [`crate::sink::Written`].
     pub fn of(files: &[(PathBuf, u64)]) -> Vec<Self> {
         let output = |(path, rows): &(PathBuf, u64)| Self {
             file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
@@ -72,19 +71,19 @@ impl Output {
     }
 }
 
-/// Where the manifest of an output lies.
+/// Path of the manifest of an output.
 pub fn path_for(output: &Path) -> PathBuf {
     beside(output, ".manifest.json")
 }
 
 impl Manifest {
-    /// Writes the manifest beside `output`, over the one of an earlier run.
+    /// Writes the manifest beside `output`, replacing an earlier one.
     ///
     /// # Errors
     /// [`DatasetError::Io`] where it cannot be written.
     pub fn write(&self, output: &Path) -> Result<PathBuf> {
         let path = path_for(output);
-        write_whole(&path, &self.text())?;
+        write_atomic(&path, &self.text())?;
         Ok(path)
     }
 
@@ -94,20 +93,10 @@ impl Manifest {
     }
 }
 
-/// Writes a small file whole or not at all.
+/// Writes a small file atomically.
 ///
 /// # Errors
-/// [`DatasetError::Io`] where it cannot be written.
-pub fn write_whole(path: &Path, text: &str) -> Result<()> {
-    let partial = beside(path, ".partial");
-    let written = std::fs::File::create(&partial).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    let named = written.and_then(|()| std::fs::rename(&partial, path));
-    named.map_err(|error| {
-        // The run has failed already, and says so.
-        let _ = std::fs::remove_file(&partial);
-        DatasetError::io("write", path)(error)
-    })
+/// [`DatasetError::Io`] if it cannot be written.
+pub fn write_atomic(path: &Path, text: &str) -> Result<()> {
+    base::file::write_atomic(path, text.as_bytes()).map_err(DatasetError::io("write", path))
 }

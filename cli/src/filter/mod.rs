@@ -48,7 +48,7 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
     };
     if let Some(page) = &args.writing.report {
         let html = page::html(&summary)?;
-        datasets::manifest::write_whole(page, &html)?;
+        datasets::manifest::write_atomic(page, &html)?;
     }
     if let Some(inputs) = digests {
         let manifest = Manifest {

@@ -1,10 +1,9 @@
-//! Which rows of a dataset stay, in which order, and with which columns.
+//! Filtering of a dataset: conditions, duplicates, groups, sample, order and limit.
 //!
-//! [`FilterPlan::new`] checks everything that can be wrong with the question; [`FilterPlan::run`] answers it:
-//! conditions, then duplicates, then groups, then the sample, the order and the limit. Near-duplicates
-//! and groups take a pass over the rows each to decide, and what they need of them alone is read
-//! for it; everything else is done in the last pass. Rows stay in their order unless another is
-//! asked for, and the same input gives the same output.
+//! [`FilterPlan::new`] checks the options against the schema; [`FilterPlan::run`] runs the steps.
+//! Near-duplicates and groups take a pass each, which reads only the columns that they need; the last
+//! pass does everything else. Rows keep their order unless another is given, and the output is
+//! deterministic.
 
 mod columns;
 mod dedupe;
@@ -32,92 +31,90 @@ pub use self::report::{DroppedRows, FilterReport, GroupReport, NearReport};
 use datasets::Result;
 use datasets::source::Reject;
 
-/// Memory for sorting and grouping that suits most machines.
+/// Default memory for sorting and grouping, in bytes.
 pub const MEMORY_BYTES: usize = 256 << 20;
 
-/// The least similarity from which texts can be called near-duplicates: below it, signatures of 128
-/// permutations miss too many.
+/// Minimum similarity of near-duplicates: below it, signatures of 128 permutations miss too many.
 pub const LEAST_SIMILARITY: f64 = 0.05;
 
-/// What is asked.
+/// Steps of a filter run.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct FilterOptions {
     /// Conditions that a row must meet, all of them.
     pub wheres: Vec<String>,
-    /// Columns and expressions to write; all columns if not set.
+    /// Columns and expressions to write; `None` for all columns.
     pub select: Option<String>,
-    /// How rows are ordered; as they were if not set.
+    /// ORDER BY list; `None` keeps the order.
     pub order_by: Option<String>,
-    /// Rows to keep from the top of the order.
+    /// Number of first rows to keep after ordering.
     pub top_k: Option<u64>,
-    /// Rows to keep from the beginning.
+    /// Maximum number of rows.
     pub limit: Option<u64>,
-    /// Rows to draw, each with the same chance.
+    /// Number of rows to sample uniformly.
     pub sample: Option<u64>,
-    /// What draws, and choices between equals, follow from.
+    /// Seed of samples and of choices between equals.
     pub seed: u64,
-    /// Which rows are dropped because of earlier ones.
+    /// Removal of duplicates.
     pub dedupe: Option<Dedupe>,
-    /// What is decided over groups of rows.
+    /// Decision over groups of rows.
     pub group: Option<GroupOptions>,
-    /// A whole query, in place of everything above.
+    /// A SELECT that replaces all other steps.
     pub sql: Option<String>,
 }
 
-/// Which rows are dropped because of earlier ones.
+/// Removal of duplicates of earlier rows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Dedupe {
-    /// Those that are equal to an earlier one.
+    /// Equal rows.
     Exact {
-        /// In these columns; in all of them if there are none.
+        /// Compared columns; empty for all.
         by: Vec<String>,
     },
-    /// Those whose texts are near those of an earlier one.
+    /// Rows with near-duplicate texts.
     Near {
-        /// The columns of text.
+        /// Text columns.
         by: Vec<String>,
-        /// Jaccard similarity of their shingles from which they are.
+        /// Jaccard similarity of shingles from which texts are duplicates.
         similarity: f64,
-        /// Words in a shingle.
+        /// Number of words in a shingle.
         words: usize,
     },
 }
 
-/// What a run may use.
+/// Threads, memory and disk of a run.
 #[derive(Debug, Clone)]
 pub struct FilterResources {
-    /// Threads that read.
+    /// Number of reader threads.
     pub threads: usize,
-    /// Memory for sorting and grouping; more goes to files.
+    /// Bytes of memory for sorting and grouping; more is spilled.
     pub memory_bytes: usize,
-    /// Memory for what is known of texts that near-duplicates are held against; `None` for no bound.
+    /// Maximum bytes of the near-duplicate index; `None` for no limit.
     pub texts_bytes: Option<usize>,
-    /// Where rows go that memory has no room for. The folder need not be there.
+    /// Folder for spilled rows; created if missing.
     pub spill: PathBuf,
 }
 
-/// Where a run puts the rows that it keeps.
+/// Receives the rows of a run.
 pub trait RowSink {
-    /// The columns of the rows that follow, once, before them and before any reject.
+    /// Called once with the schema, before any row or reject.
     ///
     /// # Errors
-    /// What the receiver cannot do; it ends the run.
+    /// Any error ends the run.
     fn begin(&mut self, schema: &SchemaRef) -> Result<()>;
 
-    /// Some rows.
+    /// Called with each batch of rows.
     ///
     /// # Errors
-    /// What the receiver cannot do; it ends the run.
+    /// Any error ends the run.
     fn rows(&mut self, batch: &RecordBatch) -> Result<()>;
 }
 
-/// Takes each row that cannot be read when it is met, on the thread that meets it. An error ends
-/// the run.
+/// Callback for rows that cannot be read, on the thread that reads them. An error ends the run.
 pub type RejectSink = Box<dyn FnMut(&Reject) -> Result<()> + Send>;
 
 impl FilterOptions {
-    /// The columns in which equal rows are looked for, where they are.
+    /// Columns of exact deduplication; `None` without it.
     fn exact(&self) -> Option<&[String]> {
         match &self.dedupe {
             Some(Dedupe::Exact { by }) => Some(by),

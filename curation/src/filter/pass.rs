@@ -1,4 +1,4 @@
-//! Rows on their way through a run: in, past the conditions, and out.
+//! One pass over the rows: filtered input and output.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -16,15 +16,15 @@ use datasets::SchemaRef;
 use datasets::query::{SelectedColumn, SqlOption};
 use datasets::scan::{Scan, ScanRows};
 
-/// What a pass over the rows has found out for those after it.
+/// Result of an earlier pass.
 pub(super) struct EarlierPass {
     /// The rows that stay.
     pub(super) kept: Arc<KeptRows>,
-    /// What was counted until then.
+    /// Counts until then.
     pub(super) counted: StepCounts,
 }
 
-/// What became of rows until some step.
+/// Counts of the steps so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct StepCounts {
     pub(super) read: u64,
@@ -32,33 +32,32 @@ pub(super) struct StepCounts {
     pub(super) dropped: Vec<DroppedRows>,
 }
 
-/// Rows that met the conditions, without those that are there already and those that an earlier
-/// pass drops.
+/// Rows that meet the conditions, without exact duplicates and rows that an earlier pass drops.
 pub(super) struct FilteredRows {
     rows_left: ScanRows,
-    /// The conditions in words.
+    /// Texts of the conditions.
     conditions: Vec<String>,
     seen: Option<SeenRows>,
     earlier: Option<EarlierPass>,
-    /// Told of rows that cannot be read, by the first pass.
+    /// Callback for unreadable rows; `None` after the first pass.
     rejects: Option<RejectSink>,
     /// The position of the next row.
     next: u64,
     rejected: u64,
 }
 
-/// Some rows of a source.
+/// A batch with row positions.
 pub(super) struct RowBatch {
     pub(super) batch: RecordBatch,
-    /// For each row its position, counted before an earlier pass drops any.
+    /// Position of each row, counted before an earlier pass drops any.
     pub(super) positions: Vec<u64>,
 }
 
-/// Which pass over the rows it is.
+/// First or later pass.
 pub(super) enum Pass {
-    /// The first, which tells of rows that cannot be read.
+    /// The first, which reports unreadable rows.
     First(RejectSink),
-    /// One that goes on from what an earlier pass keeps.
+    /// A pass over what an earlier pass keeps.
     Later(EarlierPass),
 }
 
@@ -81,7 +80,7 @@ impl FilteredRows {
         })
     }
 
-    /// The next rows, maybe none of a batch.
+    /// Reads the next batch, which may be empty.
     pub(super) fn next_taken(&mut self) -> Result<Option<RowBatch>> {
         let Some(scanned) = self.rows_left.next().transpose()? else {
             let known = self.earlier.as_ref().map(|earlier| earlier.kept.rows());
@@ -109,7 +108,7 @@ impl FilteredRows {
         Ok(Some(RowBatch { batch, positions }))
     }
 
-    /// Positions that were counted.
+    /// Number of positions so far.
     pub(super) fn positions(&self) -> u64 {
         self.next
     }
@@ -141,7 +140,7 @@ impl Iterator for FilteredRows {
     }
 }
 
-/// Rows on their way out.
+/// Writer of selected columns with histograms.
 pub(super) struct OutputRows<'s> {
     schema: SchemaRef,
     selected: Option<&'s [SelectedColumn]>,
@@ -184,13 +183,13 @@ impl<'s> OutputRows<'s> {
         batch.map_err(|error: ArrowError| error.into())
     }
 
-    /// How scores were spread.
+    /// Histograms of the written scores.
     pub(super) fn histograms(self) -> Vec<Histogram> {
         self.histograms.finish()
     }
 }
 
-/// Locks what passes of one run share.
+/// Locks state shared by the passes of one run.
 pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().expect("one thread takes it, never twice at a time")
 }

@@ -1,4 +1,4 @@
-//! A question that can be answered, and how its steps follow each other.
+//! A checked plan of a filter run, and its passes.
 
 use std::sync::{Arc, Mutex};
 
@@ -22,7 +22,7 @@ use datasets::scan::Scan;
 use datasets::source::Dataset;
 use datasets::{DatasetError, RecordBatch, Result};
 
-/// A question that can be answered.
+/// A checked plan of a filter run.
 pub struct FilterPlan {
     pub(super) dataset: Dataset,
     pub(super) options: FilterOptions,
@@ -30,9 +30,9 @@ pub struct FilterPlan {
     conditions: Vec<Condition>,
     near: Option<Near>,
     grouping: Option<Grouping>,
-    /// Positions of the columns that the last pass reads.
+    /// Columns that the last pass reads; `None` for all.
     columns: Option<Vec<usize>>,
-    /// Over the rows that come to the last steps.
+    /// SQL engine for the rows of the last pass.
     pub(super) engine: SqlEngine,
     selected: Option<Vec<SelectedColumn>>,
     ordering: Option<RowOrder>,
@@ -51,7 +51,7 @@ enum LastRows {
     Pairs(PairRows, StepCounts),
 }
 
-/// What passes before the last have found.
+/// Results of the passes before the last.
 struct PassResults {
     last: LastPass,
     near: Option<NearReport>,
@@ -59,11 +59,10 @@ struct PassResults {
 }
 
 impl FilterPlan {
-    /// Checks a question about a dataset.
+    /// Checks options against a dataset.
     ///
     /// # Errors
-    /// [`DatasetError::Query`] with the place of what is wrong, [`DatasetError::Usage`] for options
-    /// that do not go together.
+    /// [`DatasetError::Query`] for invalid SQL, [`DatasetError::Usage`] for conflicting options.
     pub fn new(
         dataset: &Dataset,
         options: FilterOptions,
@@ -116,11 +115,10 @@ impl FilterPlan {
         })
     }
 
-    /// Answers the question. Each row that cannot be read is told to `rejects` once.
+    /// Runs the plan. Each unreadable row is passed to `rejects` once.
     ///
     /// # Errors
-    /// [`DatasetError`] of reading, of a condition that meets a value it cannot work with, and of
-    /// the receivers.
+    /// [`DatasetError`] of reading, of evaluating expressions, and of the receivers.
     pub fn run(self, receiver: &mut dyn RowSink, rejects: RejectSink) -> Result<FilterReport> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
@@ -147,7 +145,7 @@ impl FilterPlan {
         }
     }
 
-    /// Every column that the last pass reads, or a whole query.
+    /// The scan of the last pass or of a full query.
     pub(super) fn last_scan(&self) -> Scan {
         self.scan(self.columns.clone())
     }
@@ -161,7 +159,7 @@ impl FilterPlan {
         }
     }
 
-    /// Everything that is decided before the last pass.
+    /// Runs the passes before the last.
     async fn passes(&self, rejects: RejectSink) -> Result<PassResults> {
         let exact = self.options.exact();
         let mut pass = Pass::First(rejects);
@@ -194,7 +192,7 @@ impl FilterPlan {
         Ok(PassResults { last: LastPass { rows, n_rows: 0 }, near: passed.0, groups: passed.1 })
     }
 
-    /// Rows in their own order, written as they are found.
+    /// Runs the last pass without ordering.
     fn straight(
         self,
         schema: &SchemaRef,
@@ -222,7 +220,7 @@ impl FilterPlan {
         Ok(report(counted, writing, (passed.near, passed.groups)))
     }
 
-    /// Rows in another order, or drawn.
+    /// Runs the last pass with ordering or sampling.
     async fn ordered(
         mut self,
         schema: &SchemaRef,

@@ -1,75 +1,74 @@
-//! What became of the rows of a run.
+//! Counts of a filter run.
 
 use serde::Serialize;
 
 use crate::histogram::Histogram;
 
-/// Rows that one condition dropped.
+/// Rows that one condition or decision dropped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DroppedRows {
-    /// The condition as it was written, or what was decided.
+    /// The condition or decision.
     pub condition: String,
-    /// Why, where a decision has several reasons to drop rows.
+    /// Reason, for a decision with several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<&'static str>,
-    /// Rows that it dropped, of those that the ones before it left. Not known where reading stopped
-    /// because there was enough.
+    /// Number of rows, of those left by earlier steps; `None` if reading stopped at a limit.
     pub rows: Option<u64>,
-    /// Groups of which nothing is left for this reason; `None` for what is not about whole groups.
+    /// Number of groups dropped completely for this reason; `None` if rows are dropped one by one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<u64>,
 }
 
-/// What became of the rows.
+/// Counts of a run.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FilterReport {
-    /// Rows that were read.
+    /// Number of rows read.
     pub read: u64,
-    /// Rows that could not be read.
+    /// Number of unreadable rows.
     pub rejected: u64,
-    /// What each condition dropped, in their order.
+    /// Dropped rows by condition, in order.
     pub dropped: Vec<DroppedRows>,
-    /// Rows that were written.
+    /// Number of rows written.
     pub written: u64,
-    /// What is known of near-duplicates, where they were looked for.
+    /// Near-duplicate removal, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub near: Option<NearReport>,
-    /// What is known of groups, where there were any.
+    /// Decision over groups, if any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub groups: Option<GroupReport>,
-    /// How scores are spread over the rows that were written.
+    /// Histograms of scores of the written rows.
     #[serde(skip)]
     pub histograms: Vec<Histogram>,
 }
 
-/// How near-duplicates were looked for.
+/// Counts of near-duplicate removal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NearReport {
-    /// Texts that were held against each other.
+    /// Number of compared texts.
     pub texts: u64,
-    /// Rows without a text, which stay.
+    /// Number of rows without a text, which are kept.
     pub without_text: u64,
-    /// Texts with more shingles than are compared; only equal ones are duplicates of them.
+    /// Number of texts above the shingle limit, which are duplicates of equal texts only.
     pub too_long: u64,
-    /// Memory that it took.
+    /// Bytes of memory used.
     pub memory_bytes: u64,
 }
 
-/// What the groups were.
+/// Counts of a decision over groups.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupReport {
-    /// What was done, in words.
+    /// The operation in words.
     pub operation: String,
-    /// Groups.
+    /// Number of groups.
     pub groups: u64,
-    /// Groups of which something is left.
+    /// Number of groups with rows left.
     pub kept: u64,
-    /// Memory that their keys and the choices took.
+    /// Bytes of memory for keys and choices.
     pub memory_bytes: u64,
-    /// How pass rates are spread over all groups with a score.
+    /// Histogram of pass rates over all groups with a score.
     #[serde(skip)]
     pub rates: Option<Histogram>,
-    /// The band of pass rates that is kept, ends included.
+    /// Kept band of pass rates, ends included.
     #[serde(skip)]
     pub band: Option<(f64, f64)>,
 }

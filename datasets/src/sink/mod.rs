@@ -1,11 +1,11 @@
-//! Batches to files that appear whole or not at all.
+//! Output files that appear complete or not at all.
 //!
-//! A file is written as `NAME.partial`, synced and then given its name; what fails on the way leaves
-//! nothing under a final name. The same rows give the same bytes, however they are cut in batches.
+//! A file is written as `NAME.partial`, synced and then renamed; a failure leaves nothing under the
+//! final name. Bytes depend on the rows only, not on how they are split into batches.
 
-mod columnar;
 mod json;
-mod place;
+mod parquet;
+mod target;
 mod text;
 
 #[cfg(test)]
@@ -18,44 +18,44 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-use self::columnar::ParquetWriter;
 pub use self::json::{json_cells, json_row};
-use self::place::{Lock, Partial, Place};
-pub use self::place::{beside, shard_names};
+use self::parquet::ParquetWriter;
+use self::target::{OutputLock, OutputTarget, PartialShard};
+pub use self::target::{beside, shard_names};
 use self::text::TextWriter;
 use crate::format::{self, Compression, Format};
 use crate::{DatasetError, Result};
 
-/// How an output is written.
+/// Options of an output.
 #[derive(Debug, Clone, Default)]
 pub struct SinkOptions {
-    /// Format; by the output's name if not set, and JSON lines for a stream.
+    /// Format; `None` to detect it by name, JSON lines for a stream.
     pub format: Option<Format>,
-    /// Rows of a shard; one file if not set.
+    /// Rows of a shard; `None` for one file.
     pub shard_rows: Option<u64>,
-    /// Replace an output that is there.
+    /// Replace an existing output.
     pub overwrite: bool,
 }
 
-/// Rows on their way to one output.
+/// A writer of batches to one output.
 pub struct Sink {
-    place: Place,
+    target: OutputTarget,
     format: Format,
     compression: Compression,
     schema: SchemaRef,
     shard_rows: Option<u64>,
-    writer: Option<Open>,
-    /// Shards that are full, not named yet.
-    full: Vec<Partial>,
+    writer: Option<OpenShard>,
+    /// Complete shards that are not renamed yet.
+    full: Vec<PartialShard>,
     rows: u64,
-    /// Held until every file has its name.
-    _lock: Option<Lock>,
+    /// Held until every file is renamed.
+    _lock: Option<OutputLock>,
 }
 
 /// A file or stream being written.
-struct Open {
+struct OpenShard {
     writer: Writer,
-    partial: Option<Partial>,
+    partial: Option<PartialShard>,
     rows: u64,
 }
 
@@ -64,34 +64,38 @@ enum Writer {
     Parquet(Box<ParquetWriter>),
 }
 
-/// An output that is whole.
+/// A complete output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Written {
-    /// The files with their rows, in order; none for a stream.
+    /// Files with their numbers of rows, in order; empty for a stream.
     pub files: Vec<(PathBuf, u64)>,
-    /// Rows of all files.
+    /// Number of rows.
     pub rows: u64,
 }
 
-/// Says before any work what is wrong with an output's name, and whether it is there already.
+/// Checks an output's name, and that it does not exist, before any work.
 ///
 /// # Errors
-/// As [`Sink::create`], but for what only shows when a file is made.
+/// As [`Sink::create`], except those of creating a file.
 pub fn check(output: &str, options: &SinkOptions) -> Result<()> {
-    let place = Place::resolve(output)?;
-    kind(output, &place, options)?;
-    if let Place::File(path) = &place {
-        place::refuse_existing(path, options.shard_rows.is_some(), options.overwrite)?;
+    let target = OutputTarget::resolve(output)?;
+    kind(output, &target, options)?;
+    if let OutputTarget::File(path) = &target {
+        target::refuse_existing(path, options.shard_rows.is_some(), options.overwrite)?;
     }
     Ok(())
 }
 
 /// Format and compression of an output.
-fn kind(output: &str, place: &Place, options: &SinkOptions) -> Result<(Format, Compression)> {
+fn kind(
+    output: &str,
+    target: &OutputTarget,
+    options: &SinkOptions,
+) -> Result<(Format, Compression)> {
     let (named, compression) = format::by_name(Path::new(output));
-    let stream_format = || match place {
-        Place::Stdout | Place::Device(_) => Some(Format::Jsonl),
-        Place::File(_) => None,
+    let stream_format = || match target {
+        OutputTarget::Stdout | OutputTarget::Device(_) => Some(Format::Jsonl),
+        OutputTarget::File(_) => None,
     };
     let Some(format) = options.format.or(named).or_else(stream_format) else {
         return Err(DatasetError::Usage(format!(
@@ -109,30 +113,30 @@ fn kind(output: &str, place: &Place, options: &SinkOptions) -> Result<(Format, C
 }
 
 impl Sink {
-    /// Prepares an output: `-` is standard output, a device is written to as it is.
+    /// Opens an output: `-` is standard output, a device is written to directly.
     ///
     /// # Errors
     /// [`DatasetError::Exists`] where the output is there and may not be replaced,
     /// [`DatasetError::Locked`] where another run writes it, [`DatasetError::Usage`] where its name
     /// says no format, [`DatasetError::Io`] where nothing can be written there.
     pub fn create(output: &str, schema: &SchemaRef, options: &SinkOptions) -> Result<Self> {
-        let place = Place::resolve(output)?;
-        let (format, compression) = kind(output, &place, options)?;
-        let (lock, shard_rows) = match &place {
-            Place::File(path) => {
-                let lock = Lock::take(path)?;
+        let target = OutputTarget::resolve(output)?;
+        let (format, compression) = kind(output, &target, options)?;
+        let (lock, shard_rows) = match &target {
+            OutputTarget::File(path) => {
+                let lock = OutputLock::take(path)?;
                 let shards = options.shard_rows.map(|rows| rows.max(1));
-                place::refuse_existing(path, shards.is_some(), options.overwrite)?;
+                target::refuse_existing(path, shards.is_some(), options.overwrite)?;
                 (Some(lock), shards)
             }
-            Place::Stdout | Place::Device(_) if options.shard_rows.is_some() => {
+            OutputTarget::Stdout | OutputTarget::Device(_) if options.shard_rows.is_some() => {
                 let message = "shards of a stream have no names; name a file";
                 return Err(DatasetError::Usage(message.to_owned()));
             }
-            Place::Stdout | Place::Device(_) => (None, None),
+            OutputTarget::Stdout | OutputTarget::Device(_) => (None, None),
         };
         let mut sink = Self {
-            place,
+            target,
             format,
             compression,
             schema: plain_schema(schema),
@@ -142,23 +146,23 @@ impl Sink {
             rows: 0,
             _lock: lock,
         };
-        // A folder that cannot be written to is said at once, and not after an hour's work.
+        // Opened at once, so that a read-only folder fails before any work.
         sink.writer = Some(sink.open()?);
         Ok(sink)
     }
 
-    /// The columns that are written.
+    /// Schema of the written rows.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Appends rows, which have the columns that the sink was made with.
+    /// Appends rows of the schema that the sink was created with.
     ///
     /// # Errors
-    /// [`DatasetError::Io`] where the disk is full or gone.
+    /// [`DatasetError::Io`] for a failed write.
     pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
         let mut batch = crate::adapt::adapt(batch, &self.schema)
-            .map_err(|error| DatasetError::file(&self.place.shown(), error))?;
+            .map_err(|error| DatasetError::file(&self.target.shown(), error))?;
         while batch.num_rows() > 0 {
             let open = match self.writer.take() {
                 Some(open) if self.shard_rows.is_none_or(|rows| open.rows < rows) => open,
@@ -176,7 +180,7 @@ impl Sink {
                 Writer::Text(writer) => writer.write(&part),
                 Writer::Parquet(writer) => writer.write(&part),
             };
-            written.map_err(|error| self.place.failed(error))?;
+            written.map_err(|error| self.target.failed(error))?;
             open.rows += taken as u64;
             self.rows += taken as u64;
             batch = batch.slice(taken, batch.num_rows() - taken);
@@ -184,7 +188,7 @@ impl Sink {
         Ok(())
     }
 
-    /// Ends the output and gives every file its name.
+    /// Completes the output and renames its files.
     ///
     /// # Errors
     /// As [`Sink::write`].
@@ -194,23 +198,23 @@ impl Sink {
         }
         let rows = self.rows;
         let full = std::mem::take(&mut self.full);
-        let files = match &self.place {
-            Place::Stdout | Place::Device(_) => Vec::new(),
-            Place::File(path) => place::name(path, full, self.shard_rows.is_some())?,
+        let files = match &self.target {
+            OutputTarget::Stdout | OutputTarget::Device(_) => Vec::new(),
+            OutputTarget::File(path) => target::name(path, full, self.shard_rows.is_some())?,
         };
         Ok(Written { files, rows })
     }
 
-    fn open(&self) -> Result<Open> {
-        let (out, partial): (Box<dyn Write + Send>, _) = match &self.place {
-            Place::Stdout => (Box::new(std::io::stdout()), None),
-            Place::Device(path) => {
+    fn open(&self) -> Result<OpenShard> {
+        let (out, partial): (Box<dyn Write + Send>, _) = match &self.target {
+            OutputTarget::Stdout => (Box::new(std::io::stdout()), None),
+            OutputTarget::Device(path) => {
                 let device = std::fs::OpenOptions::new().write(true).open(path);
                 (Box::new(device.map_err(DatasetError::io("write", path))?), None)
             }
-            Place::File(path) => {
+            OutputTarget::File(path) => {
                 let index = self.shard_rows.map(|_| self.full.len());
-                let (file, partial) = Partial::create(path, index)?;
+                let (file, partial) = PartialShard::create(path, index)?;
                 (Box::new(file), Some(partial))
             }
         };
@@ -222,15 +226,19 @@ impl Sink {
                     .map(|writer| Writer::Text(Box::new(writer)))
             }
         };
-        Ok(Open { writer: writer.map_err(|error| self.place.failed(error))?, partial, rows: 0 })
+        Ok(OpenShard {
+            writer: writer.map_err(|error| self.target.failed(error))?,
+            partial,
+            rows: 0,
+        })
     }
 
-    fn close(&mut self, open: Open) -> Result<()> {
+    fn close(&mut self, open: OpenShard) -> Result<()> {
         let closed = match open.writer {
             Writer::Text(writer) => writer.finish(),
             Writer::Parquet(writer) => writer.finish(),
         };
-        closed.map_err(|error| self.place.failed(error))?;
+        closed.map_err(|error| self.target.failed(error))?;
         if let Some(mut partial) = open.partial {
             partial.sync(open.rows)?;
             self.full.push(partial);
@@ -239,8 +247,7 @@ impl Sink {
     }
 }
 
-/// The schema without the layouts that other programs do not read everywhere: views of text become
-/// plain text. What a writer noted beside the columns is left out.
+/// Replaces layouts that few programs read (text and binary views) and drops writer metadata.
 fn plain_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(plain_fields(schema.fields())))
 }
@@ -264,10 +271,10 @@ fn plain(data_type: &DataType) -> DataType {
     }
 }
 
-/// The rows as JSON lines.
+/// Encodes rows as JSON lines.
 ///
 /// # Errors
-/// [`arrow::error::ArrowError`] for a type that JSON has no form for.
+/// [`arrow::error::ArrowError`] for a type without a JSON form.
 pub fn json_lines(batch: &RecordBatch) -> std::result::Result<String, arrow::error::ArrowError> {
     let lines = json::lines(batch)?.concat();
     Ok(String::from_utf8(lines).expect("JSON is text"))

@@ -7,13 +7,13 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use csv::ByteRecord;
 
-use super::json::{Column, Objects};
-use super::{Limits, Part, Reject, RowNumbers};
+use super::json::{ColumnBuilder, ObjectBuilder};
+use super::{FileBatch, Limits, Reject, RowNumbers};
 use crate::{DatasetError, Result};
 
 /// What the cells of a column have in common. An empty cell is a null and has no type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum CellType {
     Null,
     Bool,
     Int,
@@ -21,7 +21,7 @@ enum Kind {
     Text,
 }
 
-impl Kind {
+impl CellType {
     /// The kind of one cell. A number that would be written differently than it stands (`007`,
     /// `+1`, `1_000`) is text: it is an identifier at least as often.
     fn of(cell: &str) -> Self {
@@ -36,7 +36,7 @@ impl Kind {
 
     fn merge(self, other: Self) -> Self {
         match (self, other) {
-            (Self::Null, kind) | (kind, Self::Null) => kind,
+            (Self::Null, cell_type) | (cell_type, Self::Null) => cell_type,
             (left, right) if left == right => left,
             (Self::Int | Self::Float, Self::Int | Self::Float) => Self::Float,
             (Self::Bool | Self::Int | Self::Float | Self::Text, _other) => Self::Text,
@@ -124,7 +124,7 @@ impl Records {
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are said as they are")]
 fn broken(file: &str, row: u64, error: &csv::Error) -> DatasetError {
-    let problem = match error.kind() {
+    let problem = match error.cell_type() {
         csv::ErrorKind::Io(error) => super::broken_stream(error),
         _ => error.to_string(),
     };
@@ -151,7 +151,7 @@ fn names(record: &ByteRecord, file: &str) -> Result<Vec<String>> {
 }
 
 /// Reads a file for the types of its columns; also says how many rows can be read.
-pub(super) fn learn(
+pub(super) fn infer(
     text: Box<dyn BufRead + Send>,
     file: &Arc<str>,
     delimiter: u8,
@@ -159,20 +159,21 @@ pub(super) fn learn(
     let Some(mut records) = Records::open(text, file.clone(), delimiter)? else {
         return Ok((Arc::new(Schema::empty()), 0));
     };
-    let mut kinds = vec![Kind::Null; records.names.len()];
+    let mut cell_types = vec![CellType::Null; records.names.len()];
     let mut rows = 0;
     while records.next()?.is_some() {
         if let Ok(cells) = records.cells() {
             rows += 1;
-            for (kind, cell) in kinds.iter_mut().zip(cells) {
-                if *kind != Kind::Text {
-                    *kind = kind.merge(Kind::of(cell));
+            for (cell_type, cell) in cell_types.iter_mut().zip(cells) {
+                if *cell_type != CellType::Text {
+                    *cell_type = cell_type.merge(CellType::of(cell));
                 }
             }
         }
     }
-    let field = |(name, kind): (&String, Kind)| Field::new(name, kind.data_type(), true);
-    let fields: Vec<Field> = records.names.iter().zip(kinds).map(field).collect();
+    let field =
+        |(name, cell_type): (&String, CellType)| Field::new(name, cell_type.data_type(), true);
+    let fields: Vec<Field> = records.names.iter().zip(cell_types).map(field).collect();
     Ok((Arc::new(Schema::new(fields)), rows))
 }
 
@@ -180,7 +181,7 @@ pub(super) fn learn(
 pub(super) struct CsvReader {
     records: Option<Records>,
     schema: SchemaRef,
-    rows: Objects,
+    rows: ObjectBuilder,
     limits: Limits,
 }
 
@@ -193,14 +194,14 @@ impl CsvReader {
     ) -> Result<Self> {
         Ok(Self {
             records: Records::open(text, file, delimiter)?,
-            rows: Objects::new(schema.fields()),
+            rows: ObjectBuilder::new(schema.fields()),
             schema,
             limits,
         })
     }
 
     /// The next rows, and the rejected ones among them.
-    pub(super) fn next(&mut self) -> Result<Option<Part>> {
+    pub(super) fn next(&mut self) -> Result<Option<FileBatch>> {
         let Some(records) = &mut self.records else {
             return Ok(None);
         };
@@ -232,26 +233,26 @@ impl CsvReader {
         let data = RecordBatch::from(self.rows.finish())
             .with_schema(self.schema.clone())
             .expect("the columns were made for this schema");
-        Ok(Some(Part { rows: RowNumbers::Listed(numbers), data, rejects }))
+        Ok(Some(FileBatch { rows: RowNumbers::Listed(numbers), data, rejects }))
     }
 }
 
 /// Appends a cell. One that does not parse was not there when the types were learned.
-fn push(column: &mut Column, cell: &str) -> std::result::Result<(), String> {
+fn push(column: &mut ColumnBuilder, cell: &str) -> std::result::Result<(), String> {
     let wrong = || format!("'{cell}' has another type than the cells before");
     match (column, cell) {
         (column, "") => column.push_null(),
-        (Column::Bool(cells), "true" | "True") => cells.push(Some(true)),
-        (Column::Bool(cells), "false" | "False") => cells.push(Some(false)),
-        (Column::Int(cells), cell) => cells.push(Some(cell.parse().map_err(|_| wrong())?)),
-        (Column::Float(cells), cell) => cells.push(Some(cell.parse().map_err(|_| wrong())?)),
-        (Column::Text(texts), cell) => texts.push(Some(cell)),
+        (ColumnBuilder::Bool(cells), "true" | "True") => cells.push(Some(true)),
+        (ColumnBuilder::Bool(cells), "false" | "False") => cells.push(Some(false)),
+        (ColumnBuilder::Int(cells), cell) => cells.push(Some(cell.parse().map_err(|_| wrong())?)),
+        (ColumnBuilder::Float(cells), cell) => cells.push(Some(cell.parse().map_err(|_| wrong())?)),
+        (ColumnBuilder::Text(texts), cell) => texts.push(Some(cell)),
         (
-            Column::Null(_)
-            | Column::Bool(_)
-            | Column::Json(_)
-            | Column::List(_)
-            | Column::Struct(_),
+            ColumnBuilder::Null(_)
+            | ColumnBuilder::Bool(_)
+            | ColumnBuilder::Json(_)
+            | ColumnBuilder::List(_)
+            | ColumnBuilder::Struct(_),
             _cell,
         ) => return Err(wrong()),
     }
@@ -265,15 +266,17 @@ mod tests {
     #[test]
     fn cells_have_kinds() {
         #[track_caller]
-        fn check(cells: &[&str], expected: Kind) {
-            let kind = cells.iter().fold(Kind::Null, |kind, cell| kind.merge(Kind::of(cell)));
-            assert_eq!(kind, expected, "{cells:?}");
+        fn check(cells: &[&str], expected: CellType) {
+            let cell_type = cells
+                .iter()
+                .fold(CellType::Null, |cell_type, cell| cell_type.merge(CellType::of(cell)));
+            assert_eq!(cell_type, expected, "{cells:?}");
         }
-        check(&["", ""], Kind::Null);
-        check(&["true", "", "False"], Kind::Bool);
-        check(&["0", "-12", "9223372036854775807"], Kind::Int);
-        check(&["1", "2.5"], Kind::Float);
-        check(&["1e5", "-0.5", "3."], Kind::Float);
+        check(&["", ""], CellType::Null);
+        check(&["true", "", "False"], CellType::Bool);
+        check(&["0", "-12", "9223372036854775807"], CellType::Int);
+        check(&["1", "2.5"], CellType::Float);
+        check(&["1e5", "-0.5", "3."], CellType::Float);
         for text in [
             "007",
             "+1",
@@ -293,10 +296,10 @@ mod tests {
             "1-2",
             "1e",
         ] {
-            check(&[text], Kind::Text);
+            check(&[text], CellType::Text);
         }
-        check(&["true", "1"], Kind::Text);
-        check(&["1", "x"], Kind::Text);
-        check(&["2.5", "true"], Kind::Text);
+        check(&["true", "1"], CellType::Text);
+        check(&["1", "x"], CellType::Text);
+        check(&["2.5", "true"], CellType::Text);
     }
 }

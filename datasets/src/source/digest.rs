@@ -1,6 +1,5 @@
-//! The identity of a file's content.
+//! SHA-256 digests of files.
 
-use std::fmt::Write as _;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -9,10 +8,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{DatasetError, Result};
 
-/// The SHA-256 of a file as it lies there, packed or not: `sha256:` and 64 hexadecimal digits.
+/// Digests a file as stored, compressed or not: `sha256:` and 64 hexadecimal digits.
 ///
 /// # Errors
-/// [`DatasetError::Io`] where the file cannot be read.
+/// [`DatasetError::Io`] if the file cannot be read.
 pub fn digest(path: &Path) -> Result<String> {
     let failed = || DatasetError::io("read", path);
     let mut file = File::open(path).map_err(failed())?;
@@ -24,9 +23,5 @@ pub fn digest(path: &Path) -> Result<String> {
             read => hash.update(&block[..read]),
         }
     }
-    let mut text = String::from("sha256:");
-    for byte in hash.finalize() {
-        write!(text, "{byte:02x}").expect("a string takes all that is written to it");
-    }
-    Ok(text)
+    Ok(base::digest::finish(hash))
 }

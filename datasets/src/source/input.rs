@@ -35,7 +35,7 @@ pub struct InputFile {
 }
 
 /// A file and what its bytes are.
-struct Found {
+struct DetectedFile {
     name: Arc<str>,
     path: PathBuf,
     kept: Option<tempfile::TempPath>,
@@ -52,11 +52,11 @@ pub(super) fn open(names: &[String], options: &SourceOptions) -> Result<Vec<Inpu
     let mut files = Vec::new();
     for group in names.chunk_by(|left, right| left != STDIN && right != STDIN) {
         if group == [STDIN] {
-            files.push(InputFile::learn(spooled(options)?)?);
+            files.push(InputFile::infer(spooled(options)?)?);
             continue;
         }
         for path in layout::resolve(group, &options.selection)? {
-            files.push(InputFile::learn(found(path, options)?)?);
+            files.push(InputFile::infer(detected(path, options)?)?);
         }
     }
     if files.is_empty() {
@@ -65,14 +65,14 @@ pub(super) fn open(names: &[String], options: &SourceOptions) -> Result<Vec<Inpu
     Ok(files)
 }
 
-fn found(path: PathBuf, options: &SourceOptions) -> Result<Found> {
+fn detected(path: PathBuf, options: &SourceOptions) -> Result<DetectedFile> {
     let name: Arc<str> = path.display().to_string().into();
     let (format, compression) = kind(&path, &name, options.format)?;
-    Ok(Found { name, path, kept: None, format, compression })
+    Ok(DetectedFile { name, path, kept: None, format, compression })
 }
 
 /// Standard input as a file that goes away with its value.
-fn spooled(options: &SourceOptions) -> Result<Found> {
+fn spooled(options: &SourceOptions) -> Result<DetectedFile> {
     let shown = Path::new("standard input");
     let folder = options.temporary.clone().unwrap_or_else(std::env::temp_dir);
     let mut file = tempfile::Builder::new()
@@ -84,7 +84,7 @@ fn spooled(options: &SourceOptions) -> Result<Found> {
     copied.map_err(DatasetError::io("keep standard input in", &path))?;
     let name: Arc<str> = shown.display().to_string().into();
     let (format, compression) = kind(&path, &name, options.format)?;
-    Ok(Found { name, path, kept: Some(file.into_temp_path()), format, compression })
+    Ok(DetectedFile { name, path, kept: Some(file.into_temp_path()), format, compression })
 }
 
 /// Format and compression, by the first bytes where they say something, else by the name.
@@ -152,14 +152,14 @@ fn guessed(file: File, compression: Compression, name: &str) -> Result<Format> {
 
 impl InputFile {
     /// Reads a text once, or the footer of a Parquet file.
-    fn learn(found: Found) -> Result<Self> {
-        let metadata = metadata(&found.path)?;
+    fn infer(detected: DetectedFile) -> Result<Self> {
+        let metadata = metadata(&detected.path)?;
         let mut file = Self {
-            name: found.name,
-            path: found.path,
-            kept: found.kept,
-            format: found.format,
-            compression: found.compression,
+            name: detected.name,
+            path: detected.path,
+            kept: detected.kept,
+            format: detected.format,
+            compression: detected.compression,
             bytes: metadata.len(),
             modified: metadata.modified().ok(),
             schema: SchemaRef::new(arrow::datatypes::Schema::empty()),
@@ -169,13 +169,13 @@ impl InputFile {
         match file.format {
             Format::Jsonl => {
                 file.refuse_array()?;
-                let learned = json::learn(file.text()?, &file.name)?;
-                (file.schema, file.rows) = (learned.schema, learned.rows);
+                let inferred = json::infer(file.text()?, &file.name)?;
+                (file.schema, file.rows) = (inferred.schema, inferred.rows);
             }
             Format::Csv | Format::Tsv => {
                 let delimiter = file.format.delimiter();
-                let learned = csv::learn(file.text()?, &file.name, delimiter)?;
-                (file.schema, file.rows) = learned;
+                let inferred = csv::infer(file.text()?, &file.name, delimiter)?;
+                (file.schema, file.rows) = inferred;
             }
             Format::Parquet => {
                 let head = parquet::head(&file.path, &file.name)?;

@@ -6,21 +6,21 @@ use std::io::{self, BufRead};
 pub(super) const MAX_LINE_BYTES: usize = 512 << 20;
 
 /// Lines of a text.
-pub(super) struct Lines {
+pub(super) struct LineReader {
     text: Box<dyn BufRead + Send>,
     number: u64,
 }
 
 /// A line that is not blank, in the buffer that it was read into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct NumberedLine {
     /// Position in the file, from 1; blank lines count.
     pub(super) number: u64,
     /// Whether only the head of the line is in the buffer.
     pub(super) cut: bool,
 }
 
-impl Lines {
+impl LineReader {
     pub(super) fn new(text: Box<dyn BufRead + Send>) -> Self {
         Self { text, number: 0 }
     }
@@ -31,7 +31,7 @@ impl Lines {
     }
 
     /// Reads the next line that is not blank over what is in `line`, without its end.
-    pub(super) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<Line>> {
+    pub(super) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<NumberedLine>> {
         loop {
             line.clear();
             let mut cut = false;
@@ -65,7 +65,7 @@ impl Lines {
                 line.pop();
             }
             if cut || !line.iter().all(u8::is_ascii_whitespace) {
-                return Ok(Some(Line { number: self.number, cut }));
+                return Ok(Some(NumberedLine { number: self.number, cut }));
             }
         }
     }
@@ -81,7 +81,7 @@ mod tests {
         fn check(text: &str, expected: &[(u64, &str)]) {
             for capacity in [1, 3, 100] {
                 let text = io::BufReader::with_capacity(capacity, io::Cursor::new(text.to_owned()));
-                let mut lines = Lines::new(Box::new(text));
+                let mut lines = LineReader::new(Box::new(text));
                 let (mut line, mut found) = (Vec::new(), Vec::new());
                 while let Some(next) = lines.next(&mut line).expect("memory is readable") {
                     found.push((next.number, String::from_utf8(line.clone()).expect("text")));

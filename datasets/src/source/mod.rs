@@ -1,9 +1,8 @@
-//! Inputs in order, as Arrow batches whose rows know where they stand.
+//! Input files as Arrow batches with row numbers.
 //!
-//! [`Dataset::open`] finds the files that names stand for, looks at each and makes one schema of
-//! theirs; text is read whole for that, so that a type holds for every row. [`Dataset::batches`]
-//! then reads rows in order with bounded memory: files one after the other, each as it lies there.
-//! A row that cannot be read is a [`Reject`] and not the end.
+//! [`Dataset::open`] resolves names to files and unifies their schemas; text is read completely for
+//! that, so that a type holds for every row. [`Dataset::batches`] then reads the rows in file order
+//! with bounded memory. A row that cannot be read becomes a [`Reject`], and reading continues.
 
 mod csv;
 mod digest;
@@ -34,14 +33,14 @@ use crate::Result;
 use crate::format::Format;
 pub use crate::layout::Selection;
 
-/// Bytes of a rejected row's head that are kept.
+/// Maximum bytes of a rejected row that are kept.
 const HEAD_BYTES: usize = 4 << 10;
 
 const EXTENSION: &str = "ARROW:extension:name";
 const JSON_EXTENSION: &str = "arrow.json";
 
-/// A text column whose cells hold JSON: values of several types, each as it was written. Sinks of
-/// JSON write such a cell as the value that it is.
+/// Makes a text field whose cells hold JSON verbatim, for columns with values of several types. JSON
+/// sinks write such a cell as a value.
 pub fn json_text_field(name: &str) -> Field {
     let metadata = HashMap::from([(EXTENSION.to_owned(), JSON_EXTENSION.to_owned())]);
     Field::new(name, DataType::Utf8, true).with_metadata(metadata)
@@ -53,21 +52,21 @@ pub fn is_json_text(field: &Field) -> bool {
     name.is_some_and(|name| name == JSON_EXTENSION)
 }
 
-/// What to do about a column that some files have and others lack.
+/// Handling of columns that only some files have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MissingColumns {
-    /// An error that names file and column.
+    /// Fail with file and column.
     #[default]
     Refuse,
-    /// Nulls.
+    /// Fill with nulls.
     Null,
 }
 
-/// How much a batch holds.
+/// Size limits of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most rows.
+    /// Maximum number of rows.
     pub rows: usize,
     /// Bytes after which a batch ends with the row at hand.
     pub bytes: usize,
@@ -79,33 +78,33 @@ impl Default for Limits {
     }
 }
 
-/// How inputs are opened.
+/// Options for opening inputs.
 #[derive(Debug, Clone, Default)]
 pub struct SourceOptions {
-    /// Format of every input; by their names if not set.
+    /// Format of every input; `None` to detect it by name.
     pub format: Option<Format>,
-    /// Which part of a folder is meant.
+    /// Configuration and split of dataset folders.
     pub selection: Selection,
-    /// What to do about columns that some files lack.
+    /// Handling of columns that only some files have.
     pub missing: MissingColumns,
-    /// How much a batch holds.
+    /// Size limits of a batch.
     pub limits: Limits,
-    /// Where standard input is kept while it is read; the system's temporary folder if not set.
+    /// Folder that standard input is spooled to; `None` for the system's temporary folder.
     pub temporary: Option<PathBuf>,
 }
 
-/// Where the rows of a batch stand in their file, from 1: the line in JSON lines, the row in Parquet,
-/// and in CSV and TSV the record, of which the names are the first.
+/// Row numbers in a file, from 1: lines of JSON lines, rows of Parquet, records of CSV and TSV (where
+/// the header is record 1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RowNumbers {
-    /// One after the other from here.
+    /// Consecutive from here.
     From(u64),
     /// One for each row.
     Listed(Vec<u64>),
 }
 
 impl RowNumbers {
-    /// The number of a row of the batch, counted from 0 there.
+    /// The number of the row at `index` of the batch.
     ///
     /// # Panics
     /// If the batch has no such row.
@@ -124,11 +123,11 @@ pub struct Reject {
     pub file: String,
     /// As [`RowNumbers`] counts.
     pub row: u64,
-    /// Why, as a sentence without its full stop.
+    /// The reason, as a sentence without its full stop.
     pub reason: String,
-    /// How the row begins; what is not UTF-8 is replaced.
+    /// The beginning of the row; invalid UTF-8 is replaced.
     pub line: String,
-    /// Bytes of the whole row, as far as they were read.
+    /// Length of the row in bytes, as far as it was read.
     pub line_bytes: u64,
 }
 
@@ -145,37 +144,37 @@ impl Reject {
     }
 }
 
-/// Rows in order, all of one file.
+/// Consecutive rows of one file.
 #[derive(Debug, Clone)]
 pub struct Batch {
     /// The file as it was named.
     pub file: Arc<str>,
-    /// Where the rows stand in it.
+    /// Their numbers in the file.
     pub rows: RowNumbers,
-    /// The rows, with the schema of the whole dataset. There may be none.
+    /// The rows, with the schema of the dataset; may be empty.
     pub data: RecordBatch,
-    /// Rows that were met on the way and could not be read.
+    /// Rows among them that could not be read.
     pub rejects: Vec<Reject>,
 }
 
 impl Batch {
-    /// A row of the batch, counted from 0 there, that was read and cannot be used.
+    /// Makes a reject of the row at `index`, which was read but cannot be used.
     pub fn reject(&self, index: usize, reason: String) -> Reject {
-        // A row that has no form in JSON is told by its place alone.
+        // A row without a JSON form is identified by its number only.
         let line = crate::sink::json_row(&self.data, index).unwrap_or_default();
         Reject::new(&self.file, self.rows.number(index), reason, &line)
     }
 }
 
-/// What a file's reader gives: a batch with the file's own schema.
+/// A batch with the schema of its file.
 #[derive(Debug)]
-struct Part {
+struct FileBatch {
     rows: RowNumbers,
     data: RecordBatch,
     rejects: Vec<Reject>,
 }
 
-/// Inputs that were opened. Clones share what is known of them.
+/// Opened inputs; clones are cheap.
 #[derive(Debug, Clone)]
 pub struct Dataset(Arc<Inner>);
 
@@ -198,7 +197,7 @@ pub struct InputDigest {
 }
 
 impl Dataset {
-    /// Opens the inputs that names stand for: files, globs, folders, `-` for standard input.
+    /// Opens files, globs, folders, and `-` for standard input.
     ///
     /// # Errors
     /// [`crate::DatasetError`], of each kind but those of outputs and queries: what cannot be found
@@ -214,24 +213,23 @@ impl Dataset {
         &self.0.files
     }
 
-    /// The columns of every batch.
+    /// Schema of every batch.
     pub fn schema(&self) -> &SchemaRef {
         &self.0.schema
     }
 
-    /// Rows that can be read, of all files.
+    /// Number of readable rows of all files.
     pub fn rows(&self) -> u64 {
         self.0.files.iter().map(InputFile::rows).sum()
     }
 
-    /// Reads the rows from the beginning.
+    /// Reads all rows.
     pub fn batches(&self) -> Batches {
         self.reading(0, self.0.files.len(), 0)
     }
 
-    /// Reads from the row at this position of the whole dataset on, counted from 0, or from a little
-    /// before it: the second value is where. Rows of text that cannot be read and stand right before
-    /// that row are among what comes.
+    /// Reads from `position` on, counted from 0 over the dataset, or from a row shortly before it; the
+    /// second value is the actual position. Rejected text rows right before it are included.
     pub fn batches_from(&self, position: u64) -> (Batches, u64) {
         let (mut start, mut first) = (0, 0);
         for (index, file) in self.0.files.iter().enumerate() {
@@ -281,7 +279,7 @@ impl Dataset {
     }
 }
 
-/// The rows of a dataset, in order.
+/// Iterator over the batches of a dataset.
 pub struct Batches {
     dataset: Dataset,
     next_file: usize,
@@ -314,7 +312,7 @@ impl FileReader {
         })
     }
 
-    fn next(&mut self) -> Result<Option<Part>> {
+    fn next(&mut self) -> Result<Option<FileBatch>> {
         match self {
             Self::Json(reader) => reader.next(),
             Self::Csv(reader) => reader.next(),
@@ -369,7 +367,7 @@ impl Iterator for Batches {
     }
 }
 
-/// What an error while unpacking or reading means for the reader of a file.
+/// Explains an error while decompressing or reading a file.
 fn broken_stream(error: &io::Error) -> String {
     if error.kind() == io::ErrorKind::UnexpectedEof {
         return "the file ends in the middle of its packed bytes; it was cut off".to_owned();
@@ -377,11 +375,11 @@ fn broken_stream(error: &io::Error) -> String {
     format!("cannot be read from here: {error}")
 }
 
-/// What is known of a Parquet file before its rows are read.
+/// Footer of a Parquet file.
 #[derive(Debug, Clone)]
 struct ParquetHead(ArrowReaderMetadata);
 
-/// A type in words that people use.
+/// Describes a type in plain words.
 #[expect(
     clippy::wildcard_enum_match_arm,
     reason = "the other types have no better name than their own"

@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{PageIndexPolicy, RowGroupMetaData};
 
-use super::{InputFile, Limits, ParquetHead, Part, RowNumbers};
+use super::{FileBatch, InputFile, Limits, ParquetHead, RowNumbers};
 use crate::{DatasetError, Result};
 
 /// Reads the footer.
@@ -82,7 +82,7 @@ impl ParquetReader {
     }
 
     /// The next rows. A Parquet file that is broken somewhere has no row after that.
-    pub(super) fn next(&mut self) -> Result<Option<Part>> {
+    pub(super) fn next(&mut self) -> Result<Option<FileBatch>> {
         let first = self.next_row;
         let Some(batch) = self.reader.next() else {
             return Ok(None);
@@ -96,6 +96,6 @@ impl ParquetReader {
                 }
             })?;
         self.next_row += batch.num_rows() as u64;
-        Ok(Some(Part { rows: RowNumbers::From(first), data: batch, rejects: Vec::new() }))
+        Ok(Some(FileBatch { rows: RowNumbers::From(first), data: batch, rejects: Vec::new() }))
     }
 }

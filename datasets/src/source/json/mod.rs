@@ -1,9 +1,9 @@
 //! JSON lines to batches.
 
-mod columns;
-mod shape;
+mod column_builder;
 #[cfg(test)]
 mod tests;
+mod value_shape;
 
 use std::io::BufRead;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use arrow::datatypes::{Schema, SchemaRef};
 use serde::de::DeserializeSeed as _;
 use serde_json::{Deserializer, Value};
 
-use self::columns::Row;
-pub(super) use self::columns::{Column, Objects};
-use self::shape::{Fits, Shape};
-use super::lines::{Line, Lines, MAX_LINE_BYTES};
-use super::{Limits, Part, Reject, RowNumbers};
+use self::column_builder::RowSeed;
+pub(super) use self::column_builder::{ColumnBuilder, ObjectBuilder};
+use self::value_shape::{FitsShape, ValueShape};
+use super::lines::{LineReader, MAX_LINE_BYTES, NumberedLine};
+use super::{FileBatch, Limits, Reject, RowNumbers};
 use crate::{DatasetError, Result};
 
 /// What a first reading of a file found.
 #[derive(Debug)]
-pub(super) struct Learned {
+pub(super) struct InferredFile {
     pub(super) schema: SchemaRef,
     /// Rows that can be read.
     pub(super) rows: u64,
@@ -30,14 +30,14 @@ pub(super) struct Learned {
 
 /// Reads a file for the shape of its rows. Rows that cannot be read are passed over: the second
 /// reading rejects them.
-pub(super) fn learn(text: Box<dyn BufRead + Send>, file: &str) -> Result<Learned> {
-    let mut lines = Lines::new(text);
+pub(super) fn infer(text: Box<dyn BufRead + Send>, file: &str) -> Result<InferredFile> {
+    let mut lines = LineReader::new(text);
     let mut line = Vec::new();
-    let mut shape = Shape::Struct(indexmap::IndexMap::new());
+    let mut shape = ValueShape::Struct(indexmap::IndexMap::new());
     let mut rows = 0;
     let mut first_fault = None;
     while let Some(next) = next(&mut lines, &mut line, file)? {
-        let learned = text_of(next, &line).and_then(|text| {
+        let inferred = text_of(next, &line).and_then(|text| {
             if !fits(&shape, text)? {
                 let value: Value = serde_json::from_str(text).map_err(|error| reason(&error))?;
                 shape.observe(&value);
@@ -46,7 +46,7 @@ pub(super) fn learn(text: Box<dyn BufRead + Send>, file: &str) -> Result<Learned
             }
             Ok(())
         });
-        match learned {
+        match inferred {
             Ok(()) => rows += 1,
             Err(reason) => {
                 first_fault.get_or_insert((next.number, reason));
@@ -54,27 +54,27 @@ pub(super) fn learn(text: Box<dyn BufRead + Send>, file: &str) -> Result<Learned
         }
     }
     if let (0, Some((row, reason))) = (rows, first_fault) {
-        return Err(DatasetError::Row {
+        return Err(DatasetError::RowSeed {
             file: file.to_owned(),
             row,
             problem: format!("{reason}; no line of the file is a row of JSON lines"),
         });
     }
-    let Shape::Struct(fields) = shape else {
+    let ValueShape::Struct(fields) = shape else {
         let problem = "the rows have more than 1,000 names: no table has that many columns";
         return Err(DatasetError::file(file, problem));
     };
     let fields: Vec<_> = fields.iter().map(|(name, shape)| shape.field(name)).collect();
-    Ok(Learned { schema: Arc::new(Schema::new(fields)), rows })
+    Ok(InferredFile { schema: Arc::new(Schema::new(fields)), rows })
 }
 
 /// Whether a row has this shape, if it is one.
-fn fits(shape: &Shape, text: &str) -> std::result::Result<bool, String> {
+fn fits(shape: &ValueShape, text: &str) -> std::result::Result<bool, String> {
     if !text.trim_start().starts_with('{') {
         return Err("not a JSON object".to_owned());
     }
     let mut json = Deserializer::from_str(text);
-    Fits(shape)
+    FitsShape(shape)
         .deserialize(&mut json)
         .and_then(|fits| json.end().map(|()| fits))
         .map_err(|error| reason(&error))
@@ -82,10 +82,10 @@ fn fits(shape: &Shape, text: &str) -> std::result::Result<bool, String> {
 
 /// Reads the rows of a file whose shape is known.
 pub(super) struct JsonReader {
-    lines: Lines,
+    lines: LineReader,
     file: Arc<str>,
     schema: SchemaRef,
-    rows: Objects,
+    rows: ObjectBuilder,
     limits: Limits,
 }
 
@@ -96,11 +96,17 @@ impl JsonReader {
         schema: SchemaRef,
         limits: Limits,
     ) -> Self {
-        Self { lines: Lines::new(text), file, rows: Objects::new(schema.fields()), schema, limits }
+        Self {
+            lines: LineReader::new(text),
+            file,
+            rows: ObjectBuilder::new(schema.fields()),
+            schema,
+            limits,
+        }
     }
 
     /// The next rows, and the rejected ones among them.
-    pub(super) fn next(&mut self) -> Result<Option<Part>> {
+    pub(super) fn next(&mut self) -> Result<Option<FileBatch>> {
         let mut line = Vec::new();
         let (mut numbers, mut rejects, mut bytes) = (Vec::new(), Vec::new(), 0);
         while numbers.len() < self.limits.rows && bytes < self.limits.bytes {
@@ -123,31 +129,31 @@ impl JsonReader {
         let data = RecordBatch::from(columns)
             .with_schema(self.schema.clone())
             .expect("the columns were made for this schema");
-        Ok(Some(Part { rows: RowNumbers::Listed(numbers), data, rejects }))
+        Ok(Some(FileBatch { rows: RowNumbers::Listed(numbers), data, rejects }))
     }
 
-    fn take(&mut self, line: Line, bytes: &[u8]) -> std::result::Result<(), String> {
+    fn take(&mut self, line: NumberedLine, bytes: &[u8]) -> std::result::Result<(), String> {
         let text = text_of(line, bytes)?;
         if !text.trim_start().starts_with('{') {
             return Err("not a JSON object".to_owned());
         }
         let mut json = Deserializer::from_str(text);
-        Row(&mut self.rows)
+        RowSeed(&mut self.rows)
             .deserialize(&mut json)
             .and_then(|()| json.end())
             .map_err(|error| reason(&error))
     }
 }
 
-fn next(lines: &mut Lines, line: &mut Vec<u8>, file: &str) -> Result<Option<Line>> {
-    lines.next(line).map_err(|error| DatasetError::Row {
+fn next(lines: &mut LineReader, line: &mut Vec<u8>, file: &str) -> Result<Option<NumberedLine>> {
+    lines.next(line).map_err(|error| DatasetError::RowSeed {
         file: file.to_owned(),
         row: lines.number() + 1,
         problem: super::broken_stream(&error),
     })
 }
 
-fn text_of(line: Line, bytes: &[u8]) -> std::result::Result<&str, String> {
+fn text_of(line: NumberedLine, bytes: &[u8]) -> std::result::Result<&str, String> {
     if line.cut {
         return Err(format!("the line is longer than {MAX_LINE_BYTES} bytes"));
     }

@@ -26,8 +26,8 @@ fn columns(schema: &Schema) -> Vec<String> {
 
 /// Reads `lines` and returns the rows as they would be written, and rejects as `row: reason`.
 fn read(lines: &str, limits: Limits) -> (Vec<Value>, Vec<String>) {
-    let learned = learn(text(lines), "f").expect("readable");
-    let mut reader = JsonReader::new(text(lines), "f".into(), learned.schema, limits);
+    let inferred = infer(text(lines), "f").expect("readable");
+    let mut reader = JsonReader::new(text(lines), "f".into(), inferred.schema, limits);
     let (mut rows, mut rejects) = (Vec::new(), Vec::new());
     while let Some(part) = reader.next().expect("memory is readable") {
         let written = crate::sink::json_lines(&part.data).expect("every type has JSON");
@@ -35,7 +35,7 @@ fn read(lines: &str, limits: Limits) -> (Vec<Value>, Vec<String>) {
         let shown = part.rejects.iter();
         rejects.extend(shown.map(|reject| format!("{}: {}", reject.row, reject.reason)));
     }
-    assert_eq!(rows.len() as u64, learned.rows);
+    assert_eq!(rows.len() as u64, inferred.rows);
     (rows, rejects)
 }
 
@@ -43,8 +43,8 @@ fn read(lines: &str, limits: Limits) -> (Vec<Value>, Vec<String>) {
 fn shapes_become_columns() {
     #[track_caller]
     fn check(lines: &str, expected: &[&str]) {
-        let learned = learn(text(lines), "f").expect("readable");
-        assert_eq!(columns(&learned.schema), expected, "{lines}");
+        let inferred = infer(text(lines), "f").expect("readable");
+        assert_eq!(columns(&inferred.schema), expected, "{lines}");
     }
     check("", &[]);
     check("{}", &[]);
@@ -96,7 +96,7 @@ fn broken_rows_are_rejected() {
 fn nothing_but_broken_rows_is_an_error() {
     #[track_caller]
     fn check(lines: &str, row: &str) {
-        let error = learn(text(lines), "f").expect_err(lines).to_string();
+        let error = infer(text(lines), "f").expect_err(lines).to_string();
         assert!(error.starts_with(&format!("f:{row}: ")), "{error}");
     }
     check("hello", "1");
@@ -106,10 +106,10 @@ fn nothing_but_broken_rows_is_an_error() {
 #[test]
 fn rows_know_their_lines_and_batches_their_bounds() {
     let lines = "{\"a\":1}\n\n{\"a\":2}\nx\n{\"a\":3}\n{\"a\":4}";
-    let learned = learn(text(lines), "f").expect("readable");
+    let inferred = infer(text(lines), "f").expect("readable");
     let numbers = |rows: usize, bytes: usize| {
         let limits = Limits { rows, bytes };
-        let mut reader = JsonReader::new(text(lines), "f".into(), learned.schema.clone(), limits);
+        let mut reader = JsonReader::new(text(lines), "f".into(), inferred.schema.clone(), limits);
         let next = || reader.next().expect("readable").map(|part| part.rows);
         std::iter::from_fn(next).collect::<Vec<_>>()
     };

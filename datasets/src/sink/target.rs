@@ -1,4 +1,4 @@
-//! Where an output lies: locks, partial files and names.
+//! Output targets: locks, partial files and final names.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
@@ -7,26 +7,26 @@ use std::path::{Path, PathBuf};
 
 use crate::{DatasetError, Result};
 
-/// Shards that a set of names has room for.
+/// Maximum number of shards.
 const MAX_SHARDS: usize = 100_000;
 
-/// Where rows go.
+/// Destination of an output.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum OutputTarget {
     Stdout,
-    /// A pipe or a device, which cannot be renamed into place.
+    /// A pipe or device, written to directly.
     Device(PathBuf),
     File(PathBuf),
 }
 
-/// `path` with `suffix` after its whole name.
+/// Appends `suffix` to a path.
 pub fn beside(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
     PathBuf::from(name)
 }
 
-impl Place {
+impl OutputTarget {
     pub(super) fn resolve(output: &str) -> Result<Self> {
         let path = Path::new(output);
         match fs::metadata(path) {
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// The place as it was named.
+    /// The target for messages.
     pub(super) fn shown(&self) -> String {
         match self {
             Self::Stdout => "standard output".to_owned(),
@@ -48,21 +48,21 @@ impl Place {
         }
     }
 
-    /// For an error while writing.
+    /// Wraps an error of writing.
     pub(super) fn failed(&self, source: io::Error) -> DatasetError {
         DatasetError::io("write", Path::new(&self.shown()))(source)
     }
 }
 
-/// A promise that no other run writes this output. The file goes away with the value; the lock
-/// itself is the system's, so that a run that was killed holds none.
+/// An exclusive lock on an output, held as a system lock on `NAME.lock`, so that a killed run holds
+/// none. The file is removed on drop.
 #[derive(Debug)]
-pub(super) struct Lock {
+pub(super) struct OutputLock {
     path: PathBuf,
     _file: File,
 }
 
-impl Lock {
+impl OutputLock {
     pub(super) fn take(output: &Path) -> Result<Self> {
         let path = beside(output, ".lock");
         loop {
@@ -94,24 +94,24 @@ impl Lock {
     }
 }
 
-impl Drop for Lock {
+impl Drop for OutputLock {
     fn drop(&mut self) {
         // A file that stays is taken over by the next run.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// A file that has no name of its own yet. Dropped before it is named, it goes away.
+/// A partial file; removed on drop unless it was renamed.
 #[derive(Debug)]
-pub(super) struct Partial {
+pub(super) struct PartialShard {
     path: PathBuf,
     file: File,
     rows: u64,
     is_named: bool,
 }
 
-impl Partial {
-    /// Starts an empty file, over what an abandoned run has left. `index` is the shard's.
+impl PartialShard {
+    /// Creates an empty file, replacing that of an abandoned run. `index` is that of the shard.
     pub(super) fn create(output: &Path, index: Option<usize>) -> Result<(File, Self)> {
         let path = match index {
             None => beside(output, ".partial"),
@@ -131,7 +131,7 @@ impl Partial {
         Ok((file, partial))
     }
 
-    /// Makes what was written outlive a power cut.
+    /// Syncs the file to disk.
     pub(super) fn sync(&mut self, rows: u64) -> Result<()> {
         self.rows = rows;
         self.file.sync_all().map_err(DatasetError::io("write", &self.path))
@@ -144,7 +144,7 @@ impl Partial {
     }
 }
 
-impl Drop for Partial {
+impl Drop for PartialShard {
     fn drop(&mut self) {
         if !self.is_named {
             // The run has failed already, and says so.
@@ -153,7 +153,7 @@ impl Drop for Partial {
     }
 }
 
-/// The name of a file and everything from its first dot on.
+/// Splits a file name at its first dot.
 fn split_name(path: &Path) -> (String, String) {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     match name.char_indices().skip(1).find(|(_, c)| *c == '.') {
@@ -162,14 +162,14 @@ fn split_name(path: &Path) -> (String, String) {
     }
 }
 
-/// The names of `total` shards of an output: `out-00000-of-00003.parquet` and so on.
+/// Names of `total` shards: `out-00000-of-00003.parquet` and so on.
 pub fn shard_names(output: &Path, total: usize) -> Vec<PathBuf> {
     let (stem, ending) = split_name(output);
     let name = |index| output.with_file_name(format!("{stem}-{index:05}-of-{total:05}{ending}"));
     (0..total).map(name).collect()
 }
 
-/// Files that are shards of `output`, whatever their number.
+/// Lists existing shards of `output`, of any total.
 fn shards_there(output: &Path) -> Vec<PathBuf> {
     let (stem, ending) = split_name(output);
     let folder = folder_of(output);
@@ -199,7 +199,7 @@ fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// An output that is there is replaced only if that was asked for.
+/// Refuses an existing output unless `overwrite` is set.
 pub(super) fn refuse_existing(output: &Path, in_shards: bool, overwrite: bool) -> Result<()> {
     if overwrite {
         return Ok(());
@@ -215,10 +215,10 @@ pub(super) fn refuse_existing(output: &Path, in_shards: bool, overwrite: bool) -
     }
 }
 
-/// Gives full files their names, in order, and removes shards of an output that was there before.
+/// Renames complete files, in order, and removes other shards of an earlier output.
 pub(super) fn name(
     output: &Path,
-    full: Vec<Partial>,
+    full: Vec<PartialShard>,
     in_shards: bool,
 ) -> Result<Vec<(PathBuf, u64)>> {
     let names = if in_shards { shard_names(output, full.len()) } else { vec![output.to_owned()] };

@@ -15,41 +15,41 @@ use serde::de::{
 };
 use serde_json::value::RawValue;
 
-use super::shape::Whole;
+use super::value_shape::CheckedValue;
 use crate::source::is_json_text;
 
 /// A column that grows. Each knows how to drop its last rows, because a row that turns out broken
 /// in its last cell has filled the others already.
 #[derive(Debug)]
-pub(crate) enum Column {
+pub(crate) enum ColumnBuilder {
     /// Nulls, this many.
     Null(usize),
     /// Truth values.
-    Bool(Cells<bool>),
+    Bool(ValueBuilder<bool>),
     /// Integers.
-    Int(Cells<i64>),
+    Int(ValueBuilder<i64>),
     /// Floating-point numbers.
-    Float(Cells<f64>),
+    Float(ValueBuilder<f64>),
     /// Texts.
-    Text(Texts),
+    Text(TextBuilder),
     /// Each value's JSON.
-    Json(Texts),
+    Json(TextBuilder),
     /// Lists of one type.
-    List(Box<Lists>),
+    List(Box<ListBuilder>),
     /// Objects with known names.
-    Struct(Objects),
+    Struct(ObjectBuilder),
 }
 
 /// Values of a fixed size; a null has a value that nobody reads.
 #[derive(Debug, Default)]
-pub(crate) struct Cells<T> {
+pub(crate) struct ValueBuilder<T> {
     values: Vec<T>,
     valid: Vec<bool>,
 }
 
 /// Texts end to end.
 #[derive(Debug, Default)]
-pub(crate) struct Texts {
+pub(crate) struct TextBuilder {
     bytes: Vec<u8>,
     /// Where each text ends in `bytes`.
     ends: Vec<usize>,
@@ -58,9 +58,9 @@ pub(crate) struct Texts {
 
 /// Lists end to end.
 #[derive(Debug)]
-pub(crate) struct Lists {
+pub(crate) struct ListBuilder {
     field: Arc<Field>,
-    items: Column,
+    items: ColumnBuilder,
     /// Where each list ends in `items`.
     ends: Vec<usize>,
     valid: Vec<bool>,
@@ -68,13 +68,13 @@ pub(crate) struct Lists {
 
 /// Objects, by their fields.
 #[derive(Debug)]
-pub(crate) struct Objects {
+pub(crate) struct ObjectBuilder {
     fields: Fields,
-    columns: Vec<Column>,
+    columns: Vec<ColumnBuilder>,
     valid: Vec<bool>,
 }
 
-impl<T: Default> Cells<T> {
+impl<T: Default> ValueBuilder<T> {
     pub(crate) fn push(&mut self, value: Option<T>) {
         self.valid.push(value.is_some());
         self.values.push(value.unwrap_or_default());
@@ -86,7 +86,7 @@ impl<T: Default> Cells<T> {
     }
 }
 
-impl Texts {
+impl TextBuilder {
     pub(crate) fn push(&mut self, text: Option<&str>) {
         self.valid.push(text.is_some());
         self.bytes.extend_from_slice(text.unwrap_or_default().as_bytes());
@@ -116,12 +116,12 @@ fn nulls(valid: &mut Vec<bool>) -> Option<NullBuffer> {
     (!valid.iter().all(|valid| *valid)).then(|| NullBuffer::from(valid))
 }
 
-impl Column {
+impl ColumnBuilder {
     /// An empty column of a type that files of text are read as.
     pub(crate) fn new(field: &Field) -> Self {
         let data_type = field.data_type();
         if let DataType::List(item) = data_type {
-            return Self::List(Box::new(Lists {
+            return Self::List(Box::new(ListBuilder {
                 field: item.clone(),
                 items: Self::new(item),
                 ends: Vec::new(),
@@ -129,20 +129,20 @@ impl Column {
             }));
         }
         if let DataType::Struct(fields) = data_type {
-            return Self::Struct(Objects::new(fields));
+            return Self::Struct(ObjectBuilder::new(fields));
         }
         if *data_type == DataType::Null {
             Self::Null(0)
         } else if *data_type == DataType::Boolean {
-            Self::Bool(Cells::default())
+            Self::Bool(ValueBuilder::default())
         } else if *data_type == DataType::Int64 {
-            Self::Int(Cells::default())
+            Self::Int(ValueBuilder::default())
         } else if *data_type == DataType::Float64 {
-            Self::Float(Cells::default())
+            Self::Float(ValueBuilder::default())
         } else if is_json_text(field) {
-            Self::Json(Texts::default())
+            Self::Json(TextBuilder::default())
         } else {
-            Self::Text(Texts::default())
+            Self::Text(TextBuilder::default())
         }
     }
 
@@ -219,7 +219,7 @@ impl Column {
     }
 }
 
-impl Lists {
+impl ListBuilder {
     /// Ends a list with the items that came since the last one.
     fn end(&mut self, valid: bool) {
         self.valid.push(valid);
@@ -227,12 +227,12 @@ impl Lists {
     }
 }
 
-impl Objects {
+impl ObjectBuilder {
     /// No rows yet.
     pub(crate) fn new(fields: &Fields) -> Self {
         Self {
             fields: fields.clone(),
-            columns: fields.iter().map(|field| Column::new(field)).collect(),
+            columns: fields.iter().map(|field| ColumnBuilder::new(field)).collect(),
             valid: Vec::new(),
         }
     }
@@ -251,7 +251,7 @@ impl Objects {
     }
 
     /// The columns, in the order of the fields.
-    pub(crate) fn columns(&mut self) -> &mut [Column] {
+    pub(crate) fn columns(&mut self) -> &mut [ColumnBuilder] {
         &mut self.columns
     }
 
@@ -264,7 +264,7 @@ impl Objects {
     /// The array of all rows; there are none afterwards.
     pub(crate) fn finish(&mut self) -> StructArray {
         let len = self.valid.len();
-        let columns = self.columns.iter_mut().map(Column::finish).collect();
+        let columns = self.columns.iter_mut().map(ColumnBuilder::finish).collect();
         let nulls = nulls(&mut self.valid);
         StructArray::try_new_with_length(self.fields.clone(), columns, nulls, len)
             .expect("each column has the type of its field and one cell a row")
@@ -291,15 +291,15 @@ impl Objects {
 }
 
 /// Reads one object into a row.
-pub(super) struct Row<'c>(pub(super) &'c mut Objects);
+pub(super) struct RowSeed<'c>(pub(super) &'c mut ObjectBuilder);
 
 /// Reads one value into a cell.
-struct Cell<'c>(&'c mut Column);
+struct CellSeed<'c>(&'c mut ColumnBuilder);
 
 /// Finds a key's column.
-struct Key<'c>(&'c Objects, usize);
+struct KeySeed<'c>(&'c ObjectBuilder, usize);
 
-impl<'de> DeserializeSeed<'de> for Row<'_> {
+impl<'de> DeserializeSeed<'de> for RowSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -307,7 +307,7 @@ impl<'de> DeserializeSeed<'de> for Row<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Row<'_> {
+impl<'de> Visitor<'de> for RowSeed<'_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -318,7 +318,7 @@ impl<'de> Visitor<'de> for Row<'_> {
         let objects = self.0;
         let rows = objects.len();
         let mut near = 0;
-        while let Some(position) = map.next_key_seed(Key(objects, near))? {
+        while let Some(position) = map.next_key_seed(KeySeed(objects, near))? {
             let Some(position) = position else {
                 map.next_value::<IgnoredAny>()?;
                 continue;
@@ -329,14 +329,14 @@ impl<'de> Visitor<'de> for Row<'_> {
                 let name = objects.fields[position].name();
                 return Err(A::Error::custom(format!("two values for '{name}'")));
             }
-            map.next_value_seed(Cell(column))?;
+            map.next_value_seed(CellSeed(column))?;
         }
         objects.end_row();
         Ok(())
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Key<'_> {
+impl<'de> DeserializeSeed<'de> for KeySeed<'_> {
     type Value = Option<usize>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -344,7 +344,7 @@ impl<'de> DeserializeSeed<'de> for Key<'_> {
     }
 }
 
-impl Visitor<'_> for Key<'_> {
+impl Visitor<'_> for KeySeed<'_> {
     type Value = Option<usize>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -356,43 +356,43 @@ impl Visitor<'_> for Key<'_> {
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Cell<'_> {
+impl<'de> DeserializeSeed<'de> for CellSeed<'_> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
         match self.0 {
-            Column::Json(texts) => {
+            ColumnBuilder::Json(texts) => {
                 let json = <&RawValue>::deserialize(deserializer)?.get();
                 // Taken as it stands, its strings were not looked into.
-                let whole = Whole.deserialize(&mut serde_json::Deserializer::from_str(json));
+                let whole = CheckedValue.deserialize(&mut serde_json::Deserializer::from_str(json));
                 whole.map_err(D::Error::custom)?;
                 texts.push((json != "null").then_some(json));
                 Ok(())
             }
-            Column::Null(_)
-            | Column::Bool(_)
-            | Column::Int(_)
-            | Column::Float(_)
-            | Column::Text(_)
-            | Column::List(_)
-            | Column::Struct(_) => deserializer.deserialize_any(self),
+            ColumnBuilder::Null(_)
+            | ColumnBuilder::Bool(_)
+            | ColumnBuilder::Int(_)
+            | ColumnBuilder::Float(_)
+            | ColumnBuilder::Text(_)
+            | ColumnBuilder::List(_)
+            | ColumnBuilder::Struct(_) => deserializer.deserialize_any(self),
         }
     }
 }
 
-impl<'de> Visitor<'de> for Cell<'_> {
+impl<'de> Visitor<'de> for CellSeed<'_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self.0 {
-            Column::Null(_) => "null",
-            Column::Bool(_) => "true or false",
-            Column::Int(_) => "an integer",
-            Column::Float(_) => "a number",
-            Column::Text(_) => "a string",
-            Column::Json(_) => "a JSON value",
-            Column::List(_) => "a list",
-            Column::Struct(_) => "an object",
+            ColumnBuilder::Null(_) => "null",
+            ColumnBuilder::Bool(_) => "true or false",
+            ColumnBuilder::Int(_) => "an integer",
+            ColumnBuilder::Float(_) => "a number",
+            ColumnBuilder::Text(_) => "a string",
+            ColumnBuilder::Json(_) => "a JSON value",
+            ColumnBuilder::List(_) => "a list",
+            ColumnBuilder::Struct(_) => "an object",
         })
     }
 
@@ -402,7 +402,7 @@ impl<'de> Visitor<'de> for Cell<'_> {
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<(), E> {
-        if let Column::Bool(cells) = self.0 {
+        if let ColumnBuilder::Bool(cells) = self.0 {
             cells.push(Some(value));
             return Ok(());
         }
@@ -410,7 +410,7 @@ impl<'de> Visitor<'de> for Cell<'_> {
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<(), E> {
-        if let Column::Int(cells) = self.0 {
+        if let ColumnBuilder::Int(cells) = self.0 {
             cells.push(Some(value));
             return Ok(());
         }
@@ -418,7 +418,7 @@ impl<'de> Visitor<'de> for Cell<'_> {
             clippy::cast_precision_loss,
             reason = "a column of numbers with wide integers has another type"
         )]
-        if let Column::Float(cells) = self.0 {
+        if let ColumnBuilder::Float(cells) = self.0 {
             cells.push(Some(value as f64));
             return Ok(());
         }
@@ -433,7 +433,7 @@ impl<'de> Visitor<'de> for Cell<'_> {
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<(), E> {
-        if let Column::Float(cells) = self.0 {
+        if let ColumnBuilder::Float(cells) = self.0 {
             cells.push(Some(value));
             return Ok(());
         }
@@ -441,7 +441,7 @@ impl<'de> Visitor<'de> for Cell<'_> {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<(), E> {
-        if let Column::Text(texts) = self.0 {
+        if let ColumnBuilder::Text(texts) = self.0 {
             texts.push(Some(value));
             return Ok(());
         }
@@ -449,17 +449,17 @@ impl<'de> Visitor<'de> for Cell<'_> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        let Column::List(lists) = self.0 else {
+        let ColumnBuilder::List(lists) = self.0 else {
             return Err(A::Error::invalid_type(Unexpected::Seq, &self));
         };
-        while seq.next_element_seed(Cell(&mut lists.items))?.is_some() {}
+        while seq.next_element_seed(CellSeed(&mut lists.items))?.is_some() {}
         lists.end(true);
         Ok(())
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        if let Column::Struct(objects) = self.0 {
-            return Row(objects).visit_map(map);
+        if let ColumnBuilder::Struct(objects) = self.0 {
+            return RowSeed(objects).visit_map(map);
         }
         Err(A::Error::invalid_type(Unexpected::Map, &self))
     }

@@ -1,7 +1,7 @@
 //! What the values of a column have in common.
 //!
 //! Shapes are learned from every row of a file and then become Arrow types. Values of two JSON
-//! types in one place have the shape [`Shape::Mixed`], whose column holds each value's JSON as text,
+//! types in one place have the shape [`ValueShape::Mixed`], whose column holds each value's JSON as text,
 //! so that nothing is turned into something else.
 
 use std::fmt;
@@ -22,7 +22,7 @@ const EXACT: u64 = 1 << 53;
 
 /// What the values of a column have in common.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Shape {
+pub(super) enum ValueShape {
     /// Nothing but null so far.
     Null,
     Bool,
@@ -32,12 +32,12 @@ pub(super) enum Shape {
     Long,
     Float,
     Text,
-    List(Box<Shape>),
-    Struct(IndexMap<String, Shape>),
+    List(Box<ValueShape>),
+    Struct(IndexMap<String, ValueShape>),
     Mixed,
 }
 
-impl Shape {
+impl ValueShape {
     /// The shape of one value.
     fn of(value: &Value) -> Self {
         match value {
@@ -134,12 +134,12 @@ impl Shape {
 /// Reads one value and says whether `shape` takes it as it is. Most rows are like those before, so
 /// that this is all that learning takes; errors are those of broken JSON.
 #[derive(Clone, Copy)]
-pub(super) struct Fits<'s>(pub(super) &'s Shape);
+pub(super) struct FitsShape<'s>(pub(super) &'s ValueShape);
 
 /// A value with nothing to hold it against, read whole so that its strings are checked.
-pub(super) struct Whole;
+pub(super) struct CheckedValue;
 
-impl<'de> DeserializeSeed<'de> for Fits<'_> {
+impl<'de> DeserializeSeed<'de> for FitsShape<'_> {
     type Value = bool;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<bool, D::Error> {
@@ -147,7 +147,7 @@ impl<'de> DeserializeSeed<'de> for Fits<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Fits<'_> {
+impl<'de> Visitor<'de> for FitsShape<'_> {
     type Value = bool;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -159,47 +159,55 @@ impl<'de> Visitor<'de> for Fits<'_> {
     }
 
     fn visit_bool<E>(self, _: bool) -> Result<bool, E> {
-        Ok(matches!(self.0, Shape::Bool | Shape::Mixed))
+        Ok(matches!(self.0, ValueShape::Bool | ValueShape::Mixed))
     }
 
     fn visit_i64<E>(self, int: i64) -> Result<bool, E> {
         Ok(match self.0 {
-            Shape::Long | Shape::Mixed => true,
-            Shape::Int | Shape::Float => int.unsigned_abs() <= EXACT,
-            Shape::Null | Shape::Bool | Shape::Text | Shape::List(_) | Shape::Struct(_) => false,
+            ValueShape::Long | ValueShape::Mixed => true,
+            ValueShape::Int | ValueShape::Float => int.unsigned_abs() <= EXACT,
+            ValueShape::Null
+            | ValueShape::Bool
+            | ValueShape::Text
+            | ValueShape::List(_)
+            | ValueShape::Struct(_) => false,
         })
     }
 
     fn visit_u64<E>(self, int: u64) -> Result<bool, E> {
         Ok(match self.0 {
-            Shape::Mixed => true,
-            Shape::Long => i64::try_from(int).is_ok(),
-            Shape::Int | Shape::Float => int <= EXACT,
-            Shape::Null | Shape::Bool | Shape::Text | Shape::List(_) | Shape::Struct(_) => false,
+            ValueShape::Mixed => true,
+            ValueShape::Long => i64::try_from(int).is_ok(),
+            ValueShape::Int | ValueShape::Float => int <= EXACT,
+            ValueShape::Null
+            | ValueShape::Bool
+            | ValueShape::Text
+            | ValueShape::List(_)
+            | ValueShape::Struct(_) => false,
         })
     }
 
     fn visit_f64<E>(self, _: f64) -> Result<bool, E> {
-        Ok(matches!(self.0, Shape::Float | Shape::Mixed))
+        Ok(matches!(self.0, ValueShape::Float | ValueShape::Mixed))
     }
 
     fn visit_str<E>(self, _: &str) -> Result<bool, E> {
-        Ok(matches!(self.0, Shape::Text | Shape::Mixed))
+        Ok(matches!(self.0, ValueShape::Text | ValueShape::Mixed))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<bool, A::Error> {
         let (items, mut fits) = match self.0 {
-            Shape::List(items) => (&**items, true),
-            Shape::Mixed => (&Shape::Mixed, true),
-            Shape::Null
-            | Shape::Bool
-            | Shape::Int
-            | Shape::Long
-            | Shape::Float
-            | Shape::Text
-            | Shape::Struct(_) => (&Shape::Mixed, false),
+            ValueShape::List(items) => (&**items, true),
+            ValueShape::Mixed => (&ValueShape::Mixed, true),
+            ValueShape::Null
+            | ValueShape::Bool
+            | ValueShape::Int
+            | ValueShape::Long
+            | ValueShape::Float
+            | ValueShape::Text
+            | ValueShape::Struct(_) => (&ValueShape::Mixed, false),
         };
-        while let Some(item) = seq.next_element_seed(Fits(items))? {
+        while let Some(item) = seq.next_element_seed(FitsShape(items))? {
             fits &= item;
         }
         Ok(fits)
@@ -207,43 +215,43 @@ impl<'de> Visitor<'de> for Fits<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<bool, A::Error> {
         let fields = match self.0 {
-            Shape::Struct(fields) => Some(fields),
-            Shape::Null
-            | Shape::Bool
-            | Shape::Int
-            | Shape::Long
-            | Shape::Float
-            | Shape::Text
-            | Shape::List(_)
-            | Shape::Mixed => None,
+            ValueShape::Struct(fields) => Some(fields),
+            ValueShape::Null
+            | ValueShape::Bool
+            | ValueShape::Int
+            | ValueShape::Long
+            | ValueShape::Float
+            | ValueShape::Text
+            | ValueShape::List(_)
+            | ValueShape::Mixed => None,
         };
-        let mut fits = fields.is_some() || *self.0 == Shape::Mixed;
+        let mut fits = fields.is_some() || *self.0 == ValueShape::Mixed;
         let mut seen = Positions::default();
-        while let Some(field) = map.next_key_seed(Name(fields))? {
+        while let Some(field) = map.next_key_seed(FieldSeed(fields))? {
             let Some((position, name, shape)) = field else {
                 fits &= fields.is_none();
-                map.next_value_seed(Whole)?;
+                map.next_value_seed(CheckedValue)?;
                 continue;
             };
             if !seen.insert(position) {
                 return Err(A::Error::custom(format!("two values for '{name}'")));
             }
-            fits &= map.next_value_seed(Fits(shape))?;
+            fits &= map.next_value_seed(FitsShape(shape))?;
         }
         Ok(fits)
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Whole {
+impl<'de> DeserializeSeed<'de> for CheckedValue {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        Fits(&Shape::Mixed).deserialize(deserializer).map(drop)
+        FitsShape(&ValueShape::Mixed).deserialize(deserializer).map(drop)
     }
 }
 
 /// A field: its position, name and shape.
-type Known<'s> = (usize, &'s String, &'s Shape);
+type Known<'s> = (usize, &'s String, &'s ValueShape);
 
 /// The fields of an object that were met, most of them without memory of their own.
 #[derive(Default)]
@@ -268,9 +276,9 @@ impl Positions {
 }
 
 /// A key, looked up among the fields.
-struct Name<'s>(Option<&'s IndexMap<String, Shape>>);
+struct FieldSeed<'s>(Option<&'s IndexMap<String, ValueShape>>);
 
-impl<'de, 's> DeserializeSeed<'de> for Name<'s> {
+impl<'de, 's> DeserializeSeed<'de> for FieldSeed<'s> {
     type Value = Option<Known<'s>>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -278,7 +286,7 @@ impl<'de, 's> DeserializeSeed<'de> for Name<'s> {
     }
 }
 
-impl<'s> Visitor<'_> for Name<'s> {
+impl<'s> Visitor<'_> for FieldSeed<'s> {
     type Value = Option<Known<'s>>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
