@@ -124,7 +124,7 @@ impl Records {
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are said as they are")]
 fn broken(file: &str, row: u64, error: &csv::Error) -> DatasetError {
-    let problem = match error.cell_type() {
+    let problem = match error.kind() {
         csv::ErrorKind::Io(error) => super::broken_stream(error),
         _ => error.to_string(),
     };

@@ -54,7 +54,7 @@ pub(super) fn infer(text: Box<dyn BufRead + Send>, file: &str) -> Result<Inferre
         }
     }
     if let (0, Some((row, reason))) = (rows, first_fault) {
-        return Err(DatasetError::RowSeed {
+        return Err(DatasetError::Row {
             file: file.to_owned(),
             row,
             problem: format!("{reason}; no line of the file is a row of JSON lines"),
@@ -146,7 +146,7 @@ impl JsonReader {
 }
 
 fn next(lines: &mut LineReader, line: &mut Vec<u8>, file: &str) -> Result<Option<NumberedLine>> {
-    lines.next(line).map_err(|error| DatasetError::RowSeed {
+    lines.next(line).map_err(|error| DatasetError::Row {
         file: file.to_owned(),
         row: lines.number() + 1,
         problem: super::broken_stream(&error),
