@@ -1,4 +1,4 @@
-//! Rows as tokens: what the model reads, and what it is to say where.
+//! Rows as tokens: inputs and targets.
 
 use chat::{Conversation, Origin, Text, Tokenizer};
 use rubrics::Message;
@@ -8,21 +8,21 @@ use super::mixture::{Target, TaskRow};
 use super::symbols::{END, STEP};
 use crate::error::{Result, ToyTaskError};
 
-/// A token that is to be likely at a place.
+/// The target token at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Aim {
-    /// The place: what the model says after this token.
+    /// The position after which the token should follow.
     pub at: usize,
-    /// What it is to say.
+    /// The token.
     pub token: u32,
 }
 
 /// A row as tokens. The loss is on the aims and on nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
-    /// What the model reads.
+    /// Input tokens.
     pub token_ids: Vec<u32>,
-    /// What it is to say, in the order of the places.
+    /// The targets, by ascending position.
     pub aims: Vec<Aim>,
 }
 
@@ -49,7 +49,7 @@ impl<'t> Encoder<'t> {
         Ok(Self { tokenizer, labels: [u32::from(b'-'), u32::from(b'+')] })
     }
 
-    /// A row as tokens.
+    /// Encodes a row.
     ///
     /// # Errors
     /// What the template or the tokenizer refuses; and steps that are not as many as their labels.
@@ -66,7 +66,7 @@ impl<'t> Encoder<'t> {
         }
     }
 
-    /// What the model reads before it speaks.
+    /// Encodes a conversation up to the model's reply.
     ///
     /// # Errors
     /// What the template or the tokenizer refuses.

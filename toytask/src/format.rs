@@ -1,16 +1,16 @@
-//! What the model can be asked, as conversations in the short roles of the chat template.
+//! Question formats, as conversations in the short roles of the chat template.
 //!
-//! The scorers' own wordings are rendered to the same tokens, so that whoever trains on these turns
-//! trains on what a server asks.
+//! The scorers' own wordings are rendered to the same tokens, so that training on these turns
+//! is training on what a server asks.
 
 use rubrics::Message;
 
-/// A way to ask.
+/// A question format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
     /// Solve the problem.
     Player,
-    /// Somebody solved it: solve it again, and better where that was wrong.
+    /// Solve the problem again, given an earlier attempt.
     Reflection,
     /// Whether the result is right, read where the conversation ends: `reward`.
     Reward,
@@ -69,7 +69,7 @@ impl Format {
         Format::Conclude,
     ];
 
-    /// As it stands in files and logs.
+    /// Its name in files and logs.
     pub fn name(self) -> &'static str {
         match self {
             Format::Player => "player",
@@ -132,12 +132,12 @@ pub fn player(problem: &str) -> Vec<Message> {
     vec![turn("user", problem)]
 }
 
-/// A problem and a solution that nobody asks about.
+/// A problem and a solution, without a question.
 pub fn solved(problem: &str, solution: &str) -> Vec<Message> {
     vec![turn("user", problem), turn("assistant", solution)]
 }
 
-/// Solve this again: `solution` is what somebody wrote.
+/// Solve this again: `solution` is an earlier attempt.
 pub fn reflection(problem: &str, solution: &str) -> Vec<Message> {
     about(problem, solution, "again", "")
 }

@@ -1,4 +1,4 @@
-//! What a model must not have seen when it is asked whether it learnt.
+//! Held-out problems: what a model must not have seen before an evaluation.
 //!
 //! Three things are held out: whole problems, by a hash of their text; pairs of a number and what it
 //! is multiplied by, wherever they stand, also in wrong solutions; and lengths, by what

@@ -1,7 +1,7 @@
-//! Questions about a solution that a pure function answers: what a judge is asked and trained on.
+//! Questions about a solution that a pure function answers, for training and testing a judge.
 //!
-//! Some are about what is right, some about what is written; a judge that knows only one of the two
-//! fails at the other. Steps are the lines of a solution but for the one with the result.
+//! Some are about correctness, some about the text; a judge that knows only one of the two fails at the
+//! other. Steps are the lines of a solution but for the one with the result.
 
 use super::check::{Judged, Line};
 

@@ -1,14 +1,14 @@
-//! What policies and judges are measured on: frozen sets, made once and never trained on.
+//! Evaluation sets of policies and judges: made once and never trained on.
 //!
 //! Solvers' own mistakes need a solver: [`Case::of`] makes a record of any solution. Near misses and
-//! lengths beyond those of training come from here. Whoever draws has checked the difficulty
+//! lengths beyond those of training come from here. Callers check the difficulty first
 //! ([`Difficulty::check`]).
 
 use serde::{Deserialize, Serialize};
 
 use super::check;
 use super::make::{Difficulty, Slip};
-use super::mixture::{Pool, Sample};
+use super::mixture::{DrawnSolution, Pool};
 use super::principles::Principle;
 use super::rng::StableRng;
 
@@ -26,7 +26,7 @@ pub enum Source {
     Slip,
 }
 
-/// A solution that a judge is asked about.
+/// A solution for a judge, with its labels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// Where it comes from.
@@ -39,14 +39,14 @@ pub struct Case {
     pub gold: i64,
     /// Whether the right result is stated.
     pub is_final_right: bool,
-    /// Of each line, whether it is right given what is written before it.
+    /// Whether each line is right given the lines before it.
     pub local: Vec<bool>,
     /// The first wrong line, from 0.
     pub first_error: Option<usize>,
 }
 
 impl Case {
-    /// A record of a solution; none where the problem is not of this world or nothing was written.
+    /// Labels a solution; `None` if the problem is not one of this task or the solution is blank.
     pub fn of(source: Source, problem: &str, solution: &str) -> Option<Self> {
         let judged = check::judge(problem, solution)?;
         Some(Self {
@@ -61,7 +61,7 @@ impl Case {
     }
 }
 
-/// A problem that a policy is asked to solve.
+/// A problem for a policy, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Problem {
     /// The problem.
@@ -127,8 +127,8 @@ pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Questi
         let principle = Principle::ALL[index % Principle::ALL.len()];
         let wished = rng.coin();
         let pool = pool(difficulty);
-        let holds = |sample: &Sample| {
-            let problem = check::chain::Problem::read(&sample.problem);
+        let holds = |sample: &DrawnSolution| {
+            let problem = check::chain::ChainProblem::read(&sample.problem);
             principle.holds(problem.map_or(0, |it| it.len()), &sample.judged)
         };
         let sample =

@@ -8,10 +8,10 @@ use serde_json::json;
 
 use crate::error::{Result, TrainError};
 
-/// The day that every prompt is asked on, so that a run can be repeated.
+/// The date that chat templates see, fixed so that a run can be repeated.
 const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
 
-/// Renders and encodes.
+/// Renders conversations and encodes them.
 #[derive(Clone, Debug)]
 pub struct Encoder {
     tokenizer: Arc<Tokenizer>,
@@ -19,7 +19,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Over a model's tokenizer.
+    /// Wraps a model's tokenizer.
     ///
     /// # Errors
     /// A tokenizer without an end of text: nothing could tell the model to stop.
@@ -35,12 +35,12 @@ impl Encoder {
         &self.tokenizer
     }
 
-    /// Tokens that end an answer.
+    /// Token ids that end an answer.
     pub fn stops(&self) -> &[u32] {
         self.tokenizer.eos_ids()
     }
 
-    /// A conversation, open for the model's turn.
+    /// Encodes a conversation up to the beginning of the model's turn.
     ///
     /// # Errors
     /// What the template refuses.
@@ -48,7 +48,7 @@ impl Encoder {
         self.render(turns, true)
     }
 
-    /// A conversation as it is, for heads that read it.
+    /// Encodes a conversation as it is, for heads that read it.
     ///
     /// # Errors
     /// What the template refuses.
@@ -73,7 +73,7 @@ impl Encoder {
         Ok(encoded.map(|chat| chat.token_ids)?)
     }
 
-    /// A conversation and its answer, as a score head reads it.
+    /// Encodes a conversation with its answer, as a score head reads it.
     ///
     /// # Errors
     /// What the template refuses.
@@ -83,7 +83,7 @@ impl Encoder {
         self.whole(&turns)
     }
 
-    /// A marker of ours: a special token where the tokenizer has one of this name, else its text.
+    /// Encodes a marker: a special token if the tokenizer has one of this name, else its text.
     ///
     /// # Errors
     /// What the tokenizer refuses.
@@ -91,7 +91,7 @@ impl Encoder {
         Ok(self.tokenizer.encode(marker, false)?)
     }
 
-    /// A text that the model is to write, with the token that ends it.
+    /// Encodes a completion, with the token that ends it.
     ///
     /// # Errors
     /// What the tokenizer refuses.
@@ -101,7 +101,7 @@ impl Encoder {
         Ok(ids)
     }
 
-    /// A text alone; nothing in it is a special token.
+    /// Encodes text in which nothing is a special token.
     ///
     /// # Errors
     /// What the tokenizer refuses.

@@ -1,4 +1,4 @@
-//! What can go wrong in a run.
+//! Errors of a run.
 
 use chat::ChatError;
 use models::ModelError;
@@ -50,7 +50,7 @@ pub enum TrainError {
         /// What failed.
         source: Box<TrainError>,
     },
-    /// There is nothing to learn from any more.
+    /// The run has nothing to learn from any more.
     #[error("{0}")]
     NoProgress(String),
 }

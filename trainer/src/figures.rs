@@ -1,15 +1,16 @@
-//! What policies and judges are measured by: pure functions of what came out.
+//! Figures of policies and judges: pure functions of rewards and predictions.
 //!
-//! A figure that has no value is `None`, never 0.
+//! An undefined figure is `None`, never 0.
 
 use std::cmp::Ordering;
 
+use base::stats::mean;
 use rubrics::calibration::{Binning, Prediction, auroc, bins, expected_error};
 use serde::Serialize;
 
 /// Pass@k of one problem, of which `right` of `samples` were right: the chance that at least one of
 /// `k` of them is, `1 - C(n - c, k) / C(n, k)`, without bias (Chen et al., Evaluating Large Language
-/// Models Trained on Code, arXiv 2107.03374). None where there are fewer than `k` samples.
+/// Models Trained on Code, arXiv 2107.03374). `None` if there are fewer than `k` samples.
 pub fn pass_at_k(samples: usize, right: usize, k: usize) -> Option<f64> {
     if k == 0 || samples < k || right > samples {
         return None;
@@ -28,7 +29,7 @@ pub fn mean_pass_at_k(problems: &[(usize, usize)], k: usize) -> Option<f64> {
 }
 
 /// The mean of the shares of right ones and of wrong ones that were recognised, as a threshold of
-/// one half has it; at one half it is a yes. None unless there are both.
+/// one half has it; at one half it is a yes. `None` unless there are both.
 pub fn balanced_accuracy(predictions: &[Prediction]) -> Option<f64> {
     let share = |of: bool| {
         let such = predictions.iter().filter(|it| it.right == of);
@@ -39,7 +40,7 @@ pub fn balanced_accuracy(predictions: &[Prediction]) -> Option<f64> {
     Some(f64::midpoint(share(true)?, share(false)?))
 }
 
-/// What is known of a judge that says how likely each answer is right.
+/// Figures of a judge whose scores are probabilities of being right.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct JudgeFigures {
     /// Answers that were judged.
@@ -54,7 +55,7 @@ pub struct JudgeFigures {
     pub false_positives: f64,
 }
 
-/// The figures of a judge; none unless it saw right and wrong answers.
+/// Computes the figures of a judge; `None` unless it saw right and wrong answers.
 pub fn judge_figures(predictions: &[Prediction]) -> Option<JudgeFigures> {
     let wrong = predictions.iter().filter(|it| !it.right);
     let taken: Vec<f64> = wrong.map(|it| f64::from(u8::from(it.probability >= 0.5))).collect();
@@ -70,7 +71,7 @@ pub fn judge_figures(predictions: &[Prediction]) -> Option<JudgeFigures> {
 /// Of all pairs of a right and a wrong answer to one problem, the share in which the right one is
 /// called likelier; equal ones count half. `groups` are the answers to each problem. Advantages within
 /// groups see nothing else of a judge: one that knows hard problems from easy ones has a high AUROC
-/// over all answers, and one half here. None where no problem has both.
+/// over all answers, and one half here. `None` if no problem has both.
 pub fn within_problems(groups: &[Vec<Prediction>]) -> Option<f64> {
     let (mut above, mut pairs) = (0.0, 0_usize);
     for group in groups {
@@ -102,7 +103,7 @@ pub struct FirstError {
 }
 
 /// The F1 of `ProcessBench` (arXiv 2412.06559): of (first wrong step, first step that was called
-/// wrong), both from 0 and none where there is none. None unless there are right and wrong
+/// wrong), both from 0 and `None` if there is none. `None` unless there are right and wrong
 /// solutions.
 pub fn first_error(cases: &[(Option<usize>, Option<usize>)]) -> Option<FirstError> {
     let share = |has_error: bool| {
@@ -126,11 +127,6 @@ pub fn gap_closed(found: f64, begin: f64, best: f64) -> Option<f64> {
 /// The first step whose probability of being right is below one half.
 pub fn first_below_half(steps: &[f64]) -> Option<usize> {
     steps.iter().position(|probability| *probability < 0.5)
-}
-
-fn mean(values: &[f64]) -> Option<f64> {
-    let n = values.len() as f64;
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / n)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Numbers in files of state, by their bits: a text of a number may be read back as its neighbour, and
-//! then a resumed run would no longer be the unbroken one.
+//! Serialises floats in checkpoints as their bits: decimal text may be read back as a neighbouring
+//! number, and a resumed run would differ from an uninterrupted one.
 
 use serde::{Deserialize as _, Deserializer, Serializer};
 

@@ -1,10 +1,10 @@
-//! Numbers of a step, by name.
+//! Metrics of a step, by name.
 
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-/// What a step, an evaluation or a run has to report. Names are paths such as `loss` or
+/// Metrics of a step, an evaluation or a run. Names are paths such as `loss` or
 /// `rollout/tokens`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {

@@ -1,11 +1,11 @@
-//! Chance that can be replayed: every decision has a generator of its own, keyed by the run's seed
-//! and by what is decided, so that no decision depends on how many were taken before it.
+//! Reproducible randomness: every decision has a generator of its own, keyed by the run's seed and the
+//! decision, so that no decision depends on how many were made before it.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
 use sha2::{Digest as _, Sha256};
 
-/// The generator of one decision: `purpose` says what for, `at` which one (step, prompt, rollout).
+/// Makes the generator of one decision; `purpose` names it, `at` numbers it (step, prompt, rollout).
 pub fn decision(seed: u64, purpose: &str, at: &[u64]) -> ChaCha12Rng {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());

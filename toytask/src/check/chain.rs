@@ -17,19 +17,19 @@ const MOST_DEPTH: usize = 64;
 
 /// A problem: a number and what is done to it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ChainProblem {
     start: i64,
     operations: Vec<(char, i64)>,
     modulus: i64,
 }
 
-impl Problem {
+impl ChainProblem {
     /// Reads an expression with the usual precedence, in which every operation takes the result of
     /// all before it as its left operand; and `mod N` after it.
     pub fn read(text: &str) -> Option<Self> {
         let (expression, modulus) = text.trim().split_once(" mod ")?;
         let modulus = lines::number(modulus.trim()).filter(|modulus| *modulus > 0)?;
-        let mut reader = Reader { rest: expression.trim().as_bytes(), depth: 0 };
+        let mut reader = ChainReader { rest: expression.trim().as_bytes(), depth: 0 };
         let Chain { start, operations } = reader.sum()?;
         let is_whole = reader.rest.is_empty() && !operations.is_empty();
         is_whole.then_some(Self { start, operations, modulus })
@@ -81,12 +81,12 @@ impl Chain {
     }
 }
 
-struct Reader<'t> {
+struct ChainReader<'t> {
     rest: &'t [u8],
     depth: usize,
 }
 
-impl Reader<'_> {
+impl ChainReader<'_> {
     fn sum(&mut self) -> Option<Chain> {
         let mut left = self.product()?;
         while let Some(symbol) = self.one_of(b"+-") {
@@ -136,9 +136,9 @@ impl Reader<'_> {
     }
 }
 
-/// Reads a solution; none where the problem is no chain or the solution is blank.
+/// Checks a solution; `None` if the problem is not a chain or the solution is blank.
 pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
-    let problem = Problem::read(problem)?;
+    let problem = ChainProblem::read(problem)?;
     let read = lines::lines(solution);
     if read.is_empty() {
         return None;
@@ -158,7 +158,7 @@ pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
 
 /// Where a solution is in its problem.
 struct Walk<'p> {
-    problem: &'p Problem,
+    problem: &'p ChainProblem,
     /// The number that the last step says.
     reached: i64,
     /// Operations of the problem that are done.
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn problems_are_read_with_the_usual_precedence() {
         let check = |text: &str, expected: Option<i64>| {
-            let found = Problem::read(text).map(|problem| problem.result());
+            let found = ChainProblem::read(text).map(|problem| problem.result());
             assert_eq!(found, expected, "{text}");
         };
         check("17+58 mod 100", Some(75));

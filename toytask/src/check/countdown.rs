@@ -9,12 +9,12 @@ use super::{Checked, Fault, Judged};
 
 /// A problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct CountdownProblem {
     target: i64,
     numbers: Vec<i64>,
 }
 
-impl Problem {
+impl CountdownProblem {
     /// Reads `Make T from A, B, C`.
     pub fn read(text: &str) -> Option<Self> {
         let (target, numbers) = text.trim().strip_prefix("Make ")?.split_once(" from ")?;
@@ -29,9 +29,9 @@ impl Problem {
     }
 }
 
-/// Reads a solution; none where the problem is another one or the solution is blank.
+/// Checks a solution; `None` if the problem is not countdown or the solution is blank.
 pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
-    let problem = Problem::read(problem)?;
+    let problem = CountdownProblem::read(problem)?;
     let read = lines::lines(solution);
     if read.is_empty() {
         return None;
@@ -77,7 +77,7 @@ fn step(pool: &mut Vec<i64>, step: &Equation) -> Option<Fault> {
     })
 }
 
-fn answer(pool: &[i64], problem: &Problem, stated: i64) -> Option<Fault> {
+fn answer(pool: &[i64], problem: &CountdownProblem, stated: i64) -> Option<Fault> {
     match pool {
         [reached] if *reached != stated => Some(Fault::Result { reached: *reached }),
         [_] if stated != problem.target => Some(Fault::Target { target: problem.target }),
@@ -122,7 +122,7 @@ mod tests {
         );
         assert_eq!(judge("Make 46 from 3, 7, 25", ""), None);
         for problem in ["Make 46", "Make 46 from 3", "Make x from 1, 2", "46 from 3, 7"] {
-            assert_eq!(Problem::read(problem), None, "{problem}");
+            assert_eq!(CountdownProblem::read(problem), None, "{problem}");
         }
     }
 }

@@ -1,7 +1,7 @@
-//! What is right and wrong in a text, by readers of their own.
+//! Checks solutions, with parsers of its own.
 //!
-//! Nothing here calls what writes problems and solutions, or shares its arithmetic: a mistake in
-//! one of the two would otherwise be invisible to both.
+//! It shares no code with the generators of problems and solutions: a mistake in one would otherwise be
+//! invisible to the other.
 //!
 //! A step has a *local* label, whether it is right given what is written before it; and it is
 //! *sound* where no step up to it is wrong, so that it builds on nothing wrong.
@@ -14,7 +14,7 @@ use std::fmt;
 
 pub use lines::{Equation, Line};
 
-/// What is wrong with a line.
+/// Why a line is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It is neither a step nor, at its place, the result.
@@ -26,7 +26,7 @@ pub enum Fault {
     },
     /// It is not the next operation of the problem.
     Operation {
-        /// The next one, such as `*4`; none where none is left.
+        /// The next one, such as `*4`; `None` if none is left.
         next: Option<String>,
     },
     /// It uses a number that is not there, or not any more.
@@ -77,7 +77,7 @@ impl fmt::Display for Fault {
 pub struct Checked {
     /// The line as it was read.
     pub line: Line,
-    /// The first thing that is wrong with it, given what is written before it.
+    /// The first fault, given the lines before it; `None` if the line is right.
     pub fault: Option<Fault>,
 }
 
@@ -91,18 +91,18 @@ pub struct Judged {
 }
 
 impl Judged {
-    /// Of each line, whether it is right given what is written before it.
+    /// Whether each line is right given the lines before it.
     pub fn local(&self) -> Vec<bool> {
         self.lines.iter().map(|line| line.fault.is_none()).collect()
     }
 
-    /// Of each line, whether it and all lines before it are right.
+    /// Whether each line and all lines before it are right.
     pub fn sound(&self) -> Vec<bool> {
         let first = self.first_error().unwrap_or(self.lines.len());
         (0..self.lines.len()).map(|at| at < first).collect()
     }
 
-    /// The first wrong line, from 0; none where every line is right.
+    /// The first wrong line, from 0; `None` if every line is right.
     pub fn first_error(&self) -> Option<usize> {
         self.lines.iter().position(|line| line.fault.is_some())
     }
@@ -140,7 +140,7 @@ impl Judged {
     }
 }
 
-/// Reads a solution of a chain or of countdown, whichever the problem is; none where the problem is
+/// Checks a solution of a chain or of countdown, whichever the problem is; `None` if the problem is
 /// neither, or the solution is blank.
 pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
     chain::judge(problem, solution).or_else(|| countdown::judge(problem, solution))
@@ -148,6 +148,6 @@ pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
 
 /// The right result of a problem.
 pub fn gold(problem: &str) -> Option<i64> {
-    let of_chain = chain::Problem::read(problem).map(|problem| problem.result());
-    of_chain.or_else(|| countdown::Problem::read(problem).map(|problem| problem.target()))
+    let of_chain = chain::ChainProblem::read(problem).map(|problem| problem.result());
+    of_chain.or_else(|| countdown::CountdownProblem::read(problem).map(|problem| problem.target()))
 }

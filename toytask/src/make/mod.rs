@@ -1,7 +1,6 @@
 //! Problems, solutions, and solutions with a known mistake.
 //!
-//! What is written here is never asked whether it is right: that is for [`super::check`], which
-//! reads the text alone.
+//! Whether something is right is decided by [`super::check`] alone, which reads the text.
 
 pub mod chain;
 pub mod countdown;

@@ -68,7 +68,7 @@ impl Slip {
         }
     }
 
-    /// A solution with this mistake; none where the chain has no place for it.
+    /// Makes a solution with this mistake; `None` if the chain has no place for it.
     pub(crate) fn make(self, chain: &Chain, rng: &mut StableRng) -> Option<Slipped> {
         let right = chain.solution();
         let n = chain.links.len();

@@ -1,4 +1,4 @@
-//! Problems with solutions of which it is known what is right in them.
+//! Draws problems with solutions whose correctness is known.
 
 use std::ops::RangeInclusive;
 
@@ -8,7 +8,7 @@ use crate::make::slips::other_digit;
 use crate::make::{Chain, Countdown, Difficulty, Slip};
 use crate::rng::StableRng;
 
-/// Draws before a wish is given up: enough for labels that one solution in a hundred has.
+/// Most draws for a wanted label: enough for labels that one solution in a hundred has.
 const MOST_DRAWS: usize = 400;
 
 /// Where problems come from.
@@ -23,14 +23,14 @@ pub(crate) struct Pool<'a> {
 
 /// A problem, before anybody solved it.
 #[derive(Clone, Debug)]
-pub(crate) enum Problem {
+pub(crate) enum DrawnProblem {
     Chain(Chain),
     Countdown(Countdown),
 }
 
 /// A problem and a solution, right or wrong.
 #[derive(Clone, Debug)]
-pub(crate) struct Sample {
+pub(crate) struct DrawnSolution {
     pub(crate) problem: String,
     pub(crate) solution: String,
     pub(crate) judged: Judged,
@@ -38,14 +38,14 @@ pub(crate) struct Sample {
 
 impl Pool<'_> {
     /// A problem whose right solution may be used too.
-    pub(crate) fn problem(&self, rng: &mut StableRng) -> Problem {
+    pub(crate) fn problem(&self, rng: &mut StableRng) -> DrawnProblem {
         loop {
             let problem = if rng.chance(self.countdown) {
                 let (least, most) = (*self.numbers.start(), *self.numbers.end());
                 let count = least + rng.below(most - least + 1);
-                Problem::Countdown(Countdown::draw(count, rng))
+                DrawnProblem::Countdown(Countdown::draw(count, rng))
             } else {
-                Problem::Chain(Chain::draw(self.difficulty, rng))
+                DrawnProblem::Chain(Chain::draw(self.difficulty, rng))
             };
             if self.sample(&problem, None, rng).is_some() {
                 return problem;
@@ -54,23 +54,23 @@ impl Pool<'_> {
     }
 
     /// The same, of chains alone.
-    pub(crate) fn chain(&self, rng: &mut StableRng) -> Problem {
+    pub(crate) fn chain(&self, rng: &mut StableRng) -> DrawnProblem {
         let chains = Self { countdown: 0.0, ..*self };
         chains.problem(rng)
     }
 
     /// A right solution.
-    pub(crate) fn right(&self, problem: &Problem, rng: &mut StableRng) -> Sample {
+    pub(crate) fn right(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         let sample = self.sample(problem, None, rng);
         sample.expect("a problem is drawn with its solution")
     }
 
     /// A solution with a mistake; every kind of mistake is as likely as the others.
-    pub(crate) fn wrong(&self, problem: &Problem, rng: &mut StableRng) -> Sample {
+    pub(crate) fn wrong(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         loop {
             let slip = match problem {
-                Problem::Chain(_) => *rng.pick(&Slip::ALL),
-                Problem::Countdown(_) => Slip::Digit,
+                DrawnProblem::Chain(_) => *rng.pick(&Slip::ALL),
+                DrawnProblem::Countdown(_) => Slip::Digit,
             };
             if let Some(sample) = self.sample(problem, Some(slip), rng) {
                 return sample;
@@ -79,22 +79,22 @@ impl Pool<'_> {
     }
 
     /// Right or wrong, by a coin.
-    pub(crate) fn either(&self, problem: &Problem, rng: &mut StableRng) -> Sample {
+    pub(crate) fn either(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         if rng.coin() { self.right(problem, rng) } else { self.wrong(problem, rng) }
     }
 
     /// A solution with a mistake of this kind, unless there is no place for it.
     pub(crate) fn slipped(
         &self,
-        problem: &Problem,
+        problem: &DrawnProblem,
         slip: Slip,
         rng: &mut StableRng,
-    ) -> Option<Sample> {
+    ) -> Option<DrawnSolution> {
         self.sample(problem, Some(slip), rng)
     }
 
-    /// What `draw` gives, drawn until it is as it is wished. Where that does not come it is what
-    /// came last: the label is taken from what is there, never from the wish.
+    /// Draws until `is_wished` holds, or returns the last draw: labels are computed from the draw and
+    /// never assumed.
     pub(crate) fn until<T>(mut draw: impl FnMut() -> T, is_wished: impl Fn(&T) -> bool) -> T {
         let mut drawn = draw();
         for _ in 0..MOST_DRAWS {
@@ -106,13 +106,20 @@ impl Pool<'_> {
         drawn
     }
 
-    fn sample(&self, problem: &Problem, slip: Option<Slip>, rng: &mut StableRng) -> Option<Sample> {
+    fn sample(
+        &self,
+        problem: &DrawnProblem,
+        slip: Option<Slip>,
+        rng: &mut StableRng,
+    ) -> Option<DrawnSolution> {
         let text = problem.text();
         let solution = match (slip, problem) {
-            (None, Problem::Chain(chain)) => chain.solution().to_string(),
-            (None, Problem::Countdown(countdown)) => countdown.solution(),
-            (Some(slip), Problem::Chain(chain)) => slip.make(chain, rng)?.text,
-            (Some(_), Problem::Countdown(countdown)) => other_digit(&countdown.solution(), rng)?.0,
+            (None, DrawnProblem::Chain(chain)) => chain.solution().to_string(),
+            (None, DrawnProblem::Countdown(countdown)) => countdown.solution(),
+            (Some(slip), DrawnProblem::Chain(chain)) => slip.make(chain, rng)?.text,
+            (Some(_), DrawnProblem::Countdown(countdown)) => {
+                other_digit(&countdown.solution(), rng)?.0
+            }
         };
         let judged = check::judge(&text, &solution).expect("it is one of our problems");
         let is_ours = if self.held_out {
@@ -120,15 +127,15 @@ impl Pool<'_> {
         } else {
             holdout::may_train(&text, &judged)
         };
-        is_ours.then_some(Sample { problem: text, solution, judged })
+        is_ours.then_some(DrawnSolution { problem: text, solution, judged })
     }
 }
 
-impl Problem {
+impl DrawnProblem {
     pub(crate) fn text(&self) -> String {
         match self {
-            Problem::Chain(chain) => chain.problem(),
-            Problem::Countdown(countdown) => countdown.problem(),
+            DrawnProblem::Chain(chain) => chain.problem(),
+            DrawnProblem::Countdown(countdown) => countdown.problem(),
         }
     }
 }

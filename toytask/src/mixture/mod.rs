@@ -17,7 +17,7 @@ use super::format::Format;
 use super::make::Difficulty;
 use super::rng::StableRng;
 
-pub(super) use draw::{Pool, Sample};
+pub(super) use draw::{DrawnSolution, Pool};
 
 /// What rows are drawn from.
 #[derive(Clone, Debug, PartialEq)]
@@ -69,22 +69,22 @@ fn usual_weight(format: Format) -> f64 {
 /// One row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskRow {
-    /// How it asks.
+    /// The question format.
     pub format: Format,
     /// The conversation.
     pub turns: Vec<Message>,
-    /// What the model is to say.
+    /// The training target.
     pub target: Target,
 }
 
-/// What is learnt of a row.
+/// Training target of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Target {
-    /// The model's turn, and its end.
+    /// The model's reply and its end.
     Reply(String),
-    /// The word at the last token of the conversation, which nobody continues.
+    /// The word at the last token of the conversation, which has no reply.
     Ending(String),
-    /// For each step of the last message whether it is right, said after it.
+    /// For each step of the last message whether it is right, read after it.
     Steps(Vec<bool>),
 }
 

@@ -50,7 +50,7 @@ pub(super) fn retrospective(judged: &Judged) -> String {
     text + &format!("Judgement: {{\"steps\": [{steps}], \"overall\": \"{whole}\"}}")
 }
 
-/// A grade, with a reason where one is asked for.
+/// A grade, with a reason if the format has one.
 pub(super) fn grade(judged: &Judged, with_reason: bool) -> String {
     let grade = judged.grade(9);
     if !with_reason {

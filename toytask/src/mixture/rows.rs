@@ -7,7 +7,7 @@ use crate::format::{self, Format, turn};
 use crate::principles::Principle;
 use crate::rng::StableRng;
 
-use super::draw::{Pool, Sample};
+use super::draw::{DrawnSolution, Pool};
 use super::{Target, TaskRow, replies};
 
 pub(super) fn row(format: Format, pool: &Pool<'_>, rng: &mut StableRng) -> TaskRow {
@@ -73,7 +73,7 @@ pub(super) fn row(format: Format, pool: &Pool<'_>, rng: &mut StableRng) -> TaskR
     TaskRow { format, turns, target }
 }
 
-/// A conversation and what is learnt of it.
+/// A conversation and its training target.
 type Question = (Vec<Message>, Target);
 
 fn player(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
@@ -90,7 +90,7 @@ fn reflection(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
     (turns, Target::Reply(right.solution))
 }
 
-/// A question about a solution, right or wrong, and what is said of it.
+/// A question about a solution, right or wrong, and the answer.
 fn judged(
     ask: fn(&str, &str) -> Vec<Message>,
     say: impl Fn(&Judged) -> String,
@@ -111,7 +111,7 @@ fn outcome(ask: fn(&str, &str) -> Vec<Message>, pool: &Pool<'_>, rng: &mut Stabl
 }
 
 /// A solution whose final answer is right half of the time.
-fn final_labelled(pool: &Pool<'_>, rng: &mut StableRng) -> Sample {
+fn final_labelled(pool: &Pool<'_>, rng: &mut StableRng) -> DrawnSolution {
     let wished = rng.coin();
     Pool::until(
         || pool.either(&pool.problem(rng), rng),
@@ -122,8 +122,8 @@ fn final_labelled(pool: &Pool<'_>, rng: &mut StableRng) -> Sample {
 fn principle(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
     let principle = *rng.pick(&Principle::ALL);
     let wished = rng.coin();
-    let holds = |sample: &Sample| {
-        let problem = check::chain::Problem::read(&sample.problem);
+    let holds = |sample: &DrawnSolution| {
+        let problem = check::chain::ChainProblem::read(&sample.problem);
         principle.holds(problem.map_or(0, |it| it.len()), &sample.judged)
     };
     let sample =
@@ -160,7 +160,7 @@ fn list(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
     const BEST: usize = 10;
     let problem = pool.problem(rng);
     let count = 2 + rng.below(3);
-    let samples: Vec<Sample> = (0..count).map(|_| pool.either(&problem, rng)).collect();
+    let samples: Vec<DrawnSolution> = (0..count).map(|_| pool.either(&problem, rng)).collect();
     let solutions: Vec<&str> = samples.iter().map(|it| it.solution.as_str()).collect();
     let grades: Vec<usize> = samples.iter().map(|it| it.judged.grade(BEST)).collect();
     (
@@ -172,7 +172,7 @@ fn list(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
 /// A line of a solution, right half of the time; and documents, which say it half of the time,
 /// whether it is right or not.
 struct Ground {
-    sample: Sample,
+    sample: DrawnSolution,
     /// The line, from 0.
     at: usize,
     is_said: bool,
@@ -182,7 +182,7 @@ struct Ground {
 impl Ground {
     fn draw(pool: &Pool<'_>, rng: &mut StableRng) -> Self {
         let (is_right, is_said) = (rng.coin(), rng.coin());
-        let such = |sample: &Sample| {
+        let such = |sample: &DrawnSolution| {
             let local = sample.judged.local().into_iter().enumerate();
             let such = local.filter(|(_, right)| *right == is_right);
             such.map(|(at, _)| at).collect::<Vec<usize>>()
@@ -205,7 +205,7 @@ impl Ground {
     }
 
     fn asked(&self, question: &str, reply: String) -> Question {
-        let Sample { problem, solution, .. } = &self.sample;
+        let DrawnSolution { problem, solution, .. } = &self.sample;
         let sentence = solution.lines().nth(self.at).unwrap_or_default();
         let turns = format::grounded(&self.documents, (problem, solution), sentence, question);
         (turns, Target::Reply(reply))
@@ -215,7 +215,7 @@ impl Ground {
 /// One or two documents with lines of this and of another solution, and `sentence` among them or
 /// not.
 fn documents(
-    sample: &Sample,
+    sample: &DrawnSolution,
     (sentence, is_said): (&str, bool),
     pool: &Pool<'_>,
     rng: &mut StableRng,
@@ -244,7 +244,7 @@ fn documents(
 /// A solution and a reference that its result agrees with half of the time, whether or not it is
 /// right.
 struct Claim {
-    sample: Sample,
+    sample: DrawnSolution,
     stated: i64,
     reference: i64,
 }
@@ -264,7 +264,7 @@ impl Claim {
 
     fn turns(&self, question: &str) -> Vec<Message> {
         let reference = self.reference.to_string();
-        let Sample { problem, solution, .. } = &self.sample;
+        let DrawnSolution { problem, solution, .. } = &self.sample;
         format::agreement(problem, solution, &reference, question)
     }
 
@@ -274,7 +274,7 @@ impl Claim {
 }
 
 /// The right result where another one was stated, or a number near by.
-fn other_answer(answer: i64, sample: &Sample, rng: &mut StableRng) -> i64 {
+fn other_answer(answer: i64, sample: &DrawnSolution, rng: &mut StableRng) -> i64 {
     if sample.judged.gold != answer && rng.coin() {
         return sample.judged.gold;
     }

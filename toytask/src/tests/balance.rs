@@ -76,7 +76,7 @@ fn lengths_and_operations_tell_nothing() {
         let label = |row: &TaskRow| good.contains(&said(row));
         let (yes, no): (Vec<&TaskRow>, Vec<&TaskRow>) = all.iter().partition(|row| label(row));
         let is_long = |row: &TaskRow| {
-            let problem = check::chain::Problem::read(content(row, "user"));
+            let problem = check::chain::ChainProblem::read(content(row, "user"));
             problem.is_some_and(|problem| problem.len() > 3)
         };
         let multiplies = |row: &TaskRow| content(row, "user").contains('*');

@@ -1,4 +1,4 @@
-//! Advantages relative to the whole batch: REINFORCE++, its baseline form, and the filter of
+//! Advantages relative to the batch: REINFORCE++, its baseline form, and the filter of
 //! `StableReinforce`.
 
 use rubrics::combine::Variance;

@@ -3,7 +3,7 @@
 //!
 //! A batch is groups of episodes: the answers to one prompt. Every function gives one advantage a
 //! token. Where a method normalises numbers that are all equal, their advantages are exactly 0 and
-//! not what rounding leaves; whether such a group is dropped is for somebody else to say. What a
+//! not what rounding leaves; whether such a group is dropped is decided elsewhere. What a
 //! process-aware method adds to an outcome (a wrong thought, a step's own reward) is not made 0 by
 //! equal outcomes, because it still tells steps apart.
 //!
@@ -33,7 +33,7 @@ pub use process::{Capo, IStar, Ppr, StepReturns, TpGrpo};
 
 use crate::losses::error::{FormulaError, Result, finite, lengths};
 
-/// One answer, as advantages see it.
+/// One answer, as advantages read it.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode<'a> {
     /// Its reward.
@@ -42,7 +42,7 @@ pub struct Episode<'a> {
     pub n_tokens: usize,
     /// Its steps, in order, for the process-aware methods.
     pub steps: &'a [Step],
-    /// Rewards of single tokens beside the reward of the whole, one a token or none at all: minus
+    /// Rewards of single tokens beside the reward of the answer, one per token or empty: minus
     /// the divergence from the reference ([`penalties`](crate::losses::kl::penalties)). REINFORCE++
     /// adds them token by token, the methods of groups add their sum to the reward, and the
     /// process-aware methods refuse them.

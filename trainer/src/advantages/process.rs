@@ -79,7 +79,7 @@ pub struct IStar {
 
 /// Returns of step rewards, relative to those of all steps of the group: what SPA-RL's rewards
 /// ([`grounded_rewards`](super::steps::grounded_rewards)) are used by. Signals are
-/// [`Signal::Reward`]; the reward of the whole is not read, because contributions add up to it.
+/// [`Signal::Reward`]; the reward of the answer is not read, because contributions add up to it.
 /// The paper's PPO has a critic; the group in its place is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

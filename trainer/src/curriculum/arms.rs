@@ -56,15 +56,6 @@ pub(super) fn upper_bounds(arms: &[&Arm]) -> Vec<f64> {
     arms.iter().map(bound).collect()
 }
 
-/// Probabilities in proportion to exp(value / temperature).
-pub(super) fn softmax(values: &[f64], temperature: f64) -> Vec<f64> {
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let powers: Vec<f64> =
-        values.iter().map(|value| ((value - most) / temperature).exp()).collect();
-    let sum: f64 = powers.iter().sum();
-    powers.iter().map(|power| power / sum).collect()
-}
-
 /// A place, drawn with its weight; weights sum to 1 up to rounding.
 pub(super) fn drawn(weights: &[f64], rng: &mut impl Rng) -> usize {
     let mut left: f64 = rng.random();

@@ -6,8 +6,8 @@ use crate::error::{Result, TrainError};
 use crate::item::Group;
 
 /// The rule. A group in which a rewarder gave a status in the place of a reward is never trained on,
-/// whatever the rule: its rewards are not known. Who wants to train on the answers that do have rewards
-/// takes the others out first.
+/// whatever the rule: its rewards are not known. To train on the other answers, take it out of
+/// the group first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "keep")]
 pub enum Keep {
@@ -45,7 +45,7 @@ fn default_pass() -> f64 {
     1.0
 }
 
-/// What becomes of a group.
+/// Whether a group is kept, and why not.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
     /// It is trained on.
@@ -71,7 +71,7 @@ pub struct KeepCounts {
     /// Dropped because a reward is missing.
     #[serde(rename = "without_reward")]
     pub failed: u64,
-    /// Of equal rewards, whether they were kept or not.
+    /// Groups of equal rewards, kept or not.
     pub zero_variance: u64,
     /// Those of them in which every answer has a reward of 1 or more.
     pub all_right: u64,

@@ -16,6 +16,7 @@ mod tests;
 
 use std::collections::BTreeMap;
 
+use base::stats::softmax_with_temperature;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
@@ -23,7 +24,7 @@ use crate::random::decision;
 use arms::Arm;
 pub use fill::{Fill, FillConfig};
 pub use keep::{Fate, Keep, KeepCounts, NoProgressRule};
-use pool::Place;
+use pool::PoolPosition;
 
 /// How problems are chosen.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -144,7 +145,7 @@ pub struct CurriculumState {
 #[serde(deny_unknown_fields)]
 struct ArmState {
     problems: u64,
-    place: Place,
+    place: PoolPosition,
     #[serde(with = "crate::float_bits::list")]
     window: Vec<f64>,
     seen: u64,
@@ -152,7 +153,7 @@ struct ArmState {
     estimate: f64,
 }
 
-/// What one group of answers taught: how far its rewards were from each other.
+/// Advantages of one group of answers: how far its rewards differ.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupAdvantages<'a> {
     /// The problem's category.
@@ -191,8 +192,8 @@ impl Curriculum {
         Ok(Self { config, seed, drawn: 0, problems, arms: arms.collect() })
     }
 
-    /// The next `count` problems. `value` is asked by PCL alone: the expected reward of each of the
-    /// problems that it is given.
+    /// Draws the next `count` problems. `value`, the expected reward of each given problem, is called by
+    /// PCL alone.
     ///
     /// # Errors
     /// Those of `value`, and values that are not finite or not one for each.
@@ -252,11 +253,11 @@ impl Curriculum {
         let weights = match self.config {
             CurriculumConfig::Uniform | CurriculumConfig::Pcl { .. } => vec![1.0; arms.len()],
             CurriculumConfig::Dump { temperature, .. } => {
-                arms::softmax(&arms::upper_bounds(&arms), temperature)
+                softmax_with_temperature(&arms::upper_bounds(&arms), temperature)
             }
             CurriculumConfig::Sec { temperature, .. } => {
                 let estimates: Vec<f64> = arms.iter().map(|arm| arm.estimate).collect();
-                arms::softmax(&estimates, temperature)
+                softmax_with_temperature(&estimates, temperature)
             }
         };
         names.zip(weights).collect()

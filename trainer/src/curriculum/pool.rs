@@ -14,13 +14,13 @@ pub(super) struct Pool {
     members: Vec<u64>,
     /// The members in the order of this episode.
     order: Vec<u64>,
-    place: Place,
+    place: PoolPosition,
 }
 
 /// Where a pool stands; its order follows from the episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Place {
+pub(super) struct PoolPosition {
     episode: u64,
     at: usize,
 }
@@ -33,7 +33,7 @@ impl Pool {
             seed,
             order: Vec::new(),
             members,
-            place: Place { episode: 0, at: 0 },
+            place: PoolPosition { episode: 0, at: 0 },
         };
         pool.shuffle();
         pool
@@ -43,11 +43,11 @@ impl Pool {
         self.members.len()
     }
 
-    pub(super) fn place(&self) -> Place {
+    pub(super) fn place(&self) -> PoolPosition {
         self.place
     }
 
-    pub(super) fn go_to(&mut self, place: Place) -> Result<()> {
+    pub(super) fn go_to(&mut self, place: PoolPosition) -> Result<()> {
         if place.at > self.members.len() {
             return Err(TrainError::Invalid(format!(
                 "curriculum: place {} in a pool of {} problems",
@@ -62,7 +62,7 @@ impl Pool {
 
     pub(super) fn next(&mut self) -> u64 {
         if self.place.at == self.order.len() {
-            self.place = Place { episode: self.place.episode + 1, at: 0 };
+            self.place = PoolPosition { episode: self.place.episode + 1, at: 0 };
             self.shuffle();
         }
         self.place.at += 1;

@@ -1,4 +1,4 @@
-//! What is asked of the model in a run, and what it answered.
+//! Items that the model answers in a run, and its answers.
 
 mod stored;
 
@@ -46,27 +46,27 @@ impl Role {
     }
 }
 
-/// A question for the model, and what is known of its answer.
+/// A prompt for the model, and what is known about its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Item {
-    /// Its index in the data; a recycled item has that of the problem it came from.
+    /// Its index in the data; a judge item has that of its problem.
     pub index: u64,
-    /// Who the model is.
+    /// The role in which the model answers.
     pub role: Role,
-    /// The conversation that it is to continue.
+    /// The conversation to continue.
     pub turns: Vec<Message>,
-    /// The problem in its own words, without any prompt around it.
+    /// The problem's text, without a prompt around it.
     pub problem: Arc<str>,
-    /// The right answer: of a problem its solution, of a judgement the label. None where only a
-    /// model can say how good an answer is.
+    /// The reference answer of a problem, or the label of a judgement. `None` if only a model can judge
+    /// the answer.
     pub gold: Option<Arc<str>>,
-    /// The right answer of a problem that is rewarded without it: audits alone read it.
+    /// The reference answer of a problem that is rewarded without it; only audits read it.
     pub audit: Option<Arc<str>>,
     /// The scorer that rewards the answers, by name.
     pub scorer: Arc<str>,
     /// The category or level that curricula choose by.
     pub category: Option<Arc<str>>,
-    /// Index, within its step, of the rollout that it was made of.
+    /// Index, within its step, of the rollout that it was made from.
     pub parent: Option<usize>,
 }
 
@@ -88,9 +88,9 @@ pub struct Rollout {
     pub tokens: Vec<Token>,
     /// Their text, without special tokens.
     pub text: String,
-    /// Whether it was cut at its length, and so has no end.
+    /// Whether it was truncated at the length limit.
     pub truncated: bool,
-    /// The answer that was found in the text, where there is one.
+    /// The final answer extracted from the text; `None` if there is none.
     pub answer: Option<String>,
     /// Its reward, or why there is none.
     pub reward: Result<f64, FailureKind>,
@@ -103,7 +103,7 @@ pub struct Rollout {
 pub struct JudgedStep {
     /// Where it stands in the text, in code points.
     pub span: Range<usize>,
-    /// From 0, wrong, to 1, right; none where nothing in it could be checked.
+    /// From 0, wrong, to 1, right; `None` if nothing in it could be checked.
     pub score: Option<f64>,
     /// What the scorer calls it: `right`, `wrong`, `matching`, `mismatched`, …
     pub label: String,
@@ -124,14 +124,14 @@ impl Rollout {
 /// The answers to one item in one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
-    /// What was asked.
+    /// The item.
     pub item: Arc<Item>,
     /// The answers, in the order of their streams.
     pub rollouts: Vec<Rollout>,
 }
 
 impl Group {
-    /// The rewards, where every rollout has one.
+    /// The rewards; `None` unless every rollout has one.
     pub fn rewards(&self) -> Option<Vec<f64>> {
         let rewards = self.rollouts.iter().map(|rollout| rollout.reward.ok());
         rewards.collect()

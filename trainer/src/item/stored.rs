@@ -1,4 +1,4 @@
-//! Items in files: what is left in a cache outlives the process.
+//! Items in checkpoints.
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_item_comes_back_as_it_was() {
+    fn stored_item_reads_back_unchanged() {
         for role in ROLES {
             let item = Item {
                 index: u64::MAX,

@@ -47,7 +47,7 @@ pub fn within_share(player: u64, judge: &[u64], share: f64) -> Result<usize> {
 }
 
 /// The correlation of two measures of the same things (Pearson), such as the length and the
-/// self-given score of answers: a rising one says that length is being bought. None where one of
+/// self-given score of answers: a rising one says that length is rewarded. `None` if one of
 /// them does not vary or a number is not finite.
 pub fn correlation(xs: &[f64], ys: &[f64]) -> Option<f64> {
     let n = xs.len() as f64;

@@ -44,7 +44,7 @@ pub struct CrlCounts {
     pub wrong: u64,
     /// Those of the wrong ones that are old mistakes.
     pub from_reservoir: u64,
-    /// Items that were asked for and could not be made.
+    /// Items that were wanted and could not be made.
     pub short: u64,
 }
 
@@ -128,7 +128,7 @@ impl Crl {
                     parent: None,
                 });
             }
-            // Of an odd number one label may have one more, whichever it is.
+            // If the count is odd, either label may have one more.
             let least = rights.len().min(wrongs.len());
             (right.min(least + extra), wrong.min(least + count % 2 - extra))
         } else {

@@ -1,4 +1,4 @@
-//! SPARK's cache: recycled items wait for the next recycled step, first in, first out.
+//! SPARK's cache: judge items wait for the next judge phase, first in, first out.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::item::Item;
 
-/// Items that wait. After a normal step its items come in, and at most one batch of the oldest goes
+/// Queue of judge items. After a normal step its items come in, and at most one batch of the oldest goes
 /// out; what is left stays for later steps of the episode (SPARK, arXiv 2509.22624, as the
 /// authors' code has it). Serialisable, so that a resumed run goes on with the same items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -46,12 +46,12 @@ impl ItemQueue {
         Some(self.items.drain(..self.batch).collect())
     }
 
-    /// Items that wait.
+    /// Queue of judge items.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
-    /// Whether none waits.
+    /// Whether the queue is empty.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }

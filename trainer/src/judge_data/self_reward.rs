@@ -1,4 +1,4 @@
-//! Guards against a policy that learns to please its own judge.
+//! Guards against a policy that learns to please its own judge: audits, abstention and a stop rule.
 
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
@@ -7,8 +7,8 @@ use crate::error::{Result, TrainError};
 use crate::random::decision;
 
 /// Mean self-given reward less mean true reward of the same answers, `(self, true)` each. It rises
-/// where the policy pleases its judge instead of solving the task. None for no answers or a number
-/// that is not finite.
+/// where the policy pleases its judge instead of solving the task. `None` without answers or if a
+/// number is not finite.
 pub fn reward_gap(pairs: &[(f64, f64)]) -> Option<f64> {
     let sum: f64 = pairs.iter().map(|(own, truth)| own - truth).sum();
     let gap = sum / pairs.len() as f64;
@@ -31,8 +31,8 @@ pub struct Opinion {
     pub weight: f64,
 }
 
-/// The opinion behind the probability `p` that an answer is right; None where |p - 1/2| is less
-/// than `tau`, or exactly 0: who is not sure abstains.
+/// Converts the probability `p` that an answer is right to an opinion; `None`, an abstention, if
+/// |p - 1/2| is below `tau` or exactly 0.
 ///
 /// # Errors
 /// A number that is no probability: it is a failed measurement and no opinion.
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn doubt_abstains() {
+    fn unsure_probabilities_abstain() {
         let check = |p, tau, expected: Option<(bool, f64)>| {
             let found = opinion(p, tau).expect("probabilities");
             assert_eq!(found.map(|o| o.right), expected.map(|e| e.0), "{p} {tau}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_flatters_itself_stops() {
+    fn too_large_reward_gaps_in_a_row_stop_the_run() {
         let mut stop = GapStop::default();
         let mut see = |gap| stop.observe(gap).is_ok();
         assert!(see(Some(0.2)) && see(Some(0.2)));

@@ -30,7 +30,7 @@ use serde::Deserialize;
 
 use crate::error::{Result, TrainError};
 
-/// What a template makes.
+/// Kind of item that a template makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TemplateKind {

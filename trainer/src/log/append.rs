@@ -1,4 +1,4 @@
-//! A file that grows by whole pieces.
+//! A file that grows by complete records.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Result, TrainError};
 
-/// A file and the length of what is whole in it.
+/// A file and the length of its complete records.
 #[derive(Debug)]
 pub(super) struct Appended {
     path: PathBuf,

@@ -1,5 +1,5 @@
-//! What a run writes down: one JSON object a step ([`JsonLines`]), `TensorBoard` events ([`EventFile`]),
-//! and what a terminal may show of its progress ([`Progress`]).
+//! Logs of a run: one JSON object per step ([`JsonLines`]), `TensorBoard` events ([`EventFile`]), and
+//! progress for a terminal ([`Progress`]).
 //!
 //! Times are arguments: nothing here reads a clock. A number that is not finite is `null` in JSON, so
 //! that no reader takes it for a measurement.

@@ -1,4 +1,4 @@
-//! How far a run is, as data: who renders it is somebody else's affair.
+//! Progress of a run, as data; rendering it is left to the caller.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -19,11 +19,11 @@ pub struct Progress {
 pub struct Line {
     /// Steps that are done.
     pub step: u64,
-    /// Steps of the whole run.
+    /// Steps of the run.
     pub steps: u64,
     /// Time since this process began.
     pub elapsed: Duration,
-    /// Steps a second over the last ones; none before the second step that this process does.
+    /// Steps per second over the last steps; `None` before the second step of this process.
     pub steps_per_s: Option<f64>,
     /// Time to the end at that rate.
     pub remaining: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Denominators of the whole batch, and the weight that every token has in the sum.
+//! Denominators of a batch, and the weight of every token in the loss.
 //!
 //! A loss over a batch is `sum of w_t l_t` over its tokens. All that papers call aggregation is in
 //! the weights `w_t`, and they depend on nothing but masks. They are therefore fixed once, from the
@@ -29,7 +29,7 @@ pub enum Aggregation {
     SeqMeanTokenSum,
 }
 
-/// What each stream counts for, relative to the others. The weights of a stream's tokens add up
+/// Weight of each stream, relative to the others. The weights of a stream's tokens add up
 /// to its share where the aggregation is a mean. Ours; 1 each by default.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -72,7 +72,7 @@ impl Streams {
     }
 }
 
-/// What a stream has in the whole batch.
+/// Counts of a stream in the batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
     /// What the stream counts for.
@@ -87,7 +87,7 @@ pub struct Counts {
     pub negative: usize,
 }
 
-/// What a batch knows of itself beside its masks.
+/// Properties of a batch beside its masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The longest answer allowed, in tokens, which [`Aggregation::DrGrpo`] divides by.

@@ -82,8 +82,8 @@ pub struct Opsm {
 }
 
 /// M2PO (Prosperity before Collapse, 2510.01161): the tokens with the largest `(log w)^2` are
-/// dropped until the mean over the others is below the bound. Only the whole batch can say which
-/// these are, so the mask is made once ([`M2po::keep`]) and given as
+/// dropped until the mean over the others is below the bound. Which these are depends on the
+/// batch, so the mask is made once ([`M2po::keep`]) and given as
 /// [`Tokens::factors`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]

@@ -22,7 +22,7 @@ pub fn overlong_penalty(n_tokens: usize, max: usize, buffer: usize) -> Result<f6
 }
 
 /// The mask without the tokens of sequences that were cut at their length: the over-long filter,
-/// by which an answer that nobody could finish teaches nothing.
+/// by which a truncated answer is not trained on.
 ///
 /// # Errors
 /// Lists that do not belong together.

@@ -12,13 +12,6 @@ pub(crate) fn log_sigmoid(z: f64) -> f64 {
     z.min(0.0) - (-z.abs()).exp().ln_1p()
 }
 
-/// `log(exp(a) + exp(b) + ...)` of numbers, of which there is at least one.
-pub(crate) fn log_sum_exp(values: &[f64]) -> f64 {
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = values.iter().map(|value| (value - most).exp()).sum();
-    most + sum.ln()
-}
-
 /// Cross-entropy at logit `z` where class 1 has probability `label`: its value and its derivative.
 pub(crate) fn cross_entropy(z: f64, label: f64) -> (f64, f64) {
     let value = -(label * log_sigmoid(z) + (1.0 - label) * log_sigmoid(-z));

@@ -1,5 +1,5 @@
-//! What a run optimises on its tokens: a policy loss with everything around it, as a run file
-//! names it, and the one function that evaluates it.
+//! The objective of a run file: a policy loss with aggregation, divergence, correction and entropy, and
+//! the function that evaluates it.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,7 @@ use super::meter::Meter;
 use super::policy::Policy;
 use super::tokens::{Ratio, Tokens, View};
 
-/// What a run optimises.
+/// The objective of a run.
 ///
 /// ```toml
 /// [objective]
@@ -62,11 +62,11 @@ impl Objective {
     }
 
     /// The loss of a batch, or of the part of it that a micro-batch holds: the same `denominators`
-    /// of the whole batch for every part. A sequence lies in one part as a whole.
+    /// of the whole batch for every part. A sequence is never split between parts.
     ///
     /// Sequences of the streams `player` and `judge` get the policy loss, those of `ce` their
     /// cross-entropy `-logp`, those of `ref_kl` their divergence from the reference (estimated as
-    /// in `kl`, by the share of the stream and not by `kl.weight`; nobody sampled these tokens, so
+    /// in `kl`, by the share of the stream and not by `kl.weight`; these tokens were not sampled, so
     /// that `unbiased` is `k3` there).
     ///
     /// # Errors

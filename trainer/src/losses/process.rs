@@ -1,7 +1,7 @@
 //! Losses on steps: labels at the last token of each, and SPA-RL's progress.
 //!
 //! A step's label is the probability that the step is right, 0 or 1 where it is known; `None` says
-//! that nobody labelled it, and then its logits are not read. Losses are means over the `total`
+//! that it has no label, and then its logits are not read. Losses are means over the `total`
 //! labelled steps of the batch.
 
 use super::error::{FormulaError, Result, boundaries, finite, lengths};

@@ -1,4 +1,4 @@
-//! What a loss tells beside its value: sums that add up over micro-batches.
+//! Statistics of a loss: sums that add up over micro-batches.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Their mean; none of no numbers.
+    /// Their mean; `None` without numbers.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total / self.count as f64)
     }

@@ -25,9 +25,8 @@ pub struct Tokens<'a> {
     pub reference: Option<&'a [f64]>,
     /// The advantage of each token. Streams `ce` and `ref_kl` do not read it.
     pub advantages: &'a [f64],
-    /// What the policy term of each token is multiplied by, fixed once for the whole batch: sample
-    /// weights, trust in a self-given score, a mask that only the whole batch can say. It does not
-    /// enter denominators.
+    /// Factor of each token's policy term, fixed once for the batch: sample weights, trust in a
+    /// self-given score, a mask that depends on the batch. Denominators do not contain it.
     pub factors: Option<&'a [f64]>,
     /// The entropy of the distribution that each token was drawn from.
     pub entropies: Option<&'a [f64]>,

@@ -21,13 +21,13 @@ pub struct PreferenceConfig {
     /// The loss.
     #[serde(default)]
     pub loss: DirectPreference,
-    /// Whether a pair counts for the margin that its row has, as in weighted DPO.
+    /// Whether a pair is weighted by the margin of its row, as in weighted DPO.
     #[serde(default)]
     pub weighted: bool,
-    /// Whether the reference, the model as it was when the run began, is left out.
+    /// Whether the loss does without the reference model.
     #[serde(default)]
     pub reference_free: bool,
-    /// The adapter that is trained, where it is not the model itself.
+    /// The adapter to train; `None` trains the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
 }
@@ -95,7 +95,7 @@ pub(super) fn step(
     Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
-/// Log-probabilities under the reference, unless the loss does without.
+/// Computes log-probabilities under the reference; `None` if the loss does without.
 fn reference(
     config: &PreferenceConfig,
     step: &StepContext<'_>,

@@ -1,5 +1,5 @@
-//! A process reward model from labelled steps: a head, or verdict tokens, at the separator that
-//! follows each step.
+//! Trains a process reward model on labelled steps: a head, or verdict tokens, at the separator after
+//! each step.
 
 use std::sync::Arc;
 
@@ -20,15 +20,15 @@ use crate::policy::{Grad, Gradients, Packing, Sequence};
 pub struct ProcessConfig {
     /// Solutions of a step.
     pub rows: usize,
-    /// What stands after each step; its last token is where the step is read.
+    /// Separator after each step; the step is read at its last token.
     pub separator: String,
-    /// What stands between a separator and the next step.
+    /// Text between a separator and the next step.
     #[serde(default)]
     pub joint: String,
-    /// The words for a right step and a wrong one; without them a head is read.
+    /// The words for a right and a wrong step; `None` reads a head.
     #[serde(default)]
     pub labels: Option<[String; 2]>,
-    /// The adapter that is trained, where it is not the model itself.
+    /// The adapter to train; `None` trains the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
 }
@@ -80,7 +80,7 @@ pub(super) fn step(
     Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
-/// What is read after each step: wrong first, so that both forms have the same order.
+/// The output read after each step: wrong first, so that both forms have the same order.
 fn read(config: &ProcessConfig, step: &StepContext<'_>) -> Result<Read> {
     let Some([right, wrong]) = &config.labels else {
         return Ok(Read::Head);
@@ -115,7 +115,7 @@ fn sequence(
     Ok(Sequence { token_ids, reads, adapter: None })
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "output_grads, rounded to the gradients' type")]
+#[expect(clippy::cast_possible_truncation, reason = "rounded to the type of gradients")]
 fn one(outputs: &[Output], labels: &[Option<f64>], total: usize) -> Result<(Loss, Vec<Grad>)> {
     let values: Vec<(&[f32], bool)> = outputs
         .iter()

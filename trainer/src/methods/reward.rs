@@ -1,4 +1,4 @@
-//! A reward model from pairs: the score head at the last token of each answer, and Bradley-Terry.
+//! Trains a reward model on pairs: Bradley-Terry on the score head at the last token of each answer.
 
 use models::{Output, Read};
 use serde::{Deserialize, Serialize};
@@ -20,7 +20,7 @@ pub struct RewardConfig {
     /// The loss.
     #[serde(default)]
     pub loss: BradleyTerry,
-    /// The adapter that is trained, where it is not the model itself.
+    /// The adapter to train; `None` trains the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
 }
@@ -91,7 +91,7 @@ fn score(outputs: &[Output]) -> Result<f64> {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a grad, rounded to the gradients' type")]
+#[expect(clippy::cast_possible_truncation, reason = "rounded to the type of gradients")]
 fn head(grad: f64) -> Grad {
     Grad::Head(vec![grad as f32])
 }

@@ -18,7 +18,7 @@ use crate::policy::{Gradients, Packing, Sequence};
 pub struct SupervisedConfig {
     /// Rows of a step.
     pub rows: usize,
-    /// The adapter that is trained, where it is not the model itself.
+    /// The adapter to train; `None` trains the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
 }
@@ -29,7 +29,7 @@ impl SupervisedConfig {
     }
 }
 
-/// Sum of losses and number of tokens.
+/// Loss sum and number of tokens of a kind of row.
 #[derive(Clone, Copy, Default)]
 struct Sum {
     loss: f64,

@@ -1,7 +1,7 @@
 //! `AdamW` (Loshchilov and Hutter, Decoupled Weight Decay Regularization, arXiv 1711.05101).
 //!
-//! Masters and moments are f32. A step writes the variables in place, so that whoever shares their
-//! storage sees it at once; nobody may compute meanwhile.
+//! Masters and moments are f32. A step writes the variables in place, so that the engine, which
+//! shares their storage, sees it at once; no forward pass may run meanwhile.
 
 use std::sync::Mutex;
 
@@ -37,9 +37,9 @@ impl Default for AdamWConfig {
 /// Means of one parameter's gradients and of their squares.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Moments {
-    /// Of the gradients.
+    /// Mean of the gradients.
     pub mean: Vec<f32>,
-    /// Of their squares.
+    /// Mean of their squares.
     pub square: Vec<f32>,
 }
 
@@ -55,7 +55,7 @@ pub struct AdamW {
 }
 
 impl AdamW {
-    /// Fresh moments.
+    /// Starts with zero moments.
     pub fn new(config: AdamWConfig, policy: &Policy) -> AdamW {
         let zeros = |parameter: &Parameter| {
             let n = parameter.var.elem_count();
@@ -72,7 +72,7 @@ impl AdamW {
     pub fn step(&mut self, policy: &Policy, gradients: &mut Gradients, rate: f64) -> Result<f64> {
         let norm = gradients.norm();
         if !norm.is_finite() {
-            // Of a part that the batch did not use there is nothing to say.
+            // Parts that the batch did not use have no gradient, which is no fault.
             let faults = gradients.faults(policy).into_iter();
             let faults = faults.filter(|(at, _)| gradients.parts[*at].is_some());
             let faults: Vec<String> = faults.map(|(_, fault)| fault).collect();

@@ -7,12 +7,12 @@ use models::{PackItem, RaggedBatch, Read, pack_shared};
 
 use crate::error::{Result, TrainError};
 
-/// A sequence, and what a loss reads of it.
+/// A sequence, and the outputs that a loss reads of it.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     /// Its tokens, prompt and answer.
     pub token_ids: Vec<u32>,
-    /// At which tokens to read what, ascending. A token's log-probability is read at the token
+    /// Positions and what to read there, ascending. A token's log-probability is read at the position
     /// before it.
     pub reads: Vec<(usize, Read)>,
     /// The adapter it runs under, by its index in the policy.
@@ -20,7 +20,7 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// A prompt and a continuation, every token of which is read.
+    /// A prompt and a continuation; the log-probability of every token of the continuation is read.
     pub fn continued(prompt: &[u32], continuation: &[u32]) -> Sequence {
         let reads = continuation.iter().enumerate();
         Sequence {
@@ -32,13 +32,13 @@ impl Sequence {
         }
     }
 
-    /// Tokens that have to be computed: nobody asks what follows the last read.
+    /// Tokens that have to be computed: those up to the last one read.
     fn needed(&self) -> &[u32] {
         let end = self.reads.last().map_or(0, |(at, _)| at + 1);
         &self.token_ids[..end]
     }
 
-    /// Tokens of it that a batch computes for `before` already.
+    /// Length of the prefix that a batch computes for `before` already.
     fn shared(&self, before: &Sequence) -> usize {
         if self.adapter != before.adapter {
             return 0;
@@ -48,7 +48,7 @@ impl Sequence {
     }
 }
 
-/// Sequences that are computed together.
+/// A micro-batch: sequences that are computed together.
 #[derive(Clone, Debug)]
 pub struct Micro {
     /// Their indices in the batch.
@@ -67,21 +67,21 @@ impl Micro {
 /// How a batch is cut into micro-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Tokens of a micro-batch at most.
+    /// Most tokens of a micro-batch.
     pub tokens: usize,
-    /// So many sequences that follow each other are never parted: 2 for pairs.
+    /// Number of consecutive sequences that are never separated: 2 for pairs.
     pub together: usize,
 }
 
 impl Packing {
-    /// Every sequence by itself.
+    /// Packs every sequence by itself.
     pub fn of(tokens: usize) -> Packing {
         Packing { tokens, together: 1 }
     }
 }
 
-/// Micro-batches of so many tokens at most, or of one unit of sequences where it has more. What
-/// sequences of a micro-batch begin with in common is computed, and counted, once.
+/// Packs sequences into micro-batches of at most `packing.tokens` tokens; a larger unit of sequences
+/// has one of its own. A prefix that sequences of a micro-batch share is computed and counted once.
 ///
 /// The order is that of the sequences' content (adapter, tokens), so that sums over a batch are the
 /// same however it was shuffled. Units of which nothing is read are left out.
@@ -148,8 +148,8 @@ fn rows(sequences: &[Sequence], mut before: Option<usize>, unit: &[usize]) -> us
 }
 
 /// Where a batch is cut into parts of about the same size: as few as hold no more tokens than allowed,
-/// and an even number of them, so that workers who take them side by side end together. How many
-/// workers there are must not show in a sum's order, so it is no matter here.
+/// and an even number of them, so that parallel workers end together. The number of
+/// workers must not show in the order of a sum, so it is not used here.
 #[derive(Debug)]
 struct Cut {
     most: usize,

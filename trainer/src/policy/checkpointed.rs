@@ -3,7 +3,7 @@
 //! graph, and the graph is dropped before the next one.
 //!
 //! Memory for activations is one `[T, d]` a layer and the graph of one layer; the price is one more
-//! forward. The gradients are those of the whole graph up to rounding.
+//! forward. The gradients are those of the complete graph up to rounding.
 
 use candle_core::{Tensor, Var};
 use models::Output;
@@ -52,7 +52,7 @@ impl Policy {
         Ok(())
     }
 
-    /// Adds the parameters' gradients and gives the input's; without an input, nothing of use.
+    /// Adds the parameters' gradients and returns the input's; without an input the result is unused.
     fn backward(
         &self,
         scalar: &Tensor,

@@ -1,4 +1,4 @@
-//! Gradients of a whole batch: micro-batch by micro-batch, in one order.
+//! Gradients of a batch, micro-batch by micro-batch in a fixed order.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -12,28 +12,28 @@ use super::model::{Parameter, Policy};
 use super::pass::{Grad, Reads, distinct};
 use crate::error::{Result, TrainError};
 
-/// The parts of a policy, by their adapters, whose gradients were found to be whole.
+/// The parts of a policy, by adapter, whose gradients were found to be complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asserted(BTreeSet<Option<usize>>);
 
 /// A gradient for each parameter, in the order of [`Policy::parameters`].
 #[derive(Clone, Debug, Default)]
 pub struct Gradients {
-    /// As many numbers as the parameter has; none where no micro-batch reached it.
+    /// One gradient per parameter; `None` if no micro-batch reached it.
     pub parts: Vec<Option<Vec<f32>>>,
-    /// Seconds of the forwards that kept their graphs.
+    /// Seconds of forward passes that kept their graphs.
     pub forward: f64,
-    /// Seconds of the way back; with activation checkpointing of both.
+    /// Seconds of backward passes; with activation checkpointing of both.
     pub backward: f64,
 }
 
 impl Gradients {
-    /// None yet.
+    /// Empty gradients.
     pub fn new(policy: &Policy) -> Gradients {
         Gradients { parts: vec![None; policy.parameters().len()], ..Gradients::default() }
     }
 
-    /// Adds what a backward left for each parameter.
+    /// Adds the gradients of one backward pass.
     pub(super) fn take(&mut self, parameters: &[Parameter], store: &mut GradStore) -> Result<()> {
         for (part, parameter) in self.parts.iter_mut().zip(parameters) {
             let Some(gradient) = store.remove(parameter.var.as_tensor()) else {
@@ -52,13 +52,13 @@ impl Gradients {
         Ok(())
     }
 
-    /// The square root of the sum of all squares, summed in f64 in the order of the parameters.
+    /// Global norm, summed in f64 in the order of the parameters.
     pub fn norm(&self) -> f64 {
         let squares = |part: &Vec<f32>| part.iter().map(|x| f64::from(*x).powi(2)).sum::<f64>();
         self.parts.iter().flatten().map(squares).sum::<f64>().sqrt()
     }
 
-    /// Multiplies all of them.
+    /// Multiplies all gradients.
     #[expect(clippy::cast_possible_truncation, reason = "a factor, rounded to the gradients' type")]
     pub fn scale(&mut self, factor: f64) {
         for number in self.parts.iter_mut().flatten().flatten() {
@@ -66,8 +66,8 @@ impl Gradients {
         }
     }
 
-    /// Places and names of the parameters that no backward has reached, and of those with a number
-    /// that is not finite.
+    /// Lists parameters without a gradient, and those with a gradient that is not finite, by index and
+    /// description.
     pub fn faults(&self, policy: &Policy) -> Vec<(usize, String)> {
         let parts = self.parts.iter().zip(policy.parameters()).enumerate();
         let fault = |(at, (part, parameter)): (usize, (&Option<Vec<f32>>, &Parameter))| {
@@ -85,8 +85,7 @@ impl Gradients {
 }
 
 impl Policy {
-    /// What is read of each sequence, without gradients: the values that an engine would give,
-    /// bit for bit.
+    /// Computes the outputs read of each sequence, without gradients: the same bits as the engine.
     ///
     /// # Errors
     /// Sequences that cannot be run or read.
@@ -106,11 +105,11 @@ impl Policy {
 
     /// Adds the gradients of a loss over a batch to `gradients`.
     ///
-    /// `loss` is given the sequences of a micro-batch, by their indices, and what was read of
-    /// each, in order; it gives a grad for each read.
+    /// `loss` takes the sequences of a micro-batch, by index, and the outputs read of each, in order; it
+    /// returns its gradient by each output.
     ///
     /// # Errors
-    /// Sequences that cannot be run or read, and what `loss` gives.
+    /// Sequences that cannot be run or read, and errors of `loss`.
     pub fn gradients(
         &self,
         sequences: &[Sequence],
@@ -134,8 +133,8 @@ impl Policy {
         Ok(())
     }
 
-    /// One graph a micro-batch, as many at once as there are workers. The loss sees them, and
-    /// their gradients are added, in their order: how many work side by side cannot show in a bit.
+    /// Runs one graph per micro-batch, one on each worker. The loss sees the micro-batches, and their
+    /// gradients are added, in order, so that the number of workers shows in no bit.
     fn wave(
         &self,
         micros: &[Micro],
@@ -164,7 +163,7 @@ impl Policy {
         Ok(())
     }
 
-    /// What is read of a micro-batch, as numbers and, where it is tracked, with its graph.
+    /// Computes the outputs of a micro-batch, as numbers and, if tracked, with their graph.
     fn forward<'m>(&self, micro: &'m Micro, tracked: bool) -> Result<(Reads<'m>, Vec<Output>)> {
         let rows = distinct(micro);
         let segments = self.segments(micro, tracked);
@@ -177,7 +176,7 @@ impl Policy {
 
     /// Asserts that the first backward through each part (the model, or an adapter) gives every
     /// variable of it a finite gradient. A part of which the batch used nothing waits for the next
-    /// one. A gradient of zeros is no fault here, since a fresh adapter's `A` has one.
+    /// one. A gradient of zeros is allowed, since the `A` of a new adapter has one.
     ///
     /// # Errors
     /// [`TrainError::Invalid`] names the variables that no gradient reached.

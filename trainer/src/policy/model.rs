@@ -24,21 +24,21 @@ pub struct Policy {
     pub(super) parameters: Vec<Parameter>,
     /// The folder whose tokenizer and configuration it keeps.
     pub(super) origin: PathBuf,
-    /// Digest of what it began with.
+    /// Digest of the initial weights.
     digest: String,
-    /// Whether activations within layers are computed anew on the way back, so that no more than
-    /// each layer's input is kept.
+    /// Activation checkpointing: keep only each layer's input and recompute the layer in the backward
+    /// pass.
     pub checkpointing: bool,
-    /// Who computes micro-batches side by side, where no layer is computed anew.
+    /// Workers that compute micro-batches in parallel; unused with activation checkpointing.
     pub workers: Workers,
 }
 
 /// The weights under the adapters.
 #[derive(Debug)]
 pub(super) enum Base {
-    /// All of them are variables.
+    /// All weights are variables.
     Live(Box<LiveModel>),
-    /// They stay as they are.
+    /// Frozen weights.
     Frozen(View),
 }
 
@@ -49,19 +49,19 @@ pub(super) struct NamedAdapter {
     pub(super) live: LiveAdapter,
 }
 
-/// A variable, and what an optimiser must know of it.
+/// A variable of the optimiser.
 #[derive(Clone, Debug)]
 pub struct Parameter {
-    /// Its name, the checkpoint's; of an adapter with the adapter's name before it.
+    /// Its name in the checkpoint; prefixed with the adapter's name for an adapter.
     pub name: String,
-    /// Its numbers.
+    /// Its values.
     pub var: Var,
     /// Whether weight decay applies: to matrices, and not to norms, biases and embeddings.
     pub decays: bool,
 }
 
 impl Policy {
-    /// Every weight of a model folder in training.
+    /// Loads a model folder with every weight in training.
     ///
     /// # Errors
     /// What loading says; a mixture of experts is trained too, with its router.
@@ -82,7 +82,7 @@ impl Policy {
         })
     }
 
-    /// Adapters over a model folder that stays as it is.
+    /// Loads adapters to train over a frozen model folder.
     ///
     /// # Errors
     /// What loading says, and an adapter that changes the vocabulary head: its log-probabilities
@@ -114,7 +114,7 @@ impl Policy {
         })
     }
 
-    /// Its shape.
+    /// The model configuration.
     pub fn config(&self) -> &Arc<ModelConfig> {
         &self.config
     }
@@ -135,7 +135,7 @@ impl Policy {
         &self.parameters
     }
 
-    /// Numbers in its variables, the padding of their last panels included.
+    /// Number of trained values, padding of the last panels included.
     pub fn trainable(&self) -> usize {
         let count = |parameter: &Parameter| parameter.var.elem_count();
         self.parameters.iter().map(count).sum()
@@ -201,7 +201,7 @@ fn digest(variables: &BTreeMap<String, Var>) -> Result<String> {
             hash.update(number.to_le_bytes());
         }
     }
-    Ok(rubrics::sha256_text(&hash.finalize()))
+    Ok(base::digest::finish(hash))
 }
 
 fn parameters(prefix: &str, variables: &BTreeMap<String, Var>) -> Vec<Parameter> {

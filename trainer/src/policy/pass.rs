@@ -26,10 +26,10 @@ pub enum Grad {
     Labels(Vec<f32>),
 }
 
-/// Reads of one kind, which are computed by one product.
+/// Outputs of one kind, computed by one product.
 struct OutputGroup<'a> {
     kind: OutputKind<'a>,
-    /// Places among the rows of the micro-batch.
+    /// Indices among the rows of the micro-batch.
     rows: Vec<usize>,
     /// `[rows, width]`.
     values: Tensor,
@@ -42,13 +42,13 @@ enum OutputKind<'a> {
     Labels(&'a [u32]),
 }
 
-/// What was read of a micro-batch, still with its graph.
+/// The outputs of a micro-batch, with their graph.
 pub(super) struct Reads<'a> {
     groups: Vec<OutputGroup<'a>>,
     n_rows: usize,
 }
 
-/// The rows that are read, ascending, each once.
+/// Lists the rows that are read, ascending and without repetition.
 pub(super) fn distinct(micro: &Micro) -> Vec<u32> {
     let mut rows: Vec<u32> = micro.batch.rows.iter().map(|row| row.index).collect();
     rows.sort_unstable();
@@ -57,7 +57,7 @@ pub(super) fn distinct(micro: &Micro) -> Vec<u32> {
 }
 
 impl Policy {
-    /// Reads `hidden [R, d]`, whose rows are those of the micro-batch named by `at`.
+    /// Computes the outputs of `hidden [R, d]`, whose rows are the rows `at` of the micro-batch.
     pub(super) fn reads<'a>(
         &self,
         micro: &'a Micro,
@@ -154,7 +154,7 @@ impl Policy {
 }
 
 impl Reads<'_> {
-    /// The numbers, in the order of the micro-batch's rows.
+    /// The values, in the order of the micro-batch's rows.
     pub(super) fn outputs(&self) -> Result<Vec<Output>> {
         let mut outputs = vec![None; self.n_rows];
         for group in &self.groups {

@@ -1,4 +1,4 @@
-//! Micro-batches side by side.
+//! Micro-batches in parallel.
 //!
 //! The kernels of a small model are too short for many threads: on two cores a model of a million
 //! parameters trains 1.2 times as fast as on one. Two micro-batches at once, each with kernels on
@@ -14,12 +14,12 @@ const STACK_BYTES: usize = 64 << 20;
 /// Threads in groups, of which each computes one micro-batch at a time.
 #[derive(Debug, Default)]
 pub struct Workers {
-    /// None: there is one worker, the caller, on the threads that it has.
+    /// Empty: the caller is the only worker, on its own threads.
     pools: Vec<ThreadPool>,
 }
 
 impl Workers {
-    /// So many workers, who share the threads of the current pool.
+    /// Makes `count` workers that share the threads of the current pool.
     ///
     /// # Errors
     /// [`TrainError::Invalid`] where the system gives no threads.
@@ -37,13 +37,13 @@ impl Workers {
         Ok(Workers { pools: pools.map_err(refused)? })
     }
 
-    /// How many micro-batches are computed at once.
+    /// Number of micro-batches computed at once.
     pub fn count(&self) -> usize {
         self.pools.len().max(1)
     }
 
-    /// Runs every item, the first with the first worker and so on, and gives what came out in the
-    /// order of the items.
+    /// Runs every item, the first on the first worker and so on; returns the results in the order of the
+    /// items.
     pub(super) fn map<T: Send, R: Send>(
         &self,
         items: Vec<T>,
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_is_kept() {
+    fn results_are_in_the_order_of_items() {
         for count in [0, 1, 2, 3] {
             let workers = Workers::new(count).expect("threads");
             assert_eq!(workers.count(), count.max(1));
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "the third")]
-    fn a_panic_is_the_callers() {
+    fn panic_of_a_worker_reaches_the_caller() {
         let workers = Workers::new(2).expect("threads");
         workers.map(vec![1, 2, 3], |n| assert!(n < 3, "the third"));
     }

@@ -1,4 +1,4 @@
-//! Rewards of answers, by the server's own function.
+//! Rewards of answers, by the function that the server scores with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rubrics::{
 use crate::error::{Result, TrainError};
 use crate::item::{Item, JudgedStep, Rollout};
 
-/// Judges answers by the scorers of a run.
+/// Rewards answers by the scorers of a run.
 #[derive(Debug)]
 pub struct RewardManager {
     registry: Registry,
@@ -19,8 +19,7 @@ pub struct RewardManager {
     runtime: tokio::runtime::Runtime,
 }
 
-/// The models that scorers of a run may ask: the policy under its name, its adapters, and models
-/// that stay as they are.
+/// The models that scorers of a run may query: the policy, its adapters, and frozen models.
 #[derive(Debug)]
 struct Live(Vec<Arc<engine::Host>>);
 
@@ -35,11 +34,11 @@ impl Models for Live {
     }
 }
 
-/// Jobs that may wait for the verifiers' threads.
+/// Queue length of the verifier pool, in jobs.
 const QUEUE: usize = 1 << 16;
 
 impl RewardManager {
-    /// Over the scorers of a run and the models that they may ask, the one in training among them.
+    /// Checks the scorers of a run against the models that they query, the policy among them.
     ///
     /// # Errors
     /// Scorers that cannot work with this model, each with what it lacks.
@@ -58,7 +57,7 @@ impl RewardManager {
         })
     }
 
-    /// A scorer by its name.
+    /// Looks up a scorer.
     ///
     /// # Errors
     /// [`TrainError::Invalid`] with names that are near.
@@ -112,7 +111,7 @@ impl RewardManager {
         for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
             match outcome {
                 Ok(reward) => rollout.steps = reward.evidence.steps.map(judged),
-                // Who abstains from a verdict on the whole has looked at the steps all the same.
+                // A scorer that abstains from a verdict on the answer may have verdicts on its steps.
                 Err(failure) => match (failure.kind, failure.evidence.steps) {
                     (FailureKind::Abstain, Some(steps)) => rollout.steps = Some(judged(steps)),
                     (kind, _) => rollout.reward = Err(kind),
@@ -151,7 +150,7 @@ fn input(item: &Item, rollout: &Rollout) -> Input {
     input
 }
 
-/// How often each kind of failure came.
+/// Counts rollouts without a reward by the kind of failure.
 pub fn failures<'a>(
     rollouts: impl IntoIterator<Item = &'a Rollout>,
 ) -> BTreeMap<&'static str, u64> {

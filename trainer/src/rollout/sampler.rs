@@ -1,8 +1,8 @@
-//! Rollouts by the engine, on the weights that are being trained.
+//! Rollouts by the engine, on the weights in training.
 //!
 //! The engine serves the policy's detached view, so that a step of the optimiser is a step of the
-//! sampler: no weight is handed over, and a sampled token's log-probability has the bits that the
-//! training forward computes for it. Tokens are sampled at temperature 1 from the whole
+//! sampler: no weight is copied, and a sampled token's log-probability has the bits that the
+//! training forward computes for it. Tokens are sampled at temperature 1 from the full
 //! distribution, because only then is the probability that a loss sees the one they were drawn
 //! with.
 
@@ -76,7 +76,7 @@ pub struct Sample {
 }
 
 impl Sampler {
-    /// Over a served policy.
+    /// Samples from a served policy.
     ///
     /// # Errors
     /// A tokenizer that has no end of text.
@@ -89,12 +89,12 @@ impl Sampler {
         &self.encoder
     }
 
-    /// What is served.
+    /// The host that serves the policy.
     pub fn host(&self) -> &Arc<Host> {
         &self.host
     }
 
-    /// The prompt of an item.
+    /// Encodes the prompt of an item.
     ///
     /// # Errors
     /// What the template refuses.
@@ -102,20 +102,20 @@ impl Sampler {
         Ok(self.encoder.prompt(&item.turns)?.into())
     }
 
-    /// Samples all requests, in batches of what the engine takes.
+    /// Samples all requests, in batches that fit the engine's queue.
     ///
     /// # Errors
-    /// [`TrainError::Engine`] where one cannot be sampled: then there is something wrong with the
-    /// run and not with an answer.
+    /// [`TrainError::Engine`] if a request cannot be sampled; this is a problem of the run, not of an
+    /// answer.
     pub fn sample(&self, requests: &[SampleRequest], params: RolloutParams) -> Result<Vec<Sample>> {
         let each: Vec<usize> = (0..requests.len()).collect();
         self.sample_until(requests, params, &each, requests.len())
     }
 
     /// Samples until `enough` groups have all of their answers, and interrupts the others (APRIL,
-    /// arXiv 2509.18521): they come back as far as they got. `groups` says which group each request
-    /// is of, by numbers from 0. Waiting for an answer costs the time of the longest; whoever
-    /// resumes the others loses none of their tokens. Where the others are interrupted is chance.
+    /// arXiv 2509.18521): they are returned as far as they got. `groups` is the group of each
+    /// request, numbered from 0. Waiting for all answers costs the time of the longest; interrupted ones
+    /// can be resumed without losing tokens. Where they are interrupted is not deterministic.
     ///
     /// # Errors
     /// As [`Sampler::sample`].

@@ -1,4 +1,4 @@
-//! The policy of a run: all weights, or adapters over a model, fresh or from a checkpoint.
+//! Loads the policy of a run: all weights, or adapters over a model, new or from a checkpoint.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ pub(super) fn reference(config: &RunConfig) -> Result<Option<Policy>> {
     Policy::adapted(&config.path(&config.policy.path), &[]).map(Some)
 }
 
-/// A fresh adapter as a PEFT folder inside the run's: `A` uniform in ±1/√in, as PEFT's default
+/// Writes a new adapter as a PEFT folder inside the run's: `A` uniform in ±1/√in, as PEFT's default
 /// (Kaiming with a = √5) has it, and `B` zero, so that it begins as no change at all.
 fn new_adapter(
     config: &RunConfig,

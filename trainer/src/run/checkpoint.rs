@@ -1,5 +1,5 @@
-//! Checkpoints: the model as a folder that can be served, and beside it all that a resumed run
-//! needs to go on to the same bytes.
+//! Checkpoints: the model as a folder that can be served, and the state with which a resumed run
+//! continues to the same bytes.
 
 use std::path::{Path, PathBuf};
 
@@ -23,7 +23,7 @@ const PREFIX: &str = "step-";
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Checkpoint {
-    /// Steps that are done.
+    /// Number of completed steps.
     pub done: u64,
     /// Steps of the optimiser.
     pub optimiser_steps: u64,
@@ -35,7 +35,7 @@ pub struct Checkpoint {
     path: PathBuf,
 }
 
-/// What goes into a checkpoint beside the policy.
+/// State of a checkpoint beside the policy.
 #[derive(Debug)]
 pub(super) struct State<'a> {
     pub(super) optimiser: &'a AdamW,
@@ -44,7 +44,7 @@ pub(super) struct State<'a> {
     pub(super) rollouts: Option<PolicyGradientState>,
 }
 
-/// The newest checkpoint of a run's folder.
+/// Finds the newest checkpoint of a run's folder.
 ///
 /// # Errors
 /// A folder that cannot be listed.
@@ -52,7 +52,7 @@ pub fn latest(folder: &Path) -> Result<Option<PathBuf>> {
     Ok(all(folder)?.pop().map(|(_, path)| path))
 }
 
-/// Checkpoints by their steps, oldest first. What is being written has another name.
+/// Lists checkpoints by step, oldest first. An unfinished one has another name.
 fn all(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let failed = |source| TrainError::File { path: folder.display().to_string(), source };
     let mut found = Vec::new();
@@ -126,7 +126,7 @@ impl Checkpoint {
         Ok(Checkpoint { path: path.to_owned(), ..checkpoint })
     }
 
-    /// Holds the run file against that of the checkpoint. The number of steps may grow, and where
+    /// Compares the run file with that of the checkpoint. The number of steps may grow, and where
     /// and how often things are written may change.
     ///
     /// # Errors
@@ -146,7 +146,7 @@ impl Checkpoint {
         )))
     }
 
-    /// Puts the optimiser's state back, and gives the number of steps that are done.
+    /// Restores the optimiser's state and returns the number of completed steps.
     pub(super) fn restore(&self, optimiser: &mut AdamW, policy: &Policy) -> Result<u64> {
         let file = self.path.join(MOMENTS);
         let bytes = std::fs::read(&file)
@@ -187,7 +187,7 @@ fn numbers(
     Err(format!("`{name}` has {} numbers, not {want}", numbers.len()))
 }
 
-/// The leaves in which two values differ, each as `key: then -> now`.
+/// Collects the leaves in which two values differ, each as `key: then -> now`.
 fn differ(path: &str, then: &Value, now: &Value, differences: &mut Vec<String>) {
     let join = |key: &str| {
         if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") }

@@ -1,4 +1,4 @@
-//! Run files: what a run is told, read with every problem and its place.
+//! Run files, parsed with every problem listed by line and key.
 
 use std::path::{Path, PathBuf};
 
@@ -50,13 +50,13 @@ pub struct RunSection {
     pub folder: PathBuf,
     /// Steps in all.
     pub steps: u64,
-    /// Everything that is left to chance follows from it.
+    /// Seeds every random draw.
     #[serde(default)]
     pub seed: u64,
     /// Steps between checkpoints; 0 writes one at the end alone.
     #[serde(default)]
     pub checkpoint_every: u64,
-    /// Checkpoints that are kept, the newest ones; 0 keeps all.
+    /// Number of newest checkpoints to keep; 0 keeps all.
     #[serde(default)]
     pub keep: usize,
 }
@@ -67,13 +67,13 @@ pub struct RunSection {
 pub struct PolicySection {
     /// A folder in the Hugging Face layout.
     pub path: PathBuf,
-    /// Makes the folder where it is not there: a model of the task.
+    /// Makes the folder if it does not exist: a model of the toy task.
     #[serde(default)]
     pub make: Option<MadeModel>,
     /// Adapters that are trained over it, in the place of its own weights.
     #[serde(default)]
     pub adapter: Vec<AdapterSection>,
-    /// Whether layers are computed again on the way back, so that less is kept.
+    /// Activation checkpointing: recompute layers in the backward pass.
     #[serde(default)]
     pub checkpointing: bool,
     /// Tokens of a micro-batch at most; a longer sequence has one of its own. Without it 512 for a
@@ -126,16 +126,16 @@ fn kv_tokens() -> usize {
 pub struct AdapterSection {
     /// What sequences and scorers call it.
     pub name: String,
-    /// A PEFT folder to begin with; without it a fresh adapter.
+    /// A PEFT folder to start from; `None` makes a new adapter.
     #[serde(default)]
     pub path: Option<PathBuf>,
-    /// Rank of a fresh adapter.
+    /// Rank of a new adapter.
     #[serde(default = "rank")]
     pub r: usize,
-    /// α of a fresh adapter.
+    /// α of a new adapter.
     #[serde(default = "alpha")]
     pub alpha: f64,
-    /// Modules of a fresh adapter; all linear layers without it.
+    /// Modules of a new adapter; `None` takes all linear layers.
     #[serde(default)]
     pub targets: Option<Vec<String>>,
 }
@@ -202,7 +202,7 @@ impl RunConfig {
         RunConfig::parse(&path.display().to_string(), &text, &base)
     }
 
-    /// The same from text; problems name `file`, and paths are relative to `base`.
+    /// Parses a run file; problems name `file`, and paths are relative to `base`.
     ///
     /// # Errors
     /// As [`RunConfig::read`].
@@ -259,7 +259,7 @@ impl RunConfig {
         Some(config)
     }
 
-    /// What no section can see by itself.
+    /// Checks what no section can check by itself.
     fn check(&self, root: &Section<'_, '_>) {
         if self.run.steps == 0 {
             root.problem("run", "`steps` is at least 1");

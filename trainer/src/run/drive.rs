@@ -33,9 +33,9 @@ pub enum News<'a> {
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Whether all steps were taken; else somebody asked it to stop, and it can be resumed.
+    /// Whether all steps were taken; otherwise the run was stopped and can be resumed.
     pub complete: bool,
-    /// Steps that are done.
+    /// Number of completed steps.
     pub done: u64,
     /// The last checkpoint.
     pub checkpoint: Option<PathBuf>,
@@ -102,7 +102,7 @@ pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -
         if run.evaluation_is_due() {
             evaluate(run, &mut logs, tell)?;
         }
-        // Asked once a step: whoever stops the run after this is heard after the next one.
+        // Read once per step: a stop after this takes effect after the next one.
         stopped = stop.load(Ordering::Relaxed);
         if run.checkpoint_is_due() || stopped {
             logs.steps.sync()?;

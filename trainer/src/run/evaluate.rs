@@ -1,5 +1,7 @@
 //! Evaluations: problems solved greedily and by sampling, and losses on rows that are not trained.
 
+use base::stats::mean;
+
 use super::adapters;
 use super::training_run::Run;
 use crate::data::Row;
@@ -10,8 +12,31 @@ use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
 use crate::rollout::{RolloutParams, SampleRequest};
 
-/// The loss on the evaluation's rows, by the run's own method; nothing is learned.
-pub(super) fn loss(run: &mut Run) -> Result<Metrics> {
+/// Most tokens of an answer of a judge set, if the run file does not say.
+const MOST_ANSWER: usize = 128;
+
+impl Run {
+    /// Solves the evaluation's problems, greedily and by sampling, or computes the loss on its rows; then
+    /// measures the judge sets.
+    ///
+    /// # Errors
+    /// A problem that cannot be sampled or scored.
+    pub fn evaluate(&mut self) -> Result<Metrics> {
+        let mut metrics = if self.rollouts.is_some() { problems(self)? } else { loss(self)? };
+        if let Some(evaluator) = &self.evaluator {
+            let max_tokens = self.config.evaluation.max_tokens.unwrap_or(MOST_ANSWER);
+            for set in &self.config.evaluation.judge {
+                let cases = set.cases(&self.config.base, &self.sampler, max_tokens)?;
+                let measured = set.measure(&cases, evaluator)?;
+                metrics.extend(&format!("judge/{}/", set.name), &measured);
+            }
+        }
+        Ok(metrics)
+    }
+}
+
+/// Computes the loss on the evaluation's rows by the run's method, without training.
+fn loss(run: &mut Run) -> Result<Metrics> {
     let mut metrics = Metrics::default();
     let per_step = run.config.method.rows();
     let Some(rows) = &mut run.evaluation else {
@@ -38,7 +63,7 @@ pub(super) fn loss(run: &mut Run) -> Result<Metrics> {
 }
 
 /// `greedy` and `pass@k` over the evaluation's problems.
-pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
+fn problems(run: &mut Run) -> Result<Metrics> {
     let (Some(rollouts), Some(evaluation)) = (&run.rollouts, &mut run.evaluation) else {
         return Ok(Metrics::default());
     };
@@ -95,8 +120,7 @@ pub(super) fn problems(run: &mut Run) -> Result<Metrics> {
 
 /// The mean, where there is anything to take it of.
 fn set_mean(metrics: &mut Metrics, name: &str, numbers: &[f64]) {
-    if !numbers.is_empty() {
-        let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+    if let Some(mean) = mean(numbers) {
         metrics.set(name, mean);
     }
 }

@@ -1,12 +1,11 @@
-//! A run's folder, which one run has at a time.
+//! A run's folder, locked by one run at a time.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Result, TrainError};
 
-/// A folder that belongs to this run as long as it is there. The lock is the system's: it ends with
-/// the process, however that ends.
+/// A locked run folder. The lock is the system's: it ends with the process, however that ends.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,
@@ -14,10 +13,10 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// Makes the folder where it is not there, and takes it.
+    /// Creates the folder if needed and locks it.
     ///
     /// # Errors
-    /// [`TrainError::Invalid`] where another run has it.
+    /// [`TrainError::Invalid`] if another run has the lock.
     pub fn open(path: &Path) -> Result<RunFolder> {
         let failed = |path: &Path| {
             let path = path.display().to_string();
@@ -43,14 +42,14 @@ impl RunFolder {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-/// Takes away checkpoints that were being written when a run was killed. Whoever holds the lock knows
-/// that nobody writes them any more.
+/// Removes checkpoints that a killed run left unfinished. The lock
+/// guarantees that no other run is writing them.
 fn clear_partial(path: &Path) -> std::io::Result<()> {
     for entry in std::fs::read_dir(path)? {
         let entry = entry?;

@@ -1,7 +1,7 @@
-//! How well the model judges: its scorers on solutions whose truth is known.
+//! Measures how well the model judges: its scorers on solutions with known truth.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rubrics::calibration::Prediction;
@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use toytask::make::Difficulty;
 use toytask::sets::{self, Case, Problem, Source};
 
-use super::config::RunConfig;
 use super::sources;
 use crate::error::{Result, TrainError};
 use crate::figures::{first_below_half, first_error, judge_figures, within_problems};
@@ -18,11 +17,11 @@ use crate::item::{Item, Role};
 use crate::metrics::Metrics;
 use crate::rollout::{RewardManager, RolloutParams, SampleRequest, Sampler};
 
-/// `[[evaluation.judge]]`: a set of solutions, and the scorers that are held against it.
+/// `[[evaluation.judge]]`: a set of solutions and the scorers measured on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct JudgeSet {
-    /// What its numbers are called.
+    /// Prefix of its figures in the log.
     pub name: String,
     /// Where its solutions come from.
     pub set: SetSource,
@@ -30,10 +29,10 @@ pub struct JudgeSet {
     /// leaves what the model wrote, so that later judges can be held against the same.
     #[serde(default)]
     pub path: Option<PathBuf>,
-    /// Solutions, at most.
+    /// Most solutions.
     #[serde(default = "count")]
     pub count: usize,
-    /// Solutions to each problem, where the model writes them.
+    /// Solutions to each problem that the model writes.
     #[serde(default = "one")]
     pub samples: usize,
     /// The fewest and the most operations.
@@ -67,7 +66,7 @@ pub enum SetSource {
     NearMisses,
     /// A mistake that the rest goes on from; half of them right.
     Slips,
-    /// What the model of now writes to problems that it was not trained on.
+    /// What the current model writes to held-out problems.
     Policy,
     /// A file that was made before.
     File,
@@ -82,16 +81,11 @@ fn one() -> usize {
 }
 
 impl JudgeSet {
-    /// The cases.
+    /// Makes, samples or loads the cases.
     ///
     /// # Errors
-    /// A file that cannot be read, and whatever the engine refuses.
-    pub fn cases(
-        &self,
-        config: &RunConfig,
-        sampler: &Sampler,
-        max_tokens: usize,
-    ) -> Result<Vec<Case>> {
+    /// A file that cannot be read, and errors of the engine.
+    pub fn cases(&self, base: &Path, sampler: &Sampler, max_tokens: usize) -> Result<Vec<Case>> {
         let difficulty =
             sources::difficulty(self.lengths, self.times, self.addends, self.multipliers);
         let checked = difficulty.check();
@@ -103,18 +97,18 @@ impl JudgeSet {
             SetSource::Slips => Ok(sets::slips(self.seed, &difficulty, self.count)),
             SetSource::Policy => {
                 let cases = self.sampled(sampler, &difficulty, max_tokens)?;
-                self.keep(config, &cases)?;
+                self.save(base, &cases)?;
                 Ok(cases)
             }
-            SetSource::File => self.read(config),
+            SetSource::File => self.load(base),
         }
     }
 
-    fn read(&self, config: &RunConfig) -> Result<Vec<Case>> {
+    fn load(&self, base: &Path) -> Result<Vec<Case>> {
         let path = self.path.as_ref().ok_or_else(|| {
             TrainError::Invalid(format!("evaluation.judge '{}' needs a `path`", self.name))
         })?;
-        let path = config.path(path);
+        let path = base.join(path);
         let text = std::fs::read_to_string(&path)
             .map_err(|source| TrainError::File { path: path.display().to_string(), source })?;
         let lines = text.lines().filter(|line| !line.trim().is_empty());
@@ -126,11 +120,11 @@ impl JudgeSet {
         lines.enumerate().take(self.count).map(case).collect()
     }
 
-    fn keep(&self, config: &RunConfig, cases: &[Case]) -> Result<()> {
+    fn save(&self, base: &Path, cases: &[Case]) -> Result<()> {
         let Some(path) = &self.path else {
             return Ok(());
         };
-        let path = config.path(path);
+        let path = base.join(path);
         let line = |case: &Case| {
             let line = serde_json::to_string(case).expect("texts and numbers become JSON");
             line + "\n"
@@ -140,7 +134,7 @@ impl JudgeSet {
             .map_err(|source| TrainError::File { path: path.display().to_string(), source })
     }
 
-    /// Solutions that the model writes.
+    /// Samples solutions from the model.
     fn sampled(
         &self,
         sampler: &Sampler,
@@ -176,22 +170,21 @@ impl JudgeSet {
         Ok(cases)
     }
 
-    /// The figures of the scorers on the cases. A case that a scorer has no verdict for is counted
-    /// and left out.
+    /// Measures the scorers on the cases. A case without a verdict is counted and left out.
     ///
     /// # Errors
-    /// A scorer that there is not.
+    /// An unknown scorer.
     pub fn measure(&self, cases: &[Case], rewards: &RewardManager) -> Result<Metrics> {
         let mut metrics = Metrics::default();
         metrics.set("cases", cases.len() as f64);
         let inputs: Vec<Arc<Input>> = cases.iter().map(|case| Arc::new(input(case))).collect();
         if let Some(scorer) = &self.scorer {
             let outcomes = rewards.outcomes(scorer, &inputs, self.seed)?;
-            whole(cases, &outcomes, &mut metrics);
+            report_answers(cases, &outcomes, &mut metrics);
         }
         if let Some(scorer) = &self.steps {
             let outcomes = rewards.outcomes(scorer, &inputs, self.seed)?;
-            steps(cases, &outcomes, &mut metrics);
+            report_steps(cases, &outcomes, &mut metrics);
         }
         Ok(metrics)
     }
@@ -207,7 +200,8 @@ fn input(case: &Case) -> Input {
     input
 }
 
-fn whole(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
+/// Reports how well scores predict whether the final answer is right.
+fn report_answers(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
     let mut by_problem: BTreeMap<&str, Vec<Prediction>> = BTreeMap::new();
     for (case, outcome) in cases.iter().zip(outcomes) {
         if let Ok(reward) = outcome {
@@ -229,7 +223,8 @@ fn whole(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
     }
 }
 
-fn steps(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
+/// Reports how well the first wrong step is found.
+fn report_steps(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
     let mut found = Vec::new();
     let mut missing = 0.0;
     for (case, outcome) in cases.iter().zip(outcomes) {

@@ -1,7 +1,7 @@
 //! Data sources of a run file: JSON Lines files, and the toy task.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use engine::Tokenizer;
@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use toytask::make::Difficulty;
 use toytask::{Encoder, Format, Mixture, Target, check, sets};
 
-use super::config::RunConfig;
 use crate::data::{EpochOrder, Row, RowGenerator, Rows, Tokenized, read_jsonl};
 use crate::error::{Result, TrainError};
 use crate::item::{Item, Role};
@@ -22,9 +21,9 @@ use crate::random::decision;
 pub enum DataSource {
     /// Rows of JSON lines.
     Jsonl(JsonlSource),
-    /// Rows that teach every format of the task, without end; the only source of its run.
+    /// An endless stream of rows of the toy task; the only source of its run.
     Mixture(MixtureSource),
-    /// Problems of the task.
+    /// Problems of the toy task.
     Chains(ChainSource),
 }
 
@@ -40,7 +39,7 @@ pub struct JsonlSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MixtureSource {
-    /// Everything follows from it.
+    /// Seeds all draws.
     #[serde(default)]
     pub seed: u64,
     /// The fewest and the most operations of a chain.
@@ -58,7 +57,7 @@ pub struct MixtureSource {
     /// Share of countdown problems where a format can be about either.
     #[serde(default)]
     pub countdown: f64,
-    /// How often each format comes; those that are not listed never do. The usual shares without it.
+    /// Weight of each format, 0 if not listed; `None` takes the default weights.
     #[serde(default)]
     pub formats: Option<BTreeMap<String, f64>>,
 }
@@ -67,10 +66,10 @@ pub struct MixtureSource {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChainSource {
-    /// Everything follows from it.
+    /// Seeds all draws.
     #[serde(default)]
     pub seed: u64,
-    /// How many problems.
+    /// Number of problems.
     pub count: usize,
     /// The fewest and the most operations.
     #[serde(default = "lengths")]
@@ -84,16 +83,16 @@ pub struct ChainSource {
     /// The least and the most that is multiplied by.
     #[serde(default = "multipliers")]
     pub multipliers: [u8; 2],
-    /// Problems that no training sees, for evaluations.
+    /// Whether to draw held-out problems, for evaluations.
     #[serde(default)]
     pub held_out: bool,
-    /// The scorer of problems whose result is known.
+    /// The scorer of problems with a reference answer.
     #[serde(default = "scorer")]
     pub scorer: String,
-    /// The share of problems whose result the run may know.
+    /// The share of problems with a reference answer.
     #[serde(default = "all")]
     pub labelled: f64,
-    /// The scorer of the others, which has to do without it; without one they are left out.
+    /// The scorer of the others, which has no reference; `None` leaves them out.
     #[serde(default)]
     pub judge: Option<String>,
 }
@@ -122,12 +121,19 @@ fn all() -> f64 {
     1.0
 }
 
+/// Where paths of sources begin, and the seed of the rows' order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct DataFolder<'a> {
+    pub(super) base: &'a Path,
+    pub(super) seed: u64,
+}
+
 /// Opens the rows of all sources. `scorer` rewards problems that name none.
 ///
 /// # Errors
 /// Files that cannot be used, and a mixture that is not the only source.
 pub(super) fn open_rows(
-    config: &RunConfig,
+    data: DataFolder<'_>,
     sources: &[DataSource],
     tokenizer: &Arc<Tokenizer>,
     scorer: Option<&str>,
@@ -136,7 +142,7 @@ pub(super) fn open_rows(
     for source in sources {
         match source {
             DataSource::Jsonl(source) => {
-                rows.extend(read_jsonl(&config.path(&source.path), scorer)?);
+                rows.extend(read_jsonl(&data.base.join(&source.path), scorer)?);
             }
             DataSource::Chains(source) => rows.extend(source.rows()?),
             DataSource::Mixture(source) if sources.len() == 1 => {
@@ -153,7 +159,7 @@ pub(super) fn open_rows(
             }
         }
     }
-    Ok(Rows::Stored { order: EpochOrder::new(config.run.seed, rows.len()), rows })
+    Ok(Rows::Stored { order: EpochOrder::new(data.seed, rows.len()), rows })
 }
 
 /// Rows of the toy task, generated and encoded by position.
@@ -203,7 +209,7 @@ fn format(name: &str) -> Result<Format> {
     })
 }
 
-/// How hard chains are, by the keys of a run file.
+/// Difficulty of chains by the keys of a run file.
 pub(super) fn difficulty(
     lengths: [usize; 2],
     times: f64,
@@ -250,7 +256,7 @@ impl ChainSource {
         Ok(rows)
     }
 
-    /// Problems that training may see, or those that it may not.
+    /// Draws problems for training, or held-out ones.
     fn problems(&self) -> Result<Vec<String>> {
         let difficulty = difficulty(self.lengths, self.times, self.addends, self.multipliers);
         let checked = difficulty.check();

@@ -9,8 +9,8 @@ use engine::{Capacity, Folder, Host, HostSpec, LiveSpec, Tokenizer};
 use super::checkpoint::{Checkpoint, latest};
 use super::config::{FrozenModel, MadeModel, POLICY, RunConfig};
 use super::folder::RunFolder;
-use super::sources::{DataSource, open_rows};
-use super::{adapters, checkpoint, evaluate};
+use super::sources::{DataFolder, DataSource, open_rows};
+use super::{adapters, checkpoint};
 use crate::data::{EpochOrder, Rows};
 use crate::error::{Result, TrainError};
 use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
@@ -19,7 +19,7 @@ use crate::optimiser::AdamW;
 use crate::policy::{Asserted, Gradients, Policy};
 use crate::rollout::{RewardManager, Sampler};
 
-/// A run under way.
+/// A run in progress.
 #[derive(Debug)]
 pub struct Run {
     pub(super) config: RunConfig,
@@ -32,29 +32,28 @@ pub struct Run {
     rows: Rows,
     pub(super) rollouts: Option<PolicyGradient>,
     pub(super) evaluation: Option<Rows>,
-    /// The model in training, and those that stay as they are.
+    /// The policy and the frozen models.
     hosts: Vec<Arc<Host>>,
-    /// For the sets on which the model is held to what it judges.
-    evaluator: Option<RewardManager>,
-    /// Steps that are done.
+    /// Scorers of the judge sets, if the evaluation has any.
+    pub(super) evaluator: Option<RewardManager>,
+    /// Number of completed steps.
     done: u64,
 }
 
-/// How a run goes on from its checkpoint.
+/// How a run resumes from its checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
-    /// Whether to go on from the newest checkpoint; without it a folder with checkpoints is
-    /// refused.
+    /// Whether to resume from the newest checkpoint; otherwise a folder with checkpoints is refused.
     pub resume: bool,
     /// Whether the run file may differ from the one that the checkpoint was made with.
     pub allow_changes: bool,
 }
 
 impl Run {
-    /// Opens a run: loads everything and checks it, and trains nothing.
+    /// Loads and checks everything, without training.
     ///
     /// # Errors
-    /// What is wrong with the run's folder, model, data, scorers or checkpoint.
+    /// Problems of the run's folder, model, data, scorers or checkpoint.
     pub fn open(config: RunConfig, resume: Resume) -> Result<Run> {
         let folder = RunFolder::open(&config.path(&config.run.folder))?;
         let newest = latest(folder.path())?;
@@ -144,17 +143,17 @@ impl Run {
         Ok(())
     }
 
-    /// Steps that are done.
+    /// Number of completed steps.
     pub fn done(&self) -> u64 {
         self.done
     }
 
-    /// Steps in all.
+    /// Number of steps of the run.
     pub fn steps(&self) -> u64 {
         self.config.run.steps
     }
 
-    /// What it was told.
+    /// The run file.
     pub fn config(&self) -> &RunConfig {
         &self.config
     }
@@ -174,10 +173,10 @@ impl Run {
         self.sampler.host()
     }
 
-    /// One step.
+    /// Takes one step.
     ///
     /// # Errors
-    /// A step that was refused leaves the weights as they were.
+    /// A failed step; the weights stay as before if the optimiser was not reached.
     pub fn step(&mut self) -> Result<Metrics> {
         let begin = Instant::now();
         let number = self.done + 1;
@@ -230,11 +229,10 @@ impl Run {
             && (self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every)))
     }
 
-    /// Writes a checkpoint, which appears whole or not at all, and drops the oldest ones beyond
-    /// what the run keeps.
+    /// Writes a checkpoint atomically and deletes the oldest ones beyond `run.keep`.
     ///
     /// # Errors
-    /// Where it cannot be written; what was there before stays.
+    /// A checkpoint that cannot be written; older ones stay.
     pub fn checkpoint(&self) -> Result<PathBuf> {
         checkpoint::write(
             self.folder.path(),
@@ -248,30 +246,9 @@ impl Run {
             self.config.run.keep,
         )
     }
-
-    /// Solves the evaluation's problems, greedily and by sampling.
-    ///
-    /// # Errors
-    /// Where a problem cannot be asked or judged.
-    pub fn evaluate(&mut self) -> Result<Metrics> {
-        let mut metrics =
-            if self.rollouts.is_some() { evaluate::problems(self)? } else { evaluate::loss(self)? };
-        if let Some(evaluator) = &self.evaluator {
-            let max_tokens = self.config.evaluation.max_tokens.unwrap_or(MOST_ANSWER);
-            for set in &self.config.evaluation.judge {
-                let cases = set.cases(&self.config, &self.sampler, max_tokens)?;
-                let measured = set.measure(&cases, evaluator)?;
-                metrics.extend(&format!("judge/{}/", set.name), &measured);
-            }
-        }
-        Ok(metrics)
-    }
 }
 
-/// Tokens of an answer that an evaluation samples, where nothing else is said.
-const MOST_ANSWER: usize = 128;
-
-/// A model that stays as it is, for scorers to ask.
+/// Loads a frozen model for scorers to query.
 fn frozen(config: &RunConfig, model: &FrozenModel) -> Result<Host> {
     let folder = Folder::directory(&config.path(&model.path));
     let shape = models::ModelConfig::read(folder.path())?;
@@ -302,7 +279,8 @@ fn rows(config: &RunConfig, sources: &[DataSource], sampler: &Sampler) -> Result
         | MethodConfig::Process(_)
         | MethodConfig::Preference(_) => None,
     };
-    open_rows(config, sources, sampler.encoder().tokenizer(), scorer)
+    let data = DataFolder { base: &config.base, seed: config.run.seed };
+    open_rows(data, sources, sampler.encoder().tokenizer(), scorer)
 }
 
 fn rows_of_evaluation(
@@ -318,7 +296,7 @@ fn rows_of_evaluation(
     Ok(all)
 }
 
-/// Makes a model of the task where there is none.
+/// Makes a model of the toy task if there is none.
 fn make(path: &Path, made: MadeModel, seed: u64) -> Result<()> {
     if path.join("config.json").exists() {
         return Ok(());
@@ -329,7 +307,7 @@ fn make(path: &Path, made: MadeModel, seed: u64) -> Result<()> {
     }
 }
 
-/// The engine over the policy's detached view.
+/// Starts the engine over the policy's detached view.
 fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
     let failed = |error: engine::LoadError| TrainError::Engine(error.to_string());
     let per_token = models::kv::KvCache::bytes_per_token(policy.config()) as u64;

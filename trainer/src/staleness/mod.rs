@@ -2,7 +2,7 @@
 //! `AReaL`), and answers that are interrupted and resumed ([`Partials`], APRIL).
 //!
 //! Both are bookkeeping over counts and ids. Tokens, log-probabilities and the revision of each token
-//! are kept by whoever runs the engine; the loss that is right for old tokens is in
+//! are kept by the caller; the loss for off-policy tokens is in
 //! [`crate::losses`].
 
 mod capacity;

@@ -69,16 +69,16 @@ impl Partials {
         })
     }
 
-    /// Begins a round of `want`: those that were cut short first, and then new ones from `fresh`,
-    /// which gives an id that is not in use, or none where there are no more. What finished in the
+    /// Begins a round of `want`: those that were cut short first, and then new ones from `begin`,
+    /// which returns an unused id, or `None` if there are no more. What finished in the
     /// last round is not launched for again.
     ///
     /// # Errors
-    /// A round is running, or `fresh` gave an id that is known.
+    /// A round is running, or `begin` returned a known id.
     pub fn launch(
         &mut self,
         want: usize,
-        mut fresh: impl FnMut() -> Option<u64>,
+        mut begin: impl FnMut() -> Option<u64>,
     ) -> Result<Vec<Launch>> {
         if !self.running.is_empty() {
             return Err(TrainError::Engine(
@@ -90,7 +90,7 @@ impl Partials {
         for _ in 0..self.launches(missing) {
             let next = match self.waiting.pop_front() {
                 Some((id, resumed)) => Launch { id, resumed },
-                None => match fresh() {
+                None => match begin() {
                     Some(id) => Launch { id, resumed: 0 },
                     None => break,
                 },

@@ -61,8 +61,7 @@ pub struct SparkConfig {
     /// right or all wrong too, whose labels follow how hard the problem is. A judge can learn that, and
     /// it says nothing of which answer of a group is the better one.
     pub contrast: bool,
-    /// Whether a coin says what is right in judging items, whatever the verifier found. Ours, and a
-    /// control: a judge that seems to learn from such labels learns from something else.
+    /// Whether labels of judging items are random, whatever the verifier found. Ours, and a control: a judge that seems to learn from such labels learns from something else.
     pub random_labels: bool,
 }
 
@@ -90,7 +89,7 @@ pub struct Spark {
     templates: Templates,
 }
 
-/// What became of a batch of rollouts.
+/// Judge data made from a batch of rollouts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recycled {
     /// Judging items and then reflections, each in the order of their groups; balancing puts pairs
@@ -308,8 +307,8 @@ impl Spark {
         Some((kind, item))
     }
 
-    /// As many pointwise items on right answers as on wrong ones: old mistakes fill up the wrong
-    /// ones as far as the cap allows, and what is still too many of a kind goes, by chance.
+    /// Balances pointwise items on right and on wrong answers: old mistakes fill up the wrong ones as far
+    /// as the cap allows, and a random part of the rest is dropped.
     fn balance(
         &self,
         mut judging: Vec<Judging>,

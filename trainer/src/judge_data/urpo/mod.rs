@@ -1,13 +1,13 @@
-//! URPO (arXiv 2507.17515): one model is player and referee in one GRPO loop over three kinds of data.
+//! URPO (arXiv 2507.17515): one model is policy and rank judge in one GRPO loop over three kinds of data.
 //!
-//! | kind | who answers | reward |
+//! | kind | role | reward |
 //! |---|---|---|
-//! | verifiable | the player | a verifier: 1 or 0 |
-//! | preference | the referee scores N candidates | Kendall's tau with the gold ranks ([`referee`]) |
-//! | open | the player | the model's own scores for its answers, in several orders ([`open`]) |
+//! | verifiable | policy | a verifier: 1 or 0 |
+//! | preference | rank judge: scores N candidates | Kendall's tau with the gold ranks ([`rank_judge`]) |
+//! | open | policy | the model's own scores for its answers, in several orders ([`open`]) |
 //!
 //! The abstract says that there are these three kinds and that all of them are updated together. The
-//! referee's prompt and reward, the mixture and the warm-up are **our reconstruction**: options
+//! rank judge's prompt and reward, the mixture and the warm-up are **our reconstruction**: options
 //! with documented defaults, and none of them is the paper's value.
 //!
 //! Rewards are compared within the group of one prompt and never across kinds: a tau of 0.5, a
@@ -32,14 +32,14 @@ pub use schedule::{Mix, OpenRule, Schedule};
 pub enum Record {
     /// A problem with its gold answer.
     Verifiable {
-        /// What the player is asked.
+        /// The prompt of the policy.
         prompt: String,
         /// The right answer.
         gold: String,
     },
     /// Candidates with a known order.
     Preference {
-        /// What was asked.
+        /// The prompt.
         prompt: String,
         /// The answers, two or more.
         candidates: Vec<String>,
@@ -48,7 +48,7 @@ pub enum Record {
     },
     /// An instruction without a known answer.
     Open {
-        /// What the player is asked.
+        /// The prompt of the policy.
         prompt: String,
     },
 }
@@ -57,8 +57,8 @@ pub enum Record {
 /// `{prompt, chosen, rejected}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Row {
-    kind: Option<Kind>,
+struct RecordLine {
+    kind: Option<RecordKind>,
     prompt: String,
     gold: Option<String>,
     candidates: Option<Vec<String>>,
@@ -69,7 +69,7 @@ struct Row {
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum RecordKind {
     Verifiable,
     Preference,
     Open,
@@ -92,7 +92,7 @@ impl Record {
             if line.trim().is_empty() {
                 continue;
             }
-            let row = serde_json::from_str::<Row>(line).map_err(|error| error.to_string());
+            let row = serde_json::from_str::<RecordLine>(line).map_err(|error| error.to_string());
             match row.and_then(Self::of) {
                 Ok(record) => records.push(record),
                 Err(problem) => problems.push(format!("{file}:{number}: {problem}")),
@@ -112,27 +112,27 @@ impl Record {
         Err(TrainError::Invalid(problems.join("\n")))
     }
 
-    fn of(row: Row) -> std::result::Result<Self, String> {
+    fn of(row: RecordLine) -> std::result::Result<Self, String> {
         let ranked = row.candidates.is_some() || row.gold_rank.is_some();
         let pair = row.chosen.is_some() || row.rejected.is_some();
         let kind = match row.kind {
             Some(kind) => kind,
-            None if pair => Kind::Preference,
+            None if pair => RecordKind::Preference,
             None => return Err("kind is missing: verifiable, preference or open".to_owned()),
         };
         let prompt = row.prompt;
         match kind {
-            Kind::Verifiable if !ranked && !pair => {
+            RecordKind::Verifiable if !ranked && !pair => {
                 let gold = row.gold.filter(|gold| !gold.trim().is_empty());
                 let gold = gold.ok_or("a verifiable row needs gold")?;
                 Ok(Self::Verifiable { prompt, gold })
             }
-            Kind::Open if !ranked && !pair && row.gold.is_none() => Ok(Self::Open { prompt }),
-            Kind::Verifiable | Kind::Open => Err("fields of another kind".to_owned()),
-            Kind::Preference if row.gold.is_some() || (ranked && pair) => {
+            RecordKind::Open if !ranked && !pair && row.gold.is_none() => Ok(Self::Open { prompt }),
+            RecordKind::Verifiable | RecordKind::Open => Err("fields of another kind".to_owned()),
+            RecordKind::Preference if row.gold.is_some() || (ranked && pair) => {
                 Err("fields of another kind".to_owned())
             }
-            Kind::Preference => {
+            RecordKind::Preference => {
                 let (candidates, ranks) = if pair {
                     let both = row.chosen.zip(row.rejected);
                     let (chosen, rejected) = both.ok_or("chosen and rejected come together")?;

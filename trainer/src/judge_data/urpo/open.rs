@@ -11,19 +11,19 @@ use crate::judge_data::balance;
 use crate::judge_data::draws::StepSeed;
 use crate::judge_data::templates::{TemplateKind, Templates};
 
-/// A listwise call of the referee over a group's answers.
+/// A listwise call of the rank judge over a group's answers.
 ///
-/// It is no group and has no reward: **its tokens get no gradient**, because nobody but the model
-/// itself says whether it judged well.
+/// It is not a group and has no reward: **its tokens get no gradient**, because nothing but the model
+/// itself tells whether it judged well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// What the referee is asked.
+    /// The prompt of the rank judge.
     pub item: Item,
     /// Which answer of the group stands at each place.
     pub order: Vec<usize>,
 }
 
-/// What a group's calls said.
+/// Result of a group's calls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Open {
     /// A reward in [0, 1] for each answer: the mean over the readable calls, on the scale of the
@@ -119,7 +119,7 @@ pub fn self_rewards(replies: &[(&Call, &str)], answers: usize, config: &RankJudg
 }
 
 /// The correlation of an answer's length in tokens with its self-given reward, over groups: length
-/// must not be what the referee likes. None where it is not defined.
+/// must not be what the rank judge rewards. `None` if it is undefined.
 pub fn length_correlation(groups: &[(&Group, &[f64])]) -> Option<f64> {
     let lengths = groups.iter().flat_map(|(group, _)| &group.rollouts);
     let lengths: Vec<f64> = lengths.map(|r| r.tokens.len() as f64).collect();

@@ -1,4 +1,4 @@
-//! The referee: scores for candidates in random order, and what they are worth against gold ranks.
+//! The rank judge: scores for candidates in random order, rewarded by their agreement with gold ranks.
 
 use rand::seq::SliceRandom as _;
 use rubrics::FailureKind;
@@ -54,7 +54,7 @@ struct Scores {
 pub enum ScoreFormat {
     /// `[7, 3.5]`.
     Json,
-    /// `{"scores":[7,3.5]}`, as the listwise judge of `rubrics` is asked to write.
+    /// `{"scores":[7,3.5]}`, as the listwise judge of `rubrics` writes them.
     Object,
     /// `7,3.5`, for models without brackets.
     Commas,
@@ -154,7 +154,7 @@ pub fn kendall_tau(scores: &[f64], ranks: &[f64]) -> Result<f64> {
     Ok(agreeing as f64 / all as f64)
 }
 
-/// The referee item of a preference record: its candidates in an order that the step and `index`
+/// Makes the rank-judge item of a preference record: its candidates in an order that the step and `index`
 /// decide, and as gold answer their ranks in that order. The judgements of one step share it, and so
 /// form a group.
 ///
@@ -191,7 +191,7 @@ pub fn preference_item(
     })
 }
 
-/// The reward of a reply to a referee item, in [-1, 1].
+/// Rewards a reply to a rank-judge item, in [-1, 1].
 ///
 /// # Errors
 /// The failure that becomes the rollout's: the reply is to be dropped, or the item has no ranks.
@@ -209,8 +209,8 @@ pub fn reward(
     }
 }
 
-/// The share of pairs that a referee orders as the gold ranks do, over replies and their ranks: what
-/// the gate waits for. A tie, and every pair of an unreadable reply, is not ordered. None without
+/// Share of pairs that the rank judge orders as the gold ranks do, over replies and their ranks; the
+/// gate for open rows reads it. A tie, and every pair of an unreadable reply, is not ordered. `None` without
 /// pairs.
 pub fn pairwise_accuracy(replies: &[(Option<Vec<f64>>, Vec<f64>)]) -> Option<f64> {
     let (mut right, mut all) = (0_u64, 0_u64);

@@ -69,7 +69,7 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// How the method aggregates where nothing else is asked for. GRPO, Dr.GRPO, DAPO, GSPO, CISPO
+    /// The aggregation of the method's paper. GRPO, Dr.GRPO, DAPO, GSPO, CISPO
     /// and decoupled PPO have theirs from their papers, `StableReinforce` from the published code;
     /// that the others weigh every token the same is common practice. OREAL divides each of its
     /// terms by its own tokens, and what stands here is for its divergence.

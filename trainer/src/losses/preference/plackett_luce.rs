@@ -1,7 +1,8 @@
 //! Plackett-Luce on the scores of ranked lists.
 
+use base::stats::log_sum_exp;
+
 use crate::losses::error::{FormulaError, Result, boundaries, finite};
-use crate::losses::logistic::log_sum_exp;
 use crate::losses::loss::Loss;
 use crate::losses::stats::{Stats, Tally};
 

@@ -1,5 +1,5 @@
-//! Rewards by majority vote: where nobody knows the right answer, the one that most answers of a group
-//! agree on stands in for it (TTRL: Test-Time Reinforcement Learning, arXiv 2504.16084).
+//! Rewards by majority vote: without a reference answer, the one that most answers of a group agree on
+//! is used as the reference (TTRL: Test-Time Reinforcement Learning, arXiv 2504.16084).
 //!
 //! It is the control that a learned judge has to beat: it needs no judge, and it is sure of what the
 //! model is sure of.
@@ -22,7 +22,7 @@ pub(super) fn applies(group: &Group) -> bool {
 }
 
 /// The problem with the majority's answer in the place of the right one, for `scorer` to judge by.
-/// Where nobody answers, nobody is rewarded, and the rollouts say why.
+/// Without any extracted answer, the group has no rewards.
 pub(super) fn elect(group: &mut Group, scorer: &Arc<str>) -> Option<Arc<Item>> {
     let Some(gold) = majority(&group.rollouts) else {
         for rollout in &mut group.rollouts {

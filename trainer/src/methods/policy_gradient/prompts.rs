@@ -10,18 +10,18 @@ use crate::error::Result;
 use crate::item::{Group, Item};
 use crate::metrics::Metrics;
 
-/// The problems of a run, and what is known of them.
+/// The prompts of a run, and what was learnt about them.
 #[derive(Debug)]
 pub(super) struct Prompts {
     items: Vec<Item>,
     curriculum: Curriculum,
-    /// The episode that was begun last.
+    /// The episode of the last call of [`Prompts::begins_episode`].
     episode: u64,
-    /// The mean reward that each problem's answers had when it was asked last.
+    /// Mean reward of each prompt's last group.
     rewards: BTreeMap<u64, f64>,
 }
 
-/// What a checkpoint holds of them.
+/// Their state in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PromptsState {
@@ -32,8 +32,7 @@ pub(super) struct PromptsState {
 }
 
 impl Prompts {
-    /// Over the problems of a run. Their indices become their places, which tell them apart where
-    /// they come from several files.
+    /// Takes the problems of a run and numbers them, since several files may use the same indices.
     pub(super) fn new(config: CurriculumConfig, items: Vec<Item>, seed: u64) -> Result<Prompts> {
         let items: Vec<Item> =
             (0..).zip(items).map(|(index, item)| Item { index, ..item }).collect();
@@ -46,7 +45,7 @@ impl Prompts {
         })
     }
 
-    /// Whether an episode, one pass through as many problems as there are, ended since it was asked.
+    /// Whether an episode, one pass through all prompts, ended since the last call.
     pub(super) fn begins_episode(&mut self) -> bool {
         let now = self.curriculum.episode();
         let begins = now > self.episode;
@@ -54,13 +53,13 @@ impl Prompts {
         begins
     }
 
-    /// The next problems.
+    /// Draws the next prompts.
     pub(super) fn draw(&mut self, n: usize) -> Result<Vec<Item>> {
         let rewards = &self.rewards;
         let known = rewards.len().max(1) as f64;
         let mean = rewards.values().sum::<f64>() / known;
         // PCL's paper fits a value model to the mean rewards of problems. What stands in its place is
-        // those means themselves, and for a problem that was never asked the mean of the others.
+        // those means themselves, and for a problem that was never sampled the mean of the others.
         let value = |problems: &[u64]| {
             let value = |index: &u64| rewards.get(index).copied().unwrap_or(mean);
             Ok(problems.iter().map(value).collect())
@@ -73,7 +72,7 @@ impl Prompts {
         Ok(drawn.into_iter().map(item).collect())
     }
 
-    /// Takes in what groups of answers taught, those that are not trained on too. The advantages are
+    /// Tells the curriculum the rewards of all groups, also of those that are not trained on. The advantages are
     /// GRPO's, whatever the run trains by: they say how far rewards are from each other.
     pub(super) fn observe(&mut self, groups: &[Group]) -> Result<()> {
         let rewarded: Vec<(&Group, Vec<f64>)> = groups
@@ -103,7 +102,7 @@ impl Prompts {
         Ok(())
     }
 
-    /// The probabilities of categories, where there are several.
+    /// Reports the probabilities of categories if there are several.
     pub(super) fn report(&self, metrics: &mut Metrics) {
         let weights = self.curriculum.weights();
         if weights.len() > 1 {

@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 use std::time::Instant;
 
+use base::stats::mean;
 use rand::Rng as _;
 use rubrics::FailureKind;
 
@@ -332,8 +333,7 @@ fn report(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     let rollouts = || groups.iter().flat_map(|group| &group.rollouts);
     let n = rollouts().count().max(1) as f64;
     let rewards: Vec<f64> = rollouts().filter_map(|rollout| rollout.reward.ok()).collect();
-    if !rewards.is_empty() {
-        let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
+    if let Some(mean) = mean(&rewards) {
         metrics.set(format!("{prefix}reward"), mean);
     }
     for (kind, count) in failures(rollouts()) {

@@ -1,4 +1,4 @@
-//! From a scorer's verdicts on steps to the signals that process-aware advantages read.
+//! Converts a scorer's verdicts on steps to the signals that process-aware advantages read.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::error::{Result, TrainError};
 use crate::item::{Item, JudgedStep, Rollout, Token};
 use crate::rollout::Sampler;
 
-/// What an advantage reads of a step.
+/// The signal that an advantage reads of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepSignal {
     /// How wrong it is: CAPO.
@@ -21,7 +21,7 @@ pub(super) enum StepSignal {
 }
 
 impl StepSignal {
-    /// None of an advantage that knows nothing of steps.
+    /// The signal of an advantage; `None` if it does not read steps.
     pub(super) fn of(kind: &AdvantageKind) -> Option<StepSignal> {
         match kind {
             AdvantageKind::Capo(_) => Some(StepSignal::Wrong),
@@ -39,8 +39,8 @@ impl StepSignal {
         }
     }
 
-    /// The steps of an answer in tokens. A step that nobody could check is none: its tokens are
-    /// outside of steps.
+    /// Locates the steps of an answer in its tokens. A step that could not be checked is left out: its
+    /// tokens are outside of steps.
     ///
     /// # Errors
     /// An answer of the player without steps, and labels that do not fit its reward.

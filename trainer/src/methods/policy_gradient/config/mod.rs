@@ -23,11 +23,11 @@ pub use sections::{
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyGradientConfig {
-    /// Problems of a step.
+    /// Prompts of a step.
     pub prompts: usize,
-    /// Answers to each.
+    /// Answers to each prompt.
     pub group: usize,
-    /// Tokens of an answer at most.
+    /// Most tokens of an answer.
     pub max_tokens: usize,
     /// The scorer of problems that name none.
     #[serde(default)]
@@ -38,7 +38,7 @@ pub struct PolicyGradientConfig {
     /// From rewards to advantages.
     #[serde(default)]
     pub advantage: AdvantageKind,
-    /// What each stream counts for in the loss.
+    /// Weight of each stream in the loss.
     #[serde(default)]
     pub streams: Streams,
     /// The scorer whose verdicts on steps a process-aware advantage reads; without it they are those
@@ -55,23 +55,23 @@ pub struct PolicyGradientConfig {
     /// 2503.14476); without it a step takes what comes.
     #[serde(default)]
     pub fill: Option<FillConfig>,
-    /// Steps in which no group has different rewards, one after the other, after which the run
-    /// stops; 0 goes on for ever.
+    /// Consecutive steps without a group whose rewards differ after which the run stops; 0 never stops
+    /// it.
     #[serde(default = "no_progress_after", alias = "stuck_after")]
     pub no_progress_after: u64,
     /// Steps of the optimiser on the same rollouts.
     #[serde(default = "one")]
     pub epochs: u64,
-    /// What answers that are too long lose.
+    /// Penalty and filter of over-long answers.
     #[serde(default)]
     pub overlong: Overlong,
     /// Judging and reflection items made of rollouts.
     #[serde(default)]
     pub spark: Option<SparkSection>,
-    /// A share of critiques in the player's batch (CRL).
+    /// A share of critiques in the policy's batch (CRL).
     #[serde(default)]
     pub crl: Option<CrlSection>,
-    /// Old mistakes that are kept, for judging items that lack new ones; none by default.
+    /// Number of old mistakes kept, for judging items that lack new ones; 0 by default.
     #[serde(default, alias = "reservoir")]
     pub replay_buffer: usize,
     /// Ranked and open rows beside problems (URPO).
@@ -80,13 +80,13 @@ pub struct PolicyGradientConfig {
     /// Groups that are begun beyond need and go on in later steps (APRIL).
     #[serde(default)]
     pub partial: Option<PartialSection>,
-    /// What watches rewards that the model gives itself.
+    /// Audits of rewards that the model gives itself.
     #[serde(default)]
     pub guard: Option<GuardSection>,
-    /// The adapter that solves, where it is not the model itself.
+    /// The adapter that solves; `None` is the model itself.
     #[serde(default)]
     pub adapter: Option<String>,
-    /// The adapter that judges, where it is another than the one that solves.
+    /// The adapter that judges; `None` is the one that solves.
     #[serde(default)]
     pub judge_adapter: Option<String>,
 }
@@ -99,13 +99,13 @@ fn one() -> u64 {
     1
 }
 
-/// What answers that are too long lose (DAPO, arXiv 2503.14476).
+/// Penalty and filter of over-long answers (DAPO, arXiv 2503.14476).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overlong {
-    /// Tokens before the limit from which on the reward falls to 1 less; none without it.
+    /// Length of the soft penalty in tokens: over these before the limit the reward falls by 1.
     pub buffer: Option<usize>,
-    /// Whether answers that were cut teach nothing.
+    /// Whether truncated answers are left out of the loss.
     pub filter: bool,
 }
 
@@ -175,7 +175,7 @@ impl PolicyGradientConfig {
         problems
     }
 
-    /// What a process-aware advantage cannot work with.
+    /// Checks the options that a process-aware advantage needs.
     fn check_steps(&self) -> Option<String> {
         let outcomes = match StepSignal::of(&self.advantage) {
             None => {

@@ -36,13 +36,13 @@ pub struct SparkSection {
     /// The wordings.
     #[serde(default = "wordings")]
     pub templates: String,
-    /// Items of a judge's period; `prompts` without it.
+    /// Items of a judge phase; `prompts` by default.
     #[serde(default)]
     pub batch: Option<usize>,
-    /// What they teach by.
+    /// What the judge learns from.
     #[serde(default)]
     pub teach: Teach,
-    /// Which step of the optimiser they are learnt in.
+    /// Which step of the optimiser trains on them.
     #[serde(default)]
     pub update: JudgeUpdate,
 }
@@ -51,7 +51,7 @@ fn wordings() -> String {
     "spark".to_owned()
 }
 
-/// What recycled items teach by.
+/// What the judge learns from: sampled replies or labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Teach {
@@ -61,7 +61,7 @@ pub enum Teach {
     /// The label is the reply, and its cross-entropy is the loss. Reflections, whose reply is not
     /// known, are left out.
     Labels,
-    /// First the one, then the other.
+    /// Rewards, then labels.
     Both,
 }
 
@@ -97,17 +97,17 @@ impl Teach {
     }
 }
 
-/// Which step of the optimiser recycled items are learnt in.
+/// Which step of the optimiser trains on judge data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeUpdate {
-    /// One of their own after the player's, as SPARK has it (arXiv 2509.22624). An adaptive optimiser
-    /// makes each step about as long as the last, however few items there are, so that this asks for
-    /// about as many items as problems.
+    /// A step of its own after the policy's, as in SPARK (arXiv 2509.22624). An adaptive optimiser makes
+    /// each step about as long as the last, however few items there are, so that this needs about as
+    /// many items as problems.
     #[default]
     Own,
-    /// The player's: items are answered under the same weights, and player, judge and labels weigh
-    /// what `streams` says, each stream over its own tokens (as URPO trains, arXiv 2507.17515).
+    /// The policy's step: items are answered under the same weights, and policy, judge and labels are
+    /// weighted by `streams`, each over its own tokens (as in URPO, arXiv 2507.17515).
     Joint,
 }
 
@@ -115,16 +115,16 @@ pub enum JudgeUpdate {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct UrpoSection {
-    /// How much of a batch each kind is.
+    /// Share of each kind in a batch.
     pub mix: Mix,
     /// When open rows come in.
     pub open: OpenRule,
-    /// How replies of the referee are read.
+    /// How replies of the rank judge are parsed.
     #[serde(alias = "referee")]
     pub rank_judge: RankJudgeConfig,
     /// The wordings; `urpo` by default.
     pub templates: String,
-    /// The share of ranked rows that is never trained on and measures the referee for the gate; 0.1.
+    /// The share of ranked rows that is never trained on and measures the rank judge for the gate; 0.1.
     pub held_out: f64,
     /// Steps between those measurements; 10.
     pub every: u64,
@@ -167,11 +167,11 @@ pub struct GuardSection {
     /// When the run ends.
     #[serde(default)]
     pub stop: GapStop,
-    /// Where it is there, rewards are read as probabilities of being right: an answer for which
-    /// |p - 1/2| is less abstains and leaves its group, and the others have a reward of 1 or 0.
+    /// Reads rewards as probabilities of being right: an answer with |p - 1/2| below it abstains and
+    /// leaves its group, the others get a reward of 1 or 0. `None` keeps rewards as they are.
     #[serde(default)]
     pub tau: Option<f64>,
-    /// Whether what is left counts by how sure the judge is, |2p - 1|; needs `tau`.
+    /// Whether the others are weighted by the judge's confidence, |2p - 1|; needs `tau`.
     #[serde(default)]
     pub weigh: bool,
 }
