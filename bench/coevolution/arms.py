@@ -48,8 +48,8 @@ scorer = "math"
 advantage = {{ kind = "mean" }}
 objective = {{ policy = {{ kind = "dapo" }} }}
 streams = {{ judge = {judge_share}, ce = {judge_share} }}
-stuck_after = 0
-reservoir = 512
+no_progress_after = 0
+replay_buffer = 512
 {method}
 
 {spark}

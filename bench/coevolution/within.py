@@ -38,7 +38,7 @@ prompts = 1
 group = 2
 max_tokens = 64
 scorer = "math"
-stuck_after = 0
+no_progress_after = 0
 
 [[scorer]]
 name = "judge"

@@ -130,7 +130,7 @@ advantage = {{ kind = "mean" }}
 objective = {{ policy = {{ kind = "dapo" }} }}
 # TRL trains on groups of equal rewards too: both do the same work.
 keep = {{ keep = "all" }}
-stuck_after = 0
+no_progress_after = 0
 """
 
 

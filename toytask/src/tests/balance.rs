@@ -162,7 +162,7 @@ fn nothing_that_is_held_out_is_trained_on() {
 }
 
 #[test]
-fn a_mixture_that_cannot_be_is_told() {
+fn invalid_mixture_is_refused() {
     let check = |change: fn(&mut Mixture), expected: &str| {
         let mut mixture = Mixture::default();
         change(&mut mixture);

@@ -51,7 +51,7 @@ fn a_folder_follows_from_its_seed() {
 }
 
 #[test]
-fn shapes_that_cannot_be_are_refused() {
+fn invalid_model_sizes_are_refused() {
     let parent = tempfile::tempdir().expect("a folder");
     let check = |change: fn(&mut ModelSize)| {
         let mut shape = ModelSize::SMOKE;

@@ -361,7 +361,7 @@ fn options_and_keys_without_meaning_are_refused() {
 }
 
 #[test]
-fn nothing_has_no_advantage() {
+fn empty_groups_have_no_advantages() {
     for toml in OF_GROUPS {
         assert_eq!(kind(toml).evaluate(&[]), Ok(vec![]), "{toml}");
         assert_eq!(kind(toml).evaluate(&[vec![]]), Ok(vec![vec![]]), "{toml}");

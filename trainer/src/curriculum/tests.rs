@@ -162,7 +162,7 @@ fn d_a_resumed_curriculum_draws_the_same() {
 }
 
 #[test]
-fn what_a_curriculum_refuses() {
+fn invalid_curriculum_options_are_refused() {
     let refused = |config: CurriculumConfig| {
         let error = Curriculum::new(config, [(0, None)], 1).expect_err("refused");
         assert!(error.to_string().starts_with("curriculum: "), "{error}");

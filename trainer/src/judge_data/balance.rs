@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_balance_labels() {
+    fn labels_are_balanced() {
         let check = |labels: &[bool], expected: usize| {
             let kept = balance_labels(labels, &mut rng());
             assert_eq!(kept.len(), expected, "{labels:?}");

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn c1_spark_cache() {
+    fn c1_spark_queue() {
         let mut cache = ItemQueue::new(4);
         assert_eq!(cache.take(), None, "nothing came yet");
         cache.end_of_normal_step(items(0..3));

@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_reservoir_goes_on_as_before() {
+    fn resumed_replay_buffer_continues_unchanged() {
         let feed = |reservoir: &mut ReplayBuffer, range: std::ops::Range<u64>| {
             for index in range {
                 reservoir.observe(&[group(index, vec![wrong("3")])]);

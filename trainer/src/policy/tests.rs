@@ -119,7 +119,7 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
 }
 
 #[test]
-fn how_many_work_side_by_side_shows_in_no_bit() {
+fn number_of_workers_changes_no_bit() {
     let dir = tempfile::tempdir().expect("a folder");
     folder(dir.path(), Preset::Qwen3, TinyHead::Vocab);
     let mut policy = Policy::full(dir.path()).expect("it loads");
@@ -169,7 +169,7 @@ fn groups() -> Vec<Sequence> {
 }
 
 #[test]
-fn what_a_group_begins_with_is_computed_once_and_shows_in_no_bit() {
+fn shared_prefix_is_computed_once_and_changes_no_bit() {
     for (preset, checkpointing) in
         [(Preset::Qwen2, false), (Preset::Qwen3, true), (Preset::Gemma2, false)]
     {
@@ -368,7 +368,7 @@ fn every_part_is_asserted_by_the_first_batch_that_uses_it() {
 }
 
 #[test]
-fn what_cannot_be_trained_is_refused() {
+fn untrainable_policies_are_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     folder(dir.path(), Preset::Qwen2, TinyHead::Sequence);
     let policy = Policy::full(dir.path()).expect("it loads");
@@ -380,7 +380,7 @@ fn what_cannot_be_trained_is_refused() {
 }
 
 #[test]
-fn a_norm_that_is_not_finite_changes_nothing() {
+fn non_finite_norm_changes_nothing() {
     let dir = tempfile::tempdir().expect("a folder");
     folder(dir.path(), Preset::Qwen3, TinyHead::Vocab);
     let policy = Policy::full(dir.path()).expect("it loads");

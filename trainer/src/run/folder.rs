@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_killed_run_left_half_written_goes() {
+    fn unfinished_checkpoint_of_a_killed_run_is_removed() {
         let parent = tempfile::tempdir().expect("a folder");
         for name in ["step-000004", "step-000005.partial-77", "events"] {
             std::fs::create_dir_all(parent.path().join(name).join("inner")).expect("it is made");

@@ -191,7 +191,7 @@ fn sampled_probabilities_are_those_of_training_bit_for_bit() {
 }
 
 #[test]
-fn recycled_items_are_answered_by_a_judge() {
+fn judge_items_are_answered_by_the_judge() {
     let bench = Bench::new(TinyHead::Vocab, &problems());
     let mut run = bench.run(4, SPARK);
     let metrics = steps(&mut run, 4);
@@ -199,7 +199,7 @@ fn recycled_items_are_answered_by_a_judge() {
 }
 
 #[test]
-fn what_is_wrong_with_a_run_file_is_listed() {
+fn all_problems_of_a_run_file_are_listed() {
     let check = |text: &str, wants: &[&str]| {
         let error = RunConfig::parse("run.toml", text, Path::new("")).expect_err("refused");
         let error = error.to_string();
@@ -267,7 +267,7 @@ fn rows_that_cannot_be_used_are_named() {
 
 /// Every answer gets the same reward for ever.
 #[test]
-fn a_run_without_anything_to_learn_from_stops() {
+fn run_without_progress_stops() {
     let rest = POLICY_GRADIENT
         .replace("max_tokens = 6\n", "max_tokens = 6\nstuck_after = 3\n")
         .replace("mode = \"search\"", "mode = \"search\"\npattern = \"zzzzzzzz\"");
@@ -282,7 +282,7 @@ fn a_run_without_anything_to_learn_from_stops() {
 
 /// A scorer that has no verdict: the group is dropped and counted, and never 0.
 #[test]
-fn answers_without_a_reward_teach_nothing() {
+fn answers_without_a_reward_are_not_trained_on() {
     let rest = "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 3\nmax_tokens = 4\n\n\
         [[scorer]]\nname = \"has-e\"\nkind = \"json\"\n";
     let bench = Bench::new(TinyHead::Vocab, &problems());
@@ -313,7 +313,7 @@ fn poke(run: &Run, name: &str, number: f32) -> f32 {
 /// A number of the loss or of a gradient that is none: the step is refused and says what it was,
 /// and weights, moments and steps are as before.
 #[test]
-fn a_step_that_is_not_finite_is_refused() {
+fn non_finite_step_is_refused() {
     let name = "model.layers.1.mlp.down_proj.weight";
     for (head, rows, rest) in [
         (TinyHead::Vocab, supervised(), SUPERVISED),
@@ -385,7 +385,7 @@ fn a_step_is_logged_once_however_often_it_is_taken() {
 
 /// A fresh model of the task knows nothing; what is measured of it is measured all the same.
 #[test]
-fn a_judge_is_held_against_sets() {
+fn judge_sets_are_measured() {
     let dir = tempfile::tempdir().expect("a folder");
     let text = "[run]\nfolder = \"out\"\nsteps = 1\n[policy]\npath = \"base\"\nmake = \"smoke\"\n\
         [optimiser]\nrate = 1e-3\n[[data]]\nkind = \"mixture\"\n[method]\nkind = \"supervised\"\n\

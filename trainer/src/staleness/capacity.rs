@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_that_cannot_be_are_refused() {
+    fn invalid_counts_are_refused() {
         let mut capacity = capacity(2, 0, 2);
         assert!(capacity.accept().is_err() && capacity.reject().is_err());
         assert!(capacity.begin(3).is_err());

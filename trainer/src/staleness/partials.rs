@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_too_often_is_given_up() {
+    fn rollout_cut_too_often_is_given_up() {
         let mut partials = partials(1.0, Some(1));
         let mut next = 0..;
         partials.launch(2, || next.next()).expect("a round");
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_is_refused() {
+    fn invalid_transitions_are_refused() {
         let mut dry = partials(2.0, None);
         assert_eq!(dry.launch(3, || None).expect("nothing to launch"), []);
         let mut partials = partials(1.0, None);

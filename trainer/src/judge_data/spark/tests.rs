@@ -163,7 +163,7 @@ fn every_wording_is_used() {
 }
 
 #[test]
-fn what_has_no_reward_was_not_sampled() {
+fn rollouts_without_a_reward_are_ignored() {
     let check = |rollouts: Vec<Rollout>, items: usize, unrewarded: u64| {
         let recycled = spark(|_| ()).recycle(&[group(0, rollouts)], at(1), None);
         assert_eq!(recycled.items.len(), items);
@@ -179,7 +179,7 @@ fn what_has_no_reward_was_not_sampled() {
 }
 
 #[test]
-fn what_has_no_answer_is_dropped_and_counted() {
+fn items_without_an_answer_are_dropped_and_counted() {
     let silent = |mut rollout: Rollout| {
         rollout.answer = None;
         rollout
@@ -204,7 +204,7 @@ fn what_has_no_answer_is_dropped_and_counted() {
 }
 
 #[test]
-fn judges_do_not_recycle_themselves() {
+fn self_given_rewards_make_no_judge_data() {
     let mut judged = group(0, all(right, 3));
     let item = Arc::make_mut(&mut judged.item);
     item.role = Role::Pointwise;

@@ -125,7 +125,7 @@ fn a_run_may_add_its_own() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_is_listed_whole() {
+fn all_problems_of_a_template_file_are_listed() {
     let file = |templates: &[(&str, &str, &str)]| {
         let table = |(name, rest, content): &(&str, &str, &str)| {
             let message = format!("{{ role = \"user\", content = '{content}' }}");

@@ -139,7 +139,7 @@ fn c2_kendall_tau() {
 }
 
 #[test]
-fn c2_referee_reward() {
+fn c2_rank_judge_reward() {
     let ranked = [("best", 1.0), ("middle", 2.0), ("worst", 3.0)];
     let mut firsts = [0; 3];
     for step in 0..300 {

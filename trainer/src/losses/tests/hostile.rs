@@ -57,7 +57,7 @@ const LISTS: [(&str, List); 8] = [
 ];
 
 #[test]
-fn a_number_that_is_none_is_named_with_its_place() {
+fn non_finite_number_is_named_with_its_index() {
     for (what, list) in LISTS {
         for bad in NOT_NUMBERS {
             let mut batch = whole();
@@ -107,7 +107,7 @@ fn given_tokens_read_no_advantage() {
 }
 
 #[test]
-fn what_a_method_needs_is_missing() {
+fn missing_inputs_of_a_method_are_errors() {
     let bare = || Batch {
         rollout_logprobs: None,
         reference: None,
@@ -228,7 +228,7 @@ fn unknown_and_missing_keys_are_refused() {
 }
 
 #[test]
-fn objectives_survive_being_written() {
+fn objectives_round_trip_through_toml() {
     for text in [
         "",
         "policy = { kind = 'oreal', credit = 'even' }\nentropy = 0.5",
@@ -242,7 +242,7 @@ fn objectives_survive_being_written() {
 }
 
 #[test]
-fn scores_that_are_none_are_refused() {
+fn non_finite_scores_are_refused() {
     for bad in NOT_NUMBERS {
         let (good, list) = ([0.0, 1.0], [0.5, bad]);
         let pairs = Pairs::new(&good, &list);
@@ -294,7 +294,7 @@ fn counts_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn nothing_costs_nothing() {
+fn empty_batches_have_no_loss() {
     let empty = Batch { cu_seqlens: vec![0], ..Batch::default() };
     let loss = evaluate(&empty, &Objective::default()).expect("an empty batch is one");
     assert_eq!((loss.value, loss.grad.len()), (0.0, 0));

@@ -118,7 +118,7 @@ fn aggregations_weigh_tokens() {
 }
 
 #[test]
-fn a_filtered_sequence_is_no_sequence() {
+fn filtered_sequence_is_not_counted() {
     let cu_seqlens = [0, 2, 4];
     let layout = Layout::new(&cu_seqlens, &[true, true, false, false]);
     let denominators =

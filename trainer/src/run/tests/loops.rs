@@ -222,7 +222,7 @@ fn thoughts_are_labelled_by_a_critic_and_learnt_from() {
 }
 
 #[test]
-fn critiques_stand_beside_answers() {
+fn critiques_share_the_batch_of_the_policy() {
     let rest = "reservoir = 9\n[method.crl]\noptions = { share = 0.4 }";
     let metrics = all_metrics(&categories(), &method(rest), 5);
     assert!(sum(&metrics, "crl/groups/sampled") > 0.0, "{metrics:?}");
@@ -244,7 +244,7 @@ fn recycled(rest: &str) -> String {
 /// Steps of the optimiser that a run of recycled items took beside the player's, and whether its
 /// items were answered and their labels taught.
 #[test]
-fn recycled_items_are_learnt_in_the_step_that_was_asked_for() {
+fn judge_items_are_trained_in_the_configured_update() {
     let check = |rest: &str, answered: bool, taught: bool, own: [bool; 2]| {
         let metrics = metrics_of(&Bench::of_the_task(&categories()), &recycled(rest), 4);
         let seen = |name: &str| metrics.iter().any(|metrics| metrics.get(name).is_some());
@@ -264,7 +264,7 @@ fn recycled_items_are_learnt_in_the_step_that_was_asked_for() {
 
 /// What the labels say is learnt: their cross-entropy falls.
 #[test]
-fn labels_beside_the_player_are_learnt() {
+fn labels_in_a_joint_update_are_trained_on() {
     for update in ["own", "joint"] {
         let rest = format!("update = \"{update}\"\nteach = \"labels\"");
         let metrics = metrics_of(&Bench::of_the_task(&categories()), &recycled(&rest), 12);
@@ -298,7 +298,7 @@ fn kinds_of_rows_share_a_batch() {
 }
 
 #[test]
-fn groups_that_are_cut_go_on_and_old_tokens_are_dropped() {
+fn interrupted_groups_resume_and_stale_tokens_are_dropped() {
     let long = |rest: &str| method(rest).replace("max_tokens = 8", "max_tokens = 40");
     let kept = all_metrics(&categories(), &long("[method.partial]"), 6);
     assert!(sum(&kept, "tokens_old") > 0.0, "{kept:?}");
@@ -314,7 +314,7 @@ fn groups_that_are_cut_go_on_and_old_tokens_are_dropped() {
 }
 
 #[test]
-fn self_given_rewards_are_held_against_the_truth() {
+fn self_given_rewards_are_audited() {
     let metrics = all_metrics(&judged(), &method(GUARD), 3);
     for metrics in &metrics {
         assert!(metrics.get("self_reward_gap").is_some(), "{metrics:?}");
@@ -339,7 +339,7 @@ fn m2po_masks_by_the_whole_batch() {
 }
 
 #[test]
-fn what_cannot_work_together_is_refused() {
+fn incompatible_options_are_refused() {
     let check = |rows: &str, rest: &str, want: &str| {
         let bench = Bench::new(TinyHead::Vocab, rows);
         let text = format!(

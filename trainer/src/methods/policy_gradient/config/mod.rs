@@ -195,3 +195,22 @@ impl PolicyGradientConfig {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::PolicyGradientConfig;
+
+    #[test]
+    fn former_names_of_keys_are_accepted() {
+        let parse = |keys: &str| {
+            let text = format!("prompts = 1\ngroup = 1\nmax_tokens = 1\n{keys}");
+            toml::from_str::<PolicyGradientConfig>(&text).expect("a valid section")
+        };
+        let now = "no_progress_after = 3\nreplay_buffer = 4\nstreams = { policy = 0.5 }\n\
+                   urpo = { rank_judge = { calls = 3 } }";
+        let then = "stuck_after = 3\nreservoir = 4\nstreams = { player = 0.5 }\n\
+                    urpo = { referee = { calls = 3 } }";
+        assert_eq!(parse(now), parse(then));
+        assert_eq!(parse(now).no_progress_after, 3);
+    }
+}
