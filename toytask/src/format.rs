@@ -30,7 +30,7 @@ pub enum Format {
     List,
     /// Which steps are wrong, and why: `critic` with `mode = "capo"`.
     Critic,
-    /// A word for each step and for the whole: `critic` with `mode = "retrospective"`.
+    /// A word for each step and for the solution: `critic` with `mode = "retrospective"`.
     Retrospective,
     /// Whether documents say a sentence: `grounded` with `mode = "labels"`.
     Faithful,
@@ -179,7 +179,7 @@ pub fn critic(problem: &str, solution: &str) -> Vec<Message> {
     stepwise(problem, solution, "critic")
 }
 
-/// Is each step right, and the whole?
+/// Is each step right, and the solution?
 pub fn retrospective(problem: &str, solution: &str) -> Vec<Message> {
     stepwise(problem, solution, "retrospective")
 }

@@ -168,8 +168,8 @@ fn cases(
     distinct(seed, purpose, count, draw)
 }
 
-/// Draws until there are so many different ones, or until hardly any new one comes. `draw` is told
-/// how many there are.
+/// Draws until there are `count` different ones, or until hardly any new one comes. `draw` takes the
+/// number found so far.
 fn distinct<T: PartialEq>(
     seed: u64,
     purpose: &str,

@@ -131,7 +131,7 @@ fn carried(chain: &Chain, at: usize, change: impl Fn(&mut Equation)) -> Solution
     Solution { equations: equations.collect(), answer: left }
 }
 
-/// The solution without a step. Where the next operation is the same one, nobody could tell which
+/// The solution without a step. Where the next operation is the same one, it is undefined which
 /// of the two is missing; and a solution without any step is none.
 fn dropped(slip: Slip, chain: &Chain, at: usize) -> Option<Solution> {
     let n = chain.links.len();
@@ -148,7 +148,7 @@ fn dropped(slip: Slip, chain: &Chain, at: usize) -> Option<Solution> {
     Some(solution)
 }
 
-/// A result that somebody might write instead: a neighbour, a forgotten carry, digits swapped, or
+/// A plausible wrong result: a neighbour, a forgotten carry, digits swapped, or
 /// any other number.
 fn wrong_value(right: u8, rng: &mut StableRng) -> u8 {
     let around = |by: u8| (right + by) % 100;
@@ -184,7 +184,7 @@ fn other_operation(link: Link, rng: &mut StableRng) -> Link {
 }
 
 /// The text with one of its digits changed, and the line that it stands in. No number begins with a
-/// zero afterwards that did not before, because nobody writes such numbers.
+/// zero afterwards that did not before, because such numbers are never written.
 pub(crate) fn other_digit(text: &str, rng: &mut StableRng) -> Option<(String, usize)> {
     let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     let places: Vec<usize> = (0..text.len()).filter(|at| is_digit(*at)).collect();

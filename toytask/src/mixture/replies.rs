@@ -34,7 +34,7 @@ pub(super) fn critique(judged: &Judged) -> String {
     text + "Wrong steps: [" + &numbers.join(", ") + "]"
 }
 
-/// The words of all steps and of the whole, after a line for each wrong step.
+/// The words of all steps and of the solution, after a line for each wrong step.
 pub(super) fn retrospective(judged: &Judged) -> String {
     let word = |right: bool| if right { "right" } else { "wrong" };
     let mut text = String::new();

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::item::Item;
 
 /// Queue of judge items. After a normal step its items come in, and at most one batch of the oldest goes
-/// out; what is left stays for later steps of the episode (SPARK, arXiv 2509.22624, as the
+/// out; the rest stays for later steps of the episode (SPARK, arXiv 2509.22624, as the
 /// authors' code has it). Serialisable, so that a resumed run goes on with the same items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

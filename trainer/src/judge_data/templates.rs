@@ -1,4 +1,4 @@
-//! The wordings in which rollouts become questions: files of templates with slots.
+//! Templates with slots, by which rollouts become judge items.
 //!
 //! A file has a default `scorer` and `[[template]]` tables: a `name`, a `kind`, the two `labels` of
 //! kinds that have labels, and messages with slots `{{slot|form}}` as in [`rubrics::prompt`].
@@ -12,7 +12,7 @@
 //! | `critique` | `problem`, `solution` | right, wrong |
 //! | `referee` | `problem`, `candidates` or `candidate`, and optionally `count` | |
 //!
-//! `answer` is the extracted final answer and `solution` the whole text of a rollout. A referee
+//! `answer` is the extracted final answer and `solution` the full text of a rollout. A referee
 //! template with the slot `candidates` has a `candidate`, the wording of one candidate with the slots
 //! `number` and `text`, and a `separator` between two. One with the slot `candidate` has neither: the
 //! messages with that slot are there once for each candidate.
@@ -177,7 +177,7 @@ pub struct Templates {
 
 /// The scorers that the templates of this crate name and that `rubrics` does not have by itself,
 /// as tables of a configuration. A verdict is the text of the last box that closes, byte by byte: a
-/// verdict in words, in `\box{}` or in another mark earns 0. A `reply` is the whole text.
+/// verdict in words, in `\box{}` or in another mark earns 0. A `reply` is the full text.
 pub const SCORERS: &str = r#"
 [[scorer]]
 name = "verdict"

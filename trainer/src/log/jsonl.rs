@@ -1,4 +1,4 @@
-//! One JSON object a step, a line each.
+//! JSON Lines logs: one object per step.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead as _, BufReader};
@@ -10,27 +10,26 @@ use super::Record;
 use super::append::{Appended, failed};
 use crate::error::{Result, TrainError};
 
-/// A log that is appended to. Each line is one write; a line that was cut when the machine stopped is
-/// taken away when the run goes on.
+/// An append-only log. Each line is one write; a line that was cut when the machine stopped is removed
+/// when the run resumes.
 #[derive(Debug)]
 pub struct JsonLines {
     file: Appended,
 }
 
 impl JsonLines {
-    /// Begins a log.
+    /// Creates a log.
     ///
     /// # Errors
-    /// [`TrainError::File`], also where the file is there already: a log is never overwritten.
+    /// [`TrainError::File`], also if the file exists: a log is never overwritten.
     pub fn create(path: &Path) -> Result<Self> {
         let file = OpenOptions::new().append(true).create_new(true).open(path);
         let file = file.map_err(|source| failed(path, source))?;
         Ok(Self { file: Appended::new(path, file, 0)? })
     }
 
-    /// Goes on with a log after `step`, the step of a checkpoint: a line that was cut and the lines
-    /// of later steps, which will be written again, are taken away. A log that is missing begins
-    /// anew.
+    /// Resumes a log after `step`, the step of a checkpoint: a cut line and the lines of later steps,
+    /// which will be written again, are removed. A missing log is created.
     ///
     /// # Errors
     /// [`TrainError::File`], or [`TrainError::Invalid`] for a whole line that is no record: nothing
@@ -57,7 +56,7 @@ impl JsonLines {
         self.file.put(line.as_bytes())
     }
 
-    /// Waits until what was written is on the disk; for checkpoints.
+    /// Waits until everything written is on the disk; for checkpoints.
     ///
     /// # Errors
     /// [`TrainError::File`].
@@ -165,7 +164,7 @@ mod tests {
         check("", 4, &[]);
         let twice = format!("{whole}{}\n", line(&record(5)));
         check(&twice, 5, &[1, 2, 3, 4, 5, 5]);
-        // Killed at any moment: what is left is the whole lines.
+        // Killed at any moment: complete lines are kept.
         for length in 0..=whole.len() {
             let cut = &whole[..length];
             let lines = cut.matches('\n').count() as u64;

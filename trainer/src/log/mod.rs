@@ -43,7 +43,7 @@ impl Record {
     }
 
     /// Sets every number in `counts`, with `name` and its field as name; a truth value is 1 or 0,
-    /// and what is neither is left out, so that what was not measured has no number.
+    /// and other values are left out, so that what was not measured has no number.
     pub fn add(&mut self, name: &str, counts: &impl Serialize) {
         if let Ok(value) = serde_json::to_value(counts) {
             self.add_value(name, &value);

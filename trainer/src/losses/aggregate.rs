@@ -2,7 +2,7 @@
 //!
 //! A loss over a batch is `sum of w_t l_t` over its tokens. All that papers call aggregation is in
 //! the weights `w_t`, and they depend on nothing but masks. They are therefore fixed once, from the
-//! masks of the whole batch ([`Denominators::of`]); a micro-batch then adds its share, and the
+//! masks of the batch ([`Denominators::of`]); a micro-batch then adds its share, and the
 //! shares add up to the same total however the batch was cut.
 
 use serde::{Deserialize, Serialize};
@@ -136,7 +136,7 @@ impl Denominators {
     /// [`Stream::Ce`] and [`Stream::RefKl`] are always means over their tokens.
     ///
     /// # Errors
-    /// Lists that do not belong together, or counts that cannot be those of the whole batch.
+    /// Lists that do not belong together, or counts that cannot be those of the batch.
     pub fn weights(&self, how: Aggregation, part: &Layout<'_>) -> Result<Vec<f64>> {
         let sequences = part.sequences()?;
         let mut weights = vec![0.0; part.mask.len()];

@@ -2,7 +2,7 @@
 //!
 //! Each is a constant factor of the policy term of a token, made of the ratio `w` between the
 //! weights at the beginning of the step and those that sampled. Divergence and entropy terms are
-//! not corrected, and what is dropped stays in the denominators.
+//! not corrected, and dropped tokens stay in the denominators.
 
 use serde::{Deserialize, Serialize};
 

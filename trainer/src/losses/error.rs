@@ -58,7 +58,7 @@ pub enum FormulaError {
         /// How long the list is.
         expected: usize,
     },
-    /// A count that belongs to the whole batch is too small for a part of it.
+    /// A count of the batch is too small for a part of it.
     #[error("the denominators are of another batch: they count too few {what}")]
     Denominator {
         /// What was counted.

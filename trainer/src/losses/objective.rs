@@ -62,7 +62,7 @@ impl Objective {
     }
 
     /// The loss of a batch, or of the part of it that a micro-batch holds: the same `denominators`
-    /// of the whole batch for every part. A sequence is never split between parts.
+    /// of the batch for every part. A sequence is never split between parts.
     ///
     /// Sequences of the streams `player` and `judge` get the policy loss, those of `ce` their
     /// cross-entropy `-logp`, those of `ref_kl` their divergence from the reference (estimated as

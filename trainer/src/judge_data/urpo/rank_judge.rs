@@ -60,11 +60,11 @@ pub enum ScoreFormat {
     Commas,
 }
 
-/// What happens to a reply to a preference item that holds no readable scores.
+/// Reward of a reply to a preference item without readable scores.
 ///
-/// The policy's own text is what is measured here, and there is a text: that it cannot be read is a
-/// property of the policy and no failed measurement, so -1 is a reward by rule. Dropping it takes
-/// the pressure towards readable replies away, and is there for comparison.
+/// The policy's own text is measured here: that it cannot be parsed is a property of the policy and not
+/// a failed measurement, so its reward is -1 by rule. Dropping it removes the incentive to write
+/// readable replies, and is there for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unreadable {

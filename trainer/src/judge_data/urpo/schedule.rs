@@ -27,7 +27,7 @@ impl Default for Mix {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "rule")]
 pub enum OpenRule {
-    /// Once the referee's accuracy on held-out pairs is at least this.
+    /// Once the rank judge's accuracy on held-out pairs is at least this.
     Gate {
         /// 0.75 by default.
         #[serde(default = "gate")]
@@ -111,8 +111,7 @@ impl Schedule {
         Err(TrainError::Invalid(format!("urpo: {problem}")))
     }
 
-    /// Takes the referee's accuracy on held-out pairs; one that could not be measured changes
-    /// nothing.
+    /// Updates the gate with the rank judge's accuracy on held-out pairs; `None` changes nothing.
     pub fn observe(&mut self, accuracy: Option<f64>) {
         match (self.rule, accuracy) {
             (OpenRule::Gate { accuracy, closes }, Some(found)) if !found.is_nan() => {
