@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn every_pair_is_decided_and_as_many_as_meant_are_right() {
+    fn generated_pairs_have_the_intended_share_of_right_answers() {
         let registry = rubrics::Registry::built_in();
         let math = registry.get("math").expect("built in");
         let judge = |input: Input| {

@@ -17,7 +17,7 @@ use std::path::Path;
 
 use scoring::error::RunError;
 
-pub use loaded::{Loaded, Sizes};
+pub use loaded::{EngineSizes, LoadedModel};
 
 /// The measurements.
 #[derive(Debug, clap::Subcommand)]

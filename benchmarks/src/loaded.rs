@@ -50,7 +50,7 @@ impl From<StorageArg> for Storage {
 
 /// Capacities of an engine.
 #[derive(Clone, Copy, Debug)]
-pub struct Sizes {
+pub struct EngineSizes {
     /// Tokens that the KV memory holds.
     pub kv_tokens: usize,
     /// Tokens in one step.
@@ -63,19 +63,19 @@ pub struct Sizes {
 
 /// A model folder in memory.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedModel {
     /// Configuration, weights and head.
     pub model: Model,
     /// Seconds of reading it.
     pub seconds: f64,
 }
 
-impl Loaded {
+impl LoadedModel {
     /// Reads a folder, without its tokenizer.
-    pub fn read(dir: &Path, storage: Storage) -> Result<Loaded, ModelError> {
+    pub fn read(dir: &Path, storage: Storage) -> Result<LoadedModel, ModelError> {
         let begin = Instant::now();
         let model = Model::load(dir, &LoadOptions { storage })?;
-        Ok(Loaded { model, seconds: begin.elapsed().as_secs_f64() })
+        Ok(LoadedModel { model, seconds: begin.elapsed().as_secs_f64() })
     }
 
     /// Whether it has a vocabulary head.
@@ -94,7 +94,7 @@ impl Loaded {
     pub fn engine(
         &self,
         forward: impl Forward + Send + 'static,
-        sizes: Sizes,
+        sizes: EngineSizes,
     ) -> Result<Engine, RunError> {
         let config = EngineConfig {
             n_blocks: sizes.kv_tokens.div_ceil(BLOCK),

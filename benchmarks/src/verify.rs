@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base::human::grouped;
 use hdrhistogram::Histogram;
 use rubrics::{Input, ScoreOptions, Scorer, evaluate_now};
 use serde::Serialize;
@@ -14,7 +15,6 @@ use scoring::error::RunError;
 use scoring::lines::Input as Lines;
 use scoring::pairs::Pairs;
 use scoring::scorers;
-use scoring::tally::grouped;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &BenchVerifyArgs) -> Result<bool, RunError> {
     }
     let registry = scorers::registry(args.config.as_deref())?;
     let scorer = registry.get(&args.scorer).ok_or_else(|| {
-        scorers::unknown(&args.scorer, registry.iter().map(|scorer| scorer.name()))
+        scorers::unknown_scorer(&args.scorer, registry.iter().map(|scorer| scorer.name()))
     })?;
     let pairs = match &args.input {
         Some(input) => read(input)?,
@@ -193,9 +193,9 @@ fn table(summary: &Summary<'_>) -> String {
     let mean = summary.mean_score.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
     let rows = [
         ("scorer", format!("{} {}", summary.scorer, summary.digest)),
-        ("pairs", format!("{}, {} threads", grouped(summary.pairs as u64), summary.threads)),
-        ("verdicts", format!("{} in {:.2} s", grouped(summary.verdicts), summary.seconds)),
-        ("decided", format!("{} with mean score {mean}", grouped(summary.ok))),
+        ("pairs", format!("{}, {} threads", grouped(summary.pairs as u64, ','), summary.threads)),
+        ("verdicts", format!("{} in {:.2} s", grouped(summary.verdicts, ','), summary.seconds)),
+        ("decided", format!("{} with mean score {mean}", grouped(summary.ok, ','))),
         ("rate", format!("{:.0} verdicts/s", summary.verdicts_per_s)),
         ("p50", format!("{:.2} us", summary.p50_us)),
         ("p99", format!("{:.2} us", summary.p99_us)),

@@ -4,7 +4,7 @@
 
 mod args;
 mod calibrate;
-mod dataset_files;
+mod dataset_args;
 mod doctor;
 mod error;
 mod eval;
@@ -25,11 +25,6 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
-
-use base::memory;
-use scoring::backend::block_on;
-use scoring::backend::http_retry as attempts;
-use scoring::{progress, scorers, tally};
 
 use ::serve::logs::{self, LogFormat};
 use args::{Cli, Command};

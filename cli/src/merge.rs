@@ -3,7 +3,7 @@
 use base::human::grouped;
 use scoring::merge::merge;
 
-use crate::dataset_files::FileArgs;
+use crate::dataset_args::FileArgs;
 use crate::error::{CliError, Outcome};
 
 const EXAMPLES: &str = "\

@@ -3,7 +3,7 @@
 use openapi::ScoreResult;
 use serde::{Deserialize, Serialize};
 
-use crate::tally::Tally;
+use crate::status_counts::StatusCounts;
 
 /// Rows and verdicts of a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -13,13 +13,13 @@ pub struct Counts {
     /// Rows rejected.
     pub rejected: u64,
     /// Verdicts, one tally a scorer.
-    pub tallies: Vec<Tally>,
+    pub tallies: Vec<StatusCounts>,
 }
 
 impl Counts {
     /// Starts at zero for `n_scorers` scorers.
     pub fn new(n_scorers: usize) -> Self {
-        Self { tallies: vec![Tally::default(); n_scorers], ..Self::default() }
+        Self { tallies: vec![StatusCounts::default(); n_scorers], ..Self::default() }
     }
 
     /// Counts one scored row: one result for each scorer.

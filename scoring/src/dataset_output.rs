@@ -5,6 +5,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use base::human::grouped;
 use datasets::manifest::{Manifest, Output as OutputFile, Time};
 use datasets::sink::{Sink, SinkOptions, Written, beside};
 use datasets::source::{Dataset, Reject};
@@ -13,7 +14,6 @@ use serde_json::Value;
 
 use crate::error::RunError;
 use crate::files::{PartialFile, STREAM, remove_if_exists};
-use crate::tally::grouped;
 
 /// An output in progress, with its file of rejected rows.
 pub struct DatasetOutput {
@@ -97,7 +97,7 @@ impl DatasetOutput {
 }
 
 /// The fields of a manifest besides the files.
-pub struct Account {
+pub struct ManifestFields {
     /// The command.
     pub command: &'static str,
     /// Every option that shapes the output.
@@ -110,7 +110,7 @@ pub struct Account {
 
 impl Finished {
     /// Writes the manifest beside an output that is a file. Reads the inputs again for their digests.
-    pub fn account(&self, dataset: &Dataset, account: Account) -> Result<(), RunError> {
+    pub fn account(&self, dataset: &Dataset, account: ManifestFields) -> Result<(), RunError> {
         if !is_file(&self.name) {
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl Finished {
             let place = self.rejects.as_ref().map_or_else(String::new, |path| {
                 format!("; they are in {}, with the reasons", path.display())
             });
-            let rejected = grouped(self.rejected);
+            let rejected = grouped(self.rejected, ',');
             format!("failed: {rejected} rows could not be used{place}\n")
         } else {
             String::new()

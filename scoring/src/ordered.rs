@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn results_come_in_order_whatever_the_workers_do() {
+    fn results_come_in_order_of_the_chunks() {
         let mut taken = Vec::new();
         let process = |chunk: Chunk| {
             let numbers = chunk.0;
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_precedes_a_failure_is_taken_and_nothing_after_it() {
+    fn results_before_an_error_are_taken_and_none_after_it() {
         for failing in [1, 2, 77, 200] {
             let mut taken = 0;
             let process = |chunk: Chunk| match chunk.0[0].div_ceil(2) {
@@ -245,13 +245,13 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_to_take_ends_the_run() {
+    fn error_of_take_ends_the_map() {
         let refuse = |()| Err(io::Error::other("disk full"));
         assert!(map(WINDOW, source(400), |_: Chunk| Ok(()), refuse).is_err());
     }
 
     #[test]
-    fn what_was_read_before_a_failure_to_read_is_taken() {
+    fn chunks_before_a_read_error_are_taken() {
         let (mut source, mut reads, mut taken) = (source(400), 0, 0);
         let broken = move || {
             reads += 1;
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn results_do_not_wait_for_more_input() {
+    fn results_are_taken_while_the_input_pauses() {
         // The input goes on only when the result of what it gave is there.
         let (taken_in, taken) = bounded(1);
         let (mut source, mut is_first) = (source(400), true);
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "a worker's panic")]
-    fn a_panic_is_passed_on() {
+    fn panic_of_a_worker_is_passed_on() {
         let process = |_: Chunk| -> io::Result<()> { panic!("a worker's panic") };
         let _ = map(WINDOW, source(400), process, |()| Ok(()));
     }

@@ -11,6 +11,7 @@ use std::io::{BufWriter, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
+use base::human::grouped;
 use curation::seeded;
 use openapi::{Content, ScoreInput};
 
@@ -21,7 +22,6 @@ use crate::header::Header;
 use crate::ordered::{self, Held, Window};
 use crate::row_progress::RowProgress;
 use crate::stored_backend::StoredBackend;
-use crate::tally::grouped;
 use crate::verdict_store::{self, Key, VerdictStore};
 
 /// Inputs that one worker submits together.
@@ -110,9 +110,9 @@ impl Prefetch {
         let n_pending = self.pending.len() as u64;
         eprintln!(
             "{} inputs to judge for {} rows; {} verdicts are there from before",
-            grouped(n_pending),
-            grouped(self.rows),
-            grouped(store.len() as u64)
+            grouped(n_pending, ','),
+            grouped(self.rows, ','),
+            grouped(store.len() as u64, ',')
         );
         let mut pending = self.pending;
         pending.sort_unstable();
@@ -145,7 +145,7 @@ impl Prefetch {
         );
         progress.finish();
         if done.is_err() {
-            let verdicts = grouped(store.len() as u64);
+            let verdicts = grouped(store.len() as u64, ',');
             eprintln!("{verdicts} verdicts are kept; the same command goes on from there");
         }
         done

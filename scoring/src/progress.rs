@@ -3,7 +3,7 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-use crate::tally::grouped;
+use base::human::grouped;
 
 /// Time between lines.
 const SHOWN_EVERY: Duration = Duration::from_secs(5);
@@ -37,8 +37,8 @@ impl Progress {
         let left = self.all.saturating_sub(self.done) / rate.max(1);
         let line = format!(
             "{} of {} {}, {rate} a second, {left} s left",
-            grouped(self.done),
-            grouped(self.all),
+            grouped(self.done, ','),
+            grouped(self.all, ','),
             self.what,
         );
         let mut stderr = std::io::stderr().lock();

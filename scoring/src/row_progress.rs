@@ -5,10 +5,11 @@ use std::fmt::Write as _;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
+use base::human::grouped;
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
 use crate::counts::Counts;
-use crate::tally::{Tally, grouped};
+use crate::status_counts::StatusCounts;
 
 /// Time between lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(5);
@@ -81,9 +82,9 @@ impl RowProgress {
     }
 
     fn describe(&self, done: u64, counts: &Counts) -> String {
-        let mut text = format!("{} rows", grouped(counts.rows()));
+        let mut text = format!("{} rows", grouped(counts.rows(), ','));
         if counts.rejected > 0 {
-            let rejected = grouped(counts.rejected);
+            let rejected = grouped(counts.rejected, ',');
             write!(text, " ({rejected} rejected)").expect("to memory");
         }
         write!(text, "{}", statuses(counts)).expect("to memory");
@@ -128,14 +129,14 @@ impl RowProgress {
 /// Counts of the statuses other than `ok`, as the end of a line.
 fn statuses(counts: &Counts) -> String {
     let mut sums: Vec<(&str, u64)> = Vec::new();
-    for (status, count) in counts.tallies.iter().flat_map(Tally::occurred) {
+    for (status, count) in counts.tallies.iter().flat_map(StatusCounts::occurred) {
         match sums.iter_mut().find(|(known, _)| *known == status) {
             Some((_, sum)) => *sum += count,
             None => sums.push((status, count)),
         }
     }
     let others = sums.iter().filter(|(status, _)| *status != "ok");
-    let shown = others.map(|(status, count)| format!(", {} {status}", grouped(*count)));
+    let shown = others.map(|(status, count)| format!(", {} {status}", grouped(*count, ',')));
     shown.collect()
 }
 

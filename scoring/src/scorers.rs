@@ -48,7 +48,7 @@ fn models(config: Option<&Path>, scorers: &[Arc<Scorer>]) -> Result<Arc<dyn Mode
 ///
 /// # Errors
 /// An unknown name, every problem of the file, and a model that cannot be loaded or lacks a head.
-pub fn named(
+pub fn load_by_name(
     registry: &Registry,
     config: Option<&Path>,
     names: &[String],
@@ -65,7 +65,7 @@ pub fn named(
         |name: &&String| registry.get(name).is_none() && !served.contains(&name.as_str());
     if let Some(name) = names.iter().find(unknown_name) {
         let known = registry.iter().map(|scorer| scorer.name());
-        return Err(unknown(name, known.chain(served)));
+        return Err(unknown_scorer(name, known.chain(served)));
     }
     let hosts = hosts(&loaded)?;
     let find = |name: &String| {
@@ -109,7 +109,7 @@ fn served(catalogue: &serve::config::Catalogue) -> Vec<&str> {
 }
 
 /// The error for an unknown scorer, which lists the known ones.
-pub fn unknown<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> RunError {
+pub fn unknown_scorer<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> RunError {
     let names: Vec<&str> = known.collect();
     let near = rubrics::config::nearest(name, names.iter().copied());
     let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();

@@ -210,7 +210,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn shards_hold_together_what_the_whole_holds(
+        fn shards_together_select_the_rows_of_one_run(
             total in 0_u64..200,
             sample in proptest::option::of(0_u64..200),
             limit in proptest::option::of(0_u64..200),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_is_drawn_as_often_as_any_other() {
+    fn samples_are_uniform() {
         let mut counts = [0; 10];
         for seed in 0..2000 {
             let wanted = RowSelection { sample: Some(3), seed, ..RowSelection::default() };
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn shards_are_read_as_they_are_meant() {
+    fn shard_arguments_are_parsed() {
         let check = |text: &str, expected: Option<(u64, u64)>| {
             let shard = text.parse::<Shard>().ok();
             assert_eq!(shard.map(|s| (s.index, s.count)), expected, "{text}");

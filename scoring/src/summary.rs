@@ -8,7 +8,7 @@ use crate::counts::Counts;
 use crate::header::ScorerIdentity;
 use crate::job::Job;
 use crate::row_progress::RowProgress;
-use crate::tally::Tally;
+use crate::status_counts::StatusCounts;
 
 /// What a scoring run did.
 #[derive(Debug)]
@@ -49,6 +49,6 @@ impl Summary {
 
     /// Verdicts that failed through no fault of their row.
     pub fn failures(&self) -> u64 {
-        self.counts.tallies.iter().map(Tally::failures).sum()
+        self.counts.tallies.iter().map(StatusCounts::failures).sum()
     }
 }

@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_put_is_found_again() {
+    fn stored_payloads_are_found_after_reopening() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("verdicts");
         filled(&path, &["a", "", "b"]);
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_record_is_as_good_as_none_wherever_it_is_torn() {
+    fn torn_record_is_ignored_wherever_it_is_torn() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("verdicts");
         filled(&path, &["first", "second"]);
@@ -346,7 +346,7 @@ mod tests {
     }
 
     #[test]
-    fn a_spoilt_record_ends_what_is_read() {
+    fn damaged_record_ends_reading() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("verdicts");
         filled(&path, &["first", "second"]);
@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn a_store_of_another_run_is_refused() {
+    fn store_of_another_run_is_refused() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("verdicts");
         filled(&path, &["a"]);

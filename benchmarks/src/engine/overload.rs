@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::BenchEngineArgs;
 use super::subject::Subject;
 use super::summary::{Counts, Figures, Row, float};
-use crate::loaded::Sizes;
+use crate::loaded::EngineSizes;
 use base::memory;
 use scoring::error::RunError;
 
@@ -101,7 +101,7 @@ pub(super) fn measure(args: &BenchEngineArgs, subject: &Subject) -> Result<Overl
     } else {
         Duration::from_secs(u64::from(args.seconds))
     };
-    let sizes = Sizes {
+    let sizes = EngineSizes {
         kv_tokens: 4 * QUEUE_TOKENS,
         batch_tokens: BATCH_TOKENS,
         max_sequences: 256,

@@ -8,11 +8,11 @@ use models::Model;
 use serde::Serialize;
 
 use super::BenchEngineArgs;
-use crate::loaded::Loaded;
+use crate::loaded::LoadedModel;
 use base::memory;
 use scoring::error::RunError;
 
-/// Sizes of the raw measurement.
+/// EngineSizes of the raw measurement.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "With --raw")]
 pub(super) struct RawArgs {
@@ -79,7 +79,8 @@ struct Rate {
 
 /// Runs the measurement.
 pub(super) fn measure(args: &BenchEngineArgs) -> Result<bool, RunError> {
-    let loaded = Loaded::read(&args.model, args.storage.into()).map_err(|error| failed(&error))?;
+    let loaded =
+        LoadedModel::read(&args.model, args.storage.into()).map_err(|error| failed(&error))?;
     let peak_resident_bytes = memory::peak_resident_bytes();
     let plan = args.raw_sizes.plan();
     let mut runner = loaded.runner(throughput::blocks_needed(&plan) * models::BLOCK)?;
@@ -110,7 +111,7 @@ impl RawArgs {
 
 fn summary(
     args: &BenchEngineArgs,
-    loaded: &Loaded,
+    loaded: &LoadedModel,
     measured: &Throughput,
 ) -> Result<Summary, RunError> {
     let (base, adapted) = (measured.base.median(), measured.adapted.median());

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 
 use super::BenchEngineArgs;
 use super::clocked::{Clocked, Step, StepLog};
-use crate::loaded::{Loaded, Sizes};
+use crate::loaded::{EngineSizes, LoadedModel};
 use scoring::error::RunError;
 
 /// Tokens that the bare runner's KV memory holds: more than any workload decodes.
@@ -21,7 +21,7 @@ pub(super) const NO_QUEUE_LIMIT: usize = 1 << 24;
 
 /// A model behind an engine, and its runner alone.
 pub(super) struct Subject {
-    pub(super) loaded: Loaded,
+    pub(super) loaded: LoadedModel,
     pub(super) engine: Engine,
     pub(super) raw: Runner,
     log: StepLog,
@@ -50,9 +50,9 @@ impl Ran {
 impl Subject {
     /// Loads the model and starts its engine.
     pub(super) fn start(args: &BenchEngineArgs) -> Result<Subject, RunError> {
-        let loaded = Loaded::read(&args.model, args.storage.into())
+        let loaded = LoadedModel::read(&args.model, args.storage.into())
             .map_err(|error| RunError::Failed(error.to_string()))?;
-        let sizes = Sizes {
+        let sizes = EngineSizes {
             kv_tokens: args.kv_tokens as usize,
             batch_tokens: args.batch_tokens as usize,
             max_sequences: 1024,

@@ -70,11 +70,11 @@ struct Tally {
     failures: Vec<&'static str>,
 }
 
-/// Asks the judge about every canary.
-pub(super) fn run(question: Question<'_>, json: bool) -> Result<Outcome, CliError> {
+/// Scores every canary and prints how often it was rewarded.
+pub(super) fn check_judge(question: Question<'_>, json: bool) -> Result<Outcome, CliError> {
     let registry = scorers::registry(question.config)?;
     let names = [question.judge.to_owned()];
-    let (found, models) = scorers::named(&registry, question.config, &names)?;
+    let (found, models) = scorers::load_by_name(&registry, question.config, &names)?;
     let scorer = &found[0];
     let pool = Pool::new(models::threads(), POOL_JOBS)
         .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;

@@ -25,7 +25,7 @@ use self::capacity::{Capacity, Speed};
 use self::report::{Check, Machine, ModelReport, Report};
 use crate::error::{CliError, Outcome};
 use base::memory;
-use benchmarks::Loaded;
+use benchmarks::LoadedModel;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -102,7 +102,7 @@ fn examine_judge(args: &DoctorArgs, name: &str) -> Result<Outcome, CliError> {
         threshold: args.threshold,
         allow: args.allow,
     };
-    judge::run(question, args.json)
+    judge::check_judge(question, args.json)
 }
 
 fn machine() -> Machine {
@@ -142,7 +142,7 @@ fn examine(dir: &Path) -> ModelReport {
     report.check("configuration", config.as_ref().map(facts));
     let vocab_size = config.ok().map(|config| config.vocab_size);
     report.check("tokenizer", tokenizer(dir, vocab_size));
-    let loaded = Loaded::read(dir, Storage::AsStored);
+    let loaded = LoadedModel::read(dir, Storage::AsStored);
     report.check("weights", loaded.as_ref().map(weights));
     if let Ok(loaded) = loaded {
         match probe_engine::ProbeEngine::new(&loaded) {
@@ -170,7 +170,7 @@ fn facts(config: &ModelConfig) -> String {
     )
 }
 
-fn weights(loaded: &Loaded) -> String {
+fn weights(loaded: &LoadedModel) -> String {
     format!(
         "{} parameters, {}, {}",
         loaded.model.parameters,

@@ -8,7 +8,7 @@ use models::{Forward as _, PackItem, Runner, pack};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use benchmarks::{Loaded, Sizes};
+use benchmarks::{EngineSizes, LoadedModel};
 
 /// Tokens that the KV memory holds.
 const KV_TOKENS: usize = 2048;
@@ -22,7 +22,7 @@ const MOST_TOKENS: usize = 320;
 
 /// A model behind an engine and behind a runner. Errors are sentences.
 pub(super) struct ProbeEngine<'a> {
-    pub(super) loaded: &'a Loaded,
+    pub(super) loaded: &'a LoadedModel,
     pub(super) engine: Engine,
     runner: Runner,
     random: ChaCha8Rng,
@@ -37,8 +37,8 @@ pub(super) struct Sequence {
 }
 
 impl<'a> ProbeEngine<'a> {
-    pub(super) fn new(loaded: &'a Loaded) -> Result<ProbeEngine<'a>, String> {
-        let sizes = Sizes {
+    pub(super) fn new(loaded: &'a LoadedModel) -> Result<ProbeEngine<'a>, String> {
+        let sizes = EngineSizes {
             kv_tokens: KV_TOKENS,
             batch_tokens: BATCH_TOKENS,
             max_sequences: 64,

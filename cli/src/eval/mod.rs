@@ -9,13 +9,15 @@ use curation::evaluation::metrics::{Confidence, IntervalOptions};
 use curation::evaluation::{
     Benchmark, BenchmarkInputs, BenchmarkOptions, InputScores, NeutralLabel, VerdictValue,
 };
+use scoring::backend::{Backend, LocalBackend, RemoteBackend};
+use scoring::files::PartialFile;
+use scoring::progress::Progress;
+use scoring::scorers;
+use scoring::status_counts::StatusCounts;
 
 use self::report::{Evaluation, ScorerReport};
 use crate::error::{CliError, Outcome};
-use crate::progress::Progress;
-use crate::score::{Backend, LocalBackend, PartialFile, RemoteArgs, RemoteBackend};
-use crate::scorers;
-use crate::tally::Tally;
+use crate::score::RemoteArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -263,7 +265,7 @@ struct Scored {
     /// One entry for each input.
     scores: Vec<InputScores>,
     /// Results by status.
-    tally: Tally,
+    tally: StatusCounts,
     /// Inputs that could not be sent at all, such as those above a server's limits.
     refused: u64,
 }
@@ -316,7 +318,7 @@ fn check(args: &EvalArgs) -> Result<(), CliError> {
     if let Some(output) = &args.output {
         let outputs = [output.clone()];
         for file in args.files.iter().filter_map(|file| file.to_str()) {
-            crate::score::refuse_same_file(file, &outputs)?;
+            scoring::files::refuse_same_file(file, &outputs)?;
         }
     }
     Ok(())

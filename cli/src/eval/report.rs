@@ -2,13 +2,14 @@
 
 use std::fmt::Write as _;
 
+use base::human::grouped;
 use curation::evaluation::metrics::{
     BenchmarkReport, Interval, IntervalMethod, IntervalOptions, Metric,
 };
+use scoring::status_counts::StatusCounts;
 use serde_json::{Map, Value, json};
 
 use crate::error::Outcome;
-use crate::tally::{Tally, grouped};
 
 /// Metrics of one scorer.
 #[derive(Debug)]
@@ -16,7 +17,7 @@ pub(super) struct ScorerReport {
     pub(super) scorer: String,
     pub(super) digest: String,
     pub(super) report: BenchmarkReport,
-    pub(super) tally: Tally,
+    pub(super) tally: StatusCounts,
     pub(super) refused: u64,
 }
 
@@ -54,7 +55,7 @@ impl Evaluation {
     }
 
     fn write_result(&self, text: &mut String, result: &ScorerReport) -> std::fmt::Result {
-        let rows = grouped(self.rows as u64);
+        let rows = grouped(self.rows as u64, ',');
         writeln!(text, "{}, {rows} rows, scorer {}", self.title, result.scorer)?;
         let widths = result.report.metrics.iter().map(|metric| metric.name.chars().count());
         let width = widths.max().unwrap_or(0).max(6);
@@ -76,11 +77,11 @@ impl Evaluation {
         let statuses: Vec<String> = result
             .tally
             .occurred()
-            .map(|(status, count)| format!("{} {status}", grouped(count)))
+            .map(|(status, count)| format!("{} {status}", grouped(count, ',')))
             .collect();
         write!(text, "  questions: {}", statuses.join(", "))?;
         if result.refused > 0 {
-            write!(text, "; {} could not be asked", grouped(result.refused))?;
+            write!(text, "; {} could not be asked", grouped(result.refused, ','))?;
         }
         writeln!(text)
     }
@@ -137,7 +138,7 @@ fn write_metric(text: &mut String, metric: &Metric, width: usize) -> std::fmt::R
         number(estimate.value),
         interval(estimate.interval),
         number(estimate.at_least),
-        grouped(estimate.judged as u64),
-        grouped(estimate.total as u64)
+        grouped(estimate.judged as u64, ','),
+        grouped(estimate.total as u64, ',')
     )
 }

@@ -8,7 +8,7 @@ use datasets::sink::SinkOptions;
 use datasets::source::{Limits, SourceOptions};
 
 use super::groups::GroupArgs;
-use crate::dataset_files::{FileArgs, SourceArgs};
+use crate::dataset_args::{FileArgs, SourceArgs};
 use crate::error::CliError;
 
 const EXAMPLES: &str = r#"Examples:

@@ -10,17 +10,17 @@ mod summary;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use base::memory;
 use curation::filter::{FilterPlan, FilterReport, FilterResources, MEMORY_BYTES};
 use datasets::manifest::{Manifest, Output as OutputFile, Time};
 use datasets::sink::{self, SinkOptions, Written};
 use datasets::source::{Dataset, InputDigest};
+use scoring::files::refuse_same_file;
 
 pub(crate) use self::args::FilterArgs;
 use self::output::Output;
 use self::summary::Summary;
 use crate::error::{CliError, Outcome};
-use crate::memory;
-use crate::score::refuse_same_file;
 
 /// Runs the command.
 pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {

@@ -8,9 +8,9 @@ use curation::filter::{RejectSink, RowSink};
 use datasets::sink::{Sink, SinkOptions, Written, beside};
 use datasets::source::Reject;
 use datasets::{DatasetError, RecordBatch, SchemaRef};
+use scoring::files::{PartialFile, remove_if_exists};
 
 use crate::error::CliError;
-use crate::score::{PartialFile, remove_if_there};
 
 /// The output of a run.
 pub(super) struct Output {
@@ -91,7 +91,7 @@ impl Output {
         let Some(file) = told.file.take() else {
             if is_file && self.options.overwrite {
                 // What an earlier run rejected is of an output that is gone.
-                remove_if_there(&rejects)?;
+                remove_if_exists(&rejects)?;
             }
             return Ok((written, None));
         };

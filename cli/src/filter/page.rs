@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use base::human::grouped;
 use curation::filter::{DroppedRows, GroupReport};
 
 use super::plot;
 use super::summary::{Summary, groups_told, texts};
 use crate::error::CliError;
-use crate::tally::grouped;
 
 const STYLE: &str = "\
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 760px; margin: 2rem auto; padding: 0 1rem; \
@@ -24,7 +24,7 @@ p.q, span.q { color: #555 } span.w { display: block; padding-left: 1.2rem } svg 
 /// The page.
 pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
     let report = &summary.report;
-    let title = format!("What became of {} rows", grouped(report.read));
+    let title = format!("What became of {} rows", grouped(report.read, ','));
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>\n\
@@ -36,7 +36,7 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
     page += &step("written", report.written, report.read, "b");
     page += "</table>\n";
     if report.rejected > 0 {
-        let rejected = grouped(report.rejected);
+        let rejected = grouped(report.rejected, ',');
         writeln!(page, "<p>{rejected} rows could not be read.</p>").expect("to memory");
     }
     if let Some(near) = &report.near {
@@ -47,7 +47,7 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
     }
     for histogram in &report.histograms {
         let column = escaped(&histogram.column);
-        let (rows, without) = (grouped(histogram.rows), grouped(histogram.without));
+        let (rows, without) = (grouped(histogram.rows, ','), grouped(histogram.without, ','));
         writeln!(
             page,
             "<h2><code>{column}</code> of the rows that were written</h2>\n{svg}\n\
@@ -82,7 +82,7 @@ fn steps(dropped: &[DroppedRows], read: u64) -> String {
                         .expect("to memory");
                 }
                 let groups = dropped.groups.map_or_else(String::new, |groups| {
-                    format!(" <span class=\"q\">({} groups)</span>", grouped(groups))
+                    format!(" <span class=\"q\">({} groups)</span>", grouped(groups, ','))
                 });
                 format!("<span class=\"w\">{why}{groups}</span>")
             }
@@ -110,11 +110,11 @@ fn of_groups(groups: &GroupReport) -> Result<String, CliError> {
          {max:.3}, mean {mean:.3}; {without} groups without a score. Blue groups are kept, red ones \
          are not.</p>",
         svg = plot::bars(rates, "groups", groups.band)?,
-        n = grouped(rates.rows),
+        n = grouped(rates.rows, ','),
         min = rates.min,
         max = rates.max,
         mean = rates.mean,
-        without = grouped(rates.without),
+        without = grouped(rates.without, ','),
     )
     .expect("to memory");
     Ok(part)
@@ -127,7 +127,7 @@ fn step(text: &str, rows: u64, all: u64, class: &str) -> String {
     format!(
         "<tr><td>{text}</td><td class=\"n\">{}</td><td class=\"b\"><div class=\"{class}\" \
          style=\"width: {percent}\"></div></td></tr>\n",
-        grouped(rows)
+        grouped(rows, ',')
     )
 }
 

@@ -1,10 +1,10 @@
 //! Plots of a run as SVG.
 
+use base::human::grouped;
 use curation::histogram::Histogram;
 use plotters::prelude::*;
 
 use crate::error::CliError;
-use crate::tally::grouped;
 
 const SIZE: (u32, u32) = (720, 260);
 
@@ -57,7 +57,7 @@ fn draw(
         .label_style(("sans-serif", 15))
         .axis_desc_style(("sans-serif", 16))
         .x_desc(histogram.column.as_str())
-        .y_label_formatter(&|count| grouped(*count))
+        .y_label_formatter(&|count| grouped(*count, ','))
         .y_desc(what)
         .draw()
         .map_err(|error| broken(&error))?;

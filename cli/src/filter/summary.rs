@@ -4,12 +4,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use base::human::grouped;
+use base::memory;
 use curation::filter::{FilterReport, GroupReport, NearReport};
 use curation::histogram::Histogram;
 use serde_json::json;
-
-use crate::memory;
-use crate::tally::grouped;
 
 /// What a run did.
 #[derive(Debug)]
@@ -34,19 +33,19 @@ impl Summary {
         let mut line = |count: String, what: &str| {
             writeln!(text, "{count:>14}  {what}").expect("to memory");
         };
-        line(grouped(report.read), "rows read");
+        line(grouped(report.read, ','), "rows read");
         for dropped in &report.dropped {
             let count = dropped.rows.map_or("-?".to_owned(), |rows| {
                 let sign = if rows > 0 { "-" } else { "" };
-                format!("{sign}{}", grouped(rows))
+                format!("{sign}{}", grouped(rows, ','))
             });
             let groups = dropped
                 .groups
-                .map_or_else(String::new, |groups| format!(" ({} groups)", grouped(groups)));
+                .map_or_else(String::new, |groups| format!(" ({} groups)", grouped(groups, ',')));
             let why = dropped.why.map_or_else(String::new, |why| format!(": {why}"));
             line(count, &format!("{}{why}{groups}", dropped.condition));
         }
-        line(grouped(report.written), "rows written");
+        line(grouped(report.written, ','), "rows written");
         if let Some(near) = &report.near {
             text += &(texts(near) + "\n");
         }
@@ -64,7 +63,7 @@ impl Summary {
             let place = self.rejects.as_ref().map_or_else(String::new, |path| {
                 format!("; they are in {}, with the reasons", path.display())
             });
-            let rejected = grouped(report.rejected);
+            let rejected = grouped(report.rejected, ',');
             writeln!(text, "failed: {rejected} rows could not be read{place}").expect("to memory");
         }
         let seconds = self.elapsed.as_secs_f64();
@@ -106,11 +105,11 @@ fn bytes(bytes: u64) -> String {
 pub(super) fn texts(near: &NearReport) -> String {
     let some = |rows: u64, what: &str| match rows {
         0 => String::new(),
-        rows => format!(", {} {what}", grouped(rows)),
+        rows => format!(", {} {what}", grouped(rows, ',')),
     };
     format!(
         "{} texts held against each other in {}{}{}",
-        grouped(near.texts),
+        grouped(near.texts, ','),
         bytes(near.memory_bytes),
         some(near.without_text, "rows without a text stay"),
         some(near.too_long, "texts too long to be near any but equal ones"),
@@ -121,8 +120,8 @@ pub(super) fn texts(near: &NearReport) -> String {
 pub(super) fn groups_told(groups: &GroupReport) -> String {
     format!(
         "{} of {} groups are left; their keys took {}",
-        grouped(groups.kept),
-        grouped(groups.groups),
+        grouped(groups.kept, ','),
+        grouped(groups.groups, ','),
         bytes(groups.memory_bytes),
     )
 }
@@ -131,7 +130,7 @@ pub(super) fn groups_told(groups: &GroupReport) -> String {
 fn spread(histogram: &Histogram) -> String {
     let without = match histogram.without {
         0 => String::new(),
-        rows => format!(", {} rows without", grouped(rows)),
+        rows => format!(", {} rows without", grouped(rows, ',')),
     };
     let Histogram { column, min, max, mean, .. } = histogram;
     let line = histogram.sparkline();

@@ -7,6 +7,7 @@ use ::models::inspect::{
     AdapterFacts, Inspection, Kind, LayerFacts, ModelFacts, RopeFacts, Shape, TokenizerFacts,
     WeightFiles, WindowFacts,
 };
+use base::human::grouped;
 
 /// Names and values, in order.
 type Lines = Vec<(&'static str, String)>;
@@ -61,12 +62,13 @@ fn model_lines(model: &ModelFacts, lines: &mut Lines) {
         let layers = (parameters.layers.iter().min(), parameters.layers.iter().max());
         let layer = match layers {
             (Some(least), Some(most)) if least != most => {
-                format!("{} to {} a layer", grouped(*least), grouped(*most))
+                format!("{} to {} a layer", grouped(*least, ','), grouped(*most, ','))
             }
-            (Some(each), _) => format!("{} a layer", grouped(*each)),
+            (Some(each), _) => format!("{} a layer", grouped(*each, ',')),
             (None, _) => "no layers".to_owned(),
         };
-        let (total, embedding) = (grouped(parameters.total), grouped(parameters.embedding));
+        let (total, embedding) =
+            (grouped(parameters.total, ','), grouped(parameters.embedding, ','));
         lines.push(("numbers", format!("{total}: {embedding} in the embedding, {layer}")));
     }
     if let Some(memory) = &model.memory {
@@ -160,7 +162,7 @@ fn report_lines(report: &AdapterReport, lines: &mut Lines) {
     let ranks: Vec<String> = report.ranks.iter().map(usize::to_string).collect();
     let (norm, ranks) = (report.norm, ranks.join(", "));
     lines.push(("update", format!("{sites} of rank {ranks}, ‖s B A‖ {norm:.4}")));
-    lines.push(("numbers", grouped(report.parameters)));
+    lines.push(("numbers", grouped(report.parameters, ',')));
     if let Some(head) = &report.head {
         let bias = if head.bias { "with" } else { "without" };
         let outputs = count(head.n_labels as u64, "output");
@@ -182,7 +184,7 @@ fn tokenizer_lines(tokenizer: &TokenizerFacts, lines: &mut Lines) {
     let ends: Vec<String> = tokenizer.eos_ids.iter().map(u32::to_string).collect();
     let facts = format!(
         "{} tokens, begins with {}, padding {}, ends at {}",
-        grouped(tokenizer.vocab_size as u64),
+        grouped(tokenizer.vocab_size as u64, ','),
         token(&tokenizer.bos),
         token(&tokenizer.pad),
         if ends.is_empty() { "none".to_owned() } else { ends.join(", ") },
@@ -251,7 +253,7 @@ mod tests {
             assert_eq!(bytes(n), shown);
         }
         for (n, shown) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
-            assert_eq!(grouped(n), shown);
+            assert_eq!(grouped(n, ','), shown);
         }
     }
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use curation::preferences::{Action, Rule, Rules, StdDevKind, StrengthRange};
 use datasets::sink::SinkOptions;
 
-use crate::dataset_files::{SinkArgs, SourceArgs};
+use crate::dataset_args::{SinkArgs, SourceArgs};
 use crate::error::{CliError, Outcome};
 use crate::eval::ValueArg;
 use crate::score::RemoteArgs;

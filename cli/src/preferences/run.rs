@@ -8,14 +8,14 @@ use curation::preferences::{
     histogram,
 };
 use datasets::source::{Batch, Dataset};
+use scoring::dataset_output::{DatasetOutput, ManifestFields};
+use scoring::progress::Progress;
 use serde_json::json;
 
 use super::summary::Summary;
 use super::voting::Voting;
 use super::{AddedArgs, DenoiseArgs, UnmeasuredArg};
-use crate::dataset_files::{Account, DatasetOutput};
 use crate::error::{CliError, Outcome};
-use crate::progress::Progress;
 
 /// Runs the command.
 pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
@@ -67,7 +67,7 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
         left_out,
         started,
     };
-    let account = Account {
+    let account = ManifestFields {
         command: "denoise",
         options: described(args, &rules, &voting),
         counts: summary.counts_json(),
@@ -180,7 +180,7 @@ impl Writing {
     }
 
     /// Ends both outputs, the one of the rows that stay last: where it is, the other is too.
-    fn finish(self) -> Result<(crate::dataset_files::Finished, Vec<PathBuf>), CliError> {
+    fn finish(self) -> Result<(scoring::dataset_output::Finished, Vec<PathBuf>), CliError> {
         let left_out = self.left_out.map(DatasetOutput::finish).transpose()?;
         let files = left_out.map_or_else(Vec::new, |finished| finished.written.files);
         let files = files.into_iter().map(|(path, _)| path).collect();

@@ -4,13 +4,14 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Instant;
 
+use base::human::grouped;
 use curation::histogram::Histogram;
 use curation::preferences::{DenoiseCounts, ResolvedRule, RuleCount};
+use scoring::dataset_output::Finished;
+use scoring::status_counts::{StatusCounts, table};
 use serde_json::{Value, json};
 
-use crate::dataset_files::Finished;
 use crate::error::Outcome;
-use crate::tally::{Tally, grouped, table};
 
 /// What a run did.
 #[derive(Debug)]
@@ -20,7 +21,7 @@ pub(super) struct Summary {
     /// Who voted, in order.
     pub(super) voters: Vec<String>,
     /// What the scorers among them said.
-    pub(super) tallies: Vec<(String, Tally)>,
+    pub(super) tallies: Vec<(String, StatusCounts)>,
     /// Pairs that a server would not take.
     pub(super) refused: u64,
     pub(super) finished: Finished,
@@ -56,7 +57,7 @@ impl Summary {
         let counts = &self.counts;
         let mut text = String::new();
         let mut line = |count: u64, what: &str| {
-            writeln!(text, "{:>14}  {what}", grouped(count)).expect("to memory");
+            writeln!(text, "{:>14}  {what}", grouped(count, ',')).expect("to memory");
         };
         line(counts.pairs, "pairs");
         for rule in &counts.rules {
@@ -79,17 +80,17 @@ impl Summary {
         for (voter, votes) in self.voters.iter().zip(&counts.votes) {
             let without = counts.pairs - votes;
             if without > 0 {
-                let without = grouped(without);
+                let without = grouped(without, ',');
                 writeln!(text, "{voter}: no vote on {without} pairs").expect("to memory");
             }
         }
         if !self.tallies.is_empty() {
-            let tallies: Vec<(&str, &Tally)> =
+            let tallies: Vec<(&str, &StatusCounts)> =
                 self.tallies.iter().map(|(name, tally)| (name.as_str(), tally)).collect();
             text += &table(&tallies);
         }
         if self.failures() > 0 {
-            let failures = grouped(self.failures());
+            let failures = grouped(self.failures(), ',');
             writeln!(text, "failed: {failures} votes are failures of the service, not of the rows")
                 .expect("to memory");
         }

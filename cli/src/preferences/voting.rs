@@ -7,12 +7,12 @@ use curation::preferences::{
 use datasets::source::Batch;
 use datasets::{RecordBatch, SchemaRef};
 use openapi::ScoreInput;
+use scoring::backend::{Backend, LocalBackend, RemoteBackend};
+use scoring::scorers;
+use scoring::status_counts::StatusCounts;
 
 use super::VoterArgs;
 use crate::error::CliError;
-use crate::score::{Backend, LocalBackend, RemoteBackend};
-use crate::scorers;
-use crate::tally::Tally;
 
 /// Pairs that are judged together.
 const BATCH: usize = 256;
@@ -31,7 +31,7 @@ struct Scorers {
     judging: Box<dyn Backend>,
     value: VerdictValue,
     pair: PairColumns,
-    tallies: Vec<Tally>,
+    tallies: Vec<StatusCounts>,
     refused: u64,
 }
 
@@ -94,7 +94,7 @@ impl Voting {
     }
 
     /// What the scorers said, by their names.
-    pub(super) fn tallies(&self) -> Vec<(&str, &Tally)> {
+    pub(super) fn tallies(&self) -> Vec<(&str, &StatusCounts)> {
         let tallies = self.scorers.iter().flat_map(|scorers| &scorers.tallies);
         self.names.iter().map(String::as_str).zip(tallies).collect()
     }
@@ -132,7 +132,7 @@ impl Scorers {
             Box::new(LocalBackend::new(&args.scorers, config, threads, false)?)
         };
         Ok(Self {
-            tallies: vec![Tally::default(); args.scorers.len()],
+            tallies: vec![StatusCounts::default(); args.scorers.len()],
             judging,
             value: args.value.value(),
             pair,

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use scoring::backend::http_retry::{self, AttemptError, authorization, retry_after, transport};
 use serde_json::Value;
 use ureq::Agent;
 
-use crate::attempts::{self, Trouble, authorization, retry_after, transport};
 use crate::error::CliError;
 
 /// Longest time for a whole exchange.
@@ -90,7 +90,8 @@ impl Client {
             for _ in 0..self.connections.min(bodies.len()) {
                 scope.spawn(|| {
                     while let Some((at, body)) = take(&next, bodies) {
-                        let reply = attempts::persist(self.retries, || self.post(path, body));
+                        let reply =
+                            http_retry::with_retries(self.retries, || self.post(path, body));
                         if reply.is_err() {
                             // Nobody begins another one.
                             next.store(bodies.len(), Ordering::Relaxed);
@@ -106,7 +107,7 @@ impl Client {
         replies.into_iter().map(|(_, reply)| reply).collect()
     }
 
-    fn post(&self, path: &str, body: &Value) -> Result<Reply, Trouble> {
+    fn post(&self, path: &str, body: &Value) -> Result<Reply, AttemptError> {
         let url = format!("{}{path}", self.url);
         let mut request = self.agent.post(&url).header("content-type", "application/json");
         if let Some(authorization) = &self.authorization {
@@ -121,15 +122,17 @@ impl Client {
         let said: Option<Value> = serde_json::from_slice(&text).ok();
         match (status, said) {
             (200, Some(body)) => Ok(Reply::Body(body)),
-            (200, None) => Err(Trouble::Lasting(format!("{url}: the reply is no JSON"))),
+            (200, None) => Err(AttemptError::Fatal(format!("{url}: the reply is no JSON"))),
             (_, said) => {
                 let message = said.as_ref().and_then(|said| said["error"]["message"].as_str());
                 let message = message.map_or_else(String::new, |message| format!(": {message}"));
                 let message = format!("{url} answered {status}{message}");
                 match status {
                     400 | 413 | 422 => Ok(Reply::Refused(message)),
-                    408 | 429 | 500 | 502 | 503 | 504 => Err(Trouble::Passing(message, wait)),
-                    _ => Err(Trouble::Lasting(message)),
+                    408 | 429 | 500 | 502 | 503 | 504 => {
+                        Err(AttemptError::Retryable(message, wait))
+                    }
+                    _ => Err(AttemptError::Fatal(message)),
                 }
             }
         }

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rubrics::feedback::{self, Feedback, Listed, Manner};
 use rubrics::{Failure, FailureKind, Pool, Priority, ScoreOptions, Served, Tools};
+use scoring::scorers;
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
 
 use super::client::{Access, Client, Reply};
 use super::{PrinciplesArgs, SimilarityArg};
 use crate::error::CliError;
-use crate::scorers;
 
 /// Jobs that may wait in the pool: more than the rows of one batch have.
 const POOL_JOBS: usize = 1 << 20;
@@ -114,7 +114,7 @@ impl Judge for Local {
     fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<Answer>, CliError> {
         let tools = &self.engines.tools;
         let listing = feedback::extract(&self.served, feedback, self.manner, ask(self.seed), tools);
-        let answers = crate::block_on(listing);
+        let answers = scoring::backend::block_on(listing);
         Ok(answers.into_iter().map(|answer| answer.map_err(told)).collect())
     }
 

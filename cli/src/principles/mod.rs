@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use curation::principles::{ExtractionOptions, FeedbackColumns};
 use datasets::SchemaRef;
 
-use crate::dataset_files::{SinkArgs, SourceArgs};
+use crate::dataset_args::{SinkArgs, SourceArgs};
 use crate::error::{CliError, Outcome};
 use crate::score::RemoteArgs;
 

@@ -10,6 +10,8 @@ use curation::principles::{
 use datasets::source::Batch;
 use openapi::Message;
 use rubrics::feedback::{Feedback, Listed, Met};
+use scoring::dataset_output::{DatasetOutput, ManifestFields};
+use scoring::progress::Progress;
 use serde_json::json;
 
 use super::PrinciplesArgs;
@@ -17,9 +19,7 @@ use super::answers::Remembering;
 use super::judge::{Answer, Engines, Judge, judge};
 use super::similar::Similarity;
 use super::summary::Summary;
-use crate::dataset_files::{Account, DatasetOutput};
 use crate::error::{CliError, Outcome};
-use crate::progress::Progress;
 
 /// Rows whose feedback is asked about together.
 const BATCH: usize = 64;
@@ -57,7 +57,7 @@ pub(super) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
         started,
     };
     let account =
-        Account { command: "principles", options, counts: summary.counts_json(), started };
+        ManifestFields { command: "principles", options, counts: summary.counts_json(), started };
     summary.finished.account(&dataset, account)?;
     eprint!("{}", summary.text());
     if args.sink.json {

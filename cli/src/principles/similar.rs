@@ -77,7 +77,7 @@ impl Similarity {
             Self::Model(..) | Self::Server(..) if flat.is_empty() => Vec::new(),
             Self::Model(engines, served) => {
                 let embedding = rubrics::embedding::embed(served, &flat, ask(0), &engines.tools);
-                let vectors = crate::block_on(embedding).map_err(|failure| {
+                let vectors = scoring::backend::block_on(embedding).map_err(|failure| {
                     let detail = failure.reason.detail.unwrap_or(failure.reason.code.into());
                     CliError::Failed(format!("'{}' does not embed: {detail}", served.name()))
                 })?;

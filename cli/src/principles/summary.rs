@@ -3,13 +3,13 @@
 use std::fmt::Write as _;
 use std::time::Instant;
 
+use base::human::grouped;
 use curation::principles::ExtractionCounts;
+use scoring::dataset_output::Finished;
 use serde_json::{Value, json};
 
 use super::judge::is_failure;
-use crate::dataset_files::Finished;
 use crate::error::Outcome;
-use crate::tally::grouped;
 
 /// What a run did.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Summary {
         let mut text = String::new();
         let mut line = |sign: &str, count: u64, what: &str| {
             let sign = if count > 0 { sign } else { "" };
-            let count = format!("{sign}{}", grouped(count));
+            let count = format!("{sign}{}", grouped(count, ','));
             writeln!(text, "{count:>14}  {what}").expect("to memory");
         };
         line("", counts.rows, "rows read");

@@ -8,11 +8,11 @@ use scoring::job::{
 };
 use scoring::mapping::{ColumnNames, Field, MappingOptions};
 use scoring::selection::Shard;
-use scoring::tally::STATUSES;
+use scoring::status_counts::STATUSES;
 use serve::convert::status_name;
 
 use super::RemoteArgs;
-use crate::dataset_files::{FormatArg, SourceArgs};
+use crate::dataset_args::{FormatArg, SourceArgs};
 
 const EXAMPLES: &str = "\
 Examples:

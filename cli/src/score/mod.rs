@@ -10,11 +10,6 @@ use scoring::backend::RemoteOptions;
 pub(crate) use self::args::ScoreArgs;
 use crate::error::{CliError, Outcome};
 
-pub(crate) use scoring::backend::{Backend, LocalBackend, RemoteBackend};
-pub(crate) use scoring::files::{
-    PartialFile, refuse_same_file, remove_if_exists as remove_if_there,
-};
-
 /// Runs the command.
 pub(crate) fn run(args: ScoreArgs) -> Result<Outcome, CliError> {
     if args.json && args.output == scoring::files::STREAM {

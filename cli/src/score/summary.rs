@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use base::human::grouped;
+use scoring::status_counts::table;
 use scoring::summary::Summary;
-use scoring::tally::table;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 

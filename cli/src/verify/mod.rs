@@ -84,7 +84,7 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     let scorer = local.find(&args.scorer)?;
     if let Some(input) = args.input {
         let run = pairs::Run { local: &local, scorer, json: args.json };
-        return pairs::run(&run, &input);
+        return pairs::score_pairs(&run, &input);
     }
     let input = Input::of(args.pred.unwrap_or_default());
     let mut input = input.against(args.gold.unwrap_or_default());

@@ -10,7 +10,7 @@ use scoring::backend::LocalBackend;
 use scoring::lines::{Chunk, Input, Line};
 use scoring::ordered::{self, Window};
 use scoring::pairs::Pairs;
-use scoring::tally::{Tally, table};
+use scoring::status_counts::{StatusCounts, table};
 use serve::convert;
 
 use super::{json_line, show};
@@ -38,14 +38,14 @@ pub(super) struct Run<'r> {
 /// What became of a chunk.
 struct Judged {
     text: String,
-    tally: Tally,
+    tally: StatusCounts,
 }
 
-/// Judges every line of `input` and prints what comes out.
-pub(super) fn run(run: &Run<'_>, input: &str) -> Result<Outcome, CliError> {
+/// Scores every line of `input` and prints the verdicts in order.
+pub(super) fn score_pairs(run: &Run<'_>, input: &str) -> Result<Outcome, CliError> {
     let mut input = Input::open(input, None)?;
     let mut stdout = std::io::stdout().lock();
-    let mut tally = Tally::default();
+    let mut tally = StatusCounts::default();
     let mut print = |text: &str| {
         let written = stdout.write_all(text.as_bytes());
         written.map_err(CliError::file("write", Path::new("standard output")))
@@ -113,7 +113,7 @@ impl Run<'_> {
     }
 
     fn show(&self, lines: &[Line<'_>], results: impl Iterator<Item = ScoreResult>) -> Judged {
-        let mut judged = Judged { text: String::new(), tally: Tally::default() };
+        let mut judged = Judged { text: String::new(), tally: StatusCounts::default() };
         for (line, result) in lines.iter().zip(results) {
             judged.tally.add(&result);
             if self.json {

@@ -104,7 +104,7 @@ fn verdicts_of_a_scorer_are_rows_too() {
 }
 
 #[test]
-fn what_cannot_be_calibrated() {
+fn rows_that_cannot_be_calibrated_are_refused() {
     let check = |text: &str, more: &[&str], expected: &[&str]| {
         let folder = Folder::new();
         let input = folder.write("in.jsonl", text);

@@ -29,7 +29,7 @@ fn check(found: &Value, name: &str) -> (String, String) {
 }
 
 #[test]
-fn a_fresh_machine_is_looked_at_with_a_made_model() {
+fn without_model_flag_a_tiny_model_is_checked() {
     let ran = tribunal(["doctor", "--json"]).ends(0);
     let found = findings(&ran);
     assert_eq!(found["ok"], true, "{found:#}");
@@ -112,7 +112,7 @@ fn last_number(dir: &Path, number: f32) {
 }
 
 #[test]
-fn what_is_wrong_with_a_model_is_named() {
+fn broken_model_is_reported_with_its_fault() {
     let weights = "model.safetensors";
     fails(
         |dir| {
@@ -190,7 +190,7 @@ fn a_verifier_rewards_no_canary() {
 }
 
 #[test]
-fn a_judge_that_rewards_anything_is_found_out() {
+fn judge_that_rewards_everything_fails() {
     let folder = Folder::new();
     let config = "[[scorer]]\nname = 'any'\nkind = 'length'\nmax = 100000\n";
     let config = folder.write("tribunal.toml", config);
@@ -205,7 +205,7 @@ fn a_judge_that_rewards_anything_is_found_out() {
 }
 
 #[test]
-fn judges_with_models_are_asked() {
+fn judges_with_models_are_checked() {
     let folder = Folder::new();
     let spec = TinySpec::from(Preset::Qwen2);
     made(&folder, "tiny", &spec);

@@ -16,7 +16,7 @@ fn score(folder: &Folder, input: &str, more: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_server_gives_the_bytes_that_this_process_gives() {
+fn server_and_process_give_the_same_bytes() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", dataset(3000) + "{\"response\": \"4\"}\n[]\n");
     score(&folder, &input, &["--explain"]).ends(1);
@@ -48,7 +48,7 @@ fn requests_stay_within_the_limits_of_the_server() {
 }
 
 #[test]
-fn keys_are_sent_and_a_wrong_one_is_said_to_be_wrong() {
+fn api_key_is_sent_and_a_wrong_one_is_reported() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", dataset(10));
     let keys = folder.write("keys.txt", "# for tests\nright-key-0123456789\n");
@@ -76,7 +76,7 @@ fn wrong_use_ends_with_2() {
 }
 
 #[test]
-fn nobody_there_is_a_failure() {
+fn unreachable_server_is_a_failure() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", dataset(1));
     // A port that was free a moment ago.
@@ -179,7 +179,7 @@ fn failure() -> Value {
 }
 
 #[test]
-fn what_passes_is_tried_again_as_the_server_asks() {
+fn retryable_error_is_retried_after_retry_after() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", dataset(1000));
     // Every second request is put off, by each of the statuses that mean it.
@@ -195,7 +195,7 @@ fn what_passes_is_tried_again_as_the_server_asks() {
 }
 
 #[test]
-fn what_does_not_pass_stops_the_run_and_another_goes_on_from_there() {
+fn fatal_error_stops_the_run_and_a_later_run_resumes() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", dataset(5000));
     for url in [

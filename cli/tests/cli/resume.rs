@@ -96,7 +96,7 @@ fn a_run_that_is_killed_at_any_time_ends_like_an_unbroken_one() {
 }
 
 #[test]
-fn a_run_that_is_killed_again_and_again_gets_there() {
+fn run_killed_repeatedly_completes() {
     let (text, output, _) = &*UNBROKEN;
     let folder = Folder::new();
     let input = folder.write("in.jsonl", text);
@@ -146,7 +146,7 @@ fn a_changed_input_is_refused() {
 }
 
 #[test]
-fn the_file_may_move_with_its_journal() {
+fn renamed_input_can_be_resumed() {
     let (folder, input) = interrupted();
     let moved = folder.name("moved.jsonl");
     std::fs::rename(&input, &moved).expect("ours");
@@ -155,7 +155,7 @@ fn the_file_may_move_with_its_journal() {
 }
 
 #[test]
-fn one_output_takes_one_run_and_standard_input_cannot_be_gone_on_with() {
+fn one_output_takes_one_run_and_standard_input_cannot_be_resumed() {
     let folder = Folder::new();
     let output = folder.name("out.jsonl");
     let mut run = command(args("-", &output));

@@ -87,7 +87,7 @@ fn bad_rows_are_kept_with_their_reason() {
 }
 
 #[test]
-fn line_ends_and_marks_do_not_matter() {
+fn line_ends_and_byte_order_marks_are_ignored() {
     let expected = {
         let folder = Folder::new();
         let input = folder.write("in.jsonl", format!("{ROW}\n{ROW}\n"));
@@ -120,7 +120,7 @@ fn an_empty_input_gives_an_empty_output() {
 }
 
 #[test]
-fn a_row_of_ten_megabytes_is_a_row() {
+fn row_of_ten_megabytes_is_scored() {
     let folder = Folder::new();
     let long = "x".repeat(10 << 20);
     let text = format!("{ROW}\n{{\"response\": \"{long} A: 4\", \"reference\": \"4\"}}\n{ROW}\n");
@@ -233,7 +233,7 @@ fn scores_of_an_earlier_run_are_kept_and_replaced_only_on_demand() {
 }
 
 #[test]
-fn columns_are_found_by_their_mapping() {
+fn mapped_columns_are_found() {
     let folder = Folder::new();
     let row = r#"{"q": "2+2?", "model": {"out": [{"text": "A: 4"}]}, "answer": "two and two\n#### 4", "context": 3}"#;
     let input = folder.write("in.jsonl", format!("{row}\n"));
@@ -251,7 +251,7 @@ fn columns_are_found_by_their_mapping() {
 }
 
 #[test]
-fn groups_numbers_and_messages_are_read() {
+fn groups_numbers_and_messages_are_valid_fields() {
     let folder = Folder::new();
     let rows = [
         r#"{"responses": ["A: 4", "A: 5"], "reference": 4}"#,
@@ -285,7 +285,7 @@ fn streams_work_in_both_directions() {
 }
 
 #[test]
-fn only_as_many_rows_as_asked_for() {
+fn limit_bounds_the_scored_rows() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", format!("\n{}", dataset(1000)));
     for limit in [0, 1, 300] {
@@ -295,7 +295,7 @@ fn only_as_many_rows_as_asked_for() {
 }
 
 #[test]
-fn threads_and_explanations_change_what_they_should() {
+fn threads_change_no_bytes_and_explain_adds_details() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", dataset(2000));
     score(&folder, &input, &["--threads", "1"]).ends(0);

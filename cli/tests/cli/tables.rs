@@ -34,7 +34,7 @@ fn verdict(row: &Value) -> (Value, Value) {
 }
 
 #[test]
-fn every_format_gets_the_verdicts_that_lines_get() {
+fn every_format_gets_the_verdicts_of_lines() {
     const N_ROWS: usize = 300;
     let folder = Folder::new();
     let lines = folder.write("in.jsonl", dataset(N_ROWS));
@@ -124,7 +124,7 @@ fn flat_columns_stand_beside_those_of_the_input() {
 }
 
 #[test]
-fn other_scores_stay_and_equal_ones_are_not_lost_in_silence() {
+fn other_scores_stay_and_scores_of_the_same_name_are_refused() {
     let folder = Folder::new();
     let input = folder.write("in.jsonl", dataset(5));
     score(&input, &folder.name("a.parquet"), &[]).ends(0);
@@ -168,7 +168,7 @@ fn a_retry_reaches_the_statuses_that_were_named_and_no_others() {
 }
 
 #[test]
-fn several_columns_are_one_group_of_responses() {
+fn several_response_columns_form_a_group() {
     let folder = Folder::new();
     let input = folder.write(
         "in.jsonl",
@@ -347,7 +347,7 @@ fn a_run_that_is_killed_at_any_time_ends_like_an_unbroken_one() {
 }
 
 #[test]
-fn a_run_goes_on_over_an_input_that_has_grown() {
+fn run_resumes_over_a_grown_input() {
     let folder = Folder::new();
     let input = converted(&folder, "in.parquet", 40_000);
     let output = folder.name("out.parquet");
@@ -382,7 +382,7 @@ fn judge(input: &str, output: &str) -> Ran {
 }
 
 #[test]
-fn models_are_asked_once_for_equal_rows() {
+fn models_score_equal_rows_once() {
     let folder = Folder::new();
     let input = questions(&folder, 60, 15);
     for output in ["a.jsonl", "a.parquet"] {
@@ -405,7 +405,7 @@ fn models_are_asked_once_for_equal_rows() {
 }
 
 #[test]
-fn models_are_not_asked_again_after_a_kill() {
+fn stored_verdicts_of_models_survive_a_kill() {
     let folder = Folder::new();
     let input = questions(&folder, 1500, 1200);
     let output = folder.name("out.parquet");
@@ -424,7 +424,7 @@ fn models_are_not_asked_again_after_a_kill() {
 }
 
 #[test]
-fn what_cannot_work_is_said_before_any_work() {
+fn wrong_use_is_reported_before_any_work() {
     let folder = Folder::new();
     let input = converted(&folder, "in.parquet", 10);
     let output = folder.name("out.parquet");

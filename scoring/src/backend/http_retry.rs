@@ -11,27 +11,27 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 
 /// Why a try failed.
-pub enum Trouble {
+pub enum AttemptError {
     /// Another try may help, after this wait if the server sent `Retry-After`.
-    Passing(String, Option<Duration>),
+    Retryable(String, Option<Duration>),
     /// No other try will help.
-    Lasting(String),
+    Fatal(String),
 }
 
 /// Calls `attempt` until it succeeds, at most `retries` times after the first.
 ///
 /// # Errors
 /// A lasting trouble, or the last passing one.
-pub fn persist<T>(
+pub fn with_retries<T>(
     retries: u32,
-    mut attempt: impl FnMut() -> Result<T, Trouble>,
+    mut attempt: impl FnMut() -> Result<T, AttemptError>,
 ) -> Result<T, RunError> {
     let (mut wait, mut left) = (FIRST_WAIT, retries);
     loop {
         let (message, asked) = match attempt() {
             Ok(reply) => return Ok(reply),
-            Err(Trouble::Lasting(message)) => return Err(RunError::Failed(message)),
-            Err(Trouble::Passing(message, asked)) => (message, asked),
+            Err(AttemptError::Fatal(message)) => return Err(RunError::Failed(message)),
+            Err(AttemptError::Retryable(message, asked)) => (message, asked),
         };
         if left == 0 {
             let tries = retries + 1;
@@ -69,9 +69,9 @@ pub fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
 }
 
 /// Classifies a transport error: a request that cannot be made at all is a lasting trouble.
-pub fn transport(url: &str, error: &ureq::Error) -> Trouble {
+pub fn transport(url: &str, error: &ureq::Error) -> AttemptError {
     let message = format!("{url}: {error}");
     let hopeless =
         matches!(error, ureq::Error::BadUri(_) | ureq::Error::Http(_) | ureq::Error::Tls(_));
-    if hopeless { Trouble::Lasting(message) } else { Trouble::Passing(message, None) }
+    if hopeless { AttemptError::Fatal(message) } else { AttemptError::Retryable(message, None) }
 }

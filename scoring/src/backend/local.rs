@@ -42,7 +42,7 @@ impl LocalBackend {
         explain: bool,
     ) -> Result<Self, RunError> {
         let registry = scorers::registry(config)?;
-        let (scorers, models) = scorers::named(&registry, config, names)?;
+        let (scorers, models) = scorers::load_by_name(&registry, config, names)?;
         Self::of(scorers, models, threads, explain)
     }
 
@@ -86,7 +86,7 @@ impl LocalBackend {
     pub fn find(&self, name: &str) -> Result<usize, RunError> {
         let names = self.scorers.iter().map(|scorer| scorer.name());
         let found = names.clone().position(|known| known == name);
-        found.ok_or_else(|| scorers::unknown(name, names))
+        found.ok_or_else(|| scorers::unknown_scorer(name, names))
     }
 
     /// Number of scorers.

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 use ureq::Agent;
 
-use super::http_retry::{self, Trouble, authorization, retry_after, transport};
+use super::http_retry::{self, AttemptError, authorization, retry_after, transport};
 use super::{Backend, RowResults};
 use crate::error::RunError;
 use crate::header::ScorerIdentity;
@@ -86,20 +86,21 @@ impl RemoteBackend {
             explain,
             scorers: Vec::new(),
         };
-        let list: ModelList = http_retry::persist(remote.retries, || remote.get("/v1/models"))?;
+        let list: ModelList =
+            http_retry::with_retries(remote.retries, || remote.get("/v1/models"))?;
         let is_scorer = |model: &&ModelInfo| model.digests.scorer.is_some();
         let known = list.data.iter().filter(is_scorer);
         let known = known.map(|model| model.id.as_str());
         let find = |name: &String| {
             let mut found = list.data.iter().filter(is_scorer);
             let found = found.find(|model| model.id == *name).cloned();
-            found.ok_or_else(|| scorers::unknown(name, known.clone()))
+            found.ok_or_else(|| scorers::unknown_scorer(name, known.clone()))
         };
         remote.scorers = names.iter().map(find).collect::<Result<_, _>>()?;
         Ok(remote)
     }
 
-    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+    fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, AttemptError> {
         let url = format!("{}{path}", self.url);
         let mut request = self.agent.get(&url);
         if let Some(authorization) = &self.authorization {
@@ -108,7 +109,7 @@ impl RemoteBackend {
         Self::reply(&url, request.call())
     }
 
-    fn post<T: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<T, Trouble> {
+    fn post<T: DeserializeOwned>(&self, path: &str, body: &[u8]) -> Result<T, AttemptError> {
         let url = format!("{}{path}", self.url);
         let mut request = self.agent.post(&url).header("content-type", "application/json");
         if let Some(authorization) = &self.authorization {
@@ -120,7 +121,7 @@ impl RemoteBackend {
     fn reply<T: DeserializeOwned>(
         url: &str,
         reply: Result<ureq::http::Response<ureq::Body>, ureq::Error>,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, AttemptError> {
         let mut reply = reply.map_err(|error| transport(url, &error))?;
         let status = reply.status().as_u16();
         let wait = retry_after(reply.headers());
@@ -128,15 +129,15 @@ impl RemoteBackend {
         let body = body.map_err(|error| transport(url, &error))?;
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|error| {
-                Trouble::Lasting(format!("{url}: the reply is not what was asked for: {error}"))
+                AttemptError::Fatal(format!("{url}: the reply is not what was asked for: {error}"))
             });
         }
         let said = serde_json::from_slice::<ErrorBody>(&body);
         let said = said.map_or_else(|_| String::new(), |body| format!(": {}", body.error.message));
         let message = format!("{url} answered {status}{said}");
         Err(match status {
-            408 | 429 | 502 | 503 | 504 => Trouble::Passing(message, wait),
-            _ => Trouble::Lasting(message),
+            408 | 429 | 502 | 503 | 504 => AttemptError::Retryable(message, wait),
+            _ => AttemptError::Fatal(message),
         })
     }
 
@@ -157,7 +158,7 @@ impl RemoteBackend {
             let request = Request { model: &scorer.id, inputs: batch, options };
             let body = serde_json::to_vec(&request).expect("a request serialises");
             let reply: ScoreResponse =
-                http_retry::persist(self.retries, || self.post("/v1/score", &body))?;
+                http_retry::with_retries(self.retries, || self.post("/v1/score", &body))?;
             if reply.results.len() != batch.len() {
                 let (n_results, n_inputs) = (reply.results.len(), batch.len());
                 let message =

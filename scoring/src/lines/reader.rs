@@ -298,14 +298,14 @@ mod tests {
     }
 
     #[test]
-    fn only_the_rows_asked_for_are_read() {
+    fn limit_of_rows_ends_reading() {
         let limits = Limits { rows: 3, ..SMALL };
         let read = chunks(b"a\n\nb\nc\nd\ne\n", limits, 100);
         assert_eq!(shown(&read), [vec!["1:a", "3:b"], vec!["4:c"]]);
     }
 
     #[test]
-    fn peeking_takes_nothing() {
+    fn peek_does_not_consume() {
         let mut reader = Reader::new(&b"a\nb\nc"[..], SMALL);
         let end = reader.peek().expect("readable").expect("a chunk").end;
         assert_eq!(reader.next().expect("readable").expect("the same chunk").end, end);
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn an_eager_reader_does_not_wait_for_more() {
+    fn eager_reader_returns_complete_lines_without_waiting() {
         let limits = Limits { eager: true, chunk_rows: 100, ..SMALL };
         let lines = |step| -> Vec<usize> {
             let chunks = chunks(b"a\nb\nc\nd", limits, step);
@@ -327,7 +327,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn chunks_depend_on_the_bytes_alone(input in "[ab\\n\\r ]{0,80}", step in 1usize..9) {
+        fn chunks_depend_only_on_the_bytes(input in "[ab\\n\\r ]{0,80}", step in 1usize..9) {
             let (whole, pieces) = (chunks(input.as_bytes(), SMALL, 1000),
                                    chunks(input.as_bytes(), SMALL, step));
             prop_assert_eq!(shown(&whole), shown(&pieces));

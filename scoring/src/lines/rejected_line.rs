@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_kept_up_to_a_limit() {
+    fn rejected_line_is_kept_up_to_a_limit() {
         let check = |bytes: &[u8], text: &str, line_bytes: u64| {
             let shown = rejected(bytes, RejectForm::Json);
             let value: serde_json::Value = serde_json::from_str(&shown).expect("JSON");

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_byte_stays() {
+    fn all_bytes_outside_scores_stay() {
         check("{}", r#"{"scores":{}}"#);
         check(r#"{"a":1}"#, r#"{"a":1,"scores":{}}"#);
         check(
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_of_the_same_name_are_not_lost_in_silence() {
+    fn score_of_the_same_name_is_refused_or_replaced() {
         let line = r#"{"scores":{"math":1,"text":2}}"#;
         assert!(splice(line, &["math"], false).is_err());
         assert_eq!(splice(line, &["math"], true), Ok("{\"scores\":{\"text\":2}}\n".to_owned()));

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn values_are_found_as_they_were_written() {
+    fn values_are_found_with_their_original_text() {
         check(r#"{"a": 1.50e1 }"#, "a", Ok(Some("1.50e1")));
         check(r#"{"a":{"b":[0,{"c.d":"\u00e9"}]}}"#, "a.b.1", Ok(Some(r#"{"c.d":"\u00e9"}"#)));
         check(r#"{"a":{"b":{"c":null}}}"#, "a.b.c", Ok(Some("null")));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_row_says_why() {
+    fn lines_that_are_no_rows_give_the_reason() {
         check(
             "7",
             "a",
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn deep_nesting_is_no_harm() {
+    fn deeply_nested_values_are_parsed() {
         let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
         let row = Row::parse(&deep).expect("raw values are not descended into");
         let path = format!("a{}", ".0".repeat(50));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_knows_its_place() {
+    fn range_of_a_value_is_its_position_in_the_line() {
         let line = r#" { "x" : [1, 2] , "y":3} "#;
         let row = Row::parse(line).expect("a row");
         let value = row.at("x").expect("no duplicates").expect("present");

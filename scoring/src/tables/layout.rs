@@ -15,7 +15,7 @@ use crate::target::SCORES_COLUMN;
 
 /// How verdicts are laid out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum VerdictForm {
     /// One struct a scorer, in the column `scores`.
     Nested,
     /// `NAME_status`, `NAME_score` and so on.
@@ -24,7 +24,7 @@ pub(super) enum Form {
 
 /// How verdicts that the input has already are treated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Old {
+pub(super) enum ExistingVerdicts {
     /// They are an error.
     Refused,
     /// They are replaced.
@@ -52,7 +52,7 @@ pub(super) struct Layout {
     kept: Vec<usize>,
     /// Position of the input's column `scores`, and the positions of its scorers that stay.
     old: Option<(usize, Vec<usize>)>,
-    form: Form,
+    form: VerdictForm,
 }
 
 impl Layout {
@@ -63,16 +63,20 @@ impl Layout {
     pub(super) fn new(
         schema: &Schema,
         scorers: &[String],
-        form: Form,
-        old: Old,
+        form: VerdictForm,
+        old: ExistingVerdicts,
     ) -> Result<Self, RunError> {
         match form {
-            Form::Nested => Self::nested(schema, scorers, old),
-            Form::Flat => Self::flat(schema, scorers, old),
+            VerdictForm::Nested => Self::nested(schema, scorers, old),
+            VerdictForm::Flat => Self::flat(schema, scorers, old),
         }
     }
 
-    fn nested(schema: &Schema, scorers: &[String], old: Old) -> Result<Self, RunError> {
+    fn nested(
+        schema: &Schema,
+        scorers: &[String],
+        old: ExistingVerdicts,
+    ) -> Result<Self, RunError> {
         let is_scores = |at: &usize| schema.field(*at).name() == SCORES_COLUMN;
         let at = (0..schema.fields().len()).find(is_scores);
         let is_empty = |at: usize| *schema.field(at).data_type() == DataType::Null;
@@ -86,8 +90,8 @@ impl Layout {
                 if !scorers.contains(field.name()) {
                     inner.push(field.clone());
                     stays.push(position);
-                } else if old == Old::Refused {
-                    return Err(taken(field.name()));
+                } else if old == ExistingVerdicts::Refused {
+                    return Err(existing_score_error(field.name()));
                 }
             }
         }
@@ -100,11 +104,11 @@ impl Layout {
             schema: Arc::new(Schema::new(fields)),
             kept,
             old: at.map(|at| (at, stays)),
-            form: Form::Nested,
+            form: VerdictForm::Nested,
         })
     }
 
-    fn flat(schema: &Schema, scorers: &[String], old: Old) -> Result<Self, RunError> {
+    fn flat(schema: &Schema, scorers: &[String], old: ExistingVerdicts) -> Result<Self, RunError> {
         let mut added = Vec::new();
         for scorer in scorers {
             for (ending, name, inner) in FLAT {
@@ -115,19 +119,22 @@ impl Layout {
         let is_added = |name: &str| added.iter().any(|field| field.name() == name);
         let clash = schema.fields().iter().find(|field| is_added(field.name()));
         match (clash, old) {
-            (Some(field), Old::Refused) => return Err(taken(field.name())),
-            (_, Old::Retried) => {
+            (Some(field), ExistingVerdicts::Refused) => {
+                return Err(existing_score_error(field.name()));
+            }
+            (_, ExistingVerdicts::Retried) => {
                 let message =
                     "--retry-status reads the column 'scores'; it does not go with --flat";
                 return Err(RunError::Usage(message.to_owned()));
             }
-            (Some(_), Old::Replaced) | (None, Old::Refused | Old::Replaced) => {}
+            (Some(_), ExistingVerdicts::Replaced)
+            | (None, ExistingVerdicts::Refused | ExistingVerdicts::Replaced) => {}
         }
         let all = 0..schema.fields().len();
         let kept: Vec<usize> = all.filter(|at| !is_added(schema.field(*at).name())).collect();
         let fields = kept.iter().map(|position| schema.fields()[*position].clone());
         let fields: Vec<FieldRef> = fields.chain(added).collect();
-        Ok(Self { schema: Arc::new(Schema::new(fields)), kept, old: None, form: Form::Flat })
+        Ok(Self { schema: Arc::new(Schema::new(fields)), kept, old: None, form: VerdictForm::Flat })
     }
 
     /// The columns of the output.
@@ -147,14 +154,14 @@ impl Layout {
         let kept = self.kept.iter().map(|position| batch.column(*position).clone());
         let mut columns: Vec<ArrayRef> = kept.collect();
         match self.form {
-            Form::Flat => {
+            VerdictForm::Flat => {
                 for verdicts in &verdicts {
                     for (_, name, inner) in FLAT {
                         columns.push(flat_column(verdicts, name, inner)?);
                     }
                 }
             }
-            Form::Nested => {
+            VerdictForm::Nested => {
                 let field = self.schema.fields().last().expect("the scores come last");
                 columns.push(self.scores(field, batch, verdicts)?);
             }
@@ -231,7 +238,7 @@ fn verdict_field(scorer: &str) -> FieldRef {
     Arc::new(Field::new(scorer, DataType::Struct(fields), true))
 }
 
-fn taken(name: &str) -> RunError {
+fn existing_score_error(name: &str) -> RunError {
     RunError::Usage(format!(
         "the input has a score of '{name}' already; --overwrite-scores replaces it"
     ))

@@ -18,7 +18,7 @@ use datasets::source::{Dataset, InputFile, Limits};
 
 use self::cells::BoundColumns;
 use self::chunks::Chunks;
-use self::layout::{Form, Layout, Old};
+use self::layout::{ExistingVerdicts, Layout, VerdictForm};
 use self::process::{ScoredTable, TableScorer};
 use crate::backend::Backend;
 use crate::counts::Counts;
@@ -79,17 +79,17 @@ pub(crate) fn run(job: &Job) -> Result<Summary, RunError> {
     run.execute(&sink, verdicts)
 }
 
-fn form(job: &Job) -> Form {
-    if job.table.writing.flat { Form::Flat } else { Form::Nested }
+fn form(job: &Job) -> VerdictForm {
+    if job.table.writing.flat { VerdictForm::Flat } else { VerdictForm::Nested }
 }
 
-fn old(job: &Job) -> Old {
+fn old(job: &Job) -> ExistingVerdicts {
     if !job.table.rows.retry_status.is_empty() {
-        Old::Retried
+        ExistingVerdicts::Retried
     } else if job.existing.overwrite_scores {
-        Old::Replaced
+        ExistingVerdicts::Replaced
     } else {
-        Old::Refused
+        ExistingVerdicts::Refused
     }
 }
 

@@ -71,21 +71,21 @@ struct ReadableRows {
 type OldVerdicts = Vec<Option<StructArray>>;
 
 /// The index of a row that could not be scored, and why.
-type Failed = (usize, String);
+type FailedRow = (usize, String);
 
 /// Verdicts of some rows of a chunk: one array for each scorer.
 struct NewVerdicts {
     by_scorer: Vec<StructArray>,
     record: Option<(Key, Vec<u8>)>,
     /// Rows that could not be scored, by their index among the rows to score.
-    failed: Vec<Failed>,
+    failed: Vec<FailedRow>,
     is_known: bool,
 }
 
 impl TableScorer<'_> {
     /// Returns the inputs of a chunk that are to be scored.
     pub(super) fn inputs(&self, chunk: &Chunk) -> Result<Vec<ScoreInput>, RunError> {
-        let cells = self.bound.cells(&chunk.data).map_err(broken(chunk))?;
+        let cells = self.bound.cells(&chunk.data).map_err(file_error(chunk))?;
         let (mut readable, to_score, _) = self.rows_to_score(chunk, &cells)?;
         let input = |at: &usize| readable.inputs[*at].take();
         Ok(to_score.iter().filter_map(input).collect())
@@ -98,25 +98,25 @@ impl TableScorer<'_> {
         cells: &Cells<'_>,
     ) -> Result<(ReadableRows, Vec<usize>, OldVerdicts), RunError> {
         let readable = readable(cells, chunk.data.num_rows());
-        let old = self.old(&chunk.data).map_err(broken(chunk))?;
+        let old = self.old(&chunk.data).map_err(file_error(chunk))?;
         let to_score = self.to_score(&readable.rows, &old)?;
         Ok((readable, to_score, old))
     }
 
     /// Scores the rows of a chunk.
     pub(super) fn score(&self, chunk: &Chunk) -> Result<ScoredTable, RunError> {
-        let cells = self.bound.cells(&chunk.data).map_err(broken(chunk))?;
+        let cells = self.bound.cells(&chunk.data).map_err(file_error(chunk))?;
         let (mut readable, to_score, old) = self.rows_to_score(chunk, &cells)?;
         let wanted = to_score.iter().filter_map(|at| readable.inputs[*at].take());
         let new = self.verdicts_of(&cells, &to_score, wanted.collect())?;
         let (mut rows, mut rejected) = (readable.rows, readable.rejected);
-        let mut verdicts = self.joined(&rows, &to_score, &new, &old).map_err(broken(chunk))?;
+        let mut verdicts = self.joined(&rows, &to_score, &new, &old).map_err(file_error(chunk))?;
         if !new.failed.is_empty() {
             let failed = new.failed.into_iter();
             let failed: Vec<_> = failed.map(|(at, reason)| (to_score[at], reason)).collect();
-            verdicts = without(&verdicts, &failed, rows.len()).map_err(broken(chunk))?;
-            for (place, reason) in failed.into_iter().rev() {
-                rejected.push((as_row(rows.remove(place)), reason));
+            verdicts = without(&verdicts, &failed, rows.len()).map_err(file_error(chunk))?;
+            for (index, reason) in failed.into_iter().rev() {
+                rejected.push((as_row(rows.remove(index)), reason));
             }
         }
         let mut counts = Counts::new(self.scorers.len());
@@ -124,7 +124,7 @@ impl TableScorer<'_> {
         for (tally, verdicts) in counts.tallies.iter_mut().zip(&verdicts) {
             tally.merge(&verdict_columns::tally(verdicts)?);
         }
-        let data = self.attached(chunk, &rows, verdicts).map_err(broken(chunk))?;
+        let data = self.attached(chunk, &rows, verdicts).map_err(file_error(chunk))?;
         let rejects = self.rejects(chunk, &cells, rejected)?;
         counts.rejected = rejects.1;
         Ok(ScoredTable {
@@ -151,13 +151,13 @@ impl TableScorer<'_> {
             return Ok((0..rows.len()).collect());
         };
         let mut to_score = Vec::new();
-        for (place, row) in rows.iter().enumerate() {
+        for (index, row) in rows.iter().enumerate() {
             let mut is_wanted = false;
             for verdicts in old {
                 is_wanted |= is_retried(verdicts.as_ref(), as_row(*row), retried)?;
             }
             if is_wanted {
-                to_score.push(place);
+                to_score.push(index);
             }
         }
         Ok(to_score)
@@ -201,7 +201,7 @@ impl TableScorer<'_> {
     fn columns(
         &self,
         results: Vec<RowResults>,
-    ) -> Result<(Vec<StructArray>, Vec<Failed>), RunError> {
+    ) -> Result<(Vec<StructArray>, Vec<FailedRow>), RunError> {
         let mut failed = Vec::new();
         let mut scored = Vec::with_capacity(results.len());
         for (at, row) in results.into_iter().enumerate() {
@@ -221,7 +221,7 @@ impl TableScorer<'_> {
             for (from, (at, _)) in scored.iter().enumerate() {
                 indices[*at] = Some(from as u64);
             }
-            taken(&array, &UInt64Array::from(indices))
+            take_rows(&array, &UInt64Array::from(indices))
         };
         let columns: Result<Vec<StructArray>, ArrowError> =
             (0..self.scorers.len()).map(column).collect();
@@ -240,9 +240,9 @@ impl TableScorer<'_> {
         let Some(retried) = self.retried else {
             return Ok(new.by_scorer.clone());
         };
-        let mut by_place = vec![None; rows.len()];
-        for (at, place) in to_score.iter().enumerate() {
-            by_place[*place] = Some(at);
+        let mut by_index = vec![None; rows.len()];
+        for (at, index) in to_score.iter().enumerate() {
+            by_index[*index] = Some(at);
         }
         let mut joined = Vec::new();
         for (new, old) in new.by_scorer.iter().zip(old) {
@@ -250,10 +250,10 @@ impl TableScorer<'_> {
                 joined.push(new.clone());
                 continue;
             };
-            let source = |(place, row): (usize, &u64)| {
+            let source = |(index, row): (usize, &u64)| {
                 let row = as_row(*row);
                 let is_retried = is_retried(Some(old), row, retried).unwrap_or(true);
-                match by_place[place] {
+                match by_index[index] {
                     Some(at) if is_retried => (0, at),
                     Some(_) | None => (1, row),
                 }
@@ -355,20 +355,20 @@ fn readable(cells: &Cells<'_>, rows: usize) -> ReadableRows {
     readable
 }
 
-fn broken(chunk: &Chunk) -> impl Fn(ArrowError) -> RunError {
+fn file_error(chunk: &Chunk) -> impl Fn(ArrowError) -> RunError {
     move |error| RunError::Failed(format!("{}: {error}", chunk.file))
 }
 
 /// Drops the verdicts of the rows that could not be scored.
 fn without(
     verdicts: &[StructArray],
-    failed: &[Failed],
+    failed: &[FailedRow],
     rows: usize,
 ) -> Result<Vec<StructArray>, ArrowError> {
-    let is_failed = |place: &usize| failed.iter().any(|(at, _)| at == place);
-    let stays = (0..rows).filter(|place| !is_failed(place));
-    let stays: UInt64Array = stays.map(|place| place as u64).collect();
-    verdicts.iter().map(|array| taken(array, &stays)).collect()
+    let is_failed = |index: &usize| failed.iter().any(|(at, _)| at == index);
+    let stays = (0..rows).filter(|index| !is_failed(index));
+    let stays: UInt64Array = stays.map(|index| index as u64).collect();
+    verdicts.iter().map(|array| take_rows(array, &stays)).collect()
 }
 
 /// Whether a row is to be scored again: its verdict is missing or has one of these statuses.
@@ -388,8 +388,8 @@ fn is_retried(
 fn key_of(cells: &Cells<'_>, to_score: &[usize]) -> Key {
     let mut hash = Sha256::new();
     cells.digest(&mut hash);
-    for place in to_score {
-        hash.update((*place as u64).to_le_bytes());
+    for index in to_score {
+        hash.update((*index as u64).to_le_bytes());
     }
     verdict_store::key(hash)
 }
@@ -411,8 +411,8 @@ fn encoded(verdicts: &[StructArray]) -> Result<Vec<u8>, RunError> {
     packed.map_err(|error| RunError::Failed(format!("verdicts cannot be packed: {error}")))
 }
 
-fn taken(array: &StructArray, places: &UInt64Array) -> Result<StructArray, ArrowError> {
-    Ok(take(array, places, None)?.as_struct().clone())
+fn take_rows(array: &StructArray, indices: &UInt64Array) -> Result<StructArray, ArrowError> {
+    Ok(take(array, indices, None)?.as_struct().clone())
 }
 
 fn as_row(position: u64) -> usize {

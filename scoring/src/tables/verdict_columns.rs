@@ -17,7 +17,7 @@ use openapi::{Candidate, Digests, Reason, ScoreResult, Status, Usage};
 use serde::Serialize;
 
 use crate::error::RunError;
-use crate::tally::{STATUSES, Tally};
+use crate::status_counts::{STATUSES, StatusCounts};
 
 const TEXT: DataType = DataType::Utf8;
 const NUMBER: DataType = DataType::Float64;
@@ -260,8 +260,8 @@ fn by_json<T: Serialize>(
 ///
 /// # Errors
 /// A status that this program does not know.
-pub(super) fn tally(verdicts: &StructArray) -> Result<Tally, RunError> {
-    let mut tally = Tally::default();
+pub(super) fn tally(verdicts: &StructArray) -> Result<StatusCounts, RunError> {
+    let mut tally = StatusCounts::default();
     for row in 0..verdicts.len() {
         let Some(status) = status(verdicts, row)? else {
             continue;

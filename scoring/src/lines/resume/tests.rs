@@ -163,7 +163,7 @@ fn a_run_stopped_anywhere_ends_like_an_unbroken_one() {
 }
 
 #[test]
-fn a_run_stopped_again_and_again_gets_there() {
+fn run_stopped_repeatedly_completes() {
     let (expected, counts, _) = unbroken();
     let folder = folder();
     let mut runs = 0;
@@ -180,7 +180,7 @@ fn a_run_stopped_again_and_again_gets_there() {
 }
 
 #[test]
-fn lost_and_torn_tails_are_written_again() {
+fn lost_or_torn_tails_are_rewritten() {
     let (expected, _, _) = unbroken();
     let spoil: [fn(&Path); 5] = [
         |folder| cut(&folder.join("out.journal"), 10),
@@ -206,7 +206,7 @@ fn cut(path: &Path, bytes: u64) {
 }
 
 #[test]
-fn another_input_is_refused_and_restart_discards() {
+fn changed_input_is_refused_and_restart_discards_the_run() {
     let folder = folder();
     carry_on(folder.path(), NOTHING, 8).expect("nothing fails");
     fs::write(folder.path().join("in"), ROWS.replace("two", "TWO")).expect("ours");
@@ -218,7 +218,7 @@ fn another_input_is_refused_and_restart_discards() {
 }
 
 #[test]
-fn more_input_is_no_other_input() {
+fn appended_input_can_be_resumed() {
     let folder = folder();
     carry_on(folder.path(), NOTHING, 8).expect("nothing fails");
     fs::write(folder.path().join("in"), ROWS.to_owned() + "six\n").expect("ours");
@@ -239,7 +239,7 @@ fn another_scorer_is_refused_by_name() {
 }
 
 #[test]
-fn an_output_that_exists_is_kept() {
+fn existing_output_is_kept_without_overwrite() {
     let folder = folder();
     fs::write(folder.path().join("out"), "mine").expect("ours");
     let message = refused(carry_on(folder.path(), NOTHING, usize::MAX));
@@ -254,7 +254,7 @@ fn an_output_that_exists_is_kept() {
 }
 
 #[test]
-fn a_changed_output_of_a_complete_run_is_not_taken_for_its_own() {
+fn changed_output_of_a_complete_run_is_refused() {
     let (_, _, all_steps) = unbroken();
     let folder = folder();
     // The output has its name, and the journal is still there.
@@ -266,7 +266,7 @@ fn a_changed_output_of_a_complete_run_is_not_taken_for_its_own() {
 }
 
 #[test]
-fn a_file_that_is_no_journal_is_kept() {
+fn file_that_is_no_journal_is_refused_and_kept() {
     let folder = folder();
     let journal = folder.path().join("out.journal");
     fs::write(&journal, "dear diary").expect("ours");
@@ -280,7 +280,7 @@ fn a_file_that_is_no_journal_is_kept() {
 }
 
 #[test]
-fn two_runs_do_not_share_an_output() {
+fn output_is_locked_by_one_run() {
     let folder = folder();
     let mut input = input(folder.path());
     let first = open(paths(folder.path()), &header("sha256:a"), NOTHING, &mut input);

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use datasets::format::Format;
 use datasets::sink::SinkOptions;
 use datasets::source::{Dataset, Limits, MissingColumns, Selection, SourceOptions};
-pub(crate) use scoring::dataset_output::{Account, DatasetOutput, Finished};
 use scoring::files::refuse_same_file;
 use scoring::job::TableOptions;
 

@@ -2,12 +2,13 @@
 
 use std::fmt::Write as _;
 
+use base::human::grouped;
 use openapi::{ScoreResult, Status};
 use serde::{Deserialize, Serialize};
 
 /// Verdicts of one scorer by status.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct StatusCounts {
     /// Verdicts of each status, in the order of [`STATUSES`].
     counts: [u64; STATUSES.len()],
     /// Sum of the scores of status `ok`, added in the order of the rows.
@@ -36,7 +37,7 @@ fn place(status: Status) -> usize {
     STATUSES.iter().position(|other| *other == status).expect("every status is listed")
 }
 
-impl Tally {
+impl StatusCounts {
     /// Counts one verdict.
     pub fn add(&mut self, result: &ScoreResult) {
         self.add_one(result.status, result.score);
@@ -86,7 +87,7 @@ impl Tally {
 }
 
 /// Formats a table: one line for each scorer, one column for each status that occurred.
-pub fn table(tallies: &[(&str, &Tally)]) -> String {
+pub fn table(tallies: &[(&str, &StatusCounts)]) -> String {
     let occurs = |status: &&Status| {
         **status == Status::Ok || tallies.iter().any(|(_, tally)| tally.count(**status) > 0)
     };
@@ -100,7 +101,7 @@ pub fn table(tallies: &[(&str, &Tally)]) -> String {
     for (name, tally) in tallies {
         write!(text, "{name:name_width$}").expect("to memory");
         for status in &shown {
-            write!(text, "  {:>12}", grouped(tally.count(*status))).expect("to memory");
+            write!(text, "  {:>12}", grouped(tally.count(*status), ',')).expect("to memory");
         }
         let mean = tally.mean().map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
         writeln!(text, "  {mean:>12}").expect("to memory");
@@ -108,30 +109,17 @@ pub fn table(tallies: &[(&str, &Tally)]) -> String {
     text
 }
 
-/// A count with its thousands apart: `1,234,567`.
-pub fn grouped(count: u64) -> String {
-    base::human::grouped(count, ',')
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn thousands_stand_apart() {
-        for (count, expected) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")]
-        {
-            assert_eq!(grouped(count), expected);
-        }
-    }
-
-    #[test]
     fn tables_show_the_statuses_that_occurred() {
-        let mut math = Tally::default();
+        let mut math = StatusCounts::default();
         math.counts[place(Status::Ok)] = 1200;
         math.counts[place(Status::BadReference)] = 3;
         math.score_sum = 300.0;
-        let text = Tally::default();
+        let text = StatusCounts::default();
         let shown = table(&[("math", &math), ("text", &text)]);
         let words: Vec<Vec<&str>> =
             shown.lines().map(|line| line.split_whitespace().collect()).collect();
@@ -143,7 +131,7 @@ mod tests {
     #[test]
     fn only_service_statuses_count_as_failures() {
         for status in STATUSES {
-            let mut tally = Tally::default();
+            let mut tally = StatusCounts::default();
             tally.counts[place(status)] = 1;
             let expected = u64::from(FAILURES.contains(&status));
             assert_eq!(tally.failures(), expected, "{status:?}");
