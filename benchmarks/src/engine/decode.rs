@@ -17,7 +17,7 @@ use super::subject::{Ran, Subject};
 use super::summary::{Counts, Figures, Row, float, median};
 use scoring::error::RunError;
 
-/// EngineSizes of the workload.
+/// Sizes of the workload.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     pub(super) sequences: usize,

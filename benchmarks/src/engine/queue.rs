@@ -29,7 +29,7 @@ const PROMPT_TOKENS: usize = 24;
 /// Ratio of the costs behind a long and a short queue that still counts as equal.
 const NOISE: f64 = 1.2;
 
-/// EngineSizes of the workload.
+/// Sizes of the workload.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     running: usize,

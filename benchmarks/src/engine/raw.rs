@@ -12,7 +12,7 @@ use crate::loaded::LoadedModel;
 use base::memory;
 use scoring::error::RunError;
 
-/// EngineSizes of the raw measurement.
+/// Sizes of the raw measurement.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "With --raw")]
 pub(super) struct RawArgs {

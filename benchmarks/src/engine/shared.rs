@@ -10,7 +10,7 @@ use super::subject::{Ran, Subject, only_row};
 use super::summary::{Counts, Figures, Row, float, median, unique_tokens};
 use scoring::error::RunError;
 
-/// EngineSizes of the workload.
+/// Sizes of the workload.
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     prompts: usize,

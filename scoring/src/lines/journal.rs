@@ -16,7 +16,7 @@ use crate::error::RunError;
 use crate::files::lock;
 use crate::header::Header;
 
-/// A chunk whose output has been written. EngineSizes are totals from the start of each file.
+/// A chunk whose output has been written. Sizes are totals from the start of each file.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Record {
     /// Lines of the input.
