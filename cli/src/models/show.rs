@@ -7,7 +7,7 @@ use ::models::inspect::{
     AdapterFacts, Inspection, Kind, LayerFacts, ModelFacts, RopeFacts, Shape, TokenizerFacts,
     WeightFiles, WindowFacts,
 };
-use base::human::grouped;
+use base::human::{bytes, count, grouped};
 
 /// Names and values, in order.
 type Lines = Vec<(&'static str, String)>;
@@ -62,13 +62,13 @@ fn model_lines(model: &ModelFacts, lines: &mut Lines) {
         let layers = (parameters.layers.iter().min(), parameters.layers.iter().max());
         let layer = match layers {
             (Some(least), Some(most)) if least != most => {
-                format!("{} to {} a layer", grouped(*least, ','), grouped(*most, ','))
+                format!("{} to {} a layer", grouped(*least, ' '), grouped(*most, ' '))
             }
-            (Some(each), _) => format!("{} a layer", grouped(*each, ',')),
+            (Some(each), _) => format!("{} a layer", grouped(*each, ' ')),
             (None, _) => "no layers".to_owned(),
         };
         let (total, embedding) =
-            (grouped(parameters.total, ','), grouped(parameters.embedding, ','));
+            (grouped(parameters.total, ' '), grouped(parameters.embedding, ' '));
         lines.push(("numbers", format!("{total}: {embedding} in the embedding, {layer}")));
     }
     if let Some(memory) = &model.memory {
@@ -162,7 +162,7 @@ fn report_lines(report: &AdapterReport, lines: &mut Lines) {
     let ranks: Vec<String> = report.ranks.iter().map(usize::to_string).collect();
     let (norm, ranks) = (report.norm, ranks.join(", "));
     lines.push(("update", format!("{sites} of rank {ranks}, ‖s B A‖ {norm:.4}")));
-    lines.push(("numbers", grouped(report.parameters, ',')));
+    lines.push(("numbers", grouped(report.parameters, ' ')));
     if let Some(head) = &report.head {
         let bias = if head.bias { "with" } else { "without" };
         let outputs = count(head.n_labels as u64, "output");
@@ -184,7 +184,7 @@ fn tokenizer_lines(tokenizer: &TokenizerFacts, lines: &mut Lines) {
     let ends: Vec<String> = tokenizer.eos_ids.iter().map(u32::to_string).collect();
     let facts = format!(
         "{} tokens, begins with {}, padding {}, ends at {}",
-        grouped(tokenizer.vocab_size as u64, ','),
+        grouped(tokenizer.vocab_size as u64, ' '),
         token(&tokenizer.bos),
         token(&tokenizer.pad),
         if ends.is_empty() { "none".to_owned() } else { ends.join(", ") },
@@ -204,56 +204,4 @@ fn weight_lines(weights: &WeightFiles, lines: &mut Lines) {
         stored.map(|(dtype, n)| format!("{} of {dtype}", bytes(*n))).collect();
     let tensors = count(weights.n_tensors as u64, "tensor");
     lines.push(("stored", format!("{tensors}: {}", stored.join(", "))));
-}
-
-fn count(n: u64, of: &str) -> String {
-    let s = if n == 1 { "" } else { "s" };
-    format!("{n} {of}{s}")
-}
-
-/// Digits in groups of three.
-fn grouped(n: u64) -> String {
-    let digits = n.to_string();
-    let mut shown = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            shown.push(' ');
-        }
-        shown.push(digit);
-    }
-    shown
-}
-
-/// In the largest unit that leaves at least one.
-fn bytes(n: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match UNITS.iter().find(|(size, _)| n >= *size) {
-        None => format!("{n} bytes"),
-        Some((size, unit)) => {
-            // Two decimals, rounded down: exact for any count of bytes.
-            let hundredths = u128::from(n) * 100 / u128::from(*size);
-            format!("{}.{:02} {unit}", hundredths / 100, hundredths % 100)
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{bytes, grouped};
-
-    #[test]
-    fn sizes_are_readable() {
-        for (n, shown) in [
-            (0, "0 bytes"),
-            (1023, "1023 bytes"),
-            (1024, "1.00 KiB"),
-            (1_572_864, "1.50 MiB"),
-            (u64::MAX, "17179869183.99 GiB"),
-        ] {
-            assert_eq!(bytes(n), shown);
-        }
-        for (n, shown) in [(0, "0"), (999, "999"), (1000, "1 000"), (1_234_567, "1 234 567")] {
-            assert_eq!(grouped(n, ','), shown);
-        }
-    }
 }
