@@ -12,8 +12,8 @@ use arrow::compute::{cast, take};
 use arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Schema};
 use arrow::error::ArrowError;
 
-use crate::sink::json_cells;
-use crate::source::{is_json_text, type_name};
+use crate::json_text::{is_json_text, json_cells};
+use crate::source::type_name;
 use crate::{DatasetError, Result};
 
 /// Jaro-Winkler similarity from which a name is suggested.

@@ -11,6 +11,7 @@ pub mod column;
 pub mod error;
 pub mod format;
 pub mod json_rows;
+pub mod json_text;
 mod layout;
 pub mod manifest;
 pub mod query;

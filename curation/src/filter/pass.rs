@@ -1,6 +1,6 @@
 //! One pass over the rows: filtered input and output.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
@@ -187,9 +187,4 @@ impl<'s> OutputRows<'s> {
     pub(super) fn histograms(self) -> Vec<Histogram> {
         self.histograms.finish()
     }
-}
-
-/// Locks state shared by the passes of one run.
-pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().expect("one thread takes it, never twice at a time")
 }

@@ -8,9 +8,9 @@ use futures_util::StreamExt as _;
 use super::columns::{NeededColumns, projected};
 use super::grouping::{Grouping, PairRows};
 use super::near_duplicates::Near;
-use super::pass::{EarlierPass, FilteredRows, OutputRows, Pass, StepCounts, lock};
+use super::pass::{EarlierPass, FilteredRows, OutputRows, Pass, StepCounts};
 use super::row_order::RowOrder;
-use super::sorting::FirstError;
+use super::sorting::{FirstError, lock};
 use super::{
     Dedupe, DroppedRows, FilterOptions, FilterReport, FilterResources, GroupReport, NearReport,
     RejectSink, RowSink,

@@ -1,7 +1,7 @@
 //! Batches as a table that `DataFusion` sorts, in files where memory has no room.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -15,7 +15,6 @@ use datafusion::physical_plan::streaming::PartitionStream;
 use datafusion::prelude::DataFrame;
 use futures_util::stream;
 
-use super::pass::lock;
 use datasets::query::{SqlEngine, TABLE};
 use datasets::{DatasetError, Result};
 
@@ -92,4 +91,9 @@ impl PartitionStream for Partition {
         let rows = stream::iter(batches.into_iter().flatten().map(Ok));
         Box::pin(RecordBatchStreamAdapter::new(self.schema.clone(), rows))
     }
+}
+
+/// Locks state shared by the passes of one run.
+pub(super) fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("one thread takes it, never twice at a time")
 }

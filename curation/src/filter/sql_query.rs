@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use datafusion::error::DataFusionError;
 use futures_util::StreamExt as _;
 
-use super::pass::{OutputRows, lock};
+use super::pass::OutputRows;
 use super::plan::refuse_repeated;
+use super::sorting::lock;
 use super::{FilterPlan, FilterReport, RejectSink, RowSink};
 use crate::seeded;
 use datasets::query::{OnReject, ScanTable, SqlOption};

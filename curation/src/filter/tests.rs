@@ -9,7 +9,8 @@ use proptest::prelude::*;
 
 use super::*;
 use datasets::DatasetError;
-use datasets::sink::{Sink, SinkOptions, json_lines};
+use datasets::json_text::json_lines;
+use datasets::sink::{Sink, SinkOptions};
 use datasets::source::Dataset;
 use datasets::source::SourceOptions;
 

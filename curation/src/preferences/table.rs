@@ -12,7 +12,8 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 
 use super::{PairDecision, Strength};
-use datasets::source::{is_json_text, type_name};
+use datasets::json_text::is_json_text;
+use datasets::source::type_name;
 use datasets::{DatasetError, Result};
 
 /// How decisions stand beside the columns of a pair.
@@ -339,7 +340,7 @@ mod tests {
         let table =
             DenoiseTable::new(pairs().schema_ref(), options(ColumnForm::Object)).expect("columns");
         let parts = table.parts(&pairs(), &judged()).expect("rows");
-        let shown = |batch: &RecordBatch| datasets::sink::json_lines(batch).expect("JSON");
+        let shown = |batch: &RecordBatch| datasets::json_text::json_lines(batch).expect("JSON");
         assert_eq!(
             shown(&parts.kept),
             concat!(
@@ -418,7 +419,7 @@ mod tests {
             Schema::new(vec![
                 text("p"),
                 text("chosen"),
-                datasets::source::json_text_field("rejected"),
+                datasets::json_text::json_text_field("rejected"),
             ]),
             &["'rejected' holds values of several types"],
         );

@@ -137,7 +137,7 @@ mod tests {
             },
         };
         let rows = table.rows(&batch, &[line(1), line(0)]).expect("rows");
-        let json = datasets::sink::json_lines(&rows).expect("JSON");
+        let json = datasets::json_text::json_lines(&rows).expect("JSON");
         let expected = |prompt: &str, response: &str| {
             format!(
                 "{{\"prompt\":\"{prompt}\",\"response\":\"{response}\",\

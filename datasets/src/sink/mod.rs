@@ -3,7 +3,6 @@
 //! A file is written as `NAME.partial`, synced and then renamed; a failure leaves nothing under the
 //! final name. Bytes depend on the rows only, not on how they are split into batches.
 
-mod json;
 mod parquet;
 mod target;
 mod text;
@@ -18,7 +17,6 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 
-pub use self::json::{json_cells, json_row};
 use self::parquet::ParquetWriter;
 use self::target::{OutputLock, OutputTarget, PartialShard};
 pub use self::target::{beside, shard_names};
@@ -269,13 +267,4 @@ fn plain(data_type: &DataType) -> DataType {
         DataType::List(item) => DataType::List(Arc::new(plain_field(item))),
         other => other.clone(),
     }
-}
-
-/// Encodes rows as JSON lines.
-///
-/// # Errors
-/// [`arrow::error::ArrowError`] for a type without a JSON form.
-pub fn json_lines(batch: &RecordBatch) -> std::result::Result<String, arrow::error::ArrowError> {
-    let lines = json::lines(batch)?.concat();
-    Ok(String::from_utf8(lines).expect("JSON is text"))
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, NullArray, RecordBatch, StringArray, StringViewArray};
 
 use super::*;
+use crate::json_text::json_lines;
 use crate::source::{Dataset, SourceOptions};
 
 fn rows(n_rows: i64) -> RecordBatch {

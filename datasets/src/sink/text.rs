@@ -8,8 +8,8 @@ use arrow::csv::WriterBuilder;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use flate2::write::GzEncoder;
 
-use super::json;
 use crate::format::{Compression, Format};
+use crate::json_text::{json_cells, lines};
 
 /// Level of Zstandard: its own default.
 const ZSTD_LEVEL: i32 = 3;
@@ -75,7 +75,7 @@ impl TextWriter {
                         if is_flat(field.data_type()) {
                             return Ok(column.clone());
                         }
-                        json::json_cells(field, column).map(|cells| Arc::new(cells) as _)
+                        json_cells(field, column).map(|cells| Arc::new(cells) as _)
                     })
                     .collect();
                 let flat =
@@ -84,8 +84,8 @@ impl TextWriter {
                 self.put(&rows)
             }
             Format::Jsonl | Format::Parquet => {
-                for lines in json::lines(batch).map_err(io::Error::other)? {
-                    self.put(&lines)?;
+                for piece in lines(batch).map_err(io::Error::other)? {
+                    self.put(&piece)?;
                 }
                 Ok(())
             }

@@ -15,42 +15,25 @@ mod unify;
 #[cfg(test)]
 mod tests;
 
-use std::collections::HashMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use arrow::array::RecordBatch;
-use arrow::datatypes::{DataType, Field, SchemaRef};
+use arrow::datatypes::{DataType, SchemaRef};
 
 use self::csv::CsvReader;
 pub use self::digest::digest;
 pub use self::input::InputFile;
 use self::json::JsonReader;
-use self::parquet::ParquetReader;
+use self::parquet::{ParquetInput, ParquetReader};
 use crate::Result;
 use crate::format::Format;
 pub use crate::layout::Selection;
 
 /// Maximum bytes of a rejected row that are kept.
 const HEAD_BYTES: usize = 4 << 10;
-
-const EXTENSION: &str = "ARROW:extension:name";
-const JSON_EXTENSION: &str = "arrow.json";
-
-/// Makes a text field whose cells hold JSON verbatim, for columns with values of several types. JSON
-/// sinks write such a cell as a value.
-pub fn json_text_field(name: &str) -> Field {
-    let metadata = HashMap::from([(EXTENSION.to_owned(), JSON_EXTENSION.to_owned())]);
-    Field::new(name, DataType::Utf8, true).with_metadata(metadata)
-}
-
-/// Whether the cells of a column hold JSON.
-pub fn is_json_text(field: &Field) -> bool {
-    let name = field.metadata().get(EXTENSION);
-    name.is_some_and(|name| name == JSON_EXTENSION)
-}
 
 /// Handling of columns that only some files have.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
@@ -161,7 +144,7 @@ impl Batch {
     /// Makes a reject of the row at `index`, which was read but cannot be used.
     pub fn reject(&self, index: usize, reason: String) -> Reject {
         // A row without a JSON form is identified by its number only.
-        let line = crate::sink::json_row(&self.data, index).unwrap_or_default();
+        let line = crate::json_text::json_row(&self.data, index).unwrap_or_default();
         Reject::new(&self.file, self.rows.number(index), reason, &line)
     }
 }
@@ -308,7 +291,12 @@ impl FileReader {
                 let named = (file.shared_name(), file.format().delimiter());
                 Self::Csv(CsvReader::new(file.text()?, named, schema, limits)?)
             }
-            Format::Parquet => Self::Parquet(ParquetReader::open(file, limits, skip)?),
+            Format::Parquet => {
+                let (metadata, batch_rows) = file.parquet(limits);
+                let (path, name) = (file.path(), file.shared_name());
+                let input = ParquetInput { path, name, schema, metadata, batch_rows };
+                Self::Parquet(ParquetReader::open(input, skip)?)
+            }
         })
     }
 

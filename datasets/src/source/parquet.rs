@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{PageIndexPolicy, RowGroupMetaData};
 
-use super::{FileBatch, InputFile, Limits, ParquetHead, RowNumbers};
+use super::{FileBatch, Limits, ParquetHead, RowNumbers};
 use crate::{DatasetError, Result};
 
 /// Reads the footer.
@@ -54,6 +54,17 @@ fn row_bytes(group: &RowGroupMetaData) -> usize {
     bytes / size(group.num_rows()).max(1)
 }
 
+/// A Parquet file to read.
+pub(super) struct ParquetInput<'f> {
+    pub(super) path: &'f Path,
+    /// The file as it was named.
+    pub(super) name: Arc<str>,
+    pub(super) schema: SchemaRef,
+    pub(super) metadata: &'f ArrowReaderMetadata,
+    /// Rows of a batch.
+    pub(super) batch_rows: usize,
+}
+
 /// Reads the rows of a file.
 pub(super) struct ParquetReader {
     reader: ParquetRecordBatchReader,
@@ -64,21 +75,15 @@ pub(super) struct ParquetReader {
 
 impl ParquetReader {
     /// Reads all rows but the first `skip`.
-    pub(super) fn open(input: &InputFile, limits: Limits, skip: u64) -> Result<Self> {
-        let (metadata, batch_rows) = input.parquet(limits);
-        let path = input.path();
+    pub(super) fn open(input: ParquetInput<'_>, skip: u64) -> Result<Self> {
+        let ParquetInput { path, name, schema, metadata, batch_rows } = input;
         let file = File::open(path).map_err(DatasetError::io("read", path))?;
         let reader = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone())
             .with_batch_size(batch_rows)
             .with_offset(usize::try_from(skip).unwrap_or(usize::MAX))
             .build()
-            .map_err(|error| DatasetError::file(input.name(), error))?;
-        Ok(Self {
-            reader,
-            file: input.shared_name(),
-            schema: input.schema().clone(),
-            next_row: skip + 1,
-        })
+            .map_err(|error| DatasetError::file(&name, error))?;
+        Ok(Self { reader, file: name, schema, next_row: skip + 1 })
     }
 
     /// The next rows. A Parquet file that is broken somewhere has no row after that.

@@ -62,7 +62,7 @@ impl Folder {
 fn lines(batches: Batches) -> Result<String> {
     let mut text = String::new();
     for batch in batches {
-        text += &crate::sink::json_lines(&batch?.data).expect("every type has JSON");
+        text += &crate::json_text::json_lines(&batch?.data).expect("every type has JSON");
     }
     Ok(text)
 }

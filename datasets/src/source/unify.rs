@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 
-use super::{InputFile, MissingColumns, is_json_text};
+use super::{InputFile, MissingColumns};
+use crate::json_text::is_json_text;
 use crate::{DatasetError, Result};
 
 /// The schema that takes the rows of all files. A text without rows has no columns to say.

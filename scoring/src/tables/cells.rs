@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::error::ArrowError;
 use datasets::RecordBatch;
 use datasets::column::Column;
-use datasets::source::is_json_text;
+use datasets::json_text::is_json_text;
 use openapi::ScoreInput;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};

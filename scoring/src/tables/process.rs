@@ -12,7 +12,7 @@ use arrow::error::ArrowError;
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use datasets::RecordBatch;
-use datasets::sink::json_lines;
+use datasets::json_text::json_lines;
 use openapi::{ScoreInput, Status};
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};

@@ -2,20 +2,8 @@
 
 use serde::Serialize;
 
+use super::metric_row::MetricRow;
 use super::{Interval, IntervalOptions, bootstrap, wilson};
-
-/// A row of a benchmark with what a scorer said of it.
-pub trait MetricRow: Clone {
-    /// Rows of one stratum are resampled among each other.
-    fn stratum(&self) -> &str;
-
-    /// Whether the scorer has judged it.
-    fn is_judged(&self) -> bool;
-
-    /// The same row, judged as wrongly as can be.
-    #[must_use]
-    fn as_wrong(&self) -> Self;
-}
 
 /// A metric, and how far it can be trusted.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

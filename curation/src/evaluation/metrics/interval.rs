@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::MetricRow;
+use super::metric_row::MetricRow;
 use crate::seeded::Draws;
 
 /// How sure an interval is.

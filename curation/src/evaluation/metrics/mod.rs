@@ -1,7 +1,7 @@
 //! Metrics of public benchmarks of reward models, judges and process reward models.
 //!
-//! Every metric is a pure function of what a scorer said of the rows. A row that the scorer could
-//! not judge is neither right nor wrong: [`Estimate`] has the metric over the rows that were judged,
+//! Every metric is a pure function of scores. A row that the scorer could not judge is neither right
+//! nor wrong: [`Estimate`] has the metric over the rows that were judged,
 //! how many these are, and what the metric is at least, with every other row as wrong as can be.
 //!
 //! The definitions are those of the benchmarks' own repositories; each module says which, and where
@@ -11,6 +11,7 @@ mod best_of_n;
 mod estimate;
 mod interval;
 mod judge_bench;
+mod metric_row;
 mod prm800k;
 mod prm_bench;
 mod process_bench;
@@ -22,9 +23,10 @@ mod steps;
 mod tests;
 
 pub use best_of_n::{BestOfNSample, best_of_n};
-pub use estimate::{BenchmarkReport, Estimate, Metric, MetricRow, estimate, share};
+pub use estimate::{BenchmarkReport, Estimate, Metric, estimate, share};
 pub use interval::{Confidence, Interval, IntervalMethod, IntervalOptions, bootstrap, wilson};
 pub use judge_bench::{BetterResponse, JudgeOrders, JudgedPair, PairPreference, judge_bench};
+pub use metric_row::MetricRow;
 pub use prm_bench::{PrmBenchRow, prm_bench};
 pub use prm800k::{Prm800kRow, prm800k};
 pub use process_bench::{FirstErrorFinding, ProcessBenchRow, process_bench};

@@ -32,8 +32,8 @@ use self::pairs::PairColumns;
 pub(super) use self::pairs::PairRows;
 use super::GroupReport;
 use super::columns::{NeededColumns, projected};
-use super::pass::{EarlierPass, FilteredRows, lock};
-use super::sorting::{self, FirstError, rising};
+use super::pass::{EarlierPass, FilteredRows};
+use super::sorting::{self, FirstError, lock, rising};
 use datasets::query::{QueryLimits, SqlEngine, SqlOption};
 use datasets::{DatasetError, Result};
 

@@ -16,7 +16,7 @@ use serde::de::{
 use serde_json::value::RawValue;
 
 use super::value_shape::CheckedValue;
-use crate::source::is_json_text;
+use crate::json_text::is_json_text;
 
 /// A column that grows. Each knows how to drop its last rows, because a row that turns out broken
 /// in its last cell has filled the others already.

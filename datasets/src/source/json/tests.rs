@@ -14,7 +14,7 @@ fn text(lines: &str) -> Box<dyn BufRead + Send> {
 /// The columns as `name type`, JSON text as `json`.
 fn columns(schema: &Schema) -> Vec<String> {
     let shown = |field: &Arc<arrow::datatypes::Field>| {
-        let kind = if super::super::is_json_text(field) {
+        let kind = if crate::json_text::is_json_text(field) {
             "json".to_owned()
         } else {
             super::super::type_name(field.data_type())
@@ -30,7 +30,7 @@ fn read(lines: &str, limits: Limits) -> (Vec<Value>, Vec<String>) {
     let mut reader = JsonReader::new(text(lines), "f".into(), inferred.schema, limits);
     let (mut rows, mut rejects) = (Vec::new(), Vec::new());
     while let Some(part) = reader.next().expect("memory is readable") {
-        let written = crate::sink::json_lines(&part.data).expect("every type has JSON");
+        let written = crate::json_text::json_lines(&part.data).expect("every type has JSON");
         rows.extend(written.lines().map(|line| serde_json::from_str(line).expect(line)));
         let shown = part.rejects.iter();
         rejects.extend(shown.map(|reject| format!("{}: {}", reject.row, reject.reason)));

@@ -11,7 +11,7 @@ use indexmap::IndexMap;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use crate::source::json_text_field;
+use crate::json_text::json_text_field;
 
 /// Names that the objects of one column may have; with more the object is a map from data to data,
 /// and its column holds text.

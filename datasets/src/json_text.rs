@@ -1,21 +1,36 @@
-//! Rows as JSON lines, and cells as JSON.
+//! JSON text: rows as JSON lines, cells as JSON, and columns whose cells hold JSON.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray as _, ListArray, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, FieldRef};
+use arrow::datatypes::{DataType, Field, FieldRef};
 use arrow::error::ArrowError;
 use arrow::json::writer::LineDelimited;
 use arrow::json::writer::{NullableEncoder, make_encoder};
 use arrow::json::{Encoder, EncoderFactory, EncoderOptions, WriterBuilder};
 use rayon::prelude::*;
 
-use crate::source::is_json_text;
+const EXTENSION: &str = "ARROW:extension:name";
+const JSON_EXTENSION: &str = "arrow.json";
 
-/// Rows that one thread writes at once.
+/// Makes a text field whose cells hold JSON verbatim, for columns with values of several types. JSON
+/// sinks write such a cell as a value.
+pub fn json_text_field(name: &str) -> Field {
+    let metadata = HashMap::from([(EXTENSION.to_owned(), JSON_EXTENSION.to_owned())]);
+    Field::new(name, DataType::Utf8, true).with_metadata(metadata)
+}
+
+/// Whether the cells of a column hold JSON.
+pub fn is_json_text(field: &Field) -> bool {
+    let name = field.metadata().get(EXTENSION);
+    name.is_some_and(|name| name == JSON_EXTENSION)
+}
+
+/// Rows that one thread encodes at a time.
 const SLICE_ROWS: usize = 1024;
 
-/// Writes the cells of JSON text as the values that they are.
+/// Encodes cells of JSON text verbatim.
 #[derive(Debug)]
 struct JsonText;
 
@@ -52,7 +67,7 @@ impl Encoder for Items<'_> {
     }
 }
 
-/// Whether the items of a list, or of lists in it, are JSON text.
+/// Whether the items of a list, or of nested lists, are JSON text.
 fn holds_json(item: &FieldRef) -> bool {
     if let DataType::List(inner) = item.data_type() {
         return holds_json(inner);
@@ -72,7 +87,7 @@ impl EncoderFactory for JsonText {
                 return Ok(None);
             }
             let list = array.as_list::<i32>();
-            // The encoder for lists that Arrow has knows the list's field and not the item's.
+            // Arrow's list encoder passes on the list's field and not the item's.
             let items = make_encoder(item, list.values().as_ref(), options)?;
             let nulls = list.nulls().cloned();
             return Ok(Some(NullableEncoder::new(Box::new(Items { list, items }), nulls)));
@@ -81,7 +96,7 @@ impl EncoderFactory for JsonText {
             return Ok(None);
         }
         let array = array.as_string::<i32>();
-        // Text that somebody else wrote under this name may be anything.
+        // Another program may have written text that is not JSON under this extension name.
         if array.iter().flatten().any(|text| !is_json(text)) {
             return Ok(None);
         }
@@ -90,14 +105,14 @@ impl EncoderFactory for JsonText {
     }
 }
 
-/// One JSON value without a line break.
+/// Whether a text is one JSON value without a line break.
 fn is_json(text: &str) -> bool {
     memchr::memchr(b'\n', text.as_bytes()).is_none()
         && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
 
-/// The rows as lines, some in a piece. Nulls are written, so that every line has every column.
-pub(super) fn lines(batch: &RecordBatch) -> Result<Vec<Vec<u8>>, ArrowError> {
+/// Encodes rows as lines, several to a piece. Nulls are written, so that every line has every column.
+pub(crate) fn lines(batch: &RecordBatch) -> Result<Vec<Vec<u8>>, ArrowError> {
     let starts: Vec<usize> = (0..batch.num_rows()).step_by(SLICE_ROWS).collect();
     starts
         .into_par_iter()
@@ -116,20 +131,29 @@ pub(super) fn lines(batch: &RecordBatch) -> Result<Vec<Vec<u8>>, ArrowError> {
         .collect()
 }
 
-/// One row as a JSON object without a line break, as far as JSON has forms for its types.
+/// Encodes rows as JSON lines.
 ///
 /// # Errors
-/// [`ArrowError`] for a type that JSON has no form for.
+/// [`ArrowError`] for a type without a JSON form.
+pub fn json_lines(batch: &RecordBatch) -> Result<String, ArrowError> {
+    let lines = lines(batch)?.concat();
+    Ok(String::from_utf8(lines).expect("JSON is text"))
+}
+
+/// Encodes one row as a JSON object without a line break.
+///
+/// # Errors
+/// [`ArrowError`] for a type without a JSON form.
 pub fn json_row(batch: &RecordBatch, index: usize) -> Result<Vec<u8>, ArrowError> {
     let mut line = lines(&batch.slice(index, 1))?.concat();
     line.truncate(line.trim_ascii_end().len());
     Ok(line)
 }
 
-/// Each cell of a column as JSON; a null stays a null.
+/// Encodes each cell of a column as JSON; a null stays null.
 ///
 /// # Errors
-/// [`ArrowError`] for a type that JSON has no form for.
+/// [`ArrowError`] for a type without a JSON form.
 pub fn json_cells(field: &FieldRef, array: &ArrayRef) -> Result<StringArray, ArrowError> {
     let options = EncoderOptions::default()
         .with_explicit_nulls(true)
