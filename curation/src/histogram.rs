@@ -1,7 +1,7 @@
-//! How scores are spread, in bins that do not depend on the order of the rows.
+//! Streaming histograms of scores that do not depend on the order of rows.
 //!
-//! Bins are as wide as a power of two and begin at its multiples. They start fine and are joined in
-//! pairs when there are too many, so that one pass is enough and no range need be known before.
+//! Bin widths are powers of two and bins begin at multiples of them. Bins start fine and are merged in
+//! pairs when there are too many, so that one pass is enough and the range need not be known.
 
 use std::collections::VecDeque;
 
@@ -9,26 +9,26 @@ use arrow::array::{Array, ArrayRef, AsArray as _, Float64Array, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Float64Type, Schema};
 
-/// Bins that are kept while counting.
+/// Maximum bins while counting.
 const FINE_BINS: usize = 4096;
 
-/// Bins that are shown.
+/// Maximum bins of the result.
 const SHOWN_BINS: usize = 24;
 
 /// The exponent of the finest bins.
 const FINEST: i32 = -20;
 
-/// Columns that are looked at, so that a table with hundreds of numbers is not slowed down.
+/// Maximum number of columns, so that wide tables are not slowed down.
 const MAX_COLUMNS: usize = 16;
 
-/// How the numbers of a column are spread.
+/// Histogram of a numeric column.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     /// The column, with dots between the names of nested ones.
     pub column: String,
-    /// Rows with a number.
+    /// Number of rows with a finite number.
     pub rows: u64,
-    /// Rows without one, or with one that is not finite.
+    /// Number of other rows.
     pub without: u64,
     /// Mean of the numbers.
     pub mean: f64,
@@ -36,18 +36,18 @@ pub struct Histogram {
     pub min: f64,
     /// The largest number.
     pub max: f64,
-    /// Bars of one width, rising, with no gap between them.
+    /// Adjacent bars of equal width, ascending.
     pub bars: Vec<Bar>,
 }
 
-/// The numbers from `low` up to `high`, which is the next one's.
+/// Count of numbers in `low..high`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bar {
-    /// Where the bar begins.
+    /// Lower bound, included.
     pub low: f64,
-    /// Where it ends.
+    /// Upper bound, excluded.
     pub high: f64,
-    /// How many numbers there are.
+    /// Count of numbers.
     pub count: u64,
 }
 
@@ -151,7 +151,7 @@ impl HistogramBuilder {
         values.iter().for_each(|value| self.count(value));
     }
 
-    /// Counts a value; one that is not finite is none.
+    /// Counts a value; `None` and non-finite values count as missing.
     pub(crate) fn count(&mut self, value: Option<f64>) {
         let Some(value) = value.filter(|value| value.is_finite()) else {
             self.without += 1;
@@ -244,7 +244,7 @@ impl HistogramBuilder {
 }
 
 impl Histogram {
-    /// The bars as one line of text, the highest as a full block.
+    /// Renders the bars as one line of block characters.
     pub fn sparkline(&self) -> String {
         const BLOCKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
         let most = self.bars.iter().map(|bar| bar.count).max().unwrap_or(0);

@@ -1,4 +1,4 @@
-//! Columns by name, and those that a step reads.
+//! Column sets of a pass, and column paths as SQL.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ impl NeededColumns {
         self.names.extend(names);
     }
 
-    /// What equal rows are looked for in; all columns if none is named.
+    /// Adds the columns of exact deduplication; all if the list is empty.
     pub(super) fn add_exact(&mut self, columns: Option<&[String]>) {
         match columns {
             Some([]) => self.is_all = true,
@@ -32,7 +32,7 @@ impl NeededColumns {
         }
     }
 
-    /// Their positions, rising; `None` for all.
+    /// Ascending positions; `None` for all columns.
     pub(super) fn positions(&self, schema: &SchemaRef) -> Option<Vec<usize>> {
         if self.is_all {
             return None;
@@ -45,7 +45,7 @@ impl NeededColumns {
     }
 }
 
-/// The schema of the columns at these positions; of all if there are none given.
+/// Projects a schema; `None` keeps all columns.
 pub(super) fn projected(schema: &SchemaRef, columns: Option<&[usize]>) -> SchemaRef {
     match columns {
         Some(columns) => {
@@ -60,7 +60,7 @@ pub(super) fn projected(schema: &SchemaRef, columns: Option<&[usize]>) -> Schema
 /// dots comes first.
 ///
 /// # Errors
-/// If there is none, with near names.
+/// [`datasets::DatasetError::Query`] for an unknown path, with similar names.
 pub(super) fn quoted(path: &str, schema: &SchemaRef, place: SqlOption) -> Result<String> {
     let missing = || place.error(format!("no column '{path}'{}", near_names(path, schema)));
     if schema.index_of(path).is_ok() {

@@ -1,4 +1,4 @@
-//! Rows that are equal to an earlier one.
+//! Exact deduplication.
 
 use std::collections::HashSet;
 
@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use datasets::Result;
 use datasets::query::{SqlOption, near_names};
 
-/// Bytes of a digest that are kept: two different rows are one in 2^64 runs over billions of rows.
+/// Bytes of a digest that are kept: collisions are negligible over billions of rows.
 const DIGEST_BYTES: usize = 16;
 
 /// The head of the SHA-256 of a row.
@@ -24,7 +24,7 @@ pub(super) fn digest(bytes: &[u8]) -> RowDigest {
     head
 }
 
-/// The rows that were there already, by digest: 16 bytes a row and the set's own.
+/// Digests of the rows so far.
 pub(super) struct SeenRows {
     columns: Vec<usize>,
     names: Vec<String>,
@@ -34,7 +34,7 @@ pub(super) struct SeenRows {
 }
 
 impl SeenRows {
-    /// Nothing was seen yet. Rows are compared in `names`, or in all columns if there are none.
+    /// Starts an empty set. Rows are compared in `names`, or in all columns if it is empty.
     pub(super) fn new(schema: &SchemaRef, names: &[String]) -> Result<Self> {
         let position = |name: &String| {
             schema.index_of(name).map_err(|_| {
@@ -52,7 +52,7 @@ impl SeenRows {
         Ok(Self { columns, names: names.to_vec(), rows, digests: HashSet::new(), dropped: 0 })
     }
 
-    /// The rows of a batch that were not there already.
+    /// Keeps the rows of a batch that are not in the set, and adds them.
     pub(super) fn new_ones(&mut self, batch: &RecordBatch) -> Result<RecordBatch> {
         let columns: Vec<_> = self.columns.iter().map(|at| batch.column(*at).clone()).collect();
         let rows =
@@ -72,7 +72,7 @@ impl SeenRows {
         }
     }
 
-    /// Rows that were there already.
+    /// Number of dropped rows.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped
     }

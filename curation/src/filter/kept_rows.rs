@@ -1,14 +1,14 @@
-//! Rows that a pass has decided to keep, a bit each.
+//! Bit set of the rows that a pass keeps.
 
 use arrow::array::BooleanArray;
 
 use datasets::{DatasetError, Result};
 
-/// Which rows stay, by their position among those that meet the conditions.
+/// Kept rows by position among the rows that meet the conditions.
 #[derive(Debug, Default)]
 pub(super) struct KeptRows {
     bits: Vec<u64>,
-    /// Positions that are known.
+    /// Number of decided positions.
     rows: u64,
 }
 
@@ -19,13 +19,13 @@ fn place(row: u64) -> (usize, u64) {
 }
 
 impl KeptRows {
-    /// None of so many rows.
+    /// Keeps none of `rows` rows.
     pub(super) fn none(rows: u64) -> Self {
         let (last, _) = place(rows);
         Self { bits: vec![0; last + 1], rows }
     }
 
-    /// The rows that a decision for each keeps.
+    /// Collects one decision for each row.
     pub(super) fn of(decisions: impl IntoIterator<Item = bool>) -> Self {
         let mut kept = Self::default();
         for is_kept in decisions {
@@ -50,12 +50,12 @@ impl KeptRows {
         self.bits.get(word).is_some_and(|bits| bits & bit != 0)
     }
 
-    /// Positions that are known.
+    /// Number of decided positions.
     pub(super) fn rows(&self) -> u64 {
         self.rows
     }
 
-    /// Rows that stay.
+    /// Number of kept rows.
     pub(super) fn count(&self) -> u64 {
         self.bits.iter().map(|bits| u64::from(bits.count_ones())).sum()
     }
@@ -65,10 +65,10 @@ impl KeptRows {
         self.bits.capacity() * size_of::<u64>()
     }
 
-    /// Which of `n` rows from position `first` on stay.
+    /// Mask of `n` rows from position `first` on.
     ///
     /// # Errors
-    /// If there were fewer rows when it was decided.
+    /// If fewer rows were decided: the input has changed.
     pub(super) fn mask(&self, first: u64, n: usize) -> Result<BooleanArray> {
         let end = first + n as u64;
         if end > self.rows {
@@ -78,7 +78,7 @@ impl KeptRows {
     }
 }
 
-/// A pass has found other rows than the one before it.
+/// Error of a pass that finds other rows than an earlier one.
 pub(super) fn changed() -> DatasetError {
     let message = "the input was changed while it was read: a second reading found other rows";
     DatasetError::Usage(message.to_owned())

@@ -1,7 +1,7 @@
-//! Rows whose texts are near those of an earlier one.
+//! Near-duplicate removal.
 //!
-//! Which texts are of one cluster is known once all were seen, because a late one can join two
-//! clusters. So a pass reads the texts alone and decides, and the first row of each cluster stays.
+//! Clusters are known only after the last text, which can join two of them. A pass therefore reads the
+//! text columns, and the first row of each cluster is kept.
 
 use std::sync::Arc;
 
@@ -19,9 +19,9 @@ use crate::minhash::{self, NearDuplicates, Signed};
 use datasets::query::{QueryLimits, SqlEngine, SqlOption};
 use datasets::{DatasetError, Result};
 
-/// How near-duplicates are looked for.
+/// A checked near-duplicate removal.
 pub(super) struct Near {
-    /// The columns that the pass reads.
+    /// Columns that the pass reads; `None` for all.
     pub(super) columns: Option<Vec<usize>>,
     texts: Vec<Arc<dyn PhysicalExpr>>,
     options: minhash::MinHashOptions,
@@ -114,7 +114,7 @@ impl Near {
         Ok((EarlierPass { kept, counted }, report))
     }
 
-    /// The text of each row; `None` where all columns are null.
+    /// Joins the text columns of each row; `None` if all are null.
     fn read(&self, batch: &RecordBatch) -> Result<Vec<Option<String>>> {
         let rows = batch.num_rows();
         let mut texts: Vec<Option<String>> = vec![None; rows];

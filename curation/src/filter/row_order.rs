@@ -1,4 +1,4 @@
-//! Rows in another order, drawn, or only the first of them.
+//! Ordering, sampling and limits.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use super::{DroppedRows, FilterOptions};
 use datasets::query::{SqlEngine, SqlOption};
 use datasets::{DatasetError, Result};
 
-/// Columns of our own, under names that no file has: the row's position, which decides between rows
-/// that are equal in every other way, and its lot in the draw.
+/// Added columns, under names that no file has: the position of the row, which breaks ties, and its
+/// random number for sampling.
 const ROW: &str = "\u{0}row";
 const LOT: &str = "\u{0}lot";
 
-/// How rows are ordered and how many of them stay.
+/// A checked order with sample and limit.
 pub(super) struct RowOrder {
     schema: SchemaRef,
     by: Vec<SortExpr>,
@@ -29,7 +29,7 @@ pub(super) struct RowOrder {
     text: String,
 }
 
-/// What the steps do to the number of rows.
+/// Sample and limit, for counting dropped rows.
 pub(super) struct OrderCounts {
     sample: Option<u64>,
     first: Option<u64>,
@@ -37,7 +37,7 @@ pub(super) struct OrderCounts {
 }
 
 impl RowOrder {
-    /// `None` if rows stay in their order and none are drawn.
+    /// Checks the options; `None` without order and sample.
     pub(super) fn new(
         engine: &SqlEngine,
         schema: &SchemaRef,
@@ -164,7 +164,7 @@ impl Iterator for Numbered {
     }
 }
 
-/// The lot of a row: two rounds of `SplitMix64`, so that neighbours have nothing in common.
+/// Random number of a row: two rounds of `SplitMix64`.
 fn lot(seed: u64, row: u64) -> u64 {
     mixed(mixed(seed) ^ row)
 }

@@ -1,4 +1,4 @@
-//! Batches as a table that `DataFusion` sorts, in files where memory has no room.
+//! External sorting of batches with `DataFusion`.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -18,8 +18,7 @@ use futures_util::stream;
 use datasets::query::{SqlEngine, TABLE};
 use datasets::{DatasetError, Result};
 
-/// The error that has ended the batches of a table. It is kept here, so that it comes out as it
-/// went in: layers of `DataFusion` wrap what they pass on.
+/// The error that ended the batches of a table, kept here because `DataFusion` wraps errors.
 #[derive(Clone, Default)]
 pub(super) struct FirstError(Arc<Mutex<Option<DatasetError>>>);
 
@@ -27,7 +26,7 @@ pub(super) struct FirstError(Arc<Mutex<Option<DatasetError>>>);
 pub(super) type Batches = Box<dyn Iterator<Item = RecordBatch> + Send>;
 
 impl FirstError {
-    /// The batches up to the first error, which is kept.
+    /// Returns the batches up to the first error, which is kept.
     pub(super) fn watch(
         &self,
         mut batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
@@ -42,7 +41,7 @@ impl FirstError {
         }))
     }
 
-    /// The error that was kept, or else the one that is given.
+    /// Returns the kept error, or else `result`.
     pub(super) fn or<T>(&self, result: Result<T>) -> Result<T> {
         match lock(&self.0).take() {
             Some(error) => Err(error),
@@ -51,7 +50,7 @@ impl FirstError {
     }
 }
 
-/// A table of batches, to be read once.
+/// Makes a table of batches that can be read once.
 pub(super) async fn frame(
     engine: &SqlEngine,
     schema: &SchemaRef,
@@ -64,7 +63,7 @@ pub(super) async fn frame(
     context.table(TABLE).await
 }
 
-/// A column as an order, from the least to the greatest.
+/// Ascending order by a column.
 pub(super) fn rising(name: &str) -> SortExpr {
     Expr::Column(Column::new(Some(TABLE), name)).sort(true, false)
 }

@@ -1,4 +1,4 @@
-//! A whole query in place of all steps.
+//! A full SELECT in place of all other steps.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -15,32 +15,32 @@ use datasets::query::{OnReject, ScanTable, SqlOption};
 use datasets::source::Reject;
 use datasets::{DatasetError, Result};
 
-/// Rejects of a query. One that reads the table several times meets each of them several times.
+/// Reports each unreadable row once, also for a query that reads the table several times.
 struct Rejects {
     sink: RejectSink,
-    /// Those that were told, by a hash of their places.
-    told: HashSet<u64>,
+    /// Hashes of file and row of the reported ones.
+    reported: HashSet<u64>,
 }
 
 impl Rejects {
-    fn tell(&mut self, reject: &Reject) -> Result<()> {
+    fn report(&mut self, reject: &Reject) -> Result<()> {
         let place = [reject.file.as_bytes(), &reject.row.to_le_bytes()];
-        if self.told.insert(seeded::hash(0, &place)) { (self.sink)(reject) } else { Ok(()) }
+        if self.reported.insert(seeded::hash(0, &place)) { (self.sink)(reject) } else { Ok(()) }
     }
 }
 
 impl FilterPlan {
-    /// Runs a whole query.
+    /// Runs a full query.
     pub(super) async fn query(
         mut self,
         sql: &str,
         receiver: &mut dyn RowSink,
         sink: RejectSink,
     ) -> Result<FilterReport> {
-        let told = HashSet::new();
-        let rejects = Arc::new(Mutex::new(Rejects { sink, told }));
+        let reported = HashSet::new();
+        let rejects = Arc::new(Mutex::new(Rejects { sink, reported }));
         let own = rejects.clone();
-        let on_reject: OnReject = Arc::new(move |reject| lock(&own).tell(reject));
+        let on_reject: OnReject = Arc::new(move |reject| lock(&own).report(reject));
         let table = || ScanTable::new(self.last_scan(), on_reject.clone());
         // Nothing is read before the first row is asked for: this plan says the columns.
         let planned = self.engine.query(sql, table()).await?;
@@ -56,7 +56,7 @@ impl FilterPlan {
             let batch = batch.map_err(|error| self.failed(error, sql))?;
             writing.write(&batch, receiver)?;
         }
-        let rejected = lock(&rejects).told.len() as u64;
+        let rejected = lock(&rejects).reported.len() as u64;
         Ok(FilterReport {
             read: self.dataset.rows(),
             rejected,
@@ -68,7 +68,7 @@ impl FilterPlan {
         })
     }
 
-    /// An error of a running query; one of reading comes out as it went in.
+    /// Explains an error of a running query; errors of reading are returned unchanged.
     #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are explained alike")]
     fn failed(&self, error: DataFusionError, sql: &str) -> DatasetError {
         match error {

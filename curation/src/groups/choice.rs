@@ -1,25 +1,25 @@
-//! The best and the worst of a group.
+//! Best and worst response of a group.
 
 use std::cmp::Ordering;
 
 use super::{GroupMember, measured};
 use crate::seeded;
 
-/// The position of the best response: the greatest score, and among equal scores the one that the
-/// seed prefers by its content. `None` where none was measured.
+/// Position of the response with the greatest score; the seed decides between equal scores by content.
+/// `None` if none was measured.
 ///
-/// Responses of equal content and equal score are one and the same, of which the first is named.
+/// Of responses with equal content and score the first is returned.
 pub fn best(members: &[GroupMember<'_>], seed: u64) -> Option<usize> {
     extreme(members, seed, |a, b| a.total_cmp(&b))
 }
 
-/// The position of the worst response, chosen as [`best`] is.
+/// Position of the response with the least score, as for [`best`].
 pub fn worst(members: &[GroupMember<'_>], seed: u64) -> Option<usize> {
     extreme(members, seed, |a, b| b.total_cmp(&a))
 }
 
-/// The position of the best of `n` measured responses, which the seed draws by content. `None` where
-/// fewer than `n` were measured: the best of fewer is another thing.
+/// Position of the best of `n` measured responses that are drawn by seed and content. `None` if fewer
+/// than `n` were measured.
 pub fn best_of(members: &[GroupMember<'_>], n: usize, seed: u64) -> Option<usize> {
     let mut drawn: Vec<(u64, usize)> =
         measured(members).map(|(index, _)| (lot(&members[index], seed, b"draw"), index)).collect();
@@ -34,7 +34,7 @@ pub fn best_of(members: &[GroupMember<'_>], n: usize, seed: u64) -> Option<usize
     best(&some, seed).map(|index| kept[index])
 }
 
-/// The lot of a response for a purpose: it follows from its text and its score.
+/// Random number of a response for a purpose, from its text and score.
 pub(super) fn lot(member: &GroupMember<'_>, seed: u64, purpose: &[u8]) -> u64 {
     let score = member.measured().map_or(u64::MAX, f64::to_bits);
     seeded::hash(seed, &[purpose, member.text.as_bytes(), &score.to_le_bytes()])

@@ -1,5 +1,5 @@
-//! The filters of policy filtration (PF-PPO, 2409.06957): which of a prompt's scored responses are
-//! learnt from, because reward models are most reliable at the extremes.
+//! The filters of policy filtration (PF-PPO, 2409.06957), which train on the scored responses that
+//! reward models are most reliable on: the extremes.
 //!
 //! The filters and their weights are those of the authors' public code; the paper's text is not
 //! known to us. There a batch is drawn with replacement in proportion to the weights. What is ours:
@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::choice::lot;
 use super::{GroupMember, best, measured, worst};
 
-/// Which responses of a group are kept.
+/// Filter of the responses of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Filtration {
@@ -26,9 +26,8 @@ pub enum Filtration {
     Reweight,
 }
 
-/// With which weight each response is drawn; the weights of a group add up to 1. A response without
-/// a score has the weight 0. `None` where nothing can be drawn: no score, or with
-/// [`Filtration::Reweight`] none but zeros.
+/// Sampling weights of the responses, which add up to 1; 0 for a response without a score. `None` if
+/// there is no score, or with [`Filtration::Reweight`] only zeros.
 pub fn weights(members: &[GroupMember<'_>], filtration: Filtration, seed: u64) -> Option<Vec<f64>> {
     let (best, worst) = (best(members, seed)?, worst(members, seed)?);
     let n_others = measured(members).count() - 1;
@@ -53,9 +52,9 @@ fn inverse(n: usize) -> f64 {
     1.0 / n as f64
 }
 
-/// The positions that a filter keeps of a group, ascending. [`Filtration::Reweight`] draws `n` of them
-/// without replacement in proportion to their weights, the others keep what their name says. Empty
-/// where nothing was measured.
+/// Positions that a filter keeps, ascending. [`Filtration::Reweight`] draws `n` of them
+/// without replacement in proportion to their weights, the others ignore `n`. Empty if
+/// nothing was measured.
 pub fn keep(
     members: &[GroupMember<'_>],
     filtration: Filtration,
@@ -81,7 +80,7 @@ pub fn keep(
     kept
 }
 
-/// `n` positions without replacement, in proportion to the squared scores (Efraimidis and Spirakis,
+/// Draws `n` positions without replacement, in proportion to the squared scores (Efraimidis and Spirakis,
 /// 2006): each response gets the key u^(1/w), u uniform, and the greatest keys are drawn. A response
 /// of weight 0 is never drawn.
 fn drawn(members: &[GroupMember<'_>], n: usize, seed: u64) -> Vec<usize> {

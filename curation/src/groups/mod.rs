@@ -1,9 +1,8 @@
-//! What can be said of the responses to one prompt, and which of them to keep.
+//! Decisions over the responses to one prompt: pass rates, best of n, pairs, votes, filtration.
 //!
-//! Every function is pure: slices in, a decision out. A score that could not be measured is `None`
-//! and stays out of every number; it is counted apart, and a number that is not finite is taken
-//! for one that could not be measured. Where chance decides, a seed and the content of the
-//! responses do, so that the order of rows, files and shards changes nothing.
+//! Every function is pure. A score that could not be measured is `None` and enters no number; a score
+//! that is not finite counts as not measured. Random choices follow from a seed and the content of the
+//! responses, so that the order of rows, files and shards changes nothing.
 
 mod choice;
 mod filtration;
@@ -27,18 +26,18 @@ pub use vote::{Ballot, VoteOutcome, majority, normalised};
 pub struct GroupMember<'a> {
     /// The response.
     pub text: &'a str,
-    /// Its score; `None` where it could not be measured.
+    /// Its score; `None` if not measured.
     pub score: Option<f64>,
 }
 
 impl GroupMember<'_> {
-    /// The score, if it is one.
+    /// The score, if it is finite.
     fn measured(&self) -> Option<f64> {
         self.score.filter(|score| score.is_finite())
     }
 }
 
-/// Members that have a score: their positions and scores.
+/// Positions and scores of the measured members.
 fn measured<'m>(members: &'m [GroupMember<'_>]) -> impl Iterator<Item = (usize, f64)> + 'm {
     let scored = |(index, member): (usize, &GroupMember<'_>)| Some((index, member.measured()?));
     members.iter().enumerate().filter_map(scored)

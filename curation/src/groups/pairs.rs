@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::{GroupMember, best, worst};
 
-/// Which pairs are worth a row.
+/// Conditions on pairs.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PairRule {
-    /// The scores differ by more than nothing and at least this.
+    /// Minimum difference of the scores, which is always above 0.
     pub margin: f64,
-    /// Where a judge of pairs was asked, it prefers the chosen response in both orders.
+    /// Whether a pairwise judge must prefer the chosen response in both orders.
     pub both_orders: bool,
-    /// Decides among equal scores, by content.
+    /// Seed that decides between equal scores, by content.
     pub seed: u64,
 }
 
@@ -32,27 +32,27 @@ pub struct ScoredPair {
     pub chosen_score: f64,
     /// Score of the worst.
     pub rejected_score: f64,
-    /// What a judge of pairs said of the two, where one was asked.
+    /// Agreement of a pairwise judge over both orders.
     pub agreement: OrderAgreement,
 }
 
-/// What a judge of pairs says in both orders.
+/// Agreement of a pairwise judge over both orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OrderAgreement {
-    /// No judge of pairs was asked.
+    /// There is no pairwise judge.
     NotAsked,
     /// Both orders prefer the chosen response.
     Agrees,
     /// Both orders prefer the rejected response.
     Contradicts,
-    /// The orders differ, or one of them calls it even: the place decides, and not the response.
+    /// The orders differ, or one is a tie: position bias.
     Inconsistent,
     /// One of the orders has no verdict.
     NotMeasured,
 }
 
-/// Probability that the chosen response is the better one, by the place in which it was shown.
+/// Probability that the chosen response is better, by the position that it was shown in.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BothOrders {
     /// Shown first.
@@ -61,35 +61,35 @@ pub struct BothOrders {
     pub second: Option<f64>,
 }
 
-/// Why a group gives no pair.
+/// Reason why a group has no pair.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NoPair {
     /// Fewer than two responses have a score.
     TooFewMeasured {
-        /// How many have.
+        /// Number of measured responses.
         measured: usize,
     },
     /// All scores are equal.
     Tie,
-    /// Best and worst are the same text: the scorer, and not the text, makes the difference.
+    /// Best and worst have the same text.
     SameText,
     /// The scores differ by less than the margin.
     WithinMargin {
-        /// By how much they differ.
+        /// Difference of the scores.
         difference: f64,
     },
-    /// The judge of pairs does not agree in both orders.
+    /// The pairwise judge does not prefer the chosen response in both orders.
     OrdersDisagree {
-        /// What it says.
+        /// Its agreement.
         agreement: OrderAgreement,
     },
 }
 
-/// A row of preferences.
+/// A preference row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PreferenceRow<'a> {
-    /// What was asked.
+    /// The prompt.
     pub prompt: &'a str,
     /// The better response.
     pub chosen: &'a str,
@@ -99,12 +99,12 @@ pub struct PreferenceRow<'a> {
     pub chosen_score: f64,
     /// Score of the worse.
     pub rejected_score: f64,
-    /// By how much they differ.
+    /// Difference of the scores.
     pub margin: f64,
 }
 
 impl BothOrders {
-    /// What the two orders say together.
+    /// Agreement of the two orders.
     pub fn agreement(self) -> OrderAgreement {
         let finite = |p: Option<f64>| p.filter(|p| p.is_finite());
         match (finite(self.first), finite(self.second)) {
@@ -131,11 +131,11 @@ pub fn both_orders(matrix: &[Vec<Option<f64>>], chosen: usize, rejected: usize) 
     }
 }
 
-/// The pair of the best and the worst response. `orders` is what a judge of pairs said of a chosen
-/// and a rejected position, `None` where no such judge was asked.
+/// Pairs the best with the worst response. `orders` returns the verdicts of a pairwise judge on a chosen
+/// and a rejected position, `None` without such a judge.
 ///
 /// # Errors
-/// Why the group gives no pair, as a value to count: nothing has failed.
+/// The reason why the group has no pair, as a value to count.
 pub fn best_worst(
     members: &[GroupMember<'_>],
     rule: PairRule,
@@ -174,7 +174,7 @@ pub fn best_worst(
 }
 
 impl ScoredPair {
-    /// The pair as a row.
+    /// Converts the pair to a row.
     pub fn row<'a>(&self, prompt: &'a str, members: &[GroupMember<'a>]) -> PreferenceRow<'a> {
         PreferenceRow {
             prompt,

@@ -7,14 +7,14 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-/// How many responses of a group pass.
+/// Number of passing responses of a group.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct PassRate {
-    /// Responses whose score reaches the mark.
+    /// Number of responses with at least the pass mark.
     pub passed: usize,
-    /// Responses that have a score.
+    /// Number of responses with a score.
     pub measured: usize,
-    /// Responses without one.
+    /// Number of responses without a score.
     pub unmeasured: usize,
 }
 
@@ -30,13 +30,13 @@ pub fn pass_rate(scores: &[Option<f64>], mark: f64) -> PassRate {
 }
 
 impl PassRate {
-    /// The share of the measured responses that pass; `None` where none was measured.
+    /// Share of the measured responses that pass; `None` if none was measured.
     pub fn rate(&self) -> Option<f64> {
         (self.measured > 0).then(|| share(self.passed, self.measured))
     }
 
-    /// The least and the greatest rate that the whole group can have, whatever the responses
-    /// without a score are worth; `None` for an empty group.
+    /// Bounds of the pass rate over all responses, whatever the unmeasured ones are worth; `None` for
+    /// an empty group.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         let all = self.measured + self.unmeasured;
         let bounds = || (share(self.passed, all), share(self.passed + self.unmeasured, all));
@@ -49,14 +49,14 @@ fn share(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }
 
-/// A closed band of rates.
+/// A closed interval of pass rates.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Band {
     low: f64,
     high: f64,
 }
 
-/// Where a group stands to a band.
+/// Position of a group relative to a band.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BandPosition {
@@ -66,11 +66,11 @@ pub enum BandPosition {
     Below,
     /// Too many pass: the prompt is too easy.
     Above,
-    /// Fewer responses were measured than asked for.
+    /// Too few responses were measured.
     NotMeasured,
 }
 
-/// What is wrong with a band.
+/// Why a band is invalid.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BandError {
     /// It is not two numbers.
@@ -104,8 +104,7 @@ impl Band {
         (self.low, self.high)
     }
 
-    /// Where a group stands of which at least `least` responses must have been measured; one is
-    /// always needed.
+    /// Position of a group, of which at least `least` responses, and at least one, must be measured.
     pub fn place(&self, rate: &PassRate, least: usize) -> BandPosition {
         match rate.rate() {
             None => BandPosition::NotMeasured,
@@ -120,7 +119,7 @@ impl Band {
 impl FromStr for Band {
     type Err = BandError;
 
-    /// Reads `LOW:HIGH`.
+    /// Parses `LOW:HIGH`.
     fn from_str(text: &str) -> Result<Self, BandError> {
         let form = || BandError::Form(text.to_owned());
         let (low, high) = text.split_once(':').ok_or_else(form)?;

@@ -9,14 +9,13 @@ use unicode_normalization::UnicodeNormalization as _;
 /// One vote.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ballot<'a> {
-    /// The answer; `None` where none could be extracted, which is no vote.
+    /// The answer; `None` if none could be extracted, which is no vote.
     pub answer: Option<&'a str>,
-    /// Its weight; `None` where it could not be measured, which is no vote either. A plain majority
-    /// gives every answer the weight 1.
+    /// Its weight; `None` if not measured, which is no vote either. A plain majority uses the weight 1.
     pub weight: Option<f64>,
 }
 
-/// How a vote ended.
+/// Result of a vote.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum VoteOutcome {
@@ -38,15 +37,15 @@ pub enum VoteOutcome {
         /// Ballots without a vote.
         n_silent: usize,
     },
-    /// Nobody voted, or no vote has weight.
+    /// There are no votes with a weight.
     NoVotes {
         /// Ballots without a vote.
         n_silent: usize,
     },
 }
 
-/// Counts the votes over answers that `normalise` makes equal; an answer of which it makes nothing is
-/// no vote, and neither is a weight that is negative or not finite.
+/// Counts votes over answers with equal normal forms. An answer without a normal form is no vote, nor is
+/// a weight that is negative or not finite.
 ///
 /// Weights of one answer are added in ascending order, so that the sum, and with it a tie, does not
 /// depend on the order of the ballots.
@@ -88,8 +87,8 @@ pub fn majority(ballots: &[Ballot<'_>], normalise: impl Fn(&str) -> Option<Strin
     VoteOutcome::Won { answer, voters, share: weight / whole, n_silent }
 }
 
-/// The usual normal form of a short answer: canonical case folding, runs of white space as one blank,
-/// no blanks, dollar signs or full stop around it. Nothing is left of an empty answer.
+/// Normalises a short answer: canonical case folding, runs of white space as one blank,
+/// no blanks, dollar signs or full stop around it. `None` for an empty answer.
 pub fn normalised(answer: &str) -> Option<String> {
     let folded: String = answer.nfd().default_case_fold().nfc().collect();
     let words: Vec<&str> = folded.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! One group: what stays of it.
+//! The decision over one group.
 
 use super::super::kept_rows::KeptRows;
 use super::drop_counts::{DropCounts, DropReason};
@@ -13,16 +13,15 @@ use crate::groups::{
 pub(super) struct GroupRow {
     /// Its position in the source.
     pub(super) position: u64,
-    /// Its score, where it was measured.
+    /// Its score; `None` if not measured.
     pub(super) score: Option<f64>,
-    /// A digest of its response or answer; empty where it has none.
+    /// Digest of its response or answer; empty without one.
     pub(super) content: String,
     /// A hash of its prompt.
     pub(super) prompt: u64,
-    /// Its place in lists of comparisons.
+    /// Its index into lists of comparisons.
     pub(super) index: Option<usize>,
-    /// Against each row of the group: the probability that this one is the better when it is shown
-    /// first.
+    /// Probability against each row of the group that this one is better when shown first.
     pub(super) against: Vec<Option<f64>>,
 }
 
@@ -35,7 +34,7 @@ pub(in super::super) struct PairPositions {
     pub(super) rejected_score: f64,
 }
 
-/// What was decided of all groups.
+/// Decisions over all groups.
 pub(super) struct GroupDecisions {
     pub(super) kept: KeptRows,
     pub(super) tally: DropCounts,
@@ -43,7 +42,7 @@ pub(super) struct GroupDecisions {
     pub(super) pairs: Vec<PairPositions>,
 }
 
-/// How groups are decided.
+/// Decides groups by an operation.
 pub(super) struct GroupDecider<'o> {
     pub(super) operation: &'o GroupOperation,
     /// The keys, in words.
@@ -52,7 +51,7 @@ pub(super) struct GroupDecider<'o> {
 }
 
 impl GroupDecider<'_> {
-    /// Decides a group, whose rows are in an order that follows from their content.
+    /// Decides a group, whose rows are sorted by content.
     pub(super) fn decide(&self, rows: &[GroupRow], decided: &mut GroupDecisions) {
         let members: Vec<GroupMember<'_>> = rows.iter().map(GroupRow::member).collect();
         match self.operation {
@@ -137,7 +136,7 @@ fn pair(
     decided.tally.group(why, rows.len());
 }
 
-/// What was said of two rows in both orders.
+/// Verdicts of a pairwise judge on two rows, in both orders.
 fn orders_of(chosen: &GroupRow, rejected: &GroupRow) -> BothOrders {
     let (Some(first), Some(second)) = (chosen.index, rejected.index) else {
         return BothOrders::default();
@@ -146,8 +145,7 @@ fn orders_of(chosen: &GroupRow, rejected: &GroupRow) -> BothOrders {
     BothOrders { first: at(chosen, second), second: at(rejected, first).map(|other| 1.0 - other) }
 }
 
-/// Keeps the rows of the answer that most rows give. Scores are weights; without any, each row has
-/// one vote.
+/// Keeps the rows of the majority answer, weighted by scores if there are any.
 fn vote(rows: &[GroupRow], decided: &mut GroupDecisions) {
     let ballots: Vec<Ballot<'_>> = rows.iter().map(GroupRow::ballot).collect();
     let normalised = |answer: &str| (!answer.is_empty()).then(|| answer.to_owned());

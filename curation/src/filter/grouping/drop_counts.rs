@@ -1,24 +1,24 @@
-//! What became of groups and their rows, by the reason.
+//! Counts of dropped groups and rows by reason.
 
 use std::collections::BTreeMap;
 
 use super::super::DroppedRows;
 use crate::histogram::{Histogram, HistogramBuilder};
 
-/// Why rows are dropped, in the order in which it is told.
+/// Reason why rows are dropped, in the order of reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum DropReason {
     /// Every key is null.
     NoKey,
-    /// Fewer rows have a score than are asked for.
+    /// Too few rows have a score.
     TooFewMeasured,
     /// No row passes.
     AllWrong,
-    /// Fewer pass than the band wants.
+    /// The pass rate is below the band.
     BelowBand,
     /// Every row passes.
     AllRight,
-    /// More pass than the band wants.
+    /// The pass rate is above the band.
     AboveBand,
     /// No row has an answer.
     NoVotes,
@@ -28,9 +28,9 @@ pub(super) enum DropReason {
     SameText,
     /// The scores are too near each other.
     WithinMargin,
-    /// A judge of pairs prefers the worst in both orders.
+    /// A pairwise judge prefers the worst in both orders.
     OrdersContradict,
-    /// What it prefers depends on the order.
+    /// Its preference depends on the order.
     OrdersDiffer,
     /// One of the orders has no verdict.
     OrderMissing,
@@ -74,26 +74,26 @@ impl DropReason {
     }
 }
 
-/// What was counted over groups.
+/// Counts over groups.
 #[derive(Default)]
 pub(super) struct DropCounts {
     /// Groups and rows.
     dropped: BTreeMap<DropReason, (Option<u64>, u64)>,
-    /// Groups of which something stays.
+    /// Number of groups with rows left.
     pub(super) kept: u64,
     /// Pass rates of groups.
     rates: Option<HistogramBuilder>,
 }
 
 impl DropCounts {
-    /// Nothing stays of a group of so many rows.
+    /// Counts a group that is dropped completely.
     pub(super) fn group(&mut self, why: DropReason, rows: usize) {
         let (groups, all) = self.dropped.entry(why).or_default();
         *groups = Some(groups.unwrap_or(0) + 1);
         *all += rows as u64;
     }
 
-    /// So many rows go of a group that stays.
+    /// Counts dropped rows of a group that is kept.
     pub(super) fn rows(&mut self, why: DropReason, rows: usize) {
         if rows > 0 {
             let (_, all) = self.dropped.entry(why).or_default();
@@ -101,13 +101,13 @@ impl DropCounts {
         }
     }
 
-    /// The pass rate of a group.
+    /// Adds the pass rate of a group.
     pub(super) fn rate(&mut self, rate: Option<f64>, by: &str) {
         let name = || HistogramBuilder::new(vec![format!("pass rate by {by}")]);
         self.rates.get_or_insert_with(name).count(rate);
     }
 
-    /// What was dropped, by an operation in words; that nothing was is told too.
+    /// Converts the counts to report lines; one line of 0 rows if nothing was dropped.
     pub(super) fn told(&self, operation: &str) -> Vec<DroppedRows> {
         if self.dropped.is_empty() {
             return vec![DroppedRows::rows(operation.to_owned(), Some(0))];
@@ -121,7 +121,7 @@ impl DropCounts {
         self.dropped.iter().map(told).collect()
     }
 
-    /// How pass rates are spread.
+    /// Histogram of the pass rates.
     pub(super) fn rates(self) -> Option<Histogram> {
         self.rates.and_then(HistogramBuilder::finish)
     }

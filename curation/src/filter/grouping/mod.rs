@@ -1,12 +1,10 @@
-//! What is decided over groups of rows: the responses to one prompt, wherever they stand.
+//! Decisions over groups of rows: the responses to one prompt, in any order of the input.
 //!
-//! A pass reads what the decision needs alone: the keys, and of each row its score and a digest of
-//! its response. `DataFusion` sorts these by groups, which are numbered in the order of their first
-//! rows; so a group is together when it is decided, and only its own rows are in memory. What stays
-//! is a bit for each row, and the last pass reads those rows whole.
+//! A pass reads only the keys, and a score and a digest of the response for each row. `DataFusion`
+//! sorts these by group, numbered in the order of first rows, so that only the rows of one group are
+//! in memory. The result is a bit for each row, and the last pass reads the kept rows completely.
 //!
-//! Rows of a group are decided in an order that follows from their content, so that where they
-//! stand has no say.
+//! Within a group rows are sorted by content, so that their positions do not matter.
 
 mod decide;
 mod drop_counts;
@@ -37,43 +35,42 @@ use super::sorting::{self, FirstError, lock, rising};
 use datasets::query::{QueryLimits, SqlEngine, SqlOption};
 use datasets::{DatasetError, Result};
 
-/// An expression over the rows that the pass reads.
+/// An expression over the columns of the pass.
 type Expr = Arc<dyn PhysicalExpr>;
 
-/// Groups that can be decided.
+/// A checked decision over groups.
 pub(super) struct Grouping {
     options: GroupOptions,
-    /// The columns that the pass reads.
+    /// Columns that the pass reads; `None` for all.
     pub(super) columns: Option<Vec<usize>>,
-    /// The rows that the pass reads.
+    /// Schema of those columns.
     schema: SchemaRef,
     keys: Vec<(Expr, DataType)>,
     score: Option<Expr>,
     content: RowContent,
     prompt: Option<Expr>,
-    /// Lists of comparisons and places in them.
+    /// Lists of comparisons and indices into them.
     orders: Option<(Expr, Expr)>,
     pairs: Option<PairColumns>,
 }
 
-/// What stands for the content of a row.
+/// What the content of a row is taken from.
 #[derive(Debug, Clone)]
 enum RowContent {
-    /// Nothing: the decision does not look at it.
+    /// Nothing: the decision does not use it.
     None,
     /// An answer, in its normal form.
     Answer(Expr),
     /// A response and its prompt.
     Response(Expr),
-    /// A response, and the whole row where responses are equal.
+    /// A response, and the complete row between equal responses.
     ResponseAndRow(Expr),
-    /// The whole row.
+    /// The complete row.
     Row,
 }
 
 impl Grouping {
-    /// Checks what is asked of groups. `exact` are the columns in which equal rows are dropped
-    /// before.
+    /// Checks group options against a schema. `exact` are the columns of exact deduplication.
     pub(super) fn new(
         (schema, exact): (&SchemaRef, Option<&[String]>),
         bounds: &QueryLimits,
@@ -139,12 +136,12 @@ impl Grouping {
         Ok(grouping)
     }
 
-    /// The columns of pairs, where pairs are made.
+    /// Columns of pairs; `None` unless pairs are made.
     pub(super) fn pairs(&self) -> Option<&PairColumns> {
         self.pairs.as_ref()
     }
 
-    /// The operation and the keys in words.
+    /// Describes the operation and the keys.
     fn words(&self) -> String {
         format!("{} by {}", self.options.operation.words(), self.options.by)
     }
@@ -183,7 +180,7 @@ impl Grouping {
     }
 }
 
-/// Sorts rows by groups and decides one after the other.
+/// Sorts rows by group and decides each group.
 async fn judged(
     judge: &GroupDecider<'_>,
     batches: sorting::Batches,

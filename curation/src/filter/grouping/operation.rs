@@ -1,74 +1,74 @@
-//! What can be asked of groups.
+//! Operations over groups.
 
 use serde::Serialize;
 
 use crate::groups::{Band, Filtration};
 
-/// What is decided over groups of rows, and by which columns.
+/// Options of a decision over groups.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GroupOptions {
     /// Columns and expressions whose values make a group, as in a GROUP BY.
     pub by: String,
-    /// The score as an expression; the only column `scores.NAME.score` if not set.
+    /// Score expression; `None` for the only column `scores.NAME.score`.
     pub score: Option<String>,
-    /// The column of the prompt; `prompt` if not set.
+    /// Prompt column; `None` for `prompt`.
     pub prompt: Option<String>,
-    /// The column of the response; `response` if not set.
+    /// Response column; `None` for `response`.
     pub response: Option<String>,
-    /// What is decided.
+    /// The operation.
     pub operation: GroupOperation,
 }
 
-/// What is decided over the rows of a group, which are the responses to one prompt.
+/// An operation over the responses to one prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum GroupOperation {
-    /// All rows stay of groups whose share of passing rows lies in a band.
+    /// Keeps groups whose pass rate lies in a band.
     PassRate {
         /// The band, ends included.
         band: Band,
-        /// The least score that passes.
+        /// Minimum passing score.
         mark: f64,
-        /// Rows that must have a score.
+        /// Minimum number of measured rows.
         least: usize,
     },
-    /// The row with the greatest score stays, of so many that are drawn if a number is set.
+    /// Keeps the row with the greatest score, of all or of `n` sampled rows.
     BestOfN {
-        /// Rows that are drawn; all if not set.
+        /// Number of sampled rows; `None` for all.
         n: Option<usize>,
     },
-    /// One row of preferences comes from the best and the worst row of each group.
+    /// Makes a preference row of the best and the worst row.
     BestWorstPairs {
-        /// By how much the scores differ at least.
+        /// Minimum difference of the scores.
         margin: f64,
-        /// What a judge of pairs said in both orders, which must agree; not asked if not set.
+        /// Comparisons of a pairwise judge, which must agree in both orders; `None` without one.
         orders: Option<ComparisonColumns>,
     },
-    /// The rows of the answer that most rows give stay.
+    /// Keeps the rows of the majority answer.
     Majority {
         /// The answer as an expression.
         answer: String,
     },
-    /// The rows that a filter of policy filtration keeps.
+    /// Keeps the rows that a filter of policy filtration keeps.
     Filtration {
         /// The filter.
         filter: Filtration,
-        /// Rows that it draws, where it draws.
+        /// Number of rows that it draws; `None` for filters that do not draw.
         keep: Option<usize>,
     },
 }
 
-/// Where a row has its place in a matrix of comparisons.
+/// Columns of pairwise comparisons.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ComparisonColumns {
-    /// A list as an expression: the probabilities that this row is the better one of the two when it
-    /// is shown first, against each row of the group.
+    /// List expression: probability against each row of the group that this row is better when shown
+    /// first.
     pub against: String,
-    /// The row's own place in such lists, from 0, as an expression.
+    /// Expression for the index of the row in such lists, from 0.
     pub index: String,
 }
 
-/// What an operation reads beside the keys.
+/// Inputs of an operation besides the keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reads {
     /// Scores.
@@ -91,7 +91,7 @@ impl GroupOperation {
         }
     }
 
-    /// The operation in words.
+    /// Describes the operation.
     pub(super) fn words(&self) -> String {
         match self {
             Self::PassRate { band, .. } => {
@@ -115,7 +115,7 @@ impl GroupOperation {
         }
     }
 
-    /// The ends of the band of pass rates, where there is one.
+    /// Ends of the band of pass rates; `None` for other operations.
     pub(super) fn band(&self) -> Option<(f64, f64)> {
         match self {
             Self::PassRate { band, .. } => Some(band.ends()),
@@ -126,7 +126,7 @@ impl GroupOperation {
         }
     }
 
-    /// What is wrong with the numbers, in the words of the command line.
+    /// Checks the numbers; returns the problem in terms of command-line options.
     pub(super) fn problem(&self) -> Option<String> {
         match self {
             Self::PassRate { mark, .. } if !mark.is_finite() => {
