@@ -79,6 +79,11 @@ fn violations(tree: &Tree) -> Vec<String> {
         if DOCUMENTS.contains(&path) {
             report(path, documents::names_exist(text, tree));
         }
+        match path {
+            "ARCHITECTURE.md" => report(path, documents::is_short(text)),
+            "docs/GLOSSARY.md" => report(path, documents::terms_are_few_and_unique(text)),
+            _ => {}
+        }
     }
     found
 }

@@ -22,6 +22,47 @@ pub(crate) fn names_exist(text: &str, tree: &Tree) -> Vec<Violation> {
     found
 }
 
+/// Lines of ARCHITECTURE.md: a way in, and no second manual.
+const MAX_ARCHITECTURE_LINES: usize = 150;
+/// Terms of the glossary.
+const MAX_TERMS: usize = 50;
+
+/// The way in stays short.
+pub(crate) fn is_short(text: &str) -> Vec<Violation> {
+    let lines = text.lines().count();
+    let message = format!("{lines} lines, the limit is {MAX_ARCHITECTURE_LINES}");
+    let too_long = lines > MAX_ARCHITECTURE_LINES;
+    too_long
+        .then_some(Violation { line: MAX_ARCHITECTURE_LINES + 1, message })
+        .into_iter()
+        .collect()
+}
+
+/// The glossary is short enough to be read whole, and no term is in it twice.
+pub(crate) fn terms_are_few_and_unique(text: &str) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let mut seen: Vec<&str> = Vec::new();
+    for (line, content) in (1..).zip(text.lines()) {
+        let Some(cell) = content.strip_prefix("| ").and_then(|row| row.split(" |").next()) else {
+            continue;
+        };
+        if cell == "term" {
+            continue;
+        }
+        for term in cell.split(", ") {
+            if seen.contains(&term) {
+                found.push(Violation { line, message: format!("`{term}` is here twice") });
+            }
+            seen.push(term);
+        }
+        if seen.len() == MAX_TERMS + 1 {
+            let message = format!("more than {MAX_TERMS} terms");
+            found.push(Violation { line, message });
+        }
+    }
+    found
+}
+
 /// What stands between backticks on one line.
 fn spans(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
@@ -87,4 +128,16 @@ fn other_names_are_not_paths() {
     check("serve/src/gone.rs without backticks", &[]);
     check("```\n`serve/src/gone.rs`\n```\n`serve/src/gone.rs`", &[4]);
     check("`open to the end serve/src/gone.rs", &[]);
+}
+
+#[test]
+fn a_long_way_in_and_a_double_term_are_caught() {
+    assert!(is_short(&"line\n".repeat(MAX_ARCHITECTURE_LINES)).is_empty());
+    assert_eq!(is_short(&"line\n".repeat(MAX_ARCHITECTURE_LINES + 1)).len(), 1);
+    let row = |term: &str| format!("| {term} | meaning | where |\n");
+    let table = format!("| term | meaning | where |\n|---|---|---|\n{}{}", row("a"), row("b, a"));
+    let found = terms_are_few_and_unique(&table);
+    assert_eq!(found.iter().map(|v| v.line).collect::<Vec<_>>(), [4]);
+    let many: String = (0..=MAX_TERMS).map(|at| row(&at.to_string())).collect();
+    assert_eq!(terms_are_few_and_unique(&many).len(), 1);
 }

@@ -5,8 +5,11 @@ pub(crate) const USAGE: &str = "\
 Usage: cargo xtask <command>
 
 Commands:
-  test [--no-check] [-- ARGS]  check, then build and run every test; the last line of stdout is
-                               `N passed, N failed, N skipped`; ARGS go to `cargo test`
+  test [--no-check] [--slowest] [-- ARGS]
+                               check, then build and run every test; the last line of stdout is
+                               `N passed, N failed, N skipped`; a test that could not run is
+                               skipped and says why; ARGS go to `cargo test`; --slowest lists the
+                               tests that take longest, with their times
   test --clients [-- NAMES]    run other people's clients, as PyPI has them, against the program:
                                makes environments below tests/clients/.venvs (some GB), runs the
                                proofs of tests/clients, or those of these names, and keeps a log
@@ -52,6 +55,8 @@ pub(crate) struct ParityOptions {
 pub(crate) struct TestOptions {
     /// Leave out rustfmt and clippy.
     pub(crate) no_check: bool,
+    /// List the slowest tests with their times.
+    pub(crate) slowest: bool,
     /// Passed to `cargo test` as they are.
     pub(crate) cargo_args: Vec<String>,
 }
@@ -83,6 +88,7 @@ fn test_options(mut args: impl Iterator<Item = String>) -> Result<Command, Strin
     while let Some(arg) = args.next() {
         match arg.as_str() {
             "--no-check" => options.no_check = true,
+            "--slowest" => options.slowest = true,
             "--clients" => clients = true,
             "--" => options.cargo_args = args.by_ref().collect(),
             _ => return Err(format!("unknown argument `{arg}` of `test`")),
@@ -120,7 +126,7 @@ mod tests {
 
     fn test(no_check: bool, cargo_args: &[&str]) -> Command {
         let cargo_args = cargo_args.iter().map(|&arg| arg.to_owned()).collect();
-        Command::Test(TestOptions { no_check, cargo_args })
+        Command::Test(TestOptions { no_check, slowest: false, cargo_args })
     }
 
     fn clients(names: &[&str]) -> Command {
@@ -137,6 +143,8 @@ mod tests {
         check("--help", Ok(Command::Help));
         check("check", Ok(Command::Check));
         check("openapi", Ok(Command::Openapi));
+        check("house", Ok(Command::House(Vec::new())));
+        check("house engine", Ok(Command::House(vec!["engine".to_owned()])));
         check("test", Ok(test(false, &[])));
         check("test --no-check", Ok(test(true, &[])));
         check("test --", Ok(test(false, &[])));

@@ -1,36 +1,91 @@
 //! Reads the output of `cargo test` and adds it up.
 //!
-//! The harness of each test binary prints `running N tests`, a line for each test, and one
-//! `test result:` line. A binary that dies in between (an abort, a signal) prints no result, and
-//! its tests would vanish from the sum: such a binary counts as one failure.
+//! The harness of each test binary prints `running N tests`, a line for each test, what passed tests
+//! printed (`--show-output`), and one `test result:` line. A binary that dies in between (an abort,
+//! a signal) prints no result, and its tests would vanish from the sum: such a binary counts as one
+//! failure. A test that could not run where it is prints `skipped: ` and its reason, and passes as
+//! far as the harness knows: it is counted as skipped here.
 
 use std::fmt;
 
 /// What has been counted so far.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq)]
 pub(crate) struct Summary {
     passed: u64,
     failed: u64,
     skipped: u64,
     failures: Vec<String>,
+    /// Tests that could not run, with their reasons.
+    skips: Vec<String>,
+    /// Seconds of each test, where the harness tells them.
+    times: Vec<(f64, String)>,
     /// A binary announced its tests and has not reported yet.
     running: bool,
+    /// Tests of the running binary that were skipped, which its result counts as passed.
+    passed_but_skipped: u64,
+    /// The harness prints what passed tests printed: of this test, once one is named.
+    printed_by: Option<String>,
 }
 
 impl Summary {
-    /// Takes one line of output, without its line end. Lines of no interest are passed over.
-    pub(crate) fn line(&mut self, line: &str) {
+    /// Takes one line of output, without its line end, and says whether a reader wants to see it:
+    /// what passed tests printed is left out.
+    pub(crate) fn line(&mut self, line: &str) -> bool {
         if is_announcement(line) {
             self.close();
             self.running = true;
         } else if let Some([passed, failed, skipped]) = result(line) {
             self.running = false;
-            self.passed += passed;
+            self.printed_by = None;
+            self.passed += passed.saturating_sub(std::mem::take(&mut self.passed_but_skipped));
             self.failed += failed;
             self.skipped += skipped;
-        } else if let Some(name) = failed_test(line) {
-            self.failures.push(name.to_owned());
+        } else if line == "successes:" {
+            self.printed_by = Some(String::new());
+        } else if line == "failures:" {
+            self.printed_by = None;
+        } else if self.printed_by.is_some() {
+            self.printed(line);
+        } else if let Some((name, outcome)) = tested(line) {
+            let (outcome, seconds) = timed(outcome);
+            self.times.extend(seconds.map(|seconds| (seconds, name.to_owned())));
+            if outcome == "FAILED" {
+                self.failures.push(name.to_owned());
+            }
         }
+        self.printed_by.is_none()
+    }
+
+    /// Takes a line that a passed test printed, or the heading that names the test.
+    fn printed(&mut self, line: &str) {
+        let heading = line.strip_prefix("---- ").and_then(|rest| rest.strip_suffix(" stdout ----"));
+        if let Some(name) = heading {
+            self.printed_by = Some(name.to_owned());
+        } else if let (Some(reason), Some(name)) = (
+            line.strip_prefix("skipped: "),
+            self.printed_by.as_mut().filter(|name| !name.is_empty()),
+        ) {
+            self.skips.push(format!("{name}: {reason}"));
+            // One test is skipped once, whatever it prints.
+            name.clear();
+            self.skipped += 1;
+            // Its binary reports it as passed.
+            self.passed_but_skipped += 1;
+        }
+    }
+
+    /// Tests that could not run, with their reasons.
+    pub(crate) fn skips(&self) -> &[String] {
+        &self.skips
+    }
+
+    /// The `n` slowest tests, the slowest first, in seconds.
+    pub(crate) fn slowest(&self, n: usize) -> Vec<(f64, &str)> {
+        let mut times: Vec<(f64, &str)> =
+            self.times.iter().map(|(s, name)| (*s, name.as_str())).collect();
+        times.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+        times.truncate(n);
+        times
     }
 
     /// Adds what passed without a test that reports it.
@@ -97,9 +152,18 @@ fn result(line: &str) -> Option<[u64; 3]> {
     Some([count(" passed")?, count(" failed")?, count(" ignored")?])
 }
 
-/// `test extract::tests::boxes ... FAILED`.
-fn failed_test(line: &str) -> Option<&str> {
-    line.strip_prefix("test ")?.strip_suffix(" ... FAILED")
+/// `test extract::tests::boxes ... ok` as name and outcome.
+fn tested(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix("test ")?.rsplit_once(" ... ")
+}
+
+/// `ok <0.123s>` as outcome and seconds; without `--report-time` there are no seconds.
+fn timed(outcome: &str) -> (&str, Option<f64>) {
+    let split = outcome.split_once(" <").and_then(|(outcome, time)| {
+        let seconds = time.strip_suffix("s>")?.parse().ok()?;
+        Some((outcome, Some(seconds)))
+    });
+    split.unwrap_or((outcome, None))
 }
 
 #[cfg(test)]
@@ -143,6 +207,42 @@ mod tests {
             &[],
             false,
         );
+    }
+
+    #[test]
+    fn a_skipped_test_is_not_a_passed_one() {
+        let lines = [
+            "running 6 tests",
+            "test a::b ... ok",
+            "",
+            "successes:",
+            "",
+            "---- a::b stdout ----",
+            "skipped: no curl",
+            "skipped: no python",
+            "test c ... FAILED",
+            "",
+            "successes:",
+            "    a::b",
+            "",
+            OK,
+        ];
+        check(&lines, "4 passed, 0 failed, 2 skipped", &[], true);
+        let mut summary = Summary::default();
+        let shown: Vec<&str> = lines.into_iter().filter(|line| summary.line(line)).collect();
+        assert_eq!(shown, ["running 6 tests", "test a::b ... ok", "", OK]);
+        assert_eq!(summary.skips(), ["a::b: no curl"]);
+    }
+
+    #[test]
+    fn the_slowest_tests_come_first() {
+        let mut summary = Summary::default();
+        for line in ["test a ... ok <0.5s>", "test b ... FAILED <2.25s>", "test c ... ok"] {
+            summary.line(line);
+        }
+        assert_eq!(summary.slowest(1), [(2.25, "b")]);
+        assert_eq!(summary.slowest(9).len(), 2);
+        assert_eq!(summary.failures(), ["b"]);
     }
 
     #[test]
