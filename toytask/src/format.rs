@@ -200,7 +200,8 @@ pub fn agreement(problem: &str, solution: &str, reference: &str, question: &str)
 /// `grounded`.
 pub fn grounded(
     documents: &[String],
-    (problem, solution): (&str, &str),
+    problem: &str,
+    solution: &str,
     sentence: &str,
     question: &str,
 ) -> Vec<Message> {

@@ -83,13 +83,13 @@ pub fn problems(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Problem
 /// Solutions with one digit changed and right ones, half and half, of problems that no training
 /// sees.
 pub fn near_misses(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
-    cases((seed, "near misses"), difficulty, count, Source::NearMiss)
+    cases(seed, difficulty, count, Source::NearMiss)
 }
 
 /// Solutions with a mistake that is carried on and right ones, half and half, of problems that no
 /// training sees.
 pub fn slips(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
-    cases((seed, "slips"), difficulty, count, Source::Slip)
+    cases(seed, difficulty, count, Source::Slip)
 }
 
 /// A solution that states the right result and one that does not, of problems that no training sees.
@@ -143,12 +143,11 @@ pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Questi
     (0..count).map(question).collect()
 }
 
-fn cases(
-    (seed, purpose): (u64, &str),
-    difficulty: &Difficulty,
-    count: usize,
-    source: Source,
-) -> Vec<Case> {
+fn cases(seed: u64, difficulty: &Difficulty, count: usize, source: Source) -> Vec<Case> {
+    let purpose = match source {
+        Source::NearMiss => "near misses",
+        Source::Slip | Source::BaseModel | Source::CurrentPolicy => "slips",
+    };
     let pool = pool(difficulty);
     let draw = |found: usize, rng: &mut StableRng| {
         let problem = pool.chain(rng);

@@ -196,7 +196,7 @@ impl Ground {
             *rng.pick(&places)
         };
         let sentence = sample.solution.lines().nth(at).unwrap_or_default();
-        let documents = documents(&sample, (sentence, is_said), pool, rng);
+        let documents = documents(&sample, sentence, is_said, pool, rng);
         Self { sample, at, is_said, documents }
     }
 
@@ -207,7 +207,7 @@ impl Ground {
     fn asked(&self, question: &str, reply: String) -> Question {
         let DrawnSolution { problem, solution, .. } = &self.sample;
         let sentence = solution.lines().nth(self.at).unwrap_or_default();
-        let turns = format::grounded(&self.documents, (problem, solution), sentence, question);
+        let turns = format::grounded(&self.documents, problem, solution, sentence, question);
         (turns, Target::Reply(reply))
     }
 }
@@ -216,7 +216,8 @@ impl Ground {
 /// not.
 fn documents(
     sample: &DrawnSolution,
-    (sentence, is_said): (&str, bool),
+    sentence: &str,
+    is_said: bool,
     pool: &Pool<'_>,
     rng: &mut StableRng,
 ) -> Vec<String> {

@@ -75,7 +75,8 @@ fn group(cases: [&Case; 2]) -> Input {
 /// of pairs that prefers whatever stands first has no verdict, and that is no right one.
 #[track_caller]
 fn check<T>(
-    (bench, scorer): (&Bench, &str),
+    bench: &Bench,
+    scorer: &str,
     asked: impl IntoIterator<Item = (Input, T)>,
     is_right: impl Fn(&Outcome, &T) -> Option<bool>,
     least: f64,
@@ -120,7 +121,7 @@ fn it_judges_steps() {
         let found: Vec<bool> = steps.iter().map(|step| step.label == "right").collect();
         Some(found == *truth)
     };
-    check((&bench, "process"), steps(&cases), all_right, 0.9);
+    check(&bench, "process", steps(&cases), all_right, 0.9);
 }
 
 #[test]
@@ -129,7 +130,7 @@ fn it_judges_answers() {
     let cases = cases(200);
     let yes = |outcome: &Outcome, truth: &bool| agrees(outcome, *truth);
     for (scorer, least) in [("reward", 0.77), ("validate", 0.77)] {
-        check((&bench, scorer), with_final(&cases), yes, least);
+        check(&bench, scorer, with_final(&cases), yes, least);
     }
     let questions = sets::questions(7, &difficulty(), 200);
     let asked = questions.iter().map(|question| {
@@ -140,7 +141,7 @@ fn it_judges_answers() {
         };
         (input, question.holds)
     });
-    check((&bench, "principles"), asked, yes, 0.9);
+    check(&bench, "principles", asked, yes, 0.9);
     let asked = questions.iter().map(|question| {
         let rubric = serde_json::json!({
             "items": [{ "id": "a", "criterion": question.principle, "points": 1 }]
@@ -152,7 +153,7 @@ fn it_judges_answers() {
         };
         (input, question.holds)
     });
-    check((&bench, "rubric"), asked, yes, 0.9);
+    check(&bench, "rubric", asked, yes, 0.9);
 }
 
 #[test]
@@ -171,12 +172,12 @@ fn it_compares() {
         let score = outcome.as_ref().ok()?.score;
         Some((score >= 0.5) == (*right == 0))
     };
-    check((&bench, "judge-pair"), asked(), better, 0.87);
+    check(&bench, "judge-pair", asked(), better, 0.87);
     let chosen = |outcome: &Outcome, right: &usize| {
         let label = outcome.as_ref().ok()?.label.clone();
         Some(label == Some(right.to_string().into()))
     };
-    check((&bench, "critic-rerank"), asked(), chosen, 0.91);
+    check(&bench, "critic-rerank", asked(), chosen, 0.91);
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn it_writes_what_scorers_read() {
     let any = |outcome: &Outcome, (): &()| outcome.as_ref().ok().map(|_| true);
     let plain = || cases.iter().map(|case| (input(case), ()));
     for scorer in ["judge", "critic"] {
-        check((&bench, scorer), plain(), any, 1.0);
+        check(&bench, scorer, plain(), any, 1.0);
     }
     let grounded = cases.iter().map(|case| {
         let line = case.solution.lines().next().unwrap_or_default();
@@ -197,14 +198,14 @@ fn it_writes_what_scorers_read() {
         };
         (asked, ())
     });
-    check((&bench, "grounded"), grounded, any, 1.0);
+    check(&bench, "grounded", grounded, any, 1.0);
     let lists = cases.iter().map(|case| (group([case, case]), ()));
-    check((&bench, "judge-list"), lists, any, 1.0);
+    check(&bench, "judge-list", lists, any, 1.0);
     let yes = |outcome: &Outcome, truth: &bool| agrees(outcome, *truth);
     let tool = cases.iter().map(|case| {
         let asked =
             Input { reference: Some(Reference::Text(case.gold.to_string())), ..input(case) };
         (asked, case.is_final_right)
     });
-    check((&bench, "tool"), tool, yes, 0.9);
+    check(&bench, "tool", tool, yes, 0.9);
 }

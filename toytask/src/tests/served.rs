@@ -382,7 +382,7 @@ fn grounded() {
         let teach = |question: &str, reply: String| {
             bench.teach(&TaskRow {
                 format: Format::Grounded,
-                turns: format::grounded(&documents, (problem, line), line, question),
+                turns: format::grounded(&documents, problem, line, line, question),
                 target: Target::Reply(reply),
             });
         };

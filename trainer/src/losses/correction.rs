@@ -27,7 +27,7 @@ pub enum Correction {
     M2po(M2po),
 }
 
-/// Truncated importance sampling of tokens: `min(w, cap)`.
+/// TIS, truncated importance sampling of tokens: `min(w, cap)`, as published trainers have it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tis {
@@ -35,7 +35,7 @@ pub struct Tis {
     pub cap: f64,
 }
 
-/// `IcePop`: `w` where it lies within bounds, and 0 elsewhere.
+/// `IcePop`: `w` within bounds and 0 outside, as published trainers have it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IcePop {
@@ -45,8 +45,8 @@ pub struct IcePop {
     pub high: f64,
 }
 
-/// Masked importance sampling of sequences: the product of a sequence's ratios where it lies within
-/// bounds, and 0 elsewhere. A product over many tokens soon leaves any bounds.
+/// Masked importance sampling of sequences, as published trainers have it: the product of a sequence's
+/// ratios within bounds, and 0 outside. A product over many tokens soon leaves any bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct SequenceMis {
@@ -59,7 +59,8 @@ pub struct SequenceMis {
     pub weighted: bool,
 }
 
-/// Sequences whose geometric mean ratio leaves a narrow band are dropped; the others count fully.
+/// Drops sequences whose geometric mean ratio leaves a narrow band, as `SkyRL` and verl do; the others
+/// count fully.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GeometricMask {

@@ -83,7 +83,8 @@ impl Policy {
             });
             let index: Vec<u32> = index.collect();
             let x = hidden.index_select(&Tensor::new(index, &Device::Cpu)?, 0)?;
-            let values = self.group(&x, kind, micro, (&rows, tracked))?;
+            let reads: Vec<&Read> = rows.iter().map(|at| &micro.batch.rows[*at].read).collect();
+            let values = self.values(&x, kind, &reads, tracked)?;
             groups.push(OutputGroup { kind, rows, values });
         }
         Ok(Reads { groups, n_rows: micro.batch.rows.len() })
@@ -103,12 +104,13 @@ impl Policy {
         }
     }
 
-    fn group(
+    /// Computes the outputs of one kind from `x [rows, d]`: `[rows, width]`.
+    fn values(
         &self,
         x: &Tensor,
         kind: OutputKind<'_>,
-        micro: &Micro,
-        (rows, tracked): (&[usize], bool),
+        reads: &[&Read],
+        tracked: bool,
     ) -> Result<Tensor> {
         let view = self.view(tracked);
         let cap = self.config.logit_softcap;
@@ -119,8 +121,8 @@ impl Policy {
         };
         match kind {
             OutputKind::Logprob => {
-                let targets = rows.iter().filter_map(|at| match micro.batch.rows[*at].read {
-                    Read::Logprob(token) => Some(token),
+                let targets = reads.iter().filter_map(|read| match read {
+                    Read::Logprob(token) => Some(*token),
                     Read::Head | Read::Vocab | Read::Labels { .. } | Read::Hidden => None,
                 });
                 let targets: Vec<u32> = targets.collect();

@@ -23,7 +23,7 @@ pub fn wpo(logp: &[f64], log_squares: &[f64]) -> Result<f64> {
     Ok(weight)
 }
 
-/// `|2 p - 1|`: what a judge's probability `p` that the first of two answers is better is worth.
+/// Weight `|2 p - 1|` of a pair by a judge's probability `p` that the first answer is better. Ours.
 ///
 /// # Errors
 /// A probability outside [0, 1].
