@@ -35,7 +35,7 @@ pub struct BenchKernelsArgs {
 
 /// Figures of the measurement.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct KernelSummary {
     isa: &'static str,
     threads: usize,
     rounds: u16,
@@ -97,12 +97,12 @@ fn rate(amount: f64, samples: &Samples) -> Rate {
     Rate { best: amount / samples.best() / 1e9, median: amount / samples.median() / 1e9 }
 }
 
-fn summary(measured: &Measured, rounds: u16) -> Summary {
+fn summary(measured: &Measured, rounds: u16) -> KernelSummary {
     let Ceilings { flops_a_thread, ref fma_one, ref fma_all, read_bytes, ref read } =
         measured.ceilings;
     #[expect(clippy::cast_precision_loss, reason = "at most 1024 threads")]
     let threads = measured.threads as f64;
-    let mut summary = Summary {
+    let mut summary = KernelSummary {
         isa: measured.isa,
         threads: measured.threads,
         rounds,
@@ -118,7 +118,7 @@ fn summary(measured: &Measured, rounds: u16) -> Summary {
     summary
 }
 
-fn line(product: &Product, all: &[Product], ceilings: &Summary) -> Line {
+fn line(product: &Product, all: &[Product], ceilings: &KernelSummary) -> Line {
     let shape = |p: &Product| (p.rows, p.k, p.n, p.source);
     let plain = all.iter().find(|p| p.storage == Storage::F32 && shape(p) == shape(product));
     let gflops = rate(product.flops(), &product.samples);
@@ -139,7 +139,7 @@ fn line(product: &Product, all: &[Product], ceilings: &Summary) -> Line {
     }
 }
 
-fn table(summary: &Summary) -> String {
+fn table(summary: &KernelSummary) -> String {
     let mut text = format!(
         "{} on {} threads, {} rounds; best (median)\n",
         summary.isa, summary.threads, summary.rounds

@@ -57,7 +57,7 @@ pub struct BenchVerifyArgs {
 
 /// Figures. Times are in microseconds for one verdict.
 #[derive(Debug, Serialize)]
-struct Summary<'a> {
+struct VerifySummary<'a> {
     scorer: &'a str,
     digest: String,
     pairs: usize,
@@ -111,7 +111,7 @@ fn measure<'a>(
     args: &BenchVerifyArgs,
     scorer: &'a Arc<Scorer>,
     pairs: &[Arc<Input>],
-) -> Summary<'a> {
+) -> VerifySummary<'a> {
     let time = Duration::from_secs_f64(args.seconds);
     let begin = Instant::now();
     let counted: Vec<Counted> = std::thread::scope(|scope| {
@@ -129,7 +129,7 @@ fn measure<'a>(
     let score_sum: f64 = counted.iter().map(|c| c.score_sum).sum();
     #[expect(clippy::cast_precision_loss, reason = "counts and times stay far below 2^53")]
     let number = |count: u64| count as f64;
-    Summary {
+    VerifySummary {
         scorer: scorer.name(),
         digest: scorer.digest_text(),
         pairs: pairs.len(),
@@ -189,7 +189,7 @@ fn read(input: &str) -> Result<Vec<Input>, RunError> {
     Ok(inputs)
 }
 
-fn table(summary: &Summary<'_>) -> String {
+fn table(summary: &VerifySummary<'_>) -> String {
     let mean = summary.mean_score.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
     let rows = [
         ("scorer", format!("{} {}", summary.scorer, summary.digest)),

@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::BenchEngineArgs;
 use super::decode::{Generated, Shape, generate, need_vocabulary};
+use super::figures::{Counts, Figures, Row, float, median};
 use super::subject::Subject;
-use super::summary::{Counts, Figures, Row, float, median};
 use scoring::error::RunError;
 
 /// Figures of the workload.
@@ -41,48 +41,47 @@ fn schema() -> Grammar {
     }))
 }
 
-/// Runs the workload.
-pub(super) fn measure(
-    args: &BenchEngineArgs,
-    subject: &mut Subject,
-) -> Result<Constrained, RunError> {
-    need_vocabulary(subject)?;
-    let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
-    let tokenizer = Tokenizer::load(&args.model).map_err(|error| failed(&error))?;
-    let vocab_size = subject.loaded.model.config.vocab_size;
-    let vocabulary = Vocabulary::new(&tokenizer, vocab_size).map_err(|error| failed(&error))?;
-    let constraint = vocabulary.compile(&schema()).map_err(|error| failed(&error))?;
-    let shape = Shape::new(args.short);
-    let prompts = shape.prompts(subject);
-    let (mut free, mut constrained) = (Vec::new(), Vec::new());
-    for _ in 0..args.rounds {
-        free.push(generate(subject, shape, &prompts, |_| SamplingParams::default())?);
-        constrained.push(generate(subject, shape, &prompts, |_| SamplingParams {
-            constraint: Some(constraint.fork()),
-            ..SamplingParams::default()
-        })?);
+impl Constrained {
+    /// Runs the workload.
+    pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Self, RunError> {
+        need_vocabulary(subject)?;
+        let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
+        let tokenizer = Tokenizer::load(&args.model).map_err(|error| failed(&error))?;
+        let vocab_size = subject.loaded.model.config.vocab_size;
+        let vocabulary = Vocabulary::new(&tokenizer, vocab_size).map_err(|error| failed(&error))?;
+        let constraint = vocabulary.compile(&schema()).map_err(|error| failed(&error))?;
+        let shape = Shape::new(args.short);
+        let prompts = shape.prompts(subject);
+        let (mut free, mut constrained) = (Vec::new(), Vec::new());
+        for _ in 0..args.rounds {
+            free.push(generate(subject, shape, &prompts, |_| SamplingParams::default())?);
+            constrained.push(generate(subject, shape, &prompts, |_| SamplingParams {
+                constraint: Some(constraint.fork()),
+                ..SamplingParams::default()
+            })?);
+        }
+        let seconds = |rounds: &[Generated]| {
+            let all: Vec<f64> = rounds.iter().map(|round| round.seconds).collect();
+            median(&all)
+        };
+        let decoded = float(shape.decoded_tokens());
+        let (free_s, constrained_s) = (seconds(&free), seconds(&constrained));
+        let ran = &constrained[0].ran;
+        Ok(Self {
+            sequences: shape.sequences,
+            new_tokens: shape.new_tokens,
+            tokenizer_tokens: tokenizer.vocab_size(),
+            tokens: Counts {
+                computed_tokens: ran.computed_tokens(),
+                unique_tokens: shape.sequences * shape.prompt_tokens + shape.decoded_tokens(),
+                tokens_per_s: float(ran.computed_tokens()) / ran.seconds,
+            },
+            free_tokens_per_s: decoded / free_s,
+            schema_tokens_per_s: decoded / constrained_s,
+            slower_percent: 100.0 * (constrained_s / free_s - 1.0),
+            allowed: constrained.iter().all(|round| allows(&*constraint, round)),
+        })
     }
-    let seconds = |rounds: &[Generated]| {
-        let all: Vec<f64> = rounds.iter().map(|round| round.seconds).collect();
-        median(&all)
-    };
-    let decoded = float(shape.decoded_tokens());
-    let (free_s, constrained_s) = (seconds(&free), seconds(&constrained));
-    let ran = &constrained[0].ran;
-    Ok(Constrained {
-        sequences: shape.sequences,
-        new_tokens: shape.new_tokens,
-        tokenizer_tokens: tokenizer.vocab_size(),
-        tokens: Counts {
-            computed_tokens: ran.computed_tokens(),
-            unique_tokens: shape.sequences * shape.prompt_tokens + shape.decoded_tokens(),
-            tokens_per_s: float(ran.computed_tokens()) / ran.seconds,
-        },
-        free_tokens_per_s: decoded / free_s,
-        schema_tokens_per_s: decoded / constrained_s,
-        slower_percent: 100.0 * (constrained_s / free_s - 1.0),
-        allowed: constrained.iter().all(|round| allows(&*constraint, round)),
-    })
 }
 
 /// Whether a constraint allows every token of every generation.

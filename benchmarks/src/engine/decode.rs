@@ -13,8 +13,8 @@ use serde::Serialize;
 
 use super::BenchEngineArgs;
 use super::clocked::Step;
+use super::figures::{Counts, Figures, Row, float, median};
 use super::subject::{Ran, Subject};
-use super::summary::{Counts, Figures, Row, float, median};
 use scoring::error::RunError;
 
 /// Sizes of the workload.
@@ -71,7 +71,7 @@ struct Rate {
 }
 
 /// A round of each variant.
-struct Round {
+struct DecodeRound {
     raw: Alone,
     greedy: Generated,
     sampled: Generated,
@@ -86,43 +86,47 @@ pub(super) struct Generated {
     pub(super) seconds: f64,
 }
 
-/// Runs the workload.
-pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Decode, RunError> {
-    need_vocabulary(subject)?;
-    let shape = Shape::new(args.short);
-    let prompts = shape.prompts(subject);
-    let rounds: Vec<Round> = (0..args.rounds)
-        .map(|_| round(subject, shape, &prompts))
-        .collect::<Result<_, RunError>>()?;
-    let of = |seconds: fn(&Round) -> f64| median(&rounds.iter().map(seconds).collect::<Vec<_>>());
-    let raw_seconds = of(|round| round.raw.seconds);
-    let seconds = of(|round| round.greedy.ran.seconds);
-    let decoded = float(shape.decoded_tokens());
-    let rate = |seconds: f64| Rate {
-        tokens_per_s: decoded / seconds,
-        percent_of_raw: 100.0 * raw_seconds / seconds,
-    };
-    let first = &rounds[0];
-    let computed_tokens = first.greedy.ran.computed_tokens();
-    let same = |round: &Round| {
-        round.greedy.token_ids == first.raw.token_ids
-            && round.sampled.token_ids == first.sampled.token_ids
-    };
-    Ok(Decode {
-        sequences: shape.sequences,
-        prompt_tokens: shape.prompt_tokens,
-        new_tokens: shape.new_tokens,
-        tokens: Counts {
-            computed_tokens,
-            unique_tokens: shape.sequences * shape.prompt_tokens + shape.decoded_tokens(),
-            tokens_per_s: float(computed_tokens) / seconds,
-        },
-        seconds,
-        raw_tokens_per_s: decoded / raw_seconds,
-        greedy: rate(of(|round| round.greedy.seconds)),
-        sampled: rate(of(|round| round.sampled.seconds)),
-        same_bits: rounds.iter().all(same),
-    })
+impl Decode {
+    /// Runs the workload.
+    pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Self, RunError> {
+        need_vocabulary(subject)?;
+        let shape = Shape::new(args.short);
+        let prompts = shape.prompts(subject);
+        let rounds: Vec<DecodeRound> = (0..args.rounds)
+            .map(|_| round(subject, shape, &prompts))
+            .collect::<Result<_, RunError>>()?;
+        let of = |seconds: fn(&DecodeRound) -> f64| {
+            median(&rounds.iter().map(seconds).collect::<Vec<_>>())
+        };
+        let raw_seconds = of(|round| round.raw.seconds);
+        let seconds = of(|round| round.greedy.ran.seconds);
+        let decoded = float(shape.decoded_tokens());
+        let rate = |seconds: f64| Rate {
+            tokens_per_s: decoded / seconds,
+            percent_of_raw: 100.0 * raw_seconds / seconds,
+        };
+        let first = &rounds[0];
+        let computed_tokens = first.greedy.ran.computed_tokens();
+        let same = |round: &DecodeRound| {
+            round.greedy.token_ids == first.raw.token_ids
+                && round.sampled.token_ids == first.sampled.token_ids
+        };
+        Ok(Self {
+            sequences: shape.sequences,
+            prompt_tokens: shape.prompt_tokens,
+            new_tokens: shape.new_tokens,
+            tokens: Counts {
+                computed_tokens,
+                unique_tokens: shape.sequences * shape.prompt_tokens + shape.decoded_tokens(),
+                tokens_per_s: float(computed_tokens) / seconds,
+            },
+            seconds,
+            raw_tokens_per_s: decoded / raw_seconds,
+            greedy: rate(of(|round| round.greedy.seconds)),
+            sampled: rate(of(|round| round.sampled.seconds)),
+            same_bits: rounds.iter().all(same),
+        })
+    }
 }
 
 /// Refuses a model without a vocabulary.
@@ -134,9 +138,13 @@ pub(super) fn need_vocabulary(subject: &Subject) -> Result<(), RunError> {
     Err(RunError::Usage(what.to_owned()))
 }
 
-fn round(subject: &mut Subject, shape: Shape, prompts: &[Arc<[u32]>]) -> Result<Round, RunError> {
+fn round(
+    subject: &mut Subject,
+    shape: Shape,
+    prompts: &[Arc<[u32]>],
+) -> Result<DecodeRound, RunError> {
     let raw = raw(&mut subject.raw, shape, prompts);
-    Ok(Round {
+    Ok(DecodeRound {
         raw: raw.map_err(|error| RunError::Failed(error.to_string()))?,
         greedy: generate(subject, shape, prompts, |_| SamplingParams::default())?,
         sampled: generate(subject, shape, prompts, |stream| SamplingParams {

@@ -8,8 +8,8 @@ use serde::Serialize;
 
 use super::BenchEngineArgs;
 use super::clocked::seconds_within;
+use super::figures::{Counts, Figures, Row, float, median, unique_tokens};
 use super::subject::{Ran, Subject, only_row};
-use super::summary::{Counts, Figures, Row, float, median, unique_tokens};
 use scoring::error::RunError;
 
 /// Figures of the workload.
@@ -31,51 +31,55 @@ pub(super) struct Flat {
 }
 
 /// One round.
-struct Round {
+struct FlatRound {
     engine: Ran,
     raw_seconds: f64,
     same_bits: bool,
 }
 
-/// Runs the workload.
-pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Flat, RunError> {
-    let (n, each) = if args.short { (8, 48) } else { (64, 256) };
-    let sequences: Vec<Arc<[u32]>> = (0..n).map(|_| subject.random_tokens(each).into()).collect();
-    let a_batch = (args.batch_tokens as usize / each).max(1);
-    // Once with few tokens and without the clock: memory is touched and threads are awake.
-    round(subject, &sequences[..1], 1)?;
-    let rounds: Vec<Round> = (0..args.rounds)
-        .map(|_| round(subject, &sequences, a_batch))
-        .collect::<Result<_, RunError>>()?;
-    let engine: Vec<f64> = rounds.iter().map(|round| round.engine.seconds).collect();
-    let raw: Vec<f64> = rounds.iter().map(|round| round.raw_seconds).collect();
-    let outside = |round: &Round| round.engine.seconds - seconds_within(&round.engine.steps);
-    let outside: Vec<f64> = rounds.iter().map(outside).collect();
-    let (total, seconds) = (n * each, median(&engine));
-    let computed = rounds.iter().map(|round| round.engine.computed_tokens());
-    Ok(Flat {
-        sequences: n,
-        sequence_tokens: each,
-        tokens: Counts {
-            computed_tokens: computed.max().unwrap_or(0),
-            unique_tokens: unique_tokens(sequences.iter().map(|ids| &**ids)),
-            tokens_per_s: float(total) / seconds,
-        },
-        seconds,
-        sequences_per_s: float(n) / seconds,
-        steps: rounds[0].engine.steps.len(),
-        raw_tokens_per_s: float(total) / median(&raw),
-        percent_of_raw: 100.0 * median(&raw) / seconds,
-        outside_forward_ms: 1e3 * median(&outside),
-        same_bits: rounds.iter().all(|round| round.same_bits),
-    })
+impl Flat {
+    /// Runs the workload.
+    pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Self, RunError> {
+        let (n, each) = if args.short { (8, 48) } else { (64, 256) };
+        let sequences: Vec<Arc<[u32]>> =
+            (0..n).map(|_| subject.random_tokens(each).into()).collect();
+        let a_batch = (args.batch_tokens as usize / each).max(1);
+        // Once with few tokens and without the clock: memory is touched and threads are awake.
+        round(subject, &sequences[..1], 1)?;
+        let rounds: Vec<FlatRound> = (0..args.rounds)
+            .map(|_| round(subject, &sequences, a_batch))
+            .collect::<Result<_, RunError>>()?;
+        let engine: Vec<f64> = rounds.iter().map(|round| round.engine.seconds).collect();
+        let raw: Vec<f64> = rounds.iter().map(|round| round.raw_seconds).collect();
+        let outside =
+            |round: &FlatRound| round.engine.seconds - seconds_within(&round.engine.steps);
+        let outside: Vec<f64> = rounds.iter().map(outside).collect();
+        let (total, seconds) = (n * each, median(&engine));
+        let computed = rounds.iter().map(|round| round.engine.computed_tokens());
+        Ok(Self {
+            sequences: n,
+            sequence_tokens: each,
+            tokens: Counts {
+                computed_tokens: computed.max().unwrap_or(0),
+                unique_tokens: unique_tokens(sequences.iter().map(|ids| &**ids)),
+                tokens_per_s: float(total) / seconds,
+            },
+            seconds,
+            sequences_per_s: float(n) / seconds,
+            steps: rounds[0].engine.steps.len(),
+            raw_tokens_per_s: float(total) / median(&raw),
+            percent_of_raw: 100.0 * median(&raw) / seconds,
+            outside_forward_ms: 1e3 * median(&outside),
+            same_bits: rounds.iter().all(|round| round.same_bits),
+        })
+    }
 }
 
 fn round(
     subject: &mut Subject,
     sequences: &[Arc<[u32]>],
     a_batch: usize,
-) -> Result<Round, RunError> {
+) -> Result<FlatRound, RunError> {
     let (read, terms) = (subject.score(), subject.cold());
     let work = |token_ids: &Arc<[u32]>| Request {
         token_ids: token_ids.clone(),
@@ -90,7 +94,7 @@ fn round(
         outputs.extend(read);
     }
     let same_bits = engine.answers.iter().map(only_row).eq(outputs.iter().map(Some));
-    Ok(Round { engine, raw_seconds, same_bits })
+    Ok(FlatRound { engine, raw_seconds, same_bits })
 }
 
 impl Figures for Flat {

@@ -18,8 +18,8 @@ use serve::{Background, Config, State};
 
 use super::BenchEngineArgs;
 use super::decode::need_vocabulary;
+use super::figures::{Counts, Figures, Row, float, median, unique_tokens};
 use super::subject::{NO_QUEUE_LIMIT, Subject};
-use super::summary::{Counts, Figures, Row, float, median, unique_tokens};
 use scoring::error::RunError;
 
 /// Requests at a time.
@@ -49,56 +49,58 @@ pub(super) struct Http {
 }
 
 /// One round over HTTP.
-struct Round {
+struct HttpRound {
     seconds: f64,
     latencies: Vec<f64>,
     computed_tokens: usize,
     unique_tokens: usize,
 }
 
-/// Runs the workload.
-pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Http, RunError> {
-    need_vocabulary(subject)?;
-    let (n, each) = if args.short { (8, 48) } else { (64, 256) };
-    let server = start(args, subject)?;
-    let url = format!("http://{}/v1/completions", server.address());
-    let (mut rounds, mut raw) = (Vec::new(), Vec::new());
-    for round in 0..=args.rounds {
-        // A server's cache is shared by all who do not say otherwise: tokens are new each time.
-        let sequences: Vec<Arc<[u32]>> =
-            (0..n).map(|_| subject.random_tokens(each).into()).collect();
-        if round == 0 {
-            // Once with few requests and without the clock.
-            ask_all(&url, &sequences[..1])?;
-            continue;
+impl Http {
+    /// Runs the workload.
+    pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Self, RunError> {
+        need_vocabulary(subject)?;
+        let (n, each) = if args.short { (8, 48) } else { (64, 256) };
+        let server = start(args, subject)?;
+        let url = format!("http://{}/v1/completions", server.address());
+        let (mut rounds, mut raw) = (Vec::new(), Vec::new());
+        for round in 0..=args.rounds {
+            // A server's cache is shared by all who do not say otherwise: tokens are new each time.
+            let sequences: Vec<Arc<[u32]>> =
+                (0..n).map(|_| subject.random_tokens(each).into()).collect();
+            if round == 0 {
+                // Once with few requests and without the clock.
+                ask_all(&url, &sequences[..1])?;
+                continue;
+            }
+            rounds.push(ask_all(&url, &sequences)?);
+            let mut seconds = 0.0;
+            for batch in sequences.chunks(CONCURRENCY) {
+                seconds += subject.forward(batch, &Read::Vocab)?.0;
+            }
+            raw.push(seconds);
         }
-        rounds.push(ask_all(&url, &sequences)?);
-        let mut seconds = 0.0;
-        for batch in sequences.chunks(CONCURRENCY) {
-            seconds += subject.forward(batch, &Read::Vocab)?.0;
-        }
-        raw.push(seconds);
+        server.stop().map_err(|error| RunError::Failed(format!("the server failed: {error}")))?;
+        let of = |of: fn(&HttpRound) -> f64| median(&rounds.iter().map(of).collect::<Vec<_>>());
+        let (seconds, total) = (of(|round| round.seconds), n * each);
+        let latencies: Vec<f64> = rounds.iter().flat_map(|round| round.latencies.clone()).collect();
+        Ok(Self {
+            concurrency: CONCURRENCY,
+            requests: n,
+            sequence_tokens: each,
+            tokens: Counts {
+                computed_tokens: rounds[0].computed_tokens,
+                unique_tokens: rounds[0].unique_tokens,
+                tokens_per_s: float(total) / seconds,
+            },
+            seconds,
+            requests_per_s: float(n) / seconds,
+            raw_tokens_per_s: float(total) / median(&raw),
+            percent_of_raw: 100.0 * median(&raw) / seconds,
+            p50_ms: 1e3 * median(&latencies),
+            max_ms: 1e3 * latencies.iter().copied().fold(0.0, f64::max),
+        })
     }
-    server.stop().map_err(|error| RunError::Failed(format!("the server failed: {error}")))?;
-    let of = |of: fn(&Round) -> f64| median(&rounds.iter().map(of).collect::<Vec<_>>());
-    let (seconds, total) = (of(|round| round.seconds), n * each);
-    let latencies: Vec<f64> = rounds.iter().flat_map(|round| round.latencies.clone()).collect();
-    Ok(Http {
-        concurrency: CONCURRENCY,
-        requests: n,
-        sequence_tokens: each,
-        tokens: Counts {
-            computed_tokens: rounds[0].computed_tokens,
-            unique_tokens: rounds[0].unique_tokens,
-            tokens_per_s: float(total) / seconds,
-        },
-        seconds,
-        requests_per_s: float(n) / seconds,
-        raw_tokens_per_s: float(total) / median(&raw),
-        percent_of_raw: 100.0 * median(&raw) / seconds,
-        p50_ms: 1e3 * median(&latencies),
-        max_ms: 1e3 * latencies.iter().copied().fold(0.0, f64::max),
-    })
 }
 
 /// A server of this model alone, on a port that is free.
@@ -126,7 +128,7 @@ fn start(args: &BenchEngineArgs, subject: &Subject) -> Result<Background, RunErr
 }
 
 /// Sends a request for every sequence, over [`CONCURRENCY`] connections.
-fn ask_all(url: &str, sequences: &[Arc<[u32]>]) -> Result<Round, RunError> {
+fn ask_all(url: &str, sequences: &[Arc<[u32]>]) -> Result<HttpRound, RunError> {
     let bodies: Vec<String> = sequences.iter().map(|ids| body(ids)).collect();
     let next = AtomicUsize::new(0);
     let begin = Instant::now();
@@ -147,7 +149,7 @@ fn ask_all(url: &str, sequences: &[Arc<[u32]>]) -> Result<Round, RunError> {
         ended.map(|hand| hand.expect("a hand does not panic")).collect()
     });
     let answered: Vec<(f64, usize)> = answered?.into_iter().flatten().collect();
-    Ok(Round {
+    Ok(HttpRound {
         seconds: begin.elapsed().as_secs_f64(),
         latencies: answered.iter().map(|(seconds, _)| *seconds).collect(),
         computed_tokens: answered.iter().map(|(_, computed)| computed).sum(),

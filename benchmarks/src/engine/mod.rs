@@ -7,6 +7,7 @@
 mod clocked;
 mod constrained;
 mod decode;
+mod figures;
 mod flat;
 mod http;
 mod overload;
@@ -19,11 +20,18 @@ mod summary;
 use std::path::PathBuf;
 
 use crate::loaded::StorageArg;
+use constrained::Constrained;
+use decode::Decode;
+pub(crate) use figures::unique_tokens as distinct_tokens;
+use flat::Flat;
+use http::Http;
+use overload::Overload;
+use queue::Queue;
 use raw::RawArgs;
 use scoring::error::RunError;
+use shared::Shared;
 use subject::Subject;
 use summary::Summary;
-pub(crate) use summary::unique_tokens as distinct_tokens;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -137,25 +145,25 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<bool, RunError> {
     let mut subject = Subject::start(args)?;
     let mut summary = Summary::new(args, &subject);
     if args.workload.includes(Workload::Shared) {
-        summary.shared = Some(shared::measure(args, &mut subject)?);
+        summary.shared = Some(Shared::measure(args, &mut subject)?);
     }
     if args.workload.includes(Workload::Flat) {
-        summary.flat = Some(flat::measure(args, &mut subject)?);
+        summary.flat = Some(Flat::measure(args, &mut subject)?);
     }
     if args.http {
-        summary.http = Some(http::measure(args, &mut subject)?);
+        summary.http = Some(Http::measure(args, &mut subject)?);
     }
     if args.workload.includes(Workload::Decode) {
-        summary.decode = Some(decode::measure(args, &mut subject)?);
+        summary.decode = Some(Decode::measure(args, &mut subject)?);
     }
     if args.workload.includes(Workload::Constrained) {
-        summary.constrained = Some(constrained::measure(args, &mut subject)?);
+        summary.constrained = Some(Constrained::measure(args, &mut subject)?);
     }
     if args.workload.includes(Workload::Queue) {
-        summary.queue = Some(queue::measure(args)?);
+        summary.queue = Some(Queue::measure(args)?);
     }
     if args.workload.includes(Workload::Overload) {
-        summary.overload = Some(overload::measure(args, &subject)?);
+        summary.overload = Some(Overload::measure(args, &subject)?);
     }
     crate::print(&summary.table())?;
     if args.json {

@@ -15,8 +15,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::BenchEngineArgs;
+use super::figures::{Counts, Figures, Row, float};
 use super::subject::Subject;
-use super::summary::{Counts, Figures, Row, float};
 use crate::loaded::EngineSizes;
 use base::memory;
 use scoring::error::RunError;
@@ -94,49 +94,51 @@ impl Source {
     }
 }
 
-/// Runs the workload.
-pub(super) fn measure(args: &BenchEngineArgs, subject: &Subject) -> Result<Overload, RunError> {
-    let time = if args.short {
-        Duration::from_millis(300)
-    } else {
-        Duration::from_secs(u64::from(args.seconds))
-    };
-    let sizes = EngineSizes {
-        kv_tokens: 4 * QUEUE_TOKENS,
-        batch_tokens: BATCH_TOKENS,
-        max_sequences: 256,
-        queue_tokens: QUEUE_TOKENS,
-    };
-    let engine = subject.loaded.engine(subject.loaded.runner(sizes.kv_tokens)?, sizes)?;
-    let vocab_size = subject.loaded.model.config.vocab_size;
-    let source = Rc::new(RefCell::new(Source {
-        random: ChaCha8Rng::seed_from_u64(args.seed),
-        last_id: u32::try_from(vocab_size - 1).expect("a vocabulary is below 2^32"),
-        read: subject.score(),
-    }));
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .build()
-        .map_err(|error| RunError::Failed(format!("no timers: {error}")))?;
-    let loops = tokio::task::LocalSet::new();
-    let closed = loops.block_on(&runtime, closed(&engine, &source, time));
-    let peak = float(closed.latencies.len()) / time.as_secs_f64();
-    if let Some(error) = closed.refused_wrongly {
-        return Err(RunError::Failed(error.to_string()));
+impl Overload {
+    /// Runs the workload.
+    pub(super) fn measure(args: &BenchEngineArgs, subject: &Subject) -> Result<Self, RunError> {
+        let time = if args.short {
+            Duration::from_millis(300)
+        } else {
+            Duration::from_secs(u64::from(args.seconds))
+        };
+        let sizes = EngineSizes {
+            kv_tokens: 4 * QUEUE_TOKENS,
+            batch_tokens: BATCH_TOKENS,
+            max_sequences: 256,
+            queue_tokens: QUEUE_TOKENS,
+        };
+        let engine = subject.loaded.engine(subject.loaded.runner(sizes.kv_tokens)?, sizes)?;
+        let vocab_size = subject.loaded.model.config.vocab_size;
+        let source = Rc::new(RefCell::new(Source {
+            random: ChaCha8Rng::seed_from_u64(args.seed),
+            last_id: u32::try_from(vocab_size - 1).expect("a vocabulary is below 2^32"),
+            read: subject.score(),
+        }));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .build()
+            .map_err(|error| RunError::Failed(format!("no timers: {error}")))?;
+        let loops = tokio::task::LocalSet::new();
+        let closed = loops.block_on(&runtime, closed(&engine, &source, time));
+        let peak = float(closed.latencies.len()) / time.as_secs_f64();
+        if let Some(error) = closed.refused_wrongly {
+            return Err(RunError::Failed(error.to_string()));
+        }
+        if closed.latencies.is_empty() {
+            return Err(RunError::Failed(format!(
+                "no sequence was done in {time:?}: `--seconds` gives more time"
+            )));
+        }
+        // Once without the clock, so that memory has grown to what a queue takes.
+        loops.block_on(&runtime, open(&engine, &source, time / 4, 2.0 * peak));
+        let resident_before_bytes = memory::resident_bytes();
+        let seen = loops.block_on(&runtime, open(&engine, &source, time, 2.0 * peak));
+        if let Some(error) = seen.refused_wrongly {
+            return Err(RunError::Failed(error.to_string()));
+        }
+        Ok(summary(&seen, peak, time, resident_before_bytes))
     }
-    if closed.latencies.is_empty() {
-        return Err(RunError::Failed(format!(
-            "no sequence was done in {time:?}: `--seconds` gives more time"
-        )));
-    }
-    // Once without the clock, so that memory has grown to what a queue takes.
-    loops.block_on(&runtime, open(&engine, &source, time / 4, 2.0 * peak));
-    let resident_before_bytes = memory::resident_bytes();
-    let seen = loops.block_on(&runtime, open(&engine, &source, time, 2.0 * peak));
-    if let Some(error) = seen.refused_wrongly {
-        return Err(RunError::Failed(error.to_string()));
-    }
-    Ok(summary(&seen, peak, time, resident_before_bytes))
 }
 
 /// Keeps the queue full, and counts the sequences that are done within `time`.

@@ -16,8 +16,8 @@ use serde::Serialize;
 
 use super::BenchEngineArgs;
 use super::clocked::{Clocked, Step};
+use super::figures::{Counts, Figures, Row, float, median};
 use super::subject::NO_QUEUE_LIMIT;
-use super::summary::{Counts, Figures, Row, float, median};
 use scoring::error::RunError;
 
 /// Token ids and logits: few, so that choosing a token costs next to nothing.
@@ -82,48 +82,50 @@ impl Forward for Instantly {
     }
 }
 
-/// Runs the workload.
-pub(super) fn measure(args: &BenchEngineArgs) -> Result<Queue, RunError> {
-    let shape = if args.short {
-        Shape { running: 100, queued: [10, 1000], steps: 40 }
-    } else {
-        Shape { running: 1000, queued: [100, 10_000], steps: 300 }
-    };
-    let mut gaps: [Vec<f64>; 2] = Default::default();
-    let mut computed_tokens = 0;
-    let mut seconds = 0.0;
-    for round in 0..args.rounds {
-        for (gaps, queued) in gaps.iter_mut().zip(shape.queued) {
-            let steps = steps_behind(shape, queued, args.seed + u64::from(round))?;
-            computed_tokens += steps.iter().map(|step| step.n_tokens).sum::<usize>();
-            seconds += (steps[steps.len() - 1].end - steps[0].begin).as_secs_f64();
-            gaps.extend(between(&steps, shape.running));
+impl Queue {
+    /// Runs the workload.
+    pub(super) fn measure(args: &BenchEngineArgs) -> Result<Self, RunError> {
+        let shape = if args.short {
+            Shape { running: 100, queued: [10, 1000], steps: 40 }
+        } else {
+            Shape { running: 1000, queued: [100, 10_000], steps: 300 }
+        };
+        let mut gaps: [Vec<f64>; 2] = Default::default();
+        let mut computed_tokens = 0;
+        let mut seconds = 0.0;
+        for round in 0..args.rounds {
+            for (gaps, queued) in gaps.iter_mut().zip(shape.queued) {
+                let steps = steps_behind(shape, queued, args.seed + u64::from(round))?;
+                computed_tokens += steps.iter().map(|step| step.n_tokens).sum::<usize>();
+                seconds += (steps[steps.len() - 1].end - steps[0].begin).as_secs_f64();
+                gaps.extend(between(&steps, shape.running));
+            }
         }
-    }
-    let behind = |at: usize| {
-        let us_per_step = 1e6 * median(&gaps[at]);
-        Behind {
-            queued: shape.queued[at],
-            steps: gaps[at].len(),
-            us_per_step,
-            us_per_sequence: us_per_step / float(shape.running),
+        let behind = |at: usize| {
+            let us_per_step = 1e6 * median(&gaps[at]);
+            Behind {
+                queued: shape.queued[at],
+                steps: gaps[at].len(),
+                us_per_step,
+                us_per_sequence: us_per_step / float(shape.running),
+            }
+        };
+        if gaps.iter().any(Vec::is_empty) {
+            return Err(RunError::Failed(format!(
+                "the engine never ran {} sequences in one step",
+                shape.running
+            )));
         }
-    };
-    if gaps.iter().any(Vec::is_empty) {
-        return Err(RunError::Failed(format!(
-            "the engine never ran {} sequences in one step",
-            shape.running
-        )));
+        Ok(Self {
+            running: shape.running,
+            behind: [behind(0), behind(1)],
+            tokens: Counts {
+                computed_tokens,
+                unique_tokens: computed_tokens,
+                tokens_per_s: float(computed_tokens) / seconds,
+            },
+        })
     }
-    Ok(Queue {
-        running: shape.running,
-        behind: [behind(0), behind(1)],
-        tokens: Counts {
-            computed_tokens,
-            unique_tokens: computed_tokens,
-            tokens_per_s: float(computed_tokens) / seconds,
-        },
-    })
 }
 
 /// Returns the steps of an engine until the first sequence is done.

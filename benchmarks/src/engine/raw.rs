@@ -48,7 +48,7 @@ pub(super) struct RawArgs {
 
 /// Figures of the measurement.
 #[derive(Debug, Serialize)]
-struct Summary {
+struct RawSummary {
     model: String,
     digest: String,
     storage: String,
@@ -113,9 +113,9 @@ fn summary(
     args: &BenchEngineArgs,
     loaded: &LoadedModel,
     measured: &Throughput,
-) -> Result<Summary, RunError> {
+) -> Result<RawSummary, RunError> {
     let (base, adapted) = (measured.base.median(), measured.adapted.median());
-    Ok(Summary {
+    Ok(RawSummary {
         model: args.model.display().to_string(),
         digest: loaded.model.digest.clone(),
         storage: args.storage.name(),
@@ -153,7 +153,7 @@ fn file_bytes(model: &Model) -> Result<u64, RunError> {
     model.files.iter().map(size).sum()
 }
 
-fn table(summary: &Summary) -> String {
+fn table(summary: &RawSummary) -> String {
     let rate = |rate: &Rate| {
         format!("{:.1} tokens/s (best {:.1})", rate.tokens_per_s, rate.best_tokens_per_s)
     };

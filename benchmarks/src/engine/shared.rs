@@ -6,8 +6,8 @@ use engine::{Read, Request, RequestParams, RequestTree, Task};
 use serde::Serialize;
 
 use super::BenchEngineArgs;
+use super::figures::{Counts, Figures, Row, float, median, unique_tokens};
 use super::subject::{Ran, Subject, only_row};
-use super::summary::{Counts, Figures, Row, float, median, unique_tokens};
 use scoring::error::RunError;
 
 /// Sizes of the workload.
@@ -118,25 +118,28 @@ struct Recompute {
     times: f64,
 }
 
-/// Runs the workload.
-pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Shared, RunError> {
-    let shape = Shape::new(args.short);
-    let read = subject.verdict();
-    let trees: Vec<Tree> = (0..shape.prompts).map(|_| Tree::random(shape, subject)).collect();
-    let (mut shared, mut apart) = (Vec::new(), Vec::new());
-    for _ in 0..args.rounds {
-        let terms = subject.cold();
-        shared.push(subject.run(vec![(works(&trees, &read), terms)])?);
-        if args.recompute {
-            let alone = works(&trees, &read).into_iter().map(|work| (vec![work], subject.cold()));
-            let alone: Vec<(Vec<Request>, RequestParams)> = alone.collect();
-            apart.push(subject.run(alone)?);
+impl Shared {
+    /// Runs the workload.
+    pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Self, RunError> {
+        let shape = Shape::new(args.short);
+        let read = subject.verdict();
+        let trees: Vec<Tree> = (0..shape.prompts).map(|_| Tree::random(shape, subject)).collect();
+        let (mut shared, mut apart) = (Vec::new(), Vec::new());
+        for _ in 0..args.rounds {
+            let terms = subject.cold();
+            shared.push(subject.run(vec![(works(&trees, &read), terms)])?);
+            if args.recompute {
+                let alone =
+                    works(&trees, &read).into_iter().map(|work| (vec![work], subject.cold()));
+                let alone: Vec<(Vec<Request>, RequestParams)> = alone.collect();
+                apart.push(subject.run(alone)?);
+            }
         }
+        let unique = works(&trees, &read);
+        let unique = unique_tokens(unique.iter().map(|work| &*work.token_ids));
+        let same_bits = same_bits(subject, &works(&trees, &read), &read, &[&shared[..], &apart])?;
+        Ok(summary((shape, unique), &shared, &apart, same_bits))
     }
-    let unique = works(&trees, &read);
-    let unique = unique_tokens(unique.iter().map(|work| &*work.token_ids));
-    let same_bits = same_bits(subject, &works(&trees, &read), &read, &[&shared[..], &apart])?;
-    Ok(summary((shape, unique), &shared, &apart, same_bits))
 }
 
 /// Whether all runs agree, and the first and the last sequence agree with the forward.
