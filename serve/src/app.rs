@@ -12,7 +12,7 @@ use utoipa_actix_web::service_config::ServiceConfig;
 use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 
 use crate::compat::error_bodies::{
-    ClassifyFailure, RerankFailure, SglangError, TeiError, VllmError,
+    ClassifyFailure, DetailError, RerankFailure, SglangError, TeiError, VllmError,
 };
 use crate::compat::openai_batches::{batches, files};
 use crate::compat::openai_chat::routes::{chat, completions};
@@ -31,7 +31,7 @@ use crate::state::State;
                        endpoint. A failed measurement is a status and never a number.",
         license(name = "Apache-2.0 OR MIT", identifier = "Apache-2.0 OR MIT"),
     ),
-    components(schemas(ClassifyFailure, RerankFailure, SglangError, TeiError, VllmError)),
+    components(schemas(ClassifyFailure, DetailError, RerankFailure, SglangError, TeiError, VllmError)),
     tags(
         (name = "scoring", description = "Turn model outputs into rewards."),
         (name = "generation", description = "Text from models, as OpenAI's clients ask for it."),

@@ -1,8 +1,8 @@
-//! Stored verdicts, and verdicts on their way.
+//! Stored outcomes, and outcomes in flight.
 //!
-//! The key is a digest of everything that may change the verdict: the scorer's own digest, the
-//! input and the options. A verdict that is being computed is waited for and not computed twice.
-//! Only lasting outcomes are stored or handed to others: a timeout is one caller's misfortune.
+//! The key is a digest of everything that may change the outcome: the scorer's own digest, the
+//! input and the options. An outcome in flight is waited for and not computed twice. Only lasting
+//! outcomes are stored or sent to waiters: a timeout concerns one caller alone.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -14,11 +14,11 @@ use rubrics::{EqualityReport, Evidence, Input, ModelText, Outcome, SpanNote, Ste
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
 
-/// Digest of everything that may change a verdict.
+/// Digest of everything that may change an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key([u8; 32]);
 
-/// Any eight bytes of a digest are as good as a hash of it, also against keys that somebody chose.
+/// Uses eight bytes of the digest as its hash, which also withstands chosen keys.
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (head, _) = self.0.split_first_chunk::<8>().expect("a digest has 32 bytes");
@@ -26,7 +26,7 @@ impl Hash for Key {
     }
 }
 
-/// Hands on what [`Key`] writes: hashing a digest again cost more than judging an answer.
+/// Passes on the hash that [`Key`] writes: hashing a digest again cost more than a verifier.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DigestHasher(u64);
 
@@ -62,31 +62,31 @@ impl Key {
     }
 }
 
-type Joiners = Vec<oneshot::Sender<Arc<Outcome>>>;
+type Waiters = Vec<oneshot::Sender<Arc<Outcome>>>;
 
-/// Verdicts that are known or on their way.
+/// Outcomes that are stored or in flight.
 #[derive(Debug)]
 pub struct Cache {
     stored: moka::sync::Cache<Key, Arc<Outcome>, ByDigest>,
-    /// Who waits for the verdicts on their way. A plain lock: it is held for one map operation.
-    flights: Mutex<HashMap<Key, Joiners, ByDigest>>,
+    /// Waiters by the key in flight. A plain lock: it is held for one map operation.
+    in_flight: Mutex<HashMap<Key, Waiters, ByDigest>>,
 }
 
-/// What the cache knows about a key.
+/// The result of a lookup.
 #[derive(Debug)]
 pub enum Lookup {
-    /// The verdict.
-    Known(Arc<Outcome>),
-    /// Somebody computes it; the sender goes away if they give up.
-    OnItsWay(oneshot::Receiver<Arc<Outcome>>),
-    /// Nobody has it: the caller computes it.
-    Yours(Flight),
+    /// The stored outcome.
+    Hit(Arc<Outcome>),
+    /// Another request computes it; its sender is dropped if that request gives up.
+    InFlight(oneshot::Receiver<Arc<Outcome>>),
+    /// The caller computes it.
+    Miss(Inflight),
 }
 
-/// The duty to compute a verdict. Dropped without landing, it lets those who wait compute for
-/// themselves.
+/// The entry of an outcome in flight. Dropped before [`Inflight::complete`], it lets its waiters
+/// compute for themselves.
 #[derive(Debug)]
-pub struct Flight {
+pub struct Inflight {
     cache: Arc<Cache>,
     key: Key,
 }
@@ -98,33 +98,34 @@ impl Cache {
             .max_capacity(bytes as u64)
             .weigher(|_, outcome: &Arc<Outcome>| weigh(outcome))
             .build_with_hasher(ByDigest::default());
-        Self { stored, flights: Mutex::default() }
+        Self { stored, in_flight: Mutex::default() }
     }
 
-    /// What is known about `key`. With `fresh`, a stored verdict does not answer.
-    pub fn look_up(self: &Arc<Self>, key: Key, fresh: bool) -> Lookup {
-        if let Some(outcome) = self.known(&key, fresh) {
-            return Lookup::Known(outcome);
+    /// Looks `key` up, and enters it as in flight on a miss. With `refresh`, a stored outcome does not
+    /// count.
+    pub fn look_up(self: &Arc<Self>, key: Key, refresh: bool) -> Lookup {
+        if let Some(outcome) = self.stored(&key, refresh) {
+            return Lookup::Hit(outcome);
         }
-        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
-        match flights.entry(key) {
-            Entry::Occupied(mut joiners) => {
+        let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        match in_flight.entry(key) {
+            Entry::Occupied(mut waiters) => {
                 let (sender, receiver) = oneshot::channel();
-                joiners.get_mut().push(sender);
-                Lookup::OnItsWay(receiver)
+                waiters.get_mut().push(sender);
+                Lookup::InFlight(receiver)
             }
             Entry::Vacant(slot) => {
-                // It may have landed between the first look and the lock.
-                if let Some(outcome) = self.known(&key, fresh) {
-                    return Lookup::Known(outcome);
+                // It may have been completed between the first look and the lock.
+                if let Some(outcome) = self.stored(&key, refresh) {
+                    return Lookup::Hit(outcome);
                 }
-                slot.insert(Joiners::new());
-                Lookup::Yours(Flight { cache: Arc::clone(self), key })
+                slot.insert(Waiters::new());
+                Lookup::Miss(Inflight { cache: Arc::clone(self), key })
             }
         }
     }
 
-    /// Verdicts stored.
+    /// The number of stored outcomes.
     pub fn len(&self) -> u64 {
         self.stored.entry_count()
     }
@@ -134,31 +135,31 @@ impl Cache {
         self.len() == 0
     }
 
-    fn known(&self, key: &Key, fresh: bool) -> Option<Arc<Outcome>> {
-        if fresh { None } else { self.stored.get(key) }
+    fn stored(&self, key: &Key, refresh: bool) -> Option<Arc<Outcome>> {
+        if refresh { None } else { self.stored.get(key) }
     }
 
-    fn close(&self, key: &Key) -> Joiners {
-        let mut flights = self.flights.lock().unwrap_or_else(PoisonError::into_inner);
-        flights.remove(key).unwrap_or_default()
+    fn close(&self, key: &Key) -> Waiters {
+        let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
+        in_flight.remove(key).unwrap_or_default()
     }
 }
 
-impl Flight {
-    /// Stores the verdict and hands it to everybody who waits, if it is one that lasts.
-    pub fn land(self, outcome: &Arc<Outcome>) {
+impl Inflight {
+    /// Stores the outcome and sends it to all waiters, if it is lasting.
+    pub fn complete(self, outcome: &Arc<Outcome>) {
         if !is_lasting(outcome) {
             return;
         }
         self.cache.stored.insert(self.key, Arc::clone(outcome));
-        for joiner in self.cache.close(&self.key) {
-            // A joiner that has left needs no verdict.
-            let _ = joiner.send(Arc::clone(outcome));
+        for waiter in self.cache.close(&self.key) {
+            // A waiter that has left needs no outcome.
+            let _ = waiter.send(Arc::clone(outcome));
         }
     }
 }
 
-impl Drop for Flight {
+impl Drop for Inflight {
     fn drop(&mut self) {
         self.cache.close(&self.key);
     }
@@ -217,60 +218,60 @@ mod tests {
         Arc::new(Err(Failure::new(kind, verifiers::Reason::code("test"))))
     }
 
-    fn flight(lookup: Lookup) -> Flight {
+    fn missed(lookup: Lookup) -> Inflight {
         match lookup {
-            Lookup::Yours(flight) => flight,
-            Lookup::Known(_) | Lookup::OnItsWay(_) => panic!("somebody has it"),
+            Lookup::Miss(inflight) => inflight,
+            Lookup::Hit(_) | Lookup::InFlight(_) => panic!("it is stored or in flight"),
         }
     }
 
     fn joined(lookup: Lookup) -> oneshot::Receiver<Arc<Outcome>> {
         match lookup {
-            Lookup::OnItsWay(receiver) => receiver,
-            Lookup::Known(_) | Lookup::Yours(_) => panic!("nobody computes it"),
+            Lookup::InFlight(receiver) => receiver,
+            Lookup::Hit(_) | Lookup::Miss(_) => panic!("it is not in flight"),
         }
     }
 
     #[test]
-    fn an_equal_request_on_its_way_is_joined() {
+    fn equal_request_waits_for_outcome_in_flight() {
         let cache = Arc::new(Cache::new(1 << 20));
-        let lead = flight(cache.look_up(key(1), false));
+        let inflight = missed(cache.look_up(key(1), false));
         let mut first = joined(cache.look_up(key(1), false));
         let mut second = joined(cache.look_up(key(1), true));
-        drop(flight(cache.look_up(key(2), false)));
+        drop(missed(cache.look_up(key(2), false)));
         let verdict = outcome(FailureKind::Abstain);
-        lead.land(&verdict);
+        inflight.complete(&verdict);
         for receiver in [&mut first, &mut second] {
-            assert!(Arc::ptr_eq(&receiver.try_recv().expect("landed"), &verdict));
+            assert!(Arc::ptr_eq(&receiver.try_recv().expect("completed"), &verdict));
         }
-        assert!(matches!(cache.look_up(key(1), false), Lookup::Known(_)));
-        assert!(matches!(cache.look_up(key(1), true), Lookup::Yours(_)), "a fresh one was asked");
+        assert!(matches!(cache.look_up(key(1), false), Lookup::Hit(_)));
+        assert!(matches!(cache.look_up(key(1), true), Lookup::Miss(_)), "a refresh");
     }
 
     #[test]
-    fn a_flight_that_is_given_up_lets_others_go() {
+    fn dropped_inflight_releases_its_waiters() {
         let cache = Arc::new(Cache::new(1 << 20));
-        let lead = flight(cache.look_up(key(1), false));
+        let inflight = missed(cache.look_up(key(1), false));
         let mut waiting = joined(cache.look_up(key(1), false));
-        drop(lead);
+        drop(inflight);
         assert!(waiting.try_recv().is_err());
-        drop(flight(cache.look_up(key(1), false)));
+        drop(missed(cache.look_up(key(1), false)));
     }
 
     #[test]
-    fn one_callers_misfortune_is_not_stored() {
+    fn outcome_that_is_not_lasting_is_not_stored() {
         let cache = Arc::new(Cache::new(1 << 20));
         for kind in [FailureKind::Timeout, FailureKind::Overloaded, FailureKind::Internal] {
-            let lead = flight(cache.look_up(key(1), false));
+            let inflight = missed(cache.look_up(key(1), false));
             let mut waiting = joined(cache.look_up(key(1), false));
-            lead.land(&outcome(kind));
+            inflight.complete(&outcome(kind));
             assert!(waiting.try_recv().is_err(), "{kind:?}");
         }
-        drop(flight(cache.look_up(key(1), false)));
+        drop(missed(cache.look_up(key(1), false)));
     }
 
     #[test]
-    fn the_key_holds_all_that_may_change_a_verdict() {
+    fn key_covers_everything_that_may_change_an_outcome() {
         let registry = rubrics::Registry::built_in();
         let [math, text] =
             ["math", "text"].map(|name| registry.get(name).expect("built in").digest());

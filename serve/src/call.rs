@@ -12,13 +12,13 @@ use serde::Serialize;
 
 use crate::admit::{Permit, Refused};
 use crate::body::{self, INLINE_BYTES};
+use crate::cached_score::{self, CachedOutcome, CachedScore};
 use crate::convert;
 use crate::error::{ApiError, Code};
 use crate::extensions::{Arrived, BatchLine, RequestId, StageTimes};
 use crate::hosts::Served;
 use crate::metrics::Stage;
 use crate::state::State;
-use crate::verdicts::{self, Answered, Answering};
 
 /// A request whose body has been read.
 pub(crate) struct Call<'r> {
@@ -34,7 +34,7 @@ pub(crate) struct Call<'r> {
 /// A request whose inputs all have their answers.
 pub(crate) struct Judged<'r> {
     pub(crate) scorer: Arc<Scorer>,
-    pub(crate) answers: Vec<Answered>,
+    pub(crate) answers: Vec<CachedOutcome>,
     request: &'r HttpRequest,
     state: &'r State,
     /// Held until the reply is made, unless the work was of the kind that admission learns from.
@@ -200,7 +200,7 @@ impl<'r> Call<'r> {
             explain: options.explain,
             seed: options.seed,
         };
-        let answering = Answering {
+        let answering = CachedScore {
             state: self.state,
             scorer: &scorer,
             inputs,
@@ -209,11 +209,11 @@ impl<'r> Call<'r> {
         };
         let answering = tokio::time::timeout(patience, answering.run());
         let answers = answering.await.map_err(|_| deadline_passed())?;
-        if verdicts::all_too_late(&answers) {
+        if cached_score::all_timed_out(&answers) {
             return Err(deadline_passed());
         }
-        // Who waits for one answer is told of each input; a line of a batch comes again.
-        if line.is_some() && verdicts::any_without_room(&answers) {
+        // Batch lines are retried as a whole; interactive requests get a status per input.
+        if line.is_some() && cached_score::any_overloaded(&answers) {
             return Err(ApiError::overloaded(self.state.admission.expected_wait()));
         }
         let replying = Instant::now();
@@ -281,7 +281,7 @@ impl Judged<'_> {
         for (status, count) in counts {
             metrics.verdicts(name, status, count);
         }
-        let each = |time: fn(&Answered) -> Duration| self.answers.iter().map(time);
+        let each = |time: fn(&CachedOutcome) -> Duration| self.answers.iter().map(time);
         metrics.stage(name, Stage::Queue, each(|answer| answer.queue));
         metrics.stage(name, Stage::Exec, each(|answer| answer.exec));
     }

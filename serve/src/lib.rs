@@ -9,6 +9,7 @@ mod batch_runner;
 pub mod batches;
 mod body;
 pub mod cache;
+mod cached_score;
 mod call;
 mod caller;
 pub mod clients;
@@ -30,7 +31,6 @@ mod names;
 mod pace;
 mod routes;
 pub mod state;
-mod verdicts;
 
 use std::future::Future;
 use std::net::TcpListener;

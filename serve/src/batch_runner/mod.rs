@@ -20,14 +20,14 @@ use tokio::task::JoinSet;
 
 use self::local_routes::LocalRoutes;
 use self::send::Ended;
-use self::waiting::{aside, stopped};
+use self::waiting::{blocking, stopped};
 use crate::batches::ids::BatchId;
 use crate::batches::lines::{self, Checked};
 use crate::batches::record::BatchRecord;
 use crate::batches::status::BatchStatus;
 use crate::batches::status::is_over;
 use crate::batches::status::{Event, after, name};
-use crate::batches::{Batches, Live, StorageError, output};
+use crate::batches::{BatchProgress, Batches, StorageError, output};
 use crate::clock::unix_seconds;
 use crate::routes::meta::Document;
 use crate::state::State;
@@ -48,14 +48,14 @@ pub(crate) fn start(state: &Data<State>, document: &Data<Document>) -> Option<Jo
             return;
         };
         let permits = Arc::new(Semaphore::new(batches.concurrency));
-        let crew = Crew { batches, state, routes, permits };
-        crew.run().await;
+        let runner = BatchRunner { batches, state, routes, permits };
+        runner.run().await;
     }))
 }
 
 /// Who works on batches.
 #[derive(Clone)]
-struct Crew {
+struct BatchRunner {
     batches: Arc<Batches>,
     state: Data<State>,
     routes: LocalRoutes,
@@ -63,7 +63,7 @@ struct Crew {
     permits: Arc<Semaphore>,
 }
 
-impl Crew {
+impl BatchRunner {
     async fn run(self) {
         let mut stop = self.batches.stop.subscribe();
         let mut tasks = JoinSet::new();
@@ -72,12 +72,12 @@ impl Crew {
             if let Err(error) = self.adopt(&mut tasks).await {
                 self.report(&error, "batches could not be looked for");
                 tokio::time::sleep(WAITS.0).await;
-                self.batches.fresh.notify_one();
+                self.batches.new_batch.notify_one();
             }
             tokio::select! {
                 biased;
                 () = stopped(&mut stop) => break,
-                () = self.batches.fresh.notified() => {}
+                () = self.batches.new_batch.notified() => {}
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
                     if ended.is_err() {
                         tracing::error!("a panic ended the work on a batch; it begins anew");
@@ -87,7 +87,7 @@ impl Crew {
                 }
                 _ = round.tick() => {
                     let batches = self.batches.clone();
-                    if let Err(error) = aside(move || batches.sweep()).await {
+                    if let Err(error) = blocking(move || batches.sweep()).await {
                         self.report(&error, "old files could not be removed");
                     }
                 }
@@ -99,16 +99,16 @@ impl Crew {
     /// Begins a task for each batch that is not over and has none.
     async fn adopt(&self, tasks: &mut JoinSet<()>) -> Result<(), StorageError> {
         let batches = self.batches.clone();
-        let mut known = aside(move || batches.store.batches()).await?;
+        let mut known = blocking(move || batches.store.batches()).await?;
         known.retain(|batch| !is_over(batch.status));
         known.sort_by_key(|batch| batch.place);
         for batch in known {
-            let live = Arc::new(Live::default());
+            let progress = Arc::new(BatchProgress::default());
             let mut lives = self.batches.lives();
             if !lives.contains_key(&batch.id) {
-                lives.insert(batch.id.clone(), live.clone());
-                let work = Work { crew: self.clone(), id: batch.id, live };
-                tasks.spawn_local(work.pursue());
+                lives.insert(batch.id.clone(), progress.clone());
+                let work = BatchTask { runner: self.clone(), id: batch.id, progress };
+                tasks.spawn_local(work.run_to_end());
             }
         }
         Ok(())
@@ -121,16 +121,16 @@ impl Crew {
 }
 
 /// The work on one batch.
-struct Work {
-    crew: Crew,
+struct BatchTask {
+    runner: BatchRunner,
     id: BatchId,
-    live: Arc<Live>,
+    progress: Arc<BatchProgress>,
 }
 
-impl Drop for Work {
+impl Drop for BatchTask {
     /// However it ends, somebody else may work on the batch from now on.
     fn drop(&mut self) {
-        self.crew.batches.lives().remove(&self.id);
+        self.runner.batches.lives().remove(&self.id);
     }
 }
 
@@ -143,17 +143,17 @@ enum Next {
     End,
 }
 
-impl Work {
+impl BatchTask {
     /// Step after step, until the batch is over or the server stops.
-    async fn pursue(self) {
-        let mut stop = self.crew.batches.stop.subscribe();
+    async fn run_to_end(self) {
+        let mut stop = self.runner.batches.stop.subscribe();
         let mut wait = WAITS.0;
         loop {
             match self.step().await {
                 Ok(Next::Step) => wait = WAITS.0,
                 Ok(Next::End) => break,
                 Err(error) => {
-                    self.crew.report(&error, "a batch waits for the disk");
+                    self.runner.report(&error, "a batch waits for the disk");
                     tokio::select! {
                         () = stopped(&mut stop) => break,
                         () = tokio::time::sleep(wait) => wait = (wait * 2).min(WAITS.1),
@@ -164,8 +164,8 @@ impl Work {
     }
 
     async fn step(&self) -> Result<Next, StorageError> {
-        let (batches, id) = (self.crew.batches.clone(), self.id.clone());
-        let Some(batch) = aside(move || batches.store.batch(&id)).await? else {
+        let (batches, id) = (self.runner.batches.clone(), self.id.clone());
+        let Some(batch) = blocking(move || batches.store.batch(&id)).await? else {
             return Ok(Next::End);
         };
         match batch.status {
@@ -176,20 +176,20 @@ impl Work {
             | BatchStatus::Completed
             | BatchStatus::Expired
             | BatchStatus::Cancelled => {
-                let batches = self.crew.batches.clone();
+                let batches = self.runner.batches.clone();
                 let journal = batches.disk.journal(&batch.id);
-                aside(move || Ok(batches.disk.remove(&journal)?)).await?;
+                blocking(move || Ok(batches.disk.remove(&journal)?)).await?;
                 Ok(Next::End)
             }
         }
     }
 
     async fn validate(&self, batch: BatchRecord) -> Result<Next, StorageError> {
-        let batches = self.crew.batches.clone();
-        let after_it = aside(move || {
+        let batches = self.runner.batches.clone();
+        let after_it = blocking(move || {
             let file = batches.content(&batch.input)?;
             let reader = std::io::BufReader::new(file);
-            let checked = lines::check(reader, &batch.endpoint, batches.bounds)?;
+            let checked = lines::check(reader, &batch.endpoint, batches.limits)?;
             validated(&batches, &batch.id, &checked)
         });
         self.note(after_it.await?);
@@ -197,15 +197,21 @@ impl Work {
     }
 
     async fn send(&self, batch: BatchRecord) -> Result<Next, StorageError> {
-        let Crew { batches, state, routes, permits } = &self.crew;
-        let sending =
-            send::Sending { batches, state, routes, permits, live: &self.live, batch: &batch };
+        let BatchRunner { batches, state, routes, permits } = &self.runner;
+        let sending = send::BatchSender {
+            batches,
+            state,
+            routes,
+            permits,
+            progress: &self.progress,
+            batch: &batch,
+        };
         match sending.run().await? {
             Ended::Stopped => Ok(Next::End),
             Ended::Cancelled => Ok(Next::Step),
             Ended::Closed => {
                 let (batches, now) = (batches.clone(), unix_seconds());
-                let closing = aside(move || {
+                let closing = blocking(move || {
                     batches.store.change(&batch.id, &[], |batch| moved(batch, Event::Closed, now))
                 });
                 self.note(closing.await?);
@@ -215,11 +221,11 @@ impl Work {
     }
 
     async fn publish(&self, batch: BatchRecord) -> Result<Next, StorageError> {
-        let batches = self.crew.batches.clone();
-        let publishing = aside(move || {
+        let batches = self.runner.batches.clone();
+        let publishing = blocking(move || {
             let now = unix_seconds();
             let frame = (batches.store.place(), now);
-            let made = output::make(&batches.disk, &batch, batches.bounds, frame)?;
+            let made = output::make(&batches.disk, &batch, batches.limits, frame)?;
             let files: Vec<_> =
                 [&made.output, &made.error].into_iter().flatten().cloned().collect();
             batches.store.change(&batch.id, &files, |batch| {
@@ -239,7 +245,7 @@ impl Work {
         if let Some((batch, true)) = changed
             && is_over(batch.status)
         {
-            self.crew.state.metrics.batch_ended(name(batch.status));
+            self.runner.state.metrics.batch_ended(name(batch.status));
         }
     }
 }

@@ -19,19 +19,19 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 
 use super::local_routes::LocalRoutes;
-use super::waiting::{aside, stopped};
+use super::waiting::{blocking, stopped};
 use crate::batches::ids::LineId;
-use crate::batches::journal::{Entry, Fate, Journal};
-use crate::batches::lines::{self, Asked, Bounds, Lines};
+use crate::batches::journal::{Journal, JournalRecord, LineOutcome};
+use crate::batches::lines::{self, LineLimits, LineRequest, Lines};
 use crate::batches::record::BatchRecord;
-use crate::batches::{Batches, ENDPOINTS, Live, StorageError, output};
+use crate::batches::{BatchProgress, Batches, ENDPOINTS, StorageError, output};
 use crate::caller::digest_u64;
 use crate::clock::unix_seconds;
 use crate::extensions::BatchLine;
 use crate::state::State;
 
 /// Lines and bytes that are read ahead.
-const AHEAD: (usize, usize) = (256, 4 << 20);
+const READ_AHEAD: (usize, usize) = (256, 4 << 20);
 
 /// The time between tries to write down what the disk does not take.
 const RETRY: Duration = Duration::from_millis(500);
@@ -48,18 +48,18 @@ pub(super) enum Ended {
 }
 
 /// The sending of a batch.
-pub(super) struct Sending<'w> {
+pub(super) struct BatchSender<'w> {
     pub(super) batches: &'w Arc<Batches>,
     pub(super) state: &'w Data<State>,
     pub(super) routes: &'w LocalRoutes,
     pub(super) permits: &'w Arc<Semaphore>,
-    pub(super) live: &'w Arc<Live>,
+    pub(super) progress: &'w Arc<BatchProgress>,
     pub(super) batch: &'w BatchRecord,
 }
 
-type Answers = JoinSet<Option<Entry>>;
+type Answers = JoinSet<Option<JournalRecord>>;
 
-impl Sending<'_> {
+impl BatchSender<'_> {
     /// Sends what is not answered.
     ///
     /// # Errors
@@ -69,34 +69,34 @@ impl Sending<'_> {
             // The batch is of a server that had more routes.
             return Ok(Ended::Closed);
         };
-        let mut book = self.open().await?;
-        self.show(&book);
+        let mut send_state = self.open().await?;
+        self.show(&send_state);
         let mut stop = self.batches.stop.subscribe();
         let line = self.line_terms();
         let mut answers = Answers::new();
         let mut unsaved = Vec::new();
         let ended = loop {
-            book = self.save(book, &mut unsaved, &mut stop).await?;
-            if book.queue.is_empty() && !book.at_end {
-                book = book.read_ahead().await?;
+            send_state = self.save(send_state, &mut unsaved, &mut stop).await?;
+            if send_state.queue.is_empty() && !send_state.at_end {
+                send_state = send_state.read_ahead().await?;
             }
             let over = Instant::now() >= line.deadline;
-            if over || (book.queue.is_empty() && answers.is_empty()) {
+            if over || (send_state.queue.is_empty() && answers.is_empty()) {
                 break Ended::Closed;
             }
             tokio::select! {
                 biased;
                 () = stopped(&mut stop) => break Ended::Stopped,
-                () = self.live.cancelled.notified() => break Ended::Cancelled,
+                () = self.progress.cancelled.notified() => break Ended::Cancelled,
                 () = tokio::time::sleep_until(line.deadline.into()) => break Ended::Closed,
                 Some(answer) = answers.join_next(), if !answers.is_empty() => {
                     unsaved.extend(taken(answer));
                     unsaved.extend(ready(&mut answers));
                 }
-                permit = self.permits.clone().acquire_owned(), if !book.queue.is_empty() => {
+                permit = self.permits.clone().acquire_owned(), if !send_state.queue.is_empty() => {
                     let permit = permit.expect("nobody closes it");
-                    let (number, asked) = book.queue.pop_front().expect("it was just looked at");
-                    let call = Call { routes: self.routes.clone(), path, number, asked, line };
+                    let (number, asked) = send_state.queue.pop_front().expect("it was just looked at");
+                    let call = LineCall { routes: self.routes.clone(), path, number, asked, line };
                     answers.spawn_local(call.answer(permit, stop.clone()));
                 }
             }
@@ -111,20 +111,20 @@ impl Sending<'_> {
             // What is not done by then is done after the next start.
             let _ = tokio::time::timeout(self.state.config.drain, rest).await;
         }
-        self.save(book, &mut unsaved, &mut stop).await?;
+        self.save(send_state, &mut unsaved, &mut stop).await?;
         Ok(ended)
     }
 
-    async fn open(&self) -> Result<Book, StorageError> {
+    async fn open(&self) -> Result<SendState, StorageError> {
         let (batches, batch) = (self.batches.clone(), self.batch.clone());
-        aside(move || {
+        blocking(move || {
             let journal = Journal::open(&batches.disk, &batches.disk.journal(&batch.id))?;
             let file = batches.content(&batch.input)?;
-            let bounds = batches.bounds;
-            Ok(Book {
+            let limits = batches.limits;
+            Ok(SendState {
                 journal,
-                lines: Lines::new(BufReader::new(file), bounds.line_bytes),
-                bounds,
+                lines: Lines::new(BufReader::new(file), limits.line_bytes),
+                limits,
                 endpoint: batch.endpoint,
                 queue: VecDeque::new(),
                 at_end: false,
@@ -137,24 +137,24 @@ impl Sending<'_> {
     /// it does, or the server stops.
     async fn save(
         &self,
-        mut book: Book,
-        unsaved: &mut Vec<Entry>,
+        mut send_state: SendState,
+        unsaved: &mut Vec<JournalRecord>,
         stop: &mut watch::Receiver<bool>,
-    ) -> Result<Book, StorageError> {
+    ) -> Result<SendState, StorageError> {
         while !unsaved.is_empty() {
             let entries = std::mem::take(unsaved);
-            let (now, left, written) = aside(move || {
-                let written = book.journal.append(&entries);
-                Ok((book, entries, written))
+            let (now, left, written) = blocking(move || {
+                let written = send_state.journal.append(&entries);
+                Ok((send_state, entries, written))
             })
             .await?;
-            book = now;
+            send_state = now;
             match written {
                 Ok(()) => {
                     for entry in &left {
-                        self.state.metrics.batch_line(entry.fate == Fate::Good);
+                        self.state.metrics.batch_line(entry.outcome == LineOutcome::Succeeded);
                     }
-                    self.show(&book);
+                    self.show(&send_state);
                 }
                 Err(error) => {
                     let error = StorageError::from(error);
@@ -168,14 +168,17 @@ impl Sending<'_> {
                 }
             }
         }
-        Ok(book)
+        Ok(send_state)
     }
 
     /// Says how far the batch is.
-    fn show(&self, book: &Book) {
-        let counts = [(&self.live.completed, Fate::Good), (&self.live.failed, Fate::Bad)];
-        for (count, fate) in counts {
-            count.store(book.journal.count(fate), Ordering::Relaxed);
+    fn show(&self, send_state: &SendState) {
+        let counts = [
+            (&self.progress.completed, LineOutcome::Succeeded),
+            (&self.progress.failed, LineOutcome::Failed),
+        ];
+        for (count, outcome) in counts {
+            count.store(send_state.journal.count(outcome), Ordering::Relaxed);
         }
     }
 
@@ -189,22 +192,22 @@ impl Sending<'_> {
 }
 
 /// What a batch asks, and what came of it.
-struct Book {
+struct SendState {
     journal: Journal,
     lines: Lines<BufReader<File>>,
-    bounds: Bounds,
+    limits: LineLimits,
     endpoint: String,
     /// Lines that were read and are not sent.
-    queue: VecDeque<(u32, Asked)>,
+    queue: VecDeque<(u32, LineRequest)>,
     at_end: bool,
 }
 
-impl Book {
+impl SendState {
     /// Reads lines that the journal does not have.
-    async fn read_ahead(mut self) -> Result<Book, StorageError> {
-        aside(move || {
+    async fn read_ahead(mut self) -> Result<SendState, StorageError> {
+        blocking(move || {
             let mut bytes = 0;
-            while self.queue.len() < AHEAD.0 && bytes < AHEAD.1 {
+            while self.queue.len() < READ_AHEAD.0 && bytes < READ_AHEAD.1 {
                 let Some((number, raw)) = self.lines.next()? else {
                     self.at_end = true;
                     break;
@@ -213,7 +216,7 @@ impl Book {
                     continue;
                 }
                 // All lines were found to be good; one that is not any more is left unanswered.
-                if let Ok(asked) = lines::read(&raw, &self.endpoint, self.bounds) {
+                if let Ok(asked) = lines::read(&raw, &self.endpoint, self.limits) {
                     bytes += asked.body.len();
                     self.queue.push_back((number, asked));
                 }
@@ -225,21 +228,21 @@ impl Book {
 }
 
 /// A line that is sent.
-struct Call {
+struct LineCall {
     routes: LocalRoutes,
     path: &'static str,
     number: u32,
-    asked: Asked,
+    asked: LineRequest,
     line: BatchLine,
 }
 
-impl Call {
+impl LineCall {
     /// What comes of it. Nothing where the server stops first.
     async fn answer(
         self,
         permit: OwnedSemaphorePermit,
         mut stop: watch::Receiver<bool>,
-    ) -> Option<Entry> {
+    ) -> Option<JournalRecord> {
         let _held_until_the_end = permit;
         let id = match LineId::new() {
             Ok(id) => id,
@@ -279,13 +282,13 @@ impl Call {
     }
 }
 
-fn taken(answer: Result<Option<Entry>, JoinError>) -> Option<Entry> {
+fn taken(answer: Result<Option<JournalRecord>, JoinError>) -> Option<JournalRecord> {
     // A task that was ended has nothing to say; one cannot panic past its catch.
     answer.ok().flatten()
 }
 
 /// What has come and was not taken.
-fn ready(answers: &mut Answers) -> Vec<Entry> {
+fn ready(answers: &mut Answers) -> Vec<JournalRecord> {
     let mut entries = Vec::new();
     while let Some(answer) = answers.try_join_next() {
         entries.extend(taken(answer));

@@ -19,8 +19,8 @@ use crate::batches::record::{BatchCounts, FilePurpose};
 use crate::batches::record::{BatchRecord, FileRecord, MOST_SECONDS, Times, WINDOW_SECONDS};
 use crate::batches::status::BatchStatus;
 use crate::batches::status::is_over;
-use crate::batches::tests::Plan;
-use crate::batches::{Batches, Deleting};
+use crate::batches::tests::FaultPlan;
+use crate::batches::{Batches, DeleteOutcome};
 use crate::clock::unix_seconds;
 use crate::config::Config;
 use crate::keys::Keys;
@@ -203,7 +203,7 @@ proptest! {
         let folder = tempfile::tempdir().expect("a folder");
         let id = begun(folder.path(), &requests());
         for passing in ends {
-            let plan = Arc::new(Plan::new(passing, usize::MAX, ErrorKind::BrokenPipe));
+            let plan = Arc::new(FaultPlan::new(passing, usize::MAX, ErrorKind::BrokenPipe));
             process(folder.path(), &plan, &id, || plan.tripped());
         }
         check_all_once(folder.path(), &id);
@@ -215,7 +215,7 @@ proptest! {
         let kind = if full { ErrorKind::StorageFull } else { ErrorKind::ReadOnlyFilesystem };
         let folder = tempfile::tempdir().expect("a folder");
         let id = begun(folder.path(), &requests());
-        let plan = Arc::new(Plan::new(passing, failing, kind));
+        let plan = Arc::new(FaultPlan::new(passing, failing, kind));
         process(folder.path(), &plan, &id, || false);
         check_all_once(folder.path(), &id);
     }
@@ -306,7 +306,7 @@ fn files_whose_life_is_over_go() {
     batches.sweep().expect("it works");
     assert!(batches.content(&batch.input).is_ok(), "its batch needs it");
     let needed = batches.delete_file(&batch.input, OWNER).expect("it works");
-    assert_eq!(needed, Deleting::Needed(id.clone()));
+    assert_eq!(needed, DeleteOutcome::Needed(id.clone()));
     drop(batches);
     left_behind(folder.path(), &id, |batch| {
         batch.enter(BatchStatus::Failed, 1);

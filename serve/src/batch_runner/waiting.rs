@@ -12,7 +12,7 @@ pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
 }
 
 /// Runs what waits for the disk.
-pub(super) async fn aside<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
 ) -> Result<T, StorageError> {
     let done = web::block(work).await;

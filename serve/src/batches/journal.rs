@@ -24,28 +24,28 @@ const HEAD: usize = CHECK + 9;
 
 /// What became of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum LineOutcome {
     /// Answered with success.
-    Good,
+    Succeeded,
     /// Answered with an error.
-    Bad,
+    Failed,
 }
 
 /// What came of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct JournalRecord {
     /// The line, from 1.
     pub(crate) line: u32,
-    pub(crate) fate: Fate,
+    pub(crate) outcome: LineOutcome,
     /// What stands in the output for it, without an end of line.
     pub(crate) text: Vec<u8>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Place {
+struct RecordSpan {
     at: u64,
     length: u32,
-    fate: Fate,
+    outcome: LineOutcome,
 }
 
 /// The journal of a batch.
@@ -55,7 +55,7 @@ pub(crate) struct Journal {
     file: File,
     /// Where the next entry begins.
     end: u64,
-    places: BTreeMap<u32, Place>,
+    places: BTreeMap<u32, RecordSpan>,
 }
 
 impl Journal {
@@ -76,7 +76,7 @@ impl Journal {
     ///
     /// # Errors
     /// What the disk says. The journal is then as it was, and the same entries may be added again.
-    pub(crate) fn append(&mut self, entries: &[Entry]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, entries: &[JournalRecord]) -> io::Result<()> {
         let mut bytes = Vec::new();
         let mut places = BTreeMap::new();
         for entry in entries {
@@ -85,8 +85,11 @@ impl Journal {
             }
             let length = u32::try_from(entry.text.len());
             let length = length.map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-            let place =
-                Place { at: self.end + (bytes.len() + HEAD) as u64, length, fate: entry.fate };
+            let place = RecordSpan {
+                at: self.end + (bytes.len() + HEAD) as u64,
+                length,
+                outcome: entry.outcome,
+            };
             bytes.extend_from_slice(&head(entry, length));
             bytes.extend_from_slice(&entry.text);
             places.insert(entry.line, place);
@@ -121,28 +124,28 @@ impl Journal {
     }
 
     /// How many lines have an entry of this fate.
-    pub(crate) fn count(&self, fate: Fate) -> u32 {
-        let places = self.places.values().filter(|place| place.fate == fate);
+    pub(crate) fn count(&self, outcome: LineOutcome) -> u32 {
+        let places = self.places.values().filter(|place| place.outcome == outcome);
         u32::try_from(places.count()).unwrap_or(u32::MAX)
     }
 
     /// The entry of a line.
-    pub(crate) fn entry(&self, line: u32) -> io::Result<Option<Entry>> {
+    pub(crate) fn entry(&self, line: u32) -> io::Result<Option<JournalRecord>> {
         let Some(place) = self.places.get(&line) else {
             return Ok(None);
         };
         let mut text = vec![0; usize::try_from(place.length).map_err(io::Error::other)?];
         self.file.read_exact_at(&mut text, place.at)?;
-        Ok(Some(Entry { line, fate: place.fate, text }))
+        Ok(Some(JournalRecord { line, outcome: place.outcome, text }))
     }
 }
 
-fn head(entry: &Entry, length: u32) -> [u8; HEAD] {
+fn head(entry: &JournalRecord, length: u32) -> [u8; HEAD] {
     let mut head = [0; HEAD];
     head[CHECK..CHECK + 4].copy_from_slice(&entry.line.to_le_bytes());
-    head[CHECK + 4] = match entry.fate {
-        Fate::Good => 1,
-        Fate::Bad => 2,
+    head[CHECK + 4] = match entry.outcome {
+        LineOutcome::Succeeded => 1,
+        LineOutcome::Failed => 2,
     };
     head[CHECK + 5..].copy_from_slice(&length.to_le_bytes());
     let check = check(&head[CHECK..], &entry.text);
@@ -157,7 +160,7 @@ fn check(head: &[u8], text: &[u8]) -> [u8; CHECK] {
 }
 
 /// The places of all entries that are whole, up to the first that is not, and where that begins.
-fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, Place>, u64)> {
+fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, RecordSpan>, u64)> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
     let (mut places, mut end) = (BTreeMap::new(), 0_u64);
@@ -171,9 +174,9 @@ fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, Place>, u64)>
         };
         let (line, size) = (number(CHECK), number(CHECK + 5));
         let at = end + HEAD as u64;
-        let fate = match head[CHECK + 4] {
-            1 => Fate::Good,
-            2 => Fate::Bad,
+        let outcome = match head[CHECK + 4] {
+            1 => LineOutcome::Succeeded,
+            2 => LineOutcome::Failed,
             _ => break,
         };
         if u64::from(size) > length - at {
@@ -184,7 +187,7 @@ fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, Place>, u64)>
         if check(&head[CHECK..], &text) != head[..CHECK] {
             break;
         }
-        let place = Place { at, length: size, fate };
+        let place = RecordSpan { at, length: size, outcome };
         places.entry(line).or_insert(place);
         end = at + u64::from(size);
     }

@@ -20,7 +20,7 @@ const MOST_ID_BYTES: usize = 512;
 
 /// What is allowed in a file.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct LineLimits {
     /// Requests.
     pub(crate) requests: u32,
     /// Bytes of a line.
@@ -29,7 +29,7 @@ pub(crate) struct Bounds {
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Asked {
+pub(crate) struct LineRequest {
     pub(crate) custom_id: String,
     /// The body, byte for byte.
     pub(crate) body: String,
@@ -46,7 +46,7 @@ pub(crate) struct Checked {
 
 /// A line as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Raw {
+pub(crate) enum RawLine {
     /// Its bytes.
     Whole(Vec<u8>),
     /// Longer than allowed.
@@ -68,10 +68,10 @@ impl<R: BufRead> Lines<R> {
     }
 
     /// The next line.
-    pub(crate) fn next(&mut self) -> io::Result<Option<(u32, Raw)>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<(u32, RawLine)>> {
         while let Some(raw) = self.any()? {
             self.number = self.number.saturating_add(1);
-            let empty = matches!(&raw, Raw::Whole(bytes) if bytes.trim_ascii().is_empty());
+            let empty = matches!(&raw, RawLine::Whole(bytes) if bytes.trim_ascii().is_empty());
             if !empty {
                 return Ok(Some((self.number, raw)));
             }
@@ -79,7 +79,7 @@ impl<R: BufRead> Lines<R> {
         Ok(None)
     }
 
-    fn any(&mut self) -> io::Result<Option<Raw>> {
+    fn any(&mut self) -> io::Result<Option<RawLine>> {
         let (mut line, mut length) = (Vec::new(), 0_usize);
         loop {
             let buffer = self.reader.fill_buf()?;
@@ -99,8 +99,8 @@ impl<R: BufRead> Lines<R> {
         }
     }
 
-    fn raw(&self, line: Vec<u8>, length: usize) -> Raw {
-        if length > self.most_bytes { Raw::TooLong } else { Raw::Whole(line) }
+    fn raw(&self, line: Vec<u8>, length: usize) -> RawLine {
+        if length > self.most_bytes { RawLine::TooLong } else { RawLine::Whole(line) }
     }
 }
 
@@ -108,25 +108,25 @@ impl<R: BufRead> Lines<R> {
 ///
 /// # Errors
 /// What the disk says.
-pub(crate) fn check(reader: impl BufRead, url: &str, bounds: Bounds) -> io::Result<Checked> {
-    let mut lines = Lines::new(reader, bounds.line_bytes);
+pub(crate) fn check(reader: impl BufRead, url: &str, limits: LineLimits) -> io::Result<Checked> {
+    let mut lines = Lines::new(reader, limits.line_bytes);
     let mut first_lines: HashMap<[u8; 16], u32> = HashMap::new();
     let mut checked = Checked { requests: 0, faults: Vec::new() };
     let mut beyond = 0_u64;
     while let Some((number, raw)) = lines.next()? {
         checked.requests = checked.requests.saturating_add(1);
-        if checked.requests > bounds.requests {
+        if checked.requests > limits.requests {
             let message = format!(
                 "the file has more requests than batches.max_requests: {}",
-                bounds.requests
+                limits.requests
             );
             checked.faults.push(fault("too_many_tasks", message));
             return Ok(checked);
         }
-        let found = read(&raw, url, bounds).and_then(|asked| {
+        let found = read(&raw, url, limits).and_then(|asked| {
             let key = key(&asked.custom_id);
             let first = *first_lines.entry(key).or_insert(number);
-            (first == number).then_some(()).ok_or_else(|| Fault {
+            (first == number).then_some(()).ok_or_else(|| LineError {
                 code: "duplicate_custom_id",
                 param: Some("custom_id"),
                 message: format!("line {first} has the same custom_id"),
@@ -153,50 +153,50 @@ pub(crate) fn check(reader: impl BufRead, url: &str, bounds: Bounds) -> io::Resu
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn read(raw: &Raw, url: &str, bounds: Bounds) -> Result<Asked, Fault> {
-    let Raw::Whole(bytes) = raw else {
-        let message = format!("the line is longer than {} bytes", bounds.line_bytes);
-        return Err(Fault::new("invalid_request", None, message));
+pub(crate) fn read(raw: &RawLine, url: &str, limits: LineLimits) -> Result<LineRequest, LineError> {
+    let RawLine::Whole(bytes) = raw else {
+        let message = format!("the line is longer than {} bytes", limits.line_bytes);
+        return Err(LineError::new("invalid_request", None, message));
     };
     let text = std::str::from_utf8(bytes);
-    let text = text.map_err(|_| Fault::broken("the line is not UTF-8".to_owned()))?;
+    let text = text.map_err(|_| LineError::broken("the line is not UTF-8".to_owned()))?;
     // A list would be read as the fields in their order.
     if !text.trim_ascii_start().starts_with('{') {
-        return Err(Fault::broken("the line is no JSON object".to_owned()));
+        return Err(LineError::broken("the line is no JSON object".to_owned()));
     }
-    let shape: Shape<'_> = serde_json::from_str(text).map_err(|error| broken(&error))?;
+    let shape: LineFields<'_> = serde_json::from_str(text).map_err(|error| broken(&error))?;
     let custom_id = shape.custom_id()?;
     shape.check_method()?;
     shape.check_url(url)?;
     let body = shape.body()?;
-    Ok(Asked { custom_id, body })
+    Ok(LineRequest { custom_id, body })
 }
 
 /// What is wrong with a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct LineError {
     code: &'static str,
     param: Option<&'static str>,
     message: String,
 }
 
-impl Fault {
-    fn new(code: &'static str, param: Option<&'static str>, message: String) -> Fault {
-        Fault { code, param, message }
+impl LineError {
+    fn new(code: &'static str, param: Option<&'static str>, message: String) -> LineError {
+        LineError { code, param, message }
     }
 
-    fn broken(message: String) -> Fault {
-        Fault::new("invalid_json_line", None, message)
+    fn broken(message: String) -> LineError {
+        LineError::new("invalid_json_line", None, message)
     }
 
-    fn missing(param: &'static str) -> Fault {
+    fn missing(param: &'static str) -> LineError {
         let message = format!("{param} is missing");
-        Fault::new("missing_required_parameter", Some(param), message)
+        LineError::new("missing_required_parameter", Some(param), message)
     }
 
-    fn invalid(param: &'static str, message: &str) -> Fault {
+    fn invalid(param: &'static str, message: &str) -> LineError {
         let message = format!("{param}: {message}");
-        Fault::new("invalid_request", Some(param), message)
+        LineError::new("invalid_request", Some(param), message)
     }
 
     fn wire(self, line: u32) -> BatchFault {
@@ -217,7 +217,7 @@ pub(crate) fn fault(code: &str, message: String) -> BatchFault {
 /// A line with its four fields, each as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Shape<'t> {
+struct LineFields<'t> {
     #[serde(borrow, default)]
     custom_id: Option<&'t RawValue>,
     #[serde(borrow, default)]
@@ -228,56 +228,56 @@ struct Shape<'t> {
     body: Option<&'t RawValue>,
 }
 
-impl Shape<'_> {
-    fn custom_id(&self) -> Result<String, Fault> {
+impl LineFields<'_> {
+    fn custom_id(&self) -> Result<String, LineError> {
         let id = text("custom_id", self.custom_id)?;
         if (1..=MOST_ID_BYTES).contains(&id.len()) {
             return Ok(id);
         }
         let message = format!("1 to {MOST_ID_BYTES} bytes are taken");
-        Err(Fault::invalid("custom_id", &message))
+        Err(LineError::invalid("custom_id", &message))
     }
 
-    fn check_method(&self) -> Result<(), Fault> {
+    fn check_method(&self) -> Result<(), LineError> {
         let method = text("method", self.method)?;
         (method == "POST")
             .then_some(())
-            .ok_or_else(|| Fault::invalid("method", "only POST is taken"))
+            .ok_or_else(|| LineError::invalid("method", "only POST is taken"))
     }
 
-    fn check_url(&self, url: &str) -> Result<(), Fault> {
+    fn check_url(&self, url: &str) -> Result<(), LineError> {
         let given = text("url", self.url)?;
         (given == url).then_some(()).ok_or_else(|| {
             let message = format!("url: the batch's endpoint is {url}");
-            Fault::new("url_mismatch", Some("url"), message)
+            LineError::new("url_mismatch", Some("url"), message)
         })
     }
 
-    fn body(&self) -> Result<String, Fault> {
-        let raw = self.body.ok_or_else(|| Fault::missing("body"))?;
+    fn body(&self) -> Result<String, LineError> {
+        let raw = self.body.ok_or_else(|| LineError::missing("body"))?;
         let value: Value = serde_json::from_str(raw.get())
-            .map_err(|error| Fault::broken(format!("body: {error}")))?;
+            .map_err(|error| LineError::broken(format!("body: {error}")))?;
         let Some(fields) = value.as_object() else {
-            return Err(Fault::invalid("body", "an object is taken"));
+            return Err(LineError::invalid("body", "an object is taken"));
         };
         if fields.get("stream") == Some(&Value::Bool(true)) {
             let message = "nobody reads a stream here";
-            return Err(Fault::invalid("body.stream", message));
+            return Err(LineError::invalid("body.stream", message));
         }
         Ok(raw.get().to_owned())
     }
 }
 
-fn text(field: &'static str, raw: Option<&RawValue>) -> Result<String, Fault> {
-    let raw = raw.ok_or_else(|| Fault::missing(field))?;
-    serde_json::from_str(raw.get()).map_err(|_| Fault::invalid(field, "a text is taken"))
+fn text(field: &'static str, raw: Option<&RawValue>) -> Result<String, LineError> {
+    let raw = raw.ok_or_else(|| LineError::missing(field))?;
+    serde_json::from_str(raw.get()).map_err(|_| LineError::invalid(field, "a text is taken"))
 }
 
-fn broken(error: &serde_json::Error) -> Fault {
+fn broken(error: &serde_json::Error) -> LineError {
     if error.is_data() {
-        Fault::new("invalid_request", None, error.to_string())
+        LineError::new("invalid_request", None, error.to_string())
     } else {
-        Fault::broken(format!("the line is no JSON: {error}"))
+        LineError::broken(format!("the line is no JSON: {error}"))
     }
 }
 

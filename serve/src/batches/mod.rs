@@ -32,11 +32,11 @@ pub(crate) use disk::Writing;
 use disk::{Disk, Faults, NoFaults};
 pub(crate) use error::StorageError;
 use ids::{BatchId, FileId};
-use lines::Bounds;
+use lines::LineLimits;
 use record::{BatchRecord, FileRecord};
 use status::{Event, after, is_over};
 use store::Store;
-pub(crate) use store::{Beginning, Deleting};
+pub(crate) use store::{BeginOutcome, DeleteOutcome};
 
 use crate::clock::unix_seconds;
 use crate::config::Config;
@@ -71,7 +71,7 @@ pub(crate) const ENDPOINTS: [&str; 15] = [
 
 /// A batch that is being worked on.
 #[derive(Debug, Default)]
-pub(crate) struct Live {
+pub(crate) struct BatchProgress {
     pub(crate) completed: AtomicU32,
     pub(crate) failed: AtomicU32,
     /// Somebody wants its end.
@@ -83,13 +83,13 @@ pub(crate) struct Live {
 pub struct Batches {
     pub(crate) disk: Arc<Disk>,
     pub(crate) store: Store,
-    pub(crate) bounds: Bounds,
+    pub(crate) limits: LineLimits,
     /// Lines that are answered at a time.
     pub(crate) concurrency: usize,
     /// A lock: it is held for a look into the map alone.
-    pub(crate) live: Mutex<HashMap<BatchId, Arc<Live>>>,
+    pub(crate) progress: Mutex<HashMap<BatchId, Arc<BatchProgress>>>,
     /// There is a batch that nobody works on.
-    pub(crate) fresh: Notify,
+    pub(crate) new_batch: Notify,
     pub(crate) stop: watch::Sender<bool>,
 }
 
@@ -116,13 +116,13 @@ impl Batches {
         let batches = Batches {
             store: Store::open(disk.clone())?,
             disk,
-            bounds: Bounds {
+            limits: LineLimits {
                 requests: u32::try_from(config.batches_max_requests).unwrap_or(u32::MAX),
                 line_bytes: config.max_body.saturating_add(LINE_MARGIN),
             },
             concurrency: config.batches_concurrency,
-            live: Mutex::default(),
-            fresh: Notify::new(),
+            progress: Mutex::default(),
+            new_batch: Notify::new(),
             stop: watch::Sender::new(false),
         };
         batches.clear()?;
@@ -166,9 +166,9 @@ impl Batches {
         self.lives().len()
     }
 
-    pub(crate) fn lives(&self) -> std::sync::MutexGuard<'_, HashMap<BatchId, Arc<Live>>> {
+    pub(crate) fn lives(&self) -> std::sync::MutexGuard<'_, HashMap<BatchId, Arc<BatchProgress>>> {
         // A map of handles is whole, whoever panicked.
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Begins a file.
@@ -215,9 +215,13 @@ impl Batches {
     }
 
     /// Deletes a file of an owner, unless a batch needs it.
-    pub(crate) fn delete_file(&self, id: &FileId, owner: &str) -> Result<Deleting, StorageError> {
+    pub(crate) fn delete_file(
+        &self,
+        id: &FileId,
+        owner: &str,
+    ) -> Result<DeleteOutcome, StorageError> {
         let deleting = self.store.delete_file(id, |file| file.owner == owner)?;
-        if deleting == Deleting::Deleted {
+        if deleting == DeleteOutcome::Deleted {
             self.disk.remove(&self.disk.file(id))?;
         }
         Ok(deleting)
@@ -227,11 +231,11 @@ impl Batches {
     pub(crate) fn begin(
         &self,
         record: impl FnOnce(BatchId, u64) -> BatchRecord,
-    ) -> Result<(BatchRecord, Beginning), StorageError> {
+    ) -> Result<(BatchRecord, BeginOutcome), StorageError> {
         let batch = record(BatchId::new()?, self.store.place());
         let beginning = self.store.begin(&batch, MOST_UNFINISHED)?;
-        if beginning == Beginning::Begun {
-            self.fresh.notify_one();
+        if beginning == BeginOutcome::Begun {
+            self.new_batch.notify_one();
         }
         Ok((batch, beginning))
     }
@@ -272,9 +276,9 @@ impl Batches {
         })?;
         let changed = changed.filter(|(batch, _)| batch.owner == owner);
         if changed.is_some()
-            && let Some(live) = self.lives().get(id)
+            && let Some(progress) = self.lives().get(id)
         {
-            live.cancelled.notify_one();
+            progress.cancelled.notify_one();
         }
         Ok(changed.map(|(batch, done)| (self.current(batch), done)))
     }
@@ -284,13 +288,13 @@ impl Batches {
         if is_over(batch.status) {
             return batch;
         }
-        let Some(live) = self.lives().get(&batch.id).cloned() else {
+        let Some(progress) = self.lives().get(&batch.id).cloned() else {
             return batch;
         };
         BatchRecord {
             counts: BatchCounts {
-                completed: live.completed.load(Ordering::Relaxed),
-                failed: live.failed.load(Ordering::Relaxed),
+                completed: progress.completed.load(Ordering::Relaxed),
+                failed: progress.failed.load(Ordering::Relaxed),
                 ..batch.counts
             },
             ..batch
@@ -303,7 +307,7 @@ impl Batches {
         for file in self.store.files()? {
             if file.is_expired(now)
                 && self.store.delete_file(&file.id, |file| file.is_expired(now))?
-                    == Deleting::Deleted
+                    == DeleteOutcome::Deleted
             {
                 self.disk.remove(&self.disk.file(&file.id))?;
             }

@@ -13,8 +13,8 @@ use serde_json::json;
 use super::disk::{Disk, Writing};
 use super::error::StorageError;
 use super::ids::{FileId, LineId};
-use super::journal::{Entry, Fate, Journal};
-use super::lines::{self, Bounds, Lines};
+use super::journal::{Journal, JournalRecord, LineOutcome};
+use super::lines::{self, LineLimits, Lines};
 use super::record::{BatchRecord, FileRecord};
 use crate::batches::record::{BatchCounts, FilePurpose};
 use crate::batches::status::BatchStatus;
@@ -33,8 +33,9 @@ pub(crate) struct Answer {
 }
 
 /// What an answer is in the journal, and later in the output.
-pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer) -> Entry {
-    let fate = if answer.status.is_success() { Fate::Good } else { Fate::Bad };
+pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer) -> JournalRecord {
+    let outcome =
+        if answer.status.is_success() { LineOutcome::Succeeded } else { LineOutcome::Failed };
     let head = format!(
         r#"{{"id":{},"custom_id":{},"response":{{"status_code":{},"request_id":{},"body":"#,
         json!(id.as_str()),
@@ -54,15 +55,15 @@ pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer)
         text.extend_from_slice(json!(shown).to_string().as_bytes());
     }
     text.extend_from_slice(br#"},"error":null}"#);
-    Entry { line, fate, text }
+    JournalRecord { line, outcome, text }
 }
 
 /// What a line is in the journal that broke what answered it.
-pub(crate) fn broken(line: u32, id: &LineId, custom_id: &str) -> Entry {
+pub(crate) fn broken(line: u32, id: &LineId, custom_id: &str) -> JournalRecord {
     let message = "the server failed; its log has the cause";
-    Entry {
+    JournalRecord {
         line,
-        fate: Fate::Bad,
+        outcome: LineOutcome::Failed,
         text: without_answer(id.as_str(), custom_id, "internal_error", message).into_bytes(),
     }
 }
@@ -74,7 +75,7 @@ fn without_answer(id: &str, custom_id: &str, code: &str, message: &str) -> Strin
 
 /// The files that come of a batch, and how many lines have which fate.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct OutputFiles {
     pub(crate) output: Option<FileRecord>,
     pub(crate) error: Option<FileRecord>,
     pub(crate) counts: BatchCounts,
@@ -89,23 +90,25 @@ pub(crate) struct Made {
 pub(crate) fn make(
     disk: &Arc<Disk>,
     batch: &BatchRecord,
-    bounds: Bounds,
+    limits: LineLimits,
     (place, now): (u64, u64),
-) -> Result<Made, StorageError> {
+) -> Result<OutputFiles, StorageError> {
     let journal = Journal::open(disk, &disk.journal(&batch.id))?;
     let (mut output, mut error) = (Draft::new(disk), Draft::new(disk));
     let mut unfinished = 0;
     // A file that was not found to be good has no lines yet.
     if batch.times.in_progress.is_some() {
         let file = File::open(disk.file(&batch.input))?;
-        let mut lines = Lines::new(BufReader::new(file), bounds.line_bytes);
+        let mut lines = Lines::new(BufReader::new(file), limits.line_bytes);
         while let Some((number, raw)) = lines.next()? {
             match journal.entry(number)? {
-                Some(entry) if entry.fate == Fate::Good => output.line(&entry.text)?,
+                Some(entry) if entry.outcome == LineOutcome::Succeeded => {
+                    output.line(&entry.text)?
+                }
                 Some(entry) => error.line(&entry.text)?,
                 None => {
                     unfinished += 1;
-                    let asked = lines::read(&raw, &batch.endpoint, bounds).ok();
+                    let asked = lines::read(&raw, &batch.endpoint, limits).ok();
                     let custom_id = asked.map(|asked| asked.custom_id).unwrap_or_default();
                     error.line(&unanswered(batch.status, &custom_id)?)?;
                 }
@@ -122,12 +125,12 @@ pub(crate) fn make(
         purpose: FilePurpose::BatchOutput,
         id,
     };
-    Ok(Made {
+    Ok(OutputFiles {
         output: output.keep()?.map(|kept| record(kept, "output")),
         error: error.keep()?.map(|kept| record(kept, "error")),
         counts: BatchCounts {
-            completed: journal.count(Fate::Good),
-            failed: journal.count(Fate::Bad),
+            completed: journal.count(LineOutcome::Succeeded),
+            failed: journal.count(LineOutcome::Failed),
             ..batch.counts
         },
         unfinished,

@@ -27,7 +27,7 @@ const BATCHES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("batches"
 /// What the database may keep in memory.
 const CACHE_BYTES: usize = 16 << 20;
 
-type Kept<T> = Result<T, StorageError>;
+type StoreResult<T> = Result<T, StorageError>;
 
 /// The database.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct Store {
 
 /// What came of a wish to delete a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Deleting {
+pub(crate) enum DeleteOutcome {
     /// It is known no more.
     Deleted,
     /// There is none.
@@ -54,7 +54,7 @@ pub(crate) enum Deleting {
 
 /// What came of a wish to begin a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Beginning {
+pub(crate) enum BeginOutcome {
     /// It is known.
     Begun,
     /// Its file is not there.
@@ -65,7 +65,7 @@ pub(crate) enum Beginning {
 
 impl Store {
     /// Opens the database of a folder, or makes it.
-    pub(crate) fn open(disk: Arc<Disk>) -> Kept<Store> {
+    pub(crate) fn open(disk: Arc<Disk>) -> StoreResult<Store> {
         let store = Store {
             path: disk.database(),
             disk,
@@ -91,27 +91,27 @@ impl Store {
     }
 
     /// All files.
-    pub(crate) fn files(&self) -> Kept<Vec<FileRecord>> {
+    pub(crate) fn files(&self) -> StoreResult<Vec<FileRecord>> {
         self.read(|transaction| all(&transaction.open_table(FILES)?))
     }
 
     /// A file.
-    pub(crate) fn file(&self, id: &FileId) -> Kept<Option<FileRecord>> {
+    pub(crate) fn file(&self, id: &FileId) -> StoreResult<Option<FileRecord>> {
         self.read(|transaction| get(&transaction.open_table(FILES)?, id.as_str()))
     }
 
     /// All batches.
-    pub(crate) fn batches(&self) -> Kept<Vec<BatchRecord>> {
+    pub(crate) fn batches(&self) -> StoreResult<Vec<BatchRecord>> {
         self.read(|transaction| all(&transaction.open_table(BATCHES)?))
     }
 
     /// A batch.
-    pub(crate) fn batch(&self, id: &BatchId) -> Kept<Option<BatchRecord>> {
+    pub(crate) fn batch(&self, id: &BatchId) -> StoreResult<Option<BatchRecord>> {
         self.read(|transaction| get(&transaction.open_table(BATCHES)?, id.as_str()))
     }
 
     /// Makes a file known.
-    pub(crate) fn add_file(&self, file: &FileRecord) -> Kept<()> {
+    pub(crate) fn add_file(&self, file: &FileRecord) -> StoreResult<()> {
         self.write(|transaction| put(&mut transaction.open_table(FILES)?, file.id.as_str(), file))
     }
 
@@ -120,37 +120,37 @@ impl Store {
         &self,
         id: &FileId,
         passes: impl Fn(&FileRecord) -> bool,
-    ) -> Kept<Deleting> {
+    ) -> StoreResult<DeleteOutcome> {
         self.write(|transaction| {
             let mut files = transaction.open_table(FILES)?;
             let found: Option<FileRecord> = get(&files, id.as_str())?;
             if !found.is_some_and(|file| passes(&file)) {
-                return Ok(Deleting::Absent);
+                return Ok(DeleteOutcome::Absent);
             }
             let batches: Vec<BatchRecord> = all(&transaction.open_table(BATCHES)?)?;
             let needs = |batch: &&BatchRecord| batch.input == *id && !is_over(batch.status);
             if let Some(batch) = batches.iter().find(needs) {
-                return Ok(Deleting::Needed(batch.id.clone()));
+                return Ok(DeleteOutcome::Needed(batch.id.clone()));
             }
             files.remove(id.as_str())?;
-            Ok(Deleting::Deleted)
+            Ok(DeleteOutcome::Deleted)
         })
     }
 
     /// Makes a batch known, if its file is there and there are fewer than `most` unfinished ones.
-    pub(crate) fn begin(&self, batch: &BatchRecord, most: usize) -> Kept<Beginning> {
+    pub(crate) fn begin(&self, batch: &BatchRecord, most: usize) -> StoreResult<BeginOutcome> {
         self.write(|transaction| {
             let files = transaction.open_table(FILES)?;
             let mut batches = transaction.open_table(BATCHES)?;
             if files.get(batch.input.as_str())?.is_none() {
-                return Ok(Beginning::NoFile);
+                return Ok(BeginOutcome::NoFile);
             }
             let known: Vec<BatchRecord> = all(&batches)?;
             if known.iter().filter(|known| !is_over(known.status)).count() >= most {
-                return Ok(Beginning::TooMany);
+                return Ok(BeginOutcome::TooMany);
             }
             put(&mut batches, batch.id.as_str(), batch)?;
-            Ok(Beginning::Begun)
+            Ok(BeginOutcome::Begun)
         })
     }
 
@@ -161,7 +161,7 @@ impl Store {
         id: &BatchId,
         made: &[FileRecord],
         change: impl Fn(&mut BatchRecord) -> bool,
-    ) -> Kept<Option<(BatchRecord, bool)>> {
+    ) -> StoreResult<Option<(BatchRecord, bool)>> {
         self.write(|transaction| {
             let mut batches = transaction.open_table(BATCHES)?;
             let Some(mut batch) = get::<BatchRecord>(&batches, id.as_str())? else {
@@ -181,20 +181,23 @@ impl Store {
     }
 
     /// Forgets a batch that is over.
-    pub(crate) fn forget(&self, id: &BatchId) -> Kept<()> {
+    pub(crate) fn forget(&self, id: &BatchId) -> StoreResult<()> {
         self.write(|transaction| {
             transaction.open_table(BATCHES)?.remove(id.as_str())?;
             Ok(())
         })
     }
 
-    fn read<T>(&self, work: impl Fn(&ReadTransaction) -> Result<T, redb::Error>) -> Kept<T> {
+    fn read<T>(&self, work: impl Fn(&ReadTransaction) -> Result<T, redb::Error>) -> StoreResult<T> {
         let database = self.database()?;
         let reading = || work(&database.begin_read()?);
         reading().map_err(|error| self.failed(error))
     }
 
-    fn write<T>(&self, work: impl Fn(&WriteTransaction) -> Result<T, redb::Error>) -> Kept<T> {
+    fn write<T>(
+        &self,
+        work: impl Fn(&WriteTransaction) -> Result<T, redb::Error>,
+    ) -> StoreResult<T> {
         let database = self.database()?;
         let writing = || {
             let transaction = database.begin_write()?;
@@ -206,7 +209,7 @@ impl Store {
         writing().map_err(|error: redb::Error| self.failed(error))
     }
 
-    fn database(&self) -> Kept<Arc<Database>> {
+    fn database(&self) -> StoreResult<Arc<Database>> {
         // A handle that is there is whole, whoever panicked.
         let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(database) = &*slot {

@@ -34,11 +34,35 @@ mod target;
 pub(crate) mod tei;
 pub(crate) mod vllm;
 
-use openapi::MAX_INPUTS;
+use actix_web::web::Payload;
+use actix_web::{HttpRequest, HttpResponse};
+use openapi::{MAX_INPUTS, parse_body};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 pub(crate) use self::flavor::{ApiFlavor, Refusal};
+use crate::call::Call;
 use crate::error::{ApiError, Code};
+use crate::state::State;
+
+/// Reads a body and answers it; an error has the shape of the flavor.
+///
+/// # Errors
+/// Those of [`Call::begin`], of [`Call::parse`] and of `answer`.
+pub(crate) async fn handle<'r, T: DeserializeOwned + Send + 'static>(
+    flavor: ApiFlavor,
+    request: &'r HttpRequest,
+    payload: Payload,
+    state: &'r State,
+    answer: impl AsyncFnOnce(Call<'r>, T) -> Result<HttpResponse, ApiError>,
+) -> Result<HttpResponse, Refusal> {
+    let answering = async {
+        let call = Call::begin(request, payload, state).await?;
+        let body = call.parse(parse_body).await?;
+        answer(call, body).await
+    };
+    answering.await.map_err(flavor.refusal())
+}
 
 /// The bytes of a reply.
 pub(crate) type Json = serde_json::Result<Vec<u8>>;

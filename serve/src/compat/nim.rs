@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use actix_web::HttpResponse;
+use openapi::Options;
 use rubrics::{Input, Message, Passage, Score, Scorer, Trace};
 
 use super::{invalid, rewards};
@@ -56,7 +57,7 @@ pub(crate) async fn answer(
     refuse_generation(&asked)?;
     let input = Arc::new(input(asked.messages)?);
     let (state, id) = (call.state, call.id());
-    let judged = call.judge(scorer, &[input], &openapi::Options::default()).await?;
+    let judged = call.judge(scorer, &[input], &Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, |_| "messages".to_owned())?;
     let body = reply(state, &id, &judged.scorer, rewards[0]);
     judged.reply(body).await

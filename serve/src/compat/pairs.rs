@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use actix_web::HttpResponse;
 use engine::RequestParams;
+use openapi::Options;
 use rubrics::{Input, Passage, Scorer};
 use serde::Serialize;
 
@@ -89,7 +90,7 @@ async fn judged(
         }));
     }
     let state = call.state;
-    let judged = call.judge(scorer, &inputs, &openapi::Options::default()).await?;
+    let judged = call.judge(scorer, &inputs, &Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, |at| paths[at].clone())?;
     let tokens = rewards.iter().filter_map(|reward| reward.evidence.trace.as_ref());
     let tokens = tokens.map(|trace| trace.usage.input_tokens as u64).sum();

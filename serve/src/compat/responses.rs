@@ -1,127 +1,150 @@
-//! What routes of other interfaces may answer beside success, for their descriptions.
+//! The error responses of routes, for their descriptions: one table for each flavor.
 
-use utoipa::IntoResponses;
+use std::collections::BTreeMap;
 
-use super::error_bodies::{ClassifyFailure, RerankFailure, SglangError, TeiError, VllmError};
+use openapi::ErrorBody;
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::header::HeaderBuilder;
+use utoipa::openapi::response::{Response, ResponseBuilder};
+use utoipa::openapi::{Ref, RefOr};
+use utoipa::{IntoResponses, PartialSchema as _, ToSchema};
 
-/// The statuses of vLLM's routes, with the shapes that errors may have there.
-macro_rules! vllm_failures {
-    ($name:ident, $error:ty, $of:literal) => {
-        #[doc = $of]
-        #[derive(IntoResponses)]
-        #[expect(dead_code, reason = "it describes replies and is never made")]
-        pub(crate) enum $name {
-            /// A body that cannot be used, or a text that is too long.
-            #[response(status = 400)]
-            BadRequest($error),
-            /// No valid API key.
-            #[response(status = 401)]
-            Unauthorized($error),
-            /// No such model, or one that cannot do this.
-            #[response(status = 404)]
-            NotFound($error),
-            /// The body did not arrive in time.
-            #[response(status = 408)]
-            Timeout($error),
-            /// The body is too large.
-            #[response(status = 413)]
-            TooLarge($error),
-            /// A scorer could not measure it.
-            #[response(status = 422)]
-            Unmeasured($error),
-            /// A fault of the server.
-            #[response(status = 500)]
-            Internal($error),
-            /// A tool failed.
-            #[response(status = 502)]
-            Tool($error),
-            /// Overloaded or draining; `retry-after` says when to try again.
-            #[response(status = 503)]
-            Unavailable($error),
-            /// The deadline passed.
-            #[response(status = 504)]
-            Deadline($error),
+use super::error_bodies::{
+    ClassifyFailure, DetailError, RerankFailure, SglangError, TeiError, VllmError,
+};
+
+/// A status, what it means, and whether the reply says when to try again.
+type Row = (u16, &'static str, Retry);
+
+/// The headers that say when to try again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Retry {
+    Undocumented,
+    Seconds,
+    SecondsAndMillis,
+}
+
+const fn row(status: u16, description: &'static str) -> Row {
+    (status, description, Retry::Undocumented)
+}
+
+const NOT_JSON: Row = row(400, "The body is not JSON.");
+const UNUSABLE: Row = row(400, "A body that cannot be used, or a text that is too long.");
+const UNAUTHORIZED: Row = row(401, "No valid API key.");
+const TIMEOUT: Row = row(408, "The body did not arrive in time.");
+const TOO_LARGE: Row = row(413, "The body is too large.");
+const INTERNAL: Row = row(500, "A fault of the server.");
+const TOOL_FAILED: Row = row(502, "A tool failed.");
+const OVERLOADED: Row = (503, "Overloaded or draining.", Retry::Seconds);
+const DEADLINE: Row = row(504, "The deadline passed.");
+
+/// Declares the error responses of a flavor's routes. A route that differs in a status lists that
+/// status after the table.
+macro_rules! failures {
+    ($($(#[$doc:meta])* $name:ident: $body:ty = $rows:expr;)*) => {$(
+        $(#[$doc])*
+        pub(crate) struct $name;
+
+        impl IntoResponses for $name {
+            fn responses() -> BTreeMap<String, RefOr<Response>> {
+                const ROWS: &[Row] = &$rows;
+                ROWS.iter().map(response::<$body>).collect()
+            }
+        }
+    )*};
+}
+
+failures! {
+    /// Errors of OpenAI's routes that ask a model.
+    OpenAiFailures: ErrorBody = [
+        NOT_JSON, UNAUTHORIZED, row(404, "No such model; near names are listed."), TIMEOUT,
+        TOO_LARGE, INTERNAL, OVERLOADED, DEADLINE,
+    ];
+    /// Errors of OpenAI's graders.
+    GraderFailures: ErrorBody = [
+        NOT_JSON, UNAUTHORIZED, row(404, "No such model."), TIMEOUT, TOO_LARGE,
+        row(422, "A grader that cannot be; `param` is the place."),
+        (429, "Overloaded.", Retry::SecondsAndMillis), INTERNAL, row(503, "Draining."),
+    ];
+    /// Errors of the routes of a file.
+    FileFailures: ErrorBody = [
+        UNAUTHORIZED, row(403, "Files are off; the message says by what."),
+        row(404, "No such file."), INTERNAL,
+    ];
+    /// Errors of the routes of a batch.
+    BatchFailures: ErrorBody = [
+        UNAUTHORIZED, row(403, "Batches are off; the message says by what."),
+        row(404, "No such batch."), INTERNAL,
+    ];
+    /// Errors of the trainers' routes that reward, in the shape of `FastAPI`.
+    RewardFailures: DetailError = [
+        UNAUTHORIZED, row(404, "No such scorer."), TIMEOUT, TOO_LARGE,
+        row(422, "A body of the wrong shape, or a sample that cannot be measured."), INTERNAL,
+        TOOL_FAILED, OVERLOADED, DEADLINE,
+    ];
+    /// Errors of `NeMo`-Gym's verification.
+    VerifyFailures: DetailError = [
+        UNAUTHORIZED, row(404, "No such scorer."), TIMEOUT, TOO_LARGE,
+        row(422, "A body of the wrong shape."), INTERNAL, OVERLOADED, DEADLINE,
+    ];
+    /// Errors of `NeMo`-Gym's sessions.
+    SessionFailures: DetailError = [
+        UNAUTHORIZED, TIMEOUT, TOO_LARGE, row(422, "The body is no object."),
+        row(503, "Overloaded or draining."),
+    ];
+    /// Errors of vLLM's routes.
+    VllmFailures: VllmError = VLLM;
+    /// Errors of the route that vLLM shares with `SGLang`.
+    ClassifyFailures: ClassifyFailure = VLLM;
+    /// Errors of the routes that rerankers share with Text Embeddings Inference.
+    RerankFailures: RerankFailure = VLLM;
+    /// Errors of `SGLang`'s routes.
+    SglangFailures: SglangError = [
+        UNUSABLE, UNAUTHORIZED, NO_MODEL, TIMEOUT, TOO_LARGE, INTERNAL, BUSY, DEADLINE,
+    ];
+    /// Errors of the routes of Text Embeddings Inference.
+    TeiFailures: TeiError = [
+        row(400, "The body is not JSON, or there is nothing in it."), UNAUTHORIZED,
+        row(404, "No such model."), TIMEOUT, TOO_LARGE,
+        row(422, "A body that cannot be used, or a text that is too long."),
+        row(424, "The model failed."), row(429, "Overloaded; `retry-after` says when to try again."),
+        TOOL_FAILED, row(503, "Draining."), DEADLINE,
+    ];
+}
+
+const NO_MODEL: Row = row(404, "No such model, or one that cannot do this.");
+const BUSY: Row = row(503, "Overloaded or draining; `retry-after` says when to try again.");
+const VLLM: [Row; 10] = [
+    UNUSABLE,
+    UNAUTHORIZED,
+    NO_MODEL,
+    TIMEOUT,
+    TOO_LARGE,
+    row(422, "A scorer could not measure it."),
+    INTERNAL,
+    TOOL_FAILED,
+    BUSY,
+    DEADLINE,
+];
+
+fn response<T: ToSchema>((status, description, retry): &Row) -> (String, RefOr<Response>) {
+    let schema = Ref::from_schema_name(T::name());
+    let content = ContentBuilder::new().schema(Some(schema)).build();
+    let response =
+        ResponseBuilder::new().description(*description).content("application/json", content);
+    let header = |what: &str| {
+        HeaderBuilder::new().schema(Some(u64::schema())).description(Some(what)).build()
+    };
+    let seconds = || ("retry-after", header("Seconds to wait."));
+    let headers = match retry {
+        Retry::Undocumented => Vec::new(),
+        Retry::Seconds => vec![seconds()],
+        Retry::SecondsAndMillis => {
+            vec![seconds(), ("retry-after-ms", header("Milliseconds to wait."))]
         }
     };
-}
-
-vllm_failures!(VllmFailures, VllmError, "Errors of vLLM's routes.");
-vllm_failures!(
-    ClassifyFailures,
-    ClassifyFailure,
-    "Errors of the route that vLLM shares with `SGLang`."
-);
-vllm_failures!(
-    RerankFailures,
-    RerankFailure,
-    "Errors of the routes that rerankers share with Text Embeddings Inference."
-);
-
-/// Errors of `SGLang`'s routes.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "it describes replies and is never made")]
-pub(crate) enum SglangFailures {
-    /// A body that cannot be used, or a text that is too long.
-    #[response(status = 400)]
-    BadRequest(SglangError),
-    /// No valid API key.
-    #[response(status = 401)]
-    Unauthorized(SglangError),
-    /// No such model, or one that cannot do this.
-    #[response(status = 404)]
-    NotFound(SglangError),
-    /// The body did not arrive in time.
-    #[response(status = 408)]
-    Timeout(SglangError),
-    /// The body is too large.
-    #[response(status = 413)]
-    TooLarge(SglangError),
-    /// A fault of the server.
-    #[response(status = 500)]
-    Internal(SglangError),
-    /// Overloaded or draining; `retry-after` says when to try again.
-    #[response(status = 503)]
-    Unavailable(SglangError),
-    /// The deadline passed.
-    #[response(status = 504)]
-    Deadline(SglangError),
-}
-
-/// Errors of the routes of Text Embeddings Inference.
-#[derive(IntoResponses)]
-#[expect(dead_code, reason = "it describes replies and is never made")]
-pub(crate) enum TeiFailures {
-    /// The body is not JSON, or there is nothing in it.
-    #[response(status = 400)]
-    BadRequest(TeiError),
-    /// No valid API key.
-    #[response(status = 401)]
-    Unauthorized(TeiError),
-    /// No such model.
-    #[response(status = 404)]
-    NotFound(TeiError),
-    /// The body did not arrive in time.
-    #[response(status = 408)]
-    Timeout(TeiError),
-    /// The body is too large.
-    #[response(status = 413)]
-    TooLarge(TeiError),
-    /// A body that cannot be used, or a text that is too long.
-    #[response(status = 422)]
-    Invalid(TeiError),
-    /// The model failed.
-    #[response(status = 424)]
-    Backend(TeiError),
-    /// Overloaded; `retry-after` says when to try again.
-    #[response(status = 429)]
-    Overloaded(TeiError),
-    /// A tool failed.
-    #[response(status = 502)]
-    Tool(TeiError),
-    /// Draining.
-    #[response(status = 503)]
-    Unavailable(TeiError),
-    /// The deadline passed.
-    #[response(status = 504)]
-    Deadline(TeiError),
+    let response = headers
+        .into_iter()
+        .fold(response, |response, (name, header)| response.header(name, header));
+    (status.to_string(), response.build().into())
 }

@@ -2,10 +2,10 @@
 
 use rubrics::{Failure, FailureKind, Outcome, Score};
 
+use crate::cached_score::CachedOutcome;
 use crate::convert;
 use crate::error::{ApiError, Code};
 use crate::state::State;
-use crate::verdicts::Answered;
 
 /// The reward of each answer, in order.
 ///
@@ -15,11 +15,11 @@ use crate::verdicts::Answered;
 /// was.
 pub(crate) fn rewards<'a>(
     state: &State,
-    answers: &'a [Answered],
+    answers: &'a [CachedOutcome],
     path: impl Fn(usize) -> String,
 ) -> Result<Vec<&'a Score>, ApiError> {
     let answers = answers.iter().enumerate();
-    let reward = |(at, answer): (usize, &'a Answered)| {
+    let reward = |(at, answer): (usize, &'a CachedOutcome)| {
         let outcome: &'a Outcome = &answer.outcome;
         outcome.as_ref().map_err(|failure| unmeasured(state, &path(at), failure))
     };

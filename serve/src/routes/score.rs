@@ -7,16 +7,16 @@ use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{MAX_INPUTS, ScoreRequest, ScoreResponse, ScoreResult, Usage};
 use rubrics::Scorer;
 
+use crate::cached_score::CachedOutcome;
 use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::error_bodies::ScoreFailure;
 use crate::compat::shared_routes::bodies::{ScoreBody, ScoreReply, parse_score};
 use crate::compat::{ApiFlavor, Refusal, sglang, shared_routes, vllm};
-use crate::convert::{self, Echo, Frame};
+use crate::convert::{self, Echo};
 use crate::error::{ApiError, Code};
 use crate::names;
 use crate::state::State;
-use crate::verdicts::Answered;
 
 /// Scores a batch of inputs with one scorer.
 ///
@@ -93,17 +93,11 @@ fn check_count(count: usize) -> Result<(), ApiError> {
     Err(ApiError::new(Code::InvalidBody, message).at("inputs"))
 }
 
-fn results(scorer: &Scorer, echoes: Vec<Echo>, answers: &[Answered]) -> Vec<ScoreResult> {
+fn results(scorer: &Scorer, echoes: Vec<Echo>, answers: &[CachedOutcome]) -> Vec<ScoreResult> {
     let digest = scorer.digest_text();
     let pairs = echoes.into_iter().zip(answers).enumerate();
-    let result = |(index, (echo, answer)): (usize, (Echo, &Answered))| {
-        let frame = Frame {
-            scorer_digest: &digest,
-            queue: answer.queue,
-            exec: answer.exec,
-            cached: answer.cached,
-        };
-        convert::result(index, echo, &answer.outcome, frame)
+    let result = |(index, (echo, answer)): (usize, (Echo, &CachedOutcome))| {
+        convert::result(index, echo, &answer.outcome, answer.frame(&digest))
     };
     pairs.map(result).collect()
 }

@@ -8,38 +8,38 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use tempfile::TempDir;
 
-use super::Plan;
+use super::FaultPlan;
 use crate::batches::disk::{Disk, Faults, NoFaults};
 use crate::batches::ids::BatchId;
-use crate::batches::journal::{Entry, Fate, Journal};
+use crate::batches::journal::{Journal, JournalRecord, LineOutcome};
 
-struct Place {
+struct RecordSpan {
     _folder: TempDir,
     disk: Arc<Disk>,
     path: PathBuf,
 }
 
-fn place_with(faults: Arc<dyn Faults>, quota: u64) -> Place {
+fn place_with(faults: Arc<dyn Faults>, quota: u64) -> RecordSpan {
     let folder = tempfile::tempdir().expect("a folder");
     let disk = Disk::open(folder.path(), quota, faults).expect("it is usable");
     let path = disk.journal(&BatchId::new().expect("randomness"));
-    Place { _folder: folder, disk: Arc::new(disk), path }
+    RecordSpan { _folder: folder, disk: Arc::new(disk), path }
 }
 
-fn place() -> Place {
+fn place() -> RecordSpan {
     place_with(Arc::new(NoFaults), 0)
 }
 
-impl Place {
+impl RecordSpan {
     fn open(&self) -> Journal {
         Journal::open(&self.disk, &self.path).expect("it can be read")
     }
 }
 
-fn entry(line: u32) -> Entry {
-    let fate = if line.is_multiple_of(3) { Fate::Bad } else { Fate::Good };
+fn entry(line: u32) -> JournalRecord {
+    let outcome = if line.is_multiple_of(3) { LineOutcome::Failed } else { LineOutcome::Succeeded };
     let text = format!("{{\"line\":{line}}}").repeat(1 + line as usize % 4);
-    Entry { line, fate, text: text.into_bytes() }
+    JournalRecord { line, outcome, text: text.into_bytes() }
 }
 
 fn lines(journal: &Journal) -> Vec<u32> {
@@ -58,7 +58,10 @@ fn entries_stay() {
             assert_eq!(journal.entry(line).expect("readable"), Some(entry(line)));
         }
         assert_eq!(journal.entry(2).expect("readable"), None);
-        assert_eq!((journal.count(Fate::Good), journal.count(Fate::Bad)), (2, 1));
+        assert_eq!(
+            (journal.count(LineOutcome::Succeeded), journal.count(LineOutcome::Failed)),
+            (2, 1)
+        );
     }
     let length = fs::metadata(&place.path).expect("it is there").len();
     assert_eq!(place.disk.used(), length, "every byte is counted");
@@ -68,7 +71,7 @@ fn entries_stay() {
 fn a_line_gets_one_entry() {
     let place = place();
     let mut journal = place.open();
-    let other = Entry { text: b"another answer".to_vec(), ..entry(4) };
+    let other = JournalRecord { text: b"another answer".to_vec(), ..entry(4) };
     journal.append(&[entry(4), other.clone()]).expect("room");
     journal.append(&[other]).expect("room");
     for journal in [journal, place.open()] {
@@ -80,7 +83,7 @@ fn a_line_gets_one_entry() {
 #[test]
 fn a_torn_end_is_cut_off() {
     let place = place();
-    let all: Vec<Entry> = (1..5).map(entry).collect();
+    let all: Vec<JournalRecord> = (1..5).map(entry).collect();
     let mut ends = vec![0];
     let mut journal = place.open();
     for one in &all {
@@ -126,7 +129,7 @@ fn what_was_not_taken_can_be_given_again() {
     for kind in [ErrorKind::StorageFull, ErrorKind::ReadOnlyFilesystem] {
         // Neither the writing nor the bringing to the disk works at first.
         for passing in [0, 1, 2, 3] {
-            let plan = Plan::new(passing, 2, kind);
+            let plan = FaultPlan::new(passing, 2, kind);
             let place = place_with(Arc::new(plan), 0);
             let mut journal = place.open();
             for one in (1..6).map(entry) {
@@ -165,7 +168,7 @@ proptest! {
             let mut journal = place.open();
             // Without what was torn.
             let before = fs::metadata(&place.path).expect("there").len();
-            let entries: Vec<Entry> = given.iter().copied().map(entry).collect();
+            let entries: Vec<JournalRecord> = given.iter().copied().map(entry).collect();
             journal.append(&entries).expect("room");
             drop(journal);
             let after = fs::metadata(&place.path).expect("there").len();
@@ -176,7 +179,7 @@ proptest! {
             file.set_len(cut).expect("it can be cut");
         }
         let mut journal = place.open();
-        let all: Vec<Entry> = (1..12).map(entry).collect();
+        let all: Vec<JournalRecord> = (1..12).map(entry).collect();
         journal.append(&all).expect("room");
         let expected: Vec<u32> = (1..12).collect();
         prop_assert_eq!(lines(&place.open()), expected);

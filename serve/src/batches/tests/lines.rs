@@ -1,8 +1,8 @@
 //! The lines of a file, and what is wrong with them.
 
-use crate::batches::lines::{Bounds, Lines, Raw, check, read};
+use crate::batches::lines::{LineLimits, Lines, RawLine, check, read};
 
-const BOUNDS: Bounds = Bounds { requests: 5, line_bytes: 300 };
+const BOUNDS: LineLimits = LineLimits { requests: 5, line_bytes: 300 };
 
 fn line(custom_id: &str, body: &str) -> String {
     format!(r#"{{"custom_id":"{custom_id}","method":"POST","url":"/v1/score","body":{body}}}"#)
@@ -101,21 +101,21 @@ fn too_much() {
 #[test]
 fn bodies_are_kept_byte_for_byte() {
     let body = r#"{ "b" : 1e400, "a":0.1000000000000000055 , "n":12345678901234567890123 }"#;
-    let raw = Raw::Whole(line("a", body).into_bytes());
+    let raw = RawLine::Whole(line("a", body).into_bytes());
     let asked = read(&raw, "/v1/score", BOUNDS);
     // A number that nothing can hold is refused now and not when it is sent.
     assert!(asked.is_err(), "{asked:?}");
     let body = body.replace("1e400", "1e40");
-    let raw = Raw::Whole(line("a", &body).into_bytes());
+    let raw = RawLine::Whole(line("a", &body).into_bytes());
     let asked = read(&raw, "/v1/score", BOUNDS).expect("a good line");
     assert_eq!((asked.custom_id.as_str(), asked.body.as_str()), ("a", body.as_str()));
 }
 
 #[test]
 fn many_faults_are_counted() {
-    let bounds = Bounds { requests: 1_000, ..BOUNDS };
+    let limits = LineLimits { requests: 1_000, ..BOUNDS };
     let file = "x\n".repeat(250);
-    let checked = check(file.as_bytes(), "/v1/score", bounds).expect("memory can be read");
+    let checked = check(file.as_bytes(), "/v1/score", limits).expect("memory can be read");
     let last = checked.faults.last().expect("the rest is counted");
     assert_eq!(checked.faults.len(), 101);
     assert!(last.message.starts_with("150 more"), "{}", last.message);
@@ -126,7 +126,7 @@ fn lines_of_any_length_take_bounded_memory() {
     let text = format!("{}\nb", "a".repeat(1 << 20));
     let mut lines = Lines::new(text.as_bytes(), 10);
     let mut next = || lines.next().expect("memory can be read");
-    assert_eq!(next(), Some((1, Raw::TooLong)));
-    assert_eq!(next(), Some((2, Raw::Whole(b"b".to_vec()))));
+    assert_eq!(next(), Some((1, RawLine::TooLong)));
+    assert_eq!(next(), Some((2, RawLine::Whole(b"b".to_vec()))));
     assert_eq!(next(), None);
 }

@@ -10,16 +10,16 @@ use super::disk::{Faults, Step};
 
 /// Lets so many steps pass, and then so many fail.
 #[derive(Debug)]
-pub(crate) struct Plan {
+pub(crate) struct FaultPlan {
     passing: usize,
     failing: usize,
     kind: ErrorKind,
     seen: AtomicUsize,
 }
 
-impl Plan {
-    pub(crate) fn new(passing: usize, failing: usize, kind: ErrorKind) -> Plan {
-        Plan { passing, failing, kind, seen: AtomicUsize::new(0) }
+impl FaultPlan {
+    pub(crate) fn new(passing: usize, failing: usize, kind: ErrorKind) -> FaultPlan {
+        FaultPlan { passing, failing, kind, seen: AtomicUsize::new(0) }
     }
 
     /// Whether something has failed.
@@ -28,7 +28,7 @@ impl Plan {
     }
 }
 
-impl Faults for Plan {
+impl Faults for FaultPlan {
     fn before(&self, _step: Step) -> io::Result<()> {
         let seen = self.seen.fetch_add(1, Ordering::SeqCst);
         let fails = seen >= self.passing && seen - self.passing < self.failing;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use actix_web::web::{self, Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, get, post};
-use openapi::parse_body;
+use openapi::{Options, parse_body};
 use rubrics::{FailureKind, Input, Member, Message, Outcome, Passage, Reference, Responses};
 use serde_json::{Map, Value};
 
@@ -22,11 +22,12 @@ use self::types::{
     AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, RawRow,
     ReverifyMode, SessionSeed, VerifyReply, VerifyRequest,
 };
-use super::{ApiFlavor, Refusal, check_samples, invalid, rewards, target};
+use super::{ApiFlavor, Refusal, check_samples, handle, invalid, rewards, target};
 use crate::call::{Call, Judged, json};
 use crate::compat::error_bodies::DetailError;
 use crate::compat::gold_label::Label;
-use crate::convert::{self, Echo, Frame};
+use crate::compat::responses::{RewardFailures, SessionFailures, VerifyFailures};
+use crate::convert::{self, Echo};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -40,15 +41,7 @@ use crate::state::State;
     request_body = VerifyRequest,
     responses(
         (status = 200, description = "The row and its reward.", body = VerifyReply),
-        (status = 401, description = "No valid API key.", body = DetailError),
-        (status = 404, description = "No such scorer.", body = DetailError),
-        (status = 408, description = "The body did not arrive in time.", body = DetailError),
-        (status = 413, description = "The body is too large.", body = DetailError),
-        (status = 422, description = "A body of the wrong shape.", body = DetailError),
-        (status = 500, description = "A fault of the server.", body = DetailError),
-        (status = 503, description = "Overloaded or draining.", body = DetailError,
-         headers(("retry-after" = u64, description = "Seconds to wait."))),
-        (status = 504, description = "The deadline passed.", body = DetailError),
+        VerifyFailures,
     )
 )]
 #[post("/verify")]
@@ -57,8 +50,7 @@ pub(crate) async fn verify(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answered = verified(&request, payload, &state).await;
-    answered.map_err(ApiFlavor::FastApi.refusal())
+    handle(ApiFlavor::FastApi, &request, payload, &state, verified).await
 }
 
 /// The same under the prefix by which `NeMo`-Gym tells rollouts apart where it observes them.
@@ -71,15 +63,7 @@ pub(crate) async fn verify(
     request_body = VerifyRequest,
     responses(
         (status = 200, description = "The row and its reward.", body = VerifyReply),
-        (status = 401, description = "No valid API key.", body = DetailError),
-        (status = 404, description = "No such scorer.", body = DetailError),
-        (status = 408, description = "The body did not arrive in time.", body = DetailError),
-        (status = 413, description = "The body is too large.", body = DetailError),
-        (status = 422, description = "A body of the wrong shape.", body = DetailError),
-        (status = 500, description = "A fault of the server.", body = DetailError),
-        (status = 503, description = "Overloaded or draining.", body = DetailError,
-         headers(("retry-after" = u64, description = "Seconds to wait."))),
-        (status = 504, description = "The deadline passed.", body = DetailError),
+        VerifyFailures,
     )
 )]
 #[post("/ng-rollout/{rollout_id}/verify")]
@@ -88,8 +72,7 @@ pub(crate) async fn verify_observed(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answered = verified(&request, payload, &state).await;
-    answered.map_err(ApiFlavor::FastApi.refusal())
+    handle(ApiFlavor::FastApi, &request, payload, &state, verified).await
 }
 
 /// Seeds a session, of which there is nothing to keep.
@@ -98,11 +81,7 @@ pub(crate) async fn verify_observed(
     request_body = Object,
     responses(
         (status = 200, description = "Nothing was seeded.", body = SessionSeed),
-        (status = 401, description = "No valid API key.", body = DetailError),
-        (status = 408, description = "The body did not arrive in time.", body = DetailError),
-        (status = 413, description = "The body is too large.", body = DetailError),
-        (status = 422, description = "The body is no object.", body = DetailError),
-        (status = 503, description = "Overloaded or draining.", body = DetailError),
+        SessionFailures,
     )
 )]
 #[post("/seed_session")]
@@ -121,11 +100,7 @@ pub(crate) async fn seed_session(
     request_body = Object,
     responses(
         (status = 200, description = "Nothing was seeded.", body = SessionSeed),
-        (status = 401, description = "No valid API key.", body = DetailError),
-        (status = 408, description = "The body did not arrive in time.", body = DetailError),
-        (status = 413, description = "The body is too large.", body = DetailError),
-        (status = 422, description = "The body is no object.", body = DetailError),
-        (status = 503, description = "Overloaded or draining.", body = DetailError),
+        SessionFailures,
     )
 )]
 #[post("/ng-rollout/{rollout_id}/seed_session")]
@@ -203,17 +178,9 @@ pub(crate) async fn reverify_mode() -> web::Json<ReverifyMode> {
     request_body = CompareRequest,
     responses(
         (status = 200, description = "A reward for each response.", body = CompareReply),
-        (status = 401, description = "No valid API key.", body = DetailError),
-        (status = 404, description = "No such scorer.", body = DetailError),
-        (status = 408, description = "The body did not arrive in time.", body = DetailError),
-        (status = 413, description = "The body is too large.", body = DetailError),
+        RewardFailures,
         (status = 422, description = "A body of the wrong shape, or responses that cannot be \
                                       compared.", body = DetailError),
-        (status = 500, description = "A fault of the server.", body = DetailError),
-        (status = 502, description = "A tool failed.", body = DetailError),
-        (status = 503, description = "Overloaded or draining.", body = DetailError,
-         headers(("retry-after" = u64, description = "Seconds to wait."))),
-        (status = 504, description = "The deadline passed.", body = DetailError),
     )
 )]
 #[post("/compare")]
@@ -222,17 +189,10 @@ pub(crate) async fn compare(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answered = compared(&request, payload, &state).await;
-    answered.map_err(ApiFlavor::FastApi.refusal())
+    handle(ApiFlavor::FastApi, &request, payload, &state, compared).await
 }
 
-async fn verified(
-    request: &HttpRequest,
-    payload: Payload,
-    state: &State,
-) -> Result<HttpResponse, ApiError> {
-    let call = Call::begin(request, payload, state).await?;
-    let asked = call.parse(parse_body::<VerifyRequest>).await?;
+async fn verified(call: Call<'_>, asked: VerifyRequest) -> Result<HttpResponse, ApiError> {
     let row = repeated(&call, asked.is_verified).await?;
     let scorer = target::scorer_of_url(&call)?;
     let reference = reference(&asked)?;
@@ -242,7 +202,7 @@ async fn verified(
         reference,
         ..Input::of(items::response("response", asked.response)?)
     };
-    let judged = call.judge(scorer, &[Arc::new(input)], &openapi::Options::default()).await?;
+    let judged = call.judge(scorer, &[Arc::new(input)], &Options::default()).await?;
     let verdict = serde_json::to_vec(&verdict_of(&judged)).map_err(ApiError::internal)?;
     Ok(judged.reply_bytes(joined(&row, &verdict)))
 }
@@ -295,17 +255,16 @@ fn verdict_of(judged: &Judged<'_>) -> VerifyReply {
         Err(failure) => &failure.evidence,
     };
     let failure = outcome.as_ref().err();
-    let frame = Frame {
-        scorer_digest: &judged.scorer.digest_text(),
-        queue: answer.queue,
-        exec: answer.exec,
-        cached: answer.cached,
-    };
     VerifyReply {
         row: Map::new(),
         reward: outcome.as_ref().map_or(0.0, |reward| reward.score),
         extracted_answer: evidence.candidate.as_ref().map(|found| found.text.clone()),
-        tribunal: convert::result(0, Echo::default(), outcome, frame),
+        tribunal: convert::result(
+            0,
+            Echo::default(),
+            outcome,
+            answer.frame(&judged.scorer.digest_text()),
+        ),
         failure_class: failure.map(|_| "judge_failed".to_owned()),
         judge_error: failure.map(rewards::told),
         terminal: failure.map(|failure| is_terminal(failure.kind)),
@@ -318,13 +277,7 @@ fn is_terminal(kind: FailureKind) -> bool {
     kind.is_lasting()
 }
 
-async fn compared(
-    request: &HttpRequest,
-    payload: Payload,
-    state: &State,
-) -> Result<HttpResponse, ApiError> {
-    let call = Call::begin(request, payload, state).await?;
-    let asked = call.parse(parse_body::<CompareRequest>).await?;
+async fn compared(call: Call<'_>, asked: CompareRequest) -> Result<HttpResponse, ApiError> {
     let scorer = target::scorer_of_url(&call)?;
     check_samples("response_objs", asked.response_objs.len())?;
     let objects = asked.response_objs.into_iter().enumerate();
@@ -340,7 +293,8 @@ async fn compared(
         responses: Responses::Group(texts.into_iter().map(Passage::Text).collect()),
         ..Input::of("")
     };
-    let judged = call.judge(scorer, &[Arc::new(input)], &openapi::Options::default()).await?;
+    let state = call.state;
+    let judged = call.judge(scorer, &[Arc::new(input)], &Options::default()).await?;
     let reply = comparison(state, &judged)?;
     judged.reply(reply).await
 }

@@ -16,9 +16,10 @@ use crate::batches::record::{BatchCounts, FilePurpose};
 use crate::batches::record::{BatchRecord, MOST_SECONDS, Times, WINDOW};
 use crate::batches::status::BatchStatus;
 use crate::batches::status::name;
-use crate::batches::{Batches, Beginning, ENDPOINTS, StorageError};
+use crate::batches::{Batches, BeginOutcome, ENDPOINTS, StorageError};
 use crate::call::Call;
 use crate::clock::unix_seconds;
+use crate::compat::responses::BatchFailures;
 use crate::compat::{ApiFlavor, Refusal, invalid};
 use crate::error::{ApiError, Code};
 use crate::state::State;
@@ -38,9 +39,8 @@ const LATER: Duration = Duration::from_mins(1);
     request_body = BatchRequest,
     responses(
         (status = 200, description = "The batch.", body = BatchObject),
+        BatchFailures,
         (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 403, description = "Batches are off; the message says by what.", body = ErrorBody),
         (status = 404, description = "No such file.", body = ErrorBody),
         (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
         (status = 413, description = "The body is too large.", body = ErrorBody),
@@ -48,7 +48,6 @@ const LATER: Duration = Duration::from_mins(1);
         (status = 429, description = "Overloaded, or too many unfinished batches.",
          body = ErrorBody,
          headers(("retry-after" = u64, description = "Seconds to wait."))),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
         (status = 503, description = "Draining.", body = ErrorBody),
         (status = 507, description = "No room.", body = ErrorBody),
     )
@@ -77,9 +76,9 @@ pub(crate) async fn create_batch(
             aside(move || batches.begin(|id, place| record(id, place, &asked, (input, owner))))
                 .await?;
         match beginning {
-            Beginning::Begun => Ok(HttpResponse::Ok().json(batch_object(batch))),
-            Beginning::NoFile => Err(missing()),
-            Beginning::TooMany => Err(ApiError::overloaded(LATER)),
+            BeginOutcome::Begun => Ok(HttpResponse::Ok().json(batch_object(batch))),
+            BeginOutcome::NoFile => Err(missing()),
+            BeginOutcome::TooMany => Err(ApiError::overloaded(LATER)),
         }
     };
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
@@ -158,11 +157,9 @@ struct BatchQuery {
     ),
     responses(
         (status = 200, description = "A page of batches.", body = BatchList),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 403, description = "Batches are off; the message says by what.", body = ErrorBody),
+        BatchFailures,
         (status = 404, description = "No batch of the id in `after`.", body = ErrorBody),
         (status = 422, description = "A query that cannot be used.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
     )
 )]
 #[get("/v1/batches")]
@@ -210,10 +207,7 @@ async fn named<T: Send + 'static>(
     params(("batch_id" = String, Path, description = "The batch's id.")),
     responses(
         (status = 200, description = "The batch.", body = BatchObject),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 403, description = "Batches are off; the message says by what.", body = ErrorBody),
-        (status = 404, description = "No such batch.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        BatchFailures,
     )
 )]
 #[get("/v1/batches/{batch_id}")]
@@ -234,11 +228,8 @@ pub(crate) async fn retrieve_batch(
     params(("batch_id" = String, Path, description = "The batch's id.")),
     responses(
         (status = 200, description = "The batch, which is ending.", body = BatchObject),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 403, description = "Batches are off; the message says by what.", body = ErrorBody),
-        (status = 404, description = "No such batch.", body = ErrorBody),
+        BatchFailures,
         (status = 409, description = "It has ended, or nothing is left to send.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
         (status = 507, description = "No room.", body = ErrorBody),
     )
 )]

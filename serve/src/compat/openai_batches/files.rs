@@ -12,12 +12,13 @@ use serde::Deserialize;
 
 use super::types::{FileDeleted, FileList, FileObject, FileStatus, FileUpload};
 use super::{Page, absent, aside, enabled, limit, owner, part, query, upload};
-use crate::batches::Deleting;
+use crate::batches::DeleteOutcome;
 use crate::batches::ids::FileId;
 use crate::batches::record::FilePurpose;
 use crate::batches::record::FileRecord;
 use crate::body;
 use crate::clock::unix_seconds;
+use crate::compat::responses::FileFailures;
 use crate::compat::{ApiFlavor, Refusal};
 use crate::error::{ApiError, Code};
 use crate::state::State;
@@ -109,11 +110,9 @@ enum Order {
     ),
     responses(
         (status = 200, description = "A page of files.", body = FileList),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
+        FileFailures,
         (status = 404, description = "No file of the id in `after`.", body = ErrorBody),
         (status = 422, description = "A query that cannot be used.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
     )
 )]
 #[get("/v1/files")]
@@ -159,10 +158,7 @@ fn purpose_name(purpose: FilePurpose) -> &'static str {
     params(("file_id" = String, Path, description = "The file's id.")),
     responses(
         (status = 200, description = "The file.", body = FileObject),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
-        (status = 404, description = "No such file.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        FileFailures,
     )
 )]
 #[get("/v1/files/{file_id}")]
@@ -184,10 +180,7 @@ pub(crate) async fn retrieve_file(
     responses(
         (status = 200, description = "The bytes.", body = String,
          content_type = "application/octet-stream"),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
-        (status = 404, description = "No such file.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
+        FileFailures,
     )
 )]
 #[get("/v1/files/{file_id}/content")]
@@ -215,11 +208,8 @@ pub(crate) async fn file_content(
     params(("file_id" = String, Path, description = "The file's id.")),
     responses(
         (status = 200, description = "It is gone.", body = FileDeleted),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 403, description = "Files are off; the message says by what.", body = ErrorBody),
-        (status = 404, description = "No such file.", body = ErrorBody),
+        FileFailures,
         (status = 409, description = "A batch needs it.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
     )
 )]
 #[delete("/v1/files/{file_id}")]
@@ -232,13 +222,13 @@ pub(crate) async fn delete_file(
         let (batches, owner) = (enabled(&state)?, owner(&request, &state));
         let id = file.id.clone();
         match aside(move || batches.delete_file(&id, &owner)).await? {
-            Deleting::Deleted => Ok(HttpResponse::Ok().json(FileDeleted {
+            DeleteOutcome::Deleted => Ok(HttpResponse::Ok().json(FileDeleted {
                 id: file.id.as_str().to_owned(),
                 object: "file".to_owned(),
                 deleted: true,
             })),
-            Deleting::Absent => Err(absent("file", file.id.as_str(), "file_id")),
-            Deleting::Needed(batch) => {
+            DeleteOutcome::Absent => Err(absent("file", file.id.as_str(), "file_id")),
+            DeleteOutcome::Needed(batch) => {
                 let message = format!("{} needs it: cancel that first", batch.as_str());
                 Err(ApiError::new(Code::Conflict, message).at("file_id"))
             }

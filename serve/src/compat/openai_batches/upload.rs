@@ -136,8 +136,8 @@ pub(super) fn check_seconds(path: &str, seconds: u64) -> Result<(), ApiError> {
     if (LEAST_SECONDS..=MOST_SECONDS).contains(&seconds) {
         return Ok(());
     }
-    let bounds = format_args!("{LEAST_SECONDS} to {MOST_SECONDS} are taken");
-    Err(invalid(path, bounds))
+    let limits = format_args!("{LEAST_SECONDS} to {MOST_SECONDS} are taken");
+    Err(invalid(path, limits))
 }
 
 /// Writes a file while it arrives.

@@ -7,9 +7,9 @@ use engine::{Conversation, Tokenizer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
-use super::call::Calling;
-use super::order::{Order, PromptTokens, Prompts};
-use super::settings::{self, Own, Settings};
+use super::prepared::{PreparedRequest, PromptTokens, Prompts};
+use super::settings::{self, RouteDefaults, Settings};
+use super::tool_calls::ToolCallMode;
 use super::types::{
     ChatContent, ChatMessage, ChatRequest, FunctionDefinition, Role, Tool, ToolCall, ToolChoice,
 };
@@ -20,9 +20,9 @@ use crate::hosts::Served;
 
 /// A chat whose prompt is tokens.
 #[derive(Debug)]
-pub(crate) struct ChatOrder {
-    pub(crate) order: Order,
-    pub(super) calling: Calling,
+pub(crate) struct PreparedChat {
+    pub(crate) prepared: PreparedRequest,
+    pub(super) calling: ToolCallMode,
     /// Functions that may be called.
     pub(super) functions: Vec<String>,
 }
@@ -35,7 +35,7 @@ pub(crate) fn chat(
     mut asked: ChatRequest,
     served: Served,
     caller: Caller,
-) -> Result<ChatOrder, ApiError> {
+) -> Result<PreparedChat, ApiError> {
     let mut generation = asked.take_generation();
     generation.max_tokens = max_tokens(generation.max_tokens, asked.max_completion_tokens)?;
     let tools = asked.tools.take().unwrap_or_default();
@@ -43,7 +43,8 @@ pub(crate) fn chat(
     let choice = asked.tool_choice.take();
     let several = asked.parallel_tool_calls.unwrap_or(true);
     let plan = plan_calls(&tools, choice, several)?;
-    if plan.calling != Calling::Never && plan.forced.is_none() && !served.template_shows_tools {
+    if plan.calling != ToolCallMode::Never && plan.forced.is_none() && !served.template_shows_tools
+    {
         let message = "the model's chat template has no place for tools; with tool_choice \
                        \"required\" or a function's name they still hold the reply";
         return Err(invalid("tools", message));
@@ -56,14 +57,15 @@ pub(crate) fn chat(
         }
         (given, forced) => given.or(forced),
     };
-    let own = Own { max_tokens: usize::MAX, logprobs, grammar };
+    let own = RouteDefaults { max_tokens: usize::MAX, logprobs, grammar };
     let settings = Settings::new(&generation, own, &served.host)?;
-    let shown = (plan.calling != Calling::Never).then_some(&tools[..]);
+    let shown = (plan.calling != ToolCallMode::Never).then_some(&tools[..]);
     let prompt = prompt(&mut asked, shown, &served.host.tokenizer)?;
     let prompts = Prompts { all: vec![prompt], param: "messages" };
-    let order = Order::new((asked.model, served), prompts, &generation, settings, caller)?;
-    Ok(ChatOrder {
-        order,
+    let prepared =
+        PreparedRequest::new((asked.model, served), prompts, &generation, settings, caller)?;
+    Ok(PreparedChat {
+        prepared,
         calling: plan.calling,
         functions: tools.into_iter().map(|tool| tool.function.name).collect(),
     })
@@ -90,7 +92,7 @@ fn logprobs(asked: &ChatRequest) -> Result<Option<usize>, ApiError> {
 
 /// Whether and how functions are called.
 struct Plan {
-    calling: Calling,
+    calling: ToolCallMode,
     /// The constraint, where a call is asked for.
     forced: Option<engine::sampling::Grammar>,
 }
@@ -98,14 +100,14 @@ struct Plan {
 fn plan_calls(tools: &[Tool], choice: Option<ToolChoice>, several: bool) -> Result<Plan, ApiError> {
     let functions: Vec<&FunctionDefinition> = tools.iter().map(|tool| &tool.function).collect();
     let forced = |functions: &[&FunctionDefinition]| Plan {
-        calling: Calling::Whole,
+        calling: ToolCallMode::Whole,
         forced: Some(constraint::call_of(functions)),
     };
     let free = |calling| Plan { calling, forced: None };
     match choice {
-        None | Some(ToolChoice::Auto) if functions.is_empty() => Ok(free(Calling::Never)),
-        None | Some(ToolChoice::Auto) => Ok(free(Calling::Blocks { several })),
-        Some(ToolChoice::None) => Ok(free(Calling::Never)),
+        None | Some(ToolChoice::Auto) if functions.is_empty() => Ok(free(ToolCallMode::Never)),
+        None | Some(ToolChoice::Auto) => Ok(free(ToolCallMode::Blocks { several })),
+        Some(ToolChoice::None) => Ok(free(ToolCallMode::Never)),
         Some(ToolChoice::Required) if functions.is_empty() => {
             Err(invalid("tool_choice", "there are no tools to call"))
         }

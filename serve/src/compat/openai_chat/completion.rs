@@ -4,9 +4,9 @@ use engine::Tokenizer;
 use sha2::{Digest as _, Sha256};
 
 use super::chat::hex;
-use super::order::{Order, PromptTokens, Prompts};
-use super::prompt_logprobs::{self, Places};
-use super::settings::{self, Own, Settings};
+use super::prepared::{PreparedRequest, PromptTokens, Prompts};
+use super::prompt_logprobs::{self, PromptLogprobs};
+use super::settings::{self, RouteDefaults, Settings};
 use super::types::{CompletionRequest, MAX_PROMPTS, Prompt};
 use super::{constraint, invalid};
 use crate::caller::Caller;
@@ -18,8 +18,8 @@ const MAX_TOKENS: usize = 16;
 
 /// Completions whose prompts are tokens.
 #[derive(Debug)]
-pub(crate) struct CompletionOrder {
-    pub(crate) order: Order,
+pub(crate) struct PreparedCompletion {
+    pub(crate) prepared: PreparedRequest,
     pub(super) echo: bool,
     /// How many of the most likely tokens are listed at each place of a prompt.
     pub(super) prompt_logprobs: Option<usize>,
@@ -33,10 +33,10 @@ pub(crate) fn completion(
     mut asked: CompletionRequest,
     served: Served,
     caller: Caller,
-) -> Result<CompletionOrder, ApiError> {
+) -> Result<PreparedCompletion, ApiError> {
     let generation = asked.take_generation();
     let top = |given| settings::top("logprobs", given);
-    let own = Own {
+    let own = RouteDefaults {
         max_tokens: MAX_TOKENS,
         logprobs: asked.logprobs.map(top).transpose()?,
         grammar: constraint::grammar(&generation)?,
@@ -53,20 +53,21 @@ pub(crate) fn completion(
         echo: echo.then_some(settings.skip_special),
     };
     let prompts = Prompts { all: reading.prompts(asked.prompt)?, param: "prompt" };
-    let order = Order::new((asked.model, served), prompts, &generation, settings, caller)?;
-    Ok(CompletionOrder { order, echo, prompt_logprobs })
+    let prepared =
+        PreparedRequest::new((asked.model, served), prompts, &generation, settings, caller)?;
+    Ok(PreparedCompletion { prepared, echo, prompt_logprobs })
 }
 
-impl CompletionOrder {
+impl PreparedCompletion {
     /// What is known of the prompts' tokens, where anything is asked of them.
     ///
     /// # Errors
     /// As those of a generation.
-    pub(crate) async fn places(&self) -> Result<Option<Vec<Places>>, ApiError> {
-        let echoed = self.order.settings.logprobs.filter(|_| self.echo);
+    pub(crate) async fn places(&self) -> Result<Option<Vec<PromptLogprobs>>, ApiError> {
+        let echoed = self.prepared.settings.logprobs.filter(|_| self.echo);
         match self.prompt_logprobs.max(echoed) {
             None => Ok(None),
-            Some(n_top) => prompt_logprobs::read_prompts(&self.order, n_top).await.map(Some),
+            Some(n_top) => prompt_logprobs::read_prompts(&self.prepared, n_top).await.map(Some),
         }
     }
 }

@@ -2,32 +2,32 @@
 //! becomes a reply, whole or in pieces.
 //!
 //! The two routes differ in how a prompt is made ([`chat`], [`completion`]) and in how a reply
-//! looks ([`chat_reply`], [`completion_reply`]); between them there is one way ([`run`],
+//! looks ([`chat_format`], [`completion_format`]); between them there is one way ([`generation`],
 //! [`stream`]). Text is put together from the same pieces in both cases, so that a stream's pieces
 //! joined are the whole.
 
-mod call;
 mod chat;
-mod chat_reply;
-mod choice;
+mod chat_format;
 mod completion;
-mod completion_reply;
+mod completion_format;
 mod constraint;
+mod continuation;
+mod generation;
 mod logprobs;
-mod order;
+mod prepared;
 mod prompt_logprobs;
 pub(crate) mod routes;
-mod run;
 mod settings;
 mod stream;
+mod tool_calls;
 pub(crate) mod types;
 
 pub(crate) use chat::{Rendering, chat, render};
-pub(crate) use chat_reply::ChatWire;
+pub(crate) use chat_format::ChatFormat;
 pub(crate) use completion::completion;
-pub(crate) use completion_reply::CompletionWire;
-pub(crate) use order::Order;
-pub(crate) use run::{Answered, Wire, answer};
+pub(crate) use completion_format::CompletionFormat;
+pub(crate) use generation::{Generated, ReplyFormat, answer};
+pub(crate) use prepared::PreparedRequest;
 pub(crate) use stream::stream;
 
 use crate::error::{ApiError, Code};

@@ -12,7 +12,7 @@ use engine::{Output, Read, Request, Task, TaskOutput};
 
 use super::invalid;
 use super::logprobs::{bytes_of, text_of};
-use super::order::{Order, PromptTokens};
+use super::prepared::{PreparedRequest, PromptTokens};
 use super::types::PromptLogprob;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
@@ -22,7 +22,7 @@ const ROWS: usize = 16;
 
 /// What is known of a prompt's token, the first one excepted.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct PromptTokenLogprob {
     pub(super) token_id: u32,
     pub(super) logprob: f32,
     /// 1 for the most likely.
@@ -33,9 +33,9 @@ pub(crate) struct Place {
 
 /// What is known of a prompt's tokens, and what it took.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Places {
+pub(crate) struct PromptLogprobs {
     /// One for each token from the second on.
-    pub(super) places: Vec<Place>,
+    pub(super) places: Vec<PromptTokenLogprob>,
     pub(super) computed_tokens: u64,
 }
 
@@ -43,30 +43,33 @@ pub(crate) struct Places {
 ///
 /// # Errors
 /// As those of a generation.
-pub(super) async fn read_prompts(order: &Order, n_top: usize) -> Result<Vec<Places>, ApiError> {
+pub(super) async fn read_prompts(
+    prepared: &PreparedRequest,
+    n_top: usize,
+) -> Result<Vec<PromptLogprobs>, ApiError> {
     let mut all = Vec::new();
-    for prompt in &order.prompts {
-        all.push(read_prompt(order, prompt, n_top).await?);
+    for prompt in &prepared.prompts {
+        all.push(read_prompt(prepared, prompt, n_top).await?);
     }
     Ok(all)
 }
 
 async fn read_prompt(
-    order: &Order,
+    prepared: &PreparedRequest,
     prompt: &PromptTokens,
     n_top: usize,
-) -> Result<Places, ApiError> {
+) -> Result<PromptLogprobs, ApiError> {
     let ids = &prompt.token_ids;
-    let mut read = Places::default();
+    let mut read = PromptLogprobs::default();
     let ends: Vec<usize> = (1..ids.len()).collect();
     for rows in ends.chunks(ROWS) {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
         let works = vec![Request {
             token_ids: ids[..last].into(),
-            adapter: order.served.adapter.clone(),
+            adapter: prepared.served.adapter.clone(),
             task: Task::Rows(rows.iter().map(|at| (at - 1, Read::Vocab)).collect()),
         }];
-        let answer = order.give(works)?.all().await.pop();
+        let answer = prepared.give(works)?.all().await.pop();
         let answer = answer.ok_or_else(|| ApiError::internal("no answer for a work"))?;
         let answer = answer.map_err(|failure| engine_failure(&failure))?;
         read.computed_tokens += answer.usage.computed_tokens as u64;
@@ -81,7 +84,11 @@ async fn read_prompt(
     Ok(read)
 }
 
-fn reduce(outputs: &[Output], targets: &[u32], n_top: usize) -> Result<Vec<Place>, ApiError> {
+fn reduce(
+    outputs: &[Output],
+    targets: &[u32],
+    n_top: usize,
+) -> Result<Vec<PromptTokenLogprob>, ApiError> {
     let place = |(output, target): (&Output, &u32)| match output {
         Output::Vocab(logits) => place(logits, *target, n_top)
             .ok_or_else(|| ApiError::internal("a logit of the prompt is not finite")),
@@ -93,7 +100,7 @@ fn reduce(outputs: &[Output], targets: &[u32], n_top: usize) -> Result<Vec<Place
 }
 
 /// What the logits say of a token; nothing where one of them is not finite.
-fn place(logits: &[f32], target: u32, n_top: usize) -> Option<Place> {
+fn place(logits: &[f32], target: u32, n_top: usize) -> Option<PromptTokenLogprob> {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0_f64;
     for logit in logits {
@@ -112,7 +119,7 @@ fn place(logits: &[f32], target: u32, n_top: usize) -> Option<Place> {
         Ordering::Less => false,
     };
     let n_ahead = (0..).zip(logits).filter(ahead).count();
-    Some(Place {
+    Some(PromptTokenLogprob {
         token_id: target,
         logprob: logprob(own),
         rank: n_ahead as u64 + 1,
@@ -139,7 +146,7 @@ fn largest(logits: &[f32], n: usize) -> Vec<(u32, f32)> {
 /// likely ones by their ids.
 pub(super) fn table(
     tokenizer: &engine::Tokenizer,
-    places: &[Place],
+    places: &[PromptTokenLogprob],
     n_top: usize,
 ) -> Vec<Option<BTreeMap<String, PromptLogprob>>> {
     let entry = |id: u32, logprob: f32, rank: u64| {
@@ -147,7 +154,7 @@ pub(super) fn table(
         let entry = PromptLogprob { logprob, rank, decoded_token };
         (id.to_string(), entry)
     };
-    let row = |place: &Place| {
+    let row = |place: &PromptTokenLogprob| {
         let top = (1..).zip(&place.top).take(n_top);
         let mut row: BTreeMap<_, _> = top.map(|(rank, (id, p))| entry(*id, *p, rank)).collect();
         row.extend([entry(place.token_id, place.logprob, place.rank)]);

@@ -36,7 +36,7 @@ pub(crate) struct Settings {
 }
 
 /// What the two kinds of requests say differently.
-pub(super) struct Own {
+pub(super) struct RouteDefaults {
     /// `max_tokens` of a request that gives none.
     pub(super) max_tokens: usize,
     /// How many of the most likely tokens are listed, where log-probabilities are wanted.
@@ -50,7 +50,11 @@ impl Settings {
     ///
     /// # Errors
     /// The first value that is out of its range, by its path.
-    pub(super) fn new(asked: &Generation, own: Own, host: &Host) -> Result<Settings, ApiError> {
+    pub(super) fn new(
+        asked: &Generation,
+        own: RouteDefaults,
+        host: &Host,
+    ) -> Result<Settings, ApiError> {
         let vocab_size = host.engine.limits().vocab_size;
         let temperature = number("temperature", asked.temperature, 1.0, 0.0..=2.0)?;
         let top_p = number("top_p", asked.top_p, 1.0, 0.0..=1.0)?;

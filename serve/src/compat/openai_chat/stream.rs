@@ -15,34 +15,34 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use serde::Serialize;
 
-use super::order::Order;
-use super::run::{Event, Progress, Wire};
+use super::generation::{GenerationEvent, ReplyFormat, RunningGeneration};
+use super::prepared::PreparedRequest;
 use crate::admit::Permit;
 use crate::error::ApiError;
 use crate::metrics::Stage;
 use crate::state::State;
 
 /// The events of an order that was submitted. The permit is held until the last one.
-pub(crate) fn stream<W: Wire>(
-    order: Arc<Order>,
-    progress: Progress,
-    mut wire: W,
+pub(crate) fn stream<W: ReplyFormat>(
+    prepared: Arc<PreparedRequest>,
+    running: RunningGeneration,
+    mut format: W,
     permit: Permit,
     state: Data<State>,
 ) -> impl Stream<Item = Result<Bytes, Infallible>> {
-    let opening = wire.opening().iter().map(data).collect();
+    let opening = format.opening().iter().map(data).collect();
     let streaming = Streaming {
-        wire,
-        progress,
+        format,
+        running,
         waiting: opening,
         ended: false,
         leaving: Leaving {
-            name: order.served.host.name.clone(),
+            name: prepared.served.host.name.clone(),
             state,
             since: Instant::now(),
             ended: false,
         },
-        order,
+        prepared,
         _permit: permit,
     };
     unfold(streaming, |mut streaming| async move {
@@ -52,9 +52,9 @@ pub(crate) fn stream<W: Wire>(
 }
 
 struct Streaming<W> {
-    order: Arc<Order>,
-    wire: W,
-    progress: Progress,
+    prepared: Arc<PreparedRequest>,
+    format: W,
+    running: RunningGeneration,
     /// Events that are ready.
     waiting: VecDeque<Bytes>,
     ended: bool,
@@ -62,7 +62,7 @@ struct Streaming<W> {
     _permit: Permit,
 }
 
-impl<W: Wire> Streaming<W> {
+impl<W: ReplyFormat> Streaming<W> {
     async fn next(&mut self) -> Option<Bytes> {
         loop {
             if let Some(event) = self.waiting.pop_front() {
@@ -72,13 +72,13 @@ impl<W: Wire> Streaming<W> {
                 self.leaving.ended = true;
                 return None;
             }
-            match self.progress.next(&self.order).await {
-                Ok(Some(Event::Piece(sequence, piece))) => {
-                    let chunk = self.wire.piece(sequence, piece);
+            match self.running.next(&self.prepared).await {
+                Ok(Some(GenerationEvent::TextDelta(sequence, piece))) => {
+                    let chunk = self.format.piece(sequence, piece);
                     self.waiting.extend(chunk.as_ref().map(data));
                 }
-                Ok(Some(Event::End(sequence, piece, finish))) => {
-                    let chunk = self.wire.end(sequence, piece, &finish);
+                Ok(Some(GenerationEvent::End(sequence, piece, finish))) => {
+                    let chunk = self.format.end(sequence, piece, &finish);
                     self.waiting.push_back(data(&chunk));
                 }
                 Ok(None) => {
@@ -93,9 +93,9 @@ impl<W: Wire> Streaming<W> {
     }
 
     fn end(&mut self) {
-        if self.order.include_usage {
-            let (usage, extension) = self.progress.totals(&self.order);
-            let chunk = self.wire.usage(usage, extension);
+        if self.prepared.include_usage {
+            let (usage, extension) = self.running.totals(&self.prepared);
+            let chunk = self.format.usage(usage, extension);
             self.waiting.push_back(data(&chunk));
         }
         self.waiting.push_back(Bytes::from_static(b"data: [DONE]\n\n"));

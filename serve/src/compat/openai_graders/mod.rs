@@ -26,6 +26,7 @@ use self::template::Subject;
 use self::types::{GraderRunRequest, GraderValidateRequest};
 use crate::call::{Call, json};
 use crate::caller::Caller;
+use crate::compat::responses::GraderFailures;
 use crate::compat::{ApiFlavor, Refusal};
 use crate::error::ApiError;
 use crate::state::State;
@@ -39,18 +40,7 @@ use crate::state::State;
     request_body = GraderRunRequest,
     responses(
         (status = 200, description = "What the grader found.", body = GraderRunReply),
-        (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 404, description = "No such model.", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
-        (status = 413, description = "The body is too large.", body = ErrorBody),
-        (status = 422, description = "A grader that cannot be; `param` is the place.",
-         body = ErrorBody),
-        (status = 429, description = "Overloaded.", body = ErrorBody,
-         headers(("retry-after" = u64, description = "Seconds to wait."),
-                 ("retry-after-ms" = u64, description = "Milliseconds to wait."))),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
-        (status = 503, description = "Draining.", body = ErrorBody),
+        GraderFailures,
         (status = 504, description = "The deadline passed.", body = ErrorBody),
     )
 )]
@@ -85,18 +75,7 @@ pub(crate) async fn run_grader(
     request_body = GraderValidateRequest,
     responses(
         (status = 200, description = "It can be run.", body = GraderValidateReply),
-        (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 404, description = "No such model.", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
-        (status = 413, description = "The body is too large.", body = ErrorBody),
-        (status = 422, description = "A grader that cannot be; `param` is the place.",
-         body = ErrorBody),
-        (status = 429, description = "Overloaded.", body = ErrorBody,
-         headers(("retry-after" = u64, description = "Seconds to wait."),
-                 ("retry-after-ms" = u64, description = "Milliseconds to wait."))),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
-        (status = 503, description = "Draining.", body = ErrorBody),
+        GraderFailures,
     )
 )]
 #[post("/v1/fine_tuning/alpha/graders/validate")]

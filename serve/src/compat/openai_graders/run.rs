@@ -115,13 +115,13 @@ async fn told(
     let request: ChatRequest = serde_json::from_value(body).map_err(ApiError::internal)?;
     let served = asked.served.clone();
     let submitting = web::block(move || {
-        let order = chat(request, served, caller)?.order;
-        let progress = order.submit()?;
-        Ok((order, progress))
+        let prepared = chat(request, served, caller)?.prepared;
+        let running = prepared.submit()?;
+        Ok((prepared, running))
     });
     let submitted = submitting.await.map_err(ApiError::internal)?;
     let answered = match submitted {
-        Ok((order, progress)) => answer(&order, progress).await,
+        Ok((prepared, running)) => answer(&prepared, running).await,
         Err(error) => Err(error),
     };
     let answered = match answered {

@@ -11,15 +11,15 @@ use std::sync::Arc;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use engine::{RequestParams, Text};
-use openapi::parse_body;
+use openapi::Options;
 use rubrics::{Input, Passage, Scorer};
 
 use self::types::{RewardQuery, RewardReply};
 use super::target::{self, Target};
-use super::{ApiFlavor, Refusal, chat_split, invalid, pooling, rewards};
+use super::{ApiFlavor, Refusal, chat_split, handle, invalid, pooling, rewards};
 use crate::call::{Call, json};
-use crate::compat::error_bodies::DetailError;
 use crate::compat::gold_label::Label;
+use crate::compat::responses::RewardFailures;
 use crate::convert;
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -37,17 +37,7 @@ use crate::state::State;
     request_body = RewardQuery,
     responses(
         (status = 200, description = "A reward for each sample.", body = RewardReply),
-        (status = 401, description = "No valid API key.", body = DetailError),
-        (status = 404, description = "No such scorer.", body = DetailError),
-        (status = 408, description = "The body did not arrive in time.", body = DetailError),
-        (status = 413, description = "The body is too large.", body = DetailError),
-        (status = 422, description = "A body of the wrong shape, or a sample that cannot be \
-                                      measured.", body = DetailError),
-        (status = 500, description = "A fault of the server.", body = DetailError),
-        (status = 502, description = "A tool failed.", body = DetailError),
-        (status = 503, description = "Overloaded or draining.", body = DetailError,
-         headers(("retry-after" = u64, description = "Seconds to wait."))),
-        (status = 504, description = "The deadline passed.", body = DetailError),
+        RewardFailures,
     )
 )]
 #[post("/get_reward")]
@@ -56,17 +46,10 @@ pub(crate) async fn get_reward(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answered = answer(&request, payload, &state).await;
-    answered.map_err(ApiFlavor::FastApi.refusal())
+    handle(ApiFlavor::FastApi, &request, payload, &state, answer).await
 }
 
-async fn answer(
-    request: &HttpRequest,
-    payload: Payload,
-    state: &State,
-) -> Result<HttpResponse, ApiError> {
-    let call = Call::begin(request, payload, state).await?;
-    let asked = call.parse(parse_body::<RewardQuery>).await?;
+async fn answer(call: Call<'_>, asked: RewardQuery) -> Result<HttpResponse, ApiError> {
     let n_queries = asked.query.len();
     let lengths = [
         ("prompts", asked.prompts.as_ref().map(Vec::len)),
@@ -105,7 +88,7 @@ async fn judged(
         inputs.push(Arc::new(Input { reference, ..input(&path(at), query, prompt)? }));
     }
     let state = call.state;
-    let judged = call.judge(scorer, &inputs, &openapi::Options::default()).await?;
+    let judged = call.judge(scorer, &inputs, &Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, path)?;
     let scores: Vec<f64> = rewards.iter().map(|reward| reward.score).collect();
     let body = with_scores(scores.clone(), scores);

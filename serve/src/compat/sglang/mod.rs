@@ -10,7 +10,6 @@ use std::time::Instant;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use engine::{RequestOutput, RequestParams};
-use openapi::parse_body;
 
 use self::types::{
     Embedded, EmbeddingReply, EmbeddingRequest, SglangMeta, SglangReward, SglangRewardRequest,
@@ -19,7 +18,7 @@ use self::types::{
 use super::next_token::{self, Prompts, Scale};
 use super::pooling::{self, Tokens};
 use super::responses::{SglangFailures, VllmFailures};
-use super::{ApiFlavor, Refusal, base64, invalid};
+use super::{ApiFlavor, Refusal, base64, handle, invalid};
 use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::openai_chat::types::{Prompt, Texts};
@@ -45,12 +44,7 @@ pub(crate) async fn embeddings(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answering = async {
-        let call = Call::begin(&request, payload, &state).await?;
-        let asked = call.parse(parse_body).await?;
-        embedded(call, asked).await
-    };
-    answering.await.map_err(ApiFlavor::Vllm.refusal())
+    handle(ApiFlavor::Vllm, &request, payload, &state, embedded).await
 }
 
 /// Classifies texts, as `SGLang` does: the classes of a head with their probabilities.
@@ -68,12 +62,7 @@ pub(crate) async fn classify(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answering = async {
-        let call = Call::begin(&request, payload, &state).await?;
-        let asked = call.parse(parse_body).await?;
-        classes(call, asked).await
-    };
-    answering.await.map_err(ApiFlavor::Sglang.refusal())
+    handle(ApiFlavor::Sglang, &request, payload, &state, classes).await
 }
 
 /// What texts were read as, and by whom.

@@ -15,6 +15,7 @@ use crate::caller::Caller;
 use crate::compat::decisions::{Asked, Wire, reply_notes};
 use crate::compat::openai_decisions::types::Decision;
 use crate::compat::pooling::salt;
+use crate::compat::responses::OpenAiFailures;
 use crate::compat::systemone::types::{SystemOneReply, SystemOneRequest};
 use crate::compat::{invalid, openai_decisions, sglang, systemone as system_one};
 use crate::error::{ApiError, Code};
@@ -31,16 +32,9 @@ use crate::state::State;
     request_body = DecisionBody,
     responses(
         (status = 200, description = "One answer for each question, in order.", body = Decision),
-        (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 404, description = "No such model; near names are listed.", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
-        (status = 413, description = "The body is too large.", body = ErrorBody),
+        OpenAiFailures,
         (status = 422, description = "A question that cannot be asked, or an input that is too \
           long; `param` is its path.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
-        (status = 503, description = "Overloaded or draining.", body = ErrorBody,
-         headers(("retry-after" = u64, description = "Seconds to wait."))),
         (status = 504, description = "The deadline passed first.", body = ErrorBody),
     )
 )]
@@ -65,16 +59,9 @@ pub(crate) async fn decisions(
     responses(
         (status = 200, description = "One answer for each question, by name.",
          body = SystemOneReply),
-        (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 404, description = "No such model; near names are listed.", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
-        (status = 413, description = "The body is too large.", body = ErrorBody),
+        OpenAiFailures,
         (status = 422, description = "A question that cannot be asked, or a state that is too \
           long; `param` is its path.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
-        (status = 503, description = "Overloaded or draining.", body = ErrorBody,
-         headers(("retry-after" = u64, description = "Seconds to wait."))),
         (status = 504, description = "The deadline passed first.", body = ErrorBody),
     )
 )]

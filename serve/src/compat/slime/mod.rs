@@ -7,14 +7,14 @@ use std::sync::Arc;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use engine::RequestParams;
-use openapi::{Content, parse_body};
+use openapi::{Content, Options};
 use rubrics::{Input, Passage, Scorer};
 
 use self::types::{RemoteReward, RemoteRewardReply, RemoteRewardRequest};
 use super::target::{self, ReplyShape, Target};
-use super::{ApiFlavor, Refusal, chat_split, pooling, rewards};
+use super::{ApiFlavor, Refusal, chat_split, handle, pooling, rewards};
 use crate::call::{Call, json};
-use crate::compat::error_bodies::DetailError;
+use crate::compat::responses::RewardFailures;
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::state::State;
@@ -34,17 +34,7 @@ use crate::{convert, names};
     request_body = RemoteRewardRequest,
     responses(
         (status = 200, description = "The reward.", body = RemoteRewardReply),
-        (status = 401, description = "No valid API key.", body = DetailError),
-        (status = 404, description = "No such scorer.", body = DetailError),
-        (status = 408, description = "The body did not arrive in time.", body = DetailError),
-        (status = 413, description = "The body is too large.", body = DetailError),
-        (status = 422, description = "A body of the wrong shape, or a sample that cannot be \
-                                      measured.", body = DetailError),
-        (status = 500, description = "A fault of the server.", body = DetailError),
-        (status = 502, description = "A tool failed.", body = DetailError),
-        (status = 503, description = "Overloaded or draining.", body = DetailError,
-         headers(("retry-after" = u64, description = "Seconds to wait."))),
-        (status = 504, description = "The deadline passed.", body = DetailError),
+        RewardFailures,
     )
 )]
 #[post("/remote_rm")]
@@ -53,17 +43,10 @@ pub(crate) async fn remote_rm(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answered = answer(&request, payload, &state).await;
-    answered.map_err(ApiFlavor::FastApi.refusal())
+    handle(ApiFlavor::FastApi, &request, payload, &state, answer).await
 }
 
-async fn answer(
-    request: &HttpRequest,
-    payload: Payload,
-    state: &State,
-) -> Result<HttpResponse, ApiError> {
-    let call = Call::begin(request, payload, state).await?;
-    let asked = call.parse(parse_body::<RemoteRewardRequest>).await?;
+async fn answer(call: Call<'_>, asked: RemoteRewardRequest) -> Result<HttpResponse, ApiError> {
     let shape = target::reply_shape(&call)?;
     match target::of_url(&call)? {
         Target::Scorer(scorer) => judged(call, scorer, asked, shape).await,
@@ -89,7 +72,7 @@ async fn judged(
     let is_native = call.state.registry.get(scorer.name()).is_none();
     let state = call.state;
     let inputs = [Arc::new(input(asked))];
-    let judged = call.judge(scorer, &inputs, &openapi::Options::default()).await?;
+    let judged = call.judge(scorer, &inputs, &Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, |_| "response".to_owned())?;
     let reward = rewards[0];
     let known = RemoteReward {

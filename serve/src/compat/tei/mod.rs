@@ -8,7 +8,6 @@ use std::time::Instant;
 use actix_web::web::{Data, Json, Payload};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use engine::RequestParams;
-use openapi::parse_body;
 
 use self::types::{
     PredictInputs, PredictReply, PredictRequest, Prediction, TeiInfo, TeiLabels, TeiModelType,
@@ -17,7 +16,7 @@ use self::types::{
 use super::pooling::{self, Tokens};
 use super::responses::TeiFailures;
 use super::target::{self, Target};
-use super::{ApiFlavor, Refusal, check_count, invalid, pairs};
+use super::{ApiFlavor, Refusal, check_count, handle, invalid, pairs};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -42,12 +41,7 @@ pub(crate) async fn predict(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answering = async {
-        let call = Call::begin(&request, payload, &state).await?;
-        let asked = call.parse(parse_body).await?;
-        predicted(call, asked).await
-    };
-    answering.await.map_err(ApiFlavor::Tei.refusal())
+    handle(ApiFlavor::Tei, &request, payload, &state, predicted).await
 }
 
 /// What this server says of itself as Text Embeddings Inference does.

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use openapi::parse_body;
 
 use super::types::{GenerativeScoringRequest, PairScore, PairScores};
 use crate::call::Call;
@@ -12,7 +11,7 @@ use crate::clock::unix_seconds;
 use crate::compat::next_token::{self, Prompts, Scale};
 use crate::compat::pooling::types::PooledUsage;
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal};
+use crate::compat::{ApiFlavor, Refusal, handle};
 use crate::error::ApiError;
 use crate::names;
 use crate::state::State;
@@ -32,12 +31,7 @@ pub(crate) async fn generative_scoring(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answering = async {
-        let call = Call::begin(&request, payload, &state).await?;
-        let asked = call.parse(parse_body).await?;
-        answer(call, asked).await
-    };
-    answering.await.map_err(ApiFlavor::Vllm.refusal())
+    handle(ApiFlavor::Vllm, &request, payload, &state, answer).await
 }
 
 async fn answer(

@@ -6,7 +6,6 @@ use std::time::Instant;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use engine::RequestOutput;
-use openapi::parse_body;
 
 use super::types::{PooledRows, PoolingReply, PoolingRequest, PoolingTask, Rows};
 use crate::call::Call;
@@ -14,7 +13,7 @@ use crate::clock::unix_seconds;
 use crate::compat::pooling::types::{Encoding, PooledUsage};
 use crate::compat::pooling::{self as heads, Head, Tokens};
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, base64, invalid};
+use crate::compat::{ApiFlavor, Refusal, base64, handle, invalid};
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;
@@ -36,12 +35,7 @@ pub(crate) async fn pooling(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answering = async {
-        let call = Call::begin(&request, payload, &state).await?;
-        let asked = call.parse(parse_body).await?;
-        answer(call, asked).await
-    };
-    answering.await.map_err(ApiFlavor::Vllm.refusal())
+    handle(ApiFlavor::Vllm, &request, payload, &state, answer).await
 }
 
 async fn answer(mut call: Call<'_>, mut request: PoolingRequest) -> Result<HttpResponse, ApiError> {

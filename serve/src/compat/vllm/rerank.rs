@@ -3,13 +3,12 @@
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use openapi::parse_body;
 
 use super::types::{RerankReply, RerankRequest, RerankText, Reranked};
 use crate::call::Call;
 use crate::compat::pooling::types::PooledUsage;
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, check_count, pairs, pooling, target};
+use crate::compat::{ApiFlavor, Refusal, check_count, handle, pairs, pooling, target};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -72,12 +71,7 @@ async fn cohere(
     payload: Payload,
     state: &State,
 ) -> Result<HttpResponse, Refusal> {
-    let answering = async {
-        let call = Call::begin(request, payload, state).await?;
-        let asked = call.parse(parse_body).await?;
-        answer(call, asked).await
-    };
-    answering.await.map_err(ApiFlavor::Vllm.refusal())
+    handle(ApiFlavor::Vllm, request, payload, state, answer).await
 }
 
 /// Answers Cohere's body.

@@ -2,7 +2,6 @@
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use openapi::parse_body;
 
 use super::types::{PairScore, PairScores, VllmScoreRequest};
 use crate::call::Call;
@@ -11,7 +10,7 @@ use crate::compat::openai_chat::types::Texts;
 use crate::compat::pairs::{self, Pair};
 use crate::compat::pooling::types::PooledUsage;
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, check_count, invalid, pooling, target};
+use crate::compat::{ApiFlavor, Refusal, check_count, handle, invalid, pooling, target};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -34,12 +33,7 @@ pub(crate) async fn score(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    let answering = async {
-        let call = Call::begin(&request, payload, &state).await?;
-        let asked = call.parse(parse_body).await?;
-        answer(call, asked).await
-    };
-    answering.await.map_err(ApiFlavor::Vllm.refusal())
+    handle(ApiFlavor::Vllm, &request, payload, &state, answer).await
 }
 
 /// Scores the pairs of a request.

@@ -4,11 +4,12 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{ErrorBody, parse_body};
 
-use super::{Incoming, aside, find, reply};
+use super::{GenerationCall, aside, find, reply};
 use crate::call::Call;
 use crate::compat::nim;
 use crate::compat::openai_chat::types::{ChatRequest, ChatResponse};
-use crate::compat::openai_chat::{ChatWire, chat};
+use crate::compat::openai_chat::{ChatFormat, chat};
+use crate::compat::responses::OpenAiFailures;
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -24,18 +25,10 @@ use crate::state::State;
     request_body = ChatRequest,
     responses(
         (status = 200, description = "The continuations.", body = ChatResponse),
-        (status = 400, description = "The body is not JSON.", body = ErrorBody),
-        (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 404, description = "No such model; near names are listed.", body = ErrorBody),
-        (status = 408, description = "The body did not arrive in time.", body = ErrorBody),
-        (status = 413, description = "The body is too large.", body = ErrorBody),
+        OpenAiFailures,
         (status = 422, description = "A value that cannot be used, or too many tokens; `param` \
                                       is its path.", body = ErrorBody),
-        (status = 500, description = "A fault of the server.", body = ErrorBody),
         (status = 502, description = "A tool that a scorer needs has failed.", body = ErrorBody),
-        (status = 503, description = "Overloaded or draining.", body = ErrorBody,
-         headers(("retry-after" = u64, description = "Seconds to wait."))),
-        (status = 504, description = "The deadline passed.", body = ErrorBody),
     )
 )]
 #[post("/v1/chat/completions")]
@@ -49,9 +42,9 @@ pub(crate) async fn chat_completions(
     if let Some(scorer) = nim::scorer(&state, &asked)? {
         return nim::answer(call, scorer, asked).await;
     }
-    let incoming = Incoming::of(call);
+    let incoming = GenerationCall::of(call);
     let (served, caller) = (find(&state, &asked.model)?, incoming.caller);
     let chat = aside(move || chat(asked, served, caller)).await?;
-    let wire = ChatWire::new(&chat, &incoming.id);
-    reply(&request, state, incoming, (chat.order, wire), ChatWire::whole).await
+    let format = ChatFormat::new(&chat, &incoming.id);
+    reply(&request, state, incoming, (chat.prepared, format), ChatFormat::whole).await
 }

@@ -15,7 +15,7 @@ use serde::Serialize;
 use crate::admit::Permit;
 use crate::call::Call;
 use crate::caller::Caller;
-use crate::compat::openai_chat::{Answered, Order, Wire, answer, stream};
+use crate::compat::openai_chat::{Generated, PreparedRequest, ReplyFormat, answer, stream};
 use crate::error::{ApiError, Code};
 use crate::extensions::StageTimes;
 use crate::hosts::Served;
@@ -24,7 +24,7 @@ use crate::names::shown;
 use crate::state::State;
 
 /// A request that was read, and what it holds until its reply is made.
-pub(super) struct Incoming {
+pub(super) struct GenerationCall {
     pub(super) caller: Caller,
     /// Its id, of which ids in the reply are made.
     pub(super) id: String,
@@ -33,10 +33,10 @@ pub(super) struct Incoming {
     parsing: Instant,
 }
 
-impl Incoming {
+impl GenerationCall {
     /// Of a request whose body has been read.
-    pub(super) fn of(call: Call<'_>) -> Incoming {
-        Incoming {
+    pub(super) fn of(call: Call<'_>) -> GenerationCall {
+        GenerationCall {
             caller: Caller::new(call.request, call.deadline()),
             id: call.id(),
             read: call.times().0,
@@ -79,35 +79,35 @@ pub(super) async fn aside<T: Send + 'static>(
 pub(super) async fn reply<W, R>(
     request: &HttpRequest,
     state: Data<State>,
-    incoming: Incoming,
-    (order, wire): (Order, W),
-    whole: impl FnOnce(W, Answered) -> R,
+    incoming: GenerationCall,
+    (prepared, format): (PreparedRequest, W),
+    whole: impl FnOnce(W, Generated) -> R,
 ) -> Result<HttpResponse, ApiError>
 where
-    W: Wire + 'static,
+    W: ReplyFormat + 'static,
     R: Serialize,
 {
     // Time series go by the model: adapters may come and go without number.
-    let name = order.served.host.name.clone();
-    let order = Arc::new(order);
-    let submitting = order.clone();
-    let progress = aside(move || submitting.submit()).await?;
+    let name = prepared.served.host.name.clone();
+    let prepared = Arc::new(prepared);
+    let submitting = prepared.clone();
+    let running = aside(move || submitting.submit()).await?;
     let parse = incoming.parsing.elapsed();
     for (stage, time) in [(Stage::Read, incoming.read), (Stage::Parse, parse)] {
         state.metrics.stage(&name, stage, [time]);
     }
-    if order.stream {
-        let events = stream(order, progress, wire, incoming.permit, state);
+    if prepared.stream {
+        let events = stream(prepared, running, format, incoming.permit, state);
         return Ok(HttpResponse::Ok()
             .content_type("text/event-stream; charset=utf-8")
             .insert_header((CACHE_CONTROL, "no-cache"))
             .insert_header((HeaderName::from_static("x-accel-buffering"), "no"))
             .streaming(events));
     }
-    let running = Instant::now();
-    let answered = incoming.caller.in_time(answer(&order, progress)).await?;
-    let (exec, replying) = (running.elapsed(), Instant::now());
-    let body = serde_json::to_vec(&whole(wire, answered)).map_err(ApiError::internal)?;
+    let working = Instant::now();
+    let generated = incoming.caller.in_time(answer(&prepared, running)).await?;
+    let (exec, replying) = (working.elapsed(), Instant::now());
+    let body = serde_json::to_vec(&whole(format, generated)).map_err(ApiError::internal)?;
     let last = replying.elapsed();
     for (stage, time) in [(Stage::Exec, exec), (Stage::Reply, last)] {
         state.metrics.stage(&name, stage, [time]);

@@ -11,7 +11,7 @@ const CLOSE: &str = "</tool_call>";
 
 /// How calls are found in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Calling {
+pub(super) enum ToolCallMode {
     /// There are none.
     Never,
     /// Blocks within text.
@@ -25,21 +25,21 @@ pub(super) enum Calling {
 
 /// Separates text from calls while the text arrives.
 #[derive(Debug, Clone)]
-pub(super) struct Separator {
-    calling: Calling,
+pub(super) struct ToolCallParser {
+    calling: ToolCallMode,
     /// Text that may be, or is, part of a call.
     held: String,
     in_calls: bool,
 }
 
-impl Separator {
-    pub(super) fn new(calling: Calling) -> Separator {
-        Separator { calling, held: String::new(), in_calls: calling == Calling::Whole }
+impl ToolCallParser {
+    pub(super) fn new(calling: ToolCallMode) -> ToolCallParser {
+        ToolCallParser { calling, held: String::new(), in_calls: calling == ToolCallMode::Whole }
     }
 
     /// Takes more text and gives what is certain not to belong to a call.
     pub(super) fn push(&mut self, text: String) -> String {
-        if self.calling == Calling::Never {
+        if self.calling == ToolCallMode::Never {
             return text;
         }
         self.held += &text;
@@ -71,9 +71,9 @@ impl Separator {
             return (held, Vec::new());
         }
         let calls = match self.calling {
-            Calling::Never => None,
-            Calling::Whole => read(&held).map(|call| vec![call]),
-            Calling::Blocks { several } => blocks(&held).map(|mut calls| {
+            ToolCallMode::Never => None,
+            ToolCallMode::Whole => read(&held).map(|call| vec![call]),
+            ToolCallMode::Blocks { several } => blocks(&held).map(|mut calls| {
                 calls.truncate(if several { calls.len() } else { 1 });
                 calls
             }),
@@ -174,10 +174,10 @@ mod tests {
 
     /// Text and calls, however the text is cut.
     #[track_caller]
-    fn check(calling: Calling, text: &str, content: &str, calls: &[(&str, &str)]) {
+    fn check(calling: ToolCallMode, text: &str, content: &str, calls: &[(&str, &str)]) {
         let known = |name: &str| name.len() == 1;
         for step in [1, 2, 3, 7, usize::MAX] {
-            let mut separator = Separator::new(calling);
+            let mut separator = ToolCallParser::new(calling);
             let mut out = String::new();
             let chars: Vec<char> = text.chars().collect();
             for part in chars.chunks(step.min(chars.len().max(1))) {
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn blocks_become_calls_and_anything_else_stays_text() {
         let several = |text: &str, content: &str, calls: &[(&str, &str)]| {
-            check(Calling::Blocks { several: true }, text, content, calls);
+            check(ToolCallMode::Blocks { several: true }, text, content, calls);
         };
         let stays = |text: &str| several(text, text, &[]);
         let block = |json: &str| format!("<tool_call>\n{json}\n</tool_call>");
@@ -227,17 +227,17 @@ mod tests {
         ] {
             stays(&block(json));
         }
-        let one = Calling::Blocks { several: false };
+        let one = ToolCallMode::Blocks { several: false };
         check(one, &format!("{f}{g}"), "", &[("f", r#"{"a": 1.50}"#)]);
     }
 
     #[test]
     fn a_whole_text_is_one_call() {
         let text = r#" {"name":"f","arguments":{ }} "#;
-        check(Calling::Whole, text, "", &[("f", "{ }")]);
-        check(Calling::Whole, "not JSON", "not JSON", &[]);
-        check(Calling::Never, "<tool_call>", "<tool_call>", &[]);
-        let mut cut = Separator::new(Calling::Whole);
+        check(ToolCallMode::Whole, text, "", &[("f", "{ }")]);
+        check(ToolCallMode::Whole, "not JSON", "not JSON", &[]);
+        check(ToolCallMode::Never, "<tool_call>", "<tool_call>", &[]);
+        let mut cut = ToolCallParser::new(ToolCallMode::Whole);
         assert_eq!(cut.push("{\"na".to_owned()), "");
         assert_eq!(cut.finish(false, |_| true), ("{\"na".to_owned(), vec![]));
     }

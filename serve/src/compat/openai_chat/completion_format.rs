@@ -4,18 +4,18 @@ use std::sync::Arc;
 
 use engine::{FinishReason, SampledToken, Tokenizer};
 
-use super::choice::{Piece, reason};
-use super::completion::CompletionOrder;
+use super::completion::PreparedCompletion;
+use super::continuation::{TextDelta, reason};
+use super::generation::{Generated, ReplyFormat};
 use super::logprobs::{Entry, Lists};
-use super::prompt_logprobs::{Places, table};
-use super::run::{Answered, Wire};
+use super::prompt_logprobs::{PromptLogprobs, table};
 use super::types::{
     CompletionChoice, CompletionLogprobs, CompletionResponse, GenerationExtension, GenerationUsage,
 };
 use crate::clock::unix_seconds;
 
 /// How a completion's reply looks.
-pub(crate) struct CompletionWire {
+pub(crate) struct CompletionFormat {
     id: String,
     created: u64,
     model: String,
@@ -26,11 +26,11 @@ pub(crate) struct CompletionWire {
     /// How many of the most likely tokens of a prompt are listed as vLLM does.
     prompt_logprobs: Option<usize>,
     /// Choices by sequence.
-    choices: Vec<Begun>,
+    choices: Vec<ChoiceState>,
 }
 
 /// A choice that has begun.
-struct Begun {
+struct ChoiceState {
     /// The prompt, where it is repeated.
     echo: Option<Echo>,
     prompt: Arc<Prompt>,
@@ -45,48 +45,48 @@ struct Echo {
 /// What is known of a prompt.
 struct Prompt {
     first: u32,
-    places: Option<Places>,
+    places: Option<PromptLogprobs>,
 }
 
-impl CompletionWire {
+impl CompletionFormat {
     /// Of a reply to the request of this id, with what is known of the prompts' tokens.
     pub(crate) fn new(
-        asked: &CompletionOrder,
-        places: Option<Vec<Places>>,
+        asked: &PreparedCompletion,
+        places: Option<Vec<PromptLogprobs>>,
         request: &str,
-    ) -> CompletionWire {
-        let order = &asked.order;
+    ) -> CompletionFormat {
+        let prepared = &asked.prepared;
         let mut places = places.into_iter().flatten();
         let mut choices = Vec::new();
-        for prompt in &order.prompts {
+        for prompt in &prepared.prompts {
             let known = Arc::new(Prompt { first: prompt.token_ids[0], places: places.next() });
-            choices.extend((0..order.n).map(|_| Begun {
+            choices.extend((0..prepared.n).map(|_| ChoiceState {
                 echo: prompt.echo.clone().map(|text| Echo { text }),
                 prompt: known.clone(),
                 lists: Lists::default(),
             }));
         }
-        CompletionWire {
+        CompletionFormat {
             id: format!("cmpl-{request}"),
             created: unix_seconds(),
-            model: order.model.clone(),
-            fingerprint: order.fingerprint(),
-            tokenizer: order.served.host.tokenizer.clone(),
-            skip_special: order.settings.skip_special,
-            wants_logprobs: order.settings.logprobs.is_some(),
+            model: prepared.model.clone(),
+            fingerprint: prepared.fingerprint(),
+            tokenizer: prepared.served.host.tokenizer.clone(),
+            skip_special: prepared.settings.skip_special,
+            wants_logprobs: prepared.settings.logprobs.is_some(),
             prompt_logprobs: asked.prompt_logprobs,
             choices,
         }
     }
 
     /// The whole reply.
-    pub(crate) fn whole(mut self, answered: Answered) -> CompletionResponse {
+    pub(crate) fn whole(mut self, generated: Generated) -> CompletionResponse {
         let mut choices = Vec::new();
         let mut read = 0;
         let mut seen: Vec<*const Prompt> = Vec::new();
-        for (at, done) in answered.sequences.into_iter().enumerate() {
+        for (at, done) in generated.sequences.into_iter().enumerate() {
             let finish = done.finish.expect("all sequences are done");
-            let piece = Piece { text: done.text, tokens: done.tokens };
+            let piece = TextDelta { text: done.text, tokens: done.tokens };
             let mut choice = self.choice(at, &piece, Some(&finish));
             let prompt = &self.choices[at].prompt;
             if let Some(places) = &prompt.places {
@@ -100,10 +100,10 @@ impl CompletionWire {
             }
             choices.push(choice);
         }
-        let mut extension = answered.extension;
+        let mut extension = generated.extension;
         extension.computed_tokens += read;
         CompletionResponse {
-            usage: Some(answered.usage),
+            usage: Some(generated.usage),
             tribunal: Some(extension),
             ..self.reply(choices)
         }
@@ -126,7 +126,7 @@ impl CompletionWire {
     fn choice(
         &mut self,
         at: usize,
-        piece: &Piece,
+        piece: &TextDelta,
         finish: Option<&FinishReason>,
     ) -> CompletionChoice {
         let echo = self.choices[at].echo.take();
@@ -156,25 +156,30 @@ impl CompletionWire {
     }
 }
 
-impl Wire for CompletionWire {
+impl ReplyFormat for CompletionFormat {
     type Chunk = CompletionResponse;
 
     fn opening(&mut self) -> Vec<CompletionResponse> {
         let echoed = |at: &usize| self.choices[*at].echo.is_some();
         let echoed: Vec<usize> = (0..self.choices.len()).filter(echoed).collect();
         let open = |at: usize| {
-            let choice = self.choice(at, &Piece::default(), None);
+            let choice = self.choice(at, &TextDelta::default(), None);
             self.reply(vec![choice])
         };
         echoed.into_iter().map(open).collect()
     }
 
-    fn piece(&mut self, sequence: usize, piece: Piece) -> Option<CompletionResponse> {
+    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Option<CompletionResponse> {
         let choice = self.choice(sequence, &piece, None);
         Some(self.reply(vec![choice]))
     }
 
-    fn end(&mut self, sequence: usize, piece: Piece, finish: &FinishReason) -> CompletionResponse {
+    fn end(
+        &mut self,
+        sequence: usize,
+        piece: TextDelta,
+        finish: &FinishReason,
+    ) -> CompletionResponse {
         let choice = self.choice(sequence, &piece, Some(finish));
         self.reply(vec![choice])
     }

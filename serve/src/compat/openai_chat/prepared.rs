@@ -5,9 +5,9 @@ use std::sync::Arc;
 use engine::{Request, RequestParams, Task, Ticket};
 use sha2::{Digest as _, Sha256};
 
-use super::choice::Choice;
+use super::continuation::Continuation;
+use super::generation::RunningGeneration;
 use super::invalid;
-use super::run::Progress;
 use super::settings::{Settings, choices};
 use super::types::{Generation, GenerationDigests, GenerationExtension};
 use crate::caller::{Caller, digest_u64};
@@ -38,7 +38,7 @@ pub(super) struct Prompts {
 
 /// A request whose prompts are tokens, and what is to be done with them.
 #[derive(Debug)]
-pub(crate) struct Order {
+pub(crate) struct PreparedRequest {
     /// The model.
     pub(crate) served: Served,
     /// The name that it was asked for by.
@@ -59,7 +59,7 @@ pub(crate) struct Order {
     pub(crate) terms: RequestParams,
 }
 
-impl Order {
+impl PreparedRequest {
     /// Of prompts for a model, which was asked for by this name.
     ///
     /// # Errors
@@ -70,10 +70,10 @@ impl Order {
         asked: &Generation,
         settings: Settings,
         caller: Caller,
-    ) -> Result<Order, ApiError> {
+    ) -> Result<PreparedRequest, ApiError> {
         let stream = asked.stream.unwrap_or(false);
         let options = asked.stream_options.clone().unwrap_or_default();
-        Ok(Order {
+        Ok(PreparedRequest {
             served,
             model,
             prompts: prompts.all,
@@ -91,7 +91,7 @@ impl Order {
     ///
     /// # Errors
     /// What the engine does not take, and what cannot be compiled.
-    pub(crate) fn submit(&self) -> Result<Progress, ApiError> {
+    pub(crate) fn submit(&self) -> Result<RunningGeneration, ApiError> {
         let n_sequences = self.n.saturating_mul(self.prompts.len() as u64);
         if n_sequences > MAX_SEQUENCES {
             let message = format!("{n_sequences} sequences; a request takes {MAX_SEQUENCES}");
@@ -105,7 +105,7 @@ impl Order {
                 let own = constraint.as_ref().map(|constraint| constraint.fork());
                 let sampling = self.settings.sampling(host, own, choice)?;
                 let skip_special = self.settings.skip_special;
-                choices.push(Choice::new(&sampling, &host.tokenizer, skip_special));
+                choices.push(Continuation::new(&sampling, &host.tokenizer, skip_special));
                 works.push(Request {
                     token_ids: prompt.token_ids.clone(),
                     adapter: self.served.adapter.clone(),
@@ -114,7 +114,7 @@ impl Order {
             }
         }
         let ticket = self.give(works)?;
-        Ok(Progress::new(self, ticket, choices))
+        Ok(RunningGeneration::new(self, ticket, choices))
     }
 
     /// Hands works to the engine.

@@ -9,7 +9,7 @@ use crate::error::ApiError;
 
 /// What is new of a continuation.
 #[derive(Debug, Default, Clone, PartialEq)]
-pub(crate) struct Piece {
+pub(crate) struct TextDelta {
     /// Text that nothing which follows can change.
     pub(super) text: String,
     /// The tokens since the last piece, where log-probabilities are wanted.
@@ -18,7 +18,7 @@ pub(crate) struct Piece {
 
 /// One continuation on its way.
 #[derive(Debug)]
-pub(crate) struct Choice {
+pub(crate) struct Continuation {
     /// Until the end has come.
     text: Option<TextStream>,
     wants_logprobs: bool,
@@ -27,15 +27,15 @@ pub(crate) struct Choice {
     n_tokens: usize,
 }
 
-impl Choice {
+impl Continuation {
     /// Of a sequence that is about to be submitted.
     pub(super) fn new(
         sampling: &SamplingParams,
         tokenizer: &Arc<Tokenizer>,
         skip_special: bool,
-    ) -> Choice {
+    ) -> Continuation {
         let text = TextStream::new(tokenizer.clone(), sampling);
-        Choice {
+        Continuation {
             text: Some(if skip_special { text } else { text.with_special_tokens() }),
             wants_logprobs: sampling.logprobs.is_some(),
             held: Vec::new(),
@@ -44,7 +44,10 @@ impl Choice {
     }
 
     /// Takes more tokens and gives what has become certain, if anything has.
-    pub(super) fn push(&mut self, tokens: Vec<SampledToken>) -> Result<Option<Piece>, ApiError> {
+    pub(super) fn push(
+        &mut self,
+        tokens: Vec<SampledToken>,
+    ) -> Result<Option<TextDelta>, ApiError> {
         self.n_tokens += tokens.len();
         let mut text = String::new();
         if let Some(stream) = &mut self.text {
@@ -59,7 +62,7 @@ impl Choice {
             return Ok(None);
         }
         let tokens = std::mem::take(&mut self.held);
-        Ok(Some(Piece { text, tokens }))
+        Ok(Some(TextDelta { text, tokens }))
     }
 
     /// Takes the end, with the tokens that were not told before, and gives the rest and why it
@@ -67,7 +70,7 @@ impl Choice {
     pub(super) fn finish(
         &mut self,
         answer: &RequestOutput,
-    ) -> Result<(Piece, FinishReason), ApiError> {
+    ) -> Result<(TextDelta, FinishReason), ApiError> {
         let TaskOutput::Tokens { tokens, finish } = &answer.output else {
             return Err(ApiError::internal("the engine gave rows for a generation"));
         };

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use engine::{FinishReason, SampledToken, Tokenizer};
 
-use super::call::{Separator, with_ids};
-use super::chat::ChatOrder;
-use super::choice::{Piece, reason};
+use super::chat::PreparedChat;
+use super::continuation::{TextDelta, reason};
+use super::generation::{Generated, ReplyFormat};
 use super::logprobs;
-use super::run::{Answered, Wire};
+use super::tool_calls::{ToolCallParser, with_ids};
 use super::types::{
     ChatChoice, ChatChunk, ChatLogprobs, ChatResponse, ChunkChoice, Delta, DeltaToolCall,
     GenerationExtension, GenerationUsage, ReplyMessage, ToolCall,
@@ -16,7 +16,7 @@ use super::types::{
 use crate::clock::unix_seconds;
 
 /// How a chat's reply looks, and what its choices hold back.
-pub(crate) struct ChatWire {
+pub(crate) struct ChatFormat {
     id: String,
     request: String,
     created: u64,
@@ -25,38 +25,41 @@ pub(crate) struct ChatWire {
     tokenizer: Arc<Tokenizer>,
     wants_logprobs: bool,
     functions: Vec<String>,
-    choices: Vec<Held>,
+    choices: Vec<ChoiceState>,
 }
 
 /// What one choice holds back.
-struct Held {
-    separator: Separator,
+struct ChoiceState {
+    separator: ToolCallParser,
     /// Tokens whose text may belong to a call.
     tokens: Vec<SampledToken>,
 }
 
-impl ChatWire {
+impl ChatFormat {
     /// Of a reply to the request of this id.
-    pub(crate) fn new(order: &ChatOrder, request: &str) -> ChatWire {
-        let held = |_| Held { separator: Separator::new(order.calling), tokens: Vec::new() };
-        let ChatOrder { order, functions, .. } = order;
-        ChatWire {
+    pub(crate) fn new(prepared: &PreparedChat, request: &str) -> ChatFormat {
+        let held = |_| ChoiceState {
+            separator: ToolCallParser::new(prepared.calling),
+            tokens: Vec::new(),
+        };
+        let PreparedChat { prepared, functions, .. } = prepared;
+        ChatFormat {
             id: format!("chatcmpl-{request}"),
             request: request.to_owned(),
             created: unix_seconds(),
-            model: order.model.clone(),
-            fingerprint: order.fingerprint(),
-            tokenizer: order.served.host.tokenizer.clone(),
-            wants_logprobs: order.settings.logprobs.is_some(),
+            model: prepared.model.clone(),
+            fingerprint: prepared.fingerprint(),
+            tokenizer: prepared.served.host.tokenizer.clone(),
+            wants_logprobs: prepared.settings.logprobs.is_some(),
             functions: functions.clone(),
-            choices: (0..order.n).map(held).collect(),
+            choices: (0..prepared.n).map(held).collect(),
         }
     }
 
     /// The whole reply.
-    pub(crate) fn whole(mut self, answered: Answered) -> ChatResponse {
+    pub(crate) fn whole(mut self, generated: Generated) -> ChatResponse {
         let mut choices = Vec::new();
-        for (at, done) in answered.sequences.into_iter().enumerate() {
+        for (at, done) in generated.sequences.into_iter().enumerate() {
             let finish = done.finish.expect("all sequences are done");
             let before = self.choices[at].separator.push(done.text);
             let ended = self.ended(at, before, &finish);
@@ -81,9 +84,9 @@ impl ChatWire {
             created: self.created,
             model: self.model,
             choices,
-            usage: answered.usage,
+            usage: generated.usage,
             system_fingerprint: self.fingerprint,
-            tribunal: answered.extension,
+            tribunal: generated.extension,
         }
     }
 
@@ -126,7 +129,7 @@ struct Ended {
     reason: &'static str,
 }
 
-impl Wire for ChatWire {
+impl ReplyFormat for ChatFormat {
     type Chunk = ChatChunk;
 
     fn opening(&mut self) -> Vec<ChatChunk> {
@@ -146,7 +149,7 @@ impl Wire for ChatWire {
         (0..self.choices.len()).map(role).collect()
     }
 
-    fn piece(&mut self, sequence: usize, piece: Piece) -> Option<ChatChunk> {
+    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Option<ChatChunk> {
         let held = &mut self.choices[sequence];
         held.tokens.extend(piece.tokens);
         let text = held.separator.push(piece.text);
@@ -162,7 +165,7 @@ impl Wire for ChatWire {
         }]))
     }
 
-    fn end(&mut self, sequence: usize, piece: Piece, finish: &FinishReason) -> ChatChunk {
+    fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason) -> ChatChunk {
         let held = &mut self.choices[sequence];
         held.tokens.extend(piece.tokens);
         let tokens = std::mem::take(&mut held.tokens);

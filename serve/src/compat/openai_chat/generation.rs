@@ -6,15 +6,15 @@ use std::time::Instant;
 use engine::{FinishReason, RequestEvent, RequestOutput, Revisions, SampledToken, Ticket};
 use serde::Serialize;
 
-use super::choice::{Choice, Piece};
-use super::order::Order;
+use super::continuation::{Continuation, TextDelta};
+use super::prepared::PreparedRequest;
 use super::types::{GenerationExtension, GenerationUsage, PromptTokensDetails};
 use crate::convert;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
 
 /// How a stream of one of the interfaces looks.
-pub(crate) trait Wire {
+pub(crate) trait ReplyFormat {
     /// A chunk of a stream.
     type Chunk: Serialize;
 
@@ -22,10 +22,10 @@ pub(crate) trait Wire {
     fn opening(&mut self) -> Vec<Self::Chunk>;
 
     /// More text of a sequence; nothing where it may still turn out to be something else.
-    fn piece(&mut self, sequence: usize, piece: Piece) -> Option<Self::Chunk>;
+    fn piece(&mut self, sequence: usize, piece: TextDelta) -> Option<Self::Chunk>;
 
     /// The last text of a sequence, and why it ended.
-    fn end(&mut self, sequence: usize, piece: Piece, finish: &FinishReason) -> Self::Chunk;
+    fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason) -> Self::Chunk;
 
     /// What a stream ends with, where the usage was asked for.
     fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> Self::Chunk;
@@ -41,13 +41,13 @@ pub(super) struct Done {
 
 /// All sequences of an order, done.
 #[derive(Debug)]
-pub(crate) struct Answered {
+pub(crate) struct Generated {
     pub(super) sequences: Vec<Done>,
     pub(super) usage: GenerationUsage,
     pub(super) extension: GenerationExtension,
 }
 
-impl Answered {
+impl Generated {
     /// The text of the first sequence, and all tokens that it took.
     pub(crate) fn into_text(self) -> (String, u64) {
         let first = self.sequences.into_iter().next().unwrap_or_default();
@@ -59,13 +59,16 @@ impl Answered {
 ///
 /// # Errors
 /// The first sequence that fails takes the others with it: half a reply is no reply.
-pub(crate) async fn answer(order: &Order, mut progress: Progress) -> Result<Answered, ApiError> {
+pub(crate) async fn answer(
+    prepared: &PreparedRequest,
+    mut running: RunningGeneration,
+) -> Result<Generated, ApiError> {
     let mut sequences: Vec<Done> = Vec::new();
-    sequences.resize_with(progress.choices.len(), Done::default);
-    while let Some(event) = progress.next(order).await? {
+    sequences.resize_with(running.choices.len(), Done::default);
+    while let Some(event) = running.next(prepared).await? {
         let (at, piece) = match event {
-            Event::Piece(at, piece) => (at, piece),
-            Event::End(at, piece, finish) => {
+            GenerationEvent::TextDelta(at, piece) => (at, piece),
+            GenerationEvent::End(at, piece, finish) => {
                 sequences[at].finish = Some(finish);
                 (at, piece)
             }
@@ -73,72 +76,82 @@ pub(crate) async fn answer(order: &Order, mut progress: Progress) -> Result<Answ
         sequences[at].text += &piece.text;
         sequences[at].tokens.extend(piece.tokens);
     }
-    let (usage, extension) = progress.totals(order);
-    Ok(Answered { sequences, usage, extension })
+    let (usage, extension) = running.totals(prepared);
+    Ok(Generated { sequences, usage, extension })
 }
 
 /// Something new about a sequence.
 #[derive(Debug)]
-pub(super) enum Event {
+pub(super) enum GenerationEvent {
     /// More text.
-    Piece(usize, Piece),
+    TextDelta(usize, TextDelta),
     /// The last text, and why it ended.
-    End(usize, Piece, FinishReason),
+    End(usize, TextDelta, FinishReason),
 }
 
 /// A submission on its way.
 #[derive(Debug)]
-pub(crate) struct Progress {
+pub(crate) struct RunningGeneration {
     ticket: Ticket,
-    choices: Vec<Choice>,
-    tally: Tally,
+    choices: Vec<Continuation>,
+    tally: UsageCount,
     since: Instant,
     /// Tokens that were in hand when it came, its own included.
     in_hand: usize,
 }
 
-impl Progress {
+impl RunningGeneration {
     /// Of a submission that was just taken.
-    pub(super) fn new(order: &Order, ticket: Ticket, choices: Vec<Choice>) -> Progress {
-        Progress {
+    pub(super) fn new(
+        prepared: &PreparedRequest,
+        ticket: Ticket,
+        choices: Vec<Continuation>,
+    ) -> RunningGeneration {
+        RunningGeneration {
             ticket,
             choices,
-            tally: Tally::default(),
+            tally: UsageCount::default(),
             since: Instant::now(),
-            in_hand: order.served.host.engine.queued_tokens(),
+            in_hand: prepared.served.host.engine.queued_tokens(),
         }
     }
 
     /// What happens next, or nothing when all sequences are done.
-    pub(super) async fn next(&mut self, order: &Order) -> Result<Option<Event>, ApiError> {
+    pub(super) async fn next(
+        &mut self,
+        prepared: &PreparedRequest,
+    ) -> Result<Option<GenerationEvent>, ApiError> {
         loop {
             let Some(update) = self.ticket.next().await else {
                 if self.tally.n_done < self.choices.len() {
                     return Err(engine_failure(&engine::RequestError::ShuttingDown));
                 }
-                let pace = &order.served.pace;
+                let pace = &prepared.served.pace;
                 pace.learn(self.in_hand, self.since.elapsed());
                 return Ok(None);
             };
             match update {
                 RequestEvent::Tokens { request: work, tokens } => {
                     if let Some(piece) = self.choices[work].push(tokens)? {
-                        return Ok(Some(Event::Piece(work, piece)));
+                        return Ok(Some(GenerationEvent::TextDelta(work, piece)));
                     }
                 }
                 RequestEvent::Done { request: work, result } => {
                     let answer = result.map_err(|failure| engine_failure(&failure))?;
                     let (piece, finish) = self.choices[work].finish(&answer)?;
-                    self.tally.add(work, order, &answer);
-                    return Ok(Some(Event::End(work, piece, finish)));
+                    self.tally.add(work, prepared, &answer);
+                    return Ok(Some(GenerationEvent::End(work, piece, finish)));
                 }
             }
         }
     }
 
     /// What all sequences took.
-    pub(super) fn totals(&self, order: &Order) -> (GenerationUsage, GenerationExtension) {
-        let prompt_tokens = order.prompts.iter().map(|p| p.token_ids.len() as u64).sum();
+    pub(super) fn totals(
+        &self,
+        prepared: &PreparedRequest,
+    ) -> (GenerationUsage, GenerationExtension) {
+        let prompt_tokens = prepared.prompts.iter().map(|p| p.token_ids.len() as u64).sum();
         let completion_tokens = self.tally.output_tokens;
         let usage = GenerationUsage {
             prompt_tokens,
@@ -151,17 +164,17 @@ impl Progress {
         let mut extension = GenerationExtension {
             computed_tokens: self.tally.computed_tokens,
             cached_tokens: self.tally.cached_tokens,
-            ..order.extension(self.tally.adapter.as_deref())
+            ..prepared.extension(self.tally.adapter.as_deref())
         };
         let revisions = self.tally.revisions.map(convert::revisions);
-        extension.digests.revisions = revisions.filter(|_| order.served.host.is_live());
+        extension.digests.revisions = revisions.filter(|_| prepared.served.host.is_live());
         (usage, extension)
     }
 }
 
 /// What the sequences that are done took.
 #[derive(Debug, Default)]
-struct Tally {
+struct UsageCount {
     n_done: usize,
     output_tokens: u64,
     computed_tokens: u64,
@@ -173,8 +186,8 @@ struct Tally {
     revisions: Option<Revisions>,
 }
 
-impl Tally {
-    fn add(&mut self, sequence: usize, order: &Order, answer: &RequestOutput) {
+impl UsageCount {
+    fn add(&mut self, sequence: usize, prepared: &PreparedRequest, answer: &RequestOutput) {
         let usage = &answer.usage;
         self.n_done += 1;
         self.output_tokens += usage.output_tokens as u64;
@@ -184,8 +197,8 @@ impl Tally {
         let all = self.revisions.into_iter().chain([answer.revisions()]);
         self.revisions = Revisions::of_all(all);
         let cached = usage.cached_tokens as u64;
-        self.cached_before.resize(order.prompts.len(), None);
-        let before = &mut self.cached_before[order.prompt_index(sequence)];
+        self.cached_before.resize(prepared.prompts.len(), None);
+        let before = &mut self.cached_before[prepared.prompt_index(sequence)];
         *before = Some(before.map_or(cached, |least| least.min(cached)));
     }
 }
