@@ -103,7 +103,7 @@ pub(crate) fn make(
         while let Some((number, raw)) = lines.next()? {
             match journal.entry(number)? {
                 Some(entry) if entry.outcome == LineOutcome::Succeeded => {
-                    output.line(&entry.text)?
+                    output.line(&entry.text)?;
                 }
                 Some(entry) => error.line(&entry.text)?,
                 None => {
