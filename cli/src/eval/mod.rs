@@ -336,7 +336,7 @@ fn judging(args: &EvalArgs) -> Result<Box<dyn Backend>, CliError> {
     Ok(Box::new(LocalBackend::new(&args.scorers, config, threads, false)?))
 }
 
-/// A file that appears whole or not at all.
+/// Writes a file atomically.
 fn write(path: &Path, json: &str) -> Result<(), CliError> {
     let mut file = PartialFile::create(path)?;
     file.write(json.as_bytes())?;

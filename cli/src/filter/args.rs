@@ -173,7 +173,7 @@ impl WritingArgs {
 }
 
 impl QuestionArgs {
-    /// What is asked.
+    /// Converts the options.
     pub(super) fn options(self) -> Result<FilterOptions, CliError> {
         let dedupe = self.dedupe()?;
         Ok(FilterOptions {

@@ -1,4 +1,4 @@
-//! What the command line asks of groups.
+//! Options for decisions over groups.
 
 use std::str::FromStr;
 
@@ -62,12 +62,12 @@ pub(super) struct GroupArgs {
     keep: Option<usize>,
 }
 
-/// Of how many rows the best is kept.
+/// Number of rows that the best is chosen of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Of {
-    /// Of all.
+    /// All rows.
     All,
-    /// Of so many that are drawn.
+    /// This many sampled rows.
     Drawn(usize),
 }
 
@@ -85,14 +85,14 @@ impl FromStr for Of {
     }
 }
 
-/// Which pairs are made.
+/// Kind of pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum PairsArg {
     /// One of the best and the worst row of each group
     BestWorst,
 }
 
-/// Which rows are kept.
+/// Filter of policy filtration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 enum FiltrationArg {
     /// The best
@@ -117,7 +117,7 @@ impl FiltrationArg {
 }
 
 impl GroupArgs {
-    /// What is decided over groups, if anything is.
+    /// Converts the options; `None` without an operation.
     pub(super) fn options(self) -> Result<Option<GroupOptions>, CliError> {
         let mut operations = self.operations().into_iter();
         let usage = |message: String| Err(CliError::Usage(message));
@@ -152,7 +152,7 @@ impl GroupArgs {
         }))
     }
 
-    /// What is asked for, each with its option.
+    /// The given operations, each with its option.
     fn operations(&self) -> Vec<(&'static str, GroupOperation)> {
         let pass_rate = self.pass_rate.map(|band| GroupOperation::PassRate {
             band,

@@ -70,8 +70,7 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
     Ok(Outcome::failed_if(summary.report.rejected > 0))
 }
 
-/// What a run gives: what became of the rows, the files, those of rows that could not be read, and
-/// the digests of the inputs, where the output is a file.
+/// Report, output files, reject file, and input digests if the output is a file.
 type Answer = (FilterReport, Written, Option<PathBuf>, Option<Vec<InputDigest>>);
 
 fn answer(
@@ -92,8 +91,8 @@ fn answer(
     Ok((report, written, rejects, joined.transpose()?))
 }
 
-/// Memory for what is known of texts: half of what the machine has left, so that a run that needs
-/// more is told of it and nothing else on the machine falls.
+/// Memory limit of the near-duplicate index: half of the available memory, so that a larger run fails
+/// with a message and other programs keep theirs.
 fn texts_bytes() -> Option<usize> {
     let (_, available) = memory::of_machine()?;
     usize::try_from(available / 2).ok()
@@ -112,7 +111,7 @@ fn refuse_clash(args: &FilterArgs) -> Result<(), CliError> {
     Ok(())
 }
 
-/// Nothing is written over what is read.
+/// Refuses outputs that are inputs.
 fn refuse_inputs(args: &FilterArgs, dataset: &Dataset) -> Result<(), CliError> {
     let mut outputs = vec![PathBuf::from(&args.output)];
     outputs.extend(args.writing.report.clone());

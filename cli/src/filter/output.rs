@@ -1,4 +1,4 @@
-//! Where the rows of a run go, those that cannot be read too.
+//! Output of a filter run: kept rows, and a file of unreadable rows.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,24 +17,24 @@ pub(super) struct Output {
     name: String,
     options: SinkOptions,
     sink: Option<Sink>,
-    /// Shared with the thread that meets them; taken for moments, once a row that cannot be read.
+    /// Shared with the reading thread; locked briefly, once for each unreadable row.
     rejects: Arc<Mutex<Rejects>>,
-    /// There once the output is ours alone: until then the folder may be another run's.
+    /// Set once the output is locked: until then the folder may belong to another run.
     own_spill: Option<SpillFolder>,
 }
 
-/// Rows that cannot be read.
+/// Unreadable rows.
 struct Rejects {
-    /// The output that they are of.
+    /// Name of the output.
     name: String,
-    /// There once there is a row.
+    /// Created with the first row.
     file: Option<PartialFile>,
 }
 
-/// A folder for what memory has no room for. It goes away with the value.
+/// Folder for spilled rows, removed on drop.
 struct SpillFolder(PathBuf);
 
-/// The folder of an output: beside it, where there is room for as much as it takes.
+/// Spill folder of an output: beside it, on the same disk.
 pub(super) fn spill_folder(output: &str) -> PathBuf {
     if is_file(output) {
         beside(Path::new(output), ".spill")
@@ -45,7 +45,7 @@ pub(super) fn spill_folder(output: &str) -> PathBuf {
 
 impl Drop for SpillFolder {
     fn drop(&mut self) {
-        // It is there only if something went into it.
+        // The folder exists only if rows were spilled.
         let _ = std::fs::remove_dir_all(&self.0);
     }
 }
@@ -71,16 +71,16 @@ impl Output {
         is_file(&self.name)
     }
 
-    /// Where rows go that cannot be read.
+    /// Callback for unreadable rows.
     pub(super) fn reject_sink(&self) -> RejectSink {
         let rejects = self.rejects.clone();
         Box::new(move |reject| {
-            let mut rejects = rejects.lock().expect("nobody panics while holding it");
+            let mut rejects = rejects.lock().expect("no code panics while holding the lock");
             rejects.add(reject)
         })
     }
 
-    /// Ends the output and gives the files their names. Returns where rejected rows are.
+    /// Completes the output. Returns its files and the reject file.
     pub(super) fn finish(self) -> Result<(Written, Option<PathBuf>), CliError> {
         let sink = self.sink.expect("a run begins with its columns");
         drop(self.own_spill);
@@ -105,7 +105,7 @@ impl Rejects {
     fn add(&mut self, reject: &Reject) -> Result<(), DatasetError> {
         if !is_file(&self.name) {
             let note = format!("{}:{}: {}\n", reject.file, reject.row, reject.reason);
-            // Standard error that cannot be written to leaves nobody to be told.
+            // A failed write to standard error cannot be reported.
             let _ = std::io::stderr().write_all(note.as_bytes());
             return Ok(());
         }

@@ -186,7 +186,7 @@ pub(crate) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
 }
 
 impl RuleArgs {
-    /// The rules in the order in which they are asked, and their words for people.
+    /// The rules in order of precedence, and their texts for people.
     fn rules(&self) -> (Rules, Vec<String>) {
         let smoothing = self.smoothing.unwrap_or(0.0);
         let listed = [

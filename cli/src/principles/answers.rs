@@ -1,4 +1,4 @@
-//! Answers of a judge in a file, so that a run that was interrupted does not ask twice.
+//! A file cache of judge answers, so that an interrupted run continues.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -13,19 +13,18 @@ use sha2::{Digest as _, Sha256};
 use super::judge::{Answer, Judge};
 use crate::error::CliError;
 
-/// A judge whose lists are kept, and that is asked once about what is the same. Failures are not
-/// kept: the next run asks again.
+/// A judge with a file cache. Equal requests are sent once; failures are not cached.
 pub(super) struct Remembering {
     judge: Box<dyn Judge>,
     path: PathBuf,
     file: File,
-    /// By the digest of all that they follow from.
+    /// Lists by the digest of judge, settings and feedback.
     known: HashMap<String, Vec<Listed>>,
-    /// Digest of the judge and its manner.
+    /// Digest of the judge and its settings.
     asked_of: String,
 }
 
-/// A line of the file.
+/// A line of the cache file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PrincipleRow {
@@ -35,8 +34,7 @@ struct PrincipleRow {
 }
 
 impl Remembering {
-    /// Reads what an earlier run has kept, and keeps what this one is told. `manner` is all that
-    /// answers follow from beside the judge and the feedback.
+    /// Opens a cache file, or creates it. `manner` holds the settings that answers depend on.
     pub(super) fn open(
         path: &Path,
         judge: Box<dyn Judge>,
@@ -112,8 +110,8 @@ impl Judge for Remembering {
     }
 }
 
-/// The lists of a file. A last line that was cut off was never there; any other that is not of the
-/// form is an error, for the file is another one than was meant.
+/// Reads a cache file. A truncated last line is dropped; any other malformed line is an error, because
+/// the file is not a cache.
 fn read(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed>>, CliError> {
     let mut known = HashMap::new();
     let mut reader = BufReader::new(&*file);
@@ -146,7 +144,7 @@ fn read(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed>>, Cl
     Ok(known)
 }
 
-/// A list as the judge would have written it.
+/// Serialises a list in the format of the judge.
 fn written(list: &[Listed]) -> Value {
     let item = |listed: &Listed| {
         let verdict = match listed.met {
@@ -203,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_answered_is_not_asked_again() {
+    fn cached_answer_is_not_requested_again() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("answers.jsonl");
         let asked = Arc::new(AtomicUsize::new(0));
@@ -233,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn another_file_is_refused() {
+    fn file_that_is_no_cache_is_refused() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("rows.jsonl");
         let text = "{\"prompt\": \"p\"}\n";

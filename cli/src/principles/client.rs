@@ -1,4 +1,4 @@
-//! A server with OpenAI's routes for chats and embeddings.
+//! HTTP client for OpenAI-compatible chat and embedding routes.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -11,23 +11,23 @@ use ureq::Agent;
 
 use crate::error::CliError;
 
-/// Longest time for a whole exchange.
+/// Timeout of a request.
 const EXCHANGE: Duration = Duration::from_mins(10);
-/// Most bytes of a reply that are read.
+/// Maximum bytes of a reply.
 const REPLY_BYTES: u64 = 256 << 20;
 
-/// How to talk to a server.
+/// Connection settings of a server.
 #[derive(Debug, Clone)]
 pub(super) struct Access<'a> {
-    /// Its address, without the path of a route.
+    /// Base URL, without the path of a route.
     pub(super) url: &'a str,
-    /// The option that gave the address.
+    /// Command-line option of the URL.
     pub(super) option: &'static str,
-    /// File with a key.
+    /// File with an API key.
     pub(super) api_key_file: Option<&'a Path>,
-    /// Requests under way at once.
+    /// Number of concurrent requests.
     pub(super) connections: usize,
-    /// Tries after the first.
+    /// Number of retries.
     pub(super) retries: u32,
 }
 
@@ -40,16 +40,16 @@ pub(super) struct Client {
     connections: usize,
 }
 
-/// What a server says to one request.
+/// Reply to one request.
 pub(super) enum Reply {
-    /// What was asked for.
+    /// The body of a success.
     Body(Value),
-    /// It will not do this, whoever asks how often.
+    /// A client error, which a retry does not fix.
     Refused(String),
 }
 
 impl Client {
-    /// A server at an address. Nothing is sent yet.
+    /// Creates a client; sends nothing.
     pub(super) fn new(access: &Access<'_>) -> Result<Self, CliError> {
         let url = access.url.trim_end_matches('/');
         if !(url.starts_with("http://") || url.starts_with("https://")) {
@@ -79,10 +79,10 @@ impl Client {
         &self.url
     }
 
-    /// Sends each body to a route, several at a time; one reply for each, in order.
+    /// Posts each body to a route with concurrent requests; returns one reply for each, in order.
     ///
     /// # Errors
-    /// The first request that no number of tries brings through.
+    /// The first request that fails after all retries.
     pub(super) fn post_all(&self, path: &str, bodies: &[Value]) -> Result<Vec<Reply>, CliError> {
         let next = AtomicUsize::new(0);
         let replies: Mutex<Vec<(usize, Result<Reply, CliError>)>> = Mutex::default();
@@ -93,7 +93,7 @@ impl Client {
                         let reply =
                             http_retry::with_retries(self.retries, || self.post(path, body));
                         if reply.is_err() {
-                            // Nobody begins another one.
+                            // No further request starts.
                             next.store(bodies.len(), Ordering::Relaxed);
                         }
                         let mut replies = replies.lock().expect("nobody panics with the lock");
@@ -139,7 +139,7 @@ impl Client {
     }
 }
 
-/// The next body that nobody has taken yet.
+/// Takes the next body.
 fn take<'b>(next: &AtomicUsize, bodies: &'b [Value]) -> Option<(usize, &'b Value)> {
     let at = next.fetch_add(1, Ordering::Relaxed);
     Some((at, bodies.get(at)?))

@@ -1,4 +1,4 @@
-//! Who lists principles: a model of this process, or a server's.
+//! Judges that list principles: a local model or a server.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::error::CliError;
 /// Jobs that may wait in the pool: more than the rows of one batch have.
 const POOL_JOBS: usize = 1 << 20;
 
-/// What the judge lists of one feedback, or why it lists nothing: a status and a sentence.
+/// Principles of one feedback, or a status and the reason of a failure.
 pub(super) type Answer = Result<Vec<Listed>, (&'static str, String)>;
 
 /// Lists the principles of feedback.
@@ -26,18 +26,18 @@ pub(super) trait Judge {
     /// When the run cannot go on.
     fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<Answer>, CliError>;
 
-    /// What the answers follow from beside the rows.
+    /// Describes the judge for the manifest.
     fn described(&self) -> Value;
 }
 
-/// Models of this process, and the threads that make their prompts.
+/// Local models with the threads that make prompts.
 pub(super) struct Engines {
     pub(super) hosts: Arc<Hosts>,
     pub(super) tools: Tools,
 }
 
 impl Engines {
-    /// Loads the models of the configuration, if any is asked.
+    /// Loads the models of the configuration; `None` if only servers are used.
     pub(super) fn load(args: &PrinciplesArgs) -> Result<Option<Arc<Self>>, CliError> {
         let embeds = args.similarity.similarity == SimilarityArg::Embedding
             && args.similarity.embedding_url.is_none();
@@ -53,7 +53,7 @@ impl Engines {
         Ok(Some(Arc::new(Self { hosts, tools })))
     }
 
-    /// The model or adapter of a name.
+    /// Finds a model or adapter by name.
     pub(super) fn find(&self, name: &str, option: &str) -> Result<Served, CliError> {
         let served = rubrics::Models::find(&*self.hosts, name);
         served.ok_or_else(|| {
@@ -72,7 +72,7 @@ pub(super) fn ask(seed: u64) -> ScoreOptions {
     ScoreOptions { priority: Priority::Batch, seed, ..ScoreOptions::default() }
 }
 
-/// The judge that the command line names.
+/// Makes the judge of the command line.
 pub(super) fn judge(
     args: &PrinciplesArgs,
     engines: Option<&Arc<Engines>>,
@@ -171,7 +171,7 @@ impl Judge for Remote {
     }
 }
 
-/// What a server's reply says.
+/// Parses the reply of a server.
 fn answer(reply: Reply) -> Answer {
     let body = match reply {
         Reply::Body(body) => body,
@@ -188,7 +188,7 @@ fn answer(reply: Reply) -> Answer {
     }
 }
 
-/// A failure as a status and a sentence.
+/// Converts a failure to a status and a reason.
 fn told(failure: Failure) -> (&'static str, String) {
     let status = serve::convert::status_name(serve::convert::status(failure.kind));
     let detail = failure.reason.detail;

@@ -21,7 +21,7 @@ use super::similar::Similarity;
 use super::summary::Summary;
 use crate::error::{CliError, Outcome};
 
-/// Rows whose feedback is asked about together.
+/// Rows whose feedback is judged together.
 const BATCH: usize = 64;
 
 /// Runs the command.
