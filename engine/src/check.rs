@@ -15,12 +15,14 @@ pub(crate) fn requests(
     adapters: &[AdapterStatus],
 ) -> Result<(), SubmitError> {
     if requests.is_empty() {
-        return Err(SubmitError::Invalid { what: "a submission without works".to_owned() });
+        return Err(SubmitError::Invalid { what: "a submission without requests".to_owned() });
     }
     for (at, request) in requests.iter_mut().enumerate() {
         let head_labels = head_labels(request, limits, adapters)?;
         check(request, limits, head_labels).map_err(|problem| match problem {
-            Problem::Invalid(what) => SubmitError::Invalid { what: format!("work {at}: {what}") },
+            Problem::Invalid(what) => {
+                SubmitError::Invalid { what: format!("request {at}: {what}") }
+            }
             Problem::TooLong { given } => too_long(limits, given),
         })?;
     }

@@ -48,7 +48,7 @@ fn next(sampling: impl Fn() -> SamplingParams, peaked: bool) -> Duration {
 
 #[test]
 #[ignore = "prints times"]
-fn what_choosing_a_token_costs() {
+fn cost_of_sampling() {
     let warm = || SamplingParams { temperature: 1.0, ..SamplingParams::default() };
     for peaked in [true, false] {
         println!("{}", if peaked { "peaked" } else { "flat" });
@@ -104,7 +104,7 @@ fn words() -> Vec<Vec<u8>> {
 
 #[test]
 #[ignore = "prints times"]
-fn what_a_mask_costs() {
+fn cost_of_masks() {
     let start = Instant::now();
     let vocabulary = vocabulary_of(words());
     println!("vocabulary of 150,000 tokens: {:.1?}", start.elapsed());

@@ -42,7 +42,7 @@ mod tests {
 
     /// Known answers that the authors publish with their library.
     #[test]
-    fn numbers_are_those_of_the_authors() {
+    fn philox_matches_published_vectors() {
         let check = |counter, key, expected| assert_eq!(philox(counter, key), expected);
         check([0; 4], [0; 2], [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]);
         check([u32::MAX; 4], [u32::MAX; 2], [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]);
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn every_argument_counts_to_its_last_bit() {
+    fn every_bit_of_every_argument_counts() {
         let base = bits(0, 0, 0);
         for shift in 0..64 {
             assert_ne!(bits(1 << shift, 0, 0), base);

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_largest_are_those_of_a_full_sort() {
+    fn largest_equals_full_sort() {
         proptest!(ProptestConfig::with_cases(300), |(logits in rows(), n in 0_usize..40)| {
             let scan = Scan::of(&logits);
             let mut all: Vec<Candidate> = (0..).zip(&logits).map(|(id, x)| Candidate { id, logit: *x }).collect();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_finite_is_found_anywhere() {
+    fn non_finite_logit_is_found_anywhere() {
         for len in [1, 15, 16, 17, BLOCK, BLOCK + 1, 3 * BLOCK + 5] {
             for at in [0, len / 2, len - 1] {
                 for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_the_largest_of_nothing() {
+    fn empty_logits_have_no_maximum() {
         let scan = Scan::of(&[]);
         assert_eq!((scan.argmax(&[]), scan.not_finite(&[])), (None, None));
         assert!(scan.largest(&[], 3).is_empty());

@@ -57,7 +57,7 @@ fn ids(tokens: &[SampledToken]) -> Vec<u32> {
 }
 
 #[test]
-fn greedy_takes_the_first_of_the_largest() {
+fn greedy_takes_smallest_id_of_equal_logits() {
     let check = |logits: &[f32], expected| {
         let next = first(SamplingParams::default(), logits).expect("a token");
         assert_eq!(next.sampled.token_id, expected, "{logits:?}");
@@ -70,7 +70,7 @@ fn greedy_takes_the_first_of_the_largest() {
 }
 
 #[test]
-fn a_number_that_is_none_is_never_a_token() {
+fn non_finite_logit_is_an_error() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         for temperature in [0.0, 1.0] {
             let sampling = SamplingParams { temperature, ..SamplingParams::default() };
@@ -83,7 +83,7 @@ fn a_number_that_is_none_is_never_a_token() {
 }
 
 #[test]
-fn logprobs_are_those_of_the_model_itself() {
+fn logprobs_ignore_sampling_parameters() {
     let logits = [0.5, 3.0, -1.0, 3.0];
     let sampling = SamplingParams {
         logprobs: Some(3),
@@ -124,7 +124,7 @@ fn every_generation_ends() {
 }
 
 #[test]
-fn a_generation_follows_from_seed_stream_and_position() {
+fn tokens_depend_on_seed_stream_and_position() {
     let run = |seed, stream, prompt: &[u32]| {
         let sampling = SamplingParams {
             seed,
@@ -169,7 +169,7 @@ fn sampled(token_id: u32) -> SampledToken {
 const STOPS: [&str; 8] = ["a", "e ", "\n", "the", " t", "0", "\u{fffd}x", "é"];
 
 #[test]
-fn pieces_are_the_whole_text_and_never_pass_a_stop_string() {
+fn streamed_pieces_equal_the_full_text() {
     let tokenizers = tokenizers();
     let ids = prop::collection::vec(0_u32..320, 0..24);
     let stops = prop::collection::vec(prop::sample::select(&STOPS[..]), 0..3);
@@ -254,7 +254,7 @@ fn stop_strings_end_a_generation_across_tokens() {
 }
 
 #[test]
-fn a_stop_token_gives_no_text() {
+fn stop_token_has_no_text() {
     let tokenizer = tiny();
     let ids = tokenizer.encode("of the", false).expect("tokens");
     let last = *ids.last().expect("tokens");
@@ -316,7 +316,7 @@ fn constrained_noise_is_valid_text() {
 }
 
 #[test]
-fn a_constraint_that_ends_ends_the_generation() {
+fn complete_constraint_ends_generation() {
     let tokenizer = tiny();
     let vocabulary = Vocabulary::new(&tokenizer, 304).expect("a vocabulary");
     let yes = Grammar::Choice(vec!["yes".to_owned()]);

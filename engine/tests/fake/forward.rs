@@ -1,8 +1,8 @@
-//! A forward that remembers which tokens every slot of its KV blocks stands for.
+//! A fake forward that stores a digest of the prefix in every slot of its KV blocks.
 //!
-//! What it gives for a row is a function of the whole prefix as found in the blocks. If a sequence
-//! were given a wrong block, a stale copy, or one that was freed too early, its outputs would not
-//! be those of [`naive`], which looks at the tokens alone.
+//! Its outputs are a function of the prefix as found in the blocks. With a wrong block, a stale copy
+//! or a block that was freed too early, they would differ from those of [`naive`], which are computed
+//! from the tokens alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,13 +12,13 @@ use models::adapter::Adapter;
 use models::batch::AdapterSlot;
 use models::{Forward, ModelError, Output, Outputs, RaggedBatch, Read};
 
-/// Logits that it gives, and so tokens that can be generated.
+/// Number of logits.
 pub(crate) const VOCAB: usize = 8;
 
-/// A sequence with this token gives numbers that are not finite.
+/// A token that makes every later output non-finite.
 pub(crate) const POISON: u32 = 8;
 
-/// What goes wrong in which step.
+/// A fault to inject into a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     Error,
@@ -26,12 +26,12 @@ pub(crate) enum Fault {
     TooFewOutputs,
 }
 
-/// Weights that somebody else may write: two numbers, so that half a change can be seen.
+/// Weights that a test may write: two numbers, so that a partial update can be detected.
 #[derive(Debug, Default)]
 pub(crate) struct Weights([AtomicU64; 2]);
 
 impl Weights {
-    /// Writes one half, lets others run, and writes the other.
+    /// Writes one half, yields, and writes the other.
     pub(crate) fn set(&self, weights: u64) {
         self.0[0].store(weights, Ordering::SeqCst);
         std::thread::yield_now();
@@ -40,7 +40,7 @@ impl Weights {
 
     fn get(&self) -> u64 {
         let [first, second] = [0, 1].map(|half| self.0[half].load(Ordering::SeqCst));
-        assert_eq!(first, second, "half a change of the weights was seen");
+        assert_eq!(first, second, "a partial weight update was seen");
         first
     }
 }
@@ -48,12 +48,12 @@ impl Weights {
 #[derive(Debug)]
 pub(crate) struct Fake {
     pub(crate) weights: Arc<Weights>,
-    /// What each slot holds: a digest of the prefix that ends there.
+    /// For each slot, a digest of the prefix that ends there.
     slots: Vec<u64>,
-    /// Steps that fail, by their number.
+    /// Faults by step.
     pub(crate) faults: Vec<(u64, Fault)>,
     pub(crate) steps: u64,
-    /// Tokens run in each step.
+    /// Tokens of each step.
     pub(crate) sizes: Vec<usize>,
     adapters: Vec<bool>,
 }
@@ -141,7 +141,7 @@ impl Forward for Fake {
     }
 }
 
-/// Where sequences begin: all that follows depends on the weights.
+/// The digest before the first token, which depends on weights and adapter.
 fn start(weights: u64, adapter: Option<AdapterSlot>) -> u64 {
     let begin = 0x5eed ^ weights.wrapping_mul(0x0001_0000_01b3_0000);
     next(begin, adapter.map_or(99, |slot| slot.0))
@@ -155,7 +155,7 @@ fn next(before: u64, token: u32) -> u64 {
     (x ^ (x >> 29)) | 1
 }
 
-/// A number in [0, 1) that follows from a value, or no number.
+/// A number in [0, 1) derived from a digest; NaN for a poisoned one.
 fn number(value: u64, salt: u64) -> f32 {
     if value == u64::MAX {
         return f32::NAN;
@@ -179,12 +179,12 @@ fn output(value: u64, read: &Read) -> Output {
     }
 }
 
-/// What a row must come to, from the tokens alone.
+/// The expected output of a row, from the tokens alone.
 pub(crate) fn naive(token_ids: &[u32], adapter: Option<AdapterSlot>, read: &Read) -> Output {
     naive_under(0, token_ids, adapter, read)
 }
 
-/// The same under other weights than the first.
+/// The same under given weights.
 pub(crate) fn naive_under(
     weights: u64,
     token_ids: &[u32],

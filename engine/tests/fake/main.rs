@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod forward;
-mod handle;
 mod random;
 mod steps;
-mod update;
+mod submission;
+mod weight_update;

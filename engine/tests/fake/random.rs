@@ -1,6 +1,6 @@
-//! Random work against a model that remembers its prefixes: whatever is submitted, cancelled,
-//! pre-empted or shared, every sequence gets what it would have got alone, exactly once, and
-//! nothing is lost.
+//! Random operations against a fake model that remembers its prefixes: whatever is added, cancelled,
+//! preempted or shared, each sequence gets exactly one result, the one that it would get alone, and
+//! no block is lost.
 
 use std::collections::HashMap;
 
@@ -16,34 +16,34 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng};
 
-/// What was asked, to be held against what came.
+/// A request, kept to check its result.
 #[derive(Clone, Debug)]
-struct Asked {
+struct Expected {
     token_ids: Vec<u32>,
     slot: Option<AdapterSlot>,
-    want: Wanted,
+    task: RandomTask,
 }
 
 #[derive(Clone, Debug)]
-enum Wanted {
+enum RandomTask {
     Rows(Vec<(usize, Read)>),
     Greedy(usize),
 }
 
 #[derive(Clone, Debug)]
-enum Move {
-    Add(Asked, Priority, u64),
+enum Operation {
+    Add(Expected, Priority, u64),
     Step,
     Cancel(usize),
     Fault(Fault),
-    Change,
+    UpdateWeights,
 }
 
-/// A scheduler over a fake, and what is still owed to whom.
+/// A scheduler over a fake, and the sequences without a result.
 struct World {
     scheduler: Scheduler,
     fake: Fake,
-    owed: HashMap<SequenceId, Asked>,
+    pending: HashMap<SequenceId, Expected>,
     next_id: u64,
     answered: u64,
 }
@@ -53,64 +53,64 @@ impl World {
         World {
             scheduler: Scheduler::new(SchedulerConfig { n_blocks, batch_tokens, max_sequences }),
             fake: Fake::new(n_blocks),
-            owed: HashMap::new(),
+            pending: HashMap::new(),
             next_id: 0,
             answered: 0,
         }
     }
 
-    fn make(&mut self, step: Move) {
-        match step {
-            Move::Add(asked, priority, client) => self.add(asked, priority, client),
-            Move::Step => {
+    fn apply(&mut self, operation: Operation) {
+        match operation {
+            Operation::Add(expected, priority, client) => self.add(expected, priority, client),
+            Operation::Step => {
                 self.step();
             }
-            Move::Cancel(at) => {
-                let mut ids: Vec<_> = self.owed.keys().copied().collect();
+            Operation::Cancel(at) => {
+                let mut ids: Vec<_> = self.pending.keys().copied().collect();
                 ids.sort_unstable();
                 if let Some(id) = ids.get(at % ids.len().max(1)) {
                     assert!(self.scheduler.cancel(*id));
-                    self.owed.remove(id);
+                    self.pending.remove(id);
                 }
             }
-            Move::Fault(fault) => self.fake.faults.push((self.fake.steps, fault)),
-            Move::Change => {
+            Operation::Fault(fault) => self.fake.faults.push((self.fake.steps, fault)),
+            Operation::UpdateWeights => {
                 self.fake.weights.set(self.scheduler.revision() + 1);
                 self.scheduler.invalidate_cache();
             }
         }
     }
 
-    fn add(&mut self, asked: Asked, priority: Priority, client: u64) {
+    fn add(&mut self, expected: Expected, priority: Priority, client: u64) {
         let id = SequenceId(self.next_id);
         self.next_id += 1;
-        let task = match &asked.want {
-            Wanted::Rows(reads) => TaskState::rows(reads.clone()),
-            Wanted::Greedy(max_tokens) => {
+        let task = match &expected.task {
+            RandomTask::Rows(reads) => TaskState::rows(reads.clone()),
+            RandomTask::Greedy(max_tokens) => {
                 let sampling =
                     SamplingParams { max_tokens: *max_tokens, ..SamplingParams::default() };
-                let sampler = Sampler::new(sampling, &asked.token_ids, VOCAB);
+                let sampler = Sampler::new(sampling, &expected.token_ids, VOCAB);
                 TaskState::generation(sampler.expect("greedy sampling is allowed"))
             }
         };
         self.scheduler.add(Sequence {
             id,
-            token_ids: asked.token_ids.clone(),
+            token_ids: expected.token_ids.clone(),
             namespace: CacheNamespace {
-                adapter: asked.slot.map(|slot| format!("{slot:?}").into()),
+                adapter: expected.slot.map(|slot| format!("{slot:?}").into()),
                 salt: 0,
             },
-            slot: asked.slot,
+            slot: expected.slot,
             priority,
             client,
             task,
         });
-        self.owed.insert(id, asked);
+        self.pending.insert(id, expected);
     }
 
     fn step(&mut self) -> bool {
         let Some(step) = self.scheduler.schedule() else {
-            assert!(self.owed.is_empty(), "nothing runs and {:?} is owed", self.owed);
+            assert!(self.pending.is_empty(), "nothing runs and {:?} is pending", self.pending);
             assert!(self.scheduler.is_empty());
             return false;
         };
@@ -121,25 +121,25 @@ impl World {
             Err(_) => Err("panic".to_owned()),
         };
         for event in self.scheduler.finish(step, outcome) {
-            self.hold_against(event);
+            self.check_event(event);
         }
         true
     }
 
-    fn hold_against(&mut self, event: SchedulerEvent) {
+    fn check_event(&mut self, event: SchedulerEvent) {
         let SchedulerEvent::Done { id, result, .. } = event else {
             return;
         };
-        let asked = self.owed.remove(&id).expect("one answer for each sequence");
+        let expected = self.pending.remove(&id).expect("one answer for each sequence");
         self.answered += 1;
-        let poisoned = asked.token_ids.contains(&POISON);
+        let poisoned = expected.token_ids.contains(&POISON);
         match result {
-            Ok((produced, usage)) => {
-                assert_eq!(usage.input_tokens, asked.token_ids.len());
-                check(&asked, &produced, self.scheduler.revision());
+            Ok((output, usage)) => {
+                assert_eq!(usage.input_tokens, expected.token_ids.len());
+                check(&expected, &output, self.scheduler.revision());
             }
             Err(RequestError::NotFinite { .. }) => {
-                assert!(poisoned, "{asked:?}");
+                assert!(poisoned, "{expected:?}");
             }
             Err(RequestError::Model(_)) => assert!(!self.fake.faults.is_empty()),
             Err(other) => panic!("{other}"),
@@ -155,36 +155,37 @@ impl World {
     }
 }
 
-/// All rows are of the weights of now; of a generation each token is of its own, the last of now.
-fn check(asked: &Asked, produced: &TaskOutput, now: u64) {
-    match (&asked.want, produced) {
-        (Wanted::Rows(reads), TaskOutput::Rows(outputs)) => {
+/// Checks the output: rows are of the current revision; each token is of its own, the last of the
+/// current one.
+fn check(expected: &Expected, output: &TaskOutput, revision: u64) {
+    match (&expected.task, output) {
+        (RandomTask::Rows(reads), TaskOutput::Rows(outputs)) => {
             assert_eq!(reads.len(), outputs.len());
             for ((at, read), output) in reads.iter().zip(outputs) {
-                let ids = &asked.token_ids[..=*at];
-                let expected = naive_under(now, ids, asked.slot, read);
-                assert_eq!(*output, expected, "row {at} of {asked:?}");
+                let ids = &expected.token_ids[..=*at];
+                let row = naive_under(revision, ids, expected.slot, read);
+                assert_eq!(*output, row, "row {at} of {expected:?}");
             }
         }
-        (Wanted::Greedy(max_tokens), TaskOutput::Tokens { tokens, .. }) => {
+        (RandomTask::Greedy(max_tokens), TaskOutput::Tokens { tokens, .. }) => {
             assert_eq!(tokens.len(), *max_tokens);
-            let mut ids = asked.token_ids.clone();
+            let mut ids = expected.token_ids.clone();
             for token in tokens {
-                let expected = greedy(token.revision, &ids, asked.slot);
-                assert_eq!(token.token_id, expected, "{asked:?}");
+                let id = greedy(token.revision, &ids, expected.slot);
+                assert_eq!(token.token_id, id, "{expected:?}");
                 ids.push(token.token_id);
             }
             let revisions: Vec<u64> = tokens.iter().map(|token| token.revision).collect();
             assert!(revisions.is_sorted(), "{revisions:?}");
-            assert_eq!(revisions.last(), Some(&now));
+            assert_eq!(revisions.last(), Some(&revision));
         }
-        (want, produced) => panic!("{produced:?} for {want:?}"),
+        (task, output) => panic!("{output:?} for {task:?}"),
     }
 }
 
 fn greedy(weights: u64, ids: &[u32], slot: Option<AdapterSlot>) -> u32 {
     let Output::Vocab(logits) = naive_under(weights, ids, slot, &Read::Vocab) else {
-        unreachable!("logits were asked for");
+        unreachable!("a vocabulary row has logits");
     };
     let mut best = 0;
     for (at, logit) in logits.iter().enumerate() {
@@ -204,13 +205,13 @@ fn read() -> impl Strategy<Value = Read> {
     ]
 }
 
-/// Two tokens, so that sequences share beginnings; now and then one that gives no number.
+/// Mostly two tokens, so that sequences share prefixes; now and then the poison token.
 fn tokens(longest: usize) -> impl Strategy<Value = Vec<u32>> {
     let token = prop_oneof![40 => Just(0_u32), 12 => Just(1), 1 => Just(POISON)];
     proptest::collection::vec(token, 1..=longest)
 }
 
-fn asked(longest: usize) -> impl Strategy<Value = Asked> {
+fn request(longest: usize) -> impl Strategy<Value = Expected> {
     let slot = prop_oneof![3 => Just(None), 1 => (0..2_u32).prop_map(|at| Some(AdapterSlot(at)))];
     (
         tokens(longest),
@@ -221,25 +222,27 @@ fn asked(longest: usize) -> impl Strategy<Value = Asked> {
     )
         .prop_map(|(token_ids, slot, generates, n, reads)| {
             let len = token_ids.len();
-            let want = if generates {
-                Wanted::Greedy(n)
+            let task = if generates {
+                RandomTask::Greedy(n)
             } else {
-                Wanted::Rows(reads.into_iter().map(|(at, read)| (at.index(len), read)).collect())
+                RandomTask::Rows(
+                    reads.into_iter().map(|(at, read)| (at.index(len), read)).collect(),
+                )
             };
-            Asked { token_ids, slot, want }
+            Expected { token_ids, slot, task }
         })
 }
 
-fn step(longest: usize) -> impl Strategy<Value = Move> {
+fn operation(longest: usize) -> impl Strategy<Value = Operation> {
     let priority = prop_oneof![Just(Priority::Interactive), Just(Priority::Batch)];
     let fault = prop_oneof![Just(Fault::Error), Just(Fault::Panic), Just(Fault::TooFewOutputs)];
     prop_oneof![
-        8 => (asked(longest), priority, 0..3_u64)
-            .prop_map(|(asked, priority, client)| Move::Add(asked, priority, client)),
-        24 => Just(Move::Step),
-        2 => any::<usize>().prop_map(Move::Cancel),
-        1 => fault.prop_map(Move::Fault),
-        1 => Just(Move::Change),
+        8 => (request(longest), priority, 0..3_u64)
+            .prop_map(|(expected, priority, client)| Operation::Add(expected, priority, client)),
+        24 => Just(Operation::Step),
+        2 => any::<usize>().prop_map(Operation::Cancel),
+        1 => fault.prop_map(Operation::Fault),
+        1 => Just(Operation::UpdateWeights),
     ]
 }
 
@@ -252,17 +255,17 @@ proptest! {
     #![proptest_config(Config { cases: 2000, ..Config::default() })]
 
     #[test]
-    fn everybody_gets_what_is_his_once(
+    fn each_sequence_is_answered_once_as_if_alone(
         (n_blocks, batch_tokens, max_sequences, moves) in (2..12_usize, 1..80_usize, 1..10_usize)
             .prop_flat_map(|(n_blocks, batch_tokens, max_sequences)| {
-                let moves = proptest::collection::vec(step(longest(n_blocks).min(70)), 1..120);
+                let moves = proptest::collection::vec(operation(longest(n_blocks).min(70)), 1..120);
                 (Just(n_blocks), Just(batch_tokens), Just(max_sequences), moves)
             })
     ) {
         silence_injected_panics();
         let mut world = World::new(n_blocks, batch_tokens, max_sequences);
-        for step in moves {
-            world.make(step);
+        for operation in moves {
+            world.apply(operation);
             world.scheduler.audit().unwrap();
         }
         world.drain();
@@ -277,11 +280,11 @@ fn a_million_steps_audit_clean() {
         Config::default(),
         TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]),
     );
-    let moves = step(70);
+    let moves = operation(70);
     let mut world = World::new(7, 40, 8);
     for at in 0..1_000_000_u32 {
-        let step = moves.new_tree(&mut runner).expect("moves can be made").current();
-        world.make(step);
+        let operation = moves.new_tree(&mut runner).expect("moves can be made").current();
+        world.apply(operation);
         world.fake.sizes.clear();
         world.fake.faults.retain(|(at, _)| *at >= world.fake.steps);
         if at % 4096 == 0 {

@@ -1,4 +1,4 @@
-//! What runs in which step, as text.
+//! The schedule as text: which tokens run in which step.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use engine::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence, Ta
 use engine::{Priority, Read};
 use models::Forward as _;
 
-/// A scheduler over a fake, and a protocol of what they did.
+/// A scheduler over a fake, and a protocol of its steps.
 struct Script {
     scheduler: Scheduler,
     fake: Fake,
@@ -27,7 +27,7 @@ impl Script {
         }
     }
 
-    /// One sequence: its tokens, one a character; and how many to generate, or 0 to score it.
+    /// Adds a sequence with one token for each character: generates `max_tokens`, or scores it if 0.
     fn add(&mut self, text: &str, max_tokens: usize) -> SequenceId {
         self.add_as(text, max_tokens, Priority::Interactive, 0)
     }
@@ -100,13 +100,13 @@ impl Script {
     }
 }
 
-/// A text of `n` letters.
+/// `n` times the same letter.
 fn text(letter: &str, n: usize) -> String {
     letter.repeat(n)
 }
 
 #[test]
-fn what_two_begin_with_is_computed_once() {
+fn common_prefix_is_computed_once() {
     let mut script = Script::new(16, 64, 8);
     script.add(&(text("a", 20) + "b"), 0);
     script.add(&(text("a", 20) + "c"), 0);
@@ -115,7 +115,7 @@ fn what_two_begin_with_is_computed_once() {
 }
 
 #[test]
-fn generations_go_before_prompts_and_long_prompts_in_pieces() {
+fn decodes_go_first_and_long_prompts_in_chunks() {
     let mut script = Script::new(64, 16, 8);
     script.add("ab", 4);
     script.step();
@@ -125,7 +125,7 @@ fn generations_go_before_prompts_and_long_prompts_in_pieces() {
 }
 
 #[test]
-fn batch_work_keeps_its_share() {
+fn batch_sequences_keep_their_share() {
     let mut script = Script::new(64, 16, 8);
     script.add_as(&text("a", 10), 0, Priority::Batch, 0);
     for letter in ["b", "c", "d"] {
@@ -135,7 +135,7 @@ fn batch_work_keeps_its_share() {
 }
 
 #[test]
-fn callers_take_turns() {
+fn clients_take_turns() {
     let mut script = Script::new(64, 10, 2);
     for letter in ["ab", "ac", "ad", "ae"] {
         script.add_as(&text(letter, 5), 0, Priority::Interactive, 1);
@@ -145,7 +145,7 @@ fn callers_take_turns() {
 }
 
 #[test]
-fn the_least_urgent_gives_way_and_comes_back() {
+fn least_urgent_sequence_is_preempted_and_resumed() {
     let mut script = Script::new(3, 64, 8);
     script.add(&text("a", 15), 20);
     script.add(&text("b", 15), 4);
@@ -153,7 +153,7 @@ fn the_least_urgent_gives_way_and_comes_back() {
 }
 
 #[test]
-fn who_waits_goes_on_when_the_other_is_cancelled() {
+fn waiter_proceeds_when_prefix_owner_is_cancelled() {
     let mut script = Script::new(16, 8, 8);
     let first = script.add(&text("a", 30), 0);
     script.add(&(text("a", 28) + "b"), 0);
@@ -165,7 +165,7 @@ fn who_waits_goes_on_when_the_other_is_cancelled() {
 }
 
 #[test]
-fn a_batch_prompt_that_an_interactive_one_needs_is_as_urgent() {
+fn prefix_owner_inherits_waiter_priority() {
     let mut script = Script::new(64, 16, 8);
     script.add_as(&text("a", 30), 0, Priority::Batch, 0);
     script.step();

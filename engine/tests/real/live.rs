@@ -1,5 +1,5 @@
-//! Models that are served while their weights change: what an engine gives is what a fresh one
-//! over the same weights would give, bit for bit.
+//! Models served while their weights change: an engine gives the bits of a fresh one over the same
+//! weights.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,9 +14,9 @@ use models::weights::{Checkpoint, DetachedWeights, FileWeights, Names, Storage};
 use models::{LiveAdapter, LiveModel, Model};
 use tiny_models::TinyHead;
 
-use crate::subject::{MACHINES, Subject, WIDE, asked, name, run};
+use crate::subject::{MACHINES, Subject, WIDE, name, requests, run};
 
-/// A subject whose every number is a variable.
+/// A subject whose weights are all variables.
 struct Live {
     model: LiveModel,
     adapters: Vec<LiveAdapter>,
@@ -36,7 +36,7 @@ impl Live {
         }
     }
 
-    /// The same numbers in variables of their own.
+    /// A copy with variables of its own.
     fn copy(&self) -> Live {
         let source = DetachedWeights::new(&self.names, &self.model.variables);
         let adapters = self.adapters.iter();
@@ -49,7 +49,7 @@ impl Live {
         }
     }
 
-    /// What an engine serves of it.
+    /// A subject over the detached weights, for an engine.
     fn served(&self) -> Subject {
         let adapters = self.adapters.iter();
         Subject {
@@ -59,7 +59,7 @@ impl Live {
         }
     }
 
-    /// Every number moves, in place.
+    /// Changes every weight in place.
     fn step(&self) {
         let adapters = self.adapters.iter().map(|adapter| &adapter.variables);
         let all = adapters.chain([&self.model.variables]);
@@ -73,23 +73,23 @@ impl Live {
 fn check(head: TinyHead) {
     let dir = tempfile::tempdir().unwrap();
     let subject = Subject::make(dir.path(), head);
-    let asked = asked(&subject);
+    let specs = requests(&subject);
     let live = Live::of(dir.path(), &subject);
     let engines = [WIDE, MACHINES[4]].map(|machine| live.served().engine(machine));
-    let over_files = run(&subject.engine(WIDE), &asked, RequestParams::default());
+    let over_files = run(&subject.engine(WIDE), &specs, RequestParams::default());
     let mut before = over_files;
     for revision in 0..3 {
         let fresh = live.copy().served().engine(WIDE);
-        let expected = run(&fresh, &asked, RequestParams::default());
-        // What is served is what was loaded, and it changes with the variables.
+        let expected = run(&fresh, &specs, RequestParams::default());
+        // At first the outputs are those of the loaded files; then they change with the variables.
         assert_eq!(expected == before, revision == 0);
         for engine in &engines {
             assert_eq!(engine.revision(), revision);
-            assert!(run(engine, &asked, RequestParams::default()) == expected);
+            assert!(run(engine, &specs, RequestParams::default()) == expected);
         }
         before = expected;
         let [first, second] = &engines;
-        // Both stand still while the one set of variables is written.
+        // Both are paused while their common variables are written.
         let changed = first.update_weights_blocking(|| {
             let updated = second.update_weights_blocking(|| live.step());
             updated.unwrap().revision
@@ -99,17 +99,17 @@ fn check(head: TinyHead) {
 }
 
 #[test]
-fn a_policy_after_changes_is_as_a_fresh_one() {
+fn policy_after_updates_equals_fresh_engine() {
     check(TinyHead::Vocab);
 }
 
 #[test]
-fn a_reward_model_after_changes_is_as_a_fresh_one() {
+fn reward_model_after_updates_equals_fresh_engine() {
     check(TinyHead::Sequence);
 }
 
 #[test]
-fn a_policy_with_a_value_head_after_changes_is_as_a_fresh_one() {
+fn policy_with_value_head_after_updates_equals_fresh_engine() {
     check(TinyHead::Value);
 }
 
@@ -131,28 +131,28 @@ fn generate(before: &[SampledToken], adapter: Option<usize>, max_tokens: usize) 
     }
 }
 
-fn tokens(engine: &Engine, work: Request) -> Vec<SampledToken> {
-    let ticket = engine.submit(vec![work], RequestParams::default()).unwrap();
+fn tokens(engine: &Engine, request: Request) -> Vec<SampledToken> {
+    let ticket = engine.submit(vec![request], RequestParams::default()).unwrap();
     match ticket.wait().remove(0).unwrap().output {
         TaskOutput::Tokens { tokens, .. } => tokens,
         TaskOutput::Rows(_) => unreachable!("tokens were asked for"),
     }
 }
 
-/// Weights change all the time while texts are written. Each token, with its log-probability, is
-/// the one that an engine over the weights of its revision gives after the tokens before it.
+/// Weights change while texts are generated. Each token and log-probability is the one that an engine
+/// over the weights of its revision gives after the tokens before it.
 #[test]
-fn each_token_is_that_of_its_own_weights() {
+fn each_token_is_of_its_own_revision() {
     let dir = tempfile::tempdir().unwrap();
     let subject = Subject::make(dir.path(), TinyHead::Vocab);
     let live = Live::of(dir.path(), &subject);
     let engine = live.served().engine(WIDE);
     let texts = [None, Some(0), Some(1)];
-    let works = texts.map(|adapter| generate(&[], adapter, 48)).into();
-    let mut ticket = engine.submit(works, RequestParams::default()).unwrap();
+    let requests = texts.map(|adapter| generate(&[], adapter, 48)).into();
+    let mut ticket = engine.submit(requests, RequestParams::default()).unwrap();
     let mut copies = vec![live.copy()];
     for _ in 0..6 {
-        // Some tokens between the changes.
+        // Some tokens between the updates.
         for _ in 0..9 {
             ticket.wait_next().unwrap();
         }
@@ -180,7 +180,7 @@ fn each_token_is_that_of_its_own_weights() {
 
 /// The log-probability that a reading forward gives a sampled token has the bits of the sampler's.
 #[test]
-fn stopped_and_resumed_with_log_probabilities() {
+fn resumed_generation_has_equal_logprobs() {
     let dir = tempfile::tempdir().unwrap();
     let subject = Subject::make(dir.path(), TinyHead::Vocab);
     let engine = subject.engine(WIDE);
@@ -191,12 +191,12 @@ fn stopped_and_resumed_with_log_probabilities() {
     }
     let ids: Vec<u32> =
         PROMPT.into_iter().chain(whole.iter().map(|token| token.token_id)).collect();
-    let work = Request {
+    let request = Request {
         token_ids: ids.as_slice().into(),
         adapter: Some(name(1)),
         task: Task::logprobs(&ids, PROMPT.len()..ids.len()),
     };
-    let ticket = engine.submit(vec![work], RequestParams::default()).unwrap();
+    let ticket = engine.submit(vec![request], RequestParams::default()).unwrap();
     let TaskOutput::Rows(rows) = ticket.wait().remove(0).unwrap().output else {
         unreachable!("rows were asked for")
     };
@@ -212,12 +212,12 @@ const CAPACITY: Capacity =
     Capacity { kv_memory: 1 << 20, batch_tokens: 64, max_sequences: 8, queue_tokens: 1 << 12 };
 
 fn scores(host: &Host, adapter: Option<&str>) -> Vec<u32> {
-    let work = Request {
+    let request = Request {
         token_ids: PROMPT.into(),
         adapter: adapter.map(Into::into),
         task: Task::Rows(vec![(4, Read::Hidden)]),
     };
-    let ticket = host.engine.submit(vec![work], RequestParams::default()).unwrap();
+    let ticket = host.engine.submit(vec![request], RequestParams::default()).unwrap();
     let TaskOutput::Rows(rows) = ticket.wait().remove(0).unwrap().output else {
         unreachable!("rows were asked for")
     };
@@ -233,7 +233,7 @@ fn block_on<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn a_host_of_a_model_in_training() {
+fn host_of_a_live_model() {
     let dir = tempfile::tempdir().unwrap();
     let subject = Subject::make(dir.path(), TinyHead::Vocab);
     let live = Live::of(dir.path(), &subject);
@@ -273,7 +273,7 @@ fn loaded(folder: Folder) -> Host {
 }
 
 #[test]
-fn a_host_of_a_model_that_is_part_of_the_program() {
+fn host_of_an_embedded_model() {
     let dir = tempfile::tempdir().unwrap();
     Subject::make(dir.path(), TinyHead::Vocab);
     let base = dir.path().join("base");

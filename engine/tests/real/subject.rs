@@ -1,4 +1,4 @@
-//! Made models with adapters, engines over them, and things to ask of them.
+//! Tiny models with adapters, engines over them, and requests.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ use models::live::View;
 use models::{LoadOptions, Model, ModelConfig, Runner};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
-/// A model with two adapters, and whatever engines are started over it.
+/// A model with two adapters.
 pub(crate) struct Subject {
     pub(crate) config: Arc<ModelConfig>,
     pub(crate) view: View,
@@ -21,7 +21,7 @@ pub(crate) struct Subject {
 }
 
 impl Subject {
-    /// A made model, in the folder `base`, and adapters of it, `adapter-1` and `adapter-2`.
+    /// A tiny model in the folder `base`, with `adapter-1` and `adapter-2`.
     pub(crate) fn make(dir: &Path, head: TinyHead) -> Subject {
         let spec = TinySpec { head, ..TinySpec::from(Preset::Qwen2) };
         let base = dir.join("base");
@@ -75,7 +75,7 @@ pub(crate) fn name(adapter: usize) -> Arc<str> {
     format!("adapter-{adapter}").into()
 }
 
-/// What an engine has.
+/// An engine's resources.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Machine {
     pub(crate) n_blocks: usize,
@@ -90,30 +90,30 @@ pub(crate) const MACHINES: [Machine; 5] = [
     // Prompts in small pieces.
     Machine { batch_tokens: 5, ..WIDE },
     Machine { batch_tokens: 33, max_sequences: 3, ..WIDE },
-    // Hardly more memory than the longest sequence takes: generations give way to each other.
+    // Hardly more memory than the longest sequence takes, so that generations are preempted.
     Machine { n_blocks: 9, ..WIDE },
     Machine { n_blocks: 12, batch_tokens: 16, max_sequences: 16 },
 ];
 
-/// Work that can be submitted again and again.
+/// A request that can be submitted repeatedly.
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct RequestSpec {
     pub(crate) token_ids: Vec<u32>,
     pub(crate) adapter: Option<usize>,
-    pub(crate) want: Wanted,
+    pub(crate) task: TaskSpec,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Wanted {
+pub(crate) enum TaskSpec {
     Rows(Vec<(usize, Read)>),
     Tokens { max_tokens: usize, temperature: f32 },
 }
 
-impl Asked {
-    pub(crate) fn work(&self) -> Request {
-        let want = match &self.want {
-            Wanted::Rows(rows) => Task::Rows(rows.clone()),
-            Wanted::Tokens { max_tokens, temperature } => {
+impl RequestSpec {
+    pub(crate) fn request(&self) -> Request {
+        let task = match &self.task {
+            TaskSpec::Rows(rows) => Task::Rows(rows.clone()),
+            TaskSpec::Tokens { max_tokens, temperature } => {
                 Task::Generate(Box::new(SamplingParams {
                     max_tokens: *max_tokens,
                     temperature: *temperature,
@@ -125,13 +125,14 @@ impl Asked {
         Request {
             token_ids: self.token_ids.as_slice().into(),
             adapter: self.adapter.map(name),
-            task: want,
+            task,
         }
     }
 }
 
-/// Two prompts, responses to each, and things to know of all of them.
-pub(crate) fn asked(subject: &Subject) -> Vec<Asked> {
+/// Requests over two prompts with several responses: hidden states, scores, labels, log-probabilities
+/// and generations.
+pub(crate) fn requests(subject: &Subject) -> Vec<RequestSpec> {
     let vocabulary = subject.view.decoder.vocabulary().is_some();
     let head = subject.view.head.is_some();
     let vocab = u32::try_from(subject.config.vocab_size).unwrap();
@@ -153,17 +154,21 @@ pub(crate) fn asked(subject: &Subject) -> Vec<Asked> {
                     rows.push((n - 1, Read::Labels { columns, mass: true }));
                     rows.extend((prompt.len()..n).map(|at| (at - 1, Read::Logprob(token_ids[at]))));
                     for temperature in [0.0, 1.0] {
-                        all.push(Asked {
+                        all.push(RequestSpec {
                             token_ids: token_ids.clone(),
                             adapter,
-                            want: Wanted::Tokens {
+                            task: TaskSpec::Tokens {
                                 max_tokens: 12 + 5 * response as usize,
                                 temperature,
                             },
                         });
                     }
                 }
-                all.push(Asked { token_ids: token_ids.clone(), adapter, want: Wanted::Rows(rows) });
+                all.push(RequestSpec {
+                    token_ids: token_ids.clone(),
+                    adapter,
+                    task: TaskSpec::Rows(rows),
+                });
             }
         }
     }
@@ -172,10 +177,10 @@ pub(crate) fn asked(subject: &Subject) -> Vec<Asked> {
 
 pub(crate) type Bits = Vec<Vec<u32>>;
 
-/// Comparable without loss: floats by their bits.
+/// The bits of an output.
 pub(crate) fn bits(answer: &Result<RequestOutput, RequestError>) -> Bits {
     let of = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
-    match &answer.as_ref().expect("it is answered").output {
+    match &answer.as_ref().expect("it succeeds").output {
         TaskOutput::Rows(outputs) => outputs
             .iter()
             .map(|output| match output {
@@ -196,8 +201,8 @@ pub(crate) fn bits(answer: &Result<RequestOutput, RequestError>) -> Bits {
     }
 }
 
-pub(crate) fn run(engine: &Engine, asked: &[Asked], terms: RequestParams) -> Vec<Bits> {
-    let works = asked.iter().map(Asked::work).collect();
-    let answers = engine.submit(works, terms).expect("there is room").wait();
+pub(crate) fn run(engine: &Engine, specs: &[RequestSpec], params: RequestParams) -> Vec<Bits> {
+    let requests = specs.iter().map(RequestSpec::request).collect();
+    let answers = engine.submit(requests, params).expect("there is room").wait();
     answers.iter().map(bits).collect()
 }

@@ -1,4 +1,4 @@
-//! Small cases, one concern each.
+//! Small cases of the cache, one concern each.
 
 use models::BlockCopy;
 use models::BlockId;
@@ -8,21 +8,21 @@ use super::super::{
     PrefixMatch, SequenceId,
 };
 
-fn space(salt: u64) -> CacheNamespace {
+fn namespace(salt: u64) -> CacheNamespace {
     CacheNamespace { adapter: None, salt }
 }
 
-/// `n` tokens that are like any others up to `same`, and 7 from there on.
+/// `n` tokens that agree with any other such list up to `same`, and are 7000 from there on.
 fn tokens(same: usize, n: usize) -> Vec<u32> {
     let common = (0..).take(same.min(n));
     common.chain(std::iter::repeat(7_000)).take(n).collect()
 }
 
-/// Opens with room for the tokens.
-fn open(cache: &mut BlockManager, id: u64, tokens: &[u32], limit: usize) -> Option<Allocated> {
+/// Allocates a table for the tokens.
+fn allocate(cache: &mut BlockManager, id: u64, tokens: &[u32], limit: usize) -> Option<Allocated> {
     cache.allocate(Allocation {
         owner: SequenceId(id),
-        namespace: &space(0),
+        namespace: &namespace(0),
         token_ids: tokens,
         max_cached: limit,
         n_positions: tokens.len(),
@@ -30,7 +30,7 @@ fn open(cache: &mut BlockManager, id: u64, tokens: &[u32], limit: usize) -> Opti
 }
 
 fn table(cache: &mut BlockManager, id: u64, tokens: &[u32], limit: usize) -> BlockTable {
-    open(cache, id, tokens, limit).expect("it fits").table
+    allocate(cache, id, tokens, limit).expect("it fits").table
 }
 
 /// Computes a sequence and leaves it in the cache.
@@ -42,13 +42,13 @@ fn compute(cache: &mut BlockManager, tokens: &[u32]) {
 }
 
 fn cached(cache: &BlockManager, tokens: &[u32]) -> usize {
-    cache.match_prefix(&space(0), tokens, usize::MAX).cached
+    cache.match_prefix(&namespace(0), tokens, usize::MAX).cached
 }
 
-fn prefix(cached: usize, awaited: Option<(u64, usize)>) -> PrefixMatch {
-    let awaited =
-        awaited.map(|(owner, n_tokens)| PendingPrefix { owner: SequenceId(owner), n_tokens });
-    PrefixMatch { cached, pending: awaited }
+fn prefix(cached: usize, pending: Option<(u64, usize)>) -> PrefixMatch {
+    let pending =
+        pending.map(|(owner, n_tokens)| PendingPrefix { owner: SequenceId(owner), n_tokens });
+    PrefixMatch { cached, pending }
 }
 
 fn counts(cache: &BlockManager) -> [usize; 3] {
@@ -59,8 +59,8 @@ fn counts(cache: &BlockManager) -> [usize; 3] {
 
 #[test]
 fn sharing_is_exact_to_the_token() {
-    // Tokens computed; how many of them the next sequence has in common, its length, its limit;
-    // tokens that it takes, and blocks that it shares whole.
+    // Tokens computed; the next sequence's common tokens, length and limit; tokens taken from cache
+    // and full blocks shared.
     for (computed, (same, n, limit), taken, whole) in [
         (40, (40, 50, 49), 40, 2),
         (40, (40, 40, 39), 39, 2),
@@ -85,9 +85,9 @@ fn sharing_is_exact_to_the_token() {
         let first = tokens(computed, computed);
         compute(&mut cache, &first);
         let next = tokens(same, n);
-        let found = cache.match_prefix(&space(0), &next, limit);
+        let found = cache.match_prefix(&namespace(0), &next, limit);
         assert_eq!(found, prefix(taken, None), "{line}");
-        let Allocated { table, copies } = open(&mut cache, 2, &next, limit).expect("it fits");
+        let Allocated { table, copies } = allocate(&mut cache, 2, &next, limit).expect("it fits");
         assert_eq!(table.cached(), taken, "{line}");
         assert_eq!(table.computed(), taken, "{line}");
         assert_eq!(table.capacity(), n.div_ceil(16) * 16, "{line}");
@@ -107,9 +107,8 @@ fn sharing_is_exact_to_the_token() {
 }
 
 #[test]
-fn what_is_being_computed_is_waited_for() {
-    // Tokens committed of 40; the next sequence's tokens in common, length and limit; what it is
-    // told.
+fn pending_prefix_is_awaited() {
+    // Tokens committed of 40; the next sequence's common tokens, length and limit; its match.
     for (committed, (same, n, limit), told) in [
         (0, (40, 50, 49), prefix(0, Some((1, 40)))),
         (0, (40, 40, 39), prefix(0, Some((1, 39)))),
@@ -128,21 +127,21 @@ fn what_is_being_computed_is_waited_for() {
         let mut first = table(&mut cache, 1, &tokens(40, 40), 39);
         cache.commit(&mut first, committed);
         let next = tokens(same, n);
-        let found = cache.match_prefix(&space(0), &next, limit);
+        let found = cache.match_prefix(&namespace(0), &next, limit);
         assert_eq!(found, told, "{committed}, {same} of {n}, at most {limit}");
-        let other = cache.match_prefix(&space(1), &next, limit);
-        assert_eq!(other, prefix(0, None), "another space");
+        let other = cache.match_prefix(&namespace(1), &next, limit);
+        assert_eq!(other, prefix(0, None), "in another namespace");
         cache.release(first, &tokens(40, 40));
-        let found = cache.match_prefix(&space(0), &next, limit);
-        assert_eq!(found, prefix(told.cached, None), "nobody computes it now");
+        let found = cache.match_prefix(&namespace(0), &next, limit);
+        assert_eq!(found, prefix(told.cached, None), "after the release");
         assert_eq!(cache.audit(), Ok(()));
     }
 }
 
 #[test]
-fn sequences_that_come_together_compute_each_token_once() {
-    // One prompt, three responses, two questions on each: in any order, whoever waits goes on when
-    // what it waits for is there.
+fn concurrent_sequences_compute_each_token_once() {
+    // One prompt, three responses, two questions on each; a sequence starts when its prefix is not
+    // pending.
     let prompt = tokens(100, 100);
     let mut sequences = Vec::new();
     for response in 0..3 {
@@ -158,7 +157,7 @@ fn sequences_that_come_together_compute_each_token_once() {
     while !waiting.is_empty() || !running.is_empty() {
         waiting.retain(|tokens| {
             let id = tokens.iter().map(|token| u64::from(*token)).sum();
-            let found = cache.match_prefix(&space(0), tokens, tokens.len() - 1);
+            let found = cache.match_prefix(&namespace(0), tokens, tokens.len() - 1);
             if found.pending.is_none() {
                 let table = table(&mut cache, id, tokens, tokens.len() - 1);
                 running.push((tokens.clone(), table));
@@ -185,17 +184,17 @@ fn sequences_that_come_together_compute_each_token_once() {
 }
 
 #[test]
-fn a_private_table_is_shared_from_its_release() {
+fn unregistered_table_is_shared_after_release() {
     let mut cache = BlockManager::new(20);
     compute(&mut cache, &tokens(40, 40));
     let all = tokens(60, 60);
-    // It reads from token 10 on, so it computes what is there too.
+    // Only 10 tokens may come from cache, so it computes cached tokens again.
     let mut own = table(&mut cache, 2, &all, 10);
     cache.commit(&mut own, 60);
     assert_eq!(cached(&cache, &all), 40);
     cache.release(own, &all);
     assert_eq!(cached(&cache, &all), 60);
-    // The blocks that were there stay; of the table's own, those of tokens 32 to 60 do.
+    // The cached blocks stay; of the table's own, those of tokens 32 to 60 are kept.
     assert_eq!(counts(&cache), [20 - 5, 0, 5]);
     assert_eq!(cache.audit(), Ok(()));
 }
@@ -208,7 +207,7 @@ fn generated_tokens_are_kept_and_shared() {
     cache.commit(&mut own, 20);
     assert!(cache.extend(&mut own, 50));
     cache.commit(&mut own, 49);
-    assert_eq!(cached(&cache, &all), 20, "not while it is generating");
+    assert_eq!(cached(&cache, &all), 20, "generated tokens are not shared yet");
     // The last token was sampled and never run.
     cache.release(own, &all);
     assert_eq!(cached(&cache, &all), 49);
@@ -217,9 +216,9 @@ fn generated_tokens_are_kept_and_shared() {
 }
 
 #[test]
-fn a_release_keeps_what_was_committed_of_the_tokens_that_it_tells() {
-    // Tokens opened for, committed, told; tokens cached then.
-    for (opened, committed, told, left) in [
+fn release_keeps_committed_tokens() {
+    // Tokens allocated for, committed, passed at release; tokens cached then.
+    for (known, committed, passed, left) in [
         (40, 40, 40, 40),
         (40, 25, 40, 25),
         (40, 16, 40, 16),
@@ -233,11 +232,11 @@ fn a_release_keeps_what_was_committed_of_the_tokens_that_it_tells() {
     ] {
         let mut cache = BlockManager::new(8);
         let all = tokens(60, 60);
-        let mut own = table(&mut cache, 1, &all[..opened], 60);
+        let mut own = table(&mut cache, 1, &all[..known], 60);
         assert!(cache.extend(&mut own, 60));
         cache.commit(&mut own, committed);
-        cache.release(own, &all[..told]);
-        assert_eq!(cached(&cache, &all), left, "{opened}, {committed}, {told}");
+        cache.release(own, &all[..passed]);
+        assert_eq!(cached(&cache, &all), left, "{known}, {committed}, {passed}");
         let kept = left.div_ceil(16);
         assert_eq!(counts(&cache), [8 - kept, 0, kept]);
         assert_eq!(cache.audit(), Ok(()));
@@ -245,7 +244,7 @@ fn a_release_keeps_what_was_committed_of_the_tokens_that_it_tells() {
 }
 
 #[test]
-fn commits_only_go_forward() {
+fn commit_never_goes_back() {
     let mut cache = BlockManager::new(8);
     let all = tokens(40, 40);
     let mut own = table(&mut cache, 1, &all, 40);
@@ -259,14 +258,14 @@ fn commits_only_go_forward() {
 
 #[test]
 #[should_panic(expected = "33 positions are committed to a table with room for 32")]
-fn a_commit_beyond_the_room_is_a_fault() {
+fn commit_beyond_the_capacity_panics() {
     let mut cache = BlockManager::new(8);
     let mut own = table(&mut cache, 1, &tokens(20, 20), 20);
     cache.commit(&mut own, 33);
 }
 
 #[test]
-fn the_least_recently_used_goes_first_and_from_its_end() {
+fn least_recently_used_leaf_is_evicted_from_its_end() {
     let text = |first: u32| [vec![first; 40], vec![0; 8]].concat();
     let mut cache = BlockManager::new(9);
     for first in [1, 2, 3] {
@@ -291,7 +290,7 @@ fn the_least_recently_used_goes_first_and_from_its_end() {
         let room = n_free * 16;
         let opened = cache.allocate(Allocation {
             owner: SequenceId(5),
-            namespace: &space(1),
+            namespace: &namespace(1),
             token_ids: &[],
             max_cached: 0,
             n_positions: room,
@@ -304,21 +303,21 @@ fn the_least_recently_used_goes_first_and_from_its_end() {
 }
 
 #[test]
-fn what_an_open_table_shares_is_not_evicted() {
+fn shared_blocks_of_open_tables_are_not_evicted() {
     let mut cache = BlockManager::new(8);
     compute(&mut cache, &tokens(40, 40));
-    let shares = open(&mut cache, 1, &tokens(40, 40), 39).expect("it fits");
+    let shares = allocate(&mut cache, 1, &tokens(40, 40), 39).expect("it fits");
     let (shares, source) = (shares.table, shares.copies[0].from);
     compute(&mut cache, &[8; 32]);
     assert_eq!(counts(&cache), [2, 4 - 1 + 1, 2]);
     let all = cache.counts().available();
-    let other = open(&mut cache, 2, &vec![9; all * 16], 0).expect("it fits");
-    // What is shared whole stays. The copy is not made yet: its source is nobody else's, though
-    // the cache had to forget it.
+    let other = allocate(&mut cache, 2, &vec![9; all * 16], 0).expect("it fits");
+    // Full shared blocks stay. The copy is not made yet: its source is still held, though the tree
+    // has evicted it.
     assert_eq!(cached(&cache, &tokens(40, 40)), 32);
     assert!(!other.table.blocks().contains(&source));
     assert_eq!(counts(&cache), [0, 8, 0]);
-    assert!(open(&mut cache, 3, &[1], 0).is_none());
+    assert!(allocate(&mut cache, 3, &[1], 0).is_none());
     assert_eq!(cache.audit(), Ok(()));
     cache.release(other.table, &[]);
     cache.release(shares, &[]);
@@ -326,14 +325,14 @@ fn what_an_open_table_shares_is_not_evicted() {
 }
 
 #[test]
-fn a_copy_that_was_never_made_is_not_kept() {
+fn copy_that_was_never_made_is_not_cached() {
     let mut cache = BlockManager::new(8);
     compute(&mut cache, &tokens(40, 40));
-    let never = open(&mut cache, 1, &tokens(40, 40), 39).expect("it fits");
+    let never = allocate(&mut cache, 1, &tokens(40, 40), 39).expect("it fits");
     compute(&mut cache, &[8; 32]);
-    // Now the cache has to forget tokens 32 to 40 too; the table that begins with a copy of them
-    // ends before any step.
-    let other = open(&mut cache, 2, &[9; 64], 0).expect("it fits").table;
+    // Tokens 32 to 40 are evicted too, and the table that needs a copy of them is released before
+    // any step.
+    let other = allocate(&mut cache, 2, &[9; 64], 0).expect("it fits").table;
     assert_eq!(cached(&cache, &tokens(40, 40)), 32);
     cache.release(never.table, &tokens(40, 40));
     assert_eq!(cached(&cache, &tokens(40, 40)), 32);
@@ -342,7 +341,7 @@ fn a_copy_that_was_never_made_is_not_kept() {
 }
 
 #[test]
-fn an_opening_does_not_evict_what_it_takes() {
+fn allocation_does_not_evict_its_own_prefix() {
     let mut cache = BlockManager::new(4);
     compute(&mut cache, &tokens(32, 32));
     compute(&mut cache, &[9; 32]);
@@ -355,8 +354,9 @@ fn an_opening_does_not_evict_what_it_takes() {
 }
 
 #[test]
-fn a_copy_is_gone_without_where_it_takes_the_last_block() {
-    // Blocks in all, tokens computed and wanted; tokens taken, or none where it does not fit.
+fn copy_is_skipped_when_it_needs_the_last_block() {
+    // Blocks, tokens computed, tokens of the next sequence; tokens taken from cache, `None` if it
+    // does not fit.
     for (n_blocks, computed, n, taken) in [
         (5, 40, 64, Some(40)),
         (4, 40, 64, Some(32)),
@@ -372,7 +372,7 @@ fn a_copy_is_gone_without_where_it_takes_the_last_block() {
         compute(&mut cache, &tokens(100, computed));
         let before = counts(&cache);
         let next = tokens(100, n);
-        let opened = open(&mut cache, 2, &next, n);
+        let opened = allocate(&mut cache, 2, &next, n);
         let line = format!("{n_blocks} blocks, {computed}, {n}");
         assert_eq!(opened.as_ref().map(|o| o.table.cached()), taken, "{line}");
         assert_eq!(cache.audit(), Ok(()), "{line}");
@@ -389,9 +389,8 @@ fn a_copy_is_gone_without_where_it_takes_the_last_block() {
 }
 
 #[test]
-fn a_table_that_is_alone_can_always_go_on() {
-    // A chain of nodes that each end inside a block: each has a version of that block, and one
-    // table can use but one.
+fn single_table_can_always_be_extended() {
+    // A chain of nodes that end inside one block: each has a version of it, and a table uses one.
     let mut cache = BlockManager::new(12);
     for n in [20, 27, 50, 51] {
         compute(&mut cache, &tokens(n, n));
@@ -402,7 +401,7 @@ fn a_table_that_is_alone_can_always_go_on() {
     assert_eq!(own.cached(), 51);
     let mut others = Vec::new();
     for n in [19, 25, 40] {
-        others.push(open(&mut cache, n as u64, &tokens(n, n + 1), n));
+        others.push(allocate(&mut cache, n as u64, &tokens(n, n + 1), n));
     }
     cache.commit(&mut own, 52);
     for other in others.into_iter().flatten() {
@@ -421,17 +420,17 @@ fn a_table_that_is_alone_can_always_go_on() {
 }
 
 #[test]
-fn nothing_is_shared_across_a_change_of_weights() {
+fn nothing_is_shared_across_invalidation() {
     let mut cache = BlockManager::new(20);
     let all = tokens(40, 40);
     compute(&mut cache, &tokens(20, 20));
     let mut before = table(&mut cache, 1, &all, 39);
     cache.invalidate();
-    assert_eq!(cache.match_prefix(&space(0), &all, 39), prefix(0, None));
+    assert_eq!(cache.match_prefix(&namespace(0), &all, 39), prefix(0, None));
     let mut after = table(&mut cache, 2, &all, 39);
     assert_eq!(after.cached(), 0);
     cache.commit(&mut before, 40);
-    assert_eq!(cache.match_prefix(&space(0), &all, 39), prefix(0, Some((2, 39))));
+    assert_eq!(cache.match_prefix(&namespace(0), &all, 39), prefix(0, Some((2, 39))));
     assert!(cache.extend(&mut before, 60));
     cache.release(before, &all);
     assert_eq!(cached(&cache, &all), 0);
@@ -446,33 +445,33 @@ fn nothing_is_shared_across_a_change_of_weights() {
 }
 
 #[test]
-fn spaces_share_nothing() {
+fn namespaces_share_nothing() {
     let adapter = |digest: &str| CacheNamespace { adapter: Some(digest.into()), salt: 0 };
-    let spaces = [space(0), space(1), adapter("a"), adapter("b")];
+    let namespaces = [namespace(0), namespace(1), adapter("a"), adapter("b")];
     let all = tokens(20, 20);
     let mut cache = BlockManager::new(20);
-    for (n, space) in (0_u32..).zip(&spaces) {
-        let opening = Allocation {
+    for (n, namespace) in (0_u32..).zip(&namespaces) {
+        let allocation = Allocation {
             owner: SequenceId(0),
-            namespace: space,
+            namespace,
             token_ids: &all,
             max_cached: 20,
             n_positions: 20,
         };
-        let mut table = cache.allocate(opening).expect("it fits").table;
+        let mut table = cache.allocate(allocation).expect("it fits").table;
         assert_eq!(table.cached(), 0);
         cache.commit(&mut table, 10 + n as usize);
         cache.release(table, &all);
     }
-    let found = spaces.map(|space| cache.match_prefix(&space, &all, 20).cached);
+    let found = namespaces.map(|namespace| cache.match_prefix(&namespace, &all, 20).cached);
     assert_eq!(found, [10, 11, 12, 13]);
     assert_eq!(cache.audit(), Ok(()));
 }
 
 #[test]
-fn no_room_and_no_blocks_are_room_and_blocks_like_any() {
+fn zero_positions_and_zero_blocks_are_valid() {
     let mut none = BlockManager::new(0);
-    assert!(open(&mut none, 1, &[1], 1).is_none());
+    assert!(allocate(&mut none, 1, &[1], 1).is_none());
     let empty = table(&mut none, 1, &[], 0);
     assert_eq!((empty.blocks().len(), empty.capacity()), (0, 0));
     none.release(empty, &[]);
@@ -480,16 +479,16 @@ fn no_room_and_no_blocks_are_room_and_blocks_like_any() {
 
     let mut one = BlockManager::new(1);
     compute(&mut one, &tokens(16, 16));
-    let space = space(0);
-    let opening = |room| Allocation {
+    let namespace = namespace(0);
+    let allocation = |room| Allocation {
         owner: SequenceId(1),
-        namespace: &space,
+        namespace: &namespace,
         token_ids: &[0, 1, 2, 9],
         max_cached: 4,
         n_positions: room,
     };
-    assert!(one.allocate(opening(usize::MAX)).is_none());
-    let mut table = one.allocate(opening(0)).expect("it needs nothing").table;
+    assert!(one.allocate(allocation(usize::MAX)).is_none());
+    let mut table = one.allocate(allocation(0)).expect("it needs nothing").table;
     assert_eq!((table.cached(), table.capacity()), (0, 0));
     assert!(!one.extend(&mut table, usize::MAX));
     assert!(one.extend(&mut table, 4));
@@ -501,7 +500,7 @@ fn no_room_and_no_blocks_are_room_and_blocks_like_any() {
 }
 
 #[test]
-fn an_audit_finds_what_is_broken() {
+fn audit_finds_broken_invariants() {
     type Spoil = fn(&mut BlockManager);
     let faults: [(&str, Spoil); 6] = [
         ("a block is counted twice", |cache| {
@@ -516,7 +515,7 @@ fn an_audit_finds_what_is_broken() {
         ("a child is not listed", |cache| {
             cache.tree.children.clear();
         }),
-        ("a space is not listed", |cache| {
+        ("a namespace is not listed", |cache| {
             cache.tree.roots.clear();
         }),
         ("the clock went back", |cache| {

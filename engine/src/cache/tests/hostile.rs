@@ -1,18 +1,18 @@
-//! Sequences that are meant to be expensive.
+//! Sequences that are chosen to be expensive.
 
 use super::super::{Allocation, BlockManager, BlockTable, CacheNamespace, SequenceId};
 
-const SPACE: CacheNamespace = CacheNamespace { adapter: None, salt: 0 };
+const NAMESPACE: CacheNamespace = CacheNamespace { adapter: None, salt: 0 };
 
 fn open(cache: &mut BlockManager, token_ids: &[u32], limit: usize) -> BlockTable {
-    let opening = Allocation {
+    let allocation = Allocation {
         owner: SequenceId(0),
-        namespace: &SPACE,
+        namespace: &NAMESPACE,
         token_ids,
         max_cached: limit,
         n_positions: token_ids.len(),
     };
-    cache.allocate(opening).expect("it fits").table
+    cache.allocate(allocation).expect("it fits").table
 }
 
 fn compute(cache: &mut BlockManager, token_ids: &[u32]) -> usize {
@@ -31,13 +31,13 @@ fn a_million_sequences_of_one_token() {
     }
     assert_eq!(cache.counts().cached, 1_000_000);
     assert_eq!(cache.audit(), Ok(()));
-    // And a million more, for each of which an old one goes.
+    // A million more, each of which evicts an old one.
     for token in 1_000_000..2_000_000 {
         compute(&mut cache, &[token]);
     }
     assert_eq!(cache.counts().cached, 1_000_000);
-    assert_eq!(cache.match_prefix(&SPACE, &[999_999], 1).cached, 0);
-    assert_eq!(cache.match_prefix(&SPACE, &[1_000_000], 1).cached, 1);
+    assert_eq!(cache.match_prefix(&NAMESPACE, &[999_999], 1).cached, 0);
+    assert_eq!(cache.match_prefix(&NAMESPACE, &[1_000_000], 1).cached, 1);
     assert_eq!(cache.audit(), Ok(()));
 }
 
@@ -51,19 +51,19 @@ fn long_sequences_that_differ_at_the_last_token() {
         computed += compute(&mut cache, &token_ids);
     }
     assert_eq!(computed, 100_001 + 499);
-    // Sequences that leave it ever earlier, and so split it everywhere.
+    // Sequences that diverge ever earlier, and so split the node everywhere.
     for at in (0..100_000).rev().step_by(97) {
         let mut other = token_ids[..=at].to_vec();
         other[at] = 300_000;
         compute(&mut cache, &other);
     }
     assert_eq!(cache.audit(), Ok(()));
-    let found = cache.match_prefix(&SPACE, &token_ids, usize::MAX);
+    let found = cache.match_prefix(&NAMESPACE, &token_ids, usize::MAX);
     assert_eq!(found.cached, 100_001);
 }
 
 #[test]
-fn what_comes_again_and_again_leaves_nothing_behind() {
+fn repeated_sequences_leave_no_memory_behind() {
     let mut cache = BlockManager::new(64);
     let token_ids: Vec<u32> = (0..200).collect();
     compute(&mut cache, &token_ids);
@@ -77,24 +77,24 @@ fn what_comes_again_and_again_leaves_nothing_behind() {
         cache.release(private, &token_ids);
     }
     assert_eq!(cache.counts(), counts);
-    // A table that shares less than everything splits at a block, and there only once.
+    // A table that shares only part of a node splits it at a block boundary, each at most once.
     assert!(cache.tree.nodes().count() <= nodes + 200 / 16);
     assert_eq!(cache.audit(), Ok(()));
 }
 
 #[test]
-fn tenants_that_never_come_back_are_forgotten() {
+fn roots_of_idle_namespaces_are_removed() {
     let mut cache = BlockManager::new(4);
     for salt in 0..10_000 {
-        let space = CacheNamespace { adapter: None, salt };
-        let opening = Allocation {
+        let namespace = CacheNamespace { adapter: None, salt };
+        let allocation = Allocation {
             owner: SequenceId(salt),
-            namespace: &space,
+            namespace: &namespace,
             token_ids: &[1, 2, 3],
             max_cached: 2,
             n_positions: 3,
         };
-        let mut table = cache.allocate(opening).expect("it fits").table;
+        let mut table = cache.allocate(allocation).expect("it fits").table;
         cache.commit(&mut table, 3);
         cache.release(table, &[1, 2, 3]);
         assert!(cache.tree.roots.len() <= 4 && cache.tree.slots.len() <= 10);
@@ -103,11 +103,11 @@ fn tenants_that_never_come_back_are_forgotten() {
 }
 
 #[test]
-fn tokens_of_what_was_trimmed_take_no_memory() {
+fn evicted_tokens_free_their_memory() {
     let mut cache = BlockManager::new(1_000);
     let long: Vec<u32> = (0..16_000).collect();
     compute(&mut cache, &long);
-    // All but its first block is needed for something else, again and again.
+    // All but its first block is evicted again and again.
     for turn in 0..50 {
         let table = open(&mut cache, &vec![99_999; 15_984], 0);
         cache.release(table, &[]);

@@ -1,11 +1,11 @@
-//! Random uses of the cache, over two tokens so that sequences meet.
+//! Random operations on the cache, over two tokens so that sequences share prefixes.
 
 use proptest::prelude::*;
 
 use super::world::{Op, World};
 
 fn tokens() -> impl Strategy<Value = Vec<u32>> {
-    // Runs of one token and a few changes: long common beginnings that end anywhere.
+    // Runs of one token with a few changes: long common prefixes that end anywhere.
     let pieces = prop::collection::vec((0_u32..2, 1_usize..24), 0..5);
     pieces.prop_map(|pieces| {
         let pieces = pieces.into_iter();
@@ -19,13 +19,13 @@ fn op() -> impl Strategy<Value = Op> {
     let room = prop::sample::select(vec![-20, 0, 0, 0, 1, 40]);
     let opened = prop::sample::select(vec![3, 20, 1000, 1000]);
     let open = (salt, tokens(), opened, limit, room, any::<bool>());
-    let open = open.prop_map(|(salt, tokens, opened, limit, room, rude)| Op::Open {
+    let open = open.prop_map(|(salt, tokens, opened, limit, room, ignore_pending)| Op::Open {
         salt,
         tokens,
         opened,
         limit,
         room,
-        rude,
+        ignore_pending,
     });
     let step = (0_usize..8, prop::sample::select(vec![0, 1, 3, 16, 20, 100]));
     let step = step.prop_map(|(table, tokens)| Op::Step { table, tokens });
@@ -39,7 +39,7 @@ fn op() -> impl Strategy<Value = Op> {
         8 => step,
         2 => extend,
         3 => release,
-        1 => Just(Op::Forget),
+        1 => Just(Op::Invalidate),
     ]
 }
 
@@ -54,27 +54,26 @@ fn run(mut world: World, ops: Vec<Op>) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whoever shares what with whom, and whatever is evicted: every position of every table holds
-    /// what its own tokens give.
+    /// Under any sharing and eviction, every position of every table holds its own tokens' content.
     #[test]
-    fn a_table_holds_what_its_own_tokens_give(
+    fn blocks_hold_keys_of_their_own_tokens(
         n_blocks in 0_usize..24,
         ops in prop::collection::vec(op(), 1..80),
     ) {
         run(World::new(n_blocks, false), ops);
     }
 
-    /// While there is room, everything that was computed is found again, to the token.
+    /// Without eviction, everything computed is found again, to the token.
     #[test]
-    fn everything_computed_is_found_again(ops in prop::collection::vec(op(), 1..60)) {
+    fn computed_prefixes_are_found_again(ops in prop::collection::vec(op(), 1..60)) {
         run(World::new(2000, true), ops);
     }
 }
 
-/// A generator of numbers that needs no state but a counter.
-struct Dice(u64);
+/// A random number generator whose state is a counter.
+struct Rng(u64);
 
-impl Dice {
+impl Rng {
     fn below(&mut self, n: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let x = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -89,7 +88,7 @@ impl Dice {
     fn op(&mut self) -> Op {
         let table = self.below(8);
         match self.below(2000) {
-            0 => Op::Forget,
+            0 => Op::Invalidate,
             1..500 => {
                 let mut tokens = Vec::new();
                 for _ in 0..self.below(5) {
@@ -102,7 +101,7 @@ impl Dice {
                     opened: self.one_of(&[3, 20, 1000, 1000]),
                     limit: self.one_of(&[0, 5, 16, 17, 30, 1000, 1000]),
                     room: self.one_of(&[-20, 0, 0, 0, 1, 40]),
-                    rude: self.below(4) == 0,
+                    ignore_pending: self.below(4) == 0,
                 }
             }
             500..1300 => Op::Step { table, tokens: self.one_of(&[0, 1, 3, 16, 20, 100]) },
@@ -118,9 +117,9 @@ impl Dice {
 #[test]
 fn a_million_operations_audit_clean() {
     for (n_blocks, seed) in [(5, 1), (16, 2), (40, 3), (300, 4)] {
-        let (mut world, mut dice) = (World::new(n_blocks, false), Dice(seed));
+        let (mut world, mut rng) = (World::new(n_blocks, false), Rng(seed));
         for i in 0..250_000 {
-            world.apply(dice.op());
+            world.apply(rng.op());
             if i % 1000 == 0 {
                 world.audit();
             }

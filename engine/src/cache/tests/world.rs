@@ -1,4 +1,4 @@
-//! The cache in use, with keys and values that say which tokens they were computed from.
+//! A simulated user of the cache, whose keys and values are digests of the tokens they came from.
 
 use std::collections::BTreeSet;
 
@@ -11,21 +11,21 @@ use super::super::{
     Allocated, Allocation, BlockManager, BlockTable, CacheNamespace, PrefixMatch, SequenceId,
 };
 
-/// What happens next. Numbers are taken modulo what there is.
+/// An operation. Indices are taken modulo the number of tables.
 #[derive(Clone, Debug)]
 pub(super) enum Op {
     Open {
         salt: u64,
         tokens: Vec<u32>,
-        /// Tokens that are known from the start; the rest is generated.
+        /// Tokens known at allocation; the rest is generated.
         opened: usize,
         limit: usize,
-        /// Positions of room beyond the known tokens, or fewer.
+        /// Positions beyond the known tokens; fewer if negative.
         room: isize,
-        /// Opens also where somebody else is computing what it needs.
-        rude: bool,
+        /// Allocates even if another sequence is computing the prefix.
+        ignore_pending: bool,
     },
-    /// Runs up to so many more tokens of a table.
+    /// Computes up to so many more tokens of a table.
     Step {
         table: usize,
         tokens: usize,
@@ -34,40 +34,40 @@ pub(super) enum Op {
         table: usize,
         positions: usize,
     },
-    /// `short`: only so many of its tokens are told, and a copy that is still due is not made.
+    /// With `short`, passes only so many of its tokens, and a copy that is still due is not made.
     Release {
         table: usize,
         short: Option<usize>,
     },
-    Forget,
+    Invalidate,
 }
 
 struct Live {
     id: SequenceId,
-    space: CacheNamespace,
+    namespace: CacheNamespace,
     tokens: Vec<u32>,
     weights: u64,
     table: BlockTable,
 }
 
-/// What anybody has computed or is computing, where nothing is ever evicted.
+/// A sequence that was computed or is being computed, in a cache without eviction.
 struct Known {
-    space: CacheNamespace,
+    namespace: CacheNamespace,
     tokens: Vec<u32>,
     ready: usize,
     owner: Option<SequenceId>,
 }
 
-/// A manager, the contents of its blocks, and its users.
+/// A manager, the contents of its blocks, and the open tables.
 pub(super) struct World {
     pub(super) manager: BlockManager,
     kv: Vec<[u64; BLOCK]>,
-    /// Copies that the next step begins with.
+    /// Copies due before the next step.
     due: Vec<BlockCopy>,
     live: Vec<Live>,
     weights: u64,
     next_id: u64,
-    /// Everything that should be known; none where blocks run out, since it may be forgotten.
+    /// Everything that must be found; `None` if blocks may run out, so that eviction is allowed.
     known: Option<Vec<Known>>,
 }
 
@@ -82,9 +82,9 @@ fn common(a: &[u32], b: &[u32]) -> usize {
 }
 
 impl Live {
-    /// What each position's key and value should be: a digest of weights, space and tokens so far.
+    /// The expected content of each position: a digest of weights, namespace and tokens so far.
     fn contents(&self) -> impl Iterator<Item = u64> {
-        let start = mix(self.weights) ^ mix(self.space.salt + 99);
+        let start = mix(self.weights) ^ mix(self.namespace.salt + 99);
         self.tokens.iter().scan(start, |state, token| {
             *state = mix(*state ^ u64::from(*token));
             Some(*state)
@@ -93,8 +93,7 @@ impl Live {
 }
 
 impl World {
-    /// `ample`: there are blocks for everything that will be opened, and every token that was
-    /// computed must be found again.
+    /// With `ample` there are blocks for everything, and every computed token must be found again.
     pub(super) fn new(n_blocks: usize, ample: bool) -> World {
         World {
             manager: BlockManager::new(n_blocks),
@@ -109,11 +108,11 @@ impl World {
 
     pub(super) fn apply(&mut self, op: Op) {
         match op {
-            Op::Open { rude, room, opened, limit, salt, tokens } => {
+            Op::Open { ignore_pending, room, opened, limit, salt, tokens } => {
                 let opened = opened.min(tokens.len());
                 let room = opened.saturating_add_signed(room);
-                let space = CacheNamespace { adapter: None, salt };
-                self.open(space, tokens, (opened, limit, room), rude);
+                let namespace = CacheNamespace { adapter: None, salt };
+                self.open(namespace, tokens, (opened, limit, room), ignore_pending);
             }
             Op::Step { table, tokens } => self.step(table, tokens),
             Op::Extend { table, positions } => self.extend(table, positions),
@@ -123,7 +122,7 @@ impl World {
                     self.release(index, short);
                 }
             }
-            Op::Forget => {
+            Op::Invalidate => {
                 self.manager.invalidate();
                 self.weights += 1;
                 self.known.iter_mut().for_each(Vec::clear);
@@ -135,23 +134,23 @@ impl World {
 
     fn open(
         &mut self,
-        space: CacheNamespace,
+        namespace: CacheNamespace,
         tokens: Vec<u32>,
         (opened, limit, room): (usize, usize, usize),
-        rude: bool,
+        ignore_pending: bool,
     ) {
         let id = SequenceId(self.next_id);
         self.next_id += 1;
         let known = &tokens[..opened];
-        let prefix = self.manager.match_prefix(&space, known, limit);
-        self.check_prefix(&space, known, limit, prefix);
-        if prefix.pending.is_some() && !rude {
+        let prefix = self.manager.match_prefix(&namespace, known, limit);
+        self.check_prefix(&namespace, known, limit, prefix);
+        if prefix.pending.is_some() && !ignore_pending {
             return;
         }
         let before = self.manager.counts();
         let result = self.manager.allocate(Allocation {
             owner: id,
-            namespace: &space,
+            namespace: &namespace,
             token_ids: known,
             max_cached: limit,
             n_positions: room,
@@ -160,49 +159,49 @@ impl World {
             assert!(self.known.is_none(), "there are blocks for everything");
             assert!(before.held + room.div_ceil(BLOCK) > before.total, "it fits");
             assert_eq!(self.manager.counts(), before);
-            assert_eq!(self.manager.match_prefix(&space, known, limit), prefix);
+            assert_eq!(self.manager.match_prefix(&namespace, known, limit), prefix);
             return;
         };
         let cached = prefix.cached.min(room);
         assert!(table.capacity() >= room && table.capacity() < room + BLOCK);
         assert!(table.cached() == cached || table.cached() == cached / BLOCK * BLOCK);
         assert_eq!(copies.len(), usize::from(!table.cached().is_multiple_of(BLOCK)));
-        self.note_opening((id, &space), known, &table, limit.min(room));
+        self.record_allocation((id, &namespace), known, &table, limit.min(room));
         self.due.extend(copies);
-        self.live.push(Live { id, space, weights: self.weights, table, tokens });
+        self.live.push(Live { id, namespace, weights: self.weights, table, tokens });
     }
 
-    /// What is to be found is the longest common beginning with anything computed before.
+    /// Checks that a match is the longest common prefix with anything computed before.
     fn check_prefix(
         &self,
-        space: &CacheNamespace,
+        namespace: &CacheNamespace,
         tokens: &[u32],
         limit: usize,
         prefix: PrefixMatch,
     ) {
         assert!(prefix.cached <= limit.min(tokens.len()));
-        if let Some(awaited) = prefix.pending {
+        if let Some(pending) = prefix.pending {
             assert!(
-                prefix.cached < awaited.n_tokens && awaited.n_tokens <= limit.min(tokens.len())
+                prefix.cached < pending.n_tokens && pending.n_tokens <= limit.min(tokens.len())
             );
-            assert!(self.live.iter().any(|live| live.id == awaited.owner));
+            assert!(self.live.iter().any(|live| live.id == pending.owner));
         }
-        let Some((ready, known, owner)) = self.naive(space, tokens) else {
+        let Some((ready, known, owner)) = self.naive(namespace, tokens) else {
             return;
         };
         let (cached, n_tokens) = (ready.min(limit), known.min(limit));
         assert_eq!(prefix.cached, cached, "{tokens:?} of at most {limit}");
-        let awaited = prefix.pending.map(|awaited| (Some(awaited.owner), awaited.n_tokens));
-        assert_eq!(awaited, (n_tokens > cached).then_some((owner, n_tokens)));
+        let pending = prefix.pending.map(|pending| (Some(pending.owner), pending.n_tokens));
+        assert_eq!(pending, (n_tokens > cached).then_some((owner, n_tokens)));
     }
 
-    /// Tokens that are ready, those that are known, and who computes the difference.
+    /// Tokens that are computed, those that are known, and the sequence that computes the rest.
     fn naive(
         &self,
-        space: &CacheNamespace,
+        namespace: &CacheNamespace,
         tokens: &[u32],
     ) -> Option<(usize, usize, Option<SequenceId>)> {
-        let entries = self.known.as_ref()?.iter().filter(|known| known.space == *space);
+        let entries = self.known.as_ref()?.iter().filter(|known| known.namespace == *namespace);
         let (mut ready, mut known, mut owner) = (0, 0, None);
         for entry in entries {
             let same = common(&entry.tokens, tokens);
@@ -215,22 +214,22 @@ impl World {
         Some((ready, known, owner))
     }
 
-    fn note_opening(
+    fn record_allocation(
         &mut self,
-        (id, space): (SequenceId, &CacheNamespace),
+        (id, namespace): (SequenceId, &CacheNamespace),
         tokens: &[u32],
         table: &BlockTable,
         limit: usize,
     ) {
-        let Some((ready, known, _)) = self.naive(space, tokens) else {
+        let Some((ready, known, _)) = self.naive(namespace, tokens) else {
             return;
         };
         assert_eq!(table.cached(), ready.min(limit));
         let registered = known == table.cached() && known < tokens.len();
         assert_eq!(matches!(table.position, TreePosition::Own(_)), registered);
         if registered {
-            self.note(Known {
-                space: space.clone(),
+            self.record(Known {
+                namespace.clone(),
                 tokens: tokens.to_vec(),
                 ready: table.cached(),
                 owner: Some(id),
@@ -238,15 +237,14 @@ impl World {
         }
     }
 
-    fn note(&mut self, entry: Known) {
-        self.known.iter_mut().for_each(|known| known.truncate(usize::MAX));
+    fn record(&mut self, entry: Known) {
         if let Some(known) = &mut self.known {
             known.push(entry);
         }
     }
 
-    /// Runs a step: what is due is copied, every table's tokens are looked at, one table's next
-    /// tokens are computed.
+    /// Runs a step: makes the due copies, checks the contents of every table, computes one table's
+    /// next tokens.
     fn step(&mut self, table: usize, tokens: usize) {
         for BlockCopy { from, to } in self.due.drain(..) {
             self.kv[at(to)] = self.kv[at(from)];
@@ -299,13 +297,13 @@ impl World {
 
     fn release(&mut self, index: usize, short: Option<usize>) {
         let live = self.live.swap_remove(index);
-        let told = short.map_or(live.tokens.len(), |short| short.min(live.tokens.len()));
-        let computed = live.table.computed().min(told);
+        let passed = short.map_or(live.tokens.len(), |short| short.min(live.tokens.len()));
+        let computed = live.table.computed().min(passed);
         if short.is_some() && live.table.copy_source.is_some() {
-            // What a step begins with may be left out for those who are gone by then.
+            // Copies for a released table may be skipped.
             self.due.retain(|copy| !live.table.blocks().contains(&copy.to));
         }
-        self.manager.release(live.table, &live.tokens[..told]);
+        self.manager.release(live.table, &live.tokens[..passed]);
         if live.weights != self.weights {
             return;
         }
@@ -316,16 +314,16 @@ impl World {
             }
         }
         let tokens = live.tokens[..computed].to_vec();
-        // Nothing goes below what somebody else is computing.
-        if let Some((ready, known, _)) = self.naive(&live.space, &tokens)
+        // No node goes below a part that is still being computed.
+        if let Some((ready, known, _)) = self.naive(&live.namespace, &tokens)
             && ready == known
         {
-            let space = live.space;
-            self.note(Known { space, ready: tokens.len(), tokens, owner: None });
+            let namespace = live.namespace;
+            self.record(Known { namespace, ready: tokens.len(), tokens, owner: None });
         }
     }
 
-    /// Each block is of one kind, and those of tables are what the tables say.
+    /// Checks that each block is of one kind, and that held blocks are those of the tables.
     fn check_counts(&self) {
         let counts = self.manager.counts();
         assert_eq!(counts.free + counts.held + counts.cached, counts.total);
@@ -344,7 +342,7 @@ impl World {
         assert_eq!(standing, self.live.iter().filter(current).count());
     }
 
-    /// Ends everything; all blocks can be had then, and nothing else is left.
+    /// Releases everything and checks that all blocks are available and nothing is left.
     pub(super) fn finish(mut self) {
         self.step(0, 0);
         while !self.live.is_empty() {
@@ -353,15 +351,15 @@ impl World {
         }
         let total = self.manager.counts().total;
         assert_eq!(self.manager.counts().held, 0);
-        let space = CacheNamespace { adapter: None, salt: u64::MAX };
-        let opening = Allocation {
+        let namespace = CacheNamespace { adapter: None, salt: u64::MAX };
+        let allocation = Allocation {
             owner: SequenceId(u64::MAX),
-            namespace: &space,
+            namespace: &namespace,
             token_ids: &[],
             max_cached: 0,
             n_positions: total * BLOCK,
         };
-        let opened = self.manager.allocate(opening).expect("every block can be had");
+        let opened = self.manager.allocate(allocation).expect("every block is available");
         assert_eq!(opened.table.blocks().len(), total);
         self.manager.release(opened.table, &[]);
         assert_eq!(self.manager.counts().free, total);

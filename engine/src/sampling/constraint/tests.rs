@@ -49,7 +49,7 @@ fn accepts(grammar: &Grammar, whole: &[&str], not: &[&str]) {
 }
 
 #[test]
-fn texts_are_taken_as_the_grammar_says() {
+fn grammars_accept_and_reject_texts() {
     let choice = ["a", "ab", "é/\\\n\"\u{7f}.*"].map(str::to_owned);
     accepts(&Grammar::Choice(choice.to_vec()), &["a", "ab", &choice[2]], &["", "b", "abc", "é"]);
     accepts(&Grammar::Regex("^(a|b)+c$".into()), &["ac", "abbac"], &["c", "ab", "acc"]);
@@ -93,7 +93,7 @@ fn texts_are_taken_as_the_grammar_says() {
 }
 
 #[test]
-fn blanks_are_short() {
+fn long_white_space_is_refused() {
     let constraint = compile(&Grammar::JsonObject).expect("a grammar");
     let text = |n| format!("{{{}}}", " ".repeat(n));
     assert_eq!(walk(&mut *constraint.fork(), &text(40)), Some(true));
@@ -101,7 +101,7 @@ fn blanks_are_short() {
 }
 
 #[test]
-fn a_text_that_cannot_go_on_is_complete() {
+fn text_without_continuation_is_complete() {
     let check = |grammar: Grammar, text: &str, complete: bool| {
         let mut constraint = compile(&grammar).expect("a grammar");
         assert_eq!(walk(&mut *constraint, text), Some(true), "{grammar:?}");
@@ -116,7 +116,7 @@ fn a_text_that_cannot_go_on_is_complete() {
 }
 
 #[test]
-fn special_tokens_and_broken_characters_never_come() {
+fn special_tokens_and_invalid_utf8_are_masked() {
     for grammar in [
         Grammar::Regex("(?s).*".into()),
         Grammar::Lark("start: /[a-z]*/ <[261]> | <[250-261]>".into()),
@@ -130,7 +130,7 @@ fn special_tokens_and_broken_characters_never_come() {
 }
 
 #[test]
-fn a_fork_goes_its_own_way() {
+fn fork_is_independent() {
     let mut first = compile(&Grammar::Regex("ab|cd".into())).expect("a grammar");
     let mut second = first.fork();
     first.accept(u32::from(b'a')).expect("allowed");
@@ -153,7 +153,7 @@ fn refused(grammar: &Grammar, expected: &str) {
 }
 
 #[test]
-fn bad_schemas_are_refused_by_their_place() {
+fn invalid_schema_is_refused_with_its_pointer() {
     let check = |schema: Value, expected: &str| refused(&Grammar::JsonSchema(schema), expected);
     check(json!(3), "#: a schema is an object");
     check(json!(false), "nothing satisfies");
@@ -267,7 +267,7 @@ fn run(constraint: &mut dyn Constraint, choices: &[usize]) -> Result<(), Constra
 /// What is small to write and large to expand is compiled as it stands, and each token is cheap:
 /// in fuel and items, which the parser counts, so that this ends on any machine.
 #[test]
-fn what_looks_like_a_bomb_and_is_none_runs() {
+fn large_but_cheap_grammars_compile() {
     let choices: Vec<usize> = (0..200).map(|i| i * 7919).collect();
     let check = |grammar: Grammar| {
         let mut constraint = compile(&grammar).unwrap_or_else(|e| panic!("{grammar:?}: {e}"));
@@ -301,7 +301,7 @@ fn what_looks_like_a_bomb_and_is_none_runs() {
 
 /// A chain of references each of which doubles what the next one means.
 #[test]
-fn references_that_double_end() {
+fn doubling_references_terminate() {
     for (both, leaf) in [
         ("allOf", json!({"anyOf": [{"required": ["a"]}, {"required": ["b"]}]})),
         ("anyOf", json!({"type": "array", "items": {"type": "integer"}})),
@@ -318,7 +318,7 @@ fn references_that_double_end() {
 }
 
 #[test]
-fn what_comes_out_of_any_choices_is_valid() {
+fn random_walks_give_valid_json() {
     let schema = json!({
         "type": "object",
         "properties": {

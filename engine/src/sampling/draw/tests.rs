@@ -59,7 +59,7 @@ fn rows() -> impl Strategy<Value = Vec<f32>> {
 }
 
 #[test]
-fn what_is_drawn_is_what_sorting_everything_gives() {
+fn draw_equals_full_sort() {
     proptest!(ProptestConfig::with_cases(4000), |(logits in rows(), shape in shapes(), bits: u64)| {
         let scan = Scan::of(&logits);
         if scan.max.is_finite() {
@@ -69,7 +69,7 @@ fn what_is_drawn_is_what_sorting_everything_gives() {
 }
 
 #[test]
-fn the_first_and_the_last_point_are_inside() {
+fn extreme_random_bits_draw_valid_tokens() {
     proptest!(ProptestConfig::with_cases(1000), |(logits in rows(), shape in shapes())| {
         let scan = Scan::of(&logits);
         if scan.max.is_finite() {
@@ -103,7 +103,7 @@ fn chi_square(logits: &[f32], shape: Shape, seed: u64, expected: &[f64]) -> f64 
 }
 
 #[test]
-fn tokens_come_as_often_as_their_probability() {
+fn token_frequencies_match_probabilities() {
     let logits: Vec<f32> = [2.0, -1.0, 0.5, 1.5, 0.0, 1.0, -0.5, 2.0].into();
     let free = Shape { temperature: 1.0, top_k: None, top_p: 1.0, min_p: 0.0 };
     let check = |shape: Shape, keeps: &[usize]| {

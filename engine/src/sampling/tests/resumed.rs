@@ -46,7 +46,7 @@ fn check(sampling: &dyn Fn(u64) -> SamplingParams, vocab_size: usize) -> Vec<Fin
 }
 
 #[test]
-fn penalties_lengths_and_stop_tokens_count_what_is_resumed() {
+fn resumed_tokens_count_for_penalties_lengths_and_stops() {
     let sampling = |seed| SamplingParams {
         max_tokens: 7,
         min_tokens: 4,
@@ -64,7 +64,7 @@ fn penalties_lengths_and_stop_tokens_count_what_is_resumed() {
 }
 
 #[test]
-fn stop_strings_are_found_across_the_border() {
+fn stop_string_is_found_across_resumption() {
     let tokenizer = tiny();
     let sampling = |seed| {
         let stops = ["e ", "th", "0", "a", "\u{fffd}\u{fffd}"].map(str::to_owned);
@@ -84,7 +84,7 @@ fn stop_strings_are_found_across_the_border() {
 }
 
 #[test]
-fn a_constraint_knows_what_is_resumed() {
+fn resumed_tokens_advance_the_constraint() {
     let tokenizer = tiny();
     let vocab_size = tokenizer.vocab_size();
     let vocabulary = Vocabulary::new(&tokenizer, vocab_size).expect("a vocabulary");

@@ -1,11 +1,11 @@
-//! Weights that change under a running engine, and generations that stop and go on.
+//! Weight updates under a running engine, and generations that are stopped and resumed.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use crate::forward::{Fake, VOCAB, Weights, naive_under, silence_injected_panics};
-use crate::handle::{adapter, config};
+use crate::submission::{adapter, config};
 use engine::sampling::Sampler;
 use engine::{
     Engine, FinishReason, Read, Request, RequestEvent, RequestOutput, RequestParams, SampledToken,
@@ -16,17 +16,17 @@ use models::batch::AdapterSlot;
 use models::{Forward, ModelError, Output, Outputs, RaggedBatch};
 use proptest::prelude::*;
 
-/// A fake that says when it stands before a step, and takes it when the test says so.
+/// A fake that signals each step and waits for the test before it runs it.
 struct Stepped {
     fake: Fake,
-    stands: mpsc::Sender<()>,
+    reached: mpsc::Sender<()>,
     gate: mpsc::Receiver<()>,
 }
 
 impl Forward for Stepped {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
-        // When the test has let go, nobody hears and the gate is open.
-        let _ = self.stands.send(());
+        // Once the test drops its ends, steps run freely.
+        let _ = self.reached.send(());
         let _ = self.gate.recv();
         self.fake.forward(batch)
     }
@@ -40,11 +40,11 @@ impl Forward for Stepped {
     }
 }
 
-/// What the test has of a stepped engine.
+/// The test's side of a stepped engine.
 struct Steps {
     engine: Engine,
     weights: Arc<Weights>,
-    stands: mpsc::Receiver<()>,
+    reached: mpsc::Receiver<()>,
     gate: mpsc::Sender<()>,
 }
 
@@ -52,21 +52,22 @@ impl Steps {
     fn start() -> Steps {
         let fake = Fake::new(8);
         let weights = fake.weights.clone();
-        let ((say, stands), (gate, opens)) = (mpsc::channel(), mpsc::channel());
-        let stepped = Stepped { fake, stands: say, gate: opens };
-        Steps { engine: Engine::start(stepped, config()).unwrap(), weights, stands, gate }
+        let (sender, reached) = mpsc::channel();
+        let (gate, receiver) = mpsc::channel();
+        let stepped = Stepped { fake, reached: sender, gate: receiver };
+        Steps { engine: Engine::start(stepped, config()).unwrap(), weights, reached, gate }
     }
 
-    /// Lets one step go, which the engine stands before.
+    /// Runs one step.
     fn step(&self) {
-        self.stands.recv().unwrap();
+        self.reached.recv().unwrap();
         self.gate.send(()).unwrap();
     }
 
-    /// Asks for a change while the engine stands before a step, and lets that step go: the change
-    /// comes right after it.
-    async fn change(&self, to: u64) {
-        self.stands.recv().unwrap();
+    /// Requests a weight update while the engine waits before a step, then runs that step, so that
+    /// the update comes right after it.
+    async fn update(&self, to: u64) {
+        self.reached.recv().unwrap();
         let changing = tokio::spawn({
             let (engine, weights) = (self.engine.clone(), self.weights.clone());
             async move { engine.update_weights(|| weights.set(to)).await }
@@ -79,18 +80,18 @@ impl Steps {
         assert_eq!((self.engine.revision(), status.revision), (to, to));
     }
 
-    /// Lets all steps go.
+    /// Runs all further steps without waiting.
     fn open(self) -> (Engine, Arc<Weights>) {
         (self.engine, self.weights)
     }
 }
 
-/// An engine that goes by itself.
+/// An engine whose steps do not wait.
 fn engine() -> (Engine, Arc<Weights>) {
     Steps::start().open()
 }
 
-/// A generation by chance, with its log-probabilities.
+/// Parameters of random sampling with log-probabilities.
 fn sampling(max_tokens: usize, resumed: usize) -> SamplingParams {
     SamplingParams {
         max_tokens,
@@ -113,8 +114,8 @@ fn scores(token_ids: &[u32]) -> Request {
     Request { token_ids: token_ids.into(), adapter: None, task: Task::scores(0..token_ids.len()) }
 }
 
-fn submit(engine: &Engine, work: Request) -> Ticket {
-    engine.submit(vec![work], RequestParams::default()).unwrap()
+fn submit(engine: &Engine, request: Request) -> Ticket {
+    engine.submit(vec![request], RequestParams::default()).unwrap()
 }
 
 fn tokens(answer: &RequestOutput) -> &[SampledToken] {
@@ -124,7 +125,7 @@ fn tokens(answer: &RequestOutput) -> &[SampledToken] {
     }
 }
 
-/// What the next token must be under some weights, given those before it.
+/// The expected next token under some weights.
 fn expected(weights: u64, prompt: &[u32], before: &[SampledToken]) -> SampledToken {
     let ids = before.iter().map(|token| token.token_id);
     let ids: Vec<u32> = prompt.iter().copied().chain(ids).collect();
@@ -135,7 +136,7 @@ fn expected(weights: u64, prompt: &[u32], before: &[SampledToken]) -> SampledTok
     SampledToken { revision: weights, ..sampler.next(&mut logits).unwrap().sampled }
 }
 
-/// The token, its log-probability and the likely ones are those of the weights that it names.
+/// Checks each token, its log-probability and the top tokens under the weights that it names.
 fn check_tokens(prompt: &[u32], tokens: &[SampledToken]) {
     for (at, token) in tokens.iter().enumerate() {
         assert_eq!(*token, expected(token.revision, prompt, &tokens[..at]));
@@ -159,7 +160,7 @@ fn check_rows(token_ids: &[u32], slot: Option<AdapterSlot>, answer: &RequestOutp
 }
 
 #[tokio::test]
-async fn every_token_is_of_the_weights_that_it_names() {
+async fn each_token_is_of_its_named_revision() {
     let steps = Steps::start();
     let prompt = [1, 2, 3];
     let ticket = submit(&steps.engine, generate(&prompt, sampling(20, 0)));
@@ -167,7 +168,7 @@ async fn every_token_is_of_the_weights_that_it_names() {
         for _ in 0..4 {
             steps.step();
         }
-        steps.change(to).await;
+        steps.update(to).await;
     }
     let _engine = steps.open();
     let answer = ticket.all().await.remove(0).unwrap();
@@ -176,18 +177,18 @@ async fn every_token_is_of_the_weights_that_it_names() {
     let of = |revision| tokens.iter().filter(|t| t.revision == revision).count();
     assert_eq!([of(0), of(1), of(2), of(3)], [5, 5, 5, 5]);
     assert_eq!(answer.revision, 3);
-    // The prompt and the tokens so far are computed anew each time.
+    // The prompt and the tokens so far are recomputed each time.
     let computed = (3 + 4) + (8 + 4) + (13 + 4) + (18 + 4);
     assert_eq!(answer.usage.computed_tokens, computed);
 }
 
 #[tokio::test]
-async fn rows_of_an_answer_are_of_one_revision() {
+async fn rows_of_an_output_are_of_one_revision() {
     let steps = Steps::start();
     let ids: Vec<u32> = (0..90).map(|at| at * 5 % 8).collect();
-    // More than a step takes: some of the rows are read before the change.
+    // More than one step, so that some rows are read before the update.
     let ticket = submit(&steps.engine, scores(&ids));
-    steps.change(1).await;
+    steps.update(1).await;
     let _engine = steps.open();
     let answer = ticket.all().await.remove(0).unwrap();
     assert_eq!(answer.revision, 1);
@@ -196,17 +197,17 @@ async fn rows_of_an_answer_are_of_one_revision() {
 }
 
 #[tokio::test]
-async fn an_adapters_prefixes_are_forgotten_with_the_others() {
+async fn weight_update_invalidates_adapter_prefixes() {
     let (engine, weights) = engine();
     let inserted = engine.insert_adapter("strict".into(), adapter("live:one"));
     inserted.await.unwrap();
     let slot = Some(AdapterSlot(0));
     for revision in 0..3 {
         let cached = async || {
-            let mut work = scores(&[1; 20]);
-            work.task = Task::scores([19]);
-            work.adapter = Some("strict".into());
-            let answer = submit(&engine, work).all().await.remove(0).unwrap();
+            let mut request = scores(&[1; 20]);
+            request.task = Task::scores([19]);
+            request.adapter = Some("strict".into());
+            let answer = submit(&engine, request).all().await.remove(0).unwrap();
             let row = naive_under(revision, &[1; 20], slot, &Read::Head);
             assert_eq!(answer.output, TaskOutput::Rows(vec![row]));
             assert_eq!(answer.revision, revision);
@@ -219,7 +220,7 @@ async fn an_adapters_prefixes_are_forgotten_with_the_others() {
 }
 
 #[test]
-fn a_change_gives_what_it_returns_and_may_borrow() {
+fn update_returns_the_callbacks_value() {
     let (engine, _) = engine();
     let mut moments = vec![1, 2];
     let updated = engine.update_weights_blocking(|| {
@@ -233,7 +234,7 @@ fn a_change_gives_what_it_returns_and_may_borrow() {
 }
 
 #[test]
-fn a_change_that_panics_is_its_callers_error_and_the_engine_goes_on() {
+fn panicking_update_is_an_error_and_engine_continues() {
     silence_injected_panics();
     let (engine, weights) = engine();
     let ticket = submit(&engine, generate(&[1, 2], sampling(50, 0)));
@@ -243,7 +244,7 @@ fn a_change_that_panics_is_its_callers_error_and_the_engine_goes_on() {
     });
     let panicked = WeightUpdateError::Panicked("injected".to_owned());
     assert_eq!(outcome, Err::<WeightUpdate<()>, _>(panicked));
-    // Something was written: what was computed before is not used again.
+    // It has written, so earlier results are not used again.
     assert_eq!(engine.revision(), 1);
     check_tokens(&[1, 2], tokens(ticket.wait()[0].as_ref().unwrap()));
     let answer = submit(&engine, scores(&[1, 2])).wait().remove(0).unwrap();
@@ -251,13 +252,13 @@ fn a_change_that_panics_is_its_callers_error_and_the_engine_goes_on() {
 }
 
 #[tokio::test]
-async fn who_asks_for_a_change_and_leaves_holds_nobody_up() {
+async fn aborted_update_does_not_block_the_engine() {
     let steps = Steps::start();
     let ticket = submit(&steps.engine, generate(&[1, 2], sampling(5, 0)));
-    steps.stands.recv().unwrap();
+    steps.reached.recv().unwrap();
     let changing = tokio::spawn({
         let engine = steps.engine.clone();
-        async move { engine.update_weights(|| unreachable!("he has left")).await }
+        async move { engine.update_weights(|| unreachable!("the caller has left")).await }
     });
     tokio::task::yield_now().await;
     changing.abort();
@@ -267,19 +268,19 @@ async fn who_asks_for_a_change_and_leaves_holds_nobody_up() {
     assert_eq!((tokens(&answer).len(), answer.revision), (5, 0));
 }
 
-/// Threads that submit while another changes the weights: each work is answered once, wholly by
-/// the weights that its answer names, and no step sees half a change.
+/// Threads submit while another updates the weights: each request gets one output, entirely of the
+/// revision that it names, and no step sees a partial update.
 #[test]
-fn whoever_submits_during_changes_is_answered_once() {
+fn submissions_during_updates_are_answered_once() {
     let (engine, weights) = engine();
     let done = AtomicBool::new(false);
     let caller = |caller: u32| {
         for round in 0..60 {
             let ids: Vec<u32> = (0..3 + (caller + round) % 9).map(|at| (at + round) % 8).collect();
             let n_tokens = 1 + (round as usize) % 7;
-            let works = vec![scores(&ids), generate(&ids, sampling(n_tokens, 0))];
+            let requests = vec![scores(&ids), generate(&ids, sampling(n_tokens, 0))];
             let before = engine.revision();
-            let ticket = match engine.submit(works, RequestParams::default()) {
+            let ticket = match engine.submit(requests, RequestParams::default()) {
                 Ok(ticket) => ticket,
                 Err(SubmitError::Overloaded { .. }) => continue,
                 Err(other) => panic!("{other}"),
@@ -318,11 +319,11 @@ fn whoever_submits_during_changes_is_answered_once() {
     assert_eq!(engine.queued_tokens(), 0);
 }
 
-/// Takes some tokens of a generation and stops it.
-fn stopped(engine: &Engine, work: Request, after: usize) -> Vec<SampledToken> {
-    let mut ticket = submit(engine, work);
+/// Takes about `after` tokens of a generation and stops it.
+fn stopped(engine: &Engine, request: Request, after: usize) -> Vec<SampledToken> {
+    let mut ticket = submit(engine, request);
     let mut taken = Vec::new();
-    let mut take = |update: Option<RequestEvent>| match update {
+    let mut take = |event: Option<RequestEvent>| match event {
         Some(RequestEvent::Tokens { tokens, .. }) => {
             taken.extend(tokens);
             true
@@ -340,9 +341,9 @@ fn stopped(engine: &Engine, work: Request, after: usize) -> Vec<SampledToken> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// However often it is stopped, and wherever: the pieces are the whole.
+    /// A generation stopped any number of times anywhere gives the same tokens in pieces.
     #[test]
-    fn stopped_and_resumed_is_the_same_as_not_stopped(
+    fn resumed_generation_equals_uninterrupted(
         prompt in proptest::collection::vec(0..8_u32, 1..20),
         max_tokens in 1..30_usize,
         stops in proptest::collection::vec(0..8_usize, 0..5),
@@ -365,35 +366,35 @@ proptest! {
         let ended = |pieces: &[SampledToken]| pieces.len() == tokens(&whole).len();
         for after in stops {
             if !ended(&pieces) {
-                let work = generate(&ids(&pieces), sampling(pieces.len()));
-                pieces.extend(stopped(&engine, work, after));
+                let request = generate(&ids(&pieces), sampling(pieces.len()));
+                pieces.extend(stopped(&engine, request, after));
             }
         }
         if !ended(&pieces) {
-            let work = generate(&ids(&pieces), sampling(pieces.len()));
-            let rest = submit(&engine, work).wait().remove(0).unwrap();
+            let request = generate(&ids(&pieces), sampling(pieces.len()));
+            let rest = submit(&engine, request).wait().remove(0).unwrap();
             prop_assert_eq!(rest.usage.output_tokens, tokens(&rest).len());
             pieces.extend_from_slice(tokens(&rest));
             prop_assert_eq!(finish(&rest), finish(&whole));
         }
         prop_assert_eq!(&pieces[..], tokens(&whole));
-        // Who did not wait to hear the end hears it now, and nothing is computed for it.
-        let work = generate(&ids(&pieces), sampling(pieces.len()));
-        let again = submit(&engine, work).wait().remove(0).unwrap();
+        // A generation resumed at its end finishes without computation.
+        let request = generate(&ids(&pieces), sampling(pieces.len()));
+        let again = submit(&engine, request).wait().remove(0).unwrap();
         prop_assert_eq!((finish(&again), tokens(&again)), (finish(&whole), &[][..]));
         prop_assert_eq!(again.usage.computed_tokens, 0);
         prop_assert_eq!(engine.queued_tokens(), 0);
     }
 }
 
-/// `max_tokens` and the context count a generation once, however it came.
+/// `max_tokens` and the context count resumed tokens once.
 #[test]
-fn what_is_resumed_counts_for_the_limits() {
+fn resumed_tokens_count_for_the_limits() {
     let (engine, _) = engine();
     let check = |n_tokens: u32, resumed: usize, max_tokens: usize, expected: usize| {
         let ids: Vec<u32> = (0..n_tokens).map(|at| at % 8).collect();
-        let work = generate(&ids, sampling(max_tokens, resumed));
-        let answer = submit(&engine, work).wait().remove(0).unwrap();
+        let request = generate(&ids, sampling(max_tokens, resumed));
+        let answer = submit(&engine, request).wait().remove(0).unwrap();
         let found = (tokens(&answer).len(), finish(&answer));
         assert_eq!(found, (expected, FinishReason::Length), "{n_tokens}, {resumed}");
     };
@@ -404,14 +405,14 @@ fn what_is_resumed_counts_for_the_limits() {
     check(99, 5, 1000, 1);
     check(100, 5, 1000, 0);
     let refused = |resumed: usize, max_tokens: usize| {
-        let work = generate(&[1, 2, 3], sampling(max_tokens, resumed));
-        let refused = engine.submit(vec![work], RequestParams::default());
+        let request = generate(&[1, 2, 3], sampling(max_tokens, resumed));
+        let refused = engine.submit(vec![request], RequestParams::default());
         refused.unwrap_err().to_string()
     };
-    let all = "work 0: resumed is 3, and the sequence has 3 tokens with its prompt";
+    let all = "request 0: resumed is 3, and the sequence has 3 tokens with its prompt";
     assert_eq!(refused(3, 10), all);
-    let more = "work 0: resumed is 4, and the sequence has 3 tokens with its prompt";
+    let more = "request 0: resumed is 4, and the sequence has 3 tokens with its prompt";
     assert_eq!(refused(4, 10), more);
-    let ended = "work 0: resumed: the token before 1 ended the generation";
+    let ended = "request 0: resumed: the token before 1 ended the generation";
     assert_eq!(refused(2, 1), ended);
 }

@@ -1,4 +1,4 @@
-//! The handle: what is refused, what is answered, and what is given back, whoever fails or leaves.
+//! Submissions: refusals, outputs, failures, cancellation and the return of queue capacity.
 
 use std::sync::Arc;
 use std::sync::mpsc;
@@ -13,7 +13,7 @@ use models::adapter::{Adapter, AdapterReport};
 use models::batch::AdapterSlot;
 use models::{Forward, ModelError, Outputs, RaggedBatch};
 
-/// A fake whose steps begin when the test says so.
+/// A fake whose steps wait for the test.
 struct Gated {
     fake: Fake,
     gate: mpsc::Receiver<()>,
@@ -21,7 +21,7 @@ struct Gated {
 
 impl Forward for Gated {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
-        // When the test has let go of the gate, it is open.
+        // Once the test drops the sender, steps run freely.
         let _ = self.gate.recv();
         self.fake.forward(batch)
     }
@@ -60,51 +60,51 @@ fn open_engine(fake: Fake) -> Engine {
     start(fake).0
 }
 
-fn work(token_ids: &[u32], want: Task) -> Request {
-    Request { token_ids: token_ids.into(), adapter: None, task: want }
+fn request(token_ids: &[u32], task: Task) -> Request {
+    Request { token_ids: token_ids.into(), adapter: None, task }
 }
 
 fn score(token_ids: &[u32]) -> Request {
-    work(token_ids, Task::scores([token_ids.len() - 1]))
+    request(token_ids, Task::scores([token_ids.len() - 1]))
 }
 
 fn generate(token_ids: &[u32], max_tokens: usize) -> Request {
-    let sampling = SamplingParams { max_tokens, ..SamplingParams::default() };
-    work(token_ids, Task::Generate(Box::new(sampling)))
+    let params = SamplingParams { max_tokens, ..SamplingParams::default() };
+    request(token_ids, Task::Generate(Box::new(params)))
 }
 
 fn expected(token_ids: &[u32]) -> TaskOutput {
     TaskOutput::Rows(vec![naive(token_ids, None, &Read::Head)])
 }
 
-fn produced(result: &Result<RequestOutput, RequestError>) -> &TaskOutput {
+fn output(result: &Result<RequestOutput, RequestError>) -> &TaskOutput {
     &result.as_ref().expect("it is answered").output
 }
 
 #[test]
-fn what_makes_no_sense_is_refused_with_its_place() {
+fn invalid_request_is_refused_with_its_index() {
     let engine = open_engine(Fake::new(BLOCKS));
-    let check = |works: Vec<Request>, expected: &str| {
-        let error = engine.submit(works, RequestParams::default()).unwrap_err();
+    let check = |requests: Vec<Request>, expected: &str| {
+        let error = engine.submit(requests, RequestParams::default()).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
-    let rows = |rows: Vec<(usize, Read)>| work(&[1, 2, 3], Task::Rows(rows));
+    let rows = |rows: Vec<(usize, Read)>| request(&[1, 2, 3], Task::Rows(rows));
     let labels = |columns: &[u32]| Read::Labels { columns: columns.into(), mass: false };
-    check(vec![], "a submission without works");
-    check(vec![score(&[1]), work(&[], Task::scores([0]))], "work 1: it has no tokens");
-    check(vec![score(&[1, 9])], "work 0: token id 9 is beyond the vocabulary of 9");
-    check(vec![rows(vec![])], "work 0: it asks for nothing");
-    check(vec![rows(vec![(3, Read::Head)])], "work 0: token 3 is read, and it has 3 tokens");
-    check(vec![rows(vec![(0, labels(&[]))])], "work 0: a read names no label");
+    check(vec![], "a submission without requests");
+    check(vec![score(&[1]), request(&[], Task::scores([0]))], "request 1: it has no tokens");
+    check(vec![score(&[1, 9])], "request 0: token id 9 is beyond the vocabulary of 9");
+    check(vec![rows(vec![])], "request 0: it asks for nothing");
+    check(vec![rows(vec![(3, Read::Head)])], "request 0: token 3 is read, and it has 3 tokens");
+    check(vec![rows(vec![(0, labels(&[]))])], "request 0: a read names no label");
     check(
         vec![rows(vec![(0, labels(&[1, 9]))])],
-        "work 0: label token 9 is beyond the vocabulary of 9",
+        "request 0: label token 9 is beyond the vocabulary of 9",
     );
     check(
         vec![rows(vec![(0, Read::Logprob(9))])],
-        "work 0: target token 9 is beyond the vocabulary of 9",
+        "request 0: target token 9 is beyond the vocabulary of 9",
     );
-    check(vec![generate(&[1], 0)], "work 0: max_tokens is 0: at least one token is generated");
+    check(vec![generate(&[1], 0)], "request 0: max_tokens is 0: at least one token is generated");
     check(vec![score(&[1; 101])], "101 tokens are more than the 100 that the context holds");
     check(vec![generate(&[1; 100], 1)], "101 tokens are more than the 100 that the context holds");
     check(
@@ -117,7 +117,7 @@ fn what_makes_no_sense_is_refused_with_its_place() {
 }
 
 #[test]
-fn memory_smaller_than_the_context_is_what_bounds_a_sequence() {
+fn kv_memory_bounds_sequence_length() {
     let config = EngineConfig { n_blocks: 2, ..config() };
     let engine = Engine::start(Fake::new(2), config).unwrap();
     let error = engine.submit(vec![score(&[1; 33])], RequestParams::default());
@@ -126,42 +126,42 @@ fn memory_smaller_than_the_context_is_what_bounds_a_sequence() {
         SubmitError::TooLong { what: "the KV memory", max: 32, given: 33 }
     );
     let ticket = engine.submit(vec![generate(&[1; 30], 1_000_000_000)], RequestParams::default());
-    let answers = ticket.unwrap().wait();
-    let TaskOutput::Tokens { tokens, finish } = produced(&answers[0]) else {
+    let outputs = ticket.unwrap().wait();
+    let TaskOutput::Tokens { tokens, finish } = output(&outputs[0]) else {
         panic!("tokens were asked for");
     };
     assert_eq!((tokens.len(), finish), (2, &FinishReason::Length));
 }
 
 #[test]
-fn every_work_is_answered_in_its_place() {
+fn outputs_are_in_request_order() {
     let engine = open_engine(Fake::new(BLOCKS));
-    let works = vec![score(&[1, 2, 3]), generate(&[4, 5], 3), score(&[1, 2])];
-    let answers = engine.submit(works, RequestParams::default()).unwrap().wait();
-    assert_eq!(produced(&answers[0]), &expected(&[1, 2, 3]));
-    assert_eq!(produced(&answers[2]), &expected(&[1, 2]));
-    let usage = answers[1].as_ref().unwrap().usage;
+    let requests = vec![score(&[1, 2, 3]), generate(&[4, 5], 3), score(&[1, 2])];
+    let outputs = engine.submit(requests, RequestParams::default()).unwrap().wait();
+    assert_eq!(output(&outputs[0]), &expected(&[1, 2, 3]));
+    assert_eq!(output(&outputs[2]), &expected(&[1, 2]));
+    let usage = outputs[1].as_ref().unwrap().usage;
     assert_eq!((usage.input_tokens, usage.output_tokens), (2, 3));
     assert_eq!(engine.queued_tokens(), 0);
 }
 
 #[test]
-fn a_stream_says_what_the_answer_says() {
+fn streamed_tokens_equal_the_output() {
     let engine = open_engine(Fake::new(BLOCKS));
-    let works = vec![generate(&[4, 5], 7), generate(&[4, 5, 6], 9)];
-    let mut ticket = engine.submit(works, RequestParams::default()).unwrap();
+    let requests = vec![generate(&[4, 5], 7), generate(&[4, 5, 6], 9)];
+    let mut ticket = engine.submit(requests, RequestParams::default()).unwrap();
     let mut streamed = [vec![], vec![]];
-    let mut answers = [None, None];
-    while let Some(update) = ticket.wait_next() {
-        match update {
-            RequestEvent::Tokens { request: work, tokens } => streamed[work].extend(tokens),
-            RequestEvent::Done { request: work, result } => {
-                assert!(answers[work].replace(result).is_none(), "one answer each");
+    let mut outputs = [None, None];
+    while let Some(event) = ticket.wait_next() {
+        match event {
+            RequestEvent::Tokens { request, tokens } => streamed[request].extend(tokens),
+            RequestEvent::Done { request, result } => {
+                assert!(outputs[request].replace(result).is_none(), "one result each");
             }
         }
     }
-    for (streamed, answer) in streamed.iter().zip(answers) {
-        match produced(answer.as_ref().unwrap()) {
+    for (streamed, result) in streamed.iter().zip(outputs) {
+        match output(result.as_ref().unwrap()) {
             TaskOutput::Tokens { tokens, .. } => assert_eq!(tokens, streamed),
             TaskOutput::Rows(_) => panic!("tokens were asked for"),
         }
@@ -169,28 +169,28 @@ fn a_stream_says_what_the_answer_says() {
 }
 
 #[test]
-fn a_tree_is_computed_once() {
+fn request_tree_is_computed_once() {
     let engine = open_engine(Fake::new(BLOCKS));
-    let mut group = RequestTree::default();
-    let prompt = group.add_node(None, &[1; 21]);
+    let mut tree = RequestTree::default();
+    let prompt = tree.add_node(None, &[1; 21]);
     let mut texts = Vec::new();
     for response in [&[2, 3][..], &[4], &[2, 5, 6]] {
-        let node = group.add_node(Some(prompt), response);
+        let node = tree.add_node(Some(prompt), response);
         for question in [7, 0] {
-            let node = group.add_node(Some(node), &[question]);
-            group.add_request(node, None, |ids| {
+            let node = tree.add_node(Some(node), &[question]);
+            tree.add_request(node, None, |ids| {
                 texts.push(ids.to_vec());
                 Task::scores([ids.len() - 1])
             });
         }
     }
-    let ticket = engine.submit(group.into_requests(), RequestParams::default()).unwrap();
-    let answers = ticket.wait();
-    for (text, answer) in texts.iter().zip(&answers) {
-        assert_eq!(produced(answer), &expected(text));
+    let ticket = engine.submit(tree.into_requests(), RequestParams::default()).unwrap();
+    let outputs = ticket.wait();
+    for (text, result) in texts.iter().zip(&outputs) {
+        assert_eq!(output(result), &expected(text));
     }
     let usage = |count: fn(&engine::Usage) -> usize| -> usize {
-        answers.iter().map(|a| count(&a.as_ref().unwrap().usage)).sum()
+        outputs.iter().map(|a| count(&a.as_ref().unwrap().usage)).sum()
     };
     // The prompt, the responses (two of which begin with the same token), and the questions.
     assert_eq!(usage(|usage| usage.computed_tokens), 21 + 2 + 1 + 2 + 6);
@@ -198,7 +198,7 @@ fn a_tree_is_computed_once() {
 }
 
 #[test]
-fn the_queue_is_bounded_by_tokens_and_room_comes_back() {
+fn queue_is_bounded_by_tokens_and_capacity_returns() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     let first = engine.submit(vec![score(&[1; 90]), score(&[2; 90])], RequestParams::default());
     let error = engine.submit(vec![score(&[3; 21])], RequestParams::default());
@@ -211,40 +211,40 @@ fn the_queue_is_bounded_by_tokens_and_room_comes_back() {
 }
 
 #[test]
-fn who_leaves_frees_his_place_wherever_he_was() {
+fn dropped_ticket_frees_capacity_in_every_state() {
     let (engine, gate) = start(Fake::new(BLOCKS));
-    // One runs behind the gate, one is queued behind it with the same beginning, one without.
+    // One runs at the gate, one waits for its prefix, one is queued.
     let running = engine.submit(vec![generate(&[1; 40], 50)], RequestParams::default()).unwrap();
     let waiting = engine.submit(vec![score(&[1; 41])], RequestParams::default()).unwrap();
     let queued = engine.submit(vec![score(&[2; 30])], RequestParams::default()).unwrap();
     let stays = engine.submit(vec![score(&[1; 42])], RequestParams::default()).unwrap();
     drop((running, waiting, queued));
     drop(gate);
-    assert_eq!(produced(&stays.wait()[0]), &expected(&[1; 42]));
-    // The channel is in order: what was abandoned has been looked at.
+    assert_eq!(output(&stays.wait()[0]), &expected(&[1; 42]));
+    // The channel is in order, so the dropped tickets have been handled.
     let last = engine.submit(vec![score(&[5])], RequestParams::default()).unwrap();
-    assert_eq!(produced(&last.wait()[0]), &expected(&[5]));
+    assert_eq!(output(&last.wait()[0]), &expected(&[5]));
     assert_eq!(engine.queued_tokens(), 0);
     let status = engine.status();
     assert_eq!((status.running, status.held_blocks, status.queued), (0, 0, 0));
 }
 
 #[test]
-fn a_deadline_ends_what_waits_and_what_runs() {
+fn deadline_ends_waiting_and_running_requests() {
     let (engine, gate) = start(Fake::new(BLOCKS));
-    let terms = RequestParams { deadline: Some(Instant::now()), ..RequestParams::default() };
-    let late = engine.submit(vec![score(&[1, 2]), generate(&[1], 5)], terms).unwrap();
+    let params = RequestParams { deadline: Some(Instant::now()), ..RequestParams::default() };
+    let late = engine.submit(vec![score(&[1, 2]), generate(&[1], 5)], params).unwrap();
     let other = engine.submit(vec![score(&[1, 2])], RequestParams::default()).unwrap();
     drop(gate);
     for result in late.wait() {
         assert_eq!(result.unwrap_err(), RequestError::Deadline);
     }
-    assert_eq!(produced(&other.wait()[0]), &expected(&[1, 2]));
+    assert_eq!(output(&other.wait()[0]), &expected(&[1, 2]));
     assert_eq!(engine.queued_tokens(), 0);
 }
 
 #[test]
-fn a_failed_step_fails_its_own_and_the_next_one_runs() {
+fn failed_step_fails_only_its_sequences() {
     silence_injected_panics();
     for fault in [Fault::Error, Fault::Panic, Fault::TooFewOutputs] {
         let mut fake = Fake::new(BLOCKS);
@@ -253,24 +253,24 @@ fn a_failed_step_fails_its_own_and_the_next_one_runs() {
         let first = engine.submit(vec![score(&[1, 2])], RequestParams::default()).unwrap();
         assert!(matches!(first.wait()[0], Err(RequestError::Model(_))), "{fault:?}");
         let second = engine.submit(vec![score(&[1, 2])], RequestParams::default()).unwrap();
-        assert_eq!(produced(&second.wait()[0]), &expected(&[1, 2]), "{fault:?}");
+        assert_eq!(output(&second.wait()[0]), &expected(&[1, 2]), "{fault:?}");
         let status = engine.status();
         assert_eq!((status.failed_steps, status.held_blocks), (1, 0));
     }
 }
 
 #[test]
-fn a_number_that_is_none_is_a_failure_of_its_own_sequence() {
+fn non_finite_logit_fails_only_its_sequence() {
     let engine = open_engine(Fake::new(BLOCKS));
-    let works =
+    let requests =
         vec![score(&[1, 2]), score(&[1, POISON]), generate(&[POISON, 1], 3), score(&[1, 2, 3])];
-    let answers = engine.submit(works, RequestParams::default()).unwrap().wait();
-    assert_eq!(produced(&answers[0]), &expected(&[1, 2]));
-    assert_eq!(produced(&answers[3]), &expected(&[1, 2, 3]));
+    let outputs = engine.submit(requests, RequestParams::default()).unwrap().wait();
+    assert_eq!(output(&outputs[0]), &expected(&[1, 2]));
+    assert_eq!(output(&outputs[3]), &expected(&[1, 2, 3]));
     for at in [1, 2] {
-        let failure = answers[at].as_ref().unwrap_err();
-        assert!(matches!(failure, RequestError::NotFinite { .. }), "{failure}");
-        assert!(failure.to_string().contains("at position 1"), "{failure}");
+        let error = outputs[at].as_ref().unwrap_err();
+        assert!(matches!(error, RequestError::NotFinite { .. }), "{error}");
+        assert!(error.to_string().contains("at position 1"), "{error}");
     }
 }
 
@@ -288,7 +288,7 @@ fn adapted(token_ids: &[u32]) -> Request {
 }
 
 #[tokio::test]
-async fn a_swapped_name_never_meets_the_old_cache() {
+async fn replaced_adapter_never_uses_the_old_cache() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     let digests = |engine: &Engine| -> Vec<String> {
         let adapters = engine.status().adapters;
@@ -297,7 +297,7 @@ async fn a_swapped_name_never_meets_the_old_cache() {
     engine.insert_adapter("strict".into(), adapter("one")).await.unwrap();
     assert_eq!(digests(&engine), ["one"]);
     let old = engine.submit(vec![adapted(&[1, 2, 3])], RequestParams::default()).unwrap();
-    // The old one's sequence waits behind the gate while the name gets another adapter.
+    // The old adapter's sequence waits at the gate while the name gets another adapter.
     let swapping = tokio::spawn({
         let engine = engine.clone();
         async move { engine.insert_adapter("strict".into(), adapter("two")).await }
@@ -320,7 +320,7 @@ async fn a_swapped_name_never_meets_the_old_cache() {
     assert!(digests(&engine).is_empty());
     let refused = engine.submit(vec![adapted(&[1])], RequestParams::default());
     assert!(matches!(refused, Err(SubmitError::UnknownAdapter { .. })));
-    // The same content again finds what the first load had computed.
+    // The same content finds the prefixes that the first load computed.
     engine.insert_adapter("again".into(), adapter("two")).await.unwrap();
     let mut again = adapted(&[1, 2, 3]);
     again.adapter = Some("again".into());
@@ -329,7 +329,7 @@ async fn a_swapped_name_never_meets_the_old_cache() {
 }
 
 #[tokio::test]
-async fn new_weights_meet_no_old_prefix() {
+async fn weight_update_invalidates_prefixes() {
     let engine = open_engine(Fake::new(BLOCKS));
     let cached = async |engine: &Engine| {
         let ticket = engine.submit(vec![score(&[1; 20])], RequestParams::default()).unwrap();
@@ -342,25 +342,25 @@ async fn new_weights_meet_no_old_prefix() {
 }
 
 #[test]
-fn prefixes_are_shared_by_salt_alone() {
+fn prefixes_are_shared_only_within_a_salt() {
     let engine = open_engine(Fake::new(BLOCKS));
     let cached = |salt: u64| {
-        let terms = RequestParams { salt, ..RequestParams::default() };
-        let ticket = engine.submit(vec![score(&[1; 20])], terms).unwrap();
+        let params = RequestParams { salt, ..RequestParams::default() };
+        let ticket = engine.submit(vec![score(&[1; 20])], params).unwrap();
         ticket.wait()[0].as_ref().unwrap().usage.cached_tokens
     };
     assert_eq!([cached(0), cached(1), cached(0), cached(1)], [0, 0, 19, 19]);
 }
 
 #[test]
-fn the_thread_ends_with_its_last_handle() {
-    struct Tells(Fake, mpsc::Sender<()>);
-    impl Drop for Tells {
+fn thread_ends_with_its_last_handle() {
+    struct NotifiesOnDrop(Fake, mpsc::Sender<()>);
+    impl Drop for NotifiesOnDrop {
         fn drop(&mut self) {
             let _ = self.1.send(());
         }
     }
-    impl Forward for Tells {
+    impl Forward for NotifiesOnDrop {
         fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
             self.0.forward(batch)
         }
@@ -372,20 +372,20 @@ fn the_thread_ends_with_its_last_handle() {
         }
     }
     let (sender, ended) = mpsc::channel();
-    let engine = Engine::start(Tells(Fake::new(BLOCKS), sender), config()).unwrap();
+    let engine = Engine::start(NotifiesOnDrop(Fake::new(BLOCKS), sender), config()).unwrap();
     let other = engine.clone();
     let ticket = other.submit(vec![generate(&[1], 20)], RequestParams::default()).unwrap();
     drop(engine);
     drop(other);
-    assert!(ticket.wait()[0].is_ok(), "work in hand is done");
-    ended.recv().expect("the thread lets go of the forward");
+    assert!(ticket.wait()[0].is_ok(), "unfinished requests are completed");
+    ended.recv().expect("the thread drops the forward");
 }
 
-/// The one thing that a step's fence does not hold: the thread itself gives up.
+/// A panic outside of a step ends the thread.
 #[tokio::test]
-async fn when_the_thread_is_gone_everybody_hears_it() {
-    struct Dies(mpsc::Receiver<()>);
-    impl Forward for Dies {
+async fn dead_thread_fails_all_callers() {
+    struct PanicsOnInsert(mpsc::Receiver<()>);
+    impl Forward for PanicsOnInsert {
         fn forward(&mut self, _: &RaggedBatch) -> Result<Outputs, ModelError> {
             let _ = self.0.recv();
             Err(ModelError::Batch("injected".to_owned()))
@@ -399,7 +399,7 @@ async fn when_the_thread_is_gone_everybody_hears_it() {
     }
     silence_injected_panics();
     let (gate, closed) = mpsc::channel();
-    let engine = Engine::start(Dies(closed), config()).unwrap();
+    let engine = Engine::start(PanicsOnInsert(closed), config()).unwrap();
     assert!(engine.is_alive());
     let first = engine.submit(vec![score(&[1; 60])], RequestParams::default()).unwrap();
     let inserting = tokio::spawn({
@@ -418,15 +418,15 @@ async fn when_the_thread_is_gone_everybody_hears_it() {
 }
 
 #[test]
-fn interactive_work_goes_first_and_batch_work_is_not_starved() {
+fn interactive_goes_first_and_batch_is_not_starved() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     let submit = |priority, tokens: &[u32]| {
-        let terms = RequestParams { priority, ..RequestParams::default() };
-        engine.submit(vec![score(tokens)], terms).unwrap()
+        let params = RequestParams { priority, ..RequestParams::default() };
+        engine.submit(vec![score(tokens)], params).unwrap()
     };
     let batch = submit(Priority::Batch, &[3; 60]);
     let interactive = submit(Priority::Interactive, &[4; 60]);
     drop(gate);
-    assert_eq!(produced(&batch.wait()[0]), &expected(&[3; 60]));
-    assert_eq!(produced(&interactive.wait()[0]), &expected(&[4; 60]));
+    assert_eq!(output(&batch.wait()[0]), &expected(&[3; 60]));
+    assert_eq!(output(&interactive.wait()[0]), &expected(&[4; 60]));
 }
