@@ -229,7 +229,7 @@ impl World {
         assert_eq!(matches!(table.position, TreePosition::Own(_)), registered);
         if registered {
             self.record(Known {
-                namespace.clone(),
+                namespace: namespace.clone(),
                 tokens: tokens.to_vec(),
                 ready: table.cached(),
                 owner: Some(id),
