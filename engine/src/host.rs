@@ -1,4 +1,4 @@
-//! A model that is being served: its engine, its tokenizer, and what identifies it.
+//! A served model: its engine, tokenizer and identity.
 
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -16,82 +16,82 @@ use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::sampling::{ConstraintError, Vocabulary};
 
-/// What to load and how much it may take.
+/// A model folder to serve, and its resources.
 #[derive(Clone, Debug)]
 pub struct HostSpec {
     /// The name that requests use.
     pub name: String,
     /// A folder in the Hugging Face layout.
     pub folder: Folder,
-    /// How matrices are kept in memory.
+    /// How weight matrices are stored in memory.
     pub storage: Storage,
-    /// How much it may take.
+    /// The engine's resources.
     pub capacity: Capacity,
 }
 
-/// A model that is trained while it is served.
+/// A model to serve while it is trained.
 #[derive(Clone, Debug)]
 pub struct LiveSpec {
     /// The name that requests use.
     pub name: String,
-    /// Its shape.
+    /// Its configuration.
     pub config: Arc<ModelConfig>,
-    /// Decoder and head that record no gradient: [`models::LiveModel::detached`], or those of a
-    /// base that stays as it is while its adapters are trained.
+    /// Decoder and head without gradients: [`models::LiveModel::detached`], or those of a frozen base
+    /// whose adapters are trained.
     pub view: View,
     /// Its tokenizer and chat template.
     pub tokenizer: Arc<Tokenizer>,
-    /// Digest of what the weights are before the first change: see [`Model::digest_of`].
+    /// Digest of the initial weights: see [`Model::digest_of`].
     pub digest: String,
-    /// How much it may take.
+    /// The engine's resources.
     pub capacity: Capacity,
 }
 
-/// How much an engine may take.
+/// Resources of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Capacity {
-    /// Bytes for keys and values.
+    /// Bytes of KV memory.
     pub kv_memory: u64,
-    /// Tokens in one step at most.
+    /// The most tokens in one step.
     pub batch_tokens: usize,
-    /// Sequences that are computed at a time, at most.
+    /// The most sequences that run at a time.
     pub max_sequences: usize,
-    /// Input tokens of all work in hand, at most.
+    /// The most input tokens of all unfinished requests.
     pub queue_tokens: usize,
 }
 
-/// A model that is being served. Cheap to share; adapters come and go by [`Host::load_adapter`].
+/// A served model. [`Host::load_adapter`] adds adapters.
 #[derive(Debug)]
 pub struct Host {
     /// The name that requests use.
     pub name: Arc<str>,
-    /// Where it was loaded from; none for one that is trained.
+    /// Where it was loaded from; `None` for a live model.
     folder: Option<Folder>,
-    /// Runs it.
+    /// Its engine.
     pub engine: Engine,
     /// Its tokenizer and chat template.
     pub tokenizer: Arc<Tokenizer>,
-    /// Its shape.
+    /// Its configuration.
     pub config: Arc<ModelConfig>,
-    /// Digest of its configuration and weights; of one that is trained `live:` and the digest that
-    /// it began with, which with [`Host::revision`] says what it is.
+    /// Digest of its configuration and weights. For a live model, `live:` and the initial digest;
+    /// together with [`Host::revision`] it identifies the weights.
     pub digest: Arc<str>,
     /// Bytes of its weights in memory.
     pub weight_bytes: u64,
-    /// Numbers in its weights, a tied vocabulary counted once.
+    /// Number of parameters, tied embeddings counted once.
     pub parameters: u64,
-    /// Made when the first constraint comes: it takes a while, and many models never see one.
+    /// Built for the first constraint, because it is slow and often not needed.
     vocabulary: OnceLock<Result<Vocabulary, ConstraintError>>,
 }
 
-/// KV blocks beyond which nothing is gained: a million tokens.
-const MOST_BLOCKS: usize = 1 << 16;
+/// The most KV blocks that are of use: a million tokens.
+const MAX_BLOCKS: usize = 1 << 16;
 
 impl Host {
     /// Loads a folder and starts its engine.
     ///
     /// # Errors
-    /// [`LoadError`] names the file and the field or tensor, or the memory that is too small.
+    /// [`LoadError`], with the file and the field or tensor, or the KV memory if it is too small.
     pub fn load(spec: &HostSpec) -> Result<Host, LoadError> {
         let tokenizer = Tokenizer::of_folder(&spec.folder)?;
         let options = LoadOptions { storage: spec.storage };
@@ -111,11 +111,11 @@ impl Host {
         })
     }
 
-    /// Starts an engine over weights that somebody else changes, each time by
-    /// [`Engine::update_weights`]. Nothing is copied.
+    /// Starts an engine over weights that the caller changes by [`Engine::update_weights`]. Nothing is
+    /// copied.
     ///
     /// # Errors
-    /// [`LoadError`] where tokenizer and model do not fit, or the memory is too small.
+    /// [`LoadError`] if tokenizer and model do not fit, or the KV memory is too small.
     pub fn live(spec: LiveSpec) -> Result<Host, LoadError> {
         spec.tokenizer.check_against(spec.config.vocab_size)?;
         let parameters = spec.config.parameters().unwrap_or(u64::MAX);
@@ -132,39 +132,38 @@ impl Host {
         })
     }
 
-    /// Whether what it computes may change while it is served.
+    /// Whether its weights may change while it is served.
     pub fn is_live(&self) -> bool {
         self.folder.is_none() || self.engine.revision() > 0
     }
 
-    /// How often the weights were changed; none for a model that is served as it was loaded.
+    /// Number of weight updates; `None` for a model served as it was loaded.
     pub fn revision(&self) -> Option<u64> {
         self.is_live().then(|| self.engine.revision())
     }
 
-    /// What constraints on its text are compiled against. The first call takes a second or so for
+    /// The vocabulary that constraints are compiled against. The first call takes about a second for
     /// a large vocabulary.
     ///
     /// # Errors
-    /// [`ConstraintError::Grammar`] where the vocabulary cannot be used.
+    /// [`ConstraintError::Grammar`] if llguidance cannot use the vocabulary.
     pub fn vocabulary(&self) -> Result<&Vocabulary, &ConstraintError> {
-        let made = self
-            .vocabulary
-            .get_or_init(|| Vocabulary::new(&self.tokenizer, self.engine.limits().vocab_size));
-        made.as_ref()
+        self.vocabulary
+            .get_or_init(|| Vocabulary::new(&self.tokenizer, self.engine.limits().vocab_size))
+            .as_ref()
     }
 
-    /// Where it was loaded from; none for one that is trained.
+    /// Where it was loaded from; `None` for a live model.
     pub fn folder(&self) -> Option<&Folder> {
         self.folder.as_ref()
     }
 
-    /// Loads a PEFT folder and serves it under a name, in the place of any that had it before.
-    /// Reading the folder takes a while: call it where blocking is allowed, or in its own thread.
+    /// Loads a PEFT folder and serves it under a name, replacing an adapter that had it. Blocks while
+    /// it reads the folder.
     ///
     /// # Errors
-    /// [`LoadError`]; then what was served before still is. An adapter that names its base is not
-    /// that of a model in training.
+    /// [`LoadError`]; the replaced adapter then stays in service. A live model refuses an adapter that
+    /// names its base.
     pub async fn load_adapter(&self, name: &str, dir: &Path) -> Result<Arc<Adapter>, LoadError> {
         let files = self.folder.as_ref().map(Checkpoint::of_folder).transpose()?;
         let base = Base { config: &self.config, digest: Some(&self.digest), files: files.as_ref() };
@@ -190,10 +189,10 @@ fn start(view: View, config: &ModelConfig, capacity: Capacity) -> Result<Engine,
     Engine::start(runner, engine)
 }
 
-/// Blocks that fit into the memory, at most as many as are of use.
+/// Number of blocks that fit into the memory, at most [`MAX_BLOCKS`].
 fn blocks_in(kv_memory: u64, config: &ModelConfig) -> Result<usize, LoadError> {
     let block = (KvCache::bytes_per_token(config) * BLOCK) as u64;
-    let n_blocks = usize::try_from(kv_memory / block.max(1)).unwrap_or(MOST_BLOCKS);
+    let n_blocks = usize::try_from(kv_memory / block.max(1)).unwrap_or(MAX_BLOCKS);
     if n_blocks < 2 {
         return Err(LoadError::KvMemory {
             given_bytes: kv_memory,
@@ -201,5 +200,5 @@ fn blocks_in(kv_memory: u64, config: &ModelConfig) -> Result<usize, LoadError> {
             least_tokens: 2 * BLOCK,
         });
     }
-    Ok(n_blocks.min(MOST_BLOCKS))
+    Ok(n_blocks.min(MAX_BLOCKS))
 }

@@ -1,23 +1,21 @@
-//! From logits and sixty-four random bits to a token.
+//! Random draw of a token from logits and sixty-four random bits.
 //!
-//! `top_k`, `top_p` and `min_p` each keep a beginning of the tokens in order of their logits,
-//! largest first and then by id; the shortest of the three is what may be drawn, by inverse of the
-//! cumulative weights in that order. Where nothing is cut off the order is that of the ids, which
-//! needs no sorting. Weights are integers (see [`super::weights`]), so each way below gives what
-//! sorting the whole vocabulary would give, exactly.
+//! `top_k`, `top_p` and `min_p` each keep a prefix of the tokens ordered by logit, largest first and
+//! then by id. The token is drawn from the shortest of the three by inverting the cumulative weights
+//! in that order. Without truncation the order is by id, which needs no sorting. Weights are integers
+//! (see [`super::weights`]), so that each method below gives exactly the token of a full sort.
 
 use models::kernels::lanes::LANES;
 
 use super::scan::{BLOCK, Candidate, Scan, id, order};
 use super::weights::{BUCKETS, ONE, Scale};
 
-/// How many of the largest logits are looked at before all of them are. Most distributions keep
-/// fewer.
+/// How many of the largest logits are tried first. Most distributions keep fewer.
 const FEW: usize = 128;
 
-/// Which tokens may be drawn, and how likely each is.
+/// Temperature and truncation of the distribution.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct Truncation {
     /// Positive.
     pub(super) temperature: f32,
     /// At least 1.
@@ -28,31 +26,31 @@ pub(super) struct Shape {
     pub(super) min_p: f32,
 }
 
-/// Draws a token. `scan` is that of these logits, and its maximum is finite; logits of −∞ are
-/// never drawn.
-pub(super) fn draw(logits: &[f32], scan: &Scan, shape: Shape, bits: u64) -> u32 {
+/// Draws a token. `scan` must be of these logits, with a finite maximum; logits of −∞ are never
+/// drawn.
+pub(super) fn draw(logits: &[f32], scan: &Scan, truncation: Truncation, bits: u64) -> u32 {
     let row = Row {
         logits,
         scan,
-        scale: Scale { max: scan.max, inverse_temperature: 1.0 / shape.temperature },
-        least: least_weight(shape.min_p),
-        top_p: shape.top_p,
+        scale: Scale { max: scan.max, inverse_temperature: 1.0 / truncation.temperature },
+        least: least_weight(truncation.min_p),
+        top_p: truncation.top_p,
     };
-    if let Some(k) = shape.top_k.filter(|k| *k < logits.len()) {
-        let list = List::new(row.scale, scan.largest(logits, k));
-        let needed = needed(shape.top_p, list.weights.iter().sum());
-        return list.pick(list.kept(needed, row.least).unwrap_or(list.all()), bits);
+    if let Some(k) = truncation.top_k.filter(|k| *k < logits.len()) {
+        let list = Ranked::new(row.scale, scan.largest(logits, k));
+        let needed = needed(truncation.top_p, list.weights.iter().sum());
+        return list.pick(list.kept(needed, row.least).unwrap_or(list.len()), bits);
     }
-    let untouched = shape.top_p >= 1.0 && row.least <= 1;
+    let is_full = truncation.top_p >= 1.0 && row.least <= 1;
     let sums = row.scale.block_sums(logits);
     let total = sums.iter().sum();
-    if untouched {
+    if is_full {
         return row.by_id(&sums, total, bits);
     }
     row.by_logit(total, bits)
 }
 
-/// The weight that a token needs, by `min_p` times the largest.
+/// The least weight of a kept token: `min_p` times the largest.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -63,7 +61,7 @@ fn least_weight(min_p: f32) -> u64 {
     ((f64::from(min_p) * ONE as f64).ceil() as u64).clamp(1, ONE)
 }
 
-/// The weight that the kept tokens must have together.
+/// The least total weight of the kept tokens, by `top_p`.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -77,7 +75,7 @@ fn needed(top_p: f32, total: u64) -> u64 {
     ((f64::from(top_p) * total as f64).ceil() as u64).clamp(1, total)
 }
 
-/// The point of `[0, total)` at which bits draw.
+/// The point of `[0, total)` that the random bits select.
 fn point(bits: u64, total: u64) -> u64 {
     let point = (u128::from(bits) * u128::from(total)) >> 64;
     u64::try_from(point).expect("a share of a u64")
@@ -92,7 +90,7 @@ struct Row<'a> {
 }
 
 impl Row<'_> {
-    /// Draws from the whole vocabulary, in order of ids.
+    /// Draws from all tokens, in order of ids.
     fn by_id(&self, sums: &[u64], total: u64, bits: u64) -> u32 {
         let mut point = point(bits, total);
         let mut block = 0;
@@ -103,43 +101,43 @@ impl Row<'_> {
         let first = block * BLOCK;
         let end = self.logits.len().min(first + BLOCK);
         let weights = self.scale.weights(&self.logits[first..end]);
-        id(first + place(&weights, point))
+        id(first + index_at(&weights, point))
     }
 
-    /// Draws what `top_p` and `min_p` leave, in order of logits.
+    /// Draws from the tokens that `top_p` and `min_p` keep, in order of logits.
     fn by_logit(&self, total: u64, bits: u64) -> u32 {
         let needed = needed(self.top_p, total);
-        let few = List::new(self.scale, self.scan.largest(self.logits, FEW));
+        let few = Ranked::new(self.scale, self.scan.largest(self.logits, FEW));
         if let Some(kept) = few.kept(needed, self.least) {
             return few.pick(kept, bits);
         }
         let sums = self.scale.histogram(self.logits, self.least);
         let (bucket, above) = find(&sums, needed - 1);
         let kept = if bucket == BUCKETS {
-            // What `min_p` leaves weighs less than `top_p` asks for.
+            // `min_p` keeps less than `top_p` would.
             above
         } else {
             let list = self.bucket(bucket);
             let end = list.kept(needed - above, self.least);
-            let kept = &list.weights[..end.unwrap_or(list.all())];
+            let kept = &list.weights[..end.unwrap_or(list.len())];
             above + kept.iter().sum::<u64>()
         };
         let point = point(bits, kept);
         let (bucket, above) = find(&sums, point);
         let list = self.bucket(bucket);
-        list.candidates[place(&list.weights, point - above)].id
+        list.candidates[index_at(&list.weights, point - above)].id
     }
 
-    /// The tokens of a bucket that weigh enough.
+    /// The tokens of a bucket with at least the least weight.
     #[expect(
         clippy::needless_bitwise_bool,
-        reason = "a lazy operator is a branch, which is seldom foreseen here"
+        reason = "a lazy operator is a branch, which is hard to predict here"
     )]
-    fn bucket(&self, bucket: usize) -> List {
+    fn bucket(&self, bucket: usize) -> Ranked {
         let mut found = Vec::new();
         let (least, most) = self.scale.distances(bucket);
         for (part, logits) in self.logits.chunks(LANES).enumerate() {
-            // Most parts hold nothing near. That is tested without a branch a logit.
+            // Most parts have no logit of the bucket, which is tested without a branch per logit.
             let mut near = false;
             for logit in logits {
                 let distance = self.scale.max - logit;
@@ -155,7 +153,7 @@ impl Row<'_> {
             }
         }
         found.sort_unstable_by(order);
-        let mut list = List::new(self.scale, found);
+        let mut list = Ranked::new(self.scale, found);
         let end = list.weights.partition_point(|w| *w >= self.least);
         list.weights.truncate(end);
         list.candidates.truncate(end);
@@ -163,8 +161,8 @@ impl Row<'_> {
     }
 }
 
-/// The first of some weights whose running sum goes beyond a point, and the sum of those before
-/// it; [`<[u64]>::len`] where none does.
+/// Index of the first weight whose running sum exceeds a point, and the sum before it; the number of
+/// weights if none does.
 fn find(weights: &[u64], point: u64) -> (usize, u64) {
     let mut before = 0;
     for (at, weight) in weights.iter().enumerate() {
@@ -176,32 +174,32 @@ fn find(weights: &[u64], point: u64) -> (usize, u64) {
     (weights.len(), before)
 }
 
-fn place(weights: &[u64], point: u64) -> usize {
+fn index_at(weights: &[u64], point: u64) -> usize {
     find(weights, point).0
 }
 
-/// A beginning, or a stretch, of the tokens in order of their logits.
-struct List {
+/// Some tokens in order of their logits, with weights.
+struct Ranked {
     candidates: Vec<Candidate>,
     weights: Vec<u64>,
 }
 
-impl List {
-    fn new(scale: Scale, candidates: Vec<Candidate>) -> List {
+impl Ranked {
+    fn new(scale: Scale, candidates: Vec<Candidate>) -> Ranked {
         let logits: Vec<f32> = candidates.iter().map(|c| c.logit).collect();
-        List { weights: scale.weights(&logits), candidates }
+        Ranked { weights: scale.weights(&logits), candidates }
     }
 
-    fn all(&self) -> usize {
+    fn len(&self) -> usize {
         self.weights.len()
     }
 
-    /// How many are kept: as few as weigh `needed` together, and of those the ones that weigh at
-    /// least `least` each. `None` where the list ends before that is known.
+    /// How many are kept: the fewest with a total weight of `needed`, each at least `least`. `None` if
+    /// the list is too short to know.
     fn kept(&self, needed: u64, least: u64) -> Option<usize> {
         let heavy = self.weights.partition_point(|w| *w >= least);
         let (last, _) = find(&self.weights, needed - 1);
-        let ends = heavy < self.all() || last < self.all();
+        let ends = heavy < self.len() || last < self.len();
         ends.then(|| heavy.min(last + 1))
     }
 
@@ -209,7 +207,7 @@ impl List {
     fn pick(&self, kept: usize, bits: u64) -> u32 {
         let weights = &self.weights[..kept];
         let point = point(bits, weights.iter().sum());
-        self.candidates[place(weights, point)].id
+        self.candidates[index_at(weights, point)].id
     }
 }
 

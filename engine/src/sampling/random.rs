@@ -1,13 +1,12 @@
-//! Randomness by counter: a number is a function of what it is for, and of nothing that happened
-//! before.
+//! Counter-based random numbers: each is a function of its purpose and of no earlier draw.
 
-/// Rounds of Philox; ten is what its authors recommend.
+/// Rounds of Philox, as its authors recommend.
 const ROUNDS: usize = 10;
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
-/// Sixty-four uniform bits for one token: of the generation `stream` under `seed`, at `position` in
-/// the whole sequence.
+/// Sixty-four uniform bits for the token at `position` of the sequence, in generation `stream` under
+/// `seed`.
 ///
 /// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 /// 2011), with the seed for its key and (position, stream) for its counter.
@@ -40,7 +39,7 @@ fn philox(mut counter: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
 mod tests {
     use super::{bits, philox};
 
-    /// Known answers that the authors publish with their library.
+    /// Test vectors published with the authors' library.
     #[test]
     fn philox_matches_published_vectors() {
         let check = |counter, key, expected| assert_eq!(philox(counter, key), expected);

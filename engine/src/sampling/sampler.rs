@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use models::kernels::readout::{Readout, row_readout};
 
 use super::constraint::Mask;
-use super::draw::{Shape, draw};
+use super::draw::{Truncation, draw};
 use super::edit::Edits;
 use super::error::SampleError;
 use super::params::SamplingParams;
@@ -150,11 +150,15 @@ impl Sampler {
         if s.temperature < GREEDY {
             return Ok(scan.argmax(logits).expect("the maximum is somewhere"));
         }
-        let shape =
-            Shape { temperature: s.temperature, top_k: s.top_k, top_p: s.top_p, min_p: s.min_p };
+        let truncation = Truncation {
+            temperature: s.temperature,
+            top_k: s.top_k,
+            top_p: s.top_p,
+            min_p: s.min_p,
+        };
         let position = (self.n_prompt + self.n_generated) as u64;
         let bits = random::bits(s.seed, s.stream, position);
-        Ok(draw(logits, scan, shape, bits))
+        Ok(draw(logits, scan, truncation, bits))
     }
 
     /// The token with its log-probabilities under the unmodified distribution.

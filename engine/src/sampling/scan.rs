@@ -1,8 +1,8 @@
-//! One pass over a row of logits: its maximum, the maxima of its blocks, and whether all of it is
+//! One pass over a row of logits: its maximum, the maximum of each block, and whether all logits are
 //! finite.
 //!
-//! The blocks' maxima pay for what follows: whoever looks for the few largest logits needs to
-//! visit only the blocks that can hold them.
+//! With the blocks' maxima, a search for the few largest logits visits only blocks that can hold
+//! them.
 
 #![expect(
     clippy::inline_always,
@@ -13,7 +13,7 @@ use std::cmp::Ordering;
 
 use models::kernels::lanes::{Isa, Kernel, LANES, Lanes};
 
-/// Logits of a block: sixteen vectors.
+/// Logits in a block: sixteen vectors.
 pub(super) const BLOCK: usize = 16 * LANES;
 
 /// A token and its logit.
@@ -23,18 +23,18 @@ pub(super) struct Candidate {
     pub(super) logit: f32,
 }
 
-/// What one pass finds.
+/// The result of the pass.
 #[derive(Debug)]
 pub(super) struct Scan {
     /// The largest logit.
     pub(super) max: f32,
-    /// That of each block.
+    /// The largest logit of each block.
     maxima: Vec<f32>,
     finite: bool,
 }
 
 impl Scan {
-    /// Reads a row of logits.
+    /// Scans a row of logits.
     pub(super) fn of(logits: &[f32]) -> Scan {
         let mut maxima = Vec::with_capacity(logits.len().div_ceil(BLOCK));
         let finite = Isa::best().run(Maxima { logits, maxima: &mut maxima });
@@ -42,7 +42,7 @@ impl Scan {
         Scan { max: maxima.iter().fold(f32::NEG_INFINITY, largest), maxima, finite }
     }
 
-    /// The first logit that is no finite number.
+    /// The first logit that is not finite; `None` if all are.
     pub(super) fn not_finite(&self, logits: &[f32]) -> Option<f32> {
         if self.finite {
             return None;
@@ -50,14 +50,14 @@ impl Scan {
         logits.iter().copied().find(|x| !x.is_finite())
     }
 
-    /// The token of the largest logit; of several, the smallest id.
+    /// The token of the largest logit; of equal ones, the smallest id.
     pub(super) fn argmax(&self, logits: &[f32]) -> Option<u32> {
         let block = self.maxima.iter().position(|max| *max >= self.max)?;
         let within = logits[block * BLOCK..].iter().position(|x| *x >= self.max)?;
         Some(id(block * BLOCK + within))
     }
 
-    /// The blocks whose maximum is at least `bound`: index of the first logit, and the logits.
+    /// The blocks whose maximum is at least `bound`, with the index of their first logit.
     fn blocks<'a>(
         &'a self,
         logits: &'a [f32],
@@ -69,8 +69,8 @@ impl Scan {
             .map(|(at, (block, _))| (at * BLOCK, block))
     }
 
-    /// The `n` largest logits (all, where there are fewer), largest first; of equal ones the
-    /// smaller id comes first, and is taken first.
+    /// The `n` largest logits (all if there are fewer), largest first; of equal ones the smaller id
+    /// comes first.
     pub(super) fn largest(&self, logits: &[f32], n: usize) -> Vec<Candidate> {
         if n == 0 {
             return Vec::new();
@@ -92,7 +92,7 @@ impl Scan {
         found
     }
 
-    /// A number that at least `n` logits reach: the n-th largest maximum.
+    /// A lower bound of the n-th largest logit: the n-th largest block maximum.
     fn bound(&self, n: usize) -> f32 {
         if n > self.maxima.len() {
             return f32::NEG_INFINITY;
@@ -126,7 +126,7 @@ impl Kernel for Maxima<'_> {
     #[inline(always)]
     fn run<L: Lanes>(self) -> bool {
         let zero = L::splat(0.0);
-        // What is finite gives 0 times 0; everything else gives a NaN, which stays.
+        // A finite number times 0 is 0; any other gives NaN, which stays.
         let mut zeros = [zero; 2];
         for block in self.logits.chunks(BLOCK) {
             let (vectors, rest) = block.as_chunks::<LANES>();
@@ -151,7 +151,7 @@ mod tests {
 
     use super::{BLOCK, Candidate, Scan, order};
 
-    /// Few values, so that there are ties; lengths around the edges of blocks.
+    /// Few values, so that there are ties; lengths around block boundaries.
     fn rows() -> impl proptest::strategy::Strategy<Value = Vec<f32>> {
         let value = prop::sample::select(&[-1.0, -0.0, 0.0, 1.0, 2.5, 1e30, -1e30][..]);
         prop::collection::vec(value, 1..3 * BLOCK)

@@ -1,9 +1,9 @@
-//! Probabilities as integers.
+//! Probabilities as integer weights.
 //!
-//! A token weighs `e^((logit − max) / temperature)` in units of 2^−40, rounded; its probability is
-//! its share in the sum. Integers are added without rounding, so that a sum does not depend on the
-//! order of its terms: what is found by blocks, by buckets or by sorting everything is the same to
-//! the last bit. A token less than 2^−41 times as likely as the likeliest weighs nothing.
+//! A token's weight is `e^((logit − max) / temperature)` in units of 2^−40, rounded; its probability
+//! is its share of the sum. Integer sums are exact and do not depend on the order of their terms, so
+//! that blocks, buckets and a full sort give the same token. A token less than 2^−41 times as likely
+//! as the most likely one has weight 0.
 
 #![expect(
     clippy::inline_always,
@@ -15,21 +15,21 @@ use models::kernels::lanes::{Isa, Kernel, LANES, Lanes};
 
 use super::scan::BLOCK;
 
-/// What the likeliest token weighs.
+/// Weight of the most likely token.
 pub(super) const ONE: u64 = 1 << 40;
-/// The square root of [`ONE`]: a weight is made of two halves, each exact in an f32.
+/// The square root of [`ONE`]: a weight consists of two halves, each exact in an f32.
 const HALF: f32 = 1_048_576.0;
-/// Buckets of a [`histogram`].
+/// Buckets of a [`Scale::histogram`].
 pub(super) const BUCKETS: usize = 1024;
 const LAST_BUCKET: f32 = 1023.0;
-/// Buckets for each unit of (max − logit) / temperature: together they hold whatever weighs
-/// something, for ln 2^41 is 28.4.
+/// Buckets per unit of (max − logit) / temperature. Together they cover all non-zero weights: ln 2^41
+/// is 28.4.
 const BUCKETS_PER_NAT: f32 = 35.0;
 
-/// Far more than what rounding makes of a bucket's edge.
+/// More than the rounding error of a bucket's edge.
 const SLACK: f32 = 1e-4;
 
-/// From logits to weights.
+/// The map from logits to weights.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Scale {
     /// The largest logit; finite.
@@ -39,22 +39,21 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// The weights of some logits.
+    /// The weight of each logit.
     pub(super) fn weights(self, logits: &[f32]) -> Vec<u64> {
         let mut weights = Vec::with_capacity(logits.len());
-        Isa::best().run(Weigh { scale: self, logits, weights: &mut weights });
+        Isa::best().run(WeightKernel { scale: self, logits, weights: &mut weights });
         weights
     }
 
-    /// The sum of each block of weights.
+    /// The sum of the weights of each block.
     pub(super) fn block_sums(self, logits: &[f32]) -> Vec<u64> {
         let mut sums = Vec::with_capacity(logits.len().div_ceil(BLOCK));
         Isa::best().run(BlockSums { scale: self, logits, sums: &mut sums });
         sums
     }
 
-    /// The sum of the weights of at least `least` in each bucket. Buckets follow each other from
-    /// the largest logit down.
+    /// The sum of the weights of at least `least` in each bucket, from the largest logits down.
     pub(super) fn histogram(self, logits: &[f32], least: u64) -> [u64; BUCKETS] {
         let mut sums = [0; BUCKETS];
         Isa::best().run(Histogram { scale: self, logits, least, sums: &mut sums });
@@ -66,7 +65,7 @@ impl Scale {
         bucket((logit - self.max) * self.inverse_temperature)
     }
 
-    /// The least and the largest distance from the largest logit, between which all of a bucket lie, and little else.
+    /// Distances from the largest logit that enclose a bucket, and little else.
     #[expect(clippy::cast_precision_loss, reason = "buckets are few")]
     pub(super) fn distances(self, bucket: usize) -> (f32, f32) {
         let width = 1.0 / (BUCKETS_PER_NAT * self.inverse_temperature);
@@ -87,16 +86,16 @@ impl Scale {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "the shift is at most 0; what is too far away goes to the last bucket"
+    reason = "the shift is at most 0; distant logits go to the last bucket"
 )]
 #[inline(always)]
 fn bucket(shift: f32) -> usize {
-    // A bound in floats first, so that the rest is done in lanes of 32 bits.
+    // Bounded as a float, so that the rest stays in 32-bit lanes.
     let bucket = (-shift * BUCKETS_PER_NAT).min(LAST_BUCKET);
     (bucket as u32) as usize
 }
 
-/// The upper and the lower half of the weights, integers both; the lower one has a sign.
+/// The upper and lower halves of the weights as integers; the lower is signed.
 #[inline(always)]
 fn halves<L: Lanes>(shift: L) -> [L; 2] {
     let scaled = exp(shift).mul(L::splat(HALF));
@@ -108,22 +107,22 @@ fn halves<L: Lanes>(shift: L) -> [L; 2] {
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
-    reason = "both are integers below 2^25, and what they make up is not negative"
+    reason = "both are integers below 2^25, and their combination is not negative"
 )]
 #[inline(always)]
 fn joined(upper: f32, lower: f32) -> u64 {
-    // Nothing can overflow, and what is not checked is computed in lanes.
+    // Nothing can overflow; unchecked operations vectorize.
     let upper = i64::from(upper as i32) << 20;
     upper.wrapping_add(i64::from(lower as i32)) as u64
 }
 
-struct Weigh<'a> {
+struct WeightKernel<'a> {
     scale: Scale,
     logits: &'a [f32],
     weights: &'a mut Vec<u64>,
 }
 
-impl Kernel for Weigh<'_> {
+impl Kernel for WeightKernel<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! How much a grammar may cost, and what llguidance is given of it.
+//! Limits of grammars, and their form for llguidance.
 
 use llguidance::api::{ParserLimits, TopLevelGrammar};
 use serde_json::{Value, json};
@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 use super::grammar::Grammar;
 use super::schema::{self, check_length};
 
-/// What a parser may spend. Fuel and items are counted, so that a grammar meets the same end on
-/// every machine.
+/// The parser's limits. Fuel and items are counts, so that a grammar meets the same limit on every
+/// machine.
 pub(super) const PARSER: ParserLimits = ParserLimits {
     max_items_in_row: 3_000,
-    // Compiling: some 20 milliseconds.
+    // Compilation: about 20 milliseconds.
     initial_lexer_fuel: 1_000_000,
-    // A token: some 20 milliseconds at the very worst.
+    // A token: 20 milliseconds at worst.
     step_lexer_fuel: 200_000,
     step_max_items: 50_000,
     // One or two kilobytes each.
@@ -22,25 +22,24 @@ pub(super) const PARSER: ParserLimits = ParserLimits {
     verbose_errors: false,
 };
 
-/// The longest regular expression, in bytes: time to compile may grow with the square.
+/// The longest regular expression, in bytes: compilation may take quadratic time.
 const MAX_REGEX: usize = 8 << 10;
-/// The longest grammar, in bytes and in lines: rules that lead to each other are followed on the
-/// stack.
+/// The longest grammar, in bytes and in lines: rules are followed recursively.
 const MAX_LARK: usize = 16 << 10;
 const MAX_LARK_LINES: usize = 400;
-/// The most strings to choose from, and the bytes of all.
+/// The most choices, and the most bytes of all of them.
 const MAX_CHOICES: usize = 2_000;
 const MAX_CHOICE_BYTES: usize = 64 << 10;
-/// The longest run of white space between two tokens of JSON: a line and its indentation.
+/// The longest white space between two JSON tokens: a line end and its indentation.
 const MAX_BLANK: usize = 40;
 
-/// What begins a JSON schema in a grammar.
+/// Marks a JSON schema inside a grammar.
 const EMBEDDED: &str = "%json";
 
-/// The grammar in llguidance's terms.
+/// Checks a grammar's size and converts it for llguidance.
 ///
 /// # Errors
-/// A sentence that names what is wrong or too large.
+/// A message with the part that is wrong or too large.
 pub(super) fn checked(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
     match grammar {
         Grammar::JsonSchema(schema) => {
@@ -50,7 +49,7 @@ pub(super) fn checked(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
         Grammar::JsonObject => Ok(json_schema(json!({"type": "object"}))),
         Grammar::Regex(regex) => {
             check_length("the regular expression", regex, MAX_REGEX)?;
-            Ok(TopLevelGrammar::from_regex(whole(regex)))
+            Ok(TopLevelGrammar::from_regex(without_anchors(regex)))
         }
         Grammar::Choice(choices) => choice(choices),
         Grammar::Lark(text) => {
@@ -62,18 +61,18 @@ pub(super) fn checked(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
             if text.trim_start().starts_with('{') {
                 return Err("the grammar is JSON, and not in Lark's language".to_owned());
             }
-            embedded(text)?;
+            check_embedded_schemas(text)?;
             Ok(TopLevelGrammar::from_lark(text.clone()))
         }
     }
 }
 
-/// Holds the schemas within a grammar against the limits of schemas.
-fn embedded(text: &str) -> Result<(), String> {
+/// Checks the JSON schemas inside a grammar.
+fn check_embedded_schemas(text: &str) -> Result<(), String> {
     for (at, _) in text.match_indices(EMBEDDED) {
         let rest = &text[at + EMBEDDED.len()..];
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
-        // What is no JSON is no schema either, but part of a text or a comment.
+        // Anything but JSON is part of a string or a comment.
         if let Some(Ok(schema)) = values.next() {
             schema::check(&schema).map_err(|what| format!("the schema at byte {at}: {what}"))?;
         }
@@ -91,7 +90,7 @@ fn json_schema(schema: Value) -> TopLevelGrammar {
             fields.insert("x-guidance".to_owned(), options);
             Value::Object(fields)
         }
-        // `true`: any JSON at all.
+        // `true`: any JSON.
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) | Value::Array(_) => {
             json!({"x-guidance": options})
         }
@@ -99,8 +98,8 @@ fn json_schema(schema: Value) -> TopLevelGrammar {
     TopLevelGrammar::from_json_schema(schema)
 }
 
-/// A regular expression without the anchors that it has anyway.
-fn whole(regex: &str) -> &str {
+/// A regular expression without its outer anchors, which are implied.
+fn without_anchors(regex: &str) -> &str {
     let regex = regex.strip_prefix('^').unwrap_or(regex);
     match regex.strip_suffix('$') {
         Some(start) if !ends_in_escape(start) => start,
@@ -108,7 +107,7 @@ fn whole(regex: &str) -> &str {
     }
 }
 
-/// Whether what follows is escaped.
+/// Whether the next character is escaped.
 fn ends_in_escape(text: &str) -> bool {
     text.bytes().rev().take_while(|b| *b == b'\\').count() % 2 == 1
 }
@@ -132,7 +131,7 @@ fn choice(choices: &[String]) -> Result<TopLevelGrammar, String> {
     Ok(TopLevelGrammar::from_regex(&literals.join("|")))
 }
 
-/// A regular expression of one text.
+/// A regular expression that matches one text.
 fn literal(text: &str) -> String {
     let character = |c: char| match c {
         c if c.is_ascii_alphanumeric() => c.to_string(),

@@ -1,31 +1,31 @@
-//! JSON schemas before they are compiled: their size, their references and the types of their
-//! keywords, so that an error names its place.
+//! Checks of JSON schemas before compilation: size, references and keyword types. Errors name the
+//! place as a JSON pointer.
 
 use serde_json::{Map, Value};
 
-/// Values within values.
+/// The deepest nesting of values.
 const MAX_DEPTH: usize = 64;
-/// Values in all.
+/// The most values.
 const MAX_VALUES: usize = 20_000;
-/// The longest text anywhere, and the longest name.
+/// The longest string or name, in bytes.
 const MAX_TEXT: usize = 8 << 10;
-/// Bytes of all texts and names.
+/// The most bytes of all strings and names.
 const MAX_BYTES: usize = 256 << 10;
-/// Values of one `enum`.
+/// The most values of one `enum`.
 const MAX_ENUM: usize = 2_000;
 /// The largest number of items, properties or characters.
 const MAX_COUNT: u64 = 10_000;
 
-/// Properties of one object: each that may be left out is followed on the stack.
+/// The most properties of one object: optional ones are followed recursively.
 const MAX_PROPERTIES: usize = 500;
-/// Uses of `pattern` and names of `patternProperties`: each may cost a millisecond to compile, and
-/// the latter are held against each other.
+/// The most uses of `pattern`, and names of `patternProperties`: each may cost a millisecond to
+/// compile, and the latter are intersected with each other.
 const MAX_PATTERNS: usize = 256;
 const MAX_PATTERN_PROPERTIES: usize = 24;
-/// What all uses of `multipleOf` may cost: states of an automaton that divides.
+/// The most automaton states for all uses of `multipleOf`.
 const MAX_DIVISION: u64 = 20_000;
 
-/// Drafts of JSON Schema.
+/// Supported drafts of JSON Schema.
 const DRAFTS: [&str; 5] = [
     "https://json-schema.org/draft/2020-12/schema",
     "https://json-schema.org/draft/2019-09/schema",
@@ -34,13 +34,13 @@ const DRAFTS: [&str; 5] = [
     "http://json-schema.org/draft-04/schema",
 ];
 
-/// The types that JSON has.
+/// The JSON types.
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-/// Refuses what is too large, refers to anything outside, or is no schema.
+/// Checks a schema's size, references and keywords.
 ///
 /// # Errors
-/// A sentence that begins with the place as a JSON pointer, `#/properties/a/type`.
+/// A message that begins with the place as a JSON pointer, such as `#/properties/a/type`.
 pub(super) fn check(schema: &Value) -> Result<(), String> {
     let mut size = Size::default();
     size.add(schema, 0).map_err(|what| format!("the schema has {what}"))?;
@@ -89,7 +89,7 @@ impl Size {
     }
 }
 
-/// A walk over the schemas within a schema, which adds up what is dear.
+/// A visitor of all subschemas that adds up expensive keywords.
 #[derive(Default)]
 struct Costs {
     patterns: usize,
@@ -101,7 +101,7 @@ impl Costs {
         match schema {
             Value::Bool(_) => Ok(()),
             Value::Object(fields) => fields.iter().try_for_each(|(name, value)| {
-                self.keyword(fields, name, value, &below(place, name))
+                self.keyword(fields, name, value, &pointer(place, name))
             }),
             Value::Null | Value::Number(_) | Value::String(_) | Value::Array(_) => {
                 Err(format!("{place}: a schema is an object, true or false"))
@@ -140,7 +140,7 @@ impl Costs {
         }
     }
 
-    /// Schemas by name, at most so many.
+    /// Visits at most `most` schemas by name.
     fn named(&mut self, value: &Value, most: usize, place: &str) -> Result<(), String> {
         let fields = value.as_object();
         let fields = fields.ok_or(format!("{place}: is not an object"))?;
@@ -148,22 +148,22 @@ impl Costs {
             let n = fields.len();
             return Err(format!("{place}: {n} names, more than {most}"));
         }
-        fields.iter().try_for_each(|(name, schema)| self.visit(schema, &below(place, name)))
+        fields.iter().try_for_each(|(name, schema)| self.visit(schema, &pointer(place, name)))
     }
 
-    /// A list of schemas.
+    /// Visits a list of schemas.
     fn listed(&mut self, value: &Value, place: &str) -> Result<(), String> {
         let items = value.as_array().ok_or(format!("{place}: is not a list"))?;
         if items.is_empty() {
             return Err(format!("{place}: is empty"));
         }
         let mut items = items.iter().enumerate();
-        items.try_for_each(|(at, schema)| self.visit(schema, &below(place, &at.to_string())))
+        items.try_for_each(|(at, schema)| self.visit(schema, &pointer(place, &at.to_string())))
     }
 }
 
-/// The uses of `multipleOf`. Where schemas meet (`allOf`) their divisors do, so that the least
-/// common multiple of all is what may have to be divided by.
+/// The uses of `multipleOf`. `allOf` combines divisors, so that the automaton may have to divide by
+/// the least common multiple of all.
 struct Divisions {
     uses: u64,
     multiple: u64,
@@ -182,7 +182,7 @@ impl Divisions {
         }
         let too_much = || format!("{place}: {value} is too much to divide by");
         let (digits, places) = decimal(value).ok_or_else(too_much)?;
-        self.multiple = self.multiple / common(self.multiple, digits) * digits;
+        self.multiple = self.multiple / gcd(self.multiple, digits) * digits;
         self.uses += 1;
         if self.uses * (self.multiple + 100 * places) > MAX_DIVISION {
             return Err(too_much());
@@ -191,8 +191,8 @@ impl Divisions {
     }
 }
 
-/// The digits of a positive number without zeros at their ends, at most 9,999, and the places that
-/// it moves the point by, at most 6.
+/// The significant digits of a positive number (at most 9,999) and the places that the point is moved
+/// by (at most 6).
 fn decimal(value: &Value) -> Option<(u64, u64)> {
     let text = format!("{}", value.as_f64()?);
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
@@ -208,16 +208,16 @@ fn decimal(value: &Value) -> Option<(u64, u64)> {
 }
 
 /// The greatest common divisor.
-fn common(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { common(b, a % b) }
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// The place of a field, as RFC 6901 writes it.
-fn below(place: &str, name: &str) -> String {
+/// The JSON pointer (RFC 6901) of a field.
+fn pointer(place: &str, name: &str) -> String {
     format!("{place}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A keyword that holds no schema.
+/// Checks a keyword without subschemas.
 fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
     match name {
         "x-guidance" => Err(format!("{place}: is no keyword of JSON Schema")),
@@ -263,7 +263,7 @@ fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
             None => Err(format!("{place}: {} is not a number", short(value))),
         },
         "format" | "$id" | "$anchor" => text(value, place),
-        // The rest says nothing about a text.
+        // Other keywords are annotations.
         _ => Ok(()),
     }
 }
@@ -317,7 +317,7 @@ fn count(name: &str, value: &Value, place: &str) -> Result<(), String> {
     }
 }
 
-/// A least number beyond the largest cannot be met.
+/// Checks that a minimum does not exceed its maximum.
 fn in_order(fields: &Map<String, Value>, name: &str, place: &str) -> Result<(), String> {
     let Some(what) = name.strip_prefix("min") else {
         return Ok(());

@@ -1,4 +1,4 @@
-//! What grammars need to know of a model's tokens.
+//! A model's tokens as bytes, for grammars.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,20 +13,20 @@ use super::grammar::{Constraint, ConstraintError, Grammar};
 use super::guidance::{Guided, sentence};
 use super::limits;
 
-/// The longest token that text may be matched with, in bytes; a trie holds no more than 1,024.
+/// The longest token in bytes that a grammar can use; llguidance's trie holds up to 1,024.
 const MAX_TOKEN_BYTES: usize = 1000;
-/// Bytes of the stack on which grammars are compiled; memory is taken as it is used.
+/// Stack size for compilation; memory is committed as it is used.
 const STACK: usize = 32 << 20;
-/// A byte that no UTF-8 contains, and that llguidance takes for a mark.
+/// A byte that is never part of UTF-8, which llguidance uses as a marker.
 const MARK: u8 = 0xff;
 
-/// A model's tokens as bytes, in the form in which grammars are matched against them. Made once
-/// for a model and shared.
+/// A model's tokens as bytes in a trie, against which grammars are matched. Built once per model and
+/// shared.
 pub struct Vocabulary {
     factory: ParserFactory,
-    /// Tokens that a text may contain, and those that end it.
+    /// Text tokens and end tokens.
     allowed: Arc<SimpleVob>,
-    /// The latter.
+    /// End tokens.
     ends: Vec<u32>,
 }
 
@@ -38,14 +38,14 @@ impl fmt::Debug for Vocabulary {
 }
 
 impl Vocabulary {
-    /// The tokens of a tokenizer, up to the number of a model's logits. Takes a second or so for a
+    /// The tokens of a tokenizer, up to the number of a model's logits. Takes about a second for a
     /// large vocabulary.
     ///
-    /// A text ends by one of [`Tokenizer::eos_ids`]; no other special token comes under a grammar.
-    /// Without them it ends where nothing can follow.
+    /// A text ends with one of [`Tokenizer::eos_ids`], or where nothing can follow if there are none;
+    /// other special tokens are never allowed under a grammar.
     ///
     /// # Errors
-    /// [`ConstraintError::Grammar`] where llguidance cannot use the vocabulary.
+    /// [`ConstraintError::Grammar`] if llguidance cannot use the vocabulary.
     pub fn new(tokenizer: &Tokenizer, vocab_size: usize) -> Result<Vocabulary, ConstraintError> {
         let ids = 0..u32::try_from(vocab_size).unwrap_or(u32::MAX);
         let bytes = |id| tokenizer.token_bytes(id).filter(|_| !tokenizer.is_special(id));
@@ -53,7 +53,7 @@ impl Vocabulary {
         Self::of(tokens.collect(), tokenizer.eos_ids())
     }
 
-    /// Tokens by their bytes; one without bytes is never part of a text.
+    /// A vocabulary of these tokens by id; a token without bytes is never part of a text.
     pub(super) fn of(
         mut tokens: Vec<Vec<u8>>,
         eos_ids: &[u32],
@@ -88,11 +88,11 @@ impl Vocabulary {
         Ok(Vocabulary { factory, allowed: Arc::new(allowed), ends })
     }
 
-    /// A constraint at the beginning of a text. May take some tens of milliseconds: call it where
-    /// blocking is allowed.
+    /// Compiles a grammar into a constraint at the beginning of a text. Blocks for some tens of
+    /// milliseconds.
     ///
     /// # Errors
-    /// [`ConstraintError::Grammar`], naming the place where the grammar has one.
+    /// [`ConstraintError::Grammar`], with the place in the grammar if known.
     pub fn compile(&self, grammar: &Grammar) -> Result<Box<dyn Constraint>, ConstraintError> {
         let checked = limits::checked(grammar).map_err(ConstraintError::Grammar)?;
         let parse = || {
@@ -102,11 +102,11 @@ impl Vocabulary {
             guided.mask()?;
             Ok(guided)
         };
-        let mut guided = deeply(parse)?.map_err(|e| {
+        let mut guided = with_large_stack(parse)?.map_err(|e| {
             ConstraintError::Grammar(match e {
                 ConstraintError::DeadEnd => "no text satisfies the grammar".to_owned(),
                 ConstraintError::Stopped(message) | ConstraintError::Grammar(message) => {
-                    what(grammar, &message)
+                    explain(grammar, &message)
                 }
             })
         })?;
@@ -121,9 +121,9 @@ impl Vocabulary {
     }
 }
 
-/// Runs on a stack of its own: a grammar is compiled by recursion, and the caller's stack may be
-/// as small as an asynchronous worker's.
-fn deeply<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, ConstraintError> {
+/// Runs `work` on a thread with a large stack: compilation is recursive, and the caller's stack may
+/// be as small as an async worker's.
+fn with_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, ConstraintError> {
     std::thread::scope(|scope| {
         let builder = std::thread::Builder::new().stack_size(STACK);
         let thread = builder.spawn_scoped(scope, work);
@@ -133,11 +133,11 @@ fn deeply<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, ConstraintError
     })
 }
 
-/// What is wrong with a grammar, from a message of llguidance.
-fn what(grammar: &Grammar, message: &str) -> String {
+/// An error message about a grammar, from llguidance's.
+fn explain(grammar: &Grammar, message: &str) -> String {
     let sentence = sentence(message);
     match grammar {
-        // It is compiled as part of a grammar, of which nobody needs to know.
+        // llguidance reports places in the grammar that it wraps the expression in.
         Grammar::Regex(_) => {
             let error = message.lines().find_map(|line| line.strip_prefix("error: "));
             let error = error.or_else(|| message.lines().next()?.rsplit("(in regex): ").next());
