@@ -1,4 +1,4 @@
-//! The command line of `tribunal bench serve`: names, units and defaults, and nothing resolved.
+//! Command-line arguments of `tribunal bench serve`, unresolved.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -176,8 +176,8 @@ impl From<Cache> for CacheMode {
 }
 
 impl BenchServe {
-    /// The flags that say what was measured, as they would be typed. The key itself is in a file,
-    /// so nothing here is secret.
+    /// The flags that determine the measurement, as typed. Nothing in them is secret, since the key is
+    /// in a file.
     pub fn flags(&self) -> Vec<String> {
         let mut flags = vec![format!("--url {}", self.url), format!("--scorer {}", self.scorer)];
         let mut push = |name: &str, value: Option<String>| {
@@ -215,7 +215,7 @@ impl BenchServe {
     }
 }
 
-/// A duration as [`parse_duration`] reads it, to the microsecond.
+/// A duration in the format of [`parse_duration`], to the microsecond.
 pub(crate) fn time_text(time: Duration) -> String {
     match time.as_micros() {
         micros if micros % 1_000_000 == 0 => format!("{}s", time.as_secs()),

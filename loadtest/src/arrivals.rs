@@ -1,4 +1,4 @@
-//! When requests of an open loop are due: a Poisson process, computed before the clock starts.
+//! Due times of an open loop's requests: a Poisson process, computed before the clock starts.
 //!
 //! Users do not wait for each other, so the gaps between their requests are independent and
 //! exponential. The whole schedule is a function of rate, span and seed.
@@ -8,13 +8,13 @@ use std::time::Duration;
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Most arrivals that one phase may hold: each costs eight bytes.
+/// The most arrivals of one phase, of eight bytes each.
 pub(crate) const MAX_ARRIVALS: f64 = 20_000_000.0;
 
 /// Due times in nanoseconds from the start, ascending, all below `span`.
 ///
-/// `rate` is in requests per second, finite and above zero. `stream` tells phases of one run apart:
-/// each draws from its own stream of the generator that `seed` starts.
+/// `rate` is in requests per second, finite and above zero. Each phase of a run draws from its own
+/// `stream` of the generator seeded with `seed`.
 pub(crate) fn poisson(rate: f64, span: Duration, seed: u64, stream: u64) -> Vec<u64> {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(stream);

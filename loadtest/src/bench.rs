@@ -1,4 +1,4 @@
-//! What every loop of a run shares: the server, the bodies and the numbering of requests.
+//! The state that all loops of a run share: server, bodies and request numbers.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -16,30 +16,36 @@ use crate::workload::Workload;
 /// Time between two reports of progress.
 const TICK: Duration = Duration::from_millis(250);
 
-/// What every loop of a run shares. One thread drives it, so plain cells suffice.
+/// The state that all loops of a run share. One thread uses it, so plain cells suffice.
 pub(crate) struct Bench {
     pub(crate) target: Rc<Target>,
-    pub(crate) rules: Rules,
-    pub(crate) warmup: Duration,
-    pub(crate) seed: u64,
+    pub(crate) settings: Settings,
     /// When the run began.
     pub(crate) run_start: Instant,
     workload: Workload,
     next_number: Cell<u64>,
 }
 
-/// The record of the phase that is running.
+/// Settings of all loops of a run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Settings {
+    pub(crate) rules: Rules,
+    pub(crate) warmup: Duration,
+    pub(crate) seed: u64,
+}
+
+/// The record of the running phase.
 pub(crate) type SharedRecorder = Rc<RefCell<Recorder>>;
 
 impl Bench {
-    pub(crate) fn new(
-        target: Target,
-        workload: Workload,
-        rules: Rules,
-        (warmup, seed): (Duration, u64),
-    ) -> Self {
-        let (target, run_start) = (Rc::new(target), Instant::now());
-        Self { target, rules, warmup, seed, run_start, workload, next_number: Cell::new(0) }
+    pub(crate) fn new(target: Target, workload: Workload, settings: Settings) -> Self {
+        Self {
+            target: Rc::new(target),
+            settings,
+            run_start: Instant::now(),
+            workload,
+            next_number: Cell::new(0),
+        }
     }
 
     /// Inputs in each request.
@@ -47,28 +53,29 @@ impl Bench {
         self.workload.batch()
     }
 
-    /// The body of the next request. Numbers run on through warm-ups and phases, so that a phase
-    /// never sends what an earlier one has put into the server's cache.
+    /// The body of the next request. Numbers continue through warm-ups and phases, so that a phase
+    /// never sends inputs that are in the server's cache from an earlier one.
     pub(crate) fn next_body(&self) -> Bytes {
         let number = self.next_number.get();
         self.next_number.set(number + 1);
         self.workload.body(number)
     }
 
-    /// A connection that is not yet open.
+    /// A new connection, not yet open.
     pub(crate) fn connection(&self) -> Connection {
-        Connection::new(self.target.clone(), (self.workload.wire(), self.batch()))
+        Connection::new(self.target.clone(), self.workload.wire(), self.batch())
     }
 
     /// A record of a phase whose measurement begins at `start`.
     pub(crate) fn recorder(&self, load: Load, start: Instant) -> SharedRecorder {
-        let recorder = Recorder::new(load, self.batch(), self.rules, (self.run_start, start));
+        let recorder =
+            Recorder::new(load, self.batch(), self.settings.rules, self.run_start, start);
         Rc::new(RefCell::new(recorder))
     }
 }
 
-/// Runs `work` to its end and reports progress meanwhile. `share` says how much of it is over,
-/// from the elapsed time and the number of measured requests that have ended.
+/// Runs `work` and reports progress meanwhile. `share` gives the finished share of it from the
+/// elapsed time and the number of measured requests that have ended.
 pub(crate) async fn with_progress<F: Future>(
     work: F,
     recorder: &RefCell<Recorder>,
@@ -89,7 +96,7 @@ pub(crate) async fn with_progress<F: Future>(
     }
 }
 
-/// Processor time of this thread, which is the whole generator but for its pacemaker.
+/// Processor time of this thread, which is all of the generator but its pacemaker.
 pub(crate) struct CpuClock {
     wall: Instant,
     cpu: Option<Duration>,
@@ -100,7 +107,7 @@ impl CpuClock {
         Self { wall: Instant::now(), cpu: thread_cpu() }
     }
 
-    /// Share of one core used since the start, where the system tells.
+    /// Share of one core used since the start; `None` if the system does not report it.
     pub(crate) fn share(&self) -> Option<f64> {
         let used = thread_cpu()?.checked_sub(self.cpu?)?;
         let wall = self.wall.elapsed().as_secs_f64();

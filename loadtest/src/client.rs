@@ -1,5 +1,5 @@
-//! One HTTP/1.1 connection: keeps it alive, opens it again, and turns whatever happens to a request
-//! into an [`Exchange`]. It knows nothing of schedules or statistics.
+//! One HTTP/1.1 connection: keeps it alive, reopens it, and turns the outcome of each request into an
+//! [`Exchange`]. It must not know schedules or statistics.
 
 use std::fmt;
 use std::io;
@@ -19,14 +19,14 @@ use crate::outcome::{Class, Head, Verdicts, classify};
 use crate::target::Target;
 use crate::wire::Wire;
 
-/// A connection that was idle for longer is opened anew. Servers close idle connections after some
-/// seconds, and a request that crosses such a close on its way would look like a lost reply.
+/// A connection that was idle for longer is reopened. Servers close idle connections after some
+/// seconds, and a request sent at that moment would look like a lost reply.
 const LONGEST_IDLE: Duration = Duration::from_secs(2);
 
-/// A reply with more bytes is not read to its end.
+/// The longest reply in bytes; a longer one is broken.
 const LONGEST_REPLY: usize = 64 << 20;
 
-/// A larger buffer is given back after its reply: hundreds of connections may have had one.
+/// A larger reply buffer is freed after its reply, because there may be hundreds of connections.
 const KEPT_REPLY: usize = 1 << 20;
 
 /// Bytes of an error body that are kept as an example.
@@ -38,12 +38,12 @@ pub(crate) struct Exchange {
     pub(crate) class: Class,
     /// Verdicts of a 200; empty otherwise.
     pub(crate) verdicts: Verdicts,
-    /// What happened, where the class alone does not say it.
+    /// Details that the class does not say.
     pub(crate) detail: Option<String>,
 }
 
 impl Exchange {
-    /// The class says it all.
+    /// An exchange without a reply and without details.
     pub(crate) fn without_reply(class: Class) -> Self {
         Self { class, verdicts: Verdicts::default(), detail: None }
     }
@@ -54,34 +54,37 @@ impl Exchange {
     }
 }
 
-/// A connection that is opened when it is first used, and again when it has ended.
+/// A connection that is opened on first use, and reopened after it has ended.
 pub(crate) struct Connection {
     target: Rc<Target>,
-    /// The shape of a 200, and the results that it must have.
-    reply_of: (Wire, usize),
+    /// The interface, which determines the form of a 200.
+    wire: Wire,
+    /// The number of results that a 200 must have.
+    batch: usize,
     sender: Option<SendRequest<Full<Bytes>>>,
     last_used: Instant,
-    /// The body of the reply at hand; kept, so that its memory is.
+    /// The body of the current reply; kept to reuse its memory.
     reply: Vec<u8>,
 }
 
-/// What can go wrong between a request and the end of its reply.
+/// A failure between a request and the end of its reply.
 enum Broken {
     /// The request was not sent.
     Connect(io::Error),
     /// The request was sent.
     Http(hyper::Error),
-    /// The reply is longer than anything that scores.
+    /// The reply is too long.
     TooLong,
 }
 
 impl Connection {
-    pub(crate) fn new(target: Rc<Target>, reply_of: (Wire, usize)) -> Self {
-        Self { target, reply_of, sender: None, last_used: Instant::now(), reply: Vec::new() }
+    pub(crate) fn new(target: Rc<Target>, wire: Wire, batch: usize) -> Self {
+        let last_used = Instant::now();
+        Self { target, wire, batch, sender: None, last_used, reply: Vec::new() }
     }
 
-    /// Sends `body` and reads the reply, until `give_up` at the latest. A connection whose reply
-    /// is not whole is not used again.
+    /// Sends `body` and reads the reply, until `give_up` at the latest. After an incomplete reply the
+    /// connection is not used again.
     pub(crate) async fn exchange(&mut self, body: Bytes, give_up: Instant) -> Exchange {
         let ended = timeout_at(give_up.into(), self.attempt(body)).await;
         self.last_used = Instant::now();
@@ -105,8 +108,8 @@ impl Connection {
         })
     }
 
-    /// Sends a request over the open connection, or over a new one when the server has closed it
-    /// meanwhile. Only a request of which nothing was sent goes out a second time.
+    /// Sends a request over the open connection, or over a new one if the server has closed it
+    /// meanwhile. Only a request of which nothing was sent is sent again.
     async fn send(&mut self, body: Bytes) -> Result<Response<Incoming>, Broken> {
         let mut request = self.target.request(body);
         if let Some(sender) = self.open_sender().await {
@@ -126,7 +129,7 @@ impl Connection {
         })
     }
 
-    /// The connection, if it is open, ready and was used of late.
+    /// The connection, if it is open, ready and recently used.
     async fn open_sender(&mut self) -> Option<&mut SendRequest<Full<Bytes>>> {
         if self.last_used.elapsed() > LONGEST_IDLE {
             self.sender = None;
@@ -150,8 +153,7 @@ impl Connection {
     }
 
     fn verdicts(&self) -> Exchange {
-        let (wire, batch) = self.reply_of;
-        match wire.count(&self.reply, batch) {
+        match self.wire.count(&self.reply, self.batch) {
             Ok(verdicts) => Exchange { class: Class::Ok, verdicts, detail: None },
             Err(complaint) => Exchange::failed(Class::BadReply, complaint),
         }
@@ -170,7 +172,7 @@ async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
     stream.set_nodelay(true)?;
     let (sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
-    // How a connection ends is told to the request on it; between requests nobody asks.
+    // The end of a connection is reported to its request; between requests it does not matter.
     drop(spawn_local(connection));
     Ok(sender)
 }
@@ -178,7 +180,7 @@ async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
 /// Opens one connection and closes it again.
 ///
 /// # Errors
-/// Whatever the network says, at the latest after `limit`.
+/// A network error, or a timeout after `limit`.
 pub(crate) async fn try_connect(target: &Target, limit: Duration) -> io::Result<()> {
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {limit:?}"));
     tokio::time::timeout(limit, connect(target)).await.map_err(late)?.map(drop)

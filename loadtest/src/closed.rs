@@ -1,8 +1,7 @@
 //! The closed loop: each connection sends its next request when it has the reply to the last.
 //!
-//! It finds the peak of a server, and hides its stalls: while a reply is late, the requests that
-//! users would have sent meanwhile are not sent, and so their waits are not measured. The open
-//! loop is the one to trust for latency.
+//! It finds the peak of a server and hides its stalls: while a reply is late, the requests that users
+//! would have sent are not sent, and their waits are not measured. Trust the open loop for latency.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,7 +15,7 @@ use crate::outcome::Class;
 use crate::phase::{Delay, Load, Phase, Times};
 use crate::progress::Progress;
 
-/// Wait after a connection could not be opened: a dead server is no reason to spin.
+/// Wait after a failed connect, so that a dead server does not cause a busy loop.
 const PAUSE: Duration = Duration::from_millis(20);
 
 struct Closed {
@@ -37,18 +36,22 @@ pub(crate) async fn run(
 ) -> Phase {
     let load = Load::Closed { concurrency };
     progress.begin(&load.name());
-    let start = Instant::now() + bench.warmup;
+    let start = Instant::now() + bench.settings.warmup;
     let recorder = bench.recorder(load, start);
-    let measured = Cell::new(0);
-    let (shared, record) = (bench.clone(), recorder.clone());
-    let closed = Rc::new(Closed { bench: shared, recorder: record, start, stop, measured });
+    let closed = Rc::new(Closed {
+        bench: bench.clone(),
+        recorder: recorder.clone(),
+        start,
+        stop,
+        measured: Cell::new(0),
+    });
     let cpu = CpuClock::start();
     let mut workers = JoinSet::new();
     for _ in 0..concurrency {
         workers.spawn_local(work(closed.clone()));
     }
     let all = async { while workers.join_next().await.is_some() {} };
-    let share = |elapsed, ended| stop.share(bench.warmup, elapsed, ended);
+    let share = |elapsed, ended| stop.share(bench.settings.warmup, elapsed, ended);
     with_progress(all, &recorder, share, progress).await;
     recorder.borrow().finish(None, cpu.share())
 }
@@ -59,7 +62,7 @@ async fn work(closed: Rc<Closed>) {
     while closed.wants_more() {
         let body = closed.bench.next_body();
         let due = Instant::now();
-        let exchange = connection.exchange(body, due + closed.bench.rules.timeout).await;
+        let exchange = connection.exchange(body, due + closed.bench.settings.rules.timeout).await;
         let failed_to_connect = exchange.class == Class::ConnectionError;
         let times = Times { due, delay: Delay::None, done: Instant::now() };
         closed.recorder.borrow_mut().record(times, exchange);
@@ -70,7 +73,7 @@ async fn work(closed: Rc<Closed>) {
 }
 
 impl Closed {
-    /// Whether another request is to be sent now; it is counted as sent when so.
+    /// Whether to send another request now; if so, counts it.
     fn wants_more(&self) -> bool {
         let now = Instant::now();
         if now < self.start {

@@ -1,4 +1,4 @@
-//! From flags to a run that can start: every contradiction is found here, before anything is sent.
+//! Resolution of flags into a run. Every contradiction is found here, before anything is sent.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,17 +12,17 @@ use crate::target::Target;
 use crate::wire::Wire;
 use crate::workload::{Common, Workload};
 
-/// Most connections of a run: well below the ports of one address pair.
+/// The most connections of a run, well below the ports of one address pair.
 const MAX_CONNECTIONS: usize = 10_000;
 
-/// Longest time that a flag may give: far below what a clock can add.
+/// The longest time of a flag, far below the range of a clock.
 const LONGEST: Duration = Duration::from_hours(7 * 24);
 
 const CONCURRENCY: usize = 16;
 const CONNECTIONS: usize = 256;
 const DURATION: Duration = Duration::from_secs(10);
 
-/// A run that can start.
+/// A resolved run.
 pub(crate) struct Config {
     pub(crate) target: Target,
     pub(crate) workload: Workload,
@@ -33,10 +33,10 @@ pub(crate) struct Config {
     pub(crate) pid: Option<u32>,
 }
 
-/// How a reply is judged.
+/// How replies are classified.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rules {
-    /// A request is given up this long after it was due.
+    /// A request times out this long after it was due.
     pub(crate) timeout: Duration,
     /// A 200 after this is late.
     pub(crate) deadline: Option<Duration>,
@@ -60,7 +60,7 @@ pub(crate) enum Stop {
 }
 
 impl Config {
-    /// Reads what the flags name and refuses what they cannot mean.
+    /// Reads the files that the flags name, and refuses contradictions.
     pub(crate) fn resolve(args: &BenchServe) -> Result<Self, LoadError> {
         check_batch(args.batch)?;
         check_wire(args)?;
@@ -97,7 +97,7 @@ fn check_batch(batch: usize) -> Result<(), LoadError> {
     Err(LoadError::usage("--batch", format!("{batch} is not between 1 and {MAX_INPUTS}")))
 }
 
-/// Other wires than the native one have no options, and some of them one input a request.
+/// Wires other than the native one have no options, and some take one input per request.
 fn check_wire(args: &BenchServe) -> Result<(), LoadError> {
     let refuse = |flag, why: &str| Err(LoadError::usage(flag, why));
     if args.wire == Wire::Native {
@@ -180,7 +180,7 @@ fn connections(flag: &'static str, count: usize) -> Result<usize, LoadError> {
     Err(LoadError::usage(flag, format!("{count} is not between 1 and {MAX_CONNECTIONS}")))
 }
 
-/// Refuses a rate that is no rate, and a schedule that would not fit into memory.
+/// Refuses an invalid rate, and a schedule that would not fit into memory.
 pub(crate) fn check_rate(rate: f64, span: Duration) -> Result<(), LoadError> {
     if !(rate.is_finite() && rate > 0.0) {
         let message = format!("{rate} is not a finite number of requests/s above zero");
@@ -193,13 +193,13 @@ pub(crate) fn check_rate(rate: f64, span: Duration) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// How replies are judged.
+/// The rules of a run.
 pub(crate) fn rules(args: &BenchServe) -> Rules {
     let deadline = args.deadline_ms.map(Duration::from_millis);
     Rules { timeout: args.timeout, deadline, objective: args.slo }
 }
 
-/// Finds out before the run, not after it, that a report has no folder to go to.
+/// Checks before the run that a report's folder exists.
 fn check_output(path: &Path) -> Result<(), LoadError> {
     let folder = match path.parent() {
         Some(folder) if folder != Path::new("") => folder,
@@ -229,7 +229,7 @@ fn workload(args: &BenchServe) -> Result<Workload, LoadError> {
     }
 }
 
-/// Rows of a file cannot be made distinct, so `--unique` keeps the cache away from them.
+/// The cache option. Rows of a file cannot be made distinct, so `--unique` bypasses the cache for them.
 pub(crate) fn cache(args: &BenchServe) -> Result<Cache, LoadError> {
     let unique_rows = args.input.is_some() && args.unique == Some(true);
     match args.cache {

@@ -1,4 +1,4 @@
-//! Why a run could not be done.
+//! Errors of a run.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 /// Why a run could not be done, or its results could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// A flag, or two flags together, ask for what cannot be.
+    /// A flag is invalid, or two flags contradict each other.
     #[error("{flag}: {message}")]
     Usage {
         /// The flag, with its dashes.
@@ -15,7 +15,7 @@ pub enum LoadError {
         /// What is wrong with it.
         message: String,
     },
-    /// A file that a flag names cannot be read.
+    /// A file of a flag cannot be read.
     #[error("{}: {source}", path.display())]
     Read {
         /// The file.
@@ -42,7 +42,7 @@ pub enum LoadError {
         /// What came instead.
         detail: String,
     },
-    /// The closed loop of a sweep got no reply that scores, so that there is no peak to sweep.
+    /// The closed loop of a sweep got no successful reply, so that there is no peak to sweep to.
     #[error("no request succeeded in the closed loop, so there is no peak to sweep to: {detail}")]
     NoPeak {
         /// The classes in which its requests ended.
@@ -64,13 +64,13 @@ pub enum LoadError {
         /// Why.
         detail: String,
     },
-    /// The machine refused what a run needs: a thread or an event loop.
+    /// A thread or an event loop could not be started.
     #[error("cannot start the run: {0}")]
     Start(io::Error),
 }
 
 impl LoadError {
-    /// The exit status that tells a caller whose fault it was: 2 for wrong use, 1 otherwise.
+    /// The exit status: 2 for wrong use, 1 otherwise.
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::Usage { .. } | Self::Read { .. } | Self::Rows(_) => 2,
@@ -88,14 +88,14 @@ impl LoadError {
     }
 }
 
-/// Rows that cannot be sent: the first few by place, and how many there are.
+/// Rows that cannot be sent: the first few with their lines, and their number.
 #[derive(Debug)]
 pub struct WrongRows {
     /// The input file.
     pub path: PathBuf,
-    /// Line from 1 and complaint, for the first rows.
+    /// Line (from 1) and message of the first wrong rows.
     pub first: Vec<(usize, String)>,
-    /// Wrong rows in the whole file.
+    /// Number of wrong rows in the file.
     pub total: usize,
 }
 

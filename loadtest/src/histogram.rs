@@ -5,7 +5,7 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
-/// The longest latency that is told apart from a longer one.
+/// The longest latency; longer ones count as this.
 const LONGEST_US: u64 = 3_600_000_000;
 
 /// A histogram of latencies.

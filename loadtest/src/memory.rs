@@ -26,7 +26,7 @@ impl Memory {
 }
 
 impl Memory {
-    /// Takes a sample; says whether the process is still there.
+    /// Takes a sample. False if the process is gone.
     pub(crate) fn sample(&mut self, start: Instant) -> bool {
         let Ok(bytes) = resident_bytes(self.pid) else {
             return false;
@@ -39,8 +39,8 @@ impl Memory {
 /// Samples `memory.pid` from now on until the process ends or the future is dropped.
 pub(crate) async fn watch(memory: Rc<RefCell<Memory>>, start: Instant) {
     let mut ticks = tokio::time::interval(PERIOD);
-    // The first one is at once, and whoever made `memory` has taken that sample: a short run may be
-    // over before this is polled.
+    // The first tick is immediate, and its sample is already taken: a short run may be over before
+    // this is polled.
     ticks.tick().await;
     loop {
         ticks.tick().await;
@@ -53,7 +53,7 @@ pub(crate) async fn watch(memory: Rc<RefCell<Memory>>, start: Instant) {
 /// Resident bytes of process `pid` now.
 pub(crate) fn resident_bytes(pid: u32) -> io::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
-    // A process that has ended and was not yet waited for has a status without memory.
+    // The status of a zombie process has no memory.
     vm_rss(&status).ok_or_else(|| io::Error::other("its status has no VmRSS"))
 }
 

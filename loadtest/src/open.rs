@@ -1,4 +1,4 @@
-//! The open loop: requests are sent when they are due, whatever became of those before.
+//! The open loop: requests are sent when they are due, independently of earlier ones.
 //!
 //! Three parts share one schedule. A *pacemaker* thread sleeps until the next request is due and
 //! releases it: the timers of the event loop tick in milliseconds, which is longer than many
@@ -31,11 +31,11 @@ use crate::outcome::Class;
 use crate::phase::{Delay, Load, Phase, Times};
 use crate::progress::Progress;
 
-/// Time between the making of a schedule and its first moment.
+/// Time between the computation of a schedule and its start.
 const HEAD_START: Duration = Duration::from_millis(5);
 
-/// Least time between two wake-ups of the pacemaker, so that a high rate does not cost a core that
-/// the server may need. Requests that come due meanwhile are released together.
+/// Shortest time between two wake-ups of the pacemaker, so that a high rate does not take a core from
+/// the server. Requests that become due meanwhile are released together.
 const GRAIN: Duration = Duration::from_micros(50);
 
 /// One open loop.
@@ -45,7 +45,7 @@ pub(crate) struct OpenLoad {
     pub(crate) rate: f64,
     /// The rate as a share of the peak, in a sweep.
     pub(crate) share_of_peak: Option<f64>,
-    /// Most connections.
+    /// The most connections.
     pub(crate) connections: usize,
     /// Measured time.
     pub(crate) duration: Duration,
@@ -53,7 +53,7 @@ pub(crate) struct OpenLoad {
     pub(crate) stream: u64,
 }
 
-/// What pacemaker and dispatcher share.
+/// State shared by pacemaker and dispatcher.
 #[derive(Default)]
 struct Released {
     /// Requests that are due.
@@ -74,23 +74,23 @@ struct Open {
     ended: Cell<usize>,
     all_ended: Notify,
     idle: RefCell<Vec<Connection>>,
-    /// Connections that may still be made.
+    /// Connections that may still be opened.
     unmade: Cell<usize>,
 }
 
-/// Runs one open loop: warm-up and measurement are one schedule, so that the measurement finds the
-/// server as the load has left it.
+/// Runs one open loop. Warm-up and measurement are one schedule, so that the measurement starts under
+/// load.
 pub(crate) async fn run(
     bench: &Rc<Bench>,
     load: OpenLoad,
     progress: &mut dyn Progress,
 ) -> Result<Phase, LoadError> {
-    let span = bench.warmup + load.duration;
-    let schedule = poisson(load.rate, span, bench.seed, load.stream).into();
+    let span = bench.settings.warmup + load.duration;
+    let schedule = poisson(load.rate, span, bench.settings.seed, load.stream).into();
     let named = Load::Open { rate: load.rate, share_of_peak: load.share_of_peak };
     progress.begin(&named.name());
     let begin = Instant::now() + HEAD_START;
-    let recorder = bench.recorder(named, begin + bench.warmup);
+    let recorder = bench.recorder(named, begin + bench.settings.warmup);
     let open = Rc::new(Open {
         bench: bench.clone(),
         recorder: recorder.clone(),
@@ -166,17 +166,17 @@ impl Open {
         Some(self.bench.connection())
     }
 
-    /// Whether a request is due that nobody has taken up.
+    /// Whether a due request is not yet taken.
     fn is_due(&self) -> bool {
         self.taken.get() < self.released.count.load(Ordering::Acquire)
     }
 
-    /// Takes up the next request that is due.
+    /// Takes the next due request.
     fn take(&self) -> Option<usize> {
         self.is_due().then(|| self.taken.replace(self.taken.get() + 1))
     }
 
-    /// Sends request `number`, then those that have waited meanwhile, and frees the connection.
+    /// Sends request `number`, then waiting ones, and returns the connection to the pool.
     async fn serve(self: Rc<Self>, mut connection: Connection, number: usize) {
         self.request(&mut connection, number, Delay::Generator).await;
         while let Some(number) = self.take() {
@@ -192,7 +192,7 @@ impl Open {
         delay: fn(Duration) -> Delay,
     ) {
         let due = self.begin + Duration::from_nanos(self.schedule[number]);
-        let give_up = due + self.bench.rules.timeout;
+        let give_up = due + self.bench.settings.rules.timeout;
         let taken = Instant::now();
         let exchange = if taken < give_up {
             connection.exchange(self.bench.next_body(), give_up).await
@@ -213,9 +213,8 @@ fn sleep_until(time: Instant) {
     thread::sleep(time.saturating_duration_since(Instant::now()));
 }
 
-/// Asks Linux to wake this thread on time: by default it may sleep 50 microseconds longer, to save
-/// wake-ups. Where that cannot be asked for, sleeps are that much longer, and the generator's lag
-/// says so.
+/// Reduces the timer slack of this thread on Linux, which is 50 microseconds by default. If that
+/// fails, sleeps are that much longer, and the generator's lag shows it.
 fn sharpen_timers() {
     const SLACK_NS: &str = "1000";
     let link = fs::read_link("/proc/thread-self");

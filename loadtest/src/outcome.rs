@@ -1,12 +1,12 @@
-//! The one class in which every intended request ends, and the counters of classes and verdicts.
+//! The class in which each intended request ends, and counters of classes and verdicts.
 //!
-//! This module knows statuses and nothing of sockets or clocks: what it decides is a table.
+//! It must not know sockets or clocks: a class follows from a table.
 
 use std::fmt;
 
 use openapi::Status;
 
-/// What became of an intended request. Every request ends in exactly one class.
+/// How an intended request ended. Each ends in exactly one class.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
     /// 200 with one result for each input, within the request's own deadline.
@@ -15,26 +15,25 @@ pub enum Class {
     Late,
     /// 429: the server limits this client.
     Limited,
-    /// 503 with `Retry-After`: the server is overloaded and says when to come back.
+    /// 503 with `Retry-After`: the server is overloaded.
     Overloaded,
     /// 503 without `Retry-After`.
     Unavailable,
-    /// 504: the server gave the request up at its deadline.
+    /// 504: the server stopped at the request's deadline.
     DeadlinePassed,
     /// Any other 4xx.
     ClientError,
     /// Any other 5xx.
     ServerError,
-    /// A reply that is not what the interface promises: not HTTP, another status, or a 200 whose
-    /// body does not hold one result for each input.
+    /// A broken reply: not HTTP, an unknown status, or a 200 without one result for each input.
     BadReply,
-    /// Sent, and no whole reply before the timeout.
+    /// Sent, and no complete reply before the timeout.
     Timeout,
-    /// Never sent: no connection came free before the request's own timeout.
+    /// Never sent: no connection was free before the request's timeout.
     Unsent,
     /// No connection could be opened, so that the request was not sent.
     ConnectionError,
-    /// The request was sent and the connection ended before the reply was whole.
+    /// Sent, and the connection ended before the reply was complete.
     Lost,
 }
 
@@ -59,7 +58,7 @@ impl Class {
         Self::Lost,
     ];
 
-    /// Stable name, for tables and JSON.
+    /// Stable name for tables and JSON.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -78,25 +77,25 @@ impl Class {
         }
     }
 
-    /// Whether the time until this end counts as latency: a 200, or the wait of a request that got
-    /// no reply in time. Leaving the second kind out would hide the slowest requests of all.
+    /// Whether its time counts as latency: a 200 or a timeout. Without timeouts the slowest requests
+    /// would be hidden.
     pub const fn is_latency(self) -> bool {
         matches!(self, Self::Ok | Self::Late | Self::Timeout | Self::Unsent)
     }
 
-    /// Whether the server said no in due form; the time until then is reported apart.
+    /// Whether the server refused properly; the time until a refusal is reported separately.
     pub const fn is_refusal(self) -> bool {
         matches!(self, Self::Limited | Self::Overloaded | Self::Unavailable | Self::DeadlinePassed)
     }
 
-    /// Whether the server broke the promise of one whole, correct reply for each request. One such
-    /// end fails a run; slowness, refusals and errors are results of the measurement.
+    /// Whether the reply was lost or broken. One such request fails a run; slowness, refusals and errors
+    /// are results of the measurement.
     pub const fn breaks_promise(self) -> bool {
         matches!(self, Self::BadReply | Self::Lost)
     }
 }
 
-/// What the head of a reply says.
+/// The outcome as far as the head of a reply determines it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Head {
     /// 200: the body decides.
@@ -139,7 +138,7 @@ impl Tally {
         self.0.iter().sum()
     }
 
-    /// Requests whose reply was lost or was not what the interface promises.
+    /// Requests whose reply was lost or broken.
     pub fn broken_promises(&self) -> u64 {
         self.sum(Class::breaks_promise)
     }
@@ -183,8 +182,8 @@ pub(crate) const STATUSES: [(Status, &str); 10] = [
     (Status::InternalError, "internal_error"),
 ];
 
-/// Whether the server did its work for an input. An abstention or a bad reference is an answer;
-/// a verdict that only says that the server was too busy or broken is not, and is no goodput.
+/// Whether a verdict counts as goodput. An abstention or a bad reference does; a verdict that reports
+/// an overloaded or failed server does not.
 const fn is_served(status: Status) -> bool {
     match status {
         Status::Ok
@@ -234,8 +233,7 @@ impl Verdicts {
         self.by_status.iter().sum()
     }
 
-    /// Verdicts for which the server did its work: all but `tool_error`, `timeout`, `overloaded`
-    /// and `internal_error`.
+    /// Served verdicts: all but `tool_error`, `timeout`, `overloaded` and `internal_error`.
     pub fn served(&self) -> u64 {
         let served = STATUSES.into_iter().filter(|(status, _)| is_served(*status));
         served.map(|(status, _)| self.get(status)).sum()

@@ -1,4 +1,4 @@
-//! One phase of a run: the record of what became of every request that was meant to be sent.
+//! One phase of a run: the record of how each intended request ended.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub enum Load {
         /// Connections.
         concurrency: usize,
     },
-    /// Requests are sent when they are due, whatever became of those before.
+    /// Requests are sent when they are due, independently of earlier ones.
     Open {
         /// Requests per second.
         rate: f64,
@@ -42,7 +42,7 @@ impl Load {
     }
 }
 
-/// What ended within one second of a phase.
+/// Requests that ended within one second of a phase.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Second {
     /// Requests by class.
@@ -62,7 +62,7 @@ pub struct Phase {
     pub batch: usize,
     /// From the start of the run to the start of the measurement.
     pub started: Duration,
-    /// The measured time: what was asked for, or longer where replies came after it.
+    /// The measured time: the window, or longer if replies came after it.
     pub elapsed: Duration,
     /// The time in which requests were due.
     pub window: Duration,
@@ -72,9 +72,9 @@ pub struct Phase {
     pub warmup: Tally,
     /// Verdicts of 200 replies.
     pub verdicts: Verdicts,
-    /// Verdicts that the server did its work for, of replies within objective and deadline.
+    /// Verdicts of goodput: served verdicts of replies within objective and deadline.
     pub good: u64,
-    /// From the time a request was due to the end of its reply, or to the time it was given up.
+    /// From the time a request was due to the end of its reply or its timeout.
     pub latency: Latencies,
     /// The same for 429, 503 and 504.
     pub refusal: Latencies,
@@ -84,14 +84,14 @@ pub struct Phase {
     pub generator_lag: Latencies,
     /// Ends by the second of the measurement in which they came.
     pub seconds: Vec<Second>,
-    /// Share of one core that the generator used, where the system tells.
+    /// Share of one core that the generator used; `None` if the system does not report it.
     pub generator_cpu: Option<f64>,
-    /// What happened, for the first request of each class that needs telling.
+    /// Details of the first request of each failed class.
     pub examples: BTreeMap<&'static str, String>,
 }
 
 impl Phase {
-    /// Requests/s that were meant to be sent.
+    /// Intended requests/s.
     pub fn offered(&self) -> f64 {
         per_second(self.tally.total(), self.window)
     }
@@ -113,7 +113,7 @@ impl Phase {
         per_second(self.good, self.window)
     }
 
-    /// Inputs/s that were meant to be judged.
+    /// Intended inputs/s.
     pub fn offered_inputs(&self) -> f64 {
         per_second(self.tally.total() * self.batch as u64, self.window)
     }
@@ -141,13 +141,13 @@ fn per_second(count: u64, time: Duration) -> f64 {
 pub(crate) struct Times {
     /// Latency counts from here.
     pub(crate) due: Instant,
-    /// Why it was not taken up at once.
+    /// Why it was not sent at once.
     pub(crate) delay: Delay,
-    /// The reply was whole, or the request was given up.
+    /// The reply was complete, or the request timed out.
     pub(crate) done: Instant,
 }
 
-/// What a request waited for before it was sent.
+/// The delay of a request before it was sent.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Delay {
     /// Closed loop: a request is due when it is sent.
@@ -167,17 +167,18 @@ pub(crate) struct Recorder {
 }
 
 impl Recorder {
-    /// A record whose measurement begins at `start`, in a run that began at `run`.
+    /// A record whose measurement begins at `start`, in a run that began at `run_start`.
     pub(crate) fn new(
         load: Load,
         batch: usize,
         rules: Rules,
-        (run, start): (Instant, Instant),
+        run_start: Instant,
+        start: Instant,
     ) -> Self {
         let phase = Phase {
             load,
             batch,
-            started: start.saturating_duration_since(run),
+            started: start.saturating_duration_since(run_start),
             elapsed: Duration::ZERO,
             window: Duration::ZERO,
             tally: Tally::default(),
@@ -253,8 +254,8 @@ impl Recorder {
         (self.phase.tally.total(), self.phase.tally.get(Class::Ok))
     }
 
-    /// The finished phase. `window` is the time in which requests were due; a closed loop offers
-    /// load for as long as it runs and has none of its own.
+    /// The finished phase. `window` is the time in which requests were due; `None` for a closed loop,
+    /// which offers load for as long as it runs.
     pub(crate) fn finish(&self, window: Option<Duration>, generator_cpu: Option<f64>) -> Phase {
         let window = window.unwrap_or(self.phase.elapsed);
         let elapsed = self.phase.elapsed.max(window);

@@ -1,4 +1,4 @@
-//! What a person sees while a run goes on: a bar on a terminal, plain lines elsewhere.
+//! Progress of a run: a bar on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal, Write, stderr};
 
@@ -12,15 +12,16 @@ pub trait Progress {
     /// A phase begins.
     fn begin(&mut self, phase: &str);
 
-    /// A phase goes on: about this share of its time (0 to 1) has passed, and so many measured
-    /// requests have ended, of which so many well.
+    /// A phase continues: `share` (0 to 1) of its time has passed, `ended` measured requests have
+    /// ended, `ok` of them ok.
     fn tick(&mut self, share: f64, ended: u64, ok: u64);
 
-    /// A phase has ended; `line` sums it up.
+    /// A phase has ended; `line` summarises it.
     fn end(&mut self, line: &str);
 }
 
-/// Writes one line at the end of each phase. A sink that fails is no reason to stop a measurement.
+/// Writes one line at the end of each phase. Write errors are ignored, so that they do not stop a
+/// measurement.
 #[derive(Debug)]
 pub struct Lines<W>(pub W);
 

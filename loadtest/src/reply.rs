@@ -1,7 +1,7 @@
-//! The cheap check of a 200: how many results, with which statuses.
+//! The cheap check of a 200: the number of results and their statuses.
 //!
-//! The generator shares its cores with the server, so a reply is walked once and only `status` and
-//! `cached` are looked at; nothing of it is stored.
+//! The generator shares its cores with the server, so a reply is parsed once, for `status` and `cached`
+//! alone, and nothing of it is stored.
 
 use std::fmt;
 
@@ -52,8 +52,8 @@ impl<'de> Visitor<'de> for ResultsVisitor {
 /// Counts the verdicts of a 200 to a request of `batch` inputs.
 ///
 /// # Errors
-/// What is wrong with the body, for people: it is not JSON, it has no results, a result has no
-/// known status, or the number of results is not `batch`.
+/// A message if the body is not JSON, has no results, a result has no known status, or the number of
+/// results is not `batch`.
 pub(crate) fn count_verdicts(body: &[u8], batch: usize) -> Result<Verdicts, String> {
     let Reply { results: Results(verdicts) } =
         serde_json::from_slice(body).map_err(|error| format!("not a score reply: {error}"))?;

@@ -1,4 +1,4 @@
-//! A whole run: check the server once, run the phases, write the reports.
+//! A run: probe the server, run the phases, write the reports.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use tokio::runtime;
 use tokio::task::{LocalSet, spawn_local};
 
 use crate::args::BenchServe;
-use crate::bench::Bench;
+use crate::bench::{Bench, Settings};
 use crate::client::try_connect;
 use crate::closed;
 use crate::config::{Config, Plan};
@@ -19,17 +19,16 @@ use crate::outcome::Class;
 use crate::phase::Phase;
 use crate::progress::Progress;
 use crate::report::{About, Report};
-use crate::sweep;
+use crate::sweep::{self, SweepSettings};
 
 /// Longest wait for the first connection.
 const CONNECT: Duration = Duration::from_secs(5);
 
-/// The first reply is waited for at least this long, also where `--timeout` is shorter: a server
-/// may still be warming up.
+/// Shortest timeout of the first reply, whatever `--timeout` is: a server may still be warming up.
 const FIRST_REPLY: Duration = Duration::from_secs(2);
 
-/// Runs the load that `args` ask for, tells `progress` how it goes, and writes the files that
-/// `args` name. It blocks until the run is over.
+/// Runs the load of `args`, reports to `progress`, and writes the files of `args`. Blocks until the
+/// run is over.
 ///
 /// # Errors
 /// [`LoadError::Usage`], [`LoadError::Read`] and [`LoadError::Rows`] before anything is sent;
@@ -40,8 +39,8 @@ const FIRST_REPLY: Duration = Duration::from_secs(2);
 pub fn run(args: &BenchServe, progress: &mut dyn Progress) -> Result<Report, LoadError> {
     let config = Config::resolve(args)?;
     let about = About::new(args)?;
-    let runtime = runtime::Builder::new_current_thread().enable_all().build();
-    let runtime = runtime.map_err(LoadError::Start)?;
+    let runtime =
+        runtime::Builder::new_current_thread().enable_all().build().map_err(LoadError::Start)?;
     let (phases, memory) = LocalSet::new().block_on(&runtime, measure(config, progress))?;
     let report = Report::new(about, phases, memory);
     report.write_files(args)?;
@@ -53,7 +52,7 @@ async fn measure(
     progress: &mut dyn Progress,
 ) -> Result<(Vec<Phase>, Option<Memory>), LoadError> {
     let Config { target, workload, plan, rules, warmup, seed, pid } = config;
-    let bench = Rc::new(Bench::new(target, workload, rules, (warmup, seed)));
+    let bench = Rc::new(Bench::new(target, workload, Settings { rules, warmup, seed }));
     probe(&bench).await?;
     let memory = pid.map(|pid| watch_memory(pid, bench.run_start));
     let phases = phases(&bench, plan, progress).await?;
@@ -80,15 +79,16 @@ async fn phases(
             open::run(bench, load, progress).await?
         }
         Plan::Sweep { concurrency, connections, duration } => {
-            return sweep::run(bench, concurrency, (connections, duration), progress).await;
+            let settings = SweepSettings { concurrency, connections, duration };
+            return sweep::run(bench, settings, progress).await;
         }
     };
     progress.end(&phase.line());
     Ok(vec![phase])
 }
 
-/// Sends one request before the load, so that a wrong port, key or scorer is one clear message and
-/// not a report full of errors. A server that is only busy passes.
+/// Sends one request before the load, so that a wrong port, key or scorer gives one clear message
+/// instead of a report full of errors. A busy server passes.
 async fn probe(bench: &Bench) -> Result<(), LoadError> {
     let url = || bench.target.url.clone();
     let limit = bench.rules.timeout.max(FIRST_REPLY);

@@ -1,4 +1,4 @@
-//! The sweep: estimates the peak with a closed loop, then offers shares of it and finds the knee.
+//! The sweep: a closed loop estimates the peak, open loops offer shares of it, and the knee follows.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ use crate::progress::Progress;
 /// Loads of a sweep, as shares of the peak.
 const SHARES: [f64; 9] = [0.10, 0.25, 0.50, 0.75, 0.90, 1.00, 1.25, 1.50, 2.00];
 
-/// Goodput that a load must reach, as a share of what was offered.
+/// Goodput that a load must reach, as a share of the offered inputs.
 const GOOD_SHARE: f64 = 0.95;
 
 /// The last load that the server carries well.
@@ -34,13 +34,24 @@ pub struct Knee {
     pub doubtful: bool,
 }
 
+/// Settings of a sweep.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SweepSettings {
+    /// Connections of the closed loop.
+    pub(crate) concurrency: usize,
+    /// The most connections of an open loop.
+    pub(crate) connections: usize,
+    /// Measured time of each loop.
+    pub(crate) duration: Duration,
+}
+
 /// Runs the closed loop and every open one; the first phase is the closed loop.
 pub(crate) async fn run(
     bench: &Rc<Bench>,
-    concurrency: usize,
-    (connections, duration): (usize, Duration),
+    settings: SweepSettings,
     progress: &mut dyn Progress,
 ) -> Result<Vec<Phase>, LoadError> {
+    let SweepSettings { concurrency, connections, duration } = settings;
     let estimate = closed::run(bench, concurrency, Stop::After(duration), progress).await;
     progress.end(&estimate.line());
     let peak = estimate.achieved();
@@ -50,7 +61,7 @@ pub(crate) async fn run(
     let mut phases = vec![estimate];
     for (stream, share) in (1..).zip(SHARES) {
         let rate = peak * share;
-        check_rate(rate, bench.warmup + duration)?;
+        check_rate(rate, bench.settings.warmup + duration)?;
         let share_of_peak = Some(share);
         let load = OpenLoad { rate, share_of_peak, connections, duration, stream };
         let phase = open::run(bench, load, progress).await?;
@@ -60,8 +71,8 @@ pub(crate) async fn run(
     Ok(phases)
 }
 
-/// The last load of a sweep with goodput of at least 95 % of what was offered and p99 within the
-/// objective; none when no load was carried so.
+/// The last load of a sweep with goodput of at least 95 % of the offered inputs and p99 within the
+/// objective; `None` if there is no such load.
 pub(crate) fn knee(phases: &[Phase], objective: Duration) -> Option<Knee> {
     let loads = phases.iter().filter_map(|phase| share(phase.load).map(|share| (share, phase)));
     let carried: Vec<_> = loads.map(|load| (load, is_carried(load.1, objective))).collect();
@@ -86,7 +97,7 @@ fn share(load: Load) -> Option<f64> {
 fn is_carried(phase: &Phase, objective: Duration) -> bool {
     let enough = phase.goodput() >= GOOD_SHARE * phase.offered_inputs();
     let fast = phase.latency.quantile_ms(0.99) <= objective.as_secs_f64() * 1000.0;
-    // A load of which nothing came due says nothing.
+    // A load without a due request does not count.
     enough && fast && phase.tally.total() > 0
 }
 
@@ -104,14 +115,13 @@ mod tests {
 
     const OBJECTIVE: Duration = Duration::from_millis(50);
 
-    /// A load of one second and a hundred requests of which so many take 10 ms, and the rest so
-    /// many milliseconds.
+    /// A load of one second and a hundred requests, of which `fast` take 10 ms and the rest `slow_ms`.
     fn phase(share: f64, (fast, slow_ms): (usize, u64)) -> Phase {
         let rules =
             Rules { timeout: Duration::from_secs(10), deadline: None, objective: OBJECTIVE };
         let load = Load::Open { rate: 100.0, share_of_peak: Some(share) };
         let start = Instant::now();
-        let mut recorder = Recorder::new(load, 1, rules, (start, start));
+        let mut recorder = Recorder::new(load, 1, rules, start, start);
         for request in 0..100 {
             let mut verdicts = Verdicts::default();
             verdicts.add(Status::Ok, false);

@@ -1,4 +1,4 @@
-//! Where requests go: address, path and headers, read once before the run.
+//! The target of requests: address, path and headers, resolved once before the run.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::Path;
@@ -11,19 +11,19 @@ use hyper::{Method, Request, Uri};
 
 use crate::error::LoadError;
 
-/// A server and what every request to it has in common.
+/// A server, and the common parts of all requests to it.
 #[derive(Debug)]
 pub(crate) struct Target {
-    /// The URL as it was given, for messages.
+    /// The URL as given, for messages.
     pub(crate) url: String,
-    /// The addresses that its host has, in the order of preference.
+    /// The addresses of its host, in order of preference.
     pub(crate) addresses: Vec<SocketAddr>,
     path: Uri,
     headers: HeaderMap,
 }
 
 impl Target {
-    /// Resolves the host of `url`, below which `route` lies, and reads the key.
+    /// Resolves the host of `url`, appends `route` to its path, and reads the key.
     pub(crate) fn resolve(
         url: &str,
         route: &str,
@@ -56,7 +56,7 @@ impl Target {
     }
 }
 
-/// The authority of a base URL, and path and query of a route below it.
+/// The authority of a base URL, and the path and query of a route below it.
 fn split(url: &str, route: &str) -> Result<(Authority, Uri), LoadError> {
     let wrong = |message: String| LoadError::usage("--url", message);
     let uri: Uri = url.parse().map_err(|error| wrong(format!("`{url}` is no URL: {error}")))?;
@@ -81,7 +81,7 @@ fn split(url: &str, route: &str) -> Result<(Authority, Uri), LoadError> {
     Ok((authority.clone(), path))
 }
 
-/// The port, 80 when there is none.
+/// The port; 80 by default.
 fn port(authority: &Authority) -> Result<u16, LoadError> {
     let after_host = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
     let Some(digits) = after_host.strip_prefix(':') else {

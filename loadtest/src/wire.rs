@@ -1,5 +1,5 @@
-//! The interface that a run speaks: path, body and reply of each. The samples are the same in all
-//! of them, so that a wire can be held against the native route.
+//! The interfaces that a run can use: path, body and reply of each. All send the same samples, so that
+//! an interface can be compared with the native route.
 
 use std::fmt;
 
@@ -76,10 +76,10 @@ impl Wire {
         }
     }
 
-    /// A request of these inputs.
+    /// The body of a request with these inputs.
     ///
     /// # Errors
-    /// [`LoadError::Usage`] for an input that is not texts, where the wire has no other.
+    /// [`LoadError::Usage`] for an input with messages, on a wire that takes texts only.
     pub(crate) fn body(
         self,
         scorer: &str,
@@ -95,13 +95,13 @@ impl Wire {
         } else {
             let samples: Result<Vec<Sample>, LoadError> =
                 inputs.into_iter().map(Sample::of).collect();
-            serde_json::to_vec(&self.asked(scorer, &samples?))
+            serde_json::to_vec(&self.foreign_body(scorer, &samples?))
         };
         Ok(bytes.expect("a request has string keys and no failing serialiser"))
     }
 
-    /// A request other than the native one.
-    fn asked(self, scorer: &str, samples: &[Sample]) -> Value {
+    /// The body of a request other than the native one.
+    fn foreign_body(self, scorer: &str, samples: &[Sample]) -> Value {
         let rendered = || samples.iter().map(Sample::rendered).collect::<Vec<_>>();
         let prompts = || samples.iter().map(Sample::opening).collect::<Vec<_>>();
         let first = &samples[0];
@@ -146,7 +146,7 @@ impl Wire {
     /// one has nothing but numbers, and each of them is `ok`.
     ///
     /// # Errors
-    /// What is wrong with the body, for people.
+    /// A message about the body.
     pub(crate) fn count(self, body: &[u8], batch: usize) -> Result<Verdicts, String> {
         if self == Self::Native {
             return count_verdicts(body, batch);
@@ -182,7 +182,7 @@ impl Wire {
     }
 }
 
-/// The texts of an input, in the markup that models of the Qwen family read.
+/// The texts of an input, with the chat markup of the Qwen models.
 struct Sample {
     prompt: String,
     response: String,
@@ -232,7 +232,7 @@ impl Sample {
     }
 }
 
-/// What any reply may have; the rest is passed over.
+/// Fields of any wire's reply; other fields are ignored.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Reply {

@@ -1,8 +1,8 @@
-//! What is sent: request bodies, serialised before the clock starts.
+//! Request bodies, serialised before the clock starts.
 //!
-//! A body of generated inputs is a template. Each of its inputs holds a serial number of fixed
-//! width, wherever a wire puts its texts, which is stamped when the request is sent: one copy and a few digits, so that no two
-//! inputs of a run are equal and memory does not grow with the number of requests.
+//! A body of generated inputs is a template. Each of its inputs holds a serial number of fixed width,
+//! which is stamped when the request is sent, at the cost of one copy and a few digits. So no two
+//! inputs of a run are equal, and memory does not grow with the number of requests.
 
 mod generate;
 mod rows;
@@ -16,17 +16,17 @@ use openapi::{Options, ScoreInput};
 use crate::error::LoadError;
 use crate::wire::Wire;
 
-/// Inputs that a pool of generated bodies holds, where the batch allows it.
+/// Inputs in a pool of generated bodies, if the batch size allows it.
 const POOL_INPUTS: usize = 4096;
 
-/// Bodies that take turns.
+/// Bodies that are sent in turn.
 pub(crate) struct Workload {
     bodies: Vec<Body>,
     wire: Wire,
     batch: usize,
 }
 
-/// What every body of a run has in common.
+/// Common parts of all bodies of a run.
 pub(crate) struct Common<'a> {
     pub(crate) wire: Wire,
     pub(crate) scorer: &'a str,
@@ -37,13 +37,13 @@ pub(crate) struct Common<'a> {
 /// One serialised request.
 struct Body {
     bytes: Bytes,
-    /// Where serial numbers go; nowhere when the body is sent as it is.
+    /// Places of serial numbers; empty if the body is sent unchanged.
     places: Vec<Place>,
 }
 
 impl Workload {
-    /// The rows of a file, as they are. The last body is filled up from the first rows, so that
-    /// every request holds `batch` inputs.
+    /// The rows of a file, unchanged. The last body is filled with the first rows, so that every
+    /// request holds `batch` inputs.
     pub(crate) fn from_file(path: &Path, common: &Common<'_>) -> Result<Self, LoadError> {
         let inputs = rows::read(path)?;
         let bodies = inputs.len().div_ceil(common.batch);
@@ -81,7 +81,7 @@ impl Workload {
         Self { bodies, wire: common.wire, batch: common.batch }
     }
 
-    /// The interface that the bodies are of.
+    /// The interface of the bodies.
     pub(crate) fn wire(&self) -> Wire {
         self.wire
     }

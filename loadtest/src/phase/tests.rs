@@ -25,7 +25,7 @@ impl Record {
     fn new() -> Self {
         let start = Instant::now();
         let load = Load::Open { rate: 10.0, share_of_peak: None };
-        Self { recorder: Recorder::new(load, 2, RULES, (start, start)), start }
+        Self { recorder: Recorder::new(load, 2, RULES, start, start), start }
     }
 
     fn add(&mut self, due_ms: u64, latency_ms: u64, exchange: Exchange) {
@@ -91,7 +91,7 @@ fn what_is_due_before_the_start_is_warm_up() {
     let run = Instant::now();
     let start = run + Duration::from_secs(1);
     let load = Load::Closed { concurrency: 1 };
-    let mut recorder = Recorder::new(load, 2, RULES, (run, start));
+    let mut recorder = Recorder::new(load, 2, RULES, run, start);
     let delay = Delay::None;
     recorder.record(Times { due: run, delay, done: start + RULES.timeout }, ok(&[Status::Ok; 2]));
     recorder.record(Times { due: start, delay, done: start }, ok(&[Status::Ok; 2]));

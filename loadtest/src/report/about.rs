@@ -37,7 +37,7 @@ pub struct About {
 /// The machine of the generator.
 #[derive(Debug, Clone, Serialize)]
 pub struct Machine {
-    /// Logical processors that this program may use.
+    /// Logical processors available to this program.
     pub cores: Option<usize>,
     /// Model of the processor.
     pub cpu: Option<String>,

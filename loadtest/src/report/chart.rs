@@ -1,8 +1,8 @@
-//! How a plot is drawn: axes, lines, bars. It knows nothing of load tests.
+//! Drawing of plots: axes, lines, bars. It must not know load tests.
 //!
-//! Text and axes are drawn in black, which the page's style sheet turns into its own text colour,
-//! so that a plot reads well on a light and on a dark page. Legends are the page's: it knows the
-//! width of its letters, and a plot does not.
+//! Text and axes are drawn in black, which the page's style sheet turns into its text colour, so that
+//! a plot is legible on light and dark pages. Legends are part of the page, which knows the width of
+//! its letters.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -15,10 +15,10 @@ use crate::error::LoadError;
 /// Drawing units; the page scales them.
 const SIZE: (u32, u32) = (900, 340);
 
-/// Points up to which each one is marked.
+/// Lines with at most so many points get a mark at each.
 const MARKED: usize = 40;
 
-/// The quietest grey that shows on both kinds of page.
+/// A light grey that is visible on light and dark pages.
 const GRID: RGBAColor = RGBAColor(128, 128, 128, 0.25);
 
 /// A line.
@@ -37,13 +37,13 @@ pub(super) struct Block {
     pub(super) high: f64,
 }
 
-/// An axis: its label, what its numbers are called, and how many to name at most.
+/// An axis: its label, the names of its numbers, and the most numbers to name.
 pub(super) struct Axis {
     pub(super) label: &'static str,
     pub(super) range: Range<f64>,
     pub(super) name: Box<dyn Fn(f64) -> String>,
     pub(super) ticks: usize,
-    /// Whether lines run across the plot from the named numbers.
+    /// Whether grid lines start at the named numbers.
     pub(super) grid: bool,
 }
 
@@ -80,7 +80,7 @@ impl Chart {
             Scale::Linear => self.draw(&mut svg, range)?,
             Scale::Logarithmic => self.draw(&mut svg, range.log_scale())?,
         }
-        // Inside a page the namespace is understood; the fixed size would keep it from scaling.
+        // A page needs no namespace, and a fixed size would prevent scaling.
         let (width, height) = SIZE;
         let fixed = format!(r#"width="{width}" height="{height}" "#);
         Ok(svg.replacen(&fixed, "", 1).replacen(r#" xmlns="http://www.w3.org/2000/svg""#, "", 1))
@@ -142,7 +142,7 @@ impl Chart {
     }
 }
 
-/// A number for an axis: no digits that say nothing, and k or M for the large ones.
+/// A number for an axis, without trailing zeros and with k or M if large.
 fn short(value: f64) -> String {
     let (scaled, unit) = match value.abs() {
         size if size >= 1e6 => (value / 1e6, "M"),
@@ -154,13 +154,13 @@ fn short(value: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// From zero to a little over the largest value, and never empty.
+/// A non-empty range from zero to a little over the largest value.
 pub(super) fn from_zero(values: impl Iterator<Item = f64>) -> Range<f64> {
     let most = values.fold(0.0, f64::max);
     if most > 0.0 { 0.0..most * 1.06 } else { 0.0..1.0 }
 }
 
-/// Whole powers of ten around the values that are above zero, and never empty.
+/// A non-empty range between powers of ten around the positive values.
 pub(super) fn decades(values: impl Iterator<Item = f64>) -> Range<f64> {
     let positive = values.filter(|value| *value > 0.0);
     let (least, most) = positive.fold((f64::MAX, 0.0), |(least, most): (f64, f64), value| {
@@ -170,8 +170,8 @@ pub(super) fn decades(values: impl Iterator<Item = f64>) -> Range<f64> {
         return 0.1..10.0;
     }
     let (low, high) = (least.log10().floor(), most.log10().ceil());
-    // One value that is a power of ten itself would make an empty range, and an axis names only
-    // the powers that lie inside it.
+    // A single value that is a power of ten would give an empty range, and an axis names only powers
+    // inside its range.
     10f64.powf(low) * 0.98..10f64.powf(high.max(low + 1.0)) * 1.02
 }
 

@@ -1,5 +1,4 @@
-//! The report as one HTML file: its own style sheet, plots as inline SVG, and nothing from a
-//! network.
+//! The report as one self-contained HTML file, with inline style sheet and SVG plots.
 
 use std::fmt::Write as _;
 
@@ -34,7 +33,7 @@ svg [stroke='#000000'] { stroke: currentColor; }
   border-radius: 2px; vertical-align: -1px; }
 ";
 
-/// The whole page.
+/// Renders the page.
 pub(super) fn render(report: &Report) -> Result<String, LoadError> {
     let title = format!("Load test of {}", escape(&report.about.scorer));
     let head = format!(
@@ -110,7 +109,7 @@ fn measurements(report: &Report) -> String {
     format!("<h2>Results</h2>\n{}", html_table(&heads, rows, ""))
 }
 
-/// In which classes requests ended, what the latencies contain, and examples of failures.
+/// Request classes, delays that are part of the latencies, and examples of failures.
 fn ends(phases: &[Phase]) -> String {
     let heads = ["Load", "Requests", "Wait p99 ms", "Lag p99 ms", "Generator", "Ends and verdicts"];
     let rows = phases.iter().map(|phase| {
@@ -138,7 +137,7 @@ fn ends(phases: &[Phase]) -> String {
     )
 }
 
-/// A table whose last column has these attributes.
+/// A table; `last` holds the attributes of its last column.
 fn html_table(heads: &[&str], rows: impl Iterator<Item = Vec<String>>, last: &str) -> String {
     let row = |cells: &[String], tag: &str| {
         let cell = |(at, text): (usize, &String)| {
@@ -157,7 +156,7 @@ fn section(figure: &Figure) -> String {
         format!("<li><i style=\"background: {colour}\"></i>{}</li>", escape(name))
     };
     let legend: String = figure.legend.iter().map(entry).collect();
-    // The first tag of the drawing takes the name that a screen reader speaks.
+    // The title as the drawing's accessible name.
     let label = format!("<svg role=\"img\" aria-label=\"{}\"", figure.title);
     format!(
         "<h2>{}</h2>\n<figure>\n<ul class=\"legend\">{legend}</ul>\n{}<figcaption>{}</figcaption>\n\
@@ -168,7 +167,7 @@ fn section(figure: &Figure) -> String {
     )
 }
 
-/// Text for an element or an attribute.
+/// Escapes text for an element or an attribute.
 fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

@@ -70,7 +70,7 @@ struct PhaseSummary {
     seconds: Vec<SecondSummary>,
 }
 
-/// One second of a phase: requests that ended ok, other requests, verdicts, and good ones.
+/// One second of a phase: requests that ended ok, other requests, verdicts, verdicts of goodput.
 #[derive(Serialize)]
 struct SecondSummary {
     ok: u64,
@@ -79,7 +79,7 @@ struct SecondSummary {
     good: u64,
 }
 
-/// One line without its end.
+/// Renders one line without a line end.
 pub(super) fn render(report: &Report) -> String {
     serde_json::to_string(&summary(report)).expect("a summary has string keys")
 }
@@ -166,7 +166,7 @@ fn second(second: &crate::Second) -> SecondSummary {
     }
 }
 
-/// Every class, also those that did not occur: a program should not have to guess.
+/// Every class with its count, zeros included, so that programs find a fixed set of fields.
 fn classes(tally: &Tally) -> Map<String, Value> {
     let counts = Class::ALL.into_iter().map(|class| (class, tally.get(class)));
     counts.map(|(class, count)| (class.name().to_owned(), count.into())).collect()

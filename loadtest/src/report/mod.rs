@@ -1,4 +1,4 @@
-//! What a run found, and the three forms in which it is told: a table, JSON and an HTML file.
+//! The results of a run as a table, as JSON and as an HTML file.
 
 mod about;
 mod chart;
@@ -7,9 +7,10 @@ mod json;
 mod plots;
 mod table;
 
-use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
+
+use base::file::write_atomic;
 
 use crate::args::BenchServe;
 use crate::error::LoadError;
@@ -20,13 +21,13 @@ use crate::sweep::{Knee, knee};
 
 pub use about::{About, Machine};
 
-/// A generator that used more of its one core was a limit of the measurement.
+/// Above this share of its core, the generator may limit the measurement.
 const BUSY_GENERATOR: f64 = 0.9;
 
-/// A generator that was late by more at p99 shows in the latencies of a fast server.
+/// Above this p99 lag, the generator shows in the latencies of a fast server.
 const LATE_GENERATOR_MS: f64 = 2.0;
 
-/// What a run found.
+/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct Report {
     /// What was measured, where and when.
@@ -35,7 +36,7 @@ pub struct Report {
     pub phases: Vec<Phase>,
     /// The knee of a sweep.
     pub knee: Option<Knee>,
-    /// Resident memory of the server, where its process id was given.
+    /// Resident memory of the server; `None` without `--pid`.
     pub memory: Option<Memory>,
 }
 
@@ -50,8 +51,7 @@ impl Report {
         u8::from(self.failed())
     }
 
-    /// Whether a reply was lost or was not what the interface promises, warm-up included, or no
-    /// request at all got a 200.
+    /// Whether a reply was lost or broken, warm-up included, or no request got a 200.
     pub fn failed(&self) -> bool {
         self.broken_promises() > 0 || self.replies() == 0
     }
@@ -66,7 +66,7 @@ impl Report {
         tallies.map(|tally| tally.get(Class::Ok) + tally.get(Class::Late)).sum()
     }
 
-    /// What a reader should know before trusting the figures, one sentence each.
+    /// Caveats about the figures, one sentence each.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let broken = self.broken_promises();
@@ -94,7 +94,7 @@ impl Report {
         notes
     }
 
-    /// Says so when the generator itself may have been the limit of a phase.
+    /// Caveats about phases that the generator itself may have limited.
     fn generator_notes(&self) -> Vec<String> {
         let list = |remark: &dyn Fn(&Phase) -> Option<String>| {
             let remarks = self.phases.iter().filter_map(|phase| {
@@ -136,11 +136,10 @@ impl Report {
         html::render(self)
     }
 
-    /// Writes to stdout, or what stands for it, what `args` ask for: the table, and with `--json`
-    /// the summary as the last line.
+    /// Writes the table to `out`, and with `--json` the summary as the last line.
     ///
     /// # Errors
-    /// Whatever `out` reports.
+    /// Those of `out`.
     pub fn print(&self, args: &BenchServe, out: &mut impl Write) -> io::Result<()> {
         out.write_all(self.table().as_bytes())?;
         if args.json.is_some() {
@@ -152,21 +151,18 @@ impl Report {
     /// Writes the files that `args` name.
     pub(crate) fn write_files(&self, args: &BenchServe) -> Result<(), LoadError> {
         if let Some(Some(path)) = &args.json {
-            write_whole(path, &(self.json() + "\n"))?;
+            write_file(path, &(self.json() + "\n"))?;
         }
         if let Some(path) = &args.report {
-            write_whole(path, &self.html()?)?;
+            write_file(path, &self.html()?)?;
         }
         Ok(())
     }
 }
 
-/// Writes beside `path` and renames, so that a reader finds a whole file or none.
-fn write_whole(path: &Path, text: &str) -> Result<(), LoadError> {
-    let mut beside = path.as_os_str().to_owned();
-    beside.push(".part");
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| LoadError::Write { path: path.to_owned(), source })
+fn write_file(path: &Path, text: &str) -> Result<(), LoadError> {
+    write_atomic(path, text.as_bytes())
+        .map_err(|source| LoadError::Write { path: path.to_owned(), source })
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Which figures a report holds, and what they have in common.
+//! The figures of a report, and their common parts.
 
 mod by_load;
 mod by_percentile;
@@ -92,7 +92,7 @@ fn phase_colour(phases: &[Phase], at: usize) -> RGBColor {
     }
 }
 
-/// The classes that are errors and occurred in any phase.
+/// The error classes that occurred in any phase.
 fn errors(phases: &[Phase]) -> Vec<Class> {
     let occurred = |class: &Class| phases.iter().any(|phase| phase.tally.get(*class) > 0);
     let errors = Class::ALL.into_iter().filter(|class| *class != Class::Ok);

@@ -16,7 +16,7 @@ const NAME: usize = 14;
 /// Longest example of a failure.
 const EXAMPLE: usize = 160;
 
-/// The whole text, with a line end after each line.
+/// Renders the text, with a line end after each line.
 pub(super) fn render(report: &Report) -> String {
     let mut lines = head(report);
     lines.push(String::new());
@@ -61,7 +61,7 @@ fn head(report: &Report) -> Vec<String> {
     lines
 }
 
-/// What the server did, one line for each load.
+/// Rates and latencies, one line for each load.
 fn measurements(phases: &[Phase]) -> Vec<String> {
     let heads = ["offered", "achieved", "verdicts", "goodput"];
     let times = ["p50", "p90", "p99", "p99.9", "max"];
@@ -77,7 +77,7 @@ fn measurements(phases: &[Phase]) -> Vec<String> {
     lines
 }
 
-/// What the latencies contain that is not the server's, and the time until a refusal.
+/// Delays that are part of the latencies but not the server's, and the time until a refusal.
 fn delays(phases: &[Phase]) -> Vec<String> {
     let groups = ["connection wait", "generator lag", "refusal"];
     let mut first = format!("{:NAME$}", "");
@@ -103,7 +103,7 @@ fn delays(phases: &[Phase]) -> Vec<String> {
     lines
 }
 
-/// In which classes the requests of a load ended, and an example of each failure.
+/// Request classes of a load, and an example of each failure.
 fn ends(phase: &Phase) -> Vec<String> {
     let mut text = format!("{} requests: {}", phase.tally.total(), phase.tally);
     let statuses = phase.verdicts.present().map(|(name, count)| format!("{name} {count}"));
@@ -157,7 +157,7 @@ fn row(name: &str, rates: &[impl AsRef<str>; 4], times: &[impl AsRef<str>; 5]) -
     line
 }
 
-/// A rate with one decimal where that says something.
+/// A rate, with one decimal below 1000.
 pub(super) fn rate(value: f64) -> String {
     if value < 1000.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
@@ -179,8 +179,8 @@ pub(super) fn milliseconds(value: f64) -> String {
     }
 }
 
-/// Breaks `text` between words; every line but the first is indented below the name column when
-/// there is a `name`. A word that is longer than a line is cut.
+/// Wraps `text` at words. With a `name`, later lines are indented below the name column. A word
+/// longer than a line is truncated.
 fn wrap(name: &str, text: &str) -> Vec<String> {
     let indent = if name.is_empty() { 2 } else { NAME };
     let mut line = if name.is_empty() { String::new() } else { format!("{name:NAME$}") };

@@ -33,7 +33,7 @@ fn about() -> About {
 /// A phase of one second in which every class occurred, each with this latency.
 fn phase(load: Load, latency: Duration, delay: Delay) -> Recorder {
     let start = Instant::now();
-    let mut recorder = Recorder::new(load, 10_000, RULES, (start, start));
+    let mut recorder = Recorder::new(load, 10_000, RULES, start, start);
     let times = Times { due: start, delay, done: start + latency };
     for class in Class::ALL {
         recorder.record(times, Exchange::failed(class, "what the server said ".repeat(40)));

@@ -1,27 +1,27 @@
-//! Worked solutions of word problems, in the manner of grade-school mathematics.
+//! Generated word problems with worked solutions, similar to GSM8K.
 
 use openapi::{Content, Reference, ScoreInput};
 use rand::{RngExt, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-/// Where a serial number is stamped later: this, and which input of its request it is, in decimal.
-/// The stories hold no other.
+/// Marks the place of a serial number in a template, followed by the index of its input in decimal.
+/// The generated texts do not contain it otherwise.
 const MARK: u8 = b'@';
 
-/// Bytes of a place.
+/// Width of a serial number in bytes.
 const WIDTH: usize = 10;
 
-/// A place for a serial number in a template.
+/// The place of a serial number in a template.
 pub(super) struct Place {
     pub(super) at: usize,
-    /// Which input of the request it belongs to.
+    /// Index of its input in the request.
     pub(super) input: u64,
 }
 
 const NAMES: [&str; 8] = ["Maya", "Omar", "Lena", "Ravi", "Ines", "Tomas", "Aiko", "Bintou"];
 const THINGS: [&str; 6] = ["apples", "pencils", "marbles", "stickers", "tickets", "buttons"];
 
-/// An endless, seeded row of inputs.
+/// A seeded, endless generator of inputs.
 pub(super) struct Stories {
     rng: ChaCha8Rng,
     seed: u64,
@@ -32,9 +32,8 @@ impl Stories {
         Self { rng: ChaCha8Rng::seed_from_u64(seed), seed }
     }
 
-    /// The next problem, its worked solution and its answer. One solution in four ends in a wrong
-    /// number, so that both outcomes of a check are part of the load. `at` is where it stands in its
-    /// request.
+    /// The next problem, with its worked solution and answer, at index `at` of its request. One
+    /// solution in four ends in a wrong number, so that the load has both outcomes.
     pub(super) fn next_input(&mut self, at: usize) -> ScoreInput {
         let rng = &mut self.rng;
         let name = NAMES[rng.random_range(0..NAMES.len())];
@@ -78,7 +77,7 @@ pub(super) fn places(template: &[u8]) -> Vec<Place> {
     windows.filter_map(place).collect()
 }
 
-/// `serial` in decimal, at the width of a place. It wraps after ten thousand million inputs.
+/// `serial` in decimal with fixed width. It wraps after 10^10 inputs.
 pub(super) fn digits(mut serial: u64) -> [u8; WIDTH] {
     let mut digits = [b'0'; WIDTH];
     for digit in digits.iter_mut().rev() {

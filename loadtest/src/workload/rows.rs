@@ -7,10 +7,10 @@ use serde::Deserialize;
 
 use crate::error::{LoadError, WrongRows};
 
-/// Complaints that are printed; the rest is a number.
+/// Wrong rows that are listed; the others are counted.
 const SHOWN: usize = 5;
 
-/// The columns that can be sent. Others are left where they are: a dataset has its own.
+/// The columns that can be sent. Others are ignored.
 #[derive(Deserialize)]
 struct Row {
     prompt: Option<Content>,
@@ -69,7 +69,7 @@ pub(super) fn read(path: &Path) -> Result<Vec<ScoreInput>, LoadError> {
 }
 
 fn parse(line: &[u8]) -> Result<ScoreInput, String> {
-    // A bare list would fill the fields by position.
+    // A list would fill the fields by position.
     if !line.starts_with(b"{") {
         return Err("is not a JSON object".to_owned());
     }

@@ -6,8 +6,7 @@ use crate::phase::{Load, Phase};
 use crate::report::Report;
 use crate::report::chart::{Axis, Block, Chart, Line, Scale, from_zero};
 
-/// The open loops of a sweep. A closed loop hides its stalls, so it stands in only where it is all
-/// there is.
+/// The open loops, or the closed loop if there are none: a closed loop hides its stalls.
 fn comparable(phases: &[Phase]) -> Vec<&Phase> {
     let open = phases.iter().filter(|phase| matches!(phase.load, Load::Open { .. }));
     let open: Vec<_> = open.collect();
@@ -104,13 +103,13 @@ pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
     Ok(Figure { legend, ..Figure::new(&chart, caption)? })
 }
 
-/// The name of a load where the axis already says that it is one.
+/// The name of a load for the load axis.
 fn short_name(load: Load) -> String {
     let name = load.name();
     name.strip_prefix("open ").map_or_else(|| name.clone(), str::to_owned)
 }
 
-/// The errors of one load, one upon the other, in percent of its requests.
+/// Stacked errors of one load, in percent of its requests.
 #[expect(clippy::cast_precision_loss, reason = "counts stay far below 2^52")]
 fn stack(phase: &Phase, x: f64) -> Vec<Block> {
     let total = phase.tally.total().max(1) as f64;

@@ -28,7 +28,7 @@ pub(super) fn latency(report: &Report) -> Result<Figure, LoadError> {
     Figure::new(&chart, "Each step to the right is ten times fewer requests.")
 }
 
-/// 0 nines is the minimum, 1 is 90 %, 2 is 99 %; what lies between has no short name.
+/// The percentile at a number of nines: 0 is the minimum, 1 is 90 %, 2 is 99 %. Empty in between.
 fn percentile(nines: f64) -> String {
     if (nines - nines.round()).abs() > 0.01 {
         return String::new();

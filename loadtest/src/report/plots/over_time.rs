@@ -10,7 +10,7 @@ use crate::phase::{Phase, Second};
 use crate::report::chart::{Axis, Chart, Line, Scale, from_zero};
 use crate::report::table::{mib, rate};
 
-/// A share of a second at the end of a phase below which a rate would be noise.
+/// A shorter rest of a second at the end of a phase is left out, because its rate would be noise.
 const SHORTEST_SECOND: f64 = 0.25;
 
 pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
@@ -69,8 +69,8 @@ fn chart(title: &'static str, labels: (&'static str, &'static str), lines: Vec<L
     }
 }
 
-/// A count of each second as a rate at its middle, in seconds after `offset`. The last second may
-/// be cut short; a sliver of one is left out.
+/// Each second's count as a rate at its middle, in seconds after `offset`. The last second may be
+/// partial.
 #[expect(clippy::cast_precision_loss, reason = "counts and seconds stay far below 2^52")]
 fn each_second(phase: &Phase, offset: Duration, count: impl Fn(&Second) -> u64) -> Vec<(f64, f64)> {
     let elapsed = phase.elapsed.as_secs_f64();
