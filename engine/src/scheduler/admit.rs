@@ -1,7 +1,8 @@
 //! Admission: sequences that were running before, then those from the queues.
 
-use crate::cache::{Allocation, SequenceId};
 use base::Priority;
+
+use crate::cache::{Allocation, SequenceId};
 
 use super::sequence::SequenceStatus;
 use super::state::{Scheduler, class};

@@ -1,9 +1,9 @@
 //! Planning a step: decodes first, then prefill chunks by priority, within the token budget.
 
+use base::Priority;
 use models::{PackItem, pack};
 
 use crate::cache::SequenceId;
-use base::Priority;
 
 use super::state::{Scheduler, class};
 use super::step::{Member, Plan, Step};

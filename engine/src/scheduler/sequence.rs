@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use base::Priority;
 use models::batch::{AdapterSlot, Output, Read};
 
 use crate::cache::{BlockTable, CacheNamespace, SequenceId};

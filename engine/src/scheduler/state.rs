@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::cache::{BlockCounts, BlockManager, SequenceId};
 use base::Priority;
+
+use crate::cache::{BlockCounts, BlockManager, SequenceId};
 
 use super::queue::Queue;
 use super::sequence::{Sequence, SequenceState, SequenceStatus};
