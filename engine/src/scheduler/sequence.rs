@@ -9,7 +9,6 @@ use crate::cache::{BlockTable, CacheNamespace, SequenceId};
 use crate::error::RequestError;
 use crate::request::{TaskOutput, Usage};
 use crate::sampling::SampledToken;
-use base::Priority;
 
 use super::task::TaskState;
 
