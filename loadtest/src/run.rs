@@ -91,7 +91,7 @@ async fn phases(
 /// instead of a report full of errors. A busy server passes.
 async fn probe(bench: &Bench) -> Result<(), LoadError> {
     let url = || bench.target.url.clone();
-    let limit = bench.rules.timeout.max(FIRST_REPLY);
+    let limit = bench.settings.rules.timeout.max(FIRST_REPLY);
     try_connect(&bench.target, CONNECT)
         .await
         .map_err(|source| LoadError::Unreachable { url: url(), source })?;
