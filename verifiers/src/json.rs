@@ -7,6 +7,7 @@ mod fence;
 mod metered;
 mod parse;
 mod reference;
+mod refusal;
 mod schema;
 mod weigh;
 
@@ -20,7 +21,8 @@ use crate::accepted::{Accepted, candidate, charge_gold, quoted, scan_cost, too_c
 use crate::{Claim, ConfigError, Fuel, Gold, Reason, Verdict, Verifier, VerifierId, VerifyError};
 use fence::unfenced;
 use parse::{Document, Malformed, parse};
-use schema::{Outcome, Refusal, Schema};
+use refusal::Refusal;
+use schema::{Outcome, Schema};
 
 /// Bytes of JSON that one unit of fuel parses.
 const BYTES_PER_UNIT: u64 = 8;

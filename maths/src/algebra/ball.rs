@@ -8,7 +8,7 @@ use dashu::rational::RBig;
 
 use super::exponent::Exponent;
 use super::poly::{Kernel, Poly, Term};
-use super::ring::{Kind, Ring};
+use super::ring::{KernelKind, Ring};
 use super::stop::{Stop, big};
 
 /// A positive number lies between these, in units of `2^-bits`.
@@ -98,11 +98,11 @@ impl Ring<'_, '_> {
         bits: usize,
     ) -> Result<Option<Range>, Stop> {
         let base = match self.kind(kernel) {
-            Kind::Prime(prime) => {
+            KernelKind::Prime(prime) => {
                 let scaled = prime.clone() << bits;
                 (scaled.clone(), scaled)
             }
-            Kind::Group(inner) => {
+            KernelKind::Group(inner) => {
                 let inner = inner.clone();
                 let Some((low, high)) = self.deeper(|ring| ring.ball(&inner, bits))? else {
                     return Ok(None);
@@ -112,14 +112,14 @@ impl Ring<'_, '_> {
                 }
                 (low.into_parts().1, high.into_parts().1)
             }
-            Kind::Turn
-            | Kind::Pi
-            | Kind::Symbol(_)
-            | Kind::Exp(_)
-            | Kind::Abs(..)
-            | Kind::Call(..)
-            | Kind::Apply(..)
-            | Kind::Opaque(_) => return Ok(None),
+            KernelKind::Turn
+            | KernelKind::Pi
+            | KernelKind::Symbol(_)
+            | KernelKind::Exp(_)
+            | KernelKind::Abs(..)
+            | KernelKind::Call(..)
+            | KernelKind::Apply(..)
+            | KernelKind::Opaque(_) => return Ok(None),
         };
         self.range_power(base, exponent, bits)
     }

@@ -4,7 +4,7 @@ use dashu::rational::RBig;
 
 use super::exponent::Exponent;
 use super::poly::{Monomial, Poly};
-use super::ring::{Kind, PI, Ring};
+use super::ring::{KernelKind, PI, Ring};
 use super::shape::substitute;
 use super::stop::Stop;
 use crate::calculus;
@@ -24,7 +24,7 @@ impl Ring<'_, '_> {
             Node::Number(value) => Ok(Poly::constant(value.clone())),
             Node::Symbol(name) => {
                 let name = *name;
-                self.element(Kind::Symbol(name))
+                self.element(KernelKind::Symbol(name))
             }
             Node::Constant(constant) => {
                 let constant = *constant;
@@ -62,7 +62,7 @@ impl Ring<'_, '_> {
     fn named(&mut self, constant: Constant) -> Result<Poly, Stop> {
         match constant {
             Constant::Pi => Ok(Poly::term(RBig::ONE, Monomial::of(PI, Exponent::ONE))),
-            Constant::E => self.element(Kind::Exp(Monomial::default())),
+            Constant::E => self.element(KernelKind::Exp(Monomial::default())),
             Constant::I => Ok(self.imaginary()),
             Constant::Infinity => Err(Stop::NoRule),
             Constant::Undefined => Err(Stop::Undefined),
@@ -194,6 +194,6 @@ impl Ring<'_, '_> {
             }
         }
         let expr = self.ws.intern(Node::Bound(Box::new(renamed)))?;
-        self.element(Kind::Opaque(expr))
+        self.element(KernelKind::Opaque(expr))
     }
 }

@@ -3,9 +3,9 @@
 use dashu::rational::RBig;
 
 use super::exact::Evaluator;
-use super::modular::{self, Point};
+use super::modular::{self, FieldPoint};
 use super::poly::Poly;
-use super::ring::{Kind, Ring};
+use super::ring::{KernelKind, Ring};
 use super::shape;
 use super::stop::{Share, Stop};
 use super::values;
@@ -321,7 +321,8 @@ fn by_residues(
 ) -> Result<Option<Proof>, Exhausted> {
     let mut share = Share::new(ws.fuel.left() / 8);
     for number in 0..2 {
-        let mut value = |expr| modular::value(expr, Point::new(number), &mut *ws, &mut share);
+        let mut value =
+            |expr| modular::value_at(expr, FieldPoint::new(number), &mut *ws, &mut share);
         match (value(left), value(right)) {
             (Err(Stop::Exhausted), _) | (_, Err(Stop::Exhausted)) => return Err(Exhausted),
             (Ok(Some(a)), Ok(Some(b))) if a != b => {
@@ -402,14 +403,19 @@ fn rule(ring: &Ring<'_, '_>, left: &Poly, right: &Poly) -> Rule {
     for term in left.0.iter().chain(&right.0) {
         for (kernel, exponent) in &term.monomial.0 {
             let other = match ring.kind(*kernel) {
-                Kind::Symbol(_) | Kind::Group(_) if exponent.is_integer() => Rule::RationalFunction,
-                Kind::Turn | Kind::Prime(_) | Kind::Symbol(_) | Kind::Group(_) => Rule::Algebraic,
-                Kind::Pi
-                | Kind::Exp(_)
-                | Kind::Abs(..)
-                | Kind::Call(..)
-                | Kind::Apply(..)
-                | Kind::Opaque(_) => Rule::Elementary,
+                KernelKind::Symbol(_) | KernelKind::Group(_) if exponent.is_integer() => {
+                    Rule::RationalFunction
+                }
+                KernelKind::Turn
+                | KernelKind::Prime(_)
+                | KernelKind::Symbol(_)
+                | KernelKind::Group(_) => Rule::Algebraic,
+                KernelKind::Pi
+                | KernelKind::Exp(_)
+                | KernelKind::Abs(..)
+                | KernelKind::Call(..)
+                | KernelKind::Apply(..)
+                | KernelKind::Opaque(_) => Rule::Elementary,
             };
             rule = stronger(rule, other);
         }

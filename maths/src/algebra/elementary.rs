@@ -8,7 +8,7 @@ use dashu::rational::RBig;
 
 use super::exponent::Exponent;
 use super::poly::{Kernel, Monomial, Poly, Term};
-use super::ring::{Kind, PI, Ring, TURN};
+use super::ring::{KernelKind, PI, Ring, TURN};
 use super::stop::Stop;
 use crate::expr::Function;
 
@@ -42,7 +42,7 @@ impl Ring<'_, '_> {
         let times = Exponent::from_rational(&term.coefficient)?;
         match term.monomial.0.as_slice() {
             [(kernel, power)] if *power == one => {
-                if let Kind::Call(Function::Ln, arguments) = self.kind(*kernel) {
+                if let KernelKind::Call(Function::Ln, arguments) = self.kind(*kernel) {
                     let base = arguments[0].clone();
                     return self.raised(&base, &term.coefficient);
                 }
@@ -56,13 +56,13 @@ impl Ring<'_, '_> {
             }
             _ => {}
         }
-        let kernel = self.kernel(Kind::Exp(term.monomial.clone()))?;
+        let kernel = self.kernel(KernelKind::Exp(term.monomial.clone()))?;
         self.factor(kernel, times)
     }
 
     /// Returns `e^{i kernel}` where the kernel is an inverse trigonometric function.
     fn unit_of_inverse(&mut self, kernel: Kernel) -> Result<Option<Poly>, Stop> {
-        let Kind::Call(function, arguments) = self.kind(kernel) else {
+        let KernelKind::Call(function, arguments) = self.kind(kernel) else {
             return Ok(None);
         };
         if !matches!(function, Function::Atan | Function::Asin) {
@@ -109,7 +109,7 @@ impl Ring<'_, '_> {
             }
             for (base, times) in self.prime_powers(&part)? {
                 let base = Poly::constant(RBig::from(base));
-                let kernel = self.element(Kind::Call(Function::Ln, Box::new([base])))?;
+                let kernel = self.element(KernelKind::Call(Function::Ln, Box::new([base])))?;
                 let times = RBig::from(i64::from(times) * sign);
                 let part = self.scale(&kernel, &times)?;
                 total = self.add(&total, &part)?;
@@ -122,7 +122,7 @@ impl Ring<'_, '_> {
     /// logarithm of the sums with the other sign, where either is a real number.
     fn logarithm_of_inverse(&mut self, term: &Term) -> Result<Option<Poly>, Stop> {
         let mut groups = term.monomial.0.iter().filter(|(kernel, _)| {
-            matches!(self.kind(*kernel), Kind::Group(_)) && !self.is_positive(*kernel)
+            matches!(self.kind(*kernel), KernelKind::Group(_)) && !self.is_positive(*kernel)
         });
         let are_below = groups.clone().all(|(_, own)| own.is_integer() && own.is_negative());
         if groups.next().is_none() || !are_below {
@@ -169,22 +169,22 @@ impl Ring<'_, '_> {
 
     fn logarithm_of_positive(&mut self, kernel: Kernel, exponent: Exponent) -> Result<Poly, Stop> {
         let logarithm = match self.kind(kernel) {
-            Kind::Exp(inner) => Poly::term(RBig::ONE, inner.clone()),
-            Kind::Prime(prime) => {
+            KernelKind::Exp(inner) => Poly::term(RBig::ONE, inner.clone()),
+            KernelKind::Prime(prime) => {
                 let prime = Poly::constant(RBig::from(prime.clone()));
-                self.element(Kind::Call(Function::Ln, Box::new([prime])))?
+                self.element(KernelKind::Call(Function::Ln, Box::new([prime])))?
             }
-            Kind::Group(inner) => {
+            KernelKind::Group(inner) => {
                 let inner = inner.clone();
                 self.logarithm(&inner)?
             }
-            Kind::Turn
-            | Kind::Pi
-            | Kind::Symbol(_)
-            | Kind::Abs(..)
-            | Kind::Call(..)
-            | Kind::Apply(..)
-            | Kind::Opaque(_) => {
+            KernelKind::Turn
+            | KernelKind::Pi
+            | KernelKind::Symbol(_)
+            | KernelKind::Abs(..)
+            | KernelKind::Call(..)
+            | KernelKind::Apply(..)
+            | KernelKind::Opaque(_) => {
                 let inner = Poly::term(RBig::ONE, Monomial::of(kernel, Exponent::ONE));
                 self.matched(Function::Ln, inner)?
             }
@@ -320,7 +320,7 @@ impl Ring<'_, '_> {
     fn without_shared_fractions(&mut self, poly: &Poly) -> Result<Poly, Stop> {
         let mut poly = poly.clone();
         for kernel in poly.kernels() {
-            let Kind::Group(inner) = self.kind(kernel) else {
+            let KernelKind::Group(inner) = self.kind(kernel) else {
                 continue;
             };
             let inner = inner.clone();

@@ -7,7 +7,7 @@ use dashu::rational::RBig;
 
 use super::exponent::Exponent;
 use super::poly::{Kernel, Monomial, Poly, Term};
-use super::ring::{Kind, PI, Ring};
+use super::ring::{KernelKind, PI, Ring};
 use super::stop::Stop;
 use super::zero::Truth;
 use crate::expr::Function;
@@ -70,24 +70,24 @@ impl Ring<'_, '_> {
                 continue;
             }
             match self.kind(*kernel) {
-                Kind::Pi => return (Nature::Angle, Some(PI)),
-                Kind::Call(Function::Ln, arguments) if self.is_algebraic(&arguments[0]) => {
+                KernelKind::Pi => return (Nature::Angle, Some(PI)),
+                KernelKind::Call(Function::Ln, arguments) if self.is_algebraic(&arguments[0]) => {
                     return (Nature::Logarithm, Some(*kernel));
                 }
-                Kind::Call(Function::Atan | Function::Asin, arguments)
+                KernelKind::Call(Function::Atan | Function::Asin, arguments)
                     if self.is_algebraic(&arguments[0]) =>
                 {
                     return (Nature::Angle, Some(*kernel));
                 }
-                Kind::Turn
-                | Kind::Prime(_)
-                | Kind::Symbol(_)
-                | Kind::Exp(_)
-                | Kind::Group(_)
-                | Kind::Abs(..)
-                | Kind::Call(..)
-                | Kind::Apply(..)
-                | Kind::Opaque(_) => {}
+                KernelKind::Turn
+                | KernelKind::Prime(_)
+                | KernelKind::Symbol(_)
+                | KernelKind::Exp(_)
+                | KernelKind::Group(_)
+                | KernelKind::Abs(..)
+                | KernelKind::Call(..)
+                | KernelKind::Apply(..)
+                | KernelKind::Opaque(_) => {}
             }
         }
         (Nature::Number, None)

@@ -8,7 +8,7 @@ use dashu::rational::RBig;
 use super::exact::small;
 use super::exponent::Exponent;
 use super::poly::{Kernel, Monomial, Poly, Term};
-use super::ring::{Kind, PI, Ring};
+use super::ring::{KernelKind, PI, Ring};
 use super::stop::Stop;
 use super::zero::Truth;
 use crate::expr::{Function, Name};
@@ -113,20 +113,20 @@ impl Ring<'_, '_> {
         });
         let known = known.collect();
         let arguments = self.matched_arguments(known, arguments)?;
-        self.element(Kind::Call(function, arguments))
+        self.element(KernelKind::Call(function, arguments))
     }
 
     /// Returns a kernel for an unknown function; the one of equal arguments where there is one.
     pub(super) fn unknown(&mut self, name: Name, arguments: Vec<Poly>) -> Result<Poly, Stop> {
         let known = self.kinds().filter_map(|(_, kind)| {
-            let Kind::Apply(other, values) = kind else {
+            let KernelKind::Apply(other, values) = kind else {
                 return None;
             };
             (*other == name).then(|| values.clone())
         });
         let known = known.collect();
         let arguments = self.matched_arguments(known, arguments)?;
-        self.element(Kind::Apply(name, arguments))
+        self.element(KernelKind::Apply(name, arguments))
     }
 
     /// Returns the first of `known` that is proven equal to `arguments`, else those.
@@ -159,7 +159,10 @@ impl Ring<'_, '_> {
             }
             let difference = self.subtract(a, b)?;
             let is_canonical = difference.kernels().into_iter().all(|kernel| {
-                matches!(self.kind(kernel), Kind::Symbol(_) | Kind::Pi | Kind::Prime(_))
+                matches!(
+                    self.kind(kernel),
+                    KernelKind::Symbol(_) | KernelKind::Pi | KernelKind::Prime(_)
+                )
             });
             if is_canonical || self.deeper(|ring| ring.vanishes(&difference))? != Truth::Zero {
                 return Ok(false);
@@ -207,7 +210,7 @@ impl Ring<'_, '_> {
         };
         let mut product = Poly::constant(magnitude);
         for (kernel, exponent) in &term.monomial.0 {
-            if matches!(self.kind(*kernel), Kind::Turn) {
+            if matches!(self.kind(*kernel), KernelKind::Turn) {
                 continue;
             }
             let part = self.length(*kernel)?;

@@ -13,9 +13,9 @@ const PRIME: u64 = (1 << 61) - 1;
 
 /// A point of the field, fixed by the spellings of the variables and a number.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Point(u64);
+pub(super) struct FieldPoint(u64);
 
-impl Point {
+impl FieldPoint {
     pub(super) fn new(number: u64) -> Self {
         Self(number)
     }
@@ -34,9 +34,9 @@ impl Point {
 }
 
 /// Returns the value of `expr` at `point`; `None` if it is no rational function, or has none there.
-pub(super) fn value(
+pub(super) fn value_at(
     expr: Expr,
-    point: Point,
+    point: FieldPoint,
     ws: &mut Workspace<'_>,
     share: &mut Share,
 ) -> Result<Option<u64>, Stop> {
@@ -62,7 +62,7 @@ pub(super) fn value(
             let Some(exponent) = exponent.filter(RBig::is_int) else {
                 return Ok(None);
             };
-            let Some(base) = value(base, point, ws, share)? else {
+            let Some(base) = value_at(base, point, ws, share)? else {
                 return Ok(None);
             };
             share.spend(ws.fuel, 2)?;
@@ -75,13 +75,13 @@ pub(super) fn value(
 fn fold(
     exprs: &[Expr],
     start: u64,
-    point: Point,
+    point: FieldPoint,
     (ws, share): (&mut Workspace<'_>, &mut Share),
     combine: impl Fn(u64, u64) -> u64,
 ) -> Result<Option<u64>, Stop> {
     let mut total = start;
     for expr in exprs {
-        match value(*expr, point, ws, share)? {
+        match value_at(*expr, point, ws, share)? {
             Some(value) => total = combine(total, value),
             None => return Ok(None),
         }

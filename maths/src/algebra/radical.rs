@@ -9,7 +9,7 @@ use dashu::rational::RBig;
 use super::exact::{bits, integer_root};
 use super::exponent::Exponent;
 use super::poly::{Kernel, Monomial, Poly, Term};
-use super::ring::{Kind, Ring, TURN, split_primes};
+use super::ring::{KernelKind, Ring, TURN, split_primes};
 use super::stop::Stop;
 
 /// Primes up to here are split off from radicands.
@@ -95,7 +95,7 @@ impl Ring<'_, '_> {
             [(above, exponent), (value.denominator().clone(), exponent.negated()?)]
         {
             for (base, times) in self.prime_powers(&part)? {
-                let kernel = self.kernel(Kind::Prime(base))?;
+                let kernel = self.kernel(KernelKind::Prime(base))?;
                 let times = Exponent::integer(i64::from(times)).times(exponent)?;
                 let factor = self.factor(kernel, times)?;
                 root = self.multiply(&root, &factor)?;
@@ -196,7 +196,7 @@ impl Ring<'_, '_> {
             _ => {
                 let sign = if is_negative { -RBig::ONE } else { RBig::ONE };
                 let group = Poly::term(sign, Monomial(inside));
-                let kernel = self.kernel(Kind::Group(group))?;
+                let kernel = self.kernel(KernelKind::Group(group))?;
                 self.factor(kernel, exponent)?
             }
         };
@@ -251,24 +251,24 @@ impl Ring<'_, '_> {
             return Ok(Some(plain));
         }
         let conjugate = match self.kind(kernel) {
-            Kind::Group(inner) => {
+            KernelKind::Group(inner) => {
                 let inner = inner.clone();
                 let conjugate = self.conjugate(&inner)?;
                 conjugate.map(|conjugate| (conjugate == inner, conjugate.negated() == inner))
             }
-            Kind::Turn
-            | Kind::Pi
-            | Kind::Prime(_)
-            | Kind::Symbol(_)
-            | Kind::Exp(_)
-            | Kind::Abs(..)
-            | Kind::Call(..)
-            | Kind::Apply(..)
-            | Kind::Opaque(_) => self.conjugate(&plain)?.map(|other| (other == plain, false)),
+            KernelKind::Turn
+            | KernelKind::Pi
+            | KernelKind::Prime(_)
+            | KernelKind::Symbol(_)
+            | KernelKind::Exp(_)
+            | KernelKind::Abs(..)
+            | KernelKind::Call(..)
+            | KernelKind::Apply(..)
+            | KernelKind::Opaque(_) => self.conjugate(&plain)?.map(|other| (other == plain, false)),
         };
         match conjugate {
-            Some((true, _)) => self.element(Kind::Abs(kernel, 1)).map(Some),
-            Some((_, true)) => self.element(Kind::Abs(kernel, -1)).map(Some),
+            Some((true, _)) => self.element(KernelKind::Abs(kernel, 1)).map(Some),
+            Some((_, true)) => self.element(KernelKind::Abs(kernel, -1)).map(Some),
             Some(_) | None => Ok(None),
         }
     }
@@ -315,7 +315,7 @@ impl Ring<'_, '_> {
         let content = if leading.is_negative() { -leading } else { leading };
         let rest = self.scale(base, &(RBig::ONE / &content))?;
         let outside = self.positive_root(&content, exponent)?;
-        let kernel = self.kernel(Kind::Group(rest))?;
+        let kernel = self.kernel(KernelKind::Group(rest))?;
         let root = self.factor(kernel, exponent)?;
         self.multiply(&outside, &root)
     }
@@ -412,7 +412,7 @@ impl Ring<'_, '_> {
             let power = self.integer_power(&magnitude, exponent.above())?;
             return self.multiply(&outside, &power);
         }
-        let kernel = self.kernel(Kind::Group(rest))?;
+        let kernel = self.kernel(KernelKind::Group(rest))?;
         let root = self.factor(kernel, exponent)?;
         self.multiply(&outside, &root)
     }
@@ -422,7 +422,10 @@ impl Ring<'_, '_> {
     fn positive_content(&mut self, base: &Poly, content: &RBig) -> Result<(Term, Poly), Stop> {
         let mut common = Vec::new();
         for kernel in base.kernels() {
-            if matches!(self.kind(kernel), Kind::Turn | Kind::Prime(_) | Kind::Abs(..)) {
+            if matches!(
+                self.kind(kernel),
+                KernelKind::Turn | KernelKind::Prime(_) | KernelKind::Abs(..)
+            ) {
                 continue;
             }
             let exponents = base.0.iter().map(|term| term.monomial.exponent(kernel));

@@ -3,7 +3,7 @@
 use dashu::rational::RBig;
 
 use super::poly::{Kernel, Poly, Term};
-use super::ring::{Kind, Ring};
+use super::ring::{KernelKind, Ring};
 use super::stop::Stop;
 use crate::expr::{Constant, Expr, Function, Node};
 
@@ -27,14 +27,14 @@ impl Ring<'_, '_> {
     }
 
     fn render_power(&mut self, kernel: Kernel, exponent: &RBig) -> Result<Expr, Stop> {
-        if let Kind::Exp(inner) = self.kind(kernel) {
+        if let KernelKind::Exp(inner) = self.kind(kernel) {
             let inner = Poly::term(exponent.clone(), inner.clone());
             let power = self.render(&inner)?;
             let base = self.ws.constant(Constant::E)?;
             return Ok(self.ws.power(base, power)?);
         }
         if *exponent == RBig::from_parts(1.into(), 2u8.into())
-            && matches!(self.kind(kernel), Kind::Turn)
+            && matches!(self.kind(kernel), KernelKind::Turn)
         {
             return Ok(self.ws.constant(Constant::I)?);
         }
@@ -49,29 +49,29 @@ impl Ring<'_, '_> {
     fn render_kernel(&mut self, kernel: Kernel) -> Result<Expr, Stop> {
         self.spend(1)?;
         match self.kind(kernel).clone() {
-            Kind::Turn => Ok(self.ws.integer(-1)?),
-            Kind::Pi => Ok(self.ws.constant(Constant::Pi)?),
-            Kind::Prime(prime) => Ok(self.ws.number(prime)?),
-            Kind::Symbol(name) => Ok(self.ws.intern(Node::Symbol(name))?),
-            Kind::Exp(inner) => {
+            KernelKind::Turn => Ok(self.ws.integer(-1)?),
+            KernelKind::Pi => Ok(self.ws.constant(Constant::Pi)?),
+            KernelKind::Prime(prime) => Ok(self.ws.number(prime)?),
+            KernelKind::Symbol(name) => Ok(self.ws.intern(Node::Symbol(name))?),
+            KernelKind::Exp(inner) => {
                 let power = self.render(&Poly::term(RBig::ONE, inner))?;
                 let base = self.ws.constant(Constant::E)?;
                 Ok(self.ws.power(base, power)?)
             }
-            Kind::Group(inner) => self.render(&inner),
-            Kind::Abs(inner, _) => {
+            KernelKind::Group(inner) => self.render(&inner),
+            KernelKind::Abs(inner, _) => {
                 let inner = self.render_kernel(inner)?;
                 Ok(self.ws.call(Function::Abs, vec![inner])?)
             }
-            Kind::Call(function, arguments) => {
+            KernelKind::Call(function, arguments) => {
                 let arguments = self.render_all(&arguments)?;
                 Ok(self.ws.call(function, arguments)?)
             }
-            Kind::Apply(name, arguments) => {
+            KernelKind::Apply(name, arguments) => {
                 let arguments = self.render_all(&arguments)?;
                 Ok(self.ws.intern(Node::Apply(name, arguments.into()))?)
             }
-            Kind::Opaque(expr) => Ok(expr),
+            KernelKind::Opaque(expr) => Ok(expr),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! An element is a sum of terms with rational coefficients; a term is a product of rational powers
 //! of *kernels*. Exponents may be negative, so quotients by single terms need nothing more; a
-//! quotient by a longer sum is a negative power of a [`Kind::Group`], which the zero test clears.
+//! quotient by a longer sum is a negative power of a [`KernelKind::Group`], which the zero test clears.
 //! Powers of one kernel are principal powers: `k^a k^b = k^{a+b}` holds for them always.
 
 use dashu::base::BitTest;
@@ -20,7 +20,7 @@ use crate::proof::Assumptions;
 
 /// The meaning of a kernel.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum KernelKind {
     /// `e^{i pi}`, exponents in (0, 1): `i` is its square root.
     Turn,
     Pi,
@@ -41,7 +41,7 @@ pub(super) enum Kind {
     Opaque(Expr),
 }
 
-impl Kind {
+impl KernelKind {
     /// Returns the sum of a group.
     pub(super) fn group(&self) -> Option<&Poly> {
         if let Self::Group(inner) = self { Some(inner) } else { None }
@@ -65,7 +65,7 @@ type Hasher = foldhash::fast::RandomState;
 #[derive(Debug)]
 pub(super) struct Ring<'r, 'f> {
     pub(super) ws: &'r mut Workspace<'f>,
-    kinds: IndexSet<Kind, Hasher>,
+    kinds: IndexSet<KernelKind, Hasher>,
     pub(super) assumptions: Assumptions,
     pub(super) share: Share,
     pub(super) is_zero: ZeroTest,
@@ -83,8 +83,8 @@ impl<'r, 'f> Ring<'r, 'f> {
         is_zero: ZeroTest,
     ) -> Self {
         let mut kinds = IndexSet::with_capacity_and_hasher(8, Hasher::default());
-        kinds.insert(Kind::Turn);
-        kinds.insert(Kind::Pi);
+        kinds.insert(KernelKind::Turn);
+        kinds.insert(KernelKind::Pi);
         Self { ws, kinds, assumptions, share, is_zero, depth: 0, scope: 0 }
     }
 
@@ -98,19 +98,19 @@ impl<'r, 'f> Ring<'r, 'f> {
     }
 
     /// Returns the kernel of `kind`: the same one for equal kinds.
-    pub(super) fn kernel(&mut self, kind: Kind) -> Result<Kernel, Stop> {
+    pub(super) fn kernel(&mut self, kind: KernelKind) -> Result<Kernel, Stop> {
         self.spend(1)?;
         let (index, _) = self.kinds.insert_full(kind);
         Ok(Kernel::try_from(index).expect("fuel bounds the kernels"))
     }
 
-    pub(super) fn kind(&self, kernel: Kernel) -> &Kind {
+    pub(super) fn kind(&self, kernel: Kernel) -> &KernelKind {
         let index = usize::try_from(kernel).expect("an index fits");
         self.kinds.get_index(index).expect("kernels are indices of their ring")
     }
 
     /// Returns all kernels so far.
-    pub(super) fn kinds(&self) -> impl Iterator<Item = (Kernel, &Kind)> {
+    pub(super) fn kinds(&self) -> impl Iterator<Item = (Kernel, &KernelKind)> {
         (0..).zip(self.kinds.iter())
     }
 
@@ -124,7 +124,7 @@ impl<'r, 'f> Ring<'r, 'f> {
     }
 
     /// Returns a kernel as an element.
-    pub(super) fn element(&mut self, kind: Kind) -> Result<Poly, Stop> {
+    pub(super) fn element(&mut self, kind: KernelKind) -> Result<Poly, Stop> {
         let kernel = self.kernel(kind)?;
         Ok(Poly::term(RBig::ONE, Monomial::of(kernel, Exponent::ONE)))
     }
@@ -214,12 +214,12 @@ impl<'r, 'f> Ring<'r, 'f> {
         while let Some(place) = self.unsettled(&monomial) {
             let (kernel, exponent) = monomial.0.remove(place);
             match self.kind(kernel) {
-                Kind::Turn => {
+                KernelKind::Turn => {
                     if exponent.floor() % 2 != 0 {
                         coefficient = -coefficient;
                     }
                 }
-                Kind::Prime(prime) => {
+                KernelKind::Prime(prime) => {
                     let prime = RBig::from(prime.clone());
                     let whole = exponent.floor();
                     let length = bits(&prime).saturating_mul(whole.unsigned_abs());
@@ -227,7 +227,7 @@ impl<'r, 'f> Ring<'r, 'f> {
                     let whole = isize::try_from(whole).map_err(|_| Stop::Costly)?;
                     coefficient *= prime.pow(whole);
                 }
-                Kind::Abs(inner, sign) => {
+                KernelKind::Abs(inner, sign) => {
                     let (inner, is_negative) = (*inner, *sign < 0);
                     let pairs = exponent.floor().div_euclid(2);
                     if is_negative && pairs % 2 != 0 {
@@ -241,13 +241,13 @@ impl<'r, 'f> Ring<'r, 'f> {
                     monomial = monomial.times(&Monomial::of(inner, whole))?;
                     continue;
                 }
-                Kind::Pi
-                | Kind::Symbol(_)
-                | Kind::Exp(_)
-                | Kind::Group(_)
-                | Kind::Call(..)
-                | Kind::Apply(..)
-                | Kind::Opaque(_) => {}
+                KernelKind::Pi
+                | KernelKind::Symbol(_)
+                | KernelKind::Exp(_)
+                | KernelKind::Group(_)
+                | KernelKind::Call(..)
+                | KernelKind::Apply(..)
+                | KernelKind::Opaque(_) => {}
             }
             if !exponent.is_integer() {
                 monomial.0.insert(place, (kernel, exponent.fraction()));
@@ -259,15 +259,15 @@ impl<'r, 'f> Ring<'r, 'f> {
     /// Returns the place of a factor whose exponent lies outside of the range of its kernel.
     fn unsettled(&self, monomial: &Monomial) -> Option<usize> {
         monomial.0.iter().position(|(kernel, exponent)| match self.kind(*kernel) {
-            Kind::Turn | Kind::Prime(_) => exponent.floor() != 0,
-            Kind::Abs(..) => exponent.is_negative() || exponent.floor() >= 2,
-            Kind::Pi
-            | Kind::Symbol(_)
-            | Kind::Exp(_)
-            | Kind::Group(_)
-            | Kind::Call(..)
-            | Kind::Apply(..)
-            | Kind::Opaque(_) => false,
+            KernelKind::Turn | KernelKind::Prime(_) => exponent.floor() != 0,
+            KernelKind::Abs(..) => exponent.is_negative() || exponent.floor() >= 2,
+            KernelKind::Pi
+            | KernelKind::Symbol(_)
+            | KernelKind::Exp(_)
+            | KernelKind::Group(_)
+            | KernelKind::Call(..)
+            | KernelKind::Apply(..)
+            | KernelKind::Opaque(_) => false,
         })
     }
 
@@ -277,7 +277,10 @@ impl<'r, 'f> Ring<'r, 'f> {
         self.spend(1 + poly.len().saturating_mul(1 + width(poly)))?;
         let mut common = Vec::new();
         for kernel in poly.kernels() {
-            if matches!(self.kind(kernel), Kind::Turn | Kind::Prime(_) | Kind::Abs(..)) {
+            if matches!(
+                self.kind(kernel),
+                KernelKind::Turn | KernelKind::Prime(_) | KernelKind::Abs(..)
+            ) {
                 continue;
             }
             let exponents = poly.0.iter().map(|term| term.monomial.exponent(kernel));
@@ -299,7 +302,7 @@ impl<'r, 'f> Ring<'r, 'f> {
     pub(super) fn grouped_power(&mut self, poly: &Poly, times: i64) -> Result<Poly, Stop> {
         let (common, rest) = self.split(poly)?;
         let times = Exponent::integer(times);
-        let kernel = self.kernel(Kind::Group(rest))?;
+        let kernel = self.kernel(KernelKind::Group(rest))?;
         let monomial = common.monomial.power(times)?.times(&Monomial::of(kernel, times))?;
         let power = self.exact().power(&common.coefficient, &times.to_rational())?;
         let power = power.expect("an integer power of a fraction is a fraction");
@@ -366,7 +369,9 @@ impl<'r, 'f> Ring<'r, 'f> {
     /// Returns whether it is built from roots of numbers alone.
     pub(super) fn is_number(&self, poly: &Poly) -> bool {
         let mut kernels = poly.0.iter().flat_map(|term| &term.monomial.0);
-        kernels.all(|(kernel, _)| matches!(self.kind(*kernel), Kind::Turn | Kind::Prime(_)))
+        kernels.all(|(kernel, _)| {
+            matches!(self.kind(*kernel), KernelKind::Turn | KernelKind::Prime(_))
+        })
     }
 
     /// Returns `1 / poly`.

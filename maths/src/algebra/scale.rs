@@ -4,7 +4,7 @@ use dashu::rational::RBig;
 
 use super::exponent::Exponent;
 use super::poly::{Kernel, Monomial, Poly, Term};
-use super::ring::{Kind, Ring};
+use super::ring::{KernelKind, Ring};
 use super::shape;
 use super::stop::{Share, Stop};
 use super::zero::Truth;
@@ -79,7 +79,7 @@ fn by_leading_terms(left: Expr, right: Expr, ring: &mut Ring<'_, '_>) -> Result<
 fn cleared_alike(left: &Poly, right: &Poly, ring: &mut Ring<'_, '_>) -> Result<(Poly, Poly), Stop> {
     let name = shape::fresh_name(ring.ws, "side", &[]);
     let symbol = ring_symbol(ring, name)?;
-    let tag = ring.kernel(Kind::Opaque(symbol))?;
+    let tag = ring.kernel(KernelKind::Opaque(symbol))?;
     let tagged = ring.multiply(right, &Poly::term(RBig::ONE, Monomial::of(tag, Exponent::ONE)))?;
     let sum = ring.add(left, &tagged)?;
     let cleared = ring.cleared(&sum)?;
@@ -104,7 +104,7 @@ pub(super) fn coefficients(
     ring: &mut Ring<'_, '_>,
 ) -> Result<Option<Vec<Expr>>, Stop> {
     let poly = ring.build(expr)?;
-    let kernel = ring.kernel(Kind::Symbol(name))?;
+    let kernel = ring.kernel(KernelKind::Symbol(name))?;
     let Some(poly) = without_groups_of(poly, kernel, ring)? else {
         return Ok(None);
     };
@@ -139,7 +139,7 @@ fn without_groups_of(
     loop {
         let groups = poly.kernels().into_iter().rev();
         let mut groups = groups.filter(|group| {
-            matches!(ring.kind(*group), Kind::Group(_)) && has_kernel(*group, kernel, ring)
+            matches!(ring.kind(*group), KernelKind::Group(_)) && has_kernel(*group, kernel, ring)
         });
         let Some(group) = groups.next() else {
             return Ok(Some(poly));
@@ -156,14 +156,18 @@ fn without_groups_of(
 fn has_kernel(kernel: Kernel, inner: Kernel, ring: &Ring<'_, '_>) -> bool {
     let any = |poly: &Poly| poly.kernels().iter().any(|part| has_kernel(*part, inner, ring));
     match ring.kind(kernel) {
-        Kind::Turn | Kind::Pi | Kind::Prime(_) => false,
-        Kind::Symbol(_) => kernel == inner,
-        Kind::Exp(monomial) => monomial.0.iter().any(|(part, _)| has_kernel(*part, inner, ring)),
-        Kind::Group(poly) => any(poly),
-        Kind::Abs(part, _) => has_kernel(*part, inner, ring),
-        Kind::Call(_, arguments) | Kind::Apply(_, arguments) => arguments.iter().any(any),
-        Kind::Opaque(expr) => {
-            let Kind::Symbol(name) = ring.kind(inner) else {
+        KernelKind::Turn | KernelKind::Pi | KernelKind::Prime(_) => false,
+        KernelKind::Symbol(_) => kernel == inner,
+        KernelKind::Exp(monomial) => {
+            monomial.0.iter().any(|(part, _)| has_kernel(*part, inner, ring))
+        }
+        KernelKind::Group(poly) => any(poly),
+        KernelKind::Abs(part, _) => has_kernel(*part, inner, ring),
+        KernelKind::Call(_, arguments) | KernelKind::Apply(_, arguments) => {
+            arguments.iter().any(any)
+        }
+        KernelKind::Opaque(expr) => {
+            let KernelKind::Symbol(name) = ring.kind(inner) else {
                 return true;
             };
             shape::variables(*expr, ring.ws).contains(name)

@@ -3,7 +3,7 @@
 use dashu::base::Signed;
 
 use super::poly::{Kernel, Monomial, Poly, Term};
-use super::ring::{Kind, Ring};
+use super::ring::{KernelKind, Ring};
 use super::stop::Stop;
 use crate::expr::Function;
 
@@ -31,15 +31,15 @@ impl Ring<'_, '_> {
         let mut product = Poly::constant(term.coefficient.clone());
         for (kernel, exponent) in term.monomial.0.clone() {
             let factor = match self.kind(kernel) {
-                Kind::Turn => self.factor(kernel, exponent.negated()?)?,
-                Kind::Exp(inner) => {
+                KernelKind::Turn => self.factor(kernel, exponent.negated()?)?,
+                KernelKind::Exp(inner) => {
                     let inner = Poly::term(exponent.to_rational(), inner.clone());
                     let Some(inner) = self.conjugate(&inner)? else {
                         return Ok(None);
                     };
                     self.exponential(&inner)?
                 }
-                Kind::Group(inner) if exponent.is_integer() => {
+                KernelKind::Group(inner) if exponent.is_integer() => {
                     let inner = inner.clone();
                     let Some(conjugate) = self.conjugate(&inner)? else {
                         return Ok(None);
@@ -50,14 +50,14 @@ impl Ring<'_, '_> {
                         self.integer_power(&conjugate, exponent.above())?
                     }
                 }
-                Kind::Pi
-                | Kind::Prime(_)
-                | Kind::Symbol(_)
-                | Kind::Group(_)
-                | Kind::Abs(..)
-                | Kind::Call(..)
-                | Kind::Apply(..)
-                | Kind::Opaque(_) => {
+                KernelKind::Pi
+                | KernelKind::Prime(_)
+                | KernelKind::Symbol(_)
+                | KernelKind::Group(_)
+                | KernelKind::Abs(..)
+                | KernelKind::Call(..)
+                | KernelKind::Apply(..)
+                | KernelKind::Opaque(_) => {
                     let is_real = exponent.is_integer() && self.is_real_kernel(kernel)?;
                     if !is_real && !self.is_positive(kernel) {
                         return Ok(None);
@@ -77,22 +77,27 @@ impl Ring<'_, '_> {
     }
 
     fn is_plainly_real(&self, kernel: Kernel) -> bool {
-        matches!(self.kind(kernel), Kind::Pi | Kind::Prime(_) | Kind::Symbol(_) | Kind::Abs(..))
+        matches!(
+            self.kind(kernel),
+            KernelKind::Pi | KernelKind::Prime(_) | KernelKind::Symbol(_) | KernelKind::Abs(..)
+        )
     }
 
     fn is_real_kernel(&mut self, kernel: Kernel) -> Result<bool, Stop> {
         match self.kind(kernel) {
-            Kind::Pi | Kind::Prime(_) | Kind::Symbol(_) | Kind::Abs(..) => Ok(true),
-            Kind::Turn | Kind::Apply(..) | Kind::Opaque(_) => Ok(false),
-            Kind::Exp(inner) => {
+            KernelKind::Pi | KernelKind::Prime(_) | KernelKind::Symbol(_) | KernelKind::Abs(..) => {
+                Ok(true)
+            }
+            KernelKind::Turn | KernelKind::Apply(..) | KernelKind::Opaque(_) => Ok(false),
+            KernelKind::Exp(inner) => {
                 let inner = Poly::term(dashu::rational::RBig::ONE, inner.clone());
                 self.is_real(&inner)
             }
-            Kind::Group(inner) => {
+            KernelKind::Group(inner) => {
                 let inner = inner.clone();
                 self.is_real(&inner)
             }
-            Kind::Call(function, arguments) => {
+            KernelKind::Call(function, arguments) => {
                 let (function, arguments) = (*function, arguments.clone());
                 self.is_real_call(function, &arguments)
             }
@@ -133,14 +138,17 @@ impl Ring<'_, '_> {
     /// single points.
     pub(super) fn is_positive(&self, kernel: Kernel) -> bool {
         match self.kind(kernel) {
-            Kind::Pi | Kind::Prime(_) | Kind::Abs(..) => true,
-            Kind::Symbol(_) => self.assumptions.positive,
-            Kind::Exp(inner) => self.is_real_monomial(inner),
-            Kind::Group(inner) => self.is_positive_sum(inner),
-            Kind::Call(Function::Factorial, arguments) => {
+            KernelKind::Pi | KernelKind::Prime(_) | KernelKind::Abs(..) => true,
+            KernelKind::Symbol(_) => self.assumptions.positive,
+            KernelKind::Exp(inner) => self.is_real_monomial(inner),
+            KernelKind::Group(inner) => self.is_positive_sum(inner),
+            KernelKind::Call(Function::Factorial, arguments) => {
                 self.assumptions.positive && arguments.iter().all(|a| self.is_positive_sum(a))
             }
-            Kind::Turn | Kind::Call(..) | Kind::Apply(..) | Kind::Opaque(_) => false,
+            KernelKind::Turn
+            | KernelKind::Call(..)
+            | KernelKind::Apply(..)
+            | KernelKind::Opaque(_) => false,
         }
     }
 

@@ -4,7 +4,7 @@ use dashu::rational::RBig;
 
 use super::exponent::Exponent;
 use super::poly::{Monomial, Poly, Term};
-use super::ring::{Kind, Ring, TURN};
+use super::ring::{KernelKind, Ring, TURN};
 use super::stop::Stop;
 use super::zero::Truth;
 use crate::expr::Function;
@@ -19,7 +19,7 @@ type Sum = Vec<(usize, RBig)>;
 impl Ring<'_, '_> {
     /// Decides whether a sum with roots of unity other than `i` is zero.
     pub(super) fn roots_of_unity_vanish(&mut self, poly: &Poly) -> Result<Truth, Stop> {
-        if poly.kernels().iter().any(|kernel| matches!(self.kind(*kernel), Kind::Group(_))) {
+        if poly.kernels().iter().any(|kernel| matches!(self.kind(*kernel), KernelKind::Group(_))) {
             return match self.without_turns(poly)? {
                 Some(poly) => self.deeper(|ring| ring.number_vanishes(&poly)),
                 None => Ok(Truth::Unknown),
@@ -65,7 +65,7 @@ impl Ring<'_, '_> {
                 }
                 continue;
             }
-            let Kind::Prime(prime) = self.kind(kernel) else {
+            let KernelKind::Prime(prime) = self.kind(kernel) else {
                 outside.push((kernel, exponent));
                 continue;
             };

@@ -6,7 +6,7 @@ use dashu::base::BitTest;
 
 use super::exponent::Exponent;
 use super::poly::{Kernel, Monomial, Poly, Term};
-use super::ring::{Kind, PI, Ring, TURN};
+use super::ring::{KernelKind, PI, Ring, TURN};
 use super::stop::Stop;
 use crate::expr::Function;
 
@@ -43,7 +43,7 @@ impl Ring<'_, '_> {
     /// Tests a product of kernels, which is zero only if one of them is.
     fn term_vanishes(&mut self, term: &Term) -> Result<Truth, Stop> {
         for (kernel, _) in &term.monomial.0 {
-            if let Kind::Group(inner) = self.kind(*kernel) {
+            if let KernelKind::Group(inner) = self.kind(*kernel) {
                 let inner = inner.clone();
                 let truth = self.deeper(|ring| ring.vanishes(&inner))?;
                 if truth != Truth::NonZero {
@@ -77,7 +77,7 @@ impl Ring<'_, '_> {
         factors.any(|(kernel, _)| {
             matches!(
                 self.kind(*kernel),
-                Kind::Call(Function::Ln | Function::Atan | Function::Asin, _)
+                KernelKind::Call(Function::Ln | Function::Atan | Function::Asin, _)
             )
         })
     }
@@ -87,7 +87,7 @@ impl Ring<'_, '_> {
     pub(super) fn cleared(&mut self, poly: &Poly) -> Result<Poly, Stop> {
         let mut poly = poly.clone();
         while let Some(kernel) = self.open_group(&poly) {
-            let Kind::Group(inner) = self.kind(kernel) else {
+            let KernelKind::Group(inner) = self.kind(kernel) else {
                 break;
             };
             let inner = inner.clone();
@@ -100,7 +100,7 @@ impl Ring<'_, '_> {
     fn open_group(&self, poly: &Poly) -> Option<Kernel> {
         let factors = poly.0.iter().flat_map(|term| &term.monomial.0);
         let open = factors.filter(|(kernel, exponent)| {
-            exponent.floor() != 0 && matches!(self.kind(*kernel), Kind::Group(_))
+            exponent.floor() != 0 && matches!(self.kind(*kernel), KernelKind::Group(_))
         });
         open.map(|(kernel, _)| *kernel).max()
     }
@@ -242,7 +242,7 @@ impl Ring<'_, '_> {
             return Ok(Truth::NonZero);
         }
         let groups = poly.kernels().into_iter().rev();
-        let mut groups = groups.filter(|kernel| matches!(self.kind(*kernel), Kind::Group(_)));
+        let mut groups = groups.filter(|kernel| matches!(self.kind(*kernel), KernelKind::Group(_)));
         let Some(kernel) = groups.next() else {
             return Ok(Truth::Unknown);
         };
@@ -362,18 +362,18 @@ impl Ring<'_, '_> {
         let mut large: Option<Kernel> = None;
         poly.0.iter().flat_map(|term| &term.monomial.0).all(|(kernel, exponent)| {
             match self.kind(*kernel) {
-                Kind::Turn => *exponent == Exponent::HALF,
-                Kind::Prime(prime) => {
+                KernelKind::Turn => *exponent == Exponent::HALF,
+                KernelKind::Prime(prime) => {
                     prime.bit_len() <= MAX_PRIME_BITS || *large.get_or_insert(*kernel) == *kernel
                 }
-                Kind::Pi
-                | Kind::Symbol(_)
-                | Kind::Exp(_)
-                | Kind::Group(_)
-                | Kind::Abs(..)
-                | Kind::Call(..)
-                | Kind::Apply(..)
-                | Kind::Opaque(_) => false,
+                KernelKind::Pi
+                | KernelKind::Symbol(_)
+                | KernelKind::Exp(_)
+                | KernelKind::Group(_)
+                | KernelKind::Abs(..)
+                | KernelKind::Call(..)
+                | KernelKind::Apply(..)
+                | KernelKind::Opaque(_) => false,
             }
         })
     }
@@ -386,15 +386,15 @@ impl Ring<'_, '_> {
 
     fn is_algebraic_kernel(&self, kernel: Kernel) -> bool {
         match self.kind(kernel) {
-            Kind::Turn | Kind::Prime(_) => true,
-            Kind::Group(inner) => self.is_algebraic(inner),
-            Kind::Pi
-            | Kind::Symbol(_)
-            | Kind::Exp(_)
-            | Kind::Abs(..)
-            | Kind::Call(..)
-            | Kind::Apply(..)
-            | Kind::Opaque(_) => false,
+            KernelKind::Turn | KernelKind::Prime(_) => true,
+            KernelKind::Group(inner) => self.is_algebraic(inner),
+            KernelKind::Pi
+            | KernelKind::Symbol(_)
+            | KernelKind::Exp(_)
+            | KernelKind::Abs(..)
+            | KernelKind::Call(..)
+            | KernelKind::Apply(..)
+            | KernelKind::Opaque(_) => false,
         }
     }
 
@@ -406,12 +406,14 @@ impl Ring<'_, '_> {
 
     fn is_constant_kernel(&self, kernel: Kernel) -> bool {
         match self.kind(kernel) {
-            Kind::Turn | Kind::Pi | Kind::Prime(_) => true,
-            Kind::Symbol(_) | Kind::Apply(..) | Kind::Opaque(_) => false,
-            Kind::Exp(inner) => inner.0.iter().all(|(kernel, _)| self.is_constant_kernel(*kernel)),
-            Kind::Group(inner) => self.is_constant(inner),
-            Kind::Abs(inner, _) => self.is_constant_kernel(*inner),
-            Kind::Call(_, arguments) => arguments.iter().all(|poly| self.is_constant(poly)),
+            KernelKind::Turn | KernelKind::Pi | KernelKind::Prime(_) => true,
+            KernelKind::Symbol(_) | KernelKind::Apply(..) | KernelKind::Opaque(_) => false,
+            KernelKind::Exp(inner) => {
+                inner.0.iter().all(|(kernel, _)| self.is_constant_kernel(*kernel))
+            }
+            KernelKind::Group(inner) => self.is_constant(inner),
+            KernelKind::Abs(inner, _) => self.is_constant_kernel(*inner),
+            KernelKind::Call(_, arguments) => arguments.iter().all(|poly| self.is_constant(poly)),
         }
     }
 
@@ -422,32 +424,37 @@ impl Ring<'_, '_> {
         let mut constants = 0;
         let kernels = poly.kernels();
         let are_known = kernels.iter().all(|kernel| match self.kind(*kernel) {
-            Kind::Turn | Kind::Prime(_) | Kind::Symbol(_) => true,
-            Kind::Pi => {
+            KernelKind::Turn | KernelKind::Prime(_) | KernelKind::Symbol(_) => true,
+            KernelKind::Pi => {
                 constants += 1;
                 true
             }
-            Kind::Exp(inner) => {
+            KernelKind::Exp(inner) => {
                 let is_plain = inner.0.iter().all(|(kernel, exponent)| {
-                    matches!(self.kind(*kernel), Kind::Turn | Kind::Prime(_))
+                    matches!(self.kind(*kernel), KernelKind::Turn | KernelKind::Prime(_))
                         || exponent.is_integer()
-                            && matches!(self.kind(*kernel), Kind::Symbol(_) | Kind::Pi)
+                            && matches!(self.kind(*kernel), KernelKind::Symbol(_) | KernelKind::Pi)
                 });
                 // Where the variable is an integer, `(-1)^n` has relations of its own.
                 let is_turning = !inner.exponent(TURN).is_zero() && !inner.exponent(PI).is_zero();
-                let has_variable =
-                    inner.0.iter().any(|(kernel, _)| matches!(self.kind(*kernel), Kind::Symbol(_)));
+                let has_variable = inner
+                    .0
+                    .iter()
+                    .any(|(kernel, _)| matches!(self.kind(*kernel), KernelKind::Symbol(_)));
                 if !has_variable {
                     constants += 1;
                 }
                 is_plain && !is_turning && (has_variable || inner.is_one())
             }
-            Kind::Group(inner) => {
+            KernelKind::Group(inner) => {
                 let is_integral =
                     poly.0.iter().all(|term| term.monomial.exponent(*kernel).is_integer());
                 self.is_algebraic(inner) || is_integral && self.are_independent(inner)
             }
-            Kind::Abs(..) | Kind::Call(..) | Kind::Apply(..) | Kind::Opaque(_) => false,
+            KernelKind::Abs(..)
+            | KernelKind::Call(..)
+            | KernelKind::Apply(..)
+            | KernelKind::Opaque(_) => false,
         });
         are_known && constants <= 1
     }

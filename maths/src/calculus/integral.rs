@@ -7,7 +7,7 @@ use dashu::rational::RBig;
 
 use super::build::{add, call, div, is_zero, mul, number, power, small_power, sub};
 use super::end::End;
-use super::terms::{Shape, Term, expand, is_positive};
+use super::terms::{Term, TermFactor, expand, is_positive};
 use crate::expr::{Bound, Constant, Expr, Function, Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::interval;
@@ -66,9 +66,12 @@ fn is_regular(term: &Term, from: End, to: End, ws: &mut Workspace<'_>) -> Result
         return Ok(false);
     }
     match &term.shape {
-        Shape::One | Shape::Sine { .. } | Shape::Cosine { .. } | Shape::Bell { .. } => Ok(true),
-        Shape::Exponential { base, .. } => is_positive(*base, ws),
-        Shape::Linear { a, b, exponent } => {
+        TermFactor::One
+        | TermFactor::Sine { .. }
+        | TermFactor::Cosine { .. }
+        | TermFactor::Bell { .. } => Ok(true),
+        TermFactor::Exponential { base, .. } => is_positive(*base, ws),
+        TermFactor::Linear { a, b, exponent } => {
             let (End::At(from), End::At(to)) = (from, to) else {
                 return Ok(false);
             };
@@ -79,7 +82,7 @@ fn is_regular(term: &Term, from: End, to: End, ws: &mut Workspace<'_>) -> Result
             let (from, to) = (at(from, ws)?, at(to, ws)?);
             is_power_regular(exponent, from, to, ws)
         }
-        Shape::Logarithm => {
+        TermFactor::Logarithm => {
             let signs = (sign(from, ws)?, sign(to, ws)?);
             Ok(signs == (Some(Ordering::Greater), Some(Ordering::Greater)))
         }
@@ -126,8 +129,8 @@ fn primitive_at(term: &Term, end: End, ws: &mut Workspace<'_>) -> Result<Option<
         End::MinusInfinity => false,
     };
     match &term.shape {
-        Shape::One if term.degree < RBig::NEG_ONE => ws.integer(0).map(Some),
-        Shape::Exponential { base, a } => {
+        TermFactor::One if term.degree < RBig::NEG_ONE => ws.integer(0).map(Some),
+        TermFactor::Exponential { base, a } => {
             // It vanishes where a ln(base) has the other sign.
             let logarithm = call(Function::Ln, *base, ws)?;
             let rate = mul(*a, logarithm, ws)?;
@@ -136,7 +139,7 @@ fn primitive_at(term: &Term, end: End, ws: &mut Workspace<'_>) -> Result<Option<
             let is_polynomial = term.degree.denominator().is_one() && !term.degree.is_negative();
             if vanishes && is_polynomial { ws.integer(0).map(Some) } else { Ok(None) }
         }
-        Shape::Bell { a, c } if term.degree.is_zero() => {
+        TermFactor::Bell { a, c } if term.degree.is_zero() => {
             let factor = bell_factor(a, c, ws)?;
             let pi = ws.constant(Constant::Pi)?;
             let half = RBig::from_parts(if is_upper { 1 } else { -1 }.into(), 2u8.into());
@@ -145,12 +148,12 @@ fn primitive_at(term: &Term, end: End, ws: &mut Workspace<'_>) -> Result<Option<
             let value = mul(factor, angle, ws)?;
             mul(term.coefficient, value, ws).map(Some)
         }
-        Shape::One
-        | Shape::Bell { .. }
-        | Shape::Sine { .. }
-        | Shape::Cosine { .. }
-        | Shape::Linear { .. }
-        | Shape::Logarithm => Ok(None),
+        TermFactor::One
+        | TermFactor::Bell { .. }
+        | TermFactor::Sine { .. }
+        | TermFactor::Cosine { .. }
+        | TermFactor::Linear { .. }
+        | TermFactor::Logarithm => Ok(None),
     }
 }
 
@@ -165,11 +168,11 @@ fn antiderivative(
     let one = ws.integer(1)?;
     let zero = ws.integer(0)?;
     let value = match &term.shape {
-        Shape::One => power_rule((one, zero), x, &term.degree, is_indefinite, ws)?,
-        Shape::Linear { a, b, exponent } if term.degree.is_zero() => {
+        TermFactor::One => power_rule((one, zero), x, &term.degree, is_indefinite, ws)?,
+        TermFactor::Linear { a, b, exponent } if term.degree.is_zero() => {
             power_rule((*a, *b), x, exponent, is_indefinite, ws)?
         }
-        Shape::Bell { a, c } if term.degree.is_zero() => {
+        TermFactor::Bell { a, c } if term.degree.is_zero() => {
             let factor = bell_factor(a, c, ws)?;
             // x sqrt(a / c)
             let ratio = ws.number(a / c)?;
@@ -178,8 +181,8 @@ fn antiderivative(
             let angle = call(Function::Atan, argument, ws)?;
             mul(factor, angle, ws)?
         }
-        Shape::Logarithm => return logarithm_rule(term, x, ws),
-        Shape::Exponential { .. } | Shape::Sine { .. } | Shape::Cosine { .. } => {
+        TermFactor::Logarithm => return logarithm_rule(term, x, ws),
+        TermFactor::Exponential { .. } | TermFactor::Sine { .. } | TermFactor::Cosine { .. } => {
             let degree = i64::try_from(term.degree.numerator()).unwrap_or(i64::MAX);
             if !term.degree.denominator().is_one() || !(0..=MAX_DEGREE).contains(&degree) {
                 return Ok(None);
@@ -189,7 +192,7 @@ fn antiderivative(
                 None => return Ok(None),
             }
         }
-        Shape::Linear { .. } | Shape::Bell { .. } => return Ok(None),
+        TermFactor::Linear { .. } | TermFactor::Bell { .. } => return Ok(None),
     };
     mul(term.coefficient, value, ws).map(Some)
 }
@@ -249,7 +252,7 @@ fn logarithm_rule(term: &Term, x: Expr, ws: &mut Workspace<'_>) -> Result<Option
 
 /// Integrates `x^degree` times an exponential, a sine or a cosine.
 fn by_parts(
-    shape: &Shape,
+    shape: &TermFactor,
     degree: i64,
     x: Expr,
     ws: &mut Workspace<'_>,
@@ -276,13 +279,13 @@ fn by_parts(
 
 /// Returns an antiderivative as a factor, its value at `x`, and its shape.
 fn integrated(
-    shape: &Shape,
+    shape: &TermFactor,
     x: Expr,
     ws: &mut Workspace<'_>,
-) -> Result<Option<(Expr, Expr, Shape)>, Exhausted> {
+) -> Result<Option<(Expr, Expr, TermFactor)>, Exhausted> {
     let one = ws.integer(1)?;
     match shape {
-        Shape::Exponential { base, a } => {
+        TermFactor::Exponential { base, a } => {
             let rate = if *ws.node(*base) == Node::Constant(Constant::E) {
                 *a
             } else {
@@ -296,23 +299,26 @@ fn integrated(
             let value = power(*base, exponent, ws)?;
             Ok(Some((div(one, rate, ws)?, value, shape.clone())))
         }
-        Shape::Sine { a, b } | Shape::Cosine { a, b } => {
+        TermFactor::Sine { a, b } | TermFactor::Cosine { a, b } => {
             if is_zero(*a, ws) {
                 return Ok(None);
             }
-            let is_sine = matches!(shape, Shape::Sine { .. });
+            let is_sine = matches!(shape, TermFactor::Sine { .. });
             let product = mul(*a, x, ws)?;
             let angle = add(product, *b, ws)?;
             let scale = div(one, *a, ws)?;
             if is_sine {
                 let value = call(Function::Cos, angle, ws)?;
                 let scale = super::build::neg(scale, ws)?;
-                Ok(Some((scale, value, Shape::Cosine { a: *a, b: *b })))
+                Ok(Some((scale, value, TermFactor::Cosine { a: *a, b: *b })))
             } else {
                 let value = call(Function::Sin, angle, ws)?;
-                Ok(Some((scale, value, Shape::Sine { a: *a, b: *b })))
+                Ok(Some((scale, value, TermFactor::Sine { a: *a, b: *b })))
             }
         }
-        Shape::One | Shape::Linear { .. } | Shape::Bell { .. } | Shape::Logarithm => Ok(None),
+        TermFactor::One
+        | TermFactor::Linear { .. }
+        | TermFactor::Bell { .. }
+        | TermFactor::Logarithm => Ok(None),
     }
 }

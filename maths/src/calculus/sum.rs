@@ -6,7 +6,7 @@ use dashu::integer::IBig;
 use dashu::rational::RBig;
 
 use super::build::{add, call, div, is_zero, mul, number, power, small_power, sub, substitute};
-use super::terms::{Shape, Term, expand};
+use super::terms::{Term, TermFactor, expand};
 use crate::expr::{Binder, Bound, Constant, Expr, Function, Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::interval;
@@ -99,7 +99,7 @@ fn symbolic_product(
         return Ok(None);
     };
     let one = ws.integer(1)?;
-    let is_plain = matches!(term.shape, Shape::One);
+    let is_plain = matches!(term.shape, TermFactor::One);
     if !is_plain || from != one || !term.degree.denominator().is_one() {
         return Ok(None);
     }
@@ -146,11 +146,11 @@ fn finite(
     let one = ws.integer(1)?;
     let before = sub(from, one, ws)?;
     match &term.shape {
-        Shape::One => {
+        TermFactor::One => {
             let (upper, lower) = (power_sum(degree, to, ws)?, power_sum(degree, before, ws)?);
             sub(upper, lower, ws).map(Some)
         }
-        Shape::Exponential { base, a } if degree == 0 => {
+        TermFactor::Exponential { base, a } if degree == 0 => {
             let ratio = power(*base, *a, ws)?;
             if !may_differ_from_one(ratio, ws)? {
                 return Ok(None);
@@ -162,7 +162,7 @@ fn finite(
             let below = sub(one, ratio, ws)?;
             div(above, below, ws).map(Some)
         }
-        Shape::Exponential { base, a } if degree == 1 => {
+        TermFactor::Exponential { base, a } if degree == 1 => {
             let ratio = power(*base, *a, ws)?;
             if !may_differ_from_one(ratio, ws)? {
                 return Ok(None);
@@ -171,12 +171,12 @@ fn finite(
             let lower = weighted(ratio, before, ws)?;
             sub(upper, lower, ws).map(Some)
         }
-        Shape::Exponential { .. }
-        | Shape::Sine { .. }
-        | Shape::Cosine { .. }
-        | Shape::Linear { .. }
-        | Shape::Bell { .. }
-        | Shape::Logarithm => Ok(None),
+        TermFactor::Exponential { .. }
+        | TermFactor::Sine { .. }
+        | TermFactor::Cosine { .. }
+        | TermFactor::Linear { .. }
+        | TermFactor::Bell { .. }
+        | TermFactor::Logarithm => Ok(None),
     }
 }
 
@@ -261,10 +261,10 @@ fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Ex
     }
     let degree = i64::try_from(term.degree.numerator()).unwrap_or(i64::MAX);
     match (&term.shape, degree) {
-        (Shape::One, -8..=-2) if start.is_some_and(|start| (1..=50).contains(&start)) => {
+        (TermFactor::One, -8..=-2) if start.is_some_and(|start| (1..=50).contains(&start)) => {
             zeta(degree, start.unwrap_or(1), ws)
         }
-        (Shape::Exponential { base, a }, 0) => {
+        (TermFactor::Exponential { base, a }, 0) => {
             let ratio = power(*base, *a, ws)?;
             if !may_converge(ratio, ws)? {
                 return Ok(None);
@@ -273,7 +273,7 @@ fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Ex
             let below = sub(one, ratio, ws)?;
             div(first, below, ws).map(Some)
         }
-        (Shape::Exponential { base, a }, 1 | 2) if matches!(start, Some(0 | 1)) => {
+        (TermFactor::Exponential { base, a }, 1 | 2) if matches!(start, Some(0 | 1)) => {
             let ratio = power(*base, *a, ws)?;
             if !may_converge(ratio, ws)? {
                 return Ok(None);
@@ -289,7 +289,7 @@ fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Ex
             };
             div(above, below, ws).map(Some)
         }
-        (Shape::Exponential { base, a }, -1) if start == Some(1) => {
+        (TermFactor::Exponential { base, a }, -1) if start == Some(1) => {
             // -ln(1 - r), at -1 too.
             let ratio = power(*base, *a, ws)?;
             let is_alternating = number(ratio, ws) == Some(&RBig::NEG_ONE);
@@ -301,13 +301,13 @@ fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Ex
             super::build::neg(logarithm, ws).map(Some)
         }
         (
-            Shape::One
-            | Shape::Exponential { .. }
-            | Shape::Sine { .. }
-            | Shape::Cosine { .. }
-            | Shape::Linear { .. }
-            | Shape::Bell { .. }
-            | Shape::Logarithm,
+            TermFactor::One
+            | TermFactor::Exponential { .. }
+            | TermFactor::Sine { .. }
+            | TermFactor::Cosine { .. }
+            | TermFactor::Linear { .. }
+            | TermFactor::Bell { .. }
+            | TermFactor::Logarithm,
             _,
         ) => Ok(None),
     }

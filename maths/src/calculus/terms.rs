@@ -19,12 +19,12 @@ pub(super) struct Term {
     /// Free of `x`.
     pub(super) coefficient: Expr,
     pub(super) degree: RBig,
-    pub(super) shape: Shape,
+    pub(super) shape: TermFactor,
 }
 
 /// The factor of a power of the variable. `a` and `b` are those of `a x + b`.
 #[derive(Debug, Clone)]
-pub(super) enum Shape {
+pub(super) enum TermFactor {
     One,
     /// `base^(a x)`.
     Exponential {
@@ -99,11 +99,11 @@ fn constant(coefficient: Expr) -> Term {
 }
 
 fn plain(coefficient: Expr, degree: RBig) -> Term {
-    Term { coefficient, degree, shape: Shape::One }
+    Term { coefficient, degree, shape: TermFactor::One }
 }
 
 /// Returns a term that is nothing but a shape.
-fn shaped(shape: Shape, coefficient: Expr) -> Vec<Term> {
+fn shaped(shape: TermFactor, coefficient: Expr) -> Vec<Term> {
     vec![Term { coefficient, degree: RBig::ZERO, shape }]
 }
 
@@ -125,7 +125,8 @@ fn product(
             let coefficient = mul(one.coefficient, other.coefficient, ws)?;
             let degree = &one.degree + &other.degree;
             let same = terms.iter_mut().find(|term| {
-                matches!((&term.shape, &shape), (Shape::One, Shape::One)) && term.degree == degree
+                matches!((&term.shape, &shape), (TermFactor::One, TermFactor::One))
+                    && term.degree == degree
             });
             match same {
                 Some(term) => term.coefficient = add(term.coefficient, coefficient, ws)?,
@@ -137,35 +138,38 @@ fn product(
 }
 
 fn shape_product(
-    left: &Shape,
-    right: &Shape,
+    left: &TermFactor,
+    right: &TermFactor,
     ws: &mut Workspace<'_>,
-) -> Result<Option<Shape>, Exhausted> {
+) -> Result<Option<TermFactor>, Exhausted> {
     match (left, right) {
-        (Shape::One, other) | (other, Shape::One) => Ok(Some(other.clone())),
-        (Shape::Exponential { base, a }, Shape::Exponential { base: other_base, a: other_a }) => {
+        (TermFactor::One, other) | (other, TermFactor::One) => Ok(Some(other.clone())),
+        (
+            TermFactor::Exponential { base, a },
+            TermFactor::Exponential { base: other_base, a: other_a },
+        ) => {
             if base == other_base {
                 let a = add(*a, *other_a, ws)?;
-                return Ok(Some(Shape::Exponential { base: *base, a }));
+                return Ok(Some(TermFactor::Exponential { base: *base, a }));
             }
             let (base, other) = (power(*base, *a, ws)?, power(*other_base, *other_a, ws)?);
             let base = mul(base, other, ws)?;
             let a = ws.integer(1)?;
-            Ok(Some(Shape::Exponential { base, a }))
+            Ok(Some(TermFactor::Exponential { base, a }))
         }
         (
-            Shape::Linear { a, b, exponent },
-            Shape::Linear { a: other_a, b: other_b, exponent: other },
+            TermFactor::Linear { a, b, exponent },
+            TermFactor::Linear { a: other_a, b: other_b, exponent: other },
         ) if a == other_a && b == other_b => {
-            Ok(Some(Shape::Linear { a: *a, b: *b, exponent: exponent + other }))
+            Ok(Some(TermFactor::Linear { a: *a, b: *b, exponent: exponent + other }))
         }
         (
-            Shape::Exponential { .. }
-            | Shape::Sine { .. }
-            | Shape::Cosine { .. }
-            | Shape::Linear { .. }
-            | Shape::Bell { .. }
-            | Shape::Logarithm,
+            TermFactor::Exponential { .. }
+            | TermFactor::Sine { .. }
+            | TermFactor::Cosine { .. }
+            | TermFactor::Linear { .. }
+            | TermFactor::Bell { .. }
+            | TermFactor::Logarithm,
             _,
         ) => Ok(None),
     }
@@ -182,13 +186,13 @@ fn expand_call(
     };
     let one = ws.integer(1)?;
     if function == Function::Sin {
-        return Ok(Some(shaped(Shape::Sine { a, b }, one)));
+        return Ok(Some(shaped(TermFactor::Sine { a, b }, one)));
     }
     if function == Function::Cos {
-        return Ok(Some(shaped(Shape::Cosine { a, b }, one)));
+        return Ok(Some(shaped(TermFactor::Cosine { a, b }, one)));
     }
     if function == Function::Ln && a == one && is_zero(b, ws) {
-        return Ok(Some(shaped(Shape::Logarithm, one)));
+        return Ok(Some(shaped(TermFactor::Logarithm, one)));
     }
     if function == Function::Root {
         // The index is the second argument, which the caller did not pass on.
@@ -220,7 +224,7 @@ fn expand_power(
             return Ok(Some(vec![plain(power(a, exponent, ws)?, degree)]));
         }
         if exponent.is_negative() || !exponent.denominator().is_one() {
-            return Ok(Some(shaped(Shape::Linear { a, b, exponent }, one)));
+            return Ok(Some(shaped(TermFactor::Linear { a, b, exponent }, one)));
         }
     }
     let whole = i64::try_from(exponent.numerator()).unwrap_or(i64::MAX);
@@ -256,15 +260,15 @@ fn single_power(
     let degree = &term.degree * exponent;
     let exponent = ws.number(exponent.clone())?;
     let shape = match &term.shape {
-        Shape::One => Shape::One,
-        Shape::Exponential { base, a } => {
-            Shape::Exponential { base: *base, a: mul(*a, exponent, ws)? }
+        TermFactor::One => TermFactor::One,
+        TermFactor::Exponential { base, a } => {
+            TermFactor::Exponential { base: *base, a: mul(*a, exponent, ws)? }
         }
-        Shape::Sine { .. }
-        | Shape::Cosine { .. }
-        | Shape::Linear { .. }
-        | Shape::Bell { .. }
-        | Shape::Logarithm => return Ok(None),
+        TermFactor::Sine { .. }
+        | TermFactor::Cosine { .. }
+        | TermFactor::Linear { .. }
+        | TermFactor::Bell { .. }
+        | TermFactor::Logarithm => return Ok(None),
     };
     let coefficient = power(term.coefficient, exponent, ws)?;
     Ok(Some(vec![Term { coefficient, degree, shape }]))
@@ -279,7 +283,7 @@ fn bell(terms: &[Term], one: Expr, ws: &mut Workspace<'_>) -> Result<Option<Vec<
     let mut rest = None;
     for term in terms {
         let value = number(term.coefficient, ws).filter(|value| **value > RBig::ZERO);
-        let (Some(value), Shape::One) = (value.cloned(), &term.shape) else {
+        let (Some(value), TermFactor::One) = (value.cloned(), &term.shape) else {
             return Ok(None);
         };
         if term.degree == RBig::from(2) && square.is_none() {
@@ -291,7 +295,7 @@ fn bell(terms: &[Term], one: Expr, ws: &mut Workspace<'_>) -> Result<Option<Vec<
         }
     }
     Ok(match (square, rest) {
-        (Some(a), Some(c)) => Some(shaped(Shape::Bell { a, c }, one)),
+        (Some(a), Some(c)) => Some(shaped(TermFactor::Bell { a, c }, one)),
         (_, None) | (None, _) => None,
     })
 }
@@ -307,7 +311,7 @@ fn exponential(
         return Ok(None);
     };
     let coefficient = power(base, b, ws)?;
-    Ok(Some(shaped(Shape::Exponential { base, a }, coefficient)))
+    Ok(Some(shaped(TermFactor::Exponential { base, a }, coefficient)))
 }
 
 /// Decides whether `base` is certainly a positive number.

@@ -1,7 +1,7 @@
 //! Reading times of day.
 
 use super::Clock;
-use super::lexer::{Token, tokens};
+use super::lexer::{DateToken, tokens};
 
 /// Which half of the day was named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,8 +38,8 @@ pub(crate) fn clock(text: &str) -> Option<Clock> {
 type Numbers<'a> = (u8, u8, Option<u8>, &'a str);
 
 /// Returns the numbers of a time and its half of the day.
-fn split<'a>(tokens: &[Token<'a>]) -> Option<(Numbers<'a>, Half)> {
-    use Token::{Mark, Number, Space, Word};
+fn split<'a>(tokens: &[DateToken<'a>]) -> Option<(Numbers<'a>, Half)> {
+    use DateToken::{Mark, Number, Space, Word};
     let tokens: Vec<_> = tokens.iter().filter(|token| **token != Space).collect();
     let word_of_day = |word: &str| match word.to_ascii_lowercase().as_str() {
         "noon" | "midday" => Some(Half::Afternoon),
@@ -82,8 +82,8 @@ fn split<'a>(tokens: &[Token<'a>]) -> Option<(Numbers<'a>, Half)> {
 }
 
 /// Returns what stands after the numbers.
-fn half(rest: &[&Token<'_>]) -> Option<Half> {
-    use Token::{Mark, Word};
+fn half(rest: &[&DateToken<'_>]) -> Option<Half> {
+    use DateToken::{Mark, Word};
     match rest {
         [] => Some(Half::Open),
         [Word(o), Mark('\'' | '’'), Word(clock), rest @ ..]

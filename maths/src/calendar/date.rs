@@ -1,7 +1,7 @@
 //! Reading dates.
 
 use super::Date;
-use super::lexer::{Token, tokens};
+use super::lexer::{DateToken, tokens};
 
 const MONTHS: [&str; 12] = [
     "january",
@@ -56,34 +56,35 @@ fn is_usual(name: &str, short: &str) -> bool {
     matches!(short, "sept" | "tues" | "thur" | "thurs") && name.starts_with(short)
 }
 
-fn without_weekday<'t, 'a>(tokens: &'t [Token<'a>]) -> &'t [Token<'a>] {
-    let [Token::Word(word), rest @ ..] = tokens else {
+fn without_weekday<'t, 'a>(tokens: &'t [DateToken<'a>]) -> &'t [DateToken<'a>] {
+    let [DateToken::Word(word), rest @ ..] = tokens else {
         return tokens;
     };
     let is_on = word.eq_ignore_ascii_case("on") || word.eq_ignore_ascii_case("the");
-    if is_on && let [Token::Space, rest @ ..] = rest {
+    if is_on && let [DateToken::Space, rest @ ..] = rest {
         return without_weekday(rest);
     }
     if position(&WEEKDAYS, word).is_none() {
         return tokens;
     }
-    let start =
-        rest.iter().position(|token| !matches!(token, Token::Space | Token::Mark(',' | '.')));
+    let start = rest
+        .iter()
+        .position(|token| !matches!(token, DateToken::Space | DateToken::Mark(',' | '.')));
     &rest[start.unwrap_or(rest.len())..]
 }
 
 /// Returns the tokens before `BC` and the like or after `AD`.
-fn without_era<'t, 'a>(tokens: &'t [Token<'a>]) -> (&'t [Token<'a>], Option<Era>) {
-    use Token::{Mark, Space, Word};
-    let is_point = |token: &&Token<'_>| matches!(token, Mark('.'));
+fn without_era<'t, 'a>(tokens: &'t [DateToken<'a>]) -> (&'t [DateToken<'a>], Option<Era>) {
+    use DateToken::{Mark, Space, Word};
+    let is_point = |token: &&DateToken<'_>| matches!(token, Mark('.'));
     let undotted: Vec<_> = tokens.iter().rev().filter(|token| !is_point(token)).take(4).collect();
-    let joined = |letters: &[&&Token<'_>]| -> String {
+    let joined = |letters: &[&&DateToken<'_>]| -> String {
         letters
             .iter()
             .rev()
             .filter_map(|token| match token {
                 Word(word) => Some(word.to_ascii_lowercase()),
-                Token::Number(..) | Mark(_) | Space => None,
+                DateToken::Number(..) | Mark(_) | Space => None,
             })
             .collect()
     };
@@ -115,8 +116,8 @@ fn without_era<'t, 'a>(tokens: &'t [Token<'a>]) -> (&'t [Token<'a>], Option<Era>
 }
 
 /// Parses a date with the name of its month.
-fn named(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
-    use Token::{Mark, Number, Space, Word};
+fn named(tokens: &[DateToken<'_>], era: Option<Era>) -> Option<Date> {
+    use DateToken::{Mark, Number, Space, Word};
     let mut parts = Vec::with_capacity(4);
     let mut last = Space;
     for token in tokens {
@@ -162,16 +163,16 @@ fn named(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
 }
 
 /// Returns whether `word` makes an ordinal of the number before it.
-fn is_suffix(last: Token<'_>, word: &str) -> bool {
-    let Token::Number(number, _) = last else {
+fn is_suffix(last: DateToken<'_>, word: &str) -> bool {
+    let DateToken::Number(number, _) = last else {
         return false;
     };
     word.eq_ignore_ascii_case(crate::numerals::suffix(number.into()))
 }
 
 /// Parses a date of three numbers.
-fn numbered(tokens: &[Token<'_>], era: Option<Era>) -> Option<Date> {
-    use Token::{Mark, Number};
+fn numbered(tokens: &[DateToken<'_>], era: Option<Era>) -> Option<Date> {
+    use DateToken::{Mark, Number};
     let ([Number(a, first), Mark(sign), Number(b, second), Mark(also), Number(c, third)]
     | [
         Number(a, first),

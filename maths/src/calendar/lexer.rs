@@ -2,7 +2,7 @@
 
 /// A piece of a date or a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub(super) enum DateToken<'a> {
     /// ASCII digits, at most four, with their number.
     Number(u16, &'a str),
     /// Letters.
@@ -16,7 +16,7 @@ pub(super) enum Token<'a> {
 const MAX_BYTES: usize = 64;
 
 /// Returns the tokens of `text`; `None` if it is too long or has a longer number.
-pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
+pub(super) fn tokens(text: &str) -> Option<Vec<DateToken<'_>>> {
     let text = text.trim();
     let text = text.strip_suffix('.').unwrap_or(text);
     if text.len() > MAX_BYTES || !text.contains(|c: char| c.is_ascii_alphanumeric()) {
@@ -35,12 +35,12 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
         let len = rest[first.len_utf8()..].find(|c| !is_same(c));
         let (run, after) = rest.split_at(len.map_or(rest.len(), |len| first.len_utf8() + len));
         tokens.push(match first {
-            '0'..='9' if run.len() <= 4 => Token::Number(run.parse().ok()?, run),
+            '0'..='9' if run.len() <= 4 => DateToken::Number(run.parse().ok()?, run),
             '0'..='9' => return None,
-            '年' | '月' | '日' | '号' => Token::Mark(first),
-            _ if first.is_alphabetic() => Token::Word(run),
-            _ if first.is_whitespace() => Token::Space,
-            _ => Token::Mark(first),
+            '年' | '月' | '日' | '号' => DateToken::Mark(first),
+            _ if first.is_alphabetic() => DateToken::Word(run),
+            _ if first.is_whitespace() => DateToken::Space,
+            _ => DateToken::Mark(first),
         });
         rest = after;
     }

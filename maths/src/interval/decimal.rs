@@ -7,17 +7,17 @@ use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
 use super::bounds::Interval;
-use super::value::Value;
+use super::value::NumericValue;
 
 /// Magnitudes beyond two to the power of this are given as powers of two.
 const MAX_TOP: i64 = 1 << 14;
 
 /// Returns `value` with `digits` significant digits.
-pub(super) fn of_value(value: &Value, digits: u32) -> String {
+pub(super) fn of_value(value: &NumericValue, digits: u32) -> String {
     match value {
-        Value::Exact(value) => of_rational(value, digits),
-        Value::Real(interval) => of_interval(interval, digits),
-        Value::Complex(re, im) => {
+        NumericValue::Exact(value) => of_rational(value, digits),
+        NumericValue::Real(interval) => of_interval(interval, digits),
+        NumericValue::Complex(re, im) => {
             let (re, im) = (of_interval(re, digits), of_interval(im, digits));
             match im.strip_prefix('-') {
                 Some(im) => format!("{re} - {im}i"),

@@ -18,10 +18,10 @@ mod value;
 
 use std::cmp::Ordering;
 
-use self::eval::{Evaluator, Field, Point};
+use self::eval::{Evaluator, Field, SamplePoint};
 use self::float::OutOfRange;
 use self::kernel::Kernel;
-use self::value::Value;
+use self::value::NumericValue;
 use super::expr::{Expr, Workspace};
 use super::proof::Witness;
 use crate::fuel::Exhausted;
@@ -101,19 +101,19 @@ fn constant(
     expr: Expr,
     bits: u32,
     ws: &mut Workspace<'_>,
-) -> Result<Result<Value, Stop>, Exhausted> {
+) -> Result<Result<NumericValue, Stop>, Exhausted> {
     let mut kernel = Kernel::new(bits);
-    evaluate(expr, &Point::default(), Field::Complex, &mut kernel, ws)
+    evaluate(expr, &SamplePoint::default(), Field::Complex, &mut kernel, ws)
 }
 
 /// Returns the value of `expr` at `point`, paid from the workspace's fuel.
 fn evaluate(
     expr: Expr,
-    point: &Point,
+    point: &SamplePoint,
     field: Field,
     kernel: &mut Kernel,
     ws: &mut Workspace<'_>,
-) -> Result<Result<Value, Stop>, Exhausted> {
+) -> Result<Result<NumericValue, Stop>, Exhausted> {
     let mut evaluator = Evaluator::new(ws, point.clone(), field, kernel);
     let value = evaluator.value(expr);
     let spent = evaluator.spent();

@@ -4,9 +4,9 @@ use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
 use super::bounds::Interval;
-use super::eval::{Field, Point};
+use super::eval::{Field, SamplePoint};
 use super::kernel::Kernel;
-use super::value::Value;
+use super::value::NumericValue;
 use super::{Separation, Stop, decimal, evaluate};
 use crate::expr::{Constant, Expr, Name, Node, Workspace, children};
 use crate::fuel::Exhausted;
@@ -289,11 +289,12 @@ impl Sides {
         unknowns: &Unknowns,
         kernel: &mut Kernel,
         ws: &mut Workspace<'_>,
-    ) -> Result<Result<Point, Stop>, Exhausted> {
+    ) -> Result<Result<SamplePoint, Stop>, Exhausted> {
         let symbols = unknowns.symbols.iter().copied();
-        let values = values.iter().cloned().map(Value::Exact);
-        let mut point = Point { symbols: symbols.zip(values).collect(), applications: Vec::new() };
-        let mut seen: Vec<(Name, Vec<Value>)> = Vec::new();
+        let values = values.iter().cloned().map(NumericValue::Exact);
+        let mut point =
+            SamplePoint { symbols: symbols.zip(values).collect(), applications: Vec::new() };
+        let mut seen: Vec<(Name, Vec<NumericValue>)> = Vec::new();
         for (k, application) in (1..).zip(&unknowns.applications) {
             let Node::Apply(name, arguments) = ws.node(*application).clone() else {
                 continue;
@@ -313,7 +314,7 @@ impl Sides {
                 }
             }
             seen.push((name, evaluated));
-            let value = Value::Exact(fraction(5 * k + 13, 7 * k + 11));
+            let value = NumericValue::Exact(fraction(5 * k + 13, 7 * k + 11));
             point.applications.push((*application, value));
         }
         Ok(Ok(point))
@@ -329,7 +330,7 @@ fn stopped(stop: Stop) -> AtPoint {
 }
 
 /// Returns whether two lists of arguments certainly differ.
-fn differ(left: &[Value], right: &[Value], bits: u32) -> bool {
+fn differ(left: &[NumericValue], right: &[NumericValue], bits: u32) -> bool {
     left.len() != right.len()
         || left
             .iter()
@@ -338,8 +339,8 @@ fn differ(left: &[Value], right: &[Value], bits: u32) -> bool {
 }
 
 /// Returns the bits to which two values agree; `None` if they certainly differ.
-fn compared(left: &Value, right: &Value, bits: u32) -> Result<Option<u32>, Stop> {
-    if let (Value::Exact(left), Value::Exact(right)) = (left, right) {
+fn compared(left: &NumericValue, right: &NumericValue, bits: u32) -> Result<Option<u32>, Stop> {
+    if let (NumericValue::Exact(left), NumericValue::Exact(right)) = (left, right) {
         return Ok((left == right).then_some(u32::MAX));
     }
     let (left, right) = (left.parts(bits)?, right.parts(bits)?);
@@ -352,16 +353,19 @@ fn compared(left: &Value, right: &Value, bits: u32) -> Result<Option<u32>, Stop>
 }
 
 /// Returns the values of symbols at `point`, for people.
-fn witness_point(point: &Point, ws: &mut Workspace<'_>) -> Result<Vec<(Expr, RBig)>, Exhausted> {
+fn witness_point(
+    point: &SamplePoint,
+    ws: &mut Workspace<'_>,
+) -> Result<Vec<(Expr, RBig)>, Exhausted> {
     let mut at = Vec::with_capacity(point.symbols.len() + point.applications.len());
     for (name, value) in &point.symbols {
         let symbol = ws.intern(Node::Symbol(*name))?;
-        if let Value::Exact(value) = value {
+        if let NumericValue::Exact(value) = value {
             at.push((symbol, value.clone()));
         }
     }
     for (application, value) in &point.applications {
-        if let Value::Exact(value) = value {
+        if let NumericValue::Exact(value) = value {
             at.push((*application, value.clone()));
         }
     }

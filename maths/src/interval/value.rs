@@ -15,7 +15,7 @@ pub(super) const MAX_EXACT_BITS: usize = 1 << 15;
 
 /// A value.
 #[derive(Debug, Clone)]
-pub(super) enum Value {
+pub(super) enum NumericValue {
     Exact(RBig),
     Real(Interval),
     /// Real and imaginary part. The imaginary part may contain 0, but is not known to be 0.
@@ -34,7 +34,7 @@ pub(super) fn size(value: &RBig) -> usize {
     value.numerator().bit_len() + value.denominator().bit_len()
 }
 
-impl Value {
+impl NumericValue {
     pub(super) fn integer(value: i32) -> Self {
         Self::Exact(RBig::from(IBig::from(value)))
     }

@@ -22,14 +22,14 @@ pub(crate) fn constant_named(name: &str) -> Option<Known> {
     let (digits, ten, unit) = row(name)?;
     Some(Known {
         value: RBig::from(UBig::from(digits)) * power_of_ten(ten),
-        measure: super::read_marked(unit).expect("the units of the table are units"),
+        measure: super::parse_marked_unit(unit).expect("the units of the table are units"),
     })
 }
 
 /// Digits, power of ten, unit.
-type Row = (u128, i32, &'static str);
+type ConstantRow = (u128, i32, &'static str);
 
-fn row(name: &str) -> Option<Row> {
+fn row(name: &str) -> Option<ConstantRow> {
     Some(match name {
         "c" | "speed of light" => (299_792_458, 0, "m/s"),
         "h" | "Planck constant" => (662_607_015, -42, "J s"),

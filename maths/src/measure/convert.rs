@@ -2,7 +2,7 @@
 
 use dashu::rational::RBig;
 
-use super::{Conversion, Measure, read_marked};
+use super::{Conversion, Measure, parse_marked_unit};
 
 /// Bytes of a unit's name that are looked at.
 const LONGEST_NAME: usize = 64;
@@ -30,8 +30,8 @@ pub enum UnitError {
 /// # Errors
 /// [`UnitError`].
 pub fn convert_unit(value: RBig, from: &str, to: &str) -> Result<RBig, UnitError> {
-    let from = parse_unit(from).ok_or(UnitError::UnknownSource)?;
-    let to = parse_unit(to).ok_or(UnitError::UnknownTarget)?;
+    let from = known_unit(from).ok_or(UnitError::UnknownSource)?;
+    let to = known_unit(to).ok_or(UnitError::UnknownTarget)?;
     match from.conversion(&to) {
         Conversion::Same => Ok(value),
         Conversion::Linear { factor, offset } => Ok(value * factor + offset),
@@ -40,7 +40,7 @@ pub fn convert_unit(value: RBig, from: &str, to: &str) -> Result<RBig, UnitError
 }
 
 /// Reads a unit of the tables. An unknown word would be a counted thing, which nothing converts to.
-fn parse_unit(name: &str) -> Option<Measure> {
+fn known_unit(name: &str) -> Option<Measure> {
     if name.len() > LONGEST_NAME {
         return None;
     }
@@ -51,6 +51,6 @@ fn parse_unit(name: &str) -> Option<Measure> {
         "degk" | "kelvin" => "K".to_owned(),
         _ => name,
     };
-    let measure = read_marked(&name)?;
+    let measure = parse_marked_unit(&name)?;
     (measure.things.is_empty() && measure.of.is_none()).then_some(measure)
 }

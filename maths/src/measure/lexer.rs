@@ -2,7 +2,7 @@
 
 /// A piece of a unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Token<'a> {
+pub(super) enum UnitToken<'a> {
     /// Letters, or one of the signs that stand for a unit: `°C`, `$`, `Ω`.
     Word(&'a str),
     /// A power: `^2`, `^{-1}`, `²`, `**2`, or the 2 of `m2`.
@@ -17,7 +17,7 @@ pub(super) enum Token<'a> {
 const MAX_BYTES: usize = 160;
 
 /// Returns the tokens of `text`; `None` if it is no unit.
-pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
+pub(super) fn tokens(text: &str) -> Option<Vec<UnitToken<'_>>> {
     if text.len() > MAX_BYTES {
         return None;
     }
@@ -31,34 +31,34 @@ pub(super) fn tokens(text: &str) -> Option<Vec<Token<'_>>> {
     Some(tokens)
 }
 
-type Step<'a> = (Option<Token<'a>>, &'a str);
+type Step<'a> = (Option<UnitToken<'a>>, &'a str);
 
 /// Returns the token at the start of `rest`, if it is one and no space, and what follows it.
-fn step<'a>(rest: &'a str, first: char, last: Option<&Token<'a>>) -> Option<Step<'a>> {
+fn step<'a>(rest: &'a str, first: char, last: Option<&UnitToken<'a>>) -> Option<Step<'a>> {
     let after = &rest[first.len_utf8()..];
-    let is_after_word = matches!(last, Some(Token::Word(_)));
+    let is_after_word = matches!(last, Some(UnitToken::Word(_)));
     let token = match first {
         _ if first.is_whitespace() || first == '~' => return Some((None, after)),
         '*' if after.starts_with('*') => return power(&after[1..]),
         '^' => return power(after),
-        '*' | '·' | '⋅' | '×' | '•' | '∙' => Token::Times,
+        '*' | '·' | '⋅' | '×' | '•' | '∙' => UnitToken::Times,
         // Between the parts of a word, as in `kilowatt-hour`, or before a power: `s-1` is none.
         '-' if is_after_word && after.starts_with(char::is_alphabetic) => {
             return Some((None, after));
         }
-        '/' | '⁄' | '∕' => Token::Slash,
-        '(' => Token::Open,
-        ')' => Token::Shut,
+        '/' | '⁄' | '∕' => UnitToken::Slash,
+        '(' => UnitToken::Open,
+        ')' => UnitToken::Shut,
         '.' if is_after_word && after.chars().next().is_none_or(char::is_whitespace) => {
             return Some((None, after));
         }
         '2' | '3' if is_after_word && !after.starts_with(|c: char| c.is_alphanumeric()) => {
-            Token::Power(if first == '2' { 2 } else { 3 })
+            UnitToken::Power(if first == '2' { 2 } else { 3 })
         }
         '⁻' | '⁺' | '¹' | '²' | '³' | '⁰' | '⁴'..='⁹' => return superscript(rest),
         '°' | 'º' | '˚' => return Some(degree(after)),
         '$' | '€' | '£' | '¥' | '₹' | '¢' | '₩' | '₽' | '℃' | '℉' => {
-            Token::Word(&rest[..first.len_utf8()])
+            UnitToken::Word(&rest[..first.len_utf8()])
         }
         _ if first.is_alphabetic() => return Some(word(rest)),
         _ => return None,
@@ -70,11 +70,11 @@ fn step<'a>(rest: &'a str, first: char, last: Option<&Token<'a>>) -> Option<Step
 /// round.
 fn word(rest: &str) -> Step<'_> {
     if let Some(after) = rest.strip_prefix("US$") {
-        return (Some(Token::Word("$")), after);
+        return (Some(UnitToken::Word("$")), after);
     }
     let end = rest.find(|c: char| !c.is_alphabetic());
     let end = end.unwrap_or(rest.len());
-    (Some(Token::Word(&rest[..end])), &rest[end..])
+    (Some(UnitToken::Word(&rest[..end])), &rest[end..])
 }
 
 /// Parses a degree sign, with the letter of a temperature scale after it.
@@ -85,12 +85,12 @@ fn degree(after: &str) -> Step<'_> {
         next.is_some_and(|next| !next.starts_with(char::is_alphabetic))
     };
     if is_letter('C') {
-        return (Some(Token::Word("°C")), &letter[1..]);
+        return (Some(UnitToken::Word("°C")), &letter[1..]);
     }
     if is_letter('F') {
-        return (Some(Token::Word("°F")), &letter[1..]);
+        return (Some(UnitToken::Word("°F")), &letter[1..]);
     }
-    (Some(Token::Word("°")), after)
+    (Some(UnitToken::Word("°")), after)
 }
 
 /// Returns what follows `^`: an integer, in braces or round brackets or bare, or a degree sign.
@@ -113,7 +113,7 @@ fn power(rest: &str) -> Option<Step<'_>> {
     if inner == "°" {
         return Some(degree(after));
     }
-    Some((Some(Token::Power(integer(inner)?)), after))
+    Some((Some(UnitToken::Power(integer(inner)?)), after))
 }
 
 /// Parses an integer of at most two digits.
@@ -135,7 +135,7 @@ fn superscript(rest: &str) -> Option<Step<'_>> {
     let is_super = |c: char| matches!(c, '⁻' | '⁺' | '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
     let end = rest.find(|c| !is_super(c)).unwrap_or(rest.len());
     let plain: String = rest[..end].chars().map(plain_digit).collect();
-    Some((Some(Token::Power(integer(&plain)?)), &rest[end..]))
+    Some((Some(UnitToken::Power(integer(&plain)?)), &rest[end..]))
 }
 
 fn plain_digit(c: char) -> char {

@@ -7,7 +7,7 @@
 
 use dashu::rational::RBig;
 
-use super::lexer::{Token, tokens};
+use super::lexer::{UnitToken, tokens};
 use super::units::{self, Unit};
 use super::words;
 use super::{Dimension, Measure};
@@ -23,13 +23,13 @@ const MAX_BRACKETS: usize = 3;
 /// `text` holds no LaTeX: `km/h`, `m^2`, `kg m s^{-2}`, `square meters`, `dollars per hour`,
 /// `eggs`, `$`. Nothing marks its letters as words, so they might be variables: of single letters
 /// only `m`, `s`, `g`, `h` and `L` are units.
-pub(crate) fn read(text: &str) -> Option<Measure> {
+pub(crate) fn parse_unit(text: &str) -> Option<Measure> {
     parse(text, false)
 }
 
-/// Returns [`read`] for text that was marked as words, by `\text{…}` or an upright font: there
+/// Returns [`parse_unit`] for text that was marked as words, by `\text{…}` or an upright font: there
 /// every letter that stands for a unit does, and any short word counts.
-pub(crate) fn read_marked(text: &str) -> Option<Measure> {
+pub(crate) fn parse_marked_unit(text: &str) -> Option<Measure> {
     parse(text, true)
 }
 
@@ -104,21 +104,21 @@ impl Reader {
     }
 
     /// Takes a part of the unit and returns what follows it.
-    fn step<'t, 'a>(&mut self, tokens: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
+    fn step<'t, 'a>(&mut self, tokens: &'t [UnitToken<'a>]) -> Option<&'t [UnitToken<'a>]> {
         let (first, rest) = tokens.split_first()?;
         match *first {
-            Token::Word(word) => return self.word(word, rest),
-            Token::Times => {
+            UnitToken::Word(word) => return self.word(word, rest),
+            UnitToken::Times => {
                 let is_between = self.last != Last::Nothing && !self.is_waiting && !rest.is_empty();
                 self.is_waiting = true;
                 is_between.then_some(())?;
             }
-            Token::Slash => self.divide()?,
-            Token::Open if self.brackets.len() < MAX_BRACKETS && self.next_power.is_none() => {
+            UnitToken::Slash => self.divide()?,
+            UnitToken::Open if self.brackets.len() < MAX_BRACKETS && self.next_power.is_none() => {
                 self.brackets.push(self.is_below);
             }
-            Token::Shut if !self.is_waiting => self.is_below = self.brackets.pop()?,
-            Token::Open | Token::Shut | Token::Power(_) => return None,
+            UnitToken::Shut if !self.is_waiting => self.is_below = self.brackets.pop()?,
+            UnitToken::Open | UnitToken::Shut | UnitToken::Power(_) => return None,
         }
         Some(rest)
     }
@@ -141,7 +141,11 @@ impl Reader {
         Some(())
     }
 
-    fn word<'t, 'a>(&mut self, word: &'a str, rest: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
+    fn word<'t, 'a>(
+        &mut self,
+        word: &'a str,
+        rest: &'t [UnitToken<'a>],
+    ) -> Option<&'t [UnitToken<'a>]> {
         self.words += 1;
         if self.words > MAX_WORDS {
             return None;
@@ -160,7 +164,7 @@ impl Reader {
             }
             "the" if self.last != Last::Nothing => return Some(rest),
             "percentage" => {
-                let [Token::Word("points" | "point"), rest @ ..] = rest else {
+                let [UnitToken::Word("points" | "point"), rest @ ..] = rest else {
                     return None;
                 };
                 return self.push_thing("percentage point", rest);
@@ -192,13 +196,21 @@ impl Reader {
         self.push_thing(&words::singular(&lower), rest)
     }
 
-    fn raise_next<'t, 'a>(&mut self, power: i8, rest: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
+    fn raise_next<'t, 'a>(
+        &mut self,
+        power: i8,
+        rest: &'t [UnitToken<'a>],
+    ) -> Option<&'t [UnitToken<'a>]> {
         let is_first = self.next_power.replace(power).is_none();
         (is_first && !self.is_in_of).then_some(rest)
     }
 
     /// Reads a word of what is measured.
-    fn measured<'t, 'a>(&mut self, lower: &str, rest: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
+    fn measured<'t, 'a>(
+        &mut self,
+        lower: &str,
+        rest: &'t [UnitToken<'a>],
+    ) -> Option<&'t [UnitToken<'a>]> {
         if words::is_forbidden(lower) {
             return None;
         }
@@ -215,8 +227,8 @@ impl Reader {
         &self,
         word: &str,
         lower: &str,
-        rest: &'t [Token<'a>],
-    ) -> Option<(Unit, String, &'t [Token<'a>])> {
+        rest: &'t [UnitToken<'a>],
+    ) -> Option<(Unit, String, &'t [UnitToken<'a>])> {
         let named = |name: &str| units::symbol(name).map(|unit| (unit, unit.name.to_owned()));
         if let Some((name, rest)) = two_words(lower, rest) {
             let (unit, name) = named(name)?;
@@ -266,14 +278,16 @@ impl Reader {
     }
 
     /// Reads the power of a factor: what "square" gave it, or what follows it.
-    fn power<'t, 'a>(&mut self, rest: &'t [Token<'a>]) -> Option<(i8, &'t [Token<'a>])> {
+    fn power<'t, 'a>(&mut self, rest: &'t [UnitToken<'a>]) -> Option<(i8, &'t [UnitToken<'a>])> {
         let before = self.next_power.take();
         let (after, rest) = match rest {
-            [Token::Power(power), rest @ ..] => (Some(*power), rest),
-            [Token::Word(word), rest @ ..] if word.eq_ignore_ascii_case("squared") => {
+            [UnitToken::Power(power), rest @ ..] => (Some(*power), rest),
+            [UnitToken::Word(word), rest @ ..] if word.eq_ignore_ascii_case("squared") => {
                 (Some(2), rest)
             }
-            [Token::Word(word), rest @ ..] if word.eq_ignore_ascii_case("cubed") => (Some(3), rest),
+            [UnitToken::Word(word), rest @ ..] if word.eq_ignore_ascii_case("cubed") => {
+                (Some(3), rest)
+            }
             rest => (None, rest),
         };
         let power = match (before, after) {
@@ -290,8 +304,8 @@ impl Reader {
         &mut self,
         unit: &Unit,
         name: &str,
-        rest: &'t [Token<'a>],
-    ) -> Option<&'t [Token<'a>]> {
+        rest: &'t [UnitToken<'a>],
+    ) -> Option<&'t [UnitToken<'a>]> {
         let is_first = self.last == Last::Nothing && !self.is_waiting;
         if let Some((code, _)) = unit.dimension.currency {
             self.opening_currency = is_first.then_some(code);
@@ -308,7 +322,11 @@ impl Reader {
         Some(rest)
     }
 
-    fn push_thing<'t, 'a>(&mut self, name: &str, rest: &'t [Token<'a>]) -> Option<&'t [Token<'a>]> {
+    fn push_thing<'t, 'a>(
+        &mut self,
+        name: &str,
+        rest: &'t [UnitToken<'a>],
+    ) -> Option<&'t [UnitToken<'a>]> {
         let (power, rest) = self.power(rest)?;
         self.offset = RBig::ZERO;
         let continues = self.last == Last::Thing && !self.is_waiting && power.abs() == 1;
@@ -380,9 +398,9 @@ fn gathered(mut things: Vec<(String, i8)>) -> Option<Vec<(String, i8)>> {
 /// Returns the units whose names are two words.
 fn two_words<'t, 'a>(
     first: &str,
-    rest: &'t [Token<'a>],
-) -> Option<(&'static str, &'t [Token<'a>])> {
-    let [Token::Word(second), rest @ ..] = rest else {
+    rest: &'t [UnitToken<'a>],
+) -> Option<(&'static str, &'t [UnitToken<'a>])> {
+    let [UnitToken::Word(second), rest @ ..] = rest else {
         return None;
     };
     let second = words::singular(&second.to_lowercase());

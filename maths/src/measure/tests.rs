@@ -1,10 +1,10 @@
 use dashu::rational::RBig;
 use proptest::prelude::*;
 
-use super::{Conversion, Measure, constant_named, read, read_marked};
+use super::{Conversion, Measure, constant_named, parse_marked_unit, parse_unit};
 
 fn measure(text: &str) -> Measure {
-    read_marked(text).unwrap_or_else(|| panic!("no unit: {text:?}"))
+    parse_marked_unit(text).unwrap_or_else(|| panic!("no unit: {text:?}"))
 }
 
 /// Checks that `value` of the one unit is `expected` of the other.
@@ -38,7 +38,7 @@ fn check_other(from: &str, to: &str, expected: &Conversion) {
 
 fn check_no_unit(table: &str) {
     for text in table.split(" ; ") {
-        assert_eq!(read(text), None, "{text:?}");
+        assert_eq!(parse_unit(text), None, "{text:?}");
     }
 }
 
@@ -167,13 +167,13 @@ fn what_is_no_unit() {
 #[test]
 fn marks_make_words_of_letters() {
     for text in ["C", "F", "u", "N", "xyz", "kN m", "V/m", "T", "pH"] {
-        assert!(read_marked(text).is_some(), "{text:?}");
+        assert!(parse_marked_unit(text).is_some(), "{text:?}");
     }
     for text in ["m", "s", "g", "h", "L", "kg m/s^2", "km/h", "egg", "cat", "mL", "gold coins"] {
-        assert!(read(text).is_some(), "{text:?}");
+        assert!(parse_unit(text).is_some(), "{text:?}");
     }
     for text in ["x", "pm", "sin", "and", "π", "∞"] {
-        assert_eq!(read_marked(text), None, "{text:?}");
+        assert_eq!(parse_marked_unit(text), None, "{text:?}");
     }
 }
 
@@ -223,7 +223,7 @@ fn constants_have_units() {
 proptest! {
     #[test]
     fn reading_ends(text in "[ a-zA-Z0-9/^{}()*.·²°$-]{0,24}") {
-        if let Some(unit) = read_marked(&text) {
+        if let Some(unit) = parse_marked_unit(&text) {
             prop_assert_eq!(unit.conversion(&unit), Conversion::Same);
         }
     }

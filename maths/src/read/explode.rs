@@ -4,7 +4,7 @@ use crate::answer::Unread;
 use crate::expr::Constant;
 
 use super::names;
-use super::token::{Bracket, Item, Style, Token};
+use super::token::{Bracket, Lexeme, Style, Token};
 
 /// Letters of a plain word that are still read as a product of variables.
 const MAX_PLAIN: usize = 3;
@@ -13,7 +13,7 @@ const MAX_PLAIN: usize = 3;
 const MAX_FORMULA: usize = 6;
 
 /// Returns `items` without words, with the places of partners counted from their start.
-pub(super) fn exploded<'a>(items: &[Item<'a>]) -> Result<Vec<Item<'a>>, Unread> {
+pub(super) fn exploded<'a>(items: &[Lexeme<'a>]) -> Result<Vec<Lexeme<'a>>, Unread> {
     let mut out = Vec::with_capacity(items.len() + 8);
     let mut open = Vec::new();
     for (index, item) in items.iter().enumerate() {
@@ -27,10 +27,10 @@ pub(super) fn exploded<'a>(items: &[Item<'a>]) -> Result<Vec<Item<'a>>, Unread> 
             }
             Token::Close(_) => {
                 let partner = open.pop().ok_or(Unread::NotMaths)?;
-                out.push(Item { mate: partner, ..*item });
+                out.push(Lexeme { mate: partner, ..*item });
                 out[partner].mate = at;
             }
-            _ => out.push(Item { mate: at, ..*item }),
+            _ => out.push(Lexeme { mate: at, ..*item }),
         }
     }
     Ok(out)
@@ -38,25 +38,25 @@ pub(super) fn exploded<'a>(items: &[Item<'a>]) -> Result<Vec<Item<'a>>, Unread> 
 
 /// Writes what a word means.
 fn word<'a>(
-    item: Item<'a>,
+    item: Lexeme<'a>,
     text: &'a str,
     style: Style,
     next: Option<Token<'a>>,
-    out: &mut Vec<Item<'a>>,
+    out: &mut Vec<Lexeme<'a>>,
 ) -> Result<(), Unread> {
     let is_subscript = out.last().is_some_and(|item| item.token == Token::Underscore);
     if is_subscript && style != Style::Formula {
-        out.push(Item { token: Token::Name(text), mate: out.len(), ..item });
+        out.push(Lexeme { token: Token::Name(text), mate: out.len(), ..item });
         return Ok(());
     }
     if let Some(token) = known(text, style, next) {
-        out.push(Item { token, mate: out.len(), ..item });
+        out.push(Lexeme { token, mate: out.len(), ..item });
         return Ok(());
     }
     if next == Some(Token::Open(Bracket::Group))
         && let Some(accent) = ["bar", "vec", "hat", "tilde"].into_iter().find(|a| *a == text)
     {
-        out.push(Item { token: Token::Accent(accent), mate: out.len(), ..item });
+        out.push(Lexeme { token: Token::Accent(accent), mate: out.len(), ..item });
         return Ok(());
     }
     let is_capitals = text.bytes().all(|b| b.is_ascii_uppercase());
@@ -74,11 +74,11 @@ fn word<'a>(
 }
 
 /// The letters of `text`, but for a known name that it ends with, as in `xsin`.
-fn letters<'a>(item: Item<'a>, text: &'a str, out: &mut Vec<Item<'a>>) {
+fn letters<'a>(item: Lexeme<'a>, text: &'a str, out: &mut Vec<Lexeme<'a>>) {
     for at in 0..text.len() {
         let gap = if at == 0 { item.gap } else { super::token::Gap::None };
         let token = Token::Name(&text[at..=at]);
-        out.push(Item { token, gap, mate: out.len() });
+        out.push(Lexeme { token, gap, mate: out.len() });
     }
 }
 

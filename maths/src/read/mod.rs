@@ -27,7 +27,7 @@ use super::measure;
 use crate::delimiters::unwrapped;
 
 use self::parse::Setting;
-use self::token::{Gap, Item, Token};
+use self::token::{Gap, Lexeme, Token};
 use crate::number::DecimalLiteral;
 
 /// Literals up to this many bytes fit machine words and cost next to nothing.
@@ -135,7 +135,7 @@ fn single_backslashes(text: Cow<'_, str>) -> (Cow<'_, str>, bool) {
 
 /// Turns the x of `1.5 x 10^3` into a multiplication sign: an x between a number and a power of
 /// ten, with space on both sides, is a cross.
-fn crosses(items: &mut [Item<'_>]) {
+fn crosses(items: &mut [Lexeme<'_>]) {
     for at in 1..items.len().saturating_sub(2) {
         let is_ten =
             matches!(items[at + 1].token, Token::Number(n) if n.whole == "10" && n.is_digits());
@@ -187,7 +187,7 @@ fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer
     let Some(at) = text.find(is_chinese) else {
         return Ok(None);
     };
-    let Some(unit) = measure::read_marked(text[at..].trim()) else {
+    let Some(unit) = measure::parse_marked_unit(text[at..].trim()) else {
         return Ok(None);
     };
     let Some(mut answer) = plain_number(text[..at].trim(), ws)? else {

@@ -7,7 +7,7 @@ use super::literal::Literal;
 
 /// A token with what surrounds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Item<'a> {
+pub(super) struct Lexeme<'a> {
     pub(super) token: Token<'a>,
     /// The white space before it.
     pub(super) gap: Gap,

@@ -12,7 +12,7 @@ use std::ops::{ControlFlow, Range};
 
 use crate::arithmetic::expr::{Expr, Form, Parsed};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Class, Kind, Lexed, Op, Relation, Word};
+use crate::arithmetic::token::{Bound, Class, Lexed, Op, Relation, TokenKind, Word};
 
 /// Words between a computation and an equality sign that make it unreadable rather than something
 /// else.
@@ -53,14 +53,14 @@ enum Side {
 }
 
 /// Calls `found` for each equality that `lexed` states, in order, until it breaks off.
-pub(super) fn find(
+pub(super) fn find_equalities(
     lexed: &Lexed<'_>,
     parsed: &Parsed,
     mut found: impl FnMut(Stated) -> ControlFlow<()>,
 ) {
     let mut next = 0;
     for (at, token) in lexed.tokens.iter().enumerate() {
-        let Kind::Relation(relation) = token.kind else {
+        let TokenKind::Relation(relation) = token.kind else {
             continue;
         };
         while parsed.exprs.get(next).is_some_and(|e| e.tokens.start < at) {
@@ -150,9 +150,9 @@ impl Finder<'_, '_> {
         match self.lexed.class(before) {
             Class::Variable => {
                 let coefficient =
-                    self.lexed.kind(before) == Some(Kind::Variable { coefficient: true });
+                    self.lexed.kind(before) == Some(TokenKind::Variable { coefficient: true });
                 // In `$x = 5$` the dollar sign is a delimiter of LaTeX.
-                let delimiter = self.lexed.kind_before(before) == Some(Kind::Currency);
+                let delimiter = self.lexed.kind_before(before) == Some(TokenKind::Currency);
                 let start = before - usize::from(delimiter);
                 if coefficient || self.before(start).is_some() {
                     unreadable(Why::Variable)
@@ -179,7 +179,7 @@ impl Finder<'_, '_> {
             && between.len() <= MAX_WORDS_BETWEEN
             && between.into_iter().all(|at| {
                 let kind = self.lexed.kind(at);
-                matches!(kind, Some(Kind::Word(_) | Kind::Op(Op::Div | Op::Sub)))
+                matches!(kind, Some(TokenKind::Word(_) | TokenKind::Op(Op::Div | Op::Sub)))
             })
     }
 
@@ -197,7 +197,7 @@ impl Finder<'_, '_> {
         match self.lexed.class(first) {
             Class::Variable => {
                 let coefficient =
-                    self.lexed.kind(first) == Some(Kind::Variable { coefficient: true });
+                    self.lexed.kind(first) == Some(TokenKind::Variable { coefficient: true });
                 let goes_on =
                     matches!(self.lexed.class(first + 1), Class::Arithmetic | Class::Variable);
                 if coefficient || goes_on { unreadable(Why::Variable) } else { Side::Name }
@@ -210,7 +210,7 @@ impl Finder<'_, '_> {
 
     /// Returns the first token of the right side, after `about`.
     fn first_on_right(&self) -> usize {
-        let about = self.lexed.kind(self.at + 1) == Some(Kind::Word(Word::Approximate));
+        let about = self.lexed.kind(self.at + 1) == Some(TokenKind::Word(Word::Approximate));
         self.at + 1 + usize::from(about)
     }
 
@@ -245,7 +245,7 @@ impl Finder<'_, '_> {
             approximate: self.relation == Relation::Approx || self.lexed.approximate,
             doubt,
             trailing,
-            after_dash: marker == Some(Kind::Boundary(Bound::ListMarker { minus: true })),
+            after_dash: marker == Some(TokenKind::Boundary(Bound::ListMarker { minus: true })),
         }
     }
 }

@@ -11,7 +11,7 @@ use super::exact::Exact;
 use super::expr::{Code, Expr, Form, Parsed, Percent};
 use super::find::Pair;
 use super::report::{Check, Rule, Why};
-use super::token::{Kind, Lexed, Op, Word};
+use super::token::{Lexed, Op, TokenKind, Word};
 use super::value::{self, NoValue, Reading};
 use super::words::{names_money, same_unit};
 use crate::Fuel;
@@ -104,7 +104,7 @@ impl Judge<'_, '_> {
     /// one is the result of a computation: `f: 2 = 4`.
     fn are_two_names(&self, pair: &Pair) -> bool {
         let alone = self.lexed.kind_before(self.left(pair).tokens.start);
-        !matches!(alone, Some(Kind::Relation(_)))
+        !matches!(alone, Some(TokenKind::Relation(_)))
             && self.left(pair).is_bare()
             && self.right(pair).is_bare()
     }
@@ -263,7 +263,7 @@ impl Judge<'_, '_> {
         }
         let measured = left.words.iter().chain(&right.words).any(|&at| {
             let kind = self.lexed.kind(at);
-            matches!(kind, Some(Kind::Word(Word::Measure | Word::Scale)))
+            matches!(kind, Some(TokenKind::Word(Word::Measure | Word::Scale)))
         });
         measured && compare::is_conversion(left_value, right_value)
     }
@@ -298,7 +298,7 @@ impl Judge<'_, '_> {
         );
         let named = matches!(
             self.lexed.kind_before(left.tokens.start),
-            Some(Kind::Word(Word::Plain | Word::Measure | Word::Label))
+            Some(TokenKind::Word(Word::Plain | Word::Measure | Word::Label))
         );
         difference && named && *left_value < RBig::ZERO && *right_value > RBig::ZERO
     }

@@ -11,7 +11,7 @@ mod unicode;
 mod word;
 
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Kind, Lexed, Op, Relation, Token, Word};
+use crate::arithmetic::token::{Bound, Lexed, Op, Relation, Token, TokenKind, Word};
 use crate::arithmetic::words::Vocabulary;
 
 /// Bytes that an annotation may hold. A longer one is not a calculator's, and the bound keeps the
@@ -70,33 +70,33 @@ impl Lexer<'_, '_> {
             b'.' => self.point(),
             b'a'..=b'z' | b'A'..=b'Z' => self.word(),
             b'*' => self.star(),
-            b'+' => self.push(1, Kind::Op(Op::Add)),
+            b'+' => self.push(1, TokenKind::Op(Op::Add)),
             b'-' => self.dash(),
             b'/' => self.slash(),
-            b'^' => self.push(1, Kind::Op(Op::Pow)),
+            b'^' => self.push(1, TokenKind::Op(Op::Pow)),
             b'=' => self.equals(),
             b'<' | b'>' => self.angle(byte),
             b'~' => self.tilde(),
-            b'%' => self.push(1, Kind::Percent),
-            b'$' => self.push(1, Kind::Currency),
-            b'(' | b'[' => self.push(1, Kind::Open),
-            b')' | b']' => self.push(1, Kind::Close),
+            b'%' => self.push(1, TokenKind::Percent),
+            b'$' => self.push(1, TokenKind::Currency),
+            b'(' | b'[' => self.push(1, TokenKind::Open),
+            b')' | b']' => self.push(1, TokenKind::Close),
             b'{' => self.open_brace(),
             b'}' => self.close_brace(),
             b'\\' => self.command(),
             b'!' => self.exclamation(),
             b'#' => self.hash(),
-            b'@' | b'_' | b'|' => self.push(1, Kind::Broken(Why::Function)),
+            b'@' | b'_' | b'|' => self.push(1, TokenKind::Broken(Why::Function)),
             b'\'' => self.prime(1),
             b'&' => self.ampersand(),
-            b',' => self.push(1, Kind::Boundary(Bound::Comma)),
-            0..=0x7F => self.push(1, Kind::Boundary(Bound::Mark)),
+            b',' => self.push(1, TokenKind::Boundary(Bound::Comma)),
+            0..=0x7F => self.push(1, TokenKind::Boundary(Bound::Mark)),
             0x80..=0xFF => self.unicode(),
         }
     }
 
     /// Adds a token of `len` bytes that starts here.
-    fn push(&mut self, len: usize, kind: Kind) {
+    fn push(&mut self, len: usize, kind: TokenKind) {
         let (start, end) = (self.at, self.at + len);
         self.out.tokens.push(Token { kind, start, end, spaced: self.spaced });
         self.spaced = false;
@@ -128,7 +128,7 @@ impl Lexer<'_, '_> {
     }
 
     /// Returns the last token, unless there is none.
-    fn last(&self) -> Option<Kind> {
+    fn last(&self) -> Option<TokenKind> {
         self.out.tokens.last().map(|token| token.kind)
     }
 
@@ -137,11 +137,11 @@ impl Lexer<'_, '_> {
         matches!(
             self.last(),
             Some(
-                Kind::Number(_)
-                    | Kind::Percent
-                    | Kind::Close
-                    | Kind::Variable { .. }
-                    | Kind::Broken(_)
+                TokenKind::Number(_)
+                    | TokenKind::Percent
+                    | TokenKind::Close
+                    | TokenKind::Variable { .. }
+                    | TokenKind::Broken(_)
             )
         )
     }
@@ -149,7 +149,7 @@ impl Lexer<'_, '_> {
     /// Lexes `**`: a power between two operands and bold type elsewhere.
     fn star(&mut self) {
         if self.peek(1) != Some(b'*') {
-            return self.push(1, Kind::Op(Op::Mul));
+            return self.push(1, TokenKind::Op(Op::Mul));
         }
         let before = self.spaced;
         let after = matches!(self.peek(2), Some(b' ' | b'\t'));
@@ -158,7 +158,7 @@ impl Lexer<'_, '_> {
             Some(b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'(' | b'-' | b'.' | b'$')
         );
         if self.after_operand() && !self.bold && before == after && operand_follows {
-            return self.push(2, Kind::Op(Op::Pow));
+            return self.push(2, TokenKind::Op(Op::Pow));
         }
         self.bold = !self.bold;
         self.at += 2;
@@ -168,17 +168,17 @@ impl Lexer<'_, '_> {
         let run = self.bytes[self.at..].iter().take_while(|byte| **byte == b'-').count();
         let blank_after = matches!(self.peek(run), Some(b' ' | b'\t' | b'\n') | None);
         match run {
-            1 if self.peek(1) == Some(b'>') => self.push(2, Kind::Boundary(Bound::Mark)),
-            1 => self.push(1, Kind::Op(Op::Sub)),
-            2 if !self.spaced && !blank_after => self.push(1, Kind::Op(Op::Sub)),
-            _ => self.push(run, Kind::Boundary(Bound::Mark)),
+            1 if self.peek(1) == Some(b'>') => self.push(2, TokenKind::Boundary(Bound::Mark)),
+            1 => self.push(1, TokenKind::Op(Op::Sub)),
+            2 if !self.spaced && !blank_after => self.push(1, TokenKind::Op(Op::Sub)),
+            _ => self.push(run, TokenKind::Boundary(Bound::Mark)),
         }
     }
 
     fn slash(&mut self) {
         match self.peek(1) {
-            Some(b'/') => self.push(2, Kind::Broken(Why::Syntax)),
-            _ => self.push(1, Kind::Op(Op::Div)),
+            Some(b'/') => self.push(2, TokenKind::Broken(Why::Syntax)),
+            _ => self.push(1, TokenKind::Op(Op::Div)),
         }
     }
 
@@ -186,10 +186,10 @@ impl Lexer<'_, '_> {
     fn equals(&mut self) {
         let run = self.bytes[self.at..].iter().take_while(|byte| **byte == b'=').count();
         match (run, self.peek(run)) {
-            (1, Some(b'>')) => self.push(2, Kind::Boundary(Bound::Mark)),
-            (1, Some(b'~')) => self.push(2, Kind::Relation(Relation::Approx)),
-            (1 | 2, _) => self.push(run, Kind::Relation(Relation::Equals)),
-            _ => self.push(run, Kind::Boundary(Bound::Mark)),
+            (1, Some(b'>')) => self.push(2, TokenKind::Boundary(Bound::Mark)),
+            (1, Some(b'~')) => self.push(2, TokenKind::Relation(Relation::Approx)),
+            (1 | 2, _) => self.push(run, TokenKind::Relation(Relation::Equals)),
+            _ => self.push(run, TokenKind::Boundary(Bound::Mark)),
         }
     }
 
@@ -199,7 +199,7 @@ impl Lexer<'_, '_> {
             return;
         }
         let len = if self.peek(1) == Some(b'=') { 2 } else { 1 };
-        self.push(len, Kind::Boundary(Bound::Mark));
+        self.push(len, TokenKind::Boundary(Bound::Mark));
     }
 
     /// Leaves out the annotation that starts here, if one does.
@@ -220,10 +220,10 @@ impl Lexer<'_, '_> {
 
     fn tilde(&mut self) {
         if self.peek(1) == Some(b'=') {
-            return self.push(2, Kind::Relation(Relation::Approx));
+            return self.push(2, TokenKind::Relation(Relation::Approx));
         }
         self.out.approximate = true;
-        self.push(1, Kind::Word(Word::Approximate));
+        self.push(1, TokenKind::Word(Word::Approximate));
     }
 
     /// Lexes `!`: `5! = 120` is a factorial, `so 5!` is excitement, `!=` denies an equality.
@@ -234,16 +234,20 @@ impl Lexer<'_, '_> {
             Some(b'=' | b'+' | b'-' | b'*' | b'/' | b')' | b'^')
         );
         if attached && goes_on {
-            return self.push(1, Kind::Broken(Why::Function));
+            return self.push(1, TokenKind::Broken(Why::Function));
         }
         let len = if self.peek(1) == Some(b'=') { 2 } else { 1 };
-        self.push(len, Kind::Boundary(Bound::Mark));
+        self.push(len, TokenKind::Boundary(Bound::Mark));
     }
 
     /// Lexes an apostrophe: `f'` is a derivative, `6'` a length; others are quotation marks.
     fn prime(&mut self, len: usize) {
         let attached = self.after_operand() && !self.spaced;
-        let kind = if attached { Kind::Broken(Why::Function) } else { Kind::Boundary(Bound::Mark) };
+        let kind = if attached {
+            TokenKind::Broken(Why::Function)
+        } else {
+            TokenKind::Boundary(Bound::Mark)
+        };
         self.push(len, kind);
     }
 
@@ -252,8 +256,8 @@ impl Lexer<'_, '_> {
         let digits =
             self.bytes[self.at + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         match digits {
-            0 => self.push(1, Kind::Boundary(Bound::Mark)),
-            _ => self.push(1 + digits, Kind::Broken(Why::Words)),
+            0 => self.push(1, TokenKind::Boundary(Bound::Mark)),
+            _ => self.push(1 + digits, TokenKind::Broken(Why::Words)),
         }
     }
 
@@ -261,7 +265,7 @@ impl Lexer<'_, '_> {
     fn ampersand(&mut self) {
         match self.peek(1) {
             Some(b'=' | b'\\') => self.skip(1),
-            _ => self.push(1, Kind::Boundary(Bound::Mark)),
+            _ => self.push(1, TokenKind::Boundary(Bound::Mark)),
         }
     }
 }

@@ -12,7 +12,7 @@ use std::ops::Range;
 
 use crate::arithmetic::expr::{Code, Expr, Form, Parsed, Percent, Traits};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Kind, Lexed, Op, Word};
+use crate::arithmetic::token::{Bound, Lexed, Op, TokenKind, Word};
 use crate::arithmetic::words::{names_money, same_unit};
 
 /// An operator or bracket that waits for its right side.
@@ -77,55 +77,57 @@ pub(super) fn parse(lexed: &Lexed<'_>, out: &mut Parsed) {
 /// Returns whether an expression may start at token `at`.
 fn starts_expression(lexed: &Lexed<'_>, at: usize) -> bool {
     let kind = lexed.kind(at);
-    if matches!(kind, Some(Kind::Op(Op::Add | Op::Sub))) {
+    if matches!(kind, Some(TokenKind::Op(Op::Add | Op::Sub))) {
         let sign_stands_free = match lexed.kind_before(at) {
             None
-            | Some(Kind::Relation(_) | Kind::Boundary(Bound::Open | Bound::ListMarker { .. })) => {
-                true
-            }
+            | Some(
+                TokenKind::Relation(_)
+                | TokenKind::Boundary(Bound::Open | Bound::ListMarker { .. }),
+            ) => true,
             // `is -5`, and not the dash in `Total - 5`.
-            Some(Kind::Word(_) | Kind::Boundary(_)) => {
+            Some(TokenKind::Word(_) | TokenKind::Boundary(_)) => {
                 !lexed.is_attached(at) && lexed.is_attached(at + 1)
             }
             Some(_) => false,
         };
         return sign_stands_free && starts_operand(lexed, at + 1);
     }
-    matches!(kind, Some(Kind::Number(_) | Kind::Open | Kind::Currency)) && starts_operand(lexed, at)
+    matches!(kind, Some(TokenKind::Number(_) | TokenKind::Open | TokenKind::Currency))
+        && starts_operand(lexed, at)
 }
 
 /// Returns whether token `at` starts an operand, after signs and a currency sign.
 fn starts_operand(lexed: &Lexed<'_>, at: usize) -> bool {
     (at..at + 4)
         .map_while(|index| lexed.kind(index))
-        .find(|kind| !matches!(kind, Kind::Currency | Kind::Op(Op::Add | Op::Sub)))
-        .is_some_and(|kind| matches!(kind, Kind::Number(_) | Kind::Open))
+        .find(|kind| !matches!(kind, TokenKind::Currency | TokenKind::Op(Op::Add | Op::Sub)))
+        .is_some_and(|kind| matches!(kind, TokenKind::Number(_) | TokenKind::Open))
 }
 
 /// Returns the operation that the sign or word at token `at` stands for, if an operand follows it.
 /// After a word a sign is no part of the operand: `20 times + 10 times`.
 fn operator_at(lexed: &Lexed<'_>, at: usize) -> Option<Op> {
     match lexed.kind(at)? {
-        Kind::Op(op) if starts_operand(lexed, at + 1) => Some(op),
-        Kind::Word(Word::Operation(op)) if starts_number(lexed, at + 1) => Some(op),
-        Kind::Op(_)
-        | Kind::Word(_)
-        | Kind::Number(_)
-        | Kind::Open
-        | Kind::Close
-        | Kind::Percent
-        | Kind::Currency
-        | Kind::Relation(_)
-        | Kind::Variable { .. }
-        | Kind::Broken(_)
-        | Kind::Boundary(_) => None,
+        TokenKind::Op(op) if starts_operand(lexed, at + 1) => Some(op),
+        TokenKind::Word(Word::Operation(op)) if starts_number(lexed, at + 1) => Some(op),
+        TokenKind::Op(_)
+        | TokenKind::Word(_)
+        | TokenKind::Number(_)
+        | TokenKind::Open
+        | TokenKind::Close
+        | TokenKind::Percent
+        | TokenKind::Currency
+        | TokenKind::Relation(_)
+        | TokenKind::Variable { .. }
+        | TokenKind::Broken(_)
+        | TokenKind::Boundary(_) => None,
     }
 }
 
 /// Returns whether a number, currency sign or bracket stands at token `at`.
 fn starts_number(lexed: &Lexed<'_>, at: usize) -> bool {
     let kind = lexed.kind(at);
-    matches!(kind, Some(Kind::Number(_) | Kind::Currency | Kind::Open))
+    matches!(kind, Some(TokenKind::Number(_) | TokenKind::Currency | TokenKind::Open))
 }
 
 /// The stacks, kept between expressions for their memory.
@@ -215,7 +217,7 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         None
     }
 
-    fn kind(&self, ahead: usize) -> Option<Kind> {
+    fn kind(&self, ahead: usize) -> Option<TokenKind> {
         self.lexed.kind(self.at + ahead)
     }
 
@@ -230,15 +232,15 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         if let Some(op) = operator_at(self.lexed, self.at) {
             self.note_hyphenated_mixed_number(op);
             self.note_rate(op);
-            self.traits.wordy |= matches!(self.kind(0), Some(Kind::Word(_)));
+            self.traits.wordy |= matches!(self.kind(0), Some(TokenKind::Word(_)));
             self.take();
             self.binary(op);
             return true;
         }
-        if self.kind(0) == Some(Kind::Word(Word::Of)) {
+        if self.kind(0) == Some(TokenKind::Word(Word::Of)) {
             return self.of();
         }
-        let implied = self.kind(0) == Some(Kind::Open) && self.lexed.is_attached(self.at);
+        let implied = self.kind(0) == Some(TokenKind::Open) && self.lexed.is_attached(self.at);
         if implied {
             self.implied_product();
         }

@@ -109,7 +109,7 @@ impl<'a, 's> Reader<'a, 's> {
             stack: &mut self.stack,
             fuel: self.fuel,
         };
-        find::find(&self.lexed, &self.parsed, |stated| {
+        find::find_equalities(&self.lexed, &self.parsed, |stated| {
             let span = span_of(&stated, &self.lexed, &self.parsed);
             let span = offset + span.start..offset + span.end;
             if judge.fuel.spend(2).is_err() {

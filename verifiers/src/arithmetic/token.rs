@@ -9,7 +9,7 @@ use super::report::Why;
 /// A piece of the step with its half-open byte range in the text that was lexed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token {
-    pub(super) kind: Kind,
+    pub(super) kind: TokenKind,
     pub(super) start: usize,
     pub(super) end: usize,
     /// White space or an annotation stands right before it.
@@ -18,7 +18,7 @@ pub(super) struct Token {
 
 /// The kind of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TokenKind {
     /// An index into [`Lexed::numerals`].
     Number(usize),
     /// An operator sign.
@@ -61,7 +61,7 @@ pub(super) enum Class {
     Edge,
 }
 
-impl Kind {
+impl TokenKind {
     /// Returns the part that it plays around an expression.
     pub(super) fn class(self) -> Class {
         match self {
@@ -198,17 +198,17 @@ impl<'a> Lexed<'a> {
     }
 
     /// Returns the token at `index`, if there is one.
-    pub(super) fn kind(&self, index: usize) -> Option<Kind> {
+    pub(super) fn kind(&self, index: usize) -> Option<TokenKind> {
         self.tokens.get(index).map(|token| token.kind)
     }
 
     /// Returns the class of the token at `index`; both ends of the text are edges.
     pub(super) fn class(&self, index: usize) -> Class {
-        self.kind(index).map_or(Class::Edge, Kind::class)
+        self.kind(index).map_or(Class::Edge, TokenKind::class)
     }
 
     /// Returns the kind of the token before `index`.
-    pub(super) fn kind_before(&self, index: usize) -> Option<Kind> {
+    pub(super) fn kind_before(&self, index: usize) -> Option<TokenKind> {
         index.checked_sub(1).and_then(|before| self.kind(before))
     }
 

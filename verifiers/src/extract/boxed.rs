@@ -11,12 +11,12 @@ use super::{Candidate, Note, trim};
 struct Opener {
     start: usize,
     content: usize,
-    shape: Shape,
+    end: BoxEnd,
 }
 
 /// The ways in which a box ends.
 #[derive(Debug, Clone, Copy)]
-enum Shape {
+enum BoxEnd {
     /// A closing mark, with as many opening ones inside as further closing ones.
     Pair(u8, u8),
     /// White space or `$`: `\boxed 5`.
@@ -28,7 +28,7 @@ enum Shape {
 /// Each box is searched for its end only up to the start of the next one, which makes the search
 /// linear. A box that has not ended by then is an outer box where both stand on one line, and an
 /// unclosed one otherwise.
-pub(super) fn find(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+pub(super) fn find_boxes(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
     let haystack = &text.as_bytes()[part.clone()];
     let mut openers = memmem::find_iter(haystack, b"box")
         .filter_map(|at| opener_at(text, &part, part.start + at))
@@ -70,8 +70,8 @@ fn opener_at(text: &str, part: &Range<usize>, at: usize) -> Option<Opener> {
         return command(bytes, start, name_end);
     }
     let in_word = before.last().is_some_and(u8::is_ascii_alphanumeric);
-    let shape = pair(*bytes.get(name_end)?)?;
-    (!in_word).then_some(Opener { start, content: name_end + 1, shape })
+    let end = pair(*bytes.get(name_end)?)?;
+    (!in_word).then_some(Opener { start, content: name_end + 1, end })
 }
 
 /// Returns the box of a command whose name ends at `name_end`; `None` if the text only mentions it.
@@ -79,8 +79,8 @@ fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
     let spaces = bytes[name_end..].iter().take_while(|b| b.is_ascii_whitespace());
     let content = name_end + spaces.count();
     let first = *bytes.get(content)?;
-    if let Some(shape) = pair(first) {
-        return Some(Opener { start, content: content + 1, shape });
+    if let Some(end) = pair(first) {
+        return Some(Opener { start, content: content + 1, end });
     }
     let second_is_letter = bytes.get(content + 1).is_some_and(u8::is_ascii_alphabetic);
     let is_value = match first {
@@ -89,13 +89,13 @@ fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
         b'a'..=b'z' | b'A'..=b'Z' => content > name_end && !second_is_letter,
         _ => false,
     };
-    is_value.then_some(Opener { start, content, shape: Shape::Bare })
+    is_value.then_some(Opener { start, content, end: BoxEnd::Bare })
 }
 
-fn pair(open: u8) -> Option<Shape> {
+fn pair(open: u8) -> Option<BoxEnd> {
     match open {
-        b'{' => Some(Shape::Pair(b'{', b'}')),
-        b'(' => Some(Shape::Pair(b'(', b')')),
+        b'{' => Some(BoxEnd::Pair(b'{', b'}')),
+        b'(' => Some(BoxEnd::Pair(b'(', b')')),
         _ => None,
     }
 }
@@ -108,12 +108,12 @@ fn close(text: &str, opener: &Opener, limit: usize, is_last: bool) -> Option<(Ca
         let span = trim::space(text, from..end);
         Some((Candidate::new(span, Note::None), after))
     };
-    match opener.shape {
-        Shape::Bare => {
+    match opener.end {
+        BoxEnd::Bare => {
             let end = bare_end(bytes, from);
             closed(end, end)
         }
-        Shape::Pair(open, shut) => match balanced_end(bytes, from, open, shut) {
+        BoxEnd::Pair(open, shut) => match balanced_end(bytes, from, open, shut) {
             Some(end) => closed(end, end + 1),
             None => unclosed(text, from..limit, is_last),
         },

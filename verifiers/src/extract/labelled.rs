@@ -124,7 +124,7 @@ fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
 
 /// Appends what follows "answer is", "answer:" and the like, up to the end of the sentence.
 pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
-    let mut phrases = phrases::find(text, &part).into_iter().peekable();
+    let mut phrases = phrases::find_phrases(text, &part).into_iter().peekable();
     while let Some((_, from)) = phrases.next() {
         let limit = phrases.peek().map_or(part.end, |next| next.0);
         let line = value(text, from, limit);

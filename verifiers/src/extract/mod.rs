@@ -117,7 +117,7 @@ enum Note {
 type Source = fn(&str, Range<usize>, &mut Vec<Candidate>);
 
 const MARKED: [(&str, Source); 4] = [
-    ("boxed", boxed::find),
+    ("boxed", boxed::find_boxes),
     ("answer_tag", labelled::find_tags),
     ("hash_marks", labelled::find_hash_marks),
     ("answer_line", labelled::find_lines),

@@ -117,7 +117,7 @@ const ENGLISH_VERBS: [&str; 10] = [
 ];
 
 /// Returns the start of each answer phrase in `part` and of what follows it, in order.
-pub(super) fn find(text: &str, part: &Range<usize>) -> Vec<(usize, usize)> {
+pub(super) fn find_phrases(text: &str, part: &Range<usize>) -> Vec<(usize, usize)> {
     let mut found: Vec<_> = english(text, part).collect();
     let english = found.len();
     for (language, tail) in LANGUAGES.iter().zip(&*TAILS) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::schema::Refusal;
+use super::refusal::Refusal;
 use crate::accepted::quoted;
 
 /// Returns the fragment that the schema refers to; only fragments of the schema itself are allowed.

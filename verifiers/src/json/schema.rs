@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::metered::{Meter, Metered, Prices, View};
 use super::parse::Document;
+use super::refusal::Refusal;
 use super::weigh::{self, SchemaCost};
 use crate::Fuel;
 use crate::pattern::cost::SIZE_LIMIT;
@@ -21,21 +22,6 @@ const MAX_FRAMES: u64 = 1024;
 const EXPLAIN_UNITS: u64 = 20_000;
 /// Characters of a message that are kept.
 const MESSAGE_CHARS: usize = 200;
-
-/// Why a schema is not used.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// Stable, for programs.
-    pub(super) code: &'static str,
-    /// For people.
-    pub(super) message: String,
-}
-
-impl Refusal {
-    pub(super) fn new(code: &'static str, message: String) -> Self {
-        Self { code, message }
-    }
-}
 
 /// A compiled schema.
 #[derive(Debug, Clone)]

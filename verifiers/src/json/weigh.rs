@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::reference::fragment;
-use super::schema::Refusal;
+use super::refusal::Refusal;
 use crate::accepted::quoted;
 use crate::pattern::cost::PatternCost;
 
@@ -33,7 +33,7 @@ const MAX_PATTERN_UNITS: u64 = 500_000;
 
 /// Where the schemas under a keyword apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum AppliesTo {
     /// To the value at hand.
     Here,
     /// To values inside it.
@@ -44,7 +44,7 @@ enum Place {
 
 /// How a keyword holds schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Shape {
+enum Layout {
     /// One schema, or a list of schemas.
     Direct,
     /// By name.
@@ -52,29 +52,29 @@ enum Shape {
 }
 
 /// The keywords of all drafts that hold schemas.
-const APPLICATORS: [(&str, Place, Shape); 22] = [
-    ("allOf", Place::Here, Shape::Direct),
-    ("anyOf", Place::Here, Shape::Direct),
-    ("oneOf", Place::Here, Shape::Direct),
-    ("not", Place::Here, Shape::Direct),
-    ("if", Place::Here, Shape::Direct),
-    ("then", Place::Here, Shape::Direct),
-    ("else", Place::Here, Shape::Direct),
-    ("dependentSchemas", Place::Here, Shape::Named),
-    ("dependencies", Place::Here, Shape::Named),
-    ("properties", Place::Inside, Shape::Named),
-    ("patternProperties", Place::Inside, Shape::Named),
-    ("additionalProperties", Place::Inside, Shape::Direct),
-    ("unevaluatedProperties", Place::Inside, Shape::Direct),
-    ("propertyNames", Place::Inside, Shape::Direct),
-    ("items", Place::Inside, Shape::Direct),
-    ("prefixItems", Place::Inside, Shape::Direct),
-    ("additionalItems", Place::Inside, Shape::Direct),
-    ("unevaluatedItems", Place::Inside, Shape::Direct),
-    ("contains", Place::Inside, Shape::Direct),
-    ("contentSchema", Place::Inside, Shape::Direct),
-    ("$defs", Place::Apart, Shape::Named),
-    ("definitions", Place::Apart, Shape::Named),
+const APPLICATORS: [(&str, AppliesTo, Layout); 22] = [
+    ("allOf", AppliesTo::Here, Layout::Direct),
+    ("anyOf", AppliesTo::Here, Layout::Direct),
+    ("oneOf", AppliesTo::Here, Layout::Direct),
+    ("not", AppliesTo::Here, Layout::Direct),
+    ("if", AppliesTo::Here, Layout::Direct),
+    ("then", AppliesTo::Here, Layout::Direct),
+    ("else", AppliesTo::Here, Layout::Direct),
+    ("dependentSchemas", AppliesTo::Here, Layout::Named),
+    ("dependencies", AppliesTo::Here, Layout::Named),
+    ("properties", AppliesTo::Inside, Layout::Named),
+    ("patternProperties", AppliesTo::Inside, Layout::Named),
+    ("additionalProperties", AppliesTo::Inside, Layout::Direct),
+    ("unevaluatedProperties", AppliesTo::Inside, Layout::Direct),
+    ("propertyNames", AppliesTo::Inside, Layout::Direct),
+    ("items", AppliesTo::Inside, Layout::Direct),
+    ("prefixItems", AppliesTo::Inside, Layout::Direct),
+    ("additionalItems", AppliesTo::Inside, Layout::Direct),
+    ("unevaluatedItems", AppliesTo::Inside, Layout::Direct),
+    ("contains", AppliesTo::Inside, Layout::Direct),
+    ("contentSchema", AppliesTo::Inside, Layout::Direct),
+    ("$defs", AppliesTo::Apart, Layout::Named),
+    ("definitions", AppliesTo::Apart, Layout::Named),
 ];
 
 /// The cost of a schema.
@@ -139,16 +139,16 @@ pub(super) fn weigh(schema: &Value) -> Result<SchemaCost, Refusal> {
 }
 
 /// Returns the schemas directly under `schema`, with their places.
-fn applied(fields: &Map<String, Value>) -> impl Iterator<Item = (Place, &Value)> {
+fn applied(fields: &Map<String, Value>) -> impl Iterator<Item = (AppliesTo, &Value)> {
     fields.iter().flat_map(|(keyword, value)| {
         let known = APPLICATORS.iter().find(|(name, ..)| name == keyword);
         let schemas: Vec<&Value> = match (known, value) {
             (None, _) => Vec::new(),
-            (Some((.., Shape::Named)), Value::Object(named)) => named.values().collect(),
-            (Some((.., Shape::Direct)), Value::Array(list)) => list.iter().collect(),
+            (Some((.., Layout::Named)), Value::Object(named)) => named.values().collect(),
+            (Some((.., Layout::Direct)), Value::Array(list)) => list.iter().collect(),
             (Some(_), _) => vec![value],
         };
-        let place = known.map_or(Place::Apart, |(_, place, _)| *place);
+        let place = known.map_or(AppliesTo::Apart, |(_, place, _)| *place);
         schemas.into_iter().map(move |schema| (place, schema))
     })
 }
@@ -311,7 +311,7 @@ impl<'s> Scale<'_, 's> {
             Some(fragment) => Some(self.survey.target(&fragment)?),
             None => None,
         };
-        let here = applied(fields).filter(|(place, _)| *place == Place::Here);
+        let here = applied(fields).filter(|(place, _)| *place == AppliesTo::Here);
         for part in here.map(|(_, part)| part).chain(target) {
             let part = self.weigh(part, chain + 1)?;
             sum.marking = sum.marking.saturating_add(part.validity).saturating_add(part.marking);

@@ -5,24 +5,24 @@ use std::cmp::Ordering;
 use super::Evaluator;
 use crate::interval::Stop;
 use crate::interval::bounds::Interval;
-use crate::interval::value::Value;
+use crate::interval::value::NumericValue;
 
 impl Evaluator<'_, '_, '_> {
     /// Returns the sine of `angle` plus quarter turns.
-    fn shifted_sine(&mut self, angle: &Value, quarters: u8) -> Result<Value, Stop> {
-        if let Value::Exact(angle) = angle
+    fn shifted_sine(&mut self, angle: &NumericValue, quarters: u8) -> Result<NumericValue, Stop> {
+        if let NumericValue::Exact(angle) = angle
             && angle.is_zero()
         {
-            return Ok(Value::integer(i32::from(quarters % 2)));
+            return Ok(NumericValue::integer(i32::from(quarters % 2)));
         }
         let bits = self.bits();
         self.spend_function()?;
-        if !matches!(angle, Value::Complex(..)) {
+        if !matches!(angle, NumericValue::Complex(..)) {
             let sine = self.kernel.sine(&angle.real(bits)?, quarters)?;
-            return Ok(Value::from_interval(sine));
+            return Ok(NumericValue::from_interval(sine));
         }
         // (e^iz - e^-iz) / 2i, or (e^iz + e^-iz) / 2.
-        let forward = Value::from_parts(self.parts(angle)?.times_i());
+        let forward = NumericValue::from_parts(self.parts(angle)?.times_i());
         let backward = self.negated(&forward)?;
         let (forward, backward) = (self.exp(&forward)?, self.exp(&backward)?);
         if quarters == 1 {
@@ -31,31 +31,31 @@ impl Evaluator<'_, '_, '_> {
         }
         let difference = self.sub(&backward, &forward)?;
         let half = self.halved(&difference)?;
-        Ok(Value::from_parts(self.parts(&half)?.times_i()))
+        Ok(NumericValue::from_parts(self.parts(&half)?.times_i()))
     }
 
-    pub(super) fn sin(&mut self, angle: &Value) -> Result<Value, Stop> {
+    pub(super) fn sin(&mut self, angle: &NumericValue) -> Result<NumericValue, Stop> {
         self.shifted_sine(angle, 0)
     }
 
-    pub(super) fn cos(&mut self, angle: &Value) -> Result<Value, Stop> {
+    pub(super) fn cos(&mut self, angle: &NumericValue) -> Result<NumericValue, Stop> {
         self.shifted_sine(angle, 1)
     }
 
-    pub(super) fn tan(&mut self, angle: &Value) -> Result<Value, Stop> {
+    pub(super) fn tan(&mut self, angle: &NumericValue) -> Result<NumericValue, Stop> {
         let (sine, cosine) = (self.sin(angle)?, self.cos(angle)?);
         self.div(&sine, &cosine)
     }
 
-    pub(super) fn atan(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn atan(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_function()?;
         let bits = self.bits();
         let angle = self.kernel.atan(&value.real(bits)?)?;
-        Ok(Value::from_interval(angle))
+        Ok(NumericValue::from_interval(angle))
     }
 
     /// Returns the arcsine of real numbers from -1 to 1.
-    pub(super) fn asin(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn asin(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_function()?;
         let bits = self.bits();
         let sine = value.real(bits)?;
@@ -63,7 +63,7 @@ impl Evaluator<'_, '_, '_> {
         if sine == one || sine == one.neg() {
             let quarter = self.kernel.pi()?.scaled(-1)?;
             let is_positive = sine == one;
-            return Ok(Value::Real(if is_positive { quarter } else { quarter.neg() }));
+            return Ok(NumericValue::Real(if is_positive { quarter } else { quarter.neg() }));
         }
         // (1 - x)(1 + x) loses less than 1 - x^2 near the ends.
         let square = one.sub(&sine, bits)?.mul(&one.add(&sine, bits)?, bits)?;
@@ -73,26 +73,26 @@ impl Evaluator<'_, '_, '_> {
             Some(Ordering::Equal) | None => return Err(Stop::Imprecise),
         }
         let tangent = sine.div(&square.root(2, bits)?, bits)?;
-        Ok(Value::from_interval(self.kernel.atan(&tangent)?))
+        Ok(NumericValue::from_interval(self.kernel.atan(&tangent)?))
     }
 
-    pub(super) fn acos(&mut self, value: &Value) -> Result<Value, Stop> {
-        if let Value::Exact(value) = value
+    pub(super) fn acos(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
+        if let NumericValue::Exact(value) = value
             && value.is_one()
         {
-            return Ok(Value::integer(0));
+            return Ok(NumericValue::integer(0));
         }
         let angle = self.asin(value)?;
-        let quarter = Value::Real(self.kernel.pi()?.scaled(-1)?);
+        let quarter = NumericValue::Real(self.kernel.pi()?.scaled(-1)?);
         self.sub(&quarter, &angle)
     }
 
     /// Returns the arc cotangent of numbers that are not negative: for the others there are two
     /// usages.
-    pub(super) fn acot(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn acot(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         match value.sign()? {
             Ordering::Less => Err(Stop::NoValue),
-            Ordering::Equal => Ok(Value::Real(self.kernel.pi()?.scaled(-1)?)),
+            Ordering::Equal => Ok(NumericValue::Real(self.kernel.pi()?.scaled(-1)?)),
             Ordering::Greater => {
                 let inverse = self.recip(value)?;
                 self.atan(&inverse)
@@ -101,7 +101,7 @@ impl Evaluator<'_, '_, '_> {
     }
 
     /// Returns the hyperbolic sine and cosine.
-    fn hyperbolic(&mut self, value: &Value) -> Result<(Value, Value), Stop> {
+    fn hyperbolic(&mut self, value: &NumericValue) -> Result<(NumericValue, NumericValue), Stop> {
         let forward = self.exp(value)?;
         let backward = self.recip(&forward)?;
         let difference = self.sub(&forward, &backward)?;
@@ -109,24 +109,24 @@ impl Evaluator<'_, '_, '_> {
         Ok((self.halved(&difference)?, self.halved(&sum)?))
     }
 
-    pub(super) fn sinh(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn sinh(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         Ok(self.hyperbolic(value)?.0)
     }
 
-    pub(super) fn cosh(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn cosh(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         Ok(self.hyperbolic(value)?.1)
     }
 
-    pub(super) fn tanh(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn tanh(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         let (sine, cosine) = self.hyperbolic(value)?;
         self.div(&sine, &cosine)
     }
 
     /// Returns `ln(|x| + sqrt(x^2 + 1))` with the sign of `x`.
-    pub(super) fn asinh(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn asinh(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         let sign = value.sign()?;
         if sign == Ordering::Equal {
-            return Ok(Value::integer(0));
+            return Ok(NumericValue::integer(0));
         }
         self.spend_function()?;
         let bits = self.bits();
@@ -135,11 +135,11 @@ impl Evaluator<'_, '_, '_> {
         let sum = size.add(&hypotenuse.root(2, bits)?, bits)?;
         let logarithm = self.kernel.ln(&sum)?;
         let is_negative = sign == Ordering::Less;
-        Ok(Value::Real(if is_negative { logarithm.neg() } else { logarithm }))
+        Ok(NumericValue::Real(if is_negative { logarithm.neg() } else { logarithm }))
     }
 
     /// Returns `ln(x + sqrt(x^2 - 1))` of real numbers from 1.
-    pub(super) fn acosh(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn acosh(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_function()?;
         let bits = self.bits();
         let value = value.real(bits)?;
@@ -149,11 +149,11 @@ impl Evaluator<'_, '_, '_> {
         }
         let square = excess.mul(&value.add(&Interval::integer(1), bits)?, bits)?;
         let sum = value.add(&square.root(2, bits)?, bits)?;
-        Ok(Value::from_interval(self.kernel.ln(&sum)?))
+        Ok(NumericValue::from_interval(self.kernel.ln(&sum)?))
     }
 
     /// Returns `ln((1 + x) / (1 - x)) / 2` of real numbers between -1 and 1.
-    pub(super) fn atanh(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn atanh(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_function()?;
         let bits = self.bits();
         let value = value.real(bits)?;
@@ -165,6 +165,6 @@ impl Evaluator<'_, '_, '_> {
             None => return Err(Stop::Imprecise),
         }
         let logarithm = self.kernel.ln(&ratio)?;
-        Ok(Value::from_interval(logarithm.scaled(-1)?))
+        Ok(NumericValue::from_interval(logarithm.scaled(-1)?))
     }
 }

@@ -8,14 +8,18 @@ use super::Evaluator;
 use crate::expr::Function;
 use crate::interval::Stop;
 use crate::interval::bounds::Interval;
-use crate::interval::value::{MAX_EXACT_BITS, Value, size};
+use crate::interval::value::{MAX_EXACT_BITS, NumericValue, size};
 
 /// Most factors of a product of consecutive integers.
 const MAX_FACTORS: u64 = 20_000;
 
 impl Evaluator<'_, '_, '_> {
     /// Returns the product of every `step`-th integer from `n` down to 1.
-    pub(super) fn factorial(&mut self, value: &Value, step: u64) -> Result<Value, Stop> {
+    pub(super) fn factorial(
+        &mut self,
+        value: &NumericValue,
+        step: u64,
+    ) -> Result<NumericValue, Stop> {
         let n = u64::try_from(value.exact_integer()?).map_err(|_| Stop::NoValue)?;
         let count = n.div_ceil(step);
         let top = RBig::from(n);
@@ -23,7 +27,7 @@ impl Evaluator<'_, '_, '_> {
     }
 
     /// Returns `top (top - step) (top - 2 step) …`, `count` factors.
-    fn falling(&mut self, top: &RBig, step: u64, count: u64) -> Result<Value, Stop> {
+    fn falling(&mut self, top: &RBig, step: u64, count: u64) -> Result<NumericValue, Stop> {
         if count > MAX_FACTORS {
             return Err(Stop::NoValue);
         }
@@ -40,7 +44,7 @@ impl Evaluator<'_, '_, '_> {
             done += 1;
         }
         if done == count {
-            return Value::rational(exact, bits);
+            return NumericValue::rational(exact, bits);
         }
         let mut product = Interval::from_rational(&exact, bits + 32)?;
         while done < count {
@@ -50,11 +54,15 @@ impl Evaluator<'_, '_, '_> {
             factor -= &step;
             done += 1;
         }
-        Ok(Value::from_interval(product))
+        Ok(NumericValue::from_interval(product))
     }
 
     /// Returns `n (n-1) … (n-k+1) / k!` for an exact `n` and an integer `k`.
-    pub(super) fn binomial(&mut self, n: &Value, k: &Value) -> Result<Value, Stop> {
+    pub(super) fn binomial(
+        &mut self,
+        n: &NumericValue,
+        k: &NumericValue,
+    ) -> Result<NumericValue, Stop> {
         let top = n.exact()?.clone();
         let k = k.exact_integer()?;
         if k.is_negative() {
@@ -65,7 +73,7 @@ impl Evaluator<'_, '_, '_> {
             // The smaller of k and n - k.
             let rest = &top - RBig::from(count);
             if rest < RBig::ZERO {
-                return Ok(Value::integer(0));
+                return Ok(NumericValue::integer(0));
             }
             count = u64::try_from(rest.numerator()).map_or(count, |rest| rest.min(count));
         }
@@ -75,21 +83,29 @@ impl Evaluator<'_, '_, '_> {
     }
 
     /// Returns `n (n-1) … (n-k+1)` for integers from 0 up.
-    pub(super) fn permutations(&mut self, n: &Value, k: &Value) -> Result<Value, Stop> {
+    pub(super) fn permutations(
+        &mut self,
+        n: &NumericValue,
+        k: &NumericValue,
+    ) -> Result<NumericValue, Stop> {
         let top = n.exact_integer()?;
         let k = k.exact_integer()?;
         if k.is_negative() || top.is_negative() {
             return Err(Stop::NoValue);
         }
         if k > top {
-            return Ok(Value::integer(0));
+            return Ok(NumericValue::integer(0));
         }
         let count = u64::try_from(k).map_err(|_| Stop::NoValue)?;
         self.falling(&RBig::from(top.clone()), 1, count)
     }
 
     /// Returns the greatest common divisor, or the least common multiple, of integers.
-    pub(super) fn divisors(&mut self, function: Function, values: &[Value]) -> Result<Value, Stop> {
+    pub(super) fn divisors(
+        &mut self,
+        function: Function,
+        values: &[NumericValue],
+    ) -> Result<NumericValue, Stop> {
         let is_gcd = function == Function::Gcd;
         let mut result: Option<UBig> = None;
         for value in values {
@@ -108,6 +124,6 @@ impl Evaluator<'_, '_, '_> {
             });
         }
         let result = IBig::from(result.ok_or(Stop::NoRule)?);
-        Value::rational(RBig::from(result), self.bits())
+        NumericValue::rational(RBig::from(result), self.bits())
     }
 }

@@ -9,13 +9,17 @@ use crate::expr::{Expr, Function};
 use crate::interval::Stop;
 use crate::interval::bounds::Interval;
 use crate::interval::float::{Float, Toward};
-use crate::interval::value::{Parts, Value};
+use crate::interval::value::{NumericValue, Parts};
 
 /// Numbers above two to the power of this are not rounded to integers.
 const MAX_INTEGER_BITS: i64 = 8192;
 
 impl Evaluator<'_, '_, '_> {
-    pub(super) fn call(&mut self, function: Function, arguments: &[Expr]) -> Result<Value, Stop> {
+    pub(super) fn call(
+        &mut self,
+        function: Function,
+        arguments: &[Expr],
+    ) -> Result<NumericValue, Stop> {
         let mut values = Vec::with_capacity(arguments.len());
         for argument in arguments {
             values.push(self.value(*argument)?);
@@ -73,53 +77,61 @@ impl Evaluator<'_, '_, '_> {
     }
 
     /// Returns the real or imaginary part, the conjugate, or the argument.
-    fn part(&mut self, function: Function, value: &Value) -> Result<Value, Stop> {
+    fn part(&mut self, function: Function, value: &NumericValue) -> Result<NumericValue, Stop> {
         let parts = self.parts(value)?;
         if function == Function::Arg {
             self.spend_function()?;
-            return Ok(Value::from_interval(parts.arg(self.kernel)?));
+            return Ok(NumericValue::from_interval(parts.arg(self.kernel)?));
         }
         let is_real = parts.im.is_zero();
         if function == Function::Im {
-            return Ok(Value::from_interval(parts.im));
+            return Ok(NumericValue::from_interval(parts.im));
         }
         if is_real {
             return Ok(value.clone());
         }
         if function == Function::Re {
-            return Ok(Value::from_interval(parts.re));
+            return Ok(NumericValue::from_interval(parts.re));
         }
-        Ok(Value::from_parts(Parts { re: parts.re, im: parts.im.neg() }))
+        Ok(NumericValue::from_parts(Parts { re: parts.re, im: parts.im.neg() }))
     }
 
-    fn abs(&mut self, value: &Value) -> Result<Value, Stop> {
+    fn abs(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_step()?;
         let bits = self.bits();
         match value {
-            Value::Exact(value) if *value < RBig::ZERO => Ok(Value::Exact(-value)),
-            Value::Exact(_) => Ok(value.clone()),
-            Value::Real(interval) => Ok(Value::from_interval(interval.abs())),
-            Value::Complex(..) => Ok(Value::from_interval(value.parts(bits)?.abs(bits)?)),
+            NumericValue::Exact(value) if *value < RBig::ZERO => Ok(NumericValue::Exact(-value)),
+            NumericValue::Exact(_) => Ok(value.clone()),
+            NumericValue::Real(interval) => Ok(NumericValue::from_interval(interval.abs())),
+            NumericValue::Complex(..) => {
+                Ok(NumericValue::from_interval(value.parts(bits)?.abs(bits)?))
+            }
         }
     }
 
     /// Returns the largest or the smallest of real numbers.
-    fn extremum(&mut self, function: Function, values: &[Value]) -> Result<Value, Stop> {
+    fn extremum(
+        &mut self,
+        function: Function,
+        values: &[NumericValue],
+    ) -> Result<NumericValue, Stop> {
         let is_max = function == Function::Max;
         let bits = self.bits();
-        let mut best: Option<Value> = None;
+        let mut best: Option<NumericValue> = None;
         for value in values {
             self.spend_step()?;
             best = Some(match (best, value) {
                 (None, value) => value.clone(),
-                (Some(Value::Exact(best)), Value::Exact(value)) => Value::Exact(if is_max {
-                    best.max(value.clone())
-                } else {
-                    best.min(value.clone())
-                }),
+                (Some(NumericValue::Exact(best)), NumericValue::Exact(value)) => {
+                    NumericValue::Exact(if is_max {
+                        best.max(value.clone())
+                    } else {
+                        best.min(value.clone())
+                    })
+                }
                 (Some(best), value) => {
                     let (best, value) = (best.real(bits)?, value.real(bits)?);
-                    Value::from_interval(extreme_of(&best, &value, is_max))
+                    NumericValue::from_interval(extreme_of(&best, &value, is_max))
                 }
             });
         }
@@ -130,7 +142,7 @@ impl Evaluator<'_, '_, '_> {
     }
 
     /// Returns `left - right * floor(left / right)` for positive `right`.
-    fn modulo(&mut self, left: &Value, right: &Value) -> Result<Value, Stop> {
+    fn modulo(&mut self, left: &NumericValue, right: &NumericValue) -> Result<NumericValue, Stop> {
         if right.sign()? != Ordering::Greater {
             return Err(Stop::NoValue);
         }
@@ -141,8 +153,8 @@ impl Evaluator<'_, '_, '_> {
     }
 }
 
-fn sign(value: &Value) -> Result<Value, Stop> {
-    Ok(Value::integer(match value.sign()? {
+fn sign(value: &NumericValue) -> Result<NumericValue, Stop> {
+    Ok(NumericValue::integer(match value.sign()? {
         Ordering::Less => -1,
         Ordering::Equal => 0,
         Ordering::Greater => 1,
@@ -157,24 +169,28 @@ fn extreme_of(left: &Interval, right: &Interval, is_max: bool) -> Interval {
 }
 
 /// Returns the integer below or above, where all of an interval has the same one.
-fn rounded(value: &Value, toward: Toward) -> Result<Value, Stop> {
+fn rounded(value: &NumericValue, toward: Toward) -> Result<NumericValue, Stop> {
     match value {
-        Value::Exact(value) => {
+        NumericValue::Exact(value) => {
             let integer = match toward {
                 Toward::Down => value.floor(),
                 Toward::Up => value.ceil(),
             };
-            Ok(Value::Exact(RBig::from(integer)))
+            Ok(NumericValue::Exact(RBig::from(integer)))
         }
-        Value::Real(interval) => {
+        NumericValue::Real(interval) => {
             let top = interval.abs().upper.top().unwrap_or(0);
             if top > MAX_INTEGER_BITS {
                 return Err(Stop::NoValue);
             }
             let lower = interval.lower.to_integer(toward);
             let upper = interval.upper.to_integer(toward);
-            if lower == upper { Ok(Value::Exact(RBig::from(lower))) } else { Err(Stop::Imprecise) }
+            if lower == upper {
+                Ok(NumericValue::Exact(RBig::from(lower)))
+            } else {
+                Err(Stop::Imprecise)
+            }
         }
-        Value::Complex(..) => Err(Stop::NoValue),
+        NumericValue::Complex(..) => Err(Stop::NoValue),
     }
 }

@@ -11,7 +11,7 @@ use dashu::rational::RBig;
 use super::Stop;
 use super::bounds::Interval;
 use super::kernel::Kernel;
-use super::value::{Parts, Value, size};
+use super::value::{NumericValue, Parts, size};
 use crate::expr::{Binder, Bound, Constant, Expr, Name, Node, Workspace};
 
 /// Which numbers there are.
@@ -25,11 +25,11 @@ pub(in crate::interval) enum Field {
 
 /// Values of what is free in an expression.
 #[derive(Debug, Clone, Default)]
-pub(in crate::interval) struct Point {
+pub(in crate::interval) struct SamplePoint {
     /// The last entry of a name counts.
-    pub(in crate::interval) symbols: Vec<(Name, Value)>,
+    pub(in crate::interval) symbols: Vec<(Name, NumericValue)>,
     /// Values of unknown functions, by their whole applications.
-    pub(in crate::interval) applications: Vec<(Expr, Value)>,
+    pub(in crate::interval) applications: Vec<(Expr, NumericValue)>,
 }
 
 /// Most terms of a sum or factors of a product that are added up one by one.
@@ -40,7 +40,7 @@ const MAX_TERMS: u64 = 10_000;
 pub(in crate::interval) struct Evaluator<'w, 'f, 'k> {
     ws: &'w Workspace<'f>,
     kernel: &'k mut Kernel,
-    point: Point,
+    point: SamplePoint,
     field: Field,
     /// Fuel that may be spent.
     budget: u64,
@@ -51,7 +51,7 @@ pub(in crate::interval) struct Evaluator<'w, 'f, 'k> {
 impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
     pub(in crate::interval) fn new(
         ws: &'w Workspace<'f>,
-        point: Point,
+        point: SamplePoint,
         field: Field,
         kernel: &'k mut Kernel,
     ) -> Self {
@@ -98,7 +98,7 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
     }
 
     /// Returns the value of `expr`.
-    pub(in crate::interval) fn value(&mut self, expr: Expr) -> Result<Value, Stop> {
+    pub(in crate::interval) fn value(&mut self, expr: Expr) -> Result<NumericValue, Stop> {
         self.spend(1)?;
         let ws = self.ws;
         match ws.node(expr) {
@@ -114,25 +114,25 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         }
     }
 
-    fn number(&mut self, value: &RBig) -> Result<Value, Stop> {
+    fn number(&mut self, value: &RBig) -> Result<NumericValue, Stop> {
         let words = u64::try_from(size(value) / 64).unwrap_or(u64::MAX);
         self.spend(words / 8)?;
-        Value::rational(value.clone(), self.bits())
+        NumericValue::rational(value.clone(), self.bits())
     }
 
-    fn symbol(&self, name: Name) -> Result<Value, Stop> {
+    fn symbol(&self, name: Name) -> Result<NumericValue, Stop> {
         let mut symbols = self.point.symbols.iter().rev();
         let entry = symbols.find(|(known, _)| *known == name);
         entry.map(|(_, value)| value.clone()).ok_or(Stop::NoRule)
     }
 
-    fn application(&self, expr: Expr) -> Result<Value, Stop> {
+    fn application(&self, expr: Expr) -> Result<NumericValue, Stop> {
         let mut applications = self.point.applications.iter();
         let entry = applications.find(|(known, _)| *known == expr);
         entry.map(|(_, value)| value.clone()).ok_or(Stop::NoRule)
     }
 
-    fn constant(&mut self, constant: Constant) -> Result<Value, Stop> {
+    fn constant(&mut self, constant: Constant) -> Result<NumericValue, Stop> {
         match constant {
             Constant::Pi => {
                 if self.kernel.has_pi() {
@@ -140,19 +140,19 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
                 } else {
                     self.spend_function()?;
                 }
-                Ok(Value::Real(self.kernel.pi()?))
+                Ok(NumericValue::Real(self.kernel.pi()?))
             }
             Constant::E => {
                 self.spend_function()?;
-                Ok(Value::Real(self.kernel.exp(&Interval::integer(1))?))
+                Ok(NumericValue::Real(self.kernel.exp(&Interval::integer(1))?))
             }
-            Constant::I => Ok(Value::Complex(Interval::integer(0), Interval::integer(1))),
+            Constant::I => Ok(NumericValue::Complex(Interval::integer(0), Interval::integer(1))),
             Constant::Infinity | Constant::Undefined => Err(Stop::NoValue),
         }
     }
 
-    fn sum(&mut self, terms: &[Expr]) -> Result<Value, Stop> {
-        let mut sum = Value::integer(0);
+    fn sum(&mut self, terms: &[Expr]) -> Result<NumericValue, Stop> {
+        let mut sum = NumericValue::integer(0);
         for term in terms {
             let term = self.value(*term)?;
             sum = self.add(&sum, &term)?;
@@ -160,8 +160,8 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         Ok(sum)
     }
 
-    fn product(&mut self, factors: &[Expr]) -> Result<Value, Stop> {
-        let mut product = Value::integer(1);
+    fn product(&mut self, factors: &[Expr]) -> Result<NumericValue, Stop> {
+        let mut product = NumericValue::integer(1);
         for factor in factors {
             let factor = self.value(*factor)?;
             product = self.mul(&product, &factor)?;
@@ -169,46 +169,56 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         Ok(product)
     }
 
-    fn add(&mut self, left: &Value, right: &Value) -> Result<Value, Stop> {
+    fn add(&mut self, left: &NumericValue, right: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_step()?;
         let bits = self.bits();
         match (left, right) {
-            (Value::Exact(left), Value::Exact(right)) => {
+            (NumericValue::Exact(left), NumericValue::Exact(right)) => {
                 self.spend_exact(left, right)?;
-                Value::rational(left + right, bits)
+                NumericValue::rational(left + right, bits)
             }
-            (Value::Complex(..), _) | (_, Value::Complex(..)) => {
+            (NumericValue::Complex(..), _) | (_, NumericValue::Complex(..)) => {
                 let sum = left.parts(bits)?.add(&right.parts(bits)?, bits)?;
-                Ok(Value::from_parts(sum))
+                Ok(NumericValue::from_parts(sum))
             }
-            (Value::Exact(zero), other) | (other, Value::Exact(zero)) if zero.is_zero() => {
+            (NumericValue::Exact(zero), other) | (other, NumericValue::Exact(zero))
+                if zero.is_zero() =>
+            {
                 Ok(other.clone())
             }
-            (Value::Exact(_) | Value::Real(_), Value::Exact(_) | Value::Real(_)) => {
+            (
+                NumericValue::Exact(_) | NumericValue::Real(_),
+                NumericValue::Exact(_) | NumericValue::Real(_),
+            ) => {
                 let sum = left.real(bits)?.add(&right.real(bits)?, bits)?;
-                Ok(Value::from_interval(sum))
+                Ok(NumericValue::from_interval(sum))
             }
         }
     }
 
-    fn mul(&mut self, left: &Value, right: &Value) -> Result<Value, Stop> {
+    fn mul(&mut self, left: &NumericValue, right: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_step()?;
         let bits = self.bits();
         match (left, right) {
-            (Value::Exact(left), Value::Exact(right)) => {
+            (NumericValue::Exact(left), NumericValue::Exact(right)) => {
                 self.spend_exact(left, right)?;
-                Value::rational(left * right, bits)
+                NumericValue::rational(left * right, bits)
             }
-            (Value::Complex(..), _) | (_, Value::Complex(..)) => {
+            (NumericValue::Complex(..), _) | (_, NumericValue::Complex(..)) => {
                 let product = left.parts(bits)?.mul(&right.parts(bits)?, bits)?;
-                Ok(Value::from_parts(product))
+                Ok(NumericValue::from_parts(product))
             }
-            (Value::Exact(one), other) | (other, Value::Exact(one)) if one.is_one() => {
+            (NumericValue::Exact(one), other) | (other, NumericValue::Exact(one))
+                if one.is_one() =>
+            {
                 Ok(other.clone())
             }
-            (Value::Exact(_) | Value::Real(_), Value::Exact(_) | Value::Real(_)) => {
+            (
+                NumericValue::Exact(_) | NumericValue::Real(_),
+                NumericValue::Exact(_) | NumericValue::Real(_),
+            ) => {
                 let product = left.real(bits)?.mul(&right.real(bits)?, bits)?;
-                Ok(Value::from_interval(product))
+                Ok(NumericValue::from_interval(product))
             }
         }
     }
@@ -219,37 +229,39 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         self.spend(words + words * words / 8)
     }
 
-    fn recip(&mut self, value: &Value) -> Result<Value, Stop> {
+    fn recip(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_step()?;
         let bits = self.bits();
         match value {
-            Value::Exact(value) if value.is_zero() => Err(Stop::NoValue),
-            Value::Exact(value) => Ok(Value::Exact(RBig::ONE / value)),
-            Value::Real(interval) => Ok(Value::Real(interval.recip(bits)?)),
-            Value::Complex(..) => Ok(Value::from_parts(value.parts(bits)?.recip(bits)?)),
+            NumericValue::Exact(value) if value.is_zero() => Err(Stop::NoValue),
+            NumericValue::Exact(value) => Ok(NumericValue::Exact(RBig::ONE / value)),
+            NumericValue::Real(interval) => Ok(NumericValue::Real(interval.recip(bits)?)),
+            NumericValue::Complex(..) => {
+                Ok(NumericValue::from_parts(value.parts(bits)?.recip(bits)?))
+            }
         }
     }
 
-    fn div(&mut self, left: &Value, right: &Value) -> Result<Value, Stop> {
+    fn div(&mut self, left: &NumericValue, right: &NumericValue) -> Result<NumericValue, Stop> {
         let inverse = self.recip(right)?;
         self.mul(left, &inverse)
     }
 
-    fn negated(&mut self, value: &Value) -> Result<Value, Stop> {
-        self.mul(&Value::integer(-1), value)
+    fn negated(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
+        self.mul(&NumericValue::integer(-1), value)
     }
 
-    fn sub(&mut self, left: &Value, right: &Value) -> Result<Value, Stop> {
+    fn sub(&mut self, left: &NumericValue, right: &NumericValue) -> Result<NumericValue, Stop> {
         let right = self.negated(right)?;
         self.add(left, &right)
     }
 
-    fn parts(&self, value: &Value) -> Result<Parts, Stop> {
+    fn parts(&self, value: &NumericValue) -> Result<Parts, Stop> {
         value.parts(self.bits())
     }
 
     /// Adds or multiplies over the integers of a range, one by one.
-    fn bound(&mut self, bound: &Bound) -> Result<Value, Stop> {
+    fn bound(&mut self, bound: &Bound) -> Result<NumericValue, Stop> {
         let is_sum = match bound.binder {
             Binder::Sum => true,
             Binder::Product => false,
@@ -271,10 +283,10 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         if count > MAX_TERMS {
             return Err(Stop::NoRule);
         }
-        let mut total = Value::integer(i32::from(!is_sum));
+        let mut total = NumericValue::integer(i32::from(!is_sum));
         for step in 0..count {
             let index = RBig::from(&from + dashu::integer::IBig::from(step));
-            self.point.symbols.push((bound.variable, Value::Exact(index)));
+            self.point.symbols.push((bound.variable, NumericValue::Exact(index)));
             let term = self.value(bound.body);
             self.point.symbols.pop();
             let term = term?;

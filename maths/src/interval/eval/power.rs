@@ -10,13 +10,13 @@ use super::{Evaluator, Field};
 use crate::expr::{Constant, Expr, Node};
 use crate::interval::Stop;
 use crate::interval::bounds::Interval;
-use crate::interval::value::{MAX_EXACT_BITS, Parts, Value, size};
+use crate::interval::value::{MAX_EXACT_BITS, NumericValue, Parts, size};
 
 /// Roots with an index up to this are taken directly, others through logarithms.
 const MAX_INDEX: u32 = 64;
 
 impl Evaluator<'_, '_, '_> {
-    pub(super) fn power(&mut self, base: Expr, exponent: Expr) -> Result<Value, Stop> {
+    pub(super) fn power(&mut self, base: Expr, exponent: Expr) -> Result<NumericValue, Stop> {
         let exponent = self.value(exponent)?;
         if matches!(self.ws.node(base), Node::Constant(Constant::E)) {
             return self.exp(&exponent);
@@ -25,22 +25,26 @@ impl Evaluator<'_, '_, '_> {
         self.raised(&base, &exponent)
     }
 
-    fn raised(&mut self, base: &Value, exponent: &Value) -> Result<Value, Stop> {
+    fn raised(
+        &mut self,
+        base: &NumericValue,
+        exponent: &NumericValue,
+    ) -> Result<NumericValue, Stop> {
         match exponent {
-            Value::Exact(exponent) if exponent.denominator().is_one() => {
+            NumericValue::Exact(exponent) if exponent.denominator().is_one() => {
                 self.integer_power(base, exponent.numerator())
             }
-            Value::Exact(exponent) => self.fractional_power(base, exponent),
-            Value::Real(_) | Value::Complex(..) => self.general_power(base, exponent),
+            NumericValue::Exact(exponent) => self.fractional_power(base, exponent),
+            NumericValue::Real(_) | NumericValue::Complex(..) => self.general_power(base, exponent),
         }
     }
 
     /// Returns the exponential.
-    pub(super) fn exp(&mut self, exponent: &Value) -> Result<Value, Stop> {
-        if let Value::Exact(exponent) = exponent
+    pub(super) fn exp(&mut self, exponent: &NumericValue) -> Result<NumericValue, Stop> {
+        if let NumericValue::Exact(exponent) = exponent
             && exponent.is_zero()
         {
-            return Ok(Value::integer(1));
+            return Ok(NumericValue::integer(1));
         }
         self.spend_function()?;
         let parts = self.parts(exponent)?;
@@ -48,13 +52,17 @@ impl Evaluator<'_, '_, '_> {
             self.spend_function()?;
             self.spend_function()?;
         }
-        Ok(Value::from_parts(parts.exp(self.kernel)?))
+        Ok(NumericValue::from_parts(parts.exp(self.kernel)?))
     }
 
-    pub(super) fn integer_power(&mut self, base: &Value, exponent: &IBig) -> Result<Value, Stop> {
+    pub(super) fn integer_power(
+        &mut self,
+        base: &NumericValue,
+        exponent: &IBig,
+    ) -> Result<NumericValue, Stop> {
         let magnitude = exponent.clone().unsigned_abs();
         let length = u64::try_from(magnitude.bit_len()).unwrap_or(u64::MAX);
-        if let Value::Exact(base) = base {
+        if let NumericValue::Exact(base) = base {
             if let Some(power) = trivial_power(base, exponent)? {
                 return Ok(power);
             }
@@ -63,26 +71,30 @@ impl Evaluator<'_, '_, '_> {
             if bits <= MAX_EXACT_BITS {
                 let words = u64::try_from(bits / 64).unwrap_or(u64::MAX);
                 self.spend(1 + words * words / 8)?;
-                return Ok(Value::Exact(base.pow(small)));
+                return Ok(NumericValue::Exact(base.pow(small)));
             }
         }
         let count = u64::try_from(magnitude).map_err(|_| Stop::NoValue)?;
         let parts = self.parts(base)?;
         if count == 0 {
             let is_zero = parts.re.contains_zero() && parts.im.contains_zero();
-            return if is_zero { Err(Stop::Imprecise) } else { Ok(Value::integer(1)) };
+            return if is_zero { Err(Stop::Imprecise) } else { Ok(NumericValue::integer(1)) };
         }
         for _ in 0..length {
             self.spend_step()?;
         }
-        let power = Value::from_parts(parts.power(count, self.bits())?);
+        let power = NumericValue::from_parts(parts.power(count, self.bits())?);
         if exponent.is_negative() { self.recip(&power) } else { Ok(power) }
     }
 
     /// Returns the power with an exact exponent that is no integer.
-    fn fractional_power(&mut self, base: &Value, exponent: &RBig) -> Result<Value, Stop> {
+    fn fractional_power(
+        &mut self,
+        base: &NumericValue,
+        exponent: &RBig,
+    ) -> Result<NumericValue, Stop> {
         let index = u32::try_from(exponent.denominator()).unwrap_or(u32::MAX);
-        if matches!(base, Value::Exact(_) | Value::Real(_)) {
+        if matches!(base, NumericValue::Exact(_) | NumericValue::Real(_)) {
             match base.sign()? {
                 Ordering::Equal => return zero_power(exponent.is_positive()),
                 Ordering::Less if !is_even(exponent) => {
@@ -101,15 +113,19 @@ impl Evaluator<'_, '_, '_> {
         if index == 2 {
             let bits = self.bits();
             self.spend_root(2)?;
-            let root = Value::from_parts(self.parts(base)?.sqrt(bits)?);
+            let root = NumericValue::from_parts(self.parts(base)?.sqrt(bits)?);
             return self.integer_power(&root, exponent.numerator());
         }
-        self.general_power(base, &Value::Exact(exponent.clone()))
+        self.general_power(base, &NumericValue::Exact(exponent.clone()))
     }
 
     /// Returns `exp(exponent * ln(base))`.
-    fn general_power(&mut self, base: &Value, exponent: &Value) -> Result<Value, Stop> {
-        if let Value::Exact(base) = base
+    fn general_power(
+        &mut self,
+        base: &NumericValue,
+        exponent: &NumericValue,
+    ) -> Result<NumericValue, Stop> {
+        if let NumericValue::Exact(base) = base
             && base.is_zero()
         {
             return zero_power(exponent.sign()? == Ordering::Greater);
@@ -120,14 +136,18 @@ impl Evaluator<'_, '_, '_> {
     }
 
     /// Returns the root of a real number that is not negative.
-    fn real_root(&mut self, radicand: &Value, index: u32) -> Result<Value, Stop> {
+    fn real_root(&mut self, radicand: &NumericValue, index: u32) -> Result<NumericValue, Stop> {
         let bits = self.bits();
         let root = radicand.real(bits)?.root(index, bits)?;
-        Ok(Value::from_interval(root))
+        Ok(NumericValue::from_interval(root))
     }
 
     /// Returns `root(radicand, index)`.
-    pub(super) fn root(&mut self, radicand: &Value, index: &Value) -> Result<Value, Stop> {
+    pub(super) fn root(
+        &mut self,
+        radicand: &NumericValue,
+        index: &NumericValue,
+    ) -> Result<NumericValue, Stop> {
         let index = index.exact_integer()?;
         let index = u32::try_from(index).map_err(|_| Stop::NoValue)?;
         if index == 0 {
@@ -137,7 +157,7 @@ impl Evaluator<'_, '_, '_> {
             return Ok(radicand.clone());
         }
         let exponent = RBig::ONE / RBig::from(index);
-        if matches!(radicand, Value::Complex(..)) {
+        if matches!(radicand, NumericValue::Complex(..)) {
             return self.fractional_power(radicand, &exponent);
         }
         let is_negative = radicand.sign()? == Ordering::Less;
@@ -150,37 +170,37 @@ impl Evaluator<'_, '_, '_> {
     }
 
     /// Returns the natural logarithm.
-    pub(super) fn ln(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn ln(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         self.spend_function()?;
-        if matches!(value, Value::Complex(..)) {
+        if matches!(value, NumericValue::Complex(..)) {
             self.spend_function()?;
             let parts = self.parts(value)?;
-            return Ok(Value::from_parts(parts.ln(self.kernel)?));
+            return Ok(NumericValue::from_parts(parts.ln(self.kernel)?));
         }
         let bits = self.bits();
         match (value.sign()?, self.field) {
             (Ordering::Equal, _) | (Ordering::Less, Field::Real) => Err(Stop::NoValue),
             (Ordering::Greater, _) => {
                 let logarithm = self.kernel.ln(&value.real(bits)?)?;
-                Ok(Value::from_interval(logarithm))
+                Ok(NumericValue::from_interval(logarithm))
             }
             (Ordering::Less, Field::Complex) => {
                 let re = self.kernel.ln(&value.real(bits)?.neg())?;
                 let im = self.kernel.pi()?;
-                Ok(Value::from_parts(Parts { re, im }))
+                Ok(NumericValue::from_parts(Parts { re, im }))
             }
         }
     }
 
     /// Halves a value.
-    pub(super) fn halved(&mut self, value: &Value) -> Result<Value, Stop> {
+    pub(super) fn halved(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {
         let bits = self.bits();
         match value {
-            Value::Exact(value) => Ok(Value::Exact(value / IBig::from(2))),
-            Value::Real(interval) => Ok(Value::Real(interval.scaled(-1)?)),
-            Value::Complex(..) => {
+            NumericValue::Exact(value) => Ok(NumericValue::Exact(value / IBig::from(2))),
+            NumericValue::Real(interval) => Ok(NumericValue::Real(interval.scaled(-1)?)),
+            NumericValue::Complex(..) => {
                 let half = Parts { re: Interval::integer(1).scaled(-1)?, im: Interval::integer(0) };
-                Ok(Value::from_parts(value.parts(bits)?.mul(&half, bits)?))
+                Ok(NumericValue::from_parts(value.parts(bits)?.mul(&half, bits)?))
             }
         }
     }
@@ -191,21 +211,21 @@ fn is_even(fraction: &RBig) -> bool {
     !fraction.denominator().bit(0)
 }
 
-fn zero_power(is_positive: bool) -> Result<Value, Stop> {
-    if is_positive { Ok(Value::integer(0)) } else { Err(Stop::NoValue) }
+fn zero_power(is_positive: bool) -> Result<NumericValue, Stop> {
+    if is_positive { Ok(NumericValue::integer(0)) } else { Err(Stop::NoValue) }
 }
 
 /// Returns the powers of 0, 1 and -1, whatever the exponent.
-fn trivial_power(base: &RBig, exponent: &IBig) -> Result<Option<Value>, Stop> {
+fn trivial_power(base: &RBig, exponent: &IBig) -> Result<Option<NumericValue>, Stop> {
     if base.is_zero() {
         return zero_power(exponent.is_positive() && !exponent.is_zero()).map(Some);
     }
     if base.is_one() {
-        return Ok(Some(Value::integer(1)));
+        return Ok(Some(NumericValue::integer(1)));
     }
     if *base == RBig::NEG_ONE {
         let is_odd = exponent.bit(0);
-        return Ok(Some(Value::integer(if is_odd { -1 } else { 1 })));
+        return Ok(Some(NumericValue::integer(if is_odd { -1 } else { 1 })));
     }
     Ok(None)
 }

@@ -99,10 +99,10 @@ impl<'t> Reader<'t, '_, '_> {
         let items = self.slice(span);
         match items {
             [] => None,
-            [degree] if degree.token == Token::Degree => measure::read("°"),
-            [prime] if prime.token == Token::Prime && !is_first => measure::read("arcmin"),
+            [degree] if degree.token == Token::Degree => measure::parse_unit("°"),
+            [prime] if prime.token == Token::Prime && !is_first => measure::parse_unit("arcmin"),
             [one, two] if one.token == Token::Prime && two.token == Token::Prime => {
-                measure::read("arcsec").filter(|_| !is_first)
+                measure::parse_unit("arcsec").filter(|_| !is_first)
             }
             [first, ..] => {
                 let is_words = items.iter().all(|item| item.token.word().is_some());

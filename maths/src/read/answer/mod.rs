@@ -26,7 +26,7 @@ use crate::expr::{Expr, Workspace};
 use super::Dialect;
 use super::explode::exploded;
 use super::parse::{self, Read, Setting};
-use super::token::{Bracket, Item, Token};
+use super::token::{Bracket, Lexeme, Token};
 
 pub(super) use self::numeral::prefixed;
 pub(super) use self::text::{bare, is_date_like, prose};
@@ -42,7 +42,7 @@ const MAX_NESTING: u16 = 12;
 
 /// The reader of answers.
 pub(super) struct Reader<'t, 'w, 'f> {
-    items: &'t [Item<'t>],
+    items: &'t [Lexeme<'t>],
     ws: &'w mut Workspace<'f>,
     setting: Setting,
     notes: Vec<Note>,
@@ -50,7 +50,11 @@ pub(super) struct Reader<'t, 'w, 'f> {
 }
 
 /// Returns the answer that all of `items` state.
-pub(super) fn answer(items: &[Item<'_>], setting: Setting, ws: &mut Workspace<'_>) -> Read<Answer> {
+pub(super) fn answer(
+    items: &[Lexeme<'_>],
+    setting: Setting,
+    ws: &mut Workspace<'_>,
+) -> Read<Answer> {
     let mut reader = Reader { items, ws, setting, notes: Vec::new(), nesting: 0 };
     let mut answer = reader.whole(0..items.len())?;
     answer.notes = reader.notes;
@@ -127,7 +131,7 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Returns the tokens of `span`.
-    fn slice(&self, span: &Span) -> &'t [Item<'t>] {
+    fn slice(&self, span: &Span) -> &'t [Lexeme<'t>] {
         &self.items[span.clone()]
     }
 

@@ -1,7 +1,7 @@
 //! Numerals with their base: `101_2`, `1A3_{16}`, `101 base 2`, `0xff`.
 
 use crate::answer::Numeral;
-use crate::read::token::{Bracket, Item, Token};
+use crate::read::token::{Bracket, Lexeme, Token};
 
 use super::{Reader, Span};
 
@@ -31,7 +31,7 @@ impl Reader<'_, '_, '_> {
 }
 
 /// Parses a base from 2 to 36, with or without braces, in digits or letters.
-fn base(items: &[Item<'_>]) -> Option<u8> {
+fn base(items: &[Lexeme<'_>]) -> Option<u8> {
     let inner = match items {
         [open, inner @ .., _] if open.token == Token::Open(Bracket::Group) => inner,
         items => items,
@@ -62,7 +62,7 @@ fn base(items: &[Item<'_>]) -> Option<u8> {
 
 /// Returns the digits, upper case and without leading zeros, and whether they are more than a
 /// letter.
-fn digits(items: &[Item<'_>], base: u8) -> Option<(String, bool)> {
+fn digits(items: &[Lexeme<'_>], base: u8) -> Option<(String, bool)> {
     let inner = match items {
         [open, inner @ .., _]
             if matches!(open.token, Token::Open(Bracket::Round | Bracket::Group))

@@ -240,7 +240,7 @@ impl Reader<'_, '_, '_> {
                 return None;
             }
         }
-        if is_marked { measure::read_marked(&text) } else { measure::read(&text) }
+        if is_marked { measure::parse_marked_unit(&text) } else { measure::parse_unit(&text) }
     }
 
     /// Returns the power of ten of the last digit of `span`, if it is one decimal literal with a

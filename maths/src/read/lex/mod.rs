@@ -10,7 +10,7 @@ mod command;
 use crate::answer::{Note, Relation, Unread};
 
 use super::literal::{self, Rules};
-use super::token::{Bracket, Gap, Item, Style, Token};
+use super::token::{Bracket, Gap, Lexeme, Style, Token};
 use super::{Dialect, ReadOptions};
 
 /// Brackets that may be open at once.
@@ -19,7 +19,7 @@ const MAX_OPEN: usize = 400;
 /// The tokens of a text, and what was repaired on the way.
 #[derive(Debug)]
 pub(super) struct Lexed<'a> {
-    pub(super) items: Vec<Item<'a>>,
+    pub(super) items: Vec<Lexeme<'a>>,
     pub(super) notes: Vec<Note>,
 }
 
@@ -98,7 +98,7 @@ impl<'a> Lexer<'a> {
     fn push(&mut self, token: Token<'a>) {
         let mate = self.lexed.items.len();
         let gap = std::mem::replace(&mut self.gap, Gap::None);
-        self.lexed.items.push(Item { token, gap, mate });
+        self.lexed.items.push(Lexeme { token, gap, mate });
     }
 
     fn space(&mut self, gap: Gap) {

@@ -2,7 +2,7 @@
 
 use crate::answer::Unread;
 use crate::expr::{Binder, Bound, Expr, Node};
-use crate::read::token::{Bracket, Item, Token};
+use crate::read::token::{Bracket, Lexeme, Token};
 
 use super::{Parser, Read};
 
@@ -130,7 +130,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 }
 
-fn named<'a>(item: &Item<'a>) -> Option<&'a str> {
+fn named<'a>(item: &Lexeme<'a>) -> Option<&'a str> {
     match item.token {
         Token::Name(name) => Some(name),
         _ => None,
@@ -138,7 +138,7 @@ fn named<'a>(item: &Item<'a>) -> Option<&'a str> {
 }
 
 /// Returns the order after a caret, with what follows it.
-fn order<'i, 'a>(items: &'i [Item<'a>]) -> Option<(u8, &'i [Item<'a>])> {
+fn order<'i, 'a>(items: &'i [Lexeme<'a>]) -> Option<(u8, &'i [Lexeme<'a>])> {
     let [caret, rest @ ..] = items else {
         return None;
     };

@@ -20,7 +20,7 @@ use crate::answer::{Note, Unread};
 use crate::expr::{Expr, Function, Node, Workspace};
 
 use super::Dialect;
-use super::token::{Bracket, Item, Token};
+use super::token::{Bracket, Lexeme, Token};
 
 /// Levels that a formula may nest.
 const MAX_DEPTH: u16 = 120;
@@ -39,7 +39,7 @@ pub(super) struct Setting {
 
 /// A position in exploded tokens.
 pub(super) struct Parser<'r, 'a, 'w, 'f> {
-    items: &'r [Item<'a>],
+    items: &'r [Lexeme<'a>],
     at: usize,
     /// Where what is read ends.
     end: usize,
@@ -57,7 +57,7 @@ pub(super) struct Parser<'r, 'a, 'w, 'f> {
 
 /// Returns the expression that all of `items`, exploded ones, state.
 pub(super) fn expression(
-    items: &[Item<'_>],
+    items: &[Lexeme<'_>],
     setting: Setting,
     ws: &mut Workspace<'_>,
     notes: &mut Vec<Note>,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Finder;
 use crate::arithmetic::expr::Expr;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Kind, Word};
+use crate::arithmetic::token::{Bound, TokenKind, Word};
 
 /// Words between a number and an expression that it may belong to.
 const MAX_WORDS_OF_QUANTITY: usize = 5;
@@ -18,11 +18,13 @@ impl Finder<'_, '_> {
     /// `Week 2`.
     pub(super) fn doubt_before(&self, expr: &Expr) -> Option<Why> {
         let before = expr.tokens.start.checked_sub(1)?;
-        let Some(Kind::Word(word)) = self.lexed.kind(before) else {
+        let Some(TokenKind::Word(word)) = self.lexed.kind(before) else {
             return self.ends_list(before).then_some(Why::AdjacentNumbers);
         };
         let modifies = match word {
-            Word::Of => !matches!(self.lexed.kind_before(before), Some(Kind::Word(Word::Label))),
+            Word::Of => {
+                !matches!(self.lexed.kind_before(before), Some(TokenKind::Word(Word::Label)))
+            }
             Word::Modifier | Word::Comparison | Word::Scale | Word::Per | Word::Operation(_) => {
                 true
             }
@@ -53,7 +55,8 @@ impl Finder<'_, '_> {
     /// Returns whether token `at` is the comma in `2, 4 + 6`, and not the one in
     /// `1 + 1 = 2, 4 + 6`.
     fn ends_list(&self, at: usize) -> bool {
-        self.lexed.kind(at) == Some(Kind::Boundary(Bound::Comma)) && self.follows_lone_number(at)
+        self.lexed.kind(at) == Some(TokenKind::Boundary(Bound::Comma))
+            && self.follows_lone_number(at)
     }
 
     /// Returns whether a number stands before token `at` that is no part of a computation or its
@@ -62,10 +65,10 @@ impl Finder<'_, '_> {
         let Some(number) = at.checked_sub(1) else {
             return false;
         };
-        matches!(self.lexed.kind(number), Some(Kind::Number(_)))
+        matches!(self.lexed.kind(number), Some(TokenKind::Number(_)))
             && matches!(
                 self.lexed.kind_before(number),
-                None | Some(Kind::Word(_) | Kind::Boundary(_))
+                None | Some(TokenKind::Word(_) | TokenKind::Boundary(_))
             )
     }
 
@@ -75,15 +78,15 @@ impl Finder<'_, '_> {
         let start = end.saturating_sub(MAX_WORDS_OF_QUANTITY);
         let first_other = (start..=end).rev().find(|&at| {
             let kind = self.lexed.kind(at);
-            kind == Some(Kind::Word(Word::Stop)) || !matches!(kind, Some(Kind::Word(_)))
+            kind == Some(TokenKind::Word(Word::Stop)) || !matches!(kind, Some(TokenKind::Word(_)))
         });
-        first_other.is_some_and(|at| matches!(self.lexed.kind(at), Some(Kind::Number(_))))
+        first_other.is_some_and(|at| matches!(self.lexed.kind(at), Some(TokenKind::Number(_))))
     }
 
     /// Returns whether a measured number ends with token `at`: `2 hours`.
     fn ends_with_measure(&self, at: usize) -> bool {
-        self.lexed.kind(at) == Some(Kind::Word(Word::Measure))
-            && matches!(self.lexed.kind_before(at), Some(Kind::Number(_)))
+        self.lexed.kind(at) == Some(TokenKind::Word(Word::Measure))
+            && matches!(self.lexed.kind_before(at), Some(TokenKind::Number(_)))
     }
 
     /// Returns the words right after `expr` that may name its unit.
@@ -94,7 +97,9 @@ impl Finder<'_, '_> {
             .take_while(|&at| {
                 matches!(
                     self.lexed.kind(at),
-                    Some(Kind::Word(Word::Plain | Word::Measure | Word::Article | Word::Scale))
+                    Some(TokenKind::Word(
+                        Word::Plain | Word::Measure | Word::Article | Word::Scale
+                    ))
                 )
             })
             .count();
@@ -109,29 +114,31 @@ impl Finder<'_, '_> {
             return Some(Why::Words);
         }
         match self.lexed.kind(end)? {
-            Kind::Word(Word::Comparison | Word::Modifier | Word::Operation(_)) => Some(Why::Words),
-            Kind::Word(Word::Scale) => Some(Why::Units),
-            Kind::Word(Word::Measure) => self.goes_on_in_smaller_units(trailing.end),
-            Kind::Boundary(Bound::Comma) => {
+            TokenKind::Word(Word::Comparison | Word::Modifier | Word::Operation(_)) => {
+                Some(Why::Words)
+            }
+            TokenKind::Word(Word::Scale) => Some(Why::Units),
+            TokenKind::Word(Word::Measure) => self.goes_on_in_smaller_units(trailing.end),
+            TokenKind::Boundary(Bound::Comma) => {
                 self.is_digit_group(end + 1).then_some(Why::AdjacentNumbers)
             }
-            Kind::Number(_) => Some(Why::AdjacentNumbers),
-            Kind::Open => Some(Why::Ambiguous),
-            Kind::Word(_)
-            | Kind::Op(_)
-            | Kind::Close
-            | Kind::Percent
-            | Kind::Currency
-            | Kind::Relation(_)
-            | Kind::Variable { .. }
-            | Kind::Broken(_)
-            | Kind::Boundary(_) => None,
+            TokenKind::Number(_) => Some(Why::AdjacentNumbers),
+            TokenKind::Open => Some(Why::Ambiguous),
+            TokenKind::Word(_)
+            | TokenKind::Op(_)
+            | TokenKind::Close
+            | TokenKind::Percent
+            | TokenKind::Currency
+            | TokenKind::Relation(_)
+            | TokenKind::Variable { .. }
+            | TokenKind::Broken(_)
+            | TokenKind::Boundary(_) => None,
         }
     }
 
     /// A question mark at token `at`: `Is 3 + 4 = 8?`
     fn is_asked(&self, at: usize) -> bool {
-        matches!(self.lexed.kind(at), Some(Kind::Boundary(Bound::Mark)))
+        matches!(self.lexed.kind(at), Some(TokenKind::Boundary(Bound::Mark)))
             && self.lexed.text_of(at) == "?"
     }
 
@@ -139,7 +146,7 @@ impl Finder<'_, '_> {
     fn has_direction(&self, start: usize) -> bool {
         (start..start + MAX_WORDS_OF_QUANTITY)
             .map_while(|at| match self.lexed.kind(at) {
-                Some(Kind::Word(word)) => Some(word),
+                Some(TokenKind::Word(word)) => Some(word),
                 Some(_) | None => None,
             })
             .any(|word| word == Word::Direction)
@@ -149,9 +156,9 @@ impl Finder<'_, '_> {
     fn goes_on_in_smaller_units(&self, end: usize) -> Option<Why> {
         let joined = usize::from(matches!(
             self.lexed.kind(end),
-            Some(Kind::Word(Word::Stop) | Kind::Boundary(Bound::Comma))
+            Some(TokenKind::Word(Word::Stop) | TokenKind::Boundary(Bound::Comma))
         ));
         let number = self.lexed.kind(end + joined);
-        matches!(number, Some(Kind::Number(_))).then_some(Why::Units)
+        matches!(number, Some(TokenKind::Number(_))).then_some(Why::Units)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Finder;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Class, Kind, Op, Word};
+use crate::arithmetic::token::{Bound, Class, Op, TokenKind, Word};
 
 /// Tokens that are looked at to name what makes an expression unreadable.
 const LOOK_AROUND: usize = 32;
@@ -17,8 +17,8 @@ impl Finder<'_, '_> {
             Class::Broken(why) => Some(why),
             Class::Word(Word::Function) => Some(Why::Function),
             Class::Word(_) => {
-                let called =
-                    self.lexed.is_attached(start) && self.lexed.kind(start) == Some(Kind::Open);
+                let called = self.lexed.is_attached(start)
+                    && self.lexed.kind(start) == Some(TokenKind::Open);
                 called.then_some(Why::Function)
             }
             Class::Edge => self.before_edge(before),
@@ -27,11 +27,11 @@ impl Finder<'_, '_> {
 
     /// Returns a bracket that holds an equality must not belong to something before it.
     fn before_edge(&self, edge: usize) -> Option<Why> {
-        if self.lexed.kind(edge) != Some(Kind::Boundary(Bound::Open)) {
+        if self.lexed.kind(edge) != Some(TokenKind::Boundary(Bound::Open)) {
             return None;
         }
         let before = edge.checked_sub(1)?;
-        let operator = matches!(self.lexed.kind(before), Some(Kind::Op(_)));
+        let operator = matches!(self.lexed.kind(before), Some(TokenKind::Op(_)));
         let attached =
             self.lexed.is_attached(edge) && !matches!(self.lexed.class(before), Class::Edge);
         (operator || attached).then_some(Why::Syntax)
@@ -47,8 +47,10 @@ impl Finder<'_, '_> {
             Class::Broken(why) => Some(why),
             Class::Variable => Some(Why::Variable),
             Class::Arithmetic => match self.lexed.kind(end) {
-                Some(Kind::Number(_)) => self.is_digit_group(end).then_some(Why::AdjacentNumbers),
-                Some(Kind::Currency | Kind::Open) => {
+                Some(TokenKind::Number(_)) => {
+                    self.is_digit_group(end).then_some(Why::AdjacentNumbers)
+                }
+                Some(TokenKind::Currency | TokenKind::Open) => {
                     self.lexed.is_attached(end).then_some(Why::Syntax)
                 }
                 Some(_) | None => Some(self.culprit_after(end)),
@@ -60,11 +62,11 @@ impl Finder<'_, '_> {
     pub(super) fn unit_follows(&self, at: usize) -> bool {
         let is_word = matches!(
             self.lexed.kind(at + 1),
-            Some(Kind::Word(Word::Plain | Word::Measure | Word::Article))
+            Some(TokenKind::Word(Word::Plain | Word::Measure | Word::Article))
         );
         match self.lexed.kind(at) {
-            Some(Kind::Op(Op::Div)) => is_word,
-            Some(Kind::Op(Op::Sub)) => {
+            Some(TokenKind::Op(Op::Div)) => is_word,
+            Some(TokenKind::Op(Op::Sub)) => {
                 is_word && self.lexed.is_attached(at) && self.lexed.is_attached(at + 1)
             }
             Some(_) | None => false,
@@ -76,13 +78,13 @@ impl Finder<'_, '_> {
     pub(super) fn is_digit_group(&self, at: usize) -> bool {
         let token = self.lexed.tokens.get(at);
         token.is_some_and(|token| {
-            matches!(token.kind, Kind::Number(_)) && token.end - token.start == 3
+            matches!(token.kind, TokenKind::Number(_)) && token.end - token.start == 3
         })
     }
 
     /// Names what makes the run of signs and operands before token `end` unreadable.
     pub(super) fn culprit_before(&self, end: usize) -> Why {
-        if matches!(self.lexed.kind_before(end), Some(Kind::Number(_))) {
+        if matches!(self.lexed.kind_before(end), Some(TokenKind::Number(_))) {
             return Why::AdjacentNumbers;
         }
         let start = end.saturating_sub(LOOK_AROUND);

@@ -1,6 +1,6 @@
 //! Which brackets group numbers.
 
-use crate::arithmetic::token::{Bound, Kind, Token};
+use crate::arithmetic::token::{Bound, Token, TokenKind};
 
 /// Turns brackets that do not group numbers into boundaries: those without a twin, around an
 /// equality, and around words.
@@ -10,29 +10,29 @@ pub(super) fn settle(tokens: &mut [Token]) {
     let mut with_relation = 0;
     for index in 0..tokens.len() {
         match tokens[index].kind {
-            Kind::Open => open.push(index),
-            Kind::Relation(_) => with_relation = open.len(),
-            Kind::Close => match open.pop() {
+            TokenKind::Open => open.push(index),
+            TokenKind::Relation(_) => with_relation = open.len(),
+            TokenKind::Close => match open.pop() {
                 Some(start) if open.len() < with_relation || holds_words(tokens, start) => {
                     with_relation = with_relation.min(open.len());
-                    tokens[start].kind = Kind::Boundary(Bound::Open);
-                    tokens[index].kind = Kind::Boundary(Bound::Mark);
+                    tokens[start].kind = TokenKind::Boundary(Bound::Open);
+                    tokens[index].kind = TokenKind::Boundary(Bound::Mark);
                 }
                 Some(_) => {}
-                None => tokens[index].kind = Kind::Boundary(Bound::Mark),
+                None => tokens[index].kind = TokenKind::Boundary(Bound::Mark),
             },
-            Kind::Number(_)
-            | Kind::Op(_)
-            | Kind::Percent
-            | Kind::Currency
-            | Kind::Word(_)
-            | Kind::Variable { .. }
-            | Kind::Broken(_)
-            | Kind::Boundary(_) => {}
+            TokenKind::Number(_)
+            | TokenKind::Op(_)
+            | TokenKind::Percent
+            | TokenKind::Currency
+            | TokenKind::Word(_)
+            | TokenKind::Variable { .. }
+            | TokenKind::Broken(_)
+            | TokenKind::Boundary(_) => {}
         }
     }
     for index in open {
-        tokens[index].kind = Kind::Boundary(Bound::Open);
+        tokens[index].kind = TokenKind::Boundary(Bound::Open);
     }
 }
 
@@ -40,6 +40,6 @@ pub(super) fn settle(tokens: &mut [Token]) {
 fn holds_words(tokens: &[Token], open: usize) -> bool {
     matches!(
         tokens.get(open + 1).map(|token| token.kind),
-        Some(Kind::Word(_) | Kind::Boundary(_) | Kind::Close)
+        Some(TokenKind::Word(_) | TokenKind::Boundary(_) | TokenKind::Close)
     )
 }

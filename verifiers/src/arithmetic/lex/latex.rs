@@ -2,7 +2,7 @@
 
 use super::{Brace, Lexer};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Kind, Op, Relation};
+use crate::arithmetic::token::{Bound, Op, Relation, TokenKind};
 
 /// Bytes that a `\text{…}` may hold to be passed over as a unit.
 const LONGEST_TEXT: usize = 64;
@@ -17,14 +17,14 @@ impl Lexer<'_, '_> {
         }
         let len = 1 + letters;
         match &rest[..letters] {
-            b"times" | b"cdot" | b"ast" => self.push(len, Kind::Op(Op::Mul)),
-            b"div" => self.push(len, Kind::Op(Op::Div)),
-            b"approx" => self.push(len, Kind::Relation(Relation::Approx)),
+            b"times" | b"cdot" | b"ast" => self.push(len, TokenKind::Op(Op::Mul)),
+            b"div" => self.push(len, TokenKind::Op(Op::Div)),
+            b"approx" => self.push(len, TokenKind::Relation(Relation::Approx)),
             b"frac" | b"dfrac" | b"tfrac" => self.fraction(len),
             b"left" | b"right" | b"quad" | b"qquad" | b"displaystyle" | b"boxed" => self.skip(len),
             b"begin" | b"end" | b"implies" | b"iff" | b"to" | b"therefore" | b"Rightarrow"
             | b"rightarrow" | b"Leftrightarrow" => {
-                self.push(len, Kind::Boundary(Bound::Mark));
+                self.push(len, TokenKind::Boundary(Bound::Mark));
             }
             b"text" | b"mathrm" | b"textbf" | b"mathbf" => self.named_text(len),
             _ => self.unread(len, Why::Function),
@@ -34,11 +34,13 @@ impl Lexer<'_, '_> {
     /// A backslash before something that is not a letter.
     fn control_symbol(&mut self) {
         match self.peek(1) {
-            Some(b'%') => self.push(2, Kind::Percent),
-            Some(b'$') => self.push(2, Kind::Currency),
+            Some(b'%') => self.push(2, TokenKind::Percent),
+            Some(b'$') => self.push(2, TokenKind::Currency),
             Some(b',' | b';' | b'!' | b':' | b' ') => self.skip(2),
-            Some(b'(' | b')' | b'[' | b']' | b'\\') => self.push(2, Kind::Boundary(Bound::Mark)),
-            _ => self.push(1, Kind::Boundary(Bound::Mark)),
+            Some(b'(' | b')' | b'[' | b']' | b'\\') => {
+                self.push(2, TokenKind::Boundary(Bound::Mark))
+            }
+            _ => self.push(1, TokenKind::Boundary(Bound::Mark)),
         }
     }
 
@@ -47,26 +49,26 @@ impl Lexer<'_, '_> {
         if self.peek(len) != Some(b'{') {
             return self.unread(len, Why::Function);
         }
-        self.push(len, Kind::Open);
-        self.push(1, Kind::Open);
+        self.push(len, TokenKind::Open);
+        self.push(1, TokenKind::Open);
         self.braces.push(Brace::Numerator);
     }
 
     pub(super) fn open_brace(&mut self) {
         self.braces.push(Brace::Group);
-        self.push(1, Kind::Open);
+        self.push(1, TokenKind::Open);
     }
 
     pub(super) fn close_brace(&mut self) {
-        self.push(1, Kind::Close);
+        self.push(1, TokenKind::Close);
         match self.braces.pop() {
             Some(Brace::Numerator) if self.peek(0) == Some(b'{') => {
-                self.push(0, Kind::Op(Op::Div));
-                self.push(1, Kind::Open);
+                self.push(0, TokenKind::Op(Op::Div));
+                self.push(1, TokenKind::Open);
                 self.braces.push(Brace::Denominator);
             }
             Some(Brace::Numerator) => self.unread(0, Why::Function),
-            Some(Brace::Denominator) => self.push(0, Kind::Close),
+            Some(Brace::Denominator) => self.push(0, TokenKind::Close),
             Some(Brace::Group) | None => {}
         }
     }
@@ -90,7 +92,7 @@ impl Lexer<'_, '_> {
         self.at = start + (inside.len() - inside.trim_ascii_start().len());
         self.spaced = true;
         let class = self.vocabulary.classify(&self.text[self.at..self.at + trimmed.len()]);
-        self.push(trimmed.len(), Kind::Word(class));
+        self.push(trimmed.len(), TokenKind::Word(class));
         self.at = start + end + 1;
         self.spaced = true;
     }

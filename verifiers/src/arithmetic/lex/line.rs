@@ -1,18 +1,18 @@
 //! Line starts: list markers are not numbers or signs of an expression.
 
 use super::Lexer;
-use crate::arithmetic::token::{Bound, Kind, Relation};
+use crate::arithmetic::token::{Bound, Relation, TokenKind};
 
 impl Lexer<'_, '_> {
     /// A line break ends an expression, unless the equality goes on in the next line.
     pub(super) fn newline(&mut self) {
         let goes_on = self.peek_past_blanks(1) == Some(b'=')
             || self.peek_past_blanks(1) == Some(b'&')
-            || self.last() == Some(Kind::Relation(Relation::Equals));
+            || self.last() == Some(TokenKind::Relation(Relation::Equals));
         if goes_on {
             return self.skip(1);
         }
-        self.push(1, Kind::Boundary(Bound::Mark));
+        self.push(1, TokenKind::Boundary(Bound::Mark));
         self.line_start();
     }
 
@@ -43,7 +43,7 @@ impl Lexer<'_, '_> {
         let is_bullet = matches!(self.peek(run), Some(b' ' | b'\t')) && (run == 1 || mark == b'#');
         if is_bullet {
             let minus = mark == b'-';
-            self.push(run, Kind::Boundary(Bound::ListMarker { minus }));
+            self.push(run, TokenKind::Boundary(Bound::ListMarker { minus }));
         }
         is_bullet
     }
@@ -61,7 +61,7 @@ impl Lexer<'_, '_> {
         let is_marker =
             (1..4).contains(&digits) && closed && matches!(self.peek(end + 1), Some(b' ' | b'\t'));
         if is_marker {
-            self.push(end + 1, Kind::Boundary(Bound::ListMarker { minus: false }));
+            self.push(end + 1, TokenKind::Boundary(Bound::ListMarker { minus: false }));
         }
         is_marker
     }

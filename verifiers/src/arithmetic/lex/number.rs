@@ -2,7 +2,7 @@
 
 use super::Lexer;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Kind, Numeral, Op, Word};
+use crate::arithmetic::token::{Bound, Numeral, Op, TokenKind, Word};
 use maths::DecimalLiteral;
 
 impl Lexer<'_, '_> {
@@ -14,21 +14,21 @@ impl Lexer<'_, '_> {
                 return self.number();
             }
         }
-        self.push(1, Kind::Boundary(Bound::Mark));
+        self.push(1, TokenKind::Boundary(Bound::Mark));
     }
 
     /// The number that starts here.
     pub(super) fn number(&mut self) {
         let Some(literal) = DecimalLiteral::scan(&self.text[self.at..]) else {
-            return self.push(1, Kind::Boundary(Bound::Mark));
+            return self.push(1, TokenKind::Boundary(Bound::Mark));
         };
         let len = literal.byte_len();
         if let Some((len, why)) = self.odd_format(len) {
-            return self.push(len, Kind::Broken(why));
+            return self.push(len, TokenKind::Broken(why));
         }
         let index = self.out.numerals.len();
         self.out.numerals.push(Numeral::Decimal(literal));
-        self.push(len, Kind::Number(index));
+        self.push(len, TokenKind::Number(index));
         self.suffix();
     }
 
@@ -74,7 +74,7 @@ impl Lexer<'_, '_> {
             "x" | "X" | "b" | "o" if self.is_zero_prefix() => {
                 self.retract(letters, Why::NumberFormat);
             }
-            "x" | "X" if self.starts_number(1) => self.push(1, Kind::Op(Op::Mul)),
+            "x" | "X" if self.starts_number(1) => self.push(1, TokenKind::Op(Op::Mul)),
             "e" | "E" if digit_follows || self.is_exponent() => {
                 self.retract(letters, Why::NumberFormat);
             }
@@ -86,7 +86,7 @@ impl Lexer<'_, '_> {
                 if letters == 2 && class != Word::Measure {
                     self.coefficient(letters);
                 } else {
-                    self.push(letters, Kind::Word(class));
+                    self.push(letters, TokenKind::Word(class));
                 }
             }
         }
@@ -115,7 +115,7 @@ impl Lexer<'_, '_> {
     /// The number just taken and `letters` more bytes are something that is not read.
     fn retract(&mut self, letters: usize, why: Why) {
         if let Some(token) = self.out.tokens.last_mut() {
-            token.kind = Kind::Broken(why);
+            token.kind = TokenKind::Broken(why);
             token.end += letters;
         }
         self.at += letters;
@@ -128,7 +128,7 @@ impl Lexer<'_, '_> {
             .take_while(|byte| byte.is_ascii_alphanumeric() || **byte == b'_')
             .count();
         if let Some(token) = self.out.tokens.last_mut() {
-            token.kind = Kind::Variable { coefficient: true };
+            token.kind = TokenKind::Variable { coefficient: true };
             token.end += letters + digits;
         }
         self.at += letters + digits;

@@ -2,7 +2,7 @@
 
 use super::Lexer;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Kind, Op, Relation, Word};
+use crate::arithmetic::token::{Op, Relation, TokenKind, Word};
 
 impl Lexer<'_, '_> {
     /// The word that starts here.
@@ -10,27 +10,27 @@ impl Lexer<'_, '_> {
         let (len, has_digit) = self.word_len();
         let word = &self.text[self.at..self.at + len];
         if has_digit {
-            return self.push(len, Kind::Variable { coefficient: false });
+            return self.push(len, TokenKind::Variable { coefficient: false });
         }
         if len == 1 {
             return self.letter(word);
         }
         match word {
-            "is" | "Is" => return self.push(len, Kind::Relation(Relation::Is)),
+            "is" | "Is" => return self.push(len, TokenKind::Relation(Relation::Is)),
             "equals" | "equal" => return self.equal(len),
-            "percent" | "Percent" => return self.push(len, Kind::Percent),
+            "percent" | "Percent" => return self.push(len, TokenKind::Percent),
             "to" if self.follows_equal() => return self.at += len,
             "by" if self.follows_divided() => return self.at += len,
             _ => {}
         }
         let is_greek = word.chars().all(|c| matches!(c, '\u{370}'..='\u{3ff}'));
         if is_greek && word.chars().count() == 1 {
-            return self.push(len, Kind::Variable { coefficient: false });
+            return self.push(len, TokenKind::Variable { coefficient: false });
         }
         let class = self.vocabulary.classify(word);
         self.out.approximate |= class == Word::Approximate || self.is_left_over(word);
         self.out.cautious |= class == Word::Caution;
-        self.push(len, Kind::Word(class));
+        self.push(len, TokenKind::Word(class));
     }
 
     /// Returns whether `word` belongs to `left over`: a division has a remainder.
@@ -65,10 +65,10 @@ impl Lexer<'_, '_> {
     /// Lexes one ASCII letter: a word, a multiplication sign or a variable.
     fn letter(&mut self, letter: &str) {
         let kind = match letter {
-            "a" => Kind::Word(Word::Article),
-            "A" | "I" => Kind::Word(Word::Plain),
-            "x" | "X" if self.is_times() => Kind::Op(Op::Mul),
-            _ => Kind::Variable { coefficient: false },
+            "a" => TokenKind::Word(Word::Article),
+            "A" | "I" => TokenKind::Word(Word::Plain),
+            "x" | "X" if self.is_times() => TokenKind::Op(Op::Mul),
+            _ => TokenKind::Variable { coefficient: false },
         };
         self.push(1, kind);
     }
@@ -78,16 +78,16 @@ impl Lexer<'_, '_> {
     fn is_times(&self) -> bool {
         let number_at = |byte| matches!(byte, Some(b'0'..=b'9' | b'$' | b'.' | b'(' | b'\\'));
         if !self.spaced {
-            return self.last() == Some(Kind::Close) && number_at(self.peek(1));
+            return self.last() == Some(TokenKind::Close) && number_at(self.peek(1));
         }
         let operand_before = matches!(
             self.last(),
             Some(
-                Kind::Number(_)
-                    | Kind::Percent
-                    | Kind::Close
-                    | Kind::Currency
-                    | Kind::Word(Word::Plain | Word::Measure | Word::Scale)
+                TokenKind::Number(_)
+                    | TokenKind::Percent
+                    | TokenKind::Close
+                    | TokenKind::Currency
+                    | TokenKind::Word(Word::Plain | Word::Measure | Word::Scale)
             )
         );
         let spaced_after = matches!(self.peek(1), Some(b' ' | b'\t' | b'<'));
@@ -102,20 +102,20 @@ impl Lexer<'_, '_> {
 
     /// Lexes `equals`, `equal`, `is equal` as one relation.
     fn equal(&mut self, len: usize) {
-        if self.last() == Some(Kind::Relation(Relation::Is)) {
+        if self.last() == Some(TokenKind::Relation(Relation::Is)) {
             if let Some(token) = self.out.tokens.last_mut() {
-                token.kind = Kind::Relation(Relation::Equals);
+                token.kind = TokenKind::Relation(Relation::Equals);
                 token.end = self.at + len;
             }
             return self.at += len;
         }
-        self.push(len, Kind::Relation(Relation::Equals));
+        self.push(len, TokenKind::Relation(Relation::Equals));
     }
 
     /// Returns whether the last token is a written-out `equal`.
     fn follows_equal(&self) -> bool {
         self.out.tokens.last().is_some_and(|token| {
-            token.kind == Kind::Relation(Relation::Equals)
+            token.kind == TokenKind::Relation(Relation::Equals)
                 && self.text[token.start..token.end].ends_with("equal")
         })
     }
@@ -126,12 +126,12 @@ impl Lexer<'_, '_> {
             return false;
         };
         let word = &self.text[token.start..token.end];
-        matches!(token.kind, Kind::Word(Word::Operation(_)))
+        matches!(token.kind, TokenKind::Word(Word::Operation(_)))
             && (word.ends_with("divided") || word.ends_with("multiplied"))
     }
 
     /// Pushes one token for text that is not read.
     pub(super) fn unread(&mut self, len: usize, why: Why) {
-        self.push(len, Kind::Broken(why));
+        self.push(len, TokenKind::Broken(why));
     }
 }

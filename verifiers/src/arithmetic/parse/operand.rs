@@ -3,7 +3,7 @@
 use super::{Measure, Parser, Pending, Term, phrase, starts_number, starts_operand};
 use crate::arithmetic::expr::{Code, Form, Percent};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Kind, Numeral, Op, Word};
+use crate::arithmetic::token::{Numeral, Op, TokenKind, Word};
 
 /// Digits from which on a decimal is taken for the output of floating-point arithmetic.
 const FLOAT_DIGITS: usize = 12;
@@ -14,18 +14,18 @@ impl Parser<'_, '_, '_> {
         let mut money = false;
         loop {
             match self.kind(0) {
-                Some(Kind::Number(index)) => {
+                Some(TokenKind::Number(index)) => {
                     self.number(index);
                     self.mark_money(money);
                     return true;
                 }
-                Some(Kind::Currency) => {
+                Some(TokenKind::Currency) => {
                     self.traits.currency = true;
                     money = true;
                 }
-                Some(Kind::Op(Op::Add)) => {}
-                Some(Kind::Op(Op::Sub)) => self.stacks.pending.push(Pending::Neg),
-                Some(Kind::Open) => {
+                Some(TokenKind::Op(Op::Add)) => {}
+                Some(TokenKind::Op(Op::Sub)) => self.stacks.pending.push(Pending::Neg),
+                Some(TokenKind::Open) => {
                     self.depth += 1;
                     self.stacks.pending.push(Pending::Open);
                 }
@@ -42,7 +42,7 @@ impl Parser<'_, '_, '_> {
         let Numeral::Decimal(whole) = self.lexed.numerals[index] else {
             return;
         };
-        let Some(Kind::Number(top)) = self.kind(0) else {
+        let Some(TokenKind::Number(top)) = self.kind(0) else {
             return;
         };
         if whole.decimals().is_some() {
@@ -55,7 +55,7 @@ impl Parser<'_, '_, '_> {
             self.push_numeral(top);
             self.take();
             self.take();
-            if let Some(Kind::Number(bottom)) = self.kind(0) {
+            if let Some(TokenKind::Number(bottom)) = self.kind(0) {
                 self.push_numeral(bottom);
             }
             self.take();
@@ -87,19 +87,19 @@ impl Parser<'_, '_, '_> {
     /// Takes what may stand after an operand and belongs to it. False when nothing more does.
     pub(super) fn after_operand(&mut self) -> bool {
         match self.kind(0) {
-            Some(Kind::Percent) => self.percent(),
-            Some(Kind::Currency) if self.lexed.is_attached(self.at) => {
+            Some(TokenKind::Percent) => self.percent(),
+            Some(TokenKind::Currency) if self.lexed.is_attached(self.at) => {
                 self.traits.currency = true;
                 self.mark_money(true);
                 self.take();
                 true
             }
-            Some(Kind::Close) if self.depth > 0 => {
+            Some(TokenKind::Close) if self.depth > 0 => {
                 self.close();
                 true
             }
-            Some(Kind::Word(_)) => self.unit_phrase(),
-            Some(Kind::Op(Op::Div)) if matches!(self.kind(1), Some(Kind::Word(_))) => {
+            Some(TokenKind::Word(_)) => self.unit_phrase(),
+            Some(TokenKind::Op(Op::Div)) if matches!(self.kind(1), Some(TokenKind::Word(_))) => {
                 self.unit_phrase()
             }
             Some(_) | None => false,
@@ -122,7 +122,7 @@ impl Parser<'_, '_, '_> {
 
     /// The dollar sign right after the percent sign in `$72\%$`.
     fn delimiter_follows(&self) -> bool {
-        self.kind(1) == Some(Kind::Currency) && self.lexed.is_attached(self.at + 1)
+        self.kind(1) == Some(TokenKind::Currency) && self.lexed.is_attached(self.at + 1)
     }
 
     /// Notes `2-1/2`, which is two and a half in recipes and one and a half in arithmetic.
@@ -139,7 +139,7 @@ impl Parser<'_, '_, '_> {
     /// Notes `2 degrees/10 minutes`, which may be a division, or a rate whose number is 2.
     pub(super) fn note_rate(&mut self, op: Op) {
         let rate = op == Op::Div
-            && matches!(self.lexed.kind_before(self.at), Some(Kind::Word(_)))
+            && matches!(self.lexed.kind_before(self.at), Some(TokenKind::Word(_)))
             && self.lexed.is_attached(self.at)
             && self.lexed.is_attached(self.at + 1);
         if rate {
@@ -152,10 +152,10 @@ impl Parser<'_, '_, '_> {
     pub(super) fn of(&mut self) -> bool {
         let last = self.at - 1;
         let share = last >= self.first + 2 && phrase::share_at(self.lexed, last - 2);
-        let percent = self.lexed.kind(last) == Some(Kind::Percent);
-        let small = matches!(self.lexed.kind(last), Some(Kind::Number(index))
+        let percent = self.lexed.kind(last) == Some(TokenKind::Percent);
+        let small = matches!(self.lexed.kind(last), Some(TokenKind::Number(index))
             if matches!(self.lexed.numerals[index], Numeral::Small { .. }));
-        let article = usize::from(self.kind(1) == Some(Kind::Word(Word::Article)));
+        let article = usize::from(self.kind(1) == Some(TokenKind::Word(Word::Article)));
         if !(share || small || percent) || !starts_operand(self.lexed, self.at + 1 + article) {
             return false;
         }

@@ -2,7 +2,7 @@
 
 use super::{Parser, operator_at, starts_number, starts_operand};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Kind, Lexed, Op, Relation, Word};
+use crate::arithmetic::token::{Lexed, Op, Relation, TokenKind, Word};
 
 /// Words that may stand between an operand and the operator or equality sign after it.
 const MAX_WORDS: usize = 6;
@@ -26,7 +26,7 @@ impl Parser<'_, '_, '_> {
         let phrase = self.look_at_phrase();
         let follows = self.lexed.kind(phrase.end);
         let goes_on = operator_at(self.lexed, phrase.end).is_some()
-            || (follows == Some(Kind::Close) && self.depth > 0);
+            || (follows == Some(TokenKind::Close) && self.depth > 0);
         let ends = self.depth == 0 && self.may_end_with(&phrase, follows);
         if phrase.n_words == 0 || !(goes_on || ends) {
             return false;
@@ -40,8 +40,8 @@ impl Parser<'_, '_, '_> {
     }
 
     /// Returns whether an equality sign follows the phrase and makes its words unit words.
-    fn may_end_with(&mut self, phrase: &Phrase, follows: Option<Kind>) -> bool {
-        let Some(Kind::Relation(relation)) = follows else {
+    fn may_end_with(&mut self, phrase: &Phrase, follows: Option<TokenKind>) -> bool {
+        let Some(TokenKind::Relation(relation)) = follows else {
             return false;
         };
         let plain = relation == Relation::Is || self.n_operators == 0;
@@ -57,9 +57,9 @@ impl Parser<'_, '_, '_> {
     fn look_at_phrase(&self) -> Phrase {
         let mut phrase = Phrase { end: self.at, n_words: 0, doubt: None, names_result: false };
         while phrase.n_words < MAX_WORDS {
-            let slash = usize::from(self.lexed.kind(phrase.end) == Some(Kind::Op(Op::Div)));
+            let slash = usize::from(self.lexed.kind(phrase.end) == Some(TokenKind::Op(Op::Div)));
             let at = phrase.end + slash;
-            let Some(Kind::Word(word)) = self.lexed.kind(at) else {
+            let Some(TokenKind::Word(word)) = self.lexed.kind(at) else {
                 break;
             };
             let of_first = word == Word::Of && phrase.n_words == 0;
@@ -99,9 +99,9 @@ impl Parser<'_, '_, '_> {
 
     /// Returns the tokens of the `^2` in `cm^2`.
     fn unit_power(&self, at: usize) -> usize {
-        let raised = self.lexed.kind(at) == Some(Kind::Op(Op::Pow))
+        let raised = self.lexed.kind(at) == Some(TokenKind::Op(Op::Pow))
             && self.lexed.is_attached(at)
-            && matches!(self.lexed.kind(at + 1), Some(Kind::Number(_)));
+            && matches!(self.lexed.kind(at + 1), Some(TokenKind::Number(_)));
         2 * usize::from(raised)
     }
 
@@ -114,7 +114,8 @@ impl Parser<'_, '_, '_> {
     fn record_units(&mut self, end: usize) {
         let start = self.out.units.len();
         for at in self.at..end {
-            if let Some(Kind::Word(Word::Plain | Word::Measure | Word::Scale)) = self.lexed.kind(at)
+            if let Some(TokenKind::Word(Word::Plain | Word::Measure | Word::Scale)) =
+                self.lexed.kind(at)
             {
                 self.out.units.push(at);
             }
@@ -154,10 +155,10 @@ fn doubt_of(word: Word, of_first: bool) -> Option<Why> {
 /// Returns whether a fraction less than one, written without spaces, starts at token `at`.
 pub(super) fn share_at(lexed: &Lexed<'_>, at: usize) -> bool {
     let value = |index| match lexed.kind(index) {
-        Some(Kind::Number(_)) => lexed.text_of(index).parse::<u32>().ok(),
+        Some(TokenKind::Number(_)) => lexed.text_of(index).parse::<u32>().ok(),
         Some(_) | None => None,
     };
-    lexed.kind(at + 1) == Some(Kind::Op(Op::Div))
+    lexed.kind(at + 1) == Some(TokenKind::Op(Op::Div))
         && matches!(lexed.text_of(at + 1), "/" | "\u{2044}")
         && lexed.is_attached(at + 1)
         && lexed.is_attached(at + 2)

@@ -1,0 +1,16 @@
+//! Refusals of schemas.
+
+/// Why a schema is not used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// Stable name for programs.
+    pub(super) code: &'static str,
+    /// Explanation for people.
+    pub(super) message: String,
+}
+
+impl Refusal {
+    pub(super) fn new(code: &'static str, message: String) -> Self {
+        Self { code, message }
+    }
+}
