@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn wrappers_come_off() {
+    fn delimiters_are_removed() {
         check(" 5 ", "5");
         check("5.", "5");
         check("5...", "5...");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_wrapper_stays() {
+    fn unpaired_delimiters_stay() {
         check("$5", "$5");
         check("$5\\$", "$5\\$");
         check("$1$ or $2$", "$1$ or $2$");

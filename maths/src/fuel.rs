@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_empty_tank_stays_empty() {
+    fn exhausted_fuel_stays_exhausted() {
         let mut fuel = Fuel::new(10);
         assert_eq!(fuel.spend(7), Ok(()));
         assert_eq!(fuel.spend(4), Err(Exhausted));

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn literals() {
+    fn literals_end_where_the_number_ends() {
         check("12", Some(("12", 2, None)));
         check("12.", Some(("12", 2, None)));
         check("2.50 dollars", Some(("5/2", 4, Some(2))));

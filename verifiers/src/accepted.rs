@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn one_right_answer_is_enough_and_an_unusable_one_is_not_passed_over() {
+    fn unusable_answer_is_an_error_unless_another_matches() {
         check(&["right"], Ok("right"));
         check(&["wrong", "right"], Ok("right"));
         check(&["bad", "right"], Ok("right"));
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quotation_is_short_and_on_one_line() {
+    fn quotation_is_short_and_on_one_line() {
         assert_eq!(quoted("a\nb\u{202e}"), "\"a\\nb\\u{202e}\"");
         assert_eq!(quoted(&"x".repeat(81)), format!("\"{}\"...", "x".repeat(80)));
     }

@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unit_scores_hold_only_the_unit_interval() {
+    fn scores_outside_the_unit_interval_are_refused() {
         for (value, expected) in [
             (0.0, Some(0.0)),
             (-0.0, Some(0.0)),

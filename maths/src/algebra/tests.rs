@@ -51,7 +51,7 @@ fn check_all(expected: Outcome, positive: bool, pairs: &[(&str, &str)]) {
 }
 
 #[test]
-fn rational_numbers() {
+fn rational_numbers_are_decided() {
     check_all(
         Outcome::Equal,
         false,
@@ -97,7 +97,7 @@ fn rational_numbers() {
 }
 
 #[test]
-fn bombs_end_at_once() {
+fn costly_expressions_end_within_their_share() {
     for (left, right) in [
         ("3^1500000000", "3^1500000001"),
         ("(5^(5^(5^(5^5))-4)-5)/16", "7"),
@@ -121,7 +121,7 @@ fn bombs_end_at_once() {
 }
 
 #[test]
-fn rational_functions() {
+fn rational_functions_are_decided() {
     check_all(
         Outcome::Equal,
         false,
@@ -152,7 +152,7 @@ fn rational_functions() {
 }
 
 #[test]
-fn a_quotient_of_many_terms() {
+fn quotient_of_many_terms_is_decided() {
     let powers: Vec<String> = (0..800).map(|power| format!("x^{power}")).collect();
     let sum = powers.join("+");
     let equal = prove("(x^800-1)/(x-1)", &sum, false);
@@ -164,7 +164,7 @@ fn a_quotient_of_many_terms() {
 }
 
 #[test]
-fn algebraic_numbers() {
+fn algebraic_numbers_are_decided() {
     check_all(
         Outcome::Equal,
         false,
@@ -219,7 +219,7 @@ fn algebraic_numbers() {
 }
 
 #[test]
-fn trigonometry() {
+fn trigonometric_identities_are_equal() {
     check_all(
         Outcome::Equal,
         false,
@@ -254,7 +254,7 @@ fn trigonometry() {
 }
 
 #[test]
-fn elementary_functions() {
+fn elementary_identities_are_equal() {
     check_all(
         Outcome::Equal,
         false,
@@ -324,7 +324,7 @@ fn elementary_functions() {
 }
 
 #[test]
-fn elementary_functions_that_differ() {
+fn elementary_functions_that_differ_are_different() {
     check_all(
         Outcome::Different,
         false,
@@ -346,7 +346,7 @@ fn elementary_functions_that_differ() {
 }
 
 #[test]
-fn closed_forms() {
+fn closed_forms_are_equal_by_calculus() {
     check_all(
         Outcome::Equal,
         false,
@@ -364,7 +364,7 @@ fn closed_forms() {
 }
 
 #[test]
-fn positive_variables() {
+fn positive_variables_simplify_roots() {
     check_all(
         Outcome::Equal,
         true,
@@ -381,7 +381,7 @@ fn positive_variables() {
 }
 
 #[test]
-fn rules_are_named() {
+fn proof_names_its_rule() {
     let rule = |left: &str, right: &str| match prove(left, right, false) {
         Proof::Equal(rule) | Proof::Different(rule, _) => Some(rule),
         Proof::Undecided(_) => None,
@@ -400,7 +400,7 @@ fn rules_are_named() {
 }
 
 #[test]
-fn a_witness_is_a_point_of_difference() {
+fn witness_is_a_point_of_difference() {
     let Proof::Different(_, Some(witness)) = prove("x^2", "x^3", false) else {
         panic!("a witness is easy to find");
     };
@@ -410,7 +410,7 @@ fn a_witness_is_a_point_of_difference() {
 }
 
 #[test]
-fn equations_up_to_scale() {
+fn proportional_ignores_constant_factors() {
     let found = |left: &str, right: &str| {
         let mut fuel = Fuel::default();
         let mut ws = Workspace::new(&mut fuel);
@@ -436,7 +436,7 @@ fn equations_up_to_scale() {
 }
 
 #[test]
-fn parts_of_polynomials() {
+fn polynomials_have_their_coefficients() {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);
     let x = ws.name("x");
@@ -476,7 +476,7 @@ fn substitution_captures_nothing() {
 }
 
 #[test]
-fn doubt_has_its_reason() {
+fn undecided_names_its_doubt() {
     assert_eq!(prove("1/0", "2/0", false), Proof::Undecided(Doubt::NoValue));
 }
 
@@ -505,7 +505,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn a_rendering_stays_equal((left, right, scale) in renderings()) {
+    fn rendering_stays_equal((left, right, scale) in renderings()) {
         prop_assert_eq!(outcome(&prove(&left, &right, false)), Outcome::Equal);
         prop_assert_eq!(outcome(&prove(&right, &left, false)), Outcome::Equal);
         let other = format!("{right}+1/{scale}");

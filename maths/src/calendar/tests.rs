@@ -18,7 +18,7 @@ fn check_date(texts: &str, expected: &str) {
 }
 
 #[test]
-fn dates() {
+fn dates_are_read() {
     check_date(
         "July 4, 1776 ; 4 July 1776 ; Jul. 4th, 1776 ; 1776-07-04 ; July 4 1776",
         "1776 7 4",
@@ -47,14 +47,14 @@ fn dates() {
 }
 
 #[test]
-fn open_dates() {
+fn dates_without_year_or_day_are_read() {
     check_date("May 9 ; 9 May ; May 9th ; the 9th of May", "- 5 9");
     check_date("July 1776 ; Jul 1776 ; July, 1776", "1776 7 0");
     check_date("Feb 29", "- 2 29");
 }
 
 #[test]
-fn what_is_no_date() {
+fn other_texts_are_no_date() {
     check_date(
         "Feb 30, 2020 ; February 29, 2023 ; Feb 29, 1900 ; 13/13/2020 ; 0/5/2020 ; 5/0/2020",
         "",
@@ -104,7 +104,7 @@ fn check_clock(texts: &str, expected: &str) {
 }
 
 #[test]
-fn times() {
+fn times_are_read() {
     check_clock(
         "7:30 pm ; 19:30 ; 7:30pm ; 7:30 p.m. ; 7:30 PM ; 7:30 P.M. ; 07:30 pm ; 7.30 pm",
         "19:30",
@@ -145,7 +145,7 @@ fn times_agree() {
 
 proptest! {
     #[test]
-    fn reading_ends(text in "[0-9a-zA-Z:./, 年月日'-]{0,20}") {
+    fn any_text_ends_without_panic(text in "[0-9a-zA-Z:./, 年月日'-]{0,20}") {
         if let Some(date) = date(&text) {
             prop_assert!(date.agrees(&date) == Some(true));
         }

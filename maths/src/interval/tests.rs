@@ -97,7 +97,7 @@ fn identities_stay_together_and_near_misses_come_apart() {
 }
 
 #[test]
-fn what_has_no_value_proves_nothing() {
+fn undefined_values_prove_nothing() {
     let check = |left, right, positive, expected| {
         assert_eq!(separated(left, right, positive), expected, "{left} {right}");
     };
@@ -115,7 +115,7 @@ fn what_has_no_value_proves_nothing() {
 }
 
 #[test]
-fn towers_and_other_monsters_are_refused_cheaply() {
+fn huge_values_are_refused_cheaply() {
     let check = |text: &str| {
         let mut fuel = Fuel::new(100_000);
         let mut ws = Workspace::new(&mut fuel);
@@ -141,7 +141,7 @@ fn towers_and_other_monsters_are_refused_cheaply() {
 }
 
 #[test]
-fn signs_are_proven_or_not_told() {
+fn signs_are_proven_or_none() {
     let check = |text: &str, expected| {
         with_workspace(|ws| {
             let expr = read(text, ws);

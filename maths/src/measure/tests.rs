@@ -93,7 +93,7 @@ fn temperatures_have_their_own_zero() {
 }
 
 #[test]
-fn spellings() {
+fn spellings_of_one_unit_are_equal() {
     check_same("km ; kilometers ; kilometre ; Kilometer ; KM");
     check_same("m/s ; meters per second ; m s^{-1} ; m·s⁻¹ ; m s^-1 ; m/sec ; metres a second");
     check_same("m^2 ; m² ; square meters ; sq m ; meters squared ; m2 ; m**2 ; m^{2} ; sq. m");
@@ -122,7 +122,7 @@ fn spellings() {
 }
 
 #[test]
-fn what_differs() {
+fn different_quantities_do_not_convert() {
     use Conversion::{OtherDimension, OtherThing};
     for (from, to) in [
         ("m^2", "m"),
@@ -150,7 +150,7 @@ fn what_differs() {
 }
 
 #[test]
-fn what_is_no_unit() {
+fn other_texts_are_no_unit() {
     check_no_unit("x ; xy ; ab ; pi ; e ; i ; C ; F ; u ; M ; ABCD ; mx");
     check_no_unit(
         "halves ; hundredths ; squared ; factorial ; times x ; more than x ; more apples",
@@ -178,7 +178,7 @@ fn marks_make_words_of_letters() {
 }
 
 #[test]
-fn questions_about_kinds() {
+fn degrees_are_recognised() {
     assert!(measure("arcmin").is_degrees() && !measure("rad").is_degrees());
 }
 
@@ -222,7 +222,7 @@ fn constants_have_units() {
 
 proptest! {
     #[test]
-    fn reading_ends(text in "[ a-zA-Z0-9/^{}()*.·²°$-]{0,24}") {
+    fn any_text_ends_without_panic(text in "[ a-zA-Z0-9/^{}()*.·²°$-]{0,24}") {
         if let Some(unit) = parse_marked_unit(&text) {
             prop_assert_eq!(unit.conversion(&unit), Conversion::Same);
         }

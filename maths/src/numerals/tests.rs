@@ -17,7 +17,7 @@ fn check_none(texts: &str) {
 }
 
 #[test]
-fn cardinals() {
+fn cardinals_are_read() {
     check("zero", "0");
     check("twelve ; Twelve ;  TWELVE  ; a dozen ; one dozen", "12");
     check("twenty-one ; twenty one", "21");
@@ -35,7 +35,7 @@ fn cardinals() {
 }
 
 #[test]
-fn ordinals() {
+fn ordinals_are_read() {
     check("third ; 3rd", "3");
     check("twenty-first ; 21st ; twenty first", "21");
     check("eleventh ; 11th", "11");
@@ -47,7 +47,7 @@ fn ordinals() {
 }
 
 #[test]
-fn fractions() {
+fn fractions_are_read() {
     check("one half ; half ; a half ; one-half", "1/2");
     check("two thirds ; two-thirds", "2/3");
     check("three quarters ; three-quarters ; three fourths", "3/4");
@@ -64,7 +64,7 @@ fn fractions() {
 }
 
 #[test]
-fn decimals() {
+fn decimals_are_read() {
     check("three point one four", "314/100");
     check("zero point five ; point five", "1/2");
     check("one point five million", "1500000");
@@ -72,7 +72,7 @@ fn decimals() {
 }
 
 #[test]
-fn what_is_no_number() {
+fn other_words_are_no_number() {
     check_none(
         "hundred ; thousand ; dozen ; and ; point ; one point ; five and ; hundred and five",
     );
@@ -88,7 +88,7 @@ fn what_is_no_number() {
 }
 
 #[test]
-fn suffixes() {
+fn ordinal_suffixes_are_read() {
     let ordinals: Vec<_> = [0, 1, 2, 3, 4, 11, 12, 13, 21, 22, 111, 112, 123]
         .iter()
         .map(|number| suffix(*number))
@@ -137,12 +137,12 @@ fn spelled(number: u64) -> String {
 
 proptest! {
     #[test]
-    fn what_is_spelled_is_read(number in 1u64..1_000_000_000) {
+    fn spelled_number_is_read_back(number in 1u64..1_000_000_000) {
         prop_assert_eq!(words(&spelled(number)), Some(RBig::from(number)));
     }
 
     #[test]
-    fn reading_ends(text in "(one|two|twenty|hundred|million|third|half|and|a|point|dozen|s|-| ){0,12}") {
+    fn any_text_ends_without_panic(text in "(one|two|twenty|hundred|million|third|half|and|a|point|dozen|s|-| ){0,12}") {
         let _ = words(&text);
     }
 }

@@ -10,7 +10,7 @@ use crate::expr::{Expr, Workspace};
 const WRITES: &str = "writing to a string cannot fail";
 
 #[test]
-fn both_dialects() {
+fn latex_and_plain_text_read_alike() {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);
     let mut same = |latex: &str, plain: &str| {
@@ -48,7 +48,7 @@ fn both_dialects() {
 }
 
 #[test]
-fn values() {
+fn simple_values_are_read() {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);
     for text in ["18", "x+1", r"\frac{a}{b}", "7*sin(pi*x/5)+1", "2**100"] {

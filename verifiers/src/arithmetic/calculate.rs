@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_expression_has_no_value() {
+    fn other_texts_have_no_value() {
         for text in [
             "",
             "   ",

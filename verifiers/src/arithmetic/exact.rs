@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn decimals_where_they_end_and_fractions_elsewhere() {
+    fn ending_decimals_and_other_fractions_are_written() {
         check(0, 1, "0");
         check(-12, 1, "-12");
         check(5, 2, "2.5");

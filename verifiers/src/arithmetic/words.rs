@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn classes() {
+    fn words_have_their_classes() {
         let vocabulary = Vocabulary::new();
         for (word, class) in [
             ("Hours", Word::Measure),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn units() {
+    fn units_compare_by_their_singular() {
         assert!(same_unit("egg", "Eggs"));
         assert!(same_unit("boxes", "box"));
         assert!(same_unit("case", "cases"));

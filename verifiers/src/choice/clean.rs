@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn typesetting_goes_and_content_stays() {
+    fn typesetting_is_removed_and_content_kept() {
         for (text, expected) in [
             ("**B**", "B"),
             (r"\text{B}", "B"),

@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unclosed_tag_hides_the_rest() {
+    fn unclosed_tag_hides_the_rest() {
         check("<think>x", &[]);
         check("a<think>x", &["a"]);
         check("<think>x</think>y<think>z", &["y"]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lone_closing_tag_hides_what_is_before() {
+    fn lone_closing_tag_hides_the_text_before() {
         check("x</think>y", &["y"]);
         check("x</thinking>y", &["y"]);
         check("a<think>b</think>c</think>d", &["d"]);

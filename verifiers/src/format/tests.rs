@@ -28,7 +28,7 @@ fn check(config: &Value, candidate: &str, code: &str, at: usize) {
 }
 
 #[test]
-fn reasoning_and_answer() {
+fn reasoning_then_answer_passes() {
     let r1 = json!({"tags": ["think", "answer"], "nothing_outside": true});
     check(&r1, "<think>x</think><answer>4</answer>", "format_followed", 0);
     check(&r1, " <think>x</think>\n\n<answer>4</answer>\n", "format_followed", 0);
@@ -55,7 +55,7 @@ fn reasoning_and_answer() {
 }
 
 #[test]
-fn looser_shapes() {
+fn loose_formats_are_followed() {
     let loose = json!({"tags": ["think", "answer"], "ordered": false, "nonempty": false});
     check(&loose, "so <answer></answer> and <think></think>.", "format_followed", 0);
     check(&loose, "<answer></answer>", "tag_missing", 17);
@@ -74,7 +74,7 @@ fn looser_shapes() {
 /// The generation format of MARS-SQL (arXiv 2511.01008): exactly one solution without other tags
 /// inside, some reasoning, and reasoning after every observation.
 #[test]
-fn turns_of_a_tool_user() {
+fn tool_turns_repeat() {
     let mars = json!({
         "tags": ["think", "solution"], "repeatable": ["think"], "optional": ["sql", "observation"],
         "followed_by": [{"tag": "observation", "next": "think"}],
@@ -94,7 +94,7 @@ fn turns_of_a_tool_user() {
 }
 
 #[test]
-fn configurations_that_mean_nothing_are_refused() {
+fn meaningless_configurations_are_refused() {
     let repeated = |name: &str| ConfigError::TagRepeated { name: name.into() };
     let unknown = |key, name: &str| ConfigError::TagUnknown { key, name: name.into() };
     for (config, error) in [
@@ -121,7 +121,7 @@ fn configurations_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn hostile_responses() {
+fn hostile_responses_only_cost_fuel() {
     let plain = verifier(
         json!({"tags": ["think", "answer"], "repeatable": ["think", "answer"], "ordered": false}),
     );
@@ -144,7 +144,7 @@ fn hostile_responses() {
 
 proptest! {
     #[test]
-    fn a_rendering_passes_and_without_any_one_tag_it_fails(
+    fn rendering_fails_without_any_of_its_tags(
         names in proptest::collection::btree_set("[a-z|.-]{1,6}", 1..6),
         content in "[a-z <>/]{0,8}x",
         gap in "[ \n]{0,2}",

@@ -37,7 +37,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_block_and_nothing_else() {
+    fn only_a_lone_block_is_unfenced() {
         for (text, inside, lines_before) in [
             ("```json\n1\n```", "1\n", 1),
             ("\n```JSON \n{}\n ``` \n", "{}\n ", 2),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_twice_is_refused_however_it_is_written() {
+    fn duplicate_keys_are_refused_in_any_spelling() {
         for (text, key, line) in [
             (r#"{"a":1,"a":2}"#, "a", 1),
             (r#"{"a":1,"\u0061":1}"#, "a", 1),
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_kept_as_far_as_they_can_be() {
+    fn numbers_keep_their_precision() {
         assert_eq!(parse("18446744073709551615").map(|d| d.value), Ok(json!(u64::MAX)));
         assert_eq!(parse("-9223372036854775808").map(|d| d.value), Ok(json!(i64::MIN)));
         assert!(parse("1e999").is_err());

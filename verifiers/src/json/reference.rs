@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fragments_of_the_schema_itself() {
+    fn only_fragments_of_the_schema_are_allowed() {
         for (reference, expected) in [
             ("#", Some("")),
             ("#/$defs/a", Some("/$defs/a")),

@@ -42,7 +42,7 @@ fn deep(open: &str, close: &str, depth: usize) -> String {
 }
 
 #[test]
-fn well_formed_or_not() {
+fn malformed_documents_are_wrong() {
     for text in [
         "1",
         "-0.5e3",
@@ -119,7 +119,7 @@ fn well_formed_or_not() {
 }
 
 #[test]
-fn details_say_where() {
+fn details_name_the_place() {
     let schema = json!({"schema": {"items": {"properties": {"age": {"type": "integer"}}}}});
     for (candidate, detail) in [
         ("{\"a\": 1,\n \"a\": 2}", "2:4: key \"a\" twice"),
@@ -138,7 +138,7 @@ fn details_say_where() {
 }
 
 #[test]
-fn schemas() {
+fn documents_are_validated_by_schema() {
     let person = json!({
         "type": "object", "required": ["name"], "additionalProperties": false,
         "properties": {"name": {"type": "string", "minLength": 1}, "age": {"type": "integer"}},
@@ -169,7 +169,7 @@ fn schemas() {
 }
 
 #[test]
-fn references_and_drafts() {
+fn references_and_drafts_are_followed() {
     let tree = json!({
         "$defs": {"node": {
             "type": "object", "required": ["value"],
@@ -208,7 +208,7 @@ fn references_and_drafts() {
 }
 
 #[test]
-fn lists_of_schemas() {
+fn lists_of_schemas_accept_any_member() {
     let gold = verifier(json!({}));
     let either = json!(["{\"type\":\"null\"}", "{\"type\":\"integer\"}"]);
     assert_eq!(outcome(&gold, &either, Some("1")), VALID);

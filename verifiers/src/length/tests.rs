@@ -20,7 +20,7 @@ const BELOW: (f64, &str) = (0.0, "length_below");
 const ABOVE: (f64, &str) = (0.0, "length_above");
 
 #[test]
-fn bounds_and_units() {
+fn length_is_counted_in_its_unit() {
     check(json!({"min": 2, "max": 3}), "a", BELOW);
     check(json!({"min": 2, "max": 3}), "ab", WITHIN);
     check(json!({"min": 2, "max": 3}), "abc", WITHIN);
@@ -41,7 +41,7 @@ fn bounds_and_units() {
 }
 
 #[test]
-fn a_falloff_is_a_straight_line() {
+fn falloff_is_linear() {
     for (length, score) in
         [(2, 0.0), (3, 0.0), (4, 0.5), (5, 1.0), (10, 1.0), (11, 0.5), (12, 0.0), (99, 0.0)]
     {
@@ -57,7 +57,7 @@ fn a_falloff_is_a_straight_line() {
 }
 
 #[test]
-fn a_verifier_that_cannot_fail_is_refused() {
+fn impossible_bounds_are_refused() {
     for (config, error) in [
         (json!({}), ConfigError::NoBounds),
         (json!({"falloff": 3}), ConfigError::NoBounds),
@@ -69,7 +69,7 @@ fn a_verifier_that_cannot_fail_is_refused() {
 }
 
 #[test]
-fn gold_is_not_used_and_size_costs_fuel() {
+fn gold_is_ignored_and_size_costs_fuel() {
     let short = verifier(json!({"max": 3}));
     for gold in [json!(null), json!("abcdef"), json!([]), json!({"a": 1})] {
         assert_eq!(outcome(&short, &gold, Some("abc")), WITHIN);

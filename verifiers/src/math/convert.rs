@@ -50,7 +50,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_convert_says_why() {
+    fn failed_conversion_names_its_reason() {
         check("1", "m", "s", Err(UnitError::OtherQuantity.into()));
         check("1", "USD", "EUR", Err(UnitError::OtherQuantity.into()));
         check("1", "florps", "m", Err(UnitError::UnknownSource.into()));

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn bombs_are_refused_before_they_are_built() {
+    fn costly_patterns_are_refused_before_compilation() {
         for pattern in [
             "(a{1000}){1000}",
             "((a{100}){100}){100}",

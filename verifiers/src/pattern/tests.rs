@@ -22,7 +22,7 @@ fn check(pattern: &str, candidate: &str, full: (f64, &str), search: (f64, &str))
 }
 
 #[test]
-fn full_and_search() {
+fn match_mode_is_full_or_search() {
     check(r"\d+", "42", MATCH, MATCH);
     check(r"\d+", "it is 42", NONE, MATCH);
     check(r"\d+", " 42\n", MATCH, MATCH);
@@ -42,14 +42,14 @@ fn full_and_search() {
 }
 
 #[test]
-fn white_space_counts_where_it_is_not_trimmed() {
+fn white_space_counts_unless_trimmed() {
     let untrimmed = verifier(json!({"pattern": r"\d+", "trim": false}));
     assert_eq!(outcome(&untrimmed, &json!(null), Some("42\n")), NONE);
     assert_eq!(outcome(&untrimmed, &json!(null), Some("42")), MATCH);
 }
 
 #[test]
-fn a_pattern_that_cannot_be_used_is_nobodys_answer() {
+fn unusable_pattern_is_a_bad_reference() {
     for pattern in [
         "",
         "(",
@@ -83,7 +83,7 @@ fn a_pattern_that_cannot_be_used_is_nobodys_answer() {
 }
 
 #[test]
-fn lists_of_patterns() {
+fn lists_of_patterns_accept_any_member() {
     let gold = verifier(json!({}));
     assert_eq!(outcome(&gold, &json!(["a", "b"]), Some("b")), MATCH);
     assert_eq!(outcome(&gold, &json!(["(", "b"]), Some("b")), MATCH);
@@ -124,7 +124,7 @@ proptest! {
     }
 
     #[test]
-    fn an_escaped_text_matches_itself_only(text in "\\PC{1,20}", other in "\\PC{0,20}") {
+    fn escaped_text_matches_only_itself(text in "\\PC{1,20}", other in "\\PC{0,20}") {
         let pattern = json!(regex::escape(&text));
         let exact = verifier(json!({"trim": false}));
         prop_assert_eq!(outcome(&exact, &pattern, Some(&text)), MATCH);

@@ -64,7 +64,7 @@ fn words_of_other_scripts_are_words() {
 }
 
 #[test]
-fn what_is_too_long_is_told() {
+fn too_long_texts_are_an_error() {
     let long = "word ".repeat(400_000);
     let check = |input: &str, reference: &str, expected: TooLong| {
         for (name, metric) in METRICS {
@@ -82,7 +82,7 @@ fn what_is_too_long_is_told() {
 }
 
 #[test]
-fn checks_of_texts() {
+fn text_checks_compare_characters() {
     let check = |check: TextCheck, input: &str, reference: &str, expected: bool| {
         let found = check.passes(input, reference);
         assert_eq!(found, expected, "{check:?} {input:?} {reference:?}");
@@ -105,7 +105,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn every_share_is_one(
+    fn scores_lie_in_the_unit_interval(
         input in "[a-c .,1-]{0,80}|\\PC{0,20}",
         reference in "[a-c .,1-]{0,80}|\\PC{0,20}",
     ) {
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_more_alike_than_the_same(text in "[a-c ]{0,80}") {
+    fn no_text_scores_higher_than_the_same_text(text in "[a-c ]{0,80}") {
         let same = measured(Metric::Fuzzy, &text, &text);
         prop_assert!((same - 1.0).abs() < 1e-12);
         let words = text.split_whitespace().count();

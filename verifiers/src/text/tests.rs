@@ -14,7 +14,7 @@ fn check(gold: &Value, candidate: &str, expected: (f64, &str)) {
 }
 
 #[test]
-fn normalisation() {
+fn texts_are_normalised() {
     check(&json!("Paris"), "paris", SAME);
     check(&json!("New  York"), " new\n\tyork ", SAME);
     check(&json!("Straße"), "STRASSE", SAME);
@@ -43,7 +43,7 @@ fn normalisation() {
 }
 
 #[test]
-fn options() {
+fn options_ignore_differences() {
     for (punctuation, articles, gold, candidate, expected) in [
         (true, false, "Paris", "\"Paris!\"", SAME),
         (true, false, "well-known", "wellknown", SAME),
@@ -98,7 +98,7 @@ fn exact_compares_bytes() {
 }
 
 #[test]
-fn hostile_texts_cost_fuel_and_nothing_else() {
+fn hostile_texts_only_cost_fuel() {
     let text = TextVerifier::new(TextConfig { strip_punctuation: true, strip_articles: true });
     let exact = ExactVerifier::new(ExactConfig::default());
     for (candidate, code) in [
@@ -122,7 +122,7 @@ fn hostile_texts_cost_fuel_and_nothing_else() {
 
 proptest! {
     #[test]
-    fn a_text_equals_itself(text in "\\PC{1,30}", punctuation: bool, articles: bool, trim: bool) {
+    fn text_equals_itself(text in "\\PC{1,30}", punctuation: bool, articles: bool, trim: bool) {
         let verifier = TextVerifier::new(TextConfig {
             strip_punctuation: punctuation,
             strip_articles: articles,
@@ -135,7 +135,7 @@ proptest! {
     }
 
     #[test]
-    fn the_short_way_for_ascii_is_the_long_way(text in "[ -~\t\n\u{0}]{0,40}") {
+    fn ascii_fast_path_equals_the_general_path(text in "[ -~\t\n\u{0}]{0,40}") {
         prop_assert_eq!(fold(&text), fold_unicode(&text));
     }
 

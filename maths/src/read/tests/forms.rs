@@ -1,7 +1,7 @@
 use super::check;
 
 #[test]
-fn subjects_and_equations() {
+fn subjects_and_equations_are_read() {
     check(&[
         ("x = 5", "x := 5"),
         ("a=b=101", "a := b := 101"),
@@ -29,7 +29,7 @@ fn subjects_and_equations() {
 }
 
 #[test]
-fn inequalities_and_regions() {
+fn inequalities_and_regions_are_read() {
     check(&[
         ("x > 3", "x > 3"),
         ("x >= 5", "x ≥ 5"),
@@ -61,7 +61,7 @@ fn inequalities_and_regions() {
 }
 
 #[test]
-fn sets_tuples_and_lists() {
+fn sets_tuples_and_lists_are_read() {
     check(&[
         (r"\{1,2,3\}", "{1; 2; 3}"),
         ("{1,2,3}", "{1; 2; 3}"),
@@ -95,7 +95,7 @@ fn sets_tuples_and_lists() {
 }
 
 #[test]
-fn matrices_and_cases() {
+fn matrices_and_cases_are_read() {
     check(&[
         (r"\begin{pmatrix}1 & 2 \\ 3 & 4\end{pmatrix}", "matrix 1; 2 / 3; 4"),
         (r"\left[\begin{array}{cc}1 & 2 \\3 & 4\end{array}\right]", "matrix 1; 2 / 3; 4"),
@@ -112,7 +112,7 @@ fn matrices_and_cases() {
 }
 
 #[test]
-fn congruences_numerals_and_ratios() {
+fn congruences_numerals_and_ratios_are_read() {
     check(&[
         (r"x \equiv 3 \pmod 7", "x := 3 mod 7"),
         (r"x \equiv 3, 5 \pmod{7}", "x := 3; 5 mod 7"),
@@ -131,7 +131,7 @@ fn congruences_numerals_and_ratios() {
 }
 
 #[test]
-fn words() {
+fn words_are_read() {
     check(&[
         ("July 4, 1776", "date Some(1776) 7 Some(4)"),
         ("12/25/2020", "date Some(2020) 12 Some(25)"),

@@ -8,14 +8,14 @@ use crate::read::{Dialect, ReadOptions, read_answer, read_expression};
 use proptest::prelude::*;
 
 #[test]
-fn malformed_texts() {
+fn malformed_texts_are_refused() {
     for text in r"( ; ) ; \frac{d}{dx} ; \sqrt ; { ; } ; \frac{2}{} ; \frac{}{2} ; \int ; ! ; !0 ; _ ; ^ ; \lfloor x ; \lfloor a \rceil ; () ; ((())) ; - ; \sin^x ; \cos^2 ; @ ; # ; $ ; % ; & ; * ; \ ; ~ ; \frac{(2 + x}{1 - x)} ; a\% ; \%100 ; \$ ; ||x| ; x=".split(" ; ") {
         assert!(read(text, ReadOptions::default()).is_err(), "{text}");
     }
 }
 
 #[test]
-fn commands_that_do_things() {
+fn commands_with_effects_are_refused() {
     for text in [
         r"\input{/etc/passwd}",
         r"\def\x{4}\x",
@@ -34,7 +34,7 @@ fn commands_that_do_things() {
 }
 
 #[test]
-fn bombs() {
+fn deep_and_long_texts_are_refused() {
     let deep =
         |open: &str, close: &str, n: usize| format!("{}1{}", open.repeat(n), close.repeat(n));
     for text in [
@@ -117,7 +117,7 @@ fn check_written(text: &str) {
 }
 
 #[test]
-fn what_takes_long_to_compare_is_read_again() {
+fn costly_expressions_read_back() {
     for text in ["((sin(0.5))!-(pi))^((0.5)+(x))", "(sin(0.5))!", "((sin(0.5))!)^x"] {
         check_written(text);
     }
@@ -127,12 +127,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn what_is_written_reads_as_what_was_read(text in formulas()) {
+    fn written_expression_reads_back(text in formulas()) {
         check_written(&text);
     }
 
     #[test]
-    fn no_text_is_too_strange(
+    fn any_text_reads_the_same_twice(
         text in prop_oneof![
             any::<String>(),
             "(\\\\frac|\\\\sqrt|\\\\left|\\\\right|[\\[\\](){}$0-9 .,;:|%=<>x^_!'*/+-]|\\\\pm|\\\\text){1,14}",

@@ -3,7 +3,7 @@ use crate::answer::Note;
 use crate::read::ReadOptions;
 
 #[test]
-fn numbers() {
+fn numbers_are_read() {
     check(&[
         ("18", "18"),
         ("-5", "-5"),
@@ -57,7 +57,7 @@ fn numbers() {
 }
 
 #[test]
-fn units() {
+fn units_are_read() {
     for (text, value) in [
         ("18 eggs", "18 <"),
         (r"15\mbox{ cm}^2", "15 <"),
@@ -93,7 +93,7 @@ fn units() {
 }
 
 #[test]
-fn expressions() {
+fn expressions_are_read() {
     check(&[
         (r"1-\frac{1}{\mathrm{e}}", "1 - 1/E"),
         (r"4\sqrt(2)", "4*sqrt(2)"),
@@ -129,7 +129,7 @@ fn expressions() {
 }
 
 #[test]
-fn repairs() {
+fn repairs_are_noted() {
     let strict = ReadOptions { repair: false, decimal_comma: false };
     for (text, note) in [
         (r"\frac12", Note::FractionBraces),

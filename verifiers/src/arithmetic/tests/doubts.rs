@@ -4,7 +4,7 @@ use super::{check, report, whole};
 use crate::arithmetic::{Label, Step};
 
 #[test]
-fn numbers_that_differ_for_a_reason() {
+fn explained_differences_are_unchecked() {
     check("15 gallons = 120 pints", &["15 gallons = 120 | unchecked: units"]);
     check("30 minutes * 2 = 1 hour", &["30 minutes * 2 = 1 | unchecked: units"]);
     check("90 + 30 = 2 hours", &["90 + 30 = 2 | unchecked: units"]);
@@ -41,7 +41,7 @@ fn numbers_that_differ_for_a_reason() {
 }
 
 #[test]
-fn numbers_that_differ_by_another_reading() {
+fn another_reading_excuses_a_difference() {
     whole("8/2(4) = 1", "unchecked: ambiguous");
     whole("100/10/5 = 50", "unchecked: ambiguous");
     whole("-3^2 = 9", "unchecked: ambiguous");
@@ -58,7 +58,7 @@ fn numbers_that_differ_by_another_reading() {
 }
 
 #[test]
-fn surroundings_that_change_what_is_meant() {
+fn changing_surroundings_leave_equalities_unchecked() {
     for text in [
         "|3| - 5 = 3",
         "\"x\" - 5 = 3",
@@ -110,7 +110,7 @@ fn surroundings_that_change_what_is_meant() {
 }
 
 #[test]
-fn units_that_explain_nothing() {
+fn units_excuse_no_difference() {
     check("5 * 3 = 16 apples", &["5 * 3 = 16 | wrong: 15 is not 16"]);
     check("3 boxes * 12 eggs = 35 eggs", &["3 boxes * 12 eggs = 35 | wrong: 36 is not 35"]);
     check("$3 * 4 = $13", &["$3 * 4 = $13 | wrong: 12 is not 13"]);

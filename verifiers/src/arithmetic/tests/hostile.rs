@@ -79,7 +79,7 @@ fn many_equalities_run_out_of_fuel() {
 }
 
 #[test]
-fn what_was_not_read_is_unchecked() {
+fn unread_text_is_unchecked() {
     let text = "1 + 1 = 2\n2 + 2 = 4";
     let mut fuel = Fuel::new(10);
     let report = Arithmetic::default().check(text, None, &mut fuel);
@@ -89,7 +89,7 @@ fn what_was_not_read_is_unchecked() {
 }
 
 #[test]
-fn deep_nesting() {
+fn deep_nesting_is_refused() {
     let deep = |n: usize| format!("{}1{} = 1", "(".repeat(n), ")".repeat(n));
     assert_eq!(report(&deep(10_000)).steps[0].label(), Label::Right);
     let open = format!("{}x = 1", "(".repeat(100_000));
@@ -99,7 +99,7 @@ fn deep_nesting() {
 }
 
 #[test]
-fn big_numbers() {
+fn big_numbers_are_bounded() {
     for text in [
         "2^2^2^2^2^2 = 1".to_owned(),
         "9^999999999999 = 1".to_owned(),

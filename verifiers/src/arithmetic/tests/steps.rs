@@ -14,20 +14,20 @@ fn split(splitter: Splitter, text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn lines() {
+fn lines_are_steps() {
     split(Splitter::Lines, "", &[]);
     split(Splitter::Lines, " \n\t\n", &[]);
     split(Splitter::Lines, "a\nb\r\n\n  c  ", &["a", "b", "c"]);
 }
 
 #[test]
-fn blank_lines() {
+fn blank_lines_separate_steps() {
     split(Splitter::BlankLines, "\n\na\nb\n \nc\n\n\n", &["a\nb", "c"]);
     split(Splitter::BlankLines, "a", &["a"]);
 }
 
 #[test]
-fn sentences() {
+fn sentences_are_steps() {
     split(
         Splitter::Sentences,
         "He has 2.5 kg. Is it so? Yes! See no. 5 of Mr. X.\nNext line.",
@@ -38,7 +38,7 @@ fn sentences() {
 }
 
 #[test]
-fn numbered() {
+fn numbered_lines_start_steps() {
     split(
         Splitter::Numbered,
         "Plan:\n1. a\nmore\n2) b\n\n(3) c\n**Step 4:** d\n5.5 is no marker",
@@ -57,7 +57,7 @@ fn equalities_go_on_in_the_next_line() {
 }
 
 #[test]
-fn labels_and_the_first_wrong_step() {
+fn first_wrong_step_is_reported() {
     let report = report("Let x = 2.\n1 + 1 = 2 and 2x = 4\n1 + 1 = 2 and 1 + 2 = 4\n2 + 2 = 5");
     let labels: Vec<Label> = report.steps.iter().map(super::super::Step::label).collect();
     assert_eq!(labels, [Label::Unchecked, Label::Right, Label::Wrong, Label::Wrong]);
@@ -68,7 +68,7 @@ fn labels_and_the_first_wrong_step() {
 }
 
 #[test]
-fn given_ranges() {
+fn given_ranges_are_steps() {
     let text = "é: 1 + 1 = 2; 2 + 2 = 5";
     let backwards = Range { start: 5, end: 2 };
     let given = [0..13, 15..text.len(), 1..4, 20..99, backwards];

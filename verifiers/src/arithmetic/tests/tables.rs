@@ -4,7 +4,7 @@ use super::{ArithmeticConfig, Rounding, RunOn, check, check_with, report, whole}
 use crate::arithmetic::{Check, Source};
 
 #[test]
-fn notations() {
+fn notations_are_read() {
     for text in [
         "16 - 3 - 4 = 9",
         "2*3=6",
@@ -73,7 +73,7 @@ fn notations() {
 }
 
 #[test]
-fn exact_values_are_told() {
+fn exact_values_are_reported() {
     whole("3 x $2.50 = $7.50", "right: 7.5");
     whole("2/3 + 2/3 = 4/3", "right: 4/3");
     whole("2 + 2 = 5", "wrong: 4 is not 5");
@@ -85,7 +85,7 @@ fn exact_values_are_told() {
 }
 
 #[test]
-fn sentences() {
+fn equalities_in_sentences_are_found() {
     check(
         "Janet sells 16 - 3 - 4 = <<16-3-4=9>>9 duck eggs a day.",
         &["16 - 3 - 4 = <<16-3-4=9>>9 | right: 9"],
@@ -116,7 +116,7 @@ fn sentences() {
 }
 
 #[test]
-fn chains() {
+fn chains_state_equalities_in_turn() {
     check(
         "2*4 + 3*6 = 8 + 18 = 26",
         &["2*4 + 3*6 = 8 + 18 | right: 26", "8 + 18 = 26 | right: 26"],
@@ -157,7 +157,7 @@ fn assignments_are_not_equalities() {
 }
 
 #[test]
-fn unreadable() {
+fn unreadable_sides_are_unchecked() {
     whole("2x = 10", "unchecked: variable");
     whole("2 x = 10", "unchecked: variable");
     whole("x + 5 = 12", "unchecked: variable");
@@ -200,7 +200,7 @@ fn list_markers_are_not_numbers() {
 }
 
 #[test]
-fn rounding() {
+fn rounded_results_are_right() {
     whole("10/3 = 3.33", "right: 10/3, written rounded");
     whole("20/3 = 6.67", "right: 20/3, written rounded");
     whole("20/3 = 6.66", "right: 20/3, written truncated");
@@ -225,7 +225,7 @@ fn rounding() {
 }
 
 #[test]
-fn rounding_by_configuration() {
+fn configuration_restricts_rounding() {
     let exact = ArithmeticConfig { decimals: Rounding::Exact, ..ArithmeticConfig::default() };
     check_with(exact, "10/3 = 3.33", &["10/3 = 3.33 | wrong: 10/3 is not 3.33"]);
     let nearest = ArithmeticConfig { decimals: Rounding::Nearest, ..ArithmeticConfig::default() };
@@ -236,7 +236,7 @@ fn rounding_by_configuration() {
 }
 
 #[test]
-fn percent_points() {
+fn percent_points_are_right() {
     whole("5/20*100 = 25%", "right: 25, written in percent");
     whole("100 - 54 = 46%", "right: 46, written in percent");
     whole("5/20 = 25%", "right: 0.25");
@@ -245,7 +245,7 @@ fn percent_points() {
 }
 
 #[test]
-fn sources() {
+fn equalities_name_their_source() {
     let sources = |text: &str| -> Vec<Source> {
         let equalities = report(text).steps.remove(0).equalities;
         equalities.iter().map(|equality| equality.source).collect()

@@ -6,7 +6,7 @@ use super::*;
 use crate::testing::outcome_within;
 
 #[test]
-fn hostile_candidates_cost_fuel_and_nothing_else() {
+fn hostile_candidates_only_cost_fuel() {
     let verifier = ChoiceVerifier::new(ChoiceConfig { multiple: true });
     let gold = json!({"answer": "AC", "choices": ["x", "y", "z"]});
     let mut wide = String::new();
@@ -38,7 +38,7 @@ fn hostile_candidates_cost_fuel_and_nothing_else() {
 
 proptest::proptest! {
     #[test]
-    fn no_text_panics_and_no_prose_about_a_label_is_right(text in "\\PC{0,40}", multiple: bool) {
+    fn prose_about_a_label_is_never_right(text in "\\PC{0,40}", multiple: bool) {
         let verifier = ChoiceVerifier::new(ChoiceConfig { multiple });
         let gold = json!({"answer": "B", "choices": ["x", "y"]});
         let (score, _) = outcome(&verifier, &gold, Some(&text));

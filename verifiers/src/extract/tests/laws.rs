@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::{Occurrence, found, marked};
 
 #[test]
-fn hostile_responses_end() {
+fn hostile_responses_end_in_time() {
     for response in [
         "\\boxed{1} ".repeat(100_000),
         "\\boxed{".repeat(150_000),
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn a_text_without_answers_before_the_answer_changes_nothing(
+    fn preceding_text_without_answers_changes_nothing(
         prefix in "[ b-vx-zé,;!?\n]{0,40}",
         tail in prop_oneof![
             Just("\\boxed{5}"), Just("#### 5"), Just("A: 5"), Just("The answer is 5."),

@@ -35,7 +35,7 @@ fn check_marked(marker: &str, response: &str, expected: Option<(&str, &str, usiz
 }
 
 #[test]
-fn one_marker_with_balanced_braces() {
+fn marker_takes_balanced_braces() {
     let boxed = "\\boxed";
     check_marked(boxed, "so \\boxed{Yes}", Some(("Yes", "Yes", 1)));
     check_marked(boxed, "\\boxed{A} or \\boxed{ B }", Some(("A", "B", 2)));
@@ -62,7 +62,7 @@ fn one_marker_with_balanced_braces() {
 }
 
 #[test]
-fn boxes() {
+fn boxes_are_read() {
     check("so $\\boxed{\\frac{1}{2}}$.", "\\frac{1}{2}", "boxed", &[]);
     check("\\boxed{1} then \\boxed{ 2 }", "2", "boxed", &[]);
     check("\\boxed{\\boxed{5}}", "5", "boxed", &[]);
@@ -85,7 +85,7 @@ fn boxes() {
 }
 
 #[test]
-fn what_is_no_box() {
+fn mentioned_commands_are_no_box() {
     check("The \\boxed command: answer is 5", "5", "answer_phrase", &[]);
     check("a box of 5", "5", "last_number", &["fallback"]);
     check("unboxed(4) 5", "5", "last_number", &["fallback"]);
@@ -94,7 +94,7 @@ fn what_is_no_box() {
 }
 
 #[test]
-fn unclosed_boxes() {
+fn unclosed_box_takes_its_line() {
     check("\\boxed{5", "5", "boxed", &["unclosed_box"]);
     check("$\\boxed{5$\nand so on", "5", "boxed", &["unclosed_box"]);
     check("\\boxed{\\frac{1}{2}\nmore }", "\\frac{1}{2}\nmore", "boxed", &[]);
@@ -104,7 +104,7 @@ fn unclosed_boxes() {
 }
 
 #[test]
-fn approximations_walk_back() {
+fn exact_value_wins_over_its_approximation() {
     let skipped = &["approximation_skipped"];
     check("\\boxed{1/3} \\approx \\boxed{0.33}", "1/3", "boxed", skipped);
     check("$\\boxed{1/3}$ ≈ $\\boxed{0.33}$", "1/3", "boxed", skipped);
@@ -144,7 +144,7 @@ fn thinking_hides_answers() {
 }
 
 #[test]
-fn tags() {
+fn answer_tags_are_read() {
     check("<answer>5</answer>", "5", "answer_tag", &[]);
     check("<think>1</think> <answer> $x = 5$ </answer>", "x = 5", "answer_tag", &[]);
     check("<answer>1</answer> <answer>2", "2", "answer_tag", &["unclosed_tag"]);
@@ -154,7 +154,7 @@ fn tags() {
 }
 
 #[test]
-fn hash_marks() {
+fn hash_marks_precede_answers() {
     check("9 * 2 = 18\n#### 18", "18", "hash_marks", &[]);
     check("#### $18.", "$18", "hash_marks", &[]);
     check("#### 17\n#### 18\nQ: next", "18", "hash_marks", &[]);
@@ -171,7 +171,7 @@ fn hash_marks() {
 }
 
 #[test]
-fn answer_lines() {
+fn answer_lines_are_read() {
     check("2 * 9 = 18\nA: 18", "18", "answer_line", &[]);
     check("A: 18 eggs\n", "18 eggs", "answer_line", &[]);
     check("**Answer:** $18$", "18", "answer_line", &[]);
@@ -191,7 +191,7 @@ fn answer_lines() {
 }
 
 #[test]
-fn phrases() {
+fn answer_phrases_are_read() {
     let source = "answer_phrase";
     check("The answer is 4.", "4", source, &[]);
     check("the Final ANSWER is: 4", "4", source, &[]);
@@ -210,7 +210,7 @@ fn phrases() {
 }
 
 #[test]
-fn last_numbers() {
+fn last_number_is_the_fallback() {
     let check = |response, text| check(response, text, "last_number", &["fallback"]);
     check("She has 18 eggs", "18");
     check("It costs $1,234.50.", "$1,234.50");
@@ -254,7 +254,7 @@ fn last_numbers_take_whole_expressions() {
 }
 
 #[test]
-fn last_formulas() {
+fn last_formula_is_the_fallback() {
     let check = |response, text| check(response, text, "last_formula", &["fallback"]);
     check("so $x = 5$.", "x = 5");
     check("so \\(x = 5\\) holds", "x = 5");
@@ -280,7 +280,7 @@ fn last_formulas() {
 }
 
 #[test]
-fn formulas_that_line_breaks_cut_are_no_answers() {
+fn formulas_cut_by_line_breaks_are_no_answers() {
     check_none("Result $ \n 9 \n $");
     check_none("Result \\( \n 9 \n \\)");
     check_none("We know $y = 1$ and $x = 3 +\n 4$ too");
@@ -341,7 +341,7 @@ fn sentences_are_no_short_texts() {
 }
 
 #[test]
-fn languages() {
+fn answer_phrases_of_other_languages_are_read() {
     let phrase = |response, text| check(response, text, "answer_phrase", &[]);
     phrase("Donc la réponse est 42.", "42");
     phrase("La réponse finale est : $42$.", "42");
@@ -379,7 +379,7 @@ fn languages() {
 }
 
 #[test]
-fn verbs_at_the_end() {
+fn verb_at_the_end_of_a_sentence_is_dropped() {
     let phrase = |response, text| check(response, text, "answer_phrase", &[]);
     phrase("इसलिए अंतिम उत्तर 42 है।", "42");
     phrase("したがって、答えは42です。", "42");
@@ -388,7 +388,7 @@ fn verbs_at_the_end() {
 }
 
 #[test]
-fn headings_of_final_answers() {
+fn headings_of_final_answers_are_read() {
     let line = |response, text| check(response, text, "answer_line", &[]);
     line("So.\n\n**Final Answer**\n\n42", "42");
     line("So.\n\n## Final answer\n$42$\n", "42");
@@ -404,7 +404,7 @@ fn check_members(response: &str, expected: &[&str]) {
 }
 
 #[test]
-fn boxes_make_lists() {
+fn adjacent_boxes_make_a_list() {
     check_members("\\boxed{1}, \\boxed{2} \\text{ and } \\boxed{3}", &["1", "2", "3"]);
     check_members("$\\boxed{1}$ or $\\boxed{2}$.", &["1", "2"]);
     check_members("\\[\\boxed{1} \\quad \\text{and} \\quad \\boxed{2}\\]", &["1", "2"]);
@@ -452,7 +452,7 @@ fn many_different_candidates_are_flagged() {
 }
 
 #[test]
-fn the_whole_is_what_follows_the_thinking() {
+fn visible_text_follows_the_thinking() {
     let text = |response| whole(response).map(|w| w.text);
     assert_eq!(text(" a b "), Some("a b"));
     assert_eq!(text("a<think>b</think> c "), Some("c"));

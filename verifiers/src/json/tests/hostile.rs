@@ -10,7 +10,7 @@ const TOO_DEEP: (f64, &str) = (0.0, "too_deep");
 const SPENT: (f64, &str) = (0.0, "fuel_spent");
 
 #[test]
-fn schemas_that_cannot_be_used_are_nobodys_answer() {
+fn unusable_schemas_are_bad_references() {
     let wide = |n: usize| -> Value {
         (0..n).map(|i| (format!("p{i}"), json!({"type": "null"}))).collect()
     };
@@ -60,7 +60,7 @@ fn schemas_that_cannot_be_used_are_nobodys_answer() {
 }
 
 #[test]
-fn texts_that_hold_no_schema_are_nobodys_answer() {
+fn texts_without_schema_are_bad_references() {
     let gold = verifier(json!({}));
     for (reference, code) in [
         (json!("{"), "schema_malformed"),
@@ -118,7 +118,7 @@ fn two_ways() -> Value {
 }
 
 #[test]
-fn bombs_end_within_fuel() {
+fn costly_schemas_end_within_fuel() {
     let inner = (0..100).fold(json!({}), |inner, _| json!({"a": inner, "b": 1, "c": 1}));
     check_schema(&two_ways(), &inner.to_string(), MISMATCH);
     // Distinct arrays without a leaf all have the same hash where only leaves are hashed.
@@ -201,7 +201,7 @@ fn schemas_to_try() -> Vec<Value> {
 
 proptest! {
     #[test]
-    fn the_metered_view_gives_the_verdict_of_the_plain_one(document in documents()) {
+    fn metered_view_gives_the_plain_verdict(document in documents()) {
         for schema in schemas_to_try() {
             let plain = jsonschema::draft202012::options()
                 .with_pattern_options(jsonschema::PatternOptions::regex())
@@ -215,7 +215,7 @@ proptest! {
     }
 
     #[test]
-    fn less_fuel_never_turns_a_verdict(document in documents(), units in 0u64..60) {
+    fn less_fuel_never_changes_a_verdict(document in documents(), units in 0u64..60) {
         for schema in schemas_to_try() {
             let verifier = verifier(json!({"schema": schema}));
             let text = document.to_string();

@@ -11,7 +11,7 @@ fn verify(gold: Gold<'_>, candidate: Candidate<'_>) -> Result<Verdict, VerifyErr
 }
 
 #[test]
-fn missing_sides() {
+fn missing_sides_have_their_verdicts() {
     for empty in [Candidate::Missing, Candidate::Text(""), Candidate::Text(" \n")] {
         assert_eq!(verify(Gold::Text("4"), empty), Ok(Verdict::no_answer()));
         for gold in [Gold::Missing, Gold::Text(""), Gold::Text(" ")] {
@@ -41,7 +41,7 @@ fn check_any(golds: &[&str], candidate: &str, expected: Result<&str, (&str, &str
 }
 
 #[test]
-fn lists_of_gold_answers() {
+fn lists_of_gold_answers_accept_any_member() {
     check_any(&["4", "5"], "5", Ok("equal"));
     check_any(&["4", "5"], "6", Ok("different"));
     check_any(&["4", "5"], "x", Ok("different"));
@@ -55,7 +55,7 @@ fn lists_of_gold_answers() {
 }
 
 #[test]
-fn what_no_rule_tells_outweighs_a_difference() {
+fn undecided_outweighs_a_difference() {
     for golds in [["5 eggs", "6 hens"], ["6 hens", "5 eggs"]] {
         let golds = golds.map(str::to_owned);
         let verdict = verify(Gold::AnyOf(&golds), Candidate::Text("7 hens"));
@@ -90,7 +90,7 @@ fn details_show_both_sides() {
 }
 
 #[test]
-fn bounds() {
+fn bounds_are_non_negative_numbers() {
     for text in ["-1", "", "x", "5 m", "x = 1", "1,2", "1e999999999"] {
         assert!(text.parse::<Bound>().is_err(), "{text}");
     }
@@ -132,7 +132,7 @@ fn size_is_bounded() {
 }
 
 #[test]
-fn a_costly_gold_answer_is_not_the_candidates_fault() {
+fn costly_gold_answer_is_a_bad_reference() {
     let golds = vec!["1".repeat(10_000); 20];
     let verdict = verify(Gold::AnyOf(&golds), Candidate::Text("4"));
     assert!(matches!(verdict, Err(VerifyError::BadReference(_))), "{verdict:?}");
@@ -146,7 +146,7 @@ fn check_response(response: &str, gold: &str, label: &str) {
 }
 
 #[test]
-fn responses_end_to_end() {
+fn responses_are_extracted_and_judged() {
     check_response("so \\boxed{0.5}", "\\frac12", "equal");
     check_response("<think>\\boxed{18}</think>", "18", "no_answer");
     check_response("<think>\\boxed{18}", "18", "no_answer");

@@ -319,7 +319,7 @@ fn code_of(judged: &Result<Verdict, VerifyError>) -> &'static str {
 }
 
 #[test]
-fn none_is_an_ordinary_answer() {
+fn hostile_texts_equal_no_ordinary_answer() {
     for text in texts() {
         for gold in GOLDS {
             for (gold, candidate) in [(gold, text.as_str()), (text.as_str(), gold)] {
@@ -334,7 +334,7 @@ fn none_is_an_ordinary_answer() {
 
 /// A text whose gold answer uses up most of the fuel leaves too little for the candidate.
 #[test]
-fn each_is_itself_or_refused() {
+fn hostile_texts_equal_themselves_or_are_refused() {
     for text in texts() {
         let (verdict, _) = judged(&text, &text);
         let is_different = verdict.as_ref().is_ok_and(|v| v.score.get() <= 0.0);

@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn one_digit_changes_everything(
+    fn one_digit_makes_numbers_different(
         numerator in -100_000_000_000i64..100_000_000_000,
         decimals in 0usize..7,
         place in 0u32..11,
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_equals_itself(
+    fn readable_text_equals_itself(
         text in prop_oneof![
             any::<String>(),
             "[-+]?[$€]?[0-9 ,.]{1,8}[/^e%]?[0-9]{0,3} ?(cm|eggs|m/s)?",
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn fuel_decides_alone(text in "[0-9e^/ ]{1,12}", fuel in 0u64..40) {
+    fn verdict_depends_on_fuel_alone(text in "[0-9e^/ ]{1,12}", fuel in 0u64..40) {
         let claim = Claim {
             gold: Gold::Text("4"),
             candidate: Candidate::Text(&text),

@@ -5,7 +5,7 @@ use super::{
 use crate::math::Tolerance;
 
 #[test]
-fn integers_and_decimals() {
+fn integers_and_decimals_are_compared_exactly() {
     check_all_equal(r"18 ; +18 ; 18.0 ; 18. ;  18  ; 018 ; １８ ; 18.000 ; $18$ ; (18) ; \(18\)");
     check_all_equal("-5 ; −5 ; －5 ; –5 ; - 5 ; -5.0 ; $-5$ ; -(5) ; (-5) ; {-5} ; -05");
     check_all_equal("0 ; -0 ; 0.0 ; +0 ; 0/7 ; .0 ; 0%");
@@ -25,7 +25,7 @@ fn integers_and_decimals() {
 }
 
 #[test]
-fn thousands() {
+fn thousands_separators_are_read() {
     check_all_equal(
         r"1234567 ; 1,234,567 ; 1{,}234{,}567 ; 1\,234\,567 ; 1 234 567 ; 1\ 234\ 567 ; 1，234，567",
     );
@@ -38,7 +38,7 @@ fn thousands() {
 }
 
 #[test]
-fn fractions() {
+fn fractions_are_compared_exactly() {
     check_all_equal(
         r"1/2 ; \frac{1}{2} ; \dfrac{1}{2} ; \tfrac12 ; \frac12 ; \frac1{2} ; \frac{1}2",
     );
@@ -57,7 +57,7 @@ fn fractions() {
 }
 
 #[test]
-fn percentages() {
+fn percentages_are_hundredths() {
     check_all_equal(
         r"10% ; 10\% ; 10 percent ; 10 pct ; 0.1 ; 10 \% ; $10\%$ ; $10$ % ; 10\text{%}",
     );
@@ -70,7 +70,7 @@ fn percentages() {
 }
 
 #[test]
-fn powers_of_ten() {
+fn powers_of_ten_are_read() {
     check_all_equal(
         r"1500 ; 1.5e3 ; 1.5E+3 ; 1.5 \times 10^{3} ; 1.5*10^3 ; 1.5 × 10³ ; 1.5 x 10^3",
     );
@@ -88,7 +88,7 @@ fn powers_of_ten() {
 }
 
 #[test]
-fn towers_end() {
+fn power_towers_end_within_fuel() {
     for tower in [
         "10^10^10^10",
         "10^{10^{10^{10}}}",
@@ -108,7 +108,7 @@ fn towers_end() {
 }
 
 #[test]
-fn money() {
+fn amounts_of_money_are_compared() {
     check_all_equal(r"$5 ; \$5 ; 5 dollars ; $5.00 ; US$5 ; 5 USD ; USD 5 ; $ 5 ; 5$ ; $\$5$");
     check_all_equal(r"-$5 ; $-5 ; -5 dollars ; -\$5 ; −$5.00");
     check_all_equal(r"€5 ; 5 € ; 5 euros ; 5 EUR ; EUR 5 ; 5\text{ euro} ; 5€");
@@ -129,7 +129,7 @@ fn money() {
 }
 
 #[test]
-fn units() {
+fn units_are_converted() {
     for candidate in [
         "18 eggs",
         "18 dollars",
@@ -213,7 +213,7 @@ fn expressions_are_not_numbers() {
 }
 
 #[test]
-fn variables() {
+fn variables_are_distinguished() {
     check_all_equal(r"x = 5 ; 5 ; x=5 ; $x = 5$ ; x \approx 5 ; = 5 ; ≈ 5 ; y = x = 5");
     for (gold, candidate) in [("x = 5", "y = 5"), ("R = 5", "r = 5"), ("a = b = 5", "c = 5")] {
         check(gold, candidate, "different", "variable_different");
@@ -225,7 +225,7 @@ fn variables() {
 }
 
 #[test]
-fn scale_words() {
+fn scale_words_multiply() {
     check_all_equal(r"1000000 ; 1 million ; 1 \text{ million} ; 1,000 thousand ; 10^6 ; 1 Million");
     check_all_equal("-1800000000 ; -1.8 billion");
     check_all_equal("24 ; 2 dozen");
@@ -234,7 +234,7 @@ fn scale_words() {
 }
 
 #[test]
-fn tolerances() {
+fn tolerances_accept_near_values() {
     let within = ("equal", "within_tolerance");
     let exact = ("equal", "identical");
     let different = ("different", "rational_different");
@@ -287,7 +287,7 @@ fn derivatives_are_taken() {
 }
 
 #[test]
-fn geometric_series_end() {
+fn geometric_series_are_summed() {
     check_all_equal(r"1 ; \sum_{n=1}^\infty \frac{1}{2^n} ; \sum_{n=1}^{\infty} 1/2^n");
     check_equal(r"\frac{1}{3}", r"\sum_{n=1}^\infty \frac{3}{10^n}");
     check_equal("6", r"\sum_{n=1}^\infty \frac{2^{n+1}}{3^n} + 2");

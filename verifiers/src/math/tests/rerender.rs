@@ -157,7 +157,7 @@ proptest! {
     }
 
     #[test]
-    fn one_token_makes_the_difference(
+    fn one_token_makes_expressions_different(
         tree in tree(),
         place in 0usize..6,
         left in any::<(bool, u64)>(),
