@@ -2,8 +2,8 @@
 //!
 //! An element is a sum of terms with rational coefficients; a term is a product of rational powers
 //! of *kernels*. Exponents may be negative, so quotients by single terms need nothing more; a
-//! quotient by a longer sum is a negative power of a [`KernelKind::Group`], which the zero test clears.
-//! Powers of one kernel are principal powers: `k^a k^b = k^{a+b}` holds for them always.
+//! quotient by a longer sum is a negative power of a [`KernelKind::Group`], which the zero test
+//! clears. Powers of one kernel are principal powers: `k^a k^b = k^{a+b}` holds for them always.
 
 use dashu::base::BitTest;
 use dashu::integer::UBig;

@@ -27,8 +27,8 @@ pub(crate) fn parse_unit(text: &str) -> Option<Measure> {
     parse(text, false)
 }
 
-/// Returns [`parse_unit`] for text that was marked as words, by `\text{…}` or an upright font: there
-/// every letter that stands for a unit does, and any short word counts.
+/// Returns [`parse_unit`] for text that was marked as words, by `\text{…}` or an upright font:
+/// there every letter that stands for a unit does, and any short word counts.
 pub(crate) fn parse_marked_unit(text: &str) -> Option<Measure> {
     parse(text, true)
 }
