@@ -38,7 +38,7 @@ impl Lexer<'_, '_> {
             Some(b'$') => self.push(2, TokenKind::Currency),
             Some(b',' | b';' | b'!' | b':' | b' ') => self.skip(2),
             Some(b'(' | b')' | b'[' | b']' | b'\\') => {
-                self.push(2, TokenKind::Boundary(Bound::Mark))
+                self.push(2, TokenKind::Boundary(Bound::Mark));
             }
             _ => self.push(1, TokenKind::Boundary(Bound::Mark)),
         }
