@@ -14,7 +14,7 @@ mod ceilings;
 
 use std::time::Instant;
 
-use models::kernels::lanes::Isa;
+use models::kernels::simd::Isa;
 use models::{ModelError, Result};
 
 use cases::Operands;

@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use models::batch::{AdapterSlot, PackItem, Read, pack};
+use models::batch::{AdapterSlot, OutputSpec, PackItem, pack};
 use models::runner::{Forward as _, Runner};
 use models::{BLOCK, BlockId};
 use models::{ModelConfig, Result};
@@ -111,7 +111,7 @@ fn prefill(runner: &mut Runner, plan: &Plan, timed: &mut Timed) -> Result<()> {
         token_ids: tokens(runner.config(), n, 0),
         start: 0,
         adapter: None,
-        reads: vec![(n - 1, Read::Hidden)],
+        outputs: vec![(n - 1, OutputSpec::Hidden)],
         blocks: Vec::new(),
     };
     let batch = pack(&[item])?;
@@ -129,7 +129,7 @@ fn mixed(
         token_ids: tokens(runner.config(), each, at),
         start: 0,
         adapter: *adapter,
-        reads: vec![(each - 1, Read::Hidden)],
+        outputs: vec![(each - 1, OutputSpec::Hidden)],
         blocks: Vec::new(),
     };
     let items: Vec<_> = adapters.iter().enumerate().map(item).collect();
@@ -144,12 +144,12 @@ fn mixed(
 fn decode(runner: &mut Runner, plan: &Plan, timed: &mut Timed) -> Result<()> {
     let (context, steps) = (plan.context_tokens, plan.decode_steps);
     let each = (context + steps).div_ceil(BLOCK);
-    let step = |runner: &Runner, start: usize, n: usize, read: &[(usize, Read)]| {
+    let step = |runner: &Runner, start: usize, n: usize, read: &[(usize, OutputSpec)]| {
         let item = |at: usize| PackItem {
             token_ids: tokens(runner.config(), n, at + start),
             start,
             adapter: None,
-            reads: read.to_vec(),
+            outputs: read.to_vec(),
             blocks: (at * each..(at + 1) * each)
                 .map(|b| BlockId(u32::try_from(b).expect("few blocks")))
                 .collect(),
@@ -159,7 +159,7 @@ fn decode(runner: &mut Runner, plan: &Plan, timed: &mut Timed) -> Result<()> {
     let first = step(runner, 0, context, &[])?;
     runner.forward(&first)?;
     let batches: Vec<_> = (0..steps)
-        .map(|at| step(runner, context + at, 1, &[(0, Read::Vocab)]))
+        .map(|at| step(runner, context + at, 1, &[(0, OutputSpec::Vocab)]))
         .collect::<Result<_>>()?;
     timed.time(steps * plan.decode_batch, || {
         batches.iter().try_for_each(|batch| runner.forward(batch).map(drop))

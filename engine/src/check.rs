@@ -1,6 +1,6 @@
 //! Checks of requests before anything is queued.
 
-use models::batch::Read;
+use models::batch::OutputSpec;
 
 use crate::config::Limits;
 use crate::error::SubmitError;
@@ -105,16 +105,20 @@ fn check_row(n: usize, at: usize) -> Result<(), Problem> {
     Err(Problem::Invalid(format!("token {at} is read, and it has {n} tokens")))
 }
 
-fn check_read(read: &Read, limits: &Limits, head_labels: Option<usize>) -> Result<(), Problem> {
+fn check_read(
+    read: &OutputSpec,
+    limits: &Limits,
+    head_labels: Option<usize>,
+) -> Result<(), Problem> {
     let beyond = |id: &&u32| **id as usize >= limits.vocab_size;
     let vocab_size = limits.vocab_size;
     match read {
-        Read::Head if head_labels.is_none() => {
+        OutputSpec::Head if head_labels.is_none() => {
             Err(Problem::Invalid("there is no score head".to_owned()))
         }
-        Read::Head | Read::Hidden => Ok(()),
-        Read::Vocab => vocabulary(limits),
-        Read::Labels { columns, .. } => {
+        OutputSpec::Head | OutputSpec::Hidden => Ok(()),
+        OutputSpec::Vocab => vocabulary(limits),
+        OutputSpec::Labels { columns, .. } => {
             vocabulary(limits)?;
             if columns.is_empty() {
                 return Err(Problem::Invalid("a read names no label".to_owned()));
@@ -126,7 +130,7 @@ fn check_read(read: &Read, limits: &Limits, head_labels: Option<usize>) -> Resul
                 ))),
             }
         }
-        Read::Logprob(id) => {
+        OutputSpec::Logprob(id) => {
             vocabulary(limits)?;
             if beyond(&id) {
                 return Err(Problem::Invalid(format!(

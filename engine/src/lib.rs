@@ -32,7 +32,7 @@ pub use config::{EngineConfig, Limits};
 pub use engine::Engine;
 pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
 pub use host::{Capacity, Host, HostSpec, LiveSpec};
-pub use models::batch::{Output, Read};
+pub use models::batch::{Output, OutputSpec};
 pub use models::config::HeadConfig;
 pub use request::{
     Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task, TaskOutput,

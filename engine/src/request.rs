@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use base::Priority;
-use models::batch::{Output, Read};
+use models::batch::{Output, OutputSpec};
 
 use crate::error::RequestError;
 use crate::sampling::{FinishReason, SampledToken, SamplingParams};
@@ -25,7 +25,7 @@ pub struct Request {
 #[derive(Debug)]
 pub enum Task {
     /// One output for each row: the index of a token and what to read there.
-    Rows(Vec<(usize, Read)>),
+    Rows(Vec<(usize, OutputSpec)>),
     /// Generate a continuation.
     ///
     /// [`SampledToken::logprob`] is a policy's log-probability only at temperature 1 and without
@@ -40,19 +40,19 @@ pub enum Task {
 impl Task {
     /// The head's outputs at these tokens.
     pub fn scores(at: impl IntoIterator<Item = usize>) -> Task {
-        Task::Rows(at.into_iter().map(|at| (at, Read::Head)).collect())
+        Task::Rows(at.into_iter().map(|at| (at, OutputSpec::Head)).collect())
     }
 
     /// Logits of label tokens as the continuation of token `at`; with `mass` also the log
     /// normalizer, from which the labels' total probability follows.
     pub fn labels(at: usize, columns: Arc<[u32]>, mass: bool) -> Task {
-        Task::Rows(vec![(at, Read::Labels { columns, mass })])
+        Task::Rows(vec![(at, OutputSpec::Labels { columns, mass })])
     }
 
     /// Log-probabilities of the tokens in `span`, each given those before it. `span` starts at 1
     /// or later, because the first token has no log-probability.
     pub fn logprobs(token_ids: &[u32], span: Range<usize>) -> Task {
-        Task::Rows(span.map(|at| (at - 1, Read::Logprob(token_ids[at]))).collect())
+        Task::Rows(span.map(|at| (at - 1, OutputSpec::Logprob(token_ids[at]))).collect())
     }
 }
 

@@ -21,7 +21,7 @@ pub struct PackItem {
     /// The adapter, or none for the base model.
     pub adapter: Option<AdapterSlot>,
     /// What to read, at which of `token_ids` (an index into them).
-    pub reads: Vec<(usize, Read)>,
+    pub outputs: Vec<(usize, OutputSpec)>,
     /// The KV blocks in order of position, room for `start + token_ids.len()` tokens; empty for a
     /// one-shot forward without KV.
     pub blocks: Vec<BlockId>,
@@ -29,7 +29,7 @@ pub struct PackItem {
 
 /// What to compute from a row's last hidden state.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Read {
+pub enum OutputSpec {
     /// The model's own head, or the adapter's where it has one: scalar, labels or step scores.
     Head,
     /// Logits over the whole vocabulary.
@@ -56,7 +56,7 @@ pub struct Row {
     /// The sequence that the row belongs to.
     pub sequence: u32,
     /// What to compute from it.
-    pub read: Read,
+    pub output: OutputSpec,
 }
 
 /// Sequences packed end to end: `T` tokens of `B` sequences, no padding.
@@ -109,7 +109,7 @@ pub struct Outputs {
     pub rows: Vec<Output>,
 }
 
-/// The value of one [`Read`].
+/// The value of one [`OutputSpec`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
     /// The head's raw outputs, one a label.
@@ -178,10 +178,10 @@ impl RaggedBatch {
         let keys = self.cu_seqlens_k.last().copied().unwrap_or(0);
         self.cu_seqlens_k.push(keys + as_u32(item.start + n));
         self.adapters.push(item.adapter);
-        self.rows.extend(item.reads.iter().map(|(at, read)| Row {
+        self.rows.extend(item.outputs.iter().map(|(at, spec)| Row {
             index: first + as_u32(*at),
             sequence,
-            read: read.clone(),
+            output: spec.clone(),
         }));
     }
 }
@@ -202,7 +202,7 @@ fn check(index: usize, item: &PackItem, paged: bool) -> Result<()> {
     if n == 0 {
         return fail("no tokens".into());
     }
-    if let Some((at, _)) = item.reads.iter().find(|(at, _)| *at >= n) {
+    if let Some((at, _)) = item.outputs.iter().find(|(at, _)| *at >= n) {
         return fail(format!("row {at} is read, and it has {n} tokens"));
     }
     let room = item.blocks.len() * BLOCK;

@@ -8,7 +8,7 @@ use crate::config::HeadConfig;
 use crate::error::{ModelError, Result};
 use crate::ops;
 use crate::packed::{Matrix, Weight};
-use crate::weights::{HeadPart, Place, WeightSource};
+use crate::weights::{HeadPart, Param, WeightSource};
 
 /// A head beside the vocabulary: scalar, labels, steps or value.
 #[derive(Clone, Debug)]
@@ -135,9 +135,9 @@ impl Head {
 }
 
 fn matrix(source: &mut impl WeightSource, part: HeadPart, n: usize, k: usize) -> Result<Weight> {
-    Ok(Weight::Panels(source.matrix(Place::Head(part), n, k)?))
+    Ok(Weight::Panels(source.matrix(Param::Head(part), n, k)?))
 }
 
 fn vector(source: &mut impl WeightSource, part: HeadPart, n: usize) -> Result<Tensor> {
-    source.vector(Place::Head(part), n)
+    source.vector(Param::Head(part), n)
 }

@@ -9,7 +9,7 @@ use candle_core::{DType, Device, Tensor};
 
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
-use crate::weights::{LayerPart, Place, WeightSource};
+use crate::weights::{LayerPart, Param, WeightSource};
 
 /// A source of random weights in a storage type (f32, f16 or bf16).
 #[derive(Clone, Debug)]
@@ -23,16 +23,16 @@ pub struct RandomWeights {
 impl RandomWeights {
     /// The row-major numbers at a place: uniform, of variance `1 / k` for an input of `k`, so that
     /// activations keep their size; norms lie around 1, biases around 0.
-    pub fn numbers(&self, place: Place, n: usize, k: usize) -> Vec<f32> {
+    pub fn numbers(&self, place: Param, n: usize, k: usize) -> Vec<f32> {
         self.numbers_in(place, k, 0..(n * k) as u64)
     }
 
     /// The same numbers at these indices alone.
-    pub fn numbers_in(&self, place: Place, k: usize, indices: Range<u64>) -> Vec<f32> {
+    pub fn numbers_in(&self, place: Param, k: usize, indices: Range<u64>) -> Vec<f32> {
         let (centre, spread) = match place {
-            Place::FinalNorm | Place::Layer(_, LayerPart::Norm(_)) => (1.0, 0.1),
-            Place::Embedding => (0.0, 1.0),
-            Place::Vocab | Place::Head(_) | Place::Layer(..) => {
+            Param::FinalNorm | Param::Layer(_, LayerPart::Norm(_)) => (1.0, 0.1),
+            Param::Embedding => (0.0, 1.0),
+            Param::Vocab | Param::Head(_) | Param::Layer(..) => {
                 (0.0, (3.0 / k.max(1) as f64).sqrt())
             }
         };
@@ -75,15 +75,15 @@ fn hash(name: &str) -> u64 {
 }
 
 impl WeightSource for RandomWeights {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
         Ok(Weight::Panels(self.matrix(place, n, k)?))
     }
 
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         Matrix::from_rows(&self.numbers(place, n, k), n, k)?.to_dtype(self.dtype)
     }
 
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+    fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {
         Ok(Tensor::from_vec(self.numbers(place, n, 1), n, &Device::Cpu)?)
     }
 }

@@ -101,14 +101,14 @@ impl Spans {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{AdapterSlot, Read};
+    use crate::batch::{AdapterSlot, OutputSpec};
 
     fn item(token_ids: &[u32], adapter: Option<u32>) -> PackItem {
         PackItem {
             token_ids: token_ids.to_vec(),
             start: 0,
             adapter: adapter.map(AdapterSlot),
-            reads: vec![(token_ids.len() - 1, Read::Head)],
+            outputs: vec![(token_ids.len() - 1, OutputSpec::Head)],
             blocks: Vec::new(),
         }
     }

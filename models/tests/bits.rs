@@ -10,7 +10,7 @@ use candle_core::DType;
 use models::batch::AdapterSlot;
 use models::weights::Storage;
 use models::{BLOCK, BlockId};
-use models::{Forward as _, ModelConfig, Output, PackItem, Read, Runner, pack};
+use models::{Forward as _, ModelConfig, Output, OutputSpec, PackItem, Runner, pack};
 use proptest::prelude::{Strategy, any, prop, proptest};
 use proptest::test_runner::Config;
 
@@ -28,15 +28,18 @@ struct Sequence {
 }
 
 /// What can be read of a row without asking for what the model lacks.
-fn reads(config: &ModelConfig, adapted: bool) -> Vec<Read> {
+fn reads(config: &ModelConfig, adapted: bool) -> Vec<OutputSpec> {
     use models::config::HeadConfig::{Process, Reward, Sequence, Token, Value, Vocab};
     let columns: Arc<[u32]> = [3, 60, 17].into();
-    let vocabulary = [Read::Vocab, Read::Labels { columns, mass: true }, Read::Logprob(11)];
+    let vocabulary =
+        [OutputSpec::Vocab, OutputSpec::Labels { columns, mass: true }, OutputSpec::Logprob(11)];
     let head = match config.head {
-        Vocab => adapted.then_some(Read::Head),
-        Value | Sequence { .. } | Token { .. } | Reward { .. } | Process { .. } => Some(Read::Head),
+        Vocab => adapted.then_some(OutputSpec::Head),
+        Value | Sequence { .. } | Token { .. } | Reward { .. } | Process { .. } => {
+            Some(OutputSpec::Head)
+        }
     };
-    let mut reads = vec![Read::Hidden];
+    let mut reads = vec![OutputSpec::Hidden];
     reads.extend(head);
     if matches!(config.head, Vocab | Value) {
         reads.extend(vocabulary);
@@ -51,7 +54,7 @@ fn item(config: &ModelConfig, sequence: &Sequence, range: std::ops::Range<usize>
         token_ids: sequence.token_ids[range.clone()].to_vec(),
         start: range.start,
         adapter: sequence.adapter,
-        reads: (0..range.len())
+        outputs: (0..range.len())
             .flat_map(|row| reads.iter().map(move |read| (row, read.clone())))
             .collect(),
         blocks: Vec::new(),
@@ -94,7 +97,7 @@ fn check_together(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequen
 fn check_last_rows(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequence]) {
     let only_last = |s: &Sequence| {
         let mut item = item(config, s, 0..s.token_ids.len());
-        item.reads.retain(|(row, _)| row + 1 == s.token_ids.len());
+        item.outputs.retain(|(row, _)| row + 1 == s.token_ids.len());
         item
     };
     let items: Vec<_> = sequences.iter().map(only_last).collect();
@@ -141,7 +144,7 @@ fn check_in_steps(
         let items: Vec<_> = step.iter().map(|(_, item)| item.clone()).collect();
         let mut outputs = run(runner, &items).into_iter();
         for (at, item) in step {
-            rows[at].extend(outputs.by_ref().take(item.reads.len()));
+            rows[at].extend(outputs.by_ref().take(item.outputs.len()));
             done[at] += item.token_ids.len();
         }
     }

@@ -21,7 +21,7 @@ use models::head::Head;
 use models::ops::{check_gradients, token_logprobs};
 use models::random::RandomWeights;
 use models::weights::Site;
-use models::weights::{HeadPart, LayerPart, Place, Projection, WeightSource};
+use models::weights::{HeadPart, LayerPart, Param, Projection, WeightSource};
 use models::{Decoder, Matrix, ModelConfig, PackItem, RaggedBatch, pack};
 
 use composed::Variables;
@@ -49,7 +49,7 @@ impl Subject {
             token_ids: ids[range].to_vec(),
             start: 0,
             adapter: None,
-            reads: Vec::new(),
+            outputs: Vec::new(),
             blocks: Vec::new(),
         });
         assert_eq!(ids.len(), VOCAB);
@@ -85,10 +85,10 @@ impl Subject {
     fn composed_reads(&self, hidden: &Tensor, weights: &Variables) -> Result<Tensor> {
         let mut reads = Vec::new();
         if self.decoder.vocabulary().is_some() {
-            let place = if weights.vars.contains_key(&Place::Vocab) {
-                Place::Vocab
+            let place = if weights.vars.contains_key(&Param::Vocab) {
+                Param::Vocab
             } else {
-                Place::Embedding
+                Param::Embedding
             };
             let mut logits = hidden.matmul(&weights.rows(place)?.t()?)?;
             if let Some(cap) = self.config.logit_softcap {
@@ -115,14 +115,14 @@ impl Subject {
 
 fn composed_head(hidden: &Tensor, weights: &Variables) -> Result<Tensor> {
     let layer = |x: &Tensor, weight, bias| {
-        let y = x.matmul(&weights.rows(Place::Head(weight))?.t()?)?;
-        if weights.vars.contains_key(&Place::Head(bias)) {
-            y.broadcast_add(weights.vector(Place::Head(bias)))
+        let y = x.matmul(&weights.rows(Param::Head(weight))?.t()?)?;
+        if weights.vars.contains_key(&Param::Head(bias)) {
+            y.broadcast_add(weights.vector(Param::Head(bias)))
         } else {
             Ok(y)
         }
     };
-    let inner = if weights.vars.contains_key(&Place::Head(HeadPart::InnerWeight)) {
+    let inner = if weights.vars.contains_key(&Param::Head(HeadPart::InnerWeight)) {
         layer(hidden, HeadPart::InnerWeight, HeadPart::InnerBias)?.relu()?
     } else {
         hidden.clone()
@@ -131,12 +131,12 @@ fn composed_head(hidden: &Tensor, weights: &Variables) -> Result<Tensor> {
 }
 
 /// A weight in [½, 1½) for every read, so that none hides behind another.
-fn weights(reads: &Tensor) -> Tensor {
+fn weights(outputs: &Tensor) -> Tensor {
     let weights = (0..reads.elem_count()).map(|i| 0.5 + (i * 37 % 101) as f32 / 101.0);
     Tensor::from_vec(weights.collect(), reads.dims(), &Device::Cpu).expect("one a read")
 }
 
-fn backward(reads: &Tensor) -> GradStore {
+fn backward(outputs: &Tensor) -> GradStore {
     let loss = reads.mul(&weights(reads)).and_then(|x| x.sum_all()?.neg());
     loss.and_then(|loss| loss.backward()).expect("a graph")
 }
@@ -268,7 +268,7 @@ fn adapted(config: &ModelConfig, subject: &mut Subject) -> (AdapterTable, BTreeM
         let mut pairs = BTreeMap::new();
         for (index, (site, [n, k], out)) in sites.into_iter().enumerate() {
             let mut factor = |name: &str, part: LayerPart, n: usize, k: usize| {
-                let numbers = random.numbers(Place::Layer(index, part), n, k);
+                let numbers = random.numbers(Param::Layer(index, part), n, k);
                 let matrix = Matrix::from_rows(&numbers, n, k).and_then(|m| m.to_var());
                 let (matrix, var) = matrix.expect("the numbers fill it");
                 vars.insert(format!("adapter {seed}, {site}, {name}"), var);

@@ -36,7 +36,7 @@ fn bits(model: &Model) -> Vec<u32> {
         token_ids: vec![3, 1, 36, 0, 7],
         start: 0,
         adapter: None,
-        reads: Vec::new(),
+        outputs: Vec::new(),
         blocks: Vec::new(),
     };
     let batch = pack(&[item]).expect("one item is a batch");

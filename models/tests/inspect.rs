@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use models::inspect::{Inspection, Kind, Options, inspect};
+use models::inspect::{FolderKind, Inspection, Options, inspect};
 use models::weights::Storage;
 use models::{LoadOptions, Model};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
@@ -33,7 +33,7 @@ fn the_numbers_are_those_of_a_load() {
         let (_root, dir) = folder(&tiny(*preset, TinyHead::Vocab));
         let found = look(&dir, &ALL);
         assert_eq!(found.problems, [""; 0], "{preset:?}");
-        assert_eq!(found.kind, Kind::Model);
+        assert_eq!(found.kind, FolderKind::Model);
         let facts = found.model.expect("a model");
         let (parameters, memory) =
             (facts.parameters.expect("numbers"), facts.memory.expect("sizes"));
@@ -147,7 +147,7 @@ fn an_adapter_is_told_alone_and_with_its_base() {
     make_adapter(&adapter, &base, &spec(&["q_proj", "embed_tokens"])).expect("an adapter");
 
     let alone = look(&adapter, &ALL);
-    assert_eq!((alone.kind, alone.problems.len()), (Kind::Adapter, 0));
+    assert_eq!((alone.kind, alone.problems.len()), (FolderKind::Adapter, 0));
     let facts = alone.adapter.expect("an adapter");
     assert_eq!(facts.outline.expect("an outline").targets, ["q_proj", "embed_tokens"]);
     assert!(facts.report.is_none() && alone.notes[0].contains("--base"));
@@ -168,7 +168,7 @@ fn an_adapter_is_told_alone_and_with_its_base() {
 fn a_folder_of_something_else_is_a_problem_and_no_folder_an_error() {
     let root = tempfile::tempdir().expect("a folder");
     let found = look(root.path(), &ALL);
-    assert_eq!((found.kind, found.problems.len()), (Kind::Unknown, 1));
+    assert_eq!((found.kind, found.problems.len()), (FolderKind::Unknown, 1));
     std::fs::write(root.path().join("file"), "").expect("written");
     assert!(inspect(&root.path().join("file"), &ALL).is_err());
     assert!(inspect(&root.path().join("absent"), &ALL).is_err());

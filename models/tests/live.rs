@@ -14,7 +14,7 @@ use models::live::View;
 use models::ops::{check_gradients, token_logprobs};
 use models::random::RandomWeights;
 use models::weights::Site;
-use models::weights::{DetachedWeights, Names, Place, Projection, WeightSource};
+use models::weights::{DetachedWeights, Names, Param, Projection, WeightSource};
 use models::{LiveAdapter, LiveModel, Matrix, ModelConfig, PackItem, RaggedBatch, pack};
 
 use support::{VOCAB, adapter, shapes};
@@ -34,7 +34,7 @@ fn batch() -> RaggedBatch {
         token_ids: ids[range].to_vec(),
         start: 0,
         adapter: None,
-        reads: Vec::new(),
+        outputs: Vec::new(),
         blocks: Vec::new(),
     });
     pack(&items).expect("they have tokens")
@@ -108,8 +108,8 @@ fn nothing_is_copied() {
         let live = live(&config);
         let names = Names::new(&live.config, |_| false);
         let mut source = DetachedWeights::new(&names, &live.variables);
-        let embedding = source.matrix(Place::Embedding, VOCAB, 24).expect("it is there");
-        let name = names.unfused(Place::Embedding);
+        let embedding = source.matrix(Param::Embedding, VOCAB, 24).expect("it is there");
+        let name = names.unfused(Param::Embedding);
         let variable = address(live.variables[&name].as_tensor());
         assert_eq!(address(embedding.tensor()), variable, "{what}");
         let [tracked, served] = [live.tracked, live.detached].map(|view| {
@@ -153,7 +153,7 @@ fn what_is_missing_or_misshapen_is_named() {
     let error = error.expect_err("the last norm is gone").to_string();
     assert!(error.contains("model.norm.weight"), "{error}");
     let mut source = DetachedWeights::new(&names, &live.variables);
-    let norm = Place::FinalNorm;
+    let norm = Param::FinalNorm;
     assert!(source.vector(norm, 25).is_err());
     assert!(source.matrix(norm, 24, 24).is_err());
 }

@@ -12,7 +12,7 @@ use models::decoder::Rows;
 use models::model::assemble;
 use models::random::RandomWeights;
 use models::weights::{Checkpoint, Names, Storage, TrainableWeights};
-use models::{Decoder, LoadOptions, Model, PackItem, Read, pack};
+use models::{Decoder, LoadOptions, Model, OutputSpec, PackItem, pack};
 use serde_json::{Value, json};
 
 const FAMILIES: &[&str] = &[
@@ -38,7 +38,7 @@ fn hidden(decoder: &Decoder) -> Tensor {
         token_ids: vec![3, 1, 36, 0, 7],
         start: 0,
         adapter: None,
-        reads: vec![(4, Read::Hidden)],
+        outputs: vec![(4, OutputSpec::Hidden)],
         blocks: Vec::new(),
     };
     let batch = pack(&[item]).expect("one item is a batch");

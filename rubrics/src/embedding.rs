@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Output, Read, Task};
+use engine::{Output, OutputSpec, Task};
 
 use crate::engine_client::EngineClient;
 use crate::models::Served;
@@ -36,7 +36,7 @@ pub async fn embed(
         let last = token_ids.len().checked_sub(1);
         let last = last.ok_or_else(|| Failure::refused("text_not_encoded", "a text is empty"))?;
         let token_ids: Arc<[u32]> = token_ids.into();
-        Ok((token_ids, Task::Rows(vec![(last, Read::Hidden)])))
+        Ok((token_ids, Task::Rows(vec![(last, OutputSpec::Hidden)])))
     };
     let sequences = encoded.into_iter().map(sequence).collect::<Result<Vec<_>, Failure>>()?;
     let mut trace = Trace::default();

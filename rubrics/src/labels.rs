@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use engine::{Origin, Output, Read, Task, Text};
+use engine::{Origin, Output, OutputSpec, Task, Text};
 use serde::Serialize;
 
 use crate::models::{Prompted, Served};
@@ -86,7 +86,7 @@ impl Labels {
         let read = |at: &usize| {
             let columns = self.columns.clone();
             let mass = true;
-            (*at, Read::Labels { columns, mass })
+            (*at, OutputSpec::Labels { columns, mass })
         };
         Task::Rows(at.iter().map(read).collect())
     }

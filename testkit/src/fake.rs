@@ -13,7 +13,7 @@ use models::BLOCK;
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
 use models::weights::Storage;
-use models::{Forward, ModelError, Output, Outputs, RaggedBatch, Read};
+use models::{Forward, ModelError, Output, OutputSpec, Outputs, RaggedBatch};
 
 /// What a scripted model says after each token.
 pub trait Script: Send {
@@ -121,28 +121,28 @@ struct Scripted<S> {
 }
 
 impl<S: Script> Scripted<S> {
-    fn output(&self, token_ids: &[u32], read: &Read) -> Result<Output, ModelError> {
+    fn output(&self, token_ids: &[u32], read: &OutputSpec) -> Result<Output, ModelError> {
         let normalizer = |logits: &[f32]| {
             let most = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             most + logits.iter().map(|x| (x - most).exp()).sum::<f32>().ln()
         };
         Ok(match read {
-            Read::Head => Output::Head(self.script.head(token_ids)),
-            Read::Vocab => Output::Vocab(self.script.logits(token_ids)),
-            Read::Labels { columns, mass } => {
+            OutputSpec::Head => Output::Head(self.script.head(token_ids)),
+            OutputSpec::Vocab => Output::Vocab(self.script.logits(token_ids)),
+            OutputSpec::Labels { columns, mass } => {
                 let logits = self.script.logits(token_ids);
                 Output::Labels {
                     log_normalizer: mass.then(|| normalizer(&logits)),
                     logits: columns.iter().map(|id| logits[*id as usize]).collect(),
                 }
             }
-            Read::Logprob(id) => {
+            OutputSpec::Logprob(id) => {
                 let logits = self.script.logits(token_ids);
                 let z = normalizer(&logits);
                 let entropy = logits.iter().map(|x| (x - z).exp() * (z - x)).sum();
                 Output::Logprob { logprob: logits[*id as usize] - z, entropy }
             }
-            Read::Hidden => {
+            OutputSpec::Hidden => {
                 return Err(ModelError::Batch("a script has no hidden states".to_owned()));
             }
         })
@@ -165,7 +165,7 @@ impl<S: Script> Forward for Scripted<S> {
             let end = batch.positions[row.index as usize] as usize + 1;
             let token = |at: usize| self.slots[blocks[at / BLOCK].0 as usize * BLOCK + at % BLOCK];
             let token_ids: Vec<u32> = (0..end).map(token).collect();
-            rows.push(self.output(&token_ids, &row.read)?);
+            rows.push(self.output(&token_ids, &row.output)?);
         }
         Ok(Outputs { rows })
     }

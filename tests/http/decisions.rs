@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::{Engine, EngineConfig, Host};
 use models::adapter::Adapter;
-use models::batch::{AdapterSlot, Output, Outputs, RaggedBatch, Read};
+use models::batch::{AdapterSlot, Output, OutputSpec, Outputs, RaggedBatch};
 use models::{Forward, ModelError};
 use rubrics::decide::Calibrations;
 use serde_json::{Value, json};
@@ -484,14 +484,14 @@ struct Broken(f32);
 impl Forward for Broken {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
         let value = self.0;
-        let read = |read: &Read| match read {
-            Read::Labels { columns, .. } => {
+        let read = |read: &OutputSpec| match read {
+            OutputSpec::Labels { columns, .. } => {
                 Output::Labels { logits: vec![value; columns.len()], log_normalizer: Some(1.0) }
             }
-            Read::Logprob(_) => Output::Logprob { logprob: value, entropy: 0.0 },
-            Read::Head | Read::Vocab | Read::Hidden => Output::Head(vec![value]),
+            OutputSpec::Logprob(_) => Output::Logprob { logprob: value, entropy: 0.0 },
+            OutputSpec::Head | OutputSpec::Vocab | OutputSpec::Hidden => Output::Head(vec![value]),
         };
-        Ok(Outputs { rows: batch.rows.iter().map(|row| read(&row.read)).collect() })
+        Ok(Outputs { rows: batch.rows.iter().map(|row| read(&row.output)).collect() })
     }
 
     fn insert(&mut self, _: Arc<Adapter>) -> AdapterSlot {

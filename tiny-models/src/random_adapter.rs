@@ -7,7 +7,7 @@ use models::adapter::{Adapter, AdapterReport, LoraPair};
 use models::config::{MlpConfig, ModelConfig};
 use models::random::RandomWeights;
 use models::weights::Site;
-use models::weights::{FloatType, LayerPart, Place, Projection};
+use models::weights::{FloatType, LayerPart, Param, Projection};
 use models::{Matrix, Result};
 
 /// Makes an adapter whose factors follow from the seed, on the attention of every layer and on the
@@ -24,7 +24,7 @@ pub fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Ar
             MlpConfig::Experts { .. } => None,
         };
         for (projection, n, k) in sites(config, inner) {
-            let place = |part| Place::Layer(index, part);
+            let place = |part| Param::Layer(index, part);
             let a = random.numbers(place(LayerPart::Weight(projection)), rank, k);
             let b = random.numbers(place(LayerPart::Bias(projection)), n, rank);
             let pair = LoraPair {

@@ -10,7 +10,7 @@ use crate::{Made, TinySpec};
 use base::digest;
 use models::random::RandomWeights;
 use models::save::{Stage, TensorPlan, Writer, io_error, plan};
-use models::weights::{LayerPart, Place};
+use models::weights::{LayerPart, Param};
 use models::{ModelConfig, ModelError, Result};
 
 /// Numbers made and written at once.
@@ -83,8 +83,8 @@ fn fill(
     writer.finish()
 }
 
-fn is_norm(place: Place) -> bool {
-    matches!(place, Place::FinalNorm | Place::Layer(_, LayerPart::Norm(_)))
+fn is_norm(place: Param) -> bool {
+    matches!(place, Param::FinalNorm | Param::Layer(_, LayerPart::Norm(_)))
 }
 
 /// Runs of tensors of about equal size, none empty; none if there are too few tensors.

@@ -10,7 +10,7 @@ use models::config::ModelConfig;
 use models::random::named_numbers;
 use models::save::{Stage, weights};
 use models::weights::FloatType;
-use models::weights::{LayerPart, Norm, Place, Projection};
+use models::weights::{LayerPart, Norm, Param, Projection};
 use serde_json::{Value, json};
 
 use super::CHAT_TEMPLATE;
@@ -172,33 +172,33 @@ pub fn tokenizer(size: ModelSize, dir: &Path) -> Result<Tokenizer> {
 }
 
 /// Initial weights of a parameter, row-major.
-fn initial(size: ModelSize, seed: u64, place: Place) -> Vec<f32> {
+fn initial(size: ModelSize, seed: u64, place: Param) -> Vec<f32> {
     let (n, k) = dimensions(size, place);
     let residual = 1.0 / (2.0 * size.layers as f64).sqrt();
     let std = match place {
-        Place::FinalNorm | Place::Layer(_, LayerPart::Norm(_)) => return vec![1.0; n],
-        Place::Embedding => EMBEDDING_STD,
-        Place::Layer(_, LayerPart::Weight(Projection::O | Projection::Down)) => {
+        Param::FinalNorm | Param::Layer(_, LayerPart::Norm(_)) => return vec![1.0; n],
+        Param::Embedding => EMBEDDING_STD,
+        Param::Layer(_, LayerPart::Weight(Projection::O | Projection::Down)) => {
             residual / (k as f64).sqrt()
         }
-        Place::Vocab | Place::Head(_) | Place::Layer(..) => 1.0 / (k as f64).sqrt(),
+        Param::Vocab | Param::Head(_) | Param::Layer(..) => 1.0 / (k as f64).sqrt(),
     };
     // A uniform distribution reaches as far as the root of 3 of its standard deviations.
     named_numbers(seed, &format!("{place:?}"), n * k, std * 3.0_f64.sqrt())
 }
 
 /// Outputs and inputs of a parameter; length and 1 for a vector.
-fn dimensions(size: ModelSize, place: Place) -> (usize, usize) {
+fn dimensions(size: ModelSize, place: Param) -> (usize, usize) {
     let ModelSize { hidden, heads, kv_heads, intermediate, .. } = size;
     let head_dim = size.head_dim();
     match place {
-        Place::Embedding | Place::Vocab => (VOCABULARY, hidden),
-        Place::FinalNorm => (hidden, 1),
-        Place::Layer(_, LayerPart::Norm(norm)) => match norm {
+        Param::Embedding | Param::Vocab => (VOCABULARY, hidden),
+        Param::FinalNorm => (hidden, 1),
+        Param::Layer(_, LayerPart::Norm(norm)) => match norm {
             Norm::Q | Norm::K => (head_dim, 1),
             Norm::PreAttention | Norm::PostAttention | Norm::PreMlp | Norm::PostMlp => (hidden, 1),
         },
-        Place::Layer(_, LayerPart::Weight(projection)) => match projection {
+        Param::Layer(_, LayerPart::Weight(projection)) => match projection {
             Projection::Q => (heads * head_dim, hidden),
             Projection::K | Projection::V => (kv_heads * head_dim, hidden),
             Projection::O => (hidden, heads * head_dim),
@@ -209,10 +209,10 @@ fn dimensions(size: ModelSize, place: Place) -> (usize, usize) {
             | Projection::ExpertUp(_)
             | Projection::ExpertDown(_) => no_such(place),
         },
-        Place::Layer(_, LayerPart::Bias(_)) | Place::Head(_) => no_such(place),
+        Param::Layer(_, LayerPart::Bias(_)) | Param::Head(_) => no_such(place),
     }
 }
 
-fn no_such(place: Place) -> ! {
+fn no_such(place: Param) -> ! {
     unreachable!("a dense Qwen3 with a tied vocabulary has no {place:?}")
 }

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use chat::{Conversation, Tokenizer};
-use models::batch::{Output, PackItem, Read, pack};
+use models::batch::{Output, OutputSpec, PackItem, pack};
 use models::{Forward as _, LoadOptions, Model, Runner};
 use serde::Deserialize;
 use serde_json::Value;
@@ -104,7 +104,7 @@ fn all_logits(runner: &mut Runner, token_ids: &[u32]) -> Vec<Vec<f32>> {
         token_ids: token_ids.to_vec(),
         start: 0,
         adapter: None,
-        reads: (0..token_ids.len()).map(|at| (at, Read::Vocab)).collect(),
+        outputs: (0..token_ids.len()).map(|at| (at, OutputSpec::Vocab)).collect(),
         blocks: Vec::new(),
     };
     let batch = pack(&[item]).expect("it packs");

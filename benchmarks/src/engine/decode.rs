@@ -6,7 +6,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Output, Read, Request, RequestOutput, SamplingParams, Task, TaskOutput};
+use engine::{Output, OutputSpec, Request, RequestOutput, SamplingParams, Task, TaskOutput};
 use models::{BLOCK, BlockId};
 use models::{Forward as _, PackItem, Runner, pack};
 use serde::Serialize;
@@ -219,7 +219,7 @@ fn raw(runner: &mut Runner, shape: Shape, prompts: &[Arc<[u32]>]) -> models::Res
         token_ids: token_ids.to_vec(),
         start,
         adapter: None,
-        reads: vec![(token_ids.len() - 1, Read::Vocab)],
+        outputs: vec![(token_ids.len() - 1, OutputSpec::Vocab)],
         blocks: (at * each..(at + 1) * each).map(block).collect(),
     };
     let mut alone = Alone { seconds: 0.0, token_ids: vec![Vec::new(); prompts.len()] };

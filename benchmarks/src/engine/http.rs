@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use engine::{Capacity, Folder, Host, HostSpec, Read};
+use engine::{Capacity, Folder, Host, HostSpec, OutputSpec};
 use models::kv::KvCache;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -76,7 +76,7 @@ impl Http {
             rounds.push(ask_all(&url, &sequences)?);
             let mut seconds = 0.0;
             for batch in sequences.chunks(CONCURRENCY) {
-                seconds += subject.forward(batch, &Read::Vocab)?.0;
+                seconds += subject.forward(batch, &OutputSpec::Vocab)?.0;
             }
             raw.push(seconds);
         }

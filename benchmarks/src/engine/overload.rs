@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use engine::{Engine, Read, Request, RequestParams, SubmitError, Task, Ticket};
+use engine::{Engine, OutputSpec, Request, RequestParams, SubmitError, Task, Ticket};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
@@ -80,7 +80,7 @@ struct Seen {
 struct Source {
     random: ChaCha8Rng,
     last_id: u32,
-    read: Read,
+    read: OutputSpec,
 }
 
 impl Source {

@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use engine::{
-    Engine, EngineConfig, Output, Read, Request, RequestEvent, RequestParams, SamplingParams, Task,
+    Engine, EngineConfig, Output, OutputSpec, Request, RequestEvent, RequestParams, SamplingParams,
+    Task,
 };
 use models::BLOCK;
 use models::adapter::Adapter;
@@ -61,16 +62,16 @@ struct Instantly;
 
 impl Forward for Instantly {
     fn forward(&mut self, batch: &RaggedBatch) -> models::Result<Outputs> {
-        let output = |read: &Read| match read {
-            Read::Head => Output::Head(vec![0.0]),
-            Read::Vocab => Output::Vocab(vec![0.0; VOCAB_SIZE]),
-            Read::Labels { columns, .. } => {
+        let output = |read: &OutputSpec| match read {
+            OutputSpec::Head => Output::Head(vec![0.0]),
+            OutputSpec::Vocab => Output::Vocab(vec![0.0; VOCAB_SIZE]),
+            OutputSpec::Labels { columns, .. } => {
                 Output::Labels { logits: vec![0.0; columns.len()], log_normalizer: Some(0.0) }
             }
-            Read::Logprob(_) => Output::Logprob { logprob: 0.0, entropy: 0.0 },
-            Read::Hidden => Output::Hidden(vec![0.0]),
+            OutputSpec::Logprob(_) => Output::Logprob { logprob: 0.0, entropy: 0.0 },
+            OutputSpec::Hidden => Output::Hidden(vec![0.0]),
         };
-        Ok(Outputs { rows: batch.rows.iter().map(|row| output(&row.read)).collect() })
+        Ok(Outputs { rows: batch.rows.iter().map(|row| output(&row.output)).collect() })
     }
 
     fn insert(&mut self, _: Arc<Adapter>) -> AdapterSlot {

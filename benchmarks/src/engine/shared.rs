@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use engine::{Read, Request, RequestParams, RequestTree, Task};
+use engine::{OutputSpec, Request, RequestParams, RequestTree, Task};
 use serde::Serialize;
 
 use super::BenchEngineArgs;
@@ -67,7 +67,7 @@ impl Tree {
         Tree { prompt, responses }
     }
 
-    fn add_to(&self, group: &mut RequestTree, read: &Read) {
+    fn add_to(&self, group: &mut RequestTree, read: &OutputSpec) {
         let prompt = group.add_node(None, &self.prompt);
         for (response, questions) in &self.responses {
             let response = group.add_node(Some(prompt), response);
@@ -79,11 +79,11 @@ impl Tree {
     }
 }
 
-fn last(token_ids: &[u32], read: &Read) -> Task {
+fn last(token_ids: &[u32], read: &OutputSpec) -> Task {
     Task::Rows(vec![(token_ids.len() - 1, read.clone())])
 }
 
-fn works(trees: &[Tree], read: &Read) -> Vec<Request> {
+fn works(trees: &[Tree], read: &OutputSpec) -> Vec<Request> {
     let mut group = RequestTree::default();
     for tree in trees {
         tree.add_to(&mut group, read);
@@ -146,7 +146,7 @@ impl Shared {
 fn same_bits(
     subject: &mut Subject,
     works: &[Request],
-    read: &Read,
+    read: &OutputSpec,
     runs: &[&[Ran]],
 ) -> Result<bool, RunError> {
     let rows = |ran: &Ran| -> Vec<_> {

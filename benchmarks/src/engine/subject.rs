@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Engine, Output, Read, Request, RequestOutput, RequestParams, TaskOutput};
+use engine::{Engine, Output, OutputSpec, Request, RequestOutput, RequestParams, TaskOutput};
 use models::{Forward as _, PackItem, Runner, pack};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -84,23 +84,26 @@ impl Subject {
 
     /// The output of a verdict at one position: two labels of the vocabulary, else the head, else the
     /// hidden state.
-    pub(super) fn verdict(&self) -> Read {
+    pub(super) fn verdict(&self) -> OutputSpec {
         if !self.loaded.has_vocabulary() {
             return self.score();
         }
         let vocab_size = self.loaded.model.config.vocab_size;
         let id = |id: usize| u32::try_from(id).expect("a vocabulary is below 2^32");
-        Read::Labels { columns: Arc::new([id(vocab_size / 3), id(vocab_size / 2)]), mass: true }
+        OutputSpec::Labels {
+            columns: Arc::new([id(vocab_size / 3), id(vocab_size / 2)]),
+            mass: true,
+        }
     }
 
     /// The output of a score at one position: the head, else a verdict, else the hidden state.
-    pub(super) fn score(&self) -> Read {
+    pub(super) fn score(&self) -> OutputSpec {
         if self.loaded.model.head.is_some() {
-            Read::Head
+            OutputSpec::Head
         } else if self.loaded.has_vocabulary() {
             self.verdict()
         } else {
-            Read::Hidden
+            OutputSpec::Hidden
         }
     }
 
@@ -130,13 +133,13 @@ impl Subject {
     pub(super) fn forward(
         &mut self,
         sequences: &[Arc<[u32]>],
-        read: &Read,
+        read: &OutputSpec,
     ) -> Result<(f64, Vec<Output>), RunError> {
         let item = |token_ids: &Arc<[u32]>| PackItem {
             token_ids: token_ids.to_vec(),
             start: 0,
             adapter: None,
-            reads: vec![(token_ids.len() - 1, read.clone())],
+            outputs: vec![(token_ids.len() - 1, read.clone())],
             blocks: Vec::new(),
         };
         let items: Vec<PackItem> = sequences.iter().map(item).collect();

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use models::kernels::lanes::Isa;
+use models::kernels::simd::Isa;
 use serde::Serialize;
 
 use super::BenchEngineArgs;

@@ -1,7 +1,7 @@
 //! What the machine can do.
 
 use models::kernels::ceiling;
-use models::kernels::lanes::LANES;
+use models::kernels::simd::LANES;
 use rayon::prelude::*;
 
 /// Multiply-adds of sixteen lanes in one measurement of one thread: some ten milliseconds.

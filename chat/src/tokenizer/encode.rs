@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use tokenizers::normalizer::Range as Place;
+use tokenizers::normalizer::Range as OffsetRange;
 use tokenizers::{
     Encoding, Model, NormalizedString, Normalizer, OffsetType, PreTokenizedString, PreTokenizer,
     Token,
@@ -117,7 +117,7 @@ fn cut(piece: &NormalizedString, matcher: &Matcher, text: &Text) -> Vec<Split> {
         .into_iter()
         .map(|(range, id)| {
             let slice = piece
-                .slice(Place::Normalized(range.clone()))
+                .slice(OffsetRange::Normalized(range.clone()))
                 .expect("pieces lie on character boundaries");
             let token = id.map(|id| {
                 let value = piece.get()[range].to_owned();
@@ -132,7 +132,7 @@ fn cut(piece: &NormalizedString, matcher: &Matcher, text: &Text) -> Vec<Split> {
 /// Who wrote what became `range` of a piece.
 fn origin_of(piece: &NormalizedString, range: &Range<usize>, text: &Text) -> Origin {
     let (start, end) = piece.offsets_original();
-    match piece.convert_offsets(Place::Normalized(range.clone())) {
+    match piece.convert_offsets(OffsetRange::Normalized(range.clone())) {
         Some(original) if !original.is_empty() => {
             text.origin_of(start + original.start..start + original.end)
         }

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use base::human::grouped;
 use base::memory;
-use engine::{Read, Request, SamplingParams, Task};
+use engine::{OutputSpec, Request, SamplingParams, Task};
 use models::kv::KvCache;
 use serde::Serialize;
 
@@ -130,7 +130,7 @@ impl Speed {
     /// Measures the rates by short runs.
     pub(super) fn measure(probe: &mut ProbeEngine<'_>) -> Result<Self, String> {
         let n = probe.most_tokens() - DECODED.min(probe.most_tokens() / 2);
-        let prefill = best_seconds(probe, n, |n| Task::Rows(vec![(n - 1, Read::Hidden)]))?;
+        let prefill = best_seconds(probe, n, |n| Task::Rows(vec![(n - 1, OutputSpec::Hidden)]))?;
         let decode_tokens_per_s = if probe.loaded.has_vocabulary() {
             let one = best_seconds(probe, CONTEXT, |_| generate(1))?;
             let all = best_seconds(probe, CONTEXT, |_| generate(DECODED))?;

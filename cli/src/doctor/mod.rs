@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use chat::Tokenizer;
 use models::ModelConfig;
 use models::kernels::agreement;
-use models::kernels::lanes::Isa;
+use models::kernels::simd::Isa;
 use models::weights::Storage;
 use tiny_models::{Preset, TinySpec};
 

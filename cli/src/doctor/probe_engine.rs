@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Engine, Output, Read, Request, RequestOutput, RequestParams, Task, TaskOutput};
+use engine::{Engine, Output, OutputSpec, Request, RequestOutput, RequestParams, Task, TaskOutput};
 use models::{Forward as _, PackItem, Runner, pack};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
@@ -33,7 +33,7 @@ pub(super) struct ProbeEngine<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Sequence {
     pub(super) token_ids: Arc<[u32]>,
-    pub(super) reads: Vec<(usize, Read)>,
+    pub(super) reads: Vec<(usize, OutputSpec)>,
 }
 
 impl<'a> ProbeEngine<'a> {
@@ -70,15 +70,15 @@ impl<'a> ProbeEngine<'a> {
     /// A sequence with everything read of it that the model can give.
     pub(super) fn sequence(&self, token_ids: Vec<u32>) -> Sequence {
         let last = token_ids.len() - 1;
-        let mut reads = vec![(last / 2, Read::Hidden), (last, Read::Hidden)];
+        let mut reads = vec![(last / 2, OutputSpec::Hidden), (last, OutputSpec::Hidden)];
         if self.loaded.model.head.is_some() {
-            reads.push((last, Read::Head));
+            reads.push((last, OutputSpec::Head));
         }
         if self.loaded.has_vocabulary() {
             let columns: Arc<[u32]> = Arc::new([token_ids[0], token_ids[last]]);
-            reads.push((last, Read::Labels { columns, mass: true }));
-            reads.extend((0..last).map(|at| (at, Read::Logprob(token_ids[at + 1]))));
-            reads.push((last, Read::Vocab));
+            reads.push((last, OutputSpec::Labels { columns, mass: true }));
+            reads.extend((0..last).map(|at| (at, OutputSpec::Logprob(token_ids[at + 1]))));
+            reads.push((last, OutputSpec::Vocab));
         }
         Sequence { token_ids: token_ids.into(), reads }
     }
@@ -95,7 +95,7 @@ impl<'a> ProbeEngine<'a> {
             token_ids: sequence.token_ids.to_vec(),
             start: 0,
             adapter: None,
-            reads: sequence.reads.clone(),
+            outputs: sequence.reads.clone(),
             blocks: Vec::new(),
         };
         let outputs = pack(&[item]).and_then(|batch| self.runner.forward(&batch));

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ::models::adapter::{AdapterReport, Outline};
 use ::models::inspect::{
-    AdapterFacts, Inspection, Kind, LayerFacts, ModelFacts, RopeFacts, Shape, TokenizerFacts,
+    AdapterFacts, FolderKind, Inspection, LayerFacts, ModelFacts, RopeFacts, Shape, TokenizerFacts,
     WeightFiles, WindowFacts,
 };
 use base::human::{bytes, count, grouped};
@@ -40,11 +40,11 @@ pub(super) fn table(found: &Inspection) -> String {
     text
 }
 
-fn kind(kind: Kind) -> &'static str {
+fn kind(kind: FolderKind) -> &'static str {
     match kind {
-        Kind::Model => "model",
-        Kind::Adapter => "adapter",
-        Kind::Unknown => "unknown",
+        FolderKind::Model => "model",
+        FolderKind::Adapter => "adapter",
+        FolderKind::Unknown => "unknown",
     }
 }
 

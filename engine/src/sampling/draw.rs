@@ -5,7 +5,7 @@
 //! in that order. Without truncation the order is by id, which needs no sorting. Weights are integers
 //! (see [`super::weights`]), so that each method below gives exactly the token of a full sort.
 
-use models::kernels::lanes::LANES;
+use models::kernels::simd::LANES;
 
 use super::scan::{BLOCK, Candidate, Scan, id, order};
 use super::weights::{BUCKETS, ONE, Scale};

@@ -11,7 +11,7 @@
 
 use std::cmp::Ordering;
 
-use models::kernels::lanes::{Isa, Kernel, LANES, Lanes};
+use models::kernels::simd::{F32x16, Isa, Kernel, LANES};
 
 /// Logits in a block: sixteen vectors.
 pub(super) const BLOCK: usize = 16 * LANES;
@@ -124,7 +124,7 @@ impl Kernel for Maxima<'_> {
     type Output = bool;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> bool {
+    fn run<L: F32x16>(self) -> bool {
         let zero = L::splat(0.0);
         // A finite number times 0 is 0; any other gives NaN, which stays.
         let mut zeros = [zero; 2];

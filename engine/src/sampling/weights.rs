@@ -11,7 +11,7 @@
 )]
 
 use models::kernels::exp::exp;
-use models::kernels::lanes::{Isa, Kernel, LANES, Lanes};
+use models::kernels::simd::{F32x16, Isa, Kernel, LANES};
 
 use super::scan::BLOCK;
 
@@ -77,7 +77,7 @@ impl Scale {
     }
 
     #[inline(always)]
-    fn shift<L: Lanes>(self, logits: L) -> L {
+    fn shift<L: F32x16>(self, logits: L) -> L {
         logits.sub(L::splat(self.max)).mul(L::splat(self.inverse_temperature))
     }
 }
@@ -97,7 +97,7 @@ fn bucket(shift: f32) -> usize {
 
 /// The upper and lower halves of the weights as integers; the lower is signed.
 #[inline(always)]
-fn halves<L: Lanes>(shift: L) -> [L; 2] {
+fn halves<L: F32x16>(shift: L) -> [L; 2] {
     let scaled = exp(shift).mul(L::splat(HALF));
     let upper = scaled.round();
     [upper, scaled.sub(upper).mul(L::splat(HALF)).round()]
@@ -126,7 +126,7 @@ impl Kernel for WeightKernel<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         for part in self.logits.chunks(LANES) {
             let shift = self.scale.shift(L::load_part(part, f32::NEG_INFINITY));
             let [upper, lower] = halves(shift);
@@ -148,7 +148,7 @@ impl Kernel for BlockSums<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         for block in self.logits.chunks(BLOCK) {
             let (vectors, rest) = block.as_chunks::<LANES>();
             // A lane sums at most sixteen halves of at most 2^20: exact.
@@ -179,7 +179,7 @@ impl Kernel for Histogram<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         for part in self.logits.chunks(LANES) {
             let shift = self.scale.shift(L::load_part(part, f32::NEG_INFINITY));
             let [upper, lower] = halves(shift);

@@ -62,7 +62,7 @@ impl Scheduler {
         let (mut members, mut items) = (Vec::new(), Vec::new());
         for (id, n_tokens) in plan.scheduled {
             let item = self.pack_item(id, n_tokens);
-            members.push(Member { id, n_tokens, n_rows: item.reads.len() });
+            members.push(Member { id, n_tokens, n_rows: item.outputs.len() });
             items.push(item);
         }
         let mut batch = pack(&items).expect("items have tokens, blocks and rows of their own");
@@ -170,7 +170,7 @@ impl Scheduler {
             token_ids: state.sequence.token_ids[span.clone()].to_vec(),
             start: span.start,
             adapter: state.sequence.slot,
-            reads: state.specs_in(&span),
+            outputs: state.specs_in(&span),
             blocks: table.blocks().to_vec(),
         }
     }

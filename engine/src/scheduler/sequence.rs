@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use base::Priority;
-use models::batch::{AdapterSlot, Output, Read};
+use models::batch::{AdapterSlot, Output, OutputSpec};
 
 use crate::cache::{BlockTable, CacheNamespace, SequenceId};
 use crate::error::RequestError;
@@ -113,11 +113,11 @@ impl SequenceState {
     }
 
     /// What to read when the tokens of `span` are computed, by index into the span.
-    pub(super) fn specs_in(&self, span: &Range<usize>) -> Vec<(usize, Read)> {
+    pub(super) fn specs_in(&self, span: &Range<usize>) -> Vec<(usize, OutputSpec)> {
         match &self.sequence.task {
             TaskState::Rows(rows) => rows.in_span(span),
             TaskState::Generation(_) if span.end == self.len() => {
-                vec![(span.len() - 1, Read::Vocab)]
+                vec![(span.len() - 1, OutputSpec::Vocab)]
             }
             TaskState::Generation(_) => Vec::new(),
         }

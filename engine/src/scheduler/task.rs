@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use models::batch::{Output, Read};
+use models::batch::{Output, OutputSpec};
 
 use crate::error::RequestError;
 use crate::request::TaskOutput;
@@ -33,7 +33,7 @@ pub struct RowsState {
 struct Row {
     /// Index of the token.
     at: usize,
-    read: Read,
+    read: OutputSpec,
     /// Index among the outputs.
     output: usize,
 }
@@ -48,7 +48,7 @@ pub struct GenerationState {
 
 impl TaskState {
     /// A task of rows: for each the index of a token and what to read there.
-    pub fn rows(rows: Vec<(usize, Read)>) -> TaskState {
+    pub fn rows(rows: Vec<(usize, OutputSpec)>) -> TaskState {
         let outputs = vec![None; rows.len()];
         let mut rows: Vec<Row> = rows
             .into_iter()
@@ -112,7 +112,7 @@ impl RowsState {
     }
 
     /// The unread rows in `span`, as indices into the span.
-    pub(super) fn in_span(&self, span: &Range<usize>) -> Vec<(usize, Read)> {
+    pub(super) fn in_span(&self, span: &Range<usize>) -> Vec<(usize, OutputSpec)> {
         self.rows[self.n_read..]
             .iter()
             .take_while(|row| row.at < span.end)

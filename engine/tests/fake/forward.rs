@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use models::BLOCK;
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
-use models::{Forward, ModelError, Output, Outputs, RaggedBatch, Read};
+use models::{Forward, ModelError, Output, OutputSpec, Outputs, RaggedBatch};
 
 /// Number of logits.
 pub(crate) const VOCAB: usize = 8;
@@ -104,7 +104,7 @@ impl Fake {
         }
         assert_eq!(self.weights.get(), weights, "the weights changed in a step");
         let rows = batch.rows.iter();
-        Outputs { rows: rows.map(|row| output(ends[row.index as usize], &row.read)).collect() }
+        Outputs { rows: rows.map(|row| output(ends[row.index as usize], &row.output)).collect() }
     }
 }
 
@@ -164,23 +164,23 @@ fn number(value: u64, salt: u64) -> f32 {
     f32::from(u16::try_from(x >> 48).expect("16 bits")) / 65536.0
 }
 
-fn output(value: u64, read: &Read) -> Output {
+fn output(value: u64, read: &OutputSpec) -> Output {
     match read {
-        Read::Head => Output::Head(vec![number(value, 100)]),
-        Read::Vocab => Output::Vocab((0..VOCAB as u64).map(|id| number(value, id)).collect()),
-        Read::Labels { columns, mass } => Output::Labels {
+        OutputSpec::Head => Output::Head(vec![number(value, 100)]),
+        OutputSpec::Vocab => Output::Vocab((0..VOCAB as u64).map(|id| number(value, id)).collect()),
+        OutputSpec::Labels { columns, mass } => Output::Labels {
             logits: columns.iter().map(|id| number(value, u64::from(*id))).collect(),
             log_normalizer: mass.then(|| number(value, 101)),
         },
-        Read::Logprob(id) => {
+        OutputSpec::Logprob(id) => {
             Output::Logprob { logprob: -number(value, u64::from(*id)), entropy: number(value, 102) }
         }
-        Read::Hidden => Output::Hidden(vec![number(value, 103)]),
+        OutputSpec::Hidden => Output::Hidden(vec![number(value, 103)]),
     }
 }
 
 /// The expected output of a row, from the tokens alone.
-pub(crate) fn naive(token_ids: &[u32], adapter: Option<AdapterSlot>, read: &Read) -> Output {
+pub(crate) fn naive(token_ids: &[u32], adapter: Option<AdapterSlot>, read: &OutputSpec) -> Output {
     naive_under(0, token_ids, adapter, read)
 }
 
@@ -189,7 +189,7 @@ pub(crate) fn naive_under(
     weights: u64,
     token_ids: &[u32],
     adapter: Option<AdapterSlot>,
-    read: &Read,
+    read: &OutputSpec,
 ) -> Output {
     let value = token_ids.iter().fold(start(weights, adapter), |value, token| next(value, *token));
     output(value, read)

@@ -8,7 +8,7 @@ use crate::forward::{Fake, Fault, POISON, VOCAB, naive_under, silence_injected_p
 use engine::cache::{CacheNamespace, SequenceId};
 use engine::sampling::{Sampler, SamplingParams};
 use engine::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence, TaskState};
-use engine::{Priority, Read, RequestError, TaskOutput};
+use engine::{OutputSpec, Priority, RequestError, TaskOutput};
 use models::BLOCK;
 use models::batch::AdapterSlot;
 use models::{Forward, Output};
@@ -26,7 +26,7 @@ struct Expected {
 
 #[derive(Clone, Debug)]
 enum RandomTask {
-    Rows(Vec<(usize, Read)>),
+    Rows(Vec<(usize, OutputSpec)>),
     Greedy(usize),
 }
 
@@ -184,7 +184,7 @@ fn check(expected: &Expected, output: &TaskOutput, revision: u64) {
 }
 
 fn greedy(weights: u64, ids: &[u32], slot: Option<AdapterSlot>) -> u32 {
-    let Output::Vocab(logits) = naive_under(weights, ids, slot, &Read::Vocab) else {
+    let Output::Vocab(logits) = naive_under(weights, ids, slot, &OutputSpec::Vocab) else {
         unreachable!("a vocabulary row has logits");
     };
     let mut best = 0;
@@ -196,12 +196,12 @@ fn greedy(weights: u64, ids: &[u32], slot: Option<AdapterSlot>) -> u32 {
     u32::try_from(best).expect("few logits")
 }
 
-fn read() -> impl Strategy<Value = Read> {
+fn read() -> impl Strategy<Value = OutputSpec> {
     prop_oneof![
-        Just(Read::Head),
-        Just(Read::Hidden),
-        (0..8_u32).prop_map(Read::Logprob),
-        Just(Read::Labels { columns: [1, 3].into(), mass: true }),
+        Just(OutputSpec::Head),
+        Just(OutputSpec::Hidden),
+        (0..8_u32).prop_map(OutputSpec::Logprob),
+        Just(OutputSpec::Labels { columns: [1, 3].into(), mass: true }),
     ]
 }
 

@@ -6,7 +6,7 @@ use crate::forward::{Fake, VOCAB};
 use engine::cache::{CacheNamespace, SequenceId};
 use engine::sampling::{Sampler, SamplingParams};
 use engine::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence, TaskState};
-use engine::{Priority, Read};
+use engine::{OutputSpec, Priority};
 use models::Forward as _;
 
 /// A scheduler over a fake, and a protocol of its steps.
@@ -43,7 +43,7 @@ impl Script {
         self.next_id += 1;
         let token_ids: Vec<u32> = text.bytes().map(|b| u32::from(b - b'a')).collect();
         let task = if max_tokens == 0 {
-            TaskState::rows(vec![(token_ids.len() - 1, Read::Head)])
+            TaskState::rows(vec![(token_ids.len() - 1, OutputSpec::Head)])
         } else {
             let sampling = SamplingParams { max_tokens, ..SamplingParams::default() };
             TaskState::generation(Sampler::new(sampling, &token_ids, VOCAB).unwrap())

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use crate::forward::{Fake, Fault, POISON, VOCAB, naive, silence_injected_panics};
 use engine::{
-    Engine, EngineConfig, FinishReason, Priority, Read, Request, RequestError, RequestEvent,
+    Engine, EngineConfig, FinishReason, OutputSpec, Priority, Request, RequestError, RequestEvent,
     RequestOutput, RequestParams, RequestTree, SamplingParams, SubmitError, Task, TaskOutput,
 };
 use models::adapter::{Adapter, AdapterReport};
@@ -74,7 +74,7 @@ fn generate(token_ids: &[u32], max_tokens: usize) -> Request {
 }
 
 fn expected(token_ids: &[u32]) -> TaskOutput {
-    TaskOutput::Rows(vec![naive(token_ids, None, &Read::Head)])
+    TaskOutput::Rows(vec![naive(token_ids, None, &OutputSpec::Head)])
 }
 
 fn output(result: &Result<RequestOutput, RequestError>) -> &TaskOutput {
@@ -88,20 +88,23 @@ fn invalid_request_is_refused_with_its_index() {
         let error = engine.submit(requests, RequestParams::default()).unwrap_err();
         assert_eq!(error.to_string(), expected);
     };
-    let rows = |rows: Vec<(usize, Read)>| request(&[1, 2, 3], Task::Rows(rows));
-    let labels = |columns: &[u32]| Read::Labels { columns: columns.into(), mass: false };
+    let rows = |rows: Vec<(usize, OutputSpec)>| request(&[1, 2, 3], Task::Rows(rows));
+    let labels = |columns: &[u32]| OutputSpec::Labels { columns: columns.into(), mass: false };
     check(vec![], "a submission without requests");
     check(vec![score(&[1]), request(&[], Task::scores([0]))], "request 1: it has no tokens");
     check(vec![score(&[1, 9])], "request 0: token id 9 is beyond the vocabulary of 9");
     check(vec![rows(vec![])], "request 0: it asks for nothing");
-    check(vec![rows(vec![(3, Read::Head)])], "request 0: token 3 is read, and it has 3 tokens");
+    check(
+        vec![rows(vec![(3, OutputSpec::Head)])],
+        "request 0: token 3 is read, and it has 3 tokens",
+    );
     check(vec![rows(vec![(0, labels(&[]))])], "request 0: a read names no label");
     check(
         vec![rows(vec![(0, labels(&[1, 9]))])],
         "request 0: label token 9 is beyond the vocabulary of 9",
     );
     check(
-        vec![rows(vec![(0, Read::Logprob(9))])],
+        vec![rows(vec![(0, OutputSpec::Logprob(9))])],
         "request 0: target token 9 is beyond the vocabulary of 9",
     );
     check(vec![generate(&[1], 0)], "request 0: max_tokens is 0: at least one token is generated");
@@ -307,7 +310,7 @@ async fn replaced_adapter_never_uses_the_old_cache() {
     swapping.await.unwrap().unwrap();
     let old = old.all().await.remove(0).unwrap();
     assert_eq!(old.adapter.as_deref(), Some("one"));
-    let first = TaskOutput::Rows(vec![naive(&[1, 2, 3], Some(AdapterSlot(0)), &Read::Head)]);
+    let first = TaskOutput::Rows(vec![naive(&[1, 2, 3], Some(AdapterSlot(0)), &OutputSpec::Head)]);
     assert_eq!(old.output, first);
 
     let new = engine.submit(vec![adapted(&[1, 2, 3])], RequestParams::default()).unwrap();

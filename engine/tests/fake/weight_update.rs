@@ -8,8 +8,9 @@ use crate::forward::{Fake, VOCAB, Weights, naive_under, silence_injected_panics}
 use crate::submission::{adapter, config};
 use engine::sampling::Sampler;
 use engine::{
-    Engine, FinishReason, Read, Request, RequestEvent, RequestOutput, RequestParams, SampledToken,
-    SamplingParams, SubmitError, Task, TaskOutput, Ticket, WeightUpdate, WeightUpdateError,
+    Engine, FinishReason, OutputSpec, Request, RequestEvent, RequestOutput, RequestParams,
+    SampledToken, SamplingParams, SubmitError, Task, TaskOutput, Ticket, WeightUpdate,
+    WeightUpdateError,
 };
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
@@ -129,7 +130,7 @@ fn tokens(answer: &RequestOutput) -> &[SampledToken] {
 fn expected(weights: u64, prompt: &[u32], before: &[SampledToken]) -> SampledToken {
     let ids = before.iter().map(|token| token.token_id);
     let ids: Vec<u32> = prompt.iter().copied().chain(ids).collect();
-    let Output::Vocab(mut logits) = naive_under(weights, &ids, None, &Read::Vocab) else {
+    let Output::Vocab(mut logits) = naive_under(weights, &ids, None, &OutputSpec::Vocab) else {
         unreachable!("logits were asked for")
     };
     let mut sampler = Sampler::new(sampling(1000, before.len()), &ids, VOCAB).unwrap();
@@ -154,7 +155,7 @@ fn finish(answer: &RequestOutput) -> FinishReason {
 fn check_rows(token_ids: &[u32], slot: Option<AdapterSlot>, answer: &RequestOutput) {
     let TaskOutput::Rows(rows) = &answer.output else { panic!("rows were asked for") };
     for (at, row) in rows.iter().enumerate() {
-        let under = naive_under(answer.revision, &token_ids[..=at], slot, &Read::Head);
+        let under = naive_under(answer.revision, &token_ids[..=at], slot, &OutputSpec::Head);
         assert_eq!(*row, under, "row {at} of revision {}", answer.revision);
     }
 }
@@ -208,7 +209,7 @@ async fn weight_update_invalidates_adapter_prefixes() {
             request.task = Task::scores([19]);
             request.adapter = Some("strict".into());
             let answer = submit(&engine, request).all().await.remove(0).unwrap();
-            let row = naive_under(revision, &[1; 20], slot, &Read::Head);
+            let row = naive_under(revision, &[1; 20], slot, &OutputSpec::Head);
             assert_eq!(answer.output, TaskOutput::Rows(vec![row]));
             assert_eq!(answer.revision, revision);
             answer.usage.cached_tokens

@@ -1,7 +1,7 @@
 //! Scores and generations of real models have equal bits alone and batched, whole and in chunks, with
 //! a cold and a warm cache, with and without preemption, as a tree and flat.
 
-use engine::{Priority, Read, RequestParams, RequestTree, Task};
+use engine::{OutputSpec, Priority, RequestParams, RequestTree, Task};
 use models::BLOCK;
 use tiny_models::TinyHead;
 
@@ -77,7 +77,7 @@ fn a_policy_with_a_value_head() {
 fn four_hundred_questions_as_a_tree_and_flat() {
     let dir = tempfile::tempdir().unwrap();
     let subject = Subject::make(dir.path(), TinyHead::Vocab);
-    let labels = || Read::Labels { columns: [5, 9].into(), mass: true };
+    let labels = || OutputSpec::Labels { columns: [5, 9].into(), mass: true };
     let mut tree = RequestTree::default();
     let mut flat = Vec::new();
     let text = tree.add_node(None, &(0..50).collect::<Vec<u32>>());

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use chat::Tokenizer;
 use engine::{
-    Capacity, Engine, Folder, Host, HostSpec, LiveSpec, Read, Request, RequestParams, SampledToken,
-    SamplingParams, Task, TaskOutput,
+    Capacity, Engine, Folder, Host, HostSpec, LiveSpec, OutputSpec, Request, RequestParams,
+    SampledToken, SamplingParams, Task, TaskOutput,
 };
 use models::weights::{Checkpoint, DetachedWeights, FileWeights, Names, Storage};
 use models::{LiveAdapter, LiveModel, Model};
@@ -215,7 +215,7 @@ fn scores(host: &Host, adapter: Option<&str>) -> Vec<u32> {
     let request = Request {
         token_ids: PROMPT.into(),
         adapter: adapter.map(Into::into),
-        task: Task::Rows(vec![(4, Read::Hidden)]),
+        task: Task::Rows(vec![(4, OutputSpec::Hidden)]),
     };
     let ticket = host.engine.submit(vec![request], RequestParams::default()).unwrap();
     let TaskOutput::Rows(rows) = ticket.wait().remove(0).unwrap().output else {

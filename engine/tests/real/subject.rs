@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::{
-    Engine, EngineConfig, Output, Read, Request, RequestError, RequestOutput, RequestParams,
+    Engine, EngineConfig, Output, OutputSpec, Request, RequestError, RequestOutput, RequestParams,
     SamplingParams, Task, TaskOutput,
 };
 use models::adapter::{Adapter, Base};
@@ -105,7 +105,7 @@ pub(crate) struct RequestSpec {
 
 #[derive(Clone, Debug)]
 pub(crate) enum TaskSpec {
-    Rows(Vec<(usize, Read)>),
+    Rows(Vec<(usize, OutputSpec)>),
     Tokens { max_tokens: usize, temperature: f32 },
 }
 
@@ -145,14 +145,17 @@ pub(crate) fn requests(subject: &Subject) -> Vec<RequestSpec> {
             let token_ids = [prompt.clone(), text(9 + response * 11, 3 + response)].concat();
             let n = token_ids.len();
             for adapter in [None, Some(0), Some(1)] {
-                let mut rows = vec![(n - 1, Read::Hidden), (prompt.len(), Read::Hidden)];
+                let mut rows =
+                    vec![(n - 1, OutputSpec::Hidden), (prompt.len(), OutputSpec::Hidden)];
                 if head {
-                    rows.extend((prompt.len()..n).map(|at| (at, Read::Head)));
+                    rows.extend((prompt.len()..n).map(|at| (at, OutputSpec::Head)));
                 }
                 if vocabulary {
                     let columns = [3, 60, 17].into();
-                    rows.push((n - 1, Read::Labels { columns, mass: true }));
-                    rows.extend((prompt.len()..n).map(|at| (at - 1, Read::Logprob(token_ids[at]))));
+                    rows.push((n - 1, OutputSpec::Labels { columns, mass: true }));
+                    rows.extend(
+                        (prompt.len()..n).map(|at| (at - 1, OutputSpec::Logprob(token_ids[at]))),
+                    );
                     for temperature in [0.0, 1.0] {
                         all.push(RequestSpec {
                             token_ids: token_ids.clone(),

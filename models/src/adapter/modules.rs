@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::config::{MlpConfig, ModelConfig};
 use crate::weights::Site;
 use crate::weights::names::Names;
-use crate::weights::{LayerPart, Place, Projection};
+use crate::weights::{LayerPart, Param, Projection};
 
 /// What every path of a checkpoint starts with, unless the adapter was trained on the bare decoder.
 const DECODER: &str = "model.";
@@ -85,10 +85,10 @@ fn layer(path: &str) -> Option<usize> {
     index.parse().ok()
 }
 
-fn places(config: &ModelConfig) -> Vec<Place> {
-    let mut places = vec![Place::Embedding];
+fn places(config: &ModelConfig) -> Vec<Param> {
+    let mut places = vec![Param::Embedding];
     for (index, layer) in config.layers.iter().enumerate() {
-        let weight = |projection| Place::Layer(index, LayerPart::Weight(projection));
+        let weight = |projection| Param::Layer(index, LayerPart::Weight(projection));
         places.extend([Projection::Q, Projection::K, Projection::V, Projection::O].map(weight));
         match layer.mlp {
             MlpConfig::Dense { .. } => {
@@ -108,7 +108,7 @@ fn places(config: &ModelConfig) -> Vec<Place> {
         }
     }
     if config.head.has_vocabulary() {
-        places.push(Place::Vocab);
+        places.push(Param::Vocab);
     }
     places
 }

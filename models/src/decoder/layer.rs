@@ -9,7 +9,7 @@ use crate::config::{ModelConfig, NormConfig, NormPlacement, QkNorm};
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::Geometry;
 use crate::ops;
-use crate::weights::{LayerPart, Norm, Place, Projection, WeightSource};
+use crate::weights::{LayerPart, Norm, Param, Projection, WeightSource};
 
 #[derive(Clone, Debug)]
 pub(super) struct Layer {
@@ -165,8 +165,8 @@ fn load_qk_norm(
         QkNorm::PerHead => (dim, dim),
         QkNorm::Whole => (config.num_heads * dim, config.num_kv_heads * dim),
     };
-    let q = source.vector(Place::Layer(index, LayerPart::Norm(Norm::Q)), q)?;
-    let k = source.vector(Place::Layer(index, LayerPart::Norm(Norm::K)), k)?;
+    let q = source.vector(Param::Layer(index, LayerPart::Norm(Norm::Q)), q)?;
+    let k = source.vector(Param::Layer(index, LayerPart::Norm(Norm::K)), k)?;
     Ok(Some((kind, q, k)))
 }
 
@@ -182,7 +182,7 @@ impl LayerNorms {
             NormPlacement::Both => (true, true),
         };
         let mut norm = |there: bool, norm: Norm| {
-            let place = Place::Layer(index, LayerPart::Norm(norm));
+            let place = Param::Layer(index, LayerPart::Norm(norm));
             there.then(|| source.vector(place, config.hidden_size)).transpose()
         };
         Ok(LayerNorms {

@@ -7,7 +7,7 @@ use crate::error::Result;
 use crate::ops;
 use crate::packed::Weight;
 use crate::weights::Site;
-use crate::weights::{LayerPart, Place, Projection, WeightSource};
+use crate::weights::{LayerPart, Param, Projection, WeightSource};
 
 #[derive(Clone, Debug)]
 pub(super) struct Linear {
@@ -27,12 +27,12 @@ impl Linear {
         let (layer, projection) = at;
         let (n, k) = shape;
         let bias = if bias {
-            Some(source.vector(Place::Layer(layer, LayerPart::Bias(projection)), n)?)
+            Some(source.vector(Param::Layer(layer, LayerPart::Bias(projection)), n)?)
         } else {
             None
         };
         Ok(Linear {
-            weight: source.weight(Place::Layer(layer, LayerPart::Weight(projection)), n, k)?,
+            weight: source.weight(Param::Layer(layer, LayerPart::Weight(projection)), n, k)?,
             bias,
             site: Site::Layer(layer, projection),
         })

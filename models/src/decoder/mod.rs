@@ -22,7 +22,7 @@ use crate::ops;
 use crate::packed::Matrix;
 use crate::shared::Spans;
 use crate::weights::Site;
-use crate::weights::{Place, WeightSource};
+use crate::weights::{Param, WeightSource};
 use layer::Layer;
 use rope::Rope;
 pub use walk::Walk;
@@ -55,7 +55,7 @@ impl Vocabulary {
             HeadConfig::Vocab | HeadConfig::Value if config.tie_embeddings => Ok(Vocabulary::Tied),
             HeadConfig::Vocab | HeadConfig::Value => {
                 let (n, k) = (config.vocab_size, config.hidden_size);
-                source.matrix(Place::Vocab, n, k).map(Vocabulary::Own)
+                source.matrix(Param::Vocab, n, k).map(Vocabulary::Own)
             }
             HeadConfig::Sequence { .. }
             | HeadConfig::Token { .. }
@@ -118,12 +118,12 @@ impl Decoder {
     pub fn load(config: &Arc<ModelConfig>, source: &mut impl WeightSource) -> Result<Decoder> {
         let (vocab_size, hidden) = (config.vocab_size, config.hidden_size);
         Ok(Decoder {
-            embedding: source.matrix(Place::Embedding, vocab_size, hidden)?,
+            embedding: source.matrix(Param::Embedding, vocab_size, hidden)?,
             vocab: Vocabulary::load(config, source)?,
             layers: (0..config.layers.len())
                 .map(|index| Layer::load(config, index, source))
                 .collect::<Result<_>>()?,
-            norm: source.vector(Place::FinalNorm, hidden)?,
+            norm: source.vector(Param::FinalNorm, hidden)?,
             ropes: config.ropes.iter().map(Rope::new).collect(),
             config: config.clone(),
         })

@@ -38,7 +38,7 @@ pub struct Inspection {
     /// The folder, as it was named.
     pub path: PathBuf,
     /// What it is.
-    pub kind: Kind,
+    pub kind: FolderKind,
     /// Of a model whose configuration can be read.
     pub model: Option<ModelFacts>,
     /// Of an adapter whose configuration can be read.
@@ -56,7 +56,7 @@ pub struct Inspection {
 /// What a folder is, by the configuration file that it holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Kind {
+pub enum FolderKind {
     /// `config.json`.
     Model,
     /// `adapter_config.json`.
@@ -87,9 +87,9 @@ pub fn inspect(dir: &Path, options: &Options) -> Result<Inspection> {
         problems: Vec::new(),
     };
     match found.kind {
-        Kind::Model => model::inspect(dir, options, &mut found),
-        Kind::Adapter => adapter::inspect(dir, options, &mut found),
-        Kind::Unknown => {
+        FolderKind::Model => model::inspect(dir, options, &mut found),
+        FolderKind::Adapter => adapter::inspect(dir, options, &mut found),
+        FolderKind::Unknown => {
             let what = format!("neither config.json nor {CONFIG_FILE} is here");
             found.problems.push(what);
         }
@@ -104,14 +104,14 @@ impl Inspection {
     }
 }
 
-fn kind(dir: &Path) -> Kind {
+fn kind(dir: &Path) -> FolderKind {
     // Asked without following links: a link to nothing is a file with a problem, not an absence.
     let there = |name: &str| std::fs::symlink_metadata(dir.join(name)).is_ok();
     if there(CONFIG_FILE) {
-        Kind::Adapter
+        FolderKind::Adapter
     } else if there("config.json") {
-        Kind::Model
+        FolderKind::Model
     } else {
-        Kind::Unknown
+        FolderKind::Unknown
     }
 }

@@ -14,7 +14,7 @@ use crate::model::assemble;
 use crate::packed::{Matrix, Weight};
 use crate::weights::FloatType;
 use crate::weights::file_weights::check_leftover;
-use crate::weights::{Checkpoint, Names, Place, WeightSource};
+use crate::weights::{Checkpoint, Names, Param, WeightSource};
 
 /// Numbers in a model.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -87,7 +87,7 @@ pub(super) fn survey(config: &Arc<ModelConfig>, checkpoint: &Checkpoint) -> Resu
 
 impl Surveyor<'_> {
     /// Looks a tensor up and counts its numbers; its storage type, or f32 where it has none.
-    fn look(&mut self, place: Place, n: usize, k: Option<usize>) -> FloatType {
+    fn look(&mut self, place: Param, n: usize, k: Option<usize>) -> FloatType {
         let location = self.names.locate(place);
         let rows = location.part.map_or(n, |part| part.of);
         let shape: Vec<usize> = [rows].into_iter().chain(k).collect();
@@ -106,19 +106,19 @@ impl Surveyor<'_> {
         }
     }
 
-    fn count(&mut self, place: Place, numbers: u64) {
+    fn count(&mut self, place: Param, numbers: u64) {
         let parameters = &mut self.found.parameters;
         parameters.total += numbers;
         match place {
-            Place::Embedding => parameters.embedding += numbers,
-            Place::Vocab => parameters.vocabulary += numbers,
-            Place::Head(_) => parameters.head += numbers,
-            Place::Layer(layer, _) => *self.layers.entry(layer).or_default() += numbers,
-            Place::FinalNorm => {}
+            Param::Embedding => parameters.embedding += numbers,
+            Param::Vocab => parameters.vocabulary += numbers,
+            Param::Head(_) => parameters.head += numbers,
+            Param::Layer(layer, _) => *self.layers.entry(layer).or_default() += numbers,
+            Param::FinalNorm => {}
         }
     }
 
-    fn matrix(&mut self, place: Place, (n, k): (usize, usize), quantised: bool) -> Result<Matrix> {
+    fn matrix(&mut self, place: Param, (n, k): (usize, usize), quantised: bool) -> Result<Matrix> {
         let dtype = self.look(place, n, Some(k));
         let outputs = n.next_multiple_of(PANEL) as u64;
         let numbers = outputs * k as u64;
@@ -136,15 +136,15 @@ impl Surveyor<'_> {
 }
 
 impl WeightSource for Surveyor<'_> {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
         Ok(Weight::Panels(self.matrix(place, (n, k), true)?))
     }
 
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         self.matrix(place, (n, k), false)
     }
 
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+    fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {
         self.look(place, n, None);
         let bytes = 4 * n as u64;
         let memory = &mut self.found.memory;

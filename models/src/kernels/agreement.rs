@@ -8,9 +8,9 @@ use half::{bf16, f16};
 
 use super::attention::{self, Blocks, Geometry, Layout, Queries};
 use super::int8::{self, Int8Matrix};
-use super::lanes::Isa;
 use super::norm::RmsNorm;
 use super::rotary::{Rotary, RotaryTable, Turn};
+use super::simd::Isa;
 use super::{gated, gemm};
 use crate::config::Activation;
 use crate::kernels::panels::{PANEL, PanelData, Panels};
@@ -162,7 +162,7 @@ fn attention(isa: Isa) -> Vec<f32> {
 #[cfg(test)]
 mod tests {
     use super::{Agreement, KERNELS, check};
-    use crate::kernels::lanes::Isa;
+    use crate::kernels::simd::Isa;
 
     #[test]
     fn this_machine_agrees_with_itself() {

@@ -12,7 +12,7 @@
 
 use rayon::prelude::*;
 
-use super::lanes::{Isa, Kernel, LANES, Lanes};
+use super::simd::{F32x16, Isa, Kernel, LANES};
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 
 /// Steps of the reduction that are packed at a time: a block of `B` (64 KiB) stays in L2.
@@ -198,7 +198,7 @@ impl Kernel for Transpose<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let k = self.weight.k;
         let width = COLUMNS.min(k - self.col);
         for (panel, steps) in self.to.chunks_mut(PANEL).enumerate() {
@@ -219,7 +219,7 @@ impl Kernel for Transpose<'_> {
 
 /// One column of a panel as f32.
 #[inline(always)]
-fn widen<L: Lanes>(data: PanelData<'_>, at: usize) -> [f32; PANEL] {
+fn widen<L: F32x16>(data: PanelData<'_>, at: usize) -> [f32; PANEL] {
     match data {
         PanelData::F32(data) => *lanes(data, at),
         PanelData::F16(data) => L::load_f16(lanes(data, at)).to_array(),
@@ -243,7 +243,7 @@ impl Kernel for Tile<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         // Where sixteen lanes are one register a tile's sums fit at once, elsewhere a quarter.
         if L::ACCUMULATORS >= ROWS * VECTORS {
             part::<L, ROWS, VECTORS>(self.a, self.b, (0, 0), self.c);
@@ -259,7 +259,7 @@ impl Kernel for Tile<'_> {
 
 /// `R` rows and `V` vectors of a tile, sums in registers.
 #[inline(always)]
-fn part<L: Lanes, const R: usize, const V: usize>(
+fn part<L: F32x16, const R: usize, const V: usize>(
     a: &[StepA],
     b: &[StepB],
     (row, vector): (usize, usize),
@@ -305,8 +305,8 @@ mod tests {
 
     use super::{DEPTH, grad_input, grad_input_with, grad_weight, grad_weight_with, sum_rows};
     use crate::gradcheck::{numbers, random};
-    use crate::kernels::lanes::Isa;
     use crate::kernels::panels::{PANEL, PanelData, Panels, pack};
+    use crate::kernels::simd::Isa;
 
     /// `(m, n, k)`: tiles and panels cut short, one and more blocks of depth.
     const SHAPES: [(usize, usize, usize); 8] = [

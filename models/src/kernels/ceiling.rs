@@ -7,7 +7,7 @@
 
 use std::hint::black_box;
 
-use super::lanes::{Isa, Kernel, LANES, Lanes};
+use super::simd::{F32x16, Isa, Kernel, LANES};
 
 /// Runs about `count` multiply-adds of sixteen lanes between registers. Gives the exact count.
 pub fn multiply_add(count: usize) -> usize {
@@ -23,14 +23,14 @@ impl Kernel for MultiplyAdd {
     type Output = (usize, f32);
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> (usize, f32) {
+    fn run<L: F32x16>(self) -> (usize, f32) {
         if L::ACCUMULATORS >= 24 { chains::<L, 12>(self.0) } else { chains::<L, 5>(self.0) }
     }
 }
 
 /// Several chains at once: more than the latency of a multiply-add times their rate.
 #[inline(always)]
-fn chains<L: Lanes, const CHAINS: usize>(count: usize) -> (usize, f32) {
+fn chains<L: F32x16, const CHAINS: usize>(count: usize) -> (usize, f32) {
     let turns = count.div_ceil(CHAINS);
     // Hidden numbers, and other ones in every chain: else the compiler knows the result.
     let (factor, term) = (L::splat(black_box(0.999)), L::splat(black_box(1e-3)));
@@ -61,7 +61,7 @@ impl Kernel for Read<'_> {
     type Output = f32;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> f32 {
+    fn run<L: F32x16>(self) -> f32 {
         const AT_ONCE: usize = 4;
         let mut sums = [L::splat(0.0); AT_ONCE];
         let rows = self.0.as_chunks::<LANES>().0;

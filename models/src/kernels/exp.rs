@@ -10,7 +10,7 @@
     reason = "a lane operation that is not inlined is compiled without its instructions"
 )]
 
-use super::lanes::{Kernel, LANES, Lanes};
+use super::simd::{F32x16, Kernel, LANES};
 
 /// `e^x` within 1 ulp: 0 below −104, infinite above 88.8, gradual underflow between.
 ///
@@ -18,7 +18,7 @@ use super::lanes::{Kernel, LANES, Lanes};
 /// so that `n` times it is exact (Cody and Waite, 1980); `e^r` by a polynomial; and the scaling by
 /// `2^n` in two steps, so that neither leaves the range of an exponent.
 #[inline(always)]
-pub fn exp<L: Lanes>(x: L) -> L {
+pub fn exp<L: F32x16>(x: L) -> L {
     // The operand that a NaN yields comes second.
     let x = L::splat(89.0).min(L::splat(-104.0).max(x));
     let n = x.mul(L::splat(std::f32::consts::LOG2_E)).round();
@@ -33,7 +33,7 @@ pub fn exp<L: Lanes>(x: L) -> L {
 
 /// `tanh x` within 2 ulp.
 #[inline(always)]
-pub fn tanh<L: Lanes>(x: L) -> L {
+pub fn tanh<L: F32x16>(x: L) -> L {
     let square = x.mul(x);
     let p = polynomial(
         square,
@@ -48,7 +48,7 @@ pub fn tanh<L: Lanes>(x: L) -> L {
 
 /// `erf x` within 2 ulp: an odd polynomial near 0, `1 − e^−t(1 + q(t))` beyond.
 #[inline(always)]
-pub fn erf<L: Lanes>(x: L) -> L {
+pub fn erf<L: F32x16>(x: L) -> L {
     let p = polynomial(
         x.mul(x),
         [0.128_379_15, -0.376_124_9, 0.112_817_31, -0.026_762_964, 0.004_987_348, -0.000_595_955_5],
@@ -75,20 +75,20 @@ pub fn erf<L: Lanes>(x: L) -> L {
 
 /// `1 / (1 + e^−x)` within 2.5 ulp, and 0 where `e^−x` is infinite (below −88.7).
 #[inline(always)]
-pub fn sigmoid<L: Lanes>(x: L) -> L {
+pub fn sigmoid<L: F32x16>(x: L) -> L {
     let one = L::splat(1.0);
     one.div(exp(L::splat(0.0).sub(x)).add(one))
 }
 
 /// `cap · tanh(x / cap)`: a soft bound on logits and attention scores (Gemma 2).
 #[inline(always)]
-pub fn softcap<L: Lanes>(x: L, cap: f32) -> L {
+pub fn softcap<L: F32x16>(x: L, cap: f32) -> L {
     tanh(x.div(L::splat(cap))).mul(L::splat(cap))
 }
 
 /// `c₀ + c₁ x + c₂ x² + …` by Horner's rule.
 #[inline(always)]
-fn polynomial<L: Lanes, const N: usize>(x: L, coefficients: [f32; N]) -> L {
+fn polynomial<L: F32x16, const N: usize>(x: L, coefficients: [f32; N]) -> L {
     let mut sum = L::splat(coefficients[N - 1]);
     for c in coefficients.iter().rev().skip(1) {
         sum = sum.mul_add(x, L::splat(*c));
@@ -98,7 +98,7 @@ fn polynomial<L: Lanes, const N: usize>(x: L, coefficients: [f32; N]) -> L {
 
 /// `magnitude` with the sign of `x`.
 #[inline(always)]
-fn with_sign<L: Lanes>(magnitude: L, x: L) -> L {
+fn with_sign<L: F32x16>(magnitude: L, x: L) -> L {
     let zero = L::splat(0.0);
     x.select_gt(zero, magnitude, zero.sub(magnitude))
 }
@@ -106,7 +106,7 @@ fn with_sign<L: Lanes>(magnitude: L, x: L) -> L {
 /// A function of one number, over lanes.
 pub trait Unary: Copy + Sync {
     /// Its value; implement with `#[inline(always)]`.
-    fn apply<L: Lanes>(self, x: L) -> L;
+    fn apply<L: F32x16>(self, x: L) -> L;
 }
 
 /// Applies a function to every number of a slice.
@@ -123,7 +123,7 @@ impl<F: Unary> Kernel for Map<'_, F> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let (from, from_rest) = self.from.as_chunks::<LANES>();
         let (to, to_rest) = self.to.as_chunks_mut::<LANES>();
         for (from, to) in from.iter().zip(to) {
@@ -135,8 +135,8 @@ impl<F: Unary> Kernel for Map<'_, F> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lanes, Map, Unary, erf, exp, sigmoid, tanh};
-    use crate::kernels::lanes::Isa;
+    use super::{F32x16, Map, Unary, erf, exp, sigmoid, tanh};
+    use crate::kernels::simd::Isa;
 
     macro_rules! unary {
         ($name:ident, $function:ident) => {
@@ -144,7 +144,7 @@ mod tests {
             struct $name;
             impl Unary for $name {
                 #[inline(always)]
-                fn apply<L: Lanes>(self, x: L) -> L {
+                fn apply<L: F32x16>(self, x: L) -> L {
                     $function(x)
                 }
             }

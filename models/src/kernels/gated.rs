@@ -10,8 +10,8 @@ use std::f32::consts::FRAC_1_SQRT_2;
 use rayon::prelude::*;
 
 use super::exp::{erf, exp, sigmoid, tanh};
-use super::lanes::{Isa, Kernel, LANES, Lanes};
 use super::norm::{part, put};
+use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::split::{is_large, rows_a_task};
 use crate::config::Activation;
 
@@ -69,8 +69,8 @@ pub fn backward(
 
 /// An activation and its derivative.
 trait Gate: Copy {
-    fn value<L: Lanes>(x: L) -> L;
-    fn slope<L: Lanes>(x: L) -> L;
+    fn value<L: F32x16>(x: L) -> L;
+    fn slope<L: F32x16>(x: L) -> L;
 }
 
 /// `x σ(x)`; derivative `σ(x) (1 + x (1 − σ(x)))`.
@@ -79,12 +79,12 @@ struct Silu;
 
 impl Gate for Silu {
     #[inline(always)]
-    fn value<L: Lanes>(x: L) -> L {
+    fn value<L: F32x16>(x: L) -> L {
         x.div(exp(L::splat(0.0).sub(x)).add(L::splat(1.0)))
     }
 
     #[inline(always)]
-    fn slope<L: Lanes>(x: L) -> L {
+    fn slope<L: F32x16>(x: L) -> L {
         let one = L::splat(1.0);
         let s = sigmoid(x);
         s.mul(x.mul_add(one.sub(s), one))
@@ -97,7 +97,7 @@ struct Gelu;
 
 impl Gelu {
     #[inline(always)]
-    fn phi<L: Lanes>(x: L) -> L {
+    fn phi<L: F32x16>(x: L) -> L {
         let half = L::splat(0.5);
         erf(x.mul(L::splat(FRAC_1_SQRT_2))).mul_add(half, half)
     }
@@ -105,12 +105,12 @@ impl Gelu {
 
 impl Gate for Gelu {
     #[inline(always)]
-    fn value<L: Lanes>(x: L) -> L {
+    fn value<L: F32x16>(x: L) -> L {
         x.mul(Self::phi(x))
     }
 
     #[inline(always)]
-    fn slope<L: Lanes>(x: L) -> L {
+    fn slope<L: F32x16>(x: L) -> L {
         /// `1 / √(2π)`.
         const DENSITY_AT_0: f32 = 0.398_942_3;
         let density = exp(x.mul(x).mul(L::splat(-0.5))).mul(L::splat(DENSITY_AT_0));
@@ -130,7 +130,7 @@ const CUBIC: f32 = 0.044_715;
 impl GeluTanh {
     /// `tanh u` and `x²`.
     #[inline(always)]
-    fn tanh<L: Lanes>(x: L) -> (L, L) {
+    fn tanh<L: F32x16>(x: L) -> (L, L) {
         let square = x.mul(x);
         let inner = square.mul_add(L::splat(CUBIC), L::splat(1.0));
         (tanh(x.mul(inner).mul(L::splat(SLOPE_AT_0))), square)
@@ -139,14 +139,14 @@ impl GeluTanh {
 
 impl Gate for GeluTanh {
     #[inline(always)]
-    fn value<L: Lanes>(x: L) -> L {
+    fn value<L: F32x16>(x: L) -> L {
         let (t, _) = Self::tanh(x);
         let half = x.mul(L::splat(0.5));
         half.mul_add(t, half)
     }
 
     #[inline(always)]
-    fn slope<L: Lanes>(x: L) -> L {
+    fn slope<L: F32x16>(x: L) -> L {
         // Beyond 16 the slope is 0 or 1 to the last place, and x² would overflow.
         let x = L::splat(16.0).min(L::splat(-16.0).max(x));
         let (t, square) = Self::tanh(x);
@@ -163,7 +163,7 @@ impl<G: Gate> Kernel for Forward<'_, G> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let Forward(_, gate, up, out) = self;
         for at in (0..out.len()).step_by(LANES) {
             put(G::value(part::<L>(gate, at)).mul(part(up, at)), out, at);
@@ -177,7 +177,7 @@ impl<G: Gate> Kernel for Backward<'_, G> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let Backward(_, operands, (grad_gate, grad_up)) = self;
         for at in (0..grad_up.len()).step_by(LANES) {
             let x = part::<L>(operands.gate, at);

@@ -14,7 +14,7 @@ mod tile;
 
 use half::{bf16, f16};
 
-use super::lanes::Isa;
+use super::simd::Isa;
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 use product::Product;
 use tile::Finish;

@@ -10,7 +10,7 @@
 
 use rayon::prelude::*;
 
-use super::lanes::{Isa, Kernel, LANES, Lanes};
+use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::split::{is_large, rows_a_task};
 
 /// Rows whose part of the weight's gradient is summed before it is added to the rest.
@@ -86,14 +86,14 @@ impl RmsNorm<'_> {
 
     /// The factors of lanes `at..at + 16`; zeros beyond the width.
     #[inline(always)]
-    fn factor<L: Lanes>(self, at: usize) -> L {
+    fn factor<L: F32x16>(self, at: usize) -> L {
         let w = part::<L>(self.weight, at);
         if self.unit_offset { w.add(L::splat(1.0)) } else { w }
     }
 
     /// `ρ` of one row.
     #[inline(always)]
-    fn rho<L: Lanes>(self, x: &[f32]) -> f32 {
+    fn rho<L: F32x16>(self, x: &[f32]) -> f32 {
         let mean = dot::<L>(x, x) / x.len() as f32;
         1.0 / (mean + self.eps).sqrt()
     }
@@ -109,7 +109,7 @@ impl Kernel for Forward<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let d = self.norm.weight.len();
         for (x, out) in self.x.chunks_exact(d).zip(self.out.chunks_exact_mut(d)) {
             let rho = L::splat(self.norm.rho::<L>(x));
@@ -132,7 +132,7 @@ impl Kernel for GradInput<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let d = self.norm.weight.len();
         let rows = self.x.chunks_exact(d).zip(self.grad.chunks_exact(d));
         for ((x, grad), out) in rows.zip(self.out.chunks_exact_mut(d)) {
@@ -163,7 +163,7 @@ impl Kernel for GradWeight<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let d = self.norm.weight.len();
         for (x, grad) in self.x.chunks_exact(d).zip(self.grad.chunks_exact(d)) {
             let rho = L::splat(self.norm.rho::<L>(x));
@@ -178,7 +178,7 @@ impl Kernel for GradWeight<'_> {
 
 /// `Σ a · b`.
 #[inline(always)]
-fn dot<L: Lanes>(a: &[f32], b: &[f32]) -> f32 {
+fn dot<L: F32x16>(a: &[f32], b: &[f32]) -> f32 {
     let mut sum = L::splat(0.0);
     for at in (0..a.len()).step_by(LANES) {
         sum = part::<L>(a, at).mul_add(part::<L>(b, at), sum);
@@ -188,7 +188,7 @@ fn dot<L: Lanes>(a: &[f32], b: &[f32]) -> f32 {
 
 /// Sixteen numbers from `at`, zeros beyond the end.
 #[inline(always)]
-pub(super) fn part<L: Lanes>(from: &[f32], at: usize) -> L {
+pub(super) fn part<L: F32x16>(from: &[f32], at: usize) -> L {
     match from[at..].first_chunk() {
         Some(whole) => L::load(whole),
         None => L::load_part(&from[at..], 0.0),
@@ -197,7 +197,7 @@ pub(super) fn part<L: Lanes>(from: &[f32], at: usize) -> L {
 
 /// Stores sixteen lanes from `at`, as far as there is room.
 #[inline(always)]
-pub(super) fn put<L: Lanes>(lanes: L, to: &mut [f32], at: usize) {
+pub(super) fn put<L: F32x16>(lanes: L, to: &mut [f32], at: usize) {
     let to = &mut to[at..];
     match to.first_chunk_mut() {
         Some(whole) => lanes.store(whole),

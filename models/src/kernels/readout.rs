@@ -14,7 +14,7 @@
 use rayon::prelude::*;
 
 use super::exp::{Map, Unary, exp, softcap};
-use super::lanes::{Isa, Kernel, LANES, Lanes};
+use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::{backward, gemm};
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 
@@ -139,7 +139,7 @@ impl Kernel for Summarise<'_> {
     type Output = Part;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> Part {
+    fn run<L: F32x16>(self) -> Part {
         if let Some(cap) = self.cap {
             cap_all::<L>(self.row, cap);
         }
@@ -154,7 +154,7 @@ impl Kernel for Capped<'_> {
     type Output = Part;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> Part {
+    fn run<L: F32x16>(self) -> Part {
         let (vectors, rest) = self.0.as_chunks::<LANES>();
         let mut max = L::load_part(rest, f32::NEG_INFINITY);
         for z in vectors {
@@ -172,7 +172,7 @@ impl Kernel for Capped<'_> {
 }
 
 #[inline(always)]
-fn accumulate<L: Lanes>(z: L, max: f32, sum: &mut L, weighted: &mut L) {
+fn accumulate<L: F32x16>(z: L, max: f32, sum: &mut L, weighted: &mut L) {
     // A lane past the end is −∞; the bound keeps its 0 · −∞ from being a NaN, and a NaN comes
     // through it.
     let shift = L::splat(NOTHING).max(z.sub(L::splat(max)));
@@ -182,7 +182,7 @@ fn accumulate<L: Lanes>(z: L, max: f32, sum: &mut L, weighted: &mut L) {
 }
 
 #[inline(always)]
-fn cap_all<L: Lanes>(row: &mut [f32], cap: f32) {
+fn cap_all<L: F32x16>(row: &mut [f32], cap: f32) {
     let (vectors, rest) = row.as_chunks_mut::<LANES>();
     for z in vectors {
         softcap(L::load(z), cap).store(z);
@@ -218,7 +218,7 @@ struct Exp;
 
 impl Unary for Exp {
     #[inline(always)]
-    fn apply<L: Lanes>(self, x: L) -> L {
+    fn apply<L: F32x16>(self, x: L) -> L {
         exp(x)
     }
 }
@@ -251,7 +251,7 @@ struct Cap(f32);
 
 impl Unary for Cap {
     #[inline(always)]
-    fn apply<L: Lanes>(self, x: L) -> L {
+    fn apply<L: F32x16>(self, x: L) -> L {
         softcap(x, self.0)
     }
 }
@@ -341,7 +341,7 @@ struct GradLogits<'a> {
 
 impl GradLogits<'_> {
     #[inline(always)]
-    fn of<L: Lanes>(&self, u: L, onehot: L) -> L {
+    fn of<L: F32x16>(&self, u: L, onehot: L) -> L {
         let z = match self.cap {
             Some(cap) => softcap(u, cap),
             None => u,
@@ -364,7 +364,7 @@ impl Kernel for GradLogits<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(mut self) {
+    fn run<L: F32x16>(mut self) {
         let logits = std::mem::take(&mut self.logits);
         for (index, values) in logits.chunks_mut(LANES).enumerate() {
             let mut onehot = [0.0; LANES];

@@ -7,8 +7,8 @@
 
 use rayon::prelude::*;
 
-use super::lanes::{Isa, Kernel, LANES, Lanes};
 use super::norm::{part, put};
+use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::split::{is_large, rows_a_task};
 
 /// Cosines and sines of the rows of a batch.
@@ -73,7 +73,7 @@ impl Kernel for Rows<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let Rotary { table, head_dim, turn } = self.rotary;
         let half = table.half;
         let sign = L::splat(match turn {

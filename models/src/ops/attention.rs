@@ -12,7 +12,7 @@ use crate::kernels::attention::{
 };
 use crate::kernels::kv_block::BlockCopy;
 use crate::kernels::kv_block::{BLOCK, BlockId};
-use crate::kernels::lanes::Isa;
+use crate::kernels::simd::Isa;
 use crate::kv::LayerKv;
 
 struct Packed {

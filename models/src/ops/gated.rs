@@ -6,7 +6,7 @@ use super::storage::{Held, f32s};
 use crate::config::Activation;
 use crate::error::Result;
 use crate::kernels::gated::{self, Operands};
-use crate::kernels::lanes::Isa;
+use crate::kernels::simd::Isa;
 
 struct Gated(Activation);
 
@@ -72,7 +72,7 @@ mod tests {
     use crate::config::Activation;
     use crate::gradcheck::{check_agreement, check_gradients, compare, numbers, random};
     use crate::kernels::gated::{Operands, backward, forward};
-    use crate::kernels::lanes::Isa;
+    use crate::kernels::simd::Isa;
 
     const ALL: [Activation; 3] = [Activation::Silu, Activation::Gelu, Activation::GeluTanh];
 

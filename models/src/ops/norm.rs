@@ -4,8 +4,8 @@ use candle_core::{CpuStorage, CustomOp2, Error, Layout, Shape, Tensor};
 
 use super::storage::{Held, f32s};
 use crate::error::Result;
-use crate::kernels::lanes::Isa;
 use crate::kernels::norm;
+use crate::kernels::simd::Isa;
 
 #[derive(Clone, Copy)]
 struct RmsNorm {
@@ -87,8 +87,8 @@ mod tests {
 
     use super::rms_norm;
     use crate::gradcheck::{check_agreement, check_gradients, random};
-    use crate::kernels::lanes::Isa;
     use crate::kernels::norm::RmsNorm;
+    use crate::kernels::simd::Isa;
 
     const EPS: f32 = 1e-6;
 

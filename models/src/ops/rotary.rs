@@ -6,8 +6,8 @@ use candle_core::{CpuStorage, CustomOp1, Error, Layout, Shape, Tensor};
 
 use super::storage::{Held, f32s};
 use crate::error::Result;
-use crate::kernels::lanes::Isa;
 use crate::kernels::rotary::{self, RotaryTable, Turn};
+use crate::kernels::simd::Isa;
 
 struct Rotary {
     table: Arc<RotaryTable>,
@@ -73,8 +73,8 @@ mod tests {
 
     use super::{RotaryTable, rotary};
     use crate::gradcheck::{check_agreement, check_gradients, numbers, random};
-    use crate::kernels::lanes::Isa;
     use crate::kernels::rotary::{Rotary, Turn};
+    use crate::kernels::simd::Isa;
 
     fn table(positions: usize, half: usize) -> Arc<RotaryTable> {
         let angles = (0..positions * half).map(|i| ((i / half) * (i % half + 1)) as f32 * 0.3);

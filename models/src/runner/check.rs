@@ -1,7 +1,7 @@
 //! Whether a batch can be run at all, before anything is computed.
 
 use super::Runner;
-use crate::batch::{Paging, RaggedBatch, Read, Row};
+use crate::batch::{OutputSpec, Paging, RaggedBatch, Row};
 use crate::error::{ModelError, Result};
 use crate::kernels::kv_block::BLOCK;
 
@@ -74,20 +74,22 @@ impl Runner {
     fn check_read(&self, batch: &RaggedBatch, row: &Row) -> Result<()> {
         let vocab_size = self.config().vocab_size;
         let beyond = |id: u32| id as usize >= vocab_size;
-        match &row.read {
-            Read::Head if self.head_of(batch, row).is_none() => Err(self.unavailable("score head")),
-            Read::Labels { columns, .. } => match columns.iter().find(|id| beyond(**id)) {
+        match &row.output {
+            OutputSpec::Head if self.head_of(batch, row).is_none() => {
+                Err(self.unavailable("score head"))
+            }
+            OutputSpec::Labels { columns, .. } => match columns.iter().find(|id| beyond(**id)) {
                 Some(id) => {
                     fail(format!("label token {id} is beyond the vocabulary of {vocab_size}"))
                 }
                 None if columns.is_empty() => fail("a read names no label".into()),
                 None => self.check_vocabulary(),
             },
-            Read::Logprob(id) if beyond(*id) => {
+            OutputSpec::Logprob(id) if beyond(*id) => {
                 fail(format!("target token {id} is beyond the vocabulary of {vocab_size}"))
             }
-            Read::Vocab | Read::Logprob(_) => self.check_vocabulary(),
-            Read::Head | Read::Hidden => Ok(()),
+            OutputSpec::Vocab | OutputSpec::Logprob(_) => self.check_vocabulary(),
+            OutputSpec::Head | OutputSpec::Hidden => Ok(()),
         }
     }
 

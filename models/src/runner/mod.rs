@@ -3,8 +3,8 @@
 //! This is the seam to the engine, which sees [`Forward`] and no tensor.
 
 mod check;
-mod lanes;
-mod read;
+mod outputs;
+mod shards;
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use crate::error::Result;
 use crate::head::Head;
 use crate::kv::KvCache;
 use crate::ops;
-use lanes::Lanes;
+use shards::BatchShards;
 
 /// What an engine drives: a model, or a fake in its tests.
 pub trait Forward {
@@ -42,14 +42,14 @@ pub struct Runner {
     head: Option<Head>,
     adapters: AdapterTable,
     kv: Option<KvCache>,
-    lanes: Lanes,
+    shards: BatchShards,
 }
 
 impl Runner {
     /// A runner for one-shot batches.
     pub fn new(decoder: Decoder, head: Option<Head>) -> Runner {
         Runner {
-            lanes: Lanes::new(decoder.config()),
+            shards: BatchShards::new(decoder.config()),
             decoder,
             head,
             adapters: AdapterTable::default(),
@@ -76,7 +76,7 @@ impl Runner {
     /// Decoder and heads over a batch that was checked and whose blocks were copied.
     fn compute(&self, batch: &RaggedBatch) -> Result<Outputs> {
         let segments = self.adapters.segments(batch)?;
-        let rows = read::distinct(&batch.rows);
+        let rows = outputs::distinct(&batch.rows);
         let kv = self.kv.as_ref();
         let hidden = self.decoder.forward(batch, &segments, kv, Rows::Only(&rows))?;
         self.read(batch, &rows, &hidden)
@@ -94,9 +94,9 @@ impl Forward for Runner {
         if let (Some(kv), Some(paging)) = (&self.kv, &batch.paging) {
             kv.layers().iter().try_for_each(|layer| ops::copy_blocks(layer, &paging.copies))?;
         }
-        match self.lanes.parts(batch) {
+        match self.shards.parts(batch) {
             Some(parts) => {
-                let outputs = self.lanes.run(&parts, |part| self.compute(part));
+                let outputs = self.shards.run(&parts, |part| self.compute(part));
                 in_order(&batch.rows, &parts, outputs)
             }
             // On a thread of the pool: a caller from outside would sleep and be woken for every

@@ -14,7 +14,7 @@ pub use stage::{Stage, io_error};
 
 use crate::config::ModelConfig;
 use crate::error::Result;
-use crate::weights::{FloatType, Place};
+use crate::weights::{FloatType, Param};
 
 /// Writes the tensors of a model into one weight file of a staged folder, and gives its length in
 /// bytes. `numbers` gives the row-major f32 numbers of a place, `n` by `k`; of a vector `k` is 1.
@@ -26,7 +26,7 @@ pub fn weights(
     file: &str,
     config: &Arc<ModelConfig>,
     storage: FloatType,
-    mut numbers: impl FnMut(Place, usize, usize) -> Result<Vec<f32>>,
+    mut numbers: impl FnMut(Param, usize, usize) -> Result<Vec<f32>>,
 ) -> Result<u64> {
     let plans = plan(config)?;
     let entries: Vec<Entry> = plans.iter().map(|plan| plan.entry.clone()).collect();

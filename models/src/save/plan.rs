@@ -14,7 +14,7 @@ use crate::kernels::panels::PANEL;
 use crate::model::assemble;
 use crate::packed::{Matrix, Weight};
 use crate::weights::names::Names;
-use crate::weights::{Place, WeightSource};
+use crate::weights::{Param, WeightSource};
 
 /// A tensor of the files and the places whose rows it holds, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub struct TensorPlan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The parameter.
-    pub place: Place,
+    pub place: Param,
     /// Rows, or numbers of a vector.
     pub n: usize,
     /// Columns; 1 for a vector.
@@ -80,17 +80,17 @@ impl Recorder {
 }
 
 impl WeightSource for Recorder {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
         Ok(Weight::Panels(self.matrix(place, n, k)?))
     }
 
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         let request = Request { place, n, k, is_vector: false };
         let panels = self.zeros(request, &[n.div_ceil(PANEL), k, PANEL])?;
         Matrix::from_panels(panels, n, k)
     }
 
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+    fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {
         let request = Request { place, n, k: 1, is_vector: true };
         self.zeros(request, &[n])
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use candle_core::{Tensor, Var};
 
 use super::names::Names;
-use super::param::Place;
+use super::param::Param;
 use super::weight_source::WeightSource;
 use crate::error::{ModelError, Result};
 use crate::packed::{Matrix, Weight};
@@ -28,7 +28,7 @@ impl<'a> DetachedWeights<'a> {
         DetachedWeights { names, variables }
     }
 
-    fn tensor(&self, place: Place) -> Result<Tensor> {
+    fn tensor(&self, place: Param) -> Result<Tensor> {
         let name = self.names.unfused(place);
         match self.variables.get(&name) {
             Some(variable) => Ok(variable.as_detached_tensor()),
@@ -41,15 +41,15 @@ impl<'a> DetachedWeights<'a> {
 }
 
 impl WeightSource for DetachedWeights<'_> {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
         Ok(Weight::Panels(self.matrix(place, n, k)?))
     }
 
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         Matrix::from_panels(self.tensor(place)?, n, k)
     }
 
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+    fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {
         let vector = self.tensor(place)?;
         if vector.dims() != [n] {
             return Err(ModelError::Batch(format!(

@@ -11,7 +11,7 @@ use super::checkpoint::Checkpoint;
 use super::float_type::FloatType;
 use super::names::{Location, Names};
 use super::pack;
-use super::param::{LayerPart, Place, Projection};
+use super::param::{LayerPart, Param, Projection};
 use super::weight_source::WeightSource;
 use crate::config::ModelConfig;
 use crate::error::Result;
@@ -113,7 +113,7 @@ impl FileWeights {
 
     /// Where a place lies: the tensor's name, the rows of the place and the rows of the tensor.
     /// Marks the tensor as taken and counts the place's `n · k` numbers.
-    fn take(&mut self, place: Place, n: usize, k: usize) -> (String, Range<usize>, usize) {
+    fn take(&mut self, place: Param, n: usize, k: usize) -> (String, Range<usize>, usize) {
         let Location { name, part } = self.names.locate(place);
         self.taken.insert(name.clone());
         self.parameters += n as u64 * k as u64;
@@ -131,7 +131,7 @@ pub(crate) fn check_leftover(
     names: &Names,
     name: &str,
 ) -> Result<()> {
-    let embedding = names.locate(Place::Embedding).name;
+    let embedding = names.locate(Param::Embedding).name;
     let what = match name {
         _ if name.ends_with("rotary_emb.inv_freq") => return Ok(()),
         VOCAB if !config.head.has_vocabulary() => return Ok(()),
@@ -143,9 +143,9 @@ pub(crate) fn check_leftover(
 }
 
 impl WeightSource for FileWeights {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
         // A router's choices are all or nothing, so it keeps its digits; it is small.
-        let router = matches!(place, Place::Layer(_, LayerPart::Weight(Projection::Router)));
+        let router = matches!(place, Param::Layer(_, LayerPart::Weight(Projection::Router)));
         if router || self.storage != Storage::Int8 {
             return Ok(Weight::Panels(self.matrix(place, n, k)?));
         }
@@ -155,7 +155,7 @@ impl WeightSource for FileWeights {
         Ok(Weight::Int8(Arc::new(matrix)))
     }
 
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         let (name, rows, of) = self.take(place, n, k);
         let tensor = self.checkpoint.tensor(&name, &[of, k])?;
         let float = match self.storage {
@@ -175,7 +175,7 @@ impl WeightSource for FileWeights {
         Ok(matrix)
     }
 
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+    fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {
         let (name, rows, of) = self.take(place, n, 1);
         let tensor = self.checkpoint.tensor(&name, &[of])?;
         let numbers = pack::numbers(tensor, rows)?;

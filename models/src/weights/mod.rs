@@ -17,6 +17,6 @@ pub use detached::DetachedWeights;
 pub use file_weights::{FileWeights, Loaded, Memory, Storage};
 pub use float_type::FloatType;
 pub use names::Names;
-pub use param::{HeadPart, LayerPart, Norm, Place, Projection, Site};
+pub use param::{HeadPart, LayerPart, Norm, Param, Projection, Site};
 pub use trainable::TrainableWeights;
 pub use weight_source::WeightSource;

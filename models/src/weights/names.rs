@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::param::Site;
-use super::param::{HeadPart, LayerPart, Norm, Place, Projection};
+use super::param::{HeadPart, LayerPart, Norm, Param, Projection};
 use crate::config::{HeadConfig, MlpConfig, ModelConfig, NormPlacement, family};
 use crate::error::{ModelError, Result};
 
@@ -167,27 +167,27 @@ impl Names {
     /// # Panics
     /// If the place is a part of the head that the model's head does not have, or a norm that its
     /// layers do not have: the caller asks by the same configuration.
-    pub fn locate(&self, place: Place) -> Location {
+    pub fn locate(&self, place: Param) -> Location {
         let whole = |name: &str| Location { name: name.into(), part: None };
         match place {
-            Place::Embedding => whole(EMBEDDING),
-            Place::Vocab => whole(VOCAB),
-            Place::FinalNorm => whole(FINAL_NORM),
-            Place::Head(part) => {
+            Param::Embedding => whole(EMBEDDING),
+            Param::Vocab => whole(VOCAB),
+            Param::FinalNorm => whole(FINAL_NORM),
+            Param::Head(part) => {
                 let mut tensors = self.head.tensors.iter();
                 let (_, name) = tensors
                     .find(|(known, _)| *known == part)
                     .expect("the head has the part it is asked for");
                 whole(name)
             }
-            Place::Layer(layer, LayerPart::Norm(norm)) => {
+            Param::Layer(layer, LayerPart::Norm(norm)) => {
                 let module = self.norm(norm);
                 whole(&format!("{LAYERS}{layer}.{module}.weight"))
             }
-            Place::Layer(layer, LayerPart::Weight(projection)) => {
+            Param::Layer(layer, LayerPart::Weight(projection)) => {
                 self.projection(layer, projection, "weight")
             }
-            Place::Layer(layer, LayerPart::Bias(projection)) => {
+            Param::Layer(layer, LayerPart::Bias(projection)) => {
                 self.projection(layer, projection, "bias")
             }
         }
@@ -195,19 +195,19 @@ impl Names {
 
     /// One name a place: the checkpoint's, or for a part of a fused tensor the one that it has in
     /// checkpoints that do not fuse.
-    pub fn unfused(&self, place: Place) -> String {
+    pub fn unfused(&self, place: Param) -> String {
         match place {
-            Place::Layer(layer, LayerPart::Weight(projection)) => {
+            Param::Layer(layer, LayerPart::Weight(projection)) => {
                 format!("{LAYERS}{layer}.{}.weight", module(projection))
             }
-            Place::Layer(layer, LayerPart::Bias(projection)) => {
+            Param::Layer(layer, LayerPart::Bias(projection)) => {
                 format!("{LAYERS}{layer}.{}.bias", module(projection))
             }
-            Place::Embedding
-            | Place::Vocab
-            | Place::FinalNorm
-            | Place::Head(_)
-            | Place::Layer(_, LayerPart::Norm(_)) => self.locate(place).name,
+            Param::Embedding
+            | Param::Vocab
+            | Param::FinalNorm
+            | Param::Head(_)
+            | Param::Layer(_, LayerPart::Norm(_)) => self.locate(place).name,
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A place in a model that a tensor fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Place {
+pub enum Param {
     /// Token embedding `[vocab, hidden]`.
     Embedding,
     /// Vocabulary head `[vocab, hidden]`, where it is not the embedding.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use candle_core::{DType, Tensor, Var};
 
 use super::names::Names;
-use super::param::Place;
+use super::param::Param;
 use super::weight_source::WeightSource;
 use crate::error::{ModelError, Result};
 use crate::packed::{Matrix, Weight};
@@ -33,13 +33,13 @@ impl<S: WeightSource> TrainableWeights<S> {
         (self.source, self.variables)
     }
 
-    fn track(&mut self, place: Place, variable: Var) {
+    fn track(&mut self, place: Param, variable: Var) {
         self.variables.insert(self.names.unfused(place), variable);
     }
 }
 
 impl<S: WeightSource> WeightSource for TrainableWeights<S> {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
         match self.source.weight(place, n, k)? {
             Weight::Panels(matrix) => {
                 let (matrix, variable) = matrix.to_dtype(DType::F32)?.to_var()?;
@@ -53,14 +53,14 @@ impl<S: WeightSource> WeightSource for TrainableWeights<S> {
         }
     }
 
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         let matrix = self.source.matrix(place, n, k)?;
         let (matrix, variable) = matrix.to_dtype(DType::F32)?.to_var()?;
         self.track(place, variable);
         Ok(matrix)
     }
 
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+    fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {
         let variable = Var::from_tensor(&self.source.vector(place, n)?.detach())?;
         let vector = variable.as_tensor().clone();
         self.track(place, variable);

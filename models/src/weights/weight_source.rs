@@ -2,16 +2,16 @@
 
 use candle_core::Tensor;
 
-use super::param::Place;
+use super::param::Param;
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
 
 /// What a decoder is built from.
 pub trait WeightSource {
     /// A linear layer's weight `[n, k]`, in the storage that the source was told to use.
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight>;
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight>;
     /// A weight `[n, k]` that must stay floating point: embeddings and heads.
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix>;
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix>;
     /// A vector `[n]` f32: a bias or a norm.
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor>;
+    fn vector(&mut self, place: Param, n: usize) -> Result<Tensor>;
 }

@@ -7,7 +7,7 @@ use models::adapter::{Adapter, Base};
 use models::batch::AdapterSlot;
 use models::model::assemble;
 use models::random::RandomWeights;
-use models::{Forward as _, ModelConfig, ModelError, Output, PackItem, Read, Runner, pack};
+use models::{Forward as _, ModelConfig, ModelError, Output, OutputSpec, PackItem, Runner, pack};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -50,8 +50,10 @@ fn item(token_ids: &[u32], adapter: Option<AdapterSlot>) -> PackItem {
         token_ids: token_ids.to_vec(),
         start: 0,
         adapter,
-        reads: (0..token_ids.len())
-            .flat_map(|row| [(row, Read::Hidden), (row, Read::Vocab), (row, Read::Logprob(3))])
+        outputs: (0..token_ids.len())
+            .flat_map(|row| {
+                [(row, OutputSpec::Hidden), (row, OutputSpec::Vocab), (row, OutputSpec::Logprob(3))]
+            })
             .collect(),
         blocks: Vec::new(),
     }
@@ -107,7 +109,7 @@ fn every_adapter_changes_what_it_is_for() {
     }
     let head = |runner: &mut Runner, slot| {
         let mut item = item(&[1, 2, 3], slot);
-        item.reads = vec![(2, Read::Head)];
+        item.outputs = vec![(2, OutputSpec::Head)];
         runner.forward(&pack(&[item]).expect("a batch"))
     };
     let own = head(&mut runner, slots[2]).expect("its own head").rows.remove(0);

@@ -6,14 +6,14 @@ use std::collections::BTreeMap;
 use candle_core::{D, DType, Device, Result, Tensor, Var};
 use models::config::{Activation, MlpConfig, ModelConfig, QkNorm, RopeConfig, RopeScaling};
 use models::random::RandomWeights;
-use models::weights::{LayerPart, Norm, Place, Projection, WeightSource};
+use models::weights::{LayerPart, Norm, Param, Projection, WeightSource};
 use models::{Matrix, RaggedBatch, packed::Weight};
 
 /// Random weights of which every one is a variable.
 pub(crate) struct Variables {
     random: RandomWeights,
     /// What was asked for: matrices in panels `[n.div_ceil(16), k, 16]`, vectors `[n]`.
-    pub(crate) vars: BTreeMap<Place, Variable>,
+    pub(crate) vars: BTreeMap<Param, Variable>,
 }
 
 /// One weight.
@@ -29,29 +29,29 @@ impl Variables {
     }
 
     /// A matrix `[n, k]`, row-major, as a graph over its variable.
-    pub(crate) fn rows(&self, place: Place) -> Result<Tensor> {
+    pub(crate) fn rows(&self, place: Param) -> Result<Tensor> {
         let Variable { var, n } = &self.vars[&place];
         let (panels, k, width) = var.dims3()?;
         var.permute((0, 2, 1))?.reshape((panels * width, k))?.narrow(0, 0, *n)
     }
 
-    pub(crate) fn vector(&self, place: Place) -> &Tensor {
+    pub(crate) fn vector(&self, place: Param) -> &Tensor {
         self.vars[&place].var.as_tensor()
     }
 }
 
 impl WeightSource for Variables {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> models::Result<Weight> {
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> models::Result<Weight> {
         self.matrix(place, n, k).map(Weight::Panels)
     }
 
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> models::Result<Matrix> {
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> models::Result<Matrix> {
         let (matrix, var) = self.random.matrix(place, n, k)?.to_var()?;
         self.vars.insert(place, Variable { var, n });
         Ok(matrix)
     }
 
-    fn vector(&mut self, place: Place, n: usize) -> models::Result<Tensor> {
+    fn vector(&mut self, place: Param, n: usize) -> models::Result<Tensor> {
         let var = Var::from_tensor(&self.random.vector(place, n)?)?;
         let tensor = var.as_tensor().clone();
         self.vars.insert(place, Variable { var, n });
@@ -81,7 +81,7 @@ struct Composed<'a> {
 impl Composed<'_> {
     fn sequence(&self, ids: &[u32]) -> Result<Tensor> {
         let ids = Tensor::new(ids, &Device::Cpu)?;
-        let mut x = self.weights.rows(Place::Embedding)?.index_select(&ids, 0)?;
+        let mut x = self.weights.rows(Param::Embedding)?.index_select(&ids, 0)?;
         if let Some(scale) = self.config.embedding_scale {
             x = (x * f64::from(scale))?;
         }
@@ -93,11 +93,11 @@ impl Composed<'_> {
             let changed = self.mlp(layer, &normed)?;
             x = (x + self.norm_if_there(layer, Norm::PostMlp, &changed)?)?;
         }
-        self.norm(Place::FinalNorm, &x)
+        self.norm(Param::FinalNorm, &x)
     }
 
     fn linear(&self, layer: usize, projection: Projection, x: &Tensor) -> Result<Tensor> {
-        let place = |part| Place::Layer(layer, part);
+        let place = |part| Param::Layer(layer, part);
         let weight = self.weights.rows(place(LayerPart::Weight(projection)))?;
         let y = x.matmul(&weight.t()?)?;
         let bias = place(LayerPart::Bias(projection));
@@ -109,12 +109,12 @@ impl Composed<'_> {
     }
 
     fn norm_if_there(&self, layer: usize, norm: Norm, x: &Tensor) -> Result<Tensor> {
-        let place = Place::Layer(layer, LayerPart::Norm(norm));
+        let place = Param::Layer(layer, LayerPart::Norm(norm));
         if self.weights.vars.contains_key(&place) { self.norm(place, x) } else { Ok(x.clone()) }
     }
 
     /// Over the last dimension.
-    fn norm(&self, place: Place, x: &Tensor) -> Result<Tensor> {
+    fn norm(&self, place: Param, x: &Tensor) -> Result<Tensor> {
         let norm = self.config.norm;
         let mean = x.sqr()?.mean_keepdim(D::Minus1)?;
         let scaled = x.broadcast_div(&(mean + f64::from(norm.eps))?.sqrt()?)?;
@@ -150,7 +150,7 @@ impl Composed<'_> {
         count: usize,
         x: &Tensor,
     ) -> Result<Tensor> {
-        let place = Place::Layer(layer, LayerPart::Norm(norm));
+        let place = Param::Layer(layer, LayerPart::Norm(norm));
         let y = self.linear(layer, projection, x)?;
         let y = match self.config.qk_norm {
             None => split(&y, count)?,

@@ -11,7 +11,7 @@ use models::model::assemble;
 use models::packed::Weight;
 use models::random::RandomWeights;
 use models::weights::names::{Location, Names};
-use models::weights::{Place, WeightSource};
+use models::weights::{Param, WeightSource};
 use models::{Decoder, Matrix, Result};
 use serde_json::{Value, json};
 
@@ -76,7 +76,7 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn record(&mut self, place: Place, shape: &[usize], numbers: &[f32]) {
+    fn record(&mut self, place: Param, shape: &[usize], numbers: &[f32]) {
         let Location { name, part } = self.names.locate(place);
         let written = Written::new(self.dtype, shape, numbers);
         let Some(part) = part else {
@@ -95,16 +95,16 @@ impl Recorder {
 }
 
 impl WeightSource for Recorder {
-    fn weight(&mut self, place: Place, n: usize, k: usize) -> Result<Weight> {
+    fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
         Ok(Weight::Panels(self.matrix(place, n, k)?))
     }
 
-    fn matrix(&mut self, place: Place, n: usize, k: usize) -> Result<Matrix> {
+    fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         self.record(place, &[n, k], &self.random.numbers(place, n, k));
         self.random.matrix(place, n, k)
     }
 
-    fn vector(&mut self, place: Place, n: usize) -> Result<Tensor> {
+    fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {
         self.record(place, &[n], &self.random.numbers(place, n, 1));
         self.random.vector(place, n)
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use models::{Output, Read};
+use models::{Output, OutputSpec};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -82,7 +82,7 @@ pub(crate) struct Generated {
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) row: usize,
-    pub(crate) read: Read,
+    pub(crate) read: OutputSpec,
     expected: Expected,
 }
 
@@ -133,7 +133,7 @@ impl VocabGolden {
             let some = self.columns.iter().copied().zip(logits.iter().copied());
             wanted.push(Wanted {
                 row,
-                read: Read::Vocab,
+                read: OutputSpec::Vocab,
                 expected: Expected::Vocab { normalizer: *normalizer, some: some.collect() },
             });
         }
@@ -141,7 +141,7 @@ impl VocabGolden {
         for (row, logits) in self.rows.iter().zip(&self.logits) {
             wanted.push(Wanted {
                 row: *row,
-                read: Read::Labels { columns: Arc::clone(&columns), mass: true },
+                read: OutputSpec::Labels { columns: Arc::clone(&columns), mass: true },
                 expected: Expected::Labels {
                     logits: logits.clone(),
                     normalizer: self.logsumexp[*row],
@@ -158,7 +158,7 @@ impl HeadGolden {
         let rows = self.rows.iter().zip(&self.outputs);
         rows.map(|(row, outputs)| Wanted {
             row: *row,
-            read: Read::Head,
+            read: OutputSpec::Head,
             expected: Expected::Head(outputs.clone()),
         })
         .collect()

@@ -8,7 +8,7 @@ use candle_nn::VarBuilder;
 use candle_transformers::models::llama::{Cache, Llama, LlamaConfig};
 use candle_transformers::models::qwen2;
 use models::model::{LoadOptions, Model};
-use models::{Output, PackItem, Read, Runner};
+use models::{Output, OutputSpec, PackItem, Runner};
 use serde::de::DeserializeOwned;
 
 use crate::cases::Cases;
@@ -71,7 +71,7 @@ fn ours(runner: &mut Runner, token_ids: &[u32]) -> Result<Vec<f32>, String> {
         token_ids: token_ids.to_vec(),
         start: 0,
         adapter: None,
-        reads: vec![(token_ids.len() - 1, Read::Vocab)],
+        outputs: vec![(token_ids.len() - 1, OutputSpec::Vocab)],
         blocks: Vec::new(),
     };
     match forward(runner, &[item])?.pop() {

@@ -2,7 +2,7 @@
 
 use models::batch::AdapterSlot;
 use models::{BLOCK, BlockId};
-use models::{Forward as _, Output, PackItem, Read, Runner, pack};
+use models::{Forward as _, Output, OutputSpec, PackItem, Runner, pack};
 
 use crate::golden::{Closeness, Wanted};
 
@@ -28,13 +28,13 @@ impl Sequence {
     }
 
     /// The next `n` tokens, or as many as there are.
-    fn item(&self, n: usize, reads: Vec<(usize, Read)>) -> PackItem {
+    fn item(&self, n: usize, outputs: Vec<(usize, OutputSpec)>) -> PackItem {
         let end = self.token_ids.len().min(self.done.saturating_add(n));
         PackItem {
             token_ids: self.token_ids[self.done..end].to_vec(),
             start: self.done,
             adapter: self.adapter,
-            reads,
+            outputs: reads,
             blocks: self.blocks.clone(),
         }
     }
@@ -91,7 +91,7 @@ pub(crate) fn greedy(
 ) -> Result<Vec<Vec<Vec<f32>>>, String> {
     let mut logits = vec![Vec::new(); sequences.len()];
     for _ in 0..steps {
-        let last = |s: &Sequence| vec![(s.token_ids.len() - s.done - 1, Read::Vocab)];
+        let last = |s: &Sequence| vec![(s.token_ids.len() - s.done - 1, OutputSpec::Vocab)];
         let items: Vec<_> = sequences.iter().map(|s| s.item(usize::MAX, last(s))).collect();
         let outputs = forward(runner, &items)?;
         for ((sequence, seen), output) in sequences.iter_mut().zip(&mut logits).zip(outputs) {

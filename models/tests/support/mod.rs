@@ -12,7 +12,7 @@ use models::config::{
 use models::head::Head;
 use models::random::RandomWeights;
 use models::weights::Site;
-use models::weights::{HeadPart, LayerPart, Place, Projection, Storage};
+use models::weights::{HeadPart, LayerPart, Param, Projection, Storage};
 use models::{Decoder, LoadOptions, Matrix, Model, Runner};
 use tiny_models::{Preset, TinyHead, TinySpec};
 
@@ -154,7 +154,7 @@ pub(crate) fn adapter(config: &ModelConfig, seed: u64, r: usize) -> Arc<Adapter>
     };
     let pair = |(site, n, k): (Site, usize, usize)| {
         let Site::Layer(layer, projection) = site else { unreachable!("only layers above") };
-        let place = |part| Place::Layer(layer, part);
+        let place = |part| Param::Layer(layer, part);
         let pair = LoraPair {
             a: matrix(place(LayerPart::Weight(projection)), r, k),
             b: matrix(place(LayerPart::Bias(projection)), n, r),
@@ -162,7 +162,7 @@ pub(crate) fn adapter(config: &ModelConfig, seed: u64, r: usize) -> Arc<Adapter>
         };
         (site, pair)
     };
-    let head = matrix(Place::Head(HeadPart::Weight), 2, hidden);
+    let head = matrix(Param::Head(HeadPart::Weight), 2, hidden);
     Arc::new(Adapter {
         digest: format!("test {seed}"),
         pairs: sites.into_iter().map(pair).collect::<BTreeMap<_, _>>(),

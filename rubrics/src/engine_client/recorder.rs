@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use engine::{Read, Request, Task};
+use engine::{OutputSpec, Request, Task};
 
 /// Works of scorers, in the order in which they were answered.
 #[derive(Debug, Default)]
@@ -16,7 +16,7 @@ pub struct RecordedRequest {
     /// The adapter that it ran under.
     pub adapter: Option<Arc<str>>,
     /// What was read of it; empty where it was continued.
-    pub rows: Vec<(usize, Read)>,
+    pub rows: Vec<(usize, OutputSpec)>,
     /// Tokens that were generated.
     pub output_tokens: usize,
     /// Tokens that were run through the model.

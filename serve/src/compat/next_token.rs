@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use engine::{Output, Read, RequestOutput, RequestParams};
+use engine::{Output, OutputSpec, RequestOutput, RequestParams};
 
 use super::pooling::{self, Tokens};
 use super::{check_count, invalid};
@@ -80,7 +80,7 @@ pub(crate) async fn read(
     let mass = matches!(scale, Scale::Vocabulary);
     let sequences = sequences
         .into_iter()
-        .map(|(tokens, columns)| tokens.at_last(Read::Labels { columns, mass }));
+        .map(|(tokens, columns)| tokens.at_last(OutputSpec::Labels { columns, mass }));
     let answers =
         pooling::read(call, served, sequences.collect(), RequestParams::default()).await?;
     let rows = answers.iter().map(|answer| numbers(answer, scale));

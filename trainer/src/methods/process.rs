@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use models::{Output, Read};
+use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
@@ -81,9 +81,9 @@ pub(super) fn step(
 }
 
 /// The output read after each step: wrong first, so that both forms have the same order.
-fn read(config: &ProcessConfig, step: &StepContext<'_>) -> Result<Read> {
+fn read(config: &ProcessConfig, step: &StepContext<'_>) -> Result<OutputSpec> {
     let Some([right, wrong]) = &config.labels else {
-        return Ok(Read::Head);
+        return Ok(OutputSpec::Head);
     };
     let token = |word: &String| match step.encoder.text(word)?.as_slice() {
         [token] => Ok(*token),
@@ -93,14 +93,14 @@ fn read(config: &ProcessConfig, step: &StepContext<'_>) -> Result<Read> {
         ))),
     };
     let columns: Arc<[u32]> = vec![token(wrong)?, token(right)?].into();
-    Ok(Read::Labels { columns, mass: false })
+    Ok(OutputSpec::Labels { columns, mass: false })
 }
 
 fn sequence(
     config: &ProcessConfig,
     step: &StepContext<'_>,
     row: &Process,
-    read: &Read,
+    read: &OutputSpec,
 ) -> Result<Sequence> {
     let mut token_ids = step.encoder.prompt(&row.turns)?;
     let mut reads = Vec::with_capacity(row.steps.len());

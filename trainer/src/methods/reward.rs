@@ -1,6 +1,6 @@
 //! Trains a reward model on pairs: Bradley-Terry on the score head at the last token of each answer.
 
-use models::{Output, Read};
+use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
@@ -47,7 +47,7 @@ pub(super) fn step(
         for answer in [&row.chosen, &row.rejected] {
             let token_ids = step.encoder.answered(&row.turns, answer)?;
             sequences.push(Sequence {
-                reads: vec![(token_ids.len() - 1, Read::Head)],
+                reads: vec![(token_ids.len() - 1, OutputSpec::Head)],
                 token_ids,
                 adapter,
             });

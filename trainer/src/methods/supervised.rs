@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use models::{Output, Read};
+use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::context::{MethodOutput, StepContext, check_rows, count_tokens, wrong_kind};
@@ -94,7 +94,7 @@ fn tokenized(row: &Tokenized) -> Sequence {
     let targets = row.targets.iter();
     Sequence {
         token_ids: row.token_ids.clone(),
-        reads: targets.map(|(at, token)| (*at, Read::Logprob(*token))).collect(),
+        reads: targets.map(|(at, token)| (*at, OutputSpec::Logprob(*token))).collect(),
         adapter: None,
     }
 }

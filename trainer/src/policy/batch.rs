@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use models::batch::AdapterSlot;
-use models::{PackItem, RaggedBatch, Read, pack_shared};
+use models::{OutputSpec, PackItem, RaggedBatch, pack_shared};
 
 use crate::error::{Result, TrainError};
 
@@ -14,7 +14,7 @@ pub struct Sequence {
     pub token_ids: Vec<u32>,
     /// Positions and what to read there, ascending. A token's log-probability is read at the position
     /// before it.
-    pub reads: Vec<(usize, Read)>,
+    pub reads: Vec<(usize, OutputSpec)>,
     /// The adapter it runs under, by its index in the policy.
     pub adapter: Option<usize>,
 }
@@ -25,7 +25,7 @@ impl Sequence {
         let reads = continuation.iter().enumerate();
         Sequence {
             reads: reads
-                .map(|(at, token)| (prompt.len() + at - 1, Read::Logprob(*token)))
+                .map(|(at, token)| (prompt.len() + at - 1, OutputSpec::Logprob(*token)))
                 .collect(),
             token_ids: [prompt, continuation].concat(),
             adapter: None,
@@ -200,7 +200,7 @@ fn micro(sequences: &[Sequence], members: Vec<usize>) -> Result<Micro> {
             token_ids: sequence.needed().to_vec(),
             start: 0,
             adapter: sequence.adapter.map(slot),
-            reads: sequence.reads.clone(),
+            outputs: sequence.reads.clone(),
             blocks: Vec::new(),
         }
     };

@@ -4,7 +4,7 @@
 use candle_core::{Device, Tensor};
 use models::head::Head;
 use models::ops;
-use models::{Output, Read};
+use models::{Output, OutputSpec};
 
 use super::batch::Micro;
 use super::model::Policy;
@@ -68,7 +68,7 @@ impl Policy {
         let mut kinds: Vec<(OutputKind<'a>, Vec<usize>)> = Vec::new();
         for (place, row) in micro.batch.rows.iter().enumerate() {
             let adapter = micro.spans[row.sequence as usize].1;
-            let kind = self.kind(&row.read, adapter)?;
+            let kind = self.kind(&row.output, adapter)?;
             match kinds.iter_mut().find(|(known, _)| *known == kind) {
                 Some((_, rows)) => rows.push(place),
                 None => kinds.push((kind, vec![place])),
@@ -83,22 +83,23 @@ impl Policy {
             });
             let index: Vec<u32> = index.collect();
             let x = hidden.index_select(&Tensor::new(index, &Device::Cpu)?, 0)?;
-            let reads: Vec<&Read> = rows.iter().map(|at| &micro.batch.rows[*at].read).collect();
+            let reads: Vec<&OutputSpec> =
+                rows.iter().map(|at| &micro.batch.rows[*at].output).collect();
             let values = self.values(&x, kind, &reads, tracked)?;
             groups.push(OutputGroup { kind, rows, values });
         }
         Ok(Reads { groups, n_rows: micro.batch.rows.len() })
     }
 
-    fn kind<'a>(&self, read: &'a Read, adapter: Option<usize>) -> Result<OutputKind<'a>> {
+    fn kind<'a>(&self, read: &'a OutputSpec, adapter: Option<usize>) -> Result<OutputKind<'a>> {
         match read {
-            Read::Logprob(_) => Ok(OutputKind::Logprob),
-            Read::Labels { columns, mass: false } => Ok(OutputKind::Labels(columns)),
-            Read::Head => {
+            OutputSpec::Logprob(_) => Ok(OutputKind::Logprob),
+            OutputSpec::Labels { columns, mass: false } => Ok(OutputKind::Labels(columns)),
+            OutputSpec::Head => {
                 let own = adapter.filter(|at| self.adapters[*at].live.tracked.head.is_some());
                 Ok(OutputKind::Head(own))
             }
-            Read::Labels { mass: true, .. } | Read::Vocab | Read::Hidden => Err(
+            OutputSpec::Labels { mass: true, .. } | OutputSpec::Vocab | OutputSpec::Hidden => Err(
                 TrainError::Invalid("a loss reads log-probabilities, heads or labels".to_owned()),
             ),
         }
@@ -109,7 +110,7 @@ impl Policy {
         &self,
         x: &Tensor,
         kind: OutputKind<'_>,
-        reads: &[&Read],
+        reads: &[&OutputSpec],
         tracked: bool,
     ) -> Result<Tensor> {
         let view = self.view(tracked);
@@ -122,8 +123,11 @@ impl Policy {
         match kind {
             OutputKind::Logprob => {
                 let targets = reads.iter().filter_map(|read| match read {
-                    Read::Logprob(token) => Some(*token),
-                    Read::Head | Read::Vocab | Read::Labels { .. } | Read::Hidden => None,
+                    OutputSpec::Logprob(token) => Some(*token),
+                    OutputSpec::Head
+                    | OutputSpec::Vocab
+                    | OutputSpec::Labels { .. }
+                    | OutputSpec::Hidden => None,
                 });
                 let targets: Vec<u32> = targets.collect();
                 Ok(ops::token_logprobs(x, vocabulary()?, &targets, cap)?)

@@ -8,7 +8,7 @@ use models::kernels::panels::unpack;
 use models::save::{self, Stage};
 use models::weights::FloatType;
 use models::weights::Site;
-use models::weights::{LayerPart, Names, Place};
+use models::weights::{LayerPart, Names, Param};
 use models::{Matrix, ModelConfig};
 use serde_json::{Map, Value, json};
 
@@ -117,7 +117,7 @@ fn factor_tensor(
             Ok((name, vec![n, k], numbers))
         }
         Site::Layer(layer, projection) => {
-            let place = Place::Layer(layer, LayerPart::Weight(projection));
+            let place = Param::Layer(layer, LayerPart::Weight(projection));
             let names = Names::new(config, |_| false);
             let location = names.locate(place);
             if location.part.is_some() {
@@ -155,7 +155,7 @@ fn adapter_config(adapter: &Adapter, base: &Path, config: &Arc<ModelConfig>) -> 
             Site::Embedding => "embed_tokens".to_owned(),
             Site::Vocab => "lm_head".to_owned(),
             Site::Layer(layer, projection) => {
-                let place = Place::Layer(*layer, LayerPart::Weight(*projection));
+                let place = Param::Layer(*layer, LayerPart::Weight(*projection));
                 let name = names.unfused(place);
                 let module = name.trim_end_matches(".weight");
                 module.rsplit('.').next().unwrap_or(module).to_owned()

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use models::save::Stage;
-use models::{Output, Read};
+use models::{Output, OutputSpec};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
 use super::{Asserted, Grad, Gradients, Packing, Policy, Sequence, Workers};
@@ -133,7 +133,7 @@ fn number_of_workers_changes_no_bit() {
     }
     // Who fails first by order is who is heard of.
     let mut failing = all.clone();
-    failing[4].reads = vec![(0, Read::Vocab)];
+    failing[4].reads = vec![(0, OutputSpec::Vocab)];
     let mut sums = Gradients::new(&policy);
     let loss = |at: &[usize], outputs: &[Vec<Output>]| Ok(output_grads(at, outputs));
     let failed = policy.gradients(&failing, Packing::of(25), &mut sums, loss);
@@ -234,7 +234,7 @@ fn heads_and_labels_are_read_and_trained() {
         let mut all = sequences(4);
         for sequence in &mut all {
             let last = sequence.token_ids.len() - 1;
-            sequence.reads = vec![(0, Read::Head), (last, Read::Head)];
+            sequence.reads = vec![(0, OutputSpec::Head), (last, OutputSpec::Head)];
         }
         let got = gradients(&policy, &all, 64);
         let faults = got.faults(&policy);
@@ -246,7 +246,7 @@ fn heads_and_labels_are_read_and_trained() {
     let mut all = sequences(4);
     for sequence in &mut all {
         let columns = vec![5, 9].into();
-        sequence.reads = vec![(2, Read::Labels { columns, mass: false })];
+        sequence.reads = vec![(2, OutputSpec::Labels { columns, mass: false })];
     }
     policy
         .assert_reached(&gradients(&policy, &all, 64), &mut Asserted::default())
@@ -374,7 +374,8 @@ fn untrainable_policies_are_refused() {
     let policy = Policy::full(dir.path()).expect("it loads");
     let error = policy.read(&sequences(1), 10).expect_err("no vocabulary");
     assert!(error.to_string().contains("vocabulary"), "{error}");
-    let past = Sequence { token_ids: vec![1, 2], reads: vec![(2, Read::Head)], adapter: None };
+    let past =
+        Sequence { token_ids: vec![1, 2], reads: vec![(2, OutputSpec::Head)], adapter: None };
     let error = policy.read(&[past], 10).expect_err("past its end");
     assert!(error.to_string().contains("2 tokens"), "{error}");
 }

@@ -8,7 +8,7 @@ use models::adapter::{Adapter, Base, CONFIG_FILE, WEIGHTS_FILE};
 use models::config::MlpConfig;
 use models::save::{self, Stage};
 use models::weights::FloatType;
-use models::weights::{LayerPart, Names, Place, Projection};
+use models::weights::{LayerPart, Names, Param, Projection};
 use rand::RngExt as _;
 use serde_json::{Value, json};
 
@@ -145,7 +145,7 @@ fn modules(shape: &Arc<ModelConfig>, targets: &[String]) -> Result<Vec<(String, 
             (Projection::Up, intermediate_size, hidden),
             (Projection::Down, hidden, intermediate_size),
         ] {
-            let place = Place::Layer(index, LayerPart::Weight(projection));
+            let place = Param::Layer(index, LayerPart::Weight(projection));
             let name = names.unfused(place);
             let module = name.trim_end_matches(".weight");
             let leaf = module.rsplit('.').next().unwrap_or(module);

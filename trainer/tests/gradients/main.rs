@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use models::adapter::{Adapter, Base};
 use models::kernels::panels::{pack, unpack};
-use models::{ModelConfig, Output, Read};
+use models::{ModelConfig, Output, OutputSpec};
 use serde::Deserialize;
 use trainer::losses::preference::{BradleyTerry, DirectPreference, Pairs, PreferredAnswers};
 use trainer::losses::{Denominators, Layout, Limits, Loss, Objective, Stream, Streams, Tokens};
@@ -395,7 +395,7 @@ fn gradients_of_bradley_terry_are_those_of_torch() {
         let n_pairs = batch.sequences.len() / 2;
         let mut sequences = sequences(&batch, None);
         for sequence in &mut sequences {
-            sequence.reads = vec![(sequence.token_ids.len() - 1, Read::Head)];
+            sequence.reads = vec![(sequence.token_ids.len() - 1, OutputSpec::Head)];
         }
         let policy = full(&folder.join("scores"));
         check(policy, &sequences, 2, &golden.golden, |members, outputs| {

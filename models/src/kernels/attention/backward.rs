@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use super::geometry::Geometry;
 use super::packed::{Run, runs};
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::lanes::Isa;
+use crate::kernels::simd::Isa;
 use crate::kernels::threads::Shared;
 use by_key::ByKey;
 use by_query::ByQuery;

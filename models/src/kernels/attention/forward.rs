@@ -15,8 +15,8 @@ use super::tile::{
 };
 use crate::kernels::exp::exp;
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes};
 use crate::kernels::norm::{part, put};
+use crate::kernels::simd::{F32x16, Isa, Kernel, LANES};
 use crate::kernels::threads::Shared;
 
 /// Query rows (positions times heads of a group) that one task takes: seven micro-tiles of eight,
@@ -110,13 +110,13 @@ impl Forward<'_> {
     }
 
     #[inline(always)]
-    fn task<L: Lanes>(&self, task: &Task, room: &mut Room) {
+    fn task<L: F32x16>(&self, task: &Task, scratch: &mut Scratch) {
         let (group, dim) = (self.geometry.group(), self.geometry.head_dim);
         let n_rows = task.rows.len() * group;
         let runs = || even_runs(n_rows, most_rows::<L>());
-        room.begin(n_rows, dim);
+        scratch.begin(n_rows, dim);
         for run in runs() {
-            let left = &mut room.left[run.start * dim..run.end * dim];
+            let left = &mut scratch.queries[run.start * dim..run.end * dim];
             self.interleave(task, run, left);
         }
         let first_position = self.queries.position(task.sequence, task.rows.start);
@@ -125,7 +125,7 @@ impl Forward<'_> {
             keys: self.strip(self.blocks.keys, task),
             values: self.strip(self.blocks.values, task),
             first_position,
-            room: &mut *room,
+            scratch: &mut *scratch,
         };
         let last_position = first_position + task.rows.len() - 1;
         let first_key = self.geometry.first_key(first_position);
@@ -137,8 +137,8 @@ impl Forward<'_> {
         let columns = task.kv_head * group * dim..(task.kv_head + 1) * group * dim;
         // SAFETY: a task's rows and key head are those of no other task.
         let mut out = unsafe { self.out.part(task.rows.clone(), columns) };
-        for (i, sums) in room.sums.chunks_exact(Summands::stride(dim)).enumerate() {
-            let total = L::splat(room.total[i]);
+        for (i, sums) in scratch.sums.chunks_exact(Summands::stride(dim)).enumerate() {
+            let total = L::splat(scratch.total[i]);
             let out = &mut out.row(i / group)[i % group * dim..][..dim];
             for at in (0..dim).step_by(LANES) {
                 put(part::<L>(sums, at).div(total), out, at);
@@ -151,8 +151,8 @@ impl Kernel for Forward<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
-        let mut room = Room::default();
+    fn run<L: F32x16>(self) {
+        let mut scratch = Scratch::default();
         for (at, task) in self.tasks.iter().enumerate() {
             // Of a short sequence the next one's keys are all there is to wait for.
             if let Some(next) = self.tasks.get(at + 1) {
@@ -161,16 +161,16 @@ impl Kernel for Forward<'_> {
                     L::prefetch(keys.block(block));
                 }
             }
-            self.task::<L>(task, &mut room);
+            self.task::<L>(task, &mut scratch);
         }
     }
 }
 
 /// Scratch space of a task.
 #[derive(Default)]
-struct Room {
+struct Scratch {
     /// The queries, run by run.
-    left: Vec<f32>,
+    queries: Vec<f32>,
     /// Largest score so far, of each row.
     max: Vec<f32>,
     /// Sum of exponentials so far.
@@ -179,10 +179,10 @@ struct Room {
     sums: Vec<f32>,
 }
 
-impl Room {
+impl Scratch {
     fn begin(&mut self, n_rows: usize, dim: usize) {
-        // What a task before left in `left` is written over.
-        self.left.resize(n_rows * dim, 0.0);
+        // What a task before left in `queries` is written over.
+        self.queries.resize(n_rows * dim, 0.0);
         let begin = |numbers: &mut Vec<f32>, n: usize, first: f32| {
             numbers.clear();
             numbers.resize(n, first);
@@ -200,7 +200,7 @@ struct State<'a> {
     values: Strip<'a>,
     /// Position of row 0.
     first_position: usize,
-    room: &'a mut Room,
+    scratch: &'a mut Scratch,
 }
 
 impl State<'_> {
@@ -212,7 +212,7 @@ impl State<'_> {
 
     /// Takes a run of rows over one tile.
     #[inline(always)]
-    fn step<L: Lanes>(&mut self, tile: usize, run: &Range<usize>) {
+    fn step<L: F32x16>(&mut self, tile: usize, run: &Range<usize>) {
         let (n, dim) = (run.len(), self.geometry.head_dim);
         let mut spans = [const { 0..0 }; MAX_ROWS];
         let spans = &mut spans[..n];
@@ -221,7 +221,7 @@ impl State<'_> {
         }
         let mut weights = [TileRow::ZERO; MAX_ROWS];
         let weights = &mut weights[..n];
-        let left = &self.room.left[run.start * dim..run.end * dim];
+        let left = &self.scratch.queries[run.start * dim..run.end * dim];
         let blocks = blocks_of(spans);
         if run.start == 0 {
             for block in blocks.clone() {
@@ -232,16 +232,16 @@ impl State<'_> {
             let panel = self.keys.block(tile * TILE_BLOCKS + block);
             dots::<L>(left, panel, block, weights);
         }
-        self.soften::<L>(weights, (spans, &blocks), run.start);
+        self.online_softmax::<L>(weights, (spans, &blocks), run.start);
         let stride = Summands::stride(dim);
-        let sums = &mut self.room.sums[run.start * stride..run.end * stride];
+        let sums = &mut self.scratch.sums[run.start * stride..run.end * stride];
         Summands { strip: self.values, tile, dim }.add::<L>(weights, spans, sums);
     }
 
     /// Turns products into weights under the running maximum, and rescales what was summed under
     /// an older one.
     #[inline(always)]
-    fn soften<L: Lanes>(
+    fn online_softmax<L: F32x16>(
         &mut self,
         scores: &mut [TileRow],
         (spans, blocks): (&[Range<usize>], &Range<usize>),
@@ -251,7 +251,7 @@ impl State<'_> {
         for (r, span) in spans.iter().enumerate() {
             if !span.is_empty() {
                 let largest = scores_of::<L>(&mut scores[r], (span, blocks), self.geometry);
-                old[r] = self.room.max[first + r];
+                old[r] = self.scratch.max[first + r];
                 new[r] = if largest > old[r] { largest } else { old[r] };
             }
         }
@@ -259,8 +259,8 @@ impl State<'_> {
         for (r, span) in spans.iter().enumerate() {
             if !span.is_empty() {
                 let sum = exponentials::<L>(&mut scores[r], blocks, new[r]);
-                self.room.max[first + r] = new[r];
-                let total = &mut self.room.total[first + r];
+                self.scratch.max[first + r] = new[r];
+                let total = &mut self.scratch.total[first + r];
                 *total = total.mul_add(factors[r], sum);
                 self.rescale::<L>(first + r, factors[r]);
             }
@@ -268,11 +268,11 @@ impl State<'_> {
     }
 
     #[inline(always)]
-    fn rescale<L: Lanes>(&mut self, row: usize, factor: f32) {
+    fn rescale<L: F32x16>(&mut self, row: usize, factor: f32) {
         // Multiplying by 1 changes nothing, and most tiles bring no new maximum.
         if factor.to_bits() != 1.0_f32.to_bits() {
             let stride = Summands::stride(self.geometry.head_dim);
-            let sums = &mut self.room.sums[row * stride..(row + 1) * stride];
+            let sums = &mut self.scratch.sums[row * stride..(row + 1) * stride];
             for at in (0..stride).step_by(LANES) {
                 put(part::<L>(sums, at).mul(L::splat(factor)), sums, at);
             }
@@ -283,7 +283,7 @@ impl State<'_> {
 /// Products to scores, −∞ outside the span; gives the largest. Of the tile these blocks only, which
 /// hold the span.
 #[inline(always)]
-pub(super) fn scores_of<L: Lanes>(
+pub(super) fn scores_of<L: F32x16>(
     products: &mut TileRow,
     (span, blocks): (&Range<usize>, &Range<usize>),
     geometry: &Geometry,
@@ -302,7 +302,7 @@ pub(super) fn scores_of<L: Lanes>(
 
 /// `e^(score − max)` in place, in these blocks; gives their sum. What was masked becomes 0.
 #[inline(always)]
-fn exponentials<L: Lanes>(scores: &mut TileRow, blocks: &Range<usize>, max: f32) -> f32 {
+fn exponentials<L: F32x16>(scores: &mut TileRow, blocks: &Range<usize>, max: f32) -> f32 {
     let mut sum = L::splat(0.0);
     for block in blocks.clone() {
         let weight = exp(scores.block::<L>(block).sub(L::splat(max)));

@@ -8,7 +8,7 @@ use rayon::prelude::*;
 use super::forward::{Queries, forward};
 use super::geometry::Geometry;
 use super::layout::{Blocks, Layout};
-use crate::kernels::lanes::Isa;
+use crate::kernels::simd::Isa;
 
 /// Rows after which a run ends with the sequence that they are in.
 const RUN_ROWS: usize = 64;

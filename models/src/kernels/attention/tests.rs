@@ -1,6 +1,6 @@
 use super::{Geometry, Gradients, Operands, Packed, backward, packed};
 use crate::gradcheck::{numbers, random};
-use crate::kernels::lanes::Isa;
+use crate::kernels::simd::Isa;
 
 const GEOMETRY: Geometry = Geometry {
     num_heads: 6,

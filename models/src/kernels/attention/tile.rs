@@ -6,8 +6,8 @@ use super::geometry::Geometry;
 use super::layout::Strip;
 use crate::kernels::exp::softcap;
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::lanes::{LANES, Lanes};
 use crate::kernels::norm::{part, put};
+use crate::kernels::simd::{F32x16, LANES};
 
 /// Positions in one tile.
 pub(super) const TILE: usize = TILE_BLOCKS * BLOCK;
@@ -27,12 +27,12 @@ impl TileRow {
     pub(super) const ZERO: TileRow = TileRow([0.0; TILE]);
 
     #[inline(always)]
-    pub(super) fn block<L: Lanes>(&self, block: usize) -> L {
+    pub(super) fn block<L: F32x16>(&self, block: usize) -> L {
         part(&self.0, block * LANES)
     }
 
     #[inline(always)]
-    pub(super) fn set_block<L: Lanes>(&mut self, block: usize, lanes: L) {
+    pub(super) fn set_block<L: F32x16>(&mut self, block: usize, lanes: L) {
         let to = &mut self.0[block * LANES..];
         lanes.store(to.first_chunk_mut().expect("a tile is whole blocks"));
     }
@@ -69,7 +69,7 @@ macro_rules! with_rows {
 
 /// Rows of a micro-tile for these instructions.
 #[inline(always)]
-pub(super) fn most_rows<L: Lanes>() -> usize {
+pub(super) fn most_rows<L: F32x16>() -> usize {
     L::ACCUMULATORS.min(MAX_ROWS)
 }
 
@@ -85,12 +85,12 @@ pub(super) fn interleave<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, to:
 
 /// Sets a block of each row of `to` to `Σ_d left[d][row] · panel[d]`, in order of `d`.
 #[inline(always)]
-pub(super) fn dots<L: Lanes>(left: &[f32], panel: &[f32], block: usize, to: &mut [TileRow]) {
+pub(super) fn dots<L: F32x16>(left: &[f32], panel: &[f32], block: usize, to: &mut [TileRow]) {
     with_rows!(to.len(), dots_of::<L>(left, panel, block, to));
 }
 
 #[inline(always)]
-fn dots_of<L: Lanes, const R: usize>(
+fn dots_of<L: F32x16, const R: usize>(
     left: &[f32],
     panel: &[f32],
     block: usize,
@@ -101,7 +101,7 @@ fn dots_of<L: Lanes, const R: usize>(
 
 /// The same for rows `first..` of a block of left rows, `[dim, BLOCK]`.
 #[inline(always)]
-pub(super) fn dots_within<L: Lanes>(
+pub(super) fn dots_within<L: F32x16>(
     (left, first): (&[f32], usize),
     panel: &[f32],
     block: usize,
@@ -111,7 +111,7 @@ pub(super) fn dots_within<L: Lanes>(
 }
 
 #[inline(always)]
-fn dots_within_of<L: Lanes, const R: usize>(
+fn dots_within_of<L: F32x16, const R: usize>(
     (left, first): (&[f32], usize),
     panel: &[f32],
     block: usize,
@@ -122,7 +122,7 @@ fn dots_within_of<L: Lanes, const R: usize>(
 
 /// Rows `first..` of a left side `[dim, W]` with a panel.
 #[inline(always)]
-fn products<L: Lanes, const R: usize, const W: usize>(
+fn products<L: F32x16, const R: usize, const W: usize>(
     (left, first): (&[f32], usize),
     panel: &[f32],
     block: usize,
@@ -145,7 +145,7 @@ fn products<L: Lanes, const R: usize, const W: usize>(
 
 /// A product's score: scaled, and capped where there is a cap.
 #[inline(always)]
-pub(super) fn score<L: Lanes>(dot: L, geometry: &Geometry) -> L {
+pub(super) fn score<L: F32x16>(dot: L, geometry: &Geometry) -> L {
     let scaled = dot.mul(L::splat(geometry.scale));
     match geometry.softcap {
         None => scaled,
@@ -155,7 +155,7 @@ pub(super) fn score<L: Lanes>(dot: L, geometry: &Geometry) -> L {
 
 /// Derivative of [`score`] where it came to `score`.
 #[inline(always)]
-pub(super) fn score_slope<L: Lanes>(score: L, geometry: &Geometry) -> L {
+pub(super) fn score_slope<L: F32x16>(score: L, geometry: &Geometry) -> L {
     let scale = L::splat(geometry.scale);
     match geometry.softcap {
         None => scale,
@@ -168,7 +168,7 @@ pub(super) fn score_slope<L: Lanes>(score: L, geometry: &Geometry) -> L {
 
 /// The scores within the span, −∞ elsewhere in the block.
 #[inline(always)]
-pub(super) fn within<L: Lanes>(scores: L, block: usize, span: &Range<usize>) -> L {
+pub(super) fn within<L: F32x16>(scores: L, block: usize, span: &Range<usize>) -> L {
     let (index, outside) = (INDEX.block::<L>(block), L::splat(f32::NEG_INFINITY));
     let after = index.select_gt(L::splat(span.start as f32 - 0.5), scores, outside);
     L::splat(span.end as f32 - 0.5).select_gt(index, after, outside)
@@ -228,7 +228,7 @@ impl Summands<'_> {
     /// What all rows share goes through registers together; what goes before and after, row by row.
     /// A sum's chain is the same.
     #[inline(always)]
-    pub(super) fn add<L: Lanes>(
+    pub(super) fn add<L: F32x16>(
         &self,
         weights: &[TileRow],
         spans: &[Range<usize>],
@@ -264,7 +264,7 @@ impl Summands<'_> {
 
     /// The columns that do not fill a vector.
     #[inline(always)]
-    fn add_rest<L: Lanes>(&self, weights: &[TileRow], span: &Range<usize>, sums: &mut [f32]) {
+    fn add_rest<L: F32x16>(&self, weights: &[TileRow], span: &Range<usize>, sums: &mut [f32]) {
         let column = self.dim / LANES * LANES;
         if column == self.dim {
             return;
@@ -285,7 +285,7 @@ impl Summands<'_> {
 
 /// The columns of `R` rows that fill whole vectors.
 #[inline(always)]
-fn add_columns<L: Lanes, const R: usize>(
+fn add_columns<L: F32x16, const R: usize>(
     summands: &Summands<'_>,
     weights: &[TileRow],
     span: &Range<usize>,
@@ -309,7 +309,7 @@ fn add_columns<L: Lanes, const R: usize>(
 
 /// `V` vectors from a column on.
 #[inline(always)]
-fn add_vectors<L: Lanes, const R: usize, const V: usize>(
+fn add_vectors<L: F32x16, const R: usize, const V: usize>(
     summands: &Summands<'_>,
     (weights, span): (&[TileRow], &Range<usize>),
     column: usize,

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use super::rows::PackedRows;
 use super::tile::{self, Element, Finish, Pass, Strip, Widen};
-use crate::kernels::lanes::Isa;
 use crate::kernels::panels::PANEL;
+use crate::kernels::simd::Isa;
 use crate::kernels::threads::{Shared, Size, Task, Tiles, each, tasks};
 
 /// Rows of `x` that are packed at once.

@@ -4,8 +4,8 @@ use half::{bf16, f16};
 use proptest::prelude::*;
 
 use super::{Finish, columns, matmul, matmul_add, product};
-use crate::kernels::lanes::Isa;
 use crate::kernels::panels::{PanelData, Panels, pack, unpack};
+use crate::kernels::simd::Isa;
 
 /// Numbers of both signs from a counter, in (-1, 1).
 fn numbers(seed: u64, count: usize) -> Vec<f32> {

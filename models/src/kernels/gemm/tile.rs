@@ -14,8 +14,8 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
-use crate::kernels::lanes::{Isa, Kernel, Lanes};
 use crate::kernels::panels::PANEL;
+use crate::kernels::simd::{F32x16, Isa, Kernel};
 use crate::kernels::threads::{Part, Shared};
 
 /// Most rows of any tile.
@@ -29,14 +29,14 @@ pub(super) trait Element: Copy + Default + Send + Sync {
     /// Whether [`Element::widen`] is more than a load.
     const NARROW: bool;
     /// One row of a panel as f32; exact.
-    fn widen<L: Lanes>(row: &[Self; PANEL]) -> L;
+    fn widen<L: F32x16>(row: &[Self; PANEL]) -> L;
 }
 
 impl Element for f32 {
     const NARROW: bool = false;
 
     #[inline(always)]
-    fn widen<L: Lanes>(row: &[f32; PANEL]) -> L {
+    fn widen<L: F32x16>(row: &[f32; PANEL]) -> L {
         L::load(row)
     }
 }
@@ -45,7 +45,7 @@ impl Element for f16 {
     const NARROW: bool = true;
 
     #[inline(always)]
-    fn widen<L: Lanes>(row: &[f16; PANEL]) -> L {
+    fn widen<L: F32x16>(row: &[f16; PANEL]) -> L {
         L::load_f16(row)
     }
 }
@@ -54,7 +54,7 @@ impl Element for bf16 {
     const NARROW: bool = true;
 
     #[inline(always)]
-    fn widen<L: Lanes>(row: &[bf16; PANEL]) -> L {
+    fn widen<L: F32x16>(row: &[bf16; PANEL]) -> L {
         L::load_bf16(row)
     }
 }
@@ -123,7 +123,7 @@ impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         // Never called so; the condition is constant and spares the code of impossible tiles.
         if MR * NP > L::ACCUMULATORS {
             unreachable!("{MR} rows by {NP} panels do not fit the registers");
@@ -166,7 +166,7 @@ fn part<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>) -> Par
 
 /// The sums that an earlier block left.
 #[inline(always)]
-fn begin<L: Lanes, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) -> [[L; NP]; MR] {
+fn begin<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) -> [[L; NP]; MR] {
     let mut sums = [[L::splat(0.0); NP]; MR];
     let mut out = part::<E, MR, NP>(strip);
     for r in 0..MR {
@@ -179,7 +179,7 @@ fn begin<L: Lanes, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) ->
 }
 
 #[inline(always)]
-fn end<L: Lanes, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>, sums: &[[L; NP]; MR]) {
+fn end<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>, sums: &[[L; NP]; MR]) {
     let mut out = part::<E, MR, NP>(strip);
     match strip.pass.finish {
         Finish::Store => {
@@ -285,7 +285,7 @@ impl<E: Element> Kernel for Widen<'_, E> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         for (from, to) in self.from.iter().zip(self.to) {
             E::widen::<L>(from).store(to);
         }

@@ -5,7 +5,7 @@
     reason = "what is not inlined into a lane kernel is compiled without its instructions"
 )]
 
-use crate::kernels::lanes::{Isa, Kernel, LANES, Lanes};
+use crate::kernels::simd::{F32x16, Isa, Kernel, LANES};
 
 /// Quantises a row: `to[i] = x[i] / scale` to the nearest integer, halves to even.
 ///
@@ -24,7 +24,7 @@ impl Kernel for Quantise<'_> {
     type Output = f32;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> f32 {
+    fn run<L: F32x16>(self) -> f32 {
         let scale = scale::<L>(self.x);
         if scale.is_nan() || scale == 0.0 {
             self.to.fill(0);
@@ -46,7 +46,7 @@ impl Kernel for Quantise<'_> {
 
 /// `max |x| / 127`, or NaN where a number is not finite.
 #[inline(always)]
-fn scale<L: Lanes>(x: &[f32]) -> f32 {
+fn scale<L: F32x16>(x: &[f32]) -> f32 {
     let zero = L::splat(0.0);
     let (mut most, mut odd) = (zero, zero);
     let (whole, rest) = x.as_chunks::<LANES>();
@@ -68,7 +68,7 @@ fn scale<L: Lanes>(x: &[f32]) -> f32 {
     clippy::cast_possible_truncation,
     reason = "integers from -127 to 127 by the lines before"
 )]
-fn integers<L: Lanes>(x: L) -> [i8; LANES] {
+fn integers<L: F32x16>(x: L) -> [i8; LANES] {
     let all = x.round().min(L::splat(127.0)).max(L::splat(-127.0)).to_array();
     let mut to = [0; LANES];
     for i in 0..LANES {

@@ -2,8 +2,8 @@ use super::{CHUNK, Exp, Readout, Summarise, cap_logits, combine, ln, readout, ro
 use crate::gradcheck::{numbers, random};
 use crate::kernels::exp::Map;
 use crate::kernels::gemm;
-use crate::kernels::lanes::Isa;
 use crate::kernels::panels::{PanelData, Panels, pack};
+use crate::kernels::simd::Isa;
 
 /// Logarithm of the sum, and entropy, in f64.
 fn exact(logits: impl Iterator<Item = f64> + Clone) -> (f64, f64) {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::param::Site;
 use super::{Names, Part};
 use crate::config::ModelConfig;
-use crate::weights::{LayerPart, Norm, Place, Projection};
+use crate::weights::{LayerPart, Norm, Param, Projection};
 
 fn names(model_type: &str) -> Names {
     let json = format!(
@@ -94,7 +94,7 @@ fn what_is_no_module_has_no_sites() {
 fn places() {
     let at = |model_type, part| {
         let names = names(model_type);
-        let place = Place::Layer(1, part);
+        let place = Param::Layer(1, part);
         (names.locate(place), names.unfused(place))
     };
     let key = LayerPart::Weight(Projection::K);

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use actix_web::web;
-use engine::{Output, Read, Request, Task, TaskOutput};
+use engine::{Output, OutputSpec, Request, Task, TaskOutput};
 
 use super::invalid;
 use super::logprobs::{bytes_of, text_of};
@@ -67,7 +67,7 @@ async fn read_prompt(
         let works = vec![Request {
             token_ids: ids[..last].into(),
             adapter: prepared.served.adapter.clone(),
-            task: Task::Rows(rows.iter().map(|at| (at - 1, Read::Vocab)).collect()),
+            task: Task::Rows(rows.iter().map(|at| (at - 1, OutputSpec::Vocab)).collect()),
         }];
         let answer = prepared.give(works)?.all().await.pop();
         let answer = answer.ok_or_else(|| ApiError::internal("no answer for a work"))?;

@@ -12,8 +12,8 @@ use std::time::Instant;
 
 use actix_web::web;
 use engine::{
-    HeadConfig, Origin, Output, Read, Request, RequestOutput, RequestParams, Task, TaskOutput,
-    Text, Tokenizer,
+    HeadConfig, Origin, Output, OutputSpec, Request, RequestOutput, RequestParams, Task,
+    TaskOutput, Text, Tokenizer,
 };
 
 pub(crate) use self::input::{activates, check_truncation, sequences, texts};
@@ -37,23 +37,26 @@ pub(crate) struct Tokens {
 #[derive(Debug)]
 pub(crate) struct Sequence {
     pub(crate) tokens: Tokens,
-    pub(crate) reads: Vec<(usize, Read)>,
+    pub(crate) reads: Vec<(usize, OutputSpec)>,
 }
 
 impl Tokens {
     /// Read by the head at the last token.
     pub(crate) fn last(self) -> Sequence {
-        self.at_last(Read::Head)
+        self.at_last(OutputSpec::Head)
     }
 
     /// Read in some way at the last token.
-    pub(crate) fn at_last(self, read: Read) -> Sequence {
+    pub(crate) fn at_last(self, read: OutputSpec) -> Sequence {
         Sequence { reads: vec![(self.ids.len() - 1, read)], tokens: self }
     }
 
     /// Read by the head at every token.
     pub(crate) fn everywhere(self) -> Sequence {
-        Sequence { reads: (0..self.ids.len()).map(|at| (at, Read::Head)).collect(), tokens: self }
+        Sequence {
+            reads: (0..self.ids.len()).map(|at| (at, OutputSpec::Head)).collect(),
+            tokens: self,
+        }
     }
 }
 

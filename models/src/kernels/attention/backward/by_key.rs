@@ -4,14 +4,14 @@
 
 use std::ops::Range;
 
-use super::pass::{Pass, Room, Rows, Statistics, Task, Tile, slopes, tiles_of};
+use super::pass::{Pass, Rows, Scratch, Statistics, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{
     MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, score,
 };
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::lanes::{Kernel, Lanes};
 use crate::kernels::norm::part;
+use crate::kernels::simd::{F32x16, Kernel};
 use crate::kernels::threads::Shared;
 
 /// Some tasks, whose blocks are of key rows.
@@ -29,9 +29,9 @@ impl Kernel for ByKey<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let layout = &self.pass.keys;
-        let (mut room, mut sums) = (Room::default(), [Vec::new(), Vec::new()]);
+        let (mut scratch, mut sums) = (Scratch::default(), [Vec::new(), Vec::new()]);
         for task in self.tasks {
             for block in task.blocks.clone() {
                 for run in even_runs(layout.rows_in(task.sequence, block), most_rows::<L>()) {
@@ -40,7 +40,7 @@ impl Kernel for ByKey<'_> {
                         *whole = self.queries_of(task, block * BLOCK + row);
                     }
                     let rows = Rows { task, block, run, whole };
-                    self.rows::<L>(&rows, &mut room, &mut sums);
+                    self.rows::<L>(&rows, &mut scratch, &mut sums);
                     self.store(&rows, &sums);
                 }
             }
@@ -63,7 +63,7 @@ impl ByKey<'_> {
     }
 
     #[inline(always)]
-    fn rows<L: Lanes>(&self, rows: &Rows<'_>, room: &mut Room, sums: &mut [Vec<f32>; 2]) {
+    fn rows<L: F32x16>(&self, rows: &Rows<'_>, scratch: &mut Scratch, sums: &mut [Vec<f32>; 2]) {
         let n = rows.run.len();
         let stride = Summands::stride(self.pass.geometry.head_dim);
         for sums in sums.iter_mut() {
@@ -71,21 +71,21 @@ impl ByKey<'_> {
             sums.resize(n * stride, 0.0);
         }
         for tile in tiles_of(rows.whole()) {
-            self.step::<L>(rows, (&Tile::new(tile, rows.whole()), n), room, sums);
+            self.step::<L>(rows, (&Tile::new(tile, rows.whole()), n), scratch, sums);
         }
     }
 
     /// Adds what the query rows of one tile bring to dK and dV.
     #[inline(always)]
-    fn step<L: Lanes>(
+    fn step<L: F32x16>(
         &self,
         rows: &Rows<'_>,
         (tile, n): (&Tile, usize),
-        room: &mut Room,
+        scratch: &mut Scratch,
         sums: &mut [Vec<f32>; 2],
     ) {
         let (pass, task) = (self.pass, rows.task);
-        let (of_queries, of_grads) = room.of(n);
+        let (of_queries, of_grads) = scratch.of(n);
         let [of_k, of_v] = sums;
         let lefts = [&pass.key_panels, &pass.value_panels];
         let [keys, values] = lefts.map(|left| pass.keys(left, task).block(rows.block));

@@ -2,13 +2,13 @@
 
 #![expect(unsafe_code, reason = "tasks write disjoint parts of one output at once")]
 
-use super::pass::{Pass, Room, Rows, Task, Tile, slopes, tiles_of};
+use super::pass::{Pass, Rows, Scratch, Task, Tile, slopes, tiles_of};
 use crate::kernels::attention::forward::scores_of;
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows};
 use crate::kernels::exp::exp;
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::lanes::{Kernel, Lanes};
+use crate::kernels::simd::{F32x16, Kernel};
 use crate::kernels::threads::Shared;
 
 /// Some tasks, whose blocks are of query rows.
@@ -26,9 +26,9 @@ impl Kernel for ByQuery<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run<L: Lanes>(self) {
+    fn run<L: F32x16>(self) {
         let (g, layout) = (&self.pass.geometry, &self.pass.queries);
-        let (mut room, mut tiles, mut sums) = (Room::default(), Vec::new(), Vec::new());
+        let (mut scratch, mut tiles, mut sums) = (Scratch::default(), Vec::new(), Vec::new());
         for task in self.tasks {
             let unasked = self.pass.unasked(task);
             for block in task.blocks.clone() {
@@ -43,7 +43,7 @@ impl Kernel for ByQuery<'_> {
                     for tile in tiles_of(rows.whole()) {
                         tiles.push(Tile::new(tile, rows.whole()));
                     }
-                    self.rows::<L>(&rows, &tiles, &mut room, &mut sums);
+                    self.rows::<L>(&rows, &tiles, &mut scratch, &mut sums);
                     self.store(&rows, &sums);
                 }
             }
@@ -54,17 +54,17 @@ impl Kernel for ByQuery<'_> {
 impl ByQuery<'_> {
     /// The rows of dQ, and the statistics.
     #[inline(always)]
-    fn rows<L: Lanes>(
+    fn rows<L: F32x16>(
         &self,
         rows: &Rows<'_>,
         tiles: &[Tile],
-        room: &mut Room,
+        scratch: &mut Scratch,
         sums: &mut Vec<f32>,
     ) {
         let (pass, n) = (self.pass, rows.run.len());
         sums.clear();
         sums.resize(n * Summands::stride(pass.geometry.head_dim), 0.0);
-        let (scores, grads) = room.of(tiles.len() * n);
+        let (scores, grads) = scratch.of(tiles.len() * n);
         let products = [
             (&pass.query_panels, &pass.key_panels, &mut *scores),
             (&pass.grad_panels, &pass.value_panels, &mut *grads),

@@ -11,8 +11,8 @@ use crate::kernels::attention::tasks::tasks_a_job;
 use crate::kernels::attention::tile::{MAX_ROWS, TILE, TileRow, blocks_of, score_slope, spans_in};
 use crate::kernels::exp::exp;
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::lanes::{Isa, Kernel, Lanes};
 use crate::kernels::norm::{part, put};
+use crate::kernels::simd::{F32x16, Isa, Kernel};
 
 /// Multiplications below which one thread does a run of sequences.
 const PARALLEL_WORK: usize = 1 << 21;
@@ -104,15 +104,15 @@ impl Tile {
 
 /// Scratch space of a thread.
 #[derive(Default)]
-pub(super) struct Room {
+pub(super) struct Scratch {
     /// Scores and what becomes of them, `[tiles, rows]`.
     pub(super) scores: Vec<TileRow>,
     /// `dP` and what becomes of it, `[tiles, rows]`.
     pub(super) grads: Vec<TileRow>,
 }
 
-impl Room {
-    /// Room for so many rows of a tile; what is in it is left from before.
+impl Scratch {
+    /// Scratch for so many rows of a tile; what is in it is left from before.
     #[inline(always)]
     pub(super) fn of(&mut self, rows: usize) -> (&mut [TileRow], &mut [TileRow]) {
         if self.scores.len() < rows {
@@ -231,7 +231,7 @@ impl Kernel for Delta<'_> {
     type Output = Vec<f32>;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> Vec<f32> {
+    fn run<L: F32x16>(self) -> Vec<f32> {
         let mut delta = vec![0.0; self.grad.len() / self.dim];
         let panels = self.grad.chunks_exact(self.dim * BLOCK);
         let panels = panels.zip(self.out.chunks_exact(self.dim * BLOCK));
@@ -248,7 +248,7 @@ impl Kernel for Delta<'_> {
 
 /// `P` and `dS` from a score, `dP` and the row's maximum, inverse sum and `D`.
 #[inline(always)]
-pub(super) fn slopes<L: Lanes>(score: L, grad: L, of_row: [L; 3], geometry: &Geometry) -> (L, L) {
+pub(super) fn slopes<L: F32x16>(score: L, grad: L, of_row: [L; 3], geometry: &Geometry) -> (L, L) {
     let [max, inverse, delta] = of_row;
     let p = exp(score.sub(max)).mul(inverse);
     let slope = p.mul(grad.sub(delta));

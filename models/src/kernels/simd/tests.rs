@@ -1,6 +1,6 @@
 use half::{bf16, f16};
 
-use super::{Isa, Kernel, LANES, Lanes};
+use super::{F32x16, Isa, Kernel, LANES};
 
 /// Every operation once, over one pair of vectors; the results one after the other.
 struct Every<'a> {
@@ -12,7 +12,7 @@ impl Kernel for Every<'_> {
     type Output = Vec<f32>;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> Vec<f32> {
+    fn run<L: F32x16>(self) -> Vec<f32> {
         let (a, b) = (L::load(self.a), L::load(self.b));
         let small = a.max(L::splat(-126.0)).min(L::splat(127.0)).round();
         let mut all = Vec::new();
@@ -106,7 +106,7 @@ impl Kernel for Widen {
     type Output = Vec<f32>;
 
     #[inline(always)]
-    fn run<L: Lanes>(self) -> Vec<f32> {
+    fn run<L: F32x16>(self) -> Vec<f32> {
         let (mut f16s, mut bf16s) = ([f16::ZERO; LANES], [bf16::ZERO; LANES]);
         for i in 0..LANES {
             f16s[i] = f16::from_bits(self.0[i]);

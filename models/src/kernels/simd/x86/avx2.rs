@@ -11,9 +11,9 @@ use std::arch::x86_64::{
 
 use half::{bf16, f16};
 
-use super::super::{LANES, Lanes};
+use super::super::{F32x16, LANES};
 
-/// Lanes 0 to 7 and 8 to 15.
+/// F32x16 0 to 7 and 8 to 15.
 #[derive(Clone, Copy)]
 pub(super) struct Pair(__m256, __m256);
 
@@ -33,7 +33,7 @@ macro_rules! both {
     }};
 }
 
-impl Lanes for Pair {
+impl F32x16 for Pair {
     /// 12 of 16 registers.
     const ACCUMULATORS: usize = 6;
 

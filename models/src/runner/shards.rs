@@ -15,23 +15,26 @@ use crate::config::ModelConfig;
 use crate::kernels::kv_block::BLOCK;
 
 /// Models of fewer parameters are small: their weights lie in a cache that the cores share, so that
-/// reading them in every lane costs little.
+/// reading them in every shard costs little.
 const SMALL: u64 = 32 << 20;
 
-/// Tokens that are worth a lane.
+/// Tokens that are worth a shard.
 const TOKENS: usize = 16;
 
 /// A thread for each part.
 #[derive(Debug)]
-pub(super) struct Lanes {
+pub(super) struct BatchShards {
     is_small: bool,
     /// Made when first used: none where the current pool has one thread, or the system gives none.
     pools: OnceLock<Vec<ThreadPool>>,
 }
 
-impl Lanes {
-    pub(super) fn new(config: &ModelConfig) -> Lanes {
-        Lanes { is_small: config.parameters().is_some_and(|n| n < SMALL), pools: OnceLock::new() }
+impl BatchShards {
+    pub(super) fn new(config: &ModelConfig) -> BatchShards {
+        BatchShards {
+            is_small: config.parameters().is_some_and(|n| n < SMALL),
+            pools: OnceLock::new(),
+        }
     }
 
     /// The batch in parts, of which each can be run without the others; none where it is not worth
@@ -73,7 +76,7 @@ fn one_each() -> Vec<ThreadPool> {
     }
     let pool = |_| ThreadPoolBuilder::new().num_threads(1).build();
     let pools: Result<_, _> = (0..threads).map(pool).collect();
-    // Without lanes, kernels share the current pool's threads.
+    // Without shards, kernels share the current pool's threads.
     pools.unwrap_or_default()
 }
 
@@ -159,7 +162,7 @@ fn part(batch: &RaggedBatch, sequences: &Range<usize>) -> RaggedBatch {
             .map(|row| crate::batch::Row {
                 index: row.index - first_row,
                 sequence: row.sequence - first_sequence,
-                read: row.read.clone(),
+                output: row.output.clone(),
             })
             .collect(),
         adapters: batch.adapters[sequences.clone()].to_vec(),

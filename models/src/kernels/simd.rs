@@ -1,6 +1,6 @@
 //! Sixteen f32 lanes, and the choice of instructions that carry them.
 //!
-//! A kernel is written once over [`Lanes`] and handed to [`Isa::run`], which compiles it for every
+//! A kernel is written once over [`F32x16`] and handed to [`Isa::run`], which compiles it for every
 //! instruction set and picks one at run time. Every implementation has sixteen lanes and the same
 //! rounding (fused multiply-add, one rounding; IEEE division and square root; the same rule for
 //! NaN in `max`), so that the choice never shows in the bits. Sixteen is [`crate::kernels::panels::PANEL`]:
@@ -31,14 +31,14 @@ mod x86;
 
 use half::{bf16, f16};
 
-/// Lanes of a vector.
+/// F32x16 of a vector.
 pub const LANES: usize = 16;
 
 /// Sixteen f32 numbers.
 ///
 /// Implementations are private: a kernel gets one from [`Isa::run`] and only there, which is why
 /// the operations need no `unsafe` at the caller.
-pub trait Lanes: Copy {
+pub trait F32x16: Copy {
     /// Vectors that a kernel may hold as accumulators beside a few operands.
     const ACCUMULATORS: usize;
 
@@ -82,7 +82,7 @@ pub trait Lanes: Copy {
     #[inline(always)]
     fn prefetch(_soon: &[f32]) {}
 
-    /// Lanes 0.. of a shorter slice (at most [`LANES`] numbers); the other lanes are `fill`.
+    /// F32x16 0.. of a shorter slice (at most [`LANES`] numbers); the other lanes are `fill`.
     #[inline(always)]
     fn load_part(from: &[f32], fill: f32) -> Self {
         let mut all = [fill; LANES];
@@ -135,7 +135,7 @@ pub trait Kernel {
     /// What it gives.
     type Output;
     /// Runs it; implement with `#[inline(always)]`.
-    fn run<L: Lanes>(self) -> Self::Output;
+    fn run<L: F32x16>(self) -> Self::Output;
 }
 
 /// Instructions that this CPU has. A value exists only after they were found.
@@ -196,13 +196,13 @@ impl Isa {
         }
     }
 
-    /// [`Lanes::ACCUMULATORS`] of these instructions.
+    /// [`F32x16::ACCUMULATORS`] of these instructions.
     pub fn accumulators(self) -> usize {
         struct Accumulators;
         impl Kernel for Accumulators {
             type Output = usize;
             #[inline(always)]
-            fn run<L: Lanes>(self) -> usize {
+            fn run<L: F32x16>(self) -> usize {
                 L::ACCUMULATORS
             }
         }

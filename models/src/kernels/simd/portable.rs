@@ -7,7 +7,7 @@
 
 use half::{bf16, f16};
 
-use super::{LANES, Lanes};
+use super::{F32x16, LANES};
 
 /// An array of lanes.
 #[derive(Clone, Copy)]
@@ -33,7 +33,7 @@ impl Array {
     }
 }
 
-impl Lanes for Array {
+impl F32x16 for Array {
     /// 24 registers of four lanes, where there are 32.
     const ACCUMULATORS: usize = 6;
 

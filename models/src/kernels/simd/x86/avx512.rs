@@ -11,7 +11,7 @@ use std::arch::x86_64::{
 
 use half::{bf16, f16};
 
-use super::super::{LANES, Lanes};
+use super::super::{F32x16, LANES};
 
 /// Sixteen lanes.
 #[derive(Clone, Copy)]
@@ -26,7 +26,7 @@ macro_rules! one {
     }};
 }
 
-impl Lanes for Single {
+impl F32x16 for Single {
     /// 24 of 32 registers.
     const ACCUMULATORS: usize = 24;
 

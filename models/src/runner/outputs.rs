@@ -4,7 +4,7 @@ use candle_core::{Device, Tensor};
 
 use super::Runner;
 use crate::adapter::{Adapter, LoraPair};
-use crate::batch::{Output, Outputs, RaggedBatch, Read, Row};
+use crate::batch::{Output, OutputSpec, Outputs, RaggedBatch, Row};
 use crate::error::{ModelError, Result};
 use crate::head::Head;
 use crate::ops::{self, LoraSegment};
@@ -13,7 +13,7 @@ use crate::weights::Site;
 
 /// Rows of one kind are read together. Which kind a row is of depends on its own sequence alone.
 #[derive(Clone, Debug, PartialEq)]
-enum Kind<'a> {
+enum OutputGroup<'a> {
     Head(HeadOf),
     Vocab,
     Labels {
@@ -69,7 +69,7 @@ impl Runner {
     /// the batch named by `at`.
     pub(super) fn read(&self, batch: &RaggedBatch, at: &[u32], hidden: &Tensor) -> Result<Outputs> {
         let hidden = &Gathered { at, hidden };
-        let mut groups: Vec<(Kind<'_>, Vec<usize>)> = Vec::new();
+        let mut groups: Vec<(OutputGroup<'_>, Vec<usize>)> = Vec::new();
         for (at, row) in batch.rows.iter().enumerate() {
             let kind = self.kind(batch, row);
             match groups.iter_mut().find(|(other, _)| *other == kind) {
@@ -88,21 +88,23 @@ impl Runner {
         Ok(Outputs { rows: rows.collect() })
     }
 
-    fn kind<'a>(&self, batch: &'a RaggedBatch, row: &'a Row) -> Kind<'a> {
+    fn kind<'a>(&self, batch: &'a RaggedBatch, row: &'a Row) -> OutputGroup<'a> {
         let adapted =
             self.adapter_of(batch, row).is_some_and(|a| a.pairs.contains_key(&Site::Vocab));
-        match &row.read {
-            Read::Head => Kind::Head(match batch.adapters[row.sequence as usize] {
+        match &row.output {
+            OutputSpec::Head => OutputGroup::Head(match batch.adapters[row.sequence as usize] {
                 Some(slot) if self.adapters.get(slot).is_some_and(|a| a.head.is_some()) => {
                     HeadOf::Adapter(slot.0)
                 }
                 Some(_) | None => HeadOf::Model,
             }),
-            Read::Hidden => Kind::Hidden,
-            Read::Vocab | Read::Labels { .. } | Read::Logprob(_) if adapted => Kind::Adapted,
-            Read::Vocab => Kind::Vocab,
-            Read::Labels { columns, mass } => Kind::Labels { columns, mass: *mass },
-            Read::Logprob(_) => Kind::Logprob,
+            OutputSpec::Hidden => OutputGroup::Hidden,
+            OutputSpec::Vocab | OutputSpec::Labels { .. } | OutputSpec::Logprob(_) if adapted => {
+                OutputGroup::Adapted
+            }
+            OutputSpec::Vocab => OutputGroup::Vocab,
+            OutputSpec::Labels { columns, mass } => OutputGroup::Labels { columns, mass: *mass },
+            OutputSpec::Logprob(_) => OutputGroup::Logprob,
         }
     }
 
@@ -110,21 +112,23 @@ impl Runner {
         &self,
         batch: &RaggedBatch,
         hidden: &Gathered<'_>,
-        kind: &Kind<'_>,
+        kind: &OutputGroup<'_>,
         rows: &[usize],
     ) -> Result<Vec<Output>> {
         let x = hidden.select(rows.iter().map(|at| batch.rows[*at].index))?;
         let first = &batch.rows[rows[0]];
         match kind {
-            Kind::Hidden => Ok(lists(&x)?.into_iter().map(Output::Hidden).collect()),
-            Kind::Head(_) => {
+            OutputGroup::Hidden => Ok(lists(&x)?.into_iter().map(Output::Hidden).collect()),
+            OutputGroup::Head(_) => {
                 let head = self.head_of(batch, first).ok_or_else(|| gone("score head"))?;
                 Ok(lists(&head.apply(&x)?)?.into_iter().map(Output::Head).collect())
             }
-            Kind::Vocab => Ok(lists(&self.logits(&x)?)?.into_iter().map(Output::Vocab).collect()),
-            Kind::Labels { columns, mass } => self.labels(&x, columns, *mass),
-            Kind::Logprob => self.logprobs(&x, batch, rows),
-            Kind::Adapted => self.adapted(&x, batch, rows),
+            OutputGroup::Vocab => {
+                Ok(lists(&self.logits(&x)?)?.into_iter().map(Output::Vocab).collect())
+            }
+            OutputGroup::Labels { columns, mass } => self.labels(&x, columns, *mass),
+            OutputGroup::Logprob => self.logprobs(&x, batch, rows),
+            OutputGroup::Adapted => self.adapted(&x, batch, rows),
         }
     }
 
@@ -145,9 +149,12 @@ impl Runner {
     fn logprobs(&self, x: &Tensor, batch: &RaggedBatch, rows: &[usize]) -> Result<Vec<Output>> {
         let targets: Vec<u32> = rows
             .iter()
-            .filter_map(|at| match batch.rows[*at].read {
-                Read::Logprob(token) => Some(token),
-                Read::Head | Read::Vocab | Read::Labels { .. } | Read::Hidden => None,
+            .filter_map(|at| match batch.rows[*at].output {
+                OutputSpec::Logprob(token) => Some(token),
+                OutputSpec::Head
+                | OutputSpec::Vocab
+                | OutputSpec::Labels { .. }
+                | OutputSpec::Hidden => None,
             })
             .collect();
         let cap = self.config().logit_softcap;
@@ -163,7 +170,7 @@ impl Runner {
             let adapter = self.adapter_of(batch, row).ok_or_else(|| gone("adapter"))?;
             let pair = adapter.pairs.get(&Site::Vocab).ok_or_else(|| gone("vocabulary update"))?;
             let logits = lists(&self.adapted_logits(&x, pair)?)?.swap_remove(0);
-            outputs.push(from_logits(logits, &row.read));
+            outputs.push(from_logits(logits, &row.output));
         }
         Ok(outputs)
     }
@@ -209,19 +216,19 @@ fn lists(x: &Tensor) -> Result<Vec<Vec<f32>>> {
 }
 
 /// The same numbers that the fused readout gives, from logits that exist.
-fn from_logits(logits: Vec<f32>, read: &Read) -> Output {
+fn from_logits(logits: Vec<f32>, read: &OutputSpec) -> Output {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let log_normalizer = || max + logits.iter().map(|x| (x - max).exp()).sum::<f32>().ln();
     match read {
-        Read::Labels { columns, mass } => Output::Labels {
+        OutputSpec::Labels { columns, mass } => Output::Labels {
             log_normalizer: mass.then(log_normalizer),
             logits: columns.iter().map(|id| logits[*id as usize]).collect(),
         },
-        Read::Logprob(token) => {
+        OutputSpec::Logprob(token) => {
             let normalizer = log_normalizer();
             let entropy = logits.iter().map(|x| (x - normalizer).exp() * (normalizer - x)).sum();
             Output::Logprob { logprob: logits[*token as usize] - normalizer, entropy }
         }
-        Read::Vocab | Read::Head | Read::Hidden => Output::Vocab(logits),
+        OutputSpec::Vocab | OutputSpec::Head | OutputSpec::Hidden => Output::Vocab(logits),
     }
 }
