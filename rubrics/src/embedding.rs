@@ -1,4 +1,4 @@
-//! Texts as directions, from the hidden states of a model.
+//! Text embeddings from the hidden states of a decoder.
 
 use std::sync::Arc;
 

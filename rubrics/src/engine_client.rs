@@ -1,8 +1,7 @@
-//! What a judgement may ask of models and threads, and on which terms.
+//! Submits requests to engines, and work to the pool, for one call of [`crate::score`].
 //!
-//! One [`EngineClient`] stands for one call of [`crate::score`]: its works wait for each other rather
-//! than crowd the engine's queue, end with its deadline, and are counted into the [`Trace`] of the
-//! verdict that they are for.
+//! The requests of a call wait for each other instead of filling the queue of the engine, end with
+//! the deadline of the call, and are counted into the [`Trace`] of the outcome they are for.
 
 mod recorder;
 
@@ -23,8 +22,8 @@ use crate::{Priority, ScoreOptions};
 
 pub use recorder::{RecordedRequest, RequestRecorder};
 
-/// Of the tokens that an engine's queue holds, a call takes at most one in this many at a time, so
-/// that a call of ten thousand inputs leaves room for others and is not refused for its own size.
+/// A call has at most one in this many of the queue's tokens in flight, so that a call of ten
+/// thousand inputs leaves room for others and is not refused for its size.
 const QUEUE_SHARE: usize = 4;
 
 /// What scoring needs from outside.
@@ -38,58 +37,58 @@ pub struct Tools {
     pub recorder: Option<Arc<RequestRecorder>>,
 }
 
-/// One call's access to models and threads.
+/// Access of one call to engines and worker threads.
 pub(crate) struct EngineClient<'a> {
     tools: &'a Tools,
     options: ScoreOptions,
-    /// Tokens that the call may have in engines' queues.
+    /// Permits for tokens in the queues of engines.
     flow: Semaphore,
     flow_tokens: u32,
-    /// The grammars that were compiled for the call.
+    /// Grammars compiled for the call.
     compiled: Mutex<Vec<Compiled>>,
 }
 
-/// A grammar as a model's vocabulary has it.
+/// A grammar compiled for the vocabulary of a model.
 struct Compiled {
     /// The model's name.
     host: Arc<str>,
     grammar: Grammar,
-    /// Never advanced: what is used is forked from it.
+    /// Never advanced; generations use forks of it.
     constraint: Box<dyn Constraint>,
 }
 
-/// How a text is to be written.
+/// Sampling parameters of one text.
 #[derive(Debug, Clone)]
 pub(crate) struct Writing {
-    /// At most so many tokens.
+    /// Maximum number of tokens.
     pub(crate) max_tokens: usize,
-    /// 0 for the likeliest token each time.
+    /// 0 for greedy decoding.
     pub(crate) temperature: f32,
-    /// Of the likeliest tokens those that make up this probability.
+    /// Nucleus sampling: the total probability of the tokens sampled from.
     pub(crate) top_p: f32,
-    /// Of the likeliest tokens so many.
+    /// Number of likeliest tokens sampled from; `None` for all.
     pub(crate) top_k: Option<usize>,
-    /// With [`ScoreOptions::seed`], all that chance depends on.
+    /// Random stream; with [`ScoreOptions::seed`] it decides every random number.
     pub(crate) stream: u64,
-    /// How many likely tokens are listed with each token.
+    /// Number of likeliest tokens reported with each token; `None` for none.
     pub(crate) logprobs: Option<usize>,
-    /// What the text must be.
+    /// Constraint on the text; `None` without one.
     pub(crate) grammar: Option<Grammar>,
 }
 
-/// A text that a model wrote.
+/// A generated text.
 #[derive(Debug, Clone)]
 pub(crate) struct Written {
     /// The text, without special tokens.
     pub(crate) text: String,
-    /// Its tokens, with the one that ended it.
+    /// Its tokens, the stop token included.
     pub(crate) tokens: Vec<SampledToken>,
-    /// Whether it ended by itself, and not at its limit.
+    /// Whether it ended before its token limit.
     pub(crate) is_whole: bool,
 }
 
-/// The stream of chance for the `sample`th text that continues a prompt: it follows from what is
-/// asked and from nothing that happens to stand beside it.
+/// Random stream of the `sample`th continuation of a prompt. It depends on the tokens of the prompt
+/// alone, so results do not depend on other requests.
 pub(crate) fn stream_of(prompt: &Prompted, sample: u64) -> u64 {
     let mut hash = Sha256::new_with_prefix(sample.to_le_bytes());
     for id in prompt.token_ids.iter() {
@@ -101,7 +100,7 @@ pub(crate) fn stream_of(prompt: &Prompted, sample: u64) -> u64 {
 }
 
 impl<'a> EngineClient<'a> {
-    /// For one call; `queue_tokens` is the smallest queue of the engines that may be asked.
+    /// A client for one call; `queue_tokens` is the smallest queue of the engines it may use.
     pub(crate) fn new(tools: &'a Tools, options: ScoreOptions, queue_tokens: usize) -> Self {
         let share = u32::try_from(queue_tokens / QUEUE_SHARE).unwrap_or(u32::MAX >> 4);
         let flow_tokens = share.clamp(1, u32::MAX >> 4);
@@ -114,15 +113,15 @@ impl<'a> EngineClient<'a> {
         }
     }
 
-    /// How the inputs are to be scored.
+    /// Options of the call.
     pub(crate) fn options(&self) -> &ScoreOptions {
         &self.options
     }
 
-    /// Who goes by a name.
+    /// Finds a served model or adapter.
     ///
     /// # Errors
-    /// A refusal: an adapter may have been taken out of service.
+    /// [`FailureKind::Refused`] if there is none: an adapter may have been unloaded.
     pub(crate) fn served(&self, name: &str) -> Result<Served, Failure> {
         self.tools.models.find(name).ok_or_else(|| {
             let detail = format!("no model or adapter '{name}' is being served");
@@ -130,7 +129,7 @@ impl<'a> EngineClient<'a> {
         })
     }
 
-    /// Runs work of the processor on the verifier threads.
+    /// Runs CPU work on the worker threads.
     ///
     /// # Errors
     /// A full queue, a deadline that passed before the work began, and a panic of the work.
@@ -153,29 +152,30 @@ impl<'a> EngineClient<'a> {
         answer.await.unwrap_or_else(|_| Err(Failure::internal()))
     }
 
-    /// Reads rows of sequences. One list of outputs for each sequence, in order.
+    /// Runs prefills and returns the outputs of the requested rows, one list for each sequence, in
+    /// order.
     ///
     /// # Errors
-    /// The first failure of any: what belongs together is read together or not at all.
+    /// The first failure of any sequence.
     pub(crate) async fn read(
         &self,
         served: &Served,
         sequences: Vec<(Arc<[u32]>, Task)>,
         trace: &mut Trace,
     ) -> Result<Vec<Vec<Output>>, Failure> {
-        let answers = self.submit(served, sequences, trace).await?;
-        let rows = answers.into_iter().map(|answer| match answer.output {
+        let outputs = self.submit(served, sequences, trace).await?;
+        let rows = outputs.into_iter().map(|answer| match answer.output {
             TaskOutput::Rows(outputs) => Ok(outputs),
-            TaskOutput::Tokens { .. } => Err(other_than_asked()),
+            TaskOutput::Tokens { .. } => Err(wrong_output()),
         });
         rows.collect()
     }
 
-    /// Lets the model continue each prompt, in the manner that goes with it.
+    /// Generates a continuation of each prompt with its parameters.
     ///
     /// # Errors
-    /// The first failure of any, among them a constraint that cannot be compiled. A text that was
-    /// cut at its limit is no failure here: [`Written::is_whole`] says so.
+    /// The first failure of any prompt, such as a constraint that cannot be compiled. A text that
+    /// was cut at its limit is no failure here; see [`Written::is_whole`].
     pub(crate) async fn write(
         &self,
         served: &Served,
@@ -188,13 +188,13 @@ impl<'a> EngineClient<'a> {
             let want = Task::Generate(Box::new(sampling));
             sequences.push((prompt.token_ids.clone(), want));
         }
-        let answers = self.submit(served, sequences, trace).await?;
-        let texts = answers.into_iter().map(|answer| written(served, answer));
+        let outputs = self.submit(served, sequences, trace).await?;
+        let texts = outputs.into_iter().map(|answer| written(served, answer));
         texts.collect()
     }
 
-    /// A constraint at its beginning. Each grammar is compiled once a call, whoever asks first;
-    /// the others wait and take one that shares nothing with the first.
+    /// A constraint in its initial state. Each grammar is compiled once a call; concurrent users
+    /// wait for it and get a fork.
     async fn constraint(
         &self,
         served: &Served,
@@ -261,7 +261,7 @@ impl<'a> EngineClient<'a> {
             task: want,
         };
         let mut rest = sequences.into_iter().map(work).peekable();
-        let mut answers = Vec::with_capacity(rest.len());
+        let mut outputs = Vec::with_capacity(rest.len());
         while let Some(first) = rest.next() {
             let most = self.flow_tokens as usize;
             let mut tokens = first.token_ids.len();
@@ -273,16 +273,16 @@ impl<'a> EngineClient<'a> {
             for answer in self.wave(&served.host.engine, wave, tokens).await? {
                 trace.used(&answer.usage);
                 trace.saw_revisions(served.host.is_live().then(|| answer.revisions()));
-                answers.push(answer);
+                outputs.push(answer);
             }
         }
-        Ok(answers)
+        Ok(outputs)
     }
 
     async fn wave(
         &self,
         engine: &Engine,
-        works: Vec<Request>,
+        requests: Vec<Request>,
         tokens: usize,
     ) -> Result<Vec<RequestOutput>, Failure> {
         let share = u32::try_from(tokens).unwrap_or(u32::MAX);
@@ -290,10 +290,10 @@ impl<'a> EngineClient<'a> {
         let _held = permits.expect("the semaphore is never closed");
         let _room = match self.options.priority {
             Priority::Interactive => None,
-            // A job that nobody waits for waits for room; a request is told that there is none.
+            // Batch work waits for capacity; interactive work fails if there is none.
             Priority::Batch => Some(engine.reserve_batch_capacity(tokens).await),
         };
-        let terms = RequestParams {
+        let params = RequestParams {
             priority: self.options.priority,
             deadline: self.options.deadline,
             ..RequestParams::default()
@@ -301,27 +301,28 @@ impl<'a> EngineClient<'a> {
         let recorder = self.tools.recorder.as_ref();
         let mut recorded: Vec<RecordedRequest> = match recorder {
             None => Vec::new(),
-            Some(_) => works.iter().map(RecordedRequest::of).collect(),
+            Some(_) => requests.iter().map(RecordedRequest::of).collect(),
         };
-        let ticket = engine.submit(works, terms).map_err(not_taken)?;
-        let answers = ticket.all().await.into_iter();
-        let answers: Vec<RequestOutput> =
-            answers.map(|answer| answer.map_err(failed)).collect::<Result<_, Failure>>()?;
+        let ticket = engine.submit(requests, params).map_err(submit_failure)?;
+        let outputs = ticket.all().await.into_iter();
+        let outputs: Vec<RequestOutput> = outputs
+            .map(|answer| answer.map_err(request_failure))
+            .collect::<Result<_, Failure>>()?;
         if let Some(recorder) = recorder {
-            for (recorded, answer) in recorded.iter_mut().zip(&answers) {
+            for (recorded, answer) in recorded.iter_mut().zip(&outputs) {
                 recorded.output_tokens = answer.usage.output_tokens;
                 recorded.computed_tokens = answer.usage.computed_tokens;
             }
             recorder.add(recorded);
         }
-        Ok(answers)
+        Ok(outputs)
     }
 }
 
-/// The text of an answer.
+/// Decodes the text of a generation.
 fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
     let TaskOutput::Tokens { tokens, finish } = answer.output else {
-        return Err(other_than_asked());
+        return Err(wrong_output());
     };
     let stream = TextStream::new(
         served.host.tokenizer.clone(),
@@ -345,7 +346,7 @@ fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
 }
 
 impl Written {
-    /// Refuses a text that was cut at its limit: what it would have come to is unknown.
+    /// The text, if it was not cut at its token limit.
     ///
     /// # Errors
     /// [`FailureKind::Truncated`].
@@ -363,7 +364,7 @@ impl Written {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-fn not_taken(error: SubmitError) -> Failure {
+fn submit_failure(error: SubmitError) -> Failure {
     let detail = error.to_string();
     match error {
         SubmitError::Overloaded { .. } => {
@@ -382,7 +383,7 @@ fn not_taken(error: SubmitError) -> Failure {
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
-fn failed(failure: engine::RequestError) -> Failure {
+fn request_failure(failure: engine::RequestError) -> Failure {
     let detail = failure.to_string();
     let (kind, code) = match failure {
         engine::RequestError::Deadline => (FailureKind::Timeout, "deadline_passed"),
@@ -395,7 +396,7 @@ fn failed(failure: engine::RequestError) -> Failure {
     Failure::new(kind, Reason::with(code, detail))
 }
 
-fn other_than_asked() -> Failure {
+fn wrong_output() -> Failure {
     let detail = "the engine gave something other than was asked for";
     Failure::new(FailureKind::Internal, Reason::with("internal_error", detail))
 }

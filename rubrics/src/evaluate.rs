@@ -16,7 +16,7 @@ use crate::kinds::{Evaluator, OtherScorers, ScoreFuture};
 use crate::outcome::{Failure, Outcome};
 use crate::pipeline::Pipeline;
 use crate::sample::Sample;
-use crate::scorer::Method;
+use crate::scorer::ScorerMethod;
 use crate::{Input, Passage, Responses, ScoreOptions, Scorer, group};
 
 /// Where an evaluation runs.
@@ -66,7 +66,7 @@ async fn evaluate_group(
     samples: Vec<Result<Sample<'_>, Failure>>,
     runner: Runner<'_>,
 ) -> Outcome {
-    if let (Method::Model(model), Runner::Engines(client)) = (scorer.method(), runner) {
+    if let (ScorerMethod::Model(model), Runner::Engines(client)) = (scorer.method(), runner) {
         match samples.iter().find_map(|sample| sample.as_ref().err()) {
             None => {
                 let parts = Parts { scorers: scorer.parts(), client };
@@ -86,8 +86,8 @@ async fn evaluate_group(
     });
     let group = group::mean(runner.all(outcomes).await);
     match scorer.method() {
-        Method::Pipeline(pipeline) => pipeline.normalise(group),
-        Method::Answer(_) | Method::Arithmetic(_) | Method::Model(_) => group,
+        ScorerMethod::Pipeline(pipeline) => pipeline.normalise(group),
+        ScorerMethod::Answer(_) | ScorerMethod::Arithmetic(_) | ScorerMethod::Model(_) => group,
     }
 }
 
@@ -97,18 +97,20 @@ async fn evaluate_sample(scorer: &Arc<Scorer>, sample: Sample<'_>, runner: Runne
         (_, Runner::Engines(client)) if !scorer.is_async() => {
             evaluate_on_worker(scorer, sample, client).await
         }
-        (Method::Answer(answer), _) => {
+        (ScorerMethod::Answer(answer), _) => {
             answer.evaluate(sample.input, sample.response, runner.options().explain)
         }
-        (Method::Arithmetic(arithmetic), _) => arithmetic.evaluate(sample.input, sample.response),
-        (Method::Pipeline(pipeline), _) => {
+        (ScorerMethod::Arithmetic(arithmetic), _) => {
+            arithmetic.evaluate(sample.input, sample.response)
+        }
+        (ScorerMethod::Pipeline(pipeline), _) => {
             evaluate_pipeline(pipeline, scorer.parts(), sample, runner).await
         }
-        (Method::Model(model), Runner::Engines(client)) => {
+        (ScorerMethod::Model(model), Runner::Engines(client)) => {
             let parts = Parts { scorers: scorer.parts(), client };
             model.evaluate(sample, Evaluator { client, scorers: &parts }).await
         }
-        (Method::Model(_), Runner::Worker(_)) => {
+        (ScorerMethod::Model(_), Runner::Worker(_)) => {
             let detail = "this scorer asks models or other scorers, which one thread cannot do";
             Err(Failure::refused("models_needed", detail))
         }

@@ -1,4 +1,4 @@
-//! One outcome for the responses of a group.
+//! Combines the outcomes of a group's responses.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use verifiers::{Certainty, Reason};
 
 use crate::outcome::{Evidence, Failure, Member, Outcome, Score, Trace};
 
-/// The mean of the responses' own scores, which for right and wrong answers is the pass rate. It
-/// exists only where every response has a score.
+/// Mean of the scores of the responses, which for right and wrong answers is the pass rate; the
+/// first failure if a response has none.
 pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
     let trace = trace(&outcomes);
     let members = ranked(outcomes);
@@ -33,7 +33,7 @@ pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
     }
 }
 
-/// Members with competition ranks: equal scores share the rank of the first of them.
+/// Group members with competition ranks: equal scores share the best rank.
 pub(crate) fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
     let score = |outcome: &Outcome| outcome.as_ref().ok().map(|reward| reward.score);
     let scores: Vec<Option<f64>> = outcomes.iter().map(score).collect();
@@ -45,7 +45,7 @@ pub(crate) fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
         .collect()
 }
 
-/// What all the outcomes took together; nothing where no model was asked.
+/// Sum of the traces of the outcomes; `None` if no model was called.
 pub(crate) fn trace<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> Option<Trace> {
     let mut whole: Option<Trace> = None;
     for outcome in outcomes {

@@ -1,15 +1,15 @@
-//! What is to be judged.
+//! Inputs: prompt, responses and what they are scored against.
 
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-/// One turn of a conversation.
+/// One message of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// `system`, `user`, `assistant`, …
     pub role: String,
-    /// The text of the turn.
+    /// The text.
     pub content: String,
 }
 
@@ -25,12 +25,12 @@ impl Message {
 pub enum Passage {
     /// Plain text.
     Text(String),
-    /// Turns in order.
+    /// Messages in order.
     Messages(Vec<Message>),
 }
 
 impl Passage {
-    /// The text that answers: the text itself, or the last turn if the assistant spoke it.
+    /// The text itself, or the content of the last message; `None` if that is not the assistant's.
     pub fn answer_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -61,7 +61,7 @@ pub enum Reference {
     Object(Map<String, Value>),
 }
 
-/// What was given to judge: one response or a group.
+/// One response or a group of responses.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Responses {
     /// Neither field was given.
@@ -74,12 +74,12 @@ pub enum Responses {
     Group(Vec<Passage>),
 }
 
-/// One thing to judge.
+/// One input of a scoring request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// What was asked.
+    /// The prompt.
     pub prompt: Option<Passage>,
-    /// What was answered.
+    /// The response or responses.
     pub responses: Responses,
     /// The gold answer.
     pub reference: Option<Reference>,
@@ -127,7 +127,7 @@ impl Input {
         responses + prompt + lists
     }
 
-    /// Feeds everything that may change a verdict to `hash`. Every text goes in with its length
+    /// Adds everything that may change a score to `hash`. Every text goes in with its length
     /// and every field with its tag, so that no two inputs run together.
     pub fn hash_into(&self, hash: &mut Sha256) {
         let mut sink = Sink(hash);
@@ -165,7 +165,7 @@ impl Input {
     }
 }
 
-/// A hash that frames what it is fed.
+/// A hash whose parts are framed by tags and lengths.
 struct Sink<'h>(&'h mut Sha256);
 
 impl Sink<'_> {

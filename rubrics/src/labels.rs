@@ -1,8 +1,8 @@
-//! Verdict tokens: the answers that a judge is read for, at one position and without generating.
+//! Verdict labels: probabilities of the answers of a judge, read at one position without generation.
 //!
-//! Each label must be one token of its own after the very prompt that is asked, in the spellings
-//! that the configuration counts. A tokenizer that cannot do that is refused when the model is
-//! loaded, because a difference between the first pieces of two words says nothing about the words.
+//! Each label must be one distinct token after the prompt, in every configured spelling. A tokenizer
+//! for which it is not is refused when the model is loaded: a difference between the first pieces of
+//! two words says nothing about the words.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub(crate) enum Spelling {
     Spaced,
 }
 
-/// What the configuration calls the spellings.
+/// Spellings by their names in configurations.
 pub(crate) const SPELLINGS: &[(&str, Spelling)] =
     &[("both", Spelling::Both), ("bare", Spelling::Bare), ("spaced", Spelling::Spaced)];
 
@@ -38,12 +38,12 @@ pub(crate) struct Labels {
     spellings: usize,
 }
 
-/// What was read for labels; finite.
+/// Log-probabilities of labels; finite.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct LabelRead {
-    /// Of each label, in order: the log of its probability, over its spellings, in nats.
+    /// Log-probability of each label over its spellings, in nats, in order.
     pub(crate) log_probs: Vec<f64>,
-    /// The probability that the labels hold together.
+    /// Total probability of the labels.
     pub(crate) mass: f64,
 }
 
@@ -76,12 +76,12 @@ impl Labels {
         Ok(Self { columns: columns.into(), spellings: variants.len() })
     }
 
-    /// What to ask for at the end of a prompt.
+    /// The task that reads the labels at the end of a prompt.
     pub(crate) fn want(&self, prompt: &Prompted) -> Task {
         Task::labels(prompt.token_ids.len() - 1, self.columns.clone(), true)
     }
 
-    /// What to ask for at several tokens of one sequence.
+    /// The task that reads the labels at several tokens of one sequence.
     pub(crate) fn want_at(&self, at: &[usize]) -> Task {
         let read = |at: &usize| {
             let columns = self.columns.clone();
@@ -96,7 +96,7 @@ impl Labels {
         self.columns.chunks(self.spellings)
     }
 
-    /// What an output says of the labels.
+    /// The log-probabilities of the labels from an output.
     ///
     /// # Errors
     /// [`FailureKind::Internal`] for numbers that are not finite, or another output.
@@ -120,7 +120,7 @@ impl Labels {
 }
 
 impl LabelRead {
-    /// Of each label, its share among the labels; they sum to 1.
+    /// Share of each label among the labels; they sum to 1.
     pub(crate) fn shares(&self) -> Vec<f64> {
         let most = self.log_probs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = self.log_probs.iter().map(|x| (x - most).exp()).collect();
@@ -133,7 +133,7 @@ impl LabelRead {
         self.log_probs[0] - self.log_probs[1]
     }
 
-    /// Refuses to make a verdict of what the model hardly wants to say.
+    /// Fails if the model assigns the labels too little probability.
     ///
     /// # Errors
     /// [`FailureKind::Abstain`] where the labels hold less than `least` together.
@@ -150,7 +150,7 @@ impl LabelRead {
     }
 }
 
-/// The token that a text is after a prompt.
+/// The single token of `label` after a prompt.
 fn token_after(served: &Served, prompt: &Prompted, label: &str) -> Result<u32, String> {
     // What follows a special token is read by itself; only the end of the prompt matters then.
     let before = tail(prompt);
@@ -168,7 +168,7 @@ fn token_after(served: &Served, prompt: &Prompted, label: &str) -> Result<u32, S
     }
 }
 
-/// The end of a prompt that decides how what follows is read: from its last message on.
+/// The last bytes of a prompt, which decide how the text after it is tokenised.
 fn tail(prompt: &Prompted) -> Text {
     const TAIL_BYTES: usize = 64;
     let text = prompt.text.as_str();

@@ -1,8 +1,9 @@
-//! Every scorer and pipeline, and the one [`score`] entry that server, command line and trainer
-//! call.
+//! Scorers, pipelines and [`score`], by which server, command line and trainer score inputs.
 //!
-//! This crate knows what a verdict is and how one is reached; it does not know HTTP or wire formats,
-//! and no files but a model's calibration and the rubrics that a configuration names.
+//! Read in this order: [`score`] hands inputs to workers or to the caller's task, `evaluate` takes
+//! an input apart into samples and pipelines into parts, `kinds` holds one file or folder for each
+//! scorer kind, and `engine_client` submits requests to engines. The crate knows neither HTTP nor
+//! wire formats, and reads no files but calibrations and rubrics that a configuration names.
 
 pub mod calibration;
 pub mod combine;

@@ -1,5 +1,4 @@
-//! The seam to the models that are being served: who goes by a name, and how to render and encode
-//! for it.
+//! Served models by name, and rendering and encoding of prompts for them.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -14,7 +13,7 @@ use crate::hex::sha256_text;
 use crate::outcome::Failure;
 use crate::prompt::Prompt;
 
-/// The day that every prompt is asked on: a verdict must not change with the calendar.
+/// The date in every prompt: a score must not change with the calendar.
 const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
 
 /// The models of a server, a command or a trainer, by the names that configurations use.
@@ -22,11 +21,11 @@ pub trait Models: Debug + Send + Sync {
     /// A model, or an adapter of one.
     fn find(&self, name: &str) -> Option<Served>;
 
-    /// Up to three names that somebody who wrote `given` may have meant, nearest first.
+    /// Up to three names similar to `given`, most similar first.
     fn near(&self, given: &str) -> Vec<Arc<str>>;
 }
 
-/// Nobody: for scorers that ask no model.
+/// No models, for scorers that call none.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoModels;
 
@@ -40,28 +39,28 @@ impl Models for NoModels {
     }
 }
 
-/// A model as it goes by one name.
+/// A model or an adapter under its name.
 #[derive(Debug, Clone)]
 pub struct Served {
     /// The model.
     pub host: Arc<Host>,
-    /// The adapter that the name stands for, where it is one's.
+    /// The adapter; `None` for the model itself.
     pub adapter: Option<ServedAdapter>,
 }
 
 /// An adapter in service.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServedAdapter {
-    /// The name that work uses.
+    /// The name in engine requests.
     pub name: Arc<str>,
     /// Digest of its content.
     pub digest: Arc<str>,
-    /// Outputs of its own score head, where it has one.
+    /// Number of outputs of its own score head; `None` without one.
     pub head_labels: Option<usize>,
 }
 
 impl Served {
-    /// The model by its own name, or an adapter of it by its.
+    /// The model called `name`, or its adapter called so; `None` if neither is.
     pub fn of(host: &Arc<Host>, name: &str) -> Option<Self> {
         if &*host.name == name {
             return Some(Self { host: host.clone(), adapter: None });
@@ -78,18 +77,18 @@ impl Served {
         })
     }
 
-    /// The name that it goes by.
+    /// The name of the adapter, else of the model.
     pub fn name(&self) -> &Arc<str> {
         self.adapter.as_ref().map_or(&self.host.name, |adapter| &adapter.name)
     }
 
-    /// Outputs of the score head that reads for this name: the adapter's own, else the model's.
+    /// Number of outputs of the adapter's score head, else of the model's; `None` without a head.
     pub fn head_labels(&self) -> Option<usize> {
         let own = self.adapter.as_ref().and_then(|a| a.head_labels);
         own.or(self.host.engine.limits().head_labels)
     }
 
-    /// Whether labels and texts can be asked of it.
+    /// Whether it has a vocabulary head, for labels and texts.
     pub fn has_vocabulary(&self) -> bool {
         self.host.engine.limits().has_vocabulary
     }
@@ -97,7 +96,7 @@ impl Served {
     /// Renders a conversation with the model's chat template.
     ///
     /// # Errors
-    /// What the template lacks or refuses, in its own words.
+    /// The message of the template.
     pub fn render(&self, chat: &Chat<'_>) -> Result<Text, String> {
         let messages = chat.turns.iter();
         let mut kwargs = chat.switches.clone();
@@ -138,8 +137,8 @@ impl Served {
     }
 }
 
-/// Digest of what stands around a request's own texts: the wordings, and the template that puts
-/// them into the form of this model. For [`crate::Trace::prompt`].
+/// Digest of the prompts and the chat template, without the texts of the request. For
+/// [`crate::Trace::prompt`].
 pub(crate) fn wording_digest(served: &Served, prompts: &[&Prompt]) -> Arc<str> {
     let template = served.host.tokenizer.template().digest();
     let mut hash = Sha256::new();
@@ -161,7 +160,7 @@ pub(crate) fn wording_digest(served: &Served, prompts: &[&Prompt]) -> Arc<str> {
 pub struct Chat<'a> {
     /// The messages.
     pub turns: &'a [Message],
-    /// Whether the model's next turn is begun.
+    /// Whether a generation prompt is added.
     pub open: bool,
     /// Whether the template's reasoning switches are on.
     pub reasoning: bool,
@@ -170,14 +169,14 @@ pub struct Chat<'a> {
 }
 
 impl<'a> Chat<'a> {
-    /// A conversation that the model is to answer at once, without reasoning.
-    pub fn asking(turns: &'a [Message]) -> Self {
+    /// A conversation with a generation prompt, without reasoning.
+    pub fn with_generation_prompt(turns: &'a [Message]) -> Self {
         Self { turns, open: true, reasoning: false, switches: Map::new() }
     }
 
-    /// A conversation as it is, for heads that read it.
-    pub fn whole(turns: &'a [Message]) -> Self {
-        Self { open: false, ..Self::asking(turns) }
+    /// A conversation without a generation prompt, for score heads.
+    pub fn without_generation_prompt(turns: &'a [Message]) -> Self {
+        Self { open: false, ..Self::with_generation_prompt(turns) }
     }
 
     /// The same with the template's reasoning switches on or off.

@@ -1,4 +1,4 @@
-//! What became of an input: a reward, or a failure that is never a number.
+//! Outcomes: a score, or a failure that is never a number.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -7,62 +7,62 @@ use std::sync::Arc;
 use engine::Revisions;
 use verifiers::{Certainty, Reason, Verdict, VerifyError};
 
-/// The result for one input.
+/// The result for one input: a score, or why there is none.
 pub type Outcome = Result<Score, Failure>;
 
-/// A measured value.
+/// A measured score with its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
-    /// Finite. In [0, 1] unless the scorer's documentation says otherwise.
+    /// Finite; in [0, 1] unless the documentation of the scorer says otherwise.
     pub score: f64,
-    /// The unbounded value behind it, where there is one.
+    /// Unbounded value behind the score, such as a logit; `None` if the scorer has none.
     pub raw: Option<f64>,
-    /// The class, such as `equal`.
+    /// Class of the result, such as `equal`; `None` without classes.
     pub label: Option<Cow<'static, str>>,
     /// Why.
     pub reason: Reason,
-    /// Proof or rule; a cascade hands a presumed 0 on.
+    /// Proven or presumed; a cascade evaluates the next part after a presumed 0.
     pub certainty: Certainty,
-    /// What was looked at.
+    /// Details of the evaluation.
     pub evidence: Evidence,
 }
 
-/// No value, and why.
+/// Why there is no score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// The kind.
     pub kind: FailureKind,
     /// Why.
     pub reason: Reason,
-    /// What was looked at all the same.
+    /// Details of the evaluation up to the failure.
     pub evidence: Evidence,
 }
 
-/// Why there is no value.
+/// Kinds of failures; the wire has one status for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum FailureKind {
     /// The scorer cannot decide.
     Abstain,
-    /// The input asks what this scorer cannot answer.
+    /// The scorer does not accept the input.
     Refused,
     /// The reference is missing or unusable.
     BadReference,
-    /// A model's text was cut at its limit, so that there is no whole to read.
+    /// The text of a model was cut at its token limit.
     Truncated,
-    /// What a model wrote cannot be read as a judgement.
+    /// The text of a model is not a judgement.
     ParseError,
     /// A tool failed.
     ToolError,
     /// The deadline passed first.
     Timeout,
-    /// No room in the queue.
+    /// A queue is full.
     Overloaded,
-    /// Our fault.
+    /// An internal error.
     Internal,
 }
 
 impl FailureKind {
-    /// Whether the same input gives the same failure every time, so that it may be stored.
+    /// Whether the same input gives the same failure every time, so that it may be cached.
     pub fn is_lasting(self) -> bool {
         match self {
             Self::Abstain
@@ -75,7 +75,7 @@ impl FailureKind {
     }
 }
 
-/// What was looked at. Spans are half-open ranges of Unicode code points in the response.
+/// Details of an evaluation. Spans are half-open ranges of Unicode code points in the response.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Evidence {
     /// The extracted answer.
@@ -86,15 +86,15 @@ pub struct Evidence {
     pub parts: Option<Vec<PartReport>>,
     /// The responses of a group.
     pub members: Option<Vec<Member>>,
-    /// What is said of stretches of the response beside its steps.
+    /// Values and remarks on spans of the response, beside its steps.
     pub spans: Option<Vec<SpanNote>>,
-    /// What models wrote on the way, in order; kept where an explanation is asked for.
+    /// Texts of models and tools, in order; `None` without `explain`.
     pub outputs: Option<Vec<ModelText>>,
-    /// Which models were asked, and what it took.
+    /// Models called and tokens used; `None` without a model.
     pub trace: Option<Trace>,
 }
 
-/// A value or a remark about a stretch of the response.
+/// A value or a remark on a span of the response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SpanNote {
     /// Where.
@@ -105,18 +105,18 @@ pub struct SpanNote {
     pub value: Option<f64>,
 }
 
-/// A text that a model or a tool wrote on the way to a verdict.
+/// A text that a model or a tool wrote during an evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelText {
-    /// What it was written as, such as `judgement` or `tool_result`.
+    /// Role of the text, such as `judgement` or `tool_result`.
     pub role: Cow<'static, str>,
     /// The text.
     pub text: String,
-    /// Why it ended: `stop`, `length`, or `tool` for what a tool said.
+    /// Finish reason: `stop`, `length`, or `tool` for the result of a tool.
     pub finish: &'static str,
 }
 
-/// Which models were asked, and what it took.
+/// Models called and tokens used.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Trace {
     /// Digest of the model's weights and configuration.
@@ -125,19 +125,17 @@ pub struct Trace {
     pub adapter: Option<Arc<str>>,
     /// Digest of the wording: the prompt files and the chat template.
     pub prompt: Option<Arc<str>>,
-    /// Of the verdicts that were read from labels, the smallest probability that all labels of one
-    /// hold together.
+    /// Smallest total probability of the labels over all label reads; `None` if none was read.
     pub label_mass: Option<f64>,
-    /// Tokens, over all that was asked.
+    /// Tokens over all requests.
     pub usage: engine::Usage,
-    /// Revisions of the weights that it was computed under, where they change while the model is
-    /// served.
+    /// Revisions of the weights; `None` if the weights do not change while the model is served.
     pub revisions: Option<Revisions>,
 }
 
 impl Trace {
-    /// Takes in what another part of the same verdict took. Where both name a model, adapter or
-    /// wording, the first stays.
+    /// Adds the trace of another part of the same evaluation. The first model, adapter and prompt
+    /// digests stay.
     pub(crate) fn add(&mut self, other: &Trace) {
         let keep = |own: &mut Option<Arc<str>>, other: &Option<Arc<str>>| {
             if own.is_none() {
@@ -182,11 +180,11 @@ pub struct ExtractedAnswer {
     pub text: String,
     /// Where it stands.
     pub span: Range<usize>,
-    /// Candidates of the same source in the response.
+    /// Number of candidates of the same source in the response.
     pub count: usize,
-    /// Where it was found.
+    /// The form it was marked by, such as `boxed`.
     pub source: &'static str,
-    /// What a careful reader should know.
+    /// Caveats, such as `many_candidates`.
     pub flags: Vec<&'static str>,
 }
 
@@ -197,13 +195,13 @@ pub struct StepScore {
     pub span: Range<usize>,
     /// In [0, 1]; `None` where nothing could be checked.
     pub score: Option<f64>,
-    /// The unbounded value behind it, where there is one.
+    /// Unbounded value behind the score, such as a logit; `None` if the scorer has none.
     pub raw: Option<f64>,
     /// `right`, `wrong`, `unchecked`, or a model's label.
     pub label: Cow<'static, str>,
-    /// What a critic said of it.
+    /// Critique of the step; `None` without a critic.
     pub critique: Option<String>,
-    /// The equalities found in it, by a scorer that looks for them.
+    /// Equalities found in the step; `None` for scorers that look for none.
     pub equalities: Option<Vec<EqualityReport>>,
 }
 
@@ -227,26 +225,26 @@ pub struct PartReport {
     pub name: String,
     /// Its weight in the whole.
     pub weight: f64,
-    /// What happened; `None` where the pipeline did not ask.
+    /// Outcome of the part; `None` if the pipeline did not evaluate it.
     pub outcome: Option<Outcome>,
 }
 
 /// One response of a group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Member {
-    /// What happened.
+    /// Outcome of the response.
     pub outcome: Outcome,
     /// 1 for the best; equal scores share a rank; `None` without a score.
     pub rank: Option<usize>,
-    /// The score relative to the group, where the scorer was told to give one.
+    /// The score relative to the group; `None` without `normalise`.
     pub normalised: Option<f64>,
-    /// Against each response of the group, where pairs were judged: the probability that this one
-    /// is the better; `None` against itself and where a pair has no verdict.
+    /// Probability of being better than each response of the group, for scorers that judge pairs;
+    /// `None` against itself and for a pair without a verdict.
     pub against: Option<Vec<Option<f64>>>,
 }
 
 impl Score {
-    /// A verifier's verdict as a reward.
+    /// The score of a verifier's verdict.
     pub fn from_verdict(verdict: Verdict, evidence: Evidence) -> Self {
         Self {
             score: verdict.score.get(),
@@ -260,7 +258,7 @@ impl Score {
 }
 
 impl Failure {
-    /// A failure before anything was looked at.
+    /// A failure without evidence.
     pub fn new(kind: FailureKind, reason: Reason) -> Self {
         Self { kind, reason, evidence: Evidence::default() }
     }

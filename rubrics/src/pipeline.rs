@@ -20,8 +20,8 @@ pub use spec::{Combine, OnError, PartSpec, Pipeline, Role};
 pub use value::{Adjust, Measured};
 
 impl Pipeline {
-    /// Whether what a part says decides about asking others. Where it does not, parts may be asked
-    /// side by side.
+    /// Whether the outcome of a part decides if others are evaluated. If not, all parts may be
+    /// evaluated concurrently.
     pub fn is_sequential(&self) -> bool {
         match self.combine {
             Combine::WeightedSum
@@ -33,7 +33,8 @@ impl Pipeline {
         }
     }
 
-    /// The next part to ask, given the outcomes so far (one slot a part).
+    /// The next part to evaluate, given the outcomes so far (one slot for each part); `None` if the
+    /// pipeline can be combined.
     pub fn next(&self, outcomes: &[Option<Outcome>]) -> Option<usize> {
         let is_open = |index: &usize| outcomes[*index].is_none() && self.matters(*index, outcomes);
         let open = (0..outcomes.len()).find(is_open)?;
@@ -54,7 +55,7 @@ impl Pipeline {
         (!fatal && !closed).then_some(open)
     }
 
-    /// The outcome of the whole. Call it once [`Self::next`] has nothing left to ask.
+    /// Combines the outcomes of the parts. Call it once [`Self::next`] returns `None`.
     pub fn combine(&self, outcomes: Vec<Option<Outcome>>) -> Outcome {
         let whole = match self.fatal(&outcomes) {
             Some(failure) => Err(failure),
@@ -71,9 +72,9 @@ impl Pipeline {
         }
     }
 
-    /// Gives the responses of a group their scores relative to each other, if that was asked for.
-    /// A group in which a response has no score is a failure already: relative to a part of the
-    /// group would be another number.
+    /// Adds the scores of a group's responses relative to each other, if `normalise` is configured.
+    /// A group with a response without a score is a failure already: scores relative to a part of
+    /// the group would be other numbers.
     pub(crate) fn normalise(&self, group: Outcome) -> Outcome {
         let mut reward = group?;
         if let (Some(how), Some(members)) = (self.normalise, &mut reward.evidence.members) {
@@ -90,8 +91,8 @@ impl Pipeline {
         Ok(reward)
     }
 
-    /// Whether a part can still change the whole: the consistency of a wrong answer earns nothing,
-    /// so that nobody needs to be asked for it.
+    /// Whether a part can still change the outcome: in R1 the consistency of a wrong answer counts
+    /// for nothing.
     fn matters(&self, index: usize, outcomes: &[Option<Outcome>]) -> bool {
         if self.combine != Combine::R1 || self.parts[index].role != Some(Role::Consistency) {
             return true;
@@ -103,8 +104,8 @@ impl Pipeline {
         !self.parts.iter().zip(outcomes).any(is_wrong)
     }
 
-    /// The failure that ends the whole, if a part has one. In a cascade an abstention is an answer
-    /// to act on.
+    /// The failure of a part that ends the pipeline; `None` if there is none. In a cascade an
+    /// abstention moves on to the next part.
     fn fatal(&self, outcomes: &[Option<Outcome>]) -> Option<Failure> {
         let fatal = |(part, outcome): (&PartSpec, &Option<Outcome>)| {
             let failure = part.value(outcome.as_ref()?).err()?;
@@ -115,7 +116,7 @@ impl Pipeline {
         self.parts.iter().zip(outcomes).find_map(fatal)
     }
 
-    /// Whether a gate's part lets the next one be asked.
+    /// Whether the part of a gate lets the next one be evaluated.
     fn opens(&self, part: &PartSpec, outcome: Option<&Outcome>) -> bool {
         let Some(outcome) = outcome else {
             return false;

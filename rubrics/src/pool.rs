@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select_biased};
 
 use crate::outcome::Failure;
 
-/// A piece of work. It must not panic: a panic ends its worker.
+/// A job. It must not panic: a panic ends its worker.
 pub(crate) type Job = Box<dyn FnOnce() + Send>;
 
 /// The queue is full or the pool has stopped.

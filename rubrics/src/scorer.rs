@@ -32,11 +32,11 @@ pub struct Scorer {
     input_fields: InputFields,
     /// The parts of a pipeline, or the scorers that a kind calls.
     parts: Vec<Arc<Scorer>>,
-    method: Method,
+    method: ScorerMethod,
 }
 
 /// How a scorer evaluates a sample.
-pub(crate) enum Method {
+pub(crate) enum ScorerMethod {
     /// Extracts an answer and verifies it.
     Answer(AnswerScorer),
     /// Checks the arithmetic of each step.
@@ -78,7 +78,7 @@ impl Scorer {
             is_async: false,
             input_fields: InputFields::default(),
             parts: Vec::new(),
-            method: Method::Answer(AnswerScorer::new(spec.extract, spec.verifier, fuel)),
+            method: ScorerMethod::Answer(AnswerScorer::new(spec.extract, spec.verifier, fuel)),
         }
     }
 
@@ -95,7 +95,7 @@ impl Scorer {
             is_async: false,
             input_fields: InputFields { steps: true, ..InputFields::default() },
             parts: Vec::new(),
-            method: Method::Arithmetic(Box::new(scorer)),
+            method: ScorerMethod::Arithmetic(Box::new(scorer)),
         }
     }
 
@@ -113,7 +113,7 @@ impl Scorer {
                 .iter()
                 .fold(InputFields::default(), |fields, part| fields.or(part.input_fields)),
             parts,
-            method: Method::Pipeline(pipeline),
+            method: ScorerMethod::Pipeline(pipeline),
         }
     }
 
@@ -136,7 +136,7 @@ impl Scorer {
             is_async: true,
             input_fields: kind.input_fields(),
             parts,
-            method: Method::Model(scorer),
+            method: ScorerMethod::Model(scorer),
         }
     }
 
@@ -222,8 +222,10 @@ impl Scorer {
     /// Whether it compares the responses of a group and refuses a single response.
     pub fn is_pairwise(&self) -> bool {
         match &self.method {
-            Method::Model(scorer) => scorer.kind().is_pairwise(),
-            Method::Answer(_) | Method::Arithmetic(_) | Method::Pipeline(_) => false,
+            ScorerMethod::Model(scorer) => scorer.kind().is_pairwise(),
+            ScorerMethod::Answer(_) | ScorerMethod::Arithmetic(_) | ScorerMethod::Pipeline(_) => {
+                false
+            }
         }
     }
 
@@ -234,14 +236,16 @@ impl Scorer {
     pub fn check(&self, models: &dyn Models) -> Result<(), String> {
         self.parts.iter().try_for_each(|part| part.check(models))?;
         match &self.method {
-            Method::Answer(_) | Method::Arithmetic(_) | Method::Pipeline(_) => Ok(()),
-            Method::Model(scorer) => scorer
+            ScorerMethod::Answer(_) | ScorerMethod::Arithmetic(_) | ScorerMethod::Pipeline(_) => {
+                Ok(())
+            }
+            ScorerMethod::Model(scorer) => scorer
                 .check(models)
                 .map_err(|what| format!("scorer '{}' ({}): {what}", self.name, self.kind)),
         }
     }
 
-    pub(crate) fn method(&self) -> &Method {
+    pub(crate) fn method(&self) -> &ScorerMethod {
         &self.method
     }
 

@@ -11,7 +11,7 @@ pub enum DecideError {
         /// Its index.
         question: usize,
         /// The place in it.
-        place: Place,
+        place: FieldPath,
         /// What is wrong.
         what: String,
     },
@@ -41,7 +41,7 @@ pub enum DecideError {
 
 /// A place in a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub enum FieldPath {
     /// The question as a whole.
     Whole,
     /// What is asked.

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 pub use crate::calibration::{Calibration, Temperature};
 pub use answer::{DecisionAnswer, DecisionVerdict, Method};
 pub use calibration::{CalibrationError, Calibrations};
-pub use error::{DecideError, Place};
+pub use error::{DecideError, FieldPath};
 pub use prompt::PROMPT_FORMAT;
 pub use question::{Alternative, DecisionInput, InputPart, Question, QuestionKind, Source};
 
@@ -32,7 +32,7 @@ use encode::{Encoded, Encoder, Labels};
 
 /// How to ask.
 #[derive(Debug, Clone, Default)]
-pub struct Asking {
+pub struct DecideOptions {
     /// The adapter that answers, or none for the model itself.
     pub adapter: Option<Arc<str>>,
     /// What is done to the probabilities.
@@ -44,7 +44,7 @@ pub struct Asking {
 
 /// The answers of a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Decided {
+pub struct Decisions {
     /// One for each question, in order.
     pub answers: Vec<DecisionAnswer>,
     /// Tokens: of the input those of every sequence that was read, so that what the questions
@@ -88,9 +88,9 @@ pub async fn decide(
     host: &Host,
     input: &DecisionInput,
     questions: Vec<Question>,
-    asking: Asking,
+    asking: DecideOptions,
     terms: RequestParams,
-) -> Result<Decided, DecideError> {
+) -> Result<Decisions, DecideError> {
     prepare(host, input, questions, asking)?.run(terms).await
 }
 
@@ -103,7 +103,7 @@ pub fn prepare(
     host: &Host,
     input: &DecisionInput,
     questions: Vec<Question>,
-    asking: Asking,
+    asking: DecideOptions,
 ) -> Result<Prepared, DecideError> {
     let limits = host.engine.limits();
     if !limits.has_vocabulary {

@@ -1,6 +1,6 @@
 //! What is asked about what.
 
-use super::error::{DecideError, Place};
+use super::error::{DecideError, FieldPath};
 
 /// Most alternatives of a question: the two-letter labels.
 const MAX_ALTERNATIVES: usize = 26 * 26;
@@ -134,7 +134,7 @@ impl Question {
         let fault = |place, what: String| DecideError::Question { question: index, place, what };
         if self.instructions.trim().is_empty() {
             let what = "nothing is asked: the text is blank";
-            return Err(fault(Place::Instructions, what.to_owned()));
+            return Err(fault(FieldPath::Instructions, what.to_owned()));
         }
         let alternatives = match &self.kind {
             QuestionKind::Predicate { .. } => return Ok(()),
@@ -143,20 +143,20 @@ impl Question {
         let n = alternatives.len();
         if !(2..=MAX_ALTERNATIVES).contains(&n) {
             let what = format!("{n} alternatives; a question has 2 to {MAX_ALTERNATIVES}");
-            return Err(fault(Place::Alternatives, what));
+            return Err(fault(FieldPath::Alternatives, what));
         }
         let mut seen = std::collections::HashMap::with_capacity(n);
         for (at, alternative) in alternatives.iter().enumerate() {
             let text = alternative.text.trim();
             if text.is_empty() {
                 let what = "an alternative has no text".to_owned();
-                return Err(fault(Place::Alternative(at), what));
+                return Err(fault(FieldPath::Alternative(at), what));
             }
             if let Some(before) = seen.insert(tokens(text)?, at) {
                 let what = format!(
                     "the model reads it as it reads alternative {before}; they must differ"
                 );
-                return Err(fault(Place::Alternative(at), what));
+                return Err(fault(FieldPath::Alternative(at), what));
             }
         }
         Ok(())

@@ -10,7 +10,7 @@ use engine::{
 use super::answer::{DecisionAnswer, Method, Read, judge};
 use super::encode::Labels;
 use super::error::DecideError;
-use super::{Decided, Planned, Prepared};
+use super::{Decisions, Planned, Prepared};
 
 /// A submission takes at most this share of what the engine's queue holds, so that a request with
 /// hundreds of questions leaves room for others, and is not refused for its own size.
@@ -28,11 +28,11 @@ impl Prepared {
     /// # Errors
     /// [`DecideError::Submit`] and [`DecideError::Failed`]. A number that is not finite is a
     /// failure of the request, and never an answer.
-    pub async fn run(self, terms: RequestParams) -> Result<Decided, DecideError> {
+    pub async fn run(self, terms: RequestParams) -> Result<Decisions, DecideError> {
         let works: Vec<Request> =
             self.planned.iter().flat_map(|planned| planned.works(self.adapter.as_ref())).collect();
         let read = submit(&self.engine, works, terms).await?;
-        let mut decided = Decided {
+        let mut decided = Decisions {
             answers: Vec::with_capacity(self.planned.len()),
             usage: Usage::default(),
             adapter: read.first().and_then(|answer| answer.adapter.clone()),

@@ -1,30 +1,30 @@
-//! What engines were asked for, kept so that a measurement can ask them for the same again.
+//! Records engine requests, so that a benchmark can replay them.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use engine::{OutputSpec, Request, Task};
 
-/// Works of scorers, in the order in which they were answered.
+/// Requests of scorers, in the order of their completion.
 #[derive(Debug, Default)]
 pub struct RequestRecorder(Mutex<Vec<RecordedRequest>>);
 
-/// One work.
+/// One completed request.
 #[derive(Debug, Clone)]
 pub struct RecordedRequest {
     /// The sequence.
     pub token_ids: Arc<[u32]>,
-    /// The adapter that it ran under.
+    /// The adapter; `None` for the model itself.
     pub adapter: Option<Arc<str>>,
-    /// What was read of it; empty where it was continued.
+    /// Rows read; empty for a generation.
     pub rows: Vec<(usize, OutputSpec)>,
-    /// Tokens that were generated.
+    /// Generated tokens.
     pub output_tokens: usize,
-    /// Tokens that were run through the model.
+    /// Tokens computed by the model, cached ones excluded.
     pub computed_tokens: usize,
 }
 
 impl RequestRecorder {
-    /// Takes what is on it, and leaves it empty.
+    /// Takes all recorded requests.
     pub fn take(&self) -> Vec<RecordedRequest> {
         std::mem::take(&mut *self.lock())
     }
@@ -39,7 +39,7 @@ impl RequestRecorder {
 }
 
 impl RecordedRequest {
-    /// A work before it is answered.
+    /// A request before its completion.
     pub(crate) fn of(work: &Request) -> Self {
         Self {
             token_ids: work.token_ids.clone(),

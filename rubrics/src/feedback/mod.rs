@@ -197,7 +197,7 @@ pub async fn extract(
         let turns = turns(feedback);
         async move {
             let host = served.clone();
-            let render = move || host.prompt(&Chat::asking(&turns));
+            let render = move || host.prompt(&Chat::with_generation_prompt(&turns));
             let prompt = client.run(render).await??;
             let writing = Writing {
                 max_tokens: manner.max_tokens,

@@ -27,7 +27,7 @@ use crate::models::Models;
 use crate::outcome::{Failure, Outcome};
 use crate::sample::Sample;
 use crate::{Message, group};
-use ask::{Asker, Asking};
+use ask::{JudgeCaller, JudgePrompt};
 use rubric::{Mode, Rationale, Rubric};
 use rules::{Average, GradeChoice, Inconsistent, Rules};
 
@@ -52,7 +52,7 @@ const ORDERS: u64 = 2;
 #[derive(Debug)]
 struct JudgeKind {
     model: String,
-    asking: Arc<Asking>,
+    prompt_options: Arc<JudgePrompt>,
     rules: Rules,
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     let wording = read_wording(section, name, slots);
     let min_label_mass = share(section, "min_label_mass").unwrap_or(0.5);
     let writing = WritingOptions::read(section, WritingOptions::greedy(MAX_TOKENS));
-    let mut asking = Asking {
+    let mut prompt_options = JudgePrompt {
         demonstrations: Vec::new(),
         thinking: Thinking::read(section),
         rubric,
@@ -76,8 +76,8 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
         min_label_mass,
         writing,
     };
-    asking.demonstrations = demonstrations::read(section, &asking);
-    Some(Box::new(JudgeKind { model: model?, asking: Arc::new(asking), rules }))
+    prompt_options.demonstrations = demonstrations::read(section, &prompt_options);
+    Some(Box::new(JudgeKind { model: model?, prompt_options: Arc::new(prompt_options), rules }))
 }
 
 fn read_wording(
@@ -160,7 +160,7 @@ impl ScorerKind for JudgeKind {
     }
 
     fn description(&self) -> &'static str {
-        match self.asking.rubric.mode {
+        match self.prompt_options.rubric.mode {
             Mode::Grade => "grades a response by a rubric",
             Mode::Pair => "says which response is better, in both orders",
             Mode::List => "grades the responses of a group side by side",
@@ -168,7 +168,7 @@ impl ScorerKind for JudgeKind {
     }
 
     fn options(&self) -> Value {
-        json!([self.model, *self.asking, self.rules])
+        json!([self.model, *self.prompt_options, self.rules])
     }
 
     fn models(&self) -> Vec<&str> {
@@ -176,7 +176,7 @@ impl ScorerKind for JudgeKind {
     }
 
     fn is_pairwise(&self) -> bool {
-        match self.asking.rubric.mode {
+        match self.prompt_options.rubric.mode {
             Mode::Grade => false,
             Mode::Pair | Mode::List => true,
         }
@@ -192,12 +192,12 @@ impl ScorerKind for JudgeKind {
             return Err(format!("'{}' has no vocabulary to judge in", self.model));
         }
         let asked = [Message::new("user", "What is 2 + 2?")];
-        let (slots, count, reads) = match self.asking.rubric.mode {
-            Mode::Grade => (grade::slots(&self.asking.rubric, &asked, "4"), 1, true),
-            Mode::Pair => (pair::slots(&self.asking.rubric, &asked, ["4", "5"]), 2, true),
-            Mode::List => (list::slots(&self.asking.rubric, &asked, &["4", "5"]), 2, false),
+        let (slots, count, reads) = match self.prompt_options.rubric.mode {
+            Mode::Grade => (grade::slots(&self.prompt_options.rubric, &asked, "4"), 1, true),
+            Mode::Pair => (pair::slots(&self.prompt_options.rubric, &asked, ["4", "5"]), 2, true),
+            Mode::List => (list::slots(&self.prompt_options.rubric, &asked, &["4", "5"]), 2, false),
         };
-        let tried = self.asking.try_on(&served, &slots, count, reads);
+        let tried = self.prompt_options.try_on(&served, &slots, count, reads);
         tried.map_err(Failure::into_message)
     }
 
@@ -205,7 +205,7 @@ impl ScorerKind for JudgeKind {
         Box::pin(async move {
             let client = evaluator.client;
             let served = client.served(&self.model)?;
-            grade::judge(&self.asking, self.rules.score, served, sample, client).await
+            grade::judge(&self.prompt_options, self.rules.score, served, sample, client).await
         })
     }
 
@@ -224,7 +224,7 @@ impl JudgeKind {
         samples: Vec<Sample<'a>>,
         evaluator: Evaluator<'a>,
     ) -> Outcome {
-        let mode = self.asking.rubric.mode;
+        let mode = self.prompt_options.rubric.mode;
         if mode != Mode::Grade && samples.len() > self.rules.max_group {
             let detail = format!(
                 "{} responses; at most {} are compared (max_group)",
@@ -235,14 +235,14 @@ impl JudgeKind {
         }
         let client = evaluator.client;
         let served = client.served(&self.model)?;
-        let asker = || Asker::new(&self.asking, served, client);
+        let caller = || JudgeCaller::new(&self.prompt_options, served, client);
         match mode {
             Mode::Grade => {
                 let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
                 group::mean(join_all(outcomes).await)
             }
-            Mode::Pair => pair::judge(asker(), self.rules, &samples).await,
-            Mode::List => list::judge(asker(), self.rules.orders, &samples).await,
+            Mode::Pair => pair::judge(caller(), self.rules, &samples).await,
+            Mode::List => list::judge(caller(), self.rules.orders, &samples).await,
         }
     }
 }

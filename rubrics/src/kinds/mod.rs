@@ -7,7 +7,6 @@
 
 pub(crate) mod answer;
 pub(crate) mod arithmetic;
-mod asked;
 pub(crate) mod critic;
 pub(crate) mod grounded;
 pub(crate) mod judge;
@@ -16,6 +15,7 @@ pub(crate) mod native;
 pub(crate) mod options;
 pub(crate) mod principles;
 pub(crate) mod process;
+mod prompting;
 pub(crate) mod reward;
 pub(crate) mod rubric;
 pub(crate) mod tool;

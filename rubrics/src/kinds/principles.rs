@@ -8,11 +8,11 @@
 //! The scalar form reads log p(Yes) − log p(No) at one token without generating. The generative
 //! form lets the model reason and takes the same difference at the verdict that it writes last.
 
+mod combine;
 mod generation;
 mod judgement;
 mod list;
 mod question;
-mod whole;
 
 use std::sync::Arc;
 
@@ -29,10 +29,10 @@ use crate::outcome::{Evidence, Failure, Outcome, PartReport, Trace};
 use crate::prompt::transcript;
 use crate::sample::Sample;
 use crate::{Input, Message};
+use combine::Combine;
 use generation::{Generation, Generative};
 use list::Principle;
 use question::{Question, reward};
-use whole::Combine;
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "principles";
@@ -47,12 +47,12 @@ struct PrinciplesKind {
     model: String,
     principles: Vec<Principle>,
     combine: Combine,
-    asking: Arc<Asking>,
+    prompt_options: Arc<PrinciplePrompt>,
 }
 
 /// How a principle is put to the model, and what is read of it.
 #[derive(Debug, Serialize)]
-struct Asking {
+struct PrinciplePrompt {
     role: RoleChoice,
     thinking: Thinking,
     wording: Wording,
@@ -98,9 +98,19 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     let wording = Wording::read(section, wording, SLOTS);
     let principles = read_principles(section);
     let model = names.model(section, "model");
-    let asking =
-        Asking { role, thinking: Thinking::read(section), wording: wording?, labels, generative };
-    Some(Box::new(PrinciplesKind { model: model?, principles, combine, asking: Arc::new(asking) }))
+    let prompt_options = PrinciplePrompt {
+        role,
+        thinking: Thinking::read(section),
+        wording: wording?,
+        labels,
+        generative,
+    };
+    Some(Box::new(PrinciplesKind {
+        model: model?,
+        principles,
+        combine,
+        prompt_options: Arc::new(prompt_options),
+    }))
 }
 
 /// `principles`, and `[[scorer.principle]]` for those with a weight or a name of their own.
@@ -137,7 +147,7 @@ impl ScorerKind for PrinciplesKind {
     }
 
     fn options(&self) -> Value {
-        json!([self.model, self.principles, self.combine, *self.asking])
+        json!([self.model, self.principles, self.combine, *self.prompt_options])
     }
 
     fn models(&self) -> Vec<&str> {
@@ -159,7 +169,7 @@ impl ScorerKind for PrinciplesKind {
         }
         let turns = [Message::new("user", "What is 2 + 2?"), Message::new("assistant", "4")];
         let principles = [Principle::of("correct", 1.0)];
-        let asked = self.asking.questions(&served, &turns, &principles);
+        let asked = self.prompt_options.questions(&served, &turns, &principles);
         asked.map(drop).map_err(Failure::into_message)
     }
 
@@ -171,7 +181,7 @@ impl ScorerKind for PrinciplesKind {
 impl PrinciplesKind {
     async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
         let principles = self.principles_of(sample.input)?;
-        let response = self.asking.thinking.shown(sample.response);
+        let response = self.prompt_options.thinking.shown(sample.response);
         if response.trim().is_empty() {
             return Ok(nothing_shown());
         }
@@ -181,16 +191,17 @@ impl PrinciplesKind {
         }
         let served = client.served(&self.model)?;
         let host = served.clone();
-        let (asking, asked) = (self.asking.clone(), principles.clone());
-        let questions = client.run(move || asking.questions(&host, &turns, &asked)).await??;
+        let (prompt_options, asked) = (self.prompt_options.clone(), principles.clone());
+        let questions =
+            client.run(move || prompt_options.questions(&host, &turns, &asked)).await??;
         let mut evidence = Evidence {
             trace: Some(Trace {
-                prompt: Some(wording_digest(&served, &[&self.asking.wording])),
+                prompt: Some(wording_digest(&served, &[&self.prompt_options.wording])),
                 ..Trace::default()
             }),
             ..Evidence::default()
         };
-        let read = match self.asking.generative {
+        let read = match self.prompt_options.generative {
             None => self.read(&served, &questions, client, &mut evidence).await,
             Some(how) => {
                 let (asked, response) = (&principles, sample.response);
@@ -241,14 +252,14 @@ impl PrinciplesKind {
         for (question, outputs) in questions.iter().zip(&outputs) {
             let read = question.labels.read(&outputs[0])?;
             trace.saw_mass(Some(read.mass));
-            let enough = read.enough_mass(self.asking.labels.min_label_mass);
+            let enough = read.enough_mass(self.prompt_options.labels.min_label_mass);
             outcomes.push(enough.map(|()| reward(read.margin(), "principle_log_odds")));
         }
         Ok(outcomes)
     }
 }
 
-impl Asking {
+impl PrinciplePrompt {
     /// A question for each principle about one conversation.
     fn questions(
         &self,
@@ -269,7 +280,8 @@ impl Asking {
                 self.wording.fill(&slots)
             };
             let reasoning = self.generative.is_some_and(|how| how.writing.reasoning);
-            let prompted = served.prompt(&Chat::asking(&own).reasoning(reasoning))?;
+            let prompted =
+                served.prompt(&Chat::with_generation_prompt(&own).reasoning(reasoning))?;
             let labels = if self.generative.is_some() {
                 judgement::labels(served)
             } else {
@@ -302,7 +314,7 @@ fn knows_role(served: &Served) -> bool {
     let render = |role| {
         let turns =
             [Message::new("user", "a"), Message::new("assistant", "b"), Message::new(role, PROBE)];
-        served.render(&Chat::asking(&turns)).ok()
+        served.render(&Chat::with_generation_prompt(&turns)).ok()
     };
     render(ROLE).is_some_and(|own| {
         own.as_str().contains(PROBE)

@@ -192,7 +192,7 @@ impl Options {
 /// # Errors
 /// A refusal: it cannot be put to this model.
 fn whole(served: &Served, turns: &[Message]) -> Result<Prompted, Failure> {
-    let prompt = served.prompt(&Chat::whole(turns))?;
+    let prompt = served.prompt(&Chat::without_generation_prompt(turns))?;
     if prompt.token_ids.is_empty() {
         let detail = "the chat template makes nothing of this conversation";
         return Err(Failure::refused("prompt_not_rendered", detail));
@@ -208,7 +208,7 @@ fn softmax(logits: &[f64]) -> Vec<f64> {
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// Log-odds of one class against all others.
+/// EvaluationLog-odds of one class against all others.
 fn margin(logits: &[f64], index: usize) -> f64 {
     let others = logits.iter().enumerate().filter(|(at, _)| *at != index);
     let others = others.map(|(_, logit)| *logit);

@@ -177,7 +177,7 @@ impl Options {
 
     /// The prompt, and the labels as they follow it.
     fn ask(&self, served: &Served, turns: &[Message]) -> Result<(Prompted, Labels), Failure> {
-        let prompt = served.prompt(&Chat::asking(turns))?;
+        let prompt = served.prompt(&Chat::with_generation_prompt(turns))?;
         let labels = Labels::after(served, &prompt, &LABELS, self.reading.spellings);
         let labels = labels.map_err(|what| Failure::refused("labels_unusable", what))?;
         Ok((prompt, labels))

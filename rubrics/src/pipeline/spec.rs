@@ -8,19 +8,19 @@ use crate::combine::group::Normalisation;
 use crate::combine::{CombineError, Variance};
 use crate::outcome::{Failure, FailureKind, Outcome};
 
-/// Parts and the way they make one number.
+/// The parts of a pipeline and how they are combined.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pipeline {
-    /// The way.
+    /// How the parts are combined.
     pub combine: Combine,
-    /// The parts, in the order in which they are asked. Never empty.
+    /// The parts, in order of evaluation. Never empty.
     pub parts: Vec<PartSpec>,
-    /// What a group's responses get beside their scores.
+    /// How scores of a group are normalised; `None` if they are not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalise: Option<Normalisation>,
 }
 
-/// How parts make one number.
+/// How parts are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Combine {
@@ -41,14 +41,14 @@ pub enum Combine {
     },
     /// Format, accuracy and consistency (R1-Reward, 2505.02835), told apart by their roles.
     R1,
-    /// Sum of weight times score over the parts that are reached: a part is asked only when every
-    /// part before it scored at least its own threshold.
+    /// Sum of weight times score over the evaluated parts: a part is evaluated only if every part
+    /// before it scored at least its threshold.
     Gate,
     /// The same with every part before it strictly above its threshold, and every part of weight 1
     /// unless it says otherwise (G-RA, 2508.10548).
     GRa,
-    /// The first part that decides answers: the next one is asked only where a part abstained, or
-    /// gave a 0 by rule and not by proof.
+    /// The outcome of the first part that decides: the next one is evaluated only if a part
+    /// abstained, or gave a presumed and not a proven 0.
     Cascade,
 }
 
@@ -57,27 +57,27 @@ pub enum Combine {
 pub struct PartSpec {
     /// Name in reports; the scorer's name unless the configuration gives another.
     pub name: String,
-    /// The scorer that answers.
+    /// The scorer.
     pub scorer: String,
     /// Factor of the score, finite.
     pub weight: f64,
-    /// The score by which a gate opens the next part.
+    /// Score from which on a gate evaluates the next part; `None` without a gate.
     pub threshold: Option<f64>,
-    /// What a part without a score means. Stated for every part: there is no default.
+    /// Effect of a failure. There is no default.
     pub on_error: OnError,
-    /// What it is to [`Combine::R1`].
+    /// Role in [`Combine::R1`]; `None` elsewhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<Role>,
-    /// What is done to its score first.
+    /// Rescaling of its score.
     #[serde(flatten)]
     pub adjust: Adjust,
 }
 
-/// What a part without a score means for the whole.
+/// Effect of a part without a score.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// The whole fails with the part's failure.
+    /// The pipeline fails with the failure of the part.
     Fail,
     /// The part is left out; in a weighted sum the other weights are scaled up to the same total.
     Skip,
@@ -85,7 +85,7 @@ pub enum OnError {
     Floor,
 }
 
-/// What a part of [`Combine::R1`] says.
+/// Role of a part in [`Combine::R1`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
@@ -98,7 +98,7 @@ pub enum Role {
 }
 
 impl PartSpec {
-    /// What the part measured, adjusted.
+    /// The rescaled number of the part.
     ///
     /// # Errors
     /// The part's own failure; an abstention where the number that is wanted does not exist.
@@ -137,7 +137,7 @@ impl PartSpec {
     }
 }
 
-/// Numbers that the method has no answer to.
+/// The failure of a formula.
 pub(super) fn no_combination(error: CombineError) -> Failure {
     let reason = Reason::with("no_combination", error.to_string());
     Failure::new(FailureKind::Abstain, reason)

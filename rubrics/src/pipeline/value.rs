@@ -4,31 +4,31 @@ use serde::Serialize;
 
 use crate::combine::ensemble::Standard;
 
-/// What is done to a part's score before it counts, in the order of the fields.
+/// Rescaling of the score of a part, in the order of the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Adjust {
-    /// Which number of the part is taken.
+    /// Which number of the part counts.
     #[serde(rename = "value", skip_serializing_if = "Measured::is_score")]
     pub measured: Measured,
-    /// The scale of a reference set.
+    /// Standardisation by a reference set; `None` for none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub standardise: Option<Standard>,
-    /// The least and the greatest value.
+    /// Minimum and maximum; `None` for no clipping.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub clip: Option<[f64; 2]>,
-    /// 1 from this value on, and 0 below.
+    /// 1 from this value on and 0 below; `None` for no threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub pass: Option<f64>,
 }
 
-/// A number of a reward.
+/// A number of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measured {
     /// The score.
     #[default]
     Score,
-    /// The unbounded value behind it.
+    /// The raw value.
     Raw,
 }
 

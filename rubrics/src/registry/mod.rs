@@ -15,10 +15,10 @@ use crate::config::{Document, NAME_RULE, Section, fits_name, nearest};
 use crate::scorer::ScorersByName;
 use crate::{Models, Scorer};
 
-/// The model that comes with the program. It is served where no other model is configured.
+/// Name of the embedded model, which is served if no other model is configured.
 pub const DEFAULT_MODEL: &str = "tribunal-tiny";
 
-/// The scorers that ask [`DEFAULT_MODEL`], as `[[scorer]]` tables.
+/// The scorers of [`DEFAULT_MODEL`], as `[[scorer]]` tables.
 pub const DEFAULT_SCORERS: &str = include_str!("default_model.toml");
 
 /// Scorers by name, in the order of their names.
@@ -33,7 +33,7 @@ impl Registry {
         Self::default().beside("built-in scorers", built_in::SCORERS, &[])
     }
 
-    /// The same, and those of [`DEFAULT_SCORERS`]: for whoever serves [`DEFAULT_MODEL`].
+    /// The built-in scorers and [`DEFAULT_SCORERS`], for servers of [`DEFAULT_MODEL`].
     pub fn with_default_model() -> Self {
         let models = [DEFAULT_MODEL.to_owned()];
         Self::built_in().beside("default scorers", DEFAULT_SCORERS, &models)
@@ -83,10 +83,10 @@ impl Registry {
         registry
     }
 
-    /// Checks every scorer against the models that are being served.
+    /// Checks every scorer against the served models.
     ///
     /// # Errors
-    /// For each scorer that cannot work, what is missing.
+    /// What is missing, for each scorer that cannot work.
     pub fn check(&self, models: &dyn Models) -> Result<(), Vec<String>> {
         let problems = self.iter().filter_map(|scorer| scorer.check(models).err());
         let problems: Vec<String> = problems.collect();
@@ -116,7 +116,7 @@ impl Registry {
         self.scorers.is_empty()
     }
 
-    /// Up to three names that somebody who wrote `given` may have meant, nearest first.
+    /// Up to three names similar to `given`, most similar first.
     pub fn near(&self, given: &str) -> Vec<&str> {
         let mut names: Vec<&str> = self.scorers.keys().map(String::as_str).collect();
         let mut near = Vec::new();

@@ -4,14 +4,16 @@
 use serde::Serialize;
 use verifiers::{Certainty, Reason};
 
-use super::critique::{Asked, Critique, OutcomeScorer, outcome_scorer, splitter, with_outcome};
+use super::critique::{
+    Critique, CritiqueRequest, OutcomeScorer, outcome_scorer, splitter, with_outcome,
+};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
 use crate::combine::critique::{self, Vote, Weights};
 use crate::config::Section;
 use crate::engine_client::Written;
-use crate::kinds::asked::{self, Log, mean, uncombined};
 use crate::kinds::options::{Slots, Wording};
+use crate::kinds::prompting::{self, EvaluationLog, mean, uncombined};
 use crate::kinds::{Evaluator, Names};
 use crate::outcome::{
     Evidence, Failure, FailureKind, Outcome, PartReport, Score, SpanNote, StepScore,
@@ -95,9 +97,12 @@ impl Capo {
     ) -> Outcome {
         let steps = Steps::of(&sample, self.splitter)?;
         let turns = self.turns(&sample, &steps)?;
-        let mut log =
-            Log::new(evaluator.client, &evaluator.client.served(model)?, &[&*self.wording]);
-        let asked = Asked {
+        let mut log = EvaluationLog::new(
+            evaluator.client,
+            &evaluator.client.served(model)?,
+            &[&*self.wording],
+        );
+        let asked = CritiqueRequest {
             model,
             turns,
             samples: self.critiques,
@@ -122,8 +127,8 @@ impl Capo {
         sample: &Sample<'_>,
         steps: &Steps<'_>,
     ) -> Result<Vec<crate::Message>, Failure> {
-        let problem = asked::problem(sample)?;
-        let reference = asked::reference_shown(sample, self.show_reference)?;
+        let problem = prompting::problem(sample)?;
+        let reference = prompting::reference_shown(sample, self.show_reference)?;
         let texts = [
             ("problem", problem.as_str()),
             ("reference", &reference),
@@ -187,7 +192,7 @@ impl Capo {
     }
 
     /// The verdict, with token rewards where somebody says whether the whole is right.
-    fn conclude(&self, voted: Voted, outcome: Option<Outcome>, log: Log) -> Outcome {
+    fn conclude(&self, voted: Voted, outcome: Option<Outcome>, log: EvaluationLog) -> Outcome {
         let spans = match (&self.outcome, &outcome) {
             (Some(outside), Some(outcome)) => {
                 let right = outside.is_right(outcome);

@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::Message;
 use crate::config::Section;
 use crate::engine_client::{EngineClient, Written, stream_of};
-use crate::kinds::asked::{self, Log};
 use crate::kinds::options::{WritingOptions, share};
+use crate::kinds::prompting::{self, EvaluationLog};
 use crate::kinds::{Evaluator, Names};
 use crate::outcome::{Failure, Outcome};
 use crate::sample::Sample;
@@ -39,12 +39,13 @@ impl Critique {
     /// Has `samples` critiques written of one prompt. They share all of it, and differ by chance.
     pub(super) async fn ask(
         &self,
-        asked: Asked<'_>,
+        asked: CritiqueRequest<'_>,
         client: &EngineClient<'_>,
-        log: &mut Log,
+        log: &mut EvaluationLog,
     ) -> Result<Vec<Written>, Failure> {
         let served = client.served(asked.model)?;
-        let prompt = asked::prompt(client, &served, asked.turns, self.writing.reasoning).await?;
+        let prompt =
+            prompting::prompt(client, &served, asked.turns, self.writing.reasoning).await?;
         let one = |sample: u64| {
             let mut writing = self.writing.writing(stream_of(&prompt, sample));
             writing.grammar = self.constrain.then(|| asked.last_line.clone());
@@ -60,7 +61,7 @@ impl Critique {
 }
 
 /// What is asked of a critic.
-pub(super) struct Asked<'a> {
+pub(super) struct CritiqueRequest<'a> {
     pub(super) model: &'a str,
     pub(super) turns: Vec<Message>,
     pub(super) samples: u64,

@@ -26,7 +26,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::asked;
+use super::prompting;
 use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::group;
@@ -146,18 +146,18 @@ impl ScorerKind for Critic {
         match &self.mode {
             Mode::Capo(capo) => {
                 let reasoning = capo.critique.writing.reasoning;
-                asked::try_wording(&served, &capo.wording, reasoning).map(drop)
+                prompting::try_wording(&served, &capo.wording, reasoning).map(drop)
             }
             Mode::Thoughts(thoughts) => {
                 let reasoning = thoughts.critique.writing.reasoning;
                 let mut wordings = [&thoughts.right, &thoughts.wrong].into_iter();
                 wordings.try_for_each(|wording| {
-                    asked::try_wording(&served, wording, reasoning).map(drop)
+                    prompting::try_wording(&served, wording, reasoning).map(drop)
                 })
             }
             Mode::Retrospective(retrospective) => {
                 let reasoning = retrospective.critique.writing.reasoning;
-                asked::try_wording(&served, &retrospective.wording, reasoning).map(drop)
+                prompting::try_wording(&served, &retrospective.wording, reasoning).map(drop)
             }
             Mode::Rerank(rerank) => rerank.check(&served),
         }

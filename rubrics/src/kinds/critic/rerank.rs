@@ -13,8 +13,8 @@ use crate::combine::selection;
 use crate::config::Section;
 use crate::engine_client::EngineClient;
 use crate::group;
-use crate::kinds::asked::{self, Log, uncombined};
 use crate::kinds::options::{LabelOptions, Slots, Wording};
+use crate::kinds::prompting::{self, EvaluationLog, uncombined};
 use crate::labels::Labels;
 use crate::models::Served;
 use crate::outcome::{Evidence, Failure, Outcome, Score};
@@ -55,7 +55,7 @@ impl Rerank {
     }
 
     pub(super) fn check(&self, served: &Served) -> Result<(), String> {
-        let prompt = asked::try_wording(served, &self.wording, false)?;
+        let prompt = prompting::try_wording(served, &self.wording, false)?;
         Labels::after(served, &prompt, &VERDICTS, self.labels.spellings).map(drop)
     }
 
@@ -136,11 +136,11 @@ impl Rerank {
             return Err(Failure::refused("response_empty", "there is nothing to judge"));
         }
         let turns = self.wording.fill(&[
-            ("problem", &asked::problem(&sample)?),
-            ("response", &asked::quotation(sample.response)),
+            ("problem", &prompting::problem(&sample)?),
+            ("response", &prompting::quotation(sample.response)),
         ]);
         let served = client.served(model)?;
-        let mut log = Log::new(client, &served, &[&*self.wording]);
+        let mut log = EvaluationLog::new(client, &served, &[&*self.wording]);
         match self.believed(&served, turns, client, &mut log).await {
             Err(failure) => Err(log.failed(failure)),
             Ok((share, margin)) => Ok(Score {
@@ -159,9 +159,9 @@ impl Rerank {
         served: &Served,
         turns: Vec<crate::Message>,
         client: &EngineClient<'_>,
-        log: &mut Log,
+        log: &mut EvaluationLog,
     ) -> Result<(f64, f64), Failure> {
-        let read = asked::labels(client, served, turns, (&VERDICTS, self.labels), log).await?;
+        let read = prompting::labels(client, served, turns, (&VERDICTS, self.labels), log).await?;
         Ok((read.shares()[0], read.margin()))
     }
 }

@@ -5,14 +5,16 @@
 use serde::Serialize;
 use verifiers::{Certainty, Reason};
 
-use super::critique::{Asked, Critique, OutcomeScorer, outcome_scorer, splitter, with_outcome};
+use super::critique::{
+    Critique, CritiqueRequest, OutcomeScorer, outcome_scorer, splitter, with_outcome,
+};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Judged};
 use crate::combine::steps::share_right;
 use crate::config::Section;
 use crate::engine_client::Written;
-use crate::kinds::asked::{self, Log, uncombined};
 use crate::kinds::options::{Slots, Wording};
+use crate::kinds::prompting::{self, EvaluationLog, uncombined};
 use crate::kinds::{Evaluator, Names};
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score};
 use crate::sample::Sample;
@@ -50,10 +52,17 @@ impl Retrospective {
     ) -> Outcome {
         let steps = Steps::of(&sample, self.splitter)?;
         let turns = self.turns(&sample, &steps)?;
-        let mut log =
-            Log::new(evaluator.client, &evaluator.client.served(model)?, &[&*self.wording]);
-        let asked =
-            Asked { model, turns, samples: 1, last_line: verdict::judgement_grammar(steps.len()) };
+        let mut log = EvaluationLog::new(
+            evaluator.client,
+            &evaluator.client.served(model)?,
+            &[&*self.wording],
+        );
+        let asked = CritiqueRequest {
+            model,
+            turns,
+            samples: 1,
+            last_line: verdict::judgement_grammar(steps.len()),
+        };
         let asking = self.critique.ask(asked, evaluator.client, &mut log);
         let (written, outcome) =
             with_outcome(asking, self.outcome.as_ref(), sample, evaluator).await;
@@ -81,8 +90,8 @@ impl Retrospective {
         sample: &Sample<'_>,
         steps: &Steps<'_>,
     ) -> Result<Vec<crate::Message>, Failure> {
-        let problem = asked::problem(sample)?;
-        let reference = asked::reference_shown(sample, self.show_reference)?;
+        let problem = prompting::problem(sample)?;
+        let reference = prompting::reference_shown(sample, self.show_reference)?;
         let texts = [
             ("problem", problem.as_str()),
             ("reference", &reference),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use verifiers::arithmetic;
 
-use crate::kinds::asked::quotation;
+use crate::kinds::prompting::quotation;
 use crate::outcome::{CodePoints, Failure, StepScore};
 use crate::sample::Sample;
 use crate::split::Splitter;

@@ -10,7 +10,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use verifiers::{Certainty, Reason};
 
-use super::critique::{Asked, Critique, OutcomeScorer, outcome_scorer};
+use super::critique::{Critique, CritiqueRequest, OutcomeScorer, outcome_scorer};
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
 use crate::combine::Variance;
@@ -18,8 +18,8 @@ use crate::combine::group::{Normalisation, advantages};
 use crate::combine::thoughts::{Label, Thought, advantage, capability, merge};
 use crate::config::Section;
 use crate::engine_client::Written;
-use crate::kinds::asked::{self, Log, uncombined};
 use crate::kinds::options::{Slots, Wording};
+use crate::kinds::prompting::{self, EvaluationLog, uncombined};
 use crate::kinds::{Evaluator, Names};
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score, SpanNote};
 use crate::sample::Sample;
@@ -104,7 +104,7 @@ impl Thoughts {
             return Ok(Scale { outcomes: Vec::new(), capability: 0.0 });
         }
         let how = Normalisation::Grpo { variance: self.variance, epsilon: EPSILON };
-        let accuracy = asked::mean(known);
+        let accuracy = prompting::mean(known);
         Ok(Scale {
             outcomes: advantages(known, how).map_err(uncombined)?,
             capability: capability(self.alpha, accuracy).map_err(uncombined)?,
@@ -131,19 +131,23 @@ impl Thoughts {
         &self,
         right: bool,
         (model, sample, evaluator): (&'a str, Sample<'a>, Evaluator<'a>),
-        log: &mut Option<Log>,
+        log: &mut Option<EvaluationLog>,
     ) -> Result<Labelled<'a>, Failure> {
         let steps = Steps::of_thought(&sample)?;
         let (wording, marker) =
             if right { (&self.right, verdict::WRONG) } else { (&self.wrong, verdict::MATCHING) };
         let turns = wording.fill(&[
-            ("problem", &asked::problem(&sample)?),
+            ("problem", &prompting::problem(&sample)?),
             ("steps", &steps.numbered()),
-            ("answer", &asked::quotation(Steps::after_thought(sample.response))),
+            ("answer", &prompting::quotation(Steps::after_thought(sample.response))),
         ]);
-        let log =
-            log.insert(Log::new(evaluator.client, &evaluator.client.served(model)?, &[&**wording]));
-        let asked = Asked { model, turns, samples: 1, last_line: verdict::list_grammar(marker) };
+        let log = log.insert(EvaluationLog::new(
+            evaluator.client,
+            &evaluator.client.served(model)?,
+            &[&**wording],
+        ));
+        let asked =
+            CritiqueRequest { model, turns, samples: 1, last_line: verdict::list_grammar(marker) };
         let written = self.critique.ask(asked, evaluator.client, log).await?.remove(0);
         let listed = verdict::listed(written.whole()?, marker, steps.len())?;
         Ok(Labelled {
@@ -214,7 +218,7 @@ struct Place {
 struct Member<'a> {
     outcome: Outcome,
     labelled: Result<Labelled<'a>, Failure>,
-    log: Option<Log>,
+    log: Option<EvaluationLog>,
 }
 
 /// A thought with labels.
@@ -228,7 +232,7 @@ struct Labelled<'a> {
 impl Member<'_> {
     /// What was looked at: the outcome, and what the critic wrote.
     fn evidence(&self, mode: &Thoughts) -> Evidence {
-        let evidence = self.log.clone().map(Log::evidence).unwrap_or_default();
+        let evidence = self.log.clone().map(EvaluationLog::evidence).unwrap_or_default();
         let mut trace = evidence.trace;
         if let Some(outside) = crate::group::trace([&self.outcome]) {
             trace.get_or_insert_default().add(&outside);

@@ -4,7 +4,7 @@
 use engine::Grammar;
 use serde::Deserialize;
 
-use crate::kinds::asked::unreadable;
+use crate::kinds::prompting::unreadable;
 use crate::outcome::Failure;
 
 /// Before the numbers of wrong steps.

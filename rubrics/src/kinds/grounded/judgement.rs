@@ -2,7 +2,7 @@
 
 use engine::Grammar;
 
-use crate::kinds::asked::{after_thinking, unreadable};
+use crate::kinds::prompting::{after_thinking, unreadable};
 use crate::outcome::Failure;
 
 const FAITHFUL: &str = "Faithful: ";

@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use verifiers::arithmetic::{self, Splitter};
 use verifiers::{Certainty, Reason, extract};
 
-use super::asked::{self, Log, mean};
 use super::options::{LabelOptions, Slots, Wording, WritingOptions, share};
+use super::prompting::{self, EvaluationLog, mean};
 use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::engine_client::{EngineClient, stream_of};
@@ -125,11 +125,11 @@ impl ScorerKind for Grounded {
         let served = models.find(&self.model).expect("its name was checked");
         match &self.mode {
             Mode::Written { writing, wording, .. } => {
-                asked::try_wording(&served, wording, writing.reasoning).map(drop)
+                prompting::try_wording(&served, wording, writing.reasoning).map(drop)
             }
             Mode::Labels { labels, faithful, correct } => {
                 [faithful, correct].into_iter().try_for_each(|wording| {
-                    let prompt = asked::try_wording(&served, wording, false)?;
+                    let prompt = prompting::try_wording(&served, wording, false)?;
                     Labels::after(&served, &prompt, &VERDICTS, labels.spellings).map(drop)
                 })
             }
@@ -147,12 +147,12 @@ impl Grounded {
         let sentences = self.sentences(sample.response)?;
         let problem = match &sample.input.prompt {
             None => "(not given)\n".to_owned(),
-            Some(_) => asked::problem(&sample)?,
+            Some(_) => prompting::problem(&sample)?,
         };
-        let answer = asked::quotation(sample.response);
+        let answer = prompting::quotation(sample.response);
         let served = client.served(&self.model)?;
         let judged = sentences.iter().map(|span| {
-            let sentence = asked::quotation(&sample.response[span.clone()]);
+            let sentence = prompting::quotation(&sample.response[span.clone()]);
             let texts =
                 Texts { documents: &documents, problem: &problem, answer: &answer, sentence };
             self.sentence(&served, texts, client)
@@ -188,20 +188,20 @@ impl Grounded {
         served: &Served,
         texts: Texts<'_>,
         client: &EngineClient<'_>,
-    ) -> (Result<Judgement, Failure>, Log) {
+    ) -> (Result<Judgement, Failure>, EvaluationLog) {
         match &self.mode {
             Mode::Written { wording, .. } => {
-                let mut log = Log::new(client, served, &[&**wording]);
+                let mut log = EvaluationLog::new(client, served, &[&**wording]);
                 let judged = self.written(served, &texts, client, &mut log).await;
                 (judged, log)
             }
             Mode::Labels { labels, faithful, correct } => {
-                let mut log = Log::new(client, served, &[&**faithful, &**correct]);
+                let mut log = EvaluationLog::new(client, served, &[&**faithful, &**correct]);
                 let mut read = Vec::with_capacity(2);
                 for wording in [faithful, correct] {
                     let turns = texts.fill(wording);
                     let how = (&VERDICTS[..], *labels);
-                    match asked::labels(client, served, turns, how, &mut log).await {
+                    match prompting::labels(client, served, turns, how, &mut log).await {
                         Ok(label) => read.push(label.shares()[0]),
                         Err(failure) => return (Err(failure), log),
                     }
@@ -217,13 +217,13 @@ impl Grounded {
         served: &Served,
         texts: &Texts<'_>,
         client: &EngineClient<'_>,
-        log: &mut Log,
+        log: &mut EvaluationLog,
     ) -> Result<Judgement, Failure> {
         let Mode::Written { writing, constrain, wording } = &self.mode else {
             return Err(Failure::internal());
         };
         let turns = texts.fill(wording);
-        let prompt = asked::prompt(client, served, turns, writing.reasoning).await?;
+        let prompt = prompting::prompt(client, served, turns, writing.reasoning).await?;
         let mut how = writing.writing(stream_of(&prompt, 0));
         how.grammar = constrain.then(|| grammar(writing.reasoning));
         let written = client.write(served, &[(&prompt, how)], &mut log.trace).await?;
@@ -236,11 +236,11 @@ impl Grounded {
         &self,
         sample: &Sample<'_>,
         sentences: &[Range<usize>],
-        judged: Vec<(Result<Judgement, Failure>, Log)>,
+        judged: Vec<(Result<Judgement, Failure>, EvaluationLog)>,
     ) -> Outcome {
         let mut points = CodePoints::new(sample.response);
         let (mut steps, mut spans, mut failed) = (Vec::new(), Vec::new(), None);
-        let mut whole: Option<Log> = None;
+        let mut whole: Option<EvaluationLog> = None;
         for (range, (judged, log)) in sentences.iter().zip(judged) {
             let span = points.range(range);
             match judged {
@@ -262,7 +262,7 @@ impl Grounded {
         let evidence = Evidence {
             steps: Some(steps),
             spans: Some(spans),
-            ..whole.map(Log::evidence).unwrap_or_default()
+            ..whole.map(EvaluationLog::evidence).unwrap_or_default()
         };
         if let Some(failure) = failed {
             return Err(failure.with_evidence(evidence));
@@ -322,7 +322,7 @@ fn documents(sample: &Sample<'_>) -> Result<String, Failure> {
         return Err(Failure::refused("context_missing", detail));
     }
     let numbered = given.iter().enumerate().map(|(index, text)| {
-        let text = asked::quotation(text);
+        let text = prompting::quotation(text);
         format!("Document {}:\n{text}", index + 1)
     });
     Ok(numbered.collect())

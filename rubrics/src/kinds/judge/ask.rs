@@ -21,7 +21,7 @@ use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
 
 /// How a judge is asked.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Asking {
+pub(super) struct JudgePrompt {
     pub(super) rubric: Rubric,
     pub(super) wording: Wording,
     pub(super) thinking: Thinking,
@@ -41,7 +41,7 @@ pub(super) struct Demonstration {
 pub(super) type Slots = Vec<(&'static str, String)>;
 
 /// A question that is ready for the engine.
-pub(super) struct Question {
+pub(super) struct RenderedQuestion {
     prompted: Prompted,
     /// Responses that it is about.
     count: usize,
@@ -49,7 +49,7 @@ pub(super) struct Question {
 
 /// What became of a question.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(super) struct JudgeReply {
     /// What it wrote, where it was asked to write.
     pub(super) judgement: Option<Judgement>,
     /// The verdict's labels, where they are read.
@@ -62,7 +62,7 @@ struct Verdict {
     labels: Labels,
 }
 
-impl Asking {
+impl JudgePrompt {
     /// The messages of a question.
     pub(super) fn turns(&self, slots: &Slots) -> Vec<Message> {
         let slots: Vec<(&str, &str)> = slots.iter().map(|(name, text)| (*name, &**text)).collect();
@@ -86,10 +86,10 @@ impl Asking {
         served: &Served,
         slots: &Slots,
         count: usize,
-    ) -> Result<Question, Failure> {
+    ) -> Result<RenderedQuestion, Failure> {
         let turns = self.turns(slots);
-        let chat = Chat::asking(&turns).reasoning(self.writing.reasoning);
-        Ok(Question { prompted: served.prompt(&chat)?, count })
+        let chat = Chat::with_generation_prompt(&turns).reasoning(self.writing.reasoning);
+        Ok(RenderedQuestion { prompted: served.prompt(&chat)?, count })
     }
 
     /// Whether the model can be asked and its verdict be read.
@@ -146,24 +146,26 @@ impl Asking {
 }
 
 /// One scorer's questions about one input.
-pub(super) struct Asker<'a> {
-    pub(super) asking: &'a Arc<Asking>,
+pub(super) struct JudgeCaller<'a> {
+    pub(super) prompt_options: &'a Arc<JudgePrompt>,
     pub(super) served: Served,
     pub(super) client: &'a EngineClient<'a>,
     /// What all questions took and said.
     pub(super) evidence: Evidence,
 }
 
-impl<'a> Asker<'a> {
+impl<'a> JudgeCaller<'a> {
     pub(super) fn new(
-        asking: &'a Arc<Asking>,
+        prompt_options: &'a Arc<JudgePrompt>,
         served: Served,
         client: &'a EngineClient<'a>,
     ) -> Self {
-        let trace =
-            Trace { prompt: Some(wording_digest(&served, &[&asking.wording])), ..Trace::default() };
+        let trace = Trace {
+            prompt: Some(wording_digest(&served, &[&prompt_options.wording])),
+            ..Trace::default()
+        };
         Self {
-            asking,
+            prompt_options,
             served,
             client,
             evidence: Evidence { trace: Some(trace), ..Evidence::default() },
@@ -179,12 +181,13 @@ impl<'a> Asker<'a> {
         &mut self,
         questions: Vec<(Slots, usize)>,
         reads: bool,
-    ) -> Result<Vec<Result<Answered, Failure>>, Failure> {
-        let (asking, served) = (self.asking.clone(), self.served.clone());
+    ) -> Result<Vec<Result<JudgeReply, Failure>>, Failure> {
+        let (prompt_options, served) = (self.prompt_options.clone(), self.served.clone());
         let ready = move || {
             let questions = questions.iter();
-            let ready = questions.map(|(slots, count)| asking.question(&served, slots, *count));
-            ready.collect::<Result<Vec<Question>, Failure>>()
+            let ready =
+                questions.map(|(slots, count)| prompt_options.question(&served, slots, *count));
+            ready.collect::<Result<Vec<RenderedQuestion>, Failure>>()
         };
         let questions = self.client.run(ready).await??;
         let judgements = self.write(&questions, reads).await?;
@@ -193,7 +196,7 @@ impl<'a> Asker<'a> {
         }
         let answered = judgements.into_iter().map(|judgement| {
             let judgement = judgement?;
-            Ok(Answered { judgement, read: None })
+            Ok(JudgeReply { judgement, read: None })
         });
         Ok(answered.collect())
     }
@@ -201,18 +204,18 @@ impl<'a> Asker<'a> {
     /// What the model writes for each question; nothing where it is not asked to.
     async fn write(
         &mut self,
-        questions: &[Question],
+        questions: &[RenderedQuestion],
         reads: bool,
     ) -> Result<Vec<Result<Option<Judgement>, Failure>>, Failure> {
-        if !self.asking.writes(reads) {
+        if !self.prompt_options.writes(reads) {
             return Ok(questions.iter().map(|_| Ok(None)).collect());
         }
         let prompts: Vec<_> = questions
             .iter()
             .map(|question| {
                 let stream = stream_of(&question.prompted, 0);
-                let mut writing = self.asking.writing.writing(stream);
-                writing.grammar = Some(self.asking.grammar(question.count));
+                let mut writing = self.prompt_options.writing.writing(stream);
+                writing.grammar = Some(self.prompt_options.grammar(question.count));
                 (&question.prompted, writing)
             })
             .collect();
@@ -224,7 +227,7 @@ impl<'a> Asker<'a> {
         }
         let judgements = written.iter().zip(questions).map(|(written, question)| {
             let text = written.whole()?;
-            let read = self.asking.rubric.read(text, question.count);
+            let read = self.prompt_options.rubric.read(text, question.count);
             read.map(Some).map_err(unread)
         });
         Ok(judgements.collect())
@@ -233,10 +236,10 @@ impl<'a> Asker<'a> {
     /// The verdicts of the questions whose judgements could be read.
     async fn read(
         &mut self,
-        questions: &[Question],
+        questions: &[RenderedQuestion],
         judgements: Vec<Result<Option<Judgement>, Failure>>,
-    ) -> Result<Vec<Result<Answered, Failure>>, Failure> {
-        let (asking, served) = (self.asking.clone(), self.served.clone());
+    ) -> Result<Vec<Result<JudgeReply, Failure>>, Failure> {
+        let (prompt_options, served) = (self.prompt_options.clone(), self.served.clone());
         let readable = questions.iter().zip(&judgements);
         let readable: Vec<(Prompted, Option<String>)> = readable
             .filter_map(|(question, judgement)| {
@@ -249,7 +252,7 @@ impl<'a> Asker<'a> {
             let readable = readable.iter();
             let places = readable.map(|(prompted, reason)| {
                 let reason = reason.as_deref();
-                asking.verdict(&served, prompted, reason)
+                prompt_options.verdict(&served, prompted, reason)
             });
             places.collect::<Result<Vec<Verdict>, Failure>>()
         };
@@ -262,14 +265,14 @@ impl<'a> Asker<'a> {
         let wants: Vec<_> = wants.collect();
         let outputs = self.client.read(&self.served, wants, trace).await?;
         let mut verdicts = verdicts.iter().zip(&outputs);
-        let least = self.asking.min_label_mass;
+        let least = self.prompt_options.min_label_mass;
         let answered = judgements.into_iter().map(|judgement| {
             let judgement = judgement?;
             let (verdict, outputs) = verdicts.next().expect("each readable judgement was read");
             let read = verdict.labels.read(&outputs[0])?;
             trace.saw_mass(Some(read.mass));
             read.enough_mass(least)?;
-            Ok(Answered { judgement, read: Some(read) })
+            Ok(JudgeReply { judgement, read: Some(read) })
         });
         Ok(answered.collect())
     }

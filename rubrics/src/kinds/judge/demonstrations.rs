@@ -1,6 +1,6 @@
 //! Judgements that a judge is shown before it judges: `[[scorer.demonstration]]` tables.
 
-use super::ask::{Asking, Demonstration};
+use super::ask::{Demonstration, JudgePrompt};
 use super::rubric::Mode;
 use super::{grade, list, pair};
 use crate::Message;
@@ -11,22 +11,22 @@ const MOST: usize = 6;
 
 /// The demonstrations of a scorer: each as the messages that would ask for it and the judgement in
 /// the very form that the model is to write. What is wrong with one becomes a problem.
-pub(super) fn read(section: &Section<'_, '_>, asking: &Asking) -> Vec<Demonstration> {
+pub(super) fn read(section: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Vec<Demonstration> {
     let tables = section.sections("demonstration");
     if tables.len() > MOST {
         let what = format!("{} demonstrations; at most {MOST} are shown", tables.len());
         section.problem("demonstration", what);
     }
     let read = tables.into_iter().filter_map(|table| {
-        let shown = demonstration(&table, asking);
+        let shown = demonstration(&table, prompt_options);
         table.finish();
         shown
     });
     read.collect()
 }
 
-fn demonstration(table: &Section<'_, '_>, asking: &Asking) -> Option<Demonstration> {
-    let rubric = &asking.rubric;
+fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Option<Demonstration> {
+    let rubric = &prompt_options.rubric;
     let asked: Vec<_> =
         table.text("prompt").map(|text| Message::new("user", &text)).into_iter().collect();
     let judgement = table.required_text("judgement");
@@ -55,7 +55,7 @@ fn demonstration(table: &Section<'_, '_>, asking: &Asking) -> Option<Demonstrati
         Ok(judgement) => {
             // No demonstrations are there yet, so these are the messages of the question alone; the
             // system message is every question's own.
-            let turns = asking.turns(&slots).into_iter();
+            let turns = prompt_options.turns(&slots).into_iter();
             let question = turns.filter(|turn| turn.role != "system");
             Some(Demonstration {
                 question: question.map(|turn| (turn.role, turn.content)).collect(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use verifiers::{Certainty, Reason};
 
-use super::ask::{Asker, Asking, Slots};
+use super::ask::{JudgeCaller, JudgePrompt, Slots};
 use super::rubric::{Rubric, Said};
 use super::rules::GradeChoice;
 use super::slots::{common_slots, conversation_before};
@@ -27,21 +27,21 @@ pub(super) fn slots(rubric: &Rubric, asked: &[Message], response: &str) -> Slots
 }
 
 pub(super) async fn judge(
-    asking: &Arc<Asking>,
+    prompt_options: &Arc<JudgePrompt>,
     scored: GradeChoice,
     served: Served,
     sample: Sample<'_>,
     client: &EngineClient<'_>,
 ) -> Outcome {
-    let rubric = &asking.rubric;
-    let response = asking.thinking.shown(sample.response);
+    let rubric = &prompt_options.rubric;
+    let response = prompt_options.thinking.shown(sample.response);
     if response.trim().is_empty() {
         return Ok(nothing_shown());
     }
     let slots = slots(rubric, &conversation_before(&sample), &response);
-    let mut asker = Asker::new(asking, served, client);
-    let answered = asker.ask(vec![(slots, 1)], true).await?.remove(0);
-    let mut evidence = asker.evidence;
+    let mut caller = JudgeCaller::new(prompt_options, served, client);
+    let answered = caller.ask(vec![(slots, 1)], true).await?.remove(0);
+    let mut evidence = caller.evidence;
     let answered = match answered {
         Ok(answered) => answered,
         Err(failure) => return Err(failure.with_evidence(evidence)),

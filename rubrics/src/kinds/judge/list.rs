@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use sha2::{Digest as _, Sha256};
 use verifiers::{Certainty, Reason};
 
-use super::ask::{Answered, Asker, Slots};
+use super::ask::{JudgeCaller, JudgeReply, Slots};
 use super::rubric::{Rubric, Said};
 use super::slots::{common_slots, shared_conversation};
 use crate::Message;
@@ -33,21 +33,25 @@ pub(super) fn slots(rubric: &Rubric, asked: &[Message], responses: &[&str]) -> S
     slots
 }
 
-pub(super) async fn judge(mut asker: Asker<'_>, orders: u64, samples: &[Sample<'_>]) -> Outcome {
-    let rubric = asker.asking.rubric.clone();
-    let thinking = asker.asking.thinking;
+pub(super) async fn judge(
+    mut caller: JudgeCaller<'_>,
+    orders: u64,
+    samples: &[Sample<'_>],
+) -> Outcome {
+    let rubric = caller.prompt_options.rubric.clone();
+    let thinking = caller.prompt_options.thinking;
     let shown = samples.iter().map(|sample| thinking.shown(sample.response));
     let shown: Vec<Cow<'_, str>> = shown.collect();
     let responses: Vec<&str> = shown.iter().map(|text| &**text).collect();
     let asked = shared_conversation(samples)?;
-    let seed = asker.client.options().seed;
+    let seed = caller.client.options().seed;
     let orders: Vec<Vec<usize>> = (0..orders).map(|n| order(seed, n, &asked, &responses)).collect();
     let questions = orders.iter().map(|order| {
         let shown: Vec<&str> = order.iter().map(|at| responses[*at]).collect();
         (slots(&rubric, &asked, &shown), shown.len())
     });
-    let answers = asker.ask(questions.collect(), false).await?;
-    let evidence = asker.evidence;
+    let answers = caller.ask(questions.collect(), false).await?;
+    let evidence = caller.evidence;
     match means(&orders, answers, responses.len()) {
         Ok(grades) => {
             let members = grades.into_iter().map(|grade| Ok(reward(grade, &rubric)));
@@ -64,7 +68,7 @@ pub(super) async fn judge(mut asker: Asker<'_>, orders: u64, samples: &[Sample<'
 /// unbalanced, so it fails them all.
 fn means(
     orders: &[Vec<usize>],
-    answers: Vec<Result<Answered, Failure>>,
+    answers: Vec<Result<JudgeReply, Failure>>,
     count: usize,
 ) -> Result<Vec<f64>, Failure> {
     #[expect(clippy::cast_precision_loss, reason = "there are few orders")]

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 use verifiers::{Certainty, Reason};
 
-use super::ask::{Answered, Asker, Slots};
+use super::ask::{JudgeCaller, JudgeReply, Slots};
 use super::rubric::Rubric;
 use super::rules::{Average, Inconsistent, Rules};
 use super::slots::{common_slots, shared_conversation};
@@ -26,7 +26,7 @@ pub(super) const SLOTS: &[&str] = &["response_a", "response_b"];
 
 /// What was found for a pair.
 #[derive(Debug, Clone, Copy)]
-struct Decided {
+struct PairVerdict {
     /// How surely the first response is the better one.
     probability: f64,
     /// Its log-odds.
@@ -39,7 +39,7 @@ struct Decided {
 struct Pair {
     first: usize,
     second: usize,
-    found: Result<Decided, Failure>,
+    found: Result<PairVerdict, Failure>,
 }
 
 pub(super) fn slots(rubric: &Rubric, asked: &[Message], responses: [&str; 2]) -> Slots {
@@ -49,11 +49,15 @@ pub(super) fn slots(rubric: &Rubric, asked: &[Message], responses: [&str; 2]) ->
     slots
 }
 
-pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, samples: &[Sample<'_>]) -> Outcome {
-    let rubric = &asker.asking.rubric;
+pub(super) async fn judge(
+    mut caller: JudgeCaller<'_>,
+    rules: Rules,
+    samples: &[Sample<'_>],
+) -> Outcome {
+    let rubric = &caller.prompt_options.rubric;
     let mut questions = Vec::new();
     let mut pairs = Vec::new();
-    let thinking = asker.asking.thinking;
+    let thinking = caller.prompt_options.thinking;
     let shown = samples.iter().map(|sample| thinking.shown(sample.response));
     let shown: Vec<Cow<'_, str>> = shown.collect();
     let asked = shared_conversation(samples)?;
@@ -68,7 +72,7 @@ pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, samples: &[Sample<
         }
     }
     let answers =
-        if questions.is_empty() { Vec::new() } else { asker.ask(questions, true).await? };
+        if questions.is_empty() { Vec::new() } else { caller.ask(questions, true).await? };
     let mut answers = answers.into_iter();
     let mut answer = || answers.next().expect("every question has an answer");
     let found = |(first, second, is_tie)| {
@@ -81,23 +85,23 @@ pub(super) async fn judge(mut asker: Asker<'_>, rules: Rules, samples: &[Sample<
         Pair { first, second, found }
     };
     let pairs: Vec<Pair> = pairs.into_iter().map(found).collect();
-    whole(&pairs, samples.len(), asker.evidence)
+    whole(&pairs, samples.len(), caller.evidence)
 }
 
 /// Equal texts are equally good.
-const TIE: Decided = Decided { probability: 0.5, log_odds: 0.0, position_bias: None };
+const TIE: PairVerdict = PairVerdict { probability: 0.5, log_odds: 0.0, position_bias: None };
 
 /// The margins of what stands first, in both orders.
 fn both(
-    in_order: Result<Answered, Failure>,
-    swapped: Result<Answered, Failure>,
+    in_order: Result<JudgeReply, Failure>,
+    swapped: Result<JudgeReply, Failure>,
 ) -> Result<[f64; 2], Failure> {
-    let margin = |answered: Answered| answered.read.expect("winners are read").margin();
+    let margin = |answered: JudgeReply| answered.read.expect("winners are read").margin();
     Ok([margin(in_order?), margin(swapped?)])
 }
 
 /// The verdict on a pair, of the margins of what stands first.
-fn decide([in_order, swapped]: [f64; 2], rules: Rules) -> Result<Decided, Failure> {
+fn decide([in_order, swapped]: [f64; 2], rules: Rules) -> Result<PairVerdict, Failure> {
     let found = preference(sigmoid(in_order), sigmoid(swapped));
     let found = found.expect("a logistic function is from 0 to 1");
     if !found.is_consistent && rules.inconsistent == Inconsistent::Abstain {
@@ -115,7 +119,7 @@ fn decide([in_order, swapped]: [f64; 2], rules: Rules) -> Result<Decided, Failur
         }
         Average::Probability => (found.probability, log_odds(found.probability)),
     };
-    Ok(Decided { probability, log_odds, position_bias: Some(found.position_bias) })
+    Ok(PairVerdict { probability, log_odds, position_bias: Some(found.position_bias) })
 }
 
 /// Of a probability; certainties stay finite.

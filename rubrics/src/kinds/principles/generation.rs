@@ -35,7 +35,7 @@ pub(super) enum Missing {
     /// A failure: nothing was measured.
     #[default]
     Error,
-    /// Log-odds of 0, as in the published environment.
+    /// EvaluationLog-odds of 0, as in the published environment.
     Zero,
 }
 

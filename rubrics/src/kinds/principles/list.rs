@@ -58,7 +58,7 @@ impl std::fmt::Display for Flaw {
 /// The file of the library.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct LibraryFile {
     principle: Vec<Entry>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct Entry {
 }
 
 static LIBRARY: LazyLock<Vec<Entry>> = LazyLock::new(|| {
-    let file: File = toml::from_str(include_str!("../../../principles.toml"))
+    let file: LibraryFile = toml::from_str(include_str!("../../../principles.toml"))
         .expect("the principles that come with us are valid");
     file.principle
 });

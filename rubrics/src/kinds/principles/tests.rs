@@ -26,7 +26,7 @@ fn belief(yes: f32, no: f32) -> Vec<(String, f32)> {
     vec![("Yes".to_owned(), yes), ("No".to_owned(), no)]
 }
 
-/// Log-odds of 2 for principles that say "right", of -1 for those that say "brief", else 0.
+/// EvaluationLog-odds of 2 for principles that say "right", of -1 for those that say "brief", else 0.
 fn believing(options: &str) -> Bench {
     let belief = |seen: &str| {
         let principle = seen.rsplit("Principle: ").next().unwrap_or_default();

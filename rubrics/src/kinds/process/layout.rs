@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use engine::{Origin, Text};
 
-use super::options::{Method, Options};
+use super::options::{Options, StepMethod};
 use crate::Message;
 use crate::models::{Chat, Prompted, Served};
 use crate::outcome::Failure;
@@ -38,7 +38,7 @@ pub(super) fn lay(
     let mark = unused_character(&turns)?;
     let last = turns.last_mut().expect("a response is a turn");
     last.content = marked(options, &last.content, steps, mark);
-    let rendered = served.render(&Chat::whole(&turns));
+    let rendered = served.render(&Chat::without_generation_prompt(&turns));
     let rendered = rendered.map_err(|what| Failure::refused("prompt_not_rendered", what))?;
     let (text, ends) = separated(&rendered, mark, separator);
     if ends.len() != steps.len() {
@@ -53,8 +53,8 @@ pub(super) fn lay(
     let token_ids = token_ids.map_err(|what| Failure::refused("prompt_not_rendered", what))?;
     let at = places(&token_ids, &ids);
     let is_spelled = match options.method {
-        Method::Head { .. } => false,
-        Method::Labels { .. } => occurrences(text.as_str(), separator) != steps.len(),
+        StepMethod::Head { .. } => false,
+        StepMethod::Labels { .. } => occurrences(text.as_str(), separator) != steps.len(),
     };
     if at.len() != steps.len() || is_spelled {
         let detail = format!(
@@ -87,8 +87,8 @@ fn separator_ids(options: &Options, served: &Served) -> Result<Vec<u32>, Failure
         ))
     })?;
     match options.method {
-        Method::Labels { .. } => Ok(ids),
-        Method::Head { .. } => {
+        StepMethod::Labels { .. } => Ok(ids),
+        StepMethod::Head { .. } => {
             let spelled = after(Origin::Request).map_err(refused)?;
             if ids.len() == 1 && spelled.as_ref() != Some(&ids) {
                 return Ok(ids);

@@ -36,7 +36,7 @@ use crate::outcome::{CodePoints, Failure, FailureKind, Outcome, Trace};
 use crate::sample::Sample;
 
 use layout::Laid;
-use options::{Aggregate, Method, Options};
+use options::{Aggregate, Options, StepMethod};
 use verdict::StepValue;
 
 /// Name of the kind in configurations.
@@ -138,7 +138,7 @@ impl ProcessKind {
         trace: &mut Trace,
     ) -> Result<Vec<StepValue>, Failure> {
         let values = outputs.iter().map(|output| match &self.options.method {
-            Method::Head { score_index } => match output {
+            StepMethod::Head { score_index } => match output {
                 Output::Head(logits) => StepValue::of_head(logits, *score_index),
                 Output::Vocab(_)
                 | Output::Labels { .. }
@@ -147,7 +147,7 @@ impl ProcessKind {
                     Err(verdict::unusable("the model gave another output than its head's"))
                 }
             },
-            Method::Labels { reading, .. } => {
+            StepMethod::Labels { reading, .. } => {
                 let read = labels.expect("labels were looked up").read(output)?;
                 trace.saw_mass(Some(read.mass));
                 read.enough_mass(reading.min_label_mass)?;
@@ -171,8 +171,8 @@ fn ask(
     let spans = steps.iter().map(|step| points.range(step)).collect();
     let laid = layout::lay(options, served, turns, &steps)?;
     let labels = match &options.method {
-        Method::Head { .. } => None,
-        Method::Labels { labels, reading } => {
+        StepMethod::Head { .. } => None,
+        StepMethod::Labels { labels, reading } => {
             Some(labels_after(served, &laid, labels, reading.spellings)?)
         }
     };
@@ -237,11 +237,11 @@ fn fits(options: &Options, served: &Served) -> Result<(), String> {
 fn has_outputs(options: &Options, served: &Served) -> Result<(), String> {
     let name = served.name();
     let index = match &options.method {
-        Method::Labels { .. } if served.has_vocabulary() => return Ok(()),
-        Method::Labels { .. } => {
+        StepMethod::Labels { .. } if served.has_vocabulary() => return Ok(()),
+        StepMethod::Labels { .. } => {
             return Err(format!("'{name}' has no vocabulary to read labels from"));
         }
-        Method::Head { score_index } => *score_index,
+        StepMethod::Head { score_index } => *score_index,
     };
     let n = served.head_labels();
     let n = n.ok_or_else(|| format!("'{name}' has no score head"))?;

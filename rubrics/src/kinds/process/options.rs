@@ -18,7 +18,7 @@ const THRESHOLD: f64 = 0.5;
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Options {
     pub(super) model: String,
-    pub(super) method: Method,
+    pub(super) method: StepMethod,
     /// What is put after each step.
     pub(super) separator: String,
     /// What is put between a separator and the next step.
@@ -33,7 +33,7 @@ pub(super) struct Options {
 /// What is read at a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Method {
+pub(super) enum StepMethod {
     /// The model's head.
     Head {
         /// Which of its outputs is a right step; without it the second of two, or the only one.
@@ -85,10 +85,10 @@ impl Options {
         let ways = [("head", Way::Head), ("labels", Way::Labels)];
         let way = section.word("method", &ways).unwrap_or(Way::Head);
         let method = match way {
-            Way::Head => Some(Method::Head { score_index: index(section) }),
+            Way::Head => Some(StepMethod::Head { score_index: index(section) }),
             Way::Labels => {
                 let reading = LabelOptions::read(section);
-                labels(section).map(|labels| Method::Labels { labels, reading })
+                labels(section).map(|labels| StepMethod::Labels { labels, reading })
             }
         };
         let separator = separator(section, way);
@@ -114,7 +114,7 @@ impl Options {
     pub(super) fn native(model: &str) -> Self {
         Self {
             model: model.to_owned(),
-            method: Method::Head { score_index: None },
+            method: StepMethod::Head { score_index: None },
             separator: Way::Head.separator().to_owned(),
             joint: Way::Head.joint().to_owned(),
             splitter: Splitter::default(),

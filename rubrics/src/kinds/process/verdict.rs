@@ -13,7 +13,7 @@ use base::stats::sigmoid;
 /// What was read at one step; finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct StepValue {
-    /// Log-odds of a right step.
+    /// EvaluationLog-odds of a right step.
     raw: f64,
     /// Their logistic function.
     score: f64,

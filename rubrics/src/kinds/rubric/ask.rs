@@ -5,7 +5,7 @@ use std::sync::Arc;
 use engine::Output;
 use verifiers::{Certainty, Reason};
 
-use super::options::{AnswerForm, Asking, Counting, LETTERS, TierValue, labels_of};
+use super::options::{AnswerForm, Counting, ItemPrompts, LETTERS, TierValue, labels_of};
 use crate::Message;
 use crate::engine_client::EngineClient;
 use crate::labels::{LabelRead, Labels};
@@ -20,17 +20,17 @@ pub(super) const AT_ONCE: usize = 128;
 
 /// What all items of a case are shown, rendered once.
 #[derive(Debug, Clone)]
-pub(super) struct Shown {
+pub(super) struct ItemTexts {
     conversation: String,
     prompt: String,
     response: String,
 }
 
 /// One conversation before one model.
-pub(super) struct Desk<'s> {
+pub(super) struct ItemContext<'s> {
     pub(super) client: &'s EngineClient<'s>,
     pub(super) served: Served,
-    pub(super) shown: Arc<Shown>,
+    pub(super) shown: Arc<ItemTexts>,
 }
 
 /// An item as tokens, with what is to be read at its end.
@@ -39,7 +39,7 @@ struct Question {
     labels: Labels,
 }
 
-impl Shown {
+impl ItemTexts {
     /// A conversation and the text of it that is judged, which its last message holds.
     pub(super) fn of(conversation: &[Message], response: &str) -> Self {
         let prompt = conversation.split_last().map_or(&[][..], |(_, before)| before);
@@ -51,13 +51,13 @@ impl Shown {
     }
 }
 
-impl Asking {
+impl ItemPrompts {
     /// The prompt of an item. What may stand in it as it is: the conversation, which is quoted
     /// already, and tiers, which are one line each.
     pub(super) fn prompt(
         &self,
         served: &Served,
-        shown: &Shown,
+        shown: &ItemTexts,
         item: &Item,
     ) -> Result<Prompted, Failure> {
         let (wording, tiers) = match &item.answer {
@@ -77,7 +77,7 @@ impl Asking {
                 writing.reasoning && matches!(item.answer, Answer::YesNo)
             }
         };
-        served.prompt(&Chat::asking(&turns).reasoning(reasoning))
+        served.prompt(&Chat::with_generation_prompt(&turns).reasoning(reasoning))
     }
 
     /// Reads the answers of items, all of them together: one outcome each.
@@ -86,39 +86,39 @@ impl Asking {
     /// What the engine could not do, for all items.
     pub(super) async fn read(
         &self,
-        desk: &Desk<'_>,
+        context: &ItemContext<'_>,
         items: &[&Item],
         counting: Counting,
         trace: &mut Trace,
     ) -> Result<Vec<Outcome>, Failure> {
         let mut outcomes = Vec::with_capacity(items.len());
         for some in items.chunks(AT_ONCE) {
-            outcomes.extend(self.read_some(desk, some, counting, trace).await?);
+            outcomes.extend(self.read_some(context, some, counting, trace).await?);
         }
         Ok(outcomes)
     }
 
     async fn read_some(
         &self,
-        desk: &Desk<'_>,
+        context: &ItemContext<'_>,
         items: &[&Item],
         counting: Counting,
         trace: &mut Trace,
     ) -> Result<Vec<Outcome>, Failure> {
-        let (asking, host, shown) = (self.clone(), desk.served.clone(), desk.shown.clone());
+        let (asking, host, shown) = (self.clone(), context.served.clone(), context.shown.clone());
         let own: Vec<Item> = items.iter().copied().cloned().collect();
         let encode = move || -> Result<Vec<Question>, Failure> {
             let questions = own.iter().map(|item| asking.question(&host, &shown, item));
             questions.collect()
         };
-        let questions = desk.client.run(encode).await??;
+        let questions = context.client.run(encode).await??;
         let wants = questions.iter().map(|asked| {
             let want = asked.labels.want(&asked.prompt);
             (asked.prompt.token_ids.clone(), want)
         });
         let wants = wants.collect();
-        let outputs = desk.client.read(&desk.served, wants, trace).await?;
-        let explain = desk.client.options().explain;
+        let outputs = context.client.read(&context.served, wants, trace).await?;
+        let explain = context.client.options().explain;
         let answered = items.iter().zip(&questions).zip(&outputs);
         let outcomes = answered.map(|((item, question), outputs)| {
             let read = read_one(&question.labels, outputs)?;
@@ -129,7 +129,12 @@ impl Asking {
         outcomes.collect()
     }
 
-    fn question(&self, served: &Served, shown: &Shown, item: &Item) -> Result<Question, Failure> {
+    fn question(
+        &self,
+        served: &Served,
+        shown: &ItemTexts,
+        item: &Item,
+    ) -> Result<Question, Failure> {
         let prompt = self.prompt(served, shown, item)?;
         // The first question that does not fit ends the others before they are written down.
         let (given, most) = (prompt.token_ids.len(), served.host.engine.limits().max_positions);

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use serde_json::json;
 use verifiers::Reason;
 
-use super::ask::{Desk, code, verdict};
-use super::options::{AnswerForm, Asking};
+use super::ask::{ItemContext, code, verdict};
+use super::options::{AnswerForm, ItemPrompts};
 use crate::engine_client::{Written, stream_of};
 use crate::kinds::options::WritingOptions;
 use crate::models::Served;
@@ -49,10 +49,10 @@ pub(super) fn check(served: &Served) -> Result<(), String> {
     compiled.map(drop).map_err(|error| error.to_string())
 }
 
-impl Asking {
+impl ItemPrompts {
     /// Asks one item, again with another stream of chance while its text is cut and tries are left.
     /// Without chance a second try would be the first one again, and none is made.
-    pub(super) async fn grade(&self, desk: &Desk<'_>, item: &Item) -> Graded {
+    pub(super) async fn grade(&self, context: &ItemContext<'_>, item: &Item) -> Graded {
         let mut graded = Graded {
             outcome: Err(Failure::internal()),
             texts: Vec::new(),
@@ -62,22 +62,22 @@ impl Asking {
             return graded;
         };
         let retries = if writing.temperature > 0.0 { retries } else { 0 };
-        graded.outcome = self.tries(desk, item, (writing, retries), &mut graded).await;
+        graded.outcome = self.tries(context, item, (writing, retries), &mut graded).await;
         graded
     }
 
     async fn tries(
         &self,
-        desk: &Desk<'_>,
+        context: &ItemContext<'_>,
         item: &Item,
         (writing, retries): (WritingOptions, u64),
         graded: &mut Graded,
     ) -> Outcome {
-        let (asking, host) = (self.clone(), desk.served.clone());
-        let (shown, own) = (desk.shown.clone(), item.clone());
+        let (asking, host) = (self.clone(), context.served.clone());
+        let (shown, own) = (context.shown.clone(), item.clone());
         let render = move || asking.prompt(&host, &shown, &own);
-        let prompt = desk.client.run(render).await??;
-        let explain = desk.client.options().explain;
+        let prompt = context.client.run(render).await??;
+        let explain = context.client.options().explain;
         let mut sample = 0;
         loop {
             let mut way = writing.writing(stream_of(&prompt, sample));
@@ -85,7 +85,7 @@ impl Asking {
             // reader below.
             way.grammar = (!writing.reasoning).then(grammar);
             let asked = [(&prompt, way)];
-            let written = desk.client.write(&desk.served, &asked, &mut graded.trace).await?;
+            let written = context.client.write(&context.served, &asked, &mut graded.trace).await?;
             let written = written.into_iter().next().ok_or_else(Failure::internal)?;
             if explain {
                 graded.texts.push(text_of(item, &written));

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use verifiers::{Certainty, Reason};
 
-use super::ask::{self, Desk, Shown, code, verdict};
+use super::ask::{self, ItemContext, ItemTexts, code, verdict};
 use super::options::{AnswerForm, OnItemError, RubricKind};
 use crate::engine_client::EngineClient;
 use crate::kinds::Evaluator;
@@ -89,18 +89,18 @@ impl RubricKind {
         };
         let served = client.served(name)?;
         let (turns, response) = (sample.conversation(), sample.response.to_owned());
-        let render = move || Arc::new(Shown::of(&turns, &response));
+        let render = move || Arc::new(ItemTexts::of(&turns, &response));
         let shown = client.run(render).await?;
-        let desk = Desk { client, served, shown };
+        let context = ItemContext { client, served, shown };
         let is_json = matches!(self.asking.ask, AnswerForm::Json(..));
         let is_graded = |item: &&Item| is_json && matches!(item.answer, Answer::YesNo);
         let items = || rubric.items.iter().filter(|item| item.asks_model());
         let labelled: Vec<&Item> = items().filter(|item| !is_graded(item)).collect();
-        let read = self.asking.read(&desk, &labelled, self.counting, trace).await?;
+        let read = self.asking.read(&context, &labelled, self.counting, trace).await?;
         let to_grade: Vec<&Item> = items().filter(is_graded).collect();
         let mut graded = Vec::with_capacity(to_grade.len());
         for some in to_grade.chunks(ask::AT_ONCE) {
-            let some = some.iter().map(|item| self.asking.grade(&desk, item));
+            let some = some.iter().map(|item| self.asking.grade(&context, item));
             graded.extend(join_all(some).await);
         }
         let mut read = read.into_iter();
@@ -117,7 +117,8 @@ impl RubricKind {
             graded.outcome
         });
         let answers: Vec<Outcome> = answers.collect();
-        trace.prompt = Some(wording_digest(&desk.served, &[&self.asking.item, &self.asking.tiers]));
+        trace.prompt =
+            Some(wording_digest(&context.served, &[&self.asking.item, &self.asking.tiers]));
         Ok(answers)
     }
 

@@ -96,7 +96,7 @@ impl RubricKind {
         };
         let conversation =
             [Message::new("user", "A question."), Message::new("assistant", "An answer.")];
-        let shown = ask::Shown::of(&conversation, "An answer.");
+        let shown = ask::ItemTexts::of(&conversation, "An answer.");
         let prompt = self.asking.prompt(served, &shown, &item);
         let prompt =
             prompt.map_err(|failure| failure.reason.detail.unwrap_or_default().to_string())?;

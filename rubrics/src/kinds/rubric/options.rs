@@ -18,13 +18,13 @@ pub(super) struct RubricKind {
     pub(super) inline: bool,
     /// The scorers that items may name.
     pub(super) verifiers: Vec<String>,
-    pub(super) asking: Asking,
+    pub(super) asking: ItemPrompts,
     pub(super) counting: Counting,
 }
 
 /// How items are asked.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Asking {
+pub(super) struct ItemPrompts {
     pub(super) ask: AnswerForm,
     pub(super) labels: LabelOptions,
     /// The question for labels or for JSON, as `ask` has it.
@@ -189,7 +189,7 @@ fn read_verifiers(section: &Section<'_, '_>, names: &Names<'_>) -> Vec<String> {
     verifiers
 }
 
-fn read_asking(section: &Section<'_, '_>) -> Option<Asking> {
+fn read_asking(section: &Section<'_, '_>) -> Option<ItemPrompts> {
     let is_json = section.word("ask", &[("labels", false), ("json", true)]);
     let (ask, name) = match is_json {
         Some(true) => {
@@ -212,7 +212,7 @@ fn read_asking(section: &Section<'_, '_>) -> Option<Asking> {
             section.problem(key, rule);
         }
     }
-    Some(Asking { ask, labels: LabelOptions::read(section), item: item?, tiers: tiers? })
+    Some(ItemPrompts { ask, labels: LabelOptions::read(section), item: item?, tiers: tiers? })
 }
 
 fn read_counting(section: &Section<'_, '_>) -> Counting {

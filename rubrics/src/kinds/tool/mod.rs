@@ -21,8 +21,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use verifiers::{Certainty, Reason};
 
-use super::asked::{self, Log};
 use super::options::{LabelOptions, Slots, Wording, WritingOptions};
+use super::prompting::{self, EvaluationLog};
 use super::{Evaluator, Names, ScoreFuture, ScorerKind};
 use crate::Message;
 use crate::config::Section;
@@ -46,13 +46,13 @@ struct Verifying {
     wording: Wording,
     candidate_chars: usize,
     #[serde(flatten)]
-    mode: Mode,
+    mode: VerdictMode,
 }
 
 /// How the verdict is reached.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
-enum Mode {
+enum VerdictMode {
     /// In a conversation.
     Tools(Box<Conversing>),
     /// By one read of labels.
@@ -107,7 +107,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     } else {
         let slots = Slots { needed: &["candidate", "reference"], optional: &["question", "tools"] };
         let wording = Wording::read(section, "tool-verifier", slots);
-        let mode = Conversing::read(section).map(|mode| Mode::Tools(Box::new(mode)));
+        let mode = Conversing::read(section).map(|mode| VerdictMode::Tools(Box::new(mode)));
         (wording, mode)
     };
     Some(Box::new(Verifying {
@@ -124,7 +124,7 @@ fn label_wording(section: &Section<'_, '_>) -> Option<Wording> {
     Wording::read(section, "tool-verifier-label", slots)
 }
 
-fn label_mode(section: &Section<'_, '_>) -> Option<Mode> {
+fn label_mode(section: &Section<'_, '_>) -> Option<VerdictMode> {
     let words = match section.texts("labels") {
         None => ["[Correct]".to_owned(), "[Incorrect]".to_owned()],
         Some(words) => {
@@ -139,7 +139,7 @@ fn label_mode(section: &Section<'_, '_>) -> Option<Mode> {
     let default = LabelOptions::read(section);
     // A label in brackets is written as it stands: unlike a word, it has no other spelling.
     let spellings = if section.has("spellings") { default.spellings } else { Spelling::Bare };
-    Some(Mode::Label { labels: LabelOptions { spellings, ..default }, words })
+    Some(VerdictMode::Label { labels: LabelOptions { spellings, ..default }, words })
 }
 
 impl Conversing {
@@ -183,11 +183,11 @@ impl ScorerKind for Verifying {
     fn check(&self, models: &dyn Models) -> Result<(), String> {
         let served = models.find(&self.model).expect("its name was checked");
         match &self.mode {
-            Mode::Tools(mode) => {
-                asked::try_wording(&served, &self.wording, mode.writing.reasoning).map(drop)
+            VerdictMode::Tools(mode) => {
+                prompting::try_wording(&served, &self.wording, mode.writing.reasoning).map(drop)
             }
-            Mode::Label { labels, words } => {
-                let prompt = asked::try_wording(&served, &self.wording, false)?;
+            VerdictMode::Label { labels, words } => {
+                let prompt = prompting::try_wording(&served, &self.wording, false)?;
                 let words = words.each_ref().map(String::as_str);
                 Labels::after(&served, &prompt, &words, labels.spellings).map(drop)
             }
@@ -203,13 +203,13 @@ impl Verifying {
     async fn evaluate_sample(&self, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
         let turns = self.turns(&sample)?;
         let served = client.served(&self.model)?;
-        let mut log = Log::new(client, &served, &[&*self.wording]);
+        let mut log = EvaluationLog::new(client, &served, &[&*self.wording]);
         let judged = match &self.mode {
-            Mode::Tools(mode) => mode.converse(&served, turns, client, &mut log).await,
-            Mode::Label { labels, words } => {
+            VerdictMode::Tools(mode) => mode.converse(&served, turns, client, &mut log).await,
+            VerdictMode::Label { labels, words } => {
                 let words = words.each_ref().map(String::as_str);
                 let how = (&words[..], *labels);
-                let read = asked::labels(client, &served, turns, how, &mut log).await;
+                let read = prompting::labels(client, &served, turns, how, &mut log).await;
                 read.map(|read| Verdict {
                     score: read.shares()[0],
                     raw: Some(read.margin()),
@@ -233,17 +233,17 @@ impl Verifying {
 
     /// The question as it is put to the model.
     fn turns(&self, sample: &Sample<'_>) -> Result<Vec<Message>, Failure> {
-        let reference = asked::reference(sample.input)?;
-        let question = asked::question(sample)?;
-        let candidate = tail(asked::after_thinking(sample.response), self.candidate_chars);
+        let reference = prompting::reference(sample.input)?;
+        let question = prompting::question(sample)?;
+        let candidate = tail(prompting::after_thinking(sample.response), self.candidate_chars);
         if candidate.trim().is_empty() {
             let detail = "the response says nothing after its thinking";
             return Err(Failure::refused("no_candidate", detail));
         }
         let (mut tools, mut right, mut wrong) = (String::new(), "", "");
         match &self.mode {
-            Mode::Tools(mode) => tools = mode.toolbox.described(),
-            Mode::Label { words, .. } => {
+            VerdictMode::Tools(mode) => tools = mode.toolbox.described(),
+            VerdictMode::Label { words, .. } => {
                 right = &words[0];
                 wrong = &words[1];
             }
@@ -273,21 +273,21 @@ impl Conversing {
         served: &Served,
         mut turns: Vec<Message>,
         client: &EngineClient<'_>,
-        log: &mut Log,
+        log: &mut EvaluationLog,
     ) -> Result<Verdict, Failure> {
         let mut counted = Counted::default();
         for _ in 0..self.max_turns {
             let reasoning = self.writing.reasoning;
-            let prompt = asked::prompt(client, served, turns.clone(), reasoning).await?;
+            let prompt = prompting::prompt(client, served, turns.clone(), reasoning).await?;
             let writing = self.writing.writing(stream_of(&prompt, 0));
             let asked = [(&prompt, writing)];
             let written = client.write(served, &asked, &mut log.trace).await?;
             log.wrote("judgement", &written[0]);
             counted.turns += 1;
             let text = written[0].whole()?;
-            let calls = calls::read(asked::after_thinking(text));
+            let calls = calls::read(prompting::after_thinking(text));
             if calls.is_empty() {
-                return self.verdict(asked::after_thinking(text), &counted);
+                return self.verdict(prompting::after_thinking(text), &counted);
             }
             let toolbox = self.toolbox.clone();
             let answers = client.run(move || toolbox.answer(calls)).await?;
@@ -296,7 +296,7 @@ impl Conversing {
                 counted.failed += usize::from(!answer.is_ok);
                 log.tool_said(&answer.text);
             }
-            turns.push(asked::said(text));
+            turns.push(prompting::said(text));
             let (probed, opening) = (served.clone(), turns[0].clone());
             let has_role = client.run(move || knows_tools(&probed, opening)).await?;
             turns.extend(told(&answers, has_role));
@@ -314,7 +314,7 @@ impl Conversing {
         let is_correct = match (text.rfind(right), text.rfind(wrong)) {
             (None, None) => {
                 let detail = format!("neither {right} nor {wrong} was written");
-                return Err(asked::unreadable("verdict_missing", detail));
+                return Err(prompting::unreadable("verdict_missing", detail));
             }
             (right, wrong) => right > wrong,
         };
@@ -354,8 +354,8 @@ impl Counted {
 /// Whether the template knows the role `tool`, and does not merely pass it over.
 fn knows_tools(served: &Served, opening: Message) -> bool {
     const PROBE: &str = "tool-probe";
-    let turns = [opening, asked::said("x"), Message::new("tool", PROBE)];
-    let rendered = served.render(&Chat::asking(&turns));
+    let turns = [opening, prompting::said("x"), Message::new("tool", PROBE)];
+    let rendered = served.render(&Chat::with_generation_prompt(&turns));
     rendered.is_ok_and(|text| text.as_str().contains(PROBE))
 }
 

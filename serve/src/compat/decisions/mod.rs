@@ -6,7 +6,7 @@ pub(crate) mod text;
 pub(crate) mod types;
 
 use rubrics::decide::{
-    Alternative, Decided, DecisionAnswer, DecisionInput, Method, Place, Question,
+    Alternative, DecisionAnswer, DecisionInput, Decisions, FieldPath, Method, Question,
     REASONING_SWITCHES,
 };
 use serde_json::{Map, Value};
@@ -33,13 +33,13 @@ pub(crate) struct Asked {
 /// What a shape keeps of a request.
 pub(crate) trait Wire {
     /// JSON path of a place in a question.
-    fn path(&self, question: usize, place: Place) -> String;
+    fn path(&self, question: usize, place: FieldPath) -> String;
 
     /// JSON path of what the questions are about.
     fn input_path(&self) -> &'static str;
 
     /// The reply to what was decided, as JSON.
-    fn reply(self, model: String, decided: Decided, notes: DecisionNotes) -> Json;
+    fn reply(self, model: String, decided: Decisions, notes: DecisionNotes) -> Json;
 }
 
 pub(crate) fn check_questions(count: usize) -> Result<(), ApiError> {
@@ -88,7 +88,7 @@ pub(crate) fn notes(answer: &DecisionAnswer) -> AnswerNotes {
 }
 
 /// What every reply says beyond its shape.
-pub(crate) fn reply_notes(decided: &Decided, model_digest: &str) -> DecisionNotes {
+pub(crate) fn reply_notes(decided: &Decisions, model_digest: &str) -> DecisionNotes {
     DecisionNotes {
         computed_tokens: decided.usage.computed_tokens as u64,
         digests: DecisionDigests {

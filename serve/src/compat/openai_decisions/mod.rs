@@ -6,7 +6,7 @@ pub(crate) mod types;
 use std::collections::HashSet;
 
 use rubrics::decide::{
-    Alternative, Decided, DecisionAnswer, DecisionVerdict, Place, Question, QuestionKind,
+    Alternative, DecisionAnswer, DecisionVerdict, Decisions, FieldPath, Question, QuestionKind,
 };
 
 use self::types::{
@@ -130,17 +130,17 @@ fn described(description: Option<&String>) -> Option<String> {
 }
 
 impl Wire for Echo {
-    fn path(&self, question: usize, place: Place) -> String {
+    fn path(&self, question: usize, place: FieldPath) -> String {
         let path = format!("questions[{question}]");
         let (list, field) = match self.questions[question].kind {
             DecisionQuestionType::Choice => ("choices", "value"),
             DecisionQuestionType::Score | DecisionQuestionType::Predicate => ("levels", "label"),
         };
         match place {
-            Place::Whole => path,
-            Place::Instructions => path + ".instructions",
-            Place::Alternatives => format!("{path}.{list}"),
-            Place::Alternative(at) => format!("{path}.{list}[{at}].{field}"),
+            FieldPath::Whole => path,
+            FieldPath::Instructions => path + ".instructions",
+            FieldPath::Alternatives => format!("{path}.{list}"),
+            FieldPath::Alternative(at) => format!("{path}.{list}[{at}].{field}"),
         }
     }
 
@@ -148,7 +148,7 @@ impl Wire for Echo {
         "input"
     }
 
-    fn reply(self, model: String, decided: Decided, notes: DecisionNotes) -> Json {
+    fn reply(self, model: String, decided: Decisions, notes: DecisionNotes) -> Json {
         let usage = decided.usage;
         let pairs = self.questions.into_iter().zip(&decided.answers);
         let (input, output) = (usage.input_tokens as u64, usage.output_tokens as u64);

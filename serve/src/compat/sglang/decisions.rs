@@ -1,7 +1,7 @@
 //! `SGLang`'s decisions: an input, and a list of questions with ids.
 
 use rubrics::decide::{
-    Decided, DecisionAnswer, DecisionVerdict, PROMPT_FORMAT, Place, Question, QuestionKind,
+    DecisionAnswer, DecisionVerdict, Decisions, FieldPath, PROMPT_FORMAT, Question, QuestionKind,
 };
 
 use super::decision_types::{
@@ -104,17 +104,17 @@ fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
 }
 
 impl Wire for Echo {
-    fn path(&self, question: usize, place: Place) -> String {
+    fn path(&self, question: usize, place: FieldPath) -> String {
         let path = format!("questions[{question}]");
         let list = match self.questions[question].kind {
             SglangQuestionType::Choice => "options",
             SglangQuestionType::Score | SglangQuestionType::YesNo => "levels",
         };
         match place {
-            Place::Whole => path,
-            Place::Instructions => path + ".question",
-            Place::Alternatives => format!("{path}.{list}"),
-            Place::Alternative(at) => format!("{path}.{list}[{at}]"),
+            FieldPath::Whole => path,
+            FieldPath::Instructions => path + ".question",
+            FieldPath::Alternatives => format!("{path}.{list}"),
+            FieldPath::Alternative(at) => format!("{path}.{list}[{at}]"),
         }
     }
 
@@ -122,7 +122,7 @@ impl Wire for Echo {
         "input"
     }
 
-    fn reply(self, model: String, decided: Decided, notes: DecisionNotes) -> Json {
+    fn reply(self, model: String, decided: Decisions, notes: DecisionNotes) -> Json {
         let tokens = self.tokens;
         let (input, output) =
             (decided.usage.input_tokens as u64, decided.usage.output_tokens as u64);

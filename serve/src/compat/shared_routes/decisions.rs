@@ -7,7 +7,7 @@ use actix_web::web::{self, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use engine::{RequestError, RequestParams, SubmitError};
 use openapi::{ErrorBody, parse_body};
-use rubrics::decide::{Asking, Calibrations, DecideError, Place, Temperature, prepare};
+use rubrics::decide::{Calibrations, DecideError, DecideOptions, FieldPath, Temperature, prepare};
 
 use super::decision_body::{DecisionBody, parse_decision};
 use crate::call::{Call, deadline_passed, json};
@@ -119,7 +119,7 @@ async fn decide(
 ) -> Result<rubrics::decide::Decided, DecideError> {
     let own = || state.calibrations.get(&served.host.name).cloned();
     let temperature = asked.temperature.and_then(Temperature::new);
-    let asking = Asking {
+    let asking = DecideOptions {
         adapter: served.adapter.clone(),
         calibrations: temperature
             .map(|temperature| Arc::new(Calibrations::uniform("request", temperature)))
@@ -143,7 +143,7 @@ fn api_error(error: &DecideError, wire: &impl Wire) -> ApiError {
         }
         DecideError::TooLong { question, .. } => {
             let path = wire.input_path();
-            let asked = wire.path(*question, Place::Whole);
+            let asked = wire.path(*question, FieldPath::Whole);
             let message = format!("{path}: with {asked}, {error}");
             ApiError::new(Code::InvalidBody, message).at(path)
         }

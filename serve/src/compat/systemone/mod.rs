@@ -2,7 +2,9 @@
 
 pub(crate) mod types;
 
-use rubrics::decide::{Decided, DecisionAnswer, DecisionVerdict, Place, Question, QuestionKind};
+use rubrics::decide::{
+    DecisionAnswer, DecisionVerdict, Decisions, FieldPath, Question, QuestionKind,
+};
 
 use self::types::{
     SystemOneAnswer, SystemOneCriteria, SystemOneQuestion, SystemOneQuestionType, SystemOneReply,
@@ -92,19 +94,19 @@ fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<Quest
 }
 
 impl Wire for Echo {
-    fn path(&self, question: usize, place: Place) -> String {
+    fn path(&self, question: usize, place: FieldPath) -> String {
         let (name, asked) = &self.questions[question];
         let path = format!("questions.{name}");
         match (place, &asked.criteria) {
-            (Place::Whole, _) => path,
-            (Place::Instructions, _) => path + ".instructions",
-            (Place::Alternative(at), Some(SystemOneCriteria::ByName(Named(options)))) => {
+            (FieldPath::Whole, _) => path,
+            (FieldPath::Instructions, _) => path + ".instructions",
+            (FieldPath::Alternative(at), Some(SystemOneCriteria::ByName(Named(options)))) => {
                 format!("{path}.criteria.{}", options[at].0)
             }
-            (Place::Alternative(at), Some(SystemOneCriteria::Levels(_))) => {
+            (FieldPath::Alternative(at), Some(SystemOneCriteria::Levels(_))) => {
                 format!("{path}.criteria[{at}]")
             }
-            (Place::Alternatives, _) | (Place::Alternative(_), None) => path + ".criteria",
+            (FieldPath::Alternatives, _) | (FieldPath::Alternative(_), None) => path + ".criteria",
         }
     }
 
@@ -112,7 +114,7 @@ impl Wire for Echo {
         "state"
     }
 
-    fn reply(self, model: String, decided: Decided, notes: DecisionNotes) -> Json {
+    fn reply(self, model: String, decided: Decisions, notes: DecisionNotes) -> Json {
         let pairs = self.questions.into_iter().zip(&decided.answers);
         serde_json::to_vec(&SystemOneReply {
             model,

@@ -17,14 +17,14 @@ use crate::{Input, Message, Reference};
 
 /// What a judgement leaves behind.
 #[derive(Debug, Clone)]
-pub(super) struct Log {
+pub(super) struct EvaluationLog {
     /// What it took.
     pub(super) trace: Trace,
     /// What was written; `None` where nobody asked for an explanation.
     outputs: Option<Vec<ModelText>>,
 }
 
-impl Log {
+impl EvaluationLog {
     /// Of a judgement with these wordings that begins now.
     pub(super) fn new(client: &EngineClient<'_>, served: &Served, wordings: &[&Prompt]) -> Self {
         let trace = Trace { prompt: Some(wording_digest(served, wordings)), ..Trace::default() };
@@ -75,7 +75,8 @@ pub(super) async fn prompt(
     reasoning: bool,
 ) -> Result<Prompted, Failure> {
     let rendering = served.clone();
-    let render = move || rendering.prompt(&Chat::asking(&turns).reasoning(reasoning));
+    let render =
+        move || rendering.prompt(&Chat::with_generation_prompt(&turns).reasoning(reasoning));
     client.run(render).await?
 }
 
@@ -90,7 +91,7 @@ pub(super) fn try_wording(
     }
     let texts: Vec<(&str, &str)> = wording.slots().into_iter().map(|slot| (slot, "x")).collect();
     let turns = wording.fill(&texts);
-    let prompted = served.prompt(&Chat::asking(&turns).reasoning(reasoning));
+    let prompted = served.prompt(&Chat::with_generation_prompt(&turns).reasoning(reasoning));
     prompted.map_err(|failure| {
         let detail = failure.reason.detail.unwrap_or_default();
         format!("the wording cannot be rendered: {detail}")
@@ -203,13 +204,13 @@ pub(super) async fn labels(
     served: &Served,
     turns: Vec<Message>,
     (words, options): (&[&str], LabelOptions),
-    log: &mut Log,
+    log: &mut EvaluationLog,
 ) -> Result<LabelRead, Failure> {
     let (rendering, own) = (served.clone(), words.iter().map(ToString::to_string));
     let own: Vec<String> = own.collect();
     let prepare = move || {
         let words: Vec<&str> = own.iter().map(String::as_str).collect();
-        let prompt = rendering.prompt(&Chat::asking(&turns))?;
+        let prompt = rendering.prompt(&Chat::with_generation_prompt(&turns))?;
         let labels = Labels::after(&rendering, &prompt, &words, options.spellings);
         let labels = labels.map_err(|what| Failure::refused("labels_unusable", what))?;
         Ok::<_, Failure>((prompt, labels))
