@@ -228,7 +228,7 @@ mod tests {
         assert!(problems[0].contains("magnificent"), "{problems:?}");
         let no_words = Bench::real(
             "[[scorer]]\nname = 's'\nkind = 'reward'\nmethod = 'labels'\n",
-            engine::tiny_models::Preset::Qwen2,
+            tiny_models::Preset::Qwen2,
             TinyHead::Sequence,
             0,
         );
