@@ -54,7 +54,7 @@ impl Step {
     }
 }
 
-/// What names are made of; for those who chose another.
+/// The rule for names, as an error message.
 pub const NAME_RULE: &str = "a name has 1 to 64 ASCII letters, digits, '-', '_', '.' or '/'";
 
 /// Whether a scorer, a model or an adapter may be called so.

@@ -1,8 +1,8 @@
 //! Reads TOML tables key by key and keeps every problem with its place.
 //!
-//! serde stops at the first error; somebody who starts a server wants them all, each with file,
-//! line and key. A [`Section`] hands out typed values, remembers what was asked for, and reports on
-//! [`Section::finish`] the keys that nobody asked for.
+//! serde stops at the first error; an operator wants all of them, each with file,
+//! line and key. A [`Section`] returns typed values, remembers the keys that were read, and reports
+//! the others on [`Section::finish`].
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -252,7 +252,7 @@ impl<'d, 't> Section<'d, 't> {
         self.document.problem(offset, &self.join(key), message);
     }
 
-    /// Reports the keys that nobody asked for. Call it last.
+    /// Reports the keys that were not read. Call it last.
     pub fn finish(self) {
         let asked = self.asked.borrow();
         for key in self.table.keys() {

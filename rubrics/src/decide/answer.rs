@@ -11,12 +11,12 @@ use base::stats::sigmoid;
 pub struct DecisionAnswer {
     /// What it comes to.
     pub verdict: DecisionVerdict,
-    /// Of each alternative in order (for a predicate Yes, then No); they sum to 1.
+    /// Probability of each alternative in order (for a predicate Yes, then No); they sum to 1.
     pub probabilities: Vec<f64>,
     /// The probability that all labels hold together at the answer position, before any
-    /// calibration. Far below 1 the model wants to say something else.
+    /// calibration. Far below 1, the model would continue with something else.
     pub label_mass: f64,
-    /// Of each label in order: its logit, or where labels were scored as continuations the sum of
+    /// Logit of each label in order, or, if labels were scored as continuations, the sum of
     /// its tokens' log-probabilities.
     pub logits: Vec<f64>,
     /// How the labels were read.
@@ -34,7 +34,7 @@ pub struct DecisionAnswer {
 pub enum DecisionVerdict {
     /// Yes or no.
     Predicate {
-        /// Of Yes.
+        /// Probability of Yes.
         probability: f64,
     },
     /// One of the options.
@@ -66,7 +66,7 @@ pub enum Method {
 /// What was read for a question; all of it finite.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Read {
-    /// Of each label: a logit, or a log-probability.
+    /// Logit or log-probability of each label.
     pub(super) scores: Vec<f64>,
     /// What to subtract from a score to get a log-probability.
     pub(super) normalizer: f64,

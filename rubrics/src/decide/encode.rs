@@ -15,7 +15,7 @@ use super::error::DecideError;
 use super::prompt;
 use super::question::DecisionInput;
 
-/// The day that every prompt is asked on: a verdict must not change with the calendar.
+/// The date in every prompt: an answer must not change with the calendar.
 const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
 /// Switches by which templates are told not to reason first. They are false unless they are given;
 /// the answer is the first token after the prompt, and with reasoning that would be none.

@@ -5,7 +5,7 @@ use engine::{RequestError, SubmitError};
 /// Why a request has no decisions. A failure is never a number.
 #[derive(Debug, Clone, thiserror::Error, PartialEq)]
 pub enum DecideError {
-    /// A question that cannot be asked. Nothing was computed.
+    /// An invalid question. Nothing was computed.
     #[error("question {question}: {what}")]
     Question {
         /// Its index.
@@ -44,7 +44,7 @@ pub enum DecideError {
 pub enum FieldPath {
     /// The question as a whole.
     Whole,
-    /// What is asked.
+    /// The instructions.
     Instructions,
     /// The list of options or levels.
     Alternatives,

@@ -161,7 +161,7 @@ fn check_length(
     Err(DecideError::TooLong { question, given, max, holder })
 }
 
-/// Of what makes a prompt of an input and a question: our wording and the model's template.
+/// Digest of our wording and the chat template of the model.
 fn template_digest(chat_template: &str) -> String {
     let mut hash = Sha256::new();
     for part in prompt::WORDING.iter().copied().chain([chat_template]) {

@@ -1,4 +1,4 @@
-//! What is asked about what.
+//! Questions and the inputs that they are about.
 
 use super::error::{DecideError, FieldPath};
 
@@ -33,7 +33,7 @@ pub struct InputPart {
 /// outside the quoted text: a name from a request could pretend to be more than a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A text that is nobody's turn.
+    /// A text without a role.
     Document,
     /// The system message of a conversation.
     System,
@@ -52,7 +52,7 @@ pub enum Source {
 /// One question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What is asked.
+    /// The question.
     pub instructions: String,
     /// How it can be answered.
     pub kind: QuestionKind,

@@ -1,8 +1,8 @@
 //! Principles in people's feedback, listed by a model: the first step of RLBFF's data (2509.21319).
 //!
 //! The paper's prompt is not known; the wording in `rubrics/prompts/feedback-principles.toml` is ours.
-//! Whoever serves the judge, [`turns`] is what it is asked, [`schema`] what its answer must be and
-//! [`read`] what is made of it; [`extract`] does all three with a model of this process.
+//! [`turns`] is the prompt of the judge, [`schema`] the schema of its answer, and [`read`] parses
+//! the answer; [`extract`] does all three with a model of this process.
 
 #[cfg(test)]
 mod tests;
@@ -82,7 +82,7 @@ struct Item {
     evidence: String,
 }
 
-/// What a judge is asked.
+/// The prompt of the judge.
 pub fn turns(feedback: &Feedback) -> Vec<Message> {
     let conversation = transcript(&feedback.conversation);
     Prompt::built_in(WORDING).fill(&[
@@ -91,7 +91,7 @@ pub fn turns(feedback: &Feedback) -> Vec<Message> {
     ])
 }
 
-/// Digest of the wording, for records of what was asked.
+/// Digest of the prompt.
 pub fn wording() -> Arc<str> {
     Prompt::built_in(WORDING).digest.clone()
 }
@@ -157,7 +157,7 @@ fn unreadable(what: &str) -> Failure {
     Failure::new(FailureKind::ParseError, Reason::with("principles_unreadable", detail))
 }
 
-/// Whether a model can be asked: it writes, and its texts can be held to the schema.
+/// Checks that a model can generate text constrained by the schema.
 ///
 /// # Errors
 /// What it lacks, as a sentence.

@@ -14,7 +14,7 @@ use crate::labels::{SPELLINGS, Spelling};
 use crate::outcome::{Evidence, Score};
 use crate::prompt::{MessageTemplate, Prompt};
 
-/// Below it a verdict says more about what the model was not asked than about the response.
+/// Default of `min_label_mass`.
 const LEAST_LABEL_MASS: f64 = 0.5;
 /// More than any judgement needs; it keeps a mistyped number from holding an engine.
 const MOST_TOKENS: u64 = 1 << 17;
@@ -79,7 +79,7 @@ impl WritingOptions {
         }
     }
 
-    /// For one text; `stream` is what [`crate::engine_client::stream_of`] makes of all that is asked.
+    /// Parameters of one text; `stream` comes from [`crate::engine_client::stream_of`].
     pub(crate) fn writing(&self, stream: u64) -> Writing {
         Writing {
             max_tokens: self.max_tokens,

@@ -50,7 +50,7 @@ struct PrinciplesKind {
     prompt_options: Arc<PrinciplePrompt>,
 }
 
-/// How a principle is put to the model, and what is read of it.
+/// How principles are put to the model and how its answers are read.
 #[derive(Debug, Serialize)]
 struct PrinciplePrompt {
     role: RoleChoice,

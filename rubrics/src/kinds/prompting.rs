@@ -20,12 +20,12 @@ use crate::{Input, Message, Reference};
 pub(super) struct EvaluationLog {
     /// What it took.
     pub(super) trace: Trace,
-    /// What was written; `None` where nobody asked for an explanation.
+    /// Texts written; `None` without `explain`.
     outputs: Option<Vec<ModelText>>,
 }
 
 impl EvaluationLog {
-    /// Of a judgement with these wordings that begins now.
+    /// An empty log of an evaluation with these prompts.
     pub(super) fn new(client: &EngineClient<'_>, served: &Served, wordings: &[&Prompt]) -> Self {
         let trace = Trace { prompt: Some(wording_digest(served, wordings)), ..Trace::default() };
         Self { trace, outputs: client.options().explain.then(Vec::new) }
@@ -80,7 +80,7 @@ pub(super) async fn prompt(
     client.run(render).await?
 }
 
-/// Whether a wording can be put to a model at all, for the person who starts the server.
+/// Renders a prompt with placeholder texts, to check at the start of the server that it can be.
 pub(super) fn try_wording(
     served: &Served,
     wording: &Prompt,
@@ -98,7 +98,7 @@ pub(super) fn try_wording(
     })
 }
 
-/// What was asked, as a quotation.
+/// The prompt of the input as a quoted transcript.
 ///
 /// # Errors
 /// A refusal where the input has no prompt.
@@ -111,7 +111,7 @@ pub(super) fn problem(sample: &Sample<'_>) -> Result<String, Failure> {
     Ok(transcript(&turns))
 }
 
-/// What was asked, as it is: for places with quotes of their own.
+/// The prompt of the input without quotation marks, if it is one user message; else as [`problem`].
 ///
 /// # Errors
 /// A refusal where the input has no prompt.
@@ -145,7 +145,7 @@ pub(super) fn reference(input: &Input) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What a critic is told of the right answer: nothing unless it is to be shown.
+/// The reference as a paragraph of a prompt; empty unless it is to be shown.
 ///
 /// # Errors
 /// [`FailureKind::BadReference`] where there is none to show.
@@ -157,12 +157,12 @@ pub(super) fn reference_shown(sample: &Sample<'_>, show: bool) -> Result<String,
     Ok(format!("The right answer:\n{text}"))
 }
 
-/// A text that a user wrote, as a quotation that names nobody.
+/// An untrusted text as a quotation without a speaker.
 pub(super) fn quotation(text: &str) -> String {
     crate::prompt::quoted(text)
 }
 
-/// A conversation that goes on: what the model said, and what it is told then.
+/// An assistant message with what the model wrote before.
 pub(super) fn said(text: &str) -> Message {
     Message::new("assistant", text)
 }
@@ -177,7 +177,7 @@ pub(super) fn after_thinking(text: &str) -> &str {
     }
 }
 
-/// What a model wrote is not what was asked for.
+/// A failure for a text that is not the requested judgement.
 pub(super) fn unreadable(code: &'static str, detail: impl Into<Cow<'static, str>>) -> Failure {
     Failure::new(FailureKind::ParseError, Reason::with(code, detail))
 }
@@ -198,7 +198,7 @@ pub(super) fn mean(values: &[f64]) -> f64 {
 /// Reads labels where the model's turn begins.
 ///
 /// # Errors
-/// An abstention where the model hardly wants to say any of them.
+/// [`FailureKind::Abstain`] if the labels have too little probability.
 pub(super) async fn labels(
     client: &EngineClient<'_>,
     served: &Served,

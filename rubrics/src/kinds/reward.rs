@@ -46,7 +46,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     Some(Box::new(RewardKind { options }))
 }
 
-/// The kind as a model that is named by itself is asked, if its head has one output.
+/// The kind with default options, for a model that requests name as a scorer.
 ///
 /// # Errors
 /// What the model lacks.

@@ -39,7 +39,7 @@ pub enum Combine {
         /// Its divisor.
         variance: Variance,
     },
-    /// Format, accuracy and consistency (R1-Reward, 2505.02835), told apart by their roles.
+    /// Format, accuracy and consistency (R1-Reward, 2505.02835), distinguished by their roles.
     R1,
     /// Sum of weight times score over the evaluated parts: a part is evaluated only if every part
     /// before it scored at least its threshold.

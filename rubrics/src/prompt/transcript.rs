@@ -16,7 +16,7 @@ pub(crate) fn quoted(text: &str) -> String {
     out
 }
 
-/// A conversation as text: who speaks at the margin, what is said in a quotation.
+/// A conversation as text: roles at the margin, contents quoted.
 pub(crate) fn transcript(turns: &[Message]) -> String {
     let mut out = String::new();
     for turn in turns {

@@ -24,7 +24,7 @@ pub(super) struct Critique {
     #[serde(flatten)]
     pub(super) writing: WritingOptions,
     /// Whether the last line is forced into its form while it is written.
-    constrain: bool,
+    pub(super) constrain: bool,
 }
 
 impl Critique {
@@ -60,12 +60,12 @@ impl Critique {
     }
 }
 
-/// What is asked of a critic.
+/// A request for critiques of one solution.
 pub(super) struct CritiqueRequest<'a> {
     pub(super) model: &'a str,
     pub(super) turns: Vec<Message>,
     pub(super) samples: u64,
-    /// What the whole text must be where it is constrained.
+    /// Grammar of the text if it is constrained.
     pub(super) last_line: Grammar,
 }
 

@@ -51,7 +51,7 @@ struct Critic {
     mode: Mode,
 }
 
-/// What is asked, with its own options.
+/// Modes with their options.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 enum Mode {

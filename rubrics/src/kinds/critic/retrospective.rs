@@ -101,7 +101,7 @@ impl Retrospective {
         Ok(self.wording.fill(&texts))
     }
 
-    /// The share of right steps. Who says whether the whole is right does not change it: whether
+    /// The share of right steps. The outcome scorer does not change it: whether
     /// the two agree decides what the critique may be used for, so the label says so.
     fn conclude(&self, judged: &Judged, outcome: Option<Outcome>, evidence: Evidence) -> Outcome {
         let score = share_right(&judged.steps).map_err(uncombined)?;

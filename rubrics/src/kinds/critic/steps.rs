@@ -17,7 +17,7 @@ pub(super) struct Steps<'r> {
     spans: Vec<Range<usize>>,
 }
 
-/// What a critic says of a step.
+/// The critique of a step.
 pub(super) struct Mark {
     pub(super) score: Option<f64>,
     pub(super) raw: Option<f64>,

@@ -1,7 +1,7 @@
 //! `mode = "thoughts"`: the steps of a `<think>` text, labelled by the reflections in it, and the
 //! advantages of its tokens (TP-GRPO, 2507.23317).
 //!
-//! Who is right is asked of another scorer, because labels mean something else in a right solution
+//! Another scorer measures the outcome, because labels mean something else in a right solution
 //! than in a wrong one. Rewards are relative to the group: outcomes are standardised over it, and
 //! what a wrong thought costs grows with its accuracy. A response whose outcome could not be
 //! measured is no part of either.
@@ -34,9 +34,9 @@ const EPSILON: f64 = 1e-9;
 pub(super) struct Thoughts {
     #[serde(flatten)]
     pub(super) critique: Critique,
-    /// What is asked about a right solution.
+    /// Prompt for a right solution.
     pub(super) right: Wording,
-    /// What is asked about a wrong one.
+    /// Prompt for a wrong solution.
     pub(super) wrong: Wording,
     alpha: f64,
     variance: Variance,
@@ -199,7 +199,7 @@ impl Thoughts {
     }
 }
 
-/// What a group says about its members.
+/// Statistics of a group that its members are scored by.
 struct Scale {
     outcomes: Vec<f64>,
     capability: f64,

@@ -26,7 +26,7 @@ pub(super) struct Listed {
     pub(super) foreign: usize,
 }
 
-/// A word for every step and one for the whole.
+/// A judgement of every step and of the solution.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judged {
     pub(super) steps: Vec<bool>,

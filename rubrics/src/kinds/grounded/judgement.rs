@@ -9,7 +9,7 @@ const FAITHFUL: &str = "Faithful: ";
 const REASONING: &str = "Reasoning: ";
 const CORRECT: &str = "Correct: ";
 
-/// What a judge says of a sentence, each value in [0, 1].
+/// The judgement of a sentence, each value in [0, 1].
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Judgement {
     pub(super) faithful: f64,

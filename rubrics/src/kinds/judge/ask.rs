@@ -19,7 +19,7 @@ use crate::labels::{LabelRead, Labels, Spelling};
 use crate::models::{Chat, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
 
-/// How a judge is asked.
+/// Prompt and sampling options of a judge.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct JudgePrompt {
     pub(super) rubric: Rubric,
@@ -50,7 +50,7 @@ pub(super) struct RenderedQuestion {
 /// What became of a question.
 #[derive(Debug)]
 pub(super) struct JudgeReply {
-    /// What it wrote, where it was asked to write.
+    /// The generated judgement; `None` if only labels were read.
     pub(super) judgement: Option<Judgement>,
     /// The verdict's labels, where they are read.
     pub(super) read: Option<LabelRead>,
@@ -92,10 +92,10 @@ impl JudgePrompt {
         Ok(RenderedQuestion { prompted: served.prompt(&chat)?, count })
     }
 
-    /// Whether the model can be asked and its verdict be read.
+    /// Checks that the prompt can be rendered and the verdict be read.
     ///
     /// # Errors
-    /// A refusal that says what is missing.
+    /// [`FailureKind::Refused`] with what is missing.
     pub(super) fn try_on(
         &self,
         served: &Served,
@@ -117,7 +117,7 @@ impl JudgePrompt {
         Ok(())
     }
 
-    /// Whether a text is asked for; `reads` says whether the verdict is read from its token.
+    /// Whether a text is generated; `reads` is whether the verdict is read from its token.
     fn writes(&self, reads: bool) -> bool {
         self.rubric.gives_reasons() || !reads
     }
@@ -201,7 +201,7 @@ impl<'a> JudgeCaller<'a> {
         Ok(answered.collect())
     }
 
-    /// What the model writes for each question; nothing where it is not asked to.
+    /// The generated text of each question; `None` if none is generated.
     async fn write(
         &mut self,
         questions: &[RenderedQuestion],

@@ -122,7 +122,7 @@ fn decide([in_order, swapped]: [f64; 2], rules: Rules) -> Result<PairVerdict, Fa
     Ok(PairVerdict { probability, log_odds, position_bias: Some(found.position_bias) })
 }
 
-/// Of a probability; certainties stay finite.
+/// Log-odds of a probability; certainties stay finite.
 fn log_odds(probability: f64) -> f64 {
     let p = probability.clamp(f64::EPSILON, 1.0 - f64::EPSILON);
     (p / (1.0 - p)).ln()

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What is asked of the model at a time.
+/// What one question compares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
@@ -34,7 +34,7 @@ pub(super) enum Rationale {
     None,
 }
 
-/// What a judge is told to judge by.
+/// Criteria, scale and form of a judgement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(super) struct Rubric {
     pub(super) mode: Mode,

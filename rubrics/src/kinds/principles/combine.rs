@@ -55,7 +55,7 @@ impl Combine {
         })
     }
 
-    /// Of scores with their weights.
+    /// Combines scores with their weights.
     fn of(self, scores: Vec<(f64, f64)>) -> f64 {
         let scores = scores.into_iter();
         match self {

@@ -13,9 +13,9 @@ const MOST_PRINCIPLES: usize = 1024;
 pub(super) struct Principle {
     /// What reports call it.
     pub(super) name: String,
-    /// What is asked.
+    /// Text of the principle.
     pub(super) text: String,
-    /// What it counts in the whole.
+    /// Weight in the score.
     pub(super) weight: f64,
 }
 

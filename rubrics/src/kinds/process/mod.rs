@@ -51,7 +51,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     Some(Box::new(ProcessKind { options }))
 }
 
-/// The kind as a model that is named by itself is asked, if its head can be.
+/// The kind with default options, for a model that requests name as a scorer.
 ///
 /// # Errors
 /// What the model lacks.
@@ -221,7 +221,7 @@ fn steps_of(
     arithmetic::locate(response, given).ok_or_else(Failure::steps_not_in_response)
 }
 
-/// Whether a model can be asked this way: shown by doing it, with a response of one step.
+/// Checks a model by preparing a request with a response of one step.
 fn fits(options: &Options, served: &Served) -> Result<(), String> {
     has_outputs(options, served)?;
     let text = "First step.";
@@ -233,7 +233,7 @@ fn fits(options: &Options, served: &Served) -> Result<(), String> {
     })
 }
 
-/// Whether a model has what is to be read.
+/// Checks that a model has the head or the vocabulary that the method reads.
 fn has_outputs(options: &Options, served: &Served) -> Result<(), String> {
     let name = served.name();
     let index = match &options.method {

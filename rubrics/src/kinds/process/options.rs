@@ -110,7 +110,7 @@ impl Options {
         })
     }
 
-    /// How a model is asked that is named by itself.
+    /// Default options, for a model that requests name as a scorer.
     pub(super) fn native(model: &str) -> Self {
         Self {
             model: model.to_owned(),
@@ -126,7 +126,7 @@ impl Options {
 }
 
 impl Way {
-    /// Of Qwen2.5-Math-PRM and of Math-Shepherd.
+    /// The default of Qwen2.5-Math-PRM or of Math-Shepherd.
     fn separator(self) -> &'static str {
         match self {
             Self::Head => "<extra_0>",
@@ -134,7 +134,7 @@ impl Way {
         }
     }
 
-    /// Of Qwen2.5-Math-PRM and of Math-Shepherd.
+    /// The default of Qwen2.5-Math-PRM or of Math-Shepherd.
     fn joint(self) -> &'static str {
         match self {
             Self::Head => "",

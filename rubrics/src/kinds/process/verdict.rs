@@ -20,7 +20,7 @@ pub(super) struct StepValue {
 }
 
 impl StepValue {
-    /// Of log-odds.
+    /// The value of log-odds.
     pub(super) fn of_margin(raw: f64) -> Self {
         Self { raw, score: sigmoid(raw) }
     }

@@ -22,7 +22,7 @@ use crate::outcome::{Evidence, Failure, Outcome, Score, Trace};
 use crate::sample::Sample;
 use base::stats::sigmoid;
 
-/// What a model says of a good response and of a bad one, unless the configuration says otherwise.
+/// Default labels: of a good response and of a bad one.
 const WORDS: [&str; 2] = ["Yes", "No"];
 
 /// Options that speak of a head's outputs.

@@ -12,7 +12,7 @@ pub(super) struct Options {
     pub(super) model: String,
     pub(super) score: ScoreTransform,
     pub(super) counted: Counted,
-    /// Whether somebody said what counts: needed where there is a choice.
+    /// Whether the configuration names the outputs that count, as it must if there are several.
     chosen: bool,
     /// Names of the outputs, in order; they may be left out.
     labels: Option<Vec<String>>,
@@ -82,7 +82,7 @@ impl Options {
         })
     }
 
-    /// How a model is asked that is named by itself.
+    /// Default options, for a model that requests name as a scorer.
     pub(super) fn native(model: &str) -> Self {
         Self {
             model: model.to_owned(),

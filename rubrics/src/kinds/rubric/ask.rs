@@ -15,7 +15,7 @@ use crate::prompt::{lines, transcript};
 use crate::rubric::{Answer, Item, Tier};
 use base::stats::sigmoid;
 
-/// Questions that are written down at once: each holds the whole conversation as tokens.
+/// Questions encoded at a time: each holds the tokens of the conversation.
 pub(super) const AT_ONCE: usize = 128;
 
 /// What all items of a case are shown, rendered once.
@@ -33,7 +33,7 @@ pub(super) struct ItemContext<'s> {
     pub(super) shown: Arc<ItemTexts>,
 }
 
-/// An item as tokens, with what is to be read at its end.
+/// An item as tokens, with the labels to read at its end.
 struct Question {
     prompt: Prompted,
     labels: Labels,

@@ -1,4 +1,4 @@
-//! A judgement: every item answered, and the whole made of the answers.
+//! Evaluation of a response by a rubric: answers all items and combines them.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{Input, Responses, group};
 
 /// Verifications that are under way at once: each holds a copy of the response.
 const AT_ONCE: usize = 8;
-/// Faults of an input's rubric that are told at once.
+/// Faults of an input's rubric that one message lists.
 const TOLD: usize = 5;
 
 /// What was found for the items.
@@ -75,7 +75,7 @@ impl RubricKind {
         Ok(Found { outcomes: answers.collect(), texts, trace })
     }
 
-    /// The answers to the items that a model is asked for, in order.
+    /// The model's answers to the items without a verifier, in order.
     async fn ask(
         &self,
         rubric: &Rubric,

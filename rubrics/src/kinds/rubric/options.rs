@@ -10,7 +10,7 @@ use crate::rubric::{Answer, Rubric, built_in, built_in_names, from_section, pars
 /// The options.
 #[derive(Serialize)]
 pub(super) struct RubricKind {
-    /// Who answers the items that no verifier answers; none where all are verified.
+    /// Model for the items without a verifier; `None` if every item has one.
     pub(super) model: Option<String>,
     /// The configured rubric; without one, each input brings its own.
     pub(super) rubric: Option<Rubric>,
@@ -22,7 +22,7 @@ pub(super) struct RubricKind {
     pub(super) counting: Counting,
 }
 
-/// How items are asked.
+/// Prompts of items.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ItemPrompts {
     pub(super) ask: AnswerForm,

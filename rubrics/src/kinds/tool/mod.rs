@@ -36,7 +36,7 @@ use tools::Toolbox;
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "tool";
 
-/// Of a candidate so many last characters are shown, as in the published code.
+/// Last characters of a candidate that are shown, as in the published code.
 const CANDIDATE_CHARS: usize = 8192;
 
 /// The options.

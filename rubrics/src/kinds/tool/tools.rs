@@ -38,7 +38,7 @@ pub(super) struct Toolbox {
 /// What a call came to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Answer {
-    /// What the model is told.
+    /// The text of the result for the model.
     pub(super) text: String,
     pub(super) is_ok: bool,
 }
@@ -152,7 +152,7 @@ impl Toolbox {
         })
     }
 
-    /// What the model is told of the tools; nothing where there is none.
+    /// Descriptions of the tools for the prompt; empty without tools.
     pub(super) fn described(&self) -> String {
         if self.tools.is_empty() {
             return String::new();

@@ -9,8 +9,7 @@ use crate::pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Role};
 pub(super) const VARIANCES: &[(&str, Variance)] =
     &[("population", Variance::Population), ("unbiased", Variance::Unbiased)];
 
-/// What every part says, whatever the pipeline does with it: name, scorer, and what a failure
-/// means.
+/// The keys of every part: name, scorer, and the effect of a failure.
 pub(super) fn common(table: &Section<'_, '_>) -> Option<(String, String, OnError)> {
     let words = [("fail", OnError::Fail), ("skip", OnError::Skip), ("floor", OnError::Floor)];
     let scorer = table.required_text("scorer");

@@ -80,7 +80,7 @@ fn combine(section: &Section<'_, '_>) -> Option<Combine> {
     }
 }
 
-/// The normalisation; `None` where what is written cannot be read.
+/// The normalisation; `None` if it is invalid.
 #[expect(
     clippy::option_option,
     reason = "the outer one says whether it could be read, the inner one whether it is there"
