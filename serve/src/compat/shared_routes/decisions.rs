@@ -116,7 +116,7 @@ async fn decide(
     served: &Served,
     asked: Asked,
     terms: RequestParams,
-) -> Result<rubrics::decide::Decided, DecideError> {
+) -> Result<rubrics::decide::Decisions, DecideError> {
     let own = || state.calibrations.get(&served.host.name).cloned();
     let temperature = asked.temperature.and_then(Temperature::new);
     let asking = DecideOptions {
