@@ -61,8 +61,10 @@ fn by_leading_terms(left: Expr, right: Expr, ring: &mut Ring<'_, '_>) -> Result<
             Truth::Unknown => Proof::Undecided(Doubt::NoRule),
         });
     };
-    let b = parts_right.iter().find(|(other, _)| other == monomial);
-    let b = b.map_or_else(Poly::default, |(_, part)| part.clone());
+    let b = parts_right
+        .iter()
+        .find(|(other, _)| other == monomial)
+        .map_or_else(Poly::default, |(_, part)| part.clone());
     let crossed = ring.multiply(&left, &b)?;
     let other = ring.multiply(&right, a)?;
     let difference = ring.subtract(&crossed, &other)?;
@@ -137,8 +139,7 @@ fn without_groups_of(
 ) -> Result<Option<Poly>, Stop> {
     let mut poly = poly;
     loop {
-        let groups = poly.kernels().into_iter().rev();
-        let mut groups = groups.filter(|group| {
+        let mut groups = poly.kernels().into_iter().rev().filter(|group| {
             matches!(ring.kind(*group), KernelKind::Group(_)) && has_kernel(*group, kernel, ring)
         });
         let Some(group) = groups.next() else {

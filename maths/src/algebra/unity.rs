@@ -31,8 +31,8 @@ impl Ring<'_, '_> {
         let mut classes: Vec<(Monomial, Vec<RBig>)> = Vec::new();
         for term in &poly.0 {
             let (monomial, sum) = self.in_field(term, order)?;
-            let place = classes.iter().position(|(other, _)| *other == monomial);
-            let place = place.unwrap_or(classes.len());
+            let place =
+                classes.iter().position(|(other, _)| *other == monomial).unwrap_or(classes.len());
             if place == classes.len() {
                 self.spend(u64::try_from(order / 16).unwrap_or(0) + 1)?;
                 classes.push((monomial, vec![RBig::ZERO; order]));
@@ -58,8 +58,8 @@ impl Ring<'_, '_> {
         for (kernel, exponent) in term.monomial.0.clone() {
             if kernel == TURN {
                 let power = exponent.times(Exponent::new(i128::from(modulus), 2)?)?;
-                let shift = usize::try_from(power.above().rem_euclid(modulus));
-                let shift = shift.map_err(|_| Stop::Costly)?;
+                let shift =
+                    usize::try_from(power.above().rem_euclid(modulus)).map_err(|_| Stop::Costly)?;
                 for (power, _) in &mut sum {
                     *power = (*power + shift) % order;
                 }

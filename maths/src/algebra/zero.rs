@@ -241,8 +241,11 @@ impl Ring<'_, '_> {
         if self.is_canonical_number(&poly) {
             return Ok(Truth::NonZero);
         }
-        let groups = poly.kernels().into_iter().rev();
-        let mut groups = groups.filter(|kernel| matches!(self.kind(*kernel), KernelKind::Group(_)));
+        let mut groups = poly
+            .kernels()
+            .into_iter()
+            .rev()
+            .filter(|kernel| matches!(self.kind(*kernel), KernelKind::Group(_)));
         let Some(kernel) = groups.next() else {
             return Ok(Truth::Unknown);
         };

@@ -125,8 +125,8 @@ fn derivatives_follow_the_rules() {
         let ws = &mut Workspace::new(&mut fuel);
         let variable = ws.name("x");
         let (body, expected): (Expr, Expr) = (read(body, ws), read(expected, ws));
-        let slope = derivative(body, variable, ws).expect("there is fuel");
-        let slope = slope.expect("it has a derivative");
+        let slope =
+            derivative(body, variable, ws).expect("there is fuel").expect("it has a derivative");
         let found = separate(slope, expected, Assumptions { positive: true }, ws);
         let is_equal = slope == expected || matches!(found, Ok(Separation::Together { .. }));
         assert!(is_equal, "{found:?}");

@@ -58,8 +58,7 @@ impl Date {
 
     /// Months and days that it may mean.
     fn readings(&self) -> impl Iterator<Item = (u8, Option<u8>)> {
-        let swapped = self.day.filter(|_| self.is_ambiguous);
-        let swapped = swapped.map(|day| (day, Some(self.month)));
+        let swapped = self.day.filter(|_| self.is_ambiguous).map(|day| (day, Some(self.month)));
         std::iter::once((self.month, self.day)).chain(swapped)
     }
 }

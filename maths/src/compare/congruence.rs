@@ -14,6 +14,19 @@ use crate::fuel::Exhausted;
 /// Residues that are listed when two moduli are brought to a common one.
 const MAX_RESIDUES: u64 = 100_000;
 
+/// Residues modulo one modulus.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Congruence<'e> {
+    pub(super) residues: &'e [Expr],
+    pub(super) modulus: Expr,
+}
+
+/// The integers of a [`Congruence`].
+struct Classes {
+    residues: Vec<IBig>,
+    modulus: UBig,
+}
+
 impl Comparer<'_, '_> {
     /// Compares with gold residue classes. `7k + 3` says the same as `3 (mod 7)`.
     pub(super) fn for_congruence(
@@ -22,14 +35,17 @@ impl Comparer<'_, '_> {
         modulus: Expr,
         candidate: &Answer,
     ) -> Result<Outcome, Exhausted> {
-        if let Form::Congruence { residues: others, modulus: other } = &candidate.form {
-            return self.congruences((residues, modulus), (others, *other));
+        let gold = Congruence { residues, modulus };
+        if let Form::Congruence { residues, modulus } = &candidate.form {
+            return self.congruences(gold, Congruence { residues, modulus: *modulus });
         }
         let Form::Value(value) = &candidate.form else {
             return Ok(mismatch());
         };
         match self.family_residue(value.expr)? {
-            Some((residue, step)) => self.congruences((residues, modulus), (&[residue], step)),
+            Some((residue, step)) => {
+                self.congruences(gold, Congruence { residues: &[residue], modulus: step })
+            }
             None => Ok(mismatch()),
         }
     }
@@ -37,15 +53,15 @@ impl Comparer<'_, '_> {
     /// Decides whether two lists of residues are the same classes.
     pub(super) fn congruences(
         &mut self,
-        gold: (&[Expr], Expr),
-        other: (&[Expr], Expr),
+        gold: Congruence<'_>,
+        other: Congruence<'_>,
     ) -> Result<Outcome, Exhausted> {
         let own = self.classes(gold)?;
         let theirs = self.classes(other)?;
         let (Some(own), Some(theirs)) = (own, theirs) else {
             return self.symbolic_congruences(gold, other);
         };
-        let common = &own.1 / (&own.1).gcd(&theirs.1) * &theirs.1;
+        let common = &own.modulus / (&own.modulus).gcd(&theirs.modulus) * &theirs.modulus;
         let (Some(own), Some(theirs)) =
             (self.listed(&own, &common)?, self.listed(&theirs, &common)?)
         else {
@@ -56,14 +72,14 @@ impl Comparer<'_, '_> {
 
     fn symbolic_congruences(
         &mut self,
-        gold: (&[Expr], Expr),
-        other: (&[Expr], Expr),
+        gold: Congruence<'_>,
+        other: Congruence<'_>,
     ) -> Result<Outcome, Exhausted> {
-        if !self.exprs(gold.1, other.1)?.is_equal() {
+        if !self.exprs(gold.modulus, other.modulus)?.is_equal() {
             return Ok(Outcome::incomparable("congruence_no_rule"));
         }
         let answers = |exprs: &[Expr]| exprs.iter().map(|e| bare(*e)).collect::<Vec<_>>();
-        Ok(match self.in_order(&answers(gold.0), &answers(other.0))? {
+        Ok(match self.in_order(&answers(gold.residues), &answers(other.residues))? {
             Outcome::Equal(_) => Outcome::equal("congruence_equal"),
             Outcome::Different(_) | Outcome::Incomparable(_) | Outcome::Undecided(_) => {
                 Outcome::incomparable("congruence_no_rule")
@@ -74,8 +90,8 @@ impl Comparer<'_, '_> {
     /// Residues and modulus as integers, where they are; a modulus of 0 has no classes.
     fn classes(
         &mut self,
-        (residues, modulus): (&[Expr], Expr),
-    ) -> Result<Option<(Vec<IBig>, UBig)>, Exhausted> {
+        Congruence { residues, modulus }: Congruence<'_>,
+    ) -> Result<Option<Classes>, Exhausted> {
         let Some(modulus) = self.whole(modulus)? else {
             return Ok(None);
         };
@@ -90,7 +106,7 @@ impl Comparer<'_, '_> {
             };
             values.push(value);
         }
-        Ok(Some((values, modulus)))
+        Ok(Some(Classes { residues: values, modulus }))
     }
 
     fn whole(&mut self, expr: Expr) -> Result<Option<IBig>, Exhausted> {
@@ -101,7 +117,7 @@ impl Comparer<'_, '_> {
     /// Returns the residues modulo `common`, a multiple of their own modulus.
     fn listed(
         &mut self,
-        (residues, modulus): &(Vec<IBig>, UBig),
+        Classes { residues, modulus }: &Classes,
         common: &UBig,
     ) -> Result<Option<BTreeSet<IBig>>, Exhausted> {
         let repeats = u64::try_from(common / modulus).unwrap_or(u64::MAX);

@@ -20,15 +20,29 @@ struct Link {
     relation: Relation,
 }
 
+/// An equation, `left = right`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Equation {
+    pub(super) left: Expr,
+    pub(super) right: Expr,
+}
+
+/// A polynomial of degree 2, `a x^2 + b x + c`.
+struct Quadratic {
+    a: Expr,
+    b: Expr,
+    c: Expr,
+}
+
 impl Comparer<'_, '_> {
     /// Compares with a gold equation.
     pub(super) fn for_equation(
         &mut self,
-        gold: (Expr, Expr),
+        gold: Equation,
         candidate: &Answer,
     ) -> Result<Outcome, Exhausted> {
         if let Form::Equation(left, right) = candidate.form {
-            return self.equations(gold, (left, right));
+            return self.equations(gold, Equation { left, right });
         }
         match as_equation(candidate) {
             Some(other) => self.equations(gold, other),
@@ -40,11 +54,11 @@ impl Comparer<'_, '_> {
     /// constant factor.
     pub(super) fn equations(
         &mut self,
-        gold: (Expr, Expr),
-        other: (Expr, Expr),
+        gold: Equation,
+        other: Equation,
     ) -> Result<Outcome, Exhausted> {
-        let own = self.ws.difference(gold.0, gold.1)?;
-        let theirs = self.ws.difference(other.0, other.1)?;
+        let own = self.ws.difference(gold.left, gold.right)?;
+        let theirs = self.ws.difference(other.left, other.right)?;
         Ok(match self.proportional(own, theirs)? {
             Outcome::Equal(_) => Outcome::equal("equation_equal"),
             Outcome::Different(_) if self.is_polynomial(own)? && self.is_polynomial(theirs)? => {
@@ -324,7 +338,7 @@ impl Comparer<'_, '_> {
                 let root = self.simple(root)?;
                 self.beyond(relation, root).map(Some)
             }
-            [c, b, a] => self.solved_quadratic(relation, (*a, *b, *c)),
+            [c, b, a] => self.solved_quadratic(relation, &Quadratic { a: *a, b: *b, c: *c }),
             _ => Ok(None),
         }
     }
@@ -333,7 +347,7 @@ impl Comparer<'_, '_> {
     fn solved_quadratic(
         &mut self,
         relation: Relation,
-        (a, b, c): (Expr, Expr, Expr),
+        &Quadratic { a, b, c }: &Quadratic,
     ) -> Result<Spans, Exhausted> {
         let four = self.ws.integer(-4)?;
         let two = self.ws.integer(2)?;
@@ -428,12 +442,12 @@ impl Comparer<'_, '_> {
 
 /// Returns `y = 2x + 1` as an equation: a value whose only subject is a variable or a function's
 /// value.
-pub(super) fn as_equation(answer: &Answer) -> Option<(Expr, Expr)> {
+pub(super) fn as_equation(answer: &Answer) -> Option<Equation> {
     let ([Subject::Expr(subject)], Form::Value(value)) = (answer.subjects.as_slice(), &answer.form)
     else {
         return None;
     };
-    value.unit.is_none().then_some((*subject, value.expr))
+    value.unit.is_none().then_some(Equation { left: *subject, right: value.expr })
 }
 
 /// Returns the relation read from right to left.

@@ -27,6 +27,8 @@ use super::tolerance::Tolerance;
 use crate::fuel::Exhausted;
 
 pub use self::answer_type::AnswerType;
+use self::congruence::Congruence;
+use self::inequality::Equation;
 pub use self::outcome::{Evidence, Outcome, Texts};
 
 /// The state of a comparison.
@@ -73,7 +75,9 @@ impl Comparer<'_, '_> {
     fn forms(&mut self, gold: &Answer, candidate: &Answer) -> Result<Outcome, Exhausted> {
         match &gold.form {
             Form::Value(value) => self.for_value(gold, value, candidate),
-            Form::Equation(left, right) => self.for_equation((*left, *right), candidate),
+            Form::Equation(left, right) => {
+                self.for_equation(Equation { left: *left, right: *right }, candidate)
+            }
             Form::Inequality(chain) => self.for_inequality(chain, candidate),
             Form::Region(region) => self.for_region(region, candidate),
             Form::Set(members) | Form::List(members) => self.for_members(gold, members, candidate),
@@ -109,7 +113,7 @@ impl Comparer<'_, '_> {
                 self.renamed_or(outcome, value.expr, other.expr)
             }
             Form::Equation(left, right) => match inequality::as_equation(gold) {
-                Some(equation) => self.equations(equation, (*left, *right)),
+                Some(equation) => self.equations(equation, Equation { left: *left, right: *right }),
                 None => Ok(mismatch()),
             },
             Form::Set(members) | Form::List(members) => self.one_of_many(gold, members),
@@ -127,9 +131,10 @@ impl Comparer<'_, '_> {
             Form::Congruence { residues, modulus } => {
                 let family = self.family_residue(value.expr)?;
                 match (family, residues.as_slice()) {
-                    (Some((residue, step)), [_]) => {
-                        self.congruences((&[residue], step), (residues, *modulus))
-                    }
+                    (Some((residue, step)), [_]) => self.congruences(
+                        Congruence { residues: &[residue], modulus: step },
+                        Congruence { residues, modulus: *modulus },
+                    ),
                     _ => Ok(mismatch()),
                 }
             }

@@ -189,8 +189,8 @@ fn intervals_contain_their_constants_and_are_narrow() {
             let below = RBig::from(numerator.parse::<IBig>().expect("digits")) / &scale;
             let above = &below + RBig::ONE / scale;
             for bits in [64, 200, 1000] {
-                let found = enclose(expr, bits, ws).expect("there is fuel");
-                let found = found.expect("it has a value");
+                let found =
+                    enclose(expr, bits, ws).expect("there is fuel").expect("it has a value");
                 assert!(found.lower() <= above && found.upper() >= below, "{text} {bits}");
                 let widest = RBig::ONE
                     / RBig::from(IBig::ONE << (usize::try_from(bits).expect("fits") - 12));

@@ -118,8 +118,7 @@ impl Parts {
     }
 
     pub(super) fn mul(&self, other: &Self, bits: u32) -> Result<Self, Stop> {
-        let re = self.re.mul(&other.re, bits)?;
-        let re = re.sub(&self.im.mul(&other.im, bits)?, bits)?;
+        let re = self.re.mul(&other.re, bits)?.sub(&self.im.mul(&other.im, bits)?, bits)?;
         let im = self.re.mul(&other.im, bits)?;
         let im = im.add(&self.im.mul(&other.re, bits)?, bits)?;
         Ok(Self { re, im })

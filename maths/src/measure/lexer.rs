@@ -72,8 +72,7 @@ fn word(rest: &str) -> Step<'_> {
     if let Some(after) = rest.strip_prefix("US$") {
         return (Some(UnitToken::Word("$")), after);
     }
-    let end = rest.find(|c: char| !c.is_alphabetic());
-    let end = end.unwrap_or(rest.len());
+    let end = rest.find(|c: char| !c.is_alphabetic()).unwrap_or(rest.len());
     (Some(UnitToken::Word(&rest[..end])), &rest[end..])
 }
 

@@ -152,8 +152,11 @@ fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
         Form::Piecewise(pieces) => {
             let mut out = String::from("cases");
             for (value, condition) in pieces {
-                let chains = condition.iter().flat_map(|condition| &condition.0);
-                let chains: Vec<String> = chains.map(|chain| told_chain(chain, ws)).collect();
+                let chains: Vec<String> = condition
+                    .iter()
+                    .flat_map(|condition| &condition.0)
+                    .map(|chain| told_chain(chain, ws))
+                    .collect();
                 let value = ws.plain(*value);
                 write!(out, " {value} if {},", chains.join(" & ")).expect(WRITES);
             }

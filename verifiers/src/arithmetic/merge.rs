@@ -29,8 +29,8 @@ pub(super) fn merge(prose: &mut Vec<Judged>, annotations: &mut Vec<Judged>) -> V
         }
         true
     });
-    let all = prose.drain(..).chain(annotations.drain(..));
-    let mut all: Vec<Equality> = all.map(|judged| judged.equality).collect();
+    let mut all: Vec<Equality> =
+        prose.drain(..).chain(annotations.drain(..)).map(|judged| judged.equality).collect();
     all.sort_by_key(|equality| equality.span.start);
     all
 }

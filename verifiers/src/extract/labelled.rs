@@ -37,8 +37,8 @@ pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Cand
     while let Some(start) = starts.next() {
         let limit = starts.peek().copied().unwrap_or(part.end);
         let line = trim::space(text, line_from(bytes, start + 4, limit));
-        let heading = text[line.clone()].trim_end_matches([':', '*']);
-        let heading = heading.trim_start_matches('*').trim();
+        let heading =
+            text[line.clone()].trim_end_matches([':', '*']).trim_start_matches('*').trim();
         let is_label = ["answer", "final answer", "the answer", "the final answer"]
             .iter()
             .any(|label| heading.eq_ignore_ascii_case(label));
@@ -111,8 +111,8 @@ fn line_label(line: &str) -> Option<usize> {
 fn heading<'a>(line: &'a str, rest: &'a str) -> Option<&'a str> {
     let is_marked = line.trim_start().starts_with(['*', '#', '_']);
     let rest = without_prefix(rest, "the ").unwrap_or(rest);
-    let after = without_prefix(rest, "final answer")?;
-    let after = after.trim_start_matches(['*', '_', '#', ' ', '\t', '\r']);
+    let after =
+        without_prefix(rest, "final answer")?.trim_start_matches(['*', '_', '#', ' ', '\t', '\r']);
     (is_marked && after.is_empty()).then_some(after)
 }
 

@@ -175,8 +175,8 @@ enum Guess {
 /// Returns the last formula of `part`, or its last number where that follows.
 fn last_in(response: &str, part: &Range<usize>) -> Guess {
     let number = tail::last_number(response, part);
-    let formula = unmarked::last_formula(response, part);
-    let formula = formula.filter(|f| number.as_ref().is_none_or(|n| n.start < f.end));
+    let formula = unmarked::last_formula(response, part)
+        .filter(|f| number.as_ref().is_none_or(|n| n.start < f.end));
     match (formula, number) {
         (Some(formula), _) => {
             Guess::Found(tail::completed(response, part, formula), "last_formula")

@@ -183,8 +183,10 @@ impl Language {
             rest = without(rest, opener).unwrap_or(rest);
         }
         let [small, large] = self.first;
-        let rest = rest.strip_prefix(small).or_else(|| rest.strip_prefix(large))?;
-        let mut rest = rest.strip_prefix(self.tail)?;
+        let mut rest = rest
+            .strip_prefix(small)
+            .or_else(|| rest.strip_prefix(large))?
+            .strip_prefix(self.tail)?;
         for adjective in self.adjectives {
             rest = rest.trim_start_matches(' ');
             rest = rest.strip_prefix(adjective).unwrap_or(rest);

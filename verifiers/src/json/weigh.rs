@@ -208,8 +208,12 @@ impl<'s> Survey<'s> {
         if let Some(Value::String(anchor)) = fields.get("$anchor") {
             self.anchors.insert(anchor, schema);
         }
-        let names = fields.get("patternProperties").and_then(Value::as_object);
-        let names = names.into_iter().flat_map(Map::keys).map(String::as_str);
+        let names = fields
+            .get("patternProperties")
+            .and_then(Value::as_object)
+            .into_iter()
+            .flat_map(Map::keys)
+            .map(String::as_str);
         let pattern = fields.get("pattern").and_then(Value::as_str);
         for pattern in names.chain(pattern) {
             self.add_pattern(pattern)?;

@@ -31,8 +31,7 @@ mod tests {
     use super::*;
 
     fn check(value: &str, from: &str, to: &str, expected: Result<&str, NotConverted>) {
-        let found = convert(value, from, to, &mut Fuel::default());
-        let found = found.map(|value| value.to_string());
+        let found = convert(value, from, to, &mut Fuel::default()).map(|value| value.to_string());
         assert_eq!(found, expected.map(str::to_owned), "{value} {from} -> {to}");
     }
 

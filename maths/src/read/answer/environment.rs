@@ -20,8 +20,11 @@ impl Reader<'_, '_, '_> {
     pub(super) fn matrix(&mut self, inner: &Span) -> Read<Form> {
         let mut rows: Vec<Vec<Expr>> = Vec::new();
         for row in self.rows(inner) {
-            let cells = self.split(&row, |token| token == Token::Ampersand);
-            let cells: Read<Vec<Expr>> = cells.iter().map(|cell| self.expression(cell)).collect();
+            let cells: Read<Vec<Expr>> = self
+                .split(&row, |token| token == Token::Ampersand)
+                .iter()
+                .map(|cell| self.expression(cell))
+                .collect();
             rows.push(cells?);
         }
         rectangular(rows)

@@ -84,8 +84,8 @@ impl<'t> Reader<'t, '_, '_> {
     /// Counts how many tokens join the part before `rest` and the next one: "and", with or without
     /// a comma before it. Amounts between commas alone are a list.
     fn joint(&self, rest: Span) -> Option<usize> {
-        let tokens = self.slice(&rest).iter().take(3).map(|item| item.token);
-        let tokens: Vec<Token<'_>> = tokens.collect();
+        let tokens: Vec<Token<'_>> =
+            self.slice(&rest).iter().take(3).map(|item| item.token).collect();
         match tokens.as_slice() {
             [] | [Token::Number(_), ..] => Some(0),
             [and, Token::Number(_), ..] if and.word() == Some("and") => Some(1),

@@ -110,8 +110,8 @@ fn check_written(text: &str) {
             Dialect::Plain => ws.plain(first),
             Dialect::Latex => ws.latex(first),
         };
-        let again = read_expression(&shown, dialect, &mut ws);
-        let again = again.unwrap_or_else(|error| panic!("{text} as {shown}: {error:?}"));
+        let again = read_expression(&shown, dialect, &mut ws)
+            .unwrap_or_else(|error| panic!("{text} as {shown}: {error:?}"));
         assert!(may_be_equal(first, again, &mut ws), "{text} as {shown}");
     }
 }

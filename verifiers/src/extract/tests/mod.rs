@@ -29,8 +29,7 @@ fn check_none(response: &str) {
 fn check_marked(marker: &str, response: &str, expected: Option<(&str, &str, usize)>) {
     let first = marked(response, marker, Occurrence::First);
     let last = marked(response, marker, Occurrence::Last);
-    let both = first.zip(last);
-    let both = both.map(|(first, last)| (first.text, last.text, last.count));
+    let both = first.zip(last).map(|(first, last)| (first.text, last.text, last.count));
     assert_eq!(both, expected, "{response:?}");
 }
 

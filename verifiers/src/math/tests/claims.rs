@@ -58,8 +58,8 @@ fn lists_of_gold_answers_accept_any_member() {
 fn undecided_outweighs_a_difference() {
     for golds in [["5 eggs", "6 hens"], ["6 hens", "5 eggs"]] {
         let golds = golds.map(str::to_owned);
-        let verdict = verify(Gold::AnyOf(&golds), Candidate::Text("7 hens"));
-        let verdict = verdict.expect("both gold answers are fine");
+        let verdict = verify(Gold::AnyOf(&golds), Candidate::Text("7 hens"))
+            .expect("both gold answers are fine");
         assert_eq!(verdict.certainty, Certainty::Presumed, "{golds:?}");
     }
 }
@@ -67,8 +67,8 @@ fn undecided_outweighs_a_difference() {
 #[test]
 fn details_show_both_sides() {
     let detail = |gold, candidate| {
-        let verdict = judge(Tolerance::Exact, Gold::Text(gold), candidate);
-        let verdict = verdict.expect("the gold answer is fine");
+        let verdict =
+            judge(Tolerance::Exact, Gold::Text(gold), candidate).expect("the gold answer is fine");
         let detail = verdict.reason.detail;
         detail.expect("an explanation was asked for").into_owned()
     };
@@ -125,8 +125,8 @@ fn size_is_bounded() {
         "1 ".to_owned() + &"e".repeat(60_000),
         "9".repeat(60_000) + "/" + &"7".repeat(5_000),
     ] {
-        let verdict = verify(Gold::Text("4"), Candidate::Text(&hostile));
-        let verdict = verdict.expect("the gold answer is fine");
+        let verdict =
+            verify(Gold::Text("4"), Candidate::Text(&hostile)).expect("the gold answer is fine");
         assert!(verdict.score.get() < 1.0);
     }
 }
