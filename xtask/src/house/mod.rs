@@ -87,7 +87,8 @@ impl Report {
         for module in &krate.modules {
             for definition in &module.definitions {
                 match definition.kind {
-                    "struct" | "enum" | "trait" | "type" | "union" => {
+                    // Inside an impl, `type Output` is another crate's name.
+                    "struct" | "enum" | "trait" | "type" | "union" if definition.is_outermost => {
                         let files = self.types.entry(definition.name.clone()).or_default();
                         files.push(module.file.clone());
                     }
@@ -167,10 +168,10 @@ mod tests {
     use super::*;
 
     /// What the house has now. A change may lower these numbers and does not raise them.
-    const MOST_CIRCLES: usize = 31;
-    const MOST_FILES_OF_A_CIRCLE: usize = 41;
-    const MOST_BACK_ARROWS: usize = 94;
-    const MOST_OVERWORKED_NAMES: usize = 103;
+    const MOST_CIRCLES: usize = 1;
+    const MOST_FILES_OF_A_CIRCLE: usize = 2;
+    const MOST_BACK_ARROWS: usize = 8;
+    const MOST_OVERWORKED_NAMES: usize = 64;
 
     #[test]
     fn the_house_keeps_its_measures() {
