@@ -238,7 +238,7 @@ fn forbidden_edges_are_reported() {
     check("rubrics", "engine", Normal, None);
     check("cli", "serve", Normal, None);
     check("maths", "base", Normal, None);
-    check("tests", "cli", Development, None);
+    check("tests", "scoring", Development, None);
     check("models", "tiny-models", Development, None);
     check("rubrics", "testkit", Development, None);
     check("rubrics", "testkit", Normal, Some("it may name only"));
