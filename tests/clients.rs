@@ -15,7 +15,6 @@ use rubrics::Registry;
 use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Background, Config, State};
-use testkit::fake;
 use tiny_models::{Preset, TinyHead, TinySpec};
 
 /// The interpreter that has the clients, if somebody has made it.

@@ -34,6 +34,7 @@ pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
 pub use host::{Capacity, Host, HostSpec, LiveSpec};
 pub use models::batch::{Output, OutputSpec};
 pub use models::config::HeadConfig;
+pub use models::weights::Storage;
 pub use request::{
     Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task, TaskOutput,
     Usage,

@@ -130,14 +130,14 @@ fn composed_head(hidden: &Tensor, weights: &Variables) -> Result<Tensor> {
     layer(&inner, HeadPart::Weight, HeadPart::Bias)
 }
 
-/// A weight in [½, 1½) for every read, so that none hides behind another.
+/// A weight in [½, 1½) for every output, so that none hides behind another.
 fn weights(outputs: &Tensor) -> Tensor {
-    let weights = (0..reads.elem_count()).map(|i| 0.5 + (i * 37 % 101) as f32 / 101.0);
-    Tensor::from_vec(weights.collect(), reads.dims(), &Device::Cpu).expect("one a read")
+    let weights = (0..outputs.elem_count()).map(|i| 0.5 + (i * 37 % 101) as f32 / 101.0);
+    Tensor::from_vec(weights.collect(), outputs.dims(), &Device::Cpu).expect("one per output")
 }
 
 fn backward(outputs: &Tensor) -> GradStore {
-    let loss = reads.mul(&weights(reads)).and_then(|x| x.sum_all()?.neg());
+    let loss = outputs.mul(&weights(outputs)).and_then(|x| x.sum_all()?.neg());
     loss.and_then(|loss| loss.backward()).expect("a graph")
 }
 

@@ -34,7 +34,7 @@ impl Sequence {
             token_ids: self.token_ids[self.done..end].to_vec(),
             start: self.done,
             adapter: self.adapter,
-            outputs: reads,
+            outputs,
             blocks: self.blocks.clone(),
         }
     }

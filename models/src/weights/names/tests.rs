@@ -3,10 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::param::Site;
 use super::{Names, Part};
 use crate::config::ModelConfig;
-use crate::weights::{LayerPart, Norm, Param, Projection};
+use crate::weights::{LayerPart, Norm, Param, Projection, Site};
 
 fn names(model_type: &str) -> Names {
     let json = format!(

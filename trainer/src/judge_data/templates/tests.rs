@@ -9,7 +9,7 @@ fn score(name: &str, response: &str, gold: &str) -> f64 {
     let table = document.parse();
     let registry = Registry::read(&document.root(&table), &[]);
     let scorer = registry.get(name).unwrap_or_else(|| panic!("a scorer '{name}'"));
-    let input = std::sync::Arc::new(Input::of(response).against(gold));
+    let input = Arc::new(Input::of(response).against(gold));
     let outcome = rubrics::evaluate_now(scorer, &input, &ScoreOptions::default());
     outcome.expect("a verdict").score
 }
