@@ -221,6 +221,24 @@ fn deep_conversations_are_refused() {
 }
 
 #[test]
+fn deep_expressions_are_refused_or_render() {
+    for tag in ["not ".repeat(200_000), "1+".repeat(200_000), "-".repeat(200_000)] {
+        let sources = vec![("default".to_owned(), format!("{{{{ {tag}1 }}}}"))];
+        let error = ChatTemplate::new(sources, Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("operators"), "{error}");
+    }
+    // What is accepted fits on the stack of a thread, from the parser to the drop of the tree; the
+    // evaluator has a bound of its own.
+    let deepest = format!("{{{{ {}1 }}}}", "1+".repeat(1024));
+    let error = render(&deepest, &one_message("x")).unwrap_err();
+    assert!(error.to_string().contains("deep"), "{error}");
+    let sum = format!("{{{{ {}1 }}}}", "1+".repeat(300));
+    assert_eq!(render(&sum, &one_message("x")).unwrap().as_str(), "301");
+    let negations = format!("{{{{ {}true }}}}", "not ".repeat(128));
+    assert_eq!(render(&negations, &one_message("x")).unwrap().as_str(), "True");
+}
+
+#[test]
 fn the_time_is_the_callers() {
     let source = "{{ strftime_now('%Y-%m-%d') }}";
     let mut conversation = one_message("x");

@@ -12,6 +12,7 @@ use super::eval::evaluator::Evaluator;
 use super::generation::rewrite_generation;
 use super::globals::globals;
 use super::heap::{Heap, Limits};
+use super::nesting;
 use super::source::TEMPLATE_FILE;
 use crate::conversation::Conversation;
 use crate::error::{ChatError, Result};
@@ -61,6 +62,8 @@ impl ChatTemplate {
     ) -> Result<ChatTemplate> {
         let mut variants = Vec::new();
         for (name, source) in sources {
+            nesting::check(&source)
+                .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;
             let source = rewrite_generation(&source);
             parse(&source, FILE, syntax())
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;

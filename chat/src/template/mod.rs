@@ -29,6 +29,7 @@ mod globals;
 mod heap;
 mod lists;
 mod methods;
+mod nesting;
 mod operators;
 mod predicates;
 mod report;

@@ -112,7 +112,7 @@ macro_rules! generation_fields {
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(min_items = 1)]
             guided_choice: Option<Vec<String>>,
-            /// The text must follow this grammar, in the flavor of Lark that llguidance reads.
+            /// The text must follow this grammar, in the dialect of Lark that llguidance reads.
             #[serde(skip_serializing_if = "Option::is_none")]
             guided_grammar: Option<String>,
             /// `interactive` or `batch`; or a number, of which 0 and below are interactive.
