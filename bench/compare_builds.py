@@ -84,6 +84,8 @@ def train(program: str, options: argparse.Namespace, folder: Path) -> float:
     """Steps of GRPO a second, of the run that stands beside TRL's."""
     import trl_grpo
 
+    # The key's older name, which every build reads.
+    trl_grpo.RUN = trl_grpo.RUN.replace("no_progress_after", "stuck_after")
     settings = argparse.Namespace(tribunal=program, model=options.policy, steps=12, prompts=16, group=8, tokens=64)
     with tempfile.TemporaryDirectory() as run:
         rows = trl_grpo.problems(settings.steps * settings.prompts, seed=0)
