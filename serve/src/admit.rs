@@ -1,20 +1,20 @@
-//! Admission: how much work the server holds at once.
+//! Admission: limits on the work that the server holds.
 //!
-//! Every request carries a [`Permit`] from its first body byte until its reply is made. Work
-//! beyond a limit is refused at once with the time after which another try makes sense, because a
-//! client can act on a refusal and can do nothing about a queue that only grows.
+//! Every request carries a [`Permit`] from its first body byte until its reply is made. Work beyond
+//! a limit is refused at once with a time to retry after: a client can act on a refusal, but not on
+//! a queue that only grows.
 //!
-//! The counters are atomics and not a lock: they are touched by every request on every worker and
+//! The counters are atomics and not a lock: every request on every worker touches them, and they
 //! guard nothing but themselves.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// What the server holds at most.
+/// Limits on the work in hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests being read or answered.
+    /// Requests that are being read or answered.
     pub requests: usize,
     /// Inputs waiting or running.
     pub items: usize,
@@ -22,38 +22,38 @@ pub struct Limits {
     pub bytes: usize,
 }
 
-/// Work in hand, and its limits.
+/// The work in hand and its limits.
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
     requests: AtomicUsize,
     items: AtomicUsize,
     bytes: AtomicUsize,
-    /// Smoothed nanoseconds for which one input in hand keeps the next one waiting.
+    /// Smoothed time per input in nanoseconds, by which one input in hand delays the next.
     item_nanos: AtomicU64,
 }
 
-/// The request is one too many.
+/// A refusal of admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Refused {
-    /// About how long the work in hand takes.
+    /// Estimated time to finish the work in hand.
     pub retry_after: Duration,
 }
 
-/// A share of the limits, given back when dropped. Not `Clone`: a share is given back once.
+/// A request's share of the limits, returned when dropped. Not `Clone`: a share is returned once.
 #[derive(Debug)]
 pub struct Permit {
     admission: Arc<Admission>,
     items: usize,
     bytes: usize,
-    /// Whether it leaves half of the room to others.
+    /// Whether half of the input limit is left to other requests.
     yields: bool,
-    /// When the inputs were taken in hand, and how many there were then.
+    /// When the inputs were admitted, and how many were in hand then.
     since: Option<(Instant, usize)>,
 }
 
 impl Admission {
-    /// Nothing in hand.
+    /// Creates an admission without work in hand.
     pub fn new(limits: Limits) -> Self {
         Self {
             limits,
@@ -64,16 +64,16 @@ impl Admission {
         }
     }
 
-    /// A permit for one request whose body has `bytes` bytes, as far as is known.
+    /// Admits a request whose body has `bytes` bytes as announced.
     ///
     /// # Errors
-    /// [`Refused`] where a limit is reached. A request is admitted while fewer than the allowed
-    /// items are in hand, so that it is not read and parsed only to be refused.
+    /// [`Refused`] where a limit is reached. A request is admitted only while inputs are below
+    /// their limit, so that it is not read and parsed just to be refused.
     pub fn enter(self: &Arc<Self>, bytes: usize) -> Result<Permit, Refused> {
         self.enter_within(bytes, self.limits.items, false)
     }
 
-    /// The same for work that can wait, which leaves half of the room to work that cannot.
+    /// Admits a request of batch priority, which may use half of the input limit only.
     ///
     /// # Errors
     /// [`Refused`] where half of the inputs are in hand, or another limit is reached.
@@ -97,35 +97,36 @@ impl Admission {
         Ok(permit)
     }
 
-    /// Inputs in hand.
+    /// Returns the number of inputs in hand.
     pub fn items(&self) -> usize {
         self.items.load(Ordering::Relaxed)
     }
 
-    /// Bytes in hand.
+    /// Returns the body bytes in hand.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// Requests in hand.
+    /// Returns the number of requests in hand.
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
     }
 
-    /// Whether the queue is so full that work which could be spared should be.
+    /// Returns whether more than three quarters of the input limit are in use, so that optional
+    /// work should be skipped.
     pub fn is_pressed(&self) -> bool {
         self.items() > self.limits.items / 4 * 3
     }
 
-    /// About how long the work in hand takes.
+    /// Estimates the time to finish the work in hand.
     pub fn expected_wait(&self) -> Duration {
         let each = Duration::from_nanos(self.item_nanos.load(Ordering::Relaxed));
         each.saturating_mul(u32::try_from(self.items()).unwrap_or(u32::MAX))
     }
 
-    /// Learns from a request that is done: with `ahead` inputs in hand, its own included, it took
-    /// `time`. By Little's law that quotient is the pace of the whole server, whatever it is that
-    /// holds it up.
+    /// Updates the time per input from a finished request: `ahead` inputs were in hand, its own
+    /// included, and it took `time`. By Little's law the quotient is the pace of the server,
+    /// whatever limits it.
     fn learn(&self, ahead: usize, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         let each = nanos / ahead.max(1) as u64;
@@ -141,6 +142,9 @@ impl Admission {
 
 impl Permit {
     /// Adds body bytes as they arrive.
+    ///
+    /// # Errors
+    /// [`Refused`] where the limit of bytes is reached.
     pub fn add_bytes(&mut self, bytes: usize) -> Result<(), Refused> {
         if !reserve(&self.admission.bytes, bytes, self.admission.limits.bytes) {
             return Err(self.admission.refused());
@@ -149,9 +153,12 @@ impl Permit {
         Ok(())
     }
 
-    /// Adds the inputs of the request. Refused where there is no room, or where the work in hand
-    /// would take longer than `patience`. A request that is larger than the limit has room when
-    /// nothing else is in hand.
+    /// Adds the inputs of the request. A request larger than the limit is admitted when nothing
+    /// else is in hand.
+    ///
+    /// # Errors
+    /// [`Refused`] where the limit of inputs is reached, or the work in hand would take longer than
+    /// `patience`.
     pub fn add_items(&mut self, items: usize, patience: Duration) -> Result<(), Refused> {
         let admission = &self.admission;
         let limit = if self.yields { half(admission.limits.items) } else { admission.limits.items };
@@ -171,7 +178,7 @@ impl Permit {
         Ok(())
     }
 
-    /// The request is answered: its time tells how fast the work goes.
+    /// Ends an answered request and learns from its time.
     pub fn answered(self) {
         if let Some((since, ahead)) = self.since {
             self.admission.learn(ahead, since.elapsed());
@@ -187,12 +194,12 @@ impl Drop for Permit {
     }
 }
 
-/// Half of a limit, but never nothing.
+/// Returns half of a limit, at least 1.
 fn half(limit: usize) -> usize {
     (limit / 2).max(1)
 }
 
-/// Adds `amount` to `counter` unless that passes `limit`.
+/// Adds `amount` to `counter` unless the sum exceeds `limit`; returns whether it was added.
 fn reserve(counter: &AtomicUsize, amount: usize, limit: usize) -> bool {
     let add = |held: usize| held.checked_add(amount).filter(|sum| *sum <= limit);
     counter.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).is_ok()

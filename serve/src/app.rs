@@ -1,4 +1,4 @@
-//! The application: every route in one place, behind one guard.
+//! The application: all routes, behind one guard.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
@@ -42,7 +42,7 @@ use crate::state::State;
 )]
 struct Base;
 
-/// The documented routes. A route is registered here or it does not exist.
+/// Registers the documented routes. A route that is not registered here does not exist.
 fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(score::score)
@@ -95,26 +95,26 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(meta::openapi_json);
 }
 
-/// The OpenAPI document, collected from the routes themselves.
+/// Builds the OpenAPI document from the registered routes.
 pub fn document() -> OpenApi {
     let app = App::new().into_utoipa_app().openapi(Base::openapi()).configure(routes);
     let (_, mut document) = app.split_for_parts();
     let scheme = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
     let components = document.components.get_or_insert_default();
     components.security_schemes.insert("api_key".to_owned(), scheme.into());
-    // The key is optional: a server without a key file is open to its own machine.
+    // The key is optional: a server without a key file is open to local clients.
     let optional = SecurityRequirement::default();
     document.security = Some(vec![SecurityRequirement::new("api_key", [""; 0]), optional]);
     document
 }
 
-/// The OpenAPI document as the text that is served and committed.
+/// Returns the OpenAPI document as the text that is served and committed.
 pub fn document_text() -> String {
     let text = document().to_pretty_json().expect("the document serialises");
     text + "\n"
 }
 
-/// The application over shared state.
+/// Builds the application over shared state.
 pub fn app(
     state: web::Data<State>,
     document: web::Data<meta::Document>,

@@ -1,5 +1,5 @@
-//! A server on threads of its own, for callers that are not async: the command line, the trainer
-//! and tests.
+//! Runs a server on threads of its own, for callers that are not async: the command line, the
+//! trainer and tests.
 
 use std::net::{SocketAddr, TcpListener};
 use std::thread::JoinHandle;
@@ -10,7 +10,7 @@ use tokio::sync::oneshot;
 
 use crate::{State, run};
 
-/// A running server. Dropping it without [`Background::stop`] leaves it running.
+/// A running server. Dropped without [`Background::stop`], it keeps running.
 #[derive(Debug)]
 pub struct Background {
     address: SocketAddr,
@@ -26,7 +26,7 @@ impl Background {
         let (stop, stopped) = oneshot::channel::<()>();
         let serve = move || {
             System::new().block_on(run(listener, state, async move {
-                // A sender that was dropped without a word means: go on serving.
+                // A sender dropped without a message means: keep serving.
                 if stopped.await.is_err() {
                     std::future::pending::<()>().await;
                 }
@@ -36,14 +36,14 @@ impl Background {
         Ok(Self { address, stop, thread })
     }
 
-    /// Where it listens.
+    /// Returns the address that the server listens on.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Refuses new work, answers what was accepted, and waits for the end.
+    /// Refuses new work, answers the accepted work, and waits until the server has ended.
     pub fn stop(self) -> std::io::Result<()> {
-        // A server that has ended by itself says why below.
+        // If the server has ended already, `join` below returns its error.
         let _ = self.stop.send(());
         self.thread
             .join()
@@ -51,11 +51,11 @@ impl Background {
     }
 }
 
-/// Serves on `listener` until SIGTERM or SIGINT, then drains. A second signal ends the process at
-/// once. `ready` runs when signals are listened for: who reads "ready" may send one.
+/// Serves on `listener` until SIGTERM or SIGINT, then drains; a second signal ends the process at
+/// once. `ready` is called once signals are handled, so that a reader of its output may send one.
 ///
 /// # Errors
-/// Those of [`run`], of `ready`, and when signals cannot be listened for.
+/// Those of [`run`] and `ready`, and a failure to install signal handlers.
 pub fn run_until_signal(
     listener: TcpListener,
     state: State,

@@ -1,4 +1,4 @@
-//! Reads a request body within its limits.
+//! Reads request bodies within the limits of size, time and memory.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use crate::error::{ApiError, Code};
 use crate::extensions::BatchLine;
 use crate::state::State;
 
-/// Above this a body is parsed on a blocking thread: an event loop that parses megabytes answers
-/// nobody else meanwhile.
+/// Largest body in bytes that is parsed on an event loop. Parsing megabytes there would delay every
+/// other connection of the worker.
 pub(crate) const INLINE_BYTES: usize = 64 << 10;
 
-/// The body of a request and the permit it was read under.
+/// Reads the body of a request; returns it with the permit that covers it.
 ///
 /// # Errors
-/// 413 past `server.max_body`; 408 when it takes longer than `server.body_timeout`, so that a
-/// client that sends a byte now and then holds nothing for long; 429 where this client comes too
-/// fast; 503 where there is no room; 503 while draining; 400 when the connection breaks.
+/// 413 past `server.max_body`; 408 past `server.body_timeout`, so that a client that trickles bytes
+/// holds nothing for long; 429 past the client's rate limit; 503 at a limit of admission or while
+/// draining; 400 when the connection breaks.
 pub(crate) async fn read(
     request: &HttpRequest,
     mut payload: Payload,
@@ -34,8 +34,7 @@ pub(crate) async fn read(
     let mut permit = match enter(request, announced, state) {
         Ok(permit) => permit,
         Err(error) => {
-            // A small body that is read keeps the connection; making a client reconnect would
-            // cost more than reading it.
+            // Reading a small body keeps the connection open, which costs less than a reconnect.
             if announced <= INLINE_BYTES {
                 discard(&mut payload, state.config.body_timeout).await;
             }
@@ -49,10 +48,10 @@ pub(crate) async fn read(
     Ok((body.map_err(late)??, permit))
 }
 
-/// Lets a request in whose body has so many bytes to hold in memory.
+/// Admits a request that holds `bytes` bytes of its body in memory.
 ///
 /// # Errors
-/// 429 where this client comes too fast; 503 where there is no room, and while draining.
+/// 429 past the client's rate limit; 503 at a limit of admission or while draining.
 pub(crate) fn enter(
     request: &HttpRequest,
     bytes: usize,
@@ -71,7 +70,7 @@ pub(crate) fn enter(
     state.admission.enter(bytes).map_err(refused)
 }
 
-/// The length that a request gives its body.
+/// Returns the body length in the `Content-Length` header, 0 without one.
 pub(crate) fn announced_bytes(request: &HttpRequest) -> usize {
     let header = request.headers().get(CONTENT_LENGTH);
     let length = header.and_then(|value| value.to_str().ok()).map(str::parse);
@@ -103,7 +102,7 @@ async fn collect(
 
 async fn discard(payload: &mut Payload, limit: Duration) {
     let rest = async { while let Some(Ok(_)) = payload.next().await {} };
-    // Whether the rest came or the time ran out, the refusal is the answer.
+    // The refusal is sent in either case.
     let _ = tokio::time::timeout(limit, rest).await;
 }
 

@@ -1,8 +1,8 @@
-//! Stored outcomes, and outcomes in flight.
+//! Caches outcomes and shares those in flight.
 //!
 //! The key is a digest of everything that may change the outcome: the scorer's own digest, the
-//! input and the options. An outcome in flight is waited for and not computed twice. Only lasting
-//! outcomes are stored or sent to waiters: a timeout concerns one caller alone.
+//! input and the options. An outcome in flight is awaited, not computed twice. Only lasting
+//! outcomes are stored or sent to waiters: a timeout concerns one request alone.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -50,8 +50,8 @@ impl Hasher for DigestHasher {
 type ByDigest = BuildHasherDefault<DigestHasher>;
 
 impl Key {
-    /// The key of `input` under a scorer, which [`rubrics::Scorer::digest_with`] identifies
-    /// together with the models that it asks.
+    /// Derives the key of `input` under the scorer digest of [`rubrics::Scorer::digest_with`],
+    /// which covers the scorer's models.
     pub fn new(scorer: &[u8; 32], input: &Input, explain: bool, seed: u64) -> Self {
         let mut hash = Sha256::new();
         hash.update(scorer);
@@ -64,11 +64,11 @@ impl Key {
 
 type Waiters = Vec<oneshot::Sender<Arc<Outcome>>>;
 
-/// Outcomes that are stored or in flight.
+/// Stored outcomes and outcomes in flight.
 #[derive(Debug)]
 pub struct Cache {
     stored: moka::sync::Cache<Key, Arc<Outcome>, ByDigest>,
-    /// Waiters by the key in flight. A plain lock: it is held for one map operation.
+    /// Waiters by key in flight. A plain lock: it is held for one map operation.
     in_flight: Mutex<HashMap<Key, Waiters, ByDigest>>,
 }
 
@@ -79,12 +79,12 @@ pub enum Lookup {
     Hit(Arc<Outcome>),
     /// Another request computes it; its sender is dropped if that request gives up.
     InFlight(oneshot::Receiver<Arc<Outcome>>),
-    /// The caller computes it.
+    /// This request computes it.
     Miss(Inflight),
 }
 
-/// The entry of an outcome in flight. Dropped before [`Inflight::complete`], it lets its waiters
-/// compute for themselves.
+/// The entry of an outcome in flight. Dropped before [`Inflight::complete`], it makes its waiters
+/// compute the outcome themselves.
 #[derive(Debug)]
 pub struct Inflight {
     cache: Arc<Cache>,
@@ -92,7 +92,7 @@ pub struct Inflight {
 }
 
 impl Cache {
-    /// An empty cache that holds about `bytes` bytes.
+    /// Creates an empty cache of about `bytes` bytes.
     pub fn new(bytes: usize) -> Self {
         let stored = moka::sync::Cache::builder()
             .max_capacity(bytes as u64)
@@ -101,8 +101,7 @@ impl Cache {
         Self { stored, in_flight: Mutex::default() }
     }
 
-    /// Looks `key` up, and enters it as in flight on a miss. With `refresh`, a stored outcome does not
-    /// count.
+    /// Looks up `key`; a miss is entered as in flight. With `refresh`, stored outcomes are ignored.
     pub fn look_up(self: &Arc<Self>, key: Key, refresh: bool) -> Lookup {
         if let Some(outcome) = self.stored(&key, refresh) {
             return Lookup::Hit(outcome);
@@ -115,7 +114,7 @@ impl Cache {
                 Lookup::InFlight(receiver)
             }
             Entry::Vacant(slot) => {
-                // It may have been completed between the first look and the lock.
+                // It may have been completed between the first lookup and the lock.
                 if let Some(outcome) = self.stored(&key, refresh) {
                     return Lookup::Hit(outcome);
                 }
@@ -125,12 +124,12 @@ impl Cache {
         }
     }
 
-    /// The number of stored outcomes.
+    /// Returns the number of stored outcomes.
     pub fn len(&self) -> u64 {
         self.stored.entry_count()
     }
 
-    /// Whether nothing is stored.
+    /// Returns whether no outcome is stored.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -146,7 +145,7 @@ impl Cache {
 }
 
 impl Inflight {
-    /// Stores the outcome and sends it to all waiters, if it is lasting.
+    /// Stores a lasting outcome and sends it to all waiters.
     pub fn complete(self, outcome: &Arc<Outcome>) {
         if !is_lasting(outcome) {
             return;
@@ -169,7 +168,7 @@ fn is_lasting(outcome: &Outcome) -> bool {
     outcome.as_ref().map_or_else(|failure| failure.kind.is_lasting(), |_| true)
 }
 
-/// About how many bytes an entry takes.
+/// Estimates the bytes of an entry.
 fn weigh(outcome: &Outcome) -> u32 {
     let evidence = match outcome {
         Ok(reward) => &reward.evidence,

@@ -21,12 +21,12 @@ pub(crate) struct CachedOutcome {
     pub(crate) queue: Duration,
     /// The time of the work; zero if `cached`.
     pub(crate) exec: Duration,
-    /// Whether the work of another request answered.
+    /// Whether the outcome was stored or computed for another request.
     pub(crate) cached: bool,
 }
 
 impl CachedOutcome {
-    /// What a result says beside the outcome.
+    /// Returns the fields of a result that its outcome does not have.
     pub(crate) fn frame<'a>(&self, scorer_digest: &'a str) -> Frame<'a> {
         Frame { scorer_digest, queue: self.queue, exec: self.exec, cached: self.cached }
     }
@@ -34,7 +34,7 @@ impl CachedOutcome {
 
 type Pending = oneshot::Receiver<Arc<Outcome>>;
 
-/// How one input is answered.
+/// How one input gets its outcome.
 enum Plan {
     Hit(Arc<Outcome>),
     Wait(Pending),
@@ -74,7 +74,7 @@ impl CachedScore<'_> {
         outcomes.into_iter().map(|outcome| outcome.expect("every plan was carried out")).collect()
     }
 
-    /// The digest of the scorer and of the models and weights that it uses now.
+    /// Returns the digest of the scorer with the models and weights that it uses now.
     fn identity(&self) -> [u8; 32] {
         self.scorer.digest_with(&*self.state.tools.models)
     }
@@ -104,7 +104,7 @@ impl CachedScore<'_> {
     }
 
     /// Scores the misses. `identity` is part of their keys: if adapters or weights have changed
-    /// meanwhile, the outcomes are not stored, because it is unknown which weights each is of.
+    /// meanwhile, outcomes are not stored, since the weights behind each are unknown.
     async fn score(
         &self,
         misses: Vec<(usize, Option<Inflight>)>,
@@ -142,12 +142,12 @@ impl CachedScore<'_> {
     }
 }
 
-/// Whether any input was not measured because a queue was full.
+/// Returns whether any input was not scored because a queue was full.
 pub(crate) fn any_overloaded(outcomes: &[CachedOutcome]) -> bool {
     outcomes.iter().any(|answer| is_kind(&answer.outcome, FailureKind::Overloaded))
 }
 
-/// Whether the deadline passed before any of the work was done.
+/// Returns whether every input missed the deadline.
 pub(crate) fn all_timed_out(outcomes: &[CachedOutcome]) -> bool {
     outcomes.iter().all(|answer| is_kind(&answer.outcome, FailureKind::Timeout))
 }

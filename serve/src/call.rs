@@ -1,4 +1,4 @@
-//! A request whose body has been read, and what it holds until its reply is made.
+//! A request from its parsed body to its reply, with the permit that it holds.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -31,13 +31,13 @@ pub(crate) struct Call<'r> {
     parsing: Instant,
 }
 
-/// A request whose inputs all have their answers.
+/// A scored request.
 pub(crate) struct Judged<'r> {
     pub(crate) scorer: Arc<Scorer>,
     pub(crate) answers: Vec<CachedOutcome>,
     request: &'r HttpRequest,
     state: &'r State,
-    /// Held until the reply is made, unless the work was of the kind that admission learns from.
+    /// Held until the reply is made; `None` if admission does not learn from this kind of work.
     _permit: Option<Permit>,
     read: Duration,
     parse: Duration,
@@ -68,10 +68,10 @@ impl<'r> Call<'r> {
         })
     }
 
-    /// The body as what `parse` makes of it; a large one on a blocking thread.
+    /// Parses the body; a large one on a blocking thread.
     ///
     /// # Errors
-    /// 400 where it is no JSON, 422 where it has another shape.
+    /// 400 where the body is not JSON, 422 where it has the wrong shape.
     pub(crate) async fn parse<T: Send + 'static>(
         &self,
         parse: impl FnOnce(&[u8]) -> Result<T, BodyError> + Send + 'static,
@@ -86,29 +86,28 @@ impl<'r> Call<'r> {
         parsed.map_err(ApiError::body)
     }
 
-    /// The body as it was sent.
+    /// Returns the body as sent.
     pub(crate) fn body(&self) -> Bytes {
         self.bytes.clone()
     }
 
-    /// The request's id.
+    /// Returns the request id.
     pub(crate) fn id(&self) -> String {
         let extensions = self.request.extensions();
         let id = extensions.get::<RequestId>();
         id.map(|id| id.0.clone()).unwrap_or_default()
     }
 
-    /// When the server gives up.
+    /// Returns the deadline of the server.
     pub(crate) fn deadline(&self) -> Instant {
         let own = self.arrived + self.state.config.deadline;
         BatchLine::of(self.request).map_or(own, |line| line.deadline)
     }
 
-    /// Takes `items` in hand, if they can be answered before `deadline`. Gives the time that is
-    /// left.
+    /// Admits `items` inputs if they can be answered before `deadline`; returns the time left.
     ///
     /// # Errors
-    /// 504 where there is none, 503 where there is no room.
+    /// 504 where no time is left, 503 at a limit of admission.
     pub(crate) fn admit(&mut self, items: usize, deadline: Instant) -> Result<Duration, ApiError> {
         let patience = deadline.saturating_duration_since(Instant::now());
         if patience.is_zero() {
@@ -119,27 +118,26 @@ impl<'r> Call<'r> {
         Ok(patience)
     }
 
-    /// When parsing began.
+    /// Returns when parsing began.
     pub(crate) fn parsing(&self) -> Instant {
         self.parsing
     }
 
-    /// The share of the server's limits alone.
+    /// Returns the permit.
     pub(crate) fn into_permit(self) -> Permit {
         self.permit
     }
 
-    /// The times of the stages that are over: reading, and parsing up to now.
+    /// Returns the times of reading, and of parsing up to now.
     pub(crate) fn times(&self) -> (Duration, Duration) {
         (self.read, self.parsing.elapsed())
     }
 
-    /// The reply to what an engine read for the request, counted: how many sequences there were,
-    /// and when the work began. Time series go by the model: adapters may come and go without
-    /// number.
+    /// Builds and counts the reply to work of an engine: `n_answers` sequences, begun at `working`.
+    /// Metrics are labelled by model and not by adapter, since adapters come and go without bound.
     ///
     /// # Errors
-    /// A reply that cannot be written, which is a fault of ours.
+    /// A reply that cannot be serialised, which is an internal error.
     pub(crate) fn read_reply(
         &self,
         served: &Served,
@@ -156,7 +154,7 @@ impl<'r> Call<'r> {
         Ok(json(bytes))
     }
 
-    /// Counts what an engine read, and names the stages: parsing, work, reply.
+    /// Counts the work of an engine, and records the stages parsing, work and reply.
     pub(crate) fn count_read(&self, model: &str, n_answers: usize, times: [Duration; 3]) {
         let metrics = &self.state.metrics;
         metrics.verdicts(model, "ok", n_answers as u64);
@@ -176,10 +174,10 @@ impl<'r> Call<'r> {
         self.request.extensions_mut().insert(timing);
     }
 
-    /// Judges inputs, one answer for each, in order.
+    /// Scores inputs; one outcome for each, in order.
     ///
     /// # Errors
-    /// 503 where there is no room, 504 past the deadline before any answer.
+    /// 503 at a limit of admission, 504 if the deadline passed before any outcome.
     pub(crate) async fn judge(
         mut self,
         scorer: Arc<Scorer>,
@@ -217,8 +215,8 @@ impl<'r> Call<'r> {
             return Err(ApiError::overloaded(self.state.admission.expected_wait()));
         }
         let replying = Instant::now();
-        // The pace that admission learns is that of the verifiers: engines count their own tokens,
-        // and a judge's seconds must not make the next thousand verdicts look late.
+        // Admission learns the pace of verifiers only: engines count their own tokens, and a
+        // judge's seconds must not make the next thousand verdicts look late.
         let permit = if scorer.uses_models() {
             Some(self.permit)
         } else {
@@ -238,14 +236,15 @@ impl<'r> Call<'r> {
     }
 }
 
-/// Above this many answers a reply is written on a blocking thread, as large bodies are read.
+/// Above this many outcomes, a reply is serialised on a blocking thread, as large bodies are
+/// parsed.
 const INLINE_ANSWERS: usize = 1_000;
 
 impl Judged<'_> {
-    /// The reply, with everything about the request counted and its stages named.
+    /// Builds the reply, counts the request and records its stages.
     ///
     /// # Errors
-    /// A reply that cannot be written, which is a fault of ours.
+    /// A reply that cannot be serialised, which is an internal error.
     pub(crate) async fn reply(
         self,
         body: impl Serialize + Send + 'static,
@@ -259,7 +258,7 @@ impl Judged<'_> {
         Ok(self.reply_bytes(bytes.map_err(ApiError::internal)?))
     }
 
-    /// The same of a reply that is JSON already.
+    /// Builds the reply from finished JSON.
     pub(crate) fn reply_bytes(self, json: Vec<u8>) -> HttpResponse {
         self.count();
         let stages = StageTimes(self.stages());
@@ -286,7 +285,7 @@ impl Judged<'_> {
         metrics.stage(name, Stage::Exec, each(|answer| answer.exec));
     }
 
-    /// Records the stages of the request, and names them for the `server-timing` header.
+    /// Records the stages of the request; returns them as the `server-timing` header.
     fn stages(&self) -> String {
         let queue = self.answers.iter().map(|answer| answer.queue).max();
         let exec: Duration = self.answers.iter().map(|answer| answer.exec).sum();
@@ -306,7 +305,7 @@ impl Judged<'_> {
     }
 }
 
-/// What is kept back of the time that is left, so that the reply itself comes before the deadline.
+/// Returns the time to reserve for writing the reply before the deadline.
 fn reply_margin(left: Duration) -> Duration {
     Duration::from_millis(5).min(left / 4)
 }
@@ -315,12 +314,12 @@ fn millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }
 
-/// A reply of JSON.
+/// Builds a JSON reply.
 pub(crate) fn json(bytes: Vec<u8>) -> HttpResponse {
     HttpResponse::Ok().content_type(ContentType::json()).body(bytes)
 }
 
-/// 504.
+/// Builds the 504 error of a passed deadline.
 pub(crate) fn deadline_passed() -> ApiError {
     ApiError::new(Code::DeadlinePassed, "the deadline passed before the work was done")
 }

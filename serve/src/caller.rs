@@ -1,5 +1,4 @@
-//! The sender of a request, as engines see it: whose share it takes, how urgent it is, and until
-//! when its answer is of use.
+//! The sender of a request as engines need it: identity for fair shares, priority and deadline.
 
 use std::time::{Duration, Instant};
 
@@ -16,13 +15,13 @@ use crate::extensions::BatchLine;
 pub(crate) struct Caller {
     /// Identifies the API key, or the owner of a batch; 0 without a key.
     pub(crate) client: u64,
-    /// When the server gives up.
+    /// When the reply is due.
     pub(crate) deadline: Instant,
     is_batch_line: bool,
 }
 
 impl Caller {
-    /// The sender of `request`, whose answer is due at `deadline`.
+    /// Derives the sender of `request`, whose reply is due at `deadline`.
     pub(crate) fn new(request: &HttpRequest, deadline: Instant) -> Caller {
         let key = request.headers().get(AUTHORIZATION);
         let line = BatchLine::of(request);
@@ -34,7 +33,7 @@ impl Caller {
         }
     }
 
-    /// The priority of the request's work: `requested`, or `Batch` for a line of a batch.
+    /// Returns the priority of the work: `requested`, or `Batch` for a batch line.
     pub(crate) fn priority(&self, requested: Priority) -> Priority {
         if self.is_batch_line { Priority::Batch } else { requested }
     }
@@ -42,7 +41,7 @@ impl Caller {
     /// Runs `work` until the deadline.
     ///
     /// # Errors
-    /// Those of `work`, and 504 at the deadline: a text that was begun and is not done is no reply.
+    /// Those of `work`; 504 at the deadline, since a partial text is no reply.
     pub(crate) async fn in_time<T>(
         self,
         work: impl Future<Output = Result<T, ApiError>>,
@@ -59,7 +58,7 @@ impl Caller {
     }
 }
 
-/// The first 64 bits of a SHA-256 digest, little-endian.
+/// Returns the first 64 bits of a SHA-256 digest, little-endian.
 pub(crate) fn digest_u64(bytes: &[u8]) -> u64 {
     let digest = Sha256::digest(bytes);
     let first = digest.first_chunk().expect("a digest has 32 bytes");

@@ -1,5 +1,5 @@
-//! How fast each client may come: a bucket of requests for each, so that one that asks without a
-//! pause leaves room for the others. Off unless `limits.client_requests` is set.
+//! Rate limits per client: a token bucket for each, so that one that sends without pause leaves
+//! capacity to the others. Off unless `limits.client_requests` is set.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -11,13 +11,13 @@ use actix_web::http::header::AUTHORIZATION;
 
 use crate::keys::Keys;
 
-/// Clients that are remembered; full buckets are forgotten beyond.
+/// Most buckets; beyond it, full ones are dropped.
 const MOST_CLIENTS: usize = 1 << 16;
 
-/// A bucket for each client.
+/// The token buckets of all clients.
 #[derive(Debug)]
 pub struct Clients {
-    /// Requests that are put into each bucket in a second, and that fit into it; 0 for no limit.
+    /// Requests per second and client, and the size of each bucket; 0 for no limit.
     rate: u32,
     hasher: RandomState,
     buckets: Mutex<HashMap<u64, Bucket>>,
@@ -37,22 +37,22 @@ impl Bucket {
 }
 
 impl Clients {
-    /// With so many requests a second for each client.
+    /// Creates rate limits of `rate` requests per second and client.
     pub fn new(rate: u32) -> Clients {
         Clients { rate, hasher: RandomState::new(), buckets: Mutex::default() }
     }
 
-    /// Takes a request of `client` out of its bucket.
+    /// Takes a request out of the client's bucket.
     ///
     /// # Errors
-    /// The time until there is one again.
+    /// The time until the bucket has one again.
     pub fn take(&self, client: u64, now: Instant) -> Result<(), Duration> {
         if self.rate == 0 {
             return Ok(());
         }
         let rate = f64::from(self.rate);
         let full = Bucket { left: rate, at: now };
-        // A panic elsewhere leaves numbers that are still numbers.
+        // The buckets are valid even after a panic elsewhere.
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MOST_CLIENTS && !buckets.contains_key(&client) {
             buckets.retain(|_, bucket| bucket.at(now, rate).left < rate);
@@ -69,20 +69,20 @@ impl Clients {
         Err(Duration::from_secs_f64((1.0 - bucket.left) / rate))
     }
 
-    /// Requests a second.
+    /// Returns the allowed requests per second.
     pub fn rate(&self) -> u32 {
         self.rate
     }
 
-    /// Who sends a request: its key where there are keys, which the guard has checked, else its
-    /// address.
+    /// Identifies the sender of a request: by its key, which the guard has checked, or without keys
+    /// by its address.
     pub(crate) fn of(&self, request: &HttpRequest, keys: &Keys) -> u64 {
         if keys.is_open() {
             let address = request.peer_addr().map(|address| address.ip());
             return self.hasher.hash_one(address);
         }
         let header = request.headers().get(AUTHORIZATION);
-        // The scheme before it may be written in several ways.
+        // The scheme before the key may be written in several ways.
         let key = header.and_then(|value| value.as_bytes().rsplit(|byte| *byte == b' ').next());
         self.hasher.hash_one(key)
     }
@@ -105,12 +105,12 @@ mod tests {
         assert_eq!(clients.take(1, after(125)), Err(Duration::from_millis(125)));
         assert_eq!(clients.take(1, after(250)), Ok(()));
         assert!(clients.take(1, after(250)).is_err());
-        // No more fits in than a second's worth.
+        // A bucket holds at most the requests of one second.
         for _ in 0..4 {
             assert_eq!(clients.take(1, after(60_000)), Ok(()));
         }
         assert!(clients.take(1, after(60_000)).is_err());
-        // Threads see clocks in different orders.
+        // Threads may see clocks out of order.
         assert!(clients.take(1, start).is_err());
     }
 

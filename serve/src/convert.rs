@@ -1,12 +1,12 @@
-//! Wire types to core types and back. The edge's types are not the core's types: this is the one
-//! place where they meet.
+//! Converts wire types to core types and back. The wire types are not the core's types; only this
+//! module knows both.
 
 use std::time::Duration;
 
 use openapi as wire;
 use rubrics::{Evidence, FailureKind, Input, Message, Outcome, Passage, Reference, Responses};
 
-/// A wire input as a core input, with what is only echoed split off.
+/// Splits a wire input into a core input and the fields that are echoed.
 pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
     let responses = match (input.response, input.responses) {
         (None, None) => Responses::Missing,
@@ -26,7 +26,7 @@ pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
     (core, Echo { id: input.id, metadata: input.metadata })
 }
 
-/// What of an input goes back as it came.
+/// The fields of an input that are returned unchanged.
 #[derive(Debug, Clone, Default)]
 pub struct Echo {
     /// The client's id.
@@ -53,20 +53,20 @@ pub(crate) fn reference(reference: wire::Reference) -> Reference {
     }
 }
 
-/// What a result needs beside its outcome.
+/// The fields of a result that its outcome does not have.
 #[derive(Debug, Clone, Copy)]
 pub struct Frame<'a> {
     /// Digest of the scorer.
     pub scorer_digest: &'a str,
-    /// From admission to the start of work.
+    /// Time from admission to the start of work.
     pub queue: Duration,
-    /// Work.
+    /// Time of the work.
     pub exec: Duration,
-    /// Whether a stored verdict answered.
+    /// Whether the outcome was stored or computed for another request.
     pub cached: bool,
 }
 
-/// A core outcome as a wire result.
+/// Converts a core outcome to a wire result.
 pub fn result(index: usize, echo: Echo, outcome: &Outcome, frame: Frame<'_>) -> wire::ScoreResult {
     let evidence = match outcome {
         Ok(reward) => &reward.evidence,
@@ -113,7 +113,7 @@ fn digests(scorer: &str, trace: Option<&rubrics::Trace>) -> wire::Digests {
     }
 }
 
-/// Revisions as the wire has them.
+/// Converts weights revisions to their wire form.
 pub(crate) fn revisions(of: engine::Revisions) -> [u64; 2] {
     [of.oldest, of.newest]
 }
@@ -188,7 +188,7 @@ impl Summary {
     }
 }
 
-/// The wire status of a failure.
+/// Returns the wire status of a failure.
 pub fn status(kind: FailureKind) -> wire::Status {
     match kind {
         FailureKind::Abstain => wire::Status::Abstain,
@@ -203,7 +203,7 @@ pub fn status(kind: FailureKind) -> wire::Status {
     }
 }
 
-/// The name of what became of an input, as metrics print it.
+/// Returns the status name of an outcome, as used in metrics.
 pub fn outcome_status_name(outcome: &Outcome) -> &'static str {
     match outcome {
         Ok(_) => status_name(wire::Status::Ok),
@@ -211,7 +211,7 @@ pub fn outcome_status_name(outcome: &Outcome) -> &'static str {
     }
 }
 
-/// The name of a status, as metrics and summaries print it.
+/// Returns the name of a status, as used in metrics and summaries.
 pub fn status_name(status: wire::Status) -> &'static str {
     match status {
         wire::Status::Ok => "ok",

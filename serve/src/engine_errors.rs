@@ -1,12 +1,11 @@
-//! Errors of an engine as the errors that clients read.
+//! Converts errors of an engine to errors of the API.
 
 use engine::{RequestError, SubmitError};
 
 use crate::error::{ApiError, Code};
 use crate::pace::Pace;
 
-/// Converts an error of a submission. `param` is the part of the request that the sequences come
-/// from.
+/// Converts an error of a submission; `param` is the JSON path of the sequences.
 pub(crate) fn submit_error(error: &SubmitError, pace: &Pace, param: &str) -> ApiError {
     match error {
         SubmitError::Overloaded { queued, .. } => ApiError::overloaded(pace.retry_after(*queued)),
@@ -16,7 +15,7 @@ pub(crate) fn submit_error(error: &SubmitError, pace: &Pace, param: &str) -> Api
         SubmitError::Invalid { .. } => {
             ApiError::new(Code::InvalidBody, format!("{param}: {error}")).at(param)
         }
-        // It was found a moment ago and has been unloaded since.
+        // The adapter was unloaded after the name was resolved.
         SubmitError::UnknownAdapter { .. } => {
             ApiError::new(Code::ScorerNotFound, error.to_string()).at("model")
         }

@@ -1,4 +1,4 @@
-//! Every reply that is not a success, in one table.
+//! All error replies, in one table.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTI
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use openapi::{BodyError, ErrorBody, ErrorDetail};
 
-/// What went wrong. The client sees code and message; `log` is for the operator alone.
+/// An error reply. The client sees code and message; `log` is for the operator alone.
 #[derive(Debug, Clone)]
 pub struct ApiError {
     code: Code,
@@ -18,28 +18,28 @@ pub struct ApiError {
     retry_after: Option<Duration>,
 }
 
-/// The codes that clients can act on.
+/// Error codes that clients can act on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// The body is not JSON.
     MalformedJson,
-    /// No key, or a key that is not known.
+    /// No key, or an unknown key.
     InvalidApiKey,
-    /// What the configuration does not allow.
+    /// Not allowed by the configuration.
     Forbidden,
-    /// The body is no form of the kind that is taken.
+    /// The body is not a valid multipart form.
     MalformedForm,
     /// No such file or batch.
     NotFound,
-    /// What is asked cannot be done to a thing in the state that it is in.
+    /// The state of the resource does not allow the operation.
     Conflict,
-    /// There is no room on the disk.
+    /// The disk is full.
     StorageFull,
-    /// What was to be kept could not be.
+    /// The storage failed.
     StorageFailed,
     /// No such route.
     RouteNotFound,
-    /// The route exists, the method does not.
+    /// The route exists, but not with this method.
     MethodNotAllowed,
     /// No such scorer or model.
     ScorerNotFound,
@@ -49,26 +49,26 @@ pub enum Code {
     BodyTooLarge,
     /// The body is JSON of the wrong shape.
     InvalidBody,
-    /// A sequence that no memory of this server holds, however long it waits.
+    /// A sequence is longer than the engine can ever hold.
     ContextLength,
-    /// The request was read, and what it asks to be measured cannot be.
+    /// The request was valid, but an input could not be scored.
     Unmeasured,
-    /// A tool that a measurement needs has failed.
+    /// A tool that a score needs has failed.
     ToolFailed,
-    /// The server holds as much work as it takes.
+    /// A limit of admission is reached.
     Overloaded,
-    /// This client comes faster than it may.
+    /// The client exceeds its rate limit.
     TooFast,
     /// The server is shutting down.
     Draining,
-    /// The deadline passed before any work was done.
+    /// The deadline passed before any work was completed.
     DeadlinePassed,
-    /// A fault of the server.
+    /// An internal error.
     Internal,
 }
 
 impl Code {
-    /// Status, error type and code: the one place where they meet.
+    /// Returns status, error type and code: the one table of them.
     fn row(self) -> (StatusCode, &'static str, &'static str) {
         const INVALID: &str = "invalid_request_error";
         const SERVER: &str = "server_error";
@@ -108,31 +108,31 @@ impl Code {
 }
 
 impl ApiError {
-    /// An error with a message for the client.
+    /// Creates an error with a message for the client.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), param: None, log: None, retry_after: None }
     }
 
-    /// A fault of ours: the cause goes to the log and not to the client.
+    /// Creates an internal error; the cause is logged and not sent to the client.
     pub fn internal(cause: impl fmt::Display) -> Self {
         let error = Self::new(Code::Internal, "the server failed; its log has the cause");
         Self { log: Some(cause.to_string()), ..error }
     }
 
-    /// An overload, with the time after which another try makes sense.
+    /// Creates an overload error with the time after which to retry.
     pub fn overloaded(retry_after: Duration) -> Self {
         let error = Self::new(Code::Overloaded, "the server holds as much work as it takes");
         Self { retry_after: Some(retry_after), ..error }
     }
 
-    /// A client that comes faster than it may.
+    /// Creates the error of an exceeded rate limit.
     pub fn too_fast(rate: u32, retry_after: Duration) -> Self {
         let message =
             format!("this client sends more requests than limits.client_requests: {rate} a second");
         Self { retry_after: Some(retry_after), ..Self::new(Code::TooFast, message) }
     }
 
-    /// A body that cannot be read.
+    /// Creates the error of a body that cannot be parsed.
     pub fn body(error: BodyError) -> Self {
         match error {
             BodyError::Malformed { line, column, message } => {
@@ -145,19 +145,19 @@ impl ApiError {
         }
     }
 
-    /// Names the offending value by its JSON path.
+    /// Adds the JSON path of the offending value.
     #[must_use]
     pub fn at(self, param: impl Into<String>) -> Self {
         Self { param: Some(param.into()), ..self }
     }
 
-    /// Keeps the cause for the log.
+    /// Adds the cause for the log.
     #[must_use]
     pub fn because(self, cause: impl fmt::Display) -> Self {
         Self { log: Some(cause.to_string()), ..self }
     }
 
-    /// What the client reads.
+    /// Returns the wire form of the error.
     pub fn wire(&self) -> ErrorBody {
         let (_, kind, code) = self.code.row();
         ErrorBody {
@@ -170,8 +170,8 @@ impl ApiError {
         }
     }
 
-    /// The beginning of a reply with this status: when to try again, and how to show who one is.
-    /// What the client is not told goes to the log.
+    /// Starts a reply with this status: `Retry-After` and `WWW-Authenticate` headers where they
+    /// apply. Logs the part that the client does not see.
     pub(crate) fn head(&self, status: StatusCode) -> HttpResponseBuilder {
         if let Some(cause) = &self.log {
             tracing::error!(cause, "a request failed");
@@ -188,17 +188,17 @@ impl ApiError {
         response
     }
 
-    /// The JSON path of the offending value.
+    /// Returns the JSON path of the offending value.
     pub fn param(&self) -> Option<&str> {
         self.param.as_deref()
     }
 
-    /// The code.
+    /// Returns the code.
     pub fn code(&self) -> Code {
         self.code
     }
 
-    /// What the operator should know and the client should not.
+    /// Returns the message for the operator.
     pub fn log(&self) -> Option<&str> {
         self.log.as_deref()
     }

@@ -1,4 +1,4 @@
-//! The models that are being served, by the names that requests use.
+//! The served models and adapters by name.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use tokio::sync::Mutex;
 use crate::labels::Labels;
 use crate::pace::Pace;
 
-/// Every model, and by its own name every adapter of each.
+/// The served models with their adapters.
 #[derive(Debug, Default)]
 pub struct Hosts {
     entries: Vec<Entry>,
-    /// Adapters that requests have loaded. A lock, because whoever loads one looks first whether
-    /// its name is free, and loading takes a while.
+    /// Adapters that requests have loaded. An async lock: loading checks that the name is free and
+    /// then takes a while.
     pub(crate) loaded: Mutex<Vec<Arc<str>>>,
 }
 
@@ -27,30 +27,30 @@ struct Entry {
     labels: Arc<Labels>,
 }
 
-/// What a name in a request stands for.
+/// A model or adapter that a name in a request resolves to.
 #[derive(Clone, Debug)]
 pub struct Served {
     /// The model.
     pub host: Arc<Host>,
-    /// The adapter that the name stands for, where it is one's.
+    /// The adapter; `None` if the name is the model's own.
     pub adapter: Option<Arc<str>>,
-    /// Time per token of its engine.
+    /// Time per token of the engine.
     pub pace: Arc<Pace>,
-    /// Whether the chat template writes the tools into the prompt.
+    /// Whether the chat template renders tools into the prompt.
     pub template_shows_tools: bool,
-    /// What its files say of its head's outputs.
+    /// The labels of the head's outputs.
     pub labels: Arc<Labels>,
 }
 
 impl Served {
-    /// The name that it goes by.
+    /// Returns the name of the adapter, or of the model without one.
     pub fn name(&self) -> &Arc<str> {
         self.adapter.as_ref().unwrap_or(&self.host.name)
     }
 }
 
 impl Hosts {
-    /// Of models whose names differ.
+    /// Creates the set of models; their names must differ.
     pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
         let entry = |host: Arc<Host>| Entry {
             pace: Arc::default(),
@@ -61,7 +61,7 @@ impl Hosts {
         Hosts { entries: hosts.into_iter().map(entry).collect(), loaded: Mutex::default() }
     }
 
-    /// A model, or an adapter of one. A model's name goes before an adapter's.
+    /// Returns the model or adapter of this name; models take precedence.
     pub fn get(&self, name: &str) -> Option<Served> {
         let served = |entry: &Entry, adapter| Served {
             host: entry.host.clone(),
@@ -80,7 +80,7 @@ impl Hosts {
         })
     }
 
-    /// Every model and every adapter.
+    /// Lists every model and every adapter.
     pub fn all(&self) -> Vec<Served> {
         let names = self.iter().flat_map(|host| {
             let adapters = host.engine.status().adapters.into_iter();
@@ -90,7 +90,7 @@ impl Hosts {
         names.filter_map(|name| self.get(&name)).collect()
     }
 
-    /// What a name stands for, as scorers see it.
+    /// Resolves a name for scorers.
     fn served(&self, name: &str) -> Option<rubrics::Served> {
         self.entries
             .iter()
@@ -102,7 +102,7 @@ impl Hosts {
             })
     }
 
-    /// Up to three names that somebody who wrote `given` may have meant, nearest first.
+    /// Returns up to three similar names, nearest first.
     pub fn near(&self, given: &str) -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
         for host in self.iter() {
@@ -120,17 +120,17 @@ impl Hosts {
         near
     }
 
-    /// All models.
+    /// Iterates over the models.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Host>> {
         self.entries.iter().map(|entry| &entry.host)
     }
 
-    /// Number of models.
+    /// Returns the number of models.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no models.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
@@ -146,7 +146,7 @@ impl rubrics::Models for Hosts {
     }
 }
 
-/// A template that cannot be examined is one that cannot be rendered either.
+/// A template that cannot be examined cannot be rendered either.
 fn shows_tools(tokenizer: &Tokenizer) -> bool {
     let report = tokenizer.template().report();
     report.is_ok_and(|report| {

@@ -6,27 +6,30 @@ use subtle::{Choice, ConstantTimeEq};
 
 use crate::error::{ApiError, Code};
 
-/// Shortest key that is accepted from a file; a shorter one can be guessed.
+/// Minimum length of a key in bytes; shorter keys can be guessed.
 pub const MIN_KEY_BYTES: usize = 16;
 
-/// The keys that may call. Kept as digests: all have one length, so that a comparison says nothing
-/// about the keys' lengths, and a memory dump holds no key.
+/// The accepted API keys, as digests: equal lengths make comparisons independent of the keys'
+/// lengths, and a memory dump holds no key.
 #[derive(Debug, Default)]
 pub struct Keys {
     digests: Vec<[u8; 32]>,
 }
 
-/// What is wrong with a line of a key file.
+/// A faulty line of a key file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyProblem {
-    /// Line, from 1.
+    /// Line number, from 1.
     pub line: usize,
-    /// What is wrong; never the key itself.
+    /// The fault; never the key itself.
     pub message: String,
 }
 
 impl Keys {
-    /// Reads one key a line. Empty lines and lines that start with `#` do not count.
+    /// Parses one key per line; empty lines and lines that start with `#` are skipped.
+    ///
+    /// # Errors
+    /// Every faulty line.
     pub fn parse(text: &str) -> Result<Self, Vec<KeyProblem>> {
         let mut digests: Vec<[u8; 32]> = Vec::new();
         let mut problems = Vec::new();
@@ -56,15 +59,15 @@ impl Keys {
         if problems.is_empty() { Ok(Self { digests }) } else { Err(problems) }
     }
 
-    /// Whether anybody may call.
+    /// Returns whether no keys are configured, so that every request is accepted.
     pub fn is_open(&self) -> bool {
         self.digests.is_empty()
     }
 
-    /// Lets the request pass or says why not.
+    /// Checks the key of a request.
     ///
     /// # Errors
-    /// 401 where a key is needed and the request has none, a wrong one, or more than one.
+    /// 401 where keys are configured and the request has none, an unknown one, or more than one.
     pub fn check(&self, headers: &HeaderMap) -> Result<(), ApiError> {
         if self.is_open() {
             return Ok(());
@@ -86,14 +89,15 @@ impl Keys {
         Ok(())
     }
 
-    /// Who sends a request that was let pass: a name of its key from which nobody finds the key, or
-    /// the one name that all have where there are no keys.
+    /// Returns the owner name of an accepted request: a digest from which the key cannot be found,
+    /// or one common name when no keys are configured.
     pub fn owner(&self, headers: &HeaderMap) -> String {
         let header = headers.get(AUTHORIZATION);
         let key = header.and_then(|header| bearer(header.as_bytes()));
         match key {
             Some(key) if !self.is_open() => {
-                // Of the digest, not of the key: what is kept on a disk opens no door here.
+                // Digested twice: the name is stored on disk, and the single digest is what
+                // requests are checked against.
                 let digest = Sha256::digest(Sha256::digest(key));
                 digest.iter().fold("key-".to_owned(), |name, byte| format!("{name}{byte:02x}"))
             }
@@ -101,7 +105,7 @@ impl Keys {
         }
     }
 
-    /// Compares with every key, in constant time each, and never stops early.
+    /// Returns whether the key is known, comparing with every key in constant time.
     fn holds(&self, key: &[u8]) -> bool {
         let digest: [u8; 32] = Sha256::digest(key).into();
         let mut found = Choice::from(0);

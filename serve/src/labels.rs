@@ -1,5 +1,4 @@
-//! What a model's files say of its head's outputs: their names, and what makes probabilities of
-//! their logits.
+//! Labels of a model's head outputs and the activation of their logits, from the model's files.
 
 use std::collections::HashMap;
 
@@ -8,17 +7,17 @@ use engine::Host;
 use rubrics::calibration::sigmoid;
 use serde::Deserialize;
 
-/// Bytes of a `config.json`, as when the model was loaded.
+/// Largest `config.json` in bytes, as when the model was loaded.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// The outputs of a head.
+/// The labels and activation of a head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels {
     names: Vec<String>,
     problem: Option<Problem>,
 }
 
-/// What a head was trained for, as `problem_type` has it.
+/// The training objective of a head, from `problem_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Problem {
@@ -27,8 +26,8 @@ enum Problem {
     MultiLabelClassification,
 }
 
-/// The fields of `config.json` that are read here. Whatever else is wrong with it was found when
-/// the model was loaded.
+/// The fields of `config.json` that are used here. Other faults in it were reported when the model
+/// was loaded.
 #[derive(Debug, Default, Deserialize)]
 struct Fields {
     #[serde(default)]
@@ -38,8 +37,8 @@ struct Fields {
 }
 
 impl Labels {
-    /// Of a model that has just been loaded. What its files do not say, or cannot be read again,
-    /// has the names that transformers gives.
+    /// Reads the labels of a loaded model. Labels that are missing or unreadable get the default
+    /// names of transformers.
     pub(crate) fn read(host: &Host) -> Labels {
         let n_labels = host.engine.limits().head_labels.unwrap_or(0);
         let fields = host.folder().and_then(fields).unwrap_or_default();
@@ -58,14 +57,14 @@ impl Labels {
         }
     }
 
-    /// The name of an output; of an adapter's own head, where it has more, what transformers would
-    /// call it.
+    /// Returns the label of an output, or the default name of transformers beyond the model's own
+    /// labels, as for an adapter's head.
     pub(crate) fn name(&self, at: usize) -> String {
         self.names.get(at).cloned().unwrap_or_else(|| default_name(at))
     }
 
-    /// Probabilities of logits: one output is a logistic one, several share all probability,
-    /// unless the model was trained for something else.
+    /// Activates logits as `problem_type` says; without it by sigmoid for one output and softmax
+    /// for several.
     pub(crate) fn activated(&self, logits: &[f64]) -> Vec<f64> {
         match self.problem {
             Some(Problem::Regression) => logits.to_vec(),
@@ -90,7 +89,7 @@ fn each_sigmoid(logits: &[f64]) -> Vec<f64> {
     logits.iter().copied().map(sigmoid).collect()
 }
 
-/// The shares of exponentials.
+/// Returns the softmax of logits.
 pub(crate) fn softmax(logits: &[f64]) -> Vec<f64> {
     let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let weights: Vec<f64> = logits.iter().map(|x| (x - most).exp()).collect();

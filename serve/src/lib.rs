@@ -1,6 +1,6 @@
 //! The HTTP edge: bytes to requests, requests to `rubrics::score`, outcomes to bytes.
 //!
-//! Only this crate knows HTTP. It holds no scoring logic: it admits, finds, caches and converts.
+//! Only this crate knows HTTP. It holds no scoring logic: it admits, looks up, caches and converts.
 
 pub mod admit;
 mod app;
@@ -45,11 +45,11 @@ pub use load::{CannotLoad, calibrated, load_models};
 pub use routes::meta::Document;
 pub use state::State;
 
-/// Serves on `listener` until `shutdown` completes; then refuses new work, answers what was
-/// accepted, and returns.
+/// Serves on `listener` until `shutdown` completes; then refuses new work, answers the accepted
+/// work, and returns.
 ///
 /// # Errors
-/// When the workers cannot be started, or the listener fails.
+/// Workers that cannot be started, or a failed listener.
 pub async fn run(
     listener: TcpListener,
     state: State,
@@ -65,7 +65,7 @@ pub async fn run(
         .disable_signals()
         .shutdown_timeout(config.drain.as_secs().max(1))
         .client_request_timeout(config.head_timeout)
-        // A client that closes its half has left: its work is cancelled.
+        // A client that closes its sending half counts as disconnected: its work is cancelled.
         .h1_allow_half_closed(false)
         .listen(listener)?
         .run();
@@ -80,7 +80,7 @@ pub async fn run(
     let served = server.await;
     state.drain();
     if let Some(batches) = batches {
-        // A task that panicked has been reported, and what it did is written down.
+        // A panic in the task has been reported, and the journals hold its results.
         let _ = batches.await;
     }
     served

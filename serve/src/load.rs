@@ -11,7 +11,7 @@ use crate::config::{AdapterSpec, Catalogue, Config, ModelSpec};
 use crate::hosts::Hosts;
 use crate::state::State;
 
-/// Why a configured model or adapter cannot be served.
+/// A configured model or adapter that cannot be served.
 #[derive(Debug, thiserror::Error)]
 #[error("{what} cannot be loaded from {path}: {source}", path = path.display())]
 pub struct CannotLoad {
@@ -20,8 +20,8 @@ pub struct CannotLoad {
     source: LoadError,
 }
 
-/// Loads every model and adapter, one after the other, with a line in the log for each. This takes
-/// as long as reading their files does.
+/// Loads all models and adapters in order, with a log line for each. Takes as long as reading their
+/// files does.
 ///
 /// # Errors
 /// The first that cannot be loaded.
@@ -52,7 +52,7 @@ pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, Cann
     Ok(Hosts::new(hosts))
 }
 
-/// Reads the calibrations that the models name.
+/// Reads the calibrations of the configured models.
 ///
 /// # Errors
 /// The first that cannot be used, with its file and field.
@@ -66,8 +66,8 @@ pub fn calibrated(mut state: State, catalogue: &Catalogue) -> Result<State, Cali
     Ok(state)
 }
 
-/// Bytes for keys and values of the model that comes with the program, some 25,000 tokens. It is
-/// there for everybody, so it takes little where nobody asks it.
+/// KV cache bytes of the embedded model, about 25,000 tokens. It is served by default, so it stays
+/// small where it is not used.
 const DEFAULT_KV_MEMORY: u64 = 64 << 20;
 
 fn load_model(config: &Config, model: &ModelSpec, folder: Folder) -> Result<Host, LoadError> {
@@ -102,7 +102,7 @@ fn load_model(config: &Config, model: &ModelSpec, folder: Folder) -> Result<Host
 
 fn load_adapter(host: &Host, spec: &AdapterSpec) -> Result<(), LoadError> {
     let start = Instant::now();
-    // The engine answers from its own thread, so that any way to wait will do.
+    // The engine answers from its own thread, so any runtime will do.
     let runtime =
         tokio::runtime::Builder::new_current_thread().build().map_err(LoadError::Thread)?;
     let adapter = runtime.block_on(host.load_adapter(&spec.name, &spec.path))?;

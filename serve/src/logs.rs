@@ -1,27 +1,27 @@
-//! Structured logs on standard error.
+//! Structured logging to standard error.
 
 use std::io::IsTerminal as _;
 
 use tracing_subscriber::EnvFilter;
 
-/// What is logged unless somebody asks for something else.
+/// The default log filter.
 pub const DEFAULT_FILTER: &str = "info,actix_server=warn";
 
-/// How log lines look.
+/// The format of log lines.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LogFormat {
-    /// For people.
+    /// Human-readable text.
     #[default]
     Text,
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// Starts logging. `filter` is [`DEFAULT_FILTER`], a level, or directives such as `warn,serve=debug`; `serve=debug`
-/// adds a line a request.
+/// Starts logging. `filter` is a level or directives such as `warn,serve=debug`; `serve=debug` adds
+/// a line per request.
 ///
 /// # Errors
-/// When the filter cannot be read, or logging was started before.
+/// An invalid filter, or logging that was started before.
 pub fn init(filter: &str, format: LogFormat) -> Result<(), String> {
     let filter = EnvFilter::try_new(filter).map_err(|error| format!("log filter: {error}"))?;
     let builder = tracing_subscriber::fmt()

@@ -1,7 +1,7 @@
 //! Prometheus metrics.
 //!
-//! Labels of scorers and models come from the configuration alone: a name that a client makes up
-//! never becomes a time series.
+//! Labels of scorers and models come from the configuration alone: a name sent by a client never
+//! becomes a time series.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -14,29 +14,29 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
-/// A stage of a request's life.
+/// A stage of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum Stage {
-    /// Reading the body off the connection.
+    /// Reading the body from the connection.
     Read,
-    /// Bytes to types.
+    /// Parsing the body.
     Parse,
-    /// From submission to the start of work.
+    /// Waiting, from submission to the start of work.
     Queue,
-    /// Work.
+    /// Scoring or generating.
     Exec,
-    /// Types to bytes.
+    /// Serialising the reply.
     Reply,
-    /// All of it.
+    /// All stages.
     Total,
 }
 
-/// Where a verdict came from.
+/// The cache result of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum Source {
-    /// A stored verdict.
+    /// Stored.
     Hit,
-    /// A verdict that was on its way.
+    /// In flight for another request.
     Joined,
     /// Computed for this request.
     Miss,
@@ -97,7 +97,7 @@ struct LineLabels {
     outcome: &'static str,
 }
 
-/// What engines say of themselves, read off whenever somebody asks.
+/// Metrics that engines report, updated when the metrics are rendered.
 #[derive(Debug, Default)]
 struct Engines {
     queued: Family<EngineLabels, Gauge>,
@@ -172,7 +172,7 @@ fn whole(amount: usize) -> i64 {
     i64::try_from(amount).unwrap_or(i64::MAX)
 }
 
-/// Brings a counter up to a total that is counted elsewhere. Of two askers at once the later total
+/// Raises a counter to a total that is counted elsewhere. Under concurrent updates the higher total
 /// stays.
 fn raise(counter: &Counter, total: u64) {
     counter.inner().fetch_max(total, Ordering::Relaxed);
@@ -201,7 +201,7 @@ impl Default for Metrics {
 }
 
 impl Metrics {
-    /// All at zero.
+    /// Creates the metrics, all zero.
     pub fn new() -> Self {
         let seconds = || Histogram::new(exponential_buckets(10e-6, 2.5, 16));
         let mut metrics = Self {
@@ -248,13 +248,13 @@ impl Metrics {
         self.engines.register(registry);
     }
 
-    /// Counts `count` verdicts.
+    /// Counts `count` outcomes.
     pub fn verdicts(&self, scorer: &str, status: &'static str, count: u64) {
         let labels = VerdictLabels { scorer: scorer.to_owned(), status };
         self.verdicts.get_or_create(&labels).inc_by(count);
     }
 
-    /// Records the time of a stage, once for every duration.
+    /// Records the times of a stage, one observation each.
     pub fn stage(&self, scorer: &str, stage: Stage, times: impl IntoIterator<Item = Duration>) {
         let labels = StageLabels { scorer: scorer.to_owned(), stage };
         let histogram = self.stages.get_or_create(&labels);
@@ -269,17 +269,17 @@ impl Metrics {
         self.requests.get_or_create(&labels).inc();
     }
 
-    /// Counts where verdicts came from.
+    /// Counts cache results.
     pub fn cache(&self, source: Source, count: u64) {
         self.cache.get_or_create(&SourceLabels { source }).inc_by(count);
     }
 
-    /// Counts a client that left.
+    /// Counts a client that disconnected.
     pub fn cancelled(&self) {
         self.cancelled.inc();
     }
 
-    /// Counts a batch that is over.
+    /// Counts a finished batch.
     pub fn batch_ended(&self, status: &'static str) {
         self.batches.get_or_create(&BatchLabels { status }).inc();
     }
@@ -290,17 +290,17 @@ impl Metrics {
         self.batch_lines.get_or_create(&LineLabels { outcome }).inc();
     }
 
-    /// Counts a fault of the disk of batches.
+    /// Counts an I/O error of the batch store.
     pub fn batch_fault(&self) {
         self.batch_faults.inc();
     }
 
-    /// Takes over what an engine says of itself.
+    /// Records the status of an engine.
     pub fn engine(&self, model: &str, queued_tokens: usize, status: &EngineStatus) {
         self.engines.set(model, queued_tokens, status);
     }
 
-    /// The text that Prometheus reads, with `held` work as gauges.
+    /// Renders the metrics in the Prometheus text format, with `held` as gauges.
     pub fn render(&self, held: &[(&'static str, usize)]) -> Result<String, std::fmt::Error> {
         for (what, amount) in held {
             let gauge = self.held.get_or_create(&HeldLabels { what });

@@ -1,4 +1,4 @@
-//! What every request passes: an id, a guard, a count and a line in the log.
+//! Middleware of every request: request id, key check, metrics and access log.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -16,7 +16,7 @@ use crate::state::State;
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// Counts a request that ends without a reply, which is what a client that left looks like.
+/// Counts a request that is dropped without a reply, as happens when its client disconnects.
 struct Leaving {
     state: web::Data<State>,
     answered: bool,
@@ -30,8 +30,8 @@ impl Drop for Leaving {
     }
 }
 
-/// The outermost layer: gives the request its id, and makes every reply carry it, be counted, be
-/// logged, and have a body that says what went wrong where the framework's own has none.
+/// Gives the request its id; counts and logs the reply, and fills the body of framework errors. The
+/// outermost layer.
 pub(crate) async fn observe(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -50,12 +50,12 @@ pub(crate) async fn observe(
     Ok(finish(reply, &id, arrived, &leaving.state))
 }
 
-/// The one guard in front of every route, the unknown ones included.
+/// Checks the API key on every route, including unknown ones.
 pub(crate) async fn guard(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    // A line of a batch is the server's own request: its batch has passed here.
+    // Batch lines are the server's own requests: the batch itself passed this check.
     if BatchLine::of(request.request()).is_none()
         && let Err(error) = shared(&request).keys.check(request.headers())
     {
@@ -86,7 +86,7 @@ fn finish(
     let status = reply.status().as_u16();
     state.metrics.reply(&route, status);
     let micros = u64::try_from(total.as_micros()).unwrap_or(u64::MAX);
-    // Overload is the state in which a line a request would hurt most; it has its counter.
+    // Under overload one log line per request would add to the load; it has its own counter.
     let loud = status >= 500 && !matches!(status, 503 | 504);
     if loud {
         tracing::error!(request_id = id, route, status, micros, "reply");
@@ -100,7 +100,7 @@ fn header_value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("request ids and timings are printable ASCII")
 }
 
-/// The client's `x-request-id` if it is short and printable, else one of ours.
+/// Returns the client's `x-request-id` if it is short and printable, else a new one.
 fn request_id(request: &HttpRequest) -> String {
     let given = request.headers().get(REQUEST_ID).and_then(|value| value.to_str().ok());
     let usable =
@@ -108,8 +108,8 @@ fn request_id(request: &HttpRequest) -> String {
     given.filter(usable).map_or_else(new_id, str::to_owned)
 }
 
-/// Unique in this process and unlikely to repeat in another: start time and a counter, mixed so
-/// that ids do not look like an order.
+/// Creates an id that is unique in this process and unlikely to repeat in another: start time and a
+/// counter, mixed so that ids do not appear ordered.
 fn new_id() -> String {
     static COUNT: AtomicU64 = AtomicU64::new(0);
     static START: std::sync::OnceLock<u64> = std::sync::OnceLock::new();

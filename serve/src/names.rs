@@ -1,4 +1,4 @@
-//! Names in requests: what they stand for, and what to say where they stand for nothing.
+//! Resolves names in requests to scorers, models and adapters.
 
 use std::sync::Arc;
 
@@ -8,10 +8,10 @@ use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::state::State;
 
-/// The scorer of this name, or what the model or adapter of this name is by itself.
+/// Returns the scorer of this name, or the default scorer of the model or adapter of this name.
 ///
 /// # Errors
-/// 404 with near names, or with what the model lacks.
+/// 404 with similar names, or with what the model lacks for scoring.
 pub(crate) fn scorer(state: &State, name: &str) -> Result<Arc<Scorer>, ApiError> {
     if let Some(scorer) = state.registry.get(name) {
         return Ok(scorer.clone());
@@ -33,10 +33,10 @@ pub(crate) fn scorer(state: &State, name: &str) -> Result<Arc<Scorer>, ApiError>
     Err(not_found(format!("no scorer {:?}; {hint}", shown(name))))
 }
 
-/// The model or adapter of this name; without a name the only model.
+/// Returns the model or adapter of this name; without a name the only model.
 ///
 /// # Errors
-/// 404 with near names, 422 where no name is given and there are several models.
+/// 404 with similar names, 422 where no name is given and there are several models.
 pub(crate) fn model(state: &State, name: Option<&str>) -> Result<Served, ApiError> {
     let Some(name) = name else {
         let mut hosts = state.hosts.iter();
@@ -65,18 +65,18 @@ pub(crate) fn model(state: &State, name: Option<&str>) -> Result<Served, ApiErro
     Err(not_found(format!("no model {:?}; {hint}", shown(name))))
 }
 
-/// A name as far as it is repeated. It is echoed as Rust quotes it, so that control characters in
-/// it stay harmless.
+/// Quotes and truncates a name for an error message, as Rust escapes strings, so that control
+/// characters are harmless.
 pub(crate) fn shown(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
-/// 404 at `model`.
+/// Creates a 404 error at `model`.
 pub(crate) fn not_found(message: impl Into<String>) -> ApiError {
     ApiError::new(Code::ScorerNotFound, message).at("model")
 }
 
-/// Scorers, and models that are scorers by themselves, of nearly this name.
+/// Lists scorers, and models that score by default, with similar names.
 fn near_scorers(state: &State, name: &str) -> Vec<String> {
     let scorers = state.registry.near(name).into_iter().map(str::to_owned);
     let models = state.tools.models.near(name).into_iter();

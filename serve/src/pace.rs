@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A moving average of the time that each queued token adds to the wait of the next one. By
-/// Little's law that is the time of a request divided by the tokens queued when it arrived,
-/// whatever limits the throughput.
+/// Little's law it is the time of a request divided by the tokens queued when it arrived, whatever
+/// limits the throughput.
 ///
 /// One atomic and not a lock: it guards nothing but itself, and a lost update costs one sample.
 #[derive(Debug)]
@@ -15,7 +15,7 @@ pub struct Pace {
 
 impl Default for Pace {
     fn default() -> Pace {
-        // A thousand tokens a second, until something is known.
+        // A thousand tokens per second as the initial estimate.
         Pace { token_nanos: AtomicU64::new(1_000_000) }
     }
 }
@@ -31,8 +31,8 @@ impl Pace {
         self.token_nanos.store(new, Ordering::Relaxed);
     }
 
-    /// The time after which a client should retry that finds `tokens_in_hand` tokens queued, from a
-    /// second to a minute.
+    /// Returns the time after which a client should retry when `tokens_in_hand` tokens are queued,
+    /// between a second and a minute.
     pub(crate) fn retry_after(&self, tokens_in_hand: usize) -> Duration {
         let nanos = self.token_nanos.load(Ordering::Relaxed).max(1);
         let each = Duration::from_nanos(nanos);

@@ -1,4 +1,4 @@
-//! What all workers share.
+//! The state that all workers share.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::hosts::Hosts;
 use crate::keys::Keys;
 use crate::metrics::Metrics;
 
-/// What all workers share.
+/// The state that all workers share.
 #[derive(Debug)]
 pub struct State {
     /// The configuration in force.
@@ -34,28 +34,28 @@ pub struct State {
     pub cache: Arc<Cache>,
     /// Work in hand.
     pub admission: Arc<Admission>,
-    /// How fast each client may come.
+    /// Rate limits per client.
     pub clients: Clients,
-    /// Files and batches, where there is a folder for them.
+    /// The batch store; `None` without a batch folder.
     pub batches: Option<Arc<Batches>>,
     /// Counters.
     pub metrics: Metrics,
-    /// Who may call.
+    /// The accepted API keys.
     pub keys: Keys,
     /// Unix time in seconds at which the process was ready.
     pub started: u64,
     draining: AtomicBool,
 }
 
-/// Jobs that may wait in each queue of the pool: the backstop behind admission, which bounds
-/// inputs, so that it is reached only by a fault.
+/// Most queued jobs in each queue of the pool. Admission bounds inputs before, so only a fault
+/// reaches it.
 const POOL_JOBS: usize = 65_536;
 
 impl State {
-    /// The state of a server that is about to start.
+    /// Creates the state of a server.
     ///
     /// # Errors
-    /// Threads that do not start, and a folder of batches that cannot be used.
+    /// Threads that do not start, or a batch folder that cannot be used.
     pub fn new(config: Config, registry: Registry, keys: Keys) -> std::io::Result<Self> {
         let folder = config.batches_folder.as_deref();
         let batches = folder.map(|folder| Batches::open(folder, &config));
@@ -80,7 +80,7 @@ impl State {
         })
     }
 
-    /// The same, serving these models too.
+    /// Adds models to serve.
     #[must_use]
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
         self.hosts = Arc::new(hosts);
@@ -88,14 +88,14 @@ impl State {
         self
     }
 
-    /// The same, calibrating the decisions of a model and of its adapters.
+    /// Adds calibrations for the decisions of a model and of its adapters.
     #[must_use]
     pub fn with_calibration(mut self, model: &str, calibrations: Calibrations) -> Self {
         self.calibrations.insert(model.into(), Arc::new(calibrations));
         self
     }
 
-    /// From now on new work is refused; work in hand is answered.
+    /// Starts draining: new work is refused, accepted work is answered.
     pub fn drain(&self) {
         self.draining.store(true, Ordering::Release);
         if let Some(batches) = &self.batches {
@@ -103,7 +103,7 @@ impl State {
         }
     }
 
-    /// Whether the server is shutting down.
+    /// Returns whether the server is draining.
     pub fn is_draining(&self) -> bool {
         self.draining.load(Ordering::Acquire)
     }

@@ -1,7 +1,7 @@
-//! The server's own routes, called without a connection.
+//! Calls the server's own routes without a connection.
 //!
-//! A line of a batch is a request like any other: the same guard, admission, limits and handlers.
-//! Only where it comes from is another place, which [`BatchLine`] says.
+//! A batch line is a request like any other: the same guard, admission, limits and handlers.
+//! [`BatchLine`] marks its origin.
 
 use std::rc::Rc;
 use std::time::Duration;
@@ -24,12 +24,12 @@ use crate::state::State;
 
 type Calling = dyn Fn(Request) -> LocalBoxFuture<'static, Result<ServiceResponse<BoxBody>, Error>>;
 
-/// The server's own routes, on this thread.
+/// The server's routes on this thread.
 #[derive(Clone)]
 pub(crate) struct LocalRoutes(Rc<Calling>);
 
 impl LocalRoutes {
-    /// Of a server. Nothing where the routes cannot be built, which no server survives anyway.
+    /// Builds the routes of a server; `None` if they cannot be built.
     pub(crate) async fn new(state: Data<State>, document: Data<Document>) -> Option<LocalRoutes> {
         let factory = app(state, document).into_factory();
         let service = factory.new_service(AppConfig::default()).await.ok()?;
@@ -74,7 +74,7 @@ impl LocalRoutes {
     }
 }
 
-/// The wait of an answer that says that there is no room now.
+/// Returns the time to retry after; `None` unless the reply says overload.
 fn busy(status: StatusCode, headers: &HeaderMap) -> Option<Duration> {
     const LEAST: Duration = Duration::from_millis(20);
     const MOST: Duration = Duration::from_secs(5);

@@ -1,8 +1,7 @@
-//! Works on batches: one task for each, all on one thread of their own beside the event loops.
+//! Runs batches: one task each, all on one thread beside the event loops.
 //!
-//! A task looks at the state that its batch is in and does what leads out of it. Every such step
-//! can be done again from its beginning, so that a fault of the disk, or a new process, does just
-//! that.
+//! A task takes the step that the state of its batch calls for. Every step can be repeated from its
+//! start, as happens after an I/O error or a restart.
 
 mod local_routes;
 mod send;
@@ -32,13 +31,13 @@ use crate::clock::unix_seconds;
 use crate::routes::meta::Document;
 use crate::state::State;
 
-/// How often it is looked for files whose life is over, and for batches that nobody works on.
+/// Interval of the sweep for expired files and of the search for batches without a task.
 const ROUND: Duration = Duration::from_mins(1);
 
-/// How long it is waited after a fault of the disk: at first, and at most.
+/// First and longest wait after an I/O error.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// Begins to work on batches, where there is a folder for them. It ends when it is told to stop.
+/// Starts the batch runner; `None` without a batch folder. It ends with [`Batches::stop`].
 pub(crate) fn start(state: &Data<State>, document: &Data<Document>) -> Option<JoinHandle<()>> {
     let batches = state.batches.clone()?;
     let (state, document) = (state.clone(), document.clone());
@@ -53,13 +52,13 @@ pub(crate) fn start(state: &Data<State>, document: &Data<Document>) -> Option<Jo
     }))
 }
 
-/// Who works on batches.
+/// The runner of all batches.
 #[derive(Clone)]
 struct BatchRunner {
     batches: Arc<Batches>,
     state: Data<State>,
     routes: LocalRoutes,
-    /// For the lines of all batches together; who waits longest is first.
+    /// Permits for the lines of all batches; first come, first served.
     permits: Arc<Semaphore>,
 }
 
@@ -96,7 +95,7 @@ impl BatchRunner {
         while tasks.join_next().await.is_some() {}
     }
 
-    /// Begins a task for each batch that is not over and has none.
+    /// Starts a task for each unfinished batch without one.
     async fn adopt(&self, tasks: &mut JoinSet<()>) -> Result<(), StorageError> {
         let batches = self.batches.clone();
         let mut known = blocking(move || batches.store.batches()).await?;
@@ -120,7 +119,7 @@ impl BatchRunner {
     }
 }
 
-/// The work on one batch.
+/// The task of one batch.
 struct BatchTask {
     runner: BatchRunner,
     id: BatchId,
@@ -128,23 +127,23 @@ struct BatchTask {
 }
 
 impl Drop for BatchTask {
-    /// However it ends, somebody else may work on the batch from now on.
+    /// Unregisters the batch, so that a later task may take it up.
     fn drop(&mut self) {
         self.runner.batches.lives().remove(&self.id);
     }
 }
 
-/// What follows a step.
+/// How a task continues after a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// Another step.
+    /// With the next step.
     Step,
-    /// Nothing.
+    /// Not at all.
     End,
 }
 
 impl BatchTask {
-    /// Step after step, until the batch is over or the server stops.
+    /// Takes steps until the batch is finished or the server stops.
     async fn run_to_end(self) {
         let mut stop = self.runner.batches.stop.subscribe();
         let mut wait = WAITS.0;
@@ -240,7 +239,7 @@ impl BatchTask {
         Ok(Next::Step)
     }
 
-    /// Counts a batch that is over now.
+    /// Counts a batch that has finished.
     fn note(&self, changed: Option<(BatchRecord, bool)>) {
         if let Some((batch, true)) = changed
             && is_over(batch.status)
@@ -250,7 +249,7 @@ impl BatchTask {
     }
 }
 
-/// Puts down what was found in the file of a batch.
+/// Records the result of validation.
 fn validated(
     batches: &Batches,
     id: &BatchId,
@@ -269,7 +268,7 @@ fn validated(
     })
 }
 
-/// Moves a batch, if the event has a meaning for it.
+/// Moves a batch to its next state; returns whether the event applied.
 fn moved(batch: &mut BatchRecord, event: Event, now: u64) -> bool {
     let next = after(batch.status, event);
     if let Some(next) = next {

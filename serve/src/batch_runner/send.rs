@@ -1,8 +1,7 @@
-//! Sends the lines of a batch, as many at a time as there are permits, and puts what comes of them
-//! into its journal.
+//! Sends the lines of a batch under a limit of concurrency, and journals their replies.
 //!
-//! Lines that the journal has are not sent again. A line for which there is no room waits; what
-//! cannot be written down waits too, and is not sent again for it.
+//! Lines with a journal entry are not sent again. A line that meets an overload is retried; a reply
+//! that cannot be written waits for the disk, and its line is not sent again.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -30,24 +29,24 @@ use crate::clock::unix_seconds;
 use crate::extensions::BatchLine;
 use crate::state::State;
 
-/// Lines and bytes that are read ahead.
+/// Most lines and bytes that are read ahead.
 const READ_AHEAD: (usize, usize) = (256, 4 << 20);
 
-/// The time between tries to write down what the disk does not take.
+/// Interval between attempts to write replies after an I/O error.
 const RETRY: Duration = Duration::from_millis(500);
 
-/// How the sending ended.
+/// How sending ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
-    /// There is nothing left to send, or the batch's time is over.
+    /// All lines are answered, or the batch has expired.
     Closed,
-    /// Somebody wants the batch's end.
+    /// The client cancelled the batch.
     Cancelled,
     /// The server stops.
     Stopped,
 }
 
-/// The sending of a batch.
+/// The sender of a batch's lines.
 pub(super) struct BatchSender<'w> {
     pub(super) batches: &'w Arc<Batches>,
     pub(super) state: &'w Data<State>,
@@ -60,13 +59,13 @@ pub(super) struct BatchSender<'w> {
 type Answers = JoinSet<Option<JournalRecord>>;
 
 impl BatchSender<'_> {
-    /// Sends what is not answered.
+    /// Sends the unanswered lines.
     ///
     /// # Errors
-    /// What the disk says before anything is sent.
+    /// I/O errors before the first line is sent.
     pub(super) async fn run(self) -> Result<Ended, StorageError> {
         let Some(path) = ENDPOINTS.into_iter().find(|path| *path == self.batch.endpoint) else {
-            // The batch is of a server that had more routes.
+            // The batch was created by a version of the server with more routes.
             return Ok(Ended::Closed);
         };
         let mut send_state = self.open().await?;
@@ -108,7 +107,7 @@ impl BatchSender<'_> {
                     unsaved.extend(taken(answer));
                 }
             };
-            // What is not done by then is done after the next start.
+            // Lines that are not done by then are sent again after the next start.
             let _ = tokio::time::timeout(self.state.config.drain, rest).await;
         }
         self.save(send_state, &mut unsaved, &mut stop).await?;
@@ -133,8 +132,7 @@ impl BatchSender<'_> {
         .await
     }
 
-    /// Writes down what is not written down. Where the disk takes nothing it is tried again until
-    /// it does, or the server stops.
+    /// Journals the replies; retries after I/O errors until they are written or the server stops.
     async fn save(
         &self,
         mut send_state: SendState,
@@ -171,7 +169,7 @@ impl BatchSender<'_> {
         Ok(send_state)
     }
 
-    /// Says how far the batch is.
+    /// Publishes the batch's progress.
     fn show(&self, send_state: &SendState) {
         let counts = [
             (&self.progress.completed, LineOutcome::Succeeded),
@@ -191,19 +189,19 @@ impl BatchSender<'_> {
     }
 }
 
-/// What a batch asks, and what came of it.
+/// The state of sending: input, queue and journal.
 struct SendState {
     journal: Journal,
     lines: Lines<BufReader<File>>,
     limits: LineLimits,
     endpoint: String,
-    /// Lines that were read and are not sent.
+    /// Lines that are read and not yet sent.
     queue: VecDeque<(u32, LineRequest)>,
     at_end: bool,
 }
 
 impl SendState {
-    /// Reads lines that the journal does not have.
+    /// Reads ahead lines that have no journal entry.
     async fn read_ahead(mut self) -> Result<SendState, StorageError> {
         blocking(move || {
             let mut bytes = 0;
@@ -215,7 +213,7 @@ impl SendState {
                 if self.journal.has(number) {
                     continue;
                 }
-                // All lines were found to be good; one that is not any more is left unanswered.
+                // All lines passed validation; one that fails now is left unanswered.
                 if let Ok(asked) = lines::read(&raw, &self.endpoint, self.limits) {
                     bytes += asked.body.len();
                     self.queue.push_back((number, asked));
@@ -227,7 +225,7 @@ impl SendState {
     }
 }
 
-/// A line that is sent.
+/// A line to send.
 struct LineCall {
     routes: LocalRoutes,
     path: &'static str,
@@ -237,7 +235,7 @@ struct LineCall {
 }
 
 impl LineCall {
-    /// What comes of it. Nothing where the server stops first.
+    /// Sends the line until it has a reply; `None` if the server stops or the batch expires first.
     async fn answer(
         self,
         permit: OwnedSemaphorePermit,
@@ -267,7 +265,7 @@ impl LineCall {
             };
             let late = answer.status == StatusCode::GATEWAY_TIMEOUT;
             if late && Instant::now() >= self.line.deadline {
-                // It is the batch's time that is over: the line was not answered.
+                // The batch has expired: the line counts as unanswered.
                 return None;
             }
             let Some(wait) = answer.busy else {
@@ -283,11 +281,11 @@ impl LineCall {
 }
 
 fn taken(answer: Result<Option<JournalRecord>, JoinError>) -> Option<JournalRecord> {
-    // A task that was ended has nothing to say; one cannot panic past its catch.
+    // Aborted tasks have no reply; panics are caught inside the task.
     answer.ok().flatten()
 }
 
-/// What has come and was not taken.
+/// Takes the replies that have arrived.
 fn ready(answers: &mut Answers) -> Vec<JournalRecord> {
     let mut entries = Vec::new();
     while let Some(answer) = answers.try_join_next() {

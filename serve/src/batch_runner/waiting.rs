@@ -1,17 +1,17 @@
-//! Waiting for the disk and for the end of the server.
+//! Waits for the disk and for the end of the server.
 
 use actix_web::web;
 use tokio::sync::watch;
 
 use crate::batches::StorageError;
 
-/// Waits for the word to stop.
+/// Waits for the signal to stop.
 pub(super) async fn stopped(stop: &mut watch::Receiver<bool>) {
-    // Who gives the word lives as long as the process.
+    // The sender lives as long as the process.
     let _ = stop.wait_for(|stop| *stop).await;
 }
 
-/// Runs what waits for the disk.
+/// Runs disk work on a blocking thread.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
 ) -> Result<T, StorageError> {

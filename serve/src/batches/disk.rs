@@ -1,8 +1,8 @@
-//! The folder that files and journals lie in.
+//! The folder of files and journals.
 //!
-//! A file is written under another name, brought to the disk, and then given its own: there is
-//! never half of one. All bytes are counted against a quota, and every step that may fail asks
-//! [`Faults`] first, which is how tests fill the disk and pull the plug.
+//! A file is written under a temporary name, synced, and renamed: half a file never has a final
+//! name. All bytes count against a quota. Every step that may fail consults [`Faults`] first, by
+//! which tests simulate full disks and power loss.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions};
@@ -14,28 +14,28 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::ids::{BatchId, FileId};
 
-/// A step that may fail.
+/// A disk operation that may fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Bytes are written.
+    /// Writing bytes.
     Write,
-    /// What was written is brought to the disk.
+    /// Syncing written bytes.
     Sync,
-    /// A file gets its name.
+    /// Renaming a file to its final name.
     Rename,
-    /// A file goes.
+    /// Removing a file.
     Remove,
-    /// The database takes a change over.
+    /// Committing a database transaction.
     Commit,
 }
 
-/// What goes wrong.
+/// Injected faults.
 pub(crate) trait Faults: Debug + Send + Sync {
-    /// Whether this step fails now.
+    /// Fails if this step is to fail now.
     fn before(&self, step: Step) -> io::Result<()>;
 }
 
-/// Nothing, but for what the machine does by itself.
+/// No injected faults.
 #[derive(Debug)]
 pub(crate) struct NoFaults;
 
@@ -45,19 +45,19 @@ impl Faults for NoFaults {
     }
 }
 
-/// The folder.
+/// The folder with its quota.
 #[derive(Debug)]
 pub(crate) struct Disk {
     root: PathBuf,
-    /// Most bytes of files and journals; 0 for as many as there is room for.
+    /// Most bytes of files and journals; 0 for no limit.
     quota: u64,
     used: AtomicU64,
     faults: Arc<dyn Faults>,
 }
 
 impl Disk {
-    /// Of a folder, which is made if it is not there. What an earlier process had begun to write is
-    /// removed.
+    /// Opens a folder, creating it if needed, and removes the unfinished files of earlier
+    /// processes.
     pub(crate) fn open(root: &Path, quota: u64, faults: Arc<dyn Faults>) -> io::Result<Disk> {
         let disk = Disk { root: root.to_owned(), quota, used: AtomicU64::new(0), faults };
         for folder in [root.to_owned(), disk.files(), disk.journals(), disk.begun()] {
@@ -86,42 +86,42 @@ impl Disk {
         self.root.join("begun")
     }
 
-    /// Where the database lies.
+    /// Returns the path of the database.
     pub(crate) fn database(&self) -> PathBuf {
         self.root.join("batches.redb")
     }
 
-    /// Where a file lies.
+    /// Returns the path of a file.
     pub(crate) fn file(&self, id: &FileId) -> PathBuf {
         self.files().join(id.as_str())
     }
 
-    /// Where the journal of a batch lies.
+    /// Returns the path of a batch's journal.
     pub(crate) fn journal(&self, id: &BatchId) -> PathBuf {
         self.journals().join(id.as_str())
     }
 
-    /// Bytes of files and journals.
+    /// Returns the bytes used by files and journals.
     pub(crate) fn used(&self) -> u64 {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Names of the files that are there.
+    /// Lists the names of the files.
     pub(crate) fn file_names(&self) -> io::Result<Vec<String>> {
         names(&self.files())
     }
 
-    /// Names of the journals that are there.
+    /// Lists the names of the journals.
     pub(crate) fn journal_names(&self) -> io::Result<Vec<String>> {
         names(&self.journals())
     }
 
-    /// Whether a step fails.
+    /// Fails if a fault is injected for this step.
     pub(crate) fn before(&self, step: Step) -> io::Result<()> {
         self.faults.before(step)
     }
 
-    /// Counts bytes that are about to be written.
+    /// Reserves bytes of the quota before they are written.
     pub(crate) fn reserve(&self, bytes: u64) -> io::Result<()> {
         self.before(Step::Write)?;
         let add = |used: u64| {
@@ -134,22 +134,22 @@ impl Disk {
         reserved.map(|_| ()).map_err(full)
     }
 
-    /// Counts bytes that are no more.
+    /// Returns removed bytes to the quota.
     pub(crate) fn release(&self, bytes: u64) {
         let less = |used: u64| Some(used.saturating_sub(bytes));
         let order = Ordering::Relaxed;
-        // The closure has an answer for every number.
+        // The closure returns `Some` for every number, so the update cannot fail.
         let _ = self.used.fetch_update(order, order, less);
     }
 
-    /// Begins a file.
+    /// Creates a file under a temporary name.
     pub(crate) fn begin(self: &Arc<Self>) -> io::Result<Writing> {
         let path = self.begun().join(FileId::new()?.as_str());
         let file = new_file(&path)?;
         Ok(Writing { disk: Arc::clone(self), file, path, bytes: 0, kept: false })
     }
 
-    /// Removes what lies at a path; what is not there is removed.
+    /// Removes a file; a missing file is not an error.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
         self.before(Step::Remove)?;
         let bytes = match fs::metadata(path) {
@@ -163,7 +163,7 @@ impl Disk {
     }
 }
 
-/// A file that has no name yet. Dropped without one, it is gone.
+/// A file under a temporary name. Dropped before [`Writing::keep`], it is removed.
 #[derive(Debug)]
 pub(crate) struct Writing {
     disk: Arc<Disk>,
@@ -174,7 +174,7 @@ pub(crate) struct Writing {
 }
 
 impl Writing {
-    /// Adds to it.
+    /// Appends bytes.
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let count = bytes.len() as u64;
         self.disk.reserve(count)?;
@@ -182,12 +182,12 @@ impl Writing {
         self.file.write_all(bytes)
     }
 
-    /// Bytes so far.
+    /// Returns the bytes written so far.
     pub(crate) fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Gives it the name of a file, all of it on the disk.
+    /// Syncs the file and gives it its final name.
     pub(crate) fn keep(mut self, id: &FileId) -> io::Result<()> {
         self.disk.before(Step::Sync)?;
         self.file.sync_all()?;
@@ -201,19 +201,19 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         if !self.kept {
-            // What stays behind is removed at the next start.
+            // A file that cannot be removed now is removed at the next start.
             let _ = fs::remove_file(&self.path);
             self.disk.release(self.bytes);
         }
     }
 }
 
-/// Creates a file that only this user reads, and opens it for both.
+/// Opens a file for reading and writing, creating it with access for this user alone.
 pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
 }
 
-/// Brings the names in a folder to the disk.
+/// Syncs the entries of a folder.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }

@@ -1,19 +1,19 @@
-//! What goes wrong when something is to be kept.
+//! Errors of the batch store.
 
 use std::io::{self, ErrorKind};
 
 use crate::error::{ApiError, Code};
 
-/// What goes wrong when something is to be kept.
+/// An error of the batch store.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StorageError {
-    /// There is no room.
+    /// The disk or the quota is full.
     #[error("no room in batches.folder: {0}")]
     Full(io::Error),
-    /// The disk, or the right to use it.
+    /// The disk failed or denied access.
     #[error("batches.folder: {0}")]
     Disk(io::Error),
-    /// The database.
+    /// The database failed.
     #[error("the database in batches.folder: {0}")]
     Database(String),
 }

@@ -1,7 +1,7 @@
-//! Names of files and batches, and of those who own them.
+//! Ids of files, batches and batch lines.
 //!
-//! A name is 128 random bits: who has not been told it cannot guess it. A text becomes a name only
-//! through `parse`, so that a name may be part of a path.
+//! An id has 128 random bits, so that it cannot be guessed. Text becomes an id only through
+//! `parse`, so that an id is safe as part of a path.
 
 use std::fmt::Write as _;
 
@@ -16,19 +16,19 @@ macro_rules! id {
         pub(crate) struct $name(String);
 
         impl $name {
-            /// One that nobody has.
+            /// Creates a random id.
             pub(crate) fn new() -> std::io::Result<Self> {
                 Ok(Self(format!(concat!($prefix, "{}"), random()?)))
             }
 
-            /// A text that can be one.
+            /// Parses an id; `None` if the text is not one.
             pub(crate) fn parse(text: &str) -> Option<Self> {
                 let rest = text.strip_prefix($prefix)?;
                 let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
                 (rest.len() == HEX && rest.bytes().all(hex)).then(|| Self(text.to_owned()))
             }
 
-            /// As text.
+            /// Returns the id as text.
             pub(crate) fn as_str(&self) -> &str {
                 &self.0
             }
@@ -37,32 +37,32 @@ macro_rules! id {
 }
 
 id!(
-    /// The name of a file.
+    /// The id of a file.
     FileId,
     "file-"
 );
 id!(
-    /// The name of a batch.
+    /// The id of a batch.
     BatchId,
     "batch_"
 );
-/// The name of an answered line. Nobody asks for a line by it.
+/// The id of an answered line. No route looks a line up by it.
 #[derive(Debug)]
 pub(crate) struct LineId(String);
 
 impl LineId {
-    /// One that no line has.
+    /// Creates a random id.
     pub(crate) fn new() -> std::io::Result<Self> {
         Ok(Self(format!("batch_req_{}", random()?)))
     }
 
-    /// As text.
+    /// Returns the id as text.
     pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// 128 bits in hexadecimal.
+/// Returns 128 random bits in hexadecimal.
 fn random() -> std::io::Result<String> {
     let mut bytes = [0; HEX / 2];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;

@@ -1,8 +1,8 @@
-//! What came of the lines of a batch, in the order in which it came.
+//! The journal of a batch: the results of its lines, in order of completion.
 //!
-//! An entry counts when all of it is on the disk. It begins with a check of what follows, so that
-//! the end of a journal whose writer was killed is known for what it is and cut off; the lines that
-//! were in it are answered again. A line that has an entry gets no second one.
+//! An entry counts once it is complete on disk. It begins with a checksum of the rest, by which an
+//! incomplete tail, left by a killed writer, is recognised and truncated; the lines in it are
+//! answered again. A line has at most one entry.
 //!
 //! ```text
 //! entry = check [8] | line u32 | fate u8 | length u32 | text [length]     (little-endian)
@@ -22,22 +22,22 @@ use super::disk::{Disk, Step, open_own};
 const CHECK: usize = 8;
 const HEAD: usize = CHECK + 9;
 
-/// What became of a line.
+/// The result kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineOutcome {
-    /// Answered with success.
+    /// A reply with a success status.
     Succeeded,
-    /// Answered with an error.
+    /// A reply with an error status, or a fault of the server.
     Failed,
 }
 
-/// What came of a line.
+/// The result of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JournalRecord {
-    /// The line, from 1.
+    /// Line number, from 1.
     pub(crate) line: u32,
     pub(crate) outcome: LineOutcome,
-    /// What stands in the output for it, without an end of line.
+    /// The line of the output file, without its newline.
     pub(crate) text: Vec<u8>,
 }
 
@@ -53,13 +53,13 @@ struct RecordSpan {
 pub(crate) struct Journal {
     disk: Arc<Disk>,
     file: File,
-    /// Where the next entry begins.
+    /// Offset at which the next entry begins.
     end: u64,
     places: BTreeMap<u32, RecordSpan>,
 }
 
 impl Journal {
-    /// Opens a journal, or begins it. What is not whole is cut off.
+    /// Opens or creates a journal, and truncates an incomplete tail.
     pub(crate) fn open(disk: &Arc<Disk>, path: &Path) -> io::Result<Journal> {
         let file = open_own(path)?;
         let length = file.metadata()?.len();
@@ -71,11 +71,10 @@ impl Journal {
         Ok(Journal { disk: Arc::clone(disk), file, end, places })
     }
 
-    /// Adds entries, all of which are on the disk when this is over. Lines that have one already
-    /// get none.
+    /// Appends and syncs entries; lines that have an entry already are skipped.
     ///
     /// # Errors
-    /// What the disk says. The journal is then as it was, and the same entries may be added again.
+    /// I/O errors. The journal is then unchanged, and the same entries may be appended again.
     pub(crate) fn append(&mut self, entries: &[JournalRecord]) -> io::Result<()> {
         let mut bytes = Vec::new();
         let mut places = BTreeMap::new();
@@ -101,8 +100,7 @@ impl Journal {
         self.disk.reserve(count)?;
         let written = self.write(&bytes);
         if let Err(error) = written {
-            // What lies behind the end is written over by the next entry, or cut off by the next
-            // start.
+            // Bytes past the end are overwritten by the next entry or truncated at the next start.
             let _ = self.file.set_len(self.end);
             self.disk.release(count);
             return Err(error);
@@ -118,18 +116,18 @@ impl Journal {
         self.file.sync_data()
     }
 
-    /// Whether a line has an entry.
+    /// Returns whether a line has an entry.
     pub(crate) fn has(&self, line: u32) -> bool {
         self.places.contains_key(&line)
     }
 
-    /// How many lines have an entry of this fate.
+    /// Counts the lines with this outcome.
     pub(crate) fn count(&self, outcome: LineOutcome) -> u32 {
         let places = self.places.values().filter(|place| place.outcome == outcome);
         u32::try_from(places.count()).unwrap_or(u32::MAX)
     }
 
-    /// The entry of a line.
+    /// Reads the entry of a line.
     pub(crate) fn entry(&self, line: u32) -> io::Result<Option<JournalRecord>> {
         let Some(place) = self.places.get(&line) else {
             return Ok(None);
@@ -159,7 +157,7 @@ fn check(head: &[u8], text: &[u8]) -> [u8; CHECK] {
     *digest.first_chunk().expect("a digest has 32 bytes")
 }
 
-/// The places of all entries that are whole, up to the first that is not, and where that begins.
+/// Finds the complete entries and the offset of the first incomplete one.
 fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, RecordSpan>, u64)> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);

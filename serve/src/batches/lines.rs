@@ -1,6 +1,6 @@
-//! The lines of a batch's file: what each asks, and what is wrong with it.
+//! Reads and checks the lines of a batch input file.
 //!
-//! A file is read a line at a time and never whole. Empty lines are no requests.
+//! A file is read line by line, never into memory at once. Empty lines are skipped.
 
 use std::collections::HashMap;
 use std::io::{self, BufRead};
@@ -12,22 +12,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::batches::record::BatchFault;
 
-/// Faults that are told; more are counted.
+/// Most faults that are listed; further ones are counted.
 const MOST_FAULTS: usize = 100;
 
-/// Most bytes of a `custom_id`.
+/// Longest `custom_id` in bytes.
 const MOST_ID_BYTES: usize = 512;
 
-/// What is allowed in a file.
+/// Limits of an input file.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LineLimits {
-    /// Requests.
+    /// Most requests.
     pub(crate) requests: u32,
-    /// Bytes of a line.
+    /// Most bytes of a line.
     pub(crate) line_bytes: usize,
 }
 
-/// A request.
+/// The request of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineRequest {
     pub(crate) custom_id: String,
@@ -35,25 +35,25 @@ pub(crate) struct LineRequest {
     pub(crate) body: String,
 }
 
-/// What a file holds.
+/// The result of checking an input file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Checked {
-    /// Its requests.
+    /// Number of requests.
     pub(crate) requests: u32,
-    /// What is wrong, with lines.
+    /// The faults, with their lines.
     pub(crate) faults: Vec<BatchFault>,
 }
 
-/// A line as it is written.
+/// A line as read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum RawLine {
-    /// Its bytes.
+    /// The bytes of the line.
     Whole(Vec<u8>),
-    /// Longer than allowed.
+    /// A line longer than the limit.
     TooLong,
 }
 
-/// The lines of a file that are not empty, with their numbers from 1.
+/// The non-empty lines of a file with their numbers from 1.
 #[derive(Debug)]
 pub(crate) struct Lines<R> {
     reader: R,
@@ -62,12 +62,12 @@ pub(crate) struct Lines<R> {
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Of a file.
+    /// Creates a reader of lines.
     pub(crate) fn new(reader: R, most_bytes: usize) -> Lines<R> {
         Lines { reader, number: 0, most_bytes }
     }
 
-    /// The next line.
+    /// Returns the next non-empty line.
     pub(crate) fn next(&mut self) -> io::Result<Option<(u32, RawLine)>> {
         while let Some(raw) = self.any()? {
             self.number = self.number.saturating_add(1);
@@ -104,10 +104,10 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// Reads a file to its end.
+/// Checks a file to its end.
 ///
 /// # Errors
-/// What the disk says.
+/// I/O errors.
 pub(crate) fn check(reader: impl BufRead, url: &str, limits: LineLimits) -> io::Result<Checked> {
     let mut lines = Lines::new(reader, limits.line_bytes);
     let mut first_lines: HashMap<[u8; 16], u32> = HashMap::new();
@@ -149,10 +149,10 @@ pub(crate) fn check(reader: impl BufRead, url: &str, limits: LineLimits) -> io::
     Ok(checked)
 }
 
-/// What a line asks.
+/// Parses the request of a line.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The fault of the line.
 pub(crate) fn read(raw: &RawLine, url: &str, limits: LineLimits) -> Result<LineRequest, LineError> {
     let RawLine::Whole(bytes) = raw else {
         let message = format!("the line is longer than {} bytes", limits.line_bytes);
@@ -160,7 +160,7 @@ pub(crate) fn read(raw: &RawLine, url: &str, limits: LineLimits) -> Result<LineR
     };
     let text = std::str::from_utf8(bytes);
     let text = text.map_err(|_| LineError::broken("the line is not UTF-8".to_owned()))?;
-    // A list would be read as the fields in their order.
+    // serde would accept a list as the fields in order.
     if !text.trim_ascii_start().starts_with('{') {
         return Err(LineError::broken("the line is no JSON object".to_owned()));
     }
@@ -172,7 +172,7 @@ pub(crate) fn read(raw: &RawLine, url: &str, limits: LineLimits) -> Result<LineR
     Ok(LineRequest { custom_id, body })
 }
 
-/// What is wrong with a line.
+/// A fault of a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct LineError {
     code: &'static str,
@@ -209,12 +209,12 @@ impl LineError {
     }
 }
 
-/// A fault of the whole file.
+/// Builds a fault that concerns the file and not one line.
 pub(crate) fn fault(code: &str, message: String) -> BatchFault {
     BatchFault { code: code.to_owned(), message, param: None, line: None }
 }
 
-/// A line with its four fields, each as it is written.
+/// The four fields of a line, each as raw JSON.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LineFields<'t> {
@@ -281,7 +281,8 @@ fn broken(error: &serde_json::Error) -> LineError {
     }
 }
 
-/// 128 bits of a digest: of two different ids the same would take more lines than there are.
+/// Returns 128 bits of the digest of a `custom_id`, enough to make collisions within a file
+/// negligible.
 fn key(custom_id: &str) -> [u8; 16] {
     let digest = Sha256::digest(custom_id.as_bytes());
     *digest.first_chunk().expect("a digest has 32 bytes")

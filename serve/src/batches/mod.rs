@@ -1,11 +1,10 @@
-//! Batches: files of requests that are answered when there is time, and that survive whatever
-//! happens to the process meanwhile.
+//! Batches: files of requests that are answered as capacity allows and survive restarts.
 //!
-//! What is known about files and batches is in a database ([`store`]), the files themselves and a
-//! journal for each batch in a folder ([`disk`], [`journal`]). A batch goes from state to state
-//! ([`status`]) by steps that can all be begun anew (`batch_runner`): after a crash the record says
-//! which state a batch was in, and the journal which lines are answered. Each line goes through the
-//! server's own routes. Nothing here knows how anything is judged.
+//! A database ([`store`]) has the records of files and batches; a folder ([`disk`]) has the files
+//! and a journal ([`journal`]) for each batch. A batch moves between states ([`status`]) by steps
+//! that can be repeated (`batch_runner`): after a crash the record says which state a batch was in,
+//! and the journal which lines are answered. Each line goes through the server's own routes.
+//! Nothing here knows how anything is judged.
 
 pub(crate) mod disk;
 mod error;
@@ -41,13 +40,13 @@ pub(crate) use store::{BeginOutcome, DeleteOutcome};
 use crate::clock::unix_seconds;
 use crate::config::Config;
 
-/// Batches that may be unfinished at a time.
+/// Most unfinished batches.
 const MOST_UNFINISHED: usize = 1_000;
 
-/// Bytes of a line beside its body.
+/// Most bytes of a line beside its body.
 const LINE_MARGIN: usize = 64 << 10;
 
-/// How long a batch that is over is remembered.
+/// How long a finished batch is kept.
 const REMEMBERED_SECONDS: u64 = record::MOST_SECONDS;
 
 /// The routes that a line may name.
@@ -69,32 +68,32 @@ pub(crate) const ENDPOINTS: [&str; 15] = [
     "/verify",
 ];
 
-/// A batch that is being worked on.
+/// The progress of a running batch.
 #[derive(Debug, Default)]
 pub(crate) struct BatchProgress {
     pub(crate) completed: AtomicU32,
     pub(crate) failed: AtomicU32,
-    /// Somebody wants its end.
+    /// Notified when the batch is cancelled.
     pub(crate) cancelled: Notify,
 }
 
-/// Files and batches.
+/// The store of files and batches.
 #[derive(Debug)]
 pub struct Batches {
     pub(crate) disk: Arc<Disk>,
     pub(crate) store: Store,
     pub(crate) limits: LineLimits,
-    /// Lines that are answered at a time.
+    /// Lines that are answered concurrently.
     pub(crate) concurrency: usize,
-    /// A lock: it is held for a look into the map alone.
+    /// Running batches. A plain lock: it is held for one map operation.
     pub(crate) progress: Mutex<HashMap<BatchId, Arc<BatchProgress>>>,
-    /// There is a batch that nobody works on.
+    /// Notified when a batch is created.
     pub(crate) new_batch: Notify,
     pub(crate) stop: watch::Sender<bool>,
 }
 
 impl Batches {
-    /// Those of a folder, which is made if it is not there.
+    /// Opens the store in a folder, creating it if needed.
     ///
     /// # Errors
     /// A folder that cannot be used, or that another server uses.
@@ -129,7 +128,7 @@ impl Batches {
         Ok(batches)
     }
 
-    /// Removes what nobody knows of: the process ended between a file and its record.
+    /// Removes files and journals without a record, left by a crash between writing and recording.
     fn clear(&self) -> Result<(), StorageError> {
         for name in self.disk.file_names()? {
             let id = FileId::parse(&name);
@@ -151,32 +150,32 @@ impl Batches {
         Ok(())
     }
 
-    /// No more lines are begun; who works on batches ends.
+    /// Stops sending lines and ends the batch runner.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
     }
 
-    /// Bytes of files and journals.
+    /// Returns the bytes used by files and journals.
     pub(crate) fn bytes(&self) -> u64 {
         self.disk.used()
     }
 
-    /// Batches that are being worked on.
+    /// Counts the running batches.
     pub(crate) fn running(&self) -> usize {
         self.lives().len()
     }
 
     pub(crate) fn lives(&self) -> std::sync::MutexGuard<'_, HashMap<BatchId, Arc<BatchProgress>>> {
-        // A map of handles is whole, whoever panicked.
+        // The map is valid even after a panic elsewhere.
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Begins a file.
+    /// Creates a file under a temporary name.
     pub(crate) fn begin_file(&self) -> Result<Writing, StorageError> {
         Ok(self.disk.begin()?)
     }
 
-    /// Keeps a file that is written.
+    /// Gives a written file its final name and records it.
     pub(crate) fn keep_file(
         &self,
         writing: Writing,
@@ -189,7 +188,7 @@ impl Batches {
         Ok(file)
     }
 
-    /// A file of an owner.
+    /// Returns a file of this owner; `None` if there is none or it has expired.
     pub(crate) fn file(
         &self,
         id: &FileId,
@@ -200,7 +199,7 @@ impl Batches {
         Ok(found.filter(|file| file.owner == owner && !file.is_expired(now)))
     }
 
-    /// The files of an owner, newest first.
+    /// Lists the files of this owner, newest first.
     pub(crate) fn files(&self, owner: &str) -> Result<Vec<FileRecord>, StorageError> {
         let now = unix_seconds();
         let mut files = self.store.files()?;
@@ -209,12 +208,12 @@ impl Batches {
         Ok(files)
     }
 
-    /// The bytes of a file.
+    /// Opens the contents of a file.
     pub(crate) fn content(&self, id: &FileId) -> Result<std::fs::File, StorageError> {
         Ok(std::fs::File::open(self.disk.file(id))?)
     }
 
-    /// Deletes a file of an owner, unless a batch needs it.
+    /// Deletes a file of this owner, unless an unfinished batch uses it.
     pub(crate) fn delete_file(
         &self,
         id: &FileId,
@@ -227,7 +226,7 @@ impl Batches {
         Ok(deleting)
     }
 
-    /// A batch that is to be begun, as a record.
+    /// Creates a batch from its record.
     pub(crate) fn begin(
         &self,
         record: impl FnOnce(BatchId, u64) -> BatchRecord,
@@ -240,7 +239,7 @@ impl Batches {
         Ok((batch, beginning))
     }
 
-    /// A batch of an owner.
+    /// Returns a batch of this owner with current counts.
     pub(crate) fn batch(
         &self,
         id: &BatchId,
@@ -251,7 +250,7 @@ impl Batches {
         Ok(own.map(|batch| self.current(batch)))
     }
 
-    /// The batches of an owner, newest first.
+    /// Lists the batches of this owner, newest first.
     pub(crate) fn batches(&self, owner: &str) -> Result<Vec<BatchRecord>, StorageError> {
         let mut batches = self.store.batches()?;
         batches.retain(|batch| batch.owner == owner);
@@ -260,7 +259,8 @@ impl Batches {
         Ok(batches.into_iter().map(current).collect())
     }
 
-    /// Asks for the end of a batch. Gives it back as it is then, and whether it could be ended.
+    /// Cancels a batch of this owner. Returns its record, and whether its state allowed it; `None`
+    /// if there is no such batch.
     pub(crate) fn cancel(
         &self,
         id: &BatchId,
@@ -283,7 +283,7 @@ impl Batches {
         Ok(changed.map(|(batch, done)| (self.current(batch), done)))
     }
 
-    /// A record with the counts of who works on it.
+    /// Returns a record with the counts of its runner.
     fn current(&self, batch: BatchRecord) -> BatchRecord {
         if is_over(batch.status) {
             return batch;
@@ -301,7 +301,7 @@ impl Batches {
         }
     }
 
-    /// Removes files whose life is over, and forgets batches of long ago.
+    /// Removes expired files and forgets old finished batches.
     pub(crate) fn sweep(&self) -> Result<(), StorageError> {
         let now = unix_seconds();
         for file in self.store.files()? {

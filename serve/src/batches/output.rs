@@ -1,4 +1,4 @@
-//! What stands in the files that come of a batch.
+//! The output files of a batch.
 
 use std::fs::File;
 use std::io::BufReader;
@@ -19,20 +19,20 @@ use super::record::{BatchRecord, FileRecord};
 use crate::batches::record::{BatchCounts, FilePurpose};
 use crate::batches::status::BatchStatus;
 
-/// Bytes that are put together before they are written.
+/// Buffered bytes before a write.
 const PIECE: usize = 1 << 20;
 
-/// What a route answers.
+/// The reply of a route to a line.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: StatusCode,
     pub(crate) request_id: String,
     pub(crate) body: Bytes,
-    /// When another try makes sense, where there was no room.
+    /// When to retry; `None` unless the server was overloaded.
     pub(crate) busy: Option<Duration>,
 }
 
-/// What an answer is in the journal, and later in the output.
+/// Builds the journal record of a reply.
 pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer) -> JournalRecord {
     let outcome =
         if answer.status.is_success() { LineOutcome::Succeeded } else { LineOutcome::Failed };
@@ -45,7 +45,7 @@ pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer)
     );
     let mut text = head.into_bytes();
     if serde_json::from_slice::<IgnoredAny>(&answer.body).is_ok() {
-        // An end of line in JSON is space between values: within a text it is written otherwise.
+        // In JSON, newlines occur only between values; within strings they are escaped.
         let plain = |byte: &u8| {
             if matches!(byte, b'\n' | b'\r') { b' ' } else { *byte }
         };
@@ -58,7 +58,7 @@ pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer)
     JournalRecord { line, outcome, text }
 }
 
-/// What a line is in the journal that broke what answered it.
+/// Builds the journal record of a line whose handling failed inside the server.
 pub(crate) fn broken(line: u32, id: &LineId, custom_id: &str) -> JournalRecord {
     let message = "the server failed; its log has the cause";
     JournalRecord {
@@ -73,20 +73,20 @@ fn without_answer(id: &str, custom_id: &str, code: &str, message: &str) -> Strin
     json!({ "id": id, "custom_id": custom_id, "response": null, "error": error }).to_string()
 }
 
-/// The files that come of a batch, and how many lines have which fate.
+/// The output files of a batch, with the counts of its lines.
 #[derive(Debug)]
 pub(crate) struct OutputFiles {
     pub(crate) output: Option<FileRecord>,
     pub(crate) error: Option<FileRecord>,
     pub(crate) counts: BatchCounts,
-    /// Lines that were not answered.
+    /// Number of unanswered lines.
     pub(crate) unfinished: u32,
 }
 
-/// Writes the files of a batch that is closed, in the order of its lines.
+/// Writes the output files of a closed batch, in the order of its lines.
 ///
 /// # Errors
-/// What the disk says. Then nothing has been made that anybody knows of.
+/// I/O errors; no file has a record then.
 pub(crate) fn make(
     disk: &Arc<Disk>,
     batch: &BatchRecord,
@@ -96,7 +96,7 @@ pub(crate) fn make(
     let journal = Journal::open(disk, &disk.journal(&batch.id))?;
     let (mut output, mut error) = (Draft::new(disk), Draft::new(disk));
     let mut unfinished = 0;
-    // A file that was not found to be good has no lines yet.
+    // A batch that did not pass validation has no lines.
     if batch.times.in_progress.is_some() {
         let file = File::open(disk.file(&batch.input))?;
         let mut lines = Lines::new(BufReader::new(file), limits.line_bytes);
@@ -147,7 +147,7 @@ fn unanswered(status: BatchStatus, custom_id: &str) -> std::io::Result<Vec<u8>> 
     Ok(without_answer(id.as_str(), custom_id, code, message).into_bytes())
 }
 
-/// A file that is begun with its first line.
+/// An output file that is created with its first line.
 struct Draft<'d> {
     disk: &'d Arc<Disk>,
     writing: Option<Writing>,

@@ -1,4 +1,4 @@
-//! The states of a batch and what leads from one to another.
+//! The states of a batch and the transitions between them.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
@@ -27,25 +27,25 @@ pub(crate) enum BatchStatus {
     Cancelled,
 }
 
-/// What happens to a batch.
+/// An event in the life of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Its file can be used.
+    /// The input file passed validation.
     Valid,
-    /// Its file cannot be used.
+    /// The input file did not pass validation.
     Invalid,
-    /// No more lines are sent: all are answered, or its time is over.
+    /// No more lines are sent: all are answered, or the batch has expired.
     Closed,
-    /// Its files are there; whether lines were left unanswered.
+    /// The output files are written.
     Published {
         /// Whether lines were left unanswered.
         unfinished: bool,
     },
-    /// Somebody wants its end.
+    /// The client cancels the batch.
     Cancel,
 }
 
-/// The state after an event, or nothing where the event has no meaning.
+/// Returns the state after an event; `None` if the event does not apply to the state.
 pub(crate) fn after(status: Status, event: Event) -> Option<Status> {
     match (status, event) {
         (Status::Validating, Event::Valid) => Some(Status::InProgress),
@@ -71,7 +71,7 @@ pub(crate) fn after(status: Status, event: Event) -> Option<Status> {
     }
 }
 
-/// Whether nothing can happen any more.
+/// Returns whether a state is final.
 pub(crate) fn is_over(status: Status) -> bool {
     match status {
         Status::Failed | Status::Completed | Status::Expired | Status::Cancelled => true,
@@ -79,7 +79,7 @@ pub(crate) fn is_over(status: Status) -> bool {
     }
 }
 
-/// As it is written.
+/// Returns the wire name of a state.
 pub(crate) fn name(status: Status) -> &'static str {
     match status {
         Status::Validating => "validating",
@@ -135,8 +135,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever happens in whatever order, a batch that was cancelled ends as cancelled, and
-        /// one whose file was published is over.
+        /// In every order of events, a cancelled batch ends as cancelled, and a published one is
+        /// final.
         #[test]
         fn every_way_ends(events in prop::collection::vec(0..EVENTS.len(), 0..12)) {
             let (mut status, mut cancelled) = (Status::Validating, false);

@@ -1,8 +1,8 @@
-//! The database: what is known about files and batches.
+//! The database of file and batch records.
 //!
-//! A change is one transaction that reads what it decides by, so that two requests at once cannot
-//! undo each other's work. After a fault of the disk the database is opened anew: it says nothing
-//! more until then.
+//! A change is one transaction that reads what it depends on, so that concurrent requests cannot
+//! undo each other's work. After an I/O error the database is closed, and reopened by the next
+//! operation.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +24,7 @@ use super::status::is_over;
 const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
 const BATCHES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("batches");
 
-/// What the database may keep in memory.
+/// Cache size of the database in bytes.
 const CACHE_BYTES: usize = 16 << 20;
 
 type StoreResult<T> = Result<T, StorageError>;
@@ -34,37 +34,37 @@ type StoreResult<T> = Result<T, StorageError>;
 pub(crate) struct Store {
     path: PathBuf,
     disk: Arc<Disk>,
-    /// A lock and not a cell: after a fault one thread opens it anew for all. It is held while a
-    /// handle is taken and never while one is used.
+    /// `None` after an I/O error, until the next operation reopens it. A lock, so that one thread
+    /// reopens it for all; held while a handle is taken, never while it is used.
     database: Mutex<Option<Arc<Database>>>,
-    /// The place of the next record.
+    /// Sequence number of the next record.
     next: AtomicU64,
 }
 
-/// What came of a wish to delete a file.
+/// The result of deleting a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum DeleteOutcome {
-    /// It is known no more.
+    /// Deleted.
     Deleted,
-    /// There is none.
+    /// There is no such file.
     Absent,
-    /// This batch needs it.
+    /// This unfinished batch uses it.
     Needed(BatchId),
 }
 
-/// What came of a wish to begin a batch.
+/// The result of creating a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BeginOutcome {
-    /// It is known.
+    /// Created.
     Begun,
-    /// Its file is not there.
+    /// The input file does not exist.
     NoFile,
-    /// There are as many unfinished ones as there may be.
+    /// The limit of unfinished batches is reached.
     TooMany,
 }
 
 impl Store {
-    /// Opens the database of a folder, or makes it.
+    /// Opens or creates the database of a folder.
     pub(crate) fn open(disk: Arc<Disk>) -> StoreResult<Store> {
         let store = Store {
             path: disk.database(),
@@ -85,37 +85,37 @@ impl Store {
         Ok(store)
     }
 
-    /// A place behind all that were given.
+    /// Returns a sequence number higher than all before.
     pub(crate) fn place(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// All files.
+    /// Lists all files.
     pub(crate) fn files(&self) -> StoreResult<Vec<FileRecord>> {
         self.read(|transaction| all(&transaction.open_table(FILES)?))
     }
 
-    /// A file.
+    /// Returns the record of a file.
     pub(crate) fn file(&self, id: &FileId) -> StoreResult<Option<FileRecord>> {
         self.read(|transaction| get(&transaction.open_table(FILES)?, id.as_str()))
     }
 
-    /// All batches.
+    /// Lists all batches.
     pub(crate) fn batches(&self) -> StoreResult<Vec<BatchRecord>> {
         self.read(|transaction| all(&transaction.open_table(BATCHES)?))
     }
 
-    /// A batch.
+    /// Returns the record of a batch.
     pub(crate) fn batch(&self, id: &BatchId) -> StoreResult<Option<BatchRecord>> {
         self.read(|transaction| get(&transaction.open_table(BATCHES)?, id.as_str()))
     }
 
-    /// Makes a file known.
+    /// Adds the record of a file.
     pub(crate) fn add_file(&self, file: &FileRecord) -> StoreResult<()> {
         self.write(|transaction| put(&mut transaction.open_table(FILES)?, file.id.as_str(), file))
     }
 
-    /// Makes a file unknown that passes, unless an unfinished batch needs it.
+    /// Deletes the record of a file that satisfies `passes`, unless an unfinished batch uses it.
     pub(crate) fn delete_file(
         &self,
         id: &FileId,
@@ -137,7 +137,7 @@ impl Store {
         })
     }
 
-    /// Makes a batch known, if its file is there and there are fewer than `most` unfinished ones.
+    /// Adds a batch if its input file exists and fewer than `most` batches are unfinished.
     pub(crate) fn begin(&self, batch: &BatchRecord, most: usize) -> StoreResult<BeginOutcome> {
         self.write(|transaction| {
             let files = transaction.open_table(FILES)?;
@@ -154,8 +154,8 @@ impl Store {
         })
     }
 
-    /// Changes a batch, makes the files known that came of it, and gives it back as it is then.
-    /// Where `change` says no, nothing is changed.
+    /// Changes the record of a batch and adds those of its output files, in one transaction.
+    /// Returns the record and whether `change` returned true; otherwise nothing is changed.
     pub(crate) fn change(
         &self,
         id: &BatchId,
@@ -180,7 +180,7 @@ impl Store {
         })
     }
 
-    /// Forgets a batch that is over.
+    /// Deletes the record of a finished batch.
     pub(crate) fn forget(&self, id: &BatchId) -> StoreResult<()> {
         self.write(|transaction| {
             transaction.open_table(BATCHES)?.remove(id.as_str())?;
@@ -210,7 +210,7 @@ impl Store {
     }
 
     fn database(&self) -> StoreResult<Arc<Database>> {
-        // A handle that is there is whole, whoever panicked.
+        // The handle is valid even after a panic elsewhere.
         let mut slot = self.database.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(database) = &*slot {
             return Ok(database.clone());

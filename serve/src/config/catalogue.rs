@@ -1,5 +1,5 @@
-//! Which models and adapters are served: the `[[model]]` and `[[adapter]]` tables and the flags
-//! that come before them. Nothing is loaded here.
+//! Models and adapters to serve: the `[[model]]` and `[[adapter]]` tables and the flags that
+//! override them. Nothing is loaded here.
 
 use std::path::{Path, PathBuf};
 
@@ -14,16 +14,16 @@ use super::{Place, problem};
 pub struct ModelSpec {
     /// The name that requests use.
     pub name: String,
-    /// A folder in the Hugging Face layout; none for the model that comes with the program.
+    /// A folder in the Hugging Face layout; `None` for the embedded model.
     pub path: Option<PathBuf>,
-    /// How its matrices are kept in memory.
+    /// How the weight matrices are stored in memory.
     pub storage: Storage,
-    /// A file that says how its decisions are calibrated.
+    /// The calibration file of its decisions.
     pub calibration: Option<PathBuf>,
 }
 
 impl ModelSpec {
-    /// What is served where no model is configured.
+    /// Returns the model that is served if none is configured.
     pub fn default_model() -> ModelSpec {
         ModelSpec {
             name: rubrics::DEFAULT_MODEL.to_owned(),
@@ -39,13 +39,13 @@ impl ModelSpec {
 pub struct AdapterSpec {
     /// The name that requests use.
     pub name: String,
-    /// The model that it belongs to.
+    /// The base model.
     pub model: String,
     /// A PEFT folder.
     pub path: PathBuf,
 }
 
-/// Models and adapters to load, their names all different.
+/// Models and adapters to load; all names differ.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Catalogue {
     /// Models.
@@ -54,7 +54,7 @@ pub struct Catalogue {
     pub adapters: Vec<AdapterSpec>,
 }
 
-/// What the command line says of models, read but not yet held against the file.
+/// Models and adapters of the command line, not yet checked against the file.
 #[derive(Debug, Default)]
 pub(super) struct Flags {
     models: Vec<ModelSpec>,
@@ -70,8 +70,8 @@ const STORAGES: &[(&str, Storage)] = &[
 ];
 
 impl Flags {
-    /// Reads `--model NAME=PATH` and `--adapter NAME=MODEL:PATH`. Neither names nor the names of
-    /// models hold `=` or `:`, so that a path may.
+    /// Parses `--model NAME=PATH` and `--adapter NAME=MODEL:PATH`. Names contain neither `=` nor
+    /// `:`, so that paths may.
     pub(super) fn read(
         models: &[String],
         adapters: &[String],
@@ -115,7 +115,7 @@ impl Flags {
 }
 
 impl Flags {
-    /// The names of all models and adapters here.
+    /// Lists the names of all models and adapters.
     pub(super) fn names(&self) -> Vec<&str> {
         let models = self.models.iter().map(|model| model.name.as_str());
         let adapters = self.adapters.iter().map(|adapter| adapter.name.as_str());
@@ -162,7 +162,7 @@ fn not_a_file(path: &Path) -> Option<String> {
 }
 
 impl Catalogue {
-    /// Reads the tables of a file. Adapters may name models of the flags too.
+    /// Reads the tables of a file; adapters may refer to models of the flags.
     pub(super) fn read(root: &Section<'_, '_>, registry: &Registry, place: Place<'_>) -> Catalogue {
         let mut reader = Reader { registry, place, catalogue: Catalogue::default() };
         for section in root.sections("model") {
@@ -176,7 +176,7 @@ impl Catalogue {
         reader.catalogue
     }
 
-    /// Adds what the command line gives, which takes the place of what the file says under the
+    /// Adds the models and adapters of the command line, which replace those of the file with the
     /// same name.
     pub(super) fn add(&mut self, flags: Flags, registry: &Registry, problems: &mut Vec<Problem>) {
         for given in flags.models {
@@ -184,7 +184,7 @@ impl Catalogue {
                 problems.push(problem("--model", &given.name, message));
             }
             match self.models.iter_mut().find(|m| m.name == given.name) {
-                // How it is kept and calibrated is still for the file to say.
+                // Storage and calibration stay as the file has them.
                 Some(model) => model.path = given.path,
                 None => self.models.push(given),
             }
@@ -203,7 +203,7 @@ impl Catalogue {
         }
     }
 
-    /// Why a name cannot be given to something of another kind.
+    /// Explains why a name cannot be given to an entry of another kind; `None` if it can.
     fn taken(&self, name: &str, kind: Kind, registry: &Registry) -> Option<String> {
         let model = self.models.iter().any(|model| model.name == name);
         let adapter = self.adapters.iter().any(|adapter| adapter.name == name);
@@ -219,7 +219,7 @@ impl Catalogue {
         Some(format!("{by} is called '{name}' already"))
     }
 
-    /// Why an adapter cannot belong to a model of this name.
+    /// Explains why an adapter cannot refer to a model of this name.
     fn no_model(&self, name: &str, flags: &Flags) -> Option<String> {
         let models = self.models.iter().chain(&flags.models);
         let names: Vec<&str> = models.map(|model| model.name.as_str()).collect();
@@ -239,7 +239,7 @@ enum Kind {
     Adapter,
 }
 
-/// Reads tables one by one, each against what came before it.
+/// Reads tables one by one, each checked against those before it.
 struct Reader<'r> {
     registry: &'r Registry,
     place: Place<'r>,

@@ -1,8 +1,8 @@
-//! The server's configuration: flags over environment over file over defaults, validated whole.
+//! The server's configuration: flags over environment over file over defaults, validated as a unit.
 //!
-//! Every setting is one row of `settings`: its place in the file, its name in the environment and
-//! the function that reads its value. The same function reads all sources, so that they cannot
-//! differ in what they accept. Which models there are is read by `catalogue`.
+//! Every setting is one row of `settings`: its key in the file, its environment variable and its
+//! parser. All sources use the same parser, so that they accept the same values. `catalogue` reads
+//! the models.
 
 mod catalogue;
 mod settings;
@@ -26,55 +26,55 @@ pub use self::catalogue::{AdapterSpec, Catalogue, ModelSpec};
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
-    /// Where to listen.
+    /// Address to listen on.
     pub bind: SocketAddr,
-    /// File with one API key a line; without it anybody on this machine may call.
+    /// File with one API key per line; without it the server accepts local clients without a key.
     pub api_keys_file: Option<PathBuf>,
     /// Most bytes in a request body.
     pub max_body: usize,
-    /// Longest time for a request's body to arrive.
+    /// Most time for a request body to arrive.
     pub body_timeout: Duration,
-    /// Longest time for a request's head to arrive.
+    /// Most time for a request head to arrive.
     pub head_timeout: Duration,
-    /// Longest time to answer accepted work after a shutdown was asked for.
+    /// Most time to answer accepted work after shutdown began.
     pub drain: Duration,
-    /// Event loops.
+    /// Number of event loops.
     pub workers: usize,
-    /// Requests in hand.
+    /// Most requests in hand.
     pub queue_requests: usize,
-    /// Inputs in hand.
+    /// Most inputs in hand.
     pub queue_items: usize,
-    /// Body bytes in hand.
+    /// Most body bytes in hand.
     pub queue_bytes: usize,
-    /// Requests a second that each client may send; 0 for any number.
+    /// Requests per second and client; 0 for no limit.
     pub client_requests: u32,
-    /// Longest time to answer a request.
+    /// Most time to answer a request.
     pub deadline: Duration,
-    /// Tokens in one step of an engine, at most.
+    /// Most tokens in one engine step.
     pub batch_tokens: usize,
-    /// Bytes for keys and values, for each model.
+    /// Bytes of the KV cache, per model.
     pub kv_memory: usize,
-    /// Sequences that an engine computes at a time, at most.
+    /// Most sequences that an engine computes at a time.
     pub max_sequences: usize,
-    /// Input tokens in hand, for each model.
+    /// Most input tokens in hand, per model.
     pub queue_tokens: usize,
-    /// Verifier threads.
+    /// Number of verifier threads.
     pub threads: usize,
-    /// Bytes of stored verdicts.
+    /// Bytes of the outcome cache.
     pub cache_memory: usize,
-    /// Who is asked on wires whose requests name nobody: a scorer, a model or an adapter.
+    /// The scorer, model or adapter that answers foreign routes whose requests name none.
     pub wires_scorer: Option<String>,
-    /// The folder that requests may load adapters from; without it they load none.
+    /// The folder that requests may load adapters from; without it they cannot.
     pub wires_adapters: Option<PathBuf>,
-    /// The folder for files and batches; without it there are none.
+    /// The folder of files and batches; without it the batch routes are off.
     pub batches_folder: Option<PathBuf>,
     /// Most bytes of an uploaded file.
     pub batches_max_file: usize,
     /// Most requests of a batch.
     pub batches_max_requests: usize,
-    /// Requests of batches that are answered at a time.
+    /// Batch lines that are answered concurrently.
     pub batches_concurrency: usize,
-    /// Most bytes of all files; 0 for as many as there is room for.
+    /// Most bytes of all files; 0 for no limit.
     pub batches_quota: usize,
 }
 
@@ -112,24 +112,24 @@ impl Default for Config {
 }
 
 impl Config {
-    /// The limits of admission.
+    /// Returns the limits of admission.
     pub fn limits(&self) -> Limits {
         Limits { requests: self.queue_requests, items: self.queue_items, bytes: self.queue_bytes }
     }
 }
 
-/// A setting that comes from the command line, as `--set TABLE.KEY=VALUE` or a flag of its own.
+/// A setting from the command line, as `--set TABLE.KEY=VALUE` or its own flag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Override {
-    /// Where it was written, for errors: `--bind`.
+    /// Where it was written, for error messages: `--bind`.
     pub origin: String,
     /// `server.bind`.
     pub name: String,
-    /// The value as it was written.
+    /// The value as written.
     pub value: String,
 }
 
-/// What the command line gives.
+/// Configuration from the command line.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Given {
     /// Settings.
@@ -140,7 +140,7 @@ pub struct Given {
     pub adapters: Vec<String>,
 }
 
-/// Everything a server starts from.
+/// A loaded configuration: all that a server starts from.
 #[derive(Debug)]
 pub struct Loaded {
     /// The settings in force.
@@ -149,15 +149,15 @@ pub struct Loaded {
     pub registry: Registry,
     /// Models and adapters to load.
     pub catalogue: Catalogue,
-    /// Who may call.
+    /// The accepted API keys.
     pub keys: Keys,
 }
 
 /// Reads the file (if one is named), the environment and the command line. No model is loaded, but
-/// their folders must exist.
+/// model folders must exist.
 ///
 /// # Errors
-/// Every problem that was found, not the first.
+/// All problems found.
 pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut config = Config::default();
@@ -207,13 +207,13 @@ fn read_file(
     (registry, catalogue)
 }
 
-/// Reads the text of a configuration file into `config`. What it says of models and adapters is
-/// checked as far as that can be done without looking at their folders.
+/// Reads the text of a configuration file into `config`. Models and adapters are checked without
+/// access to their folders.
 pub fn read_text(name: &str, text: &str, config: &mut Config) -> (Registry, Vec<Problem>) {
     read_text_with(name, text, config, &[])
 }
 
-/// The same where models and adapters of these names are served, whatever the text says of them.
+/// Reads the text of a configuration file, with `models` as further known model and adapter names.
 pub fn read_text_with(
     name: &str,
     text: &str,
@@ -225,8 +225,8 @@ pub fn read_text_with(
     (registry, problems)
 }
 
-/// The scorers of a configuration file, the built-in ones and the files that they name among them,
-/// and what is wrong. What it says of models is checked without looking at their folders.
+/// Reads the scorers of a configuration file, with built-in scorers and those of referenced files,
+/// and lists problems. Models are checked without access to their folders.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -238,17 +238,16 @@ pub fn read_scorers(path: &Path) -> std::io::Result<(Registry, Vec<Problem>)> {
     Ok((registry, problems))
 }
 
-/// What a file is read against.
+/// The context that a file is checked against.
 #[derive(Clone, Copy)]
 struct Place<'p> {
-    /// The folder that relative paths are relative to; without it nothing on the disk is looked
-    /// at.
+    /// Base of relative model paths; `None` skips checks on disk.
     base: Option<&'p Path>,
-    /// The folder of the files that scorers name, such as rubrics; without it none is read.
+    /// Base of files that scorers refer to, such as rubrics; `None` reads none.
     files: Option<&'p Path>,
-    /// Models that adapters of the file may name too.
+    /// Models of the command line, which adapters of the file may refer to.
     flags: &'p Flags,
-    /// Names of models that come from elsewhere.
+    /// Further known model names.
     models: &'p [&'p str],
 }
 
@@ -291,7 +290,7 @@ fn read_document(
     (registry, catalogue, document.into_problems())
 }
 
-/// The only place that reads the environment.
+/// Reads settings from the environment; the only place that does.
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
 fn environment() -> Vec<Override> {
     let given = SETTINGS.iter().filter_map(|setting| {
@@ -303,7 +302,7 @@ fn environment() -> Vec<Override> {
 }
 
 fn environment_name(setting: &Setting) -> String {
-    // `cache.memory` would otherwise be plain TRIBUNAL_MEMORY, which says too little.
+    // `cache.memory` would otherwise be TRIBUNAL_MEMORY, which is too general.
     let key = match (setting.table, setting.key) {
         ("cache" | "wires" | "batches", key) => format!("{}_{key}", setting.table),
         (_, key) => key.to_owned(),
@@ -346,7 +345,7 @@ fn read_keys(config: &Config, problems: &mut Vec<Problem>) -> Keys {
     Keys::default()
 }
 
-/// Who answers for everybody must be there.
+/// Checks that the default scorer of foreign routes exists.
 fn check_wires(
     config: &Config,
     registry: &Registry,
@@ -374,7 +373,7 @@ fn check_wires(
     }
 }
 
-/// A server that anybody can reach needs keys.
+/// Checks that a server that is not local has keys.
 fn check_exposure(config: &Config, problems: &mut Vec<Problem>) {
     let reachable = match config.bind.ip() {
         IpAddr::V4(ip) => !ip.is_loopback(),

@@ -1,4 +1,4 @@
-//! The table of settings, and how their values are read from text.
+//! The table of settings and the parsers of their values.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use rubrics::config::{parse_bytes, parse_duration};
 
 use super::Config;
 
-/// One setting: its table and key in the file; its environment name is `TRIBUNAL_` and the key in
+/// A setting: its table and key in the file. Its environment variable is `TRIBUNAL_` and the key in
 /// capitals.
 pub(super) struct Setting {
     pub(super) table: &'static str,
@@ -152,8 +152,7 @@ fn rate(text: &str) -> Result<u32, &'static str> {
     rate.ok_or("a whole number of requests a second, or 0 for no limit")
 }
 
-/// Every device that this build can be told to use is the processor, so that there is nothing to
-/// keep.
+/// Accepts the CPU only, the one device of this build; nothing is stored.
 fn device(text: &str) -> Result<(), &'static str> {
     match text {
         "auto" | "cpu" => Ok(()),

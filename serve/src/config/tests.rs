@@ -1,7 +1,7 @@
 use super::*;
 use models::weights::Storage;
 
-/// Reads a file that lies in this crate's folder, with flags.
+/// Reads a file in this crate's folder, with flags.
 fn read(text: &str, models: &[&str], adapters: &[&str]) -> (Config, Catalogue, Vec<String>) {
     let owned = |list: &[&str]| list.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
     let (mut config, mut problems) = (Config::default(), Vec::new());

@@ -101,7 +101,7 @@ pub(crate) async fn models(state: web::Data<State>) -> web::Json<ModelList> {
     web::Json(ModelList { object: "list".to_owned(), data })
 }
 
-/// A model and its adapters.
+/// Describes a model and its adapters.
 fn served(host: &Arc<engine::Host>, state: &State, limits: ModelLimits) -> Vec<ModelInfo> {
     let shape = |name: &str| ModelInfo {
         context_tokens: Some(host.engine.limits().context()),
@@ -206,7 +206,7 @@ pub(crate) async fn openapi_json(document: web::Data<Document>) -> HttpResponse 
     HttpResponse::Ok().content_type(ContentType::json()).body(document.text.clone())
 }
 
-/// The OpenAPI document as it is served, and what it says about methods.
+/// The OpenAPI document as served, with the methods of each path.
 #[derive(Debug)]
 pub struct Document {
     text: String,
@@ -215,7 +215,7 @@ pub struct Document {
 }
 
 impl Document {
-    /// Of an OpenAPI document's text.
+    /// Parses the text of an OpenAPI document.
     pub fn new(text: String) -> Self {
         let parsed: serde_json::Value = serde_json::from_str(&text).unwrap_or_default();
         let paths = parsed["paths"].as_object().into_iter().flatten();
@@ -227,7 +227,7 @@ impl Document {
         Self { text, methods }
     }
 
-    /// The methods of a path, which may be one of those with names in braces.
+    /// Returns the methods of a path, which may match a pattern with parameters.
     fn methods_of(&self, path: &str) -> Option<&Vec<String>> {
         let fits = |pattern: &str| {
             let same = |(part, given): (&str, &str)| {
@@ -242,7 +242,7 @@ impl Document {
     }
 }
 
-/// What no route takes: 405 where the path has other methods, else 404.
+/// Answers requests that match no route: 405 where the path has other methods, else 404.
 pub(crate) async fn fallback(
     request: HttpRequest,
     document: web::Data<Document>,

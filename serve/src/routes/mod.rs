@@ -1,4 +1,4 @@
-//! The native routes, one file a resource.
+//! The native routes, one file per resource.
 
 pub(crate) mod meta;
 pub(crate) mod score;

@@ -1,4 +1,4 @@
-//! `POST /v1/score`: the life of a scoring request at the edge.
+//! `POST /v1/score`: a scoring request at the HTTP edge.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ pub(crate) async fn score(
     }
 }
 
-/// Scores what a request asks.
+/// Scores the inputs of a request.
 async fn answer(call: Call<'_>, asked: ScoreRequest) -> Result<HttpResponse, ApiError> {
     check_count(asked.inputs.len())?;
     let scorer = names::scorer(call.state, &asked.model)?;
@@ -102,7 +102,7 @@ fn results(scorer: &Scorer, echoes: Vec<Echo>, answers: &[CachedOutcome]) -> Vec
     pairs.map(result).collect()
 }
 
-/// What all results took together.
+/// Sums the usage of all results.
 fn total(results: &[ScoreResult]) -> Usage {
     let mut sum = Usage::default();
     for Usage { input_tokens, cached_tokens, output_tokens, total_tokens } in
