@@ -1,4 +1,4 @@
-//! What is kept about files and batches.
+//! Records of files and batches.
 
 use std::collections::BTreeMap;
 
@@ -8,23 +8,23 @@ use utoipa::ToSchema;
 use super::ids::{BatchId, FileId};
 use super::status::BatchStatus;
 
-/// The only window that there is: a day.
+/// The completion window, one day: the only one offered.
 pub(crate) const WINDOW_SECONDS: u64 = 24 * 60 * 60;
 
-/// What the window is called.
+/// The wire name of the completion window.
 pub(crate) const WINDOW: &str = "24h";
 
-/// How long files are kept unless somebody says: 30 days, which is the most.
+/// Default and longest lifetime of a file: 30 days.
 pub(crate) const MOST_SECONDS: u64 = 30 * 24 * 60 * 60;
 
-/// The shortest life of a file: an hour.
+/// Shortest lifetime of a file: an hour.
 pub(crate) const LEAST_SECONDS: u64 = 60 * 60;
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct FileRecord {
     pub(crate) id: FileId,
-    /// Its place among all files and batches, in the order in which they came.
+    /// Sequence number among all files and batches, in order of creation.
     pub(crate) place: u64,
     pub(crate) owner: String,
     pub(crate) bytes: u64,
@@ -35,7 +35,7 @@ pub(crate) struct FileRecord {
 }
 
 impl FileRecord {
-    /// Whether its life is over.
+    /// Returns whether the file has expired.
     pub(crate) fn is_expired(&self, now: u64) -> bool {
         self.expires_at.is_some_and(|end| end <= now)
     }
@@ -45,13 +45,13 @@ impl FileRecord {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct BatchRecord {
     pub(crate) id: BatchId,
-    /// Its place among all files and batches, in the order in which they came.
+    /// Sequence number among all files and batches, in order of creation.
     pub(crate) place: u64,
     pub(crate) owner: String,
     pub(crate) endpoint: String,
     pub(crate) input: FileId,
     pub(crate) metadata: Option<BTreeMap<String, String>>,
-    /// Seconds for which its files are kept.
+    /// Lifetime of the output files in seconds.
     pub(crate) keep_seconds: u64,
     pub(crate) status: BatchStatus,
     pub(crate) created_at: u64,
@@ -62,7 +62,7 @@ pub(crate) struct BatchRecord {
     pub(crate) error: Option<FileId>,
 }
 
-/// When a batch entered its states, as Unix time in seconds.
+/// Times at which a batch entered its states, in Unix seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Times {
     pub(crate) in_progress: Option<u64>,
@@ -75,12 +75,12 @@ pub(crate) struct Times {
 }
 
 impl BatchRecord {
-    /// When the rest is given up, as Unix time in seconds.
+    /// Returns the time at which the batch expires, in Unix seconds.
     pub(crate) fn expires_at(&self) -> u64 {
         self.created_at.saturating_add(WINDOW_SECONDS)
     }
 
-    /// Enters a state. One that it is in already was entered when it was.
+    /// Enters a state; entering the current state again keeps its time.
     pub(crate) fn enter(&mut self, status: BatchStatus, now: u64) {
         self.status = status;
         let times = &mut self.times;
@@ -98,36 +98,36 @@ impl BatchRecord {
     }
 }
 
-/// What a file is for.
+/// The purpose of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FilePurpose {
-    /// The requests of a batch.
+    /// Input of a batch.
     Batch,
-    /// What came of them.
+    /// Output of a batch.
     BatchOutput,
 }
 
-/// How many requests there are of each fate.
+/// Numbers of requests, by result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchCounts {
-    /// All of them.
+    /// All requests.
     pub(crate) total: u32,
-    /// Answered with success.
+    /// Requests answered with success.
     pub(crate) completed: u32,
-    /// Answered with an error.
+    /// Requests answered with an error.
     pub(crate) failed: u32,
 }
 
-/// What is wrong with a line.
+/// A fault of an input file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchFault {
-    /// The kind of fault.
+    /// Error code.
     pub(crate) code: String,
-    /// In a sentence.
+    /// Message.
     pub(crate) message: String,
     /// The field.
     pub(crate) param: Option<String>,
-    /// The line, from 1.
+    /// Line number, from 1.
     pub(crate) line: Option<u64>,
 }

@@ -5,25 +5,25 @@ use utoipa::ToSchema;
 
 use self::BatchStatus as Status;
 
-/// How far a batch is.
+/// The state of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum BatchStatus {
-    /// Its file is read.
+    /// The input file is being validated.
     Validating,
-    /// Its file cannot be used.
+    /// The input file is invalid.
     Failed,
-    /// Its requests are sent.
+    /// Requests are being sent.
     InProgress,
-    /// Its files are written.
+    /// Output files are being written.
     Finalizing,
-    /// All was answered.
+    /// All requests are answered.
     Completed,
-    /// Its time was over before all was answered.
+    /// The batch expired before all requests were answered.
     Expired,
-    /// Somebody asked for its end.
+    /// Cancellation was requested.
     Cancelling,
-    /// It was ended.
+    /// The batch was cancelled.
     Cancelled,
 }
 

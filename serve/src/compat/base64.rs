@@ -1,8 +1,8 @@
-//! Vectors as base64 of little-endian 32-bit floats: what clients of embeddings read.
+//! Base64 encoding of vectors as little-endian 32-bit floats, the form that embedding clients read.
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// Numbers as 32-bit floats.
+/// Encodes numbers as 32-bit floats.
 pub(crate) fn floats(numbers: impl Iterator<Item = f64>) -> String {
     #[expect(
         clippy::cast_possible_truncation,

@@ -1,13 +1,13 @@
-//! Conversations that a chat template has made into one text.
+//! Splits a conversation that a chat template has rendered into its turns.
 //!
 //! Trainers send what their policy saw: the prompt as its template rendered it, and the response
-//! with the special tokens that ended it. A verifier needs the response alone, and a judge the
-//! turns. The turns are read back by the marks of well-known template families; a text in which
-//! none of them stands is one turn of a user.
+//! with its end tokens. A verifier needs the response alone, and a judge the turns. The turns are
+//! recognised by the markers of well-known template families; text without such markers is one user
+//! turn.
 
 use rubrics::Message;
 
-/// What stands around the turns of a template family: `open role close content end`.
+/// The markers of a template family: `open role close content end`.
 struct Marks {
     open: &'static str,
     close: &'static str,
@@ -15,17 +15,17 @@ struct Marks {
 }
 
 const FAMILIES: &[Marks] = &[
-    // Qwen, Yi, SmolLM, Hermes and others that write ChatML.
+    // ChatML: Qwen, Yi, SmolLM, Hermes and others.
     Marks { open: "<|im_start|>", close: "\n", end: "<|im_end|>" },
     Marks { open: "<|start_header_id|>", close: "<|end_header_id|>\n\n", end: "<|eot_id|>" },
     Marks { open: "<start_of_turn>", close: "\n", end: "<end_of_turn>" },
 ];
 
-/// A family in which a token of its own begins the turns of each role.
+/// A template family with a start token for each role.
 struct RoleTokens {
-    /// Each with its role.
+    /// Start tokens with their roles.
     tokens: &'static [(&'static str, &'static str)],
-    /// Whether a system prompt stands before the first of them without one.
+    /// Whether a system prompt precedes the first token, without one of its own.
     bare_system: bool,
 }
 
@@ -41,7 +41,7 @@ const ROLE_TOKENS: &[RoleTokens] = &[
     RoleTokens { tokens: &[("[INST]", "user"), ("[/INST]", "assistant")], bare_system: false },
 ];
 
-/// How the assistant's turn begins.
+/// Starts of the assistant's turn.
 const ASSISTANT: &[&str] = &[
     "<|im_start|>assistant\n",
     "<|start_header_id|>assistant<|end_header_id|>\n\n",
@@ -70,21 +70,21 @@ const ENDS: &[&str] = &[
 const BEGINNINGS: &[&str] =
     &["<|begin_of_text|>", "<bos>", "<s>", "<｜begin▁of▁sentence｜>", "[gMASK]<sop>"];
 
-/// A rendered prompt, read back.
+/// A rendered prompt, split into turns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Rendered {
-    /// Its turns.
+    /// The turns.
     pub(crate) turns: Vec<Message>,
-    /// How the assistant's turn was begun for the policy, such as with a thinking tag.
+    /// The start of the assistant's turn as given to the policy, such as a thinking tag.
     pub(crate) begun: String,
 }
 
-/// The turns of a rendered text; nothing where it has none of the known marks.
+/// Splits a rendered text; `None` without known markers.
 pub(crate) fn read(text: &str) -> Option<Rendered> {
     let marked = FAMILIES.iter().find_map(|marks| by_marks(text, marks));
     let turns = marked.or_else(|| ROLE_TOKENS.iter().find_map(|roles| by_roles(text, roles)))?;
     let (last, before) = turns.split_last()?;
-    // The last turn is the assistant's that is to begin, or somebody's that has ended.
+    // An unfinished last turn of the assistant is the one to continue.
     let (turns, begun) = if last.role == "assistant" && !ends(text) {
         (before.to_vec(), last.content.clone())
     } else {
@@ -93,20 +93,19 @@ pub(crate) fn read(text: &str) -> Option<Rendered> {
     Some(Rendered { turns, begun })
 }
 
-/// A prompt as turns: read back where it is rendered, else one turn of a user; none of an empty
-/// one.
+/// Splits a prompt into turns; text without markers is one user turn, empty text none.
 pub(crate) fn prompt(text: &str) -> Rendered {
     let user = || vec![turn("user", text)].into_iter().filter(|turn| !turn.content.is_empty());
     read(text).unwrap_or_else(|| Rendered { turns: user().collect(), begun: String::new() })
 }
 
-/// A whole conversation cut where its last assistant's turn begins; nothing where none does.
+/// Splits a rendered conversation at the start of the last assistant turn; `None` without one.
 pub(crate) fn cut(text: &str) -> Option<(&str, &str)> {
     let places = ASSISTANT.iter().filter_map(|mark| text.rfind(mark).map(|at| at + mark.len()));
     places.max().map(|at| text.split_at(at))
 }
 
-/// A response without the tokens that ended it.
+/// Strips the end tokens of a response.
 pub(crate) fn response(text: &str) -> &str {
     let mut rest = text;
     while let Some(shorter) = ENDS.iter().find_map(|end| rest.trim_end().strip_suffix(end)) {
@@ -175,7 +174,7 @@ fn without_beginning(text: &str) -> &str {
     rest
 }
 
-/// What others call the roles.
+/// Maps other names of roles to the usual ones.
 fn as_role(role: &str) -> &str {
     match role {
         "model" => "assistant",

@@ -1,140 +1,140 @@
-//! Error replies of other interfaces.
+//! Error bodies of foreign interfaces.
 
 use openapi::ErrorBody;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// An error as services written with `FastAPI` answer.
+/// An error body as `FastAPI` services send it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DetailError {
-    /// What went wrong.
+    /// The error.
     pub(crate) detail: Details,
 }
 
-/// What went wrong.
+/// The detail of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum Details {
-    /// A sentence.
+    /// A message.
     Text(String),
-    /// Faults of the body, each with its place.
+    /// Faults of the body, each with its location.
     Fields(Vec<FieldError>),
 }
 
 /// A fault of the body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct FieldError {
-    /// What kind of fault.
+    /// Kind of fault.
     #[serde(rename = "type")]
     pub(crate) kind: String,
-    /// Where: `body`, and the names and indexes that lead to the value.
+    /// Location: `body`, then the keys and indexes to the value.
     pub(crate) loc: Vec<PathPart>,
-    /// What is wrong.
+    /// Message.
     pub(crate) msg: String,
 }
 
-/// A step of a path.
+/// An element of a location.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum PathPart {
-    /// Of an object.
+    /// Key of an object.
     Name(String),
-    /// Of a list.
+    /// Index of a list.
     Index(usize),
 }
 
-/// An error as vLLM answers.
+/// An error body as vLLM sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct VllmError {
-    /// What went wrong.
+    /// The error.
     pub(crate) error: VllmErrorDetail,
 }
 
-/// What went wrong.
+/// The detail of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct VllmErrorDetail {
-    /// In a sentence.
+    /// Message.
     pub(crate) message: String,
-    /// Such as `BadRequestError`.
+    /// Error type, such as `BadRequestError`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// JSON path of the offending value.
     pub(crate) param: Option<String>,
-    /// The status.
+    /// HTTP status.
     pub(crate) code: u16,
 }
 
-/// An error as `SGLang` answers.
+/// An error body as `SGLang` sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SglangError {
     /// Always `error`.
     pub(crate) object: String,
-    /// What went wrong, in a sentence.
+    /// Message.
     pub(crate) message: String,
-    /// Such as `BadRequestError`.
+    /// Error type, such as `BadRequestError`.
     #[serde(rename = "type")]
     pub(crate) kind: String,
     /// JSON path of the offending value.
     pub(crate) param: Option<String>,
-    /// The status.
+    /// HTTP status.
     pub(crate) code: u16,
 }
 
-/// An error as Text Embeddings Inference answers.
+/// An error body as Text Embeddings Inference sends it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct TeiError {
-    /// What went wrong, in a sentence.
+    /// Message.
     pub(crate) error: String,
-    /// What kind of fault.
+    /// Kind of error.
     pub(crate) error_type: TeiErrorType,
 }
 
-/// Kinds of faults of Text Embeddings Inference.
+/// Error types of Text Embeddings Inference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) enum TeiErrorType {
-    /// The server takes no work.
+    /// The server refuses work.
     Unhealthy,
     /// The model failed.
     Backend,
-    /// There is too much work.
+    /// Overload.
     Overloaded,
-    /// The body cannot be used.
+    /// The body is invalid.
     Validation,
-    /// A text cannot be read.
+    /// A text cannot be encoded.
     Tokenizer,
-    /// There is nothing in the body.
+    /// The body is empty.
     Empty,
 }
 
-/// An error of a path that vLLM and `SGLang` share, in the shape of whose body it was.
+/// An error body of a path that vLLM and `SGLang` share, in the shape of the request's interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ClassifyFailure {
-    /// As vLLM answers; before the body is read, too.
+    /// vLLM's; also used before the body is parsed.
     Vllm(VllmError),
-    /// As `SGLang` answers.
+    /// `SGLang`'s.
     Sglang(SglangError),
 }
 
-/// An error of a path that rerankers and Text Embeddings Inference share, in the shape of whose
-/// body it was.
+/// An error body of a path that rerankers and Text Embeddings Inference share, in the shape of the
+/// request's interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum RerankFailure {
-    /// As vLLM answers; before the body is read, too.
+    /// vLLM's; also used before the body is parsed.
     Vllm(VllmError),
-    /// As Text Embeddings Inference answers.
+    /// Text Embeddings Inference's.
     Tei(TeiError),
 }
 
-/// An error of the scoring route, in the shape of whose body it was.
+/// An error body of the scoring route, in the shape of the request's interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ScoreFailure {
-    /// This server's own; before the body is read, too.
+    /// The native one; also used before the body is parsed.
     Own(ErrorBody),
-    /// As vLLM answers.
+    /// vLLM's.
     Vllm(VllmError),
-    /// As `SGLang` answers.
+    /// `SGLang`'s.
     Sglang(SglangError),
 }

@@ -1,7 +1,6 @@
-//! How each wire says that something went wrong: its own shape, and the statuses that its clients
-//! act on.
+//! Error replies of foreign interfaces: body shapes, and statuses that their clients act on.
 //!
-//! What went wrong is an [`ApiError`] like everywhere else; only its clothes differ.
+//! Errors are [`ApiError`]s everywhere; only their rendering differs.
 
 use std::fmt;
 
@@ -17,13 +16,13 @@ use crate::error::{ApiError, Code};
 /// A family of error replies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ApiFlavor {
-    /// This server's own, which OpenAI's clients read.
+    /// The native shape, which OpenAI's clients read.
     Own,
-    /// The same, but an overload is a 429, which OpenAI's clients wait for and try again.
+    /// The native shape with 429 for overload, which OpenAI's clients retry.
     OpenAi,
-    /// `{"detail": …}`, as services written with `FastAPI` answer: `OpenRLHF`, slime, `NeMo`-Gym.
+    /// `{"detail": …}` of `FastAPI` services: `OpenRLHF`, slime, `NeMo`-Gym.
     FastApi,
-    /// `{"error": {…, "code": 400}}`. verl gives up at any 4xx, and tries again after a 5xx.
+    /// `{"error": {…, "code": 400}}`. verl gives up at any 4xx and retries after a 5xx.
     Vllm,
     /// `{"object": "error", …, "code": 400}`.
     Sglang,
@@ -32,7 +31,7 @@ pub(crate) enum ApiFlavor {
 }
 
 impl ApiFlavor {
-    /// The flavor of a path, for what goes wrong before its body is read.
+    /// Returns the flavor of a path, for errors before its body is parsed.
     pub(crate) fn of(path: &str) -> ApiFlavor {
         match path {
             "/get_reward" | "/remote_rm" | "/verify" | "/seed_session" | "/aggregate_metrics"
@@ -65,7 +64,7 @@ impl ApiFlavor {
         }
     }
 
-    /// An error as a reply.
+    /// Renders an error as a reply.
     pub(crate) fn response(self, error: &ApiError) -> HttpResponse {
         let status = self.status(error);
         let mut head = error.head(status);
@@ -93,7 +92,7 @@ impl ApiFlavor {
         }
     }
 
-    /// What `map_err` takes to make an error this flavor's.
+    /// Returns a closure for `map_err` that gives an error this flavor.
     pub(crate) fn refusal(self) -> impl Fn(ApiError) -> Refusal {
         move |error| Refusal { flavor: self, error }
     }
@@ -104,7 +103,7 @@ impl ApiFlavor {
             (ApiFlavor::Vllm | ApiFlavor::Sglang, Code::InvalidBody | Code::ContextLength) => {
                 StatusCode::BAD_REQUEST
             }
-            // Their clients try again after a 5xx alone.
+            // These clients retry only after a 5xx.
             (ApiFlavor::FastApi | ApiFlavor::Vllm | ApiFlavor::Sglang, Code::TooFast) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
@@ -115,7 +114,7 @@ impl ApiFlavor {
     }
 }
 
-/// What vLLM and `SGLang` call the statuses.
+/// Returns the error type that vLLM and `SGLang` use for a status.
 fn kind(status: StatusCode) -> &'static str {
     match status.as_u16() {
         400 | 408 | 413 => "BadRequestError",
@@ -151,7 +150,7 @@ fn tei_type(code: Code) -> TeiErrorType {
     }
 }
 
-/// An error in a wire's own shape.
+/// An error with the flavor that renders it.
 #[derive(Debug)]
 pub(crate) struct Refusal {
     flavor: ApiFlavor,
@@ -174,7 +173,7 @@ impl ResponseError for Refusal {
     }
 }
 
-/// Faults of the body are a list with places, everything else is a sentence.
+/// Renders an error: faults of the body as a list of locations, others as a message.
 fn detail(error: &ApiError) -> DetailError {
     let detail = match error.code() {
         Code::InvalidBody | Code::MalformedJson => Details::Fields(vec![FieldError {
@@ -206,7 +205,7 @@ fn detail(error: &ApiError) -> DetailError {
     DetailError { detail }
 }
 
-/// `inputs[3].response` as `["body", "inputs", 3, "response"]`.
+/// Parses a JSON path: `inputs[3].response` to `["body", "inputs", 3, "response"]`.
 fn location(path: &str) -> Vec<PathPart> {
     let mut parts = vec![PathPart::Name("body".to_owned())];
     let pieces = path.split(['.', '[', ']']).filter(|piece| !piece.is_empty());

@@ -1,4 +1,4 @@
-//! The gold answer of a sample, as datasets have it.
+//! Gold answers as datasets have them.
 
 use std::fmt;
 
@@ -10,8 +10,8 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ArrayBuilder, Object, ObjectBuilder, OneOfBuilder, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// The gold answer of a sample. Trainers hand on what their dataset has: mostly a text, sometimes a
-/// number, an empty text or null where there is none.
+/// The gold answer of a sample. Trainers pass on the dataset's value: usually text, sometimes a
+/// number, and empty text or null for none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Label(pub(crate) Option<Reference>);
@@ -51,8 +51,7 @@ impl<'de> Visitor<'de> for LabelVisitor {
         Ok(label(number.to_string()))
     }
 
-    /// A float is written with the fewest digits that give it again, as the clients that sent it
-    /// have it.
+    /// Formats a float with the fewest digits that parse back to it, as the sending clients do.
     fn visit_f64<E>(self, number: f64) -> Result<Label, E> {
         Ok(label(number.to_string()))
     }
@@ -68,7 +67,7 @@ impl<'de> Visitor<'de> for LabelVisitor {
     }
 }
 
-/// An empty text is what datasets without gold answers have.
+/// Converts text to a gold answer; empty text is none.
 fn label(text: String) -> Label {
     Label((!text.is_empty()).then_some(Reference::Text(text)))
 }

@@ -1,12 +1,12 @@
-//! Interfaces that others have defined: one folder an interface, its types included.
+//! Foreign interfaces: one folder each, with its types.
 //!
 //! Each translates its requests into inputs of [`rubrics::score`], questions or token sequences for
-//! an engine, and the results into its own replies, errors in its own [`ApiFlavor`]. Nothing here
-//! decides anything. Shared by several: routes of several interfaces (`shared_routes`),
-//! sequences for a head (`pooling`), prompt and response of a rendered text (`chat_split`), error
-//! replies (`flavor`, `error_bodies`, `responses`).
+//! an engine, and results into its own replies, errors in its own [`ApiFlavor`]. Nothing here
+//! judges anything. Shared by several interfaces: routes (`shared_routes`), sequences for a head
+//! (`pooling`), splitting of rendered text (`chat_split`), error replies (`flavor`, `error_bodies`,
+//! `responses`).
 //!
-//! verl has no folder: its reward client speaks vLLM's `POST /classify`.
+//! verl has no folder: its reward client calls vLLM's `POST /classify`.
 
 mod base64;
 mod chat_split;
@@ -45,10 +45,10 @@ use crate::call::Call;
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
-/// Reads a body and answers it; an error has the shape of the flavor.
+/// Reads and parses a body and answers it; errors get the flavor.
 ///
 /// # Errors
-/// Those of [`Call::begin`], of [`Call::parse`] and of `answer`.
+/// Those of [`Call::begin`], [`Call::parse`] and `answer`.
 pub(crate) async fn handle<'r, T: DeserializeOwned + Send + 'static>(
     flavor: ApiFlavor,
     request: &'r HttpRequest,
@@ -64,10 +64,10 @@ pub(crate) async fn handle<'r, T: DeserializeOwned + Send + 'static>(
     answering.await.map_err(flavor.refusal())
 }
 
-/// The bytes of a reply.
+/// A serialised reply.
 pub(crate) type Json = serde_json::Result<Vec<u8>>;
 
-/// 422 at a place of the body.
+/// Creates a 422 error at a JSON path.
 pub(crate) fn invalid(path: impl Into<String>, what: impl std::fmt::Display) -> ApiError {
     let path = path.into();
     ApiError::new(Code::InvalidBody, format!("{path}: {what}")).at(path)
@@ -85,12 +85,18 @@ pub(crate) fn check_count(
     Err(invalid(path, format_args!("{count} given; {least} to {most} are taken")))
 }
 
-/// How many samples a request may have; none is a number too.
+/// Checks the number of samples, which may be 0.
+///
+/// # Errors
+/// 422 above the limit.
 pub(crate) fn check_samples(path: &str, count: usize) -> Result<(), ApiError> {
     check_count(path, count, 0..=MAX_INPUTS)
 }
 
-/// Refuses fields that are there and have no meaning for this type of object.
+/// Refuses fields that are present but have no meaning for this kind of object.
+///
+/// # Errors
+/// 422 at the first such field.
 pub(crate) fn refuse(
     path: &str,
     kind: &str,
@@ -111,5 +117,5 @@ pub(crate) fn refuse_images(images: &[Value]) -> Result<(), ApiError> {
     Err(invalid("images[0]", NO_IMAGES))
 }
 
-/// Why an image is refused.
+/// The refusal of an image.
 pub(crate) const NO_IMAGES: &str = "images are not read here: the models take text alone";

@@ -1,5 +1,5 @@
-//! Probabilities of tokens that may come next after a query and each of many items: what vLLM calls
-//! generative scoring, and `SGLang` scoring.
+//! Next-token probabilities after a query joined with each of many items: vLLM's generative scoring
+//! and `SGLang`'s scoring.
 
 use std::sync::Arc;
 
@@ -14,29 +14,29 @@ use crate::hosts::Served;
 use crate::labels::softmax;
 use crate::names::not_found;
 
-/// What stands before the token that is read.
+/// A query and its items.
 #[derive(Debug)]
 pub(crate) struct Prompts {
     pub(crate) query: Prompt,
     pub(crate) items: Prompt,
     pub(crate) item_first: bool,
-    /// Whether the tokenizer puts its own tokens around the query.
+    /// Whether the tokenizer adds its special tokens around the query.
     pub(crate) special: bool,
 }
 
-/// How logits become numbers.
+/// The normalisation of logits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Scale {
-    /// The labels share all probability, their logits divided by a temperature.
+    /// Softmax over the labels, at a temperature.
     Labels { temperature: f64 },
-    /// The whole vocabulary does.
+    /// Softmax over the vocabulary.
     Vocabulary,
 }
 
-/// Query and item as one sequence each.
+/// Joins the query with each item as one sequence.
 ///
 /// # Errors
-/// No items, a query that is several, a sequence without tokens, ids beyond the vocabulary.
+/// No items, several queries, a sequence without tokens, ids outside the vocabulary.
 pub(crate) async fn sequences(served: &Served, prompts: Prompts) -> Result<Vec<Tokens>, ApiError> {
     let query = match prompts.query {
         Prompt::Text(text) if text.is_empty() => Vec::new(),
@@ -66,11 +66,10 @@ pub(crate) async fn sequences(served: &Served, prompts: Prompts) -> Result<Vec<T
     Ok(items.into_iter().map(joined).collect())
 }
 
-/// The numbers of each sequence's labels, and the tokens that were read.
+/// Computes the probabilities of each sequence's labels, and the number of tokens read.
 ///
 /// # Errors
-/// A model without a vocabulary, labels that are none of its tokens, and what [`pooling::read`]
-/// fails at.
+/// A model without a vocabulary, labels outside it, and errors of [`pooling::read`].
 pub(crate) async fn read(
     call: &mut Call<'_>,
     served: &Served,
@@ -87,10 +86,10 @@ pub(crate) async fn read(
     Ok((rows.collect::<Result<_, _>>()?, pooling::tokens(&answers)))
 }
 
-/// Label tokens, held against the vocabulary.
+/// Checks label tokens against the vocabulary.
 ///
 /// # Errors
-/// None, more than can be, one that is given twice, one that is no token, and a model that has no
+/// None or too many labels, a duplicate, an id outside the vocabulary, a model without a
 /// vocabulary.
 pub(crate) fn labels(served: &Served, path: &str, ids: Vec<u32>) -> Result<Arc<[u32]>, ApiError> {
     let limits = served.host.engine.limits();

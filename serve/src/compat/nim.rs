@@ -1,8 +1,8 @@
-//! Reward models as NVIDIA's NIM answers for them: `POST /v1/chat/completions`, where the reply to a
-//! conversation that the assistant has ended is its reward.
+//! Reward models as NVIDIA's NIM serves them: `POST /v1/chat/completions` answers a conversation
+//! that ends with the assistant with its reward.
 //!
-//! The reply is a chat completion whose text is `name:number` pairs, and whose log-probabilities
-//! carry the same numbers: clients read either.
+//! The reply is a chat completion whose text has `name:number` pairs and whose log-probabilities
+//! carry the same numbers; clients read either.
 
 use std::sync::Arc;
 
@@ -21,9 +21,8 @@ use crate::error::ApiError;
 use crate::names;
 use crate::state::State;
 
-/// The scorer that a chat request asks, where it asks one: its name is a scorer's of the
-/// configuration, or that of a model which has a head and no vocabulary, and the assistant has the
-/// last word.
+/// Returns the scorer that a chat request names: a configured scorer, or a model with a head and no
+/// vocabulary, where the assistant has the last turn. `None` for other requests.
 ///
 /// # Errors
 /// A model without a vocabulary whose head is not a scorer by itself.
@@ -44,11 +43,11 @@ pub(crate) fn scorer(state: &State, asked: &ChatRequest) -> Result<Option<Arc<Sc
     }
 }
 
-/// The reward of a conversation, as a chat completion.
+/// Scores a conversation; the reply is a chat completion.
 ///
 /// # Errors
-/// A conversation that the assistant did not end, fields that only a text could answer, and a
-/// response that cannot be measured.
+/// A conversation that does not end with the assistant, fields that apply to generated text only,
+/// and a response that cannot be scored.
 pub(crate) async fn answer(
     call: Call<'_>,
     scorer: Arc<Scorer>,
@@ -63,7 +62,10 @@ pub(crate) async fn answer(
     judged.reply(body).await
 }
 
-/// What would change a text is refused: there is none.
+/// Refuses fields that would change generated text, since none is generated.
+///
+/// # Errors
+/// 422 at the first such field.
 fn refuse_generation(asked: &ChatRequest) -> Result<(), ApiError> {
     let given = [
         ("stream", asked.stream == Some(true)),
@@ -141,8 +143,8 @@ fn reply(state: &State, id: &str, scorer: &Scorer, reward: &Score) -> ChatRespon
     }
 }
 
-/// The attributes that a reward is made of, and the reward itself under the name `reward`: the
-/// logit of a model's own head, the score of a scorer.
+/// Lists the attributes of a reward, and the reward itself as `reward`: the logit of a model's own
+/// head, or the score of a scorer.
 fn pairs(reward: &Score, is_native: bool) -> Vec<(String, f64)> {
     let parts = reward.evidence.parts.iter().flatten();
     let mut pairs: Vec<(String, f64)> = parts
@@ -156,7 +158,7 @@ fn pairs(reward: &Score, is_native: bool) -> Vec<(String, f64)> {
     pairs
 }
 
-/// A name without what clients split the text at.
+/// Replaces the characters of a name at which clients split the text.
 fn plain(name: &str) -> String {
     name.replace([',', ':'], "_")
 }
@@ -198,7 +200,7 @@ fn extension(trace: Option<&Trace>) -> GenerationExtension {
     }
 }
 
-/// A short name of what judges, that follows from the scorer's digest.
+/// Returns a short fingerprint of the scorer's digest.
 fn fingerprint(scorer: &Scorer) -> String {
     let digits = scorer.digest().iter().take(6);
     digits.fold("fp_".to_owned(), |all, byte| format!("{all}{byte:02x}"))

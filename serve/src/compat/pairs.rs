@@ -1,4 +1,4 @@
-//! Pairs of texts, scored: a query with a document, by a scorer or by a reward model's head.
+//! Scores pairs of texts, a query with a document, by a scorer or by the head of a reward model.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -15,7 +15,7 @@ use crate::call::{Call, Judged};
 use crate::error::ApiError;
 use crate::hosts::Served;
 
-/// Two texts and the part of the request that the second comes from.
+/// Two texts, and the JSON path of the second.
 #[derive(Debug)]
 pub(crate) struct Pair {
     pub(crate) path: String,
@@ -23,13 +23,13 @@ pub(crate) struct Pair {
     pub(crate) document: String,
 }
 
-/// Pairs with their scores.
+/// Scored pairs.
 pub(crate) struct Scored<'r> {
-    /// Who scored.
+    /// Name of the scorer or model.
     pub(crate) model: String,
-    /// One for each pair, in order.
+    /// One score per pair, in order.
     pub(crate) scores: Vec<f64>,
-    /// Tokens read.
+    /// Number of tokens read.
     pub(crate) tokens: u64,
     done: Done<'r>,
 }
@@ -41,10 +41,10 @@ enum Done<'r> {
 }
 
 /// Scores pairs. A scorer judges the document as the response to the query. A model reads both as
-/// one text, the document behind the query, as rerankers that are language models are asked.
+/// one text, the document after the query, as is usual for rerankers that are language models.
 ///
 /// # Errors
-/// A pair that cannot be scored, by its place; a model without a head of one output.
+/// A pair that cannot be scored, by its path; a model without a head of one output.
 pub(crate) async fn score(
     call: Call<'_>,
     target: Target,
@@ -58,10 +58,10 @@ pub(crate) async fn score(
 }
 
 impl Scored<'_> {
-    /// The reply, counted.
+    /// Builds and counts the reply.
     ///
     /// # Errors
-    /// A reply that cannot be written.
+    /// A reply that cannot be serialised.
     pub(crate) async fn reply(
         self,
         body: impl Serialize + Send + 'static,
@@ -137,7 +137,7 @@ async fn read(
     })
 }
 
-/// Every text against one query.
+/// Pairs every text with one query.
 pub(crate) fn against(path: &str, query: &str, texts: &[String]) -> Vec<Pair> {
     let texts = texts.iter().enumerate();
     texts
@@ -149,7 +149,7 @@ pub(crate) fn against(path: &str, query: &str, texts: &[String]) -> Vec<Pair> {
         .collect()
 }
 
-/// Indexes and scores, best first, equal ones in their own order; so many of them, or all.
+/// Returns indexes and scores, best first, ties by index; at most `top_n`, or all.
 pub(crate) fn best(scores: &[f64], top_n: Option<u64>) -> impl Iterator<Item = (usize, f64)> {
     let mut ranked: Vec<(usize, f64)> = scores.iter().copied().enumerate().collect();
     ranked.sort_by(|(_, a), (_, b)| b.total_cmp(a));

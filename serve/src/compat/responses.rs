@@ -1,4 +1,4 @@
-//! The error responses of routes, for their descriptions: one table for each flavor.
+//! Error responses of routes in the OpenAPI document: one table per flavor.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ use super::error_bodies::{
     ClassifyFailure, DetailError, RerankFailure, SglangError, TeiError, VllmError,
 };
 
-/// A status, what it means, and whether the reply says when to try again.
+/// A status, its meaning, and whether the reply has retry headers.
 type Row = (u16, &'static str, Retry);
 
-/// The headers that say when to try again.
+/// The retry headers of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Retry {
     Undocumented,
@@ -38,8 +38,8 @@ const TOOL_FAILED: Row = row(502, "A tool failed.");
 const OVERLOADED: Row = (503, "Overloaded or draining.", Retry::Seconds);
 const DEADLINE: Row = row(504, "The deadline passed.");
 
-/// Declares the error responses of a flavor's routes. A route that differs in a status lists that
-/// status after the table.
+/// Declares the error responses of a flavor's routes. A route that differs in a status lists it
+/// after the table.
 macro_rules! failures {
     ($($(#[$doc:meta])* $name:ident: $body:ty = $rows:expr;)*) => {$(
         $(#[$doc])*
@@ -55,48 +55,48 @@ macro_rules! failures {
 }
 
 failures! {
-    /// Errors of OpenAI's routes that ask a model.
+    /// Errors of OpenAI's routes that use a model.
     OpenAiFailures: ErrorBody = [
         NOT_JSON, UNAUTHORIZED, row(404, "No such model; near names are listed."), TIMEOUT,
         TOO_LARGE, INTERNAL, OVERLOADED, DEADLINE,
     ];
-    /// Errors of OpenAI's graders.
+    /// Errors of OpenAI's grader routes.
     GraderFailures: ErrorBody = [
         NOT_JSON, UNAUTHORIZED, row(404, "No such model."), TIMEOUT, TOO_LARGE,
         row(422, "A grader that cannot be; `param` is the place."),
         (429, "Overloaded.", Retry::SecondsAndMillis), INTERNAL, row(503, "Draining."),
     ];
-    /// Errors of the routes of a file.
+    /// Errors of the file routes.
     FileFailures: ErrorBody = [
         UNAUTHORIZED, row(403, "Files are off; the message says by what."),
         row(404, "No such file."), INTERNAL,
     ];
-    /// Errors of the routes of a batch.
+    /// Errors of the batch routes.
     BatchFailures: ErrorBody = [
         UNAUTHORIZED, row(403, "Batches are off; the message says by what."),
         row(404, "No such batch."), INTERNAL,
     ];
-    /// Errors of the trainers' routes that reward, in the shape of `FastAPI`.
+    /// Errors of the trainers' reward routes, in the shape of `FastAPI`.
     RewardFailures: DetailError = [
         UNAUTHORIZED, row(404, "No such scorer."), TIMEOUT, TOO_LARGE,
         row(422, "A body of the wrong shape, or a sample that cannot be measured."), INTERNAL,
         TOOL_FAILED, OVERLOADED, DEADLINE,
     ];
-    /// Errors of `NeMo`-Gym's verification.
+    /// Errors of `NeMo`-Gym's verification route.
     VerifyFailures: DetailError = [
         UNAUTHORIZED, row(404, "No such scorer."), TIMEOUT, TOO_LARGE,
         row(422, "A body of the wrong shape."), INTERNAL, OVERLOADED, DEADLINE,
     ];
-    /// Errors of `NeMo`-Gym's sessions.
+    /// Errors of `NeMo`-Gym's session route.
     SessionFailures: DetailError = [
         UNAUTHORIZED, TIMEOUT, TOO_LARGE, row(422, "The body is no object."),
         row(503, "Overloaded or draining."),
     ];
     /// Errors of vLLM's routes.
     VllmFailures: VllmError = VLLM;
-    /// Errors of the route that vLLM shares with `SGLang`.
+    /// Errors of the route that vLLM and `SGLang` share.
     ClassifyFailures: ClassifyFailure = VLLM;
-    /// Errors of the routes that rerankers share with Text Embeddings Inference.
+    /// Errors of the routes that rerankers and Text Embeddings Inference share.
     RerankFailures: RerankFailure = VLLM;
     /// Errors of `SGLang`'s routes.
     SglangFailures: SglangError = [

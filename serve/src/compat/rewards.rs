@@ -1,4 +1,4 @@
-//! Verdicts for wires in which a verdict is a number and nothing else.
+//! Rewards for interfaces whose replies are bare numbers.
 
 use rubrics::{Failure, FailureKind, Outcome, Score};
 
@@ -7,12 +7,11 @@ use crate::convert;
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
-/// The reward of each answer, in order.
+/// Returns the reward of each outcome, in order.
 ///
 /// # Errors
-/// The first answer that is none. Wires of this kind have no place for a status beside a number,
-/// and a failed measurement is never a number: the whole request fails, and says which sample it
-/// was.
+/// The first outcome without a score. These interfaces have no status beside a number, and a failed
+/// measurement is never a number: the request fails and names the sample.
 pub(crate) fn rewards<'a>(
     state: &State,
     answers: &'a [CachedOutcome],
@@ -26,7 +25,7 @@ pub(crate) fn rewards<'a>(
     answers.map(reward).collect()
 }
 
-/// A failed measurement as an error: with a status that says whether another try is of use.
+/// Converts a failed measurement to an error, whose status says whether to retry.
 pub(crate) fn unmeasured(state: &State, path: &str, failure: &Failure) -> ApiError {
     let told = told(failure);
     match failure.kind {
@@ -44,7 +43,7 @@ pub(crate) fn unmeasured(state: &State, path: &str, failure: &Failure) -> ApiErr
     }
 }
 
-/// `bad_reference: reference_missing: …`
+/// Formats a failure: `bad_reference: reference_missing: …`
 pub(crate) fn told(failure: &Failure) -> String {
     let status = convert::status_name(convert::status(failure.kind));
     let code = failure.reason.code;

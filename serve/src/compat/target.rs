@@ -1,4 +1,4 @@
-//! Whom a wire asks where its body has no place for a name: the URL says it, or the configuration.
+//! Selects the scorer or model of requests whose body names none: by the URL or the configuration.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::hosts::Served;
 use crate::names::{self, not_found};
 use crate::state::State;
 
-/// Who is asked.
+/// The scorer or model of a request.
 #[derive(Debug)]
 pub(crate) enum Target {
-    /// A scorer of the configuration.
+    /// A configured scorer.
     Scorer(Arc<Scorer>),
-    /// A model or an adapter by its own name.
+    /// A model or adapter by its own name.
     Model(Served),
 }
 
-/// What a URL says.
+/// The query parameters of a URL.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Said {
@@ -29,7 +29,7 @@ struct Said {
     reply: Option<ReplyShape>,
 }
 
-/// What a reply is to be.
+/// The form of a reply.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReplyShape {
@@ -40,16 +40,16 @@ pub(crate) enum ReplyShape {
     Object,
 }
 
-/// Whom the URL names with `?model=`; else `wires.scorer`; else the only model that is a scorer by
-/// itself.
+/// Returns the target of `?model=` in the URL; else of `wires.scorer`; else the only model that is
+/// a scorer by itself.
 ///
 /// # Errors
-/// 404 for a name that is nobody's, and where there is no name.
+/// 404 for an unknown name, and where no target is named.
 pub(crate) fn of_url(call: &Call<'_>) -> Result<Target, ApiError> {
     of_query(call.state, call.request.query_string())
 }
 
-/// The same for the query of a URL.
+/// Returns the target of a URL query.
 ///
 /// # Errors
 /// As [`of_url`].
@@ -61,7 +61,7 @@ pub(crate) fn of_query(state: &State, query: &str) -> Result<Target, ApiError> {
     }
 }
 
-/// Whom a body names, where it does; else as [`of_url`].
+/// Returns the target that the body names, else that of [`of_url`].
 ///
 /// # Errors
 /// As [`of_url`].
@@ -72,10 +72,10 @@ pub(crate) fn of_body(call: &Call<'_>, name: Option<&str>) -> Result<Target, Api
     }
 }
 
-/// The scorer of [`of_url`], a model's own head among them.
+/// Returns the target as a scorer; a model's own head counts.
 ///
 /// # Errors
-/// As [`of_url`], and a model that is no scorer.
+/// As [`of_url`], and a model that is not a scorer.
 pub(crate) fn scorer_of_url(call: &Call<'_>) -> Result<Arc<Scorer>, ApiError> {
     match of_url(call)? {
         Target::Scorer(scorer) => Ok(scorer),
@@ -83,10 +83,10 @@ pub(crate) fn scorer_of_url(call: &Call<'_>) -> Result<Arc<Scorer>, ApiError> {
     }
 }
 
-/// What the URL's `reply` says.
+/// Returns the reply form of the URL's `reply`.
 ///
 /// # Errors
-/// A value that it cannot have.
+/// An unknown value.
 pub(crate) fn reply_shape(call: &Call<'_>) -> Result<ReplyShape, ApiError> {
     Ok(said(call.request.query_string())?.reply.unwrap_or_default())
 }
@@ -105,7 +105,7 @@ fn named(state: &State, name: &str) -> Result<Target, ApiError> {
     }
     match state.hosts.get(name) {
         Some(served) => Ok(Target::Model(served)),
-        // It says what is near, scorers and models alike.
+        // Its error lists similar names, of scorers and models alike.
         None => names::scorer(state, name).map(Target::Scorer),
     }
 }

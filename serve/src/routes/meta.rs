@@ -1,4 +1,4 @@
-//! What the server says about itself.
+//! Operations routes: health, models, metrics and the OpenAPI document.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::compat::openai_chat::types::MAX_PROMPTS;
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
-/// Whether the process answers.
+/// Reports whether the process is alive.
 #[utoipa::path(
     tag = "operations",
     responses(
@@ -26,7 +26,7 @@ pub(crate) async fn healthz() -> web::Json<Health> {
     healthy()
 }
 
-/// Whether the process answers, under the name that vLLM, `SGLang` and others give it.
+/// Reports whether the process is alive, under the name that vLLM, `SGLang` and others use.
 #[utoipa::path(
     tag = "wires",
     responses(
@@ -43,7 +43,7 @@ fn healthy() -> web::Json<Health> {
     web::Json(Health { status: "ok".to_owned() })
 }
 
-/// Whether the server takes work.
+/// Reports whether the server accepts work.
 #[utoipa::path(
     tag = "operations",
     responses(
@@ -72,7 +72,7 @@ pub(crate) async fn readyz(state: web::Data<State>) -> HttpResponse {
     }
 }
 
-/// The scorers, models and adapters that can be called.
+/// Lists the scorers, models and adapters.
 #[utoipa::path(
     tag = "scoring",
     responses(
@@ -162,7 +162,7 @@ fn blank(name: &str, state: &State, limits: ModelLimits) -> ModelInfo {
     }
 }
 
-/// Metrics for Prometheus.
+/// Returns metrics for Prometheus.
 #[utoipa::path(
     tag = "operations",
     responses(
@@ -193,7 +193,7 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
     Ok(HttpResponse::Ok().content_type(kind).body(text))
 }
 
-/// This API as an OpenAPI document.
+/// Returns this API as an OpenAPI document.
 #[utoipa::path(
     tag = "operations",
     responses(

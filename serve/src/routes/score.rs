@@ -20,11 +20,11 @@ use crate::state::State;
 
 /// Scores a batch of inputs with one scorer.
 ///
-/// The reply is 200 whenever the request was well formed: each result has a status of its own, and
-/// only the status `ok` carries a score.
+/// The reply is 200 for every valid request: each result has its own status, and only the status
+/// `ok` has a score.
 ///
-/// vLLM's body (`queries` with `documents`, and its other names) and `SGLang`'s (`query` with
-/// `items`) are told by their fields, and answered in their own shapes, errors included.
+/// The bodies of vLLM (`queries` with `documents`, and its other names) and of `SGLang` (`query`
+/// with `items`) are detected by their fields, and answered in their own shapes, errors included.
 #[utoipa::path(
     tag = "scoring",
     request_body = ScoreBody,

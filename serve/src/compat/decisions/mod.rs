@@ -1,6 +1,6 @@
-//! Decisions: typed questions about an input, answered with probabilities. Three interfaces ask
-//! them, OpenAI's, `SGLang`'s and System One's; each becomes an [`Asked`] and a [`Wire`]. Their route
-//! is in `shared_routes`.
+//! Decisions: typed questions about an input, answered with probabilities. Three interfaces have
+//! them: OpenAI's, `SGLang`'s and System One's. Each is parsed to a common request and a [`Wire`].
+//! Their routes are in `shared_routes`.
 
 pub(crate) mod text;
 pub(crate) mod types;
@@ -16,29 +16,29 @@ use self::types::{AnswerNotes, DecisionDigests, DecisionNotes, LabelMethod, MAX_
 use super::{Json, check_count, invalid};
 use crate::error::ApiError;
 
-/// A request of any shape.
+/// A decision request of any interface.
 #[derive(Debug)]
 pub(crate) struct Asked {
-    /// The model or adapter; without one the only model.
+    /// The model or adapter; `None` for the only model.
     pub(crate) model: Option<String>,
     pub(crate) input: DecisionInput,
     pub(crate) questions: Vec<Question>,
     pub(crate) template_kwargs: Map<String, Value>,
-    /// In the place of the model's calibration.
+    /// Temperature that replaces the model's calibration.
     pub(crate) temperature: Option<f64>,
-    /// Prefixes are shared only among requests of the same key.
+    /// Cached prefixes are shared only among requests with the same key.
     pub(crate) cache_key: Option<String>,
 }
 
-/// What a shape keeps of a request.
+/// Paths and replies of an interface.
 pub(crate) trait Wire {
-    /// JSON path of a place in a question.
+    /// Returns the JSON path of a field of a question.
     fn path(&self, question: usize, place: FieldPath) -> String;
 
-    /// JSON path of what the questions are about.
+    /// Returns the JSON path of the input.
     fn input_path(&self) -> &'static str;
 
-    /// The reply to what was decided, as JSON.
+    /// Serialises the reply.
     fn reply(self, model: String, decided: Decisions, notes: DecisionNotes) -> Json;
 }
 
@@ -46,7 +46,10 @@ pub(crate) fn check_questions(count: usize) -> Result<(), ApiError> {
     check_count("questions", count, 1..=MAX_QUESTIONS)
 }
 
-/// Refuses switches that would make a model reason where it is to answer.
+/// Refuses template switches that would make the model reason instead of answer.
+///
+/// # Errors
+/// 422 at the switch.
 pub(crate) fn check_template_kwargs(kwargs: &Map<String, Value>) -> Result<(), ApiError> {
     for switch in REASONING_SWITCHES {
         if kwargs.get(switch).is_some_and(|value| *value != Value::Bool(false)) {
@@ -57,7 +60,7 @@ pub(crate) fn check_template_kwargs(kwargs: &Map<String, Value>) -> Result<(), A
     Ok(())
 }
 
-/// An input that is one text or JSON.
+/// Converts an input that is text or JSON.
 pub(crate) fn document(path: &str, given: &TextOrJson) -> Result<DecisionInput, ApiError> {
     if given.is_blank() {
         return Err(invalid(path, "there is nothing to ask about: it is blank"));
@@ -65,7 +68,7 @@ pub(crate) fn document(path: &str, given: &TextOrJson) -> Result<DecisionInput, 
     Ok(DecisionInput::text(given.text()))
 }
 
-/// An option with its meaning.
+/// Converts an option with its meaning.
 pub(crate) fn alternative(text: impl Into<String>, meaning: Option<&TextOrJson>) -> Alternative {
     let meaning = meaning.filter(|meaning| !meaning.is_blank());
     Alternative {
@@ -74,7 +77,7 @@ pub(crate) fn alternative(text: impl Into<String>, meaning: Option<&TextOrJson>)
     }
 }
 
-/// What every answer says beyond its shape.
+/// Returns the extension fields of an answer.
 pub(crate) fn notes(answer: &DecisionAnswer) -> AnswerNotes {
     AnswerNotes {
         label_mass: answer.label_mass,
@@ -87,7 +90,7 @@ pub(crate) fn notes(answer: &DecisionAnswer) -> AnswerNotes {
     }
 }
 
-/// What every reply says beyond its shape.
+/// Returns the extension fields of a reply.
 pub(crate) fn reply_notes(decided: &Decisions, model_digest: &str) -> DecisionNotes {
     DecisionNotes {
         computed_tokens: decided.usage.computed_tokens as u64,
@@ -100,7 +103,7 @@ pub(crate) fn reply_notes(decided: &Decisions, model_digest: &str) -> DecisionNo
     }
 }
 
-/// The places of levels as text: `0`, `1`, …
+/// Returns level numbers as text: `0`, `1`, …
 pub(crate) fn level_names() -> impl Iterator<Item = String> {
     (0_u32..).map(|level| level.to_string())
 }

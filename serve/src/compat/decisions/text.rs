@@ -1,4 +1,4 @@
-//! Values that are a text or JSON, and objects whose order counts.
+//! Values that are text or JSON, and objects that keep their order.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,22 +10,22 @@ use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use utoipa::ToSchema;
 
-/// A text, or an object or a list that is shown to the model as compact JSON.
+/// Text, or an object or list that is shown to the model as compact JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum TextOrJson {
-    /// A text.
+    /// Text.
     Text(String),
-    /// An object.
+    /// Object.
     #[schema(value_type = Object)]
     Object(serde_json::Map<String, serde_json::Value>),
-    /// A list.
+    /// List.
     #[schema(value_type = Vec<Object>)]
     List(Vec<serde_json::Value>),
 }
 
 impl TextOrJson {
-    /// What the model is shown.
+    /// Returns the text that the model is shown.
     pub(crate) fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Text(text) => text.as_str().into(),
@@ -35,7 +35,7 @@ impl TextOrJson {
         }
     }
 
-    /// Whether it says nothing: blank text, `{}` or `[]`.
+    /// Returns whether it is blank text, `{}` or `[]`.
     pub(crate) fn is_blank(&self) -> bool {
         match self {
             Self::Text(text) => text.trim().is_empty(),
@@ -77,8 +77,7 @@ impl<'de> Visitor<'de> for TextOrJsonVisitor {
     }
 }
 
-/// An object as a list of names and values, in the order in which it was written. A name that
-/// comes twice is refused.
+/// An object as a list of names and values in order; duplicate names are refused.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Named<T>(pub(crate) Vec<(String, T)>);
 

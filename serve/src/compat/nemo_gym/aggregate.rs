@@ -1,5 +1,5 @@
-//! The figures that `NeMo`-Gym makes of verify replies: mean, greatest, least, median and standard
-//! deviation of every numeric field, for each task and over all.
+//! Aggregates `NeMo`-Gym verify replies: mean, maximum, minimum, median and standard deviation of
+//! every numeric field, per task and overall.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use super::types::AggregateReply;
 const TASK: &str = "_ng_task_index";
 const ROLLOUT: &str = "_ng_rollout_index";
 const FAILURE: &str = "_ng_failure_class";
-/// True where the environment failed and not the policy, in rows of other servers.
+/// True in rows of other servers where the environment failed and not the policy.
 const MASKED: &str = "mask_sample";
 
-/// Numbers by the name of their field.
+/// Numbers by field name.
 type Columns = BTreeMap<String, Vec<f64>>;
 
-/// The figures of rows, without those that were not measured.
+/// Aggregates rows, leaving out those that were not measured.
 pub(super) fn figures(rows: &[Map<String, Value>]) -> AggregateReply {
     let measured = |row: &&Map<String, Value>| {
         row.get(FAILURE).is_none_or(Value::is_null) && row.get(MASKED) != Some(&Value::Bool(true))
@@ -37,7 +37,7 @@ pub(super) fn figures(rows: &[Map<String, Value>]) -> AggregateReply {
     }
 }
 
-/// The figures of one task.
+/// Aggregates the rows of one task.
 fn group(task: i64, rows: &[&Map<String, Value>]) -> Map<String, Value> {
     let mut figures = described(&columns(rows.iter().copied()));
     let mut infos: Vec<(i64, Value)> = rows.iter().map(|row| info(task, row)).collect();
@@ -56,7 +56,7 @@ fn group(task: i64, rows: &[&Map<String, Value>]) -> Map<String, Value> {
     figures
 }
 
-/// What is kept of one rollout.
+/// Extracts the retained fields of one rollout.
 fn info(task: i64, row: &Map<String, Value>) -> (i64, Value) {
     let rollout = index(row, ROLLOUT);
     let mut info = Map::new();
@@ -73,7 +73,7 @@ fn index(row: &Map<String, Value>, name: &str) -> i64 {
     row.get(name).and_then(Value::as_i64).unwrap_or(0)
 }
 
-/// The numeric fields of a row and of its response's usage; what is true or false is 1 or 0.
+/// Lists the numeric fields of a row and of its response's usage; booleans count as 1 or 0.
 fn numbers(row: &Map<String, Value>) -> impl Iterator<Item = (&str, f64)> {
     let usage = row.get("response").and_then(|response| response.get("usage"));
     let usage = usage.and_then(Value::as_object).into_iter().flatten();
@@ -91,7 +91,7 @@ fn numbers(row: &Map<String, Value>) -> impl Iterator<Item = (&str, f64)> {
 fn columns<'r>(rows: impl Iterator<Item = &'r Map<String, Value>>) -> Columns {
     let mut columns = Columns::new();
     for row in rows {
-        // The usage's fields stand in the place of the row's of the same name.
+        // Fields of the usage replace those of the row with the same name.
         let own: BTreeMap<&str, f64> = numbers(row).collect();
         for (name, value) in own {
             columns.entry(name.to_owned()).or_default().push(value);
@@ -101,7 +101,7 @@ fn columns<'r>(rows: impl Iterator<Item = &'r Map<String, Value>>) -> Columns {
 }
 
 fn described(columns: &Columns) -> Map<String, Value> {
-    // One value has no deviation. Where that is so of all fields it reads better as 0.
+    // One value has no deviation. If all fields have one value, 0 reads better.
     let lone = columns.values().all(|values| values.len() < 2);
     let figures = columns.iter().flat_map(|(name, values)| {
         let std = deviation(values).or(lone.then_some(0.0));
@@ -134,7 +134,7 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Of a sample.
+/// Returns the sample standard deviation; `None` below two values.
 fn deviation(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
@@ -146,7 +146,7 @@ fn deviation(values: &[f64]) -> Option<f64> {
     Some((squares / others).sqrt())
 }
 
-/// JSON has no number for what overflowed.
+/// Converts a number to JSON; null if it is not finite.
 fn number(value: f64) -> Value {
     Number::from_f64(value).map_or(Value::Null, Value::Number)
 }

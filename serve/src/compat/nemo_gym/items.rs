@@ -1,4 +1,4 @@
-//! Texts of OpenAI's Responses API, as rollouts have them.
+//! Converts items of OpenAI's Responses API, as rollouts contain them, to text.
 
 use rubrics::Message;
 
@@ -8,8 +8,11 @@ use super::rollout_types::{
 use crate::compat::invalid;
 use crate::error::ApiError;
 
-/// The turns that a policy was given: `instructions` first, then `input`. What it thought is left
-/// out; calls and what tools answered are turns as JSON.
+/// Converts the prompt to turns: `instructions` first, then `input`. Reasoning is left out; tool
+/// calls and their outputs are turns in JSON.
+///
+/// # Errors
+/// An item that is not text, by its path.
 pub(super) fn prompt(path: &str, asked: RolloutParams) -> Result<Vec<Message>, ApiError> {
     let mut turns = Vec::new();
     if let Some(instructions) = asked.instructions.0 {
@@ -27,7 +30,10 @@ pub(super) fn prompt(path: &str, asked: RolloutParams) -> Result<Vec<Message>, A
     Ok(turns)
 }
 
-/// The text of a response: its messages, without what was thought and called before them.
+/// Returns the text of a response: its messages, without reasoning and tool calls.
+///
+/// # Errors
+/// An item that is not text, by its path.
 pub(super) fn response(path: &str, answered: RolloutResponse) -> Result<String, ApiError> {
     let mut whole = String::new();
     for (at, item) in answered.output.into_iter().enumerate() {
@@ -51,13 +57,13 @@ fn input_item(item: RolloutItem, path: impl Fn() -> String) -> Result<Option<Mes
             turn("assistant", call.to_string())
         }
         "function_call_output" => turn("tool", item.output.0.unwrap_or_default()),
-        // Reasoning, and what providers add beside it.
+        // Reasoning and provider-specific items.
         _ => return Ok(None),
     };
     Ok(Some(said))
 }
 
-/// A text, or the texts of parts one after the other.
+/// Joins the text parts of a content.
 fn content(content: RolloutContent, path: impl Fn() -> String) -> Result<String, ApiError> {
     match content {
         RolloutContent::None => Ok(String::new()),

@@ -1,9 +1,9 @@
-//! `NeMo`-Gym: the routes of a resources server, so that this server stands in the place of one.
+//! `NeMo`-Gym: the routes of a resources server, so that this server can replace one.
 //!
-//! A verdict depends on its request alone: sessions have nothing to seed, and stored rollouts may be
-//! verified again. A judgement that failed is a row of its own kind, as `NeMo`-Gym defines it: with a
-//! class, which keeps it out of every figure, and the number 0, which that interface cannot do
-//! without.
+//! A verdict depends on its request alone: sessions have no state, and stored rollouts may be
+//! verified again. A failed judgement is a row with a failure class, as `NeMo`-Gym defines it,
+//! which excludes it from every aggregate; its reward field is 0 because the interface requires a
+//! number.
 
 mod aggregate;
 mod items;
@@ -31,10 +31,10 @@ use crate::convert::{self, Echo};
 use crate::error::ApiError;
 use crate::state::State;
 
-/// Verifies a rollout as `NeMo`-Gym asks a resources server for it.
+/// Verifies a rollout, as a resources server of `NeMo`-Gym does.
 ///
-/// `?model=` names the scorer; without it `wires.scorer` is asked, or the only reward model. The
-/// reply is the row with its reward; a row that could not be measured has a `_ng_failure_class`.
+/// `?model=` names the scorer; without it `wires.scorer` or the only reward model is used. The
+/// reply is the row with its reward; a row that could not be scored has a `_ng_failure_class`.
 #[utoipa::path(
     tag = "wires",
     params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
@@ -53,7 +53,8 @@ pub(crate) async fn verify(
     handle(ApiFlavor::FastApi, &request, payload, &state, verified).await
 }
 
-/// The same under the prefix by which `NeMo`-Gym tells rollouts apart where it observes them.
+/// Verifies a rollout, as `POST /verify`, under the path prefix by which `NeMo`-Gym identifies
+/// rollouts that it observes.
 #[utoipa::path(
     tag = "wires",
     params(
@@ -75,7 +76,7 @@ pub(crate) async fn verify_observed(
     handle(ApiFlavor::FastApi, &request, payload, &state, verified).await
 }
 
-/// Seeds a session, of which there is nothing to keep.
+/// Seeds a session, which has no state here.
 #[utoipa::path(
     tag = "wires",
     request_body = Object,
@@ -93,7 +94,8 @@ pub(crate) async fn seed_session(
     seeded(&request, payload, &state).await
 }
 
-/// The same under the prefix by which `NeMo`-Gym tells rollouts apart where it observes them.
+/// Seeds a session, as `POST /seed_session`, under the path prefix by which `NeMo`-Gym identifies
+/// rollouts that it observes.
 #[utoipa::path(
     tag = "wires",
     params(("rollout_id" = String, Path, description = "Of the client alone.")),
@@ -125,7 +127,7 @@ async fn seeded(
     Ok(web::Json(SessionSeed {}))
 }
 
-/// Makes figures of verify replies: rows that were not measured count for nothing.
+/// Aggregates verify replies, leaving out rows that were not scored.
 #[utoipa::path(
     tag = "wires",
     request_body = AggregateRequest,
@@ -155,7 +157,7 @@ pub(crate) async fn aggregate_metrics(
     aggregating.await.map_err(ApiFlavor::FastApi.refusal())
 }
 
-/// Whether stored rollouts may be verified again.
+/// Reports whether stored rollouts may be verified again.
 #[utoipa::path(
     tag = "wires",
     responses(
@@ -170,8 +172,8 @@ pub(crate) async fn reverify_mode() -> web::Json<ReverifyMode> {
 
 /// Compares responses to one conversation.
 ///
-/// `?model=` names the scorer; without it `wires.scorer` is asked. A scorer that judges pairs gives
-/// their outcomes too; one that judges each response by itself gives its rewards alone.
+/// `?model=` names the scorer; without it `wires.scorer` is used. A scorer that judges pairs also
+/// returns their outcomes; one that judges each response by itself returns its rewards only.
 #[utoipa::path(
     tag = "wires",
     params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
@@ -207,7 +209,7 @@ async fn verified(call: Call<'_>, asked: VerifyRequest) -> Result<HttpResponse, 
     Ok(judged.reply_bytes(joined(&row, &verdict)))
 }
 
-/// The row as the reply repeats it: what it was before it was verified.
+/// Returns the row to repeat in the reply, without the fields of an earlier verification.
 async fn repeated(call: &Call<'_>, is_verified: bool) -> Result<Bytes, ApiError> {
     if !is_verified {
         return Ok(call.body());
@@ -220,14 +222,17 @@ async fn repeated(call: &Call<'_>, is_verified: bool) -> Result<Bytes, ApiError>
     call.parse(without).await.map(Bytes::from)
 }
 
-/// Two objects of JSON as one. The first has members: a row has a response.
+/// Joins two JSON objects. The first is not empty: a row has a response.
 fn joined(first: &[u8], second: &[u8]) -> Vec<u8> {
     let end = first.iter().rposition(|byte| *byte == b'}');
     let first = &first[..end.expect("an object ends with a brace")];
     [first, b",", &second[1..]].concat()
 }
 
-/// The gold answer of a row, in its own fields or in its `verifier_metadata`.
+/// Returns the gold answer of a row, from its own fields or its `verifier_metadata`.
+///
+/// # Errors
+/// A gold answer of the wrong type, by its path.
 fn reference(asked: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
     let nested = asked.verifier_metadata.as_ref().and_then(Value::as_object);
     let own = Some(&asked.gold);
@@ -246,7 +251,7 @@ fn reference(asked: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
     Ok(None)
 }
 
-/// What the reply has beside the row.
+/// Builds the fields that the reply adds to the row.
 fn verdict_of(judged: &Judged<'_>) -> VerifyReply {
     let answer = &judged.answers[0];
     let outcome: &Outcome = &answer.outcome;
@@ -271,8 +276,8 @@ fn verdict_of(judged: &Judged<'_>) -> VerifyReply {
     }
 }
 
-/// Whether another try comes to the same. What a model wrote may come out otherwise with another
-/// model, but not here and now.
+/// Returns whether a retry would have the same result. A model's judgement may differ with another
+/// model, but not with this one.
 fn is_terminal(kind: FailureKind) -> bool {
     kind.is_lasting()
 }
@@ -313,7 +318,7 @@ fn comparison(state: &State, judged: &Judged<'_>) -> Result<CompareReply, ApiErr
     Ok(CompareReply { rewards, comparison_results: pairs(members), metrics: Some(metrics.into()) })
 }
 
-/// The pairs that were judged, where pairs were.
+/// Lists the judged pairs; `None` for scorers that do not judge pairs.
 fn pairs(members: &[Member]) -> Option<Vec<Comparison>> {
     let mut pairs = Vec::new();
     for (i, member) in members.iter().enumerate() {

@@ -1,7 +1,6 @@
-//! OpenAI's Responses API, as far as a rollout is read: who said what.
+//! The part of OpenAI's Responses API that a rollout needs: roles and texts.
 //!
-//! Everything else that an item has, such as the ids and log-probabilities of its tokens, is passed
-//! over in the one pass that reads it.
+//! Other fields of an item, such as token ids and log-probabilities, are skipped in the same pass.
 
 use std::fmt;
 
@@ -10,30 +9,30 @@ use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-/// What a policy was asked.
+/// The request to a policy.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, remote = "Self")]
 pub(crate) struct RolloutParams {
-    /// Said before everything else; what is no text is passed over.
+    /// Text that precedes the input; other types are ignored.
     pub(crate) instructions: Loose,
     /// The conversation.
     pub(crate) input: Option<RolloutInput>,
 }
 
-/// A conversation, or the only thing that was said.
+/// A conversation, or a single user text.
 #[derive(Debug)]
 pub(crate) enum RolloutInput {
-    /// By the user.
+    /// The user's text.
     Text(String),
-    /// Messages, calls, what tools answered, thoughts.
+    /// Messages, tool calls, tool outputs and reasoning.
     Items(Vec<RolloutItem>),
 }
 
-/// What a policy answered.
+/// The response of a policy.
 #[derive(Debug, Deserialize)]
 #[serde(remote = "Self")]
 pub(crate) struct RolloutResponse {
-    /// Messages, calls, thoughts.
+    /// Messages, tool calls and reasoning.
     pub(crate) output: Vec<RolloutItem>,
 }
 
@@ -41,18 +40,18 @@ pub(crate) struct RolloutResponse {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, remote = "Self")]
 pub(crate) struct RolloutItem {
-    /// `message` where it is absent.
+    /// Item type; `message` if absent.
     #[serde(rename = "type")]
     pub(crate) kind: Loose,
-    /// Who said it.
+    /// Role of the speaker.
     pub(crate) role: Loose,
-    /// What was said.
+    /// Content.
     pub(crate) content: RolloutContent,
-    /// The tool that is called.
+    /// Name of the called tool.
     pub(crate) name: Option<Value>,
-    /// What it is called with.
+    /// Arguments of the call.
     pub(crate) arguments: Option<Value>,
-    /// What a tool answered.
+    /// Output of a tool.
     pub(crate) output: Loose,
 }
 
@@ -60,32 +59,32 @@ read_object!(RolloutParams);
 read_object!(RolloutResponse);
 read_object!(RolloutItem);
 
-/// What was said: whoever needs it to be text finds out whether it is.
+/// Content of any type; readers that need text check for it.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) enum RolloutContent {
-    /// Nothing.
+    /// Absent.
     #[default]
     None,
-    /// A text.
+    /// Text.
     Text(String),
-    /// The `text` or `refusal` of each part, where it has one.
+    /// The `text` or `refusal` of each part, if it has one.
     Parts(Vec<Option<String>>),
-    /// Something else.
+    /// Another type.
     Other,
 }
 
-/// A text, where there is one; nothing of another type is an error.
+/// Text if the value is a string; values of other types are not an error.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Loose(pub(crate) Option<String>);
 
 impl Loose {
-    /// The text.
+    /// Returns the text.
     pub(crate) fn as_str(&self) -> Option<&str> {
         self.0.as_deref()
     }
 }
 
-/// What JSON of any type is to a visitor.
+/// A value that is deserialised from JSON of any type.
 trait Seen<'de>: Sized {
     fn none() -> Self;
     fn other() -> Self;
@@ -268,7 +267,7 @@ mod tests {
     use crate::compat::nemo_gym::types::VerifyRequest;
     use openapi::{BodyError, parse_body};
 
-    /// The kind, role and content of the response's only item.
+    /// Checks kind, role and content of the response's only item.
     #[expect(clippy::needless_pass_by_value, reason = "rows are literals")]
     fn check(item: Value, kind: Option<&str>, content: RolloutContent) {
         let body = json!({ "output": [item.clone()] }).to_string();
@@ -302,7 +301,7 @@ mod tests {
         }
     }
 
-    /// Where a row is wrong, or nothing.
+    /// Checks where a row is refused; `None` if it is accepted.
     fn check_row(row: &Value, expected: Option<(&str, &str)>) {
         match (parse_body::<VerifyRequest>(row.to_string().as_bytes()), expected) {
             (Ok(_), None) => {}

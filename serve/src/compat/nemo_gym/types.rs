@@ -1,7 +1,7 @@
-//! `NeMo`-Gym: the routes of a resources server.
+//! `NeMo`-Gym: bodies and replies of a resources server.
 //!
-//! A verify request is a row of a dataset with the rollout in it: beside the two fields that every
-//! row has there are whatever fields the dataset defines, and the reply repeats them all.
+//! A verify request is a dataset row with its rollout: beside two fields that every row has, it has
+//! the fields of its dataset, and the reply repeats them all.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,18 +17,18 @@ use utoipa::ToSchema;
 use super::rollout_types::{RolloutParams, RolloutResponse};
 use crate::compat::gold_label::Label;
 
-/// The fields of a row in their order, each as it was written.
+/// The fields of a row in order, each as raw JSON.
 pub(crate) type RawRow = IndexMap<String, Box<RawValue>>;
 
-// It is read by a visitor, which passes over what nobody reads: a rollout carries ids and
-// log-probabilities of all its tokens.
-/// A rollout to verify. Beside these it has the fields of its dataset, which the reply repeats.
+// Read by a visitor that skips unused fields: a rollout carries ids and log-probabilities of all
+// its tokens.
+/// A rollout to verify, with the fields of its dataset, which the reply repeats.
 #[derive(Debug, ToSchema)]
 pub(crate) struct VerifyRequest {
-    /// What the policy was asked, as a request of OpenAI's Responses API; `input` is read.
+    /// The policy's request to OpenAI's Responses API; `input` is used.
     #[schema(value_type = Object)]
     pub(crate) responses_create_params: RolloutParams,
-    /// What it answered, as a response of the same interface; `output` is read.
+    /// The policy's response of the same API; `output` is used.
     #[schema(value_type = Object)]
     pub(crate) response: RolloutResponse,
     /// The gold answer: the first of `expected_answer`, `reference`, `ground_truth`,
@@ -36,16 +36,16 @@ pub(crate) struct VerifyRequest {
     /// `verifier_metadata`.
     #[schema(rename = "expected_answer", value_type = Option<Label>)]
     pub(crate) gold: Map<String, Value>,
-    /// More of the dataset's fields.
+    /// Further fields of the dataset.
     #[schema(value_type = Option<Object>)]
     pub(crate) verifier_metadata: Option<Value>,
-    /// Whether it has fields of [`VerifyReply`], because it is verified again.
+    /// Whether the row has fields of [`VerifyReply`] from an earlier verification.
     #[schema(ignore)]
     pub(crate) is_verified: bool,
 }
 
 impl VerifyRequest {
-    /// What datasets call the gold answer, in the order in which it is looked for.
+    /// Field names of the gold answer, in order of precedence.
     pub(crate) const REFERENCES: [&str; 7] = [
         "expected_answer",
         "reference",
@@ -58,7 +58,7 @@ impl VerifyRequest {
 }
 
 impl VerifyReply {
-    /// The fields that a row has once it is verified.
+    /// Fields that verification adds to a row.
     pub(crate) const FIELDS: [&str; 6] = [
         "reward",
         "extracted_answer",
@@ -117,44 +117,44 @@ impl<'de> Visitor<'de> for RowVisitor {
 const ASKED: &str = "responses_create_params";
 const ANSWERED: &str = "response";
 
-/// The row again, with its reward.
+/// The row with its reward.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub(crate) struct VerifyReply {
-    /// The fields of the request, as they were written.
+    /// The fields of the request, unchanged.
     #[serde(flatten)]
     #[schema(value_type = Object)]
     pub(crate) row: Map<String, Value>,
-    /// The reward. 0 beside a `_ng_failure_class`, because the interface has no other way to say
-    /// nothing: such a row is kept apart and never counted.
+    /// The reward. 0 beside a `_ng_failure_class`, since the interface requires a number: such rows
+    /// are excluded from all aggregates.
     pub(crate) reward: f64,
-    /// The answer that was found in the response.
+    /// The answer extracted from the response.
     pub(crate) extracted_answer: Option<String>,
-    /// The verdict as this server's own interface has it.
+    /// The result in the native form.
     pub(crate) tribunal: ScoreResult,
-    /// `judge_failed` where nothing was measured.
+    /// `judge_failed` if the response was not scored.
     #[serde(rename = "_ng_failure_class", skip_serializing_if = "Option::is_none")]
     pub(crate) failure_class: Option<String>,
-    /// Why nothing was measured.
+    /// Why the response was not scored.
     #[serde(rename = "_ng_failure_judge_error", skip_serializing_if = "Option::is_none")]
     pub(crate) judge_error: Option<String>,
-    /// Whether another try would come to the same.
+    /// Whether a retry would have the same result.
     #[serde(rename = "_ng_failure_terminal", skip_serializing_if = "Option::is_none")]
     pub(crate) terminal: Option<bool>,
 }
 
-/// A session: there is nothing to seed.
+/// A session, which has no state to seed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SessionSeed {}
 
-/// Whether verdicts of stored rollouts mean the same as those of fresh ones.
+/// Whether stored rollouts may be verified again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReverifyMode {
-    /// They do: a verdict depends on its request alone.
+    /// They may: a verdict depends on its request alone.
     Stateless,
 }
 
-/// Verify replies to make figures of.
+/// Verify replies to aggregate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct AggregateRequest {
@@ -165,17 +165,17 @@ pub(crate) struct AggregateRequest {
 
 object!(AggregateRequest);
 
-/// Figures of verify replies.
+/// Aggregates of verify replies.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "the interface has these names")]
 pub(crate) struct AggregateReply {
-    /// For each task, `mean/…`, `max/…`, `min/…`, `median/…` and `std/…` of every numeric field.
+    /// Per task: `mean/…`, `max/…`, `min/…`, `median/…` and `std/…` of every numeric field.
     #[schema(value_type = Vec<Object>)]
     pub(crate) group_level_metrics: Vec<Map<String, Value>>,
     /// The same over all rollouts.
     #[schema(value_type = Object)]
     pub(crate) agent_metrics: Map<String, Value>,
-    /// The means of these.
+    /// The means of `agent_metrics`.
     #[schema(value_type = Object)]
     pub(crate) key_metrics: Map<String, Value>,
 }
@@ -184,12 +184,12 @@ pub(crate) struct AggregateReply {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct CompareRequest {
-    /// What they answer.
+    /// The conversation that they respond to.
     pub(crate) conversation_history: Vec<Message>,
-    /// The responses, as OpenAI's Responses API has them; `output` is read.
+    /// The responses, in the form of OpenAI's Responses API; `output` is used.
     #[schema(value_type = Vec<Object>)]
     pub(crate) response_objs: Vec<RolloutResponse>,
-    /// A principle to compare by.
+    /// The principle of comparison.
     #[serde(default)]
     pub(crate) principle: Option<String>,
 }
@@ -199,21 +199,21 @@ read_object!(CompareRequest);
 /// The rewards of compared responses.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct CompareReply {
-    /// One for each response, in order.
+    /// One reward per response, in order.
     pub(crate) rewards: Vec<f64>,
     /// The pairs that were judged.
     pub(crate) comparison_results: Option<Vec<Comparison>>,
-    /// Figures of the rewards.
+    /// Aggregates of the rewards.
     pub(crate) metrics: Option<BTreeMap<String, f64>>,
 }
 
 /// A pair that was judged.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Comparison {
-    /// Index of the one response.
+    /// Index of the first response.
     pub(crate) response_i: usize,
-    /// Index of the other.
+    /// Index of the second response.
     pub(crate) response_j: usize,
-    /// The probability that the one is better.
+    /// The probability that the first is better.
     pub(crate) preference: f64,
 }

@@ -1,4 +1,4 @@
-//! `/v1/batches`: files of requests that are answered when there is time.
+//! `/v1/batches`: files of requests that are answered as capacity allows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,16 +24,16 @@ use crate::compat::{ApiFlavor, Refusal, invalid};
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
-/// Batches of a page, and the most of them.
+/// Default and most batches per page.
 const PAGE: (usize, usize) = (20, 100);
 
-/// Most entries of a batch's metadata, and characters of their names and texts.
+/// Most entries of a batch's metadata, and most characters of a name and of a value.
 const METADATA: (usize, usize, usize) = (16, 64, 512);
 
-/// When to try again where there are too many batches.
+/// Time to retry after when the limit of batches is reached.
 const LATER: Duration = Duration::from_mins(1);
 
-/// Begins a batch: its requests are answered behind those that somebody waits for.
+/// Creates a batch. Its requests have lower priority than interactive ones.
 #[utoipa::path(
     tag = "wires",
     request_body = BatchRequest,
@@ -113,7 +113,7 @@ fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), ApiError> {
     Ok(())
 }
 
-/// A batch that begins now.
+/// Builds the record of a new batch.
 fn record(
     id: BatchId,
     place: u64,
@@ -139,7 +139,7 @@ fn record(
     }
 }
 
-/// What a list of batches is asked for with.
+/// Query parameters of the list of batches.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct BatchQuery {
@@ -147,7 +147,7 @@ struct BatchQuery {
     limit: Option<usize>,
 }
 
-/// The batches of a client, newest first.
+/// Lists the client's batches, newest first.
 #[utoipa::path(
     tag = "wires",
     params(
@@ -186,7 +186,10 @@ pub(crate) async fn list_batches(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-/// What `ask` has of the batch that a path names, for whoever asks.
+/// Runs an operation on the batch in the path, for its owner.
+///
+/// # Errors
+/// 404 for a batch that does not exist or has another owner.
 async fn named<T: Send + 'static>(
     request: &HttpRequest,
     state: &State,
@@ -201,7 +204,7 @@ async fn named<T: Send + 'static>(
     found.ok_or_else(missing)
 }
 
-/// About a batch.
+/// Returns a batch.
 #[utoipa::path(
     tag = "wires",
     params(("batch_id" = String, Path, description = "The batch's id.")),
@@ -222,7 +225,7 @@ pub(crate) async fn retrieve_batch(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-/// Ends a batch: what is answered is kept, the rest is not sent.
+/// Cancels a batch: finished answers are kept, the rest is not sent.
 #[utoipa::path(
     tag = "wires",
     params(("batch_id" = String, Path, description = "The batch's id.")),
@@ -251,7 +254,7 @@ pub(crate) async fn cancel_batch(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-/// A batch as clients see it.
+/// Converts a batch record to its wire form.
 fn batch_object(batch: BatchRecord) -> BatchObject {
     let text = |id: &FileId| id.as_str().to_owned();
     BatchObject {

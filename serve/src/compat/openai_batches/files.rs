@@ -1,4 +1,4 @@
-//! `/v1/files`: the requests of batches, and what came of them.
+//! `/v1/files`: input and output files of batches.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -23,13 +23,13 @@ use crate::compat::{ApiFlavor, Refusal};
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
-/// Most files of a page, and how many it has unless somebody says.
+/// Most files per page, and the default.
 const MOST_FILES: usize = 10_000;
 
-/// Bytes that are read at a time.
+/// Bytes read at a time.
 const PIECE: usize = 256 << 10;
 
-/// Keeps a file.
+/// Uploads a file.
 #[utoipa::path(
     tag = "wires",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
@@ -60,7 +60,7 @@ pub(crate) async fn upload_file(
         if body::announced_bytes(&request) > most.saturating_add(upload::FORM_BYTES) {
             return Err(upload::too_large(most));
         }
-        // The bytes are on their way to the disk and not in hand.
+        // The bytes go to disk and are not held in memory.
         let _permit = body::enter(&request, 0, &state)?;
         let form = upload::read(&request, payload, &state, &batches).await?;
         let (owner, now) = (owner(&request, &state), unix_seconds());
@@ -81,7 +81,7 @@ pub(crate) async fn upload_file(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-/// What a list of files is asked for with.
+/// Query parameters of the list of files.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct FileQuery {
@@ -98,7 +98,7 @@ enum Order {
     Desc,
 }
 
-/// The files of a client.
+/// Lists the client's files.
 #[utoipa::path(
     tag = "wires",
     params(
@@ -152,7 +152,7 @@ fn purpose_name(purpose: FilePurpose) -> &'static str {
     }
 }
 
-/// About a file.
+/// Returns a file's metadata.
 #[utoipa::path(
     tag = "wires",
     params(("file_id" = String, Path, description = "The file's id.")),
@@ -173,7 +173,7 @@ pub(crate) async fn retrieve_file(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-/// The bytes of a file.
+/// Returns a file's contents.
 #[utoipa::path(
     tag = "wires",
     params(("file_id" = String, Path, description = "The file's id.")),
@@ -202,7 +202,7 @@ pub(crate) async fn file_content(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-/// Deletes a file. One that an unfinished batch needs stays.
+/// Deletes a file, unless an unfinished batch uses it.
 #[utoipa::path(
     tag = "wires",
     params(("file_id" = String, Path, description = "The file's id.")),
@@ -247,7 +247,7 @@ async fn find(request: &HttpRequest, state: &State) -> Result<FileRecord, ApiErr
     found.ok_or_else(missing)
 }
 
-/// A file in pieces, each read away from the event loop.
+/// Streams a file in chunks, each read on a blocking thread.
 fn pieces(file: File) -> impl stream::Stream<Item = io::Result<Bytes>> {
     stream::try_unfold(file, |mut file| async move {
         let reading = web::block(move || {
@@ -260,7 +260,7 @@ fn pieces(file: File) -> impl stream::Stream<Item = io::Result<Bytes>> {
     })
 }
 
-/// A file as clients see it.
+/// Converts a file record to its wire form.
 fn file_object(file: FileRecord) -> FileObject {
     FileObject {
         id: file.id.as_str().to_owned(),

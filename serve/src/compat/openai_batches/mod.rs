@@ -1,7 +1,7 @@
 //! OpenAI's files and batches: `/v1/files` and `/v1/batches`.
 //!
-//! A translation onto [`crate::batches`]: forms and queries become records, records become objects.
-//! A client sees what came in under its own key, and nothing else exists for it.
+//! A translation to [`crate::batches`]: forms and queries become records, records become objects. A
+//! client sees only the files and batches of its own key.
 
 pub(crate) mod batches;
 pub(crate) mod files;
@@ -18,7 +18,10 @@ use crate::compat::invalid;
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
-/// What there is where the configuration names a folder for it.
+/// Returns the batch store.
+///
+/// # Errors
+/// 403 where no folder is configured.
 fn enabled(state: &State) -> Result<Arc<Batches>, ApiError> {
     state.batches.clone().ok_or_else(|| {
         let message = "files and batches are off: batches.folder names the folder to keep them in";
@@ -26,23 +29,23 @@ fn enabled(state: &State) -> Result<Arc<Batches>, ApiError> {
     })
 }
 
-/// Who asks.
+/// Returns the owner name of the client.
 fn owner(request: &HttpRequest, state: &State) -> String {
     state.keys.owner(request.headers())
 }
 
-/// A part of the path.
+/// Returns a parameter of the path.
 fn part<'r>(request: &'r HttpRequest, name: &str) -> &'r str {
     request.match_info().get(name).unwrap_or_default()
 }
 
-/// What stands behind the question mark.
+/// Parses the query parameters.
 fn query<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {
     let read = web::Query::<T>::from_query(request.query_string());
     read.map(web::Query::into_inner).map_err(|error| invalid("query", error))
 }
 
-/// Runs what waits for the disk.
+/// Runs disk work on a blocking thread.
 async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
 ) -> Result<T, ApiError> {
@@ -50,13 +53,13 @@ async fn aside<T: Send + 'static>(
     done.map_err(ApiError::from)
 }
 
-/// 404.
+/// Creates a 404 error.
 fn absent(what: &str, id: &str, param: &str) -> ApiError {
     let shown: String = id.chars().take(80).collect();
     ApiError::new(Code::NotFound, format!("no {what} {shown:?}")).at(param)
 }
 
-/// A page of a list, and whether there is more behind it.
+/// A page of a list.
 #[derive(Debug, PartialEq, Eq)]
 struct Page<T> {
     items: Vec<T>,
@@ -64,7 +67,7 @@ struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// At most `limit` of what follows the item called `after`.
+    /// Selects at most `limit` items after the one named `after`.
     ///
     /// # Errors
     /// No item of that name.
@@ -85,7 +88,10 @@ impl<T> Page<T> {
     }
 }
 
-/// How many a page may have.
+/// Returns the page size.
+///
+/// # Errors
+/// 422 outside 1 to `most`.
 fn limit(given: Option<usize>, default: usize, most: usize) -> Result<usize, ApiError> {
     let limit = given.unwrap_or(default);
     if (1..=most).contains(&limit) {

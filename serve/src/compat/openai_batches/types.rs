@@ -9,75 +9,75 @@ use crate::batches::status::BatchStatus;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// A form with a file, as `multipart/form-data`.
+/// A file upload, as `multipart/form-data`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct FileUpload {
-    /// The file: one request a line, each a JSON object.
+    /// The file: one JSON request per line.
     #[schema(format = Binary)]
     pub(crate) file: String,
-    /// What it is for: `batch`.
+    /// Purpose of the file: `batch`.
     pub(crate) purpose: String,
-    /// From when its life is counted: `created_at`.
+    /// Start of the lifetime: `created_at`.
     #[serde(rename = "expires_after[anchor]")]
     #[schema(required = false)]
     pub(crate) expires_after_anchor: String,
-    /// Seconds of its life, an hour to 30 days; 30 days unless given.
+    /// Lifetime in seconds, from an hour to 30 days; 30 days by default.
     #[serde(rename = "expires_after[seconds]")]
     #[schema(required = false)]
     pub(crate) expires_after_seconds: u64,
 }
 
-/// A file that this server keeps.
+/// A stored file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct FileObject {
-    /// By this it is asked for.
+    /// File id.
     pub(crate) id: String,
     /// Always `file`.
     pub(crate) object: String,
-    /// Its size.
+    /// Size in bytes.
     pub(crate) bytes: u64,
-    /// Unix time in seconds.
+    /// Creation time in Unix seconds.
     pub(crate) created_at: u64,
-    /// Unix time in seconds after which it is gone; null where it stays until it is deleted.
+    /// Expiry in Unix seconds; null if the file is kept until it is deleted.
     pub(crate) expires_at: Option<u64>,
-    /// The name that its sender gave it.
+    /// The client's file name.
     pub(crate) filename: String,
-    /// What it is for.
+    /// Purpose of the file.
     pub(crate) purpose: FilePurpose,
-    /// Always `processed`: there is nothing to wait for.
+    /// Always `processed`: files are ready at once.
     pub(crate) status: FileStatus,
     /// Always null.
     #[schema(value_type = Option<String>)]
     pub(crate) status_details: Option<String>,
 }
 
-/// How far a file is.
+/// The state of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum FileStatus {
-    /// It can be used.
+    /// Ready for use.
     Processed,
 }
 
-/// Files, a page of them.
+/// A page of files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct FileList {
     /// Always `list`.
     pub(crate) object: String,
     /// The files.
     pub(crate) data: Vec<FileObject>,
-    /// The id of the first.
+    /// Id of the first file.
     pub(crate) first_id: Option<String>,
-    /// The id of the last, from which the next page goes on.
+    /// Id of the last file, to pass as `after` for the next page.
     pub(crate) last_id: Option<String>,
-    /// Whether there are more.
+    /// Whether more files follow.
     pub(crate) has_more: bool,
 }
 
-/// A file that is no more.
+/// Confirmation of a deleted file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct FileDeleted {
-    /// By this it was asked for.
+    /// File id.
     pub(crate) id: String,
     /// Always `file`.
     pub(crate) object: String,
@@ -85,35 +85,35 @@ pub(crate) struct FileDeleted {
     pub(crate) deleted: bool,
 }
 
-/// A file of requests to be answered when there is time.
+/// A batch to create.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct BatchRequest {
-    /// A file of purpose `batch`.
+    /// Id of the input file, of purpose `batch`.
     pub(crate) input_file_id: String,
-    /// The route that all its lines name.
+    /// The route of all its lines.
     #[schema(example = "/v1/score")]
     pub(crate) endpoint: String,
-    /// Always `24h`: what is not answered by then is not answered.
+    /// Always `24h`; unanswered lines expire after it.
     #[schema(example = "24h")]
     pub(crate) completion_window: String,
-    /// At most 16 texts of at most 512 characters, by names of at most 64.
+    /// At most 16 values of at most 512 characters, by names of at most 64.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metadata: Option<BTreeMap<String, String>>,
-    /// How long the files that come of it are kept; 30 days unless given.
+    /// Lifetime of the output files; 30 days by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) output_expires_after: Option<ExpiresAfter>,
 }
 
 object!(BatchRequest);
 
-/// The end of a file's life.
+/// The lifetime of a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct ExpiresAfter {
-    /// Always `created_at`: the file's own.
+    /// Always `created_at`: the creation of the file.
     pub(crate) anchor: String,
-    /// An hour to 30 days.
+    /// Seconds, from an hour to 30 days.
     #[schema(minimum = 3600, maximum = 2_592_000)]
     pub(crate) seconds: u64,
 }
@@ -123,68 +123,69 @@ object!(ExpiresAfter);
 /// A batch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchObject {
-    /// By this it is asked for.
+    /// Batch id.
     pub(crate) id: String,
     /// Always `batch`.
     pub(crate) object: String,
-    /// The route that all its lines name.
+    /// The route of all its lines.
     pub(crate) endpoint: String,
-    /// Why it failed; null unless it did.
+    /// Faults of the input file; null unless validation failed.
     pub(crate) errors: Option<BatchErrors>,
-    /// The file of its requests.
+    /// Id of the input file.
     pub(crate) input_file_id: String,
     /// Always `24h`.
     pub(crate) completion_window: String,
-    /// How far it is.
+    /// State of the batch.
     pub(crate) status: BatchStatus,
-    /// The answers, in the order of the requests; null until there is one, and where there is none.
+    /// Id of the file of successful answers, in input order; null until it is written, or if there
+    /// are none.
     pub(crate) output_file_id: Option<String>,
-    /// What came of requests that were refused, failed, or were not reached.
+    /// Id of the file of lines that were refused, failed or were not reached.
     pub(crate) error_file_id: Option<String>,
-    /// Unix time in seconds, like those that follow.
+    /// Creation time; all times are in Unix seconds.
     pub(crate) created_at: u64,
-    /// When its first request was sent.
+    /// Time of the first request.
     pub(crate) in_progress_at: Option<u64>,
-    /// When the rest is given up.
+    /// Expiry.
     pub(crate) expires_at: Option<u64>,
-    /// When there was nothing left to send.
+    /// Time when no requests were left to send.
     pub(crate) finalizing_at: Option<u64>,
-    /// When all was answered.
+    /// Time when all requests were answered.
     pub(crate) completed_at: Option<u64>,
-    /// When its file was found to be unusable.
+    /// Time when validation failed.
     pub(crate) failed_at: Option<u64>,
-    /// When its time was over.
+    /// Time when the batch expired.
     pub(crate) expired_at: Option<u64>,
-    /// When somebody asked for its end.
+    /// Time when cancellation was requested.
     pub(crate) cancelling_at: Option<u64>,
-    /// When it had ended.
+    /// Time when cancellation was complete.
     pub(crate) cancelled_at: Option<u64>,
-    /// How many requests there are, and how many were answered.
+    /// Numbers of requests, by result.
     pub(crate) request_counts: BatchCounts,
-    /// What its sender attached to it.
+    /// The client's metadata.
     pub(crate) metadata: Option<BTreeMap<String, String>>,
 }
 
-/// What is wrong with a file of requests.
+/// Faults of an input file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchErrors {
     /// Always `list`.
     pub(crate) object: String,
-    /// The first of them.
+    /// The first faults.
     pub(crate) data: Vec<BatchFault>,
 }
 
-/// Batches, a page of them.
+/// A page of batches.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct BatchList {
     /// Always `list`.
     pub(crate) object: String,
     /// The batches, newest first.
     pub(crate) data: Vec<BatchObject>,
-    /// The id of the first.
+    /// Id of the first batch.
     pub(crate) first_id: Option<String>,
-    /// The id of the last, from which the next page goes on.
+    /// Id of the last batch, to pass as `after` for the next page.
     pub(crate) last_id: Option<String>,
-    /// Whether there are more.
+    /// Whether more batches follow.
     pub(crate) has_more: bool,
 }

@@ -1,4 +1,4 @@
-//! A form with a file, read as it arrives and written as it is read.
+//! Parses a multipart form with a file and writes the file to disk as it arrives.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,29 +16,29 @@ use crate::compat::invalid;
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
-/// Most bytes of a field that is no file.
+/// Most bytes of a field other than the file.
 const FIELD_BYTES: usize = 256;
 
 /// Most bytes of a form beside its file.
 pub(super) const FORM_BYTES: usize = 64 << 10;
 
-/// Bytes that are put together before they are written.
+/// Buffered bytes before a write.
 const PIECE: usize = 256 << 10;
 
-/// The slowest that a file may arrive, in bytes a second: below it, who sends a byte now and then
-/// would hold a connection for ever.
+/// Minimum rate of an upload in bytes per second, so that a client that trickles bytes does not
+/// hold a connection for long.
 const LEAST_PACE: u64 = 16 << 10;
 
-/// Most characters of a file's name.
+/// Most characters of a file name.
 const NAME_CHARS: usize = 255;
 
-/// What a form holds.
+/// A parsed form.
 pub(super) struct Form {
-    /// The file's name, for its sender alone: it is no path here.
+    /// The client's file name; never used as a path.
     pub(super) name: String,
-    /// The file.
+    /// The written file.
     pub(super) file: Writing,
-    /// Seconds of its life.
+    /// Lifetime in seconds.
     pub(super) seconds: u64,
 }
 
@@ -50,11 +50,11 @@ struct Parts {
     seconds: Option<String>,
 }
 
-/// Reads a form.
+/// Parses a form.
 ///
 /// # Errors
-/// 400 where it is none, 408 where it comes too slowly, 413 where the file is too large, 422 where
-/// its fields are not what they must be, 507 where there is no room.
+/// 400 for an invalid form, 408 below the minimum rate, 413 for a file that is too large, 422 for
+/// invalid fields, 507 for a full disk.
 pub(super) async fn read(
     request: &HttpRequest,
     payload: Payload,
@@ -112,7 +112,10 @@ impl Parts {
     }
 }
 
-/// Seconds of a file's life.
+/// Returns the lifetime of a file in seconds.
+///
+/// # Errors
+/// 422 for an invalid anchor or lifetime.
 fn life(anchor: Option<&str>, seconds: Option<&str>) -> Result<u64, ApiError> {
     if anchor.is_none() && seconds.is_none() {
         return Ok(MOST_SECONDS);
@@ -123,7 +126,10 @@ fn life(anchor: Option<&str>, seconds: Option<&str>) -> Result<u64, ApiError> {
     Ok(seconds)
 }
 
-/// Holds an anchor to the only one that there is.
+/// Checks that an anchor is `created_at`.
+///
+/// # Errors
+/// 422 for another anchor.
 pub(super) fn check_anchor(path: &str, anchor: Option<&str>) -> Result<(), ApiError> {
     match anchor {
         Some("created_at") => Ok(()),
@@ -131,7 +137,10 @@ pub(super) fn check_anchor(path: &str, anchor: Option<&str>) -> Result<(), ApiEr
     }
 }
 
-/// Holds a life to its bounds.
+/// Checks that a lifetime is within its bounds.
+///
+/// # Errors
+/// 422 outside them.
 pub(super) fn check_seconds(path: &str, seconds: u64) -> Result<(), ApiError> {
     if (LEAST_SECONDS..=MOST_SECONDS).contains(&seconds) {
         return Ok(());
@@ -140,7 +149,7 @@ pub(super) fn check_seconds(path: &str, seconds: u64) -> Result<(), ApiError> {
     Err(invalid(path, limits))
 }
 
-/// Writes a file while it arrives.
+/// Writes the file as it arrives.
 async fn file(
     field: &mut Field,
     state: &State,
@@ -176,7 +185,7 @@ async fn file(
     }
 }
 
-/// 413.
+/// Creates a 413 error.
 pub(super) fn too_large(most: usize) -> ApiError {
     let message = format!("the file is larger than {most} bytes, which batches.max_file allows");
     ApiError::new(Code::BodyTooLarge, message).at("file")
@@ -190,7 +199,7 @@ fn twice(name: &str) -> ApiError {
     invalid(name, "it is given twice")
 }
 
-/// The last part of the name that the sender has for it, without what cannot be shown.
+/// Returns the last component of the client's file name, without control characters.
 fn file_name(field: &Field) -> String {
     let given = field.content_disposition().and_then(|found| {
         let plain = found.get_filename().map(str::to_owned);
@@ -212,10 +221,10 @@ fn shown_name(given: &str) -> String {
     }
 }
 
-/// How long it is waited for what arrives.
+/// The time limit of an upload, by its minimum rate.
 struct Clock {
     begun: Instant,
-    /// The time for what brings nothing.
+    /// Time allowed regardless of the bytes received.
     grace: Duration,
     bytes: u64,
 }

@@ -1,4 +1,4 @@
-//! A chat request as an order: the conversation becomes the model's prompt.
+//! Prepares chat requests: renders the conversation as the model's prompt.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -18,19 +18,19 @@ use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::hosts::Served;
 
-/// A chat whose prompt is tokens.
+/// A chat request with its prompt as tokens.
 #[derive(Debug)]
 pub(crate) struct PreparedChat {
     pub(crate) prepared: PreparedRequest,
     pub(super) calling: ToolCallMode,
-    /// Functions that may be called.
+    /// Names of the functions that may be called.
     pub(super) functions: Vec<String>,
 }
 
-/// Renders and encodes a conversation and checks everything else that a request says.
+/// Renders and encodes a conversation and checks all other fields.
 ///
 /// # Errors
-/// What cannot be done, by its path.
+/// 422 at the first invalid value.
 pub(crate) fn chat(
     mut asked: ChatRequest,
     served: Served,
@@ -90,10 +90,10 @@ fn logprobs(asked: &ChatRequest) -> Result<Option<usize>, ApiError> {
     }
 }
 
-/// Whether and how functions are called.
+/// Whether and how tools are called.
 struct Plan {
     calling: ToolCallMode,
-    /// The constraint, where a call is asked for.
+    /// The constraint of a required call.
     forced: Option<engine::sampling::Grammar>,
 }
 
@@ -155,22 +155,22 @@ fn prompt(
     render(std::mem::take(&mut asked.messages), rendering, tokenizer)
 }
 
-/// How a conversation becomes a prompt.
+/// Options of rendering a conversation.
 pub(crate) struct Rendering {
-    /// Whether it ends where the assistant is to speak.
+    /// Whether the prompt ends with the start of an assistant turn.
     pub(crate) opened: bool,
-    /// Whether it ends within the last message.
+    /// Whether the prompt ends within the last message.
     pub(crate) continued: bool,
-    /// The template's own switches.
+    /// Variables of the chat template.
     pub(crate) kwargs: Map<String, Value>,
-    /// Functions that the template may show.
+    /// Tools for the template to render.
     pub(crate) tools: Option<Vec<Tool>>,
 }
 
-/// A conversation as the model's template renders it, and its tokens.
+/// Renders a conversation with the model's template and encodes it.
 ///
 /// # Errors
-/// What the template refuses, and messages that cannot be, by their paths.
+/// Errors of the template, and invalid messages, by their paths.
 pub(crate) fn render(
     messages: Vec<ChatMessage>,
     rendering: Rendering,
@@ -219,14 +219,17 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
 }
 
-/// The time for templates that ask for it, in UTC. Only those prompts depend on it.
+/// Returns the current time in UTC for templates that use it; only their prompts depend on it.
 fn now() -> LocalTime {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     let seconds = since.map_or(0, |since| since.as_secs());
     LocalTime::from_unix(i64::try_from(seconds).unwrap_or(i64::MAX), 0)
 }
 
-/// Where the last message ends in the prompt. A template may trim the message.
+/// Finds the end of the last message in the prompt. A template may trim the message.
+///
+/// # Errors
+/// A template that does not render the message.
 fn end_of_last(rendered: &Rendered, conversation: &Conversation) -> Result<usize, ApiError> {
     let last = conversation.messages.last();
     let content = last.and_then(|message| message["content"].as_str());
@@ -244,11 +247,14 @@ fn end_of_last(rendered: &Rendered, conversation: &Conversation) -> Result<usize
     Ok(start + kept.len())
 }
 
-/// A message as templates read it.
+/// Converts a message for templates.
+///
+/// # Errors
+/// 422 at the first invalid value.
 fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
     let path = |field: &str| format!("messages[{at}].{field}");
     let role = match message.role {
-        // What replaced `system` at OpenAI; hardly any template knows it by that name.
+        // Few templates know the name `developer`, which replaced `system` at OpenAI.
         Role::System | Role::Developer => "system",
         Role::User => "user",
         Role::Assistant => "assistant",
@@ -291,7 +297,7 @@ fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
     Ok(Value::Object(fields))
 }
 
-/// The text of a message, each of whose parts has what its type says.
+/// Returns the text of a message, checking that each part has the field of its type.
 fn text(content: ChatContent, is_assistant: bool, path: &str) -> Result<String, ApiError> {
     if let ChatContent::Parts(parts) = &content {
         for (at, part) in parts.iter().enumerate() {
@@ -311,7 +317,7 @@ fn text(content: ChatContent, is_assistant: bool, path: &str) -> Result<String, 
     Ok(content.into_text())
 }
 
-/// Arguments travel as the text of an object; templates show the object.
+/// Converts a tool call for templates, which render its arguments as an object and not as text.
 fn tool_call(path: &str, call: &ToolCall) -> Result<Value, ApiError> {
     let given = call.function.arguments.trim();
     let arguments: Map<String, Value> = match given {

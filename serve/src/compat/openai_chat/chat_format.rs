@@ -1,4 +1,4 @@
-//! How a chat's reply looks.
+//! Replies and stream chunks of chats.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use super::types::{
 };
 use crate::clock::unix_seconds;
 
-/// How a chat's reply looks, and what its choices hold back.
+/// Builds replies and stream chunks of a chat; holds back text that may be a tool call.
 pub(crate) struct ChatFormat {
     id: String,
     request: String,
@@ -28,15 +28,15 @@ pub(crate) struct ChatFormat {
     choices: Vec<ChoiceState>,
 }
 
-/// What one choice holds back.
+/// A choice in progress.
 struct ChoiceState {
     separator: ToolCallParser,
-    /// Tokens whose text may belong to a call.
+    /// Tokens whose text may be part of a tool call.
     tokens: Vec<SampledToken>,
 }
 
 impl ChatFormat {
-    /// Of a reply to the request of this id.
+    /// Creates the format of a request's replies.
     pub(crate) fn new(prepared: &PreparedChat, request: &str) -> ChatFormat {
         let held = |_| ChoiceState {
             separator: ToolCallParser::new(prepared.calling),
@@ -56,7 +56,7 @@ impl ChatFormat {
         }
     }
 
-    /// The whole reply.
+    /// Builds the complete reply.
     pub(crate) fn whole(mut self, generated: Generated) -> ChatResponse {
         let mut choices = Vec::new();
         for (at, done) in generated.sequences.into_iter().enumerate() {
@@ -90,7 +90,7 @@ impl ChatFormat {
         }
     }
 
-    /// The end of a choice: what it held back is text or calls.
+    /// Ends a choice: held-back text is released as text or tool calls.
     fn ended(&mut self, at: usize, mut text: String, finish: &FinishReason) -> Ended {
         let functions = &self.functions;
         let known = |name: &str| functions.iter().any(|function| function == name);
@@ -122,7 +122,7 @@ impl ChatFormat {
     }
 }
 
-/// How a choice ended.
+/// The end of a choice.
 struct Ended {
     text: String,
     calls: Option<Vec<ToolCall>>,

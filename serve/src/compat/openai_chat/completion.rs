@@ -1,4 +1,4 @@
-//! A completion request as an order: prompts are continued as they are.
+//! Prepares completion requests, whose prompts are continued as they are.
 
 use engine::Tokenizer;
 use sha2::{Digest as _, Sha256};
@@ -13,22 +13,22 @@ use crate::caller::Caller;
 use crate::error::ApiError;
 use crate::hosts::Served;
 
-/// Tokens that a completion generates unless it says otherwise, as OpenAI's do.
+/// Default of `max_tokens`, as OpenAI has it.
 const MAX_TOKENS: usize = 16;
 
-/// Completions whose prompts are tokens.
+/// A completion request with its prompts as tokens.
 #[derive(Debug)]
 pub(crate) struct PreparedCompletion {
     pub(crate) prepared: PreparedRequest,
     pub(super) echo: bool,
-    /// How many of the most likely tokens are listed at each place of a prompt.
+    /// Number of most probable tokens to list per prompt token.
     pub(super) prompt_logprobs: Option<usize>,
 }
 
-/// Encodes the prompts and checks everything else that a request says.
+/// Encodes the prompts and checks all other fields.
 ///
 /// # Errors
-/// What cannot be done, by its path.
+/// 422 at the first invalid value.
 pub(crate) fn completion(
     mut asked: CompletionRequest,
     served: Served,
@@ -59,10 +59,10 @@ pub(crate) fn completion(
 }
 
 impl PreparedCompletion {
-    /// What is known of the prompts' tokens, where anything is asked of them.
+    /// Computes the log-probabilities of the prompts' tokens; `None` unless requested.
     ///
     /// # Errors
-    /// As those of a generation.
+    /// Those of a generation.
     pub(crate) async fn places(&self) -> Result<Option<Vec<PromptLogprobs>>, ApiError> {
         let echoed = self.prepared.settings.logprobs.filter(|_| self.echo);
         match self.prompt_logprobs.max(echoed) {
@@ -72,12 +72,12 @@ impl PreparedCompletion {
     }
 }
 
-/// How prompts become tokens.
+/// Options of encoding prompts.
 struct Reading<'r> {
     tokenizer: &'r Tokenizer,
     vocab_size: usize,
     add_special: bool,
-    /// Whether prompts are repeated, and whether special tokens are left out of them then.
+    /// Whether prompts are echoed, and if so whether without special tokens.
     echo: Option<bool>,
 }
 
@@ -107,7 +107,7 @@ impl Reading<'_> {
         }
     }
 
-    /// A text from a request: special tokens in it are text.
+    /// Encodes a text of a request, in which special tokens are plain text.
     fn text(&self, path: &str, text: String) -> Result<PromptTokens, ApiError> {
         let encoded = self.tokenizer.encode_untrusted(&text, self.add_special);
         let token_ids = encoded.map_err(|error| invalid(path, error))?;

@@ -1,4 +1,4 @@
-//! How a completion's reply looks.
+//! Replies and stream chunks of completions.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::types::{
 };
 use crate::clock::unix_seconds;
 
-/// How a completion's reply looks.
+/// Builds replies and stream chunks of a completion.
 pub(crate) struct CompletionFormat {
     id: String,
     created: u64,
@@ -23,33 +23,33 @@ pub(crate) struct CompletionFormat {
     tokenizer: Arc<Tokenizer>,
     skip_special: bool,
     wants_logprobs: bool,
-    /// How many of the most likely tokens of a prompt are listed as vLLM does.
+    /// Number of most probable tokens to list per prompt token, as in vLLM.
     prompt_logprobs: Option<usize>,
     /// Choices by sequence.
     choices: Vec<ChoiceState>,
 }
 
-/// A choice that has begun.
+/// A choice in progress.
 struct ChoiceState {
-    /// The prompt, where it is repeated.
+    /// The prompt to echo; `None` without echo or once it is sent.
     echo: Option<Echo>,
     prompt: Arc<Prompt>,
     lists: Lists,
 }
 
-/// A prompt to repeat.
+/// A prompt to echo.
 struct Echo {
     text: String,
 }
 
-/// What is known of a prompt.
+/// A prompt with its log-probabilities.
 struct Prompt {
     first: u32,
     places: Option<PromptLogprobs>,
 }
 
 impl CompletionFormat {
-    /// Of a reply to the request of this id, with what is known of the prompts' tokens.
+    /// Creates the format of a request's replies, with the log-probabilities of the prompts.
     pub(crate) fn new(
         asked: &PreparedCompletion,
         places: Option<Vec<PromptLogprobs>>,
@@ -79,7 +79,7 @@ impl CompletionFormat {
         }
     }
 
-    /// The whole reply.
+    /// Builds the complete reply.
     pub(crate) fn whole(mut self, generated: Generated) -> CompletionResponse {
         let mut choices = Vec::new();
         let mut read = 0;
@@ -122,7 +122,7 @@ impl CompletionFormat {
         }
     }
 
-    /// What is new of a choice, after its prompt where that is repeated and has not been.
+    /// Builds the increment of a choice, preceded by the prompt if it is still to be echoed.
     fn choice(
         &mut self,
         at: usize,

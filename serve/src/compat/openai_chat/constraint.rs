@@ -1,4 +1,4 @@
-//! What the text must be, from the several fields that say so.
+//! Derives the constraint on generated text from the fields that may state it.
 
 use engine::sampling::{ConstraintError, Grammar};
 use serde_json::{Map, Value, json};
@@ -9,13 +9,13 @@ use super::types::{
 };
 use crate::error::{ApiError, Code};
 
-/// A constraint and the path of the field that asks for it.
+/// A constraint and the path of its field.
 type Found = (&'static str, Grammar);
 
-/// The one constraint of a request, if it has any.
+/// Returns the constraint of a request; `None` if it has none.
 ///
 /// # Errors
-/// A second one, and what cannot be read, by path.
+/// A second constraint, or an invalid one, by path.
 pub(super) fn grammar(asked: &Generation) -> Result<Option<Grammar>, ApiError> {
     let mut found: Vec<Found> = Vec::new();
     if let Some(format) = &asked.response_format {
@@ -91,7 +91,7 @@ fn of_outputs(outputs: &StructuredOutputs) -> Result<Vec<Found>, ApiError> {
     }
 }
 
-/// A schema, or the text of one.
+/// Returns the grammar of a schema, or of a schema in text.
 fn schema_of(path: &str, given: &Value) -> Result<Grammar, ApiError> {
     let read;
     let schema = match given {
@@ -125,7 +125,7 @@ fn choice_of(path: &str, given: &[String]) -> Result<Grammar, ApiError> {
     Ok(Grammar::Choice(given.to_vec()))
 }
 
-/// A constraint that cannot be compiled.
+/// Creates the error of a constraint that cannot be compiled.
 pub(super) fn refused(grammar: &Grammar, error: &ConstraintError) -> ApiError {
     let what = match grammar {
         Grammar::JsonSchema(_) => "the JSON schema",
@@ -137,7 +137,7 @@ pub(super) fn refused(grammar: &Grammar, error: &ConstraintError) -> ApiError {
     ApiError::new(Code::InvalidBody, format!("{what}: {error}"))
 }
 
-/// A call of one of these functions, as `{"name": …, "arguments": …}`.
+/// Returns the grammar of a call of one of these functions: `{"name": …, "arguments": …}`.
 pub(super) fn call_of(functions: &[&FunctionDefinition]) -> Grammar {
     let mut defs = Map::new();
     let calls = functions.iter().enumerate().map(|(at, function)| {
@@ -165,8 +165,7 @@ pub(super) fn call_of(functions: &[&FunctionDefinition]) -> Grammar {
     Grammar::JsonSchema(schema)
 }
 
-/// A schema that was a document of its own becomes a part of one: references to its root point to
-/// where it lies now.
+/// Rewrites the references of a schema that is embedded into another: its root moves to `root`.
 fn move_references(schema: &mut Value, root: &str) {
     match schema {
         Value::Object(map) => {

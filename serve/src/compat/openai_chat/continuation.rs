@@ -1,4 +1,4 @@
-//! One continuation on its way: tokens in, text that is certain out.
+//! A continuation in progress: tokens in, final text out.
 
 use std::sync::Arc;
 
@@ -7,28 +7,28 @@ use engine::{FinishReason, RequestOutput, SampledToken, TaskOutput, Tokenizer};
 
 use crate::error::ApiError;
 
-/// What is new of a continuation.
+/// An increment of a continuation.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(crate) struct TextDelta {
-    /// Text that nothing which follows can change.
+    /// Text that later tokens cannot change.
     pub(super) text: String,
-    /// The tokens since the last piece, where log-probabilities are wanted.
+    /// The tokens since the last increment, if log-probabilities are requested.
     pub(super) tokens: Vec<SampledToken>,
 }
 
-/// One continuation on its way.
+/// A continuation in progress.
 #[derive(Debug)]
 pub(crate) struct Continuation {
-    /// Until the end has come.
+    /// `None` after the end.
     text: Option<TextStream>,
     wants_logprobs: bool,
-    /// Tokens whose text is not certain yet.
+    /// Tokens whose text is not final yet.
     held: Vec<SampledToken>,
     n_tokens: usize,
 }
 
 impl Continuation {
-    /// Of a sequence that is about to be submitted.
+    /// Creates the continuation of a sequence to submit.
     pub(super) fn new(
         sampling: &SamplingParams,
         tokenizer: &Arc<Tokenizer>,
@@ -43,7 +43,7 @@ impl Continuation {
         }
     }
 
-    /// Takes more tokens and gives what has become certain, if anything has.
+    /// Adds tokens; returns the text that has become final, if any.
     pub(super) fn push(
         &mut self,
         tokens: Vec<SampledToken>,
@@ -65,8 +65,7 @@ impl Continuation {
         Ok(Some(TextDelta { text, tokens }))
     }
 
-    /// Takes the end, with the tokens that were not told before, and gives the rest and why it
-    /// ended.
+    /// Adds the remaining tokens; returns the last increment and the finish reason.
     pub(super) fn finish(
         &mut self,
         answer: &RequestOutput,
@@ -84,7 +83,7 @@ impl Continuation {
     }
 }
 
-/// OpenAI's word for an end.
+/// Returns OpenAI's name of a finish reason.
 pub(super) fn reason(finish: &FinishReason) -> &'static str {
     match finish {
         FinishReason::StopToken(_) | FinishReason::StopText(_) | FinishReason::Complete => "stop",

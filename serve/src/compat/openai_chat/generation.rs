@@ -1,4 +1,4 @@
-//! From a submission to its end: what the engine says, turned into pieces of text.
+//! Runs a generation from submission to end: engine events become text.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,25 +13,26 @@ use crate::convert;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
 
-/// How a stream of one of the interfaces looks.
+/// The replies and stream chunks of an interface.
 pub(crate) trait ReplyFormat {
     /// A chunk of a stream.
     type Chunk: Serialize;
 
-    /// What a stream begins with.
+    /// Returns the first chunks of a stream.
     fn opening(&mut self) -> Vec<Self::Chunk>;
 
-    /// More text of a sequence; nothing where it may still turn out to be something else.
+    /// Returns the chunk of further text of a sequence; `None` while the text may be part of a tool
+    /// call.
     fn piece(&mut self, sequence: usize, piece: TextDelta) -> Option<Self::Chunk>;
 
-    /// The last text of a sequence, and why it ended.
+    /// Returns the chunk of a sequence's last text and its finish reason.
     fn end(&mut self, sequence: usize, piece: TextDelta, finish: &FinishReason) -> Self::Chunk;
 
-    /// What a stream ends with, where the usage was asked for.
+    /// Returns the chunk of the usage.
     fn usage(&self, usage: GenerationUsage, extension: GenerationExtension) -> Self::Chunk;
 }
 
-/// A sequence that is done.
+/// A finished sequence.
 #[derive(Debug, Default)]
 pub(super) struct Done {
     pub(super) text: String,
@@ -39,7 +40,7 @@ pub(super) struct Done {
     pub(super) finish: Option<FinishReason>,
 }
 
-/// All sequences of an order, done.
+/// The finished sequences of a request.
 #[derive(Debug)]
 pub(crate) struct Generated {
     pub(super) sequences: Vec<Done>,
@@ -48,17 +49,17 @@ pub(crate) struct Generated {
 }
 
 impl Generated {
-    /// The text of the first sequence, and all tokens that it took.
+    /// Returns the text of the first sequence, and the tokens of all.
     pub(crate) fn into_text(self) -> (String, u64) {
         let first = self.sequences.into_iter().next().unwrap_or_default();
         (first.text, self.usage.total_tokens)
     }
 }
 
-/// Waits for all sequences. Dropping this cancels what is not done.
+/// Waits for all sequences. Dropping the future cancels those in progress.
 ///
 /// # Errors
-/// The first sequence that fails takes the others with it: half a reply is no reply.
+/// The first sequence that fails; the others are discarded, since a partial reply is no reply.
 pub(crate) async fn answer(
     prepared: &PreparedRequest,
     mut running: RunningGeneration,
@@ -80,28 +81,28 @@ pub(crate) async fn answer(
     Ok(Generated { sequences, usage, extension })
 }
 
-/// Something new about a sequence.
+/// Progress of a sequence.
 #[derive(Debug)]
 pub(super) enum GenerationEvent {
-    /// More text.
+    /// Further text.
     TextDelta(usize, TextDelta),
-    /// The last text, and why it ended.
+    /// The last text and the finish reason.
     End(usize, TextDelta, FinishReason),
 }
 
-/// A submission on its way.
+/// A running generation.
 #[derive(Debug)]
 pub(crate) struct RunningGeneration {
     ticket: Ticket,
     choices: Vec<Continuation>,
     tally: UsageCount,
     since: Instant,
-    /// Tokens that were in hand when it came, its own included.
+    /// Tokens in hand on arrival, its own included.
     in_hand: usize,
 }
 
 impl RunningGeneration {
-    /// Of a submission that was just taken.
+    /// Starts from a submission.
     pub(super) fn new(
         prepared: &PreparedRequest,
         ticket: Ticket,
@@ -116,7 +117,7 @@ impl RunningGeneration {
         }
     }
 
-    /// What happens next, or nothing when all sequences are done.
+    /// Waits for the next event; `None` once all sequences are finished.
     pub(super) async fn next(
         &mut self,
         prepared: &PreparedRequest,
@@ -146,7 +147,7 @@ impl RunningGeneration {
         }
     }
 
-    /// What all sequences took.
+    /// Returns usage and extension fields of all sequences.
     pub(super) fn totals(
         &self,
         prepared: &PreparedRequest,
@@ -172,15 +173,15 @@ impl RunningGeneration {
     }
 }
 
-/// What the sequences that are done took.
+/// Counts of the finished sequences.
 #[derive(Debug, Default)]
 struct UsageCount {
     n_done: usize,
     output_tokens: u64,
     computed_tokens: u64,
     cached_tokens: u64,
-    /// For each prompt, the tokens that were cached for the sequence that had the fewest: those
-    /// that no sequence of this request computed for another.
+    /// Per prompt, the cached tokens of the sequence with the fewest: those that no sequence of
+    /// this request computed for another.
     cached_before: Vec<Option<u64>>,
     adapter: Option<Arc<str>>,
     revisions: Option<Revisions>,

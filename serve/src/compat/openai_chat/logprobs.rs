@@ -1,4 +1,4 @@
-//! Tables of log-probabilities, as the two interfaces have them.
+//! Log-probabilities in the forms of the two routes.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use engine::{SampledToken, Tokenizer};
 
 use super::types::{ChatLogprobs, CompletionLogprobs, TokenLogprob, TopLogprob};
 
-/// A token's text: its bytes where they are text, else the bytes spelled out.
+/// Returns the text of a token; bytes that are not valid text are spelled out.
 pub(super) fn text_of(bytes: &[u8]) -> String {
     match std::str::from_utf8(bytes) {
         Ok(text) => text.to_owned(),
@@ -16,12 +16,12 @@ pub(super) fn text_of(bytes: &[u8]) -> String {
     }
 }
 
-/// The bytes that a token gives; none where the vocabulary ends before the model's logits do.
+/// Returns the bytes of a token; empty for logits beyond the vocabulary.
 pub(super) fn bytes_of(tokenizer: &Tokenizer, id: u32) -> Vec<u8> {
     tokenizer.token_bytes(id).unwrap_or_default()
 }
 
-/// OpenAI's table of a chat.
+/// Returns the log-probabilities of a chat.
 pub(super) fn chat(tokenizer: &Tokenizer, tokens: &[SampledToken]) -> ChatLogprobs {
     let top = |(id, logprob): &(u32, f32)| {
         let bytes = bytes_of(tokenizer, *id);
@@ -39,7 +39,7 @@ pub(super) fn chat(tokenizer: &Tokenizer, tokens: &[SampledToken]) -> ChatLogpro
     ChatLogprobs { content: tokens.iter().map(entry).collect(), refusal: None }
 }
 
-/// A token of a text: its id, its log-probability where it has one, and the most likely ones.
+/// A token with its log-probability, if it has one, and the most probable tokens.
 pub(super) struct Entry<'t> {
     pub(super) token_id: u32,
     pub(super) logprob: Option<f32>,
@@ -52,15 +52,15 @@ impl<'t> From<&'t SampledToken> for Entry<'t> {
     }
 }
 
-/// OpenAI's lists of a completion, over all pieces of a choice.
+/// The log-probability lists of a completion, over all increments of a choice.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lists {
-    /// Code points that have begun before the next token.
+    /// Code points of the text before the next token.
     n_chars: u64,
 }
 
 impl Lists {
-    /// The lists of the next tokens. With `skip_special`, special tokens have no text.
+    /// Returns the lists of the next tokens. With `skip_special`, special tokens have no text.
     pub(super) fn of<'t>(
         &mut self,
         tokenizer: &Tokenizer,
@@ -80,7 +80,8 @@ impl Lists {
             let top = entry.logprob.map(|logprob| {
                 let top = entry.top.iter();
                 let named = top.map(|(id, p)| (text_of(&bytes_of(tokenizer, *id)), *p));
-                // Where two tokens have one text, the likelier one is meant; it comes first.
+                // Of two tokens with the same text, the more probable one, which comes first, is
+                // kept.
                 let mut map = BTreeMap::new();
                 for (text, logprob) in named {
                     map.entry(text).or_insert(logprob);

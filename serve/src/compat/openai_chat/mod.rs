@@ -1,10 +1,10 @@
-//! Text from models: what a request asks becomes works for an engine, and what the engine says
-//! becomes a reply, whole or in pieces.
+//! Text generation: a request becomes sequences for an engine, and the engine's output a reply,
+//! complete or streamed.
 //!
-//! The two routes differ in how a prompt is made ([`chat`], [`completion`]) and in how a reply
-//! looks ([`chat_format`], [`completion_format`]); between them there is one way ([`generation`],
-//! [`stream`]). Text is put together from the same pieces in both cases, so that a stream's pieces
-//! joined are the whole.
+//! The two routes differ in how prompts are made ([`chat`], [`completion`]) and in their replies
+//! ([`chat_format`], [`completion_format`]); they share the generation itself ([`generation`],
+//! [`stream`]). Text is assembled from the same increments in both cases, so that the chunks of a
+//! stream join to the complete reply.
 
 mod chat;
 mod chat_format;
@@ -32,7 +32,7 @@ pub(crate) use stream::stream;
 
 use crate::error::{ApiError, Code};
 
-/// A value that cannot be used, by its JSON path.
+/// Creates a 422 error at a JSON path.
 fn invalid(path: &str, message: impl std::fmt::Display) -> ApiError {
     ApiError::new(Code::InvalidBody, format!("{path}: {message}")).at(path)
 }

@@ -1,4 +1,4 @@
-//! A request whose prompts are tokens.
+//! Requests whose prompts are encoded and checked.
 
 use std::sync::Arc;
 
@@ -15,55 +15,55 @@ use crate::engine_errors::submit_error;
 use crate::error::ApiError;
 use crate::hosts::Served;
 
-/// Most sequences that one request may generate.
+/// Most sequences of a request.
 const MAX_SEQUENCES: u64 = 2_048;
 
-/// One prompt.
+/// A prompt.
 #[derive(Debug, Clone)]
 pub(crate) struct PromptTokens {
-    /// Its tokens.
+    /// Token ids.
     pub(crate) token_ids: Arc<[u32]>,
-    /// SHA-256 of what it was made of, in hexadecimal.
+    /// SHA-256 of its text or token ids, in hexadecimal.
     pub(crate) digest: String,
-    /// What an echo repeats, where one was asked for.
+    /// The text to echo, if requested.
     pub(crate) echo: Option<String>,
 }
 
-/// The prompts of a request, at least one, and the part of it that they come from.
+/// The prompts of a request, at least one, and their JSON path.
 #[derive(Debug)]
 pub(super) struct Prompts {
     pub(super) all: Vec<PromptTokens>,
     pub(super) param: &'static str,
 }
 
-/// A request whose prompts are tokens, and what is to be done with them.
+/// A checked request with its prompts as tokens.
 #[derive(Debug)]
 pub(crate) struct PreparedRequest {
     /// The model.
     pub(crate) served: Served,
-    /// The name that it was asked for by.
+    /// The requested model name.
     pub(crate) model: String,
     /// The prompts, at least one.
     pub(crate) prompts: Vec<PromptTokens>,
-    /// The part of the request that the prompts come from.
+    /// JSON path of the prompts.
     pub(crate) param: &'static str,
-    /// Continuations of each.
+    /// Continuations per prompt.
     pub(crate) n: u64,
-    /// How to continue.
+    /// Generation settings.
     pub(crate) settings: Settings,
-    /// Whether the reply comes in pieces.
+    /// Whether to stream the reply.
     pub(crate) stream: bool,
     /// Whether a stream ends with the usage.
     pub(crate) include_usage: bool,
-    /// How the engine is to treat it.
+    /// Request parameters of the engine.
     pub(crate) terms: RequestParams,
 }
 
 impl PreparedRequest {
-    /// Of prompts for a model, which was asked for by this name.
+    /// Checks prompts for a model, which was requested by this name.
     ///
     /// # Errors
-    /// A number of choices that cannot be.
+    /// An invalid number of continuations.
     pub(super) fn new(
         (model, served): (String, Served),
         prompts: Prompts,
@@ -86,11 +86,10 @@ impl PreparedRequest {
         })
     }
 
-    /// Hands the prompts to the engine. Sequences are in the order of the prompts, those of one
-    /// prompt in the order of their choices.
+    /// Submits the prompts to the engine. Sequences are ordered by prompt, then by choice.
     ///
     /// # Errors
-    /// What the engine does not take, and what cannot be compiled.
+    /// Errors of submission, and constraints that cannot be compiled.
     pub(crate) fn submit(&self) -> Result<RunningGeneration, ApiError> {
         let n_sequences = self.n.saturating_mul(self.prompts.len() as u64);
         if n_sequences > MAX_SEQUENCES {
@@ -117,18 +116,18 @@ impl PreparedRequest {
         Ok(RunningGeneration::new(self, ticket, choices))
     }
 
-    /// Hands works to the engine.
+    /// Submits requests to the engine.
     pub(super) fn give(&self, works: Vec<Request>) -> Result<Ticket, ApiError> {
         let taken = self.served.host.engine.submit(works, self.terms);
         taken.map_err(|error| submit_error(&error, &self.served.pace, self.param))
     }
 
-    /// The prompt that a sequence continues, as an index.
+    /// Returns the index of the prompt that a sequence continues.
     pub(super) fn prompt_index(&self, sequence: usize) -> usize {
         sequence / usize::try_from(self.n).expect("at most 128")
     }
 
-    /// What a reply says beyond the interface it follows; its counts are still at zero.
+    /// Returns the extension fields of the reply, with counts of zero.
     pub(super) fn extension(&self, adapter: Option<&str>) -> GenerationExtension {
         let prompt = match &self.prompts[..] {
             [one] => Some(format!("sha256:{}", one.digest)),
@@ -145,7 +144,7 @@ impl PreparedRequest {
         }
     }
 
-    /// The digest that the adapter has now.
+    /// Returns the adapter's current digest.
     pub(crate) fn adapter_digest(&self) -> Option<Arc<str>> {
         let name = self.served.adapter.as_ref()?;
         let adapters = self.served.host.engine.status().adapters;
@@ -153,8 +152,8 @@ impl PreparedRequest {
         Some(adapter.digest)
     }
 
-    /// A short name of what computes, that follows from the digests of model and adapter, and from
-    /// the revision of weights that change.
+    /// Returns a fingerprint of the digests of model and adapter, and of the weights revision if
+    /// the weights change.
     pub(crate) fn fingerprint(&self) -> String {
         let mut hash = Sha256::new();
         hash.update(self.served.host.digest.as_bytes());
@@ -171,7 +170,7 @@ impl PreparedRequest {
     }
 }
 
-/// The terms that a request asks for. A stream has no deadline: who reads it sees how it goes.
+/// Returns the request parameters. A stream has no deadline, since its reader sees the progress.
 fn terms(asked: &Generation, caller: Caller, stream: bool) -> RequestParams {
     let priority = asked.priority.map(|super::types::Urgency(priority)| priority);
     let salt = asked.cache_salt.as_deref();

@@ -1,8 +1,8 @@
 //! Log-probabilities of a prompt's own tokens.
 //!
-//! They take a row of logits for every token, and a row has as many numbers as the vocabulary has
-//! tokens. So the rows come a few at a time and only what is asked for is kept of them; the prefix
-//! that they share is computed once, as any prefix is.
+//! They take a row of logits for every token, with as many numbers as the vocabulary. So rows are
+//! computed a few at a time and reduced to the requested numbers; their common prefix is computed
+//! once, as any prefix is.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -17,32 +17,32 @@ use super::types::PromptLogprob;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
 
-/// Rows in hand at a time.
+/// Rows computed at a time.
 const ROWS: usize = 16;
 
-/// What is known of a prompt's token, the first one excepted.
+/// The log-probability of a prompt token after the first.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PromptTokenLogprob {
     pub(super) token_id: u32,
     pub(super) logprob: f32,
-    /// 1 for the most likely.
+    /// Rank, 1 for the most probable.
     pub(super) rank: u64,
-    /// The most likely tokens, most likely first.
+    /// The most probable tokens, in order.
     pub(super) top: Vec<(u32, f32)>,
 }
 
-/// What is known of a prompt's tokens, and what it took.
+/// The log-probabilities of a prompt, and their cost.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct PromptLogprobs {
-    /// One for each token from the second on.
+    /// One entry per token from the second on.
     pub(super) places: Vec<PromptTokenLogprob>,
     pub(super) computed_tokens: u64,
 }
 
-/// Reads off the tokens of every prompt of an order.
+/// Computes the log-probabilities of every prompt.
 ///
 /// # Errors
-/// As those of a generation.
+/// Those of a generation.
 pub(super) async fn read_prompts(
     prepared: &PreparedRequest,
     n_top: usize,
@@ -77,7 +77,7 @@ async fn read_prompt(
             return Err(ApiError::internal("the engine gave tokens for rows"));
         };
         let targets: Vec<u32> = ids[first..=last].to_vec();
-        // A row of a large vocabulary takes a while, and the event loop has others to serve.
+        // Reducing a row of a large vocabulary takes too long for an event loop.
         let places = web::block(move || reduce(&outputs, &targets, n_top)).await;
         read.places.extend(places.map_err(ApiError::internal)??);
     }
@@ -99,7 +99,7 @@ fn reduce(
     outputs.iter().zip(targets).map(place).collect()
 }
 
-/// What the logits say of a token; nothing where one of them is not finite.
+/// Reduces the logits at a token; `None` if one of them is not finite.
 fn place(logits: &[f32], target: u32, n_top: usize) -> Option<PromptTokenLogprob> {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let mut sum = 0.0_f64;
@@ -112,7 +112,7 @@ fn place(logits: &[f32], target: u32, n_top: usize) -> Option<PromptTokenLogprob
     #[expect(clippy::cast_possible_truncation, reason = "given out as the float it was read as")]
     let logprob = |logit: f32| (f64::from(logit - max) - sum.ln()) as f32;
     let own = *logits.get(target as usize)?;
-    // All of them are finite.
+    // All logits are finite.
     let ahead = |(id, logit): &(u32, &f32)| match logit.total_cmp(&own) {
         Ordering::Greater => true,
         Ordering::Equal => *id < target,
@@ -127,7 +127,7 @@ fn place(logits: &[f32], target: u32, n_top: usize) -> Option<PromptTokenLogprob
     })
 }
 
-/// The largest `n` logits, largest first, of equal ones that of the smaller id.
+/// Returns the largest `n` logits, largest first, ties by id.
 fn largest(logits: &[f32], n: usize) -> Vec<(u32, f32)> {
     let mut top: Vec<(u32, f32)> = Vec::with_capacity(n + 1);
     for (id, logit) in (0..).zip(logits.iter().copied()) {
@@ -142,8 +142,8 @@ fn largest(logits: &[f32], n: usize) -> Vec<(u32, f32)> {
     top
 }
 
-/// vLLM's table of a prompt: nothing for the first token, then the token itself and the most
-/// likely ones by their ids.
+/// Builds vLLM's table of a prompt: `None` for the first token, then the token itself and the most
+/// probable ones by id.
 pub(super) fn table(
     tokenizer: &engine::Tokenizer,
     places: &[PromptTokenLogprob],
@@ -163,13 +163,19 @@ pub(super) fn table(
     std::iter::once(None).chain(places.iter().map(row)).collect()
 }
 
-/// How many of the most likely tokens `prompt_logprobs` asks for.
+/// Returns the number of most probable tokens that `prompt_logprobs` requests.
+///
+/// # Errors
+/// A number above the limit.
 pub(super) fn wanted(given: Option<u64>) -> Result<Option<usize>, ApiError> {
     let top = |given| super::settings::top("prompt_logprobs", given);
     given.map(top).transpose()
 }
 
-/// Streams have no place for them.
+/// Refuses prompt log-probabilities in streams, which have no field for them.
+///
+/// # Errors
+/// 422 for a stream that requests them.
 pub(super) fn refuse_in_stream(wanted: bool, stream: bool) -> Result<(), ApiError> {
     if wanted && stream {
         return Err(invalid("prompt_logprobs", "a stream has no place for them"));

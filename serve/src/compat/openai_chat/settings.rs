@@ -1,4 +1,4 @@
-//! From the fields of a request to the engine's sampling, with every value held to its range.
+//! Converts the fields of a request to sampling parameters, checking their ranges.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::types::{Generation, MAX_STOP_CHARS, MAX_STOPS, MAX_TOP_LOGPROBS, Text
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 
-/// How every continuation of a request is generated.
+/// Generation settings of all continuations of a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     max_tokens: usize,
@@ -26,30 +26,30 @@ pub(crate) struct Settings {
     logit_bias: Vec<(u32, f32)>,
     seed: u64,
     stop_token_ids: Vec<u32>,
-    /// How many of the most likely tokens are listed, where log-probabilities are wanted.
+    /// Number of most probable tokens to list; `None` without log-probabilities.
     pub(super) logprobs: Option<usize>,
     stops: Vec<String>,
     include_stop: bool,
-    /// Whether special tokens give no text.
+    /// Whether special tokens are left out of the text.
     pub(super) skip_special: bool,
     grammar: Option<Grammar>,
 }
 
-/// What the two kinds of requests say differently.
+/// The settings in which the two routes differ.
 pub(super) struct RouteDefaults {
-    /// `max_tokens` of a request that gives none.
+    /// Default of `max_tokens`.
     pub(super) max_tokens: usize,
-    /// How many of the most likely tokens are listed, where log-probabilities are wanted.
+    /// Number of most probable tokens to list; `None` without log-probabilities.
     pub(super) logprobs: Option<usize>,
-    /// What the text must be.
+    /// Constraint on the text.
     pub(super) grammar: Option<Grammar>,
 }
 
 impl Settings {
-    /// Of a request.
+    /// Checks the settings of a request.
     ///
     /// # Errors
-    /// The first value that is out of its range, by its path.
+    /// The first value out of range, by its path.
     pub(super) fn new(
         asked: &Generation,
         own: RouteDefaults,
@@ -98,7 +98,7 @@ impl Settings {
                 -2.0..=2.0,
             )?,
             logit_bias: logit_bias(asked, vocab_size)?,
-            // Every one of the 2^64 seeds is a seed, whatever its sign.
+            // Seeds are 64 bits, of either sign.
             seed: asked.seed.unwrap_or(0).cast_unsigned(),
             stop_token_ids: stop_token_ids(asked, &host.tokenizer, vocab_size)?,
             logprobs: own.logprobs,
@@ -109,7 +109,7 @@ impl Settings {
         })
     }
 
-    /// What the text must be, ready to be asked.
+    /// Compiles the constraint on the text.
     ///
     /// # Errors
     /// A constraint that cannot be compiled.
@@ -125,10 +125,11 @@ impl Settings {
         compiled.map(Some).map_err(|error| super::constraint::refused(grammar, &error))
     }
 
-    /// For one continuation: choices of a prompt differ by their index alone.
+    /// Returns the sampling parameters of a continuation; those of a prompt differ by their index
+    /// alone.
     ///
     /// # Errors
-    /// What the sampler refuses.
+    /// Errors of the sampler.
     pub(super) fn sampling(
         &self,
         host: &Host,
@@ -168,7 +169,7 @@ impl Settings {
     }
 }
 
-/// A number within its range; NaN and infinities are not JSON.
+/// Checks a number's range; NaN and infinities are not JSON.
 fn number(
     path: &str,
     given: Option<f64>,
@@ -187,7 +188,7 @@ fn number(
     Err(invalid(path, format!("{given} is not from {start} to {end}")))
 }
 
-/// vLLM and SGLang switch it off by -1, and vLLM by 0 too.
+/// Checks `top_k`, which -1 turns off in vLLM and SGLang, and 0 in vLLM.
 fn top_k(given: Option<i64>) -> Result<Option<usize>, ApiError> {
     match given {
         None | Some(-1 | 0) => Ok(None),
@@ -217,7 +218,7 @@ fn logit_bias(asked: &Generation, vocab_size: usize) -> Result<Vec<(u32, f32)>, 
     biases.into_iter().map(bias).collect()
 }
 
-/// The tokens that end a generation: those of the request, and the model's own.
+/// Returns the tokens that end a generation: those of the request and the model's own.
 fn stop_token_ids(
     asked: &Generation,
     tokenizer: &Tokenizer,
@@ -263,10 +264,10 @@ fn stops(given: Option<&Texts>) -> Result<Vec<String>, ApiError> {
     Ok(stops)
 }
 
-/// How many of the most likely tokens are listed.
+/// Checks the number of tokens to list.
 ///
 /// # Errors
-/// More than can be.
+/// A number above the limit.
 pub(super) fn top(path: &str, given: u64) -> Result<usize, ApiError> {
     if given > MAX_TOP_LOGPROBS {
         let message = format!("{given}; at most {MAX_TOP_LOGPROBS} are listed");
@@ -275,10 +276,10 @@ pub(super) fn top(path: &str, given: u64) -> Result<usize, ApiError> {
     Ok(usize::try_from(given).expect("at most 20"))
 }
 
-/// How many continuations there are.
+/// Checks the number of continuations.
 ///
 /// # Errors
-/// None, or more than can be.
+/// 0, or a number above the limit.
 pub(super) fn choices(given: Option<u64>) -> Result<u64, ApiError> {
     let n = given.unwrap_or(1);
     if (1..=super::types::MAX_CONTINUATIONS).contains(&n) {

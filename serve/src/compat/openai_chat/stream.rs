@@ -1,8 +1,8 @@
-//! Replies in pieces, as server-sent events.
+//! Streamed replies, as server-sent events.
 //!
-//! The connection asks for the next event when it has room for one, and not before: a slow reader
-//! is waited for here, where nothing but its own text piles up, and never by the engine. A reader
-//! that leaves drops the stream, and with it the submission and what the request holds.
+//! The connection polls for the next event when it has room for one: a slow reader delays only its
+//! own stream, where nothing but its text accumulates, and never the engine. A reader that
+//! disconnects drops the stream, and with it the submission and the permit.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ use crate::error::ApiError;
 use crate::metrics::Stage;
 use crate::state::State;
 
-/// The events of an order that was submitted. The permit is held until the last one.
+/// Streams the events of a submitted request. The permit is held until the last one.
 pub(crate) fn stream<W: ReplyFormat>(
     prepared: Arc<PreparedRequest>,
     running: RunningGeneration,
@@ -55,7 +55,7 @@ struct Streaming<W> {
     prepared: Arc<PreparedRequest>,
     format: W,
     running: RunningGeneration,
-    /// Events that are ready.
+    /// Events to send.
     waiting: VecDeque<Bytes>,
     ended: bool,
     leaving: Leaving,
@@ -103,7 +103,7 @@ impl<W: ReplyFormat> Streaming<W> {
     }
 }
 
-/// Counts a stream whose reader left, and the time that the others took.
+/// Counts streams whose reader disconnected, and records the time of the others.
 struct Leaving {
     name: Arc<str>,
     state: Data<State>,
@@ -127,7 +127,7 @@ fn data(chunk: &impl Serialize) -> Bytes {
     format!("data: {json}\n\n").into()
 }
 
-/// An error after the first byte: the status has gone out, so that it comes as an event.
+/// Formats an error after the first byte as an event, since the status is sent already.
 fn failure(error: &ApiError) -> Bytes {
     if let Some(cause) = error.log() {
         tracing::error!(cause, "a stream failed");

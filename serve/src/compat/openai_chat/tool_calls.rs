@@ -1,33 +1,33 @@
-//! Calls of functions in generated text.
+//! Parses tool calls in generated text.
 //!
 //! A model that may call writes `<tool_call>{"name": …, "arguments": …}</tool_call>`, as Hermes and
-//! Qwen do. One that must is held to that object alone. What cannot be read as a call stays text:
-//! a call that was guessed at would run something that nobody asked for.
+//! Qwen do. One that must is constrained to the object alone. Text that does not parse as a call
+//! stays text: a guessed call would run something that was not requested.
 
 use super::types::{FunctionCall, ToolCall, ToolKind};
 
 const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
 
-/// How calls are found in a text.
+/// How tool calls appear in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToolCallMode {
-    /// There are none.
+    /// Not at all.
     Never,
-    /// Blocks within text.
+    /// As blocks within text.
     Blocks {
-        /// Whether more than the first is given back.
+        /// Whether more than the first is returned.
         several: bool,
     },
-    /// The whole text is one.
+    /// As the only content.
     Whole,
 }
 
-/// Separates text from calls while the text arrives.
+/// Separates text from tool calls as the text arrives.
 #[derive(Debug, Clone)]
 pub(super) struct ToolCallParser {
     calling: ToolCallMode,
-    /// Text that may be, or is, part of a call.
+    /// Text that is, or may be, part of a call.
     held: String,
     in_calls: bool,
 }
@@ -37,7 +37,7 @@ impl ToolCallParser {
         ToolCallParser { calling, held: String::new(), in_calls: calling == ToolCallMode::Whole }
     }
 
-    /// Takes more text and gives what is certain not to belong to a call.
+    /// Adds text; returns the text that is certainly not part of a call.
     pub(super) fn push(&mut self, text: String) -> String {
         if self.calling == ToolCallMode::Never {
             return text;
@@ -59,8 +59,8 @@ impl ToolCallParser {
         std::mem::replace(&mut self.held, calls)
     }
 
-    /// The text that was held back and is none of a call, and the calls. `whole` says that the
-    /// text was not cut off; `known` which functions there are.
+    /// Ends the text; returns held-back text that is not part of a call, and the calls. `whole`
+    /// says that the text was not truncated; `known` whether a function exists.
     pub(super) fn finish(
         &mut self,
         whole: bool,
@@ -85,7 +85,7 @@ impl ToolCallParser {
     }
 }
 
-/// Calls with ids that no other reply has.
+/// Gives calls ids that are unique among replies.
 pub(super) fn with_ids(calls: Vec<FunctionCall>, reply: &str, choice: u64) -> Vec<ToolCall> {
     let call = |(at, function): (usize, FunctionCall)| ToolCall {
         id: format!("call_{reply}_{choice}_{at}"),
@@ -95,13 +95,13 @@ pub(super) fn with_ids(calls: Vec<FunctionCall>, reply: &str, choice: u64) -> Ve
     calls.into_iter().enumerate().map(call).collect()
 }
 
-/// Blocks with nothing but space between and after them.
+/// Parses blocks separated by white space only.
 fn blocks(text: &str) -> Option<Vec<FunctionCall>> {
     let mut calls = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
         let inside = rest.strip_prefix(OPEN)?;
-        // The end of the object is sought by reading it, for a text within may hold the mark.
+        // The end is found by parsing the object, since text in it may contain the end marker.
         let (call, after) = leading_call(inside)?;
         calls.push(call);
         rest = after.trim_start().strip_prefix(CLOSE)?.trim_start();
@@ -114,7 +114,7 @@ fn read(text: &str) -> Option<FunctionCall> {
     rest.trim().is_empty().then_some(call)
 }
 
-/// The object at the beginning of a text, and what follows it.
+/// Parses the object at the beginning of a text; returns it with the rest.
 fn leading_call(text: &str) -> Option<(FunctionCall, &str)> {
     let text = text.trim_start();
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<serde_json::Value>();
@@ -135,8 +135,8 @@ fn leading_call(text: &str) -> Option<(FunctionCall, &str)> {
     Some((FunctionCall { name, arguments }, rest))
 }
 
-/// The members of an object as they are written, so that arguments keep every digit. `text` is
-/// known to be one JSON value.
+/// Returns the members of an object as written, so that arguments keep every digit. `text` is one
+/// valid JSON value.
 fn members(text: &str) -> Option<Vec<(&str, &str)>> {
     let mut rest = text.strip_prefix('{')?.strip_suffix('}')?;
     let mut members = Vec::new();
@@ -150,7 +150,7 @@ fn members(text: &str) -> Option<Vec<(&str, &str)>> {
     Some(members)
 }
 
-/// Bytes up to a mark that stands in no text and in no nested value.
+/// Returns the bytes before a mark that is in no string and no nested value.
 fn extent(json: &str, mark: u8) -> usize {
     let (mut depth, mut quoted, mut escaped) = (0_usize, false, false);
     for (at, byte) in json.bytes().enumerate() {
@@ -172,7 +172,7 @@ fn extent(json: &str, mark: u8) -> usize {
 mod tests {
     use super::*;
 
-    /// Text and calls, however the text is cut.
+    /// Checks text and calls for every split of the text.
     #[track_caller]
     fn check(calling: ToolCallMode, text: &str, content: &str, calls: &[(&str, &str)]) {
         let known = |name: &str| name.len() == 1;

@@ -1,4 +1,4 @@
-//! The items of a conversation, and contents in parts.
+//! Converts conversation items and contents in parts to decision input.
 
 use rubrics::decide::{DecisionInput, InputPart, Source};
 use serde_json::Value;
@@ -13,7 +13,10 @@ use crate::compat::decisions::text::TextOrJson;
 use crate::compat::{NO_IMAGES, invalid, refuse};
 use crate::error::ApiError;
 
-/// What the questions are about.
+/// Converts the input of a request.
+///
+/// # Errors
+/// 422 at the first invalid item.
 pub(super) fn read(input: &WireInput) -> Result<DecisionInput, ApiError> {
     let input = match input {
         WireInput::Text(text) => DecisionInput::text(text),
@@ -25,12 +28,15 @@ pub(super) fn read(input: &WireInput) -> Result<DecisionInput, ApiError> {
     Ok(input)
 }
 
-/// The text of a question.
+/// Returns the text of a question.
+///
+/// # Errors
+/// 422 at the first invalid part.
 pub(super) fn instructions(path: &str, content: &DecisionContent) -> Result<String, ApiError> {
     text(path, content, &[DecisionPartType::InputText, DecisionPartType::InputJson])
 }
 
-/// Calls are numbered in the order in which they come, so that outputs name theirs in few tokens.
+/// Numbers tool calls in order, so that outputs refer to theirs in few tokens.
 #[derive(Default)]
 struct Calls<'i> {
     made: Vec<(DecisionItemType, &'i str)>,
@@ -153,7 +159,7 @@ fn needed<T>(path: &str, field: &str, value: Option<T>) -> Result<T, ApiError> {
     value.ok_or_else(|| invalid(format!("{path}.{field}"), "it is missing"))
 }
 
-/// The text of a content whose parts may be of these kinds.
+/// Returns the text of a content, whose parts must be of these types.
 fn text(
     path: &str,
     content: &DecisionContent,
@@ -228,7 +234,7 @@ fn json(path: &str, data: &TextOrJson) -> Result<String, ApiError> {
     }
 }
 
-/// Values and depth with one more value that stands at `depth`.
+/// Adds a value at `depth` to the counts of values and depth.
 fn grow((values, deepest): (usize, usize), value: &Value, depth: usize) -> (usize, usize) {
     let sum = |deepest: usize| (values + 1, deepest);
     match value {
@@ -242,7 +248,7 @@ fn grow((values, deepest): (usize, usize), value: &Value, depth: usize) -> (usiz
     }
 }
 
-/// The item's fields but for those that its kind has, and whether they are there.
+/// Lists the fields of an item that its type does not have, with their presence.
 fn others(item: &DecisionItem, taken: &[&str]) -> Vec<(&'static str, bool)> {
     let mut given = vec![
         ("role", item.role.is_some()),

@@ -1,4 +1,4 @@
-//! OpenAI's Decisions.
+//! OpenAI's Decisions: requests and replies.
 
 mod input;
 pub(crate) mod types;
@@ -20,13 +20,16 @@ use crate::compat::decisions::{self, Asked, Wire};
 use crate::compat::{self, Json};
 use crate::error::ApiError;
 
-/// What a reply needs of a request.
+/// The part of a request that its reply needs.
 #[derive(Debug)]
 pub(crate) struct Echo {
     questions: Vec<DecisionQuestion>,
 }
 
-/// Reads a request.
+/// Converts a request.
+///
+/// # Errors
+/// 422 at the first invalid value.
 pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, Echo), ApiError> {
     decisions::check_questions(request.questions.len())?;
     let texts = [
@@ -96,8 +99,8 @@ fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> 
     Ok(Question { instructions, kind })
 }
 
-/// A text and a boolean of the same spelling are two choices; the model can only tell them apart
-/// by quotation marks.
+/// Converts choices. Text and a boolean of the same spelling are two choices, which the model can
+/// distinguish only by quotation marks.
 fn choice(path: &str, choices: &[ChoiceOption]) -> Result<QuestionKind, ApiError> {
     compat::check_count(path, choices.len(), 2..=MAX_CHOICES)?;
     let mut seen = HashSet::with_capacity(choices.len());
@@ -162,7 +165,7 @@ impl Wire for Echo {
                     cache_write_tokens: usage.computed_tokens as u64,
                 },
                 output_tokens: output,
-                // No verdict here is reasoned about first.
+                // Decisions are not reasoned about before the answer.
                 output_tokens_details: DecisionOutputTokens { reasoning_tokens: 0 },
                 total_tokens: input + output,
             },

@@ -33,80 +33,79 @@ pub(crate) const MAX_JSON_BYTES: usize = 256 << 10;
 pub(crate) struct DecisionRequest {
     /// Name of a model or of an adapter.
     pub(crate) model: String,
-    /// What every question is about.
+    /// The input of all questions.
     pub(crate) input: DecisionInput,
-    /// The questions; answers come back in this order.
+    /// The questions; answers have the same order.
     #[schema(min_items = 1, max_items = 400)]
     pub(crate) questions: Vec<DecisionQuestion>,
-    /// Prefixes are shared only among requests of the same key.
+    /// Cached prefixes are shared only among requests with the same key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 64)]
     pub(crate) prompt_cache_key: Option<String>,
-    /// Taken and without effect: prefixes are always shared, token by token, as long as there is
-    /// memory.
+    /// Accepted without effect: prefixes are always shared, token by token, while memory lasts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prompt_cache_options: Option<PromptCacheOptions>,
-    /// Taken and without effect: nothing is reported to anybody.
+    /// Accepted without effect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 128)]
     pub(crate) safety_identifier: Option<String>,
 }
 
-/// What the questions are about: a text, or the items of a conversation in order.
+/// The input of the questions: text, or conversation items in order.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum DecisionInput {
-    /// A text.
+    /// Text.
     Text(String),
-    /// Messages, calls and their outputs.
+    /// Messages, tool calls and their outputs.
     Items(Vec<DecisionItem>),
 }
 
-/// A message, a call or its output.
+/// A message, a tool call or its output.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(crate) struct DecisionItem {
-    /// What it is; without it a message.
+    /// Item type; a message by default.
     #[serde(rename = "type")]
     pub(crate) kind: DecisionItemType,
-    /// Of a message: `user`, `developer`, `system` or `assistant`.
+    /// For a message: `user`, `developer`, `system` or `assistant`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<String>,
-    /// Of a message.
+    /// Content of a message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<DecisionContent>,
-    /// Of an assistant's message; taken and without effect.
+    /// For an assistant message; accepted without effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) phase: Option<String>,
-    /// Of a call, and of its output, which must follow it.
+    /// Id of a call, and of its output, which must follow it.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 64)]
     pub(crate) call_id: Option<String>,
-    /// Of a call: the tool.
+    /// Name of the called tool.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(max_length = 128)]
     pub(crate) name: Option<String>,
-    /// Of a function call: JSON, as text.
+    /// Arguments of a function call: JSON as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) arguments: Option<String>,
-    /// Of a custom tool's call.
+    /// Input of a custom tool call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<String>,
-    /// Of an output.
+    /// Output of a call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) output: Option<DecisionContent>,
-    /// Taken and without effect.
+    /// Accepted without effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
-    /// Of a call: stands before the tool's name.
+    /// Prefix of a called tool's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) namespace: Option<String>,
-    /// Taken and without effect.
+    /// Accepted without effect.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) status: Option<String>,
 }
 
-/// What an item is.
+/// The type of an item.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DecisionItemType {
@@ -115,21 +114,21 @@ pub(crate) enum DecisionItemType {
     Message,
     /// A call of a function.
     FunctionCall,
-    /// What a function gave.
+    /// The output of a function.
     FunctionCallOutput,
-    /// A call of a tool that takes plain text.
+    /// A call of a tool with plain-text input.
     CustomToolCall,
-    /// What such a tool gave.
+    /// The output of such a tool.
     CustomToolCallOutput,
 }
 
-/// A text, or parts in order.
+/// Text, or parts in order.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum DecisionContent {
-    /// A text.
+    /// Text.
     Text(String),
-    /// Texts and JSON.
+    /// Parts of text and JSON.
     Parts(Vec<DecisionPart>),
 }
 
@@ -137,46 +136,46 @@ pub(crate) enum DecisionContent {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct DecisionPart {
-    /// What it is.
+    /// Part type.
     #[serde(rename = "type")]
     pub(crate) kind: DecisionPartType,
-    /// Of `input_text` and `output_text`.
+    /// Text of `input_text` and `output_text`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
-    /// Of `refusal`.
+    /// Text of `refusal`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) refusal: Option<String>,
-    /// Of `input_json`: an object or a list of objects, shown to the model as compact JSON.
+    /// Value of `input_json`: an object or a list of objects, shown to the model as compact JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) data: Option<TextOrJson>,
-    /// Of `input_image`, which is refused.
+    /// URL of `input_image`, which is refused.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) image_url: Option<String>,
-    /// Of `input_image`.
+    /// Detail of `input_image`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) detail: Option<String>,
-    /// Taken and without effect: prefixes are shared to the token.
+    /// Accepted without effect: prefixes are shared token by token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prompt_cache_breakpoint: Option<CacheBreakpoint>,
 }
 
-/// What a part is.
+/// The type of a part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DecisionPartType {
-    /// A text.
+    /// Text.
     InputText,
-    /// An image: refused, since models here read text alone.
+    /// An image; refused, since the models are text-only.
     InputImage,
     /// JSON.
     InputJson,
-    /// A text that the assistant wrote.
+    /// Text of the assistant.
     OutputText,
-    /// What the assistant said when it declined.
+    /// A refusal by the assistant.
     Refusal,
 }
 
-/// The end of a prefix that is worth keeping.
+/// The end of a prefix to cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct CacheBreakpoint {
@@ -184,7 +183,7 @@ pub(crate) struct CacheBreakpoint {
     pub(crate) mode: CacheBreakpointMode,
 }
 
-/// The only mode of a breakpoint.
+/// The mode of a breakpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum CacheBreakpointMode {
@@ -192,19 +191,19 @@ pub(crate) enum CacheBreakpointMode {
     Explicit,
 }
 
-/// How prefixes are kept.
+/// Options of prefix caching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PromptCacheOptions {
-    /// Who sets breakpoints.
+    /// Origin of breakpoints.
     #[serde(default)]
     pub(crate) mode: Option<CacheMode>,
-    /// How long at least.
+    /// Minimum lifetime.
     #[serde(default)]
     pub(crate) ttl: Option<CacheTtl>,
 }
 
-/// Who sets breakpoints.
+/// The origin of breakpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 #[schema(as = PromptCacheMode)]
@@ -215,7 +214,7 @@ pub(crate) enum CacheMode {
     Explicit,
 }
 
-/// The only time that there is.
+/// A lifetime of cached prefixes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) enum CacheTtl {
     /// Half an hour.
@@ -227,33 +226,33 @@ pub(crate) enum CacheTtl {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct DecisionQuestion {
-    /// How it can be answered.
+    /// Type of the answer.
     #[serde(rename = "type")]
     pub(crate) kind: DecisionQuestionType,
-    /// Echoed in the answer.
+    /// Name, returned with the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
-    /// What is asked.
+    /// The question.
     pub(crate) instructions: DecisionContent,
-    /// Of a `choice`: 2 to 255, no two the same.
+    /// For a `choice`: 2 to 255 distinct choices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 2, max_items = 255)]
     pub(crate) choices: Option<Vec<ChoiceOption>>,
-    /// Of a `score`: 2 to 10, from the lowest to the highest.
+    /// For a `score`: 2 to 10 levels, lowest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 2, max_items = 10)]
     pub(crate) levels: Option<Vec<ScoreLevel>>,
 }
 
-/// How a question can be answered.
+/// The type of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum DecisionQuestionType {
-    /// By the probability that it holds.
+    /// The probability that it holds.
     Predicate,
-    /// By one of the choices.
+    /// One of the choices.
     Choice,
-    /// By a place on a scale.
+    /// A position on a scale.
     Score,
 }
 
@@ -261,20 +260,20 @@ pub(crate) enum DecisionQuestionType {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct ChoiceOption {
-    /// The choice itself.
+    /// Value of the choice.
     pub(crate) value: ChoiceValue,
-    /// What it means.
+    /// Meaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
 }
 
-/// A text or a boolean; `"true"` and `true` are two choices.
+/// Text or a boolean; `"true"` and `true` are two choices.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ChoiceValue {
-    /// A text.
+    /// Text.
     Text(String),
-    /// A boolean.
+    /// Boolean.
     Bool(bool),
 }
 
@@ -282,9 +281,9 @@ pub(crate) enum ChoiceValue {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct ScoreLevel {
-    /// What it is called.
+    /// Name of the level.
     pub(crate) label: String,
-    /// What it means.
+    /// Meaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
 }
@@ -296,16 +295,16 @@ object!(DecisionQuestion);
 object!(ChoiceOption);
 object!(ScoreLevel);
 
-/// The answers.
+/// The answers to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Decision {
     /// The model that answered.
     pub(crate) model: String,
-    /// One for each question, in order.
+    /// One answer per question, in order.
     pub(crate) answers: Vec<DecisionAnswer>,
-    /// Tokens of the request.
+    /// Token usage.
     pub(crate) usage: DecisionUsage,
-    /// What this server adds.
+    /// Extension fields of this server.
     pub(crate) tribunal: DecisionNotes,
 }
 
@@ -313,44 +312,44 @@ pub(crate) struct Decision {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum DecisionAnswer {
-    /// To a `predicate`.
+    /// The answer to a `predicate`.
     Predicate {
-        /// The question's.
+        /// Name of the question.
         name: Option<String>,
-        /// That it holds.
+        /// The probability that it holds.
         probability: f64,
-        /// What this server adds.
+        /// Extension fields of this server.
         tribunal: AnswerNotes,
     },
-    /// To a `choice`.
+    /// The answer to a `choice`.
     Choice {
-        /// The question's.
+        /// Name of the question.
         name: Option<String>,
-        /// The likeliest; the first of several.
+        /// The most probable choice; the first on ties.
         choice: ChoiceValue,
-        /// From 0 for a guess to 1.
+        /// From 0 for a uniform distribution to 1.
         confidence: f64,
-        /// In the order of the choices.
+        /// Probabilities in the order of the choices.
         probabilities: Vec<ChoiceProbability>,
-        /// What this server adds.
+        /// Extension fields of this server.
         tribunal: AnswerNotes,
     },
-    /// To a `score`.
+    /// The answer to a `score`.
     Score {
-        /// The question's.
+        /// Name of the question.
         name: Option<String>,
-        /// The expected level, counted from 0.
+        /// The expected level, from 0.
         score: f64,
-        /// From 0 for a guess to 1.
+        /// From 0 for a uniform distribution to 1.
         confidence: f64,
-        /// In the order of the levels.
+        /// Probabilities in the order of the levels.
         probabilities: Vec<ScoreProbability>,
-        /// What this server adds.
+        /// Extension fields of this server.
         tribunal: AnswerNotes,
     },
 }
 
-/// How likely a choice is.
+/// The probability of a choice.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ChoiceProbability {
     /// The choice.
@@ -359,45 +358,45 @@ pub(crate) struct ChoiceProbability {
     pub(crate) probability: f64,
 }
 
-/// How likely a level is.
+/// The probability of a level.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ScoreProbability {
-    /// The level's place, from 0.
+    /// Index of the level, from 0.
     pub(crate) value: u32,
-    /// What the level is called.
+    /// Name of the level.
     pub(crate) label: String,
     /// Its probability.
     pub(crate) probability: f64,
 }
 
-/// Tokens of a request.
+/// Token usage of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DecisionUsage {
-    /// Of every sequence that was read: what the questions share counts for each.
+    /// Tokens of all sequences read; what the questions share counts for each.
     pub(crate) input_tokens: u64,
-    /// What became of them.
+    /// Breakdown of the input tokens.
     pub(crate) input_tokens_details: DecisionInputTokens,
-    /// Always 0: nothing is written.
+    /// Always 0: no text is generated.
     pub(crate) output_tokens: u64,
-    /// What they were for.
+    /// Breakdown of the output tokens.
     pub(crate) output_tokens_details: DecisionOutputTokens,
     /// Input and output together.
     pub(crate) total_tokens: u64,
 }
 
-/// What became of the input's tokens.
+/// Breakdown of input tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DecisionInputTokens {
     /// Taken from the prefix cache.
     pub(crate) cached_tokens: u64,
-    /// Computed, and kept for others.
+    /// Computed and added to the prefix cache.
     pub(crate) cache_write_tokens: u64,
 }
 
-/// What the output's tokens were for.
+/// Breakdown of output tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DecisionOutputTokens {
-    /// Always 0: nothing is reasoned.
+    /// Always 0: there is no reasoning.
     pub(crate) reasoning_tokens: u64,
 }
 
@@ -426,7 +425,7 @@ enum Either<T> {
     List(Vec<T>),
 }
 
-/// Reads a text or a list of `T`; says what was expected.
+/// Deserialises text or a list of `T`, with an error that names what was expected.
 struct TextOrList<T> {
     expected: &'static str,
     items: PhantomData<T>,

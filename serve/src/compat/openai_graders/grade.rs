@@ -1,34 +1,34 @@
-//! What graders find, and what goes wrong meanwhile.
+//! Results and errors of graders.
 
 use std::collections::BTreeMap;
 
 use super::reply_types::{GraderErrors, GraderNotes, GraderProblem};
 
-/// What a grader found.
+/// The result of a grader.
 #[derive(Debug, Default)]
 pub(super) struct Grade {
-    /// None where it could not be found.
+    /// The reward; `None` if it could not be computed.
     pub(super) reward: Option<f64>,
     pub(super) problems: Vec<Problem>,
-    /// The rewards of a formula's names.
+    /// Rewards of a formula's names.
     pub(super) parts: BTreeMap<String, Option<f64>>,
-    /// Tokens of each model that was asked.
+    /// Tokens of each model used.
     pub(super) tokens: BTreeMap<String, u64>,
 }
 
 impl Grade {
-    /// A reward.
+    /// Creates a result with a reward.
     pub(super) fn of(reward: f64) -> Grade {
         Grade { reward: Some(reward), ..Grade::default() }
     }
 
-    /// No reward.
+    /// Creates a result without a reward.
     pub(super) fn failed(problem: Problem) -> Grade {
         Grade { problems: vec![problem], ..Grade::default() }
     }
 }
 
-/// Something that went wrong.
+/// An error of a grader.
 #[derive(Debug)]
 pub(super) struct Problem {
     pub(super) flag: Flag,
@@ -36,31 +36,31 @@ pub(super) struct Problem {
     pub(super) message: String,
 }
 
-/// How it is told in the reply.
+/// The flag of an error in the reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flag {
-    /// The sample is no JSON.
+    /// The sample is not JSON.
     SampleParse,
-    /// A text is longer than what reads it takes.
+    /// A text is longer than its measure accepts.
     TooLong,
-    /// A formula came to no number.
+    /// A formula has no finite value.
     NoNumber,
-    /// A template's variable is not there.
+    /// A template variable is undefined.
     InvalidVariable,
     /// A model failed.
     ModelFailed,
-    /// A model's text is not whole.
+    /// The text of a model is incomplete.
     ModelParse,
 }
 
 impl Problem {
-    /// About the part of the request at `path`.
+    /// Creates an error at a JSON path.
     pub(super) fn new(flag: Flag, path: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem { flag, path: path.into(), message: message.into() }
     }
 }
 
-/// The flags of all problems.
+/// Returns the flags of all errors.
 pub(super) fn errors(problems: &[Problem]) -> GraderErrors {
     let mut errors = GraderErrors::default();
     for problem in problems {
@@ -81,7 +81,7 @@ pub(super) fn errors(problems: &[Problem]) -> GraderErrors {
     errors
 }
 
-/// The problems in words.
+/// Returns the errors as text.
 pub(super) fn notes(problems: Vec<Problem>) -> GraderNotes {
     let problems = problems
         .into_iter()

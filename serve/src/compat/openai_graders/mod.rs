@@ -1,7 +1,7 @@
 //! OpenAI's graders: `POST /v1/fine_tuning/alpha/graders/run` and `…/validate`.
 //!
-//! Texts are compared by `verifiers::similarity`, models are asked the way chats are, and formulas
-//! are [`formula`]. What cannot be measured has no reward, and flags that say why.
+//! Texts are compared by `verifiers::similarity`, models are prompted as chats, and formulas are
+//! [`formula`]. A grader that cannot be evaluated has no reward, and flags that give the reason.
 
 mod formula;
 mod grade;
@@ -33,8 +33,8 @@ use crate::state::State;
 
 /// Grades a sample.
 ///
-/// A grader that is wrong in itself is refused; one that cannot grade this sample has no reward and
-/// a flag in `metadata.errors`. Overload is a 429 with the time to wait, as OpenAI's clients expect.
+/// An invalid grader is refused; one that cannot grade this sample has no reward and a flag in
+/// `metadata.errors`. Overload is a 429 with the time to wait, as OpenAI's clients expect.
 #[utoipa::path(
     tag = "wires",
     request_body = GraderRunRequest,
@@ -69,7 +69,7 @@ pub(crate) async fn run_grader(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-/// Checks a grader without running it: fields, templates, formulas, names of models.
+/// Validates a grader without running it: fields, templates, formulas, model names.
 #[utoipa::path(
     tag = "wires",
     request_body = GraderValidateRequest,
@@ -96,7 +96,7 @@ pub(crate) async fn validate_grader(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-/// A grader, and as it was written.
+/// Parses a grader, and keeps it as sent.
 fn with_text(bytes: &[u8]) -> Result<(GraderValidateRequest, Value), BodyError> {
     let asked = parse_body(bytes)?;
     let mut given: Value = parse_body(bytes)?;

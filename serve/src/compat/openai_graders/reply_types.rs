@@ -8,57 +8,57 @@ use utoipa::ToSchema;
 
 use super::types::GraderKind;
 
-/// What a grader found.
+/// The result of a grader.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GraderRunReply {
-    /// The reward; null where there is none, and `metadata.errors` says why. A failure is never a
-    /// number.
+    /// The reward; null if there is none, with the reason in `metadata.errors`. A failure is never
+    /// a number.
     pub(crate) reward: Option<f64>,
-    /// About the run.
+    /// Details of the run.
     pub(crate) metadata: GraderMetadata,
-    /// The rewards of the graders of a `multi` grader.
+    /// Rewards of the parts of a `multi` grader.
     pub(crate) sub_rewards: BTreeMap<String, Option<f64>>,
-    /// Tokens of each model that was asked.
+    /// Tokens of each model used.
     pub(crate) model_grader_token_usage_per_model: BTreeMap<String, u64>,
-    /// What this server adds.
+    /// Extension fields of this server.
     pub(crate) tribunal: GraderNotes,
 }
 
-/// About a grader's run.
+/// Details of a grader's run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GraderMetadata {
-    /// The grader's name.
+    /// Name of the grader.
     pub(crate) name: String,
-    /// The grader's kind.
+    /// Type of the grader.
     #[serde(rename = "type")]
     pub(crate) kind: GraderKind,
-    /// What went wrong.
+    /// Errors, as flags.
     pub(crate) errors: GraderErrors,
-    /// Seconds.
+    /// Time in seconds.
     pub(crate) execution_time: f64,
-    /// As `sub_rewards`.
+    /// Equal to `sub_rewards`.
     pub(crate) scores: BTreeMap<String, Option<f64>>,
-    /// Tokens of all models that were asked, prompts included.
+    /// Tokens of all models used, prompts included.
     pub(crate) token_usage: Option<u64>,
-    /// The model that was asked, where it was one.
+    /// The model used, if any.
     pub(crate) sampled_model_name: Option<String>,
 }
 
-/// What went wrong, as flags.
+/// Errors, as flags.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[expect(clippy::struct_excessive_bools, reason = "the interface that it belongs to has them")]
 pub(crate) struct GraderErrors {
-    /// The formula cannot be read. Such a grader is refused, so that this is never set.
+    /// Never set: a grader whose formula cannot be parsed is refused.
     pub(crate) formula_parse_error: bool,
-    /// `sample.output_json` is asked for, and the sample is no JSON.
+    /// The sample is not JSON, and `sample.output_json` is used.
     pub(crate) sample_parse_error: bool,
-    /// A text is longer than what measures it takes.
+    /// A text is longer than its measure accepts.
     pub(crate) truncated_observation_error: bool,
-    /// The formula came to no number, by a division by zero for example.
+    /// The formula has no finite value, as after a division by zero.
     pub(crate) unresponsive_reward_error: bool,
-    /// A template asks for what `item` or `sample` does not have.
+    /// A template uses a variable that `item` or `sample` does not have.
     pub(crate) invalid_variable_error: bool,
-    /// Something else.
+    /// Any other error.
     pub(crate) other_error: bool,
     /// Never set: programs are refused.
     pub(crate) python_grader_server_error: bool,
@@ -70,34 +70,34 @@ pub(crate) struct GraderErrors {
     pub(crate) python_grader_runtime_error_details: Option<String>,
     /// A model failed.
     pub(crate) model_grader_server_error: bool,
-    /// Never set: the models here are held to their format and cannot refuse.
+    /// Never set: the models are constrained to their format and cannot refuse.
     pub(crate) model_grader_refusal_error: bool,
-    /// A model's text was cut off before it was whole.
+    /// The text of a model was truncated.
     pub(crate) model_grader_parse_error: bool,
-    /// How a model failed.
+    /// The error of a model.
     pub(crate) model_grader_server_error_details: Option<String>,
 }
 
-/// What a run says beyond its interface.
+/// Extension fields of a run.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GraderNotes {
-    /// The errors in words, in the order of the graders.
+    /// The errors as text, in the order of the graders.
     pub(crate) problems: Vec<GraderProblem>,
 }
 
-/// An error in words.
+/// An error as text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GraderProblem {
-    /// The part of the request that it is about.
+    /// JSON path of the part that it concerns.
     pub(crate) param: String,
-    /// What went wrong.
+    /// Message.
     pub(crate) message: String,
 }
 
-/// A grader that can be run.
+/// A valid grader.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GraderValidateReply {
-    /// The grader as it was given.
+    /// The grader as sent.
     #[schema(value_type = Object)]
     pub(crate) grader: Value,
 }

@@ -1,4 +1,4 @@
-//! Runs graders: those of a formula side by side.
+//! Runs graders; those of a formula concurrently.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,13 +19,14 @@ use crate::compat::openai_chat::types::ChatRequest;
 use crate::compat::openai_chat::{answer, chat};
 use crate::error::{ApiError, Code};
 
-/// Tokens of a model's text, unless the grader says so.
+/// Most tokens of a model's text, unless the grader sets it.
 const DEFAULT_TOKENS: u64 = 1024;
 
-/// What a grader finds.
+/// Runs a grader.
 ///
 /// # Errors
-/// What is no finding: no room, no time, a request that a model refuses.
+/// Errors that concern the request and not the grade: overload, deadline, an invalid request to a
+/// model.
 pub(super) async fn run(
     grader: &Checked,
     subject: &Arc<Subject>,
@@ -47,7 +48,7 @@ pub(super) async fn run(
     let value = formula.value(&|name| whole.parts.get(name).copied().flatten());
     match value {
         Ok(value) => whole.reward = Some(value),
-        // Its part has said why.
+        // The error of the part is reported already.
         Err(NoValue::Unknown(_)) => {}
         Err(NoValue::NotFinite) => whole.problems.push(Problem::new(
             Flag::NoNumber,
@@ -96,12 +97,13 @@ fn compared(texts: &Texts, path: &str, subject: &Subject) -> Grade {
     match similarity(metric, &input, &reference, &mut Fuel::default()) {
         Ok(score) => Grade::of(score.get()),
         Err(TooLong::Reference) => Grade::failed(too_long("reference")),
-        // Whoever wrote it has earned that, as with every verifier.
+        // An input that is too long has reward 0, as for every verifier: the policy controls its
+        // length.
         Err(TooLong::Input) => Grade { reward: Some(0.0), ..Grade::failed(too_long("input")) },
     }
 }
 
-/// What a model comes to.
+/// Runs a model grader.
 async fn told(
     asked: &Asked,
     path: &str,
@@ -141,7 +143,7 @@ async fn told(
     Ok(grade)
 }
 
-/// The request that the model is asked with.
+/// Builds the chat request of a model grader.
 fn body(asked: &Asked, subject: &Subject) -> Result<Value, Problem> {
     let mut messages = Vec::with_capacity(asked.messages.len());
     for (role, parts) in &asked.messages {
@@ -162,7 +164,8 @@ fn body(asked: &Asked, subject: &Subject) -> Result<Value, Problem> {
     }))
 }
 
-/// A fault of one measurement as a problem; what concerns the request as the error that it is.
+/// Converts an error of one grade to a grader error; errors that concern the request are returned
+/// as they are.
 fn fault(error: ApiError, path: &str) -> Result<Problem, ApiError> {
     match error.code() {
         Code::ContextLength => {
@@ -206,7 +209,7 @@ fn fault(error: ApiError, path: &str) -> Result<Problem, ApiError> {
     }
 }
 
-/// The start of a text as one quoted line.
+/// Quotes the start of a text on one line.
 fn start_of(text: &str) -> String {
     let start: String = text.chars().take(80).collect();
     format!("{start:?}")

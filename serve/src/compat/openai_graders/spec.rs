@@ -1,5 +1,4 @@
-//! A grader as it was given, checked: every field that its kind has and no other, templates and
-//! formulas read, names found.
+//! Checks graders: fields by type, templates, formulas and names.
 
 use serde_json::{Value, json};
 use verifiers::similarity::{Metric, TextCheck};
@@ -16,26 +15,26 @@ use crate::hosts::Served;
 use crate::names;
 use crate::state::State;
 
-/// Graders of one formula, at most.
+/// Most graders in a formula.
 const MAX_PARTS: usize = 32;
-/// Labels of one grader, at most.
+/// Most labels of a grader.
 const MAX_LABELS: usize = 256;
-/// Bytes of a label, at most.
+/// Longest label in bytes.
 const MAX_LABEL_BYTES: usize = 512;
-/// Messages that a model is asked with, at most.
+/// Most messages of a model grader.
 const MAX_MESSAGES: usize = 256;
 
-/// A grader that can be run.
+/// A checked grader.
 #[derive(Debug)]
 pub(super) struct Checked {
     pub(super) name: String,
     pub(super) kind: GraderKind,
-    /// Where it stands in the request.
+    /// JSON path of the grader.
     pub(super) path: String,
     pub(super) work: Work,
 }
 
-/// What there is to be done.
+/// The operation of a grader.
 #[derive(Debug)]
 pub(super) enum Work {
     Texts(Texts),
@@ -43,7 +42,7 @@ pub(super) enum Work {
     Formula(Formula, Vec<(String, Checked)>),
 }
 
-/// Two texts that are compared.
+/// A comparison of two texts.
 #[derive(Debug, Clone)]
 pub(super) struct Texts {
     pub(super) how: Comparison,
@@ -57,18 +56,18 @@ pub(super) enum Comparison {
     Alike(Metric),
 }
 
-/// A model that is asked.
+/// A judgement by a model.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) served: Served,
-    /// The name that it was asked for by.
+    /// The requested model name.
     pub(super) model: String,
     pub(super) messages: Vec<(&'static str, Vec<Template>)>,
     pub(super) goal: Goal,
     pub(super) sampling: GraderSampling,
 }
 
-/// What a model is to come to.
+/// The output format of a model grader.
 #[derive(Debug)]
 pub(super) enum Goal {
     Number { least: f64, most: f64 },
@@ -76,7 +75,7 @@ pub(super) enum Goal {
 }
 
 impl Checked {
-    /// How many graders there are.
+    /// Counts the graders, those of a formula included.
     pub(super) fn count(&self) -> usize {
         match &self.work {
             Work::Texts(_) | Work::Asked(_) => 1,
@@ -84,10 +83,10 @@ impl Checked {
         }
     }
 
-    /// Reads the grader at `path`.
+    /// Checks the grader at `path`.
     ///
     /// # Errors
-    /// The first thing that cannot be, by its path.
+    /// 422 at the first invalid value.
     pub(super) fn read(state: &State, path: &str, given: Grader) -> Result<Checked, ApiError> {
         check_fields(path, &given)?;
         let kind = given.kind;
@@ -105,7 +104,7 @@ impl Checked {
     }
 }
 
-/// Refuses what another kind of grader has.
+/// Refuses fields that other types of graders have.
 fn check_fields(path: &str, given: &Grader) -> Result<(), ApiError> {
     use GraderKind as K;
     let fields: [(&'static str, bool, &[K]); 11] = [
@@ -232,7 +231,7 @@ fn asked(state: &State, path: &str, given: Grader) -> Result<Work, ApiError> {
     })))
 }
 
-/// A message with its role as chats have it.
+/// Converts a message to a chat turn of templates.
 fn turn(path: &str, message: GraderMessage) -> Result<(&'static str, Vec<Template>), ApiError> {
     let role = match message.role {
         GraderRole::User => "user",
@@ -333,7 +332,7 @@ fn formula(state: &State, path: &str, given: Grader) -> Result<Work, ApiError> {
     Ok(Work::Formula(formula, parts))
 }
 
-/// How the graders of a formula are written down.
+/// The `graders` of a formula as sent.
 #[derive(Clone, Copy)]
 enum Keyed {
     ByName,
@@ -352,7 +351,7 @@ fn keyed_by(graders: &Value) -> Keyed {
 }
 
 impl Goal {
-    /// What the model's text must be: steps of thought, and what they come to.
+    /// Returns the JSON schema of the model's text: reasoning steps, then the result.
     pub(super) fn schema(&self) -> Value {
         let result = match self {
             Goal::Number { least, most } => {
@@ -378,7 +377,7 @@ impl Goal {
         })
     }
 
-    /// The reward of a model's text.
+    /// Returns the reward of the model's text; `None` if it cannot be parsed.
     pub(super) fn reward(&self, text: &str) -> Option<f64> {
         let read: Value = serde_json::from_str(text).ok()?;
         match self {
@@ -396,7 +395,7 @@ impl Goal {
     }
 }
 
-/// Steps of thought before a result, at most.
+/// Most reasoning steps before a result.
 const MOST_STEPS: usize = 8;
-/// Characters of each of a step's texts, at most.
+/// Most characters of each text of a step.
 const MOST_CHARS: usize = 600;

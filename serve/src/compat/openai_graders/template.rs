@@ -1,7 +1,6 @@
-//! Texts in which `{{ item.NAME }}` and `{{ sample.NAME }}` are replaced.
+//! Templates with `{{ item.NAME }}` and `{{ sample.NAME }}`.
 //!
-//! What is put in is never read as a template: a sample that spells `{{ item.answer }}` stays as it
-//! is.
+//! Inserted values are never parsed as templates: `{{ item.answer }}` in a sample stays as it is.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,25 +11,25 @@ use super::grade::{Flag, Problem};
 use crate::compat::invalid;
 use crate::error::ApiError;
 
-/// Variables of one text, at most.
+/// Most variables of a text.
 const MAX_VARIABLES: usize = 256;
-/// Bytes that all variables of a request put in together, at most: a large item that is named often
-/// would be a small request for a lot of memory.
+/// Most bytes inserted by all variables of a request: naming a large item often would otherwise
+/// make a small request take much memory.
 const MAX_FILLED: usize = 32 << 20;
 
-/// What templates are filled with.
+/// The values that templates are filled with.
 #[derive(Debug)]
 pub(super) struct Subject {
     item: Value,
     sample: Value,
-    /// Why `sample.output_json` is not there, where it is not.
+    /// Why `sample.output_json` is undefined, if it is.
     no_json: Option<String>,
-    /// Bytes that may still be put in.
+    /// Bytes that may still be inserted.
     room: AtomicUsize,
 }
 
 impl Subject {
-    /// Of what a model wrote and of a row of a dataset.
+    /// Creates the values from a sample and a dataset row.
     pub(super) fn new(sample: &str, item: Option<Map<String, Value>>) -> Subject {
         let read: Result<Value, serde_json::Error> = serde_json::from_str(sample);
         let message = json!({ "role": "assistant", "content": sample, "tool_calls": [] });
@@ -54,7 +53,7 @@ impl Subject {
         }
     }
 
-    /// Takes the room for a text of so many bytes, if there is.
+    /// Reserves `len` bytes to insert; returns whether there was room.
     fn has_room(&self, len: usize) -> bool {
         let order = Ordering::Relaxed;
         let take = |room: usize| room.checked_sub(len);
@@ -62,10 +61,10 @@ impl Subject {
     }
 }
 
-/// A text with places to be filled.
+/// A parsed template.
 #[derive(Debug, Clone)]
 pub(super) struct Template {
-    /// Where it stands in the request.
+    /// JSON path of the text.
     path: String,
     pieces: Vec<Piece>,
 }
@@ -80,7 +79,7 @@ enum Piece {
 struct Variable {
     namespace: Namespace,
     steps: Vec<Step>,
-    /// As it is written.
+    /// The variable as written.
     shown: String,
 }
 
@@ -97,10 +96,10 @@ enum Step {
 }
 
 impl Template {
-    /// Reads a text that stands at `path`.
+    /// Parses the text at `path`.
     ///
     /// # Errors
-    /// Braces that hold no variable.
+    /// Braces without a variable.
     pub(super) fn read(path: impl Into<String>, text: &str) -> Result<Template, ApiError> {
         let path = path.into();
         let mut pieces = Vec::new();
@@ -126,10 +125,10 @@ impl Template {
         Ok(Template { path, pieces })
     }
 
-    /// The text for a subject.
+    /// Fills the template.
     ///
     /// # Errors
-    /// A variable that the subject does not have.
+    /// An undefined variable, or no room for its value.
     pub(super) fn fill(&self, subject: &Subject) -> Result<String, Problem> {
         let mut text = String::new();
         for piece in &self.pieces {
@@ -162,7 +161,7 @@ impl Template {
 }
 
 impl Variable {
-    /// What stands between braces.
+    /// Parses the inside of braces.
     fn read(text: &str) -> Result<Variable, &'static str> {
         const FORM: &str = "a variable is item.NAME or sample.NAME, with .NAME, [0] or [\"NAME\"] \
                             for what is within";
@@ -213,7 +212,7 @@ impl Variable {
     }
 }
 
-/// The first step of a path, and the rest.
+/// Splits the first step off a path.
 fn step(path: &str) -> Option<(Step, &str)> {
     if let Some(inner) = path.strip_prefix('.') {
         let end = inner.find(['.', '[']).unwrap_or(inner.len());

@@ -1,4 +1,4 @@
-//! OpenAI's graders: what is asked of `POST /v1/fine_tuning/alpha/graders/run` and `…/validate`.
+//! OpenAI's graders: requests of `POST /v1/fine_tuning/alpha/graders/run` and `…/validate`.
 
 use std::fmt;
 
@@ -14,12 +14,11 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct GraderRunRequest {
-    /// How to grade.
+    /// The grader.
     pub(crate) grader: Grader,
-    /// What a model wrote: `sample.output_text` in templates, and `sample.output_json` where it is
-    /// JSON.
+    /// The sampled text: `sample.output_text` in templates, and `sample.output_json` if it is JSON.
     pub(crate) model_sample: String,
-    /// A row of a dataset: `item` in templates.
+    /// A dataset row: `item` in templates.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) item: Option<Map<String, Value>>,
@@ -27,7 +26,7 @@ pub(crate) struct GraderRunRequest {
 
 object!(GraderRunRequest, but & [Unused("reference_answer", Harmless::Null)]);
 
-/// A grader to be checked.
+/// A grader to validate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct GraderValidateRequest {
@@ -37,108 +36,107 @@ pub(crate) struct GraderValidateRequest {
 
 object!(GraderValidateRequest);
 
-/// How a sample is graded. Which fields there are depends on `type`; texts are templates, in which
-/// `{{ item.NAME }}` and `{{ sample.NAME }}` are replaced.
+/// A grader. Its fields depend on `type`; texts are templates, in which `{{ item.NAME }}` and `{{
+/// sample.NAME }}` are replaced.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Grader {
-    /// What kind of grader it is.
+    /// Type of the grader.
     #[serde(rename = "type")]
     pub(crate) kind: GraderKind,
-    /// Its name.
+    /// Name of the grader.
     #[serde(default)]
     pub(crate) name: String,
-    /// The text that is graded; of graders that ask a model, the conversation that it is asked
-    /// with.
+    /// The graded text; for model graders, the messages of the prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<GraderInput>,
-    /// The text that it is graded against.
+    /// The text to compare with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reference: Option<String>,
-    /// Of `string_check`: what the texts are held to.
+    /// For `string_check`: the comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) operation: Option<StringOperation>,
-    /// Of `text_similarity`: the measure.
+    /// For `text_similarity`: the metric.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) evaluation_metric: Option<SimilarityMetric>,
-    /// Of `score_model` and `label_model`: a model or an adapter of this server.
+    /// For `score_model` and `label_model`: a model or an adapter of this server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// Of `score_model`: the least and the highest score; 0 and 1 unless given.
+    /// For `score_model`: lowest and highest score; 0 and 1 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 2, max_items = 2)]
     pub(crate) range: Option<Vec<f64>>,
-    /// Of `score_model` and `label_model`: how the model is sampled.
+    /// For `score_model` and `label_model`: sampling parameters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sampling_params: Option<GraderSampling>,
-    /// Of `label_model`: what the model chooses from.
+    /// For `label_model`: the labels to choose from.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) labels: Option<Vec<String>>,
-    /// Of `label_model`: the labels that give 1; the others give 0.
+    /// For `label_model`: the labels with reward 1; others have 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) passing_labels: Option<Vec<String>>,
-    /// Of `multi`: its graders by the names that its formula has for them; or a list of graders, or
-    /// one grader, by their own names.
+    /// For `multi`: graders by their names in the formula; or a list of graders, or one grader, by
+    /// their own names.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) graders: Option<Value>,
-    /// Of `multi`: the reward, from those of its graders.
+    /// For `multi`: the formula of the reward.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(example = "0.8 * exact + 0.2 * min(style, tone)")]
     pub(crate) calculate_output: Option<String>,
-    /// Of `python`: a program, which is refused.
+    /// For `python`, which is refused: the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) source: Option<String>,
-    /// Of `python`: where it would run.
+    /// For `python`, which is refused: its environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) image_tag: Option<String>,
 }
 
 object!(Grader);
 
-/// The kinds of graders.
+/// The types of graders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GraderKind {
-    /// Two texts are held to be equal, or one to contain the other.
+    /// Compares two texts for equality or containment.
     StringCheck,
-    /// How alike two texts are.
+    /// Measures the similarity of two texts.
     TextSimilarity,
-    /// A model gives a number.
+    /// A score given by a model.
     ScoreModel,
-    /// A model gives a label.
+    /// A label given by a model.
     LabelModel,
     /// A formula over other graders.
     Multi,
-    /// A program; refused, because there is nowhere to run it.
+    /// A program; refused, since there is no sandbox to run it.
     Python,
 }
 
-/// What two texts are held to.
+/// A comparison of two texts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum StringOperation {
-    /// They are the same.
+    /// They are equal.
     Eq,
-    /// They are not.
+    /// They differ.
     #[serde(alias = "neq")]
     Ne,
     /// The input contains the reference.
     Like,
-    /// The same, whatever the case.
+    /// The input contains the reference, ignoring case.
     Ilike,
 }
 
-/// A measure of likeness.
+/// A similarity metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) enum SimilarityMetric {
-    /// Of embeddings; refused, because there are no embedding models.
+    /// Cosine of embeddings; refused, since there are no embedding models.
     #[serde(rename = "cosine")]
     Cosine,
-    /// Of characters in order.
+    /// Fuzzy matching of characters in order.
     #[serde(rename = "fuzzy_match")]
     FuzzyMatch,
-    /// BLEU of up to four words.
+    /// BLEU up to 4-grams.
     #[serde(rename = "bleu")]
     Bleu,
     /// Google's BLEU.
@@ -147,19 +145,19 @@ pub(crate) enum SimilarityMetric {
     /// METEOR, without synonyms.
     #[serde(rename = "meteor")]
     Meteor,
-    /// ROUGE of single words.
+    /// ROUGE of unigrams.
     #[serde(rename = "rouge_1")]
     Rouge1,
-    /// ROUGE of two words.
+    /// ROUGE of bigrams.
     #[serde(rename = "rouge_2")]
     Rouge2,
-    /// ROUGE of three words.
+    /// ROUGE of trigrams.
     #[serde(rename = "rouge_3")]
     Rouge3,
-    /// ROUGE of four words.
+    /// ROUGE of 4-grams.
     #[serde(rename = "rouge_4")]
     Rouge4,
-    /// ROUGE of five words.
+    /// ROUGE of 5-grams.
     #[serde(rename = "rouge_5")]
     Rouge5,
     /// ROUGE of the longest common subsequence.
@@ -167,28 +165,28 @@ pub(crate) enum SimilarityMetric {
     RougeL,
 }
 
-/// How a grader's model is sampled.
+/// Sampling parameters of a model grader.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(crate) struct GraderSampling {
-    /// Most tokens that it may write; 1024 unless given.
+    /// Most generated tokens; 1024 by default.
     #[serde(
         deserialize_with = "openapi::whole::read_option",
         skip_serializing_if = "Option::is_none"
     )]
     #[schema(minimum = 1)]
     pub(crate) max_completions_tokens: Option<u64>,
-    /// Follows the same path with the same request; without it 0.
+    /// Seed of the sampler; 0 by default. Equal requests give equal texts.
     #[serde(
         deserialize_with = "openapi::whole::read_signed",
         skip_serializing_if = "Option::is_none"
     )]
     pub(crate) seed: Option<i64>,
-    /// 0 is greedy; 1 unless given.
+    /// Temperature; 0 is greedy, 1 the default.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 2)]
     pub(crate) temperature: Option<f64>,
-    /// Only the most likely tokens that have this probability together.
+    /// Cumulative probability of the most probable tokens to sample from.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(minimum = 0, maximum = 1)]
     pub(crate) top_p: Option<f64>,
@@ -196,11 +194,11 @@ pub(crate) struct GraderSampling {
 
 object!(GraderSampling, but & [Unused("reasoning_effort", Harmless::Null)]);
 
-/// A text, or the conversation that a model is asked with.
+/// Text, or the messages of a model grader.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum GraderInput {
-    /// A text.
+    /// Text.
     Text(String),
     /// Messages.
     Messages(Vec<GraderMessage>),
@@ -234,39 +232,39 @@ impl<'de> Visitor<'de> for InputVisitor {
     }
 }
 
-/// A turn of the conversation that a grader's model is asked with.
+/// A message of a model grader's prompt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct GraderMessage {
-    /// Who speaks.
+    /// Role of the speaker.
     pub(crate) role: GraderRole,
-    /// What is said: a text, a part, or a list of texts and parts, which are joined by line ends.
+    /// Content: text, a part, or a list of them, joined by newlines.
     #[schema(value_type = GraderContentShape)]
     pub(crate) content: GraderContent,
 }
 
 object!(GraderMessage, but & [Unused("type", Harmless::Every)]);
 
-/// Who speaks.
+/// The role of a speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GraderRole {
-    /// A person.
+    /// The user.
     User,
-    /// The model.
+    /// The assistant.
     Assistant,
-    /// Rules of the conversation.
+    /// The system prompt.
     System,
-    /// The same in newer words.
+    /// The newer name of `system`.
     Developer,
 }
 
-/// What is said, in parts.
+/// The parts of a content.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(transparent)]
 pub(crate) struct GraderContent(pub(crate) Vec<GraderPart>);
 
-/// What is said, as it may be written.
+/// The forms of a content.
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "a description for the OpenAPI document")]
@@ -276,7 +274,7 @@ enum GraderContentShape {
     Parts(Vec<GraderPiece>),
 }
 
-/// A text or a part.
+/// Text or a part.
 #[derive(ToSchema)]
 #[serde(untagged)]
 #[expect(dead_code, reason = "a description for the OpenAPI document")]
@@ -343,14 +341,14 @@ impl<'de> Visitor<'de> for PieceVisitor {
     }
 }
 
-/// A part of what is said.
+/// A part of a content.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct GraderPart {
-    /// What kind of part it is.
+    /// Part type.
     #[serde(rename = "type")]
     pub(crate) kind: GraderPartKind,
-    /// The text of a part that is one.
+    /// Text of a text part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
 }
@@ -371,25 +369,24 @@ impl GraderPart {
     }
 }
 
-/// The kinds of parts.
+/// The types of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum GraderPartKind {
     /// Text.
     InputText,
-    /// Text that a model wrote.
+    /// Text of a model.
     OutputText,
-    /// A picture; refused.
+    /// An image; refused.
     InputImage,
-    /// Sound; refused.
+    /// Audio; refused.
     InputAudio,
 }
 
-/// The graders of a `multi` grader, which stand at `path`, with the names that its formula has for
-/// them.
+/// Parses the graders of a `multi` grader at `path`, with their names in its formula.
 ///
 /// # Errors
-/// The first of them that is none, by its path.
+/// The first invalid grader, by its path.
 pub(crate) fn grader_parts(path: &str, graders: Value) -> Result<Vec<(String, Grader)>, BodyError> {
     match graders {
         Value::Object(one) if one.get("type").is_some_and(Value::is_string) => {
@@ -492,7 +489,7 @@ mod tests {
         check(one("a"), Ok(&["a"]));
         check(json!([one("a"), one("b")]), Ok(&["a", "b"]));
         check(json!({ "x": one("a"), "y": one("b") }), Ok(&["x", "y"]));
-        // A grader may be called so.
+        // A grader may be named `type`.
         check(json!({ "type": one("a") }), Ok(&["type"]));
         check(json!({}), Ok(&[]));
         check(json!(null), Err("graders"));

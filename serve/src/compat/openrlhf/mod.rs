@@ -1,7 +1,7 @@
 //! `OpenRLHF`'s remote reward model: `POST /get_reward`.
 //!
-//! The client posts one sample at a time and retries whatever is not a success; with several
-//! servers it posts empty lists to all but the first, and all of them have to succeed.
+//! The client posts one sample at a time and retries everything but success; with several servers
+//! it posts empty lists to all but the first, and all must succeed.
 
 pub(crate) mod types;
 
@@ -25,12 +25,12 @@ use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::state::State;
 
-/// Rewards samples as `OpenRLHF`'s remote reward client asks for it.
+/// Scores samples for `OpenRLHF`'s remote reward client.
 ///
-/// `?model=` names the scorer or reward model; without it `wires.scorer` is asked, or the only
-/// reward model. A scorer is given the response, the turns of the prompt and the label. A model by
-/// its own name reads the query as it stands, as `OpenRLHF`'s own reward server does. A sample
-/// that cannot be measured fails the request: no number stands for it.
+/// `?model=` names the scorer or reward model; without it `wires.scorer` or the only reward model
+/// is used. A scorer gets the response, the turns of the prompt and the label. A model by its own
+/// name reads the query as it is, like `OpenRLHF`'s own reward server. A sample that cannot be
+/// scored fails the request: no number stands for it.
 #[utoipa::path(
     tag = "wires",
     params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
@@ -72,7 +72,7 @@ async fn answer(call: Call<'_>, asked: RewardQuery) -> Result<HttpResponse, ApiE
     }
 }
 
-/// By a scorer, which is given prompt and response apart.
+/// Scores samples with a scorer, which gets prompt and response separately.
 async fn judged(
     call: Call<'_>,
     scorer: Arc<Scorer>,
@@ -95,7 +95,7 @@ async fn judged(
     judged.reply(body).await
 }
 
-/// By a model's own head, which reads the whole query.
+/// Scores samples with a model's own head, which reads the query as one text.
 async fn read(
     mut call: Call<'_>,
     served: &Served,
@@ -124,8 +124,11 @@ async fn read(
     reply(&with_scores(raws, scores))
 }
 
-/// Prompt and response of a query. One that does not begin with its prompt, as where a long prompt
-/// was cut at its beginning, is taken apart by its marks.
+/// Splits a query into prompt and response. A query that does not begin with its prompt, as after
+/// truncation from the left, is split at its template markers.
+///
+/// # Errors
+/// A query that cannot be split.
 fn input(path: &str, query: &str, prompt: Option<&str>) -> Result<Input, ApiError> {
     let known = prompt.and_then(|prompt| Some((prompt, query.strip_prefix(prompt)?)));
     let (prompt, response) = known.or_else(|| chat_split::cut(query)).ok_or_else(|| {

@@ -1,4 +1,4 @@
-//! Texts, token ids and conversations as sequences for a head.
+//! Converts texts, token ids and conversations to sequences for a head.
 
 use actix_web::web;
 
@@ -13,10 +13,10 @@ use crate::hosts::Served;
 /// Most texts of a request.
 const MOST_TEXTS: usize = openapi::MAX_INPUTS;
 
-/// What a request's `input` or `messages` are as tokens.
+/// Encodes the `input` or `messages` of a request.
 ///
 /// # Errors
-/// Neither or both of them, a text without tokens, ids beyond the vocabulary.
+/// Neither or both of them, a text without tokens, ids outside the vocabulary.
 pub(crate) async fn sequences(served: &Served, asked: Pooled) -> Result<Vec<Tokens>, ApiError> {
     check_truncation(asked.truncate_prompt_tokens)?;
     match (asked.input, asked.messages) {
@@ -41,10 +41,10 @@ pub(crate) async fn sequences(served: &Served, asked: Pooled) -> Result<Vec<Toke
     }
 }
 
-/// Texts whose special tokens are meant, or token ids as they are.
+/// Encodes texts with their special tokens, or checks token ids.
 ///
 /// # Errors
-/// None, too many, a text without tokens, ids beyond the vocabulary.
+/// None or too many texts, a text without tokens, ids outside the vocabulary.
 pub(crate) async fn texts(
     served: &Served,
     path: &str,
@@ -71,10 +71,10 @@ pub(crate) async fn texts(
     super::encode(served, texts, encode).await
 }
 
-/// Whether logits become probabilities.
+/// Returns whether logits are activated to probabilities.
 ///
 /// # Errors
-/// Two words for it that disagree.
+/// Two fields that disagree.
 pub(crate) fn activates(new: Option<bool>, old: Option<bool>) -> Result<bool, ApiError> {
     match (new, old) {
         (Some(new), Some(old)) if new != old => {
@@ -84,7 +84,7 @@ pub(crate) fn activates(new: Option<bool>, old: Option<bool>) -> Result<bool, Ap
     }
 }
 
-/// Nothing is ever cut: what is too long is refused with its count.
+/// Refuses truncation: a text that is too long is an error with its length.
 ///
 /// # Errors
 /// A number of tokens to keep.

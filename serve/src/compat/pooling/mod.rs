@@ -1,9 +1,8 @@
-//! Sequences of tokens, read by an engine: what wires ask that carry texts which are rendered
-//! already.
+//! Token sequences that an engine reads with a head, for interfaces that send rendered text.
 //!
-//! Such a text is read as its sender's template wrote it: special tokens in it are special tokens,
-//! because without them the model would see something else than it was trained on. Where a wire
-//! tells prompt and response apart, the response has no such right.
+//! Rendered text is encoded as its sender's template wrote it: special tokens in it are special
+//! tokens, since the model would otherwise see other input than in training. Where an interface
+//! separates prompt and response, special tokens in the response are plain text.
 
 mod input;
 pub(crate) mod types;
@@ -26,14 +25,14 @@ use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::names::not_found;
 
-/// Tokens, and the part of the request that they come from.
+/// Tokens, and the JSON path that they come from.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     pub(crate) path: String,
     pub(crate) ids: Vec<u32>,
 }
 
-/// A sequence and what is to be read of it: tokens by index, and what to read there.
+/// A sequence with the outputs to compute: token indexes and output specs.
 #[derive(Debug)]
 pub(crate) struct Sequence {
     pub(crate) tokens: Tokens,
@@ -41,17 +40,17 @@ pub(crate) struct Sequence {
 }
 
 impl Tokens {
-    /// Read by the head at the last token.
+    /// Reads the head at the last token.
     pub(crate) fn last(self) -> Sequence {
         self.at_last(OutputSpec::Head)
     }
 
-    /// Read in some way at the last token.
+    /// Reads an output at the last token.
     pub(crate) fn at_last(self, read: OutputSpec) -> Sequence {
         Sequence { reads: vec![(self.ids.len() - 1, read)], tokens: self }
     }
 
-    /// Read by the head at every token.
+    /// Reads the head at every token.
     pub(crate) fn everywhere(self) -> Sequence {
         Sequence {
             reads: (0..self.ids.len()).map(|at| (at, OutputSpec::Head)).collect(),
@@ -60,8 +59,8 @@ impl Tokens {
     }
 }
 
-/// A rendered prompt and the response that continues it, as one text. Tokens that end a text are
-/// meant where the response ends; special tokens within it are text.
+/// Joins a rendered prompt and its response. End tokens at the end of the response are special
+/// tokens; others within it are plain text.
 pub(crate) fn continued(prompt: &str, response: &str) -> Text {
     let said = chat_split::response(response);
     let mut text = Text::template(prompt);
@@ -70,10 +69,10 @@ pub(crate) fn continued(prompt: &str, response: &str) -> Text {
     text
 }
 
-/// Encodes texts away from the event loop, each with the part of the request that it comes from.
+/// Encodes texts on a blocking thread.
 ///
 /// # Errors
-/// What `encode` fails at, and a text that has no tokens.
+/// Those of `encode`, and a text without tokens.
 pub(crate) async fn encode<T: Send + 'static>(
     served: &Served,
     texts: Vec<(String, T)>,
@@ -91,28 +90,28 @@ pub(crate) async fn encode<T: Send + 'static>(
     web::block(all).await.map_err(ApiError::internal)?
 }
 
-/// Text of known origins.
+/// Encodes text of mixed provenance.
 #[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn by_origin(tokenizer: &Tokenizer, text: Text) -> Result<Vec<u32>, String> {
     tokenizer.encode_text(&text).map_err(|error| error.to_string())
 }
 
-/// Text whose special tokens are meant, with the tokenizer's own around it.
+/// Encodes text with special tokens, adding the tokenizer's own.
 #[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn as_written(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>, String> {
     tokenizer.encode(&text, true).map_err(|error| error.to_string())
 }
 
-/// The same without any around it.
+/// Encodes text with special tokens, adding none.
 #[expect(clippy::needless_pass_by_value, reason = "what `encode` calls")]
 pub(crate) fn bare(tokenizer: &Tokenizer, text: String) -> Result<Vec<u32>, String> {
     tokenizer.encode(&text, false).map_err(|error| error.to_string())
 }
 
-/// Token ids of a request, held against the vocabulary.
+/// Checks token ids of a request against the vocabulary.
 ///
 /// # Errors
-/// One that is not in it, and a list without any.
+/// An id outside it, or an empty list.
 pub(crate) fn given(served: &Served, path: String, ids: Vec<u32>) -> Result<Tokens, ApiError> {
     let size = served.host.engine.limits().vocab_size;
     if let Some(at) = ids.iter().position(|id| *id as usize >= size) {
@@ -125,25 +124,26 @@ pub(crate) fn given(served: &Served, path: String, ids: Vec<u32>) -> Result<Toke
     Ok(Tokens { path, ids })
 }
 
-/// The salt of a client's word: prefixes are shared by equal salts, and 0 is left to those without.
+/// Derives the cache salt of a request: equal words share prefixes, and 0 is for requests without
+/// one.
 pub(crate) fn salt(word: &str) -> u64 {
     digest_u64(word.as_bytes()) | 1
 }
 
-/// Makes the parameters of a request that may have a cache salt.
+/// Creates the request parameters with an optional cache salt.
 pub(crate) fn salted(word: Option<&str>) -> RequestParams {
     RequestParams { salt: word.map_or(0, salt), ..RequestParams::default() }
 }
 
-/// Of the tokens that an engine's queue holds, a request takes at most one in this many at a time,
-/// so that a large one leaves room for others and is not refused for its own size.
+/// A request submits at most one part in this many of the engine's queue at a time, so that a large
+/// one leaves room for others and is not refused for its own size.
 const QUEUE_SHARE: usize = 4;
 
-/// Reads sequences, one answer for each, in order.
+/// Runs sequences through an engine; one output for each, in order.
 ///
 /// # Errors
-/// 422 for one that is longer than the model's context, before anything is computed; 503 where
-/// there is no room; 504 past the deadline; what the engine fails at.
+/// 422 for a sequence longer than the model's context, before anything is computed; 503 at a limit
+/// of the queue; 504 past the deadline; errors of the engine.
 pub(crate) async fn read(
     call: &mut Call<'_>,
     served: &Served,
@@ -181,7 +181,7 @@ async fn in_waves(
             tokens += next.tokens.ids.len();
             wave.push(work(served, next));
         }
-        // Who has begun waits for room; who has not is told that there is none.
+        // A request waits for queue space once its first part is done; before that it is refused.
         let _room = if answers.is_empty() {
             None
         } else {
@@ -217,22 +217,22 @@ fn check_lengths(served: &Served, sequences: &[Sequence]) -> Result<(), ApiError
     })
 }
 
-/// What a head is made for.
+/// The kind of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Head {
-    /// To be read at the last token of a text.
+    /// Read at the last token of a text.
     Whole {
-        /// Outputs.
+        /// Number of outputs.
         n_labels: usize,
     },
-    /// To be read at any token: at steps, as a rule.
+    /// Read at any token, usually at steps.
     Tokens,
 }
 
-/// The head that reads for a name.
+/// Returns the head of a model or adapter.
 ///
 /// # Errors
-/// 404 where there is none.
+/// 404 without a head.
 pub(crate) fn head(served: &Served) -> Result<Head, ApiError> {
     let name = served.name();
     let known = rubrics::Served::of(&served.host, name);
@@ -252,10 +252,10 @@ pub(crate) fn head(served: &Served) -> Result<Head, ApiError> {
     }
 }
 
-/// Refuses a model that has no head to be read at the last token. Gives its number of outputs.
+/// Refuses models without a head for the last token; returns its number of outputs.
 ///
 /// # Errors
-/// 404 with what it lacks.
+/// 404 with what the model lacks.
 pub(crate) fn check_whole(served: &Served) -> Result<usize, ApiError> {
     match head(served)? {
         Head::Whole { n_labels } => Ok(n_labels),
@@ -267,10 +267,10 @@ pub(crate) fn check_whole(served: &Served) -> Result<usize, ApiError> {
     }
 }
 
-/// Refuses a model that has no head of one output, to be read at the last token.
+/// Refuses models without a head of one output for the last token.
 ///
 /// # Errors
-/// 404 with what it lacks.
+/// 404 with what the model lacks.
 pub(crate) fn check_scalar(served: &Served) -> Result<(), ApiError> {
     match check_whole(served)? {
         1 => Ok(()),
@@ -282,10 +282,10 @@ pub(crate) fn check_scalar(served: &Served) -> Result<(), ApiError> {
     }
 }
 
-/// The outputs of each row that was read.
+/// Returns the outputs of each row.
 ///
 /// # Errors
-/// Something else than rows: a fault of ours.
+/// Output of another kind, which is an internal error.
 pub(crate) fn rows(answer: &RequestOutput) -> Result<&[Output], ApiError> {
     match &answer.output {
         TaskOutput::Rows(rows) => Ok(rows),
@@ -293,10 +293,10 @@ pub(crate) fn rows(answer: &RequestOutput) -> Result<&[Output], ApiError> {
     }
 }
 
-/// A head's outputs as numbers.
+/// Returns the outputs of a head as numbers.
 ///
 /// # Errors
-/// Another output: a fault of ours.
+/// Output of another kind, which is an internal error.
 pub(crate) fn logits(output: &Output) -> Result<Vec<f64>, ApiError> {
     match output {
         Output::Head(logits) => Ok(logits.iter().copied().map(f64::from).collect()),
@@ -306,7 +306,7 @@ pub(crate) fn logits(output: &Output) -> Result<Vec<f64>, ApiError> {
     }
 }
 
-/// The outputs of a head that was read once.
+/// Returns the outputs of a head that was read at one token.
 ///
 /// # Errors
 /// As [`rows`] and [`logits`].
@@ -317,7 +317,7 @@ pub(crate) fn lone(answer: &RequestOutput) -> Result<Vec<f64>, ApiError> {
     }
 }
 
-/// The one output of a head that was read once.
+/// Returns the single output of a head that was read at one token.
 ///
 /// # Errors
 /// As [`lone`].
@@ -328,12 +328,12 @@ pub(crate) fn scalar(answer: &RequestOutput) -> Result<f64, ApiError> {
     }
 }
 
-/// Tokens that were read, over all.
+/// Counts the tokens read.
 pub(crate) fn tokens(answers: &[RequestOutput]) -> u64 {
     answers.iter().map(|answer| answer.usage.input_tokens as u64).sum()
 }
 
-/// A head's outputs at a text's last token, as probabilities or as they are.
+/// Returns the outputs of a head at the last token, activated or as logits.
 pub(crate) fn outputs(
     served: &Served,
     answer: &RequestOutput,
@@ -343,7 +343,7 @@ pub(crate) fn outputs(
     Ok(if activate { served.labels.activated(&logits) } else { logits })
 }
 
-/// With the likeliest class, the first of several.
+/// Selects the most probable class, the first on ties.
 pub(crate) fn classified(served: &Served, index: usize, probs: Vec<f64>) -> Classified {
     let mut best = 0;
     for (at, p) in probs.iter().enumerate() {

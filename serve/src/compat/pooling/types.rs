@@ -1,5 +1,5 @@
-//! What the interfaces that read heads have in common: texts, token ids or messages go in, and
-//! counts of tokens come out.
+//! Shared types of the interfaces that read heads: text, token ids or messages in, token counts
+//! out.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use crate::compat::openai_chat::types::{ChatMessage, Prompt};
 
-/// What is read, and how it becomes tokens.
+/// The input and options of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Pooled {
     /// Name of a model or an adapter.
@@ -16,25 +16,25 @@ pub(crate) struct Pooled {
     pub(crate) input: Option<Prompt>,
     /// A conversation.
     pub(crate) messages: Option<Vec<ChatMessage>>,
-    /// Whether the tokenizer puts its own tokens around a text.
+    /// Whether the tokenizer adds its special tokens around a text.
     pub(crate) add_special_tokens: Option<bool>,
-    /// Whether a conversation ends where the assistant is to speak.
+    /// Whether the prompt ends with the start of an assistant turn.
     pub(crate) add_generation_prompt: Option<bool>,
-    /// Whether it ends within the last message.
+    /// Whether the prompt ends within the last message.
     pub(crate) continue_final_message: Option<bool>,
-    /// The template's own switches.
+    /// Variables of the chat template.
     pub(crate) chat_template_kwargs: Option<Map<String, Value>>,
-    /// Whether logits become probabilities.
+    /// Whether logits are activated to probabilities.
     pub(crate) use_activation: Option<bool>,
-    /// The same in older words.
+    /// The former name of `use_activation`.
     pub(crate) activation: Option<bool>,
-    /// To cut texts: nothing is ever cut here.
+    /// Truncation, which is refused.
     pub(crate) truncate_prompt_tokens: Option<i64>,
-    /// Prefixes are shared only among requests of one salt.
+    /// Cached prefixes are shared only among requests with the same salt.
     pub(crate) cache_salt: Option<String>,
 }
 
-/// Declares a request that has the fields of [`Pooled`] beside its own.
+/// Declares a request with the fields of [`Pooled`] and its own.
 macro_rules! pooled {
     ($(#[$meta:meta])* pub(crate) struct $name:ident { $($own:tt)* }) => {
         $(#[$meta])*
@@ -44,43 +44,43 @@ macro_rules! pooled {
             /// Name of a model or an adapter; without it the only model.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) model: Option<String>,
-            /// A text, token ids, or a list of either. Special tokens in a text are meant.
+            /// Text, token ids, or a list of either. Special tokens in text are encoded as such.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) input: Option<$crate::compat::openai_chat::types::Prompt>,
-            /// A conversation, in the place of `input`; the chat template renders it, and special
-            /// tokens in it are text.
+            /// A conversation, instead of `input`; the chat template renders it, and special tokens
+            /// in it are plain text.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) messages: Option<Vec<$crate::compat::openai_chat::types::ChatMessage>>,
-            /// Whether the tokenizer puts its own tokens around a text: so unless false.
+            /// Whether the tokenizer adds its special tokens around a text; true by default.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) add_special_tokens: Option<bool>,
-            /// Whether a conversation ends where the assistant is to speak.
+            /// Whether the prompt ends with the start of an assistant turn.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) add_generation_prompt: Option<bool>,
-            /// Whether a conversation ends within its last message.
+            /// Whether the prompt ends within its last message.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) continue_final_message: Option<bool>,
-            /// The template's own switches.
+            /// Variables of the chat template.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(value_type = Option<Object>)]
             pub(crate) chat_template_kwargs: Option<serde_json::Map<String, serde_json::Value>>,
-            /// Whether logits become probabilities: so unless false.
+            /// Whether logits are activated to probabilities; true by default.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) use_activation: Option<bool>,
-            /// As `use_activation`, in older words.
+            /// The former name of `use_activation`.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) activation: Option<bool>,
-            /// Nothing is ever cut here: -1 and null are taken.
+            /// Must be -1 or null: input is never truncated.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) truncate_prompt_tokens: Option<i64>,
-            /// Prefixes are shared only among requests of one salt.
+            /// Cached prefixes are shared only among requests with the same salt.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) cache_salt: Option<String>,
             $($own)*
         }
 
         impl $name {
-            /// Takes out what all requests of this sort have.
+            /// Takes the shared fields out of the request.
             pub(crate) fn take_pooled(&mut self) -> $crate::compat::pooling::types::Pooled {
                 $crate::compat::pooling::types::Pooled {
                     model: self.model.take(),
@@ -102,7 +102,7 @@ macro_rules! pooled {
 
 pub(crate) use pooled;
 
-/// Fields of all requests of this sort that change no answer.
+/// Shared fields that do not change the answer.
 macro_rules! unused_by_pooled {
     ($($more:expr),* $(,)?) => {
         &[
@@ -113,7 +113,7 @@ macro_rules! unused_by_pooled {
             openapi::unused::Unused("padding", openapi::unused::Harmless::Null),
             openapi::unused::Unused("mm_processor_kwargs", openapi::unused::Harmless::Null),
             openapi::unused::Unused("media_io_kwargs", openapi::unused::Harmless::Null),
-            // A template is code, and code does not come from requests.
+            // A template is code, and requests cannot supply code.
             openapi::unused::Unused("chat_template", openapi::unused::Harmless::Null),
             $($more),*
         ]
@@ -122,62 +122,62 @@ macro_rules! unused_by_pooled {
 
 pub(crate) use unused_by_pooled;
 
-/// Tokens of a request that generates none.
+/// Token usage of a request that generates none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[expect(clippy::struct_field_names, reason = "the interface has these names")]
 pub(crate) struct PooledUsage {
-    /// Tokens read.
+    /// Number of input tokens.
     pub(crate) prompt_tokens: u64,
-    /// The same.
+    /// Equal to `prompt_tokens`.
     pub(crate) total_tokens: u64,
     /// Always 0.
     pub(crate) completion_tokens: u64,
 }
 
 impl PooledUsage {
-    /// Of so many tokens.
+    /// Creates the usage of `prompt_tokens` tokens.
     pub(crate) fn of(prompt_tokens: u64) -> Self {
         Self { prompt_tokens, total_tokens: prompt_tokens, completion_tokens: 0 }
     }
 }
 
-/// The classes of what was read.
+/// The classification of texts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ClassifyReply {
-    /// Of this reply.
+    /// Id of this reply.
     pub(crate) id: String,
     /// Always `list`.
     pub(crate) object: String,
     /// Unix time in seconds.
     pub(crate) created: u64,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// One for each text, in order.
+    /// One entry per text, in order.
     pub(crate) data: Vec<Classified>,
-    /// Tokens.
+    /// Token usage.
     pub(crate) usage: PooledUsage,
 }
 
-/// The classes of one text.
+/// The classification of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Classified {
-    /// Which text.
+    /// Index of the text.
     pub(crate) index: usize,
-    /// The likeliest class.
+    /// The most probable class.
     pub(crate) label: Option<String>,
-    /// One number for each class: probabilities, or logits where no activation was asked for.
+    /// One number per class: probabilities, or logits without activation.
     pub(crate) probs: Vec<f64>,
-    /// How many classes there are.
+    /// Number of classes.
     pub(crate) num_classes: usize,
 }
 
-/// How numbers are written.
+/// The encoding of numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Encoding {
-    /// As numbers.
+    /// JSON numbers.
     #[default]
     Float,
-    /// As the base64 of little-endian 32-bit floats, row after row.
+    /// Base64 of little-endian 32-bit floats, row by row.
     Base64,
 }

@@ -1,4 +1,4 @@
-//! `SGLang`'s decisions.
+//! `SGLang`'s decisions: bodies and replies.
 
 use openapi::{object, whole};
 use serde::{Deserialize, Serialize};
@@ -11,34 +11,34 @@ use crate::compat::decisions::types::{AnswerNotes, DecisionNotes};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct SglangDecisionRequest {
-    /// Name of a model or of an adapter. Without it the only model answers, if there is only one.
+    /// Name of a model or of an adapter; without it the only model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// What every question is about.
+    /// The input of all questions.
     pub(crate) input: TextOrJson,
     /// The questions.
     #[schema(min_items = 1, max_items = 400)]
     pub(crate) questions: Vec<SglangQuestion>,
-    /// Refused unless empty: models here read text alone.
+    /// Must be empty: the models are text-only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>, max_items = 0)]
     pub(crate) images: Vec<serde_json::Value>,
-    /// Scales the options' log-probabilities, in the place of any calibration of the model.
+    /// Temperature of the options' log-probabilities, instead of the model's calibration.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(exclusive_minimum = 0.0)]
     pub(crate) temperature: Option<f64>,
-    /// Switches of the chat template.
+    /// Variables of the chat template.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     #[schema(value_type = Object)]
     pub(crate) chat_template_kwargs: serde_json::Map<String, serde_json::Value>,
-    /// Pins the wording of the prompt.
+    /// Pins the version of the prompt's wording.
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
         deserialize_with = "whole::read_positive"
     )]
     pub(crate) prompt_format_version: Option<u64>,
-    /// Adds the tokens that were read to the answers.
+    /// Adds the prompt's token ids to the answers.
     #[serde(default)]
     pub(crate) return_prompt_token_ids: bool,
 }
@@ -47,38 +47,38 @@ pub(crate) struct SglangDecisionRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct SglangQuestion {
-    /// The key of its answer.
+    /// Key of the answer.
     pub(crate) id: String,
-    /// How it can be answered.
+    /// Type of the answer.
     #[serde(rename = "type")]
     pub(crate) kind: SglangQuestionType,
-    /// What is asked.
+    /// The question.
     pub(crate) question: TextOrJson,
-    /// Of a `choice`: 2 to 255.
+    /// For a `choice`: 2 to 255 options.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 2, max_items = 255)]
     pub(crate) options: Option<Vec<SglangOption>>,
-    /// Of a `score`: 2 to 10, from the lowest to the highest.
+    /// For a `score`: 2 to 10 levels, lowest first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(min_items = 2, max_items = 10)]
     pub(crate) levels: Option<Vec<TextOrJson>>,
-    /// Of a `yes_no`: what counts as yes.
+    /// For a `yes_no`: the meaning of yes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) yes: Option<TextOrJson>,
-    /// Of a `yes_no`: what counts as no.
+    /// For a `yes_no`: the meaning of no.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) no: Option<TextOrJson>,
 }
 
-/// How a question can be answered.
+/// The type of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SglangQuestionType {
-    /// By one of the options.
+    /// One of the options.
     Choice,
-    /// By a place on a scale.
+    /// A position on a scale.
     Score,
-    /// By the probability of yes.
+    /// The probability of yes.
     YesNo,
 }
 
@@ -86,9 +86,9 @@ pub(crate) enum SglangQuestionType {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct SglangOption {
-    /// What it is called.
+    /// Name of the option.
     pub(crate) name: String,
-    /// What it means.
+    /// Meaning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<TextOrJson>,
 }
@@ -97,7 +97,7 @@ object!(SglangDecisionRequest);
 object!(SglangQuestion);
 object!(SglangOption);
 
-/// The answers.
+/// The answers to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SglangDecision {
     /// Always `decisions`.
@@ -106,56 +106,56 @@ pub(crate) struct SglangDecision {
     pub(crate) model: String,
     /// Version of the prompt's wording.
     pub(crate) prompt_format_version: u32,
-    /// By the questions' ids, in their order.
+    /// Answers by question id, in the order of the questions.
     #[schema(value_type = std::collections::HashMap<String, SglangAnswer>)]
     pub(crate) answers: Named<SglangAnswer>,
-    /// Tokens of the request.
+    /// Token usage.
     pub(crate) usage: SglangUsage,
-    /// What this server adds.
+    /// Extension fields of this server.
     pub(crate) tribunal: DecisionNotes,
 }
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SglangAnswer {
-    /// The question's.
+    /// Type of the question.
     #[serde(rename = "type")]
     pub(crate) kind: SglangQuestionType,
-    /// By option, by level from 0, or of `yes` and `no`.
+    /// Probabilities by option, by level from 0, or of `yes` and `no`.
     #[schema(value_type = std::collections::HashMap<String, f64>)]
     pub(crate) probabilities: Named<f64>,
-    /// The probability that all labels hold together.
+    /// The probability that all labels have together.
     pub(crate) label_mass: f64,
-    /// The likeliest option.
+    /// The most probable option.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) choice: Option<String>,
     /// The expected level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) score: Option<f64>,
-    /// The prompt, where it was asked for.
+    /// Token ids of the prompt, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) prompt_token_ids: Option<Vec<u32>>,
-    /// The label of each alternative, where they were asked for and each is one token.
+    /// Token of each option's label, if requested and each is one token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) label_token_ids: Option<Vec<u32>>,
-    /// What this server adds.
+    /// Extension fields of this server.
     pub(crate) tribunal: AnswerNotes,
 }
 
-/// Tokens of a request.
+/// Token usage of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SglangUsage {
-    /// Of every sequence that was read.
+    /// Tokens of all sequences read.
     pub(crate) prompt_tokens: u64,
-    /// Always 0: nothing is written.
+    /// Always 0: no text is generated.
     pub(crate) completion_tokens: u64,
-    /// Both together.
+    /// The sum of both.
     pub(crate) total_tokens: u64,
-    /// What became of the prompts' tokens.
+    /// Breakdown of the prompt tokens.
     pub(crate) prompt_tokens_details: SglangCachedTokens,
 }
 
-/// What became of the prompts' tokens.
+/// Breakdown of prompt tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SglangCachedTokens {
     /// Taken from the prefix cache.

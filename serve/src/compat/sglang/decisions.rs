@@ -1,4 +1,4 @@
-//! `SGLang`'s decisions: an input, and a list of questions with ids.
+//! `SGLang`'s decisions: questions with ids about an input.
 
 use rubrics::decide::{
     DecisionAnswer, DecisionVerdict, Decisions, FieldPath, PROMPT_FORMAT, Question, QuestionKind,
@@ -14,14 +14,17 @@ use crate::compat::decisions::{self, Asked, Wire};
 use crate::compat::{self, Json};
 use crate::error::ApiError;
 
-/// What a reply needs of a request.
+/// The part of a request that its reply needs.
 #[derive(Debug)]
 pub(crate) struct Echo {
     questions: Vec<SglangQuestion>,
     tokens: bool,
 }
 
-/// Reads a request.
+/// Converts a request.
+///
+/// # Errors
+/// 422 at the first invalid value.
 pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, Echo), ApiError> {
     compat::refuse_images(&request.images)?;
     decisions::check_template_kwargs(&request.chat_template_kwargs)?;

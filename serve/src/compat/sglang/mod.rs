@@ -1,5 +1,5 @@
-//! `SGLang`: its routes for models that are read and not continued. verl reads a reward model's
-//! logit at `/v1/embeddings`, and tries again after a 5xx alone, so that nothing here answers 429.
+//! `SGLang`: its routes without generation. verl reads a reward model's logit at `/v1/embeddings`,
+//! and retries only after a 5xx, so that these routes never answer 429.
 
 pub(crate) mod decision_types;
 pub(crate) mod decisions;
@@ -29,7 +29,8 @@ use crate::labels::softmax;
 use crate::names;
 use crate::state::State;
 
-/// Reads a model's head as OpenAI's clients read embeddings: a reward model's vector is its logit.
+/// Reads a model's head in the form of OpenAI's embeddings: the vector of a reward model is its
+/// logit.
 #[utoipa::path(
     tag = "wires",
     request_body = EmbeddingRequest,
@@ -65,7 +66,7 @@ pub(crate) async fn classify(
     handle(ApiFlavor::Sglang, &request, payload, &state, classes).await
 }
 
-/// What texts were read as, and by whom.
+/// Texts read by a head.
 struct Heads<'r> {
     call: Call<'r>,
     served: Served,
@@ -88,7 +89,7 @@ async fn heads<'r>(
     Ok(Heads { call, served, answers, working })
 }
 
-/// `default` is what `SGLang`'s clients send where they name nobody.
+/// Maps `default`, which `SGLang`'s clients send in place of a model name, to `None`.
 fn own(model: Option<&str>) -> Option<&str> {
     model.filter(|name| *name != "default")
 }
@@ -133,10 +134,10 @@ async fn classes(call: Call<'_>, asked: EmbeddingRequest) -> Result<HttpResponse
     heads.reply(reply)
 }
 
-/// The outputs of a head as they are: the body of `POST /classify` that has `text` or `input_ids`.
+/// Answers the body of `POST /classify` with `text` or `input_ids`: the raw outputs of a head.
 ///
 /// # Errors
-/// Neither or both of them, a model without a head, and what reading fails at.
+/// Neither or both of them, a model without a head, and errors of reading.
 pub(crate) async fn rewards(
     call: Call<'_>,
     asked: SglangRewardRequest,
@@ -184,11 +185,11 @@ impl Heads<'_> {
     }
 }
 
-/// The numbers of each item: of a model with a vocabulary the probabilities of labels, of one with
-/// a head its outputs.
+/// Scores each item: label probabilities for a model with a vocabulary, outputs for one with a
+/// head.
 ///
 /// # Errors
-/// Labels that are missing or none of the vocabulary's, and what reading fails at.
+/// Labels that are missing or outside the vocabulary, and errors of reading.
 pub(crate) async fn score(
     mut call: Call<'_>,
     asked: SglangScoreRequest,
@@ -246,7 +247,7 @@ async fn by_head(
     Ok((rows.collect::<Result<_, ApiError>>()?, pooling::tokens(&answers)))
 }
 
-/// The labels of each item.
+/// Returns the labels of each item.
 fn labels(
     served: &Served,
     given: Option<Prompt>,

@@ -1,4 +1,4 @@
-//! `SGLang`: the bodies of its routes for models that are read and not continued.
+//! `SGLang`: bodies and replies of its routes without generation.
 
 use openapi::object;
 use openapi::unused::{Harmless, Unused};
@@ -9,28 +9,28 @@ use utoipa::ToSchema;
 use crate::compat::openai_chat::types::{Prompt, Texts};
 use crate::compat::pooling::types::{Encoding, PooledUsage};
 
-/// Items whose next token is read, or, of a model with a head, the head.
+/// Items for next-token scoring, or for reading with a model's head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct SglangScoreRequest {
     /// Name of a model or an adapter; without it, and under `default`, the only model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// What stands before each item: a text or token ids.
+    /// Text or token ids before each item.
     pub(crate) query: Prompt,
     /// The items: a text, texts or lists of token ids.
     pub(crate) items: Prompt,
-    /// The tokens whose probabilities are wanted, for all items or a list for each; a model with a
-    /// head needs none.
+    /// The tokens to score, one list for all items or one for each; not needed for a model with a
+    /// head.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) label_token_ids: Option<Prompt>,
-    /// Whether the labels share all probability between them.
+    /// Whether probabilities are normalised over the labels.
     #[serde(default)]
     pub(crate) apply_softmax: bool,
-    /// Divides logits before they share probability.
+    /// Temperature of the logits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) temperature: Option<f64>,
-    /// Whether the item stands before the query.
+    /// Whether the item precedes the query.
     #[serde(default)]
     pub(crate) item_first: bool,
 }
@@ -49,27 +49,27 @@ object!(
     ]
 );
 
-/// Numbers for each item.
+/// Scores of the items.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SglangScores {
-    /// One row for each item, one number for each label.
+    /// One row per item, one number per label.
     pub(crate) scores: Vec<Vec<f64>>,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// Tokens.
+    /// Token usage.
     pub(crate) usage: PooledUsage,
     /// Always `scoring`.
     pub(crate) object: String,
 }
 
-/// Texts to read with a head, as `POST /classify` has them.
+/// Texts to read with a head, for `POST /classify`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(crate) struct SglangRewardRequest {
-    /// A text or texts. Special tokens in them are meant.
+    /// Text or texts. Special tokens in them are encoded as such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<Texts>,
-    /// Token ids, or a list of them for each text.
+    /// Token ids, or a list of them per text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) input_ids: Option<Prompt>,
     /// Name of a model or an adapter; without it, and under `default`, the only model.
@@ -91,47 +91,47 @@ object!(
     ]
 );
 
-/// What a head gave: one object for one text, a list for a list.
+/// Outputs of a head: an object for one text, a list for a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum SglangRewards {
-    /// Of one text.
+    /// For one text.
     One(SglangReward),
-    /// Of each text, in order.
+    /// For each text, in order.
     Many(Vec<SglangReward>),
 }
 
-/// What a head gave of one text.
+/// The outputs of a head for one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SglangReward {
-    /// The head's outputs: one number of a reward model.
+    /// The outputs; one number for a reward model.
     pub(crate) embedding: Vec<f64>,
-    /// What is known of the reading.
+    /// Details.
     pub(crate) meta_info: SglangMeta,
 }
 
-/// What is known of a reading.
+/// Details of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SglangMeta {
-    /// Of this reading.
+    /// Id of this text.
     pub(crate) id: String,
-    /// Always null: nothing was generated.
+    /// Always null: no text is generated.
     #[schema(value_type = Option<Object>)]
     pub(crate) finish_reason: Option<Value>,
-    /// Tokens read.
+    /// Number of tokens.
     pub(crate) prompt_tokens: u64,
-    /// Of these, tokens that a cache spared.
+    /// Tokens taken from the prefix cache.
     pub(crate) cached_tokens: u64,
 }
 
-/// Texts whose vectors are wanted: of a reward model, what its head gives.
+/// Texts to embed; the vector of a reward model is its head's output.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct EmbeddingRequest {
     /// Name of a model or an adapter; without it, and under `default`, the only model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// A text, token ids, or a list of either. Special tokens in a text are meant.
+    /// Text, token ids, or a list of either. Special tokens in text are encoded as such.
     pub(crate) input: Prompt,
     /// `float` or `base64`.
     #[serde(default)]
@@ -152,35 +152,35 @@ object!(
     ]
 );
 
-/// Vectors.
+/// Embeddings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct EmbeddingReply {
     /// Always `list`.
     pub(crate) object: String,
-    /// One for each text, in order.
+    /// One entry per text, in order.
     pub(crate) data: Vec<Embedded>,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// Tokens.
+    /// Token usage.
     pub(crate) usage: PooledUsage,
 }
 
-/// The vector of one text.
+/// The embedding of one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Embedded {
     /// Always `embedding`.
     pub(crate) object: String,
-    /// The head's outputs.
+    /// The outputs of the head.
     pub(crate) embedding: Vector,
-    /// Which text.
+    /// Index of the text.
     pub(crate) index: usize,
 }
 
-/// Numbers.
+/// A vector.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum Vector {
-    /// As numbers.
+    /// JSON numbers.
     Floats(Vec<f64>),
     /// As the base64 of little-endian 32-bit floats.
     Base64(String),

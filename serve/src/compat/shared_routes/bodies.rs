@@ -1,4 +1,4 @@
-//! Bodies whose path belongs to several interfaces, each detected by its signature.
+//! Bodies of paths that several interfaces share, each detected by its fields.
 
 use openapi::{BodyError, ScoreRequest, ScoreResponse, parse_body};
 use serde::de::DeserializeOwned;
@@ -48,16 +48,16 @@ const TEI_RERANK: Interface = Interface {
     signature: &["texts", "raw_scores", "return_text", "truncate"],
 };
 
-/// A body that cannot be read, and the interface that answers for it.
+/// A body that cannot be parsed, with the interface that answers.
 #[derive(Debug)]
 pub(crate) struct FlavoredError {
-    /// The interface of the body; the path's first one where the body does not tell.
+    /// The interface of the body; the first of the path if it is undetermined.
     pub(crate) flavor: ApiFlavor,
-    /// What is wrong with it.
+    /// The error.
     pub(crate) error: BodyError,
 }
 
-/// Adds a flavor to an error, for `map_err`.
+/// Returns a closure for `map_err` that gives an error this flavor.
 fn flavored(flavor: ApiFlavor) -> impl Fn(BodyError) -> FlavoredError {
     move |error| FlavoredError { flavor, error }
 }
@@ -67,7 +67,7 @@ fn flavored(flavor: ApiFlavor) -> impl Fn(BodyError) -> FlavoredError {
 #[schema(title = "ScoreBody")]
 #[serde(untagged)]
 pub(crate) enum ScoreBody {
-    /// This server's own: `inputs`.
+    /// Native: `inputs`.
     Own(ScoreRequest),
     /// vLLM's: `queries` with `documents`, and its other pairs of names.
     Vllm(VllmScoreRequest),
@@ -75,17 +75,17 @@ pub(crate) enum ScoreBody {
     Sglang(SglangScoreRequest),
 }
 
-/// A reply of `POST /v1/score`, in the shape of its request.
+/// A reply of `POST /v1/score`, in the shape of its request's interface.
 #[derive(Debug, Clone, PartialEq, ToSchema)]
 #[schema(title = "ScoreReply")]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it describes replies and is never made")]
 pub(crate) enum ScoreReply {
-    /// To this server's own.
+    /// Native.
     Own(ScoreResponse),
-    /// To vLLM's.
+    /// vLLM's.
     Vllm(PairScores),
-    /// To `SGLang`'s.
+    /// `SGLang`'s.
     Sglang(SglangScores),
 }
 
@@ -100,15 +100,15 @@ pub(crate) enum ClassifyBody {
     Sglang(SglangRewardRequest),
 }
 
-/// A reply of `POST /classify`, in the shape of its request.
+/// A reply of `POST /classify`, in the shape of its request's interface.
 #[derive(Debug, Clone, PartialEq, ToSchema)]
 #[schema(title = "ClassifyBodyReply")]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it describes replies and is never made")]
 pub(crate) enum ClassifyBodyReply {
-    /// To vLLM's.
+    /// vLLM's.
     Vllm(ClassifyReply),
-    /// To `SGLang`'s.
+    /// `SGLang`'s.
     Sglang(SglangRewards),
 }
 
@@ -123,25 +123,24 @@ pub(crate) enum RerankBody {
     Tei(TeiRerankRequest),
 }
 
-/// A reply of `POST /rerank`, in the shape of its request.
+/// A reply of `POST /rerank`, in the shape of its request's interface.
 #[derive(Debug, Clone, PartialEq, ToSchema)]
 #[schema(title = "RerankBodyReply")]
 #[serde(untagged)]
 #[expect(dead_code, reason = "it describes replies and is never made")]
 pub(crate) enum RerankBodyReply {
-    /// To Cohere's.
+    /// Cohere's.
     Cohere(RerankReply),
-    /// To Text Embeddings Inference's.
+    /// Text Embeddings Inference's.
     Tei(Vec<TeiRank>),
 }
 
-/// Reads a body of `POST /v1/score` by its interface.
+/// Parses a body of `POST /v1/score` as its interface has it.
 ///
-/// A body of this server's own costs nothing for the choice: only one that is not is looked at
-/// again.
+/// The native form is tried first, so that detection costs it nothing.
 ///
 /// # Errors
-/// As [`parse_body`], for the interface that the body has; and a body that has the fields of two.
+/// As [`parse_body`] for the detected interface; a body with fields of two interfaces.
 pub(crate) fn parse_score(bytes: &[u8]) -> Result<ScoreBody, FlavoredError> {
     let error = match parse_body(bytes) {
         Ok(own) => return Ok(ScoreBody::Own(own)),
@@ -155,10 +154,10 @@ pub(crate) fn parse_score(bytes: &[u8]) -> Result<ScoreBody, FlavoredError> {
     }
 }
 
-/// Reads a body of `POST /classify` by its interface.
+/// Parses a body of `POST /classify` as its interface has it.
 ///
 /// # Errors
-/// As [`parse_body`], for the interface that the body has; and a body that has the fields of two.
+/// As [`parse_body`] for the detected interface; a body with fields of two interfaces.
 pub(crate) fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, FlavoredError> {
     match detect(bytes, &[VLLM_CLASSIFY, SGLANG_CLASSIFY]).map_err(flavored(ApiFlavor::Vllm))? {
         0 => read(bytes, ClassifyBody::Vllm, ApiFlavor::Vllm),
@@ -166,10 +165,10 @@ pub(crate) fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, FlavoredError
     }
 }
 
-/// Reads a body of `POST /rerank` by its interface.
+/// Parses a body of `POST /rerank` as its interface has it.
 ///
 /// # Errors
-/// As [`parse_body`], for the interface that the body has; and a body that has the fields of two.
+/// As [`parse_body`] for the detected interface; a body with fields of two interfaces.
 pub(crate) fn parse_rerank(bytes: &[u8]) -> Result<RerankBody, FlavoredError> {
     match detect(bytes, &[COHERE_RERANK, TEI_RERANK]).map_err(flavored(ApiFlavor::Vllm))? {
         0 => read(bytes, RerankBody::Cohere, ApiFlavor::Vllm),

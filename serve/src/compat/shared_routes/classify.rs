@@ -11,9 +11,9 @@ use crate::state::State;
 
 /// Reads a model's head, as vLLM and `SGLang` do.
 ///
-/// A body with `input` or `messages` is vLLM's: classes with their probabilities, or with logits
-/// where `use_activation` (or `activation`) is false. A body with `text` or `input_ids` is
-/// `SGLang`'s: the head's outputs as they are. Special tokens in texts are meant.
+/// A body with `input` or `messages` is vLLM's: classes with their probabilities, or with logits if
+/// `use_activation` (or `activation`) is false. A body with `text` or `input_ids` is `SGLang`'s:
+/// the head's raw outputs. Special tokens in texts are encoded as such.
 #[utoipa::path(
     tag = "wires",
     request_body = ClassifyBody,

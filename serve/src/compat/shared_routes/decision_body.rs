@@ -1,4 +1,4 @@
-//! Which of the three shapes a body has.
+//! Detects the interface of a decision body.
 
 use openapi::{BodyError, parse_body};
 use serde::Deserialize;
@@ -22,8 +22,8 @@ pub(crate) enum DecisionBody {
     SystemOne(SystemOneRequest),
 }
 
-/// Just enough of a body to tell its shape. What is wrong inside of it is for the parser of that
-/// shape to say.
+/// The fields of a body that its interface is detected by. Faults inside them are reported by the
+/// parser of that interface.
 #[derive(Deserialize)]
 struct Outline {
     state: Option<IgnoredAny>,
@@ -42,7 +42,7 @@ enum Questions {
     Other(IgnoredAny),
 }
 
-/// Fields of a question by which the lists differ.
+/// Fields of a question that differ between interfaces.
 #[derive(Deserialize)]
 struct Fields {
     id: Option<IgnoredAny>,
@@ -56,11 +56,11 @@ enum Shape {
     SystemOne,
 }
 
-/// Reads a body of `POST /v1/decisions` by its shape: System One's has `state` or questions by
-/// name; `SGLang`'s has a field of its own or asks by `question`; any other is OpenAI's.
+/// Parses a body of `POST /v1/decisions` by its shape: System One's has `state` or questions by
+/// name; `SGLang`'s has a field of its own or `question` in its questions; any other is OpenAI's.
 ///
 /// # Errors
-/// As [`parse_body`], for the shape that the body has.
+/// As [`parse_body`] for the detected interface.
 pub(crate) fn parse_decision(bytes: &[u8]) -> Result<DecisionBody, BodyError> {
     match shape(bytes) {
         Shape::OpenAi => parse_body(bytes).map(DecisionBody::OpenAi),

@@ -23,10 +23,10 @@ use crate::hosts::Served;
 use crate::names::{self, not_found};
 use crate::state::State;
 
-/// Answers typed questions about an input from the probabilities of labels. No text is generated.
+/// Answers typed questions about an input with the probabilities of labels. No text is generated.
 ///
-/// Takes OpenAI's, `SGLang`'s and System One's bodies, and tells them apart by their shape; the
-/// reply has the shape of the request. Every reply holds answers to all questions.
+/// Accepts the bodies of OpenAI, `SGLang` and System One, detected by their fields; the reply has
+/// the shape of the request. Every reply has answers to all questions.
 #[utoipa::path(
     tag = "decisions",
     request_body = DecisionBody,
@@ -104,8 +104,8 @@ async fn answer<W: Wire>(
     let notes = reply_notes(&decided, &served.host.digest);
     let reply = wire.reply(model.to_string(), decided, notes);
     let bytes = reply.map_err(ApiError::internal)?;
-    // The permit goes without a word of how long it was held: the pace that admission learns is
-    // that of the verifiers, and the engine counts its own tokens.
+    // The permit is dropped without its time: admission learns the pace of verifiers only, and the
+    // engine counts its own tokens.
     let times = [parse, exec, replying.elapsed()];
     call.count_read(&served.host.name, n_answers, times);
     Ok(json(bytes))
@@ -132,8 +132,8 @@ async fn decide(
     preparing.map_err(failed)??.run(terms).await
 }
 
-/// Tokens a second that an engine is taken to have until it says better: what is told to a client
-/// is within a second and a minute in any case.
+/// Assumed tokens per second of an engine for `Retry-After`, which is between a second and a minute
+/// in any case.
 const TOKENS_PER_SECOND: f64 = 1_000.0;
 
 fn api_error(error: &DecideError, wire: &impl Wire) -> ApiError {

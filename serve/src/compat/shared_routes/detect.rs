@@ -1,8 +1,8 @@
-//! Which of several interfaces a body speaks, where they share a path.
+//! Detects the interface of a body on a path that several interfaces share.
 //!
-//! The signature of an interface is the fields that it has and the others lack. A body with a field
-//! of one signature belongs to that interface. A body with fields of two is refused: read either
-//! way, a part of the request would be dropped.
+//! The signature of an interface is the set of fields that only it has. A body with a field of one
+//! signature belongs to that interface. A body with fields of two is refused, since part of the
+//! request would be dropped either way.
 
 use std::fmt;
 
@@ -16,17 +16,17 @@ pub(crate) struct Interface {
     pub(crate) signature: &'static [&'static str],
 }
 
-/// Detects the interface of a body, as an index into `interfaces`; 0 if the body has no field of any
-/// signature.
+/// Detects the interface of a body, as an index into `interfaces`; 0 if the body has no field of
+/// any signature.
 ///
 /// # Errors
-/// A body with fields of two signatures, by both names; and a body that is not JSON.
+/// A body with fields of two signatures, with both names; a body that is not JSON.
 pub(crate) fn detect(bytes: &[u8], interfaces: &[Interface]) -> Result<usize, BodyError> {
     let Keys(keys) = match serde_json::from_slice(bytes) {
         Ok(keys) => keys,
-        // What is no object is for the parser to say.
+        // The parser of the interface reports bodies that are not objects.
         Err(error) if error.is_data() => return Ok(0),
-        // A parser that does not know the fields would stumble over them first.
+        // Parsers that do not know the fields would report those first.
         Err(error) => return Err(malformed(&error)),
     };
     let found = interfaces.iter().enumerate().filter_map(|(at, one)| {
@@ -48,7 +48,7 @@ pub(crate) fn detect(bytes: &[u8], interfaces: &[Interface]) -> Result<usize, Bo
     }
 }
 
-/// The names of an object's fields.
+/// The field names of an object.
 struct Keys(Vec<String>);
 
 impl<'de> Deserialize<'de> for Keys {

@@ -1,5 +1,5 @@
-//! Routes whose path several interfaces share. The interface of a body is detected by its fields,
-//! and its reply, errors included, has the shape of that interface.
+//! Routes of paths that several interfaces share. The interface of a body is detected by its
+//! fields, and its reply, errors included, has the shape of that interface.
 
 pub(crate) mod bodies;
 pub(crate) mod classify;
@@ -13,7 +13,7 @@ use super::{ApiFlavor, Refusal};
 use crate::call::Call;
 use crate::error::ApiError;
 
-/// Reads the body of a call; an error has the shape of the interface that the body belongs to.
+/// Parses the body of a call; errors have the shape of the detected interface.
 ///
 /// # Errors
 /// As [`Call::parse`].

@@ -10,10 +10,10 @@ use crate::compat::responses::RerankFailures;
 use crate::compat::{ApiFlavor, Refusal, shared_routes, tei, vllm};
 use crate::state::State;
 
-/// Ranks documents by how well they go with a query.
+/// Ranks documents by relevance to a query.
 ///
-/// A body with `documents` is Cohere's, Jina's, vLLM's or llama.cpp's; one with `texts` is that of
-/// Text Embeddings Inference. A scorer judges each document as the response to the query; a reward
+/// A body with `documents` is Cohere's, Jina's, vLLM's or llama.cpp's; one with `texts` is Text
+/// Embeddings Inference's. A scorer judges each document as the response to the query; a reward
 /// model by its own name reads both as one text.
 #[utoipa::path(
     tag = "wires",
@@ -38,7 +38,7 @@ pub(crate) async fn rerank(
     either(&request, payload, &state).await
 }
 
-/// The same under the name that llama.cpp gives it too.
+/// Ranks documents, as `POST /rerank`; llama.cpp has this path too.
 #[utoipa::path(
     tag = "wires",
     request_body = RerankBody,

@@ -1,4 +1,4 @@
-//! slime's `remote_rm`: `POST /remote_rm`, one sample a request, whose reply is the reward.
+//! slime's `remote_rm`: `POST /remote_rm`, one sample per request, whose reply is the reward.
 
 pub(crate) mod types;
 
@@ -20,11 +20,11 @@ use crate::hosts::Served;
 use crate::state::State;
 use crate::{convert, names};
 
-/// Rewards a sample as slime's `remote_rm` asks for it.
+/// Scores a sample for slime's `remote_rm`.
 ///
-/// `?model=` names the scorer or reward model; without it `wires.scorer` is asked, or the only
-/// reward model. The reply is a number; with `?reply=object` it is an object, of which slime is to
-/// read one field (`--reward-key score`). A sample that cannot be measured is an error.
+/// `?model=` names the scorer or reward model; without it `wires.scorer` or the only reward model
+/// is used. The reply is a number; with `?reply=object` it is an object, of which slime reads one
+/// field (`--reward-key score`). A sample that cannot be scored is an error.
 #[utoipa::path(
     tag = "wires",
     params(
@@ -51,7 +51,7 @@ async fn answer(call: Call<'_>, asked: RemoteRewardRequest) -> Result<HttpRespon
     match target::of_url(&call)? {
         Target::Scorer(scorer) => judged(call, scorer, asked, shape).await,
         Target::Model(served) => match &asked.prompt {
-            // What is rendered for the policy is read as it stands.
+            // A rendered prompt is split into its turns; other text is one turn.
             Content::Text(text) if chat_split::read(text).is_some() => {
                 read(call, &served, &asked, shape).await
             }

@@ -1,4 +1,4 @@
-//! slime: the body that its `remote_rm` posts, and the reply that it takes for the reward.
+//! slime: the body of its `remote_rm`, and the reply.
 
 use openapi::{Content, object};
 use serde::{Deserialize, Serialize};
@@ -10,9 +10,9 @@ use crate::compat::gold_label::Label;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct RemoteRewardRequest {
-    /// What was asked: a text, rendered or not, or messages.
+    /// The prompt: text, rendered or not, or messages.
     pub(crate) prompt: Content,
-    /// What was answered.
+    /// The response.
     pub(crate) response: String,
     /// The gold answer.
     #[serde(default)]
@@ -21,24 +21,24 @@ pub(crate) struct RemoteRewardRequest {
 
 object!(RemoteRewardRequest);
 
-/// The reward of a sample: a number, or an object where the URL asks for one.
+/// The reward of a sample: a number, or an object if the URL requests one.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum RemoteRewardReply {
     /// The reward itself.
     Number(f64),
-    /// The reward and what is known of it, for a trainer that is told which key to read.
+    /// The reward with details, for trainers that are configured with the key to read.
     Object(RemoteReward),
 }
 
-/// A reward and what is known of it.
+/// A reward with details.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct RemoteReward {
-    /// What the policy is trained on: a scorer's score, or the logit of a model's own head.
+    /// The reward for training: the score of a scorer, or the logit of a model's own head.
     pub(crate) reward: f64,
     /// The score.
     pub(crate) score: f64,
-    /// The unbounded value behind it, where there is one.
+    /// The unbounded value before calibration, if any.
     pub(crate) raw: Option<f64>,
     /// The class, such as `equal`.
     pub(crate) label: Option<String>,

@@ -1,4 +1,4 @@
-//! System One: a state, and questions by name.
+//! System One: questions by name about a state.
 
 pub(crate) mod types;
 
@@ -16,13 +16,16 @@ use crate::compat::decisions::{self, Asked, Wire};
 use crate::compat::{self, Json};
 use crate::error::ApiError;
 
-/// What a reply needs of a request.
+/// The part of a request that its reply needs.
 #[derive(Debug)]
 pub(crate) struct Echo {
     questions: Vec<(String, SystemOneQuestion)>,
 }
 
-/// Reads a request.
+/// Converts a request.
+///
+/// # Errors
+/// 422 at the first invalid value.
 pub(crate) fn asked(request: SystemOneRequest) -> Result<(Asked, Echo), ApiError> {
     compat::refuse_images(&request.images)?;
     decisions::check_template_kwargs(&request.chat_template_kwargs)?;

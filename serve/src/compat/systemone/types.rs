@@ -1,4 +1,4 @@
-//! System One.
+//! System One: bodies and replies.
 
 use std::fmt;
 
@@ -11,22 +11,22 @@ use utoipa::ToSchema;
 use crate::compat::decisions::text::{Named, TextOrJson};
 use crate::compat::decisions::types::{AnswerNotes, DecisionNotes};
 
-/// Questions about a state, in the shape of System One.
+/// Questions about a state, in System One's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct SystemOneRequest {
-    /// What every question is about.
+    /// The input of all questions.
     pub(crate) state: TextOrJson,
     /// Name of a model or of an adapter.
     pub(crate) model: String,
     /// The questions by name; at most 400.
     #[schema(value_type = std::collections::HashMap<String, SystemOneQuestion>)]
     pub(crate) questions: Named<SystemOneQuestion>,
-    /// Refused unless empty: models here read text alone.
+    /// Must be empty: the models are text-only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schema(value_type = Vec<Object>, max_items = 0)]
     pub(crate) images: Vec<serde_json::Value>,
-    /// Switches of the chat template.
+    /// Variables of the chat template.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     #[schema(value_type = Object)]
     pub(crate) chat_template_kwargs: serde_json::Map<String, serde_json::Value>,
@@ -36,54 +36,54 @@ pub(crate) struct SystemOneRequest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct SystemOneQuestion {
-    /// How it can be answered.
+    /// Type of the answer.
     #[serde(rename = "type")]
     pub(crate) kind: SystemOneQuestionType,
-    /// What is asked.
+    /// The question.
     pub(crate) instructions: TextOrJson,
-    /// Of a `choice`: 2 to 255 options with their meanings or null. Of a `score`: 2 to 10 levels,
-    /// from the lowest to the highest. Of a `noul`: what counts as `true` and as `false`.
+    /// For a `choice`, 2 to 255 options with their meanings or null. For a `score`, 2 to 10 levels,
+    /// lowest first. For a `noul`, the meanings of `true` and `false`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) criteria: Option<SystemOneCriteria>,
 }
 
-/// How a question can be answered.
+/// The type of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum SystemOneQuestionType {
-    /// By the probability of yes.
+    /// The probability of yes.
     Noul,
-    /// By one of the options.
+    /// One of the options.
     Choice,
-    /// By a place on a scale.
+    /// A position on a scale.
     Score,
 }
 
-/// Options with their meanings, or levels in order.
+/// Options with their meanings, or ordered levels.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum SystemOneCriteria {
-    /// By name.
+    /// Options by name.
     #[schema(value_type = Object)]
     ByName(Named<Option<TextOrJson>>),
-    /// In order.
+    /// Levels in order.
     Levels(Vec<TextOrJson>),
 }
 
 object!(SystemOneRequest);
 object!(SystemOneQuestion);
 
-/// The answers.
+/// The answers to a request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SystemOneReply {
     /// The model that answered.
     pub(crate) model: String,
-    /// By the questions' names, in their order.
+    /// Answers by question name, in the order of the questions.
     #[schema(value_type = std::collections::HashMap<String, SystemOneAnswer>)]
     pub(crate) answers: Named<SystemOneAnswer>,
-    /// Tokens of the request.
+    /// Token usage.
     pub(crate) usage: SystemOneUsage,
-    /// What this server adds.
+    /// Extension fields of this server.
     pub(crate) tribunal: DecisionNotes,
 }
 
@@ -91,48 +91,48 @@ pub(crate) struct SystemOneReply {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(crate) enum SystemOneAnswer {
-    /// To a `noul`.
+    /// The answer to a `noul`.
     Noul {
         /// The probability of yes.
         noul: f64,
-        /// What this server adds.
+        /// Extension fields of this server.
         tribunal: AnswerNotes,
     },
-    /// To a `choice`.
+    /// The answer to a `choice`.
     Choice {
-        /// The likeliest; the first of several.
+        /// The most probable option; the first on ties.
         choice: String,
-        /// From 0 for a guess to 1.
+        /// From 0 for a uniform distribution to 1.
         confidence: f64,
-        /// By option.
+        /// Probabilities by option.
         #[schema(value_type = std::collections::HashMap<String, f64>)]
         probabilities: Named<f64>,
-        /// What this server adds.
+        /// Extension fields of this server.
         tribunal: AnswerNotes,
     },
-    /// To a `score`.
+    /// The answer to a `score`.
     Score {
-        /// The expected level, counted from 0.
+        /// The expected level, from 0.
         score: f64,
-        /// From 0 for a guess to 1.
+        /// From 0 for a uniform distribution to 1.
         confidence: f64,
-        /// What each level means.
+        /// The meaning of each level.
         #[schema(value_type = std::collections::HashMap<String, TextOrJson>)]
         legend: Named<TextOrJson>,
-        /// By level.
+        /// Probabilities by level.
         #[schema(value_type = std::collections::HashMap<String, f64>)]
         probabilities: Named<f64>,
-        /// What this server adds.
+        /// Extension fields of this server.
         tribunal: AnswerNotes,
     },
 }
 
-/// Tokens of a request.
+/// Token usage of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct SystemOneUsage {
-    /// Of every sequence that was read.
+    /// Tokens of all sequences read.
     pub(crate) input_tokens: u64,
-    /// Always 0: nothing is written.
+    /// Always 0: no text is generated.
     pub(crate) output_tokens: u64,
 }
 

@@ -1,5 +1,5 @@
-//! Text Embeddings Inference: its routes for classifiers and rerankers. A body there names no
-//! model: the URL does, or the configuration.
+//! Text Embeddings Inference: its routes for classifiers and rerankers. Their bodies name no model:
+//! the URL or the configuration does.
 
 pub(crate) mod types;
 
@@ -22,10 +22,10 @@ use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::state::State;
 
-/// Classifies texts or pairs of texts, likeliest class first.
+/// Classifies texts or pairs of texts, most probable class first.
 ///
-/// `?model=` names the model; without it `wires.scorer` is asked, or the only reward model. A pair
-/// is read as one text. Special tokens in texts are meant.
+/// `?model=` names the model; without it `wires.scorer` or the only reward model is used. A pair is
+/// read as one text. Special tokens in texts are encoded as such.
 #[utoipa::path(
     tag = "wires",
     params(("model" = Option<String>, Query, description = "A model or an adapter.")),
@@ -44,7 +44,7 @@ pub(crate) async fn predict(
     handle(ApiFlavor::Tei, &request, payload, &state, predicted).await
 }
 
-/// What this server says of itself as Text Embeddings Inference does.
+/// Describes the server in the form of Text Embeddings Inference.
 #[utoipa::path(
     tag = "wires",
     params(("model" = Option<String>, Query, description = "A model or an adapter.")),
@@ -101,7 +101,7 @@ fn predictions(served: &Served, outputs: &[f64]) -> Vec<Prediction> {
         .collect()
 }
 
-/// Ranks texts: the body of `POST /rerank` that has `texts`.
+/// Ranks texts: the body of `POST /rerank` with `texts`.
 ///
 /// # Errors
 /// No texts, and texts that cannot be scored.

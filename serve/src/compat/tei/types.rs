@@ -1,4 +1,4 @@
-//! Text Embeddings Inference: the bodies of its routes for classifiers and rerankers.
+//! Text Embeddings Inference: bodies and replies of its routes for classifiers and rerankers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -13,28 +13,28 @@ use utoipa::ToSchema;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct PredictRequest {
-    /// A text, a pair `[text, text]`, or a list of lists of one or two texts.
+    /// Text, a pair `[text, text]`, or a list of lists of one or two texts.
     pub(crate) inputs: PredictInputs,
-    /// Whether logits are wanted in the place of probabilities.
+    /// Whether to return logits instead of probabilities.
     #[serde(default)]
     pub(crate) raw_scores: bool,
 }
 
-// What is too long is refused and never cut, so that there is no side to cut.
+// Input that is too long is refused and never truncated, so the truncation side has no effect.
 object!(
     PredictRequest,
     but & [Unused("truncate", Harmless::Every), Unused("truncation_direction", Harmless::Every),]
 );
 
-/// What is classified.
+/// Input to classify.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum PredictInputs {
-    /// A text.
+    /// Text.
     Text(String),
     /// One or two texts.
     Pair(Vec<String>),
-    /// Each one or two texts.
+    /// Lists of one or two texts.
     Batch(Vec<Vec<String>>),
 }
 
@@ -88,7 +88,7 @@ fn check_pair<E: Error>(pair: &[String]) -> Result<(), E> {
     Err(E::custom(format_args!("{} texts; one is classified by itself, two as a pair", pair.len())))
 }
 
-/// The first element of a list, which says what the others are.
+/// The first element of a list, which determines the type of the others.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Item {
@@ -96,22 +96,22 @@ enum Item {
     Pair(Vec<String>),
 }
 
-/// The classes of a text, likeliest first, or of each text of a batch.
+/// The classes of a text, most probable first, or of each text of a batch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum PredictReply {
-    /// Of one text.
+    /// For one text.
     One(Vec<Prediction>),
-    /// Of each text, in order.
+    /// For each text, in order.
     Batch(Vec<Vec<Prediction>>),
 }
 
 /// A class.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Prediction {
-    /// Its probability, or its logit.
+    /// Probability or logit.
     pub(crate) score: f64,
-    /// Its name.
+    /// Name of the class.
     pub(crate) label: String,
 }
 
@@ -119,24 +119,24 @@ pub(crate) struct Prediction {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct TeiRerankRequest {
-    /// What is asked.
+    /// The query.
     pub(crate) query: String,
-    /// What is ranked.
+    /// The texts to rank.
     pub(crate) texts: Vec<String>,
-    /// Whether logits are wanted in the place of probabilities.
+    /// Whether to return logits instead of probabilities.
     #[serde(default)]
     pub(crate) raw_scores: bool,
-    /// Whether the reply repeats the texts.
+    /// Whether the reply includes the texts.
     #[serde(default)]
     pub(crate) return_text: bool,
-    /// How many are given back; nothing for all. llama.cpp takes it in this shape too.
+    /// Most texts to return; null for all. llama.cpp accepts it in this body too.
     #[serde(
         default,
         deserialize_with = "openapi::whole::read_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub(crate) top_n: Option<u64>,
-    /// Name of a scorer, a model or an adapter; llama.cpp's clients send it.
+    /// Name of a scorer, a model or an adapter, as sent by llama.cpp's clients.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
 }
@@ -146,46 +146,46 @@ object!(
     but & [Unused("truncate", Harmless::Every), Unused("truncation_direction", Harmless::Every),]
 );
 
-/// A text and how it did.
+/// A ranked text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct TeiRank {
-    /// Its place in the request.
+    /// Index of the text in the request.
     pub(crate) index: usize,
-    /// It.
+    /// The text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
-    /// How well it goes with the query.
+    /// Relevance to the query.
     pub(crate) score: f64,
 }
 
-/// What a server of this interface says of itself.
+/// A description of the server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct TeiInfo {
-    /// The model's name.
+    /// Name of the model.
     pub(crate) model_id: String,
     /// Digest of its weights and configuration.
     pub(crate) model_sha: Option<String>,
-    /// How its matrices are kept.
+    /// Storage type of its weights.
     pub(crate) model_dtype: String,
-    /// The model's name.
+    /// Name of the model.
     pub(crate) served_model_name: String,
-    /// What its head is for.
+    /// Type of its head.
     pub(crate) model_type: TeiModelType,
-    /// Requests in hand at most.
+    /// Most requests in hand.
     pub(crate) max_concurrent_requests: usize,
-    /// Tokens in a text at most.
+    /// Most tokens in a text.
     pub(crate) max_input_length: usize,
-    /// Tokens in one step.
+    /// Most tokens in an engine step.
     pub(crate) max_batch_tokens: usize,
-    /// Sequences in one step.
+    /// Most sequences in an engine step.
     pub(crate) max_batch_requests: Option<usize>,
-    /// Texts in a request at most.
+    /// Most texts in a request.
     pub(crate) max_client_batch_size: usize,
-    /// Always false: nothing is ever cut.
+    /// Always false: input is never truncated.
     pub(crate) auto_truncate: bool,
-    /// Threads that encode.
+    /// Number of tokenizer threads.
     pub(crate) tokenization_workers: usize,
-    /// Of this server.
+    /// Version of this server.
     pub(crate) version: String,
     /// Always null.
     pub(crate) sha: Option<String>,
@@ -193,13 +193,13 @@ pub(crate) struct TeiInfo {
     pub(crate) docker_label: Option<String>,
 }
 
-/// What a head is for.
+/// The type of a head.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TeiModelType {
     /// Several classes.
     Classifier(TeiLabels),
-    /// One number.
+    /// One output.
     Reranker(TeiLabels),
 }
 

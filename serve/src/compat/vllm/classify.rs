@@ -12,7 +12,7 @@ use crate::compat::pooling::{self, Tokens};
 use crate::error::ApiError;
 use crate::names;
 
-/// Answers vLLM's body.
+/// Answers a vLLM body.
 pub(crate) async fn answer(
     mut call: Call<'_>,
     mut asked: VllmClassifyRequest,

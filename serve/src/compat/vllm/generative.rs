@@ -1,4 +1,4 @@
-//! `POST /generative_scoring`: how likely a label is to come next.
+//! `POST /generative_scoring`: label probabilities of the next token.
 
 use std::time::Instant;
 
@@ -16,7 +16,8 @@ use crate::error::ApiError;
 use crate::names;
 use crate::state::State;
 
-/// The probability of the first label as the token after the query and each item, as vLLM has it.
+/// Computes the probability of the first label as the token after the query and each item, as vLLM
+/// does.
 #[utoipa::path(
     tag = "wires",
     request_body = GenerativeScoringRequest,

@@ -1,8 +1,8 @@
 //! `POST /v1/load_lora_adapter` and `POST /v1/unload_lora_adapter`.
 //!
-//! A path in a request is a way into the server's files. So the routes do nothing until
-//! `wires.adapters` names a folder; what a request names must lie in it, links followed; and what
-//! the configuration has loaded can neither be replaced nor taken away.
+//! A path in a request gives access to the server's files. So the routes are off until
+//! `wires.adapters` names a folder; adapters must lie in it after symbolic links are resolved; and
+//! adapters of the configuration can neither be replaced nor unloaded.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::hosts::Served;
 use crate::names::{self, not_found, shown};
 use crate::state::State;
 
-/// Adapters that requests may have loaded at a time, each with its memory.
+/// Most adapters that requests may have loaded at a time.
 const MOST_ADAPTERS: usize = 64;
 
-/// Loads an adapter from the folder that `wires.adapters` names, and serves it under a name.
+/// Loads an adapter from the folder `wires.adapters` and serves it by name.
 #[utoipa::path(
     tag = "wires",
     request_body = LoadAdapterRequest,
@@ -54,7 +54,7 @@ pub(crate) async fn load_lora_adapter(
     answering.await.map_err(ApiFlavor::Vllm.refusal())
 }
 
-/// Takes an adapter out of service that a request has loaded.
+/// Unloads an adapter that a request has loaded.
 #[utoipa::path(
     tag = "wires",
     request_body = UnloadAdapterRequest,
@@ -102,7 +102,8 @@ async fn load(
     }
     let host = base(state, asked.base_model_name.as_deref())?;
     let path = inside(folder, &asked.lora_path)?;
-    // Held to the end: of two requests for one name the second finds what the first has done.
+    // Held to the end, so that the second of two requests for one name sees the result of the
+    // first.
     let mut loaded = state.hosts.loaded.lock().await;
     check_name(state, &loaded, &name, asked.load_inplace)?;
     let is_new = !loaded.iter().any(|known| **known == name);
@@ -142,7 +143,7 @@ async fn unload(state: &State, name: &str) -> Result<HttpResponse, ApiError> {
     Ok(plain(text))
 }
 
-/// The model that an adapter is for.
+/// Returns the base model of an adapter.
 fn base(state: &State, name: Option<&str>) -> Result<Arc<Host>, ApiError> {
     match names::model(state, name) {
         Ok(Served { host, adapter: None, .. }) => Ok(host),
@@ -176,8 +177,8 @@ fn check_name(
     Ok(())
 }
 
-/// The folder that a request means, which lies within `folder` whatever links there are. What lies
-/// elsewhere is refused in the same words whether it exists or not.
+/// Resolves the folder of a request, which must lie within `folder` after links are resolved. A
+/// path outside gets the same error whether it exists or not.
 fn inside(folder: &Path, asked: &str) -> Result<PathBuf, ApiError> {
     let outside = || forbidden("lora_path: adapters come from the folder of wires.adapters alone");
     let asked = Path::new(asked);
@@ -202,8 +203,7 @@ fn inside(folder: &Path, asked: &str) -> Result<PathBuf, ApiError> {
     Ok(found)
 }
 
-/// Reads a folder into an engine. The engine answers from its own thread, so that any way to wait
-/// will do.
+/// Loads a folder into an engine, which answers from its own thread, so any runtime will do.
 fn read(host: &Host, name: &str, path: &Path) -> Result<(), String> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().build().map_err(|error| error.to_string())?;
@@ -211,8 +211,8 @@ fn read(host: &Host, name: &str, path: &Path) -> Result<(), String> {
     loading.map(drop).map_err(|error| error.to_string())
 }
 
-/// A message without where the folder lies. One that names a file elsewhere, as of the base model,
-/// is for the log alone.
+/// Removes the location of the folder from a message. A message that names another file, such as
+/// the base model's, goes only to the log.
 fn hidden(folder: &Path, message: &str) -> String {
     let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let told = message.replace(&*root.to_string_lossy(), "adapters");

@@ -1,6 +1,6 @@
-//! vLLM: its routes for models that are read and not continued.
+//! vLLM: its routes without generation.
 //!
-//! verl calls `/classify` and tries again after a 5xx alone, so that nothing here answers 429.
+//! verl calls `/classify` and retries only after a 5xx, so that these routes never answer 429.
 
 pub(crate) mod classify;
 pub(crate) mod generative;

@@ -1,5 +1,4 @@
-//! `POST /pooling`: the outputs of a head as they are, one row a text or one a token, as numbers or
-//! as base64.
+//! `POST /pooling`: raw outputs of a head, one row per text or per token, as numbers or base64.
 
 use std::time::Instant;
 
@@ -19,8 +18,8 @@ use crate::hosts::Served;
 use crate::names;
 use crate::state::State;
 
-/// Reads a model's head, as vLLM does: at the last token of each text, or, for heads that read
-/// steps, at every token.
+/// Reads a model's head, as vLLM does: at the last token of each text, or at every token for heads
+/// of process reward models.
 #[utoipa::path(
     tag = "wires",
     request_body = PoolingRequest,

@@ -1,5 +1,5 @@
-//! Ranking: one query, many documents, best first. Cohere, Jina, vLLM and llama.cpp share one body
-//! and one reply; Text Embeddings Inference has its own, told by its fields.
+//! Reranking: documents ordered by relevance to a query. Cohere, Jina, vLLM and llama.cpp share one
+//! body and one reply; Text Embeddings Inference has its own, detected by its fields.
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
@@ -12,7 +12,7 @@ use crate::compat::{ApiFlavor, Refusal, check_count, handle, pairs, pooling, tar
 use crate::error::ApiError;
 use crate::state::State;
 
-/// The same in the shape of Cohere's first version and of Jina.
+/// Ranks documents in the shape of Cohere's first version and of Jina.
 #[utoipa::path(
     tag = "wires",
     request_body = RerankRequest,
@@ -30,7 +30,7 @@ pub(crate) async fn v1_rerank(
     cohere(&request, payload, &state).await
 }
 
-/// The same under the name that llama.cpp gives it too.
+/// Ranks documents, as `POST /v1/rerank`; llama.cpp has this path too.
 #[utoipa::path(
     tag = "wires",
     request_body = RerankRequest,
@@ -48,7 +48,7 @@ pub(crate) async fn v1_reranking(
     cohere(&request, payload, &state).await
 }
 
-/// The same in the shape of Cohere's second version.
+/// Ranks documents in the shape of Cohere's second version.
 #[utoipa::path(
     tag = "wires",
     request_body = RerankRequest,
@@ -74,7 +74,7 @@ async fn cohere(
     handle(ApiFlavor::Vllm, request, payload, state, answer).await
 }
 
-/// Answers Cohere's body.
+/// Answers a Cohere body.
 ///
 /// # Errors
 /// No documents, and documents that cannot be scored.

@@ -1,4 +1,4 @@
-//! `POST /score`, and the same body at `POST /v1/score`: pairs of texts.
+//! `POST /score`, and the same body at `POST /v1/score`: scores pairs of texts.
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
@@ -39,7 +39,7 @@ pub(crate) async fn score(
 /// Scores the pairs of a request.
 ///
 /// # Errors
-/// Texts that make no pairs, and pairs that cannot be scored.
+/// Texts that form no pairs, and pairs that cannot be scored.
 pub(crate) async fn answer(
     call: Call<'_>,
     asked: VllmScoreRequest,
@@ -65,7 +65,7 @@ pub(crate) async fn answer(
     scored.reply(reply).await
 }
 
-/// A list of texts and what the request calls it.
+/// A list of texts with its field name.
 type Named = (&'static str, Texts);
 
 fn pairs(asked: VllmScoreRequest) -> Result<Vec<Pair>, ApiError> {
@@ -88,7 +88,7 @@ fn pairs(asked: VllmScoreRequest) -> Result<Vec<Pair>, ApiError> {
         .collect())
 }
 
-/// The two lists, of which each has several names that go together.
+/// Returns the two lists, each of which has several field names that belong together.
 fn lists(asked: VllmScoreRequest) -> Result<(Named, Named), ApiError> {
     let mut given: Vec<Named> = Vec::new();
     for (name, texts) in [

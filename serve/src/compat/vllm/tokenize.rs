@@ -16,9 +16,9 @@ use crate::hosts::Served;
 use crate::names;
 use crate::state::State;
 
-/// The tokens of a text or of a conversation.
+/// Encodes text or a conversation as tokens.
 ///
-/// Special tokens in a text are meant; in a conversation they are text, as for chats.
+/// Special tokens in text are encoded as such; in a conversation they are plain text, as for chats.
 #[utoipa::path(
     tag = "wires",
     request_body = TokenizeRequest,
@@ -51,7 +51,7 @@ pub(crate) async fn tokenize(
     answering.await.map_err(ApiFlavor::Vllm.refusal())
 }
 
-/// The text of tokens, special ones written out.
+/// Decodes tokens to text, with special tokens written out.
 #[utoipa::path(
     tag = "wires",
     request_body = DetokenizeRequest,

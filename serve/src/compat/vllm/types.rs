@@ -1,4 +1,4 @@
-//! vLLM: the bodies of its routes for models that are read and not continued.
+//! vLLM: bodies and replies of its routes without generation.
 
 use openapi::object;
 use openapi::unused::{Harmless, Unused};
@@ -19,10 +19,10 @@ pooled! {
 object!(VllmClassifyRequest, but unused_by_pooled![]);
 
 pooled! {
-    /// Texts or a conversation whose head's outputs are wanted as they are.
+    /// Texts or a conversation to read with a head.
     pub(crate) struct PoolingRequest {
-        /// `classify` for one row a text, `token_classify` for one a token; without it what the
-        /// head is made for.
+        /// `classify` for one row per text, `token_classify` for one per token; by default as the
+        /// head was trained.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) task: Option<PoolingTask>,
         /// `float` or `base64`.
@@ -33,42 +33,42 @@ pooled! {
 object!(PoolingRequest, but unused_by_pooled![
     Unused("dimensions", Harmless::Null),
     Unused("softmax", Harmless::Null),
-    // Four bytes a number, the least significant first: what "native" means where this runs.
+    // Little-endian floats: what "native" means on supported machines.
     Unused("endianness", Harmless::Every),
     Unused("embed_dtype", Harmless::Every),
 ]);
 
-/// What is read off.
+/// Where a head is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PoolingTask {
-    /// One row for each text.
+    /// Once per text.
     Classify,
-    /// One row for each token.
+    /// At every token.
     TokenClassify,
 }
 
-/// What a head gave.
+/// Outputs of a head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct PoolingReply {
-    /// Of this reply.
+    /// Id of this reply.
     pub(crate) id: String,
     /// Always `list`.
     pub(crate) object: String,
     /// Unix time in seconds.
     pub(crate) created: u64,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// One for each text, in order.
+    /// One entry per text, in order.
     pub(crate) data: Vec<PooledRows>,
-    /// Tokens.
+    /// Token usage.
     pub(crate) usage: PooledUsage,
 }
 
-/// What a head gave of one text.
+/// The outputs of a head for one text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct PooledRows {
-    /// Which text.
+    /// Index of the text.
     pub(crate) index: usize,
     /// Always `pooling`.
     pub(crate) object: String,
@@ -76,57 +76,57 @@ pub(crate) struct PooledRows {
     pub(crate) data: Rows,
 }
 
-/// Numbers.
+/// Rows of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum Rows {
     /// One row.
     Row(Vec<f64>),
-    /// A row for each token.
+    /// One row per token.
     Tokens(Vec<Vec<f64>>),
-    /// All of them as base64.
+    /// All rows as base64.
     Base64(String),
 }
 
-/// Pairs to score. One of `queries` with `documents` or `items`, `data_1` with `data_2`, `text_1`
-/// with `text_2`; one against one, one against many, or as many against as many.
+/// Pairs to score: `queries` with `documents` or `items`, `data_1` with `data_2`, or `text_1` with
+/// `text_2`; one against one, one against many, or two lists of equal length.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(crate) struct VllmScoreRequest {
     /// Name of a scorer, a model or an adapter; without it the only model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// What is asked.
+    /// The queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queries: Option<Texts>,
-    /// What is held against it.
+    /// The documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) documents: Option<Texts>,
-    /// What is held against it.
+    /// The documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) items: Option<Texts>,
-    /// What is asked.
+    /// The queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data_1: Option<Texts>,
-    /// What is held against it.
+    /// The documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) data_2: Option<Texts>,
-    /// What is asked.
+    /// The queries.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text_1: Option<Texts>,
-    /// What is held against it.
+    /// The documents.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text_2: Option<Texts>,
-    /// Whether logits become probabilities: so unless false.
+    /// Whether logits are activated to probabilities; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) use_activation: Option<bool>,
-    /// As `use_activation`, in older words.
+    /// The former name of `use_activation`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) activation: Option<bool>,
-    /// Nothing is ever cut here: -1 and null are taken.
+    /// Must be -1 or null: input is never truncated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) truncate_prompt_tokens: Option<i64>,
-    /// Prefixes are shared only among requests of one salt.
+    /// Cached prefixes are shared only among requests with the same salt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cache_salt: Option<String>,
 }
@@ -137,66 +137,66 @@ object!(VllmScoreRequest, but unused_by_pooled![
     Unused("max_tokens_per_doc", Harmless::Null),
 ]);
 
-/// A score for each pair.
+/// Scores of pairs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct PairScores {
-    /// Of this reply.
+    /// Id of this reply.
     pub(crate) id: String,
     /// Always `list`.
     pub(crate) object: String,
     /// Unix time in seconds.
     pub(crate) created: u64,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// One for each pair, in order.
+    /// One entry per pair, in order.
     pub(crate) data: Vec<PairScore>,
-    /// Tokens.
+    /// Token usage.
     pub(crate) usage: PooledUsage,
 }
 
 /// The score of a pair.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct PairScore {
-    /// Which pair.
+    /// Index of the pair.
     pub(crate) index: usize,
     /// Always `score`.
     pub(crate) object: String,
-    /// How well they go together.
+    /// Score of the pair.
     pub(crate) score: f64,
 }
 
-/// Documents to rank, as Cohere, Jina, vLLM and llama.cpp ask for it.
+/// Documents to rank, in the shape of Cohere, Jina, vLLM and llama.cpp.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct RerankRequest {
     /// Name of a scorer, a model or an adapter; without it the only model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// What is asked.
+    /// The query.
     pub(crate) query: String,
-    /// What is ranked: texts, or objects with a `text`.
+    /// Documents: texts, or objects with a `text`.
     #[schema(value_type = Vec<String>)]
     pub(crate) documents: Vec<RerankDocument>,
-    /// How many are given back; 0 or nothing for all.
+    /// Most documents to return; 0 or null for all.
     #[serde(
         default,
         deserialize_with = "openapi::whole::read_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub(crate) top_n: Option<u64>,
-    /// Whether the reply repeats the documents: so unless false.
+    /// Whether the reply includes the documents; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) return_documents: Option<bool>,
-    /// Whether logits become probabilities: so unless false.
+    /// Whether logits are activated to probabilities; true by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) use_activation: Option<bool>,
-    /// As `use_activation`, in older words.
+    /// The former name of `use_activation`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) activation: Option<bool>,
-    /// Nothing is ever cut here: -1 and null are taken.
+    /// Must be -1 or null: input is never truncated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) truncate_prompt_tokens: Option<i64>,
-    /// Prefixes are shared only among requests of one salt.
+    /// Cached prefixes are shared only among requests with the same salt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cache_salt: Option<String>,
 }
@@ -209,10 +209,10 @@ object!(RerankRequest, but unused_by_pooled![
     Unused("return_text", Harmless::False),
 ]);
 
-/// A document: a text, or an object with one, as Cohere's clients may send it.
+/// A document: text, or an object with one, as Cohere's clients may send.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub(crate) struct RerankDocument {
-    /// The text.
+    /// Text.
     pub(crate) text: String,
 }
 
@@ -249,57 +249,57 @@ impl<'de> Visitor<'de> for DocumentVisitor {
 /// Documents, best first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct RerankReply {
-    /// Of this reply.
+    /// Id of this reply.
     pub(crate) id: String,
     /// Always `list`.
     pub(crate) object: String,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// Tokens.
+    /// Token usage.
     pub(crate) usage: PooledUsage,
-    /// The documents.
+    /// The ranked documents.
     pub(crate) results: Vec<Reranked>,
 }
 
-/// A document and how it did.
+/// A ranked document.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Reranked {
-    /// Its place in the request.
+    /// Index of the document in the request.
     pub(crate) index: usize,
-    /// It.
+    /// The document.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) document: Option<RerankText>,
-    /// How well it goes with the query.
+    /// Relevance to the query.
     pub(crate) relevance_score: f64,
 }
 
 /// A document in a reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct RerankText {
-    /// Its text.
+    /// Text.
     pub(crate) text: String,
 }
 
-/// Items whose next token is read.
+/// Items for next-token scoring.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct GenerativeScoringRequest {
     /// Name of a model or an adapter; without it the only model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// What stands before each item: a text or token ids.
+    /// Text or token ids before each item.
     pub(crate) query: Prompt,
-    /// The items: texts or lists of token ids.
+    /// Items: texts or lists of token ids.
     pub(crate) items: Prompt,
-    /// The tokens whose probabilities are compared; the first is the score.
+    /// The tokens to compare; the first one's probability is the score.
     pub(crate) label_token_ids: Vec<u32>,
-    /// Whether the labels share all probability between them: so unless false.
+    /// Whether probabilities are normalised over the labels; true by default.
     #[serde(default = "yes")]
     pub(crate) apply_softmax: bool,
-    /// Whether the item stands before the query.
+    /// Whether the item precedes the query.
     #[serde(default)]
     pub(crate) item_first: bool,
-    /// Whether the tokenizer puts its own tokens around the query: so unless false.
+    /// Whether the tokenizer adds its special tokens around the query; true by default.
     #[serde(default = "yes")]
     pub(crate) add_special_tokens: bool,
 }
@@ -313,36 +313,36 @@ fn yes() -> bool {
     true
 }
 
-/// A prompt or a conversation to turn into tokens.
+/// A prompt or a conversation to encode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub(crate) struct TokenizeRequest {
     /// Name of a model or an adapter; without it the only model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// A text. Special tokens in it are meant.
+    /// Text. Special tokens in it are encoded as such.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) prompt: Option<String>,
-    /// A conversation, in the place of `prompt`.
+    /// A conversation, instead of `prompt`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) messages: Option<Vec<ChatMessage>>,
-    /// Whether the tokenizer puts its own tokens around a prompt: so unless false.
+    /// Whether the tokenizer adds its special tokens around a prompt; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) add_special_tokens: Option<bool>,
-    /// Whether a conversation ends where the assistant is to speak: so unless false.
+    /// Whether the prompt ends with the start of an assistant turn; true by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) add_generation_prompt: Option<bool>,
-    /// Whether a conversation ends within its last message.
+    /// Whether the prompt ends within its last message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) continue_final_message: Option<bool>,
-    /// The template's own switches.
+    /// Variables of the chat template.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) chat_template_kwargs: Option<Map<String, Value>>,
-    /// Functions that the template may show.
+    /// Functions for the template to render.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tools: Option<Vec<Tool>>,
-    /// Whether the reply spells the tokens.
+    /// Whether the reply includes the tokens' spelling.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) return_token_strs: Option<bool>,
 }
@@ -352,36 +352,36 @@ object!(
     but & [Unused("chat_template", Harmless::Null), Unused("mm_processor_kwargs", Harmless::Null),]
 );
 
-/// Tokens.
+/// The tokens of a text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct TokenizeReply {
-    /// How many.
+    /// Number of tokens.
     pub(crate) count: usize,
-    /// How many the model reads.
+    /// Context length of the model.
     pub(crate) max_model_len: usize,
-    /// Their ids.
+    /// Token ids.
     pub(crate) tokens: Vec<u32>,
-    /// As the vocabulary spells them.
+    /// Spellings in the vocabulary.
     pub(crate) token_strs: Option<Vec<String>>,
 }
 
-/// Tokens to turn into a text.
+/// Tokens to decode.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct DetokenizeRequest {
     /// Name of a model or an adapter; without it the only model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) model: Option<String>,
-    /// Their ids.
+    /// Token ids.
     pub(crate) tokens: Vec<u32>,
 }
 
 object!(DetokenizeRequest);
 
-/// A text.
+/// The text of tokens.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DetokenizeReply {
-    /// The text, special tokens written out.
+    /// Text, with special tokens written out.
     pub(crate) prompt: String,
 }
 
@@ -389,25 +389,25 @@ pub(crate) struct DetokenizeReply {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct LoadAdapterRequest {
-    /// The name that requests are to use.
+    /// Name for requests.
     pub(crate) lora_name: String,
     /// A PEFT folder within `wires.adapters`.
     pub(crate) lora_path: String,
-    /// Whether an adapter of this name that was loaded so is replaced.
+    /// Whether to replace an adapter of this name that was loaded by a request.
     #[serde(default)]
     pub(crate) load_inplace: bool,
-    /// The model that it belongs to; without it the only model.
+    /// The base model; without it the only model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) base_model_name: Option<String>,
 }
 
 object!(LoadAdapterRequest);
 
-/// An adapter to take out of service.
+/// An adapter to unload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct UnloadAdapterRequest {
-    /// Its name.
+    /// Name of the adapter.
     pub(crate) lora_name: String,
 }
 

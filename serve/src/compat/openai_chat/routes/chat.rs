@@ -13,13 +13,13 @@ use crate::compat::responses::OpenAiFailures;
 use crate::error::ApiError;
 use crate::state::State;
 
-/// Continues a conversation, as OpenAI's clients ask for it.
+/// Continues a conversation, for OpenAI's clients.
 ///
-/// With `stream` the reply comes as server-sent events, the last of which reads `[DONE]`; an error
-/// after the first one is an event called `error`. The same request gives the same text.
+/// With `stream` the reply is server-sent events, the last of which is `[DONE]`; an error after the
+/// first is an event named `error`. Equal requests give equal texts.
 ///
-/// A scorer, or a model that has a head and no vocabulary, answers with the reward of the last
-/// message, as `name:number` pairs and in the place of log-probabilities: NIM's reward models do.
+/// A scorer, or a model with a head and no vocabulary, answers with the reward of the last message
+/// as `name:number` pairs, also in the log-probabilities, as NIM's reward models do.
 #[utoipa::path(
     tag = "generation",
     request_body = ChatRequest,

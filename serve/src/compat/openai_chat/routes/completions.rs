@@ -12,10 +12,10 @@ use crate::compat::responses::OpenAiFailures;
 use crate::error::ApiError;
 use crate::state::State;
 
-/// Continues prompts as they are, as OpenAI's clients ask for it.
+/// Continues prompts as they are, for OpenAI's clients.
 ///
-/// A prompt is a text, in which special tokens are text, or token ids, which are taken as they
-/// are. With `stream` the reply comes as server-sent events.
+/// A prompt is text, in which special tokens are plain text, or token ids, which are used as they
+/// are. With `stream` the reply is server-sent events.
 #[utoipa::path(
     tag = "generation",
     request_body = CompletionRequest,

@@ -1,5 +1,4 @@
-//! What the routes that generate text have in common: how a request comes in, and how its reply
-//! goes out.
+//! Shared parts of the generation routes: receiving requests and sending replies.
 
 pub(crate) mod chat;
 pub(crate) mod completions;
@@ -23,10 +22,10 @@ use crate::metrics::Stage;
 use crate::names::shown;
 use crate::state::State;
 
-/// A request that was read, and what it holds until its reply is made.
+/// A parsed generation request, with the permit that it holds until its reply is made.
 pub(super) struct GenerationCall {
     pub(super) caller: Caller,
-    /// Its id, of which ids in the reply are made.
+    /// Request id, of which the ids in the reply are made.
     pub(super) id: String,
     permit: Permit,
     read: Duration,
@@ -34,7 +33,7 @@ pub(super) struct GenerationCall {
 }
 
 impl GenerationCall {
-    /// Of a request whose body has been read.
+    /// Takes over a request whose body is parsed.
     pub(super) fn of(call: Call<'_>) -> GenerationCall {
         GenerationCall {
             caller: Caller::new(call.request, call.deadline()),
@@ -46,7 +45,10 @@ impl GenerationCall {
     }
 }
 
-/// The model or adapter of a name.
+/// Resolves a model or adapter by name.
+///
+/// # Errors
+/// 404 for an unknown name.
 pub(super) fn find(state: &State, name: &str) -> Result<Served, ApiError> {
     if let Some(served) = state.hosts.get(name) {
         return Ok(served);
@@ -68,14 +70,14 @@ pub(super) fn find(state: &State, name: &str) -> Result<Served, ApiError> {
     Err(ApiError::new(Code::ScorerNotFound, message).at("model"))
 }
 
-/// Runs what takes longer than an event loop has: rendering, encoding, compiling.
+/// Runs rendering, encoding or compiling on a blocking thread.
 pub(super) async fn aside<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     web::block(work).await.map_err(ApiError::internal)?
 }
 
-/// Submits an order and answers by it, whole or in pieces.
+/// Submits a request and sends its reply, complete or streamed.
 pub(super) async fn reply<W, R>(
     request: &HttpRequest,
     state: Data<State>,
@@ -87,7 +89,7 @@ where
     W: ReplyFormat + 'static,
     R: Serialize,
 {
-    // Time series go by the model: adapters may come and go without number.
+    // Metrics are labelled by model and not by adapter, since adapters come and go without bound.
     let name = prepared.served.host.name.clone();
     let prepared = Arc::new(prepared);
     let submitting = prepared.clone();

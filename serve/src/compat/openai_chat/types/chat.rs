@@ -1,4 +1,4 @@
-//! `POST /v1/chat/completions`: what a client asks.
+//! Requests of `POST /v1/chat/completions`.
 
 use std::fmt;
 
@@ -23,35 +23,35 @@ generation_request! {
         /// The conversation so far.
         #[schema(min_items = 1)]
         pub(crate) messages: Vec<ChatMessage>,
-        /// As `max_tokens`, in newer words.
+        /// The newer name of `max_tokens`.
         #[serde(default, deserialize_with = "openapi::whole::read_option",
             skip_serializing_if = "Option::is_none")]
         #[schema(minimum = 1)]
         pub(crate) max_completion_tokens: Option<u64>,
-        /// Whether the reply has the log-probabilities of its tokens.
+        /// Whether to return log-probabilities of the generated tokens.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) logprobs: Option<bool>,
-        /// How many of the most likely tokens are listed at each position, at most 20.
+        /// Number of most probable tokens to list per position, at most 20.
         #[serde(default, deserialize_with = "openapi::whole::read_option",
             skip_serializing_if = "Option::is_none")]
         #[schema(maximum = 20)]
         pub(crate) top_logprobs: Option<u64>,
-        /// Functions that the model may call.
+        /// Tools that the model may call.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) tools: Option<Vec<Tool>>,
-        /// Whether it calls one.
+        /// Whether the model calls tools.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) tool_choice: Option<ToolChoice>,
-        /// Whether more than one call is given back; so unless false.
+        /// Whether more than one call is returned; true by default.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) parallel_tool_calls: Option<bool>,
-        /// Whether the prompt ends where the assistant is to speak; so unless false.
+        /// Whether the prompt ends with the start of an assistant turn; true by default.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) add_generation_prompt: Option<bool>,
         /// Whether the prompt ends within the last message, which is then continued.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) continue_final_message: Option<bool>,
-        /// The template's own switches, such as `enable_thinking`.
+        /// Variables of the chat template, such as `enable_thinking`.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
         pub(crate) chat_template_kwargs: Option<Map<String, Value>>,
@@ -71,7 +71,7 @@ object!(ChatRequest, but unused_by_both![
     Unused("reasoning_effort", Null),
     Unused("verbosity", Null),
     Unused("web_search_options", Null),
-    // A template is code, and code does not come from requests.
+    // A template is code, and requests cannot supply code.
     Unused("chat_template", Null),
     Unused("documents", Empty),
     Unused("echo", False),
@@ -80,28 +80,28 @@ object!(ChatRequest, but unused_by_both![
     Unused("prompt_logprobs", Null),
 ]);
 
-/// One turn of a conversation.
+/// A turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct ChatMessage {
-    /// Who speaks.
+    /// Role of the speaker.
     pub(crate) role: Role,
-    /// What is said.
+    /// Content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<ChatContent>,
-    /// A participant's name, for templates that show it.
+    /// Name of a participant, for templates that render it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) name: Option<String>,
-    /// Calls that the assistant made.
+    /// Tool calls of the assistant.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_calls: Option<Vec<ToolCall>>,
-    /// The call that a tool answers.
+    /// Id of the call whose output this is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) tool_call_id: Option<String>,
-    /// What the assistant said instead of content.
+    /// Refusal of the assistant, instead of content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refusal: Option<String>,
-    /// What the assistant thought, for templates that show it.
+    /// Reasoning of the assistant, for templates that render it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) reasoning_content: Option<String>,
 }
@@ -116,23 +116,23 @@ object!(
     ]
 );
 
-/// Who speaks.
+/// The role of a speaker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Role {
-    /// Rules of the conversation.
+    /// The system prompt.
     System,
-    /// The same in newer words; rendered as `system`.
+    /// The newer name of `system`; rendered as such.
     Developer,
-    /// A person.
+    /// The user.
     User,
-    /// The model.
+    /// The assistant.
     Assistant,
-    /// A function that the model called.
+    /// A tool that was called.
     Tool,
 }
 
-/// What is said: a text, or texts in parts, which are joined by line ends.
+/// Content: text, or text parts, joined by newlines.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum ChatContent {
@@ -143,7 +143,7 @@ pub(crate) enum ChatContent {
 }
 
 impl ChatContent {
-    /// The whole text.
+    /// Returns the content as one text.
     pub(crate) fn into_text(self) -> String {
         match self {
             ChatContent::Text(text) => text,
@@ -183,17 +183,17 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 }
 
-/// A part of what is said.
+/// A part of a content.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct ContentPart {
-    /// What kind of part it is.
+    /// Part type.
     #[serde(rename = "type")]
     pub(crate) kind: PartKind,
-    /// The text of a part of type `text`.
+    /// Text of a part of type `text`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
-    /// The text of a part of type `refusal`.
+    /// Text of a part of type `refusal`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) refusal: Option<String>,
 }
@@ -209,13 +209,13 @@ object!(
     ]
 );
 
-/// The kinds of parts that a model which reads text can be given.
+/// The part types of text models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PartKind {
     /// Text.
     Text,
-    /// What an assistant said instead of content.
+    /// A refusal of the assistant, instead of content.
     Refusal,
 }
 

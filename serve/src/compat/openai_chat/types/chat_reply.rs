@@ -1,54 +1,55 @@
-//! `POST /v1/chat/completions`: what a client gets.
+//! Replies of `POST /v1/chat/completions`.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::{FunctionCall, GenerationExtension, GenerationUsage, ToolCall, ToolKind};
 
-/// The continuations of a conversation.
+/// Continuations of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ChatResponse {
-    /// Of this reply.
+    /// Id of this reply.
     pub(crate) id: String,
     /// Always `chat.completion`.
     pub(crate) object: String,
     /// Unix time in seconds.
     pub(crate) created: u64,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// One for each of `n`, in order.
+    /// One choice per continuation.
     pub(crate) choices: Vec<ChatChoice>,
-    /// Tokens.
+    /// Token usage.
     pub(crate) usage: GenerationUsage,
-    /// Follows from the digests of model and adapter, and from the revision of a model in training.
+    /// Derived from the digests of model and adapter, and from the weights revision of a model in
+    /// training.
     pub(crate) system_fingerprint: String,
-    /// What this server adds.
+    /// Extension fields of this server.
     pub(crate) tribunal: GenerationExtension,
 }
 
-/// One continuation.
+/// A continuation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ChatChoice {
-    /// Position among the choices.
+    /// Index of the choice.
     pub(crate) index: u64,
-    /// What the model said.
+    /// The assistant's message.
     pub(crate) message: ReplyMessage,
-    /// Log-probabilities, where they were asked for.
+    /// Log-probabilities, if requested.
     pub(crate) logprobs: Option<ChatLogprobs>,
     /// `stop`, `length` or `tool_calls`.
     pub(crate) finish_reason: String,
 }
 
-/// What the model said.
+/// A message of the assistant.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ReplyMessage {
     /// Always `assistant`.
     pub(crate) role: String,
-    /// The text; null where there are only calls.
+    /// Text; null if there are only tool calls.
     pub(crate) content: Option<String>,
-    /// Always null: what a model says in refusal is text.
+    /// Always null: a refusal by the model is text.
     pub(crate) refusal: Option<String>,
-    /// The calls.
+    /// Tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tool_calls: Option<Vec<ToolCall>>,
 }
@@ -56,7 +57,7 @@ pub(crate) struct ReplyMessage {
 /// Log-probabilities of a continuation.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ChatLogprobs {
-    /// One entry for each generated token.
+    /// One entry per generated token.
     pub(crate) content: Vec<TokenLogprob>,
     /// Always null.
     pub(crate) refusal: Option<Vec<TokenLogprob>>,
@@ -65,87 +66,88 @@ pub(crate) struct ChatLogprobs {
 /// A token with its log-probability.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct TokenLogprob {
-    /// Its text; bytes that are no text by themselves as `bytes:\xe2\x82`.
+    /// Text; bytes that are not valid text by themselves as `bytes:\xe2\x82`.
     pub(crate) token: String,
-    /// In nats, before temperature, penalties and constraints.
+    /// Log-probability in nats, before temperature, penalties and constraints.
     pub(crate) logprob: f32,
-    /// The bytes of its text.
+    /// Bytes of the text.
     pub(crate) bytes: Option<Vec<u8>>,
-    /// The most likely tokens at its place, most likely first.
+    /// The most probable tokens at its position, in order.
     pub(crate) top_logprobs: Vec<TopLogprob>,
 }
 
-/// A token that might have come.
+/// An alternative token.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct TopLogprob {
-    /// Its text.
+    /// Text.
     pub(crate) token: String,
-    /// In nats.
+    /// Log-probability in nats.
     pub(crate) logprob: f32,
-    /// The bytes of its text.
+    /// Bytes of the text.
     pub(crate) bytes: Option<Vec<u8>>,
 }
 
-/// A piece of a stream.
+/// A chunk of a stream.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ChatChunk {
-    /// Of this reply; the same in all its chunks.
+    /// Id of this reply, the same in all its chunks.
     pub(crate) id: String,
     /// Always `chat.completion.chunk`.
     pub(crate) object: String,
     /// Unix time in seconds.
     pub(crate) created: u64,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
-    /// What is new; none in the chunk that has the usage.
+    /// Increments; empty in the chunk with the usage.
     pub(crate) choices: Vec<ChunkChoice>,
-    /// Follows from the digests of model and adapter, and from the revision of a model in training.
+    /// Derived from the digests of model and adapter, and from the weights revision of a model in
+    /// training.
     pub(crate) system_fingerprint: String,
-    /// Tokens, in the last chunk where they were asked for.
+    /// Token usage, in the last chunk if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<GenerationUsage>,
-    /// What this server adds, beside the usage.
+    /// Extension fields of this server, together with the usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tribunal: Option<GenerationExtension>,
 }
 
-/// What is new of one continuation.
+/// An increment of a continuation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct ChunkChoice {
-    /// Position among the choices.
+    /// Index of the choice.
     pub(crate) index: u64,
-    /// What is new.
+    /// The increment.
     pub(crate) delta: Delta,
-    /// Log-probabilities of the tokens whose text has become certain.
+    /// Log-probabilities of the tokens whose text is final.
     pub(crate) logprobs: Option<ChatLogprobs>,
-    /// Why it ended, in its last chunk.
+    /// Reason of the end, in the last chunk.
     pub(crate) finish_reason: Option<String>,
 }
 
-/// What is new of a message.
+/// An increment of a message.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct Delta {
     /// `assistant`, in the first chunk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) role: Option<String>,
-    /// More text.
+    /// Further text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<String>,
-    /// Calls, each whole.
+    /// Complete tool calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tool_calls: Option<Vec<DeltaToolCall>>,
 }
 
-/// A call in a stream.
+/// A tool call in a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct DeltaToolCall {
-    /// Position among the calls.
+    /// Index of the call.
     pub(crate) index: u64,
-    /// What the tool's answer refers to.
+    /// Call id, to which the tool's output refers.
     pub(crate) id: String,
     /// Always `function`.
     #[serde(rename = "type")]
     pub(crate) kind: ToolKind,
-    /// The function and what it is given.
+    /// The function and its arguments.
     pub(crate) function: FunctionCall,
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/completions`: what a client asks and gets.
+//! Requests and replies of `POST /v1/completions`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,33 +11,33 @@ use utoipa::ToSchema;
 use super::generation::{generation_request, request_with, unused_by_both};
 use super::{GenerationExtension, GenerationUsage};
 
-/// Most prompts in a request.
+/// Most prompts of a request.
 pub(crate) const MAX_PROMPTS: usize = 2_048;
 
 generation_request! {
-    /// Prompts to continue as they are. Fields of OpenAI's, vLLM's and SGLang's interfaces that do
-    /// not change the answer are accepted too; others are refused.
+    /// Prompts to continue. Fields of OpenAI's, vLLM's and SGLang's interfaces that do not change
+    /// the answer are accepted too; others are refused.
     pub(crate) struct CompletionRequest {
         /// Name of a model or an adapter, as listed by `GET /v1/models`.
         #[schema(example = "judge")]
         pub(crate) model: String,
-        /// What is continued: a text, token ids, or a list of either.
+        /// Prompt: text, token ids, or a list of either.
         pub(crate) prompt: Prompt,
         /// Whether the text begins with the prompt.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) echo: Option<bool>,
-        /// How many of the most likely tokens are listed at each position, at most 20; 0 for the
-        /// tokens themselves.
+        /// Number of most probable tokens to list per position, at most 20; 0 lists the sampled
+        /// tokens only.
         #[serde(default, deserialize_with = "openapi::whole::read_option",
             skip_serializing_if = "Option::is_none")]
         #[schema(maximum = 20)]
         pub(crate) logprobs: Option<u64>,
-        /// The same for the prompt's tokens, as vLLM lists them.
+        /// Number of most probable tokens to list per prompt token, as in vLLM.
         #[serde(default, deserialize_with = "openapi::whole::read_option",
             skip_serializing_if = "Option::is_none")]
         #[schema(maximum = 20)]
         pub(crate) prompt_logprobs: Option<u64>,
-        /// Whether the tokenizer puts its own tokens around a text; so unless false.
+        /// Whether the tokenizer adds its special tokens around a text; true by default.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) add_special_tokens: Option<bool>,
     }
@@ -49,13 +49,13 @@ object!(CompletionRequest, but unused_by_both![
     Unused("prompt_embeds", Null),
 ]);
 
-/// What is continued.
+/// One or several prompts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum Prompt {
-    /// A text.
+    /// One text.
     Text(String),
-    /// Texts.
+    /// Several texts.
     Texts(Vec<String>),
     /// Tokens of one prompt.
     Tokens(Vec<u32>),
@@ -107,7 +107,7 @@ impl<'de> Visitor<'de> for PromptVisitor {
     }
 }
 
-/// All elements are of the kind of the first; says whether there was one more.
+/// Appends an element of the list's type; returns whether there was one.
 fn push<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(
     seq: &mut A,
     list: &mut Vec<T>,
@@ -118,7 +118,7 @@ fn push<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(
     Ok(more)
 }
 
-/// The first element of a list, which says what the others are.
+/// The first element of a list, which determines the type of the others.
 enum Item {
     Text(String),
     Token(u32),
@@ -156,67 +156,68 @@ impl<'de> Visitor<'de> for ItemVisitor {
     }
 }
 
-/// The continuations of prompts; also a piece of a stream, with what is new alone.
+/// Continuations of prompts; also a chunk of a stream, with the increment only.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct CompletionResponse {
-    /// Of this reply.
+    /// Id of this reply.
     pub(crate) id: String,
     /// Always `text_completion`.
     pub(crate) object: String,
     /// Unix time in seconds.
     pub(crate) created: u64,
-    /// The model that was asked for.
+    /// The requested model.
     pub(crate) model: String,
     /// All choices of the first prompt, then those of the next.
     pub(crate) choices: Vec<CompletionChoice>,
-    /// Follows from the digests of model and adapter, and from the revision of a model in training.
+    /// Derived from the digests of model and adapter, and from the weights revision of a model in
+    /// training.
     pub(crate) system_fingerprint: String,
-    /// Tokens; in a stream in the last chunk, where they were asked for.
+    /// Token usage; in a stream in the last chunk, if requested.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<GenerationUsage>,
-    /// What this server adds, beside the usage.
+    /// Extension fields of this server, together with the usage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tribunal: Option<GenerationExtension>,
 }
 
-/// One continuation.
+/// A continuation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct CompletionChoice {
-    /// Position among the choices.
+    /// Index of the choice.
     pub(crate) index: u64,
     /// The text.
     pub(crate) text: String,
-    /// Log-probabilities, where they were asked for.
+    /// Log-probabilities, if requested.
     pub(crate) logprobs: Option<CompletionLogprobs>,
     /// `stop` or `length`; in a stream only in the choice's last chunk.
     pub(crate) finish_reason: Option<String>,
-    /// Log-probabilities of the prompt's tokens, where they were asked for: null for the first
-    /// token, then for each token an object by token id.
+    /// Log-probabilities of the prompt's tokens, if requested: null for the first token, then an
+    /// object by token id per token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Vec<Option<Object>>>)]
     pub(crate) prompt_logprobs: Option<Vec<Option<BTreeMap<String, PromptLogprob>>>>,
 }
 
-/// Log-probabilities of a text's tokens, in lists of equal length.
+/// Log-probabilities of a text's tokens, as lists of equal length.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct CompletionLogprobs {
-    /// Each token's text; bytes that are no text by themselves as `bytes:\xe2\x82`.
+    /// Text of each token; bytes that are not valid text by themselves as `bytes:\xe2\x82`.
     pub(crate) tokens: Vec<String>,
     /// In nats; null for the first token of an echoed prompt.
     pub(crate) token_logprobs: Vec<Option<f32>>,
-    /// The most likely tokens at each place and the token itself, by their texts.
+    /// The most probable tokens per position and the token itself, by their texts.
     pub(crate) top_logprobs: Option<Vec<Option<BTreeMap<String, f32>>>>,
-    /// Where each token's text begins, in code points of the choice's text.
+    /// Offset of each token's text, in code points of the choice's text.
     pub(crate) text_offset: Vec<u64>,
 }
 
-/// A token of a prompt, or one that might have stood at its place.
+/// A token of a prompt, or an alternative at its position.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct PromptLogprob {
-    /// In nats.
+    /// Log-probability in nats.
     pub(crate) logprob: f32,
-    /// 1 for the most likely.
+    /// Rank, 1 for the most probable.
     pub(crate) rank: u64,
-    /// Its text.
+    /// Text.
     pub(crate) decoded_token: String,
 }

@@ -1,4 +1,4 @@
-//! What `POST /v1/chat/completions` and `POST /v1/completions` have in common.
+//! Shared fields of `POST /v1/chat/completions` and `POST /v1/completions`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,114 +11,115 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-/// Most continuations of one prompt.
+/// Most continuations of a prompt.
 pub(crate) const MAX_CONTINUATIONS: u64 = 128;
-/// Most likely tokens that are listed for a position.
+/// Most tokens listed per position.
 pub(crate) const MAX_TOP_LOGPROBS: u64 = 20;
 /// Most stop strings.
 pub(crate) const MAX_STOPS: usize = 16;
-/// Longest stop string, in characters.
+/// Most characters of a stop string.
 pub(crate) const MAX_STOP_CHARS: usize = 1_024;
 
-/// Gives the fields that both requests have to a macro, so that they are written down once.
+/// Passes the fields of both requests to a macro, so that they are written once.
 macro_rules! generation_fields {
     ($then:ident [$($args:tt)*]) => {
         $then! { [$($args)*]
-            /// Most tokens that are generated, at least 1; lowered to what the context holds. Chats
-            /// without it may fill the context, completions get 16.
+            /// Most generated tokens, at least 1; lowered to the context length. By default chats
+            /// may fill the context, and completions get 16.
             #[serde(default, deserialize_with = "openapi::whole::read_option",
                 skip_serializing_if = "Option::is_none")]
             #[schema(minimum = 1)]
             max_tokens: Option<u64>,
-            /// Before so many tokens nothing ends the generation.
+            /// Fewest generated tokens; nothing ends the generation before.
             #[serde(default, deserialize_with = "openapi::whole::read_option",
                 skip_serializing_if = "Option::is_none")]
             min_tokens: Option<u64>,
-            /// Continuations, 1 to 128.
+            /// Continuations per prompt, 1 to 128.
             #[serde(default, deserialize_with = "openapi::whole::read_option",
                 skip_serializing_if = "Option::is_none")]
             #[schema(minimum = 1, maximum = 128)]
             n: Option<u64>,
-            /// 0 is greedy; 1 unless given.
+            /// Temperature; 0 is greedy, 1 the default.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(minimum = 0, maximum = 2)]
             temperature: Option<f64>,
-            /// Only the most likely tokens that have this probability together.
+            /// Cumulative probability of the most probable tokens to sample from.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(minimum = 0, maximum = 1)]
             top_p: Option<f64>,
-            /// Only so many of the most likely tokens; 0 or -1 for all.
+            /// Number of the most probable tokens to sample from; 0 or -1 for all.
             #[serde(default, deserialize_with = "openapi::whole::read_signed",
                 skip_serializing_if = "Option::is_none")]
             top_k: Option<i64>,
-            /// Only tokens with this share of the most likely one's probability.
+            /// Least probability to sample from, relative to the most probable token.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(minimum = 0, maximum = 1)]
             min_p: Option<f64>,
-            /// Divides positive logits of tokens that occurred, the prompt's included, and
-            /// multiplies negative ones.
+            /// Divides positive logits, and multiplies negative ones, of tokens that occur in the
+            /// prompt or the text.
             #[serde(skip_serializing_if = "Option::is_none")]
             repetition_penalty: Option<f64>,
-            /// Taken off the logits of tokens that were generated.
+            /// Subtracted from the logits of generated tokens.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(minimum = -2, maximum = 2)]
             presence_penalty: Option<f64>,
-            /// Taken off the logits of tokens as often as they were generated.
+            /// Subtracted from the logits of generated tokens, times their count.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(minimum = -2, maximum = 2)]
             frequency_penalty: Option<f64>,
             /// Added to logits, by token id.
             #[serde(skip_serializing_if = "Option::is_none")]
             logit_bias: Option<std::collections::BTreeMap<String, f64>>,
-            /// Follows the same path with the same request; without it 0. Choices differ by their
-            /// index.
+            /// Seed of the sampler; 0 by default. Equal requests give equal texts; continuations
+            /// differ by their index.
             #[serde(default, deserialize_with = "openapi::whole::read_signed",
                 skip_serializing_if = "Option::is_none")]
             seed: Option<i64>,
-            /// Texts before which the generation ends, at most 16 of at most 1,024 characters.
+            /// Texts that end the generation, excluded from it; at most 16 of at most 1,024
+            /// characters.
             #[serde(skip_serializing_if = "Option::is_none")]
             stop: Option<crate::compat::openai_chat::types::Texts>,
-            /// Tokens that end the generation, beside the model's own.
+            /// Tokens that end the generation, in addition to the model's own.
             #[serde(skip_serializing_if = "Option::is_none")]
             stop_token_ids: Option<Vec<u32>>,
-            /// Whether the text ends with the stop string that ended it.
+            /// Whether the text includes the stop string that ended it.
             #[serde(skip_serializing_if = "Option::is_none")]
             include_stop_str_in_output: Option<bool>,
-            /// Whether the model's own end token is a token like others.
+            /// Whether the model's end token is generated like others.
             #[serde(skip_serializing_if = "Option::is_none")]
             ignore_eos: Option<bool>,
-            /// Whether special tokens give no text; so unless false.
+            /// Whether special tokens are left out of the text; true by default.
             #[serde(skip_serializing_if = "Option::is_none")]
             skip_special_tokens: Option<bool>,
-            /// Whether the reply comes as server-sent events.
+            /// Whether to stream the reply as server-sent events.
             #[serde(skip_serializing_if = "Option::is_none")]
             stream: Option<bool>,
-            /// What a stream holds beside the choices.
+            /// Contents of a stream beside the choices.
             #[serde(skip_serializing_if = "Option::is_none")]
             stream_options: Option<crate::compat::openai_chat::types::StreamOptions>,
-            /// What the text must be: anything, a JSON object, or JSON of a schema.
+            /// Format of the text: free, a JSON object, or JSON of a schema.
             #[serde(skip_serializing_if = "Option::is_none")]
             response_format: Option<crate::compat::openai_chat::types::ResponseFormat>,
-            /// What the text must be.
+            /// Constraint on the text.
             #[serde(skip_serializing_if = "Option::is_none")]
             structured_outputs: Option<crate::compat::openai_chat::types::StructuredOutputs>,
-            /// The text must be JSON of this schema.
+            /// Constrains the text to JSON of this schema.
             #[serde(skip_serializing_if = "Option::is_none")]
             guided_json: Option<serde_json::Value>,
-            /// The text must match this regular expression as a whole.
+            /// Constrains the text to match this regular expression.
             #[serde(skip_serializing_if = "Option::is_none")]
             guided_regex: Option<String>,
-            /// The text must be one of these.
+            /// Constrains the text to one of these.
             #[serde(skip_serializing_if = "Option::is_none")]
             #[schema(min_items = 1)]
             guided_choice: Option<Vec<String>>,
-            /// The text must follow this grammar, in the dialect of Lark that llguidance reads.
+            /// Constrains the text to this grammar, in the dialect of Lark that llguidance reads.
             #[serde(skip_serializing_if = "Option::is_none")]
             guided_grammar: Option<String>,
             /// `interactive` or `batch`; or a number, of which 0 and below are interactive.
             #[serde(skip_serializing_if = "Option::is_none")]
             priority: Option<crate::compat::openai_chat::types::Urgency>,
-            /// Cached prefixes are shared only among requests of the same salt.
+            /// Cached prefixes are shared only among requests with the same salt.
             #[serde(skip_serializing_if = "Option::is_none")]
             cache_salt: Option<String>,
         }
@@ -127,7 +128,7 @@ macro_rules! generation_fields {
 
 macro_rules! plain {
     ([] $($(#[$meta:meta])* $field:ident: $type:ty,)*) => {
-        /// What a request says about how to generate, whichever request it is.
+        /// The shared fields of both requests.
         #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
         pub(crate) struct Generation {
             $(
@@ -140,7 +141,7 @@ macro_rules! plain {
 
 generation_fields! { plain [] }
 
-/// A request with fields of its own and those of [`Generation`].
+/// Declares a request with its own fields and those of [`Generation`].
 macro_rules! generation_request {
     ($($request:tt)*) => {
         $crate::compat::openai_chat::types::generation::generation_fields! { request_with [$($request)*] }
@@ -159,7 +160,7 @@ macro_rules! request_with {
         }
 
         impl $name {
-            /// Takes out what both kinds of requests have.
+            /// Takes the shared fields out of the request.
             pub(crate) fn take_generation(&mut self) -> $crate::compat::openai_chat::types::Generation {
                 $crate::compat::openai_chat::types::Generation { $($field: std::mem::take(&mut self.$field),)* }
             }
@@ -169,14 +170,13 @@ macro_rules! request_with {
 
 pub(crate) use {generation_fields, generation_request, request_with};
 
-/// Fields of both requests that are passed over. Of vLLM's and SGLang's those are listed which
-/// their own clients send.
+/// Ignored fields of both requests. Of vLLM's and SGLang's, those that their own clients send.
 macro_rules! unused_by_both {
     ($($more:expr),* $(,)?) => {{
         use openapi::unused::Harmless::{Empty, Every, False, Null, One, True};
         use openapi::unused::Unused;
         const UNUSED: &[Unused] = &[
-            // Bookkeeping of the client or of the provider.
+            // Bookkeeping of the client or the provider.
             Unused("user", Every),
             Unused("request_id", Every),
             Unused("rid", Every),
@@ -187,7 +187,7 @@ macro_rules! unused_by_both {
             Unused("prompt_cache_key", Every),
             Unused("prompt_cache_options", Every),
             Unused("prompt_cache_retention", Every),
-            // How a constraint is computed, and not what it allows.
+            // Implementation of a constraint, without effect on its meaning.
             Unused("guided_decoding_backend", Every),
             Unused("spaces_between_special_tokens", True),
             Unused("guided_whitespace_pattern", Null),
@@ -198,7 +198,7 @@ macro_rules! unused_by_both {
             Unused("json_schema", Null),
             Unused("stop_regex", Null),
             Unused("no_stop_trim", False),
-            // Other ways to choose tokens.
+            // Other decoding methods.
             Unused("use_beam_search", False),
             Unused("length_penalty", One),
             Unused("early_stopping", False),
@@ -214,7 +214,7 @@ macro_rules! unused_by_both {
             Unused("kv_transfer_params", Null),
             Unused("lora_path", Null),
             Unused("session_params", Null),
-            // More in the reply.
+            // Further contents of the reply.
             Unused("return_tokens_as_token_ids", False),
             Unused("return_token_ids", False),
             Unused("return_hidden_states", False),
@@ -226,18 +226,18 @@ macro_rules! unused_by_both {
 
 pub(crate) use unused_by_both;
 
-/// One text or several.
+/// Text or a list of texts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(crate) enum Texts {
-    /// One.
+    /// One text.
     One(String),
-    /// Several.
+    /// Several texts.
     Many(Vec<String>),
 }
 
 impl Texts {
-    /// As a list.
+    /// Returns the texts as a list.
     pub(crate) fn into_list(self) -> Vec<String> {
         match self {
             Texts::One(text) => vec![text],
@@ -270,7 +270,7 @@ impl<'de> Visitor<'de> for TextsVisitor {
     }
 }
 
-/// How urgent a request is: our own words, or vLLM's numbers.
+/// The priority of a request: a name, or a number as in vLLM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(transparent)]
 pub(crate) struct Urgency(pub(crate) Priority);
@@ -307,7 +307,7 @@ impl Visitor<'_> for UrgencyVisitor {
     }
 }
 
-/// What a stream holds beside the choices.
+/// Contents of a stream beside the choices.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct StreamOptions {
@@ -319,17 +319,17 @@ pub(crate) struct StreamOptions {
 object!(
     StreamOptions,
     but & [
-        // Padding against observers of lengths, which this server leaves to the connection.
+        // Padding against observers of message lengths; a matter of the connection here.
         Unused("include_obfuscation", Harmless::Every),
         Unused("continuous_usage_stats", Harmless::False),
     ]
 );
 
-/// What a text must be.
+/// The format of the text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct ResponseFormat {
-    /// Anything, a JSON object, or JSON of a schema.
+    /// Type: free text, a JSON object, or JSON of a schema.
     #[serde(rename = "type")]
     pub(crate) kind: ResponseKind,
     /// The schema.
@@ -339,11 +339,11 @@ pub(crate) struct ResponseFormat {
 
 object!(ResponseFormat);
 
-/// What a text must be.
+/// The format of the text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ResponseKind {
-    /// Anything.
+    /// Free text.
     Text,
     /// A JSON object.
     JsonObject,
@@ -351,27 +351,27 @@ pub(crate) enum ResponseKind {
     JsonSchema,
 }
 
-/// A schema by name.
+/// A named schema.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct SchemaFormat {
-    /// For people.
+    /// Name, for people.
     pub(crate) name: String,
-    /// For people.
+    /// Description, for people.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    /// The JSON Schema; without it any JSON object will do.
+    /// The JSON Schema; without it any JSON object is valid.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) schema: Option<Map<String, Value>>,
-    /// Accepted; a schema always holds.
+    /// Accepted without effect: schemas are always enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strict: Option<bool>,
 }
 
 object!(SchemaFormat);
 
-/// What a text must be; one of the fields, as vLLM has them.
+/// A constraint on the text; one of the fields, as in vLLM.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct StructuredOutputs {
@@ -381,13 +381,13 @@ pub(crate) struct StructuredOutputs {
     /// A JSON object.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) json_object: Option<bool>,
-    /// Matches this regular expression as a whole.
+    /// A match of this regular expression.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) regex: Option<String>,
     /// One of these.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) choice: Option<Vec<String>>,
-    /// Follows this grammar.
+    /// This grammar.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) grammar: Option<String>,
 }
@@ -403,59 +403,59 @@ object!(
     ]
 );
 
-/// Tokens, in OpenAI's words.
+/// Token usage.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GenerationUsage {
-    /// Tokens of the prompts, each counted once however many continuations it has.
+    /// Tokens of the prompts, each counted once for all its continuations.
     pub(crate) prompt_tokens: u64,
-    /// Tokens generated.
+    /// Generated tokens.
     pub(crate) completion_tokens: u64,
-    /// Both.
+    /// The sum of both.
     pub(crate) total_tokens: u64,
-    /// More about the prompts' tokens.
+    /// Breakdown of the prompt tokens.
     pub(crate) prompt_tokens_details: PromptTokensDetails,
 }
 
-/// More about a prompt's tokens.
+/// Breakdown of prompt tokens.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct PromptTokensDetails {
-    /// Those that a cache had before the request.
+    /// Tokens in the prefix cache before the request.
     pub(crate) cached_tokens: u64,
 }
 
-/// What a reply says beyond the interface it follows.
+/// Extension fields of a reply.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GenerationExtension {
-    /// Tokens that were run through the model for this request.
+    /// Tokens computed for this request.
     pub(crate) computed_tokens: u64,
-    /// Tokens of its sequences that came from cache, those of one choice that another computed
-    /// included.
+    /// Tokens of its sequences taken from the prefix cache, including those that one choice
+    /// computed for another.
     pub(crate) cached_tokens: u64,
-    /// What produced the reply.
+    /// Digests of model and prompt.
     pub(crate) digests: GenerationDigests,
 }
 
-/// SHA-256 digests, `sha256:` and 64 hexadecimal digits.
+/// SHA-256 digests: `sha256:` and 64 hexadecimal digits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub(crate) struct GenerationDigests {
-    /// Of the model's weights and configuration.
+    /// The model's weights and configuration.
     pub(crate) model: String,
-    /// Of the adapter.
+    /// The adapter.
     pub(crate) adapter: Option<String>,
-    /// Of the prompt as the model reads it, where there is one prompt: of its text, or of the
-    /// little-endian bytes of its token ids where those were given.
+    /// The prompt as the model reads it, if there is one prompt: its text, or the little-endian
+    /// bytes of its token ids if those were sent.
     pub(crate) prompt: Option<String>,
-    /// Oldest and newest revision of the weights that any of it was computed under; only of a model
-    /// that is trained while it is served, whose digest begins with `live:`. The two differ where
-    /// the weights changed meanwhile.
+    /// Oldest and newest weights revision used for the reply; only of a model that is trained while
+    /// it is served, whose digest begins with `live:`. They differ if the weights changed
+    /// meanwhile.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) revisions: Option<[u64; 2]>,
 }
 
-/// Reads `logit_bias` keys as token ids.
+/// Parses the keys of `logit_bias` as token ids.
 ///
 /// # Errors
-/// The first key that is none.
+/// The first key that is not one.
 pub(crate) fn biases(given: &BTreeMap<String, f64>) -> Result<Vec<(u32, f64)>, String> {
     let bias = |(key, bias): (&String, &f64)| match key.parse::<u32>() {
         Ok(id) => Ok((id, *bias)),

@@ -1,4 +1,4 @@
-//! What chat and completion requests look like, and which fields are passed over.
+//! Tests of parsing chat and completion requests, and of their ignored fields.
 
 use openapi::{BodyError, parse_body};
 use serde::de::DeserializeOwned;
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::{ChatRequest, CompletionRequest, Prompt};
 
-/// `ok`, or the path of what is refused.
+/// Returns `ok`, or the path of the refused value.
 fn place<T: DeserializeOwned>(body: &Value) -> String {
     match parse_body::<T>(body.to_string().as_bytes()) {
         Ok(_) => "ok".to_owned(),
@@ -15,7 +15,7 @@ fn place<T: DeserializeOwned>(body: &Value) -> String {
     }
 }
 
-/// A chat request with one field more.
+/// Parses a chat request with one additional field.
 fn chat_with(name: &str, value: &Value, expected: &str) {
     let message = json!({"role": "user", "content": "Hi"});
     let body = json!({"model": "m", "messages": [message], name: value});

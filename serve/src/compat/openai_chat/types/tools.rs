@@ -1,4 +1,4 @@
-//! Functions that a model may call, and its calls.
+//! Tools that a model may call, and its calls.
 
 use std::fmt;
 
@@ -12,20 +12,20 @@ use utoipa::openapi::RefOr;
 use utoipa::openapi::schema::{ObjectBuilder, OneOfBuilder, Ref, Schema, Type};
 use utoipa::{PartialSchema, ToSchema};
 
-/// A function that the model may call.
+/// A tool that the model may call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct Tool {
-    /// Always `function`.
+    /// Tool type: `function`.
     #[serde(rename = "type")]
     pub(crate) kind: ToolKind,
-    /// What it is.
+    /// The function.
     pub(crate) function: FunctionDefinition,
 }
 
 object!(Tool, but & [Unused("custom", Harmless::Null)]);
 
-/// The kinds of tools.
+/// The types of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ToolKind {
@@ -33,71 +33,71 @@ pub(crate) enum ToolKind {
     Function,
 }
 
-/// A function by name.
+/// The definition of a function.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct FunctionDefinition {
-    /// 1 to 64 letters, digits, `_`, `-` or `.`.
+    /// Name: 1 to 64 letters, digits, `_`, `-` or `.`.
     pub(crate) name: String,
-    /// What it does, for the model.
+    /// Description for the model.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) description: Option<String>,
-    /// JSON Schema of its arguments; without it there are none.
+    /// JSON Schema of its arguments; without it the function has none.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub(crate) parameters: Option<Map<String, Value>>,
-    /// Accepted; where a call is asked for, the schema always holds.
+    /// Accepted without effect: the schema of a required call is always enforced.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) strict: Option<bool>,
 }
 
 object!(FunctionDefinition);
 
-/// A call of a function.
+/// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct ToolCall {
-    /// What the tool's answer refers to.
+    /// Call id, to which the tool's output refers.
     pub(crate) id: String,
-    /// Always `function`.
+    /// Tool type: `function`.
     #[serde(rename = "type")]
     pub(crate) kind: ToolKind,
-    /// The function and what it is given.
+    /// The function and its arguments.
     pub(crate) function: FunctionCall,
 }
 
 object!(ToolCall, but & [Unused("index", Harmless::Every)]);
 
-/// A function and what it is given.
+/// The function and arguments of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct FunctionCall {
-    /// The function.
+    /// Name of the function.
     pub(crate) name: String,
-    /// A JSON object as a text.
+    /// Arguments: a JSON object as text.
     pub(crate) arguments: String,
 }
 
 object!(FunctionCall);
 
-/// Whether the model calls a function.
+/// Whether the model calls tools.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ToolChoice {
-    /// It cannot: the prompt does not speak of functions.
+    /// Never: the prompt does not contain the tools.
     None,
-    /// As it likes.
+    /// The model decides.
     Auto,
-    /// It must, one of them.
+    /// At least one call, of any tool.
     Required,
-    /// It must, this one.
+    /// A call of this function.
     Function(String),
 }
 
-/// `{"type": "function", "function": {"name": …}}`.
+/// A choice of one function: `{"type": "function", "function": {"name": …}}`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct NamedToolChoice {
-    /// Always `function`.
+    /// Tool type: `function`.
     #[serde(rename = "type")]
     pub(crate) kind: ToolKind,
     /// The function.
@@ -106,11 +106,11 @@ pub(crate) struct NamedToolChoice {
 
 object!(NamedToolChoice);
 
-/// A function's name.
+/// The name of a function.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub(crate) struct FunctionName {
-    /// The name.
+    /// Name.
     pub(crate) name: String,
 }
 

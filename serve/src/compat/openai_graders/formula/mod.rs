@@ -1,9 +1,8 @@
-//! Formulas over named rewards, as graders of other services combine them: `0.8 * exact +
-//! 0.2 * min(style, tone)`.
+//! Formulas over named rewards, as graders combine them: `0.8 * exact + 0.2 * min(style, tone)`.
 //!
-//! There are numbers, names, `+ - * / ^`, parentheses and the functions `min`, `max`, `abs`,
-//! `floor`, `ceil`, `exp`, `sqrt` and `log`. `^` binds tightest and from the right, a sign less
-//! tightly than `^`. Nothing loops or calls back, so that a formula costs as much as it is long.
+//! A formula has numbers, names, `+ - * / ^`, parentheses and the functions `min`, `max`, `abs`,
+//! `floor`, `ceil`, `exp`, `sqrt` and `log`. `^` binds tightest and to the right; a sign binds less
+//! tightly than `^`. There are no loops or calls, so that evaluation is linear in length.
 
 mod parse;
 
@@ -13,21 +12,21 @@ mod tests;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Bytes of the longest formula.
+/// Longest formula in bytes.
 pub(crate) const MAX_FORMULA_BYTES: usize = 4096;
 
-/// A formula that has been read.
+/// A parsed formula.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Formula {
     root: Node,
 }
 
-/// Where a formula cannot be read, and why.
+/// A syntax error of a formula.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FormulaError {
-    /// Bytes before the place.
+    /// Offset in bytes.
     pub(crate) at: usize,
-    /// What is wrong there.
+    /// Message.
     pub(crate) what: String,
 }
 
@@ -42,9 +41,9 @@ impl std::error::Error for FormulaError {}
 /// Why a formula has no value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NoValue {
-    /// A name whose value is not known.
+    /// A name without a value.
     Unknown(String),
-    /// What came out is no number: a division by zero, a logarithm of nothing, an overflow.
+    /// A value that is not finite: a division by zero, a logarithm of zero, an overflow.
     NotFinite,
 }
 
@@ -90,25 +89,25 @@ const FUNCTIONS: [(&str, Function); 8] = [
 ];
 
 impl Formula {
-    /// Reads a formula.
+    /// Parses a formula.
     ///
     /// # Errors
-    /// The first place that cannot be read.
+    /// The first syntax error.
     pub(crate) fn parse(text: &str) -> Result<Formula, FormulaError> {
         parse::parse(text).map(|root| Formula { root })
     }
 
-    /// The names that it has.
+    /// Returns the names in the formula.
     pub(crate) fn names(&self) -> BTreeSet<&str> {
         let mut names = BTreeSet::new();
         self.root.collect(&mut names);
         names
     }
 
-    /// Its value where names have theirs.
+    /// Evaluates the formula with the values of its names.
     ///
     /// # Errors
-    /// There is none.
+    /// A name without a value, or a value that is not finite.
     pub(crate) fn value(&self, of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, NoValue> {
         self.root.value(of)
     }
@@ -142,7 +141,7 @@ impl Node {
                 function.apply(&given?)
             }
         };
-        // Each step, so that `1 / (1 / 0)` is no number either.
+        // Checked at every operation, so that `1 / (1 / 0)` has no value either.
         if value.is_finite() { Ok(value) } else { Err(NoValue::NotFinite) }
     }
 }
@@ -160,7 +159,7 @@ impl Operator {
 }
 
 impl Function {
-    /// Whether it takes any number of values above none; the others take one.
+    /// Returns whether the function takes one or more arguments; the others take exactly one.
     fn takes_many(self) -> bool {
         match self {
             Function::Min | Function::Max => true,
@@ -173,7 +172,7 @@ impl Function {
         }
     }
 
-    /// Of at least one value, which is a number.
+    /// Applies the function to at least one finite value.
     fn apply(self, given: &[f64]) -> f64 {
         let first = given[0];
         match self {

@@ -1,8 +1,8 @@
-//! From a formula's text to its tree.
+//! The parser of formulas.
 
 use super::{FUNCTIONS, FormulaError, Function, MAX_FORMULA_BYTES, Node, Operator};
 
-/// Parentheses, signs and powers within one another.
+/// Most nested parentheses, signs and powers.
 const MAX_DEPTH: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
@@ -53,7 +53,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Everything that goes deeper comes through here.
+    /// Parses a signed expression; every recursion passes here.
     fn signed(&mut self) -> Result<Node, FormulaError> {
         if self.depth == MAX_DEPTH {
             return Err(self.fault(format!("more than {MAX_DEPTH} levels")));
@@ -159,7 +159,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// The next character that is no white space.
+    /// Returns the next character after white space.
     fn peek(&mut self) -> Option<char> {
         self.skip(char::is_whitespace);
         self.here()
