@@ -1,32 +1,35 @@
-//! Bytes to a typed body, with an error that names the place.
+//! Parses JSON bodies, with errors that name the place.
 
 use serde::de::DeserializeOwned;
 
-/// Why a body could not be read.
+/// An error of parsing a body.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum BodyError {
-    /// Not JSON: the text itself is broken (HTTP 400).
+    /// The body is not JSON (HTTP 400).
     Malformed {
         /// Line, from 1.
         line: usize,
         /// Column in bytes, from 1.
         column: usize,
-        /// What the parser met.
+        /// Message of the parser.
         message: String,
     },
-    /// JSON, but not this type (HTTP 422).
+    /// The body is JSON of another type (HTTP 422).
     Invalid {
         /// JSON path of the offending value, such as `inputs[3].response`.
         path: String,
-        /// What was expected.
+        /// The expected value.
         message: String,
     },
 }
 
-/// Reads `bytes` as `T`.
+/// Parses `bytes` as `T`.
 ///
-/// The plain parser runs first because it is the fast one; the parser that tracks the JSON path
-/// runs again only over a body that has failed.
+/// The plain parser runs first because it is the faster one; the parser that tracks the JSON path
+/// runs only over a body that has failed.
+///
+/// # Errors
+/// A body that is not JSON, or not a `T`.
 pub fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
     let error = match serde_json::from_slice(bytes) {
         Ok(value) => return Ok(value),
@@ -46,7 +49,7 @@ pub fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
     }
 }
 
-/// The error of a text that is not JSON.
+/// Converts an error of text that is not JSON.
 pub fn malformed(error: &serde_json::Error) -> BodyError {
     BodyError::Malformed {
         line: error.line(),
@@ -55,8 +58,8 @@ pub fn malformed(error: &serde_json::Error) -> BodyError {
     }
 }
 
-/// What is wrong, for people. `serde_json` appends " at line L column C"; the position has fields of
-/// its own here, and within a part of a body it is that of the part.
+/// Returns the message of an error without the " at line L column C" that `serde_json` appends:
+/// [`BodyError`] has the position, and within a part of a body it would be relative to that part.
 pub fn without_position(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

@@ -1,7 +1,7 @@
-//! Fields that take more than one JSON shape.
+//! Fields with more than one JSON shape.
 //!
-//! Each is read by a visitor and not by `#[serde(untagged)]`: an untagged enum forgets the JSON
-//! path and answers "did not match any variant", which tells nobody what to repair.
+//! Each is read by a visitor and not by `#[serde(untagged)]`: an untagged enum loses the JSON path
+//! and answers "did not match any variant", which does not say what to repair.
 
 use std::fmt;
 
@@ -14,23 +14,23 @@ use utoipa::openapi::schema::{
 };
 use utoipa::{PartialSchema, ToSchema};
 
-/// One turn of a conversation.
+/// A turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct Message {
-    /// `system`, `user`, `assistant`, `tool`, or a role that the scorer's template knows.
+    /// Role: `system`, `user`, `assistant`, `tool`, or another that the scorer's template knows.
     pub role: String,
-    /// The text of the turn.
+    /// Text of the turn.
     pub content: String,
 }
 
 crate::object!(Message);
 
-/// A prompt or a response: plain text, or a conversation.
+/// A prompt or a response: text, or a conversation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Content {
-    /// Plain text.
+    /// Text.
     Text(String),
     /// Turns in order.
     Messages(Vec<Message>),
@@ -42,7 +42,7 @@ pub enum Content {
 pub enum Reference {
     /// One accepted answer.
     Text(String),
-    /// Any of these is accepted.
+    /// Several accepted answers.
     AnyOf(Vec<String>),
     /// An object whose fields the scorer defines.
     Object(serde_json::Map<String, serde_json::Value>),

@@ -1,25 +1,25 @@
-//! Errors in the shape that OpenAI's clients read.
+//! Error bodies in the shape that OpenAI's clients read.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// The body of every reply that is not a success.
+/// The body of every error reply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorBody {
-    /// What went wrong.
+    /// The error.
     pub error: ErrorDetail,
 }
 
-/// What went wrong.
+/// The detail of an error.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ErrorDetail {
-    /// The family, such as `invalid_request_error`.
+    /// Family, such as `invalid_request_error`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// Stable, for programs.
+    /// Stable code, for programs.
     pub code: String,
-    /// For people.
+    /// Message, for people.
     pub message: String,
-    /// JSON path of the offending value, where there is one.
+    /// JSON path of the offending value, if any.
     pub param: Option<String>,
 }

@@ -1,7 +1,7 @@
-//! Objects are objects.
+//! Accepts objects only for structs.
 //!
-//! serde reads a struct from a JSON array too, field by field in order. On a public interface that
-//! would be a second, undocumented shape of every body, so the request types refuse it.
+//! serde also reads a struct from a JSON array, field by field in order. On a public interface that
+//! would be a second, undocumented shape of every body, so request types refuse it.
 
 use std::fmt;
 
@@ -10,12 +10,12 @@ use serde::forward_to_deserialize_any;
 
 use crate::unused::{PassingOver, Unused};
 
-/// A deserializer whose structs are maps and nothing else.
+/// A deserializer that reads structs from maps only.
 #[derive(Debug)]
 pub struct MapOnly<D> {
-    /// Reads the body.
+    /// The deserializer of the body.
     pub inner: D,
-    /// Fields that are passed over.
+    /// Ignored fields.
     pub unused: &'static [Unused],
 }
 
@@ -58,14 +58,14 @@ impl<'de, V: Visitor<'de>> Visitor<'de> for MapVisitor<V> {
     }
 }
 
-/// Implements `Serialize` and `Deserialize` for a type that derives both with
-/// `#[serde(remote = "Self")]`.
+/// Implements `Serialize` and `Deserialize` for a type that derives both with `#[serde(remote =
+/// "Self")]`.
 #[macro_export]
 macro_rules! object {
     ($type:ty) => {
         $crate::object!($type, but & []);
     };
-    // With fields of published interfaces that this server has no use for.
+    // With ignored fields of published interfaces.
     ($type:ty, but $unused:expr) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -77,7 +77,7 @@ macro_rules! object {
     };
 }
 
-/// Implements `Deserialize` alone, for a type that derives it with `#[serde(remote = "Self")]`.
+/// Implements `Deserialize` for a type that derives it with `#[serde(remote = "Self")]`.
 #[macro_export]
 macro_rules! read_object {
     ($type:ty) => {

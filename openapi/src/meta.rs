@@ -1,9 +1,9 @@
-//! What the server says about itself.
+//! Replies of the operations routes.
 
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// `GET /v1/models`.
+/// The reply of `GET /v1/models`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelList {
     /// Always `list`.
@@ -12,75 +12,75 @@ pub struct ModelList {
     pub data: Vec<ModelInfo>,
 }
 
-/// One scorer or model.
+/// A scorer, model or adapter.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelInfo {
     /// The name to send as `model`.
     pub id: String,
     /// Always `model`.
     pub object: String,
-    /// Unix time in seconds at which it was loaded.
+    /// Load time in Unix seconds.
     pub created: u64,
     /// Always `tribunal`.
     pub owned_by: String,
     /// The scorer's kind, such as `math` or `pipeline`; `model` or `adapter`.
     pub kind: String,
-    /// What it does, in a sentence.
+    /// Description in a sentence.
     pub description: String,
-    /// What would produce a verdict or a text.
+    /// Digests of the scorer and its models.
     pub digests: ModelDigests,
-    /// The model that an adapter belongs to.
+    /// Base model of an adapter.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parent: Option<String>,
-    /// Tokens that a model's longest sequence has, generated ones included.
+    /// Context length of a model in tokens, generated ones included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context_tokens: Option<usize>,
-    /// Numbers in a model's weight files.
+    /// Number of parameters of a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parameters: Option<u64>,
-    /// What a request may hold.
+    /// Limits of a request.
     pub limits: ModelLimits,
 }
 
-/// SHA-256 digests, `sha256:` and 64 hexadecimal digits.
+/// SHA-256 digests: `sha256:` and 64 hexadecimal digits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelDigests {
-    /// Of a scorer: kind, revision and every option.
+    /// A scorer's kind, revision and options.
     pub scorer: Option<String>,
-    /// Of a model's weights and configuration.
+    /// A model's weights and configuration.
     pub model: Option<String>,
-    /// Of an adapter.
+    /// An adapter.
     pub adapter: Option<String>,
-    /// How often the weights were changed; only of a model that is trained while it is served.
+    /// Number of weight updates; only of a model that is trained while it is served.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
 }
 
-/// What a request may hold.
+/// Limits of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct ModelLimits {
-    /// Inputs in a request, or prompts.
+    /// Most inputs or prompts.
     pub inputs: usize,
-    /// Bytes in a request body.
+    /// Most bytes of the body.
     pub body_bytes: usize,
     /// Longest deadline in milliseconds.
     pub deadline_ms: u64,
 }
 
-/// `GET /healthz`.
+/// The reply of `GET /healthz`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Health {
-    /// Always `ok`: the process answers.
+    /// Always `ok`.
     pub status: String,
 }
 
-/// `GET /readyz`.
+/// The reply of `GET /readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
-    /// `ready`, `draining`, or `failed` where a model's engine has stopped.
+    /// `ready`, `draining`, or `failed` if a model's engine has stopped.
     pub status: String,
-    /// Number of scorers that can be called.
+    /// Number of scorers.
     pub scorers: usize,
-    /// Number of models that are loaded.
+    /// Number of loaded models.
     pub models: usize,
 }

@@ -1,4 +1,4 @@
-//! `POST /v1/score`: what a client asks.
+//! The request of `POST /v1/score`.
 
 use base::Priority;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{Content, Reference, whole};
 
-/// Most inputs that one request may carry.
+/// Most inputs of a request.
 pub const MAX_INPUTS: usize = 10_000;
 
 /// A batch of inputs for one scorer.
@@ -16,26 +16,26 @@ pub struct ScoreRequest {
     /// Name of a scorer, as listed by `GET /v1/models`.
     #[schema(example = "math")]
     pub model: String,
-    /// The inputs; results come back in this order.
+    /// The inputs; results have the same order.
     #[schema(min_items = 1, max_items = 10_000)]
     pub inputs: Vec<ScoreInput>,
-    /// How to run the request.
+    /// Options of the request.
     #[serde(default)]
     pub options: Options,
 }
 
-/// One thing to judge. A scorer says which fields it reads; a field that it cannot use is refused
-/// for that input, so that no question is dropped in silence.
+/// An input to score. A scorer declares the fields that it uses; an input with another field is
+/// refused, so that none is ignored silently.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields)]
 pub struct ScoreInput {
-    /// Echoed in the result.
+    /// Id, returned with the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// What was asked.
+    /// The prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<Content>,
-    /// The response to judge.
+    /// The response to score.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Content>,
     /// A group of responses to the same prompt, instead of `response`.
@@ -57,28 +57,27 @@ pub struct ScoreInput {
     /// Supporting documents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub context: Option<Vec<String>>,
-    /// Echoed in the result.
+    /// Metadata, returned with the result.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
 }
 
-/// How to run a request.
+/// Options of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct Options {
-    /// Milliseconds from arrival after which an answer is of no use. Capped by the server's own
-    /// `limits.deadline`.
+    /// Deadline in milliseconds from arrival, at most the server's `limits.deadline`.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "whole::read_positive")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_992_u64)]
     pub deadline_ms: Option<u64>,
-    /// Which queue the work waits in.
+    /// Priority of the work.
     pub priority: Priority,
-    /// Whether a stored verdict may answer.
+    /// Use of the outcome cache.
     pub cache: CacheMode,
-    /// Adds `reason.detail` to verdicts; a failure always carries its detail.
+    /// Adds `reason.detail` to all results; failures always have it.
     pub explain: bool,
-    /// Seed of every sampled decision.
+    /// Seed of all sampling.
     #[serde(deserialize_with = "whole::read")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_992_u64)]
     pub seed: u64,
@@ -88,15 +87,15 @@ crate::object!(ScoreRequest);
 crate::object!(ScoreInput);
 crate::object!(Options);
 
-/// Whether a stored verdict may answer.
+/// The use of the outcome cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CacheMode {
-    /// Read and write the cache.
+    /// Reads and writes the cache.
     #[default]
     Use,
-    /// Neither read nor write.
+    /// Neither reads nor writes it.
     Bypass,
-    /// Compute again and store the new verdict.
+    /// Computes and stores a new outcome.
     Refresh,
 }

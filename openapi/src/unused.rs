@@ -1,33 +1,33 @@
-//! Fields of published interfaces that this server has no use for.
+//! Ignored fields of published interfaces.
 //!
 //! Clients of OpenAI, vLLM and SGLang send more than one server needs. A field that cannot change
-//! the answer is passed over. One that would change it is refused by name unless its value asks
-//! for what happens anyway: a client that asked for audio must not be handed text in silence.
+//! the answer is ignored. One that would change it is refused by name unless its value requests the
+//! default behaviour: a client that requests audio must not silently get text.
 
 use serde::Deserialize as _;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, IntoDeserializer, MapAccess};
 use serde_json::Value;
 
-/// A field by name, and the values of it that are passed over.
+/// A field name with its ignored values.
 #[derive(Debug, Clone, Copy)]
 pub struct Unused(pub &'static str, pub Harmless);
 
-/// Values that do not change the answer. Null never does.
+/// Values that do not change the answer; null is always one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Harmless {
-    /// All of them.
+    /// All values.
     Every,
-    /// None but null.
+    /// Null only.
     Null,
     /// `false`.
     False,
     /// `true`.
     True,
-    /// One.
+    /// `1`.
     One,
     /// An empty list, object or text.
     Empty,
-    /// A list of `text` alone.
+    /// A list of `text` only.
     Text,
 }
 
@@ -51,7 +51,7 @@ impl Harmless {
     }
 }
 
-/// The entries of an object without those that are passed over.
+/// The entries of an object without ignored fields.
 pub(crate) struct PassingOver<A> {
     pub(crate) map: A,
     pub(crate) unused: &'static [Unused],
@@ -107,7 +107,7 @@ impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for KeySeed<K> {
     }
 }
 
-/// The check is part of reading the value, so that its error has the value's path.
+/// Checks a value while it is read, so that the error has the value's path.
 struct ValueSeed(Harmless);
 
 impl<'de> DeserializeSeed<'de> for ValueSeed {

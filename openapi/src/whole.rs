@@ -1,19 +1,18 @@
-//! Whole numbers as JSON Schema means them: `2000.0` is the integer 2000.
+//! Integers as JSON Schema has them: `2000.0` is the integer 2000.
 //!
-//! Some clients compute a number of milliseconds as a float; JSON does not tell the two apart, and
-//! neither does the schema. Numbers above 2^53 are refused, because many a JSON library on the way
-//! would have changed them in silence.
+//! Some clients compute milliseconds as a float; neither JSON nor the schema distinguishes the two.
+//! Numbers above 2^53 are refused, because many JSON libraries change them silently.
 
 use std::fmt;
 
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
-/// Reads a whole number that is not negative.
+/// Reads a non-negative integer.
 pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     deserializer.deserialize_any(WholeVisitor)
 }
 
-/// Reads a whole number above zero, or null.
+/// Reads a positive integer, or null.
 pub fn read_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     match deserializer.deserialize_option(OptionVisitor)? {
         Some(0) => Err(D::Error::invalid_value(Unexpected::Unsigned(0), &"a whole number above 0")),
@@ -21,13 +20,12 @@ pub fn read_positive<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     }
 }
 
-/// Reads a whole number that is not negative, or null.
+/// Reads a non-negative integer, or null.
 pub fn read_option<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     deserializer.deserialize_option(OptionVisitor)
 }
 
-/// Reads a whole number of either sign, or null. As an integer it may have all 64 bits; as a float
-/// it is held to 2^53.
+/// Reads an integer, or null; up to 64 bits as an integer, up to 2^53 as a float.
 pub fn read_signed<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<i64>, D::Error> {
     deserializer.deserialize_any(SignedVisitor)
 }
@@ -65,7 +63,7 @@ impl Visitor<'_> for SignedVisitor {
 
 struct WholeVisitor;
 
-/// 2^53: above it, neighbouring floats are more than one apart.
+/// 2^53: above it, neighbouring floats are more than 1 apart.
 const MAX: u64 = 1 << 53;
 
 impl Visitor<'_> for WholeVisitor {
