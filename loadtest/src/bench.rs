@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use hyper::body::Bytes;
 
 use crate::client::Connection;
-use crate::config::Rules;
+use crate::config::TimeLimits;
 use crate::phase::{Load, Recorder};
-use crate::progress::Progress;
-use crate::target::Target;
+use crate::progress::LoadProgress;
+use crate::target::ServerTarget;
 use crate::workload::Workload;
 
 /// Time between two reports of progress.
@@ -18,7 +18,7 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// The state that all loops of a run share. One thread uses it, so plain cells suffice.
 pub(crate) struct Bench {
-    pub(crate) target: Rc<Target>,
+    pub(crate) target: Rc<ServerTarget>,
     pub(crate) settings: Settings,
     /// When the run began.
     pub(crate) run_start: Instant,
@@ -29,7 +29,7 @@ pub(crate) struct Bench {
 /// Settings of all loops of a run.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Settings {
-    pub(crate) rules: Rules,
+    pub(crate) rules: TimeLimits,
     pub(crate) warmup: Duration,
     pub(crate) seed: u64,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Settings {
 pub(crate) type SharedRecorder = Rc<RefCell<Recorder>>;
 
 impl Bench {
-    pub(crate) fn new(target: Target, workload: Workload, settings: Settings) -> Self {
+    pub(crate) fn new(target: ServerTarget, workload: Workload, settings: Settings) -> Self {
         Self {
             target: Rc::new(target),
             settings,
@@ -80,7 +80,7 @@ pub(crate) async fn with_progress<F: Future>(
     work: F,
     recorder: &RefCell<Recorder>,
     share: impl Fn(Duration, u64) -> f64,
-    progress: &mut dyn Progress,
+    progress: &mut dyn LoadProgress,
 ) -> F::Output {
     let begin = Instant::now();
     let mut work = std::pin::pin!(work);

@@ -16,7 +16,7 @@ use tokio::task::spawn_local;
 use tokio::time::timeout_at;
 
 use crate::outcome::{Class, Head, Verdicts, classify};
-use crate::target::Target;
+use crate::target::ServerTarget;
 use crate::wire::Wire;
 
 /// A connection that was idle for longer is reopened. Servers close idle connections after some
@@ -56,7 +56,7 @@ impl Exchange {
 
 /// A connection that is opened on first use, and reopened after it has ended.
 pub(crate) struct Connection {
-    target: Rc<Target>,
+    target: Rc<ServerTarget>,
     /// The interface, which determines the form of a 200.
     wire: Wire,
     /// The number of results that a 200 must have.
@@ -78,7 +78,7 @@ enum Broken {
 }
 
 impl Connection {
-    pub(crate) fn new(target: Rc<Target>, wire: Wire, batch: usize) -> Self {
+    pub(crate) fn new(target: Rc<ServerTarget>, wire: Wire, batch: usize) -> Self {
         let last_used = Instant::now();
         Self { target, wire, batch, sender: None, last_used, reply: Vec::new() }
     }
@@ -166,7 +166,7 @@ impl Connection {
 }
 
 /// Opens a connection to the first address that accepts one.
-async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
+async fn connect(target: &ServerTarget) -> io::Result<SendRequest<Full<Bytes>>> {
     let stream = TcpStream::connect(&target.addresses[..]).await?;
     // A request is one write; waiting for more to send would only add latency.
     stream.set_nodelay(true)?;
@@ -181,7 +181,7 @@ async fn connect(target: &Target) -> io::Result<SendRequest<Full<Bytes>>> {
 ///
 /// # Errors
 /// A network error, or a timeout after `limit`.
-pub(crate) async fn try_connect(target: &Target, limit: Duration) -> io::Result<()> {
+pub(crate) async fn try_connect(target: &ServerTarget, limit: Duration) -> io::Result<()> {
     let late = |_| io::Error::new(io::ErrorKind::TimedOut, format!("no answer in {limit:?}"));
     tokio::time::timeout(limit, connect(target)).await.map_err(late)?.map(drop)
 }

@@ -13,7 +13,7 @@ use crate::bench::{Bench, CpuClock, SharedRecorder, with_progress};
 use crate::config::Stop;
 use crate::outcome::Class;
 use crate::phase::{Delay, Load, Phase, Times};
-use crate::progress::Progress;
+use crate::progress::LoadProgress;
 
 /// Wait after a failed connect, so that a dead server does not cause a busy loop.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -32,7 +32,7 @@ pub(crate) async fn run(
     bench: &Rc<Bench>,
     concurrency: usize,
     stop: Stop,
-    progress: &mut dyn Progress,
+    progress: &mut dyn LoadProgress,
 ) -> Phase {
     let load = Load::Closed { concurrency };
     progress.begin(&load.name());

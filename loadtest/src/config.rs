@@ -8,7 +8,7 @@ use openapi::{MAX_INPUTS, Options};
 use crate::args::{BenchServe, Cache, Generate};
 use crate::arrivals::MAX_ARRIVALS;
 use crate::error::LoadError;
-use crate::target::Target;
+use crate::target::ServerTarget;
 use crate::wire::Wire;
 use crate::workload::{Common, Workload};
 
@@ -24,10 +24,10 @@ const DURATION: Duration = Duration::from_secs(10);
 
 /// A resolved run.
 pub(crate) struct Config {
-    pub(crate) target: Target,
+    pub(crate) target: ServerTarget,
     pub(crate) workload: Workload,
-    pub(crate) plan: Plan,
-    pub(crate) rules: Rules,
+    pub(crate) plan: LoadPlan,
+    pub(crate) rules: TimeLimits,
     pub(crate) warmup: Duration,
     pub(crate) seed: u64,
     pub(crate) pid: Option<u32>,
@@ -35,7 +35,7 @@ pub(crate) struct Config {
 
 /// How replies are classified.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules {
+pub(crate) struct TimeLimits {
     /// A request times out this long after it was due.
     pub(crate) timeout: Duration,
     /// A 200 after this is late.
@@ -46,7 +46,7 @@ pub(crate) struct Rules {
 
 /// Which loops to run.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Plan {
+pub(crate) enum LoadPlan {
     Closed { concurrency: usize, stop: Stop },
     Open { rate: f64, connections: usize, duration: Duration },
     Sweep { concurrency: usize, connections: usize, duration: Duration },
@@ -75,7 +75,7 @@ impl Config {
             })?;
         }
         Ok(Self {
-            target: Target::resolve(
+            target: ServerTarget::resolve(
                 &args.url,
                 &args.wire.path(&args.scorer),
                 args.api_key_file.as_deref(),
@@ -136,7 +136,7 @@ fn check_times(args: &BenchServe) -> Result<(), LoadError> {
     Ok(())
 }
 
-fn plan(args: &BenchServe) -> Result<Plan, LoadError> {
+fn plan(args: &BenchServe) -> Result<LoadPlan, LoadError> {
     let duration = args.duration.unwrap_or(DURATION);
     let refuse = |given: bool, flag, why: &str| {
         if given { Err(LoadError::usage(flag, why)) } else { Ok(()) }
@@ -163,14 +163,14 @@ fn plan(args: &BenchServe) -> Result<Plan, LoadError> {
     let concurrency = connections("--concurrency", args.concurrency.unwrap_or(CONCURRENCY))?;
     let connections = connections("--connections", args.connections.unwrap_or(CONNECTIONS))?;
     if args.sweep {
-        return Ok(Plan::Sweep { concurrency, connections, duration });
+        return Ok(LoadPlan::Sweep { concurrency, connections, duration });
     }
     if let Some(rate) = args.rate {
         check_rate(rate, args.warmup + duration)?;
-        return Ok(Plan::Open { rate, connections, duration });
+        return Ok(LoadPlan::Open { rate, connections, duration });
     }
     let stop = args.requests.map_or(Stop::After(duration), Stop::Requests);
-    Ok(Plan::Closed { concurrency, stop })
+    Ok(LoadPlan::Closed { concurrency, stop })
 }
 
 fn connections(flag: &'static str, count: usize) -> Result<usize, LoadError> {
@@ -194,9 +194,9 @@ pub(crate) fn check_rate(rate: f64, span: Duration) -> Result<(), LoadError> {
 }
 
 /// The rules of a run.
-pub(crate) fn rules(args: &BenchServe) -> Rules {
+pub(crate) fn rules(args: &BenchServe) -> TimeLimits {
     let deadline = args.deadline_ms.map(Duration::from_millis);
-    Rules { timeout: args.timeout, deadline, objective: args.slo }
+    TimeLimits { timeout: args.timeout, deadline, objective: args.slo }
 }
 
 /// Checks before the run that a report's folder exists.

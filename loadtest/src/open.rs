@@ -29,7 +29,7 @@ use crate::client::{Connection, Exchange};
 use crate::error::LoadError;
 use crate::outcome::Class;
 use crate::phase::{Delay, Load, Phase, Times};
-use crate::progress::Progress;
+use crate::progress::LoadProgress;
 
 /// Time between the computation of a schedule and its start.
 const HEAD_START: Duration = Duration::from_millis(5);
@@ -83,7 +83,7 @@ struct Open {
 pub(crate) async fn run(
     bench: &Rc<Bench>,
     load: OpenLoad,
-    progress: &mut dyn Progress,
+    progress: &mut dyn LoadProgress,
 ) -> Result<Phase, LoadError> {
     let span = bench.settings.warmup + load.duration;
     let schedule = poisson(load.rate, span, bench.settings.seed, load.stream).into();

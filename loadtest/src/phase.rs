@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::client::Exchange;
-use crate::config::Rules;
+use crate::config::TimeLimits;
 use crate::histogram::Latencies;
 use crate::outcome::{Class, Tally, Verdicts};
 
@@ -161,7 +161,7 @@ pub(crate) enum Delay {
 /// Collects a phase while it runs.
 pub(crate) struct Recorder {
     phase: Phase,
-    rules: Rules,
+    rules: TimeLimits,
     /// Requests due before this are warm-up.
     start: Instant,
 }
@@ -171,7 +171,7 @@ impl Recorder {
     pub(crate) fn new(
         load: Load,
         batch: usize,
-        rules: Rules,
+        rules: TimeLimits,
         run_start: Instant,
         start: Instant,
     ) -> Self {

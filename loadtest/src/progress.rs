@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 const STEPS: u64 = 1000;
 
 /// Receives the progress of a run.
-pub trait Progress {
+pub trait LoadProgress {
     /// A phase begins.
     fn begin(&mut self, phase: &str);
 
@@ -25,7 +25,7 @@ pub trait Progress {
 #[derive(Debug)]
 pub struct Lines<W>(pub W);
 
-impl<W: Write> Progress for Lines<W> {
+impl<W: Write> LoadProgress for Lines<W> {
     fn begin(&mut self, phase: &str) {
         drop(writeln!(self.0, "{phase}: running"));
     }
@@ -50,7 +50,7 @@ impl Bar {
     }
 }
 
-impl Progress for Bar {
+impl LoadProgress for Bar {
     fn begin(&mut self, phase: &str) {
         self.0.reset();
         self.0.set_prefix(phase.to_owned());
@@ -81,6 +81,6 @@ impl Drop for Bar {
 }
 
 /// A bar when stderr is a terminal, plain lines on stderr when it is not.
-pub fn on_stderr() -> Box<dyn Progress> {
+pub fn on_stderr() -> Box<dyn LoadProgress> {
     if stderr().is_terminal() { Box::new(Bar::new()) } else { Box::new(Lines(stderr())) }
 }

@@ -19,7 +19,7 @@ struct Reply {
 struct Results(Verdicts);
 
 #[derive(Deserialize)]
-struct Row {
+struct ReplyResult {
     status: Status,
     #[serde(default)]
     cached: bool,
@@ -42,7 +42,7 @@ impl<'de> Visitor<'de> for ResultsVisitor {
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Results, A::Error> {
         let mut verdicts = Verdicts::default();
-        while let Some(Row { status, cached }) = seq.next_element()? {
+        while let Some(ReplyResult { status, cached }) = seq.next_element()? {
             verdicts.add(status, cached);
         }
         Ok(Results(verdicts))

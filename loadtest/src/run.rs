@@ -11,14 +11,14 @@ use crate::args::BenchServe;
 use crate::bench::{Bench, Settings};
 use crate::client::try_connect;
 use crate::closed;
-use crate::config::{Config, Plan};
+use crate::config::{Config, LoadPlan};
 use crate::error::LoadError;
 use crate::memory::{self, Memory};
 use crate::open::{self, OpenLoad};
 use crate::outcome::Class;
 use crate::phase::Phase;
-use crate::progress::Progress;
-use crate::report::{About, Report};
+use crate::progress::LoadProgress;
+use crate::report::{About, LoadReport};
 use crate::sweep::{self, SweepSettings};
 
 /// Longest wait for the first connection.
@@ -36,20 +36,20 @@ const FIRST_REPLY: Duration = Duration::from_secs(2);
 /// reply to one request, sent before the load, is none that load could repair;
 /// [`LoadError::NoPeak`] when a sweep has nothing to sweep to; [`LoadError::Write`] and
 /// [`LoadError::Plot`] when a report cannot be made.
-pub fn run(args: &BenchServe, progress: &mut dyn Progress) -> Result<Report, LoadError> {
+pub fn run(args: &BenchServe, progress: &mut dyn LoadProgress) -> Result<LoadReport, LoadError> {
     let config = Config::resolve(args)?;
     let about = About::new(args)?;
     let runtime =
         runtime::Builder::new_current_thread().enable_all().build().map_err(LoadError::Start)?;
     let (phases, memory) = LocalSet::new().block_on(&runtime, measure(config, progress))?;
-    let report = Report::new(about, phases, memory);
+    let report = LoadReport::new(about, phases, memory);
     report.write_files(args)?;
     Ok(report)
 }
 
 async fn measure(
     config: Config,
-    progress: &mut dyn Progress,
+    progress: &mut dyn LoadProgress,
 ) -> Result<(Vec<Phase>, Option<Memory>), LoadError> {
     let Config { target, workload, plan, rules, warmup, seed, pid } = config;
     let bench = Rc::new(Bench::new(target, workload, Settings { rules, warmup, seed }));
@@ -69,16 +69,18 @@ fn watch_memory(pid: u32, start: Instant) -> Rc<RefCell<Memory>> {
 
 async fn phases(
     bench: &Rc<Bench>,
-    plan: Plan,
-    progress: &mut dyn Progress,
+    plan: LoadPlan,
+    progress: &mut dyn LoadProgress,
 ) -> Result<Vec<Phase>, LoadError> {
     let phase = match plan {
-        Plan::Closed { concurrency, stop } => closed::run(bench, concurrency, stop, progress).await,
-        Plan::Open { rate, connections, duration } => {
+        LoadPlan::Closed { concurrency, stop } => {
+            closed::run(bench, concurrency, stop, progress).await
+        }
+        LoadPlan::Open { rate, connections, duration } => {
             let load = OpenLoad { rate, share_of_peak: None, connections, duration, stream: 0 };
             open::run(bench, load, progress).await?
         }
-        Plan::Sweep { concurrency, connections, duration } => {
+        LoadPlan::Sweep { concurrency, connections, duration } => {
             let settings = SweepSettings { concurrency, connections, duration };
             return sweep::run(bench, settings, progress).await;
         }

@@ -11,7 +11,7 @@ use crate::config::{Stop, check_rate};
 use crate::error::LoadError;
 use crate::open::{self, OpenLoad};
 use crate::phase::{Load, Phase};
-use crate::progress::Progress;
+use crate::progress::LoadProgress;
 
 /// Loads of a sweep, as shares of the peak.
 const SHARES: [f64; 9] = [0.10, 0.25, 0.50, 0.75, 0.90, 1.00, 1.25, 1.50, 2.00];
@@ -49,7 +49,7 @@ pub(crate) struct SweepSettings {
 pub(crate) async fn run(
     bench: &Rc<Bench>,
     settings: SweepSettings,
-    progress: &mut dyn Progress,
+    progress: &mut dyn LoadProgress,
 ) -> Result<Vec<Phase>, LoadError> {
     let SweepSettings { concurrency, connections, duration } = settings;
     let estimate = closed::run(bench, concurrency, Stop::After(duration), progress).await;
@@ -109,7 +109,7 @@ mod tests {
 
     use super::*;
     use crate::client::Exchange;
-    use crate::config::Rules;
+    use crate::config::TimeLimits;
     use crate::outcome::{Class, Verdicts};
     use crate::phase::{Delay, Recorder, Times};
 
@@ -118,7 +118,7 @@ mod tests {
     /// A load of one second and a hundred requests, of which `fast` take 10 ms and the rest `slow_ms`.
     fn phase(share: f64, (fast, slow_ms): (usize, u64)) -> Phase {
         let rules =
-            Rules { timeout: Duration::from_secs(10), deadline: None, objective: OBJECTIVE };
+            TimeLimits { timeout: Duration::from_secs(10), deadline: None, objective: OBJECTIVE };
         let load = Load::Open { rate: 100.0, share_of_peak: Some(share) };
         let start = Instant::now();
         let mut recorder = Recorder::new(load, 1, rules, start, start);

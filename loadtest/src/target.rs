@@ -13,7 +13,7 @@ use crate::error::LoadError;
 
 /// A server, and the common parts of all requests to it.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct ServerTarget {
     /// The URL as given, for messages.
     pub(crate) url: String,
     /// The addresses of its host, in order of preference.
@@ -22,7 +22,7 @@ pub(crate) struct Target {
     headers: HeaderMap,
 }
 
-impl Target {
+impl ServerTarget {
     /// Resolves the host of `url`, appends `route` to its path, and reads the key.
     pub(crate) fn resolve(
         url: &str,
@@ -131,7 +131,7 @@ mod tests {
         ];
         for (url, expected) in table {
             let path =
-                Target::resolve(url, "/v1/score", None).map(|target| target.path.to_string());
+                ServerTarget::resolve(url, "/v1/score", None).map(|target| target.path.to_string());
             match (path, expected) {
                 (Ok(path), Some(expected)) => assert_eq!(path, expected, "{url}"),
                 (Err(error), None) => assert_eq!(error.exit_code(), 2, "{url}"),
@@ -151,12 +151,14 @@ mod tests {
         for (text, expected) in table {
             let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
             file.write_all(text.as_bytes()).expect("a temporary file takes bytes");
-            let target = Target::resolve("http://127.0.0.1:1", "/v1/score", Some(file.path()));
+            let target =
+                ServerTarget::resolve("http://127.0.0.1:1", "/v1/score", Some(file.path()));
             let header = target.as_ref().ok().map(|target| &target.headers[header::AUTHORIZATION]);
             assert_eq!(header.map(HeaderValue::as_bytes), expected.map(str::as_bytes), "{text:?}");
             assert!(!format!("{target:?}").contains("k-1"));
         }
-        let missing = Target::resolve("http://127.0.0.1:1", "/", Some(Path::new("no/such/key")));
+        let missing =
+            ServerTarget::resolve("http://127.0.0.1:1", "/", Some(Path::new("no/such/key")));
         assert_eq!(missing.map(|_| ()).expect_err("no file").exit_code(), 2);
     }
 }

@@ -93,17 +93,17 @@ impl Wire {
                 options: options.clone(),
             })
         } else {
-            let samples: Result<Vec<Sample>, LoadError> =
-                inputs.into_iter().map(Sample::of).collect();
+            let samples: Result<Vec<WireSample>, LoadError> =
+                inputs.into_iter().map(WireSample::of).collect();
             serde_json::to_vec(&self.foreign_body(scorer, &samples?))
         };
         Ok(bytes.expect("a request has string keys and no failing serialiser"))
     }
 
     /// The body of a request other than the native one.
-    fn foreign_body(self, scorer: &str, samples: &[Sample]) -> Value {
-        let rendered = || samples.iter().map(Sample::rendered).collect::<Vec<_>>();
-        let prompts = || samples.iter().map(Sample::opening).collect::<Vec<_>>();
+    fn foreign_body(self, scorer: &str, samples: &[WireSample]) -> Value {
+        let rendered = || samples.iter().map(WireSample::rendered).collect::<Vec<_>>();
+        let prompts = || samples.iter().map(WireSample::opening).collect::<Vec<_>>();
         let first = &samples[0];
         match self {
             Self::Native => unreachable!("the native request has a type of its own"),
@@ -131,7 +131,7 @@ impl Wire {
             }
             Self::VllmScore => json!({
                 "model": scorer, "queries": prompts(), "use_activation": false,
-                "documents": samples.iter().map(Sample::closing).collect::<Vec<_>>(),
+                "documents": samples.iter().map(WireSample::closing).collect::<Vec<_>>(),
             }),
             Self::SglangEmbeddings => json!({ "model": scorer, "input": rendered() }),
             Self::SglangClassify => json!({ "model": scorer, "text": rendered() }),
@@ -183,13 +183,13 @@ impl Wire {
 }
 
 /// The texts of an input, with the chat markup of the Qwen models.
-struct Sample {
+struct WireSample {
     prompt: String,
     response: String,
     reference: Option<Reference>,
 }
 
-impl Sample {
+impl WireSample {
     fn of(input: ScoreInput) -> Result<Self, LoadError> {
         let text = |content: Option<Content>| match content {
             None => Ok(String::new()),

@@ -9,7 +9,7 @@ mod rows;
 
 use std::path::Path;
 
-use generate::Place;
+use generate::SerialSlot;
 use hyper::body::Bytes;
 use openapi::{Options, ScoreInput};
 
@@ -38,7 +38,7 @@ pub(crate) struct Common<'a> {
 struct Body {
     bytes: Bytes,
     /// Places of serial numbers; empty if the body is sent unchanged.
-    places: Vec<Place>,
+    places: Vec<SerialSlot>,
 }
 
 impl Workload {
@@ -104,7 +104,7 @@ impl Workload {
 }
 
 /// A copy of `template` in which input i carries the serial number `first` + i.
-fn stamped(template: &[u8], places: &[Place], first: u64) -> Vec<u8> {
+fn stamped(template: &[u8], places: &[SerialSlot], first: u64) -> Vec<u8> {
     let mut bytes = template.to_vec();
     for place in places {
         let digits = generate::digits(first + place.input);

@@ -71,8 +71,8 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for PassingOver<A> {
             let key = KeySeed { seed, unused: self.unused };
             match self.map.next_key_seed(key)? {
                 None => return Ok(None),
-                Some(Key::Used(value)) => return Ok(Some(value)),
-                Some(Key::Unused(back, harmless)) => {
+                Some(FieldName::Used(value)) => return Ok(Some(value)),
+                Some(FieldName::Unused(back, harmless)) => {
                     seed = back;
                     self.map.next_value_seed(ValueSeed(harmless))?;
                 }
@@ -90,19 +90,19 @@ struct KeySeed<K> {
     unused: &'static [Unused],
 }
 
-enum Key<V, K> {
+enum FieldName<V, K> {
     Used(V),
     Unused(K, Harmless),
 }
 
 impl<'de, K: DeserializeSeed<'de>> DeserializeSeed<'de> for KeySeed<K> {
-    type Value = Key<K::Value, K>;
+    type Value = FieldName<K::Value, K>;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
         let key = String::deserialize(deserializer)?;
         match self.unused.iter().find(|Unused(name, _)| *name == key) {
-            Some(Unused(_, harmless)) => Ok(Key::Unused(self.seed, *harmless)),
-            None => self.seed.deserialize(key.into_deserializer()).map(Key::Used),
+            Some(Unused(_, harmless)) => Ok(FieldName::Unused(self.seed, *harmless)),
+            None => self.seed.deserialize(key.into_deserializer()).map(FieldName::Used),
         }
     }
 }

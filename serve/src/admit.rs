@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 /// Limits on the work in hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct AdmissionLimits {
     /// Requests that are being read or answered.
     pub requests: usize,
     /// Inputs waiting or running.
@@ -25,7 +25,7 @@ pub struct Limits {
 /// The work in hand and its limits.
 #[derive(Debug)]
 pub struct Admission {
-    limits: Limits,
+    limits: AdmissionLimits,
     requests: AtomicUsize,
     items: AtomicUsize,
     bytes: AtomicUsize,
@@ -54,7 +54,7 @@ pub struct Permit {
 
 impl Admission {
     /// Creates an admission without work in hand.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: AdmissionLimits) -> Self {
         Self {
             limits,
             requests: AtomicUsize::new(0),
@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     fn admission() -> Arc<Admission> {
-        let limits = Limits { requests: 3, items: 10, bytes: 100 };
+        let limits = AdmissionLimits { requests: 3, items: 10, bytes: 100 };
         Arc::new(Admission::new(limits))
     }
 

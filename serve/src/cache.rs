@@ -16,17 +16,17 @@ use tokio::sync::oneshot;
 
 /// Digest of everything that may change an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Key([u8; 32]);
+pub struct CacheKey([u8; 32]);
 
 /// Uses eight bytes of the digest as its hash, which also withstands chosen keys.
-impl Hash for Key {
+impl Hash for CacheKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let (head, _) = self.0.split_first_chunk::<8>().expect("a digest has 32 bytes");
         state.write_u64(u64::from_le_bytes(*head));
     }
 }
 
-/// Passes on the hash that [`Key`] writes: hashing a digest again cost more than a verifier.
+/// Passes on the hash that [`CacheKey`] writes: hashing a digest again cost more than a verifier.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DigestHasher(u64);
 
@@ -49,7 +49,7 @@ impl Hasher for DigestHasher {
 
 type ByDigest = BuildHasherDefault<DigestHasher>;
 
-impl Key {
+impl CacheKey {
     /// Derives the key of `input` under the scorer digest of [`rubrics::Scorer::digest_with`],
     /// which covers the scorer's models.
     pub fn new(scorer: &[u8; 32], input: &Input, explain: bool, seed: u64) -> Self {
@@ -67,9 +67,9 @@ type Waiters = Vec<oneshot::Sender<Arc<Outcome>>>;
 /// Stored outcomes and outcomes in flight.
 #[derive(Debug)]
 pub struct Cache {
-    stored: moka::sync::Cache<Key, Arc<Outcome>, ByDigest>,
+    stored: moka::sync::Cache<CacheKey, Arc<Outcome>, ByDigest>,
     /// Waiters by key in flight. A plain lock: it is held for one map operation.
-    in_flight: Mutex<HashMap<Key, Waiters, ByDigest>>,
+    in_flight: Mutex<HashMap<CacheKey, Waiters, ByDigest>>,
 }
 
 /// The result of a lookup.
@@ -88,7 +88,7 @@ pub enum Lookup {
 #[derive(Debug)]
 pub struct Inflight {
     cache: Arc<Cache>,
-    key: Key,
+    key: CacheKey,
 }
 
 impl Cache {
@@ -102,7 +102,7 @@ impl Cache {
     }
 
     /// Looks up `key`; a miss is entered as in flight. With `refresh`, stored outcomes are ignored.
-    pub fn look_up(self: &Arc<Self>, key: Key, refresh: bool) -> Lookup {
+    pub fn look_up(self: &Arc<Self>, key: CacheKey, refresh: bool) -> Lookup {
         if let Some(outcome) = self.stored(&key, refresh) {
             return Lookup::Hit(outcome);
         }
@@ -134,11 +134,11 @@ impl Cache {
         self.len() == 0
     }
 
-    fn stored(&self, key: &Key, refresh: bool) -> Option<Arc<Outcome>> {
+    fn stored(&self, key: &CacheKey, refresh: bool) -> Option<Arc<Outcome>> {
         if refresh { None } else { self.stored.get(key) }
     }
 
-    fn close(&self, key: &Key) -> Waiters {
+    fn close(&self, key: &CacheKey) -> Waiters {
         let mut in_flight = self.in_flight.lock().unwrap_or_else(PoisonError::into_inner);
         in_flight.remove(key).unwrap_or_default()
     }
@@ -174,7 +174,7 @@ fn weigh(outcome: &Outcome) -> u32 {
         Ok(reward) => &reward.evidence,
         Err(failure) => &failure.evidence,
     };
-    let entry = size_of::<Key>() + size_of::<Outcome>() + 64;
+    let entry = size_of::<CacheKey>() + size_of::<Outcome>() + 64;
     u32::try_from(entry + evidence_bytes(evidence)).unwrap_or(u32::MAX)
 }
 
@@ -209,8 +209,8 @@ mod tests {
     use super::*;
     use rubrics::{Failure, FailureKind};
 
-    fn key(tag: u8) -> Key {
-        Key([tag; 32])
+    fn key(tag: u8) -> CacheKey {
+        CacheKey([tag; 32])
     }
 
     fn outcome(kind: FailureKind) -> Arc<Outcome> {
@@ -275,11 +275,11 @@ mod tests {
         let [math, text] =
             ["math", "text"].map(|name| registry.get(name).expect("built in").digest());
         let input = Input::of("4").against("4");
-        let base = Key::new(math, &input, false, 0);
-        assert_eq!(base, Key::new(math, &input.clone(), false, 0));
-        assert_ne!(base, Key::new(text, &input, false, 0));
-        assert_ne!(base, Key::new(math, &input, true, 0));
-        assert_ne!(base, Key::new(math, &input, false, 1));
-        assert_ne!(base, Key::new(math, &Input::of("4").against("5"), false, 0));
+        let base = CacheKey::new(math, &input, false, 0);
+        assert_eq!(base, CacheKey::new(math, &input.clone(), false, 0));
+        assert_ne!(base, CacheKey::new(text, &input, false, 0));
+        assert_ne!(base, CacheKey::new(math, &input, true, 0));
+        assert_ne!(base, CacheKey::new(math, &input, false, 1));
+        assert_ne!(base, CacheKey::new(math, &Input::of("4").against("5"), false, 0));
     }
 }

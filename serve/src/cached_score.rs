@@ -7,9 +7,9 @@ use openapi::CacheMode;
 use rubrics::{FailureKind, Input, Outcome, ScoreOptions, Scorer, TimedOutcome};
 use tokio::sync::oneshot;
 
-use crate::cache::{Inflight, Key, Lookup};
+use crate::cache::{CacheKey, Inflight, Lookup};
 use crate::convert::Frame;
-use crate::metrics::Source;
+use crate::metrics::CacheSource;
 use crate::state::State;
 
 /// An outcome, its times, and whether it was computed for this request.
@@ -35,7 +35,7 @@ impl CachedOutcome {
 type Pending = oneshot::Receiver<Arc<Outcome>>;
 
 /// How one input gets its outcome.
-enum Plan {
+enum CacheDecision {
     Hit(Arc<Outcome>),
     Wait(Pending),
     Score(Option<Inflight>),
@@ -63,9 +63,9 @@ impl CachedScore<'_> {
         let pressed = self.state.admission.is_pressed();
         for (index, input) in self.inputs.iter().enumerate() {
             match self.plan(input, &identity, pressed) {
-                Plan::Hit(outcome) => outcomes[index] = Some(cached(outcome)),
-                Plan::Wait(pending) => waits.push((index, pending)),
-                Plan::Score(inflight) => misses.push((index, inflight)),
+                CacheDecision::Hit(outcome) => outcomes[index] = Some(cached(outcome)),
+                CacheDecision::Wait(pending) => waits.push((index, pending)),
+                CacheDecision::Score(inflight) => misses.push((index, inflight)),
             }
         }
         self.count(misses.len(), waits.len());
@@ -79,25 +79,28 @@ impl CachedScore<'_> {
         self.scorer.digest_with(&*self.state.tools.models)
     }
 
-    fn plan(&self, input: &Input, identity: &[u8; 32], pressed: bool) -> Plan {
+    fn plan(&self, input: &Input, identity: &[u8; 32], pressed: bool) -> CacheDecision {
         let refresh = match self.mode {
-            CacheMode::Bypass => return Plan::Score(None),
+            CacheMode::Bypass => return CacheDecision::Score(None),
             // For a cheap scorer the lookup is the first work to drop under pressure.
-            CacheMode::Use if pressed && self.scorer.is_cheap() => return Plan::Score(None),
+            CacheMode::Use if pressed && self.scorer.is_cheap() => {
+                return CacheDecision::Score(None);
+            }
             CacheMode::Refresh => true,
             CacheMode::Use => false,
         };
-        let key = Key::new(identity, input, self.options.explain, self.options.seed);
+        let key = CacheKey::new(identity, input, self.options.explain, self.options.seed);
         match self.state.cache.look_up(key, refresh) {
-            Lookup::Hit(outcome) => Plan::Hit(outcome),
-            Lookup::InFlight(pending) => Plan::Wait(pending),
-            Lookup::Miss(inflight) => Plan::Score(Some(inflight)),
+            Lookup::Hit(outcome) => CacheDecision::Hit(outcome),
+            Lookup::InFlight(pending) => CacheDecision::Wait(pending),
+            Lookup::Miss(inflight) => CacheDecision::Score(Some(inflight)),
         }
     }
 
     fn count(&self, misses: usize, waits: usize) {
         let hits = self.inputs.len() - misses - waits;
-        let counts = [(Source::Hit, hits), (Source::Joined, waits), (Source::Miss, misses)];
+        let counts =
+            [(CacheSource::Hit, hits), (CacheSource::Joined, waits), (CacheSource::Miss, misses)];
         for (source, count) in counts {
             self.state.metrics.cache(source, count as u64);
         }

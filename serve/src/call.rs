@@ -32,7 +32,7 @@ pub(crate) struct Call<'r> {
 }
 
 /// A scored request.
-pub(crate) struct Judged<'r> {
+pub(crate) struct ScoredCall<'r> {
     pub(crate) scorer: Arc<Scorer>,
     pub(crate) answers: Vec<CachedOutcome>,
     request: &'r HttpRequest,
@@ -183,7 +183,7 @@ impl<'r> Call<'r> {
         scorer: Arc<Scorer>,
         inputs: &[Arc<Input>],
         options: &Options,
-    ) -> Result<Judged<'r>, ApiError> {
+    ) -> Result<ScoredCall<'r>, ApiError> {
         let (read, parse) = self.times();
         let line = BatchLine::of(self.request);
         let limit = self.deadline();
@@ -223,7 +223,7 @@ impl<'r> Call<'r> {
             self.permit.answered();
             None
         };
-        Ok(Judged {
+        Ok(ScoredCall {
             scorer,
             answers,
             request: self.request,
@@ -240,7 +240,7 @@ impl<'r> Call<'r> {
 /// parsed.
 const INLINE_ANSWERS: usize = 1_000;
 
-impl Judged<'_> {
+impl ScoredCall<'_> {
     /// Builds the reply, counts the request and records its stages.
     ///
     /// # Errors

@@ -7,7 +7,7 @@ use openapi as wire;
 use rubrics::{Evidence, FailureKind, Input, Message, Outcome, Passage, Reference, Responses};
 
 /// Splits a wire input into a core input and the fields that are echoed.
-pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
+pub fn input(input: wire::ScoreInput) -> (Input, InputEcho) {
     let responses = match (input.response, input.responses) {
         (None, None) => Responses::Missing,
         (Some(_), Some(_)) => Responses::Conflicting,
@@ -23,12 +23,12 @@ pub fn input(input: wire::ScoreInput) -> (Input, Echo) {
         rubric: input.rubric,
         context: input.context,
     };
-    (core, Echo { id: input.id, metadata: input.metadata })
+    (core, InputEcho { id: input.id, metadata: input.metadata })
 }
 
 /// The fields of an input that are returned unchanged.
 #[derive(Debug, Clone, Default)]
-pub struct Echo {
+pub struct InputEcho {
     /// The client's id.
     pub id: Option<String>,
     /// The client's metadata.
@@ -67,12 +67,17 @@ pub struct Frame<'a> {
 }
 
 /// Converts a core outcome to a wire result.
-pub fn result(index: usize, echo: Echo, outcome: &Outcome, frame: Frame<'_>) -> wire::ScoreResult {
+pub fn result(
+    index: usize,
+    echo: InputEcho,
+    outcome: &Outcome,
+    frame: Frame<'_>,
+) -> wire::ScoreResult {
     let evidence = match outcome {
         Ok(reward) => &reward.evidence,
         Err(failure) => &failure.evidence,
     };
-    let summary = Summary::of(outcome);
+    let summary = OutcomeSummary::of(outcome);
     let trace = evidence.trace.as_ref();
     wire::ScoreResult {
         id: echo.id.unwrap_or_else(|| index.to_string()),
@@ -159,7 +164,7 @@ fn outputs(evidence: &Evidence) -> Option<Vec<wire::ModelText>> {
 }
 
 /// The fields that a result, a part and a group's response share.
-struct Summary {
+struct OutcomeSummary {
     status: wire::Status,
     score: Option<f64>,
     raw: Option<f64>,
@@ -167,7 +172,7 @@ struct Summary {
     reason: Option<wire::Reason>,
 }
 
-impl Summary {
+impl OutcomeSummary {
     fn of(outcome: &Outcome) -> Self {
         match outcome {
             Ok(reward) => Self {
@@ -264,7 +269,7 @@ fn step((index, step): (usize, &rubrics::StepScore)) -> wire::StepScore {
 }
 
 fn part(part: &rubrics::PartReport) -> wire::Part {
-    let summary = part.outcome.as_ref().map(Summary::of);
+    let summary = part.outcome.as_ref().map(OutcomeSummary::of);
     wire::Part {
         name: part.name.clone(),
         weight: part.weight,
@@ -276,7 +281,7 @@ fn part(part: &rubrics::PartReport) -> wire::Part {
 }
 
 fn member((index, member): (usize, &rubrics::Member)) -> wire::CandidateScore {
-    let summary = Summary::of(&member.outcome);
+    let summary = OutcomeSummary::of(&member.outcome);
     let evidence = match &member.outcome {
         Ok(reward) => &reward.evidence,
         Err(failure) => &failure.evidence,

@@ -13,14 +13,14 @@ use crate::pace::Pace;
 /// The served models with their adapters.
 #[derive(Debug, Default)]
 pub struct Hosts {
-    entries: Vec<Entry>,
+    entries: Vec<HostEntry>,
     /// Adapters that requests have loaded. An async lock: loading checks that the name is free and
     /// then takes a while.
     pub(crate) loaded: Mutex<Vec<Arc<str>>>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct HostEntry {
     host: Arc<Host>,
     pace: Arc<Pace>,
     template_shows_tools: bool,
@@ -52,7 +52,7 @@ impl Served {
 impl Hosts {
     /// Creates the set of models; their names must differ.
     pub fn new(hosts: Vec<Arc<Host>>) -> Hosts {
-        let entry = |host: Arc<Host>| Entry {
+        let entry = |host: Arc<Host>| HostEntry {
             pace: Arc::default(),
             template_shows_tools: shows_tools(&host.tokenizer),
             labels: Arc::new(Labels::read(&host)),
@@ -63,7 +63,7 @@ impl Hosts {
 
     /// Returns the model or adapter of this name; models take precedence.
     pub fn get(&self, name: &str) -> Option<Served> {
-        let served = |entry: &Entry, adapter| Served {
+        let served = |entry: &HostEntry, adapter| Served {
             host: entry.host.clone(),
             adapter,
             pace: entry.pace.clone(),

@@ -14,13 +14,13 @@ const MOST_BYTES: u64 = 16 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Labels {
     names: Vec<String>,
-    problem: Option<Problem>,
+    problem: Option<ProblemType>,
 }
 
 /// The training objective of a head, from `problem_type`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Problem {
+enum ProblemType {
     Regression,
     SingleLabelClassification,
     MultiLabelClassification,
@@ -29,11 +29,11 @@ enum Problem {
 /// The fields of `config.json` that are used here. Other faults in it were reported when the model
 /// was loaded.
 #[derive(Debug, Default, Deserialize)]
-struct Fields {
+struct LabelConfig {
     #[serde(default)]
     id2label: HashMap<String, String>,
     #[serde(default)]
-    problem_type: Option<Problem>,
+    problem_type: Option<ProblemType>,
 }
 
 impl Labels {
@@ -45,7 +45,7 @@ impl Labels {
         Labels::of(fields, n_labels)
     }
 
-    fn of(mut fields: Fields, n_labels: usize) -> Labels {
+    fn of(mut fields: LabelConfig, n_labels: usize) -> Labels {
         let name = |at: usize| fields.id2label.remove(&at.to_string());
         let names = (0..n_labels).map(name);
         Labels {
@@ -67,16 +67,19 @@ impl Labels {
     /// for several.
     pub(crate) fn activated(&self, logits: &[f64]) -> Vec<f64> {
         match self.problem {
-            Some(Problem::Regression) => logits.to_vec(),
-            Some(Problem::SingleLabelClassification) | None if logits.len() > 1 => softmax(logits),
-            Some(Problem::MultiLabelClassification | Problem::SingleLabelClassification) | None => {
-                each_sigmoid(logits)
+            Some(ProblemType::Regression) => logits.to_vec(),
+            Some(ProblemType::SingleLabelClassification) | None if logits.len() > 1 => {
+                softmax(logits)
             }
+            Some(
+                ProblemType::MultiLabelClassification | ProblemType::SingleLabelClassification,
+            )
+            | None => each_sigmoid(logits),
         }
     }
 }
 
-fn fields(folder: &Folder) -> Option<Fields> {
+fn fields(folder: &Folder) -> Option<LabelConfig> {
     let text = folder.read("config.json", MOST_BYTES).ok()??;
     serde_json::from_slice(&text).ok()
 }

@@ -33,7 +33,7 @@ pub enum Stage {
 
 /// The cache result of an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub enum Source {
+pub enum CacheSource {
     /// Stored.
     Hit,
     /// In flight for another request.
@@ -62,7 +62,7 @@ struct RequestLabels {
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct SourceLabels {
-    source: Source,
+    source: CacheSource,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -270,7 +270,7 @@ impl Metrics {
     }
 
     /// Counts cache results.
-    pub fn cache(&self, source: Source, count: u64) {
+    pub fn cache(&self, source: CacheSource, count: u64) {
         self.cache.get_or_create(&SourceLabels { source }).inc_by(count);
     }
 

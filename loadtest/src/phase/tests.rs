@@ -2,7 +2,7 @@ use openapi::Status;
 
 use super::*;
 
-const RULES: Rules = Rules {
+const RULES: TimeLimits = TimeLimits {
     timeout: Duration::from_secs(1),
     deadline: Some(Duration::from_millis(100)),
     objective: Duration::from_millis(50),

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Serialize;
 
 use crate::args::{BenchServe, Cache};
-use crate::config::{self, Rules};
+use crate::config::{self, TimeLimits};
 use crate::error::LoadError;
 
 /// What was measured, where and when.
@@ -31,7 +31,7 @@ pub struct About {
     pub started: String,
     /// The machine of the generator.
     pub machine: Machine,
-    pub(crate) rules: Rules,
+    pub(crate) rules: TimeLimits,
 }
 
 /// The machine of the generator.

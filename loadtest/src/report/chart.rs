@@ -22,7 +22,7 @@ const MARKED: usize = 40;
 const GRID: RGBAColor = RGBAColor(128, 128, 128, 0.25);
 
 /// A line.
-pub(super) struct Line {
+pub(super) struct ChartLine {
     pub(super) name: String,
     pub(super) colour: RGBColor,
     pub(super) dashed: bool,
@@ -56,7 +56,7 @@ impl Axis {
 
 /// The scale of the vertical axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scale {
+pub(super) enum AxisScale {
     Linear,
     Logarithmic,
 }
@@ -66,8 +66,8 @@ pub(super) struct Chart {
     pub(super) title: &'static str,
     pub(super) x: Axis,
     pub(super) y: Axis,
-    pub(super) scale: Scale,
-    pub(super) lines: Vec<Line>,
+    pub(super) scale: AxisScale,
+    pub(super) lines: Vec<ChartLine>,
     pub(super) blocks: Vec<Block>,
 }
 
@@ -77,8 +77,8 @@ impl Chart {
         let mut svg = String::new();
         let range = self.y.range.clone();
         match self.scale {
-            Scale::Linear => self.draw(&mut svg, range)?,
-            Scale::Logarithmic => self.draw(&mut svg, range.log_scale())?,
+            AxisScale::Linear => self.draw(&mut svg, range)?,
+            AxisScale::Logarithmic => self.draw(&mut svg, range.log_scale())?,
         }
         // A page needs no namespace, and a fixed size would prevent scaling.
         let (width, height) = SIZE;

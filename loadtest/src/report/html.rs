@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::plots::{Figure, figures};
-use super::{Report, table};
+use super::{LoadReport, table};
 use crate::error::LoadError;
 use crate::phase::Phase;
 
@@ -34,7 +34,7 @@ svg [stroke='#000000'] { stroke: currentColor; }
 ";
 
 /// Renders the page.
-pub(super) fn render(report: &Report) -> Result<String, LoadError> {
+pub(super) fn render(report: &LoadReport) -> Result<String, LoadError> {
     let title = format!("Load test of {}", escape(&report.about.scorer));
     let head = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -54,7 +54,7 @@ pub(super) fn render(report: &Report) -> Result<String, LoadError> {
     Ok(parts.concat())
 }
 
-fn facts(report: &Report) -> String {
+fn facts(report: &LoadReport) -> String {
     let about = &report.about;
     let machine =
         [about.machine.cores.map(|cores| format!("{cores} cores")), about.machine.cpu.clone()];
@@ -75,7 +75,7 @@ fn facts(report: &Report) -> String {
     list + "</dl>\n"
 }
 
-fn remarks(report: &Report) -> String {
+fn remarks(report: &LoadReport) -> String {
     let knee = table::knee(report).into_iter();
     let note = |text: String| {
         let class = if text.starts_with("FAILED") { "note bad" } else { "note" };
@@ -84,7 +84,7 @@ fn remarks(report: &Report) -> String {
     knee.chain(report.notes()).map(note).collect()
 }
 
-fn measurements(report: &Report) -> String {
+fn measurements(report: &LoadReport) -> String {
     let heads = [
         "Load",
         "Offered req/s",

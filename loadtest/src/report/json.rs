@@ -3,14 +3,14 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::{Machine, Report};
+use super::{LoadReport, Machine};
 use crate::histogram::Quantiles;
 use crate::outcome::{Class, Tally};
 use crate::phase::{Load, Phase};
 use crate::sweep::Knee;
 
 #[derive(Serialize)]
-struct Summary<'a> {
+struct LoadSummary<'a> {
     bench: &'static str,
     label: Option<&'a str>,
     started: &'a str,
@@ -80,14 +80,14 @@ struct SecondSummary {
 }
 
 /// Renders one line without a line end.
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(report: &LoadReport) -> String {
     serde_json::to_string(&summary(report)).expect("a summary has string keys")
 }
 
-fn summary(report: &Report) -> Summary<'_> {
+fn summary(report: &LoadReport) -> LoadSummary<'_> {
     let about = &report.about;
     let ms = |time: std::time::Duration| time.as_secs_f64() * 1000.0;
-    Summary {
+    LoadSummary {
         bench: "serve",
         label: about.label.as_deref(),
         started: &about.started,

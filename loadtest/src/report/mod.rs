@@ -29,7 +29,7 @@ const LATE_GENERATOR_MS: f64 = 2.0;
 
 /// The results of a run.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct LoadReport {
     /// What was measured, where and when.
     pub about: About,
     /// The phases in order; a sweep begins with its closed loop.
@@ -40,7 +40,7 @@ pub struct Report {
     pub memory: Option<Memory>,
 }
 
-impl Report {
+impl LoadReport {
     pub(crate) fn new(about: About, phases: Vec<Phase>, memory: Option<Memory>) -> Self {
         let knee = knee(&phases, about.rules.objective);
         Self { about, phases, knee, memory }

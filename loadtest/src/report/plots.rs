@@ -6,8 +6,8 @@ mod over_time;
 
 use plotters::style::RGBColor;
 
-use super::Report;
-use super::chart::{Axis, Chart, Line, decades};
+use super::LoadReport;
+use super::chart::{Axis, Chart, ChartLine, decades};
 use crate::args::time_text;
 use crate::error::LoadError;
 use crate::outcome::Class;
@@ -42,7 +42,7 @@ pub(super) struct Figure {
 }
 
 /// Every figure, in the order of the page.
-pub(super) fn figures(report: &Report) -> Result<Vec<Figure>, LoadError> {
+pub(super) fn figures(report: &LoadReport) -> Result<Vec<Figure>, LoadError> {
     let phases = &report.phases;
     let mut figures = vec![
         by_load::latency(report)?,
@@ -73,13 +73,13 @@ fn hex(RGBColor(red, green, blue): RGBColor) -> String {
 }
 
 /// The objective as a dashed line from the left edge to `x_end`.
-fn objective(report: &Report, x_end: f64) -> Line {
+fn objective(report: &LoadReport, x_end: f64) -> ChartLine {
     let ms = report.about.rules.objective.as_secs_f64() * 1000.0;
     let name = format!("objective {}", time_text(report.about.rules.objective));
-    Line { name, colour: GREY, dashed: true, points: vec![(0.0, ms), (x_end, ms)] }
+    ChartLine { name, colour: GREY, dashed: true, points: vec![(0.0, ms), (x_end, ms)] }
 }
 
-fn latency_axis(lines: &[Line]) -> Axis {
+fn latency_axis(lines: &[ChartLine]) -> Axis {
     let points = lines.iter().flat_map(|line| &line.points);
     Axis::numbers("latency, ms", decades(points.map(|(_, ms)| *ms)))
 }

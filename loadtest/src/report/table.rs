@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::Report;
+use super::LoadReport;
 use crate::args::time_text;
 use crate::memory::Memory;
 use crate::phase::Phase;
@@ -17,7 +17,7 @@ const NAME: usize = 14;
 const EXAMPLE: usize = 160;
 
 /// Renders the text, with a line end after each line.
-pub(super) fn render(report: &Report) -> String {
+pub(super) fn render(report: &LoadReport) -> String {
     let mut lines = head(report);
     lines.push(String::new());
     lines.extend(measurements(&report.phases));
@@ -35,7 +35,7 @@ pub(super) fn render(report: &Report) -> String {
     lines.iter().fold(String::new(), |text, line| text + line.trim_end() + "\n")
 }
 
-fn head(report: &Report) -> Vec<String> {
+fn head(report: &LoadReport) -> Vec<String> {
     let about = &report.about;
     let mut facts = format!(
         "{} at {}, {} inputs a request ({}), cache {}, seed {}; objective {}",
@@ -131,7 +131,7 @@ fn memory(memory: &Memory) -> Option<String> {
     ))
 }
 
-pub(super) fn knee(report: &Report) -> Option<String> {
+pub(super) fn knee(report: &LoadReport) -> Option<String> {
     let sweep = report.phases.len() > 1;
     sweep.then(|| match &report.knee {
         Some(knee) => format!(

@@ -4,11 +4,11 @@ use openapi::Status;
 
 use super::*;
 use crate::client::Exchange;
-use crate::config::Rules;
+use crate::config::TimeLimits;
 use crate::outcome::Verdicts;
 use crate::phase::{Delay, Load, Recorder, Times};
 
-const RULES: Rules = Rules {
+const RULES: TimeLimits = TimeLimits {
     timeout: Duration::from_secs(100),
     deadline: Some(Duration::from_secs(50)),
     objective: Duration::from_micros(1500),
@@ -46,14 +46,14 @@ fn phase(load: Load, latency: Duration, delay: Delay) -> Recorder {
     recorder
 }
 
-fn report(generator_cpu: f64, lag: Duration) -> Report {
+fn report(generator_cpu: f64, lag: Duration) -> LoadReport {
     let load = Load::Open { rate: 123_456.7, share_of_peak: None };
     let recorder = phase(load, Duration::from_mins(50), Delay::Generator(lag));
     let window = Some(Duration::from_secs(1));
     let open = recorder.finish(window, Some(generator_cpu));
     let closed = phase(Load::Closed { concurrency: 10_000 }, RULES.objective, Delay::None);
     let memory = Memory { pid: u32::MAX, samples: vec![(0.0, 1 << 40), (0.5, 3)] };
-    Report::new(about(), vec![closed.finish(None, None), open], Some(memory))
+    LoadReport::new(about(), vec![closed.finish(None, None), open], Some(memory))
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::io;
 
 use clap::Parser;
 
-use crate::{BenchServe, Lines, LoadError, Phase, Report, run};
+use crate::{BenchServe, Lines, LoadError, LoadReport, Phase, run};
 use stub::Stub;
 
 #[derive(Parser)]
@@ -25,7 +25,7 @@ fn args(url: &str, line: &str) -> BenchServe {
     Program::try_parse_from(words).unwrap_or_else(|error| panic!("{error}")).bench
 }
 
-fn bench(stub: &Stub, line: &str) -> Result<Report, LoadError> {
+fn bench(stub: &Stub, line: &str) -> Result<LoadReport, LoadError> {
     run(&args(&stub.url(), line), &mut Lines(io::sink()))
 }
 

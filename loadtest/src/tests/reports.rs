@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::stub::{Act, Stub};
 use super::{args, bench};
-use crate::{Class, Lines, Report, run};
+use crate::{Class, Lines, LoadReport, run};
 
 const PLOTS: [&str; 6] = [
     "Latency against load",
@@ -30,7 +30,7 @@ fn check_page(page: &str, plots: &[&str]) {
     assert!(!page.contains("NaN") && !page.contains("inf,"), "a figure is no number");
 }
 
-fn sweep() -> Report {
+fn sweep() -> LoadReport {
     let stub = Stub::new(|_| Act::AnswerAfter(Duration::from_millis(3)));
     let line = "--sweep --batch 2 --warmup 20ms --duration 150ms --concurrency 2 --slo 1s";
     bench(&stub, line).expect("a report")

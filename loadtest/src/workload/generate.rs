@@ -12,7 +12,7 @@ const MARK: u8 = b'@';
 const WIDTH: usize = 10;
 
 /// The place of a serial number in a template.
-pub(super) struct Place {
+pub(super) struct SerialSlot {
     pub(super) at: usize,
     /// Index of its input in the request.
     pub(super) input: u64,
@@ -67,12 +67,12 @@ impl Stories {
 }
 
 /// All places for serial numbers in a serialised template.
-pub(super) fn places(template: &[u8]) -> Vec<Place> {
+pub(super) fn places(template: &[u8]) -> Vec<SerialSlot> {
     let windows = template.windows(WIDTH).enumerate();
     let place = |(at, window): (usize, &[u8])| {
         let digits = window.strip_prefix(&[MARK])?;
         let input = std::str::from_utf8(digits).ok()?.parse().ok()?;
-        Some(Place { at, input })
+        Some(SerialSlot { at, input })
     };
     windows.filter_map(place).collect()
 }

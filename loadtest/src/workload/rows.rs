@@ -12,7 +12,7 @@ const SHOWN: usize = 5;
 
 /// The columns that can be sent. Others are ignored.
 #[derive(Deserialize)]
-struct Row {
+struct InputRow {
     prompt: Option<Content>,
     question: Option<Content>,
     response: Option<Content>,
@@ -21,7 +21,7 @@ struct Row {
     gold: Option<Reference>,
 }
 
-impl Row {
+impl InputRow {
     fn into_input(self) -> Result<ScoreInput, String> {
         let response = match (self.response, self.pred) {
             (Some(response), None) | (None, Some(response)) => response,
@@ -73,7 +73,7 @@ fn parse(line: &[u8]) -> Result<ScoreInput, String> {
     if !line.starts_with(b"{") {
         return Err("is not a JSON object".to_owned());
     }
-    match openapi::parse_body::<Row>(line) {
+    match openapi::parse_body::<InputRow>(line) {
         Ok(row) => row.into_input(),
         Err(openapi::BodyError::Malformed { column, message, .. }) => {
             Err(format!("is not JSON: {message} at column {column}"))

@@ -17,7 +17,7 @@ use actix_web::{Error, HttpMessage as _};
 use futures_util::future::LocalBoxFuture;
 
 use crate::app::app;
-use crate::batches::output::Answer;
+use crate::batches::output::LineReply;
 use crate::extensions::BatchLine;
 use crate::routes::meta::Document;
 use crate::state::State;
@@ -50,7 +50,7 @@ impl LocalRoutes {
         id: &str,
         body: Bytes,
         line: BatchLine,
-    ) -> Result<Answer, String> {
+    ) -> Result<LineReply, String> {
         let length = HeaderValue::from(body.len());
         let mut request = Request::with_payload(Payload::from(body));
         let head = request.head_mut();
@@ -70,7 +70,7 @@ impl LocalRoutes {
         let busy = busy(status, response.headers());
         let request_id = text(response.headers(), "x-request-id").to_owned();
         let body = to_bytes(response.into_body()).await;
-        Ok(Answer { status, request_id, body: body.map_err(|error| error.to_string())?, busy })
+        Ok(LineReply { status, request_id, body: body.map_err(|error| error.to_string())?, busy })
     }
 }
 

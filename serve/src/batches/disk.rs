@@ -16,7 +16,7 @@ use super::ids::{BatchId, FileId};
 
 /// A disk operation that may fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step {
+pub(crate) enum DiskStep {
     /// Writing bytes.
     Write,
     /// Syncing written bytes.
@@ -32,7 +32,7 @@ pub(crate) enum Step {
 /// Injected faults.
 pub(crate) trait Faults: Debug + Send + Sync {
     /// Fails if this step is to fail now.
-    fn before(&self, step: Step) -> io::Result<()>;
+    fn before(&self, step: DiskStep) -> io::Result<()>;
 }
 
 /// No injected faults.
@@ -40,7 +40,7 @@ pub(crate) trait Faults: Debug + Send + Sync {
 pub(crate) struct NoFaults;
 
 impl Faults for NoFaults {
-    fn before(&self, _step: Step) -> io::Result<()> {
+    fn before(&self, _step: DiskStep) -> io::Result<()> {
         Ok(())
     }
 }
@@ -117,13 +117,13 @@ impl Disk {
     }
 
     /// Fails if a fault is injected for this step.
-    pub(crate) fn before(&self, step: Step) -> io::Result<()> {
+    pub(crate) fn before(&self, step: DiskStep) -> io::Result<()> {
         self.faults.before(step)
     }
 
     /// Reserves bytes of the quota before they are written.
     pub(crate) fn reserve(&self, bytes: u64) -> io::Result<()> {
-        self.before(Step::Write)?;
+        self.before(DiskStep::Write)?;
         let add = |used: u64| {
             let sum = used.checked_add(bytes)?;
             (self.quota == 0 || sum <= self.quota).then_some(sum)
@@ -151,7 +151,7 @@ impl Disk {
 
     /// Removes a file; a missing file is not an error.
     pub(crate) fn remove(&self, path: &Path) -> io::Result<()> {
-        self.before(Step::Remove)?;
+        self.before(DiskStep::Remove)?;
         let bytes = match fs::metadata(path) {
             Ok(found) => found.len(),
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -189,9 +189,9 @@ impl Writing {
 
     /// Syncs the file and gives it its final name.
     pub(crate) fn keep(mut self, id: &FileId) -> io::Result<()> {
-        self.disk.before(Step::Sync)?;
+        self.disk.before(DiskStep::Sync)?;
         self.file.sync_all()?;
-        self.disk.before(Step::Rename)?;
+        self.disk.before(DiskStep::Rename)?;
         fs::rename(&self.path, self.disk.file(id))?;
         self.kept = true;
         sync_folder(&self.disk.files())

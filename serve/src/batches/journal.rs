@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
 
-use super::disk::{Disk, Step, open_own};
+use super::disk::{Disk, DiskStep, open_own};
 
 const CHECK: usize = 8;
 const HEAD: usize = CHECK + 9;
@@ -112,7 +112,7 @@ impl Journal {
 
     fn write(&self, bytes: &[u8]) -> io::Result<()> {
         self.file.write_all_at(bytes, self.end)?;
-        self.disk.before(Step::Sync)?;
+        self.disk.before(DiskStep::Sync)?;
         self.file.sync_data()
     }
 

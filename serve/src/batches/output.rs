@@ -24,7 +24,7 @@ const PIECE: usize = 1 << 20;
 
 /// The reply of a route to a line.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct LineReply {
     pub(crate) status: StatusCode,
     pub(crate) request_id: String,
     pub(crate) body: Bytes,
@@ -33,7 +33,12 @@ pub(crate) struct Answer {
 }
 
 /// Builds the journal record of a reply.
-pub(crate) fn answered(line: u32, id: &LineId, custom_id: &str, answer: &Answer) -> JournalRecord {
+pub(crate) fn answered(
+    line: u32,
+    id: &LineId,
+    custom_id: &str,
+    answer: &LineReply,
+) -> JournalRecord {
     let outcome =
         if answer.status.is_success() { LineOutcome::Succeeded } else { LineOutcome::Failed };
     let head = format!(

@@ -15,7 +15,7 @@ use redb::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::disk::{Disk, Step};
+use super::disk::{Disk, DiskStep};
 use super::error::StorageError;
 use super::ids::{BatchId, FileId};
 use super::record::{BatchRecord, FileRecord};
@@ -202,7 +202,7 @@ impl Store {
         let writing = || {
             let transaction = database.begin_write()?;
             let done = work(&transaction)?;
-            self.disk.before(Step::Commit)?;
+            self.disk.before(DiskStep::Commit)?;
             transaction.commit()?;
             Ok(done)
         };
@@ -235,9 +235,9 @@ impl Store {
     }
 }
 
-type Rows<'t> = Table<'t, &'static str, &'static [u8]>;
+type RecordTable<'t> = Table<'t, &'static str, &'static [u8]>;
 
-fn put(rows: &mut Rows<'_>, key: &str, record: &impl Serialize) -> Result<(), redb::Error> {
+fn put(rows: &mut RecordTable<'_>, key: &str, record: &impl Serialize) -> Result<(), redb::Error> {
     let bytes = serde_json::to_vec(record).map_err(std::io::Error::other)?;
     rows.insert(key, bytes.as_slice())?;
     Ok(())

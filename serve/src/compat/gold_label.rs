@@ -14,9 +14,9 @@ use utoipa::{PartialSchema, ToSchema};
 /// number, and empty text or null for none.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 #[serde(transparent)]
-pub(crate) struct Label(pub(crate) Option<Reference>);
+pub(crate) struct GoldLabel(pub(crate) Option<Reference>);
 
-impl<'de> Deserialize<'de> for Label {
+impl<'de> Deserialize<'de> for GoldLabel {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(LabelVisitor)
     }
@@ -25,54 +25,54 @@ impl<'de> Deserialize<'de> for Label {
 struct LabelVisitor;
 
 impl<'de> Visitor<'de> for LabelVisitor {
-    type Value = Label;
+    type Value = GoldLabel;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text, a number, a list of texts, an object or null")
     }
 
-    fn visit_unit<E>(self) -> Result<Label, E> {
-        Ok(Label(None))
+    fn visit_unit<E>(self) -> Result<GoldLabel, E> {
+        Ok(GoldLabel(None))
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Label, E> {
+    fn visit_str<E>(self, text: &str) -> Result<GoldLabel, E> {
         Ok(label(text.to_owned()))
     }
 
-    fn visit_string<E>(self, text: String) -> Result<Label, E> {
+    fn visit_string<E>(self, text: String) -> Result<GoldLabel, E> {
         Ok(label(text))
     }
 
-    fn visit_i64<E>(self, number: i64) -> Result<Label, E> {
+    fn visit_i64<E>(self, number: i64) -> Result<GoldLabel, E> {
         Ok(label(number.to_string()))
     }
 
-    fn visit_u64<E>(self, number: u64) -> Result<Label, E> {
+    fn visit_u64<E>(self, number: u64) -> Result<GoldLabel, E> {
         Ok(label(number.to_string()))
     }
 
     /// Formats a float with the fewest digits that parse back to it, as the sending clients do.
-    fn visit_f64<E>(self, number: f64) -> Result<Label, E> {
+    fn visit_f64<E>(self, number: f64) -> Result<GoldLabel, E> {
         Ok(label(number.to_string()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Label, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<GoldLabel, A::Error> {
         let texts = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
-        Ok(Label(Some(Reference::AnyOf(texts))))
+        Ok(GoldLabel(Some(Reference::AnyOf(texts))))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Label, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<GoldLabel, A::Error> {
         let object = serde_json::Map::deserialize(MapAccessDeserializer::new(map))?;
-        Ok(Label(Some(Reference::Object(object))))
+        Ok(GoldLabel(Some(Reference::Object(object))))
     }
 }
 
 /// Converts text to a gold answer; empty text is none.
-fn label(text: String) -> Label {
-    Label((!text.is_empty()).then_some(Reference::Text(text)))
+fn label(text: String) -> GoldLabel {
+    GoldLabel((!text.is_empty()).then_some(Reference::Text(text)))
 }
 
-impl PartialSchema for Label {
+impl PartialSchema for GoldLabel {
     fn schema() -> RefOr<Schema> {
         let plain = |kind| Object::with_type(kind);
         let texts = ArrayBuilder::new().items(plain(Type::String)).build();
@@ -90,7 +90,7 @@ impl PartialSchema for Label {
     }
 }
 
-impl ToSchema for Label {
+impl ToSchema for GoldLabel {
     fn name() -> std::borrow::Cow<'static, str> {
         "Label".into()
     }
@@ -103,8 +103,8 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Option<Reference>) {
-        let read: Label = serde_json::from_str(text).expect("a label");
-        assert_eq!(read, Label(expected), "{text}");
+        let read: GoldLabel = serde_json::from_str(text).expect("a label");
+        assert_eq!(read, GoldLabel(expected), "{text}");
     }
 
     #[test]
@@ -121,7 +121,7 @@ mod tests {
         let object = json!({"answer": 3}).as_object().cloned();
         check("{\"answer\": 3}", object.map(Reference::Object));
         for bad in ["true", "[1]"] {
-            assert!(serde_json::from_str::<Label>(bad).is_err(), "{bad}");
+            assert!(serde_json::from_str::<GoldLabel>(bad).is_err(), "{bad}");
         }
     }
 }

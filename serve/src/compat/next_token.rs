@@ -26,7 +26,7 @@ pub(crate) struct Prompts {
 
 /// The normalisation of logits.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Scale {
+pub(crate) enum Normalisation {
     /// Softmax over the labels, at a temperature.
     Labels { temperature: f64 },
     /// Softmax over the vocabulary.
@@ -74,9 +74,9 @@ pub(crate) async fn read(
     call: &mut Call<'_>,
     served: &Served,
     sequences: Vec<(Tokens, Arc<[u32]>)>,
-    scale: Scale,
+    scale: Normalisation,
 ) -> Result<(Vec<Vec<f64>>, u64), ApiError> {
-    let mass = matches!(scale, Scale::Vocabulary);
+    let mass = matches!(scale, Normalisation::Vocabulary);
     let sequences = sequences
         .into_iter()
         .map(|(tokens, columns)| tokens.at_last(OutputSpec::Labels { columns, mass }));
@@ -113,19 +113,21 @@ pub(crate) fn labels(served: &Served, path: &str, ids: Vec<u32>) -> Result<Arc<[
 
 const MOST_LABELS: usize = 1024;
 
-fn numbers(answer: &RequestOutput, scale: Scale) -> Result<Vec<f64>, ApiError> {
+fn numbers(answer: &RequestOutput, scale: Normalisation) -> Result<Vec<f64>, ApiError> {
     let [Output::Labels { logits, log_normalizer }] = pooling::rows(answer)? else {
         return Err(ApiError::internal("labels were read and something else came"));
     };
     let logits = logits.iter().copied().map(f64::from);
     match (scale, log_normalizer) {
-        (Scale::Labels { temperature }, _) => {
+        (Normalisation::Labels { temperature }, _) => {
             Ok(softmax(&logits.map(|logit| logit / temperature).collect::<Vec<_>>()))
         }
-        (Scale::Vocabulary, Some(normalizer)) => {
+        (Normalisation::Vocabulary, Some(normalizer)) => {
             let normalizer = f64::from(*normalizer);
             Ok(logits.map(|logit| (logit - normalizer).exp()).collect())
         }
-        (Scale::Vocabulary, None) => Err(ApiError::internal("labels came without their mass")),
+        (Normalisation::Vocabulary, None) => {
+            Err(ApiError::internal("labels came without their mass"))
+        }
     }
 }

@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use super::target::Target;
 use super::{invalid, pooling, rewards};
-use crate::call::{Call, Judged};
+use crate::call::{Call, ScoredCall};
 use crate::error::ApiError;
 use crate::hosts::Served;
 
 /// Two texts, and the JSON path of the second.
 #[derive(Debug)]
-pub(crate) struct Pair {
+pub(crate) struct TextPair {
     pub(crate) path: String,
     pub(crate) query: String,
     pub(crate) document: String,
@@ -36,7 +36,7 @@ pub(crate) struct Scored<'r> {
 
 /// What the reply still has to count.
 enum Done<'r> {
-    Judged(Judged<'r>),
+    Judged(ScoredCall<'r>),
     Read { call: Call<'r>, served: Served, working: Instant },
 }
 
@@ -48,7 +48,7 @@ enum Done<'r> {
 pub(crate) async fn score(
     call: Call<'_>,
     target: Target,
-    pairs: Vec<Pair>,
+    pairs: Vec<TextPair>,
     (activate, terms): (bool, RequestParams),
 ) -> Result<Scored<'_>, ApiError> {
     match target {
@@ -78,7 +78,7 @@ impl Scored<'_> {
 async fn judged(
     call: Call<'_>,
     scorer: Arc<Scorer>,
-    pairs: Vec<Pair>,
+    pairs: Vec<TextPair>,
     activate: bool,
 ) -> Result<Scored<'_>, ApiError> {
     let (mut paths, mut inputs) = (Vec::new(), Vec::new());
@@ -115,7 +115,7 @@ async fn judged(
 async fn read(
     mut call: Call<'_>,
     served: Served,
-    pairs: Vec<Pair>,
+    pairs: Vec<TextPair>,
     (activate, terms): (bool, RequestParams),
 ) -> Result<Scored<'_>, ApiError> {
     pooling::check_scalar(&served)?;
@@ -138,10 +138,10 @@ async fn read(
 }
 
 /// Pairs every text with one query.
-pub(crate) fn against(path: &str, query: &str, texts: &[String]) -> Vec<Pair> {
+pub(crate) fn against(path: &str, query: &str, texts: &[String]) -> Vec<TextPair> {
     let texts = texts.iter().enumerate();
     texts
-        .map(|(at, text)| Pair {
+        .map(|(at, text)| TextPair {
             path: format!("{path}[{at}]"),
             query: query.to_owned(),
             document: text.clone(),

@@ -14,7 +14,7 @@ use super::error_bodies::{
 };
 
 /// A status, its meaning, and whether the reply has retry headers.
-type Row = (u16, &'static str, Retry);
+type ResponseRow = (u16, &'static str, Retry);
 
 /// The retry headers of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,19 +24,19 @@ enum Retry {
     SecondsAndMillis,
 }
 
-const fn row(status: u16, description: &'static str) -> Row {
+const fn row(status: u16, description: &'static str) -> ResponseRow {
     (status, description, Retry::Undocumented)
 }
 
-const NOT_JSON: Row = row(400, "The body is not JSON.");
-const UNUSABLE: Row = row(400, "A body that cannot be used, or a text that is too long.");
-const UNAUTHORIZED: Row = row(401, "No valid API key.");
-const TIMEOUT: Row = row(408, "The body did not arrive in time.");
-const TOO_LARGE: Row = row(413, "The body is too large.");
-const INTERNAL: Row = row(500, "A fault of the server.");
-const TOOL_FAILED: Row = row(502, "A tool failed.");
-const OVERLOADED: Row = (503, "Overloaded or draining.", Retry::Seconds);
-const DEADLINE: Row = row(504, "The deadline passed.");
+const NOT_JSON: ResponseRow = row(400, "The body is not JSON.");
+const UNUSABLE: ResponseRow = row(400, "A body that cannot be used, or a text that is too long.");
+const UNAUTHORIZED: ResponseRow = row(401, "No valid API key.");
+const TIMEOUT: ResponseRow = row(408, "The body did not arrive in time.");
+const TOO_LARGE: ResponseRow = row(413, "The body is too large.");
+const INTERNAL: ResponseRow = row(500, "A fault of the server.");
+const TOOL_FAILED: ResponseRow = row(502, "A tool failed.");
+const OVERLOADED: ResponseRow = (503, "Overloaded or draining.", Retry::Seconds);
+const DEADLINE: ResponseRow = row(504, "The deadline passed.");
 
 /// Declares the error responses of a flavor's routes. A route that differs in a status lists it
 /// after the table.
@@ -47,7 +47,7 @@ macro_rules! failures {
 
         impl IntoResponses for $name {
             fn responses() -> BTreeMap<String, RefOr<Response>> {
-                const ROWS: &[Row] = &$rows;
+                const ROWS: &[ResponseRow] = &$rows;
                 ROWS.iter().map(response::<$body>).collect()
             }
         }
@@ -112,9 +112,9 @@ failures! {
     ];
 }
 
-const NO_MODEL: Row = row(404, "No such model, or one that cannot do this.");
-const BUSY: Row = row(503, "Overloaded or draining; `retry-after` says when to try again.");
-const VLLM: [Row; 10] = [
+const NO_MODEL: ResponseRow = row(404, "No such model, or one that cannot do this.");
+const BUSY: ResponseRow = row(503, "Overloaded or draining; `retry-after` says when to try again.");
+const VLLM: [ResponseRow; 10] = [
     UNUSABLE,
     UNAUTHORIZED,
     NO_MODEL,
@@ -127,7 +127,7 @@ const VLLM: [Row; 10] = [
     DEADLINE,
 ];
 
-fn response<T: ToSchema>((status, description, retry): &Row) -> (String, RefOr<Response>) {
+fn response<T: ToSchema>((status, description, retry): &ResponseRow) -> (String, RefOr<Response>) {
     let schema = Ref::from_schema_name(T::name());
     let content = ContentBuilder::new().schema(Some(schema)).build();
     let response =

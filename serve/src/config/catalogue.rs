@@ -7,7 +7,7 @@ use models::weights::Storage;
 use rubrics::Registry;
 use rubrics::config::{NAME_RULE, Problem, Section, fits_name, nearest};
 
-use super::{Place, problem};
+use super::{FileContext, problem};
 
 /// A model to load.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,8 +163,12 @@ fn not_a_file(path: &Path) -> Option<String> {
 
 impl Catalogue {
     /// Reads the tables of a file; adapters may refer to models of the flags.
-    pub(super) fn read(root: &Section<'_, '_>, registry: &Registry, place: Place<'_>) -> Catalogue {
-        let mut reader = Reader { registry, place, catalogue: Catalogue::default() };
+    pub(super) fn read(
+        root: &Section<'_, '_>,
+        registry: &Registry,
+        place: FileContext<'_>,
+    ) -> Catalogue {
+        let mut reader = CatalogueReader { registry, place, catalogue: Catalogue::default() };
         for section in root.sections("model") {
             reader.model(&section);
             section.finish();
@@ -180,7 +184,7 @@ impl Catalogue {
     /// same name.
     pub(super) fn add(&mut self, flags: Flags, registry: &Registry, problems: &mut Vec<Problem>) {
         for given in flags.models {
-            if let Some(message) = self.taken(&given.name, Kind::Model, registry) {
+            if let Some(message) = self.taken(&given.name, NamedKind::Model, registry) {
                 problems.push(problem("--model", &given.name, message));
             }
             match self.models.iter_mut().find(|m| m.name == given.name) {
@@ -190,7 +194,7 @@ impl Catalogue {
             }
         }
         for given in flags.adapters {
-            if let Some(message) = self.taken(&given.name, Kind::Adapter, registry) {
+            if let Some(message) = self.taken(&given.name, NamedKind::Adapter, registry) {
                 problems.push(problem("--adapter", &given.name, message));
             }
             if let Some(message) = self.no_model(&given.model, &Flags::default()) {
@@ -204,14 +208,14 @@ impl Catalogue {
     }
 
     /// Explains why a name cannot be given to an entry of another kind; `None` if it can.
-    fn taken(&self, name: &str, kind: Kind, registry: &Registry) -> Option<String> {
+    fn taken(&self, name: &str, kind: NamedKind, registry: &Registry) -> Option<String> {
         let model = self.models.iter().any(|model| model.name == name);
         let adapter = self.adapters.iter().any(|adapter| adapter.name == name);
         let by = if registry.get(name).is_some() {
             "a scorer"
-        } else if model && kind == Kind::Adapter {
+        } else if model && kind == NamedKind::Adapter {
             "a model"
-        } else if adapter && kind == Kind::Model {
+        } else if adapter && kind == NamedKind::Model {
             "an adapter"
         } else {
             return None;
@@ -234,21 +238,21 @@ impl Catalogue {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum NamedKind {
     Model,
     Adapter,
 }
 
 /// Reads tables one by one, each checked against those before it.
-struct Reader<'r> {
+struct CatalogueReader<'r> {
     registry: &'r Registry,
-    place: Place<'r>,
+    place: FileContext<'r>,
     catalogue: Catalogue,
 }
 
-impl Reader<'_> {
+impl CatalogueReader<'_> {
     fn model(&mut self, section: &Section<'_, '_>) {
-        let name = self.name(section, Kind::Model);
+        let name = self.name(section, NamedKind::Model);
         let path = self.path(section, "path", not_a_folder);
         section.require("path");
         let storage = section.word("storage", STORAGES).unwrap_or_default();
@@ -259,7 +263,7 @@ impl Reader<'_> {
     }
 
     fn adapter(&mut self, section: &Section<'_, '_>) {
-        let name = self.name(section, Kind::Adapter);
+        let name = self.name(section, NamedKind::Adapter);
         let model = section.required_text("model");
         if let Some(model) = &model
             && let Some(message) = self.catalogue.no_model(model, self.place.flags)
@@ -273,20 +277,20 @@ impl Reader<'_> {
         }
     }
 
-    fn name(&self, section: &Section<'_, '_>, kind: Kind) -> Option<String> {
+    fn name(&self, section: &Section<'_, '_>, kind: NamedKind) -> Option<String> {
         let name = section.required_text("name")?;
         if !fits_name(&name) {
             section.problem("name", NAME_RULE);
         }
         let Catalogue { models, adapters } = &self.catalogue;
         let same = match kind {
-            Kind::Model => models.iter().any(|model| model.name == name),
-            Kind::Adapter => adapters.iter().any(|adapter| adapter.name == name),
+            NamedKind::Model => models.iter().any(|model| model.name == name),
+            NamedKind::Adapter => adapters.iter().any(|adapter| adapter.name == name),
         };
         if same {
             let what = match kind {
-                Kind::Model => "model",
-                Kind::Adapter => "adapter",
+                NamedKind::Model => "model",
+                NamedKind::Adapter => "adapter",
             };
             section.problem("name", format!("another {what} of this file is called '{name}'"));
         } else if let Some(message) = self.catalogue.taken(&name, kind, self.registry) {

@@ -18,7 +18,7 @@ use rubrics::config::{Document, Problem};
 
 use self::catalogue::Flags;
 use self::settings::{SETTINGS, Setting};
-use crate::admit::Limits;
+use crate::admit::AdmissionLimits;
 use crate::keys::Keys;
 
 pub use self::catalogue::{AdapterSpec, Catalogue, ModelSpec};
@@ -113,8 +113,12 @@ impl Default for Config {
 
 impl Config {
     /// Returns the limits of admission.
-    pub fn limits(&self) -> Limits {
-        Limits { requests: self.queue_requests, items: self.queue_items, bytes: self.queue_bytes }
+    pub fn limits(&self) -> AdmissionLimits {
+        AdmissionLimits {
+            requests: self.queue_requests,
+            items: self.queue_items,
+            bytes: self.queue_bytes,
+        }
     }
 }
 
@@ -201,7 +205,7 @@ fn read_file(
             return (Registry::built_in(), Catalogue::default());
         }
     };
-    let place = Place { base: path.parent(), files: path.parent(), flags, models: &[] };
+    let place = FileContext { base: path.parent(), files: path.parent(), flags, models: &[] };
     let (registry, catalogue, found) = read_document(&name, &text, place, config);
     problems.extend(found);
     (registry, catalogue)
@@ -220,7 +224,7 @@ pub fn read_text_with(
     config: &mut Config,
     models: &[&str],
 ) -> (Registry, Vec<Problem>) {
-    let place = Place { base: None, files: None, flags: &Flags::default(), models };
+    let place = FileContext { base: None, files: None, flags: &Flags::default(), models };
     let (registry, _, problems) = read_document(name, text, place, config);
     (registry, problems)
 }
@@ -232,7 +236,8 @@ pub fn read_text_with(
 /// A file that cannot be read.
 pub fn read_scorers(path: &Path) -> std::io::Result<(Registry, Vec<Problem>)> {
     let text = std::fs::read_to_string(path)?;
-    let place = Place { base: None, files: path.parent(), flags: &Flags::default(), models: &[] };
+    let place =
+        FileContext { base: None, files: path.parent(), flags: &Flags::default(), models: &[] };
     let name = path.display().to_string();
     let (registry, _, problems) = read_document(&name, &text, place, &mut Config::default());
     Ok((registry, problems))
@@ -240,7 +245,7 @@ pub fn read_scorers(path: &Path) -> std::io::Result<(Registry, Vec<Problem>)> {
 
 /// The context that a file is checked against.
 #[derive(Clone, Copy)]
-struct Place<'p> {
+struct FileContext<'p> {
     /// Base of relative model paths; `None` skips checks on disk.
     base: Option<&'p Path>,
     /// Base of files that scorers refer to, such as rubrics; `None` reads none.
@@ -254,7 +259,7 @@ struct Place<'p> {
 fn read_document(
     name: &str,
     text: &str,
-    place: Place<'_>,
+    place: FileContext<'_>,
     config: &mut Config,
 ) -> (Registry, Catalogue, Vec<Problem>) {
     let document = Document::new(name, text);

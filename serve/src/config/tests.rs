@@ -6,7 +6,7 @@ fn read(text: &str, models: &[&str], adapters: &[&str]) -> (Config, Catalogue, V
     let owned = |list: &[&str]| list.iter().map(|&one| one.to_owned()).collect::<Vec<_>>();
     let (mut config, mut problems) = (Config::default(), Vec::new());
     let flags = Flags::read(&owned(models), &owned(adapters), &mut problems);
-    let place = Place {
+    let place = FileContext {
         base: Some(Path::new(env!("CARGO_MANIFEST_DIR"))),
         files: None,
         flags: &flags,

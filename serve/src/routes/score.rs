@@ -13,7 +13,7 @@ use crate::clock::unix_seconds;
 use crate::compat::error_bodies::ScoreFailure;
 use crate::compat::shared_routes::bodies::{ScoreBody, ScoreReply, parse_score};
 use crate::compat::{ApiFlavor, Refusal, sglang, shared_routes, vllm};
-use crate::convert::{self, Echo};
+use crate::convert::{self, InputEcho};
 use crate::error::{ApiError, Code};
 use crate::names;
 use crate::state::State;
@@ -93,10 +93,10 @@ fn check_count(count: usize) -> Result<(), ApiError> {
     Err(ApiError::new(Code::InvalidBody, message).at("inputs"))
 }
 
-fn results(scorer: &Scorer, echoes: Vec<Echo>, answers: &[CachedOutcome]) -> Vec<ScoreResult> {
+fn results(scorer: &Scorer, echoes: Vec<InputEcho>, answers: &[CachedOutcome]) -> Vec<ScoreResult> {
     let digest = scorer.digest_text();
     let pairs = echoes.into_iter().zip(answers).enumerate();
-    let result = |(index, (echo, answer)): (usize, (Echo, &CachedOutcome))| {
+    let result = |(index, (echo, answer)): (usize, (InputEcho, &CachedOutcome))| {
         convert::result(index, echo, &answer.outcome, answer.frame(&digest))
     };
     pairs.map(result).collect()

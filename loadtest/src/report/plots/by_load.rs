@@ -3,8 +3,8 @@
 use super::{BLUE, Figure, GREEN, GREY, ORANGE, RED, class_colour, hex, latency_axis, objective};
 use crate::error::LoadError;
 use crate::phase::{Load, Phase};
-use crate::report::Report;
-use crate::report::chart::{Axis, Block, Chart, Line, Scale, from_zero};
+use crate::report::LoadReport;
+use crate::report::chart::{Axis, AxisScale, Block, Chart, ChartLine, from_zero};
 
 /// The open loops, or the closed loop if there are none: a closed loop hides its stalls.
 fn comparable(phases: &[Phase]) -> Vec<&Phase> {
@@ -13,12 +13,12 @@ fn comparable(phases: &[Phase]) -> Vec<&Phase> {
     if open.is_empty() { phases.iter().collect() } else { open }
 }
 
-pub(super) fn latency(report: &Report) -> Result<Figure, LoadError> {
+pub(super) fn latency(report: &LoadReport) -> Result<Figure, LoadError> {
     let phases = comparable(&report.phases);
     let line = |name: &str, colour, quantile: f64| {
         let point = |phase: &&Phase| (phase.offered(), phase.latency.quantile_ms(quantile));
         let points = phases.iter().map(point).filter(|(_, ms)| *ms > 0.0).collect();
-        Line { name: name.to_owned(), colour, dashed: false, points }
+        ChartLine { name: name.to_owned(), colour, dashed: false, points }
     };
     let x = from_zero(phases.iter().map(|phase| phase.offered()));
     let lines = vec![
@@ -31,7 +31,7 @@ pub(super) fn latency(report: &Report) -> Result<Figure, LoadError> {
         title: "Latency against load",
         x: Axis::numbers("offered, requests/s", x),
         y: latency_axis(&lines),
-        scale: Scale::Logarithmic,
+        scale: AxisScale::Logarithmic,
         lines,
         blocks: Vec::new(),
     };
@@ -46,7 +46,12 @@ pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
     let phases = comparable(phases);
     let line = |name: &str, colour, dashed, rate: fn(&Phase) -> f64| {
         let point = |phase: &&Phase| (phase.offered_inputs(), rate(phase));
-        Line { name: name.to_owned(), colour, dashed, points: phases.iter().map(point).collect() }
+        ChartLine {
+            name: name.to_owned(),
+            colour,
+            dashed,
+            points: phases.iter().map(point).collect(),
+        }
     };
     let lines = vec![
         line("offered", GREY, true, Phase::offered_inputs),
@@ -59,7 +64,7 @@ pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
         title: "Throughput and goodput against load",
         x: Axis::numbers("offered, inputs/s", x),
         y: Axis::numbers("verdicts/s", y),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         lines,
         blocks: Vec::new(),
     };
@@ -89,7 +94,7 @@ pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
             grid: false,
         },
         y: Axis::numbers("% of requests", y),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         lines: Vec::new(),
         blocks,
     };

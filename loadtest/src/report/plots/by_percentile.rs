@@ -3,15 +3,15 @@
 use super::{Figure, latency_axis, objective, phase_colour};
 use crate::error::LoadError;
 use crate::phase::Phase;
-use crate::report::Report;
-use crate::report::chart::{Axis, Chart, Line, Scale};
+use crate::report::LoadReport;
+use crate::report::chart::{Axis, AxisScale, Chart, ChartLine};
 
-pub(super) fn latency(report: &Report) -> Result<Figure, LoadError> {
+pub(super) fn latency(report: &LoadReport) -> Result<Figure, LoadError> {
     let phases = &report.phases;
     let curve = |(at, phase): (usize, &Phase)| {
         let points = phase.latency.curve().into_iter().filter(|(_, ms)| *ms > 0.0).collect();
         let (name, colour) = (phase.load.name(), phase_colour(phases, at));
-        Line { name, colour, dashed: false, points }
+        ChartLine { name, colour, dashed: false, points }
     };
     let mut lines: Vec<_> = phases.iter().enumerate().map(curve).collect();
     let nines = lines.iter().flat_map(|line| line.points.iter().map(|(nines, _)| *nines));
@@ -21,7 +21,7 @@ pub(super) fn latency(report: &Report) -> Result<Figure, LoadError> {
         title: "Latency by percentile",
         x: Axis { label: "percentile", range: x, name: Box::new(percentile), ticks: 8, grid: true },
         y: latency_axis(&lines),
-        scale: Scale::Logarithmic,
+        scale: AxisScale::Logarithmic,
         lines,
         blocks: Vec::new(),
     };

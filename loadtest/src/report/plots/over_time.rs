@@ -7,7 +7,7 @@ use crate::error::LoadError;
 use crate::memory::Memory;
 use crate::outcome::Class;
 use crate::phase::{Phase, Second};
-use crate::report::chart::{Axis, Chart, Line, Scale, from_zero};
+use crate::report::chart::{Axis, AxisScale, Chart, ChartLine, from_zero};
 use crate::report::table::{mib, rate};
 
 /// A shorter rest of a second at the end of a phase is left out, because its rate would be noise.
@@ -17,7 +17,7 @@ pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
     let line = |(at, phase): (usize, &Phase)| {
         let points = each_second(phase, Duration::ZERO, |second| second.verdicts);
         let (name, colour) = (phase.load.name(), phase_colour(phases, at));
-        Line { name, colour, dashed: false, points }
+        ChartLine { name, colour, dashed: false, points }
     };
     let lines = phases.iter().enumerate().map(line).collect();
     let labels = ("s since the measurement began", "verdicts/s");
@@ -33,7 +33,7 @@ pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
         let rates = |phase| each_second(phase, phase.started, |second| second.tally.get(class));
         let points = phases.iter().flat_map(rates).collect();
         let (name, colour) = (class.name().to_owned(), class_colour(class));
-        Line { name, colour, dashed: false, points }
+        ChartLine { name, colour, dashed: false, points }
     };
     let lines: Vec<_> = super::errors(phases).into_iter().map(line).collect();
     let caption =
@@ -45,7 +45,7 @@ pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
 pub(super) fn memory(memory: &Memory) -> Result<Figure, LoadError> {
     let points = memory.samples.iter().map(|(at, bytes)| (*at, mib(*bytes))).collect();
     let name = format!("process {}", memory.pid);
-    let lines = vec![Line { name, colour: BLUE, dashed: false, points }];
+    let lines = vec![ChartLine { name, colour: BLUE, dashed: false, points }];
     let caption = match memory.range() {
         Some((least, most)) => {
             format!("{} to {} MiB, sampled every 0.5 s.", rate(mib(least)), rate(mib(most)))
@@ -56,14 +56,18 @@ pub(super) fn memory(memory: &Memory) -> Result<Figure, LoadError> {
     Figure::new(&chart("Resident memory of the server", labels, lines), caption)
 }
 
-fn chart(title: &'static str, labels: (&'static str, &'static str), lines: Vec<Line>) -> Chart {
+fn chart(
+    title: &'static str,
+    labels: (&'static str, &'static str),
+    lines: Vec<ChartLine>,
+) -> Chart {
     let points = || lines.iter().flat_map(|line| &line.points);
     let (x, y) = (from_zero(points().map(|(x, _)| *x)), from_zero(points().map(|(_, y)| *y)));
     Chart {
         title,
         x: Axis::numbers(labels.0, x),
         y: Axis::numbers(labels.1, y),
-        scale: Scale::Linear,
+        scale: AxisScale::Linear,
         lines,
         blocks: Vec::new(),
     }

@@ -6,7 +6,7 @@ mod lines;
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::disk::{Faults, Step};
+use super::disk::{DiskStep, Faults};
 
 /// Lets so many steps pass, and then so many fail.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ impl FaultPlan {
 }
 
 impl Faults for FaultPlan {
-    fn before(&self, _step: Step) -> io::Result<()> {
+    fn before(&self, _step: DiskStep) -> io::Result<()> {
         let seen = self.seen.fetch_add(1, Ordering::SeqCst);
         let fails = seen >= self.passing && seen - self.passing < self.failing;
         if fails { Err(self.kind.into()) } else { Ok(()) }

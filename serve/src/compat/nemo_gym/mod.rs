@@ -23,11 +23,11 @@ use self::types::{
     ReverifyMode, SessionSeed, VerifyReply, VerifyRequest,
 };
 use super::{ApiFlavor, Refusal, check_samples, handle, invalid, rewards, target};
-use crate::call::{Call, Judged, json};
+use crate::call::{Call, ScoredCall, json};
 use crate::compat::error_bodies::DetailError;
-use crate::compat::gold_label::Label;
+use crate::compat::gold_label::GoldLabel;
 use crate::compat::responses::{RewardFailures, SessionFailures, VerifyFailures};
-use crate::convert::{self, Echo};
+use crate::convert::{self, InputEcho};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -241,8 +241,9 @@ fn reference(asked: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
             let Some(value) = fields.and_then(|fields| fields.get(name)) else {
                 continue;
             };
-            let label: Result<Label, _> = serde_json::from_value(value.clone());
-            let Label(label) = label.map_err(|error| invalid(format!("{above}{name}"), error))?;
+            let label: Result<GoldLabel, _> = serde_json::from_value(value.clone());
+            let GoldLabel(label) =
+                label.map_err(|error| invalid(format!("{above}{name}"), error))?;
             if let Some(label) = label {
                 return Ok(Some(convert::reference(label)));
             }
@@ -252,7 +253,7 @@ fn reference(asked: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
 }
 
 /// Builds the fields that the reply adds to the row.
-fn verdict_of(judged: &Judged<'_>) -> VerifyReply {
+fn verdict_of(judged: &ScoredCall<'_>) -> VerifyReply {
     let answer = &judged.answers[0];
     let outcome: &Outcome = &answer.outcome;
     let evidence = match outcome {
@@ -266,7 +267,7 @@ fn verdict_of(judged: &Judged<'_>) -> VerifyReply {
         extracted_answer: evidence.candidate.as_ref().map(|found| found.text.clone()),
         tribunal: convert::result(
             0,
-            Echo::default(),
+            InputEcho::default(),
             outcome,
             answer.frame(&judged.scorer.digest_text()),
         ),
@@ -304,7 +305,7 @@ async fn compared(call: Call<'_>, asked: CompareRequest) -> Result<HttpResponse,
     judged.reply(reply).await
 }
 
-fn comparison(state: &State, judged: &Judged<'_>) -> Result<CompareReply, ApiError> {
+fn comparison(state: &State, judged: &ScoredCall<'_>) -> Result<CompareReply, ApiError> {
     let whole = rewards::rewards(state, &judged.answers, |_| "response_objs".to_owned())?;
     let members = whole[0].evidence.members.as_deref().unwrap_or_default();
     let rewards = members.iter().enumerate().map(|(at, member)| {

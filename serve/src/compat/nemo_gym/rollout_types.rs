@@ -85,7 +85,7 @@ impl Loose {
 }
 
 /// A value that is deserialised from JSON of any type.
-trait Seen<'de>: Sized {
+trait FromAnyJson<'de>: Sized {
     fn none() -> Self;
     fn other() -> Self;
     fn text(text: String) -> Self;
@@ -101,7 +101,7 @@ trait Seen<'de>: Sized {
 
 struct Anything<T>(std::marker::PhantomData<T>);
 
-impl<'de, T: Seen<'de>> Visitor<'de> for Anything<T> {
+impl<'de, T: FromAnyJson<'de>> Visitor<'de> for Anything<T> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -141,11 +141,11 @@ impl<'de, T: Seen<'de>> Visitor<'de> for Anything<T> {
     }
 }
 
-fn any<'de, T: Seen<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+fn any<'de, T: FromAnyJson<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
     deserializer.deserialize_any(Anything(std::marker::PhantomData))
 }
 
-impl Seen<'_> for Loose {
+impl FromAnyJson<'_> for Loose {
     fn none() -> Self {
         Self(None)
     }
@@ -160,7 +160,7 @@ impl Seen<'_> for Loose {
 }
 
 /// A part of a message.
-struct Part(Option<String>);
+struct TextPart(Option<String>);
 
 #[derive(Deserialize)]
 #[serde(field_identifier, rename_all = "lowercase")]
@@ -171,7 +171,7 @@ enum PartField {
     Other,
 }
 
-impl<'de> Seen<'de> for Part {
+impl<'de> FromAnyJson<'de> for TextPart {
     fn none() -> Self {
         Self(None)
     }
@@ -197,7 +197,7 @@ impl<'de> Seen<'de> for Part {
     }
 }
 
-impl<'de> Seen<'de> for RolloutContent {
+impl<'de> FromAnyJson<'de> for RolloutContent {
     fn none() -> Self {
         Self::None
     }
@@ -212,7 +212,7 @@ impl<'de> Seen<'de> for RolloutContent {
 
     fn list<A: SeqAccess<'de>>(mut seq: A) -> Result<Self, A::Error> {
         let mut parts = Vec::new();
-        while let Some(Part(part)) = seq.next_element()? {
+        while let Some(TextPart(part)) = seq.next_element()? {
             parts.push(part);
         }
         Ok(Self::Parts(parts))
@@ -229,7 +229,7 @@ macro_rules! deserialize_any {
     )*};
 }
 
-deserialize_any!(Loose Part RolloutContent);
+deserialize_any!(Loose TextPart RolloutContent);
 
 impl<'de> Deserialize<'de> for RolloutInput {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::rollout_types::{RolloutParams, RolloutResponse};
-use crate::compat::gold_label::Label;
+use crate::compat::gold_label::GoldLabel;
 
 /// The fields of a row in order, each as raw JSON.
 pub(crate) type RawRow = IndexMap<String, Box<RawValue>>;
@@ -34,7 +34,7 @@ pub(crate) struct VerifyRequest {
     /// The gold answer: the first of `expected_answer`, `reference`, `ground_truth`,
     /// `reference_answer`, `answer`, `label` and `solution` that is not null, here or in
     /// `verifier_metadata`.
-    #[schema(rename = "expected_answer", value_type = Option<Label>)]
+    #[schema(rename = "expected_answer", value_type = Option<GoldLabel>)]
     pub(crate) gold: Map<String, Value>,
     /// Further fields of the dataset.
     #[schema(value_type = Option<Object>)]

@@ -33,7 +33,7 @@ const LEAST_PACE: u64 = 16 << 10;
 const NAME_CHARS: usize = 255;
 
 /// A parsed form.
-pub(super) struct Form {
+pub(super) struct UploadForm {
     /// The client's file name; never used as a path.
     pub(super) name: String,
     /// The written file.
@@ -43,7 +43,7 @@ pub(super) struct Form {
 }
 
 #[derive(Default)]
-struct Parts {
+struct FormFields {
     file: Option<(String, Writing)>,
     purpose: Option<String>,
     anchor: Option<String>,
@@ -60,10 +60,10 @@ pub(super) async fn read(
     payload: Payload,
     state: &State,
     batches: &Arc<Batches>,
-) -> Result<Form, ApiError> {
+) -> Result<UploadForm, ApiError> {
     let mut form = Multipart::new(request.headers(), payload);
     let mut clock = Clock::start(state.config.body_timeout);
-    let mut parts = Parts::default();
+    let mut parts = FormFields::default();
     while let Some(field) = clock.in_time(form.next()).await? {
         let mut field = field.map_err(|error| malformed(&error))?;
         let name = field.name().unwrap_or_default().to_owned();
@@ -97,8 +97,8 @@ pub(super) async fn read(
     parts.checked()
 }
 
-impl Parts {
-    fn checked(self) -> Result<Form, ApiError> {
+impl FormFields {
+    fn checked(self) -> Result<UploadForm, ApiError> {
         let Some((name, file)) = self.file else {
             return Err(invalid("file", "it is missing"));
         };
@@ -108,7 +108,7 @@ impl Parts {
             None => return Err(invalid("purpose", "it is missing; 'batch' is taken")),
         }
         let seconds = life(self.anchor.as_deref(), self.seconds.as_deref())?;
-        Ok(Form { name, file, seconds })
+        Ok(UploadForm { name, file, seconds })
     }
 }
 

@@ -91,19 +91,23 @@ fn logprobs(asked: &ChatRequest) -> Result<Option<usize>, ApiError> {
 }
 
 /// Whether and how tools are called.
-struct Plan {
+struct ToolPlan {
     calling: ToolCallMode,
     /// The constraint of a required call.
     forced: Option<engine::sampling::Grammar>,
 }
 
-fn plan_calls(tools: &[Tool], choice: Option<ToolChoice>, several: bool) -> Result<Plan, ApiError> {
+fn plan_calls(
+    tools: &[Tool],
+    choice: Option<ToolChoice>,
+    several: bool,
+) -> Result<ToolPlan, ApiError> {
     let functions: Vec<&FunctionDefinition> = tools.iter().map(|tool| &tool.function).collect();
-    let forced = |functions: &[&FunctionDefinition]| Plan {
+    let forced = |functions: &[&FunctionDefinition]| ToolPlan {
         calling: ToolCallMode::Whole,
         forced: Some(constraint::call_of(functions)),
     };
-    let free = |calling| Plan { calling, forced: None };
+    let free = |calling| ToolPlan { calling, forced: None };
     match choice {
         None | Some(ToolChoice::Auto) if functions.is_empty() => Ok(free(ToolCallMode::Never)),
         None | Some(ToolChoice::Auto) => Ok(free(ToolCallMode::Blocks { several })),

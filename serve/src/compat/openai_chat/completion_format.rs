@@ -7,7 +7,7 @@ use engine::{FinishReason, SampledToken, Tokenizer};
 use super::completion::PreparedCompletion;
 use super::continuation::{TextDelta, reason};
 use super::generation::{Generated, ReplyFormat};
-use super::logprobs::{Entry, Lists};
+use super::logprobs::{ListedToken, Lists};
 use super::prompt_logprobs::{PromptLogprobs, table};
 use super::types::{
     CompletionChoice, CompletionLogprobs, CompletionResponse, GenerationExtension, GenerationUsage,
@@ -32,13 +32,13 @@ pub(crate) struct CompletionFormat {
 /// A choice in progress.
 struct ChoiceState {
     /// The prompt to echo; `None` without echo or once it is sent.
-    echo: Option<Echo>,
+    echo: Option<PromptEcho>,
     prompt: Arc<Prompt>,
     lists: Lists,
 }
 
 /// A prompt to echo.
-struct Echo {
+struct PromptEcho {
     text: String,
 }
 
@@ -61,7 +61,7 @@ impl CompletionFormat {
         for prompt in &prepared.prompts {
             let known = Arc::new(Prompt { first: prompt.token_ids[0], places: places.next() });
             choices.extend((0..prepared.n).map(|_| ChoiceState {
-                echo: prompt.echo.clone().map(|text| Echo { text }),
+                echo: prompt.echo.clone().map(|text| PromptEcho { text }),
                 prompt: known.clone(),
                 lists: Lists::default(),
             }));
@@ -145,13 +145,13 @@ impl CompletionFormat {
         let prompt = begun.prompt.clone();
         let places = prompt.places.iter().filter(|_| echoed);
         let first =
-            places.clone().map(|_| Entry { token_id: prompt.first, logprob: None, top: &[] });
-        let others = places.flat_map(|places| &places.places).map(|place| Entry {
+            places.clone().map(|_| ListedToken { token_id: prompt.first, logprob: None, top: &[] });
+        let others = places.flat_map(|places| &places.places).map(|place| ListedToken {
             token_id: place.token_id,
             logprob: Some(place.logprob),
             top: &place.top,
         });
-        let entries = first.chain(others).chain(tokens.iter().map(Entry::from));
+        let entries = first.chain(others).chain(tokens.iter().map(ListedToken::from));
         begun.lists.of(&self.tokenizer, self.skip_special, entries)
     }
 }

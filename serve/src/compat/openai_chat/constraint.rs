@@ -10,14 +10,14 @@ use super::types::{
 use crate::error::{ApiError, Code};
 
 /// A constraint and the path of its field.
-type Found = (&'static str, Grammar);
+type FieldConstraint = (&'static str, Grammar);
 
 /// Returns the constraint of a request; `None` if it has none.
 ///
 /// # Errors
 /// A second constraint, or an invalid one, by path.
 pub(super) fn grammar(asked: &Generation) -> Result<Option<Grammar>, ApiError> {
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<FieldConstraint> = Vec::new();
     if let Some(format) = &asked.response_format {
         found.extend(of_format(format)?);
     }
@@ -39,7 +39,7 @@ pub(super) fn grammar(asked: &Generation) -> Result<Option<Grammar>, ApiError> {
     only(found)
 }
 
-fn only(mut found: Vec<Found>) -> Result<Option<Grammar>, ApiError> {
+fn only(mut found: Vec<FieldConstraint>) -> Result<Option<Grammar>, ApiError> {
     if let [(first, _), (second, _), ..] = &found[..] {
         let message = format!("{first} says already what the text must be");
         return Err(invalid(second, message));
@@ -47,7 +47,7 @@ fn only(mut found: Vec<Found>) -> Result<Option<Grammar>, ApiError> {
     Ok(found.pop().map(|(_, grammar)| grammar))
 }
 
-fn of_format(format: &ResponseFormat) -> Result<Option<Found>, ApiError> {
+fn of_format(format: &ResponseFormat) -> Result<Option<FieldConstraint>, ApiError> {
     let path = "response_format";
     match (format.kind, &format.json_schema) {
         (ResponseKind::Text, None) => Ok(None),
@@ -66,7 +66,7 @@ fn of_format(format: &ResponseFormat) -> Result<Option<Found>, ApiError> {
     }
 }
 
-fn of_outputs(outputs: &StructuredOutputs) -> Result<Vec<Found>, ApiError> {
+fn of_outputs(outputs: &StructuredOutputs) -> Result<Vec<FieldConstraint>, ApiError> {
     let path = "structured_outputs";
     let mut found = Vec::new();
     if let Some(schema) = &outputs.json {

@@ -40,15 +40,15 @@ pub(super) fn chat(tokenizer: &Tokenizer, tokens: &[SampledToken]) -> ChatLogpro
 }
 
 /// A token with its log-probability, if it has one, and the most probable tokens.
-pub(super) struct Entry<'t> {
+pub(super) struct ListedToken<'t> {
     pub(super) token_id: u32,
     pub(super) logprob: Option<f32>,
     pub(super) top: &'t [(u32, f32)],
 }
 
-impl<'t> From<&'t SampledToken> for Entry<'t> {
-    fn from(token: &'t SampledToken) -> Entry<'t> {
-        Entry { token_id: token.token_id, logprob: Some(token.logprob), top: &token.top }
+impl<'t> From<&'t SampledToken> for ListedToken<'t> {
+    fn from(token: &'t SampledToken) -> ListedToken<'t> {
+        ListedToken { token_id: token.token_id, logprob: Some(token.logprob), top: &token.top }
     }
 }
 
@@ -65,7 +65,7 @@ impl Lists {
         &mut self,
         tokenizer: &Tokenizer,
         skip_special: bool,
-        entries: impl IntoIterator<Item = Entry<'t>>,
+        entries: impl IntoIterator<Item = ListedToken<'t>>,
     ) -> CompletionLogprobs {
         let mut lists =
             CompletionLogprobs { top_logprobs: Some(Vec::new()), ..CompletionLogprobs::default() };

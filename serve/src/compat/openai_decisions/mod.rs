@@ -22,7 +22,7 @@ use crate::error::ApiError;
 
 /// The part of a request that its reply needs.
 #[derive(Debug)]
-pub(crate) struct Echo {
+pub(crate) struct OpenAiEcho {
     questions: Vec<DecisionQuestion>,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Echo {
 ///
 /// # Errors
 /// 422 at the first invalid value.
-pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, Echo), ApiError> {
+pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, OpenAiEcho), ApiError> {
     decisions::check_questions(request.questions.len())?;
     let texts = [
         ("prompt_cache_key", &request.prompt_cache_key, MAX_PROMPT_CACHE_KEY_CHARS),
@@ -54,7 +54,7 @@ pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, Echo), ApiError>
         temperature: None,
         cache_key: request.prompt_cache_key,
     };
-    let echo = Echo { questions: request.questions };
+    let echo = OpenAiEcho { questions: request.questions };
     Ok((asked, echo))
 }
 
@@ -132,7 +132,7 @@ fn described(description: Option<&String>) -> Option<String> {
     description.filter(|text| !text.trim().is_empty()).cloned()
 }
 
-impl Wire for Echo {
+impl Wire for OpenAiEcho {
     fn path(&self, question: usize, place: FieldPath) -> String {
         let path = format!("questions[{question}]");
         let (list, field) = match self.questions[question].kind {

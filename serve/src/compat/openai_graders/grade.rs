@@ -9,7 +9,7 @@ use super::reply_types::{GraderErrors, GraderNotes, GraderProblem};
 pub(super) struct Grade {
     /// The reward; `None` if it could not be computed.
     pub(super) reward: Option<f64>,
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<GradeProblem>,
     /// Rewards of a formula's names.
     pub(super) parts: BTreeMap<String, Option<f64>>,
     /// Tokens of each model used.
@@ -23,14 +23,14 @@ impl Grade {
     }
 
     /// Creates a result without a reward.
-    pub(super) fn failed(problem: Problem) -> Grade {
+    pub(super) fn failed(problem: GradeProblem) -> Grade {
         Grade { problems: vec![problem], ..Grade::default() }
     }
 }
 
 /// An error of a grader.
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct GradeProblem {
     pub(super) flag: Flag,
     path: String,
     pub(super) message: String,
@@ -53,15 +53,19 @@ pub(super) enum Flag {
     ModelParse,
 }
 
-impl Problem {
+impl GradeProblem {
     /// Creates an error at a JSON path.
-    pub(super) fn new(flag: Flag, path: impl Into<String>, message: impl Into<String>) -> Problem {
-        Problem { flag, path: path.into(), message: message.into() }
+    pub(super) fn new(
+        flag: Flag,
+        path: impl Into<String>,
+        message: impl Into<String>,
+    ) -> GradeProblem {
+        GradeProblem { flag, path: path.into(), message: message.into() }
     }
 }
 
 /// Returns the flags of all errors.
-pub(super) fn errors(problems: &[Problem]) -> GraderErrors {
+pub(super) fn errors(problems: &[GradeProblem]) -> GraderErrors {
     let mut errors = GraderErrors::default();
     for problem in problems {
         match problem.flag {
@@ -82,7 +86,7 @@ pub(super) fn errors(problems: &[Problem]) -> GraderErrors {
 }
 
 /// Returns the errors as text.
-pub(super) fn notes(problems: Vec<Problem>) -> GraderNotes {
+pub(super) fn notes(problems: Vec<GradeProblem>) -> GraderNotes {
     let problems = problems
         .into_iter()
         .map(|problem| GraderProblem { param: problem.path, message: problem.message });

@@ -10,8 +10,8 @@ use verifiers::Fuel;
 use verifiers::similarity::{TooLong, similarity};
 
 use super::formula::NoValue;
-use super::grade::{Flag, Grade, Problem};
-use super::spec::{Asked, Checked, Comparison, Texts, Work};
+use super::grade::{Flag, Grade, GradeProblem};
+use super::spec::{Asked, Checked, Comparison, TextComparison, Work};
 use super::template::Subject;
 use crate::caller::Caller;
 use crate::compat::invalid;
@@ -50,7 +50,7 @@ pub(super) async fn run(
         Ok(value) => whole.reward = Some(value),
         // The error of the part is reported already.
         Err(NoValue::Unknown(_)) => {}
-        Err(NoValue::NotFinite) => whole.problems.push(Problem::new(
+        Err(NoValue::NotFinite) => whole.problems.push(GradeProblem::new(
             Flag::NoNumber,
             format!("{}.calculate_output", grader.path),
             "the formula came to no number: it divides by zero or overflows",
@@ -76,7 +76,7 @@ async fn single(
     }
 }
 
-fn compared(texts: &Texts, path: &str, subject: &Subject) -> Grade {
+fn compared(texts: &TextComparison, path: &str, subject: &Subject) -> Grade {
     let filled =
         texts.input.fill(subject).and_then(|input| Ok((input, texts.reference.fill(subject)?)));
     let (input, reference) = match filled {
@@ -92,7 +92,7 @@ fn compared(texts: &Texts, path: &str, subject: &Subject) -> Grade {
     };
     let too_long = |field: &str| {
         let message = "the text is longer than what this measure takes";
-        Problem::new(Flag::TooLong, format!("{path}.{field}"), message)
+        GradeProblem::new(Flag::TooLong, format!("{path}.{field}"), message)
     };
     match similarity(metric, &input, &reference, &mut Fuel::default()) {
         Ok(score) => Grade::of(score.get()),
@@ -133,7 +133,7 @@ async fn told(
     let (text, tokens) = answered.into_text();
     let mut grade = match asked.goal.reward(&text) {
         Some(reward) => Grade::of(reward),
-        None => Grade::failed(Problem::new(
+        None => Grade::failed(GradeProblem::new(
             Flag::ModelParse,
             path,
             format!("the model's text ended before its result: {}", start_of(&text)),
@@ -144,10 +144,10 @@ async fn told(
 }
 
 /// Builds the chat request of a model grader.
-fn body(asked: &Asked, subject: &Subject) -> Result<Value, Problem> {
+fn body(asked: &Asked, subject: &Subject) -> Result<Value, GradeProblem> {
     let mut messages = Vec::with_capacity(asked.messages.len());
     for (role, parts) in &asked.messages {
-        let texts: Result<Vec<String>, Problem> =
+        let texts: Result<Vec<String>, GradeProblem> =
             parts.iter().map(|part| part.fill(subject)).collect();
         messages.push(json!({ "role": role, "content": texts?.join("\n") }));
     }
@@ -166,17 +166,17 @@ fn body(asked: &Asked, subject: &Subject) -> Result<Value, Problem> {
 
 /// Converts an error of one grade to a grader error; errors that concern the request are returned
 /// as they are.
-fn fault(error: ApiError, path: &str) -> Result<Problem, ApiError> {
+fn fault(error: ApiError, path: &str) -> Result<GradeProblem, ApiError> {
     match error.code() {
         Code::ContextLength => {
             let path = format!("{path}.input");
-            Ok(Problem::new(Flag::TooLong, path, error.to_string()))
+            Ok(GradeProblem::new(Flag::TooLong, path, error.to_string()))
         }
         Code::Internal => {
             if let Some(cause) = error.log() {
                 tracing::error!(cause, "a grader's model failed");
             }
-            Ok(Problem::new(Flag::ModelFailed, path, error.to_string()))
+            Ok(GradeProblem::new(Flag::ModelFailed, path, error.to_string()))
         }
         Code::InvalidBody => {
             let param = error.param().unwrap_or_default();

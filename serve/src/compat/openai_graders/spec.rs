@@ -37,14 +37,14 @@ pub(super) struct Checked {
 /// The operation of a grader.
 #[derive(Debug)]
 pub(super) enum Work {
-    Texts(Texts),
+    Texts(TextComparison),
     Asked(Box<Asked>),
     Formula(Formula, Vec<(String, Checked)>),
 }
 
 /// A comparison of two texts.
 #[derive(Debug, Clone)]
-pub(super) struct Texts {
+pub(super) struct TextComparison {
     pub(super) how: Comparison,
     pub(super) input: Template,
     pub(super) reference: Template,
@@ -170,7 +170,7 @@ fn texts(path: &str, given: Grader) -> Result<Work, ApiError> {
     };
     let reference = given.reference.ok_or_else(|| missing(path, "reference"))?;
     let reference = Template::read(format!("{path}.reference"), &reference)?;
-    Ok(Work::Texts(Texts { how, input, reference }))
+    Ok(Work::Texts(TextComparison { how, input, reference }))
 }
 
 fn check_of(operation: StringOperation) -> TextCheck {

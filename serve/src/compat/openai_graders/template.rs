@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::grade::{Flag, Problem};
+use super::grade::{Flag, GradeProblem};
 use crate::compat::invalid;
 use crate::error::ApiError;
 
@@ -66,11 +66,11 @@ impl Subject {
 pub(super) struct Template {
     /// JSON path of the text.
     path: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePiece>,
 }
 
 #[derive(Debug, Clone)]
-enum Piece {
+enum TemplatePiece {
     Text(String),
     Variable(Variable),
 }
@@ -78,7 +78,7 @@ enum Piece {
 #[derive(Debug, Clone)]
 struct Variable {
     namespace: Namespace,
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     /// The variable as written.
     shown: String,
 }
@@ -90,7 +90,7 @@ enum Namespace {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     Name(String),
     Index(usize),
 }
@@ -113,15 +113,15 @@ impl Template {
                 let shown: String = inside[..end].chars().take(64).collect();
                 invalid(path.clone(), format_args!("`{{{{{shown}}}}}`: {what}"))
             })?;
-            pieces.push(Piece::Text(rest[..start].to_owned()));
-            pieces.push(Piece::Variable(variable));
+            pieces.push(TemplatePiece::Text(rest[..start].to_owned()));
+            pieces.push(TemplatePiece::Variable(variable));
             if pieces.len() > 2 * MAX_VARIABLES {
                 let what = format_args!("a text has at most {MAX_VARIABLES} variables");
                 return Err(invalid(path, what));
             }
             rest = &inside[end + 2..];
         }
-        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.push(TemplatePiece::Text(rest.to_owned()));
         Ok(Template { path, pieces })
     }
 
@@ -129,16 +129,16 @@ impl Template {
     ///
     /// # Errors
     /// An undefined variable, or no room for its value.
-    pub(super) fn fill(&self, subject: &Subject) -> Result<String, Problem> {
+    pub(super) fn fill(&self, subject: &Subject) -> Result<String, GradeProblem> {
         let mut text = String::new();
         for piece in &self.pieces {
             match piece {
-                Piece::Text(piece) => text += piece,
-                Piece::Variable(variable) => {
+                TemplatePiece::Text(piece) => text += piece,
+                TemplatePiece::Variable(variable) => {
                     let value = variable.value(subject);
                     let value = value.map_err(|(flag, what)| {
                         let message = format!("`{}`: {what}", variable.shown);
-                        Problem::new(flag, self.path.clone(), message)
+                        GradeProblem::new(flag, self.path.clone(), message)
                     })?;
                     let value = match value {
                         Value::String(value) => Cow::Borrowed(value.as_str()),
@@ -150,7 +150,7 @@ impl Template {
                     };
                     if !subject.has_room(value.len()) {
                         let message = "all variables together are longer than what is filled in";
-                        return Err(Problem::new(Flag::TooLong, self.path.clone(), message));
+                        return Err(GradeProblem::new(Flag::TooLong, self.path.clone(), message));
                     }
                     text += &value;
                 }
@@ -191,19 +191,19 @@ impl Variable {
             Namespace::Sample => &subject.sample,
         };
         let of_json = self.namespace == Namespace::Sample
-            && self.steps.first() == Some(&Step::Name("output_json".to_owned()));
+            && self.steps.first() == Some(&PathStep::Name("output_json".to_owned()));
         if let (true, Some(what)) = (of_json, &subject.no_json) {
             return Err((Flag::SampleParse, format!("the sample is no JSON: {what}")));
         }
         for step in &self.steps {
             let next = match step {
-                Step::Name(name) => value.get(name),
-                Step::Index(index) => value.get(index),
+                PathStep::Name(name) => value.get(name),
+                PathStep::Index(index) => value.get(index),
             };
             value = next.ok_or_else(|| {
                 let what = match step {
-                    Step::Name(name) => format!("there is no {name:?}"),
-                    Step::Index(index) => format!("there is no element {index}"),
+                    PathStep::Name(name) => format!("there is no {name:?}"),
+                    PathStep::Index(index) => format!("there is no element {index}"),
                 };
                 (Flag::InvalidVariable, what)
             })?;
@@ -213,22 +213,22 @@ impl Variable {
 }
 
 /// Splits the first step off a path.
-fn step(path: &str) -> Option<(Step, &str)> {
+fn step(path: &str) -> Option<(PathStep, &str)> {
     if let Some(inner) = path.strip_prefix('.') {
         let end = inner.find(['.', '[']).unwrap_or(inner.len());
         let name = inner[..end].trim_end();
         let fits = !name.is_empty() && !name.contains([']', '{', '}', '"', '\'']);
-        return fits.then(|| (Step::Name(name.to_owned()), &inner[end..]));
+        return fits.then(|| (PathStep::Name(name.to_owned()), &inner[end..]));
     }
     let inner = path.strip_prefix('[')?;
     for quote in ['"', '\''] {
         if let Some(quoted) = inner.strip_prefix(quote) {
             let (name, after) = quoted.split_once(quote)?;
-            return Some((Step::Name(name.to_owned()), after.strip_prefix(']')?));
+            return Some((PathStep::Name(name.to_owned()), after.strip_prefix(']')?));
         }
     }
     let (index, after) = inner.split_once(']')?;
-    Some((Step::Index(index.trim().parse().ok()?), after))
+    Some((PathStep::Index(index.trim().parse().ok()?), after))
 }
 
 #[cfg(test)]

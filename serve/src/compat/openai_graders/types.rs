@@ -308,16 +308,16 @@ impl<'de> Visitor<'de> for ContentVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<GraderContent, A::Error> {
-        let pieces: Vec<Piece> = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
-        let parts = pieces.into_iter().map(|Piece(part)| part);
+        let pieces: Vec<PartElement> = Vec::deserialize(SeqAccessDeserializer::new(seq))?;
+        let parts = pieces.into_iter().map(|PartElement(part)| part);
         Ok(GraderContent(parts.collect()))
     }
 }
 
 /// An element of a list of parts.
-struct Piece(GraderPart);
+struct PartElement(GraderPart);
 
-impl<'de> Deserialize<'de> for Piece {
+impl<'de> Deserialize<'de> for PartElement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(PieceVisitor)
     }
@@ -326,18 +326,18 @@ impl<'de> Deserialize<'de> for Piece {
 struct PieceVisitor;
 
 impl<'de> Visitor<'de> for PieceVisitor {
-    type Value = Piece;
+    type Value = PartElement;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text or a part")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Piece, E> {
-        Ok(Piece(GraderPart::text(text)))
+    fn visit_str<E>(self, text: &str) -> Result<PartElement, E> {
+        Ok(PartElement(GraderPart::text(text)))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Piece, A::Error> {
-        <GraderPart as Deserialize>::deserialize(MapAccessDeserializer::new(map)).map(Piece)
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<PartElement, A::Error> {
+        <GraderPart as Deserialize>::deserialize(MapAccessDeserializer::new(map)).map(PartElement)
     }
 }
 

@@ -18,7 +18,7 @@ use self::types::{RewardQuery, RewardReply};
 use super::target::{self, Target};
 use super::{ApiFlavor, Refusal, chat_split, handle, invalid, pooling, rewards};
 use crate::call::{Call, json};
-use crate::compat::gold_label::Label;
+use crate::compat::gold_label::GoldLabel;
 use crate::compat::responses::RewardFailures;
 use crate::convert;
 use crate::error::ApiError;
@@ -79,11 +79,11 @@ async fn judged(
     asked: RewardQuery,
 ) -> Result<HttpResponse, ApiError> {
     let labels = asked.labels.unwrap_or_default().into_iter();
-    let mut labels = labels.chain(std::iter::repeat(Label::default()));
+    let mut labels = labels.chain(std::iter::repeat(GoldLabel::default()));
     let mut inputs = Vec::with_capacity(asked.query.len());
     for (at, query) in asked.query.iter().enumerate() {
         let prompt = asked.prompts.as_ref().map(|prompts| &*prompts[at]);
-        let Label(label) = labels.next().expect("it goes on for ever");
+        let GoldLabel(label) = labels.next().expect("it goes on for ever");
         let reference = label.map(convert::reference);
         inputs.push(Arc::new(Input { reference, ..input(&path(at), query, prompt)? }));
     }

@@ -6,7 +6,7 @@ use openapi::object;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::compat::gold_label::Label;
+use crate::compat::gold_label::GoldLabel;
 
 /// Samples to reward: queries, each with the prompt that it begins with. The lists have equal
 /// length and may be empty.
@@ -20,7 +20,7 @@ pub(crate) struct RewardQuery {
     pub(crate) prompts: Option<Vec<String>>,
     /// The gold answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) labels: Option<Vec<Label>>,
+    pub(crate) labels: Option<Vec<GoldLabel>>,
 }
 
 object!(RewardQuery);

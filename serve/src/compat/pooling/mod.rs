@@ -34,25 +34,25 @@ pub(crate) struct Tokens {
 
 /// A sequence with the outputs to compute: token indexes and output specs.
 #[derive(Debug)]
-pub(crate) struct Sequence {
+pub(crate) struct PooledSequence {
     pub(crate) tokens: Tokens,
     pub(crate) reads: Vec<(usize, OutputSpec)>,
 }
 
 impl Tokens {
     /// Reads the head at the last token.
-    pub(crate) fn last(self) -> Sequence {
+    pub(crate) fn last(self) -> PooledSequence {
         self.at_last(OutputSpec::Head)
     }
 
     /// Reads an output at the last token.
-    pub(crate) fn at_last(self, read: OutputSpec) -> Sequence {
-        Sequence { reads: vec![(self.ids.len() - 1, read)], tokens: self }
+    pub(crate) fn at_last(self, read: OutputSpec) -> PooledSequence {
+        PooledSequence { reads: vec![(self.ids.len() - 1, read)], tokens: self }
     }
 
     /// Reads the head at every token.
-    pub(crate) fn everywhere(self) -> Sequence {
-        Sequence {
+    pub(crate) fn everywhere(self) -> PooledSequence {
+        PooledSequence {
             reads: (0..self.ids.len()).map(|at| (at, OutputSpec::Head)).collect(),
             tokens: self,
         }
@@ -147,7 +147,7 @@ const QUEUE_SHARE: usize = 4;
 pub(crate) async fn read(
     call: &mut Call<'_>,
     served: &Served,
-    sequences: Vec<Sequence>,
+    sequences: Vec<PooledSequence>,
     terms: RequestParams,
 ) -> Result<Vec<RequestOutput>, ApiError> {
     check_lengths(served, &sequences)?;
@@ -166,7 +166,7 @@ pub(crate) async fn read(
 
 async fn in_waves(
     served: &Served,
-    sequences: Vec<Sequence>,
+    sequences: Vec<PooledSequence>,
     terms: RequestParams,
 ) -> Result<Vec<RequestOutput>, ApiError> {
     let engine = &served.host.engine;
@@ -198,7 +198,7 @@ async fn in_waves(
     Ok(answers)
 }
 
-fn work(served: &Served, sequence: Sequence) -> Request {
+fn work(served: &Served, sequence: PooledSequence) -> Request {
     Request {
         token_ids: sequence.tokens.ids.into(),
         adapter: served.adapter.clone(),
@@ -206,7 +206,7 @@ fn work(served: &Served, sequence: Sequence) -> Request {
     }
 }
 
-fn check_lengths(served: &Served, sequences: &[Sequence]) -> Result<(), ApiError> {
+fn check_lengths(served: &Served, sequences: &[PooledSequence]) -> Result<(), ApiError> {
     let most = served.host.engine.limits().context();
     let long = sequences.iter().find(|one| one.tokens.ids.len() > most);
     long.map_or(Ok(()), |long| {

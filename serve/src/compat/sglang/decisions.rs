@@ -16,7 +16,7 @@ use crate::error::ApiError;
 
 /// The part of a request that its reply needs.
 #[derive(Debug)]
-pub(crate) struct Echo {
+pub(crate) struct SglangEcho {
     questions: Vec<SglangQuestion>,
     tokens: bool,
 }
@@ -25,7 +25,7 @@ pub(crate) struct Echo {
 ///
 /// # Errors
 /// 422 at the first invalid value.
-pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, Echo), ApiError> {
+pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, SglangEcho), ApiError> {
     compat::refuse_images(&request.images)?;
     decisions::check_template_kwargs(&request.chat_template_kwargs)?;
     decisions::check_questions(request.questions.len())?;
@@ -66,7 +66,7 @@ pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, Echo), Api
         temperature: request.temperature,
         cache_key: None,
     };
-    let echo = Echo { questions: request.questions, tokens: request.return_prompt_token_ids };
+    let echo = SglangEcho { questions: request.questions, tokens: request.return_prompt_token_ids };
     Ok((asked, echo))
 }
 
@@ -106,7 +106,7 @@ fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
     Ok(Question { instructions: asked.question.text().into_owned(), kind })
 }
 
-impl Wire for Echo {
+impl Wire for SglangEcho {
     fn path(&self, question: usize, place: FieldPath) -> String {
         let path = format!("questions[{question}]");
         let list = match self.questions[question].kind {

@@ -15,7 +15,7 @@ use self::types::{
     Embedded, EmbeddingReply, EmbeddingRequest, SglangMeta, SglangReward, SglangRewardRequest,
     SglangRewards, SglangScoreRequest, SglangScores, Vector,
 };
-use super::next_token::{self, Prompts, Scale};
+use super::next_token::{self, Normalisation, Prompts};
 use super::pooling::{self, Tokens};
 use super::responses::{SglangFailures, VllmFailures};
 use super::{ApiFlavor, Refusal, base64, handle, invalid};
@@ -200,7 +200,11 @@ pub(crate) async fn score(
         let what = format_args!("{temperature} is not above 0");
         return Err(invalid("temperature", what));
     }
-    let scale = if asked.apply_softmax { Scale::Labels { temperature } } else { Scale::Vocabulary };
+    let scale = if asked.apply_softmax {
+        Normalisation::Labels { temperature }
+    } else {
+        Normalisation::Vocabulary
+    };
     let prompts = Prompts {
         query: asked.query,
         items: asked.items,
@@ -230,7 +234,7 @@ async fn by_head(
     call: &mut Call<'_>,
     served: &Served,
     tokens: Vec<Tokens>,
-    scale: Scale,
+    scale: Normalisation,
 ) -> Result<(Vec<Vec<f64>>, u64), ApiError> {
     pooling::check_whole(served)?;
     let sequences = tokens.into_iter().map(Tokens::last).collect();
@@ -238,8 +242,8 @@ async fn by_head(
     let rows = answers.iter().map(|answer| {
         let logits = pooling::lone(answer)?;
         Ok(match scale {
-            Scale::Vocabulary => logits,
-            Scale::Labels { temperature } => {
+            Normalisation::Vocabulary => logits,
+            Normalisation::Labels { temperature } => {
                 softmax(&logits.iter().map(|x| x / temperature).collect::<Vec<_>>())
             }
         })

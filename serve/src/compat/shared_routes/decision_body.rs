@@ -37,20 +37,20 @@ struct Outline {
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Questions {
-    List(Vec<Fields>),
+    List(Vec<QuestionFields>),
     ByName {},
     Other(IgnoredAny),
 }
 
 /// Fields of a question that differ between interfaces.
 #[derive(Deserialize)]
-struct Fields {
+struct QuestionFields {
     id: Option<IgnoredAny>,
     question: Option<IgnoredAny>,
     instructions: Option<IgnoredAny>,
 }
 
-enum Shape {
+enum BodyShape {
     OpenAi,
     Sglang,
     SystemOne,
@@ -63,15 +63,15 @@ enum Shape {
 /// As [`parse_body`] for the detected interface.
 pub(crate) fn parse_decision(bytes: &[u8]) -> Result<DecisionBody, BodyError> {
     match shape(bytes) {
-        Shape::OpenAi => parse_body(bytes).map(DecisionBody::OpenAi),
-        Shape::Sglang => parse_body(bytes).map(DecisionBody::Sglang),
-        Shape::SystemOne => parse_body(bytes).map(DecisionBody::SystemOne),
+        BodyShape::OpenAi => parse_body(bytes).map(DecisionBody::OpenAi),
+        BodyShape::Sglang => parse_body(bytes).map(DecisionBody::Sglang),
+        BodyShape::SystemOne => parse_body(bytes).map(DecisionBody::SystemOne),
     }
 }
 
-fn shape(bytes: &[u8]) -> Shape {
+fn shape(bytes: &[u8]) -> BodyShape {
     let Ok(outline) = serde_json::from_slice::<Outline>(bytes) else {
-        return Shape::OpenAi;
+        return BodyShape::OpenAi;
     };
     let own = [
         outline.temperature,
@@ -80,16 +80,16 @@ fn shape(bytes: &[u8]) -> Shape {
         outline.return_prompt_token_ids,
     ];
     match outline.questions {
-        Some(Questions::ByName {}) => Shape::SystemOne,
-        _ if outline.state.is_some() => Shape::SystemOne,
-        _ if own.iter().any(Option::is_some) => Shape::Sglang,
+        Some(Questions::ByName {}) => BodyShape::SystemOne,
+        _ if outline.state.is_some() => BodyShape::SystemOne,
+        _ if own.iter().any(Option::is_some) => BodyShape::Sglang,
         Some(Questions::List(list)) => {
-            let asks = |fields: &Fields| {
+            let asks = |fields: &QuestionFields| {
                 fields.question.is_some() || (fields.id.is_some() && fields.instructions.is_none())
             };
-            if list.iter().any(asks) { Shape::Sglang } else { Shape::OpenAi }
+            if list.iter().any(asks) { BodyShape::Sglang } else { BodyShape::OpenAi }
         }
-        Some(Questions::Other(_)) | None => Shape::OpenAi,
+        Some(Questions::Other(_)) | None => BodyShape::OpenAi,
     }
 }
 

@@ -4,7 +4,7 @@ use openapi::{Content, object};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::compat::gold_label::Label;
+use crate::compat::gold_label::GoldLabel;
 
 /// One sample to reward.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
@@ -16,7 +16,7 @@ pub(crate) struct RemoteRewardRequest {
     pub(crate) response: String,
     /// The gold answer.
     #[serde(default)]
-    pub(crate) label: Label,
+    pub(crate) label: GoldLabel,
 }
 
 object!(RemoteRewardRequest);

@@ -18,7 +18,7 @@ use crate::error::ApiError;
 
 /// The part of a request that its reply needs.
 #[derive(Debug)]
-pub(crate) struct Echo {
+pub(crate) struct SystemOneEcho {
     questions: Vec<(String, SystemOneQuestion)>,
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Echo {
 ///
 /// # Errors
 /// 422 at the first invalid value.
-pub(crate) fn asked(request: SystemOneRequest) -> Result<(Asked, Echo), ApiError> {
+pub(crate) fn asked(request: SystemOneRequest) -> Result<(Asked, SystemOneEcho), ApiError> {
     compat::refuse_images(&request.images)?;
     decisions::check_template_kwargs(&request.chat_template_kwargs)?;
     let Named(questions) = request.questions;
@@ -42,7 +42,7 @@ pub(crate) fn asked(request: SystemOneRequest) -> Result<(Asked, Echo), ApiError
         temperature: None,
         cache_key: None,
     };
-    Ok((asked, Echo { questions }))
+    Ok((asked, SystemOneEcho { questions }))
 }
 
 fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError> {
@@ -96,7 +96,7 @@ fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<Quest
     Ok(QuestionKind::Predicate { yes, no })
 }
 
-impl Wire for Echo {
+impl Wire for SystemOneEcho {
     fn path(&self, question: usize, place: FieldPath) -> String {
         let (name, asked) = &self.questions[question];
         let path = format!("questions.{name}");

@@ -62,14 +62,14 @@ impl<'de> Visitor<'de> for InputsVisitor {
             return Ok(PredictInputs::Batch(Vec::new()));
         };
         match first {
-            Item::Text(text) => {
+            FirstElement::Text(text) => {
                 let mut pair = vec![text];
                 while let Some(next) = seq.next_element()? {
                     pair.push(next);
                 }
                 check_pair(&pair).map(|()| PredictInputs::Pair(pair))
             }
-            Item::Pair(pair) => {
+            FirstElement::Pair(pair) => {
                 let mut batch = vec![pair];
                 while let Some(next) = seq.next_element()? {
                     batch.push(next);
@@ -91,7 +91,7 @@ fn check_pair<E: Error>(pair: &[String]) -> Result<(), E> {
 /// The first element of a list, which determines the type of the others.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Item {
+enum FirstElement {
     Text(String),
     Pair(Vec<String>),
 }

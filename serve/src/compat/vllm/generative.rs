@@ -8,7 +8,7 @@ use actix_web::{HttpRequest, HttpResponse, post};
 use super::types::{GenerativeScoringRequest, PairScore, PairScores};
 use crate::call::Call;
 use crate::clock::unix_seconds;
-use crate::compat::next_token::{self, Prompts, Scale};
+use crate::compat::next_token::{self, Normalisation, Prompts};
 use crate::compat::pooling::types::PooledUsage;
 use crate::compat::responses::VllmFailures;
 use crate::compat::{ApiFlavor, Refusal, handle};
@@ -49,8 +49,11 @@ async fn answer(
     };
     let sequences = next_token::sequences(&served, prompts).await?;
     let sequences = sequences.into_iter().map(|tokens| (tokens, labels.clone()));
-    let scale =
-        if asked.apply_softmax { Scale::Labels { temperature: 1.0 } } else { Scale::Vocabulary };
+    let scale = if asked.apply_softmax {
+        Normalisation::Labels { temperature: 1.0 }
+    } else {
+        Normalisation::Vocabulary
+    };
     let working = Instant::now();
     let (rows, tokens) = next_token::read(&mut call, &served, sequences.collect(), scale).await?;
     let data = rows.iter().enumerate().map(|(index, row)| PairScore {

@@ -6,7 +6,7 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use engine::RequestOutput;
 
-use super::types::{PooledRows, PoolingReply, PoolingRequest, PoolingTask, Rows};
+use super::types::{PooledNumbers, PooledRows, PoolingReply, PoolingRequest, PoolingTask};
 use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::pooling::types::{Encoding, PooledUsage};
@@ -94,10 +94,14 @@ fn rows(
     rows.collect()
 }
 
-fn written(mut rows: Vec<Vec<f64>>, task: PoolingTask, encoding: Encoding) -> Rows {
+fn written(mut rows: Vec<Vec<f64>>, task: PoolingTask, encoding: Encoding) -> PooledNumbers {
     match (encoding, task) {
-        (Encoding::Base64, _) => Rows::Base64(base64::floats(rows.iter().flatten().copied())),
-        (Encoding::Float, PoolingTask::Classify) => Rows::Row(rows.pop().unwrap_or_default()),
-        (Encoding::Float, PoolingTask::TokenClassify) => Rows::Tokens(rows),
+        (Encoding::Base64, _) => {
+            PooledNumbers::Base64(base64::floats(rows.iter().flatten().copied()))
+        }
+        (Encoding::Float, PoolingTask::Classify) => {
+            PooledNumbers::Row(rows.pop().unwrap_or_default())
+        }
+        (Encoding::Float, PoolingTask::TokenClassify) => PooledNumbers::Tokens(rows),
     }
 }

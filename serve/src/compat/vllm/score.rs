@@ -7,7 +7,7 @@ use super::types::{PairScore, PairScores, VllmScoreRequest};
 use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::openai_chat::types::Texts;
-use crate::compat::pairs::{self, Pair};
+use crate::compat::pairs::{self, TextPair};
 use crate::compat::pooling::types::PooledUsage;
 use crate::compat::responses::VllmFailures;
 use crate::compat::{ApiFlavor, Refusal, check_count, handle, invalid, pooling, target};
@@ -68,7 +68,7 @@ pub(crate) async fn answer(
 /// A list of texts with its field name.
 type Named = (&'static str, Texts);
 
-fn pairs(asked: VllmScoreRequest) -> Result<Vec<Pair>, ApiError> {
+fn pairs(asked: VllmScoreRequest) -> Result<Vec<TextPair>, ApiError> {
     let (one, other) = lists(asked)?;
     let (name, documents) = (other.0, other.1.into_list());
     check_count(name, documents.len(), 1..=openapi::MAX_INPUTS)?;
@@ -84,7 +84,7 @@ fn pairs(asked: VllmScoreRequest) -> Result<Vec<Pair>, ApiError> {
     let queries = queries.into_iter().cycle();
     let pairs = queries.zip(documents).enumerate();
     Ok(pairs
-        .map(|(at, (query, document))| Pair { path: format!("{name}[{at}]"), query, document })
+        .map(|(at, (query, document))| TextPair { path: format!("{name}[{at}]"), query, document })
         .collect())
 }
 

@@ -73,13 +73,14 @@ pub(crate) struct PooledRows {
     /// Always `pooling`.
     pub(crate) object: String,
     /// The numbers.
-    pub(crate) data: Rows,
+    pub(crate) data: PooledNumbers,
 }
 
 /// Rows of numbers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 #[serde(untagged)]
-pub(crate) enum Rows {
+#[schema(as = Rows)]
+pub(crate) enum PooledNumbers {
     /// One row.
     Row(Vec<f64>),
     /// One row per token.

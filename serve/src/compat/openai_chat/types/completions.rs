@@ -87,11 +87,11 @@ impl<'de> Visitor<'de> for PromptVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Prompt, A::Error> {
-        let mut prompt = match seq.next_element::<Item>()? {
+        let mut prompt = match seq.next_element::<FirstElement>()? {
             None => return Ok(Prompt::Texts(Vec::new())),
-            Some(Item::Text(text)) => Prompt::Texts(vec![text]),
-            Some(Item::Token(id)) => Prompt::Tokens(vec![id]),
-            Some(Item::Tokens(ids)) => Prompt::TokenLists(vec![ids]),
+            Some(FirstElement::Text(text)) => Prompt::Texts(vec![text]),
+            Some(FirstElement::Token(id)) => Prompt::Tokens(vec![id]),
+            Some(FirstElement::Tokens(ids)) => Prompt::TokenLists(vec![ids]),
         };
         loop {
             let more = match &mut prompt {
@@ -119,13 +119,13 @@ fn push<'de, A: SeqAccess<'de>, T: Deserialize<'de>>(
 }
 
 /// The first element of a list, which determines the type of the others.
-enum Item {
+enum FirstElement {
     Text(String),
     Token(u32),
     Tokens(Vec<u32>),
 }
 
-impl<'de> Deserialize<'de> for Item {
+impl<'de> Deserialize<'de> for FirstElement {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ItemVisitor)
     }
@@ -134,25 +134,25 @@ impl<'de> Deserialize<'de> for Item {
 struct ItemVisitor;
 
 impl<'de> Visitor<'de> for ItemVisitor {
-    type Value = Item;
+    type Value = FirstElement;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text, a token id or a list of token ids")
     }
 
-    fn visit_str<E>(self, text: &str) -> Result<Item, E> {
-        Ok(Item::Text(text.to_owned()))
+    fn visit_str<E>(self, text: &str) -> Result<FirstElement, E> {
+        Ok(FirstElement::Text(text.to_owned()))
     }
 
-    fn visit_u64<E: Error>(self, number: u64) -> Result<Item, E> {
+    fn visit_u64<E: Error>(self, number: u64) -> Result<FirstElement, E> {
         let id = u32::try_from(number).map_err(|_| E::custom("a token id has 32 bits"))?;
-        Ok(Item::Token(id))
+        Ok(FirstElement::Token(id))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Item, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<FirstElement, A::Error> {
         let mut ids = Vec::new();
         while push(&mut seq, &mut ids)? {}
-        Ok(Item::Tokens(ids))
+        Ok(FirstElement::Tokens(ids))
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) const MAX_FORMULA_BYTES: usize = 4096;
 /// A parsed formula.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Formula {
-    root: Node,
+    root: FormulaNode,
 }
 
 /// A syntax error of a formula.
@@ -48,12 +48,12 @@ pub(crate) enum NoValue {
 }
 
 #[derive(Debug, Clone, PartialEq)]
-enum Node {
+enum FormulaNode {
     Number(f64),
     Name(String),
-    Negated(Box<Node>),
-    Both(Operator, Box<(Node, Node)>),
-    Call(Function, Vec<Node>),
+    Negated(Box<FormulaNode>),
+    Both(Operator, Box<(FormulaNode, FormulaNode)>),
+    Call(Function, Vec<FormulaNode>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,29 +113,31 @@ impl Formula {
     }
 }
 
-impl Node {
+impl FormulaNode {
     fn collect<'n>(&'n self, names: &mut BTreeSet<&'n str>) {
         match self {
-            Node::Number(_) => {}
-            Node::Name(name) => {
+            FormulaNode::Number(_) => {}
+            FormulaNode::Name(name) => {
                 names.insert(name);
             }
-            Node::Negated(inner) => inner.collect(names),
-            Node::Both(_, both) => {
+            FormulaNode::Negated(inner) => inner.collect(names),
+            FormulaNode::Both(_, both) => {
                 both.0.collect(names);
                 both.1.collect(names);
             }
-            Node::Call(_, given) => given.iter().for_each(|inner| inner.collect(names)),
+            FormulaNode::Call(_, given) => given.iter().for_each(|inner| inner.collect(names)),
         }
     }
 
     fn value(&self, of: &dyn Fn(&str) -> Option<f64>) -> Result<f64, NoValue> {
         let value = match self {
-            Node::Number(number) => *number,
-            Node::Name(name) => of(name).ok_or_else(|| NoValue::Unknown(name.clone()))?,
-            Node::Negated(inner) => -inner.value(of)?,
-            Node::Both(operator, both) => operator.apply(both.0.value(of)?, both.1.value(of)?),
-            Node::Call(function, given) => {
+            FormulaNode::Number(number) => *number,
+            FormulaNode::Name(name) => of(name).ok_or_else(|| NoValue::Unknown(name.clone()))?,
+            FormulaNode::Negated(inner) => -inner.value(of)?,
+            FormulaNode::Both(operator, both) => {
+                operator.apply(both.0.value(of)?, both.1.value(of)?)
+            }
+            FormulaNode::Call(function, given) => {
                 let given: Result<Vec<f64>, NoValue> =
                     given.iter().map(|inner| inner.value(of)).collect();
                 function.apply(&given?)

@@ -1,11 +1,11 @@
 //! The parser of formulas.
 
-use super::{FUNCTIONS, FormulaError, Function, MAX_FORMULA_BYTES, Node, Operator};
+use super::{FUNCTIONS, FormulaError, FormulaNode, Function, MAX_FORMULA_BYTES, Operator};
 
 /// Most nested parentheses, signs and powers.
 const MAX_DEPTH: usize = 64;
 
-pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
+pub(super) fn parse(text: &str) -> Result<FormulaNode, FormulaError> {
     if text.len() > MAX_FORMULA_BYTES {
         let what = format!("a formula has at most {MAX_FORMULA_BYTES} bytes");
         return Err(FormulaError { at: MAX_FORMULA_BYTES, what });
@@ -25,7 +25,7 @@ struct Parser<'t> {
 }
 
 impl Parser<'_> {
-    fn sum(&mut self) -> Result<Node, FormulaError> {
+    fn sum(&mut self) -> Result<FormulaNode, FormulaError> {
         let mut left = self.product()?;
         loop {
             let operator = match self.peek() {
@@ -35,11 +35,11 @@ impl Parser<'_> {
             };
             self.at += 1;
             let right = self.product()?;
-            left = Node::Both(operator, Box::new((left, right)));
+            left = FormulaNode::Both(operator, Box::new((left, right)));
         }
     }
 
-    fn product(&mut self) -> Result<Node, FormulaError> {
+    fn product(&mut self) -> Result<FormulaNode, FormulaError> {
         let mut left = self.signed()?;
         loop {
             let operator = match self.peek() {
@@ -49,12 +49,12 @@ impl Parser<'_> {
             };
             self.at += 1;
             let right = self.signed()?;
-            left = Node::Both(operator, Box::new((left, right)));
+            left = FormulaNode::Both(operator, Box::new((left, right)));
         }
     }
 
     /// Parses a signed expression; every recursion passes here.
-    fn signed(&mut self) -> Result<Node, FormulaError> {
+    fn signed(&mut self) -> Result<FormulaNode, FormulaError> {
         if self.depth == MAX_DEPTH {
             return Err(self.fault(format!("more than {MAX_DEPTH} levels")));
         }
@@ -62,7 +62,7 @@ impl Parser<'_> {
         let node = match self.peek() {
             Some('-') => {
                 self.at += 1;
-                Node::Negated(Box::new(self.signed()?))
+                FormulaNode::Negated(Box::new(self.signed()?))
             }
             Some('+') => {
                 self.at += 1;
@@ -74,17 +74,17 @@ impl Parser<'_> {
         Ok(node)
     }
 
-    fn power(&mut self) -> Result<Node, FormulaError> {
+    fn power(&mut self) -> Result<FormulaNode, FormulaError> {
         let base = self.atom()?;
         if self.peek() != Some('^') {
             return Ok(base);
         }
         self.at += 1;
         let exponent = self.signed()?;
-        Ok(Node::Both(Operator::Power, Box::new((base, exponent))))
+        Ok(FormulaNode::Both(Operator::Power, Box::new((base, exponent))))
     }
 
-    fn atom(&mut self) -> Result<Node, FormulaError> {
+    fn atom(&mut self) -> Result<FormulaNode, FormulaError> {
         match self.peek() {
             Some('(') => {
                 self.at += 1;
@@ -99,7 +99,7 @@ impl Parser<'_> {
         }
     }
 
-    fn number(&mut self) -> Result<Node, FormulaError> {
+    fn number(&mut self) -> Result<FormulaNode, FormulaError> {
         let start = self.at;
         self.skip(|c| c.is_ascii_digit() || c == '.');
         if matches!(self.here(), Some('e' | 'E')) {
@@ -111,7 +111,7 @@ impl Parser<'_> {
         }
         let text = &self.text[start..self.at];
         match text.parse() {
-            Ok(number) if f64::is_finite(number) => Ok(Node::Number(number)),
+            Ok(number) if f64::is_finite(number) => Ok(FormulaNode::Number(number)),
             Ok(_) | Err(_) => {
                 self.at = start;
                 Err(self.fault(format!("{text} is no number")))
@@ -119,7 +119,7 @@ impl Parser<'_> {
         }
     }
 
-    fn name(&mut self) -> Result<Node, FormulaError> {
+    fn name(&mut self) -> Result<FormulaNode, FormulaError> {
         let start = self.at;
         self.skip(|c| c.is_ascii_alphanumeric() || c == '_');
         let name = &self.text[start..self.at];
@@ -131,11 +131,11 @@ impl Parser<'_> {
                 let known = FUNCTIONS.map(|(name, _)| name).join(", ");
                 Err(self.fault(format!("no function {name}; there are {known}")))
             }
-            (_, Some(_) | None) => Ok(Node::Name(name.to_owned())),
+            (_, Some(_) | None) => Ok(FormulaNode::Name(name.to_owned())),
         }
     }
 
-    fn call(&mut self, function: Function) -> Result<Node, FormulaError> {
+    fn call(&mut self, function: Function) -> Result<FormulaNode, FormulaError> {
         let start = self.at;
         self.at += 1;
         let mut given = vec![self.sum()?];
@@ -148,7 +148,7 @@ impl Parser<'_> {
             self.at = start;
             return Err(self.fault("this function takes one value"));
         }
-        Ok(Node::Call(function, given))
+        Ok(FormulaNode::Call(function, given))
     }
 
     fn close(&mut self) -> Result<(), FormulaError> {
