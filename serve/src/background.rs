@@ -83,7 +83,7 @@ async fn either(a: &mut Signal, b: &mut Signal) {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the operator asked twice and will not wait")]
+#[expect(clippy::disallowed_methods, reason = "a second signal ends the process at once")]
 fn end_at_once() {
     std::process::exit(130);
 }

@@ -94,8 +94,8 @@ impl BatchSender<'_> {
                 }
                 permit = self.permits.clone().acquire_owned(), if !send_state.queue.is_empty() => {
                     let permit = permit.expect("nobody closes it");
-                    let (number, asked) = send_state.queue.pop_front().expect("it was just looked at");
-                    let call = LineCall { routes: self.routes.clone(), path, number, asked, line };
+                    let (number, request) = send_state.queue.pop_front().expect("it was just looked at");
+                    let call = LineCall { routes: self.routes.clone(), path, number, request, line };
                     answers.spawn_local(call.answer(permit, stop.clone()));
                 }
             }
@@ -214,9 +214,9 @@ impl SendState {
                     continue;
                 }
                 // All lines passed validation; one that fails now is left unanswered.
-                if let Ok(asked) = lines::read(&raw, &self.endpoint, self.limits) {
-                    bytes += asked.body.len();
-                    self.queue.push_back((number, asked));
+                if let Ok(request) = lines::read(&raw, &self.endpoint, self.limits) {
+                    bytes += request.body.len();
+                    self.queue.push_back((number, request));
                 }
             }
             Ok(self)
@@ -230,7 +230,7 @@ struct LineCall {
     routes: LocalRoutes,
     path: &'static str,
     number: u32,
-    asked: LineRequest,
+    request: LineRequest,
     line: BatchLine,
 }
 
@@ -249,18 +249,18 @@ impl LineCall {
                 return None;
             }
         };
-        let body = Bytes::from(self.asked.body);
+        let body = Bytes::from(self.request.body);
         loop {
             let posting = self.routes.post(self.path, id.as_str(), body.clone(), self.line);
             let answer = match AssertUnwindSafe(posting).catch_unwind().await {
                 Ok(Ok(answer)) => answer,
                 Ok(Err(cause)) => {
                     tracing::error!(cause, "a line of a batch could not be sent");
-                    return Some(output::broken(self.number, &id, &self.asked.custom_id));
+                    return Some(output::broken(self.number, &id, &self.request.custom_id));
                 }
                 Err(_) => {
                     tracing::error!("a panic behind a line of a batch");
-                    return Some(output::broken(self.number, &id, &self.asked.custom_id));
+                    return Some(output::broken(self.number, &id, &self.request.custom_id));
                 }
             };
             let late = answer.status == StatusCode::GATEWAY_TIMEOUT;
@@ -269,7 +269,7 @@ impl LineCall {
                 return None;
             }
             let Some(wait) = answer.busy else {
-                let custom_id = &self.asked.custom_id;
+                let custom_id = &self.request.custom_id;
                 return Some(output::answered(self.number, &id, custom_id, &answer));
             };
             tokio::select! {

@@ -123,8 +123,8 @@ pub(crate) fn check(reader: impl BufRead, url: &str, limits: LineLimits) -> io::
             checked.faults.push(fault("too_many_tasks", message));
             return Ok(checked);
         }
-        let found = read(&raw, url, limits).and_then(|asked| {
-            let key = key(&asked.custom_id);
+        let found = read(&raw, url, limits).and_then(|request| {
+            let key = key(&request.custom_id);
             let first = *first_lines.entry(key).or_insert(number);
             (first == number).then_some(()).ok_or_else(|| LineError {
                 code: "duplicate_custom_id",

@@ -113,8 +113,8 @@ pub(crate) fn make(
                 Some(entry) => error.line(&entry.text)?,
                 None => {
                     unfinished += 1;
-                    let asked = lines::read(&raw, &batch.endpoint, limits).ok();
-                    let custom_id = asked.map(|asked| asked.custom_id).unwrap_or_default();
+                    let request = lines::read(&raw, &batch.endpoint, limits).ok();
+                    let custom_id = request.map(|request| request.custom_id).unwrap_or_default();
                     error.line(&unanswered(batch.status, &custom_id)?)?;
                 }
             }

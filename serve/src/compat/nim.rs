@@ -26,9 +26,12 @@ use crate::state::State;
 ///
 /// # Errors
 /// A model without a vocabulary whose head is not a scorer by itself.
-pub(crate) fn scorer(state: &State, asked: &ChatRequest) -> Result<Option<Arc<Scorer>>, ApiError> {
-    let name = asked.model.as_str();
-    let last = asked.messages.last();
+pub(crate) fn scorer(
+    state: &State,
+    request: &ChatRequest,
+) -> Result<Option<Arc<Scorer>>, ApiError> {
+    let name = request.model.as_str();
+    let last = request.messages.last();
     if last.is_none_or(|last| last.role != Role::Assistant) {
         return Ok(None);
     }
@@ -51,10 +54,10 @@ pub(crate) fn scorer(state: &State, asked: &ChatRequest) -> Result<Option<Arc<Sc
 pub(crate) async fn answer(
     call: Call<'_>,
     scorer: Arc<Scorer>,
-    asked: ChatRequest,
+    request: ChatRequest,
 ) -> Result<HttpResponse, ApiError> {
-    refuse_generation(&asked)?;
-    let input = Arc::new(input(asked.messages)?);
+    refuse_generation(&request)?;
+    let input = Arc::new(input(request.messages)?);
     let (state, id) = (call.state, call.id());
     let judged = call.judge(scorer, &[input], &Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, |_| "messages".to_owned())?;
@@ -66,13 +69,13 @@ pub(crate) async fn answer(
 ///
 /// # Errors
 /// 422 at the first such field.
-fn refuse_generation(asked: &ChatRequest) -> Result<(), ApiError> {
+fn refuse_generation(request: &ChatRequest) -> Result<(), ApiError> {
     let given = [
-        ("stream", asked.stream == Some(true)),
-        ("n", asked.n.is_some_and(|n| n != 1)),
-        ("tools", asked.tools.as_ref().is_some_and(|tools| !tools.is_empty())),
-        ("response_format", asked.response_format.is_some()),
-        ("continue_final_message", asked.continue_final_message == Some(true)),
+        ("stream", request.stream == Some(true)),
+        ("n", request.n.is_some_and(|n| n != 1)),
+        ("tools", request.tools.as_ref().is_some_and(|tools| !tools.is_empty())),
+        ("response_format", request.response_format.is_some()),
+        ("continue_final_message", request.continue_final_message == Some(true)),
     ];
     match given.iter().find(|(_, given)| *given) {
         None => Ok(()),

@@ -27,24 +27,24 @@ pub(crate) fn rewards<'a>(
 
 /// Converts a failed measurement to an error, whose status says whether to retry.
 pub(crate) fn unmeasured(state: &State, path: &str, failure: &Failure) -> ApiError {
-    let told = told(failure);
+    let text = text(failure);
     match failure.kind {
         FailureKind::Overloaded => ApiError::overloaded(state.admission.expected_wait()),
-        FailureKind::Timeout => ApiError::new(Code::DeadlinePassed, format!("{path}: {told}")),
-        FailureKind::ToolError => ApiError::new(Code::ToolFailed, format!("{path}: {told}")),
-        FailureKind::Internal => ApiError::internal(format!("{path}: {told}")),
+        FailureKind::Timeout => ApiError::new(Code::DeadlinePassed, format!("{path}: {text}")),
+        FailureKind::ToolError => ApiError::new(Code::ToolFailed, format!("{path}: {text}")),
+        FailureKind::Internal => ApiError::internal(format!("{path}: {text}")),
         FailureKind::Abstain
         | FailureKind::Refused
         | FailureKind::BadReference
         | FailureKind::Truncated
         | FailureKind::ParseError => {
-            ApiError::new(Code::Unmeasured, format!("{path}: {told}")).at(path)
+            ApiError::new(Code::Unmeasured, format!("{path}: {text}")).at(path)
         }
     }
 }
 
 /// Formats a failure: `bad_reference: reference_missing: …`
-pub(crate) fn told(failure: &Failure) -> String {
+pub(crate) fn text(failure: &Failure) -> String {
     let status = convert::status_name(convert::status(failure.kind));
     let code = failure.reason.code;
     match &failure.reason.detail {

@@ -24,7 +24,7 @@ pub(crate) enum Target {
 /// The query parameters of a URL.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Said {
+struct UrlQuery {
     model: Option<String>,
     reply: Option<ReplyShape>,
 }
@@ -54,7 +54,7 @@ pub(crate) fn of_url(call: &Call<'_>) -> Result<Target, ApiError> {
 /// # Errors
 /// As [`of_url`].
 pub(crate) fn of_query(state: &State, query: &str) -> Result<Target, ApiError> {
-    let name = said(query)?.model;
+    let name = url_query(query)?.model;
     match name.or_else(|| state.config.wires_scorer.clone()) {
         Some(name) => named(state, &name),
         None => only(state).map(Target::Model),
@@ -88,11 +88,11 @@ pub(crate) fn scorer_of_url(call: &Call<'_>) -> Result<Arc<Scorer>, ApiError> {
 /// # Errors
 /// An unknown value.
 pub(crate) fn reply_shape(call: &Call<'_>) -> Result<ReplyShape, ApiError> {
-    Ok(said(call.request.query_string())?.reply.unwrap_or_default())
+    Ok(url_query(call.request.query_string())?.reply.unwrap_or_default())
 }
 
-fn said(query: &str) -> Result<Said, ApiError> {
-    let query = Query::<Said>::from_query(query);
+fn url_query(query: &str) -> Result<UrlQuery, ApiError> {
+    let query = Query::<UrlQuery>::from_query(query);
     query.map(Query::into_inner).map_err(|error| {
         let message = format!("the URL's query cannot be read: {error}");
         ApiError::new(Code::InvalidBody, message)

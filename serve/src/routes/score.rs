@@ -53,26 +53,26 @@ pub(crate) async fn score(
     let begun = Call::begin(&request, payload, &state).await;
     let call = begun.map_err(ApiFlavor::Own.refusal())?;
     match shared_routes::parse(&call, parse_score).await? {
-        ScoreBody::Own(asked) => answer(call, asked).await.map_err(ApiFlavor::Own.refusal()),
-        ScoreBody::Vllm(asked) => {
-            let answered = vllm::score::answer(call, asked).await;
+        ScoreBody::Own(params) => answer(call, params).await.map_err(ApiFlavor::Own.refusal()),
+        ScoreBody::Vllm(params) => {
+            let answered = vllm::score::answer(call, params).await;
             answered.map_err(ApiFlavor::Vllm.refusal())
         }
-        ScoreBody::Sglang(asked) => {
-            let answered = sglang::score(call, asked).await;
+        ScoreBody::Sglang(params) => {
+            let answered = sglang::score(call, params).await;
             answered.map_err(ApiFlavor::Sglang.refusal())
         }
     }
 }
 
 /// Scores the inputs of a request.
-async fn answer(call: Call<'_>, asked: ScoreRequest) -> Result<HttpResponse, ApiError> {
-    check_count(asked.inputs.len())?;
-    let scorer = names::scorer(call.state, &asked.model)?;
+async fn answer(call: Call<'_>, params: ScoreRequest) -> Result<HttpResponse, ApiError> {
+    check_count(params.inputs.len())?;
+    let scorer = names::scorer(call.state, &params.model)?;
     let id = call.id();
-    let (inputs, echoes): (Vec<_>, Vec<_>) = asked.inputs.into_iter().map(convert::input).unzip();
+    let (inputs, echoes): (Vec<_>, Vec<_>) = params.inputs.into_iter().map(convert::input).unzip();
     let inputs: Vec<Arc<_>> = inputs.into_iter().map(Arc::new).collect();
-    let judged = call.judge(scorer, &inputs, &asked.options).await?;
+    let judged = call.judge(scorer, &inputs, &params.options).await?;
     let results = results(&judged.scorer, echoes, &judged.answers);
     let body = ScoreResponse {
         id: format!("score-{id}"),

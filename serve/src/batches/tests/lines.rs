@@ -102,13 +102,13 @@ fn too_much() {
 fn bodies_are_kept_byte_for_byte() {
     let body = r#"{ "b" : 1e400, "a":0.1000000000000000055 , "n":12345678901234567890123 }"#;
     let raw = RawLine::Whole(line("a", body).into_bytes());
-    let asked = read(&raw, "/v1/score", BOUNDS);
+    let request = read(&raw, "/v1/score", BOUNDS);
     // A number that nothing can hold is refused now and not when it is sent.
-    assert!(asked.is_err(), "{asked:?}");
+    assert!(request.is_err(), "{request:?}");
     let body = body.replace("1e400", "1e40");
     let raw = RawLine::Whole(line("a", &body).into_bytes());
-    let asked = read(&raw, "/v1/score", BOUNDS).expect("a good line");
-    assert_eq!((asked.custom_id.as_str(), asked.body.as_str()), ("a", body.as_str()));
+    let request = read(&raw, "/v1/score", BOUNDS).expect("a good line");
+    assert_eq!((request.custom_id.as_str(), request.body.as_str()), ("a", body.as_str()));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::error::ApiError;
 
 /// A decision request of any interface.
 #[derive(Debug)]
-pub(crate) struct Asked {
+pub(crate) struct DecisionQuery {
     /// The model or adapter; `None` for the only model.
     pub(crate) model: Option<String>,
     pub(crate) input: DecisionInput,

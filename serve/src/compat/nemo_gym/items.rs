@@ -13,12 +13,12 @@ use crate::error::ApiError;
 ///
 /// # Errors
 /// An item that is not text, by its path.
-pub(super) fn prompt(path: &str, asked: RolloutParams) -> Result<Vec<Message>, ApiError> {
+pub(super) fn prompt(path: &str, params: RolloutParams) -> Result<Vec<Message>, ApiError> {
     let mut turns = Vec::new();
-    if let Some(instructions) = asked.instructions.0 {
+    if let Some(instructions) = params.instructions.0 {
         turns.push(turn("system", instructions));
     }
-    match asked.input {
+    match params.input {
         None => {}
         Some(RolloutInput::Text(text)) => turns.push(turn("user", text)),
         Some(RolloutInput::Items(items)) => {
@@ -45,7 +45,7 @@ pub(super) fn response(path: &str, answered: RolloutResponse) -> Result<String, 
 }
 
 fn input_item(item: RolloutItem, path: impl Fn() -> String) -> Result<Option<Message>, ApiError> {
-    let said = match item.kind.as_str().unwrap_or("message") {
+    let text = match item.kind.as_str().unwrap_or("message") {
         "message" => {
             let role = item.role.as_str();
             let role = role.ok_or_else(|| invalid(path() + ".role", "it is missing"))?;
@@ -60,7 +60,7 @@ fn input_item(item: RolloutItem, path: impl Fn() -> String) -> Result<Option<Mes
         // Reasoning and provider-specific items.
         _ => return Ok(None),
     };
-    Ok(Some(said))
+    Ok(Some(text))
 }
 
 /// Joins the text parts of a content.

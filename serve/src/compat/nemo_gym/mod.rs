@@ -149,8 +149,8 @@ pub(crate) async fn aggregate_metrics(
 ) -> Result<HttpResponse, Refusal> {
     let aggregating = async {
         let call = Call::begin(&request, payload, &state).await?;
-        let asked = call.parse(parse_body::<AggregateRequest>).await?;
-        let work = move || serde_json::to_vec(&aggregate::figures(&asked.verify_responses));
+        let params = call.parse(parse_body::<AggregateRequest>).await?;
+        let work = move || serde_json::to_vec(&aggregate::figures(&params.verify_responses));
         let bytes = web::block(work).await.map_err(ApiError::internal)?;
         bytes.map(json).map_err(ApiError::internal)
     };
@@ -194,15 +194,15 @@ pub(crate) async fn compare(
     handle(ApiFlavor::FastApi, &request, payload, &state, compared).await
 }
 
-async fn verified(call: Call<'_>, asked: VerifyRequest) -> Result<HttpResponse, ApiError> {
-    let row = repeated(&call, asked.is_verified).await?;
+async fn verified(call: Call<'_>, params: VerifyRequest) -> Result<HttpResponse, ApiError> {
+    let row = repeated(&call, params.is_verified).await?;
     let scorer = target::scorer_of_url(&call)?;
-    let reference = reference(&asked)?;
-    let prompt = items::prompt("responses_create_params", asked.responses_create_params)?;
+    let reference = reference(&params)?;
+    let prompt = items::prompt("responses_create_params", params.responses_create_params)?;
     let input = Input {
         prompt: passage(prompt),
         reference,
-        ..Input::of(items::response("response", asked.response)?)
+        ..Input::of(items::response("response", params.response)?)
     };
     let judged = call.judge(scorer, &[Arc::new(input)], &Options::default()).await?;
     let verdict = serde_json::to_vec(&verdict_of(&judged)).map_err(ApiError::internal)?;
@@ -233,9 +233,9 @@ fn joined(first: &[u8], second: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// A gold answer of the wrong type, by its path.
-fn reference(asked: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
-    let nested = asked.verifier_metadata.as_ref().and_then(Value::as_object);
-    let own = Some(&asked.gold);
+fn reference(params: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
+    let nested = params.verifier_metadata.as_ref().and_then(Value::as_object);
+    let own = Some(&params.gold);
     for (above, fields) in [("", own), ("verifier_metadata.", nested)] {
         for name in VerifyRequest::REFERENCES {
             let Some(value) = fields.and_then(|fields| fields.get(name)) else {
@@ -272,7 +272,7 @@ fn verdict_of(judged: &ScoredCall<'_>) -> VerifyReply {
             answer.frame(&judged.scorer.digest_text()),
         ),
         failure_class: failure.map(|_| "judge_failed".to_owned()),
-        judge_error: failure.map(rewards::told),
+        judge_error: failure.map(rewards::text),
         terminal: failure.map(|failure| is_terminal(failure.kind)),
     }
 }
@@ -283,19 +283,19 @@ fn is_terminal(kind: FailureKind) -> bool {
     kind.is_lasting()
 }
 
-async fn compared(call: Call<'_>, asked: CompareRequest) -> Result<HttpResponse, ApiError> {
+async fn compared(call: Call<'_>, params: CompareRequest) -> Result<HttpResponse, ApiError> {
     let scorer = target::scorer_of_url(&call)?;
-    check_samples("response_objs", asked.response_objs.len())?;
-    let objects = asked.response_objs.into_iter().enumerate();
+    check_samples("response_objs", params.response_objs.len())?;
+    let objects = params.response_objs.into_iter().enumerate();
     let texts = objects.map(|(at, object)| items::response(&path(at), object));
     let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
-    let turns = asked
+    let turns = params
         .conversation_history
         .into_iter()
         .map(|message| Message { role: message.role, content: message.content });
     let input = Input {
         prompt: passage(turns.collect()),
-        principles: asked.principle.map(|principle| vec![principle]),
+        principles: params.principle.map(|principle| vec![principle]),
         responses: Responses::Group(texts.into_iter().map(Passage::Text).collect()),
         ..Input::of("")
     };

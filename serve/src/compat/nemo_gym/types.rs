@@ -85,13 +85,13 @@ impl<'de> Visitor<'de> for RowVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<VerifyRequest, A::Error> {
-        let (mut asked, mut answered) = (None, None);
+        let (mut params, mut answered) = (None, None);
         let (mut gold, mut metadata, mut is_verified) = (Map::new(), None, false);
         let twice = |name: &str| A::Error::custom(format_args!("duplicate field `{name}`"));
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
-                ASKED if asked.is_some() => return Err(twice(ASKED)),
-                ASKED => asked = Some(map.next_value()?),
+                PARAMS if params.is_some() => return Err(twice(PARAMS)),
+                PARAMS => params = Some(map.next_value()?),
                 ANSWERED if answered.is_some() => return Err(twice(ANSWERED)),
                 ANSWERED => answered = Some(map.next_value()?),
                 "verifier_metadata" => metadata = Some(map.next_value()?),
@@ -105,7 +105,7 @@ impl<'de> Visitor<'de> for RowVisitor {
             }
         }
         Ok(VerifyRequest {
-            responses_create_params: asked.ok_or_else(|| A::Error::missing_field(ASKED))?,
+            responses_create_params: params.ok_or_else(|| A::Error::missing_field(PARAMS))?,
             response: answered.ok_or_else(|| A::Error::missing_field(ANSWERED))?,
             gold,
             verifier_metadata: metadata,
@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for RowVisitor {
     }
 }
 
-const ASKED: &str = "responses_create_params";
+const PARAMS: &str = "responses_create_params";
 const ANSWERED: &str = "response";
 
 /// The row with its reward.
@@ -172,7 +172,7 @@ pub(crate) struct AggregateReply {
     /// Per task: `mean/…`, `max/…`, `min/…`, `median/…` and `std/…` of every numeric field.
     #[schema(value_type = Vec<Object>)]
     pub(crate) group_level_metrics: Vec<Map<String, Value>>,
-    /// The same over all rollouts.
+    /// Aggregates over all rollouts.
     #[schema(value_type = Object)]
     pub(crate) agent_metrics: Map<String, Value>,
     /// The means of `agent_metrics`.

@@ -61,9 +61,9 @@ pub(crate) async fn create_batch(
     let answering = async {
         let call = Call::begin(&request, payload, &state).await?;
         let batches = enabled(&state)?;
-        let asked: BatchRequest = call.parse(parse_body).await?;
-        check(&asked)?;
-        let given = asked.input_file_id.clone();
+        let params: BatchRequest = call.parse(parse_body).await?;
+        check(&params)?;
+        let given = params.input_file_id.clone();
         let missing = || absent("file", &given, "input_file_id");
         let input = FileId::parse(&given).ok_or_else(missing)?;
         let owner = owner(&request, &state);
@@ -73,7 +73,7 @@ pub(crate) async fn create_batch(
             return Err(invalid("input_file_id", "the file's purpose is not 'batch'"));
         }
         let (batch, beginning) =
-            aside(move || batches.begin(|id, place| record(id, place, &asked, (input, owner))))
+            aside(move || batches.begin(|id, place| record(id, place, &params, (input, owner))))
                 .await?;
         match beginning {
             BeginOutcome::Begun => Ok(HttpResponse::Ok().json(batch_object(batch))),
@@ -84,19 +84,19 @@ pub(crate) async fn create_batch(
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
 
-fn check(asked: &BatchRequest) -> Result<(), ApiError> {
-    if !ENDPOINTS.contains(&asked.endpoint.as_str()) {
+fn check(params: &BatchRequest) -> Result<(), ApiError> {
+    if !ENDPOINTS.contains(&params.endpoint.as_str()) {
         let message = format!("one of {} is taken", ENDPOINTS.join(", "));
         return Err(invalid("endpoint", message));
     }
-    if asked.completion_window != WINDOW {
+    if params.completion_window != WINDOW {
         return Err(invalid("completion_window", "'24h' is taken"));
     }
-    if let Some(after) = &asked.output_expires_after {
+    if let Some(after) = &params.output_expires_after {
         check_anchor("output_expires_after.anchor", Some(&after.anchor))?;
         check_seconds("output_expires_after.seconds", after.seconds)?;
     }
-    asked.metadata.as_ref().map_or(Ok(()), check_metadata)
+    params.metadata.as_ref().map_or(Ok(()), check_metadata)
 }
 
 fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), ApiError> {
@@ -117,17 +117,17 @@ fn check_metadata(metadata: &BTreeMap<String, String>) -> Result<(), ApiError> {
 fn record(
     id: BatchId,
     place: u64,
-    asked: &BatchRequest,
+    params: &BatchRequest,
     (input, owner): (FileId, String),
 ) -> BatchRecord {
-    let kept = asked.output_expires_after.as_ref();
+    let kept = params.output_expires_after.as_ref();
     BatchRecord {
         id,
         place,
         owner,
-        endpoint: asked.endpoint.clone(),
+        endpoint: params.endpoint.clone(),
         input,
-        metadata: asked.metadata.clone(),
+        metadata: params.metadata.clone(),
         keep_seconds: kept.map_or(MOST_SECONDS, |after| after.seconds),
         status: BatchStatus::Validating,
         created_at: unix_seconds(),
@@ -169,11 +169,11 @@ pub(crate) async fn list_batches(
 ) -> Result<HttpResponse, Refusal> {
     let answering = async {
         let batches = enabled(&state)?;
-        let asked: BatchQuery = query(&request)?;
-        let limit = limit(asked.limit, PAGE.0, PAGE.1)?;
+        let params: BatchQuery = query(&request)?;
+        let limit = limit(params.limit, PAGE.0, PAGE.1)?;
         let owner = owner(&request, &state);
         let all = aside(move || batches.batches(&owner)).await?;
-        let page = Page::of(all, asked.after.as_deref(), limit, |batch| batch.id.as_str())?;
+        let page = Page::of(all, params.after.as_deref(), limit, |batch| batch.id.as_str())?;
         let data: Vec<BatchObject> = page.items.into_iter().map(batch_object).collect();
         Ok(HttpResponse::Ok().json(BatchList {
             object: "list".to_owned(),

@@ -122,17 +122,17 @@ pub(crate) async fn list_files(
 ) -> Result<HttpResponse, Refusal> {
     let answering = async {
         let batches = enabled(&state)?;
-        let asked: FileQuery = query(&request)?;
-        let limit = limit(asked.limit, MOST_FILES, MOST_FILES)?;
+        let params: FileQuery = query(&request)?;
+        let limit = limit(params.limit, MOST_FILES, MOST_FILES)?;
         let owner = owner(&request, &state);
         let mut files = aside(move || batches.files(&owner)).await?;
-        if let Some(purpose) = &asked.purpose {
+        if let Some(purpose) = &params.purpose {
             files.retain(|file| purpose_name(file.purpose) == purpose);
         }
-        if asked.order == Some(Order::Asc) {
+        if params.order == Some(Order::Asc) {
             files.reverse();
         }
-        let page = Page::of(files, asked.after.as_deref(), limit, |file| file.id.as_str())?;
+        let page = Page::of(files, params.after.as_deref(), limit, |file| file.id.as_str())?;
         let data: Vec<FileObject> = page.items.into_iter().map(file_object).collect();
         Ok(HttpResponse::Ok().json(FileList {
             object: "list".to_owned(),

@@ -32,16 +32,16 @@ pub(crate) struct PreparedChat {
 /// # Errors
 /// 422 at the first invalid value.
 pub(crate) fn chat(
-    mut asked: ChatRequest,
+    mut request: ChatRequest,
     served: Served,
     caller: Caller,
 ) -> Result<PreparedChat, ApiError> {
-    let mut generation = asked.take_generation();
-    generation.max_tokens = max_tokens(generation.max_tokens, asked.max_completion_tokens)?;
-    let tools = asked.tools.take().unwrap_or_default();
+    let mut generation = request.take_generation();
+    generation.max_tokens = max_tokens(generation.max_tokens, request.max_completion_tokens)?;
+    let tools = request.tools.take().unwrap_or_default();
     check_tools(&tools)?;
-    let choice = asked.tool_choice.take();
-    let several = asked.parallel_tool_calls.unwrap_or(true);
+    let choice = request.tool_choice.take();
+    let several = request.parallel_tool_calls.unwrap_or(true);
     let plan = plan_calls(&tools, choice, several)?;
     if plan.calling != ToolCallMode::Never && plan.forced.is_none() && !served.template_shows_tools
     {
@@ -49,10 +49,10 @@ pub(crate) fn chat(
                        \"required\" or a function's name they still hold the reply";
         return Err(invalid("tools", message));
     }
-    let logprobs = logprobs(&asked)?;
+    let logprobs = logprobs(&request)?;
     let grammar = match (constraint::grammar(&generation)?, plan.forced) {
         (Some(_), Some(_)) => {
-            let message = "a call is asked for, and another field says what the text must be";
+            let message = "a tool call is required, and another field constrains the text";
             return Err(invalid("tool_choice", message));
         }
         (given, forced) => given.or(forced),
@@ -60,10 +60,10 @@ pub(crate) fn chat(
     let own = RouteDefaults { max_tokens: usize::MAX, logprobs, grammar };
     let settings = Settings::new(&generation, own, &served.host)?;
     let shown = (plan.calling != ToolCallMode::Never).then_some(&tools[..]);
-    let prompt = prompt(&mut asked, shown, &served.host.tokenizer)?;
+    let prompt = prompt(&mut request, shown, &served.host.tokenizer)?;
     let prompts = Prompts { all: vec![prompt], param: "messages" };
     let prepared =
-        PreparedRequest::new((asked.model, served), prompts, &generation, settings, caller)?;
+        PreparedRequest::new((request.model, served), prompts, &generation, settings, caller)?;
     Ok(PreparedChat {
         prepared,
         calling: plan.calling,
@@ -82,8 +82,8 @@ fn max_tokens(old: Option<u64>, new: Option<u64>) -> Result<Option<u64>, ApiErro
     }
 }
 
-fn logprobs(asked: &ChatRequest) -> Result<Option<usize>, ApiError> {
-    match (asked.logprobs.unwrap_or(false), asked.top_logprobs) {
+fn logprobs(request: &ChatRequest) -> Result<Option<usize>, ApiError> {
+    match (request.logprobs.unwrap_or(false), request.top_logprobs) {
         (true, top) => settings::top("top_logprobs", top.unwrap_or(0)).map(Some),
         (false, None | Some(0)) => Ok(None),
         (false, Some(_)) => Err(invalid("top_logprobs", "it needs logprobs: true")),
@@ -145,18 +145,18 @@ fn check_tools(tools: &[Tool]) -> Result<(), ApiError> {
 }
 
 fn prompt(
-    asked: &mut ChatRequest,
+    request: &mut ChatRequest,
     tools: Option<&[Tool]>,
     tokenizer: &Tokenizer,
 ) -> Result<PromptTokens, ApiError> {
-    let continued = asked.continue_final_message.unwrap_or(false);
+    let continued = request.continue_final_message.unwrap_or(false);
     let rendering = Rendering {
-        opened: asked.add_generation_prompt.unwrap_or(!continued),
+        opened: request.add_generation_prompt.unwrap_or(!continued),
         continued,
-        kwargs: asked.chat_template_kwargs.take().unwrap_or_default(),
+        kwargs: request.chat_template_kwargs.take().unwrap_or_default(),
         tools: tools.map(<[Tool]>::to_vec),
     };
-    render(std::mem::take(&mut asked.messages), rendering, tokenizer)
+    render(std::mem::take(&mut request.messages), rendering, tokenizer)
 }
 
 /// Options of rendering a conversation.

@@ -30,31 +30,31 @@ pub(crate) struct PreparedCompletion {
 /// # Errors
 /// 422 at the first invalid value.
 pub(crate) fn completion(
-    mut asked: CompletionRequest,
+    mut params: CompletionRequest,
     served: Served,
     caller: Caller,
 ) -> Result<PreparedCompletion, ApiError> {
-    let generation = asked.take_generation();
+    let generation = params.take_generation();
     let top = |given| settings::top("logprobs", given);
     let own = RouteDefaults {
         max_tokens: MAX_TOKENS,
-        logprobs: asked.logprobs.map(top).transpose()?,
+        logprobs: params.logprobs.map(top).transpose()?,
         grammar: constraint::grammar(&generation)?,
     };
     let settings = Settings::new(&generation, own, &served.host)?;
-    let echo = asked.echo.unwrap_or(false);
-    let prompt_logprobs = prompt_logprobs::wanted(asked.prompt_logprobs)?;
+    let echo = params.echo.unwrap_or(false);
+    let prompt_logprobs = prompt_logprobs::wanted(params.prompt_logprobs)?;
     let stream = generation.stream.unwrap_or(false);
     prompt_logprobs::refuse_in_stream(prompt_logprobs.is_some(), stream)?;
     let reading = Reading {
         tokenizer: &served.host.tokenizer,
         vocab_size: served.host.engine.limits().vocab_size,
-        add_special: asked.add_special_tokens.unwrap_or(true),
+        add_special: params.add_special_tokens.unwrap_or(true),
         echo: echo.then_some(settings.skip_special),
     };
-    let prompts = Prompts { all: reading.prompts(asked.prompt)?, param: "prompt" };
+    let prompts = Prompts { all: reading.prompts(params.prompt)?, param: "prompt" };
     let prepared =
-        PreparedRequest::new((asked.model, served), prompts, &generation, settings, caller)?;
+        PreparedRequest::new((params.model, served), prompts, &generation, settings, caller)?;
     Ok(PreparedCompletion { prepared, echo, prompt_logprobs })
 }
 

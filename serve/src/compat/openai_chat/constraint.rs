@@ -16,24 +16,24 @@ type FieldConstraint = (&'static str, Grammar);
 ///
 /// # Errors
 /// A second constraint, or an invalid one, by path.
-pub(super) fn grammar(asked: &Generation) -> Result<Option<Grammar>, ApiError> {
+pub(super) fn grammar(request: &Generation) -> Result<Option<Grammar>, ApiError> {
     let mut found: Vec<FieldConstraint> = Vec::new();
-    if let Some(format) = &asked.response_format {
+    if let Some(format) = &request.response_format {
         found.extend(of_format(format)?);
     }
-    if let Some(outputs) = &asked.structured_outputs {
+    if let Some(outputs) = &request.structured_outputs {
         found.extend(of_outputs(outputs)?);
     }
-    if let Some(schema) = &asked.guided_json {
+    if let Some(schema) = &request.guided_json {
         found.push(("guided_json", schema_of("guided_json", schema)?));
     }
-    if let Some(regex) = &asked.guided_regex {
+    if let Some(regex) = &request.guided_regex {
         found.push(("guided_regex", Grammar::Regex(regex.clone())));
     }
-    if let Some(choice) = &asked.guided_choice {
+    if let Some(choice) = &request.guided_choice {
         found.push(("guided_choice", choice_of("guided_choice", choice)?));
     }
-    if let Some(grammar) = &asked.guided_grammar {
+    if let Some(grammar) = &request.guided_grammar {
         found.push(("guided_grammar", Grammar::Lark(grammar.clone())));
     }
     only(found)

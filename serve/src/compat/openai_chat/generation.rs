@@ -3,15 +3,21 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{FinishReason, RequestEvent, RequestOutput, Revisions, SampledToken, Ticket};
+use engine::{
+    FinishReason, Request, RequestEvent, RequestOutput, Revisions, SampledToken, Task, Ticket,
+};
 use serde::Serialize;
 
 use super::continuation::{Continuation, TextDelta};
+use super::invalid;
 use super::prepared::PreparedRequest;
 use super::types::{GenerationExtension, GenerationUsage, PromptTokensDetails};
 use crate::convert;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
+
+/// Most sequences of a request.
+const MAX_SEQUENCES: u64 = 2_048;
 
 /// The replies and stream chunks of an interface.
 pub(crate) trait ReplyFormat {
@@ -102,19 +108,39 @@ pub(crate) struct RunningGeneration {
 }
 
 impl RunningGeneration {
-    /// Starts from a submission.
-    pub(super) fn new(
-        prepared: &PreparedRequest,
-        ticket: Ticket,
-        choices: Vec<Continuation>,
-    ) -> RunningGeneration {
-        RunningGeneration {
-            ticket,
+    /// Submits the prompts to the engine. Sequences are ordered by prompt, then by choice.
+    ///
+    /// # Errors
+    /// Errors of submission, and constraints that cannot be compiled.
+    pub(crate) fn submit(prepared: &PreparedRequest) -> Result<RunningGeneration, ApiError> {
+        let n_sequences = prepared.n.saturating_mul(prepared.prompts.len() as u64);
+        if n_sequences > MAX_SEQUENCES {
+            let message = format!("{n_sequences} sequences; a request takes {MAX_SEQUENCES}");
+            return Err(invalid("n", message));
+        }
+        let host = &prepared.served.host;
+        let constraint = prepared.settings.constraint(&prepared.served)?;
+        let (mut requests, mut choices) = (Vec::new(), Vec::new());
+        for prompt in &prepared.prompts {
+            for choice in 0..prepared.n {
+                let own = constraint.as_ref().map(|constraint| constraint.fork());
+                let sampling = prepared.settings.sampling(host, own, choice)?;
+                let skip_special = prepared.settings.skip_special;
+                choices.push(Continuation::new(&sampling, &host.tokenizer, skip_special));
+                requests.push(Request {
+                    token_ids: prompt.token_ids.clone(),
+                    adapter: prepared.served.adapter.clone(),
+                    task: Task::Generate(Box::new(sampling)),
+                });
+            }
+        }
+        Ok(RunningGeneration {
+            ticket: prepared.enqueue(requests)?,
             choices,
             tally: UsageCount::default(),
             since: Instant::now(),
-            in_hand: prepared.served.host.engine.queued_tokens(),
-        }
+            in_hand: host.engine.queued_tokens(),
+        })
     }
 
     /// Waits for the next event; `None` once all sequences are finished.

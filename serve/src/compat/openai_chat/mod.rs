@@ -26,7 +26,7 @@ pub(crate) use chat::{Rendering, chat, render};
 pub(crate) use chat_format::ChatFormat;
 pub(crate) use completion::completion;
 pub(crate) use completion_format::CompletionFormat;
-pub(crate) use generation::{Generated, ReplyFormat, answer};
+pub(crate) use generation::{Generated, ReplyFormat, RunningGeneration, answer};
 pub(crate) use prepared::PreparedRequest;
 pub(crate) use stream::stream;
 

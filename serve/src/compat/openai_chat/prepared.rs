@@ -2,21 +2,15 @@
 
 use std::sync::Arc;
 
-use engine::{Request, RequestParams, Task, Ticket};
+use engine::{Request, RequestParams, Ticket};
 use sha2::{Digest as _, Sha256};
 
-use super::continuation::Continuation;
-use super::generation::RunningGeneration;
-use super::invalid;
 use super::settings::{Settings, choices};
 use super::types::{Generation, GenerationDigests, GenerationExtension};
 use crate::caller::{Caller, digest_u64};
 use crate::engine_errors::submit_error;
 use crate::error::ApiError;
 use crate::hosts::Served;
-
-/// Most sequences of a request.
-const MAX_SEQUENCES: u64 = 2_048;
 
 /// A prompt.
 #[derive(Debug, Clone)]
@@ -67,58 +61,28 @@ impl PreparedRequest {
     pub(super) fn new(
         (model, served): (String, Served),
         prompts: Prompts,
-        asked: &Generation,
+        request: &Generation,
         settings: Settings,
         caller: Caller,
     ) -> Result<PreparedRequest, ApiError> {
-        let stream = asked.stream.unwrap_or(false);
-        let options = asked.stream_options.clone().unwrap_or_default();
+        let stream = request.stream.unwrap_or(false);
+        let options = request.stream_options.clone().unwrap_or_default();
         Ok(PreparedRequest {
             served,
             model,
             prompts: prompts.all,
             param: prompts.param,
-            n: choices(asked.n)?,
+            n: choices(request.n)?,
             settings,
             stream,
             include_usage: options.include_usage.unwrap_or(false),
-            terms: terms(asked, caller, stream),
+            terms: terms(request, caller, stream),
         })
     }
 
-    /// Submits the prompts to the engine. Sequences are ordered by prompt, then by choice.
-    ///
-    /// # Errors
-    /// Errors of submission, and constraints that cannot be compiled.
-    pub(crate) fn submit(&self) -> Result<RunningGeneration, ApiError> {
-        let n_sequences = self.n.saturating_mul(self.prompts.len() as u64);
-        if n_sequences > MAX_SEQUENCES {
-            let message = format!("{n_sequences} sequences; a request takes {MAX_SEQUENCES}");
-            return Err(invalid("n", message));
-        }
-        let host = &self.served.host;
-        let constraint = self.settings.constraint(&self.served)?;
-        let (mut works, mut choices) = (Vec::new(), Vec::new());
-        for prompt in &self.prompts {
-            for choice in 0..self.n {
-                let own = constraint.as_ref().map(|constraint| constraint.fork());
-                let sampling = self.settings.sampling(host, own, choice)?;
-                let skip_special = self.settings.skip_special;
-                choices.push(Continuation::new(&sampling, &host.tokenizer, skip_special));
-                works.push(Request {
-                    token_ids: prompt.token_ids.clone(),
-                    adapter: self.served.adapter.clone(),
-                    task: Task::Generate(Box::new(sampling)),
-                });
-            }
-        }
-        let ticket = self.give(works)?;
-        Ok(RunningGeneration::new(self, ticket, choices))
-    }
-
     /// Submits requests to the engine.
-    pub(super) fn give(&self, works: Vec<Request>) -> Result<Ticket, ApiError> {
-        let taken = self.served.host.engine.submit(works, self.terms);
+    pub(super) fn enqueue(&self, requests: Vec<Request>) -> Result<Ticket, ApiError> {
+        let taken = self.served.host.engine.submit(requests, self.terms);
         taken.map_err(|error| submit_error(&error, &self.served.pace, self.param))
     }
 
@@ -171,9 +135,9 @@ impl PreparedRequest {
 }
 
 /// Returns the request parameters. A stream has no deadline, since its reader sees the progress.
-fn terms(asked: &Generation, caller: Caller, stream: bool) -> RequestParams {
-    let priority = asked.priority.map(|super::types::Urgency(priority)| priority);
-    let salt = asked.cache_salt.as_deref();
+fn terms(request: &Generation, caller: Caller, stream: bool) -> RequestParams {
+    let priority = request.priority.map(|super::types::Urgency(priority)| priority);
+    let salt = request.cache_salt.as_deref();
     RequestParams {
         priority: caller.priority(priority.unwrap_or_default()),
         client: caller.client,

@@ -69,7 +69,7 @@ async fn read_prompt(
             adapter: prepared.served.adapter.clone(),
             task: Task::Rows(rows.iter().map(|at| (at - 1, OutputSpec::Vocab)).collect()),
         }];
-        let answer = prepared.give(works)?.all().await.pop();
+        let answer = prepared.enqueue(works)?.all().await.pop();
         let answer = answer.ok_or_else(|| ApiError::internal("no answer for a work"))?;
         let answer = answer.map_err(|failure| engine_failure(&failure))?;
         read.computed_tokens += answer.usage.computed_tokens as u64;

@@ -51,33 +51,33 @@ impl Settings {
     /// # Errors
     /// The first value out of range, by its path.
     pub(super) fn new(
-        asked: &Generation,
+        params: &Generation,
         own: RouteDefaults,
         host: &Host,
     ) -> Result<Settings, ApiError> {
         let vocab_size = host.engine.limits().vocab_size;
-        let temperature = number("temperature", asked.temperature, 1.0, 0.0..=2.0)?;
-        let top_p = number("top_p", asked.top_p, 1.0, 0.0..=1.0)?;
+        let temperature = number("temperature", params.temperature, 1.0, 0.0..=2.0)?;
+        let top_p = number("top_p", params.top_p, 1.0, 0.0..=1.0)?;
         if top_p == 0.0 {
             return Err(invalid("top_p", "0 leaves no token; it is above 0"));
         }
         let repetition_penalty =
-            number("repetition_penalty", asked.repetition_penalty, 1.0, 0.0..=10.0)?;
+            number("repetition_penalty", params.repetition_penalty, 1.0, 0.0..=10.0)?;
         if repetition_penalty == 0.0 {
             return Err(invalid("repetition_penalty", "it divides, and is above 0"));
         }
-        let max_tokens = match asked.max_tokens {
+        let max_tokens = match params.max_tokens {
             None => own.max_tokens,
             Some(0) => return Err(invalid("max_tokens", "0; at least 1 is generated")),
             Some(most) => usize::try_from(most).unwrap_or(usize::MAX),
         };
-        let min_tokens = usize::try_from(asked.min_tokens.unwrap_or(0)).unwrap_or(usize::MAX);
+        let min_tokens = usize::try_from(params.min_tokens.unwrap_or(0)).unwrap_or(usize::MAX);
         if min_tokens > max_tokens {
             let message = format!("{min_tokens} is more than the {max_tokens} of max_tokens");
             return Err(invalid("min_tokens", message));
         }
-        let stops = stops(asked.stop.as_ref())?;
-        let skip_special = asked.skip_special_tokens.unwrap_or(true);
+        let stops = stops(params.stop.as_ref())?;
+        let skip_special = params.skip_special_tokens.unwrap_or(true);
         if !skip_special && !stops.is_empty() {
             let message = "stop strings are sought in text without special tokens";
             return Err(invalid("skip_special_tokens", message));
@@ -87,23 +87,23 @@ impl Settings {
             min_tokens,
             temperature,
             top_p,
-            top_k: top_k(asked.top_k)?,
-            min_p: number("min_p", asked.min_p, 0.0, 0.0..=1.0)?,
+            top_k: top_k(params.top_k)?,
+            min_p: number("min_p", params.min_p, 0.0, 0.0..=1.0)?,
             repetition_penalty,
-            presence_penalty: number("presence_penalty", asked.presence_penalty, 0.0, -2.0..=2.0)?,
+            presence_penalty: number("presence_penalty", params.presence_penalty, 0.0, -2.0..=2.0)?,
             frequency_penalty: number(
                 "frequency_penalty",
-                asked.frequency_penalty,
+                params.frequency_penalty,
                 0.0,
                 -2.0..=2.0,
             )?,
-            logit_bias: logit_bias(asked, vocab_size)?,
+            logit_bias: logit_bias(params, vocab_size)?,
             // Seeds are 64 bits, of either sign.
-            seed: asked.seed.unwrap_or(0).cast_unsigned(),
-            stop_token_ids: stop_token_ids(asked, &host.tokenizer, vocab_size)?,
+            seed: params.seed.unwrap_or(0).cast_unsigned(),
+            stop_token_ids: stop_token_ids(params, &host.tokenizer, vocab_size)?,
             logprobs: own.logprobs,
             stops,
-            include_stop: asked.include_stop_str_in_output.unwrap_or(false),
+            include_stop: params.include_stop_str_in_output.unwrap_or(false),
             skip_special,
             grammar: own.grammar,
         })
@@ -199,8 +199,8 @@ fn top_k(given: Option<i64>) -> Result<Option<usize>, ApiError> {
     }
 }
 
-fn logit_bias(asked: &Generation, vocab_size: usize) -> Result<Vec<(u32, f32)>, ApiError> {
-    let Some(given) = &asked.logit_bias else {
+fn logit_bias(params: &Generation, vocab_size: usize) -> Result<Vec<(u32, f32)>, ApiError> {
+    let Some(given) = &params.logit_bias else {
         return Ok(Vec::new());
     };
     let biases = biases(given).map_err(|key| {
@@ -220,18 +220,18 @@ fn logit_bias(asked: &Generation, vocab_size: usize) -> Result<Vec<(u32, f32)>, 
 
 /// Returns the tokens that end a generation: those of the request and the model's own.
 fn stop_token_ids(
-    asked: &Generation,
+    params: &Generation,
     tokenizer: &Tokenizer,
     vocab_size: usize,
 ) -> Result<Vec<u32>, ApiError> {
-    let mut ids = asked.stop_token_ids.clone().unwrap_or_default();
+    let mut ids = params.stop_token_ids.clone().unwrap_or_default();
     for (at, id) in ids.iter().enumerate() {
         if *id as usize >= vocab_size {
             let message = format!("the vocabulary has {vocab_size} tokens");
             return Err(invalid(&format!("stop_token_ids[{at}]"), message));
         }
     }
-    if !asked.ignore_eos.unwrap_or(false) {
+    if !params.ignore_eos.unwrap_or(false) {
         ids.extend(tokenizer.eos_ids());
     }
     ids.sort_unstable();

@@ -16,7 +16,7 @@ use self::types::{
     ScoreLevel, ScoreProbability,
 };
 use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
-use crate::compat::decisions::{self, Asked, Wire};
+use crate::compat::decisions::{self, DecisionQuery, Wire};
 use crate::compat::{self, Json};
 use crate::error::ApiError;
 
@@ -30,7 +30,7 @@ pub(crate) struct OpenAiEcho {
 ///
 /// # Errors
 /// 422 at the first invalid value.
-pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, OpenAiEcho), ApiError> {
+pub(crate) fn convert(request: DecisionRequest) -> Result<(DecisionQuery, OpenAiEcho), ApiError> {
     decisions::check_questions(request.questions.len())?;
     let texts = [
         ("prompt_cache_key", &request.prompt_cache_key, MAX_PROMPT_CACHE_KEY_CHARS),
@@ -41,21 +41,21 @@ pub(crate) fn asked(request: DecisionRequest) -> Result<(Asked, OpenAiEcho), Api
             check_chars(field, text, most)?;
         }
     }
-    let asked = Asked {
+    let query = DecisionQuery {
         model: Some(request.model),
         input: input::read(&request.input)?,
         questions: request
             .questions
             .iter()
             .enumerate()
-            .map(|(at, asked)| question(&format!("questions[{at}]"), asked))
+            .map(|(at, given)| question(&format!("questions[{at}]"), given))
             .collect::<Result<_, _>>()?,
         template_kwargs: serde_json::Map::new(),
         temperature: None,
         cache_key: request.prompt_cache_key,
     };
     let echo = OpenAiEcho { questions: request.questions };
-    Ok((asked, echo))
+    Ok((query, echo))
 }
 
 fn check_chars(path: &str, text: &str, most: usize) -> Result<(), ApiError> {
@@ -66,25 +66,25 @@ fn check_chars(path: &str, text: &str, most: usize) -> Result<(), ApiError> {
     Err(compat::invalid(path, format_args!("{given} characters; at most {most} are taken")))
 }
 
-fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> {
+fn question(path: &str, given: &DecisionQuestion) -> Result<Question, ApiError> {
     let missing = |field: &str, what| Err(compat::invalid(format!("{path}.{field}"), what));
-    let choices = ("choices", asked.choices.is_some());
-    let levels = ("levels", asked.levels.is_some());
-    let kind = match asked.kind {
+    let choices = ("choices", given.choices.is_some());
+    let levels = ("levels", given.levels.is_some());
+    let kind = match given.kind {
         DecisionQuestionType::Predicate => {
             compat::refuse(path, "predicate", [choices, levels])?;
             QuestionKind::Predicate { yes: None, no: None }
         }
         DecisionQuestionType::Choice => {
             compat::refuse(path, "choice", [levels])?;
-            let Some(choices) = &asked.choices else {
+            let Some(choices) = &given.choices else {
                 return missing("choices", "a choice has choices");
             };
             choice(&format!("{path}.choices"), choices)?
         }
         DecisionQuestionType::Score => {
             compat::refuse(path, "score", [choices])?;
-            let Some(levels) = &asked.levels else {
+            let Some(levels) = &given.levels else {
                 return missing("levels", "a score has levels");
             };
             compat::check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
@@ -95,7 +95,7 @@ fn question(path: &str, asked: &DecisionQuestion) -> Result<Question, ApiError> 
             QuestionKind::Score { levels: levels.iter().map(level).collect() }
         }
     };
-    let instructions = input::instructions(&format!("{path}.instructions"), &asked.instructions)?;
+    let instructions = input::instructions(&format!("{path}.instructions"), &given.instructions)?;
     Ok(Question { instructions, kind })
 }
 
@@ -157,7 +157,7 @@ impl Wire for OpenAiEcho {
         let (input, output) = (usage.input_tokens as u64, usage.output_tokens as u64);
         serde_json::to_vec(&Decision {
             model,
-            answers: pairs.map(|(asked, answer)| reply_to(asked, answer)).collect(),
+            answers: pairs.map(|(given, answer)| reply_to(given, answer)).collect(),
             usage: DecisionUsage {
                 input_tokens: input,
                 input_tokens_details: DecisionInputTokens {
@@ -174,16 +174,16 @@ impl Wire for OpenAiEcho {
     }
 }
 
-fn reply_to(asked: DecisionQuestion, answer: &DecisionAnswer) -> WireAnswer {
+fn reply_to(given: DecisionQuestion, answer: &DecisionAnswer) -> WireAnswer {
     let tribunal = decisions::notes(answer);
-    let name = asked.name;
+    let name = given.name;
     let probabilities = answer.probabilities.iter().copied();
     match answer.verdict {
         DecisionVerdict::Predicate { probability } => {
             WireAnswer::Predicate { name, probability, tribunal }
         }
         DecisionVerdict::Choice { option, confidence } => {
-            let values = asked.choices.unwrap_or_default().into_iter();
+            let values = given.choices.unwrap_or_default().into_iter();
             let probabilities: Vec<ChoiceProbability> = values
                 .zip(probabilities)
                 .map(|(ChoiceOption { value, .. }, probability)| ChoiceProbability {
@@ -200,7 +200,7 @@ fn reply_to(asked: DecisionQuestion, answer: &DecisionAnswer) -> WireAnswer {
             }
         }
         DecisionVerdict::Score { value, confidence } => {
-            let levels = asked.levels.unwrap_or_default().into_iter().zip(0..);
+            let levels = given.levels.unwrap_or_default().into_iter().zip(0..);
             let probabilities = levels
                 .zip(probabilities)
                 .map(|((level, value), probability)| ScoreProbability {

@@ -52,12 +52,12 @@ pub(crate) async fn run_grader(
 ) -> Result<HttpResponse, Refusal> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
-        let asked: GraderRunRequest = call.parse(parse_body).await?;
+        let params: GraderRunRequest = call.parse(parse_body).await?;
         let working = Instant::now();
-        let grader = Checked::read(&state, "grader", asked.grader)?;
+        let grader = Checked::read(&state, "grader", params.grader)?;
         call.admit(grader.count(), call.deadline())?;
         let caller = Caller::new(&request, call.deadline());
-        let subject = Arc::new(Subject::new(&asked.model_sample, asked.item));
+        let subject = Arc::new(Subject::new(&params.model_sample, params.item));
         let grade = caller.in_time(run::run(&grader, &subject, caller)).await?;
         let (exec, replying) = (working.elapsed(), Instant::now());
         let reply = reply(&grader, grade, exec.as_secs_f64());
@@ -86,9 +86,9 @@ pub(crate) async fn validate_grader(
 ) -> Result<HttpResponse, Refusal> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
-        let (asked, given) = call.parse(with_text).await?;
+        let (params, given) = call.parse(with_text).await?;
         call.admit(1, call.deadline())?;
-        Checked::read(&state, "grader", asked.grader)?;
+        Checked::read(&state, "grader", params.grader)?;
         let reply = GraderValidateReply { grader: given };
         let bytes = serde_json::to_vec(&reply).map_err(ApiError::internal)?;
         Ok(json(bytes))
@@ -98,14 +98,14 @@ pub(crate) async fn validate_grader(
 
 /// Parses a grader, and keeps it as sent.
 fn with_text(bytes: &[u8]) -> Result<(GraderValidateRequest, Value), BodyError> {
-    let asked = parse_body(bytes)?;
+    let params = parse_body(bytes)?;
     let mut given: Value = parse_body(bytes)?;
-    Ok((asked, given["grader"].take()))
+    Ok((params, given["grader"].take()))
 }
 
 fn reply(grader: &Checked, grade: Grade, seconds: f64) -> GraderRunReply {
     let sampled = match &grader.work {
-        Work::Asked(asked) => Some(asked.model.clone()),
+        Work::Model(grader) => Some(grader.model.clone()),
         Work::Texts(_) | Work::Formula(..) => None,
     };
     let tokens: u64 = grade.tokens.values().sum();

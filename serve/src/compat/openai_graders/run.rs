@@ -11,12 +11,12 @@ use verifiers::similarity::{TooLong, similarity};
 
 use super::formula::NoValue;
 use super::grade::{Flag, Grade, GradeProblem};
-use super::spec::{Asked, Checked, Comparison, TextComparison, Work};
+use super::spec::{Checked, Comparison, ModelGrader, TextComparison, Work};
 use super::template::Subject;
 use crate::caller::Caller;
 use crate::compat::invalid;
 use crate::compat::openai_chat::types::ChatRequest;
-use crate::compat::openai_chat::{answer, chat};
+use crate::compat::openai_chat::{RunningGeneration, answer, chat};
 use crate::error::{ApiError, Code};
 
 /// Most tokens of a model's text, unless the grader sets it.
@@ -71,7 +71,7 @@ async fn single(
             let comparing = web::block(move || compared(&texts, &path, &subject)).await;
             comparing.map_err(ApiError::internal)
         }
-        Work::Asked(asked) => told(asked, &grader.path, subject, caller).await,
+        Work::Model(model) => run_model(model, &grader.path, subject, caller).await,
         Work::Formula(..) => Err(ApiError::internal("a formula within a formula was read")),
     }
 }
@@ -104,21 +104,21 @@ fn compared(texts: &TextComparison, path: &str, subject: &Subject) -> Grade {
 }
 
 /// Runs a model grader.
-async fn told(
-    asked: &Asked,
+async fn run_model(
+    model: &ModelGrader,
     path: &str,
     subject: &Subject,
     caller: Caller,
 ) -> Result<Grade, ApiError> {
-    let body = match body(asked, subject) {
+    let body = match body(model, subject) {
         Ok(body) => body,
         Err(problem) => return Ok(Grade::failed(problem)),
     };
     let request: ChatRequest = serde_json::from_value(body).map_err(ApiError::internal)?;
-    let served = asked.served.clone();
+    let served = model.served.clone();
     let submitting = web::block(move || {
         let prepared = chat(request, served, caller)?.prepared;
-        let running = prepared.submit()?;
+        let running = RunningGeneration::submit(&prepared)?;
         Ok((prepared, running))
     });
     let submitted = submitting.await.map_err(ApiError::internal)?;
@@ -131,7 +131,7 @@ async fn told(
         Err(error) => return fault(error, path).map(Grade::failed),
     };
     let (text, tokens) = answered.into_text();
-    let mut grade = match asked.goal.reward(&text) {
+    let mut grade = match model.goal.reward(&text) {
         Some(reward) => Grade::of(reward),
         None => Grade::failed(GradeProblem::new(
             Flag::ModelParse,
@@ -139,22 +139,22 @@ async fn told(
             format!("the model's text ended before its result: {}", start_of(&text)),
         )),
     };
-    grade.tokens = BTreeMap::from([(asked.model.clone(), tokens)]);
+    grade.tokens = BTreeMap::from([(model.model.clone(), tokens)]);
     Ok(grade)
 }
 
 /// Builds the chat request of a model grader.
-fn body(asked: &Asked, subject: &Subject) -> Result<Value, GradeProblem> {
-    let mut messages = Vec::with_capacity(asked.messages.len());
-    for (role, parts) in &asked.messages {
+fn body(model: &ModelGrader, subject: &Subject) -> Result<Value, GradeProblem> {
+    let mut messages = Vec::with_capacity(model.messages.len());
+    for (role, parts) in &model.messages {
         let texts: Result<Vec<String>, GradeProblem> =
             parts.iter().map(|part| part.fill(subject)).collect();
         messages.push(json!({ "role": role, "content": texts?.join("\n") }));
     }
-    let sampling = &asked.sampling;
-    let schema = json!({ "name": "grade", "schema": asked.goal.schema() });
+    let sampling = &model.sampling;
+    let schema = json!({ "name": "grade", "schema": model.goal.schema() });
     Ok(json!({
-        "model": asked.model,
+        "model": model.model,
         "messages": messages,
         "max_completion_tokens": sampling.max_completions_tokens.unwrap_or(DEFAULT_TOKENS),
         "seed": sampling.seed,

@@ -38,7 +38,7 @@ pub(super) struct Checked {
 #[derive(Debug)]
 pub(super) enum Work {
     Texts(TextComparison),
-    Asked(Box<Asked>),
+    Model(Box<ModelGrader>),
     Formula(Formula, Vec<(String, Checked)>),
 }
 
@@ -58,7 +58,7 @@ pub(super) enum Comparison {
 
 /// A judgement by a model.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct ModelGrader {
     pub(super) served: Served,
     /// The requested model name.
     pub(super) model: String,
@@ -78,7 +78,7 @@ impl Checked {
     /// Counts the graders, those of a formula included.
     pub(super) fn count(&self) -> usize {
         match &self.work {
-            Work::Texts(_) | Work::Asked(_) => 1,
+            Work::Texts(_) | Work::Model(_) => 1,
             Work::Formula(_, parts) => 1 + parts.len(),
         }
     }
@@ -93,7 +93,7 @@ impl Checked {
         let name = given.name.clone();
         let work = match kind {
             GraderKind::StringCheck | GraderKind::TextSimilarity => texts(path, given)?,
-            GraderKind::ScoreModel | GraderKind::LabelModel => asked(state, path, given)?,
+            GraderKind::ScoreModel | GraderKind::LabelModel => model_grader(state, path, given)?,
             GraderKind::Multi => formula(state, path, given)?,
             GraderKind::Python => {
                 let what = "python graders are not run: this server has no sandbox for programs";
@@ -201,7 +201,7 @@ fn metric_of(path: &str, metric: SimilarityMetric) -> Result<Metric, ApiError> {
     })
 }
 
-fn asked(state: &State, path: &str, given: Grader) -> Result<Work, ApiError> {
+fn model_grader(state: &State, path: &str, given: Grader) -> Result<Work, ApiError> {
     let goal = if given.kind == GraderKind::ScoreModel {
         range(path, given.range)?
     } else {
@@ -222,7 +222,7 @@ fn asked(state: &State, path: &str, given: Grader) -> Result<Work, ApiError> {
     let model = given.model.ok_or_else(|| missing(path, "model"))?;
     let served = names::model(state, Some(&model));
     let served = served.map_err(|error| error.at(format!("{path}.model")))?;
-    Ok(Work::Asked(Box::new(Asked {
+    Ok(Work::Model(Box::new(ModelGrader {
         served,
         model,
         messages: messages?,

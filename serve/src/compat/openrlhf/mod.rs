@@ -49,11 +49,11 @@ pub(crate) async fn get_reward(
     handle(ApiFlavor::FastApi, &request, payload, &state, answer).await
 }
 
-async fn answer(call: Call<'_>, asked: RewardQuery) -> Result<HttpResponse, ApiError> {
-    let n_queries = asked.query.len();
+async fn answer(call: Call<'_>, params: RewardQuery) -> Result<HttpResponse, ApiError> {
+    let n_queries = params.query.len();
     let lengths = [
-        ("prompts", asked.prompts.as_ref().map(Vec::len)),
-        ("labels", asked.labels.as_ref().map(Vec::len)),
+        ("prompts", params.prompts.as_ref().map(Vec::len)),
+        ("labels", params.labels.as_ref().map(Vec::len)),
     ];
     for (field, length) in lengths {
         if let Some(length) = length.filter(|length| *length != n_queries) {
@@ -67,8 +67,8 @@ async fn answer(call: Call<'_>, asked: RewardQuery) -> Result<HttpResponse, ApiE
         return reply(&RewardReply::default());
     }
     match target {
-        Target::Scorer(scorer) => judged(call, scorer, asked).await,
-        Target::Model(served) => read(call, &served, asked).await,
+        Target::Scorer(scorer) => judged(call, scorer, params).await,
+        Target::Model(served) => read(call, &served, params).await,
     }
 }
 
@@ -76,13 +76,13 @@ async fn answer(call: Call<'_>, asked: RewardQuery) -> Result<HttpResponse, ApiE
 async fn judged(
     call: Call<'_>,
     scorer: Arc<Scorer>,
-    asked: RewardQuery,
+    params: RewardQuery,
 ) -> Result<HttpResponse, ApiError> {
-    let labels = asked.labels.unwrap_or_default().into_iter();
+    let labels = params.labels.unwrap_or_default().into_iter();
     let mut labels = labels.chain(std::iter::repeat(GoldLabel::default()));
-    let mut inputs = Vec::with_capacity(asked.query.len());
-    for (at, query) in asked.query.iter().enumerate() {
-        let prompt = asked.prompts.as_ref().map(|prompts| &*prompts[at]);
+    let mut inputs = Vec::with_capacity(params.query.len());
+    for (at, query) in params.query.iter().enumerate() {
+        let prompt = params.prompts.as_ref().map(|prompts| &*prompts[at]);
         let GoldLabel(label) = labels.next().expect("it goes on for ever");
         let reference = label.map(convert::reference);
         inputs.push(Arc::new(Input { reference, ..input(&path(at), query, prompt)? }));
@@ -99,12 +99,12 @@ async fn judged(
 async fn read(
     mut call: Call<'_>,
     served: &Served,
-    asked: RewardQuery,
+    params: RewardQuery,
 ) -> Result<HttpResponse, ApiError> {
     pooling::check_scalar(served)?;
-    let prompts = asked.prompts.unwrap_or_default().into_iter().map(Some);
+    let prompts = params.prompts.unwrap_or_default().into_iter().map(Some);
     let prompts = prompts.chain(std::iter::repeat(None));
-    let texts = asked.query.iter().zip(prompts).enumerate();
+    let texts = params.query.iter().zip(prompts).enumerate();
     let text = |(at, (query, prompt)): (usize, (&String, Option<String>))| {
         let known = prompt.as_deref();
         let text = match known.and_then(|prompt| Some((prompt, query.strip_prefix(prompt)?))) {

@@ -17,18 +17,18 @@ const MOST_TEXTS: usize = openapi::MAX_INPUTS;
 ///
 /// # Errors
 /// Neither or both of them, a text without tokens, ids outside the vocabulary.
-pub(crate) async fn sequences(served: &Served, asked: Pooled) -> Result<Vec<Tokens>, ApiError> {
-    check_truncation(asked.truncate_prompt_tokens)?;
-    match (asked.input, asked.messages) {
+pub(crate) async fn sequences(served: &Served, request: Pooled) -> Result<Vec<Tokens>, ApiError> {
+    check_truncation(request.truncate_prompt_tokens)?;
+    match (request.input, request.messages) {
         (Some(input), None) => {
-            let special = asked.add_special_tokens.unwrap_or(true);
+            let special = request.add_special_tokens.unwrap_or(true);
             texts(served, "input", input, special).await
         }
         (None, Some(messages)) => {
             let rendering = Rendering {
-                opened: asked.add_generation_prompt.unwrap_or(false),
-                continued: asked.continue_final_message.unwrap_or(false),
-                kwargs: asked.chat_template_kwargs.unwrap_or_default(),
+                opened: request.add_generation_prompt.unwrap_or(false),
+                continued: request.continue_final_message.unwrap_or(false),
+                kwargs: request.chat_template_kwargs.unwrap_or_default(),
                 tools: None,
             };
             let tokenizer = served.host.tokenizer.clone();
@@ -88,8 +88,8 @@ pub(crate) fn activates(new: Option<bool>, old: Option<bool>) -> Result<bool, Ap
 ///
 /// # Errors
 /// A number of tokens to keep.
-pub(crate) fn check_truncation(asked: Option<i64>) -> Result<(), ApiError> {
-    match asked {
+pub(crate) fn check_truncation(request: Option<i64>) -> Result<(), ApiError> {
+    match request {
         None | Some(-1) => Ok(()),
         Some(_) => Err(invalid(
             "truncate_prompt_tokens",

@@ -10,7 +10,7 @@ use super::decision_types::{
 };
 use crate::compat::decisions::text::{Named, TextOrJson};
 use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
-use crate::compat::decisions::{self, Asked, Wire};
+use crate::compat::decisions::{self, DecisionQuery, Wire};
 use crate::compat::{self, Json};
 use crate::error::ApiError;
 
@@ -25,7 +25,9 @@ pub(crate) struct SglangEcho {
 ///
 /// # Errors
 /// 422 at the first invalid value.
-pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, SglangEcho), ApiError> {
+pub(crate) fn convert(
+    request: SglangDecisionRequest,
+) -> Result<(DecisionQuery, SglangEcho), ApiError> {
     compat::refuse_images(&request.images)?;
     decisions::check_template_kwargs(&request.chat_template_kwargs)?;
     decisions::check_questions(request.questions.len())?;
@@ -53,32 +55,32 @@ pub(crate) fn asked(request: SglangDecisionRequest) -> Result<(Asked, SglangEcho
             return Err(compat::invalid(path, what));
         }
     }
-    let asked = Asked {
+    let query = DecisionQuery {
         model: request.model,
         input: decisions::document("input", &request.input)?,
         questions: request
             .questions
             .iter()
             .enumerate()
-            .map(|(at, asked)| question(&format!("questions[{at}]"), asked))
+            .map(|(at, given)| question(&format!("questions[{at}]"), given))
             .collect::<Result<_, _>>()?,
         template_kwargs: request.chat_template_kwargs,
         temperature: request.temperature,
         cache_key: None,
     };
     let echo = SglangEcho { questions: request.questions, tokens: request.return_prompt_token_ids };
-    Ok((asked, echo))
+    Ok((query, echo))
 }
 
-fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
+fn question(path: &str, given: &SglangQuestion) -> Result<Question, ApiError> {
     let missing = |field: &str, what| Err(compat::invalid(format!("{path}.{field}"), what));
-    let options = ("options", asked.options.is_some());
-    let levels = ("levels", asked.levels.is_some());
-    let outcomes = [("yes", asked.yes.is_some()), ("no", asked.no.is_some())];
-    let kind = match asked.kind {
+    let options = ("options", given.options.is_some());
+    let levels = ("levels", given.levels.is_some());
+    let outcomes = [("yes", given.yes.is_some()), ("no", given.no.is_some())];
+    let kind = match given.kind {
         SglangQuestionType::Choice => {
             compat::refuse(path, "choice", outcomes.into_iter().chain([levels]))?;
-            let Some(options) = &asked.options else {
+            let Some(options) = &given.options else {
                 return missing("options", "a choice has options");
             };
             compat::check_count(&format!("{path}.options"), options.len(), 2..=MAX_CHOICES)?;
@@ -89,7 +91,7 @@ fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
         }
         SglangQuestionType::Score => {
             compat::refuse(path, "score", outcomes.into_iter().chain([options]))?;
-            let Some(levels) = &asked.levels else {
+            let Some(levels) = &given.levels else {
                 return missing("levels", "a score has levels");
             };
             compat::check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
@@ -100,10 +102,10 @@ fn question(path: &str, asked: &SglangQuestion) -> Result<Question, ApiError> {
             compat::refuse(path, "yes_no", [options, levels])?;
             let meaning =
                 |given: &Option<TextOrJson>| decisions::alternative("", given.as_ref()).description;
-            QuestionKind::Predicate { yes: meaning(&asked.yes), no: meaning(&asked.no) }
+            QuestionKind::Predicate { yes: meaning(&given.yes), no: meaning(&given.no) }
         }
     };
-    Ok(Question { instructions: asked.question.text().into_owned(), kind })
+    Ok(Question { instructions: given.question.text().into_owned(), kind })
 }
 
 impl Wire for SglangEcho {
@@ -136,7 +138,7 @@ impl Wire for SglangEcho {
             prompt_format_version: PROMPT_FORMAT,
             answers: Named(
                 pairs
-                    .map(|(asked, answer)| (asked.id.clone(), reply_to(asked, &answer, tokens)))
+                    .map(|(given, answer)| (given.id.clone(), reply_to(given, &answer, tokens)))
                     .collect(),
             ),
             usage: SglangUsage {
@@ -152,10 +154,10 @@ impl Wire for SglangEcho {
     }
 }
 
-fn reply_to(asked: SglangQuestion, answer: &DecisionAnswer, tokens: bool) -> SglangAnswer {
-    let names: Vec<String> = match asked.kind {
+fn reply_to(given: SglangQuestion, answer: &DecisionAnswer, tokens: bool) -> SglangAnswer {
+    let names: Vec<String> = match given.kind {
         SglangQuestionType::Choice => {
-            let options = asked.options.unwrap_or_default();
+            let options = given.options.unwrap_or_default();
             options.into_iter().map(|option| option.name).collect()
         }
         SglangQuestionType::Score => {
@@ -170,7 +172,7 @@ fn reply_to(asked: SglangQuestion, answer: &DecisionAnswer, tokens: bool) -> Sgl
     };
     let label_ids = answer.label_token_ids.as_deref().filter(|_| tokens);
     SglangAnswer {
-        kind: asked.kind,
+        kind: given.kind,
         probabilities: Named(names.into_iter().zip(answer.probabilities.iter().copied()).collect()),
         label_mass: answer.label_mass,
         choice,

@@ -94,9 +94,9 @@ fn own(model: Option<&str>) -> Option<&str> {
     model.filter(|name| *name != "default")
 }
 
-async fn embedded(call: Call<'_>, asked: EmbeddingRequest) -> Result<HttpResponse, ApiError> {
-    let encoding = asked.encoding_format;
-    let heads = heads(call, asked.model.as_deref(), ("input", asked.input)).await?;
+async fn embedded(call: Call<'_>, params: EmbeddingRequest) -> Result<HttpResponse, ApiError> {
+    let encoding = params.encoding_format;
+    let heads = heads(call, params.model.as_deref(), ("input", params.input)).await?;
     let data = heads.answers.iter().enumerate().map(|(index, answer)| {
         let logits = pooling::lone(answer)?;
         Ok(Embedded {
@@ -117,8 +117,8 @@ async fn embedded(call: Call<'_>, asked: EmbeddingRequest) -> Result<HttpRespons
     heads.reply(reply)
 }
 
-async fn classes(call: Call<'_>, asked: EmbeddingRequest) -> Result<HttpResponse, ApiError> {
-    let heads = heads(call, asked.model.as_deref(), ("input", asked.input)).await?;
+async fn classes(call: Call<'_>, params: EmbeddingRequest) -> Result<HttpResponse, ApiError> {
+    let heads = heads(call, params.model.as_deref(), ("input", params.input)).await?;
     let data = heads.answers.iter().enumerate().map(|(index, answer)| {
         let logits = pooling::lone(answer)?;
         Ok(pooling::classified(&heads.served, index, softmax(&logits)))
@@ -140,9 +140,9 @@ async fn classes(call: Call<'_>, asked: EmbeddingRequest) -> Result<HttpResponse
 /// Neither or both of them, a model without a head, and errors of reading.
 pub(crate) async fn rewards(
     call: Call<'_>,
-    asked: SglangRewardRequest,
+    params: SglangRewardRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let input = match (asked.text, asked.input_ids) {
+    let input = match (params.text, params.input_ids) {
         (Some(Texts::One(text)), None) => ("text", Prompt::Text(text)),
         (Some(Texts::Many(texts)), None) => ("text", Prompt::Texts(texts)),
         (None, Some(ids @ (Prompt::Tokens(_) | Prompt::TokenLists(_)))) => ("input_ids", ids),
@@ -155,7 +155,7 @@ pub(crate) async fn rewards(
         (None, None) => return Err(invalid("text", "it is missing, and so is `input_ids`")),
     };
     let is_one = matches!(input.1, Prompt::Text(_) | Prompt::Tokens(_));
-    let heads = heads(call, asked.model.as_deref(), input).await?;
+    let heads = heads(call, params.model.as_deref(), input).await?;
     let id = heads.call.id();
     let rewards = heads.answers.iter().enumerate().map(|(at, answer)| {
         Ok(SglangReward {
@@ -192,29 +192,29 @@ impl Heads<'_> {
 /// Labels that are missing or outside the vocabulary, and errors of reading.
 pub(crate) async fn score(
     mut call: Call<'_>,
-    asked: SglangScoreRequest,
+    params: SglangScoreRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let served = names::model(call.state, own(asked.model.as_deref()))?;
-    let temperature = asked.temperature.unwrap_or(1.0);
+    let served = names::model(call.state, own(params.model.as_deref()))?;
+    let temperature = params.temperature.unwrap_or(1.0);
     if temperature <= 0.0 {
         let what = format_args!("{temperature} is not above 0");
         return Err(invalid("temperature", what));
     }
-    let scale = if asked.apply_softmax {
+    let scale = if params.apply_softmax {
         Normalisation::Labels { temperature }
     } else {
         Normalisation::Vocabulary
     };
     let prompts = Prompts {
-        query: asked.query,
-        items: asked.items,
-        item_first: asked.item_first,
+        query: params.query,
+        items: params.items,
+        item_first: params.item_first,
         special: true,
     };
     let tokens = next_token::sequences(&served, prompts).await?;
     let working = Instant::now();
     let (scores, read) = if served.host.engine.limits().has_vocabulary {
-        let labels = labels(&served, asked.label_token_ids, tokens.len())?;
+        let labels = labels(&served, params.label_token_ids, tokens.len())?;
         let sequences = tokens.into_iter().zip(labels).collect();
         next_token::read(&mut call, &served, sequences, scale).await?
     } else {

@@ -32,11 +32,11 @@ pub(crate) async fn classify(
     let begun = Call::begin(&request, payload, &state).await;
     let call = begun.map_err(ApiFlavor::Vllm.refusal())?;
     match shared_routes::parse(&call, parse_classify).await? {
-        ClassifyBody::Vllm(asked) => {
-            vllm::classify::answer(call, asked).await.map_err(ApiFlavor::Vllm.refusal())
+        ClassifyBody::Vllm(params) => {
+            vllm::classify::answer(call, params).await.map_err(ApiFlavor::Vllm.refusal())
         }
-        ClassifyBody::Sglang(asked) => {
-            let answered = sglang::rewards(call, asked).await;
+        ClassifyBody::Sglang(params) => {
+            let answered = sglang::rewards(call, params).await;
             answered.map_err(ApiFlavor::Sglang.refusal())
         }
     }

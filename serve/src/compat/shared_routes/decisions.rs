@@ -12,7 +12,7 @@ use rubrics::decide::{Calibrations, DecideError, DecideOptions, FieldPath, Tempe
 use super::decision_body::{DecisionBody, parse_decision};
 use crate::call::{Call, deadline_passed, json};
 use crate::caller::Caller;
-use crate::compat::decisions::{Asked, Wire, reply_notes};
+use crate::compat::decisions::{DecisionQuery, Wire, reply_notes};
 use crate::compat::openai_decisions::types::Decision;
 use crate::compat::pooling::salt;
 use crate::compat::responses::OpenAiFailures;
@@ -33,7 +33,7 @@ use crate::state::State;
     responses(
         (status = 200, description = "One answer for each question, in order.", body = Decision),
         OpenAiFailures,
-        (status = 422, description = "A question that cannot be asked, or an input that is too \
+        (status = 422, description = "An invalid question, or an input that is too \
           long; `param` is its path.", body = ErrorBody),
         (status = 504, description = "The deadline passed first.", body = ErrorBody),
     )
@@ -46,13 +46,13 @@ pub(crate) async fn decisions(
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
     match call.parse(parse_decision).await? {
-        DecisionBody::OpenAi(body) => answer(call, openai_decisions::asked(body)?).await,
-        DecisionBody::Sglang(body) => answer(call, sglang::decisions::asked(body)?).await,
-        DecisionBody::SystemOne(body) => answer(call, system_one::asked(body)?).await,
+        DecisionBody::OpenAi(body) => answer(call, openai_decisions::convert(body)?).await,
+        DecisionBody::Sglang(body) => answer(call, sglang::decisions::convert(body)?).await,
+        DecisionBody::SystemOne(body) => answer(call, system_one::convert(body)?).await,
     }
 }
 
-/// The same in the shape of System One alone.
+/// Answers typed questions about a state, in the shape of System One.
 #[utoipa::path(
     tag = "decisions",
     request_body = SystemOneRequest,
@@ -60,7 +60,7 @@ pub(crate) async fn decisions(
         (status = 200, description = "One answer for each question, by name.",
          body = SystemOneReply),
         OpenAiFailures,
-        (status = 422, description = "A question that cannot be asked, or a state that is too \
+        (status = 422, description = "An invalid question, or a state that is too \
           long; `param` is its path.", body = ErrorBody),
         (status = 504, description = "The deadline passed first.", body = ErrorBody),
     )
@@ -73,26 +73,26 @@ pub(crate) async fn systemone(
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
     let body = call.parse(parse_body::<SystemOneRequest>).await?;
-    answer(call, system_one::asked(body)?).await
+    answer(call, system_one::convert(body)?).await
 }
 
 async fn answer<W: Wire>(
     mut call: Call<'_>,
-    (asked, wire): (Asked, W),
+    (query, wire): (DecisionQuery, W),
 ) -> Result<HttpResponse, ApiError> {
     let state = call.state;
-    let served = names::model(state, asked.model.as_deref())?;
+    let served = names::model(state, query.model.as_deref())?;
     let (_, parse) = call.times();
     let deadline = call.deadline();
-    let patience = call.admit(asked.questions.len(), deadline)?;
+    let patience = call.admit(query.questions.len(), deadline)?;
     let working = Instant::now();
     let terms = RequestParams {
         priority: Caller::new(call.request, deadline).priority(engine::Priority::default()),
-        salt: asked.cache_key.as_deref().map_or(0, salt),
+        salt: query.cache_key.as_deref().map_or(0, salt),
         deadline: Some(deadline),
         ..RequestParams::default()
     };
-    let deciding = decide(state, &served, asked, terms);
+    let deciding = decide(state, &served, query, terms);
     let decided = tokio::time::timeout(patience, deciding).await;
     let decided = decided.map_err(|_| deadline_passed())?;
     let decided = decided.map_err(|error| api_error(&error, &wire))?;
@@ -114,20 +114,20 @@ async fn answer<W: Wire>(
 async fn decide(
     state: &State,
     served: &Served,
-    asked: Asked,
+    query: DecisionQuery,
     terms: RequestParams,
 ) -> Result<rubrics::decide::Decisions, DecideError> {
     let own = || state.calibrations.get(&served.host.name).cloned();
-    let temperature = asked.temperature.and_then(Temperature::new);
+    let temperature = query.temperature.and_then(Temperature::new);
     let asking = DecideOptions {
         adapter: served.adapter.clone(),
         calibrations: temperature
             .map(|temperature| Arc::new(Calibrations::uniform("request", temperature)))
             .or_else(own),
-        template_kwargs: asked.template_kwargs,
+        template_kwargs: query.template_kwargs,
     };
     let host = served.host.clone();
-    let preparing = web::block(move || prepare(&host, &asked.input, asked.questions, asking)).await;
+    let preparing = web::block(move || prepare(&host, &query.input, query.questions, asking)).await;
     let failed = |error: actix_web::error::BlockingError| RequestError::Model(error.to_string());
     preparing.map_err(failed)??.run(terms).await
 }
@@ -143,8 +143,8 @@ fn api_error(error: &DecideError, wire: &impl Wire) -> ApiError {
         }
         DecideError::TooLong { question, .. } => {
             let path = wire.input_path();
-            let asked = wire.path(*question, FieldPath::Whole);
-            let message = format!("{path}: with {asked}, {error}");
+            let question = wire.path(*question, FieldPath::Whole);
+            let message = format!("{path}: with {question}, {error}");
             ApiError::new(Code::InvalidBody, message).at(path)
         }
         DecideError::Unsupported(_) => invalid("model", error),

@@ -70,11 +70,11 @@ async fn either(
     let begun = Call::begin(request, payload, state).await;
     let call = begun.map_err(ApiFlavor::Vllm.refusal())?;
     match shared_routes::parse(&call, parse_rerank).await? {
-        RerankBody::Cohere(asked) => {
-            vllm::rerank::answer(call, asked).await.map_err(ApiFlavor::Vllm.refusal())
+        RerankBody::Cohere(params) => {
+            vllm::rerank::answer(call, params).await.map_err(ApiFlavor::Vllm.refusal())
         }
-        RerankBody::Tei(asked) => {
-            let answered = tei::ranked(call, asked).await;
+        RerankBody::Tei(params) => {
+            let answered = tei::ranked(call, params).await;
             answered.map_err(ApiFlavor::Tei.refusal())
         }
     }

@@ -46,18 +46,18 @@ pub(crate) async fn remote_rm(
     handle(ApiFlavor::FastApi, &request, payload, &state, answer).await
 }
 
-async fn answer(call: Call<'_>, asked: RemoteRewardRequest) -> Result<HttpResponse, ApiError> {
+async fn answer(call: Call<'_>, params: RemoteRewardRequest) -> Result<HttpResponse, ApiError> {
     let shape = target::reply_shape(&call)?;
     match target::of_url(&call)? {
-        Target::Scorer(scorer) => judged(call, scorer, asked, shape).await,
-        Target::Model(served) => match &asked.prompt {
+        Target::Scorer(scorer) => judged(call, scorer, params, shape).await,
+        Target::Model(served) => match &params.prompt {
             // A rendered prompt is split into its turns; other text is one turn.
             Content::Text(text) if chat_split::read(text).is_some() => {
-                read(call, &served, &asked, shape).await
+                read(call, &served, &params, shape).await
             }
             Content::Text(_) | Content::Messages(_) => {
                 let scorer = names::scorer(call.state, served.name())?;
-                judged(call, scorer, asked, shape).await
+                judged(call, scorer, params, shape).await
             }
         },
     }
@@ -66,12 +66,12 @@ async fn answer(call: Call<'_>, asked: RemoteRewardRequest) -> Result<HttpRespon
 async fn judged(
     call: Call<'_>,
     scorer: Arc<Scorer>,
-    asked: RemoteRewardRequest,
+    params: RemoteRewardRequest,
     shape: ReplyShape,
 ) -> Result<HttpResponse, ApiError> {
     let is_native = call.state.registry.get(scorer.name()).is_none();
     let state = call.state;
-    let inputs = [Arc::new(input(asked))];
+    let inputs = [Arc::new(input(params))];
     let judged = call.judge(scorer, &inputs, &Options::default()).await?;
     let rewards = rewards::rewards(state, &judged.answers, |_| "response".to_owned())?;
     let reward = rewards[0];
@@ -87,15 +87,15 @@ async fn judged(
 async fn read(
     mut call: Call<'_>,
     served: &Served,
-    asked: &RemoteRewardRequest,
+    params: &RemoteRewardRequest,
     shape: ReplyShape,
 ) -> Result<HttpResponse, ApiError> {
     pooling::check_scalar(served)?;
-    let prompt = match &asked.prompt {
+    let prompt = match &params.prompt {
         Content::Text(text) => text.as_str(),
         Content::Messages(_) => "",
     };
-    let text = pooling::continued(prompt, &asked.response);
+    let text = pooling::continued(prompt, &params.response);
     let texts = vec![("response".to_owned(), text)];
     let encoded = pooling::encode(served, texts, pooling::by_origin).await?;
     let sequences = encoded.into_iter().map(pooling::Tokens::last).collect();
@@ -111,8 +111,8 @@ async fn read(
     bytes.map(json).map_err(ApiError::internal)
 }
 
-fn input(asked: RemoteRewardRequest) -> Input {
-    let (prompt, begun) = match asked.prompt {
+fn input(params: RemoteRewardRequest) -> Input {
+    let (prompt, begun) = match params.prompt {
         Content::Text(text) => {
             let prompt = chat_split::prompt(&text);
             let turns = Some(prompt.turns).filter(|turns| !turns.is_empty());
@@ -122,8 +122,8 @@ fn input(asked: RemoteRewardRequest) -> Input {
     };
     Input {
         prompt,
-        reference: asked.label.0.map(convert::reference),
-        ..Input::of(begun + chat_split::response(&asked.response))
+        reference: params.label.0.map(convert::reference),
+        ..Input::of(begun + chat_split::response(&params.response))
     }
 }
 

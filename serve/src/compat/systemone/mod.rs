@@ -12,7 +12,7 @@ use self::types::{
 };
 use crate::compat::decisions::text::{Named, TextOrJson};
 use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
-use crate::compat::decisions::{self, Asked, Wire};
+use crate::compat::decisions::{self, DecisionQuery, Wire};
 use crate::compat::{self, Json};
 use crate::error::ApiError;
 
@@ -26,28 +26,30 @@ pub(crate) struct SystemOneEcho {
 ///
 /// # Errors
 /// 422 at the first invalid value.
-pub(crate) fn asked(request: SystemOneRequest) -> Result<(Asked, SystemOneEcho), ApiError> {
+pub(crate) fn convert(
+    request: SystemOneRequest,
+) -> Result<(DecisionQuery, SystemOneEcho), ApiError> {
     compat::refuse_images(&request.images)?;
     decisions::check_template_kwargs(&request.chat_template_kwargs)?;
     let Named(questions) = request.questions;
     decisions::check_questions(questions.len())?;
-    let asked = Asked {
+    let query = DecisionQuery {
         model: Some(request.model),
         input: decisions::document("state", &request.state)?,
         questions: questions
             .iter()
-            .map(|(name, asked)| question(&format!("questions.{name}"), asked))
+            .map(|(name, given)| question(&format!("questions.{name}"), given))
             .collect::<Result<_, _>>()?,
         template_kwargs: request.chat_template_kwargs,
         temperature: None,
         cache_key: None,
     };
-    Ok((asked, SystemOneEcho { questions }))
+    Ok((query, SystemOneEcho { questions }))
 }
 
-fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError> {
+fn question(path: &str, given: &SystemOneQuestion) -> Result<Question, ApiError> {
     let criteria = format!("{path}.criteria");
-    let kind = match (asked.kind, &asked.criteria) {
+    let kind = match (given.kind, &given.criteria) {
         (SystemOneQuestionType::Noul, None) => QuestionKind::Predicate { yes: None, no: None },
         (SystemOneQuestionType::Noul, Some(SystemOneCriteria::ByName(outcomes))) => {
             noul(&criteria, outcomes)?
@@ -77,7 +79,7 @@ fn question(path: &str, asked: &SystemOneQuestion) -> Result<Question, ApiError>
             return Err(compat::invalid(criteria, "a score takes a list of levels"));
         }
     };
-    Ok(Question { instructions: asked.instructions.text().into_owned(), kind })
+    Ok(Question { instructions: given.instructions.text().into_owned(), kind })
 }
 
 fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<QuestionKind, ApiError> {
@@ -98,9 +100,9 @@ fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<Quest
 
 impl Wire for SystemOneEcho {
     fn path(&self, question: usize, place: FieldPath) -> String {
-        let (name, asked) = &self.questions[question];
+        let (name, given) = &self.questions[question];
         let path = format!("questions.{name}");
-        match (place, &asked.criteria) {
+        match (place, &given.criteria) {
             (FieldPath::Whole, _) => path,
             (FieldPath::Instructions, _) => path + ".instructions",
             (FieldPath::Alternative(at), Some(SystemOneCriteria::ByName(Named(options)))) => {
@@ -122,7 +124,7 @@ impl Wire for SystemOneEcho {
         serde_json::to_vec(&SystemOneReply {
             model,
             answers: Named(
-                pairs.map(|((name, asked), answer)| (name, reply_to(asked, answer))).collect(),
+                pairs.map(|((name, given), answer)| (name, reply_to(given, answer))).collect(),
             ),
             usage: SystemOneUsage {
                 input_tokens: decided.usage.input_tokens as u64,
@@ -133,10 +135,10 @@ impl Wire for SystemOneEcho {
     }
 }
 
-fn reply_to(asked: SystemOneQuestion, answer: &DecisionAnswer) -> SystemOneAnswer {
+fn reply_to(given: SystemOneQuestion, answer: &DecisionAnswer) -> SystemOneAnswer {
     let tribunal = decisions::notes(answer);
     let probabilities = answer.probabilities.iter().copied();
-    let (options, levels) = match asked.criteria {
+    let (options, levels) = match given.criteria {
         Some(SystemOneCriteria::ByName(Named(options))) => (options, Vec::new()),
         Some(SystemOneCriteria::Levels(levels)) => (Vec::new(), levels),
         None => (Vec::new(), Vec::new()),

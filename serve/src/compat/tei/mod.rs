@@ -58,16 +58,16 @@ pub(crate) async fn info(
     request: HttpRequest,
     state: Data<State>,
 ) -> Result<Json<TeiInfo>, Refusal> {
-    let told = target::of_query(&state, request.query_string())
+    let info = target::of_query(&state, request.query_string())
         .and_then(|target| model(&target).and_then(|served| describe(&state, served)));
-    told.map(Json).map_err(ApiFlavor::Tei.refusal())
+    info.map(Json).map_err(ApiFlavor::Tei.refusal())
 }
 
-async fn predicted(mut call: Call<'_>, asked: PredictRequest) -> Result<HttpResponse, ApiError> {
+async fn predicted(mut call: Call<'_>, params: PredictRequest) -> Result<HttpResponse, ApiError> {
     let target = target::of_url(&call)?;
     let served = model(&target)?;
     pooling::check_whole(served)?;
-    let (texts, is_batch) = match asked.inputs {
+    let (texts, is_batch) = match params.inputs {
         PredictInputs::Text(text) => (vec![("inputs".to_owned(), text)], false),
         PredictInputs::Pair(pair) => (vec![("inputs".to_owned(), pair.concat())], false),
         PredictInputs::Batch(batch) => {
@@ -82,7 +82,7 @@ async fn predicted(mut call: Call<'_>, asked: PredictRequest) -> Result<HttpResp
     let sequences = encoded.into_iter().map(Tokens::last).collect();
     let answers = pooling::read(&mut call, served, sequences, RequestParams::default()).await?;
     let all = answers.iter().map(|answer| {
-        Ok(predictions(served, &pooling::outputs(served, answer, !asked.raw_scores)?))
+        Ok(predictions(served, &pooling::outputs(served, answer, !params.raw_scores)?))
     });
     let mut all: Vec<Vec<Prediction>> = all.collect::<Result<_, ApiError>>()?;
     let reply = match all.pop() {
@@ -107,16 +107,16 @@ fn predictions(served: &Served, outputs: &[f64]) -> Vec<Prediction> {
 /// No texts, and texts that cannot be scored.
 pub(crate) async fn ranked(
     call: Call<'_>,
-    asked: TeiRerankRequest,
+    params: TeiRerankRequest,
 ) -> Result<HttpResponse, ApiError> {
-    check_count("texts", asked.texts.len(), 1..=openapi::MAX_INPUTS)?;
-    let target = target::of_body(&call, asked.model.as_deref())?;
-    let pairs = pairs::against("texts", &asked.query, &asked.texts);
-    let manner = (!asked.raw_scores, RequestParams::default());
+    check_count("texts", params.texts.len(), 1..=openapi::MAX_INPUTS)?;
+    let target = target::of_body(&call, params.model.as_deref())?;
+    let pairs = pairs::against("texts", &params.query, &params.texts);
+    let manner = (!params.raw_scores, RequestParams::default());
     let scored = pairs::score(call, target, pairs, manner).await?;
-    let ranks = pairs::best(&scored.scores, asked.top_n).map(|(index, score)| TeiRank {
+    let ranks = pairs::best(&scored.scores, params.top_n).map(|(index, score)| TeiRank {
         index,
-        text: asked.return_text.then(|| asked.texts[index].clone()),
+        text: params.return_text.then(|| params.texts[index].clone()),
         score,
     });
     let ranks: Vec<TeiRank> = ranks.collect();

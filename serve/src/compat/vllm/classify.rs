@@ -15,14 +15,14 @@ use crate::names;
 /// Answers a vLLM body.
 pub(crate) async fn answer(
     mut call: Call<'_>,
-    mut asked: VllmClassifyRequest,
+    mut request: VllmClassifyRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let asked = asked.take_pooled();
-    let served = names::model(call.state, asked.model.as_deref())?;
+    let request = request.take_pooled();
+    let served = names::model(call.state, request.model.as_deref())?;
     pooling::check_whole(&served)?;
-    let activate = pooling::activates(asked.use_activation, asked.activation)?;
-    let terms = pooling::salted(asked.cache_salt.as_deref());
-    let tokens = pooling::sequences(&served, asked).await?;
+    let activate = pooling::activates(request.use_activation, request.activation)?;
+    let terms = pooling::salted(request.cache_salt.as_deref());
+    let tokens = pooling::sequences(&served, request).await?;
     let working = Instant::now();
     let sequences = tokens.into_iter().map(Tokens::last).collect();
     let answers = pooling::read(&mut call, &served, sequences, terms).await?;

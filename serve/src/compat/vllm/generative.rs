@@ -37,19 +37,19 @@ pub(crate) async fn generative_scoring(
 
 async fn answer(
     mut call: Call<'_>,
-    asked: GenerativeScoringRequest,
+    params: GenerativeScoringRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let served = names::model(call.state, asked.model.as_deref())?;
-    let labels = next_token::labels(&served, "label_token_ids", asked.label_token_ids)?;
+    let served = names::model(call.state, params.model.as_deref())?;
+    let labels = next_token::labels(&served, "label_token_ids", params.label_token_ids)?;
     let prompts = Prompts {
-        query: asked.query,
-        items: asked.items,
-        item_first: asked.item_first,
-        special: asked.add_special_tokens,
+        query: params.query,
+        items: params.items,
+        item_first: params.item_first,
+        special: params.add_special_tokens,
     };
     let sequences = next_token::sequences(&served, prompts).await?;
     let sequences = sequences.into_iter().map(|tokens| (tokens, labels.clone()));
-    let scale = if asked.apply_softmax {
+    let scale = if params.apply_softmax {
         Normalisation::Labels { temperature: 1.0 }
     } else {
         Normalisation::Vocabulary

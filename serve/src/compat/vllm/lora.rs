@@ -47,9 +47,9 @@ pub(crate) async fn load_lora_adapter(
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
         let folder = folder(&state)?;
-        let asked: LoadAdapterRequest = call.parse(parse_body).await?;
+        let params: LoadAdapterRequest = call.parse(parse_body).await?;
         call.admit(1, call.deadline())?;
-        load(&state, folder, asked).await
+        load(&state, folder, params).await
     };
     answering.await.map_err(ApiFlavor::Vllm.refusal())
 }
@@ -75,9 +75,9 @@ pub(crate) async fn unload_lora_adapter(
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
         folder(&state)?;
-        let asked: UnloadAdapterRequest = call.parse(parse_body).await?;
+        let params: UnloadAdapterRequest = call.parse(parse_body).await?;
         call.admit(1, call.deadline())?;
-        unload(&state, &asked.lora_name).await
+        unload(&state, &params.lora_name).await
     };
     answering.await.map_err(ApiFlavor::Vllm.refusal())
 }
@@ -94,18 +94,18 @@ fn folder(state: &State) -> Result<&Path, ApiError> {
 async fn load(
     state: &State,
     folder: &Path,
-    asked: LoadAdapterRequest,
+    params: LoadAdapterRequest,
 ) -> Result<HttpResponse, ApiError> {
-    let name = asked.lora_name;
+    let name = params.lora_name;
     if !rubrics::config::fits_name(&name) {
         return Err(invalid("lora_name", rubrics::config::NAME_RULE));
     }
-    let host = base(state, asked.base_model_name.as_deref())?;
-    let path = inside(folder, &asked.lora_path)?;
+    let host = base(state, params.base_model_name.as_deref())?;
+    let path = inside(folder, &params.lora_path)?;
     // Held to the end, so that the second of two requests for one name sees the result of the
     // first.
     let mut loaded = state.hosts.loaded.lock().await;
-    check_name(state, &loaded, &name, asked.load_inplace)?;
+    check_name(state, &loaded, &name, params.load_inplace)?;
     let is_new = !loaded.iter().any(|known| **known == name);
     if is_new && loaded.len() >= MOST_ADAPTERS {
         let what =
@@ -179,16 +179,16 @@ fn check_name(
 
 /// Resolves the folder of a request, which must lie within `folder` after links are resolved. A
 /// path outside gets the same error whether it exists or not.
-fn inside(folder: &Path, asked: &str) -> Result<PathBuf, ApiError> {
+fn inside(folder: &Path, params: &str) -> Result<PathBuf, ApiError> {
     let outside = || forbidden("lora_path: adapters come from the folder of wires.adapters alone");
-    let asked = Path::new(asked);
+    let params = Path::new(params);
     let climbs = |part: Component<'_>| matches!(part, Component::ParentDir);
-    if asked.components().any(climbs) {
+    if params.components().any(climbs) {
         return Err(outside());
     }
     let root = folder.canonicalize().map_err(ApiError::internal)?;
     let relative =
-        asked.strip_prefix(&root).or_else(|_| asked.strip_prefix(folder)).unwrap_or(asked);
+        params.strip_prefix(&root).or_else(|_| params.strip_prefix(folder)).unwrap_or(params);
     if relative.is_absolute() {
         return Err(outside());
     }
@@ -215,13 +215,13 @@ fn read(host: &Host, name: &str, path: &Path) -> Result<(), String> {
 /// the base model's, goes only to the log.
 fn hidden(folder: &Path, message: &str) -> String {
     let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let told = message.replace(&*root.to_string_lossy(), "adapters");
+    let shown = message.replace(&*root.to_string_lossy(), "adapters");
     let is_path = |word: &str| word.starts_with('/');
-    if told.split([' ', '`', '"', '\'', '(']).any(is_path) {
+    if shown.split([' ', '`', '"', '\'', '(']).any(is_path) {
         tracing::warn!(message, "an adapter could not be loaded by request");
         return "it could not be loaded; the server's log says why".to_owned();
     }
-    told
+    shown
 }
 
 fn forbidden(message: &str) -> ApiError {
@@ -236,14 +236,14 @@ fn plain(text: String) -> HttpResponse {
 mod tests {
     use super::*;
 
-    fn check(folder: &Path, asked: &str, expected: Result<&str, Code>) {
-        let found = inside(folder, asked).map_err(|error| error.code());
+    fn check(folder: &Path, params: &str, expected: Result<&str, Code>) {
+        let found = inside(folder, params).map_err(|error| error.code());
         let root = folder.canonicalize().expect("it is there");
         let found = found.map(|path| {
             let inner = path.strip_prefix(&root).expect("it is inside");
             inner.to_string_lossy().into_owned()
         });
-        assert_eq!(found, expected.map(str::to_owned), "{asked}");
+        assert_eq!(found, expected.map(str::to_owned), "{params}");
     }
 
     #[test]
@@ -251,8 +251,8 @@ mod tests {
         let folder = std::env::temp_dir();
         let root = folder.canonicalize().expect("it is there");
         let own = format!("{}/a/adapter_config.json: `r` is 0", root.display());
-        let told = "adapters/a/adapter_config.json: `r` is 0";
-        assert_eq!(hidden(&folder, &own), told);
+        let shown = "adapters/a/adapter_config.json: `r` is 0";
+        assert_eq!(hidden(&folder, &own), shown);
         let hidden_words = "it could not be loaded; the server's log says why";
         for other in ["/srv/rm: gone", "reading \"/srv/rm\": gone", "in `/srv/rm`"] {
             assert_eq!(hidden(&folder, other), hidden_words, "{other}");

@@ -38,12 +38,12 @@ pub(crate) async fn pooling(
 }
 
 async fn answer(mut call: Call<'_>, mut request: PoolingRequest) -> Result<HttpResponse, ApiError> {
-    let asked = request.take_pooled();
-    let served = names::model(call.state, asked.model.as_deref())?;
+    let params = request.take_pooled();
+    let served = names::model(call.state, params.model.as_deref())?;
     let task = task(&served, request.task)?;
-    let activate = heads::activates(asked.use_activation, asked.activation)?;
-    let terms = heads::salted(asked.cache_salt.as_deref());
-    let tokens = heads::sequences(&served, asked).await?;
+    let activate = heads::activates(params.use_activation, params.activation)?;
+    let terms = heads::salted(params.cache_salt.as_deref());
+    let tokens = heads::sequences(&served, params).await?;
     let sequence = match task {
         PoolingTask::Classify => Tokens::last,
         PoolingTask::TokenClassify => Tokens::everywhere,
@@ -70,8 +70,8 @@ async fn answer(mut call: Call<'_>, mut request: PoolingRequest) -> Result<HttpR
     call.read_reply(&served, (answers.len(), working), reply)
 }
 
-fn task(served: &Served, asked: Option<PoolingTask>) -> Result<PoolingTask, ApiError> {
-    match (heads::head(served)?, asked) {
+fn task(served: &Served, params: Option<PoolingTask>) -> Result<PoolingTask, ApiError> {
+    match (heads::head(served)?, params) {
         (Head::Whole { .. }, None) => Ok(PoolingTask::Classify),
         (Head::Tokens, None) => Ok(PoolingTask::TokenClassify),
         (Head::Tokens, Some(PoolingTask::Classify)) => {

@@ -78,19 +78,22 @@ async fn cohere(
 ///
 /// # Errors
 /// No documents, and documents that cannot be scored.
-pub(crate) async fn answer(call: Call<'_>, asked: RerankRequest) -> Result<HttpResponse, ApiError> {
-    pooling::check_truncation(asked.truncate_prompt_tokens)?;
-    check_count("documents", asked.documents.len(), 1..=openapi::MAX_INPUTS)?;
-    let activate = pooling::activates(asked.use_activation, asked.activation)?;
-    let terms = pooling::salted(asked.cache_salt.as_deref());
-    let target = target::of_body(&call, asked.model.as_deref())?;
-    let texts: Vec<String> = asked.documents.into_iter().map(|one| one.text).collect();
-    let pairs = pairs::against("documents", &asked.query, &texts);
+pub(crate) async fn answer(
+    call: Call<'_>,
+    params: RerankRequest,
+) -> Result<HttpResponse, ApiError> {
+    pooling::check_truncation(params.truncate_prompt_tokens)?;
+    check_count("documents", params.documents.len(), 1..=openapi::MAX_INPUTS)?;
+    let activate = pooling::activates(params.use_activation, params.activation)?;
+    let terms = pooling::salted(params.cache_salt.as_deref());
+    let target = target::of_body(&call, params.model.as_deref())?;
+    let texts: Vec<String> = params.documents.into_iter().map(|one| one.text).collect();
+    let pairs = pairs::against("documents", &params.query, &texts);
     let id = format!("score-{}", call.id());
     let scored = pairs::score(call, target, pairs, (activate, terms)).await?;
-    let repeats = asked.return_documents.unwrap_or(true);
+    let repeats = params.return_documents.unwrap_or(true);
     let document = |index: usize| RerankText { text: texts[index].clone() };
-    let results = pairs::best(&scored.scores, asked.top_n).map(|(index, score)| Reranked {
+    let results = pairs::best(&scored.scores, params.top_n).map(|(index, score)| Reranked {
         index,
         document: repeats.then(|| document(index)),
         relevance_score: score,

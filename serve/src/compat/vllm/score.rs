@@ -42,13 +42,13 @@ pub(crate) async fn score(
 /// Texts that form no pairs, and pairs that cannot be scored.
 pub(crate) async fn answer(
     call: Call<'_>,
-    asked: VllmScoreRequest,
+    params: VllmScoreRequest,
 ) -> Result<HttpResponse, ApiError> {
-    pooling::check_truncation(asked.truncate_prompt_tokens)?;
-    let activate = pooling::activates(asked.use_activation, asked.activation)?;
-    let terms = pooling::salted(asked.cache_salt.as_deref());
-    let target = target::of_body(&call, asked.model.as_deref())?;
-    let pairs = pairs(asked)?;
+    pooling::check_truncation(params.truncate_prompt_tokens)?;
+    let activate = pooling::activates(params.use_activation, params.activation)?;
+    let terms = pooling::salted(params.cache_salt.as_deref());
+    let target = target::of_body(&call, params.model.as_deref())?;
+    let pairs = pairs(params)?;
     let id = format!("score-{}", call.id());
     let scored = pairs::score(call, target, pairs, (activate, terms)).await?;
     let data = scored.scores.iter().enumerate();
@@ -68,8 +68,8 @@ pub(crate) async fn answer(
 /// A list of texts with its field name.
 type Named = (&'static str, Texts);
 
-fn pairs(asked: VllmScoreRequest) -> Result<Vec<TextPair>, ApiError> {
-    let (one, other) = lists(asked)?;
+fn pairs(params: VllmScoreRequest) -> Result<Vec<TextPair>, ApiError> {
+    let (one, other) = lists(params)?;
     let (name, documents) = (other.0, other.1.into_list());
     check_count(name, documents.len(), 1..=openapi::MAX_INPUTS)?;
     let queries = one.1.into_list();
@@ -89,16 +89,16 @@ fn pairs(asked: VllmScoreRequest) -> Result<Vec<TextPair>, ApiError> {
 }
 
 /// Returns the two lists, each of which has several field names that belong together.
-fn lists(asked: VllmScoreRequest) -> Result<(Named, Named), ApiError> {
+fn lists(params: VllmScoreRequest) -> Result<(Named, Named), ApiError> {
     let mut given: Vec<Named> = Vec::new();
     for (name, texts) in [
-        ("queries", asked.queries),
-        ("data_1", asked.data_1),
-        ("text_1", asked.text_1),
-        ("documents", asked.documents),
-        ("items", asked.items),
-        ("data_2", asked.data_2),
-        ("text_2", asked.text_2),
+        ("queries", params.queries),
+        ("data_1", params.data_1),
+        ("text_1", params.text_1),
+        ("documents", params.documents),
+        ("items", params.items),
+        ("data_2", params.data_2),
+        ("text_2", params.text_2),
     ] {
         given.extend(texts.map(|texts| (name, texts)));
     }

@@ -35,11 +35,11 @@ pub(crate) async fn tokenize(
 ) -> Result<HttpResponse, Refusal> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
-        let asked: TokenizeRequest = call.parse(parse_body).await?;
+        let params: TokenizeRequest = call.parse(parse_body).await?;
         call.admit(1, call.deadline())?;
-        let served = names::model(&state, asked.model.as_deref())?;
-        let spells = asked.return_token_strs.unwrap_or(false);
-        let ids = encoded(&served, asked).await?.ids;
+        let served = names::model(&state, params.model.as_deref())?;
+        let spells = params.return_token_strs.unwrap_or(false);
+        let ids = encoded(&served, params).await?.ids;
         let spelled = |id: &u32| served.host.tokenizer.token(*id).unwrap_or_default();
         written(&TokenizeReply {
             count: ids.len(),
@@ -68,13 +68,13 @@ pub(crate) async fn detokenize(
 ) -> Result<HttpResponse, Refusal> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
-        let asked: DetokenizeRequest = call.parse(parse_body).await?;
+        let params: DetokenizeRequest = call.parse(parse_body).await?;
         call.admit(1, call.deadline())?;
-        let served = names::model(&state, asked.model.as_deref())?;
-        if asked.tokens.is_empty() {
+        let served = names::model(&state, params.model.as_deref())?;
+        if params.tokens.is_empty() {
             return written(&DetokenizeReply::default());
         }
-        let tokens = pooling::given(&served, "tokens".to_owned(), asked.tokens)?;
+        let tokens = pooling::given(&served, "tokens".to_owned(), params.tokens)?;
         let tokenizer = served.host.tokenizer.clone();
         let decoding = web::block(move || tokenizer.decode(&tokens.ids, false)).await;
         let prompt = decoding.map_err(ApiError::internal)?;
@@ -84,13 +84,13 @@ pub(crate) async fn detokenize(
     answering.await.map_err(ApiFlavor::Vllm.refusal())
 }
 
-async fn encoded(served: &Served, asked: TokenizeRequest) -> Result<Tokens, ApiError> {
-    match (asked.prompt, asked.messages) {
+async fn encoded(served: &Served, params: TokenizeRequest) -> Result<Tokens, ApiError> {
+    match (params.prompt, params.messages) {
         (Some(prompt), None) if prompt.is_empty() => {
             Ok(Tokens { path: "prompt".to_owned(), ids: Vec::new() })
         }
         (Some(prompt), None) => {
-            let encode = if asked.add_special_tokens.unwrap_or(true) {
+            let encode = if params.add_special_tokens.unwrap_or(true) {
                 pooling::as_written
             } else {
                 pooling::bare
@@ -100,12 +100,12 @@ async fn encoded(served: &Served, asked: TokenizeRequest) -> Result<Tokens, ApiE
             encoded.pop().ok_or_else(|| ApiError::internal("one text was encoded and none came"))
         }
         (None, Some(messages)) => {
-            let continued = asked.continue_final_message.unwrap_or(false);
+            let continued = params.continue_final_message.unwrap_or(false);
             let rendering = Rendering {
-                opened: asked.add_generation_prompt.unwrap_or(!continued),
+                opened: params.add_generation_prompt.unwrap_or(!continued),
                 continued,
-                kwargs: asked.chat_template_kwargs.unwrap_or_default(),
-                tools: asked.tools,
+                kwargs: params.chat_template_kwargs.unwrap_or_default(),
+                tools: params.tools,
             };
             let tokenizer = served.host.tokenizer.clone();
             let rendering = move || render(messages, rendering, &tokenizer);

@@ -38,13 +38,13 @@ pub(crate) async fn chat_completions(
     state: Data<State>,
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
-    let asked = call.parse(parse_body::<ChatRequest>).await?;
-    if let Some(scorer) = nim::scorer(&state, &asked)? {
-        return nim::answer(call, scorer, asked).await;
+    let params = call.parse(parse_body::<ChatRequest>).await?;
+    if let Some(scorer) = nim::scorer(&state, &params)? {
+        return nim::answer(call, scorer, params).await;
     }
     let incoming = GenerationCall::of(call);
-    let (served, caller) = (find(&state, &asked.model)?, incoming.caller);
-    let chat = aside(move || chat(asked, served, caller)).await?;
+    let (served, caller) = (find(&state, &params.model)?, incoming.caller);
+    let chat = aside(move || chat(params, served, caller)).await?;
     let format = ChatFormat::new(&chat, &incoming.id);
     reply(&request, state, incoming, (chat.prepared, format), ChatFormat::whole).await
 }

@@ -33,12 +33,12 @@ pub(crate) async fn completions(
     state: Data<State>,
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
-    let asked = call.parse(parse_body::<CompletionRequest>).await?;
+    let params = call.parse(parse_body::<CompletionRequest>).await?;
     let incoming = GenerationCall::of(call);
-    let (served, caller) = (find(&state, &asked.model)?, incoming.caller);
-    let asked = aside(move || completion(asked, served, caller)).await?;
-    let places = caller.in_time(asked.places()).await?;
-    let format = CompletionFormat::new(&asked, places, &incoming.id);
-    let prepared = asked.prepared;
+    let (served, caller) = (find(&state, &params.model)?, incoming.caller);
+    let params = aside(move || completion(params, served, caller)).await?;
+    let places = caller.in_time(params.places()).await?;
+    let format = CompletionFormat::new(&params, places, &incoming.id);
+    let prepared = params.prepared;
     reply(&request, state, incoming, (prepared, format), CompletionFormat::whole).await
 }

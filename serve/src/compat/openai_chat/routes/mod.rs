@@ -14,7 +14,9 @@ use serde::Serialize;
 use crate::admit::Permit;
 use crate::call::Call;
 use crate::caller::Caller;
-use crate::compat::openai_chat::{Generated, PreparedRequest, ReplyFormat, answer, stream};
+use crate::compat::openai_chat::{
+    Generated, PreparedRequest, ReplyFormat, RunningGeneration, answer, stream,
+};
 use crate::error::{ApiError, Code};
 use crate::extensions::StageTimes;
 use crate::hosts::Served;
@@ -93,7 +95,7 @@ where
     let name = prepared.served.host.name.clone();
     let prepared = Arc::new(prepared);
     let submitting = prepared.clone();
-    let running = aside(move || submitting.submit()).await?;
+    let running = aside(move || RunningGeneration::submit(&submitting)).await?;
     let parse = incoming.parsing.elapsed();
     for (stage, time) in [(Stage::Read, incoming.read), (Stage::Parse, parse)] {
         state.metrics.stage(&name, stage, [time]);

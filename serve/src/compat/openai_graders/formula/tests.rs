@@ -58,10 +58,10 @@ fn what_has_no_value() {
 
 #[test]
 fn what_cannot_be_read() {
-    let check = |text: &str, at: usize, told: &str| {
+    let check = |text: &str, at: usize, message: &str| {
         let error = Formula::parse(text).expect_err(text);
         assert_eq!(error.at, at, "{text}: {error}");
-        assert!(error.what.contains(told), "{text}: {error}");
+        assert!(error.what.contains(message), "{text}: {error}");
     };
     check("", 0, "missing at the end");
     check("1 +", 3, "missing at the end");
