@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn durations() {
+    fn durations_are_parsed() {
         let cases = [
             ("10s", Some(10_000_000)),
             ("1.5s", Some(1_500_000)),
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn the_definition_is_sound() {
+    fn definition_passes_clap_checks() {
         Program::command().debug_assert();
     }
 
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn optional_values() {
+    fn optional_values_are_parsed() {
         let args = parse("--json --unique --report r.html").expect("this line is right");
         assert_eq!((args.json, args.unique), (Some(None), Some(true)));
         let args = parse("--json s.json --unique false").expect("this line is right");
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_parse_to_the_same_run() {
+    fn printed_flags_parse_to_the_same_run() {
         let lines = [
             "",
             "--rate 12.5 --connections 8 --duration 1m --deadline-ms 100 --cache bypass --pid 1",

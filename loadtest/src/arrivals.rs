@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn a_longer_span_only_appends() {
+    fn longer_span_only_appends_arrivals() {
         let short = poisson(100.0, SPAN, 3, 0);
         let long = poisson(100.0, SPAN * 2, 3, 0);
         assert_eq!(short[..], long[..short.len()]);
@@ -63,7 +63,7 @@ mod tests {
     /// The law of a Poisson process, in five standard deviations of each statistic.
     #[test]
     #[expect(clippy::cast_precision_loss, reason = "thousands of arrivals")]
-    fn arrivals_are_poisson() {
+    fn gaps_are_exponential_and_independent() {
         for (rate, seed) in [(50.0, 0), (1000.0, 1), (20_000.0, 2)] {
             let due = poisson(rate, SPAN, seed, 0);
             let n = due.len() as f64;

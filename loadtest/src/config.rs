@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_use_is_refused() {
+    fn invalid_arguments_are_refused() {
         let table = [
             ("", None),
             ("--rate 1000", None),
@@ -305,7 +305,7 @@ mod tests {
 
     /// Callers that fill the struct themselves meet the same refusals as a command line.
     #[test]
-    fn contradictions_are_refused_without_clap_too() {
+    fn contradictions_are_refused_without_clap() {
         let both = BenchServe { sweep: true, ..args("--rate 5") };
         check(&both, Some("--sweep"));
         let counted = BenchServe { requests: Some(5), ..args("--rate 5") };
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_needs_a_folder() {
+    fn report_in_missing_folder_is_refused() {
         for path in ["no/such/folder/report.html", "."] {
             let wrong = BenchServe { report: Some(PathBuf::from(path)), ..args("") };
             assert!(matches!(Config::resolve(&wrong), Err(LoadError::Write { .. })), "{path}");

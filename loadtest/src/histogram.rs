@@ -117,13 +117,13 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_histogram_is_all_zero() {
+    fn empty_histogram_is_all_zero() {
         assert_eq!(Latencies::default().quantiles(), Quantiles::default());
         assert!(Latencies::default().curve().is_empty());
     }
 
     #[test]
-    fn a_thousand_even_steps() {
+    fn quantiles_of_thousand_even_steps() {
         let quantiles = filled(&(1..=1000).collect::<Vec<_>>()).quantiles();
         let expected = Quantiles {
             count: 1000,
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn more_than_an_hour_is_an_hour() {
+    fn latencies_above_an_hour_count_as_an_hour() {
         let mut latencies = Latencies::default();
         latencies.record(Duration::MAX);
         let hour_ms = 3_600_000.0;
@@ -147,7 +147,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quantiles_agree_with_a_sorted_list(
+        fn quantiles_agree_with_sorted_list(
             mut micros in prop::collection::vec(1u64..10_000_000, 1..400),
             per_mille in 1usize..=1000,
         ) {
@@ -165,7 +165,7 @@ mod tests {
         }
 
         #[test]
-        fn the_curve_rises(micros in prop::collection::vec(1u64..10_000_000, 1..400)) {
+        fn curve_is_monotone(micros in prop::collection::vec(1u64..10_000_000, 1..400)) {
             let curve = filled(&micros).curve();
             prop_assert!(!curve.is_empty());
             prop_assert!(curve.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));

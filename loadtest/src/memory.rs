@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn status_lines() {
+    fn status_lines_are_parsed() {
         let table = [
             ("Name:\tx\nVmHWM:\t  200 kB\nVmRSS:\t    123 kB\nThreads:\t1\n", Some(125_952)),
             ("VmRSS:\t0 kB", Some(0)),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn range_of_samples() {
+    fn samples_give_minimum_and_maximum() {
         let memory = |samples| Memory { pid: 1, samples };
         assert_eq!(memory(vec![]).range(), None);
         assert_eq!(memory(vec![(0.0, 5), (0.5, 3), (1.0, 9)]).range(), Some((3, 9)));

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn only_work_that_was_done_is_served() {
+    fn only_completed_work_counts_as_served() {
         let mut verdicts = Verdicts::default();
         for (status, _) in STATUSES {
             verdicts.add(status, status == Status::Ok);

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_wire_type_itself_is_understood() {
+    fn serialised_wire_type_is_counted() {
         let result = openapi::ScoreResult {
             id: "0".to_owned(),
             status: Status::Ok,

@@ -136,7 +136,7 @@ mod tests {
     type Case<'a> = (&'a [(usize, u64)], Option<(f64, bool)>);
 
     #[test]
-    fn the_knee_is_the_last_load_that_is_carried() {
+    fn knee_is_the_last_load_within_the_objective() {
         let (good, brink, slow, bad) = ((100, 0), (99, 2000), (98, 51), (50, 2000));
         // Load, and the expected knee: its share and whether it is doubtful.
         let table: [Case<'_>; 7] = [
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_is_no_load_of_the_sweep() {
+    fn closed_loop_is_never_the_knee() {
         let closed = Phase { load: Load::Closed { concurrency: 1 }, ..phase(1.0, (100, 0)) };
         assert_eq!(knee(&[closed], OBJECTIVE), None);
     }

@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn urls() {
+    fn urls_are_resolved_or_refused() {
         let table = [
             ("http://127.0.0.1:8080", Some("/v1/score")),
             ("http://127.0.0.1:8080/", Some("/v1/score")),
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_key_is_the_first_line_and_stays_secret() {
+    fn key_is_the_first_line_and_is_not_printed() {
         let table = [
             ("\n  k-1 \nk-2\n", Some("Bearer k-1")),
             ("", None),

@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_hold_every_sample() {
+    fn bodies_contain_every_sample() {
         let input = |n: usize| ScoreInput {
             prompt: Some(Content::Text(format!("p{n}"))),
             response: Some(Content::Text(format!("r{n}"))),
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn conversations_have_the_native_wire_alone() {
+    fn conversations_are_refused_on_foreign_wires() {
         let input =
             ScoreInput { response: Some(Content::Messages(Vec::new())), ..ScoreInput::default() };
         let asked = |wire: Wire| wire.body("rm", vec![input.clone()], &Options::default());

@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_place() {
+    fn errors_name_position_and_path() {
         let cases = [
             (r#"{"model":"m","inputs":[{"response":"4"}]}"#, "ok"),
             (r#"{"model":"m","inputs":[{"response":"4"}"#, "malformed 1:39"),

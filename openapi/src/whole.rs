@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers() {
+    fn integral_floats_are_integers() {
         check("{}", Some((None, 0)));
         check(r#"{"deadline_ms": null}"#, Some((None, 0)));
         check(r#"{"deadline_ms": 5, "seed": 9007199254740992}"#, Some((Some(5), 1 << 53)));

@@ -221,7 +221,7 @@ mod tests {
     const PATIENT: Duration = Duration::from_mins(10);
 
     #[test]
-    fn every_share_comes_back() {
+    fn dropped_permits_return_their_shares() {
         let admission = admission();
         {
             let mut first = admission.enter(60).expect("room");
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_request_has_room_when_it_is_alone() {
+    fn oversized_request_is_admitted_when_alone() {
         let admission = admission();
         let mut large = admission.enter(0).expect("room");
         large.add_items(1000, PATIENT).expect("nothing else is in hand");
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_can_wait_leaves_half_of_the_room() {
+    fn batch_work_leaves_half_of_the_limit() {
         let admission = admission();
         let mut waiting = admission.enter_behind(0).expect("room");
         waiting.add_items(5, PATIENT).expect("half of ten");
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_that_fills_is_pressed() {
+    fn three_quarters_full_is_pressed() {
         let admission = admission();
         let mut permit = admission.enter(0).expect("room");
         permit.add_items(6, PATIENT).expect("room");
@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn doomed_work_is_refused() {
+    fn work_that_would_miss_its_deadline_is_refused() {
         let admission = admission();
         for _ in 0..200 {
             admission.learn(2, Duration::from_secs(2));

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bucket_empties_and_fills() {
+    fn bucket_empties_and_refills() {
         let clients = Clients::new(4);
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_without_number_take_no_memory_without_number() {
+    fn full_buckets_are_dropped_beyond_the_limit() {
         let clients = Clients::new(1);
         let now = Instant::now();
         for client in 0..MOST_CLIENTS as u64 + 10 {

@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn overload_says_when_to_try_again() {
+    fn overload_has_retry_after() {
         for (after, seconds, millis) in [(0, "1", "0"), (1500, "1", "1500"), (4000, "4", "4000")] {
             let reply = ApiError::overloaded(Duration::from_millis(after)).error_response();
             assert_eq!(reply.status(), 503);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cause_of_a_fault_stays_inside() {
+    fn cause_of_internal_error_is_not_sent() {
         let error = ApiError::internal("disk /secret failed");
         assert!(!error.to_string().contains("secret"));
         assert_eq!(error.log(), Some("disk /secret failed"));

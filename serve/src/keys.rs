@@ -129,7 +129,7 @@ mod tests {
     const KEY: &str = "0123456789abcdef-A";
 
     #[test]
-    fn key_files() {
+    fn key_files_are_parsed() {
         let problems = |text: &str| match Keys::parse(text) {
             Ok(keys) => format!("{} keys", keys.digests.len()),
             Err(problems) => {
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn headers() {
+    fn authorization_headers_are_checked() {
         let keys = Keys::parse(KEY).expect("a good key");
         let check = |values: &[&str]| {
             let mut headers = HeaderMap::new();

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_files_say() {
+    fn labels_are_read_from_config() {
         check("{}", &[0.0], &[0.5], &["LABEL_0"]);
         check(
             r#"{"id2label": {"0": "bad", "1": "good"}}"#,

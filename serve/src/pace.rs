@@ -45,7 +45,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waits_follow_what_was_learned_and_stay_within_a_minute() {
+    fn waits_follow_the_average_and_stay_within_a_minute() {
         let pace = Pace::default();
         assert_eq!(pace.retry_after(10_000).as_secs(), 10);
         for _ in 0..200 {

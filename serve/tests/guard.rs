@@ -79,7 +79,7 @@ async fn every_route_needs_a_key() {
 
 /// The walk itself must be able to fail: here are routes that somebody put outside the guard.
 #[actix_web::test]
-async fn the_walk_finds_a_route_without_the_guard() {
+async fn unguarded_route_is_found() {
     let open = || async { HttpResponse::Ok().finish() };
     let outside = App::new()
         .app_data(state())
@@ -95,7 +95,7 @@ async fn the_walk_finds_a_route_without_the_guard() {
 /// What `/docs` shows is what the server has: a route that is registered but not documented, or
 /// the other way round, is named.
 #[actix_web::test]
-async fn the_document_lists_every_route() {
+async fn document_lists_every_route() {
     let service = test::init_service(app(state(), document())).await;
     let probe = test::TestRequest::get().uri("/no/such/route").to_request();
     let reply = test::call_service(&service, probe).await;

@@ -76,7 +76,7 @@ fn joined(chunks: &[Value], n: usize) -> Vec<Value> {
 }
 
 #[test]
-fn a_reply_has_the_shape_that_clients_read() {
+fn reply_has_openai_shape() {
     let serving = tiny();
     let reply = good(&serving.chat(&question(&json!({"seed": 3, "user": "somebody"}))));
     assert!(reply["id"].as_str().expect("an id").starts_with("chatcmpl-"));
@@ -103,7 +103,7 @@ fn a_reply_has_the_shape_that_clients_read() {
 }
 
 #[test]
-fn the_same_request_gives_the_same_reply_and_choices_differ() {
+fn equal_requests_give_equal_replies_and_choices_differ() {
     let serving = tiny();
     let ask = |more: Value| choices(&good(&serving.chat(&question(&more))));
     let eight = ask(json!({"n": 8, "logprobs": true, "top_logprobs": 2}));
@@ -120,7 +120,7 @@ fn the_same_request_gives_the_same_reply_and_choices_differ() {
 }
 
 #[test]
-fn a_stream_is_the_whole_in_pieces() {
+fn stream_joins_to_the_complete_reply() {
     let serving = with_tools();
     let function = json!({"name": "f", "parameters": {
         "type": "object", "properties": {"a": {"type": "boolean"}}, "required": ["a"],
@@ -168,7 +168,7 @@ fn a_stream_is_the_whole_in_pieces() {
 }
 
 #[test]
-fn tables_of_log_probabilities_belong_to_the_text() {
+fn logprobs_agree_with_the_text() {
     let serving = tiny();
     let body = question(&json!({"logprobs": true, "top_logprobs": 4, "temperature": 0}));
     let reply = good(&serving.chat(&body));
@@ -226,7 +226,7 @@ fn stop_strings_end_the_text() {
 }
 
 #[test]
-fn texts_are_held_to_what_they_must_be() {
+fn texts_satisfy_their_constraints() {
     let serving = tiny();
     let ask = |more: Value| {
         let mut body = question(&more);
@@ -267,7 +267,7 @@ fn texts_are_held_to_what_they_must_be() {
 }
 
 #[test]
-fn functions_are_called() {
+fn tools_are_called() {
     let serving = tiny();
     let function = |name: &str, kind: &str| {
         let parameters = json!({
@@ -315,7 +315,7 @@ fn functions_are_called() {
 }
 
 #[test]
-fn a_conversation_with_calls_is_rendered() {
+fn conversation_with_tool_calls_is_rendered() {
     let serving = with_tools();
     let tools = json!([{"type": "function", "function": {"name": "f"}}]);
     let call = |arguments: &str| {
@@ -340,7 +340,7 @@ fn a_conversation_with_calls_is_rendered() {
 }
 
 #[test]
-fn the_last_message_can_be_continued() {
+fn last_message_can_be_continued() {
     let serving = tiny();
     let body = |content: &str, continued: bool| {
         json!({"model": "tiny", "max_tokens": 4, "messages": [
@@ -360,7 +360,7 @@ fn the_last_message_can_be_continued() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_by_its_path() {
+fn invalid_values_are_refused_by_path() {
     let serving = tiny();
     let check = |more: Value, param: &str| {
         let reply = serving.chat(&question(&more));
@@ -418,7 +418,7 @@ fn what_cannot_be_done_is_refused_by_its_path() {
 }
 
 #[test]
-fn names_and_lengths_that_the_server_lacks() {
+fn unknown_models_and_long_prompts_are_refused() {
     let serving = tiny();
     let check = |model: &str, message: &str| {
         let reply = serving.chat(&question(&json!({"model": model})));

@@ -10,7 +10,7 @@ fn texts(reply: &Value) -> Vec<String> {
 }
 
 #[test]
-fn a_reply_has_the_shape_that_clients_read() {
+fn reply_has_openai_shape() {
     let serving = tiny();
     let reply = good(&serving.completions(&beginning(&json!({}))));
     assert!(reply["id"].as_str().expect("an id").starts_with("cmpl-"));
@@ -24,7 +24,7 @@ fn a_reply_has_the_shape_that_clients_read() {
 }
 
 #[test]
-fn prompts_of_all_shapes_give_the_same_text() {
+fn equal_prompts_of_all_shapes_give_equal_text() {
     let serving = tiny();
     let prompts = ["It was in the sea", "1 + 1 ="];
     let encode = |text: &str| {
@@ -46,7 +46,7 @@ fn prompts_of_all_shapes_give_the_same_text() {
 }
 
 #[test]
-fn a_special_token_in_a_text_is_text() {
+fn special_token_in_a_text_is_plain_text() {
     let serving = tiny();
     let tokens = |prompt: Value| {
         let body = beginning(&json!({"prompt": prompt}));
@@ -57,7 +57,7 @@ fn a_special_token_in_a_text_is_text() {
 }
 
 #[test]
-fn an_echo_is_the_prompt_before_the_text() {
+fn echo_precedes_the_text() {
     let serving = tiny();
     let plain = texts(&good(&serving.completions(&beginning(&json!({"n": 2})))));
     let body = beginning(&json!({"n": 2, "echo": true, "logprobs": 2}));
@@ -92,7 +92,7 @@ fn an_echo_is_the_prompt_before_the_text() {
 }
 
 #[test]
-fn what_a_prompt_says_of_itself() {
+fn prompt_logprobs_are_those_of_the_model() {
     let serving = tiny();
     let body = beginning(&json!({"prompt_logprobs": 3, "echo": true, "logprobs": 0}));
     let reply = good(&serving.completions(&body));
@@ -112,7 +112,7 @@ fn what_a_prompt_says_of_itself() {
 }
 
 #[test]
-fn a_stream_is_the_whole_in_pieces() {
+fn stream_joins_to_the_complete_reply() {
     let serving = tiny();
     for more in [
         json!({}),
@@ -151,7 +151,7 @@ fn a_stream_is_the_whole_in_pieces() {
 }
 
 #[test]
-fn what_cannot_be_done_is_refused_by_its_path() {
+fn invalid_values_are_refused_by_path() {
     let serving = tiny();
     let check = |more: Value, param: &str| {
         let reply = serving.completions(&beginning(&more));

@@ -46,7 +46,7 @@ fn stable(result: &Value) -> Value {
 }
 
 #[test]
-fn a_score_exists_exactly_when_the_status_is_ok() {
+fn score_exists_exactly_when_status_is_ok() {
     let server = Server::start();
     for (input, expected) in mixed_inputs() {
         let result = server.verdict("math", input.clone());
@@ -59,7 +59,7 @@ fn a_score_exists_exactly_when_the_status_is_ok() {
 }
 
 #[test]
-fn one_bad_input_leaves_its_neighbours_alone() {
+fn bad_input_does_not_affect_its_neighbours() {
     let server = Server::start();
     let (inputs, expected): (Vec<_>, Vec<_>) = mixed_inputs().into_iter().unzip();
     let reply = server.score(&batch(&inputs)).json();
@@ -73,7 +73,7 @@ fn one_bad_input_leaves_its_neighbours_alone() {
 }
 
 #[test]
-fn verdicts_do_not_depend_on_company() {
+fn verdicts_do_not_depend_on_batch_order_or_cache() {
     let server = Server::start();
     let (inputs, _): (Vec<_>, Vec<_>) = mixed_inputs().into_iter().unzip();
     let alone: Vec<Value> =
@@ -98,7 +98,7 @@ fn verdicts_do_not_depend_on_company() {
 }
 
 #[test]
-fn a_verdict_says_what_was_judged() {
+fn result_has_candidate_and_reason() {
     let server = Server::start();
     let reply = server.score(&json!({
         "model": "math",
@@ -131,7 +131,7 @@ fn a_verdict_says_what_was_judged() {
 }
 
 #[test]
-fn a_group_has_one_entry_a_response() {
+fn group_has_one_entry_per_response() {
     let server = Server::start();
     let input = json!({"responses": ["4", "5", "\\boxed{4}", "x"], "reference": "4"});
     let result = server.verdict("math", input);
@@ -144,7 +144,7 @@ fn a_group_has_one_entry_a_response() {
 }
 
 #[test]
-fn steps_come_back_in_order_with_spans() {
+fn steps_are_in_order_with_spans() {
     let server = Server::start();
     let response = "Zoë has 2 + 3 = 5\nthen 5 * 4 = 21\nso many";
     let result = server.verdict("arithmetic", json!({ "response": response }));
@@ -199,7 +199,7 @@ fn pipelines_report_their_parts() {
 }
 
 #[test]
-fn the_server_describes_itself() {
+fn operations_routes_answer() {
     let server = Server::start();
     assert_eq!(server.get("/healthz").json()["status"], "ok");
     assert_eq!(server.get("/readyz").json()["status"], "ready");
@@ -228,7 +228,7 @@ fn the_server_describes_itself() {
 }
 
 #[test]
-fn the_committed_document_is_current() {
+fn committed_document_is_current() {
     let committed = include_str!("../../openapi/openapi.json");
     let served = serve::document_text();
     assert!(committed == served, "run `cargo xtask openapi`: openapi/openapi.json is stale");

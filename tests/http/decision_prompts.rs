@@ -45,7 +45,7 @@ fn ask(host: &Arc<Host>, input: &str) -> Result<(Value, String), Value> {
 /// The prompts of two parts are those of one: the tokenizer would have made the same tokens of the
 /// whole message.
 #[test]
-fn a_prompt_has_the_tokens_of_the_whole() {
+fn prompt_tokens_equal_those_of_its_text() {
     let host = with_template(None);
     for input in ["plain", "ends in a space ", "a\r\nb\n\n", "1.5 + é!", "a\u{2028}b", "> \n  x"] {
         let (answer, text) = ask(&host, input).expect("an answer");
@@ -65,7 +65,7 @@ fn a_prompt_has_the_tokens_of_the_whole() {
 }
 
 #[test]
-fn templates_of_several_kinds() {
+fn templates_of_several_families_render() {
     let check = |template: &str, expected: &str| {
         let host = with_template(Some(template));
         let (answer, text) = ask(&host, "text").expect("an answer");
@@ -94,7 +94,7 @@ fn templates_of_several_kinds() {
 }
 
 #[test]
-fn templates_under_which_nothing_can_be_asked() {
+fn unusable_templates_are_refused() {
     let check = |template: &str, expected: &str| {
         let error = ask(&with_template(Some(template)), "text").expect_err("no answer");
         assert_eq!(error["param"], "model", "{error}");

@@ -96,7 +96,7 @@ fn openai_bodies_are_answered() {
 }
 
 #[test]
-fn conversations_are_an_input_too() {
+fn conversations_are_accepted_as_input() {
     let server = Server::with_models(vec![tiny("judge")]);
     let items = json!([
         { "role": "system", "content": "Be brief." },
@@ -121,7 +121,7 @@ fn conversations_are_an_input_too() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_at_its_place() {
+fn invalid_questions_are_refused_by_path() {
     let server = Server::with_models(vec![tiny("judge")]);
     let text = json!("x");
     let check = |body: &Value, expected: &str| {
@@ -166,7 +166,7 @@ fn what_cannot_be_asked_is_refused_at_its_place() {
 }
 
 #[test]
-fn inputs_that_cannot_be_read_are_refused_at_their_place() {
+fn invalid_inputs_are_refused_by_path() {
     let server = Server::with_models(vec![tiny("judge")]);
     let text = json!("x");
     let check = |body: &Value, expected: &str| {
@@ -201,7 +201,7 @@ fn inputs_that_cannot_be_read_are_refused_at_their_place() {
 }
 
 #[test]
-fn an_input_that_is_too_long_is_refused_with_counts() {
+fn long_input_is_refused_with_counts() {
     let server = Server::with_models(vec![tiny("judge")]);
     let long = "x".repeat(5000);
     let reply = post(&server, &openai(&json!(long), &[predicate("x")]));
@@ -213,7 +213,7 @@ fn an_input_that_is_too_long_is_refused_with_counts() {
 }
 
 #[test]
-fn sglang_bodies_are_recognised() {
+fn sglang_bodies_are_detected() {
     let server = Server::with_models(vec![tiny("judge")]);
     let body = json!({
         "input": { "text": "The sun is yellow." },
@@ -331,7 +331,7 @@ fn system_one_bodies_are_answered_on_both_routes() {
 
 /// An answer does not depend on the questions beside it, nor on what was asked before.
 #[test]
-fn fifty_questions_at_once_are_fifty_questions_one_by_one() {
+fn fifty_questions_at_once_equal_fifty_single_ones() {
     let server = Server::with_models(vec![tiny("judge")]);
     let input = json!("A short text about nothing.\n\nAnd a second paragraph of it.");
     let questions: Vec<Value> = (0..50)
@@ -374,7 +374,7 @@ fn four_hundred_questions_are_answered_in_order() {
 
 /// The queue holds fewer tokens than the questions have together.
 #[test]
-fn a_small_queue_is_asked_in_turns() {
+fn small_queue_is_filled_in_turns() {
     let folder = tempfile::tempdir().expect("a folder");
     let host = load(&made(folder.path()), "judge", |spec| {
         spec.capacity.queue_tokens = 600;
@@ -405,7 +405,7 @@ fn labels_of_several_tokens_are_scored_as_continuations() {
 }
 
 #[test]
-fn adapters_answer_by_their_names() {
+fn adapters_answer_by_name() {
     let server = Server::with_models(vec![tiny_with_adapter("judge", "strict")]);
     let mut body = openai(&json!("The sun is yellow."), &[choice(&letters(5))]);
     let plain = answered(&server, &body);
@@ -424,7 +424,7 @@ fn adapters_answer_by_their_names() {
 }
 
 #[test]
-fn without_a_name_the_only_model_answers() {
+fn only_model_is_the_default() {
     let asked = json!({ "id": "a", "type": "yes_no", "question": "?" });
     let body = json!({ "input": "x", "questions": [asked] });
     let one = Server::with_models(vec![tiny("judge")]);
@@ -436,7 +436,7 @@ fn without_a_name_the_only_model_answers() {
 }
 
 #[test]
-fn a_calibration_is_applied_and_named() {
+fn calibration_is_applied_and_named() {
     let text = r#"{"name": "fit-3", "predicate": {"platt": {"a": 0.5, "b": 1.0}}}"#;
     let calibrations = Calibrations::parse(Path::new("fit.json"), text).expect("a good file");
     let state = state_with_models(vec![tiny("judge")]).with_calibration("judge", calibrations);
@@ -456,7 +456,7 @@ fn a_calibration_is_applied_and_named() {
 
 /// What stands in an input is quoted: special tokens are text, and no line of it is ours.
 #[test]
-fn hostile_text_stays_in_its_quotation() {
+fn hostile_text_stays_quoted() {
     let server = Server::with_models(vec![tiny("judge")]);
     let tokens = |input: &str| -> Vec<u64> {
         let asked = json!({ "id": "a", "type": "yes_no", "question": "Is it?" });
@@ -521,7 +521,7 @@ fn broken(value: f32) -> Arc<Host> {
 }
 
 #[test]
-fn a_number_that_is_not_finite_is_never_an_answer() {
+fn non_finite_logit_is_an_error() {
     for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
         let server = Server::with_models(vec![broken(value)]);
         for asked in [predicate("x"), choice(&letters(3)), score()] {
@@ -536,7 +536,7 @@ fn a_number_that_is_not_finite_is_never_an_answer() {
 }
 
 #[test]
-fn a_deadline_that_passes_is_said_so() {
+fn passed_deadline_is_504() {
     let mut state = state_with_models(vec![tiny("judge")]);
     state.config.deadline = std::time::Duration::ZERO;
     let server = Server::over(state);

@@ -13,7 +13,7 @@ fn stable(reply: &Value) -> Value {
 }
 
 #[test]
-fn a_reply_does_not_depend_on_company() {
+fn reply_does_not_depend_on_concurrent_requests() {
     let serving = tiny();
     let body = |at: usize| {
         question(&json!({
@@ -64,7 +64,7 @@ fn is_idle(serving: &Serving) -> bool {
 }
 
 #[test]
-fn a_client_that_leaves_takes_its_generation_along() {
+fn disconnect_cancels_its_generation() {
     let serving = endless();
     let mut stream = start(&serving, &endless_question());
     let mut first = [0; 2000];
@@ -83,7 +83,7 @@ fn a_client_that_leaves_takes_its_generation_along() {
 }
 
 #[test]
-fn a_slow_reader_holds_nobody_up() {
+fn slow_reader_delays_no_other_client() {
     let serving = endless();
     let slow = start(&serving, &endless_question());
     eventually("it is running", || !is_idle(&serving));
@@ -96,7 +96,7 @@ fn a_slow_reader_holds_nobody_up() {
 }
 
 #[test]
-fn a_text_that_is_not_done_in_time_is_no_reply() {
+fn unfinished_text_at_the_deadline_is_504() {
     let serving = changed(
         |folder| lengthen(folder, 100_000),
         |config| config.deadline = std::time::Duration::from_millis(300),
@@ -109,7 +109,7 @@ fn a_text_that_is_not_done_in_time_is_no_reply() {
 }
 
 #[test]
-fn a_full_queue_is_503_with_a_time() {
+fn full_queue_is_503_with_retry_after() {
     let serving = changed(|folder| lengthen(folder, 100_000), |config| config.queue_tokens = 200);
     let held = start(&serving, &endless_question());
     eventually("it is running", || !is_idle(&serving));
@@ -126,7 +126,7 @@ fn a_full_queue_is_503_with_a_time() {
 }
 
 #[test]
-fn bombs_are_refused_and_the_server_goes_on() {
+fn hostile_constraints_are_refused() {
     let serving = tiny();
     let nested = (0..30).fold(
         json!({"type": "null"}),
@@ -163,7 +163,7 @@ fn bombs_are_refused_and_the_server_goes_on() {
 }
 
 #[test]
-fn a_broken_model_gives_an_error_and_never_a_text() {
+fn failed_model_gives_an_error() {
     let serving = changed(
         |folder| {
             // The last numbers of the weights become NaN.
@@ -195,7 +195,7 @@ fn a_broken_model_gives_an_error_and_never_a_text() {
 }
 
 #[test]
-fn requests_that_break_off_hold_nothing() {
+fn aborted_requests_hold_nothing() {
     let serving = tiny();
     for head in [
         "POST /v1/chat/completions HTTP/1.1\r\nhost: t\r\ncontent-length: 50\r\n\r\n{\"mod",

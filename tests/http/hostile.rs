@@ -16,7 +16,7 @@ fn check_reply(server: &Server, body: impl AsRef<[u8]>, status: u16, code: &str,
 }
 
 #[test]
-fn malformed_bodies_are_400_with_the_place() {
+fn malformed_bodies_are_400_with_position() {
     let server = Server::start();
     let check =
         |body: &[u8], message: &str| check_reply(&server, body, 400, "malformed_json", message);
@@ -34,7 +34,7 @@ fn malformed_bodies_are_400_with_the_place() {
 }
 
 #[test]
-fn wrong_shapes_are_422_with_the_path() {
+fn wrong_shapes_are_422_with_path() {
     let server = Server::start();
     let check =
         |body: &str, message: &str| check_reply(&server, body, 422, "invalid_body", message);
@@ -72,7 +72,7 @@ fn wrong_shapes_are_422_with_the_path() {
 }
 
 #[test]
-fn unknown_scorers_are_404_with_near_names() {
+fn unknown_scorers_are_404_with_similar_names() {
     let server = Server::start();
     let body = |model: &str| json!({"model": model, "inputs": [{}]}).to_string();
     let check = |model: &str, message: &str| {
@@ -86,7 +86,7 @@ fn unknown_scorers_are_404_with_near_names() {
 }
 
 #[test]
-fn unknown_routes_and_methods_have_bodies() {
+fn unknown_routes_and_methods_have_error_bodies() {
     let server = Server::start();
     let reply = server.get("/v1/scores");
     assert_eq!((reply.status, reply.code().as_str()), (404, "route_not_found"));
@@ -97,7 +97,7 @@ fn unknown_routes_and_methods_have_bodies() {
 }
 
 #[test]
-fn large_texts_are_judged_within_their_budget() {
+fn large_texts_are_scored_within_their_fuel() {
     let server = Server::start();
     let digits = "7".repeat(1_000_000);
     let boxes = "\\boxed{3} ".repeat(10_000) + "\\boxed{4}";
@@ -135,7 +135,7 @@ fn bodies_beyond_the_limit_are_413() {
 }
 
 #[test]
-fn slow_bodies_hold_nothing_for_long() {
+fn slow_bodies_time_out() {
     let server = Server::configured("", |config| {
         config.body_timeout = std::time::Duration::from_millis(200);
     });
@@ -185,7 +185,7 @@ fn long_work() -> String {
 }
 
 #[test]
-fn work_of_a_client_that_left_is_cancelled() {
+fn work_of_disconnected_client_is_cancelled() {
     let server = Server::configured("", |config| config.threads = 1);
     let body = long_work();
     let head =

@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::harness::{Server, eventually, read_raw};
 
 #[test]
-fn draining_answers_what_was_accepted() {
+fn draining_answers_accepted_requests() {
     let mut server = Server::start();
     let body =
         json!({"model": "math", "inputs": [{"response": "4", "reference": "4"}]}).to_string();
@@ -31,7 +31,7 @@ fn draining_answers_what_was_accepted() {
 }
 
 #[test]
-fn idle_connections_do_not_hold_up_the_end() {
+fn idle_connections_do_not_delay_shutdown() {
     let mut server = Server::start();
     assert_eq!(server.get("/healthz").status, 200);
     let _idle: Vec<TcpStream> = (0..20).map(|_| server.connect()).collect();

@@ -11,7 +11,7 @@ use crate::harness::{Server, eventually};
 const KEY: &str = "test-key-0123456789";
 
 #[test]
-fn keys_are_asked_for_on_every_route() {
+fn every_route_requires_a_key() {
     let keys = Keys::parse(KEY).expect("a good key");
     let server = Server::guarded("", keys, |_| ());
     let status = |headers: &str| {
@@ -43,7 +43,7 @@ pub(crate) fn half_a_request(server: &Server, announced: usize) -> std::net::Tcp
 }
 
 #[test]
-fn what_is_one_too_many_is_refused_with_a_time() {
+fn request_above_the_limit_is_503_with_retry_after() {
     let server = Server::configured("", |config| config.queue_requests = 2);
     let input = json!({"response": "4", "reference": "4"});
     let body = json!({"model": "math", "inputs": [input]});
@@ -60,7 +60,7 @@ fn what_is_one_too_many_is_refused_with_a_time() {
 }
 
 #[test]
-fn a_request_larger_than_the_queue_is_taken_when_it_is_alone() {
+fn oversized_request_is_accepted_when_alone() {
     let server = Server::configured("", |config| config.queue_items = 10);
     let input = json!({"response": "4", "reference": "4"});
     let body = json!({"model": "math", "inputs": vec![input; 10_000]});
@@ -81,7 +81,7 @@ fn bytes_in_hand_are_limited() {
 }
 
 #[test]
-fn deadlines() {
+fn passed_deadlines_are_timeouts() {
     let server = Server::configured("", |config| {
         config.threads = 1;
         config.deadline = Duration::from_millis(400);

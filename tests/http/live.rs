@@ -77,7 +77,7 @@ fn input() -> Value {
 }
 
 #[test]
-fn a_verdict_names_its_weights_and_is_never_older_than_they_are() {
+fn verdict_names_its_revision_and_is_never_older() {
     let below = tempfile::tempdir().expect("a folder");
     let dir = folder(below.path(), TinyHead::Sequence);
     let (host, live) = live(&dir, "policy");
@@ -107,7 +107,7 @@ fn a_verdict_names_its_weights_and_is_never_older_than_they_are() {
 }
 
 #[test]
-fn texts_decisions_and_the_list_of_models_name_the_weights() {
+fn texts_decisions_and_models_name_the_revision() {
     let below = tempfile::tempdir().expect("a folder");
     let dir = folder(below.path(), TinyHead::Vocab);
     let (host, live) = live(&dir, "policy");
@@ -176,7 +176,7 @@ impl Script for Gated {
 /// Of two inputs of a request the first is judged before a change and the second after it. Neither
 /// verdict is kept, and who waits for the first with another request gets one of the new weights.
 #[test]
-fn what_is_judged_across_a_change_is_kept_for_nobody() {
+fn verdict_across_an_update_is_not_cached() {
     let below = tempfile::tempdir().expect("a folder");
     let dir = folder(below.path(), TinyHead::Sequence);
     let weights = Arc::new(AtomicU64::new(0));

@@ -110,7 +110,7 @@ fn scores(results: &[Value]) -> Vec<&Value> {
 }
 
 #[test]
-fn kinds_and_adapters_mixed_give_the_same_verdicts() {
+fn mixed_kinds_and_adapters_give_equal_verdicts() {
     let (server, names) = start();
     let inputs = |name: &str| -> Vec<Value> { (3..7).map(|n| input(name, n)).collect() };
     let alone = |name: &String| -> Vec<Value> {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::serving::{CONTEXT, good, question, tiny};
 
 #[test]
-fn models_and_adapters_are_listed_beside_scorers() {
+fn models_and_adapters_are_listed_with_scorers() {
     let serving = tiny();
     let list = good(&serving.server.get("/v1/models"));
     let find = |id: &str| {
@@ -32,7 +32,7 @@ fn models_and_adapters_are_listed_beside_scorers() {
 }
 
 #[test]
-fn metrics_show_what_an_engine_does() {
+fn metrics_report_the_engine() {
     let serving = tiny();
     let reply = good(&serving.chat(&question(&json!({"max_tokens": 5, "ignore_eos": true}))));
     assert_eq!(reply["usage"]["completion_tokens"], 5);

@@ -96,7 +96,7 @@ fn raws(server: &Server, scorer: &str, inputs: &[Value]) -> Vec<f64> {
 }
 
 #[test]
-fn a_reward_comes_with_its_logit_and_digests() {
+fn reward_has_logit_and_digests() {
     let (server, hosts) = start();
     let verdict = server.verdict("good", asked("Two."));
     assert_eq!(verdict["status"], "ok", "{verdict}");
@@ -112,7 +112,7 @@ fn a_reward_comes_with_its_logit_and_digests() {
 }
 
 #[test]
-fn steps_go_in_and_steps_come_out() {
+fn steps_are_scored_in_order() {
     let (server, _) = start();
     let response = "Ein é.\nZwei.\nDrei.";
     let verdict = server.verdict("steps", asked(response));
@@ -143,7 +143,7 @@ fn steps_go_in_and_steps_come_out() {
 }
 
 #[test]
-fn a_model_by_its_own_name_is_its_head() {
+fn model_by_its_own_name_scores_with_its_head() {
     let (server, _) = start();
     let verdict = |name: &str| server.verdict(name, asked("Two.\n\nOr three."));
     let same = |a: &Value, b: &Value| {
@@ -188,7 +188,7 @@ fn models_with_heads_are_listed_as_scorers() {
 /// A model and its adapter in the same batches, and another model beside them: the same numbers as
 /// alone, bit for bit.
 #[test]
-fn adapters_mixed_give_the_same_scores() {
+fn mixed_adapters_give_equal_scores() {
     let (server, _) = start();
     let inputs: Vec<Value> =
         (0..24).map(|n| asked(&format!("The same beginning,\nand then {n}."))).collect();

@@ -40,7 +40,7 @@ impl Record {
 }
 
 #[test]
-fn goodput_wants_the_objective_and_late_the_deadline() {
+fn objective_bounds_goodput_and_deadline_bounds_ok() {
     let mut record = Record::new();
     record.add(0, 50, ok(&[Status::Ok, Status::Ok]));
     record.add(10, 51, ok(&[Status::Ok, Status::Ok]));
@@ -56,7 +56,7 @@ fn goodput_wants_the_objective_and_late_the_deadline() {
 }
 
 #[test]
-fn waits_in_vain_are_latency_and_refusals_are_apart() {
+fn timeouts_count_as_latency_and_refusals_separately() {
     let mut record = Record::new();
     record.add(0, 10, ok(&[Status::Ok, Status::Ok]));
     record.add(0, 1000, Exchange::failed(Class::Timeout, "t"));
@@ -72,7 +72,7 @@ fn waits_in_vain_are_latency_and_refusals_are_apart() {
 }
 
 #[test]
-fn ends_fall_into_their_second_and_stretch_the_phase() {
+fn ends_are_counted_by_second_and_extend_the_phase() {
     let mut record = Record::new();
     record.add(0, 10, ok(&[Status::Ok, Status::Ok]));
     record.add(900, 200, Exchange::failed(Class::Limited, "429"));
@@ -87,7 +87,7 @@ fn ends_fall_into_their_second_and_stretch_the_phase() {
 }
 
 #[test]
-fn what_is_due_before_the_start_is_warm_up() {
+fn requests_due_before_the_start_are_warm_up() {
     let run = Instant::now();
     let start = run + Duration::from_secs(1);
     let load = Load::Closed { concurrency: 1 };

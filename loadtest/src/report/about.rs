@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates() {
+    fn dates_are_gregorian() {
         let table = [
             (0, "1970-01-01T00:00:00Z"),
             (951_782_399, "2000-02-28T23:59:59Z"),
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn processors() {
+    fn processor_model_is_parsed() {
         let text = "processor\t: 0\nmodel\t\t: 1\nmodel name\t: EPYC 9: the one\nmodel name\t: B\n";
         assert_eq!(cpu_model(text).as_deref(), Some("EPYC 9: the one"));
         assert_eq!(cpu_model("Features : fp asimd"), None);

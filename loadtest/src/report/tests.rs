@@ -57,7 +57,7 @@ fn report(generator_cpu: f64, lag: Duration) -> LoadReport {
 }
 
 #[test]
-fn the_table_fits_a_hundred_columns() {
+fn table_fits_hundred_columns() {
     let table = report(1.0, Duration::from_secs(2)).table();
     for line in table.lines() {
         assert!(line.chars().count() <= 100, "{line}");
@@ -68,7 +68,7 @@ fn the_table_fits_a_hundred_columns() {
 }
 
 #[test]
-fn notes_say_what_to_doubt() {
+fn notes_name_doubtful_figures() {
     let table = [
         (0.5, Duration::ZERO, &["FAILED: 4 replies", "cache gave 20000 verdicts"][..]),
         (0.95, Duration::ZERO, &["FAILED", "cache", "limit: open 123457/s (95 % of a core)"]),
@@ -84,7 +84,7 @@ fn notes_say_what_to_doubt() {
 }
 
 #[test]
-fn a_page_shows_every_class_and_every_failure() {
+fn page_shows_every_class_and_failure() {
     let page = report(0.5, Duration::ZERO).html().expect("a page");
     for class in Class::ALL.into_iter().filter(|class| *class != Class::Ok) {
         let entry = format!("</i>{}</li>", class.name());
@@ -94,7 +94,7 @@ fn a_page_shows_every_class_and_every_failure() {
 }
 
 #[test]
-fn a_summary_is_one_line_of_json() {
+fn summary_is_one_line_of_json() {
     let text = report(0.5, Duration::ZERO).json();
     assert!(!text.contains('\n'));
     let summary: serde_json::Value = serde_json::from_str(&text).expect("a JSON object");

@@ -14,7 +14,7 @@ const QUICK: &str = "--batch 3 --warmup 0s --concurrency 1 --requests 4";
 
 /// Each act, from the second request on, puts every request into one class.
 #[test]
-fn each_misbehaviour_has_its_class() {
+fn each_server_fault_has_its_class() {
     let after = |ms| Act::AnswerAfter(Duration::from_millis(ms));
     let retry = "retry-after: 1\r\n";
     let table = [
@@ -51,7 +51,7 @@ fn each_misbehaviour_has_its_class() {
 }
 
 #[test]
-fn a_server_that_goes_away_is_counted() {
+fn server_exit_is_counted_as_connect_error() {
     // The check of the server takes two connections; the second one answers once.
     let stub = Stub::limited(2, |_| Act::AnswerAndClose);
     let phase = phase(&stub, QUICK);
@@ -60,7 +60,7 @@ fn a_server_that_goes_away_is_counted() {
 
 /// What the first reply shows to be wrong is one message at once, and no load is sent.
 #[test]
-fn a_server_that_does_not_score_is_refused() {
+fn server_without_scores_is_refused() {
     let table = [
         (Act::Status(404, ""), "404"),
         (Act::Status(401, ""), "told so"),
@@ -87,7 +87,7 @@ fn a_server_that_does_not_score_is_refused() {
 }
 
 #[test]
-fn an_unreachable_server_is_refused() {
+fn unreachable_server_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("a bound address"));
     drop(listener);
@@ -98,7 +98,7 @@ fn an_unreachable_server_is_refused() {
 }
 
 #[test]
-fn wrong_use_is_told_before_a_connection_is_made() {
+fn invalid_arguments_are_refused_before_connecting() {
     let stub = Stub::new(|_| Act::Answer);
     for line in ["--rate 0", "--rate NaN", "--batch 0", "--requests 0", "--input no/such/file"] {
         let error = bench(&stub, line).expect_err(line);
@@ -111,7 +111,7 @@ type Script = fn(usize) -> Act;
 
 /// A busy server passes the check; the run fails when nothing succeeds or a reply is lost.
 #[test]
-fn the_exit_code_tells() {
+fn exit_code_reports_lost_replies() {
     let busy = || Act::Status(503, "retry-after: 1\r\n");
     let table: [(Script, u8); 5] = [
         (|_| Act::Answer, 0),
@@ -141,7 +141,7 @@ fn the_exit_code_tells() {
 
 /// A lost reply fails a run also where it was lost before the measurement.
 #[test]
-fn warm_up_is_not_measured_but_must_not_lose() {
+fn lost_replies_in_warm_up_fail_the_run() {
     let stub = Stub::new(|number| if number == PROBES { Act::Cut } else { Act::Answer });
     let report = bench(&stub, "--batch 3 --warmup 100ms --concurrency 1 --requests 4");
     let report = report.expect("a report");
@@ -162,7 +162,7 @@ fn verdicts_are_counted_by_status() {
 }
 
 #[test]
-fn connections_are_kept_and_opened_again() {
+fn connections_are_reused_and_reopened() {
     let kept = Stub::new(|_| Act::Answer);
     phase(&kept, "--batch 1 --warmup 0s --concurrency 2 --requests 40");
     assert_eq!(kept.connections(), 2 + 2, "two to check the server, and one for each worker");
@@ -172,7 +172,7 @@ fn connections_are_kept_and_opened_again() {
 }
 
 #[test]
-fn requests_carry_what_the_flags_say() {
+fn requests_carry_the_flags_values() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let key = folder.path().join("key");
     std::fs::write(&key, "k-123\n").expect("a temporary folder takes files");

@@ -37,7 +37,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
     #[test]
-    fn a_closed_loop_conserves_requests(
+    fn closed_loop_counts_every_request_once(
         acts in prop::collection::vec(act(), 1..12),
         concurrency in 1usize..6,
         requests in 1u64..40,
@@ -55,7 +55,7 @@ proptest! {
     }
 
     #[test]
-    fn an_open_loop_conserves_requests(
+    fn open_loop_counts_every_request_once(
         acts in prop::collection::vec(act(), 1..12),
         connections in 1usize..8,
         rate in 50u32..1500,

@@ -15,7 +15,7 @@ const STALL: Duration = Duration::from_millis(600);
 /// stall must show what was left of it, although the few connections were all busy and most of
 /// these requests could not even be sent.
 #[test]
-fn a_stall_shows_in_every_request_that_was_due_meanwhile() {
+fn stall_adds_latency_to_every_request_due_during_it() {
     static GATE: Mutex<()> = Mutex::new(());
     static STALLED: OnceLock<Instant> = OnceLock::new();
     let stub = Stub::new(|number| {
@@ -53,7 +53,7 @@ fn a_stall_shows_in_every_request_that_was_due_meanwhile() {
 }
 
 #[test]
-fn the_pool_is_bounded() {
+fn connections_stay_below_the_limit() {
     let stub = Stub::new(|_| Act::AnswerAfter(Duration::from_millis(10)));
     let phase = phase(&stub, "--batch 1 --warmup 0s --rate 600 --duration 300ms --connections 3");
     assert_eq!(stub.most_busy(), 3);
@@ -63,7 +63,7 @@ fn the_pool_is_bounded() {
 }
 
 #[test]
-fn a_light_load_keeps_few_connections_open() {
+fn light_load_opens_few_connections() {
     let stub = Stub::new(|_| Act::Answer);
     let phase = phase(&stub, "--batch 1 --warmup 0s --rate 100 --duration 500ms");
     assert!(phase.tally.total() > 20);
@@ -71,7 +71,7 @@ fn a_light_load_keeps_few_connections_open() {
 }
 
 #[test]
-fn what_cannot_be_sent_in_time_is_counted() {
+fn unsent_requests_count_as_timeouts() {
     // One connection that never gets an answer: the requests behind it run out of time.
     let stub = Stub::after_probe(Act::Silent);
     let line = "--batch 1 --warmup 0s --rate 4000 --duration 200ms --connections 1 --timeout 30ms";
@@ -87,7 +87,7 @@ fn what_cannot_be_sent_in_time_is_counted() {
 }
 
 #[test]
-fn warm_up_is_part_of_the_schedule_and_not_of_the_measurement() {
+fn warm_up_is_scheduled_but_not_measured() {
     let stub = Stub::new(|_| Act::Answer);
     let phase = phase(&stub, "--batch 1 --warmup 200ms --rate 500 --duration 300ms --seed 2");
     let schedule = poisson(500.0, Duration::from_millis(500), 2, 0);
@@ -99,7 +99,7 @@ fn warm_up_is_part_of_the_schedule_and_not_of_the_measurement() {
 }
 
 #[test]
-fn an_empty_schedule_is_an_empty_phase() {
+fn empty_schedule_gives_empty_phase() {
     let stub = Stub::new(|_| Act::Answer);
     let phase = phase(&stub, "--batch 1 --warmup 0s --rate 0.001 --duration 10ms");
     assert_eq!((phase.tally.total(), stub.seen().len()), (0, 0));

@@ -37,7 +37,7 @@ fn sweep() -> LoadReport {
 }
 
 #[test]
-fn a_sweep_has_ten_phases_and_a_knee() {
+fn sweep_has_ten_phases_and_a_knee() {
     let report = sweep();
     let names: Vec<_> = report.phases.iter().map(|phase| phase.load.name()).collect();
     assert_eq!(names.len(), 10);
@@ -49,7 +49,7 @@ fn a_sweep_has_ten_phases_and_a_knee() {
 }
 
 #[test]
-fn a_sweep_needs_a_peak() {
+fn sweep_without_peak_is_an_error() {
     let stub = Stub::after_probe(Act::Status(503, ""));
     let error = bench(&stub, "--sweep --warmup 0s --duration 50ms").expect_err("no peak");
     assert!(error.to_string().contains("http_503"), "{error}");
@@ -57,7 +57,7 @@ fn a_sweep_needs_a_peak() {
 }
 
 #[test]
-fn files_and_the_last_line_agree() {
+fn json_file_equals_the_last_line() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name);
     let line = format!(
@@ -101,7 +101,7 @@ fn read(path: &Path) -> String {
 }
 
 #[test]
-fn without_json_the_last_line_is_a_table() {
+fn without_json_stdout_ends_with_the_table() {
     let stub = Stub::new(|_| Act::Answer);
     let args = args(&stub.url(), "--batch 1 --warmup 0s --requests 1");
     let report = run(&args, &mut Lines(Vec::new())).expect("a report");
@@ -112,7 +112,7 @@ fn without_json_the_last_line_is_a_table() {
 
 /// A run in which nothing ended still makes a page with every plot.
 #[test]
-fn an_empty_run_makes_a_page() {
+fn run_without_requests_still_renders_the_page() {
     let stub = Stub::new(|_| Act::Answer);
     let report = bench(&stub, "--batch 1 --warmup 0s --rate 0.001 --duration 10ms");
     let report = report.expect("a report");
@@ -121,7 +121,7 @@ fn an_empty_run_makes_a_page() {
 }
 
 #[test]
-fn rows_of_a_file_are_sent_in_turn() {
+fn rows_of_a_file_are_sent_in_order() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("rows.jsonl");
     std::fs::write(&path, "{\"pred\":\"a\",\"gold\":\"1\"}\n{\"pred\":\"b\",\"gold\":\"2\"}\n")

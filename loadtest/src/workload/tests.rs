@@ -44,7 +44,7 @@ fn generated_bodies_are_requests_with_distinct_inputs() {
 }
 
 #[test]
-fn bodies_depend_on_seed_and_number_alone() {
+fn bodies_depend_only_on_seed_and_number() {
     let one = generated(3, true, 8);
     let two = generated(3, true, 8);
     let other = generated(4, true, 8);
@@ -58,7 +58,7 @@ fn bodies_depend_on_seed_and_number_alone() {
 
 /// A wire that has the texts of an input in several lists has the same number in all of them.
 #[test]
-fn every_list_of_a_wire_has_the_inputs_own_numbers() {
+fn serial_numbers_agree_across_lists() {
     let common = Common { wire: Wire::Openrlhf, ..common(4) };
     let workload = Workload::generated(3, true, &common).expect("texts");
     let body: serde_json::Value = serde_json::from_slice(&workload.body(5)).expect("JSON");
@@ -74,7 +74,7 @@ fn every_list_of_a_wire_has_the_inputs_own_numbers() {
 }
 
 #[test]
-fn without_unique_a_pool_takes_turns() {
+fn without_unique_a_pool_is_cycled() {
     let workload = generated(3, false, 64);
     assert_eq!(workload.body(0), workload.body(64));
     let mut seen = HashSet::new();
@@ -95,7 +95,7 @@ fn some_solutions_are_wrong() {
 }
 
 #[test]
-fn a_batch_larger_than_the_pool() {
+fn batch_larger_than_the_pool_is_filled() {
     let workload = generated(0, true, 10_000);
     let request = request(&workload, 3);
     assert!(texts(&request)[9_999].contains("0-0000039999"));
@@ -108,7 +108,7 @@ fn from_text(text: impl AsRef<[u8]>, batch: usize) -> Result<Workload, LoadError
 }
 
 #[test]
-fn rows_take_turns_and_fill_every_body() {
+fn rows_are_cycled_to_fill_every_body() {
     let rows = concat!(
         r#"{"prompt":"p","response":"r0","reference":["1","2"],"id":7,"source":"x"}"#,
         "\n\n",
@@ -127,7 +127,7 @@ fn rows_take_turns_and_fill_every_body() {
 }
 
 #[test]
-fn wrong_rows_are_named_by_line() {
+fn invalid_rows_are_named_by_line() {
     let cases = [
         ("{\"response\":\"x\"}\n{\"response\":3}", ":2: `response`: "),
         ("\n[\"p\",\"q\",\"r\",\"s\",\"1\",\"1\"]", ":2: is not a JSON object"),
@@ -149,7 +149,7 @@ fn wrong_rows_are_named_by_line() {
 }
 
 #[test]
-fn an_input_file_without_rows_is_refused() {
+fn input_file_without_rows_is_refused() {
     for text in ["", "\n \n"] {
         let Err(error) = from_text(text, 1) else { panic!("{text:?} was accepted") };
         assert!(error.to_string().contains("has no rows"), "{error}");

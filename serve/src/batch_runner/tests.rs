@@ -188,7 +188,7 @@ fn begun(folder: &Path, text: &str) -> BatchId {
 }
 
 #[test]
-fn a_batch_that_nothing_happens_to() {
+fn undisturbed_batch_completes() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
     check_all_once(folder.path(), &id);
@@ -199,7 +199,7 @@ proptest! {
 
     /// Processes that end at any of their steps, one after the other.
     #[test]
-    fn whenever_processes_end(ends in prop::collection::vec(0_usize..40, 1..4)) {
+    fn crash_at_any_step_keeps_each_line_once(ends in prop::collection::vec(0_usize..40, 1..4)) {
         let folder = tempfile::tempdir().expect("a folder");
         let id = begun(folder.path(), &requests());
         for passing in ends {
@@ -211,7 +211,7 @@ proptest! {
 
     /// A disk that is full, or cannot be written, for a while.
     #[test]
-    fn whenever_the_disk_is_full(passing in 1_usize..30, failing in 1_usize..4, full: bool) {
+    fn full_disk_at_any_step_keeps_each_line_once(passing in 1_usize..30, failing in 1_usize..4, full: bool) {
         let kind = if full { ErrorKind::StorageFull } else { ErrorKind::ReadOnlyFilesystem };
         let folder = tempfile::tempdir().expect("a folder");
         let id = begun(folder.path(), &requests());
@@ -222,7 +222,7 @@ proptest! {
 }
 
 #[test]
-fn a_batch_that_is_cancelled_before_it_is_read() {
+fn cancelled_before_validation_ends_as_cancelled() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
     let batches = open(folder.path()).expect("it is usable");
@@ -251,7 +251,7 @@ fn left_behind(folder: &Path, id: &BatchId, change: impl Fn(&mut BatchRecord)) {
 }
 
 #[test]
-fn what_is_being_written_cannot_be_cancelled() {
+fn finalizing_batch_cannot_be_cancelled() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
     left_behind(folder.path(), &id, |batch| {
@@ -263,7 +263,7 @@ fn what_is_being_written_cannot_be_cancelled() {
 }
 
 #[test]
-fn what_is_left_when_the_time_is_over_is_told() {
+fn unanswered_lines_of_expired_batch_are_error_lines() {
     for cancelled in [false, true] {
         let folder = tempfile::tempdir().expect("a folder");
         let id = begun(folder.path(), &requests());
@@ -293,7 +293,7 @@ fn what_is_left_when_the_time_is_over_is_told() {
 }
 
 #[test]
-fn files_whose_life_is_over_go() {
+fn expired_files_are_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
     let batches = open(folder.path()).expect("it is usable");
@@ -319,7 +319,7 @@ fn files_whose_life_is_over_go() {
 
 /// A file without a record, or half of one, is what a process leaves that ends between the two.
 #[test]
-fn what_nobody_knows_of_goes() {
+fn files_without_records_are_removed() {
     let folder = tempfile::tempdir().expect("a folder");
     let id = begun(folder.path(), &requests());
     let batches = open(folder.path()).expect("it is usable");
@@ -341,7 +341,7 @@ fn what_nobody_knows_of_goes() {
 }
 
 #[test]
-fn two_servers_do_not_share_a_folder() {
+fn second_server_on_a_folder_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = Batches::open(folder.path(), &config()).expect("it is usable");
     let second = Batches::open(folder.path(), &config()).expect_err("it is in use");

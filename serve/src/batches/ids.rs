@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_names_are_names() {
+    fn malformed_ids_are_refused() {
         let name = FileId::new().expect("the machine has randomness");
         assert_eq!(FileId::parse(name.as_str()), Some(name.clone()));
         assert_ne!(FileId::new().expect("the same"), name);

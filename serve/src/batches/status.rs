@@ -119,7 +119,7 @@ mod tests {
     ];
 
     #[test]
-    fn what_is_over_stays_so() {
+    fn final_states_have_no_transitions() {
         for status in STATES {
             let moves = EVENTS.iter().any(|event| after(status, *event).is_some());
             assert_eq!(moves, !is_over(status), "{}", name(status));
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_at_every_state() {
+    fn cancel_applies_to_unfinished_states_only() {
         let cancelled = STATES.map(|status| after(status, Event::Cancel).map(name));
         let yes = Some("cancelling");
         let expected = [yes, None, yes, None, None, None, yes, None];
@@ -138,7 +138,7 @@ mod tests {
         /// In every order of events, a cancelled batch ends as cancelled, and a published one is
         /// final.
         #[test]
-        fn every_way_ends(events in prop::collection::vec(0..EVENTS.len(), 0..12)) {
+        fn every_order_of_events_is_consistent(events in prop::collection::vec(0..EVENTS.len(), 0..12)) {
             let (mut status, mut cancelled) = (Status::Validating, false);
             for event in events.into_iter().map(|at| EVENTS[at]) {
                 let Some(next) = after(status, event) else { continue };

@@ -36,7 +36,7 @@ mod tests {
 
     /// The test vectors of RFC 4648.
     #[test]
-    fn rfc_4648() {
+    fn rfc_4648_vectors_are_encoded() {
         check(b"", "");
         check(b"f", "Zg==");
         check(b"fo", "Zm8=");

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts_of_the_families() {
+    fn prompts_of_known_families_are_split() {
         check(
             "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\n1 + 1?<|im_end|>\n<|im_start|>assistant\n",
             &[("system", "Be brief."), ("user", "1 + 1?")],
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_conversation_keeps_its_last_turn() {
+    fn finished_conversation_keeps_its_last_turn() {
         check(
             "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHo<|im_end|>\n",
             &[("user", "Hi"), ("assistant", "Ho")],
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn plain_texts_have_no_turns() {
+    fn text_without_markers_is_not_split() {
         for text in [
             "",
             "What is 1 + 1?",
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn conversations_are_cut_at_the_last_answer() {
+    fn conversation_is_cut_at_the_last_answer() {
         for (text, expected) in [
             ("nd of a prompt<|im_end|>\n<|im_start|>assistant\n4<|im_end|>", Some("4<|im_end|>")),
             ("[INST]a[/INST]b[INST]c[/INST]d", Some("d")),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_lose_what_ended_them() {
+    fn end_tokens_of_responses_are_stripped() {
         for (text, expected) in [
             ("4<|im_end|>", "4"),
             ("4<|im_end|>\n", "4"),

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_fastapi() {
+    fn fastapi_locations_are_parsed() {
         check("", json!(["body"]));
         check("query", json!(["body", "query"]));
         check("a[3].b", json!(["body", "a", 3, "b"]));

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_datasets_have() {
+    fn gold_labels_of_datasets_are_read() {
         let text = |text: &str| Some(Reference::Text(text.to_owned()));
         check("null", None);
         check("\"\"", None);

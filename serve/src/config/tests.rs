@@ -20,7 +20,7 @@ fn read(text: &str, models: &[&str], adapters: &[&str]) -> (Config, Catalogue, V
 }
 
 #[test]
-fn engines_are_set_up() {
+fn engine_settings_are_read() {
     let text = "[engine]\ndevice = \"cpu\"\nmode = \"invariant\"\nbatch_tokens = 64\n\
                 kv_memory = \"1MiB\"\nmax_sequences = 3\n[limits]\nqueue_tokens = 1000\n";
     let (config, _, problems) = read(text, &[], &[]);
@@ -45,7 +45,7 @@ fn engines_are_set_up() {
 }
 
 #[test]
-fn models_and_adapters_are_read_with_flags_first() {
+fn flags_take_precedence_over_tables() {
     let text = "[[model]]\nname = \"a\"\npath = \"src\"\nstorage = \"int8\"\n\
                 [[model]]\nname = \"b\"\npath = \"tests\"\n\
                 [[adapter]]\nname = \"x\"\nmodel = \"c\"\npath = \"src\"\n";
@@ -79,7 +79,7 @@ fn models_and_adapters_are_read_with_flags_first() {
 }
 
 #[test]
-fn every_problem_of_models_is_named_at_once() {
+fn all_problems_of_models_are_reported() {
     let check = |text: &str, models: &[&str], adapters: &[&str], expected: &[&str]| {
         let (_, _, problems) = read(text, models, adapters);
         let starts = |(problem, start): (&String, &&str)| problem.starts_with(start);

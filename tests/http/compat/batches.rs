@@ -117,7 +117,7 @@ fn cancel(server: &Server, batch: &Value) -> Reply {
 }
 
 #[test]
-fn from_upload_to_output() {
+fn uploaded_batch_gives_its_output_file() {
     let (server, _folder) = start();
     let refused = line("none", "/v1/score", &json!({ "model": "nobody", "inputs": [] }));
     let lines = sums(3) + &refused;
@@ -210,7 +210,7 @@ fn stable(value: &Value) -> Value {
 }
 
 #[test]
-fn a_line_is_answered_as_its_route_answers() {
+fn line_has_the_reply_of_its_route() {
     let folder = tempfile::tempdir().expect("a folder");
     let (server, _hosts) = start_with(in_folder(folder.path()));
     let messages = json!([{ "role": "user", "content": "Two and two?" }]);
@@ -257,7 +257,7 @@ fn a_line_is_answered_as_its_route_answers() {
 }
 
 #[test]
-fn broken_lines_fail_a_batch_with_their_numbers() {
+fn invalid_lines_fail_a_batch_with_their_numbers() {
     let (server, _folder) = changed(|config| config.batches_max_requests = 50);
     let check = |lines: &str, expected: Value| {
         let batch = begin(&server, "/v1/score", lines);
@@ -309,7 +309,7 @@ fn with_a_batch_that_waits(lines: &str) -> (Server, TempDir, Value, Vec<TcpStrea
 }
 
 #[test]
-fn overload_is_waited_for() {
+fn overloaded_lines_are_retried() {
     let (server, _folder, batch, held) = with_a_batch_that_waits(&sums(2_000));
     assert_eq!(poll(&server, &batch)["status"], "in_progress");
     drop(held);
@@ -320,7 +320,7 @@ fn overload_is_waited_for() {
 }
 
 #[test]
-fn cancelled_while_it_is_in_progress() {
+fn cancelled_batch_keeps_its_answers() {
     let (server, _folder, batch, held) = with_a_batch_that_waits(&sums(2_000));
     let cancelling = good(&cancel(&server, &batch));
     assert_eq!(cancelling["status"], "cancelling");
@@ -342,7 +342,7 @@ fn cancelled_while_it_is_in_progress() {
 }
 
 #[test]
-fn a_restart_goes_on_where_it_was() {
+fn restart_continues_a_batch() {
     let folder = tempfile::tempdir().expect("a folder");
     let slow = |config: &mut Config| {
         in_folder(folder.path())(config);
@@ -365,7 +365,7 @@ fn a_restart_goes_on_where_it_was() {
 
 /// A disk that fills while a batch runs: the batch waits, and goes on when there is room.
 #[test]
-fn a_full_disk_is_waited_for() {
+fn full_disk_delays_a_batch() {
     let lines = sums(40);
     let filler = vec![b'x'; 100_000];
     let (server, _folder) = changed(|config| {
@@ -389,7 +389,7 @@ fn a_full_disk_is_waited_for() {
 }
 
 #[test]
-fn keys_see_their_own() {
+fn keys_see_only_their_own_files() {
     let keys = ["first-key-0123456789", "other-key-0123456789"];
     let folder = tempfile::tempdir().expect("a folder");
     let parsed = Keys::parse(&keys.join("\n")).expect("good keys");

@@ -13,7 +13,7 @@ fn is(reply: &Reply, status: u16, code: &str, what: &str) {
 }
 
 #[test]
-fn off_until_a_folder_is_named() {
+fn routes_are_off_without_a_folder() {
     let server = built_in(None);
     let file = "/v1/files/file-0123456789abcdef0123456789abcdef";
     let content = format!("{file}/content");
@@ -37,7 +37,7 @@ fn off_until_a_folder_is_named() {
 }
 
 #[test]
-fn ids_are_names_and_never_paths() {
+fn ids_are_never_paths() {
     let (server, _folder) = start();
     let file = good(&upload(&server, sums(1)));
     let id = text(&file["id"]);
@@ -104,7 +104,7 @@ fn whole(parts: &[Vec<u8>]) -> Vec<u8> {
 }
 
 #[test]
-fn names_of_files_are_for_showing() {
+fn file_names_are_sanitised() {
     let (server, folder) = start();
     let purpose = part("content-disposition: form-data; name=\"purpose\"", b"batch");
     for (given, expected) in [
@@ -144,7 +144,7 @@ fn a_file() -> Vec<u8> {
 }
 
 #[test]
-fn bodies_that_are_no_forms() {
+fn malformed_forms_are_refused() {
     let (server, _folder) = start();
     let form = whole(&[purpose(), a_file()]);
     let check = |kind: &str, body: &[u8]| {
@@ -169,7 +169,7 @@ fn bodies_that_are_no_forms() {
 }
 
 #[test]
-fn forms_that_cannot_be_used() {
+fn invalid_forms_are_refused() {
     let (server, folder) = changed(|config| config.batches_max_file = 100_000);
     let check = |parts: &[Vec<u8>], (status, code): (u16, &str)| {
         let body = whole(parts);
@@ -227,7 +227,7 @@ fn raw_upload(server: &Server, headers: &str, body: &[u8]) -> String {
 }
 
 #[test]
-fn announced_and_endless_bodies() {
+fn oversized_uploads_are_refused() {
     let (server, folder) = changed(|config| {
         config.batches_max_file = 50_000;
         config.body_timeout = std::time::Duration::from_millis(300);
@@ -256,7 +256,7 @@ fn announced_and_endless_bodies() {
 }
 
 #[test]
-fn batches_that_cannot_be_begun() {
+fn invalid_batches_are_refused() {
     let (server, _folder) = start();
     let file = good(&upload(&server, sums(1)));
     let plain = json!({
@@ -301,7 +301,7 @@ fn batches_that_cannot_be_begun() {
 }
 
 #[test]
-fn pages_go_on_where_they_ended() {
+fn pages_follow_each_other() {
     let (server, _folder) = start();
     let made: Vec<String> =
         (0..5).map(|_| text(&good(&upload(&server, sums(1)))["id"]).to_owned()).collect();
@@ -321,7 +321,7 @@ fn pages_go_on_where_they_ended() {
 
 /// Bodies that would be refused on their route are refused in their line, and alone.
 #[test]
-fn bad_bodies_of_lines() {
+fn invalid_bodies_of_lines_are_error_lines() {
     let (server, _folder) = start();
     let good_body = json!({ "model": "math", "inputs": [{ "response": "2", "reference": "2" }] });
     let mixed = json!({ "model": "math", "inputs": [], "queries": "a", "documents": ["b"] });

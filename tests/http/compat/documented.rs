@@ -23,7 +23,7 @@ fn math_by_default() -> Server {
 }
 
 #[test]
-fn nemo_gym() {
+fn documented_nemo_gym_bodies_are_answered() {
     let server = math_by_default();
     let row = check(&server, "/verify", "nemo_gym_math_row", "nemo_gym_math_row.json");
     assert_eq!(row["reward"], 1.0);
@@ -49,7 +49,7 @@ fn nemo_gym() {
 }
 
 #[test]
-fn slime() {
+fn documented_slime_bodies_are_answered() {
     let server = math_by_default();
     let number = check(&server, "/remote_rm", "slime_text", "slime_number.json");
     assert_eq!(number, 1.0);

@@ -134,7 +134,7 @@ fn texts_are_compared() {
 }
 
 #[test]
-fn models_give_numbers_and_labels() {
+fn models_give_scores_and_labels() {
     let server = start();
     let item = json!({ "answer": "4" });
     let steps = r#"{"steps":[{"description":"I look","conclusion":"it is so"}],"result":0.75}"#;
@@ -160,7 +160,7 @@ fn models_give_numbers_and_labels() {
 
 /// Whatever a model would rather say, what it says is a result within its range.
 #[test]
-fn a_model_is_held_to_its_format() {
+fn model_output_is_constrained_to_its_format() {
     let server = start();
     let item = json!({ "answer": "4" });
     for said in ["I would rather not.", r#"{"steps":[],"result":7}"#] {
@@ -180,7 +180,7 @@ fn a_model_is_held_to_its_format() {
 }
 
 #[test]
-fn graders_are_combined() {
+fn formulas_combine_graders() {
     let server = start();
     let item = json!({ "answer": "4" });
     let said = r#"SAY {"steps":[],"result":0.5}"#;
@@ -206,7 +206,7 @@ fn graders_are_combined() {
 }
 
 #[test]
-fn what_cannot_be_graded_has_no_reward() {
+fn failed_grade_has_no_reward() {
     let server = start();
     let unknown = check("eq", "{{ item.gold }}");
     let at = ("grader.reference", "there is no \"gold\"");
@@ -254,7 +254,7 @@ fn what_cannot_be_graded_has_no_reward() {
 
 /// What is in the sample is text: neither a template nor a turn of the conversation.
 #[test]
-fn samples_are_text() {
+fn samples_are_never_templates() {
     let server = start();
     let item = json!({ "answer": "secret" });
     let grader = check("eq", "{{ item.answer }}");
@@ -287,7 +287,7 @@ fn without(mut grader: Value, field: &str) -> Value {
 }
 
 #[test]
-fn graders_that_cannot_be_are_refused() {
+fn invalid_graders_are_refused() {
     let server = start();
     let check = |grader: Value, place: &str, told: &str| refused(&server, &grader, place, told);
     let eq = super::graders::check("eq", "4");
@@ -353,7 +353,7 @@ fn graders_that_cannot_be_are_refused() {
 }
 
 #[test]
-fn bodies_that_cannot_be_read_are_refused() {
+fn malformed_bodies_are_refused() {
     let server = start();
     let check = |path: &str, body: &str, expected: (u16, &str), told: &str| {
         let read = |reply: &Value| {
@@ -378,7 +378,7 @@ fn bodies_that_cannot_be_read_are_refused() {
 }
 
 #[test]
-fn a_grader_that_can_be_is_given_back() {
+fn valid_grader_is_returned() {
     let server = start();
     for grader in [check("eq", "4"), alike("meteor"), score("x"), label("x")] {
         let reply = answered(&server, VALIDATE, &json!({ "grader": grader }));

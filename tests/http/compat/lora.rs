@@ -34,7 +34,7 @@ fn check(server: &Server, path: &str, body: &Value, status: u16, told: &str) {
 }
 
 #[test]
-fn nothing_is_loaded_unless_the_configuration_allows_it() {
+fn loading_is_off_without_a_folder() {
     let (server, _) = start();
     let body = json!({ "lora_name": "new", "lora_path": "/etc" });
     check(&server, LOAD, &body, 403, "wires.adapters");
@@ -43,7 +43,7 @@ fn nothing_is_loaded_unless_the_configuration_allows_it() {
 }
 
 #[test]
-fn adapters_come_from_their_folder_and_go() {
+fn adapters_are_loaded_and_unloaded() {
     let place = tempfile::tempdir().expect("a folder");
     let folder = place.path().join("adapters");
     adapter(&folder.join("one"), 11);

@@ -28,7 +28,7 @@ fn rollout(text: &str) -> Value {
 }
 
 #[test]
-fn a_row_comes_back_with_its_reward() {
+fn row_is_returned_with_its_reward() {
     let server = built_in(Some("math"));
     let reply = answered(&server, "/verify", &rollout("It is \\boxed{4}."));
     recorded("nemo_gym_verify.json", &reply);
@@ -47,7 +47,7 @@ fn a_row_comes_back_with_its_reward() {
 }
 
 #[test]
-fn gold_answers_are_found() {
+fn gold_answers_are_found_in_every_field() {
     let server = built_in(Some("math"));
     for (name, value) in [
         ("reference", json!("4")),
@@ -66,7 +66,7 @@ fn gold_answers_are_found() {
 
 /// A judgement that failed is a row with a class, which keeps it out of every figure.
 #[test]
-fn failures_have_their_type() {
+fn failures_have_a_failure_class() {
     let server = built_in(Some("math"));
     let mut row = rollout("\\boxed{4}");
     row["expected_answer"] = Value::Null;
@@ -83,7 +83,7 @@ fn failures_have_their_type() {
 }
 
 #[test]
-fn figures_and_the_other_routes() {
+fn aggregates_and_session_routes_answer() {
     let server = built_in(Some("math"));
     assert_eq!(good(&server.get("/reverify_mode")), "stateless");
     assert_eq!(answered(&server, "/seed_session", &json!({ "task": 3 })), json!({}));
@@ -112,7 +112,7 @@ fn answers(texts: &[&str]) -> Value {
 
 /// Where rollouts are observed their ids stand before the paths.
 #[test]
-fn observed_rollouts_are_the_same() {
+fn prefixed_routes_equal_the_plain_ones() {
     let (server, _) = start();
     let row = rollout("x");
     let plain = answered(&server, "/verify?model=math", &row);
@@ -144,7 +144,7 @@ fn responses_are_compared() {
 }
 
 #[test]
-fn bad_bodies() {
+fn invalid_bodies_are_refused_by_path() {
     let (server, _) = start();
     let verify = |body: &Value, expected: &str| {
         check_detail(&server, "/verify?model=math", &body.to_string(), expected);

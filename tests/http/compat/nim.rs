@@ -15,7 +15,7 @@ fn conversation(model: &str) -> Value {
 }
 
 #[test]
-fn a_reward_is_a_chat_completion() {
+fn reward_is_a_chat_completion() {
     let (server, _) = start();
     for model in ["rm", "strict"] {
         let reply = answered(&server, PATH, &conversation(model));
@@ -41,7 +41,7 @@ fn a_reward_is_a_chat_completion() {
 }
 
 #[test]
-fn what_only_a_text_could_answer_is_refused() {
+fn generation_fields_are_refused() {
     let (server, _) = start();
     let check = |change: &dyn Fn(&mut Value), expected: (u16, &str)| {
         let mut body = conversation("rm");

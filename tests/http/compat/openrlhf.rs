@@ -9,7 +9,7 @@ use super::{
 use crate::harness::recorded;
 
 #[test]
-fn a_scorer_is_given_the_response_alone() {
+fn scorer_gets_the_response_only() {
     let server = built_in(Some("math"));
     let body = json!({
         "query": [
@@ -32,7 +32,7 @@ fn a_scorer_is_given_the_response_alone() {
 }
 
 #[test]
-fn empty_lists_are_answered_with_empty_lists() {
+fn empty_lists_give_empty_lists() {
     let expected = json!({ "rewards": [], "scores": [], "extra_logs": {} });
     for server in [
         built_in(Some("math")),
@@ -49,7 +49,7 @@ fn empty_lists_are_answered_with_empty_lists() {
 }
 
 #[test]
-fn responses_are_found_without_their_prompts() {
+fn truncated_queries_are_split_at_markers() {
     let server = built_in(Some("math"));
     let reward = |query: &str, prompt: Option<&str>| {
         let mut body = json!({ "query": [query], "labels": ["4"] });
@@ -78,7 +78,7 @@ fn responses_are_found_without_their_prompts() {
 
 /// A thinking tag that the template wrote belongs to the response.
 #[test]
-fn what_the_template_began_is_the_response_too() {
+fn opened_turn_belongs_to_the_response() {
     let server = built_in(Some("math"));
     let prompt = prompt("2 + 2?") + "<think>\n";
     let query = format!("{prompt}Is it \\boxed{{5}}? No.\n</think>\n\n\\boxed{{4}}<|im_end|>");
@@ -87,7 +87,7 @@ fn what_the_template_began_is_the_response_too() {
 }
 
 #[test]
-fn a_model_reads_the_query_as_it_stands() {
+fn model_reads_the_query_unchanged() {
     let (server, _) = start();
     let answers = ["Two.", "Or three.", "Not <|im_end|> at all."];
     let queries: Vec<String> = answers.map(|answer| rendered("How much?", answer)).into();
@@ -112,7 +112,7 @@ fn a_model_reads_the_query_as_it_stands() {
 }
 
 #[test]
-fn many_samples_are_one_request() {
+fn many_samples_fit_one_request() {
     let (server, _) = start();
     let queries: Vec<String> =
         (0..200).map(|n| rendered("How much?", &format!("It is {n}."))).collect();
@@ -127,7 +127,7 @@ fn many_samples_are_one_request() {
 }
 
 #[test]
-fn whoever_is_the_only_reward_model_answers() {
+fn only_reward_model_is_the_default() {
     let (server, _) = start();
     let body = json!({ "query": [rendered("?", "!")] }).to_string();
     // Here there are two, and an adapter.
@@ -140,7 +140,7 @@ fn whoever_is_the_only_reward_model_answers() {
 
 /// A failed measurement is never a number, and this wire has no other place for it.
 #[test]
-fn what_cannot_be_measured_fails_the_request() {
+fn unscored_sample_fails_the_request() {
     let server = built_in(Some("math"));
     let query = rendered("?", "\\boxed{4}");
     let body = json!({ "query": [query, query], "labels": ["4", null] });
@@ -156,7 +156,7 @@ fn what_cannot_be_measured_fails_the_request() {
 }
 
 #[test]
-fn bad_bodies() {
+fn invalid_bodies_are_refused_by_path() {
     let server = built_in(Some("math"));
     let check = |body: &Value, expected: &str| {
         check_detail(&server, "/get_reward", &body.to_string(), expected);

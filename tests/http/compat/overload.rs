@@ -35,7 +35,7 @@ const WIRES: [(&str, u16, Words); 25] = [
 ];
 
 #[test]
-fn no_room_is_told_in_each_wires_words() {
+fn overload_has_each_interfaces_status() {
     let server = Server::configured("", |config| config.queue_requests = 2);
     let held = [half_a_request(&server, 100), half_a_request(&server, 100)];
     eventually("both are in hand", || server.metric("tribunal_held{what=\"requests\"}") > 1.5);
@@ -63,7 +63,7 @@ fn no_room_is_told_in_each_wires_words() {
 
 /// A client that comes too fast is told so, each in the words and the status that it acts on.
 #[test]
-fn a_client_that_comes_too_fast_waits() {
+fn client_above_its_rate_is_refused() {
     let server = Server::configured("", |config| config.client_requests = 1);
     let statuses = [
         ("/v1/score", 429),

@@ -21,7 +21,7 @@ fn commands(page: &str) -> Vec<(String, String)> {
 }
 
 #[test]
-fn commands_of_the_page_are_answered() {
+fn documented_commands_are_answered() {
     let page = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/compat.md");
     let page = std::fs::read_to_string(page).expect("the page is there");
     let commands = commands(&page);

@@ -305,7 +305,7 @@ fn first_bad(wire: &Wire) -> u16 {
 }
 
 #[test]
-fn wires_of_trainers() {
+fn trainer_routes_refuse_invalid_bodies() {
     let (server, _) = start_with(|_| ());
     for wire in &trainers() {
         check(&server, wire);
@@ -313,7 +313,7 @@ fn wires_of_trainers() {
 }
 
 #[test]
-fn wires_of_vllm_and_rerankers() {
+fn vllm_and_rerank_routes_refuse_invalid_bodies() {
     let (server, _) = start_with(|_| ());
     for wire in &vllm() {
         check(&server, wire);
@@ -321,7 +321,7 @@ fn wires_of_vllm_and_rerankers() {
 }
 
 #[test]
-fn wires_of_sglang_tei_and_openai() {
+fn sglang_tei_and_openai_routes_refuse_invalid_bodies() {
     let (server, _) = start_with(|_| ());
     for wire in &others() {
         check(&server, wire);
@@ -330,7 +330,7 @@ fn wires_of_sglang_tei_and_openai() {
 
 /// A body that has the marks of two interfaces is nobody's, and both are named.
 #[test]
-fn bodies_of_two_interfaces_name_both() {
+fn ambiguous_bodies_name_both_interfaces() {
     let (server, _) = start_with(|_| ());
     let mixed = |path: &str, body: Value, (status, words): (u16, Words), names: [&str; 2]| {
         let reply = server.post(path, body.to_string());

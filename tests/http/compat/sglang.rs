@@ -16,7 +16,7 @@ fn check_error(server: &Server, path: &str, body: &Value, expected: (u16, &str),
 
 /// What verl posts to `SGLang`, and what it reads of the reply.
 #[test]
-fn verl_reads_a_logit_as_an_embedding() {
+fn embedding_of_reward_model_is_its_logit() {
     let (server, _) = start();
     for model in ["rm", "strict"] {
         let body = json!({ "model": model, "input": rendered("How much?", "Two.") });
@@ -36,7 +36,7 @@ fn verl_reads_a_logit_as_an_embedding() {
 }
 
 #[test]
-fn rewards_are_read_by_text_and_by_ids() {
+fn texts_and_ids_give_equal_rewards() {
     let (server, _) = start();
     let text = rendered("How much?", "Two.");
     let raw = native_raw(&server, "rm", "How much?", "Two.");

@@ -6,7 +6,7 @@ use super::{answered, built_in, check_detail, native_raw, number, prompt, start}
 use crate::harness::recorded;
 
 #[test]
-fn the_reply_is_the_reward() {
+fn reply_is_the_reward() {
     let server = built_in(Some("math"));
     let body =
         |response: &str| json!({ "prompt": prompt("2 + 2?"), "response": response, "label": "4" });
@@ -39,7 +39,7 @@ fn models_give_their_logit() {
 }
 
 #[test]
-fn bad_bodies() {
+fn invalid_bodies_are_refused_by_path() {
     let server = built_in(Some("math"));
     let check = |body: &Value, expected: &str| {
         check_detail(&server, "/remote_rm", &body.to_string(), expected);

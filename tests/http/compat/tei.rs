@@ -56,7 +56,7 @@ fn texts_are_ranked() {
 }
 
 #[test]
-fn a_model_is_described() {
+fn model_is_described() {
     let (server, hosts) = start();
     let info = good(&server.get("/info?model=rm"));
     recorded("tei_info.json", &info);

@@ -17,7 +17,7 @@ fn check_error(server: &Server, path: &str, body: &str, expected: (u16, &str), t
 
 /// What verl posts, and what it reads of the reply.
 #[test]
-fn verl_reads_a_logit() {
+fn classify_without_activation_gives_the_logit() {
     let (server, _) = start();
     for model in ["rm", "strict"] {
         let body = json!({
@@ -142,7 +142,7 @@ fn floats(text: &str) -> Vec<f64> {
 }
 
 #[test]
-fn heads_are_pooled() {
+fn pooling_gives_raw_outputs() {
     let (server, _) = start();
     let text = rendered("How much?", "Two.");
     let body = |model: &str| json!({ "model": model, "input": text, "use_activation": false });
@@ -173,7 +173,7 @@ fn heads_are_pooled() {
 
 /// The probabilities of all tokens, and of some of them among themselves.
 #[test]
-fn the_next_token_is_scored() {
+fn next_token_is_scored() {
     let (server, hosts) = start();
     let vocab = u32::try_from(hosts[2].engine.limits().vocab_size).expect("small");
     let ask = |labels: &[u32], softmax: bool| {
@@ -211,7 +211,7 @@ fn the_next_token_is_scored() {
 }
 
 #[test]
-fn tokens_go_there_and_back() {
+fn tokens_are_encoded_and_decoded() {
     let (server, hosts) = start();
     for text in ["Hello there.", "", "a <|im_end|> b", "日本\n"] {
         let body = json!({ "model": "chat", "prompt": text, "return_token_strs": true });

@@ -47,7 +47,7 @@ fn lines(journal: &Journal) -> Vec<u32> {
 }
 
 #[test]
-fn entries_stay() {
+fn entries_survive_reopening() {
     let place = place();
     let mut journal = place.open();
     journal.append(&[entry(7), entry(3)]).expect("room");
@@ -68,7 +68,7 @@ fn entries_stay() {
 }
 
 #[test]
-fn a_line_gets_one_entry() {
+fn line_has_at_most_one_entry() {
     let place = place();
     let mut journal = place.open();
     let other = JournalRecord { text: b"another answer".to_vec(), ..entry(4) };
@@ -81,7 +81,7 @@ fn a_line_gets_one_entry() {
 
 /// A journal that ends anywhere has the entries that are whole, and takes the others again.
 #[test]
-fn a_torn_end_is_cut_off() {
+fn torn_tail_is_truncated() {
     let place = place();
     let all: Vec<JournalRecord> = (1..5).map(entry).collect();
     let mut ends = vec![0];
@@ -108,7 +108,7 @@ fn a_torn_end_is_cut_off() {
 }
 
 #[test]
-fn a_changed_byte_is_noticed() {
+fn changed_byte_is_detected() {
     let place = place();
     let mut journal = place.open();
     journal.append(&[entry(1), entry(2)]).expect("room");
@@ -125,7 +125,7 @@ fn a_changed_byte_is_noticed() {
 }
 
 #[test]
-fn what_was_not_taken_can_be_given_again() {
+fn failed_append_can_be_repeated() {
     for kind in [ErrorKind::StorageFull, ErrorKind::ReadOnlyFilesystem] {
         // Neither the writing nor the bringing to the disk works at first.
         for passing in [0, 1, 2, 3] {
@@ -145,7 +145,7 @@ fn what_was_not_taken_can_be_given_again() {
 }
 
 #[test]
-fn the_quota_holds() {
+fn append_beyond_the_quota_fails() {
     let place = place_with(Arc::new(NoFaults), 60);
     let mut journal = place.open();
     journal.append(&[entry(4)]).expect("room");
@@ -160,7 +160,7 @@ proptest! {
     /// Whatever is given in whatever pieces, with a crash after any byte of any piece: every line
     /// is there once in the end, with its first whole entry.
     #[test]
-    fn every_line_once(
+    fn faults_at_any_step_keep_each_line_once(
         pieces in prop::collection::vec((prop::collection::vec(1_u32..12, 1..5), 0.0..1.5_f64), 1..8),
     ) {
         let place = place();

@@ -27,7 +27,7 @@ fn faults(file: impl AsRef<[u8]>, expected: &[&str]) {
 }
 
 #[test]
-fn good_files() {
+fn valid_files_pass() {
     faults(line("a", "{}"), &["1 requests"]);
     faults(line("a", "{}") + "\n", &["1 requests"]);
     faults(format!("\n{}\r\n \n{}\n\n", line("a", "{}"), line("b", "{}")), &["2 requests"]);
@@ -37,13 +37,13 @@ fn good_files() {
 }
 
 #[test]
-fn files_without_requests() {
+fn empty_files_are_refused() {
     faults("", &["- empty_file -"]);
     faults("\n\n  \n", &["- empty_file -"]);
 }
 
 #[test]
-fn broken_lines() {
+fn malformed_lines_are_faults() {
     faults("{", &["1 invalid_json_line -"]);
     faults("null", &["1 invalid_json_line -"]);
     faults("[1]", &["1 invalid_json_line -"]);
@@ -59,7 +59,7 @@ fn broken_lines() {
 }
 
 #[test]
-fn wrong_fields() {
+fn invalid_fields_are_faults() {
     faults("{}", &["1 missing_required_parameter custom_id"]);
     let without = |field: &str| {
         let all = [
@@ -90,7 +90,7 @@ fn wrong_fields() {
 }
 
 #[test]
-fn too_much() {
+fn oversized_lines_and_files_are_faults() {
     let many: Vec<String> = (0..6).map(|n| line(&n.to_string(), "{}")).collect();
     faults(many.join("\n"), &["- too_many_tasks -"]);
     faults(many[..5].join("\n"), &["5 requests"]);
@@ -122,7 +122,7 @@ fn many_faults_are_counted() {
 }
 
 #[test]
-fn lines_of_any_length_take_bounded_memory() {
+fn long_lines_take_bounded_memory() {
     let text = format!("{}\nb", "a".repeat(1 << 20));
     let mut lines = Lines::new(text.as_bytes(), 10);
     let mut next = || lines.next().expect("memory can be read");

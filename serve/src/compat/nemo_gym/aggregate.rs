@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_tasks_and_of_all() {
+    fn rows_are_aggregated_per_task_and_overall() {
         let rows = rows(json!([
             { TASK: 1, ROLLOUT: 1, "reward": 1.0, "right": true, "name": "b" },
             { TASK: 1, ROLLOUT: 0, "reward": 0.0, "right": false,
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_measured_has_no_figures() {
+    fn unscored_rows_have_no_aggregates() {
         let nothing = rows(json!([{ "reward": 0.0, FAILURE: "judge_failed" }]));
         assert_eq!(figures(&nothing), AggregateReply::default());
         assert_eq!(figures(&[]), AggregateReply::default());

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn prompts() {
+    fn prompts_become_turns() {
         check_prompt(json!({ "input": "Hi" }), &[("user", "Hi")]);
         check_prompt(json!({}), &[]);
         check_prompt(
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn responses() {
+    fn responses_become_text() {
         let message = |text: &str| {
             json!({ "type": "message", "role": "assistant",
             "content": [{ "type": "output_text", "text": text, "annotations": [] }] })

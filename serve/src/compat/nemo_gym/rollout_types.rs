@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_is_read_and_the_rest_passed_over() {
+    fn texts_are_read_and_other_fields_skipped() {
         let parts = |parts: &[Option<&str>]| {
             let parts = parts.iter().map(|part| part.map(str::to_owned));
             RolloutContent::Parts(parts.collect())
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_of_another_shape_is_refused_where_it_is_wrong() {
+    fn malformed_row_is_refused_at_its_path() {
         let row = |input: Value, output: Value| json!({ "responses_create_params": { "input": input }, "response": { "output": output } });
         check_row(&row(json!(null), json!([])), None);
         check_row(&row(json!("a"), json!([{}])), None);

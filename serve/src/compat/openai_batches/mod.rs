@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn pages() {
+    fn pages_follow_each_other() {
         check(None, 10, Some((&["a", "b", "c"], false)));
         check(None, 3, Some((&["a", "b", "c"], false)));
         check(None, 2, Some((&["a", "b"], true)));

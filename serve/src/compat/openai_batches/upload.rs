@@ -251,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_for_showing() {
+    fn file_names_are_sanitised() {
         for (given, expected) in [
             ("requests.jsonl", "requests.jsonl"),
             ("", "file"),
@@ -268,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn lives() {
+    fn lifetimes_are_checked() {
         let of = |anchor, seconds| life(anchor, seconds).ok();
         let anchor = Some("created_at");
         assert_eq!(of(None, None), Some(MOST_SECONDS));

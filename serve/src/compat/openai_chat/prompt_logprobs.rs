@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_row_says_where_a_token_stands() {
+    fn row_gives_rank_and_logprob() {
         let logits = [1.0, 3.0, 2.0, 3.0, -1.0];
         let found = place(&logits, 3, 3).expect("finite");
         assert_eq!((found.rank, found.token_id), (2, 3));

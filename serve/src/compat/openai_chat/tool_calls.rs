@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_become_calls_and_anything_else_stays_text() {
+    fn blocks_become_calls_and_other_text_stays() {
         let several = |text: &str, content: &str, calls: &[(&str, &str)]| {
             check(ToolCallMode::Blocks { several: true }, text, content, calls);
         };
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_whole_text_is_one_call() {
+    fn entire_text_is_one_call() {
         let text = r#" {"name":"f","arguments":{ }} "#;
         check(ToolCallMode::Whole, text, "", &[("f", "{ }")]);
         check(ToolCallMode::Whole, "not JSON", "not JSON", &[]);

@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn places_are_filled() {
+    fn variables_are_replaced() {
         let check = |text: &str, expected: &str| {
             let sample = r#"{"x": [0.5, "{{ item.answer }}"]}"#;
             assert_eq!(filled(text, sample).as_deref(), Ok(expected), "{text}");
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_filled_with_so_much_and_no_more() {
+    fn inserted_bytes_of_a_request_are_bounded() {
         let subject = Subject::new(&"x".repeat(1 << 20), None);
         let text = "{{ sample.output_text }}";
         let template = Template::read("grader.input", &text.repeat(20)).expect("it is one");
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_filled() {
+    fn undefined_variables_are_errors() {
         let check = |text: &str, expected: &str| {
             let found = filled(text, "no json").expect_err(text);
             assert!(found.contains(expected), "{text}: {found}");

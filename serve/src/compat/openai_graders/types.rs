@@ -446,7 +446,7 @@ mod tests {
     }
 
     #[test]
-    fn bodies_are_read_and_faults_have_their_place() {
+    fn bodies_are_parsed_and_faults_have_paths() {
         let model = |content: Value| {
             json!({ "grader": {
                 "type": "score_model", "name": "m", "model": "judge",
@@ -471,7 +471,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_their_names() {
+    fn graders_of_a_formula_have_names() {
         let one = |name: &str| json!({ "type": "string_check", "name": name });
         let check = |graders: Value, expected: Result<&[&str], &str>| {
             let found = grader_parts("graders", graders.clone());

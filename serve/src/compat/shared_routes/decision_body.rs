@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_told_apart() {
+    fn interfaces_are_detected() {
         check(
             r#"{"model":"m","input":"x","questions":[{"type":"predicate","instructions":"?"}]}"#,
             "openai",
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_name_the_place_in_the_shape() {
+    fn errors_name_the_path_in_the_detected_shape() {
         check("{", "malformed 1:1");
         check("[]", "invalid .");
         check(r#"{"model":"m","input":"x","questions":{}}"#, "invalid input");

@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_name_no_other_place() {
+    fn messages_hide_other_paths() {
         let folder = std::env::temp_dir();
         let root = folder.canonicalize().expect("it is there");
         let own = format!("{}/a/adapter_config.json: `r` is 0", root.display());
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_stay_inside() {
+    fn paths_outside_the_folder_are_refused() {
         let place = std::env::temp_dir().join(format!("adapters-{}", std::process::id()));
         let folder = place.join("adapters");
         std::fs::create_dir_all(folder.join("a/b")).expect("a folder");

@@ -28,7 +28,7 @@ fn completion_with(name: &str, value: &Value, expected: &str) {
 }
 
 #[test]
-fn fields_that_change_nothing_are_passed_over() {
+fn fields_without_effect_are_ignored() {
     for (name, value) in [
         ("user", json!("u")),
         ("store", json!(true)),
@@ -50,7 +50,7 @@ fn fields_that_change_nothing_are_passed_over() {
 }
 
 #[test]
-fn fields_that_would_change_the_reply_are_refused_by_name() {
+fn unsupported_fields_are_refused_by_name() {
     for (name, value) in [
         ("use_beam_search", json!(true)),
         ("length_penalty", json!(0.5)),
@@ -74,7 +74,7 @@ fn fields_that_would_change_the_reply_are_refused_by_name() {
 }
 
 #[test]
-fn numbers_have_their_kinds() {
+fn numbers_are_checked_by_type() {
     for (name, value, expected) in [
         ("seed", json!(-1), "ok"),
         ("seed", json!(i64::MIN), "ok"),
@@ -114,7 +114,7 @@ fn numbers_have_their_kinds() {
 }
 
 #[test]
-fn messages_are_texts() {
+fn messages_without_text_are_refused() {
     let check = |message: Value, expected: &str| {
         let body = json!({"model": "m", "messages": [message]});
         assert_eq!(place::<ChatRequest>(&body), expected, "{body}");
@@ -146,7 +146,7 @@ fn messages_are_texts() {
 }
 
 #[test]
-fn tools_are_functions() {
+fn tools_other_than_functions_are_refused() {
     let tool = |function: Value| json!([{"type": "function", "function": function}]);
     chat_with("tools", &tool(json!({"name": "f", "parameters": {"type": "object"}})), "ok");
     chat_with("tools", &tool(json!({"name": "f", "args": {}})), "tools[0].function.args");

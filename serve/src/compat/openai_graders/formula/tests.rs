@@ -13,7 +13,7 @@ fn value(text: &str) -> Result<f64, NoValue> {
 }
 
 #[test]
-fn values() {
+fn formulas_are_evaluated() {
     let check = |text: &str, expected: f64| {
         let found = value(text).unwrap_or_else(|error| panic!("{text}: {error:?}"));
         assert!((found - expected).abs() < 1e-12, "{text}: {found}");
@@ -42,7 +42,7 @@ fn values() {
 }
 
 #[test]
-fn what_has_no_value() {
+fn undefined_values_are_errors() {
     let check = |text: &str, expected: NoValue| assert_eq!(value(text), Err(expected), "{text}");
     check("c", NoValue::Unknown("c".to_owned()));
     check("0 * c", NoValue::Unknown("c".to_owned()));
@@ -57,7 +57,7 @@ fn what_has_no_value() {
 }
 
 #[test]
-fn what_cannot_be_read() {
+fn syntax_errors_name_their_offset() {
     let check = |text: &str, at: usize, message: &str| {
         let error = Formula::parse(text).expect_err(text);
         assert_eq!(error.at, at, "{text}: {error}");
@@ -87,13 +87,13 @@ fn what_cannot_be_read() {
 }
 
 #[test]
-fn a_long_formula_is_read() {
+fn long_formula_is_parsed() {
     let text = format!("{}1", "1+".repeat(2000));
     assert_eq!(value(&text), Ok(2001.0));
 }
 
 #[test]
-fn names_are_told() {
+fn names_are_listed() {
     let formula = Formula::parse("b + max(a, b) ^ -c2 * 1e3").expect("it is one");
     assert_eq!(Vec::from_iter(formula.names()), ["a", "b", "c2"]);
 }
@@ -102,7 +102,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn nothing_panics(text in "[0-9a-c().,+*/^ e-]{0,40}|\\PC{0,40}") {
+    fn arbitrary_text_does_not_panic(text in "[0-9a-c().,+*/^ e-]{0,40}|\\PC{0,40}") {
         if let Ok(formula) = Formula::parse(&text)
             && let Ok(value) = formula.value(&|_| Some(1.5))
         {
