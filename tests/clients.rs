@@ -17,7 +17,7 @@ use serve::keys::Keys;
 use serve::{Background, Config, State};
 use tiny_models::{Preset, TinyHead, TinySpec};
 
-/// The interpreter that has the clients, if somebody has made it.
+/// The interpreter of the environment with the clients; `None` if it was not created.
 fn interpreter() -> Option<PathBuf> {
     let python = clients().join(".venv/bin/python");
     python.exists().then_some(python)
@@ -68,8 +68,8 @@ fn runs_at(script: &str, models: fn() -> Vec<Arc<Host>>, names: &[&str], client_
 fn the_python_package() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let python = interpreter().filter(|python| {
-        let asked = Command::new(python).args(["-c", "import pytest, tribunal_client"]).output();
-        asked.is_ok_and(|output| output.status.success())
+        let imported = Command::new(python).args(["-c", "import pytest, tribunal_client"]).output();
+        imported.is_ok_and(|output| output.status.success())
     });
     let Some(python) = python else {
         println!(

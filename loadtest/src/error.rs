@@ -12,7 +12,7 @@ pub enum LoadError {
     Usage {
         /// The flag, with its dashes.
         flag: &'static str,
-        /// What is wrong with it.
+        /// The fault.
         message: String,
     },
     /// A file of a flag cannot be read.

@@ -280,7 +280,7 @@ mod tests {
         let counted = wire.count(reply.as_bytes(), batch);
         match (counted, expected) {
             (Ok(verdicts), Ok(n)) => assert_eq!(verdicts.get(Status::Ok), n, "{reply}"),
-            (Err(told), Err(part)) => assert!(told.contains(part), "{told}"),
+            (Err(error), Err(part)) => assert!(error.contains(part), "{error}"),
             (counted, _) => panic!("{wire:?} {reply}: {counted:?}"),
         }
     }
@@ -328,9 +328,9 @@ mod tests {
     fn conversations_are_refused_on_foreign_wires() {
         let input =
             ScoreInput { response: Some(Content::Messages(Vec::new())), ..ScoreInput::default() };
-        let asked = |wire: Wire| wire.body("rm", vec![input.clone()], &Options::default());
-        assert!(asked(Wire::Native).is_ok());
-        let error = asked(Wire::Openrlhf).expect_err("it has messages");
+        let body = |wire: Wire| wire.body("rm", vec![input.clone()], &Options::default());
+        assert!(body(Wire::Native).is_ok());
+        let error = body(Wire::Openrlhf).expect_err("it has messages");
         assert_eq!(error.exit_code(), 2);
     }
 }

@@ -296,6 +296,6 @@ mod tests {
         let refused = second.add_items(1, Duration::from_secs(1));
         let refused = refused.expect_err("eight inputs of a second each are in hand");
         assert!(refused.retry_after > Duration::from_secs(7), "{refused:?}");
-        second.add_items(1, PATIENT).expect("somebody waits longer");
+        second.add_items(1, PATIENT).expect("this request accepts a longer wait");
     }
 }

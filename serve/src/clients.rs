@@ -119,7 +119,7 @@ mod tests {
         let clients = Clients::new(0);
         let now = Instant::now();
         assert!((0..10_000).all(|_| clients.take(1, now).is_ok()));
-        assert!(clients.buckets.lock().expect("nobody panicked").is_empty());
+        assert!(clients.buckets.lock().expect("no thread panicked").is_empty());
     }
 
     #[test]
@@ -129,7 +129,7 @@ mod tests {
         for client in 0..MOST_CLIENTS as u64 + 10 {
             assert_eq!(clients.take(client, now), Ok(()));
         }
-        let held = clients.buckets.lock().expect("nobody panicked").len();
+        let held = clients.buckets.lock().expect("no thread panicked").len();
         assert!(held <= MOST_CLIENTS, "{held}");
     }
 }

@@ -53,7 +53,7 @@ pub(crate) fn model(state: &State, name: Option<&str>) -> Result<Served, ApiErro
         return Ok(served);
     }
     if state.registry.get(name).is_some() {
-        let message = format!("'{name}' is a scorer, and models are asked here");
+        let message = format!("'{name}' is a scorer; this route takes a model");
         return Err(not_found(message));
     }
     let near = state.hosts.near(name);

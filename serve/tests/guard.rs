@@ -77,7 +77,7 @@ async fn every_route_needs_a_key() {
     assert!(count >= 8, "the walk saw only {count} routes");
 }
 
-/// The walk itself must be able to fail: here are routes that somebody put outside the guard.
+/// The walk must be able to fail: these routes are registered outside the guard.
 #[actix_web::test]
 async fn unguarded_route_is_found() {
     let open = || async { HttpResponse::Ok().finish() };

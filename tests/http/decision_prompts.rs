@@ -1,4 +1,4 @@
-//! What a model reads when it is asked for a decision, under chat templates of several kinds.
+//! Prompts of decisions under chat templates of several families.
 
 use std::sync::Arc;
 
@@ -28,8 +28,8 @@ const QUESTION: &str = "Is it?\nOr is it not?";
 fn ask(host: &Arc<Host>, input: &str) -> Result<(Value, String), Value> {
     let server = Server::with_models(vec![host.clone()]);
     let options = json!([{ "name": "one" }, { "name": "two" }]);
-    let asked = json!({ "id": "a", "type": "choice", "question": QUESTION, "options": options });
-    let body = json!({ "input": input, "questions": [asked], "return_prompt_token_ids": true });
+    let question = json!({ "id": "a", "type": "choice", "question": QUESTION, "options": options });
+    let body = json!({ "input": input, "questions": [question], "return_prompt_token_ids": true });
     let reply = server.post("/v1/decisions", body.to_string());
     if reply.status != 200 {
         return Err(reply.json()["error"].clone());
@@ -86,7 +86,7 @@ fn templates_of_several_families_render() {
          {% if enable_thinking %}<think>{% else %}<think></think>{% endif %}",
         "<|im_end|><think></think>",
     );
-    // What is given is changed on the way.
+    // The template changes the text.
     check(
         "{{ messages[0].content | replace('Question', 'Frage') }}<|im_end|>:",
         "of one option alone.<|im_end|>:",

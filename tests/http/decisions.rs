@@ -127,39 +127,39 @@ fn invalid_questions_are_refused_by_path() {
     let check = |body: &Value, expected: &str| {
         assert_eq!(refused(&post(&server, body)), expected, "{body}");
     };
-    let asked = |question: Value| openai(&json!("x"), &[question]);
+    let body = |question: Value| openai(&json!("x"), &[question]);
     check(&openai(&text, &[]), "422 invalid_body questions");
     let many: Vec<Value> = (0..401).map(|_| predicate("x")).collect();
     check(&openai(&text, &many), "422 invalid_body questions");
     check(
-        &asked(json!({ "type": "predicate", "instructions": " " })),
+        &body(json!({ "type": "predicate", "instructions": " " })),
         "422 invalid_body questions[0].instructions",
     );
     check(
-        &asked(json!({ "type": "predicate", "instructions": "?", "choices": [] })),
+        &body(json!({ "type": "predicate", "instructions": "?", "choices": [] })),
         "422 invalid_body questions[0].choices",
     );
     check(
-        &asked(json!({ "type": "choice", "instructions": "?" })),
+        &body(json!({ "type": "choice", "instructions": "?" })),
         "422 invalid_body questions[0].choices",
     );
-    check(&asked(choice(&letters(1))), "422 invalid_body questions[0].choices");
-    check(&asked(choice(&letters(256))), "422 invalid_body questions[0].choices");
+    check(&body(choice(&letters(1))), "422 invalid_body questions[0].choices");
+    check(&body(choice(&letters(256))), "422 invalid_body questions[0].choices");
     check(
-        &asked(choice(&[json!("a"), json!("b"), json!("a")])),
+        &body(choice(&[json!("a"), json!("b"), json!("a")])),
         "422 invalid_body questions[0].choices[2].value",
     );
     // One letter with its accent, and the letter and the accent, are read as one text.
     check(
-        &asked(choice(&[json!("\u{e9}"), json!("e\u{301}")])),
+        &body(choice(&[json!("\u{e9}"), json!("e\u{301}")])),
         "422 invalid_body questions[0].choices[1].value",
     );
     check(
-        &asked(choice(&[json!("a"), json!(" ")])),
+        &body(choice(&[json!("a"), json!(" ")])),
         "422 invalid_body questions[0].choices[1].value",
     );
     check(
-        &asked(json!({ "type": "score", "instructions": "?", "levels": [
+        &body(json!({ "type": "score", "instructions": "?", "levels": [
             { "label": "a" }, { "label": "a" } ] })),
         "422 invalid_body questions[0].levels[1].label",
     );
@@ -329,7 +329,7 @@ fn system_one_bodies_are_answered_on_both_routes() {
     assert_eq!(refused(&other), "422 invalid_body input");
 }
 
-/// An answer does not depend on the questions beside it, nor on what was asked before.
+/// An answer depends neither on other questions of the request nor on earlier requests.
 #[test]
 fn fifty_questions_at_once_equal_fifty_single_ones() {
     let server = Server::with_models(vec![tiny("judge")]);
@@ -356,10 +356,10 @@ fn four_hundred_questions_are_answered_in_order() {
     let server = Server::with_models(vec![tiny("judge")]);
     let mut questions: Vec<Value> = (0..399)
         .map(|at| {
-            let mut asked = choice(&letters(2));
-            asked["name"] = json!(format!("q{at}"));
-            asked["instructions"] = json!(format!("Question {at}?"));
-            asked
+            let mut question = choice(&letters(2));
+            question["name"] = json!(format!("q{at}"));
+            question["instructions"] = json!(format!("Question {at}?"));
+            question
         })
         .collect();
     questions.push(score());
@@ -425,8 +425,8 @@ fn adapters_answer_by_name() {
 
 #[test]
 fn only_model_is_the_default() {
-    let asked = json!({ "id": "a", "type": "yes_no", "question": "?" });
-    let body = json!({ "input": "x", "questions": [asked] });
+    let question = json!({ "id": "a", "type": "yes_no", "question": "?" });
+    let body = json!({ "input": "x", "questions": [question] });
     let one = Server::with_models(vec![tiny("judge")]);
     assert_eq!(answered(&one, &body)["model"], "judge");
     let two = Server::with_models(vec![tiny("judge"), tiny("critic")]);
@@ -459,8 +459,9 @@ fn calibration_is_applied_and_named() {
 fn hostile_text_stays_quoted() {
     let server = Server::with_models(vec![tiny("judge")]);
     let tokens = |input: &str| -> Vec<u64> {
-        let asked = json!({ "id": "a", "type": "yes_no", "question": "Is it?" });
-        let body = json!({ "input": input, "questions": [asked], "return_prompt_token_ids": true });
+        let question = json!({ "id": "a", "type": "yes_no", "question": "Is it?" });
+        let body =
+            json!({ "input": input, "questions": [question], "return_prompt_token_ids": true });
         let reply = answered(&server, &body);
         let list = reply["answers"]["a"]["prompt_token_ids"].as_array().expect("a list").clone();
         list.iter().map(|id| id.as_u64().expect("an id")).collect()

@@ -36,7 +36,7 @@ fn reply_does_not_depend_on_concurrent_requests() {
     assert_eq!(alone, together);
 }
 
-/// A server whose generations take long, if nobody stops them.
+/// A server whose generations take long unless they are cancelled.
 fn endless() -> Serving {
     changed(|folder| lengthen(folder, 100_000), |_| ())
 }

@@ -93,7 +93,7 @@ fn verdict_names_its_revision_and_is_never_older() {
         assert_eq!(first["digests"]["model"], digest);
         assert_eq!(first["digests"]["revisions"], json!([revision, revision]));
         assert_eq!(first["cached"], false);
-        // What is trained begins as what was loaded, and is another thing after each step.
+        // Training starts from the loaded weights, which differ after each step.
         assert_eq!(raws.contains(&first["raw"]), revision == 0, "{raws:?}");
         let again = server.verdict("policy", input());
         assert_eq!(again["cached"], true);
@@ -166,7 +166,7 @@ impl Script for Gated {
 
     fn head(&self, _: &[u32]) -> Vec<f32> {
         let weights = self.weights.load(Ordering::SeqCst);
-        // When the test has let go, nobody hears and the gate is open.
+        // Once the test has dropped the sender, the gate is open.
         let _ = self.stands.send(());
         let _ = self.gate.recv();
         vec![f32::from(u16::try_from(weights).expect("few changes"))]

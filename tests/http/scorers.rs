@@ -77,7 +77,7 @@ fn model(below: &Path, name: &str, head: TinyHead) -> Arc<Host> {
     load(&dir, name, |_| ())
 }
 
-fn asked(response: &str) -> Value {
+fn input(response: &str) -> Value {
     json!({ "prompt": "How much?", "response": response })
 }
 
@@ -85,7 +85,7 @@ fn number(value: &Value) -> f64 {
     value.as_f64().expect("a number")
 }
 
-/// The `raw` of each result, asked anew.
+/// Requests the `raw` of each result.
 fn raws(server: &Server, scorer: &str, inputs: &[Value]) -> Vec<f64> {
     let body = json!({ "model": scorer, "inputs": inputs, "options": { "cache": "bypass" } });
     let reply = server.score(&body);
@@ -98,7 +98,7 @@ fn raws(server: &Server, scorer: &str, inputs: &[Value]) -> Vec<f64> {
 #[test]
 fn reward_has_logit_and_digests() {
     let (server, hosts) = start();
-    let verdict = server.verdict("good", asked("Two."));
+    let verdict = server.verdict("good", input("Two."));
     assert_eq!(verdict["status"], "ok", "{verdict}");
     let (score, raw) = (number(&verdict["score"]), number(&verdict["raw"]));
     assert!((score - 1.0 / (1.0 + (-raw).exp())).abs() < 1e-9, "{verdict}");
@@ -106,7 +106,7 @@ fn reward_has_logit_and_digests() {
     assert_eq!(verdict["digests"]["adapter"], Value::Null);
     assert!(verdict["digests"]["prompt"].is_string());
     assert!(verdict["usage"]["input_tokens"].as_u64() > Some(0));
-    let strict = server.verdict("strictly", asked("Two."));
+    let strict = server.verdict("strictly", input("Two."));
     assert!(strict["digests"]["adapter"].is_string());
     assert!((number(&strict["raw"]) - raw).abs() > 1e-9, "{strict}");
 }
@@ -115,7 +115,7 @@ fn reward_has_logit_and_digests() {
 fn steps_are_scored_in_order() {
     let (server, _) = start();
     let response = "Ein é.\nZwei.\nDrei.";
-    let verdict = server.verdict("steps", asked(response));
+    let verdict = server.verdict("steps", input(response));
     assert_eq!(verdict["status"], "ok", "{verdict}");
     let steps = verdict["steps"].as_array().expect("a list");
     let spans: Vec<&Value> = steps.iter().map(|step| &step["span"]).collect();
@@ -125,7 +125,7 @@ fn steps_are_scored_in_order() {
     let notes = verdict["spans"].as_array().expect("step rewards");
     assert_eq!(notes.len(), 3);
     assert!(notes.iter().all(|note| note["label"] == "step_reward"), "{verdict}");
-    let mut given = asked(response);
+    let mut given = input(response);
     given["steps"] = json!(["Ein é.", "Zwei.", "Drei."]);
     let same = server.verdict("steps", given.clone());
     assert_eq!(same["steps"], verdict["steps"]);
@@ -145,7 +145,7 @@ fn steps_are_scored_in_order() {
 #[test]
 fn model_by_its_own_name_scores_with_its_head() {
     let (server, _) = start();
-    let verdict = |name: &str| server.verdict(name, asked("Two.\n\nOr three."));
+    let verdict = |name: &str| server.verdict(name, input("Two.\n\nOr three."));
     let same = |a: &Value, b: &Value| {
         assert_eq!(a["score"], b["score"]);
         assert_eq!(a["digests"], b["digests"]);
@@ -155,15 +155,15 @@ fn model_by_its_own_name_scores_with_its_head() {
     let steps = verdict("prm");
     assert_eq!(steps["steps"].as_array().map(Vec::len), Some(2), "{steps}");
     let refused = |name: &str| {
-        let reply = server.score(&json!({ "model": name, "inputs": [asked("Two.")] }));
+        let reply = server.score(&json!({ "model": name, "inputs": [input("Two.")] }));
         assert_eq!((reply.status, reply.code().as_str()), (404, "model_not_found"));
         reply.text
     };
-    let told = refused("chat");
-    assert!(told.contains("'chat' has no score head"), "{told}");
-    let told = refused("prmm");
-    assert!(told.contains("did you mean"), "{told}");
-    assert!(told.contains("prm?") || told.contains("prm,"), "{told}");
+    let text = refused("chat");
+    assert!(text.contains("'chat' has no score head"), "{text}");
+    let text = refused("prmm");
+    assert!(text.contains("did you mean"), "{text}");
+    assert!(text.contains("prm?") || text.contains("prm,"), "{text}");
 }
 
 #[test]
@@ -178,8 +178,8 @@ fn models_with_heads_are_listed_as_scorers() {
     for (id, kind) in [("rm", "reward"), ("strict", "reward"), ("prm", "process")] {
         let entry = entry(id);
         assert!(entry["digests"]["scorer"].is_string(), "{entry}");
-        let told = entry["description"].as_str().expect("a text");
-        assert!(told.contains(&format!("kind {kind}")), "{told}");
+        let text = entry["description"].as_str().expect("a text");
+        assert!(text.contains(&format!("kind {kind}")), "{text}");
     }
     assert_eq!(entry("rm")["digests"]["scorer"], entry("good")["digests"]["scorer"]);
     assert_eq!(entry("chat")["digests"]["scorer"], Value::Null);
@@ -191,7 +191,7 @@ fn models_with_heads_are_listed_as_scorers() {
 fn mixed_adapters_give_equal_scores() {
     let (server, _) = start();
     let inputs: Vec<Value> =
-        (0..24).map(|n| asked(&format!("The same beginning,\nand then {n}."))).collect();
+        (0..24).map(|n| input(&format!("The same beginning,\nand then {n}."))).collect();
     let scorers = ["good", "strictly", "steps"];
     let raws_of = |scorer: &str, inputs: &[Value]| match scorer {
         "steps" => steps_of(&server, inputs),

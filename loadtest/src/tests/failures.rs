@@ -63,7 +63,7 @@ fn server_exit_is_counted_as_connect_error() {
 fn server_without_scores_is_refused() {
     let table = [
         (Act::Status(404, ""), "404"),
-        (Act::Status(401, ""), "told so"),
+        (Act::Status(401, ""), "no key"),
         (Act::Status(422, ""), "422"),
         (Act::Status(302, ""), "302"),
         (Act::Raw("220 mail.example ESMTP\r\n"), "not HTTP"),
@@ -91,7 +91,7 @@ fn unreachable_server_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("a bound address"));
     drop(listener);
-    let error = run(&args(&url, QUICK), &mut Lines(Vec::new())).expect_err("nobody listens");
+    let error = run(&args(&url, QUICK), &mut Lines(Vec::new())).expect_err("there is no listener");
     assert!(matches!(error, LoadError::Unreachable { .. }), "{error}");
     assert!(error.to_string().contains(&url), "{error}");
     assert_eq!(error.exit_code(), 1);
@@ -194,6 +194,6 @@ fn requests_carry_the_flags_values() {
             assert!(inputs.insert(format!("{:?}", input.response)), "an input came twice");
         }
     }
-    let told = [report.table(), report.json(), report.html().expect("a page")];
-    assert!(told.iter().all(|text| !text.contains("k-123")), "the key is secret");
+    let outputs = [report.table(), report.json(), report.html().expect("a page")];
+    assert!(outputs.iter().all(|text| !text.contains("k-123")), "the key is secret");
 }

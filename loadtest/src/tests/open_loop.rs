@@ -47,7 +47,7 @@ fn stall_adds_latency_to_every_request_due_during_it() {
     let waited = phase.latency.at_least(STALL / 2);
     assert!(waited >= must_wait, "{waited} of {must_wait} requests show the stall");
 
-    // Four connections were busy, so all others waited for one, and that wait is told apart.
+    // Four connections were busy, so all others waited for one, and that wait is counted separately.
     let for_connection = phase.connection_wait.at_least(STALL / 2);
     assert!(for_connection >= must_wait - 4, "{for_connection} of {must_wait}");
 }

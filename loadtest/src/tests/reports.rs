@@ -68,8 +68,8 @@ fn json_file_equals_the_last_line() {
     );
     let stub = Stub::new(|number| if number == 3 { Act::Status(429, "") } else { Act::Answer });
     let args = args(&stub.url(), &line);
-    let mut told = Vec::new();
-    let report = run(&args, &mut Lines(&mut told)).expect("a report");
+    let mut lines = Vec::new();
+    let report = run(&args, &mut Lines(&mut lines)).expect("a report");
     let mut out = Vec::new();
     report.print(&args, &mut out).expect("a vector takes text");
     let out = String::from_utf8(out).expect("text");
@@ -90,8 +90,8 @@ fn json_file_equals_the_last_line() {
     plots.push("Resident memory of the server");
     check_page(&page, &plots);
     assert!(page.contains("&lt;b&gt;&amp;&#39;x&#39;") && !page.contains("<b>"));
-    let told = String::from_utf8(told).expect("text");
-    assert!(told.contains("closed 16") && told.contains("http_429 1"), "{told}");
+    let lines = String::from_utf8(lines).expect("text");
+    assert!(lines.contains("closed 16") && lines.contains("http_429 1"), "{lines}");
     let left: Vec<_> = std::fs::read_dir(folder.path()).expect("a folder").collect();
     assert_eq!(left.len(), 2, "only whole files stay");
 }

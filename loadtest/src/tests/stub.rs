@@ -169,7 +169,7 @@ fn perform(act: &Act, writer: &mut TcpStream, inputs: usize) -> io::Result<bool>
             writer.write_all(&answer(inputs, "connection: close\r\n")).map(|()| false)
         }
         Act::Status(status, headers) => {
-            let body = r#"{"error":{"type":"t","code":"c","message":"told so","param":null}}"#;
+            let body = r#"{"error":{"type":"t","code":"c","message":"no key","param":null}}"#;
             let reply = reply(&format!("{status} Status"), headers, body);
             writer.write_all(&reply).map(|()| true)
         }

@@ -93,7 +93,7 @@ impl BatchSender<'_> {
                     unsaved.extend(ready(&mut answers));
                 }
                 permit = self.permits.clone().acquire_owned(), if !send_state.queue.is_empty() => {
-                    let permit = permit.expect("nobody closes it");
+                    let permit = permit.expect("the semaphore is never closed");
                     let (number, request) = send_state.queue.pop_front().expect("it was just looked at");
                     let call = LineCall { routes: self.routes.clone(), path, number, request, line };
                     answers.spawn_local(call.answer(permit, stop.clone()));

@@ -176,7 +176,7 @@ fn check_all_once(folder: &Path, id: &BatchId) {
         let expected = if n % 4 == 3 { 404 } else { 200 };
         assert_eq!(statuses.get(format!("q{n}").as_str()), Some(&expected));
     }
-    let second = output.iter().find(|line| line["custom_id"] == "q2").expect("it was asked");
+    let second = output.iter().find(|line| line["custom_id"] == "q2").expect("it was sent");
     assert_eq!(second["response"]["body"]["results"][0]["score"], 1.0);
     let order: Vec<&Value> = output.iter().map(|line| &line["custom_id"]).collect();
     assert_eq!(order, ["q0", "q1", "q2", "q4", "q5", "q6", "q8"], "as in the file");

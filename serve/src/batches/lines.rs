@@ -261,7 +261,7 @@ impl LineFields<'_> {
             return Err(LineError::invalid("body", "an object is taken"));
         };
         if fields.get("stream") == Some(&Value::Bool(true)) {
-            let message = "nobody reads a stream here";
+            let message = "streams are not supported in batches";
             return Err(LineError::invalid("body.stream", message));
         }
         Ok(raw.get().to_owned())

@@ -400,10 +400,10 @@ fn keys_see_only_their_own_files() {
     let file = good(&server.send("POST", "/v1/files", &[FORM, mine], &body));
     let path = format!("/v1/files/{}", text(&file["id"]));
     let json = ("content-type", "application/json");
-    let asked = json!({
+    let request = json!({
         "input_file_id": file["id"], "endpoint": "/v1/score", "completion_window": "24h",
     });
-    let begin = |who| server.send("POST", "/v1/batches", &[json, who], asked.to_string());
+    let begin = |who| server.send("POST", "/v1/batches", &[json, who], request.to_string());
     let refused = begin(other);
     assert_eq!((refused.status, refused.code().as_str()), (404, "not_found"));
     let batch = good(&begin(mine));

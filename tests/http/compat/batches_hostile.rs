@@ -1,4 +1,4 @@
-//! OpenAI's files and batches: what is refused, and how.
+//! OpenAI's files and batches: refused requests and their errors.
 
 use std::io::Write as _;
 

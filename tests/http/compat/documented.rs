@@ -6,18 +6,18 @@ use serde_json::Value;
 use super::{Server, good, start_with};
 use crate::harness::recorded;
 
-fn asked(name: &str) -> String {
+fn request_body(name: &str) -> String {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("http/goldens/asked");
     std::fs::read_to_string(folder.join(format!("{name}.json"))).expect("the body is there")
 }
 
 fn check(server: &Server, path: &str, name: &str, golden: &str) -> Value {
-    let reply = good(&server.post(path, asked(name)));
+    let reply = good(&server.post(path, request_body(name)));
     recorded(golden, &reply);
     reply
 }
 
-/// A server whose URL names nobody, as `NeMo`-Gym's has no query.
+/// A server whose URL names no scorer, as `NeMo`-Gym's has no query.
 fn math_by_default() -> Server {
     start_with(|config| config.wires_scorer = Some("math".to_owned())).0
 }

@@ -60,14 +60,20 @@ fn graded(server: &Server, grader: &Value, sample: &str, item: &Value, expected:
 }
 
 #[track_caller]
-fn failed(server: &Server, grader: &Value, sample: &str, flag: &str, (param, told): (&str, &str)) {
+fn failed(
+    server: &Server,
+    grader: &Value,
+    sample: &str,
+    flag: &str,
+    (param, fragment): (&str, &str),
+) {
     let reply = run(server, grader, sample, &json!({ "answer": "4" }));
     assert_eq!(reply["reward"], Value::Null, "{reply}");
     assert_eq!(flags(&reply), [flag], "{reply}");
     let problem = &reply["tribunal"]["problems"][0];
     assert_eq!(problem["param"], param, "{problem}");
     let message = problem["message"].as_str().expect("a sentence");
-    assert!(message.contains(told), "{message}");
+    assert!(message.contains(fragment), "{message}");
 }
 
 fn check(operation: &str, reference: &str) -> Value {
@@ -252,7 +258,7 @@ fn failed_grade_has_no_reward() {
     server.settles();
 }
 
-/// What is in the sample is text: neither a template nor a turn of the conversation.
+/// Sample text is neither parsed as a template nor as a turn of the conversation.
 #[test]
 fn samples_are_never_templates() {
     let server = start();
@@ -264,16 +270,16 @@ fn samples_are_never_templates() {
     graded(&server, &grader, sample, &item, 0.25);
 }
 
-fn refused(server: &Server, grader: &Value, place: &str, told: &str) {
+fn refused(server: &Server, grader: &Value, place: &str, fragment: &str) {
     let read = |reply: &Value| {
         let error = &reply["error"];
         (error["param"].clone(), error["message"].clone())
     };
     let run = json!({ "grader": grader, "model_sample": "4" }).to_string();
-    let status = if place == "grader.model" && told == "no model" { 404 } else { 422 };
-    refused_by(server, RUN, &run, (status, place), told, read);
+    let status = if place == "grader.model" && fragment == "no model" { 404 } else { 422 };
+    refused_by(server, RUN, &run, (status, place), fragment, read);
     let validate = json!({ "grader": grader }).to_string();
-    refused_by(server, VALIDATE, &validate, (status, place), told, read);
+    refused_by(server, VALIDATE, &validate, (status, place), fragment, read);
 }
 
 fn with(mut grader: Value, field: &str, value: Value) -> Value {
@@ -289,7 +295,8 @@ fn without(mut grader: Value, field: &str) -> Value {
 #[test]
 fn invalid_graders_are_refused() {
     let server = start();
-    let check = |grader: Value, place: &str, told: &str| refused(&server, &grader, place, told);
+    let check =
+        |grader: Value, place: &str, fragment: &str| refused(&server, &grader, place, fragment);
     let eq = super::graders::check("eq", "4");
     check(without(eq.clone(), "operation"), "grader.operation", "missing");
     check(without(eq.clone(), "input"), "grader.input", "missing");
@@ -355,12 +362,12 @@ fn invalid_graders_are_refused() {
 #[test]
 fn malformed_bodies_are_refused() {
     let server = start();
-    let check = |path: &str, body: &str, expected: (u16, &str), told: &str| {
+    let check = |path: &str, body: &str, expected: (u16, &str), fragment: &str| {
         let read = |reply: &Value| {
             let error = &reply["error"];
             (error["param"].clone(), error["message"].clone())
         };
-        refused_by(&server, path, body, expected, told, read);
+        refused_by(&server, path, body, expected, fragment, read);
     };
     for path in [RUN, VALIDATE] {
         check(path, "{", (400, "-"), "malformed JSON");

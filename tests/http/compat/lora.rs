@@ -27,8 +27,8 @@ fn adapter(path: &Path, seed: u64) {
 }
 
 #[track_caller]
-fn check(server: &Server, path: &str, body: &Value, status: u16, told: &str) {
-    refused_by(server, path, &body.to_string(), (status, "*"), told, |reply| {
+fn check(server: &Server, path: &str, body: &Value, status: u16, fragment: &str) {
+    refused_by(server, path, &body.to_string(), (status, "*"), fragment, |reply| {
         (reply["error"]["param"].clone(), reply["error"]["message"].clone())
     });
 }
@@ -80,8 +80,8 @@ fn adapters_are_loaded_and_unloaded() {
     check(&server, LOAD, &load("x", &outside), 403, "wires.adapters");
     check(&server, LOAD, &load("x", "nothing"), 404, "no such folder");
     check(&server, LOAD, &load("x", "empty"), 400, "lora_path");
-    let told = server.post(LOAD, load("x", "empty").to_string()).text;
-    assert!(!told.contains(&*place.path().to_string_lossy()), "{told}");
+    let text = server.post(LOAD, load("x", "empty").to_string()).text;
+    assert!(!text.contains(&*place.path().to_string_lossy()), "{text}");
     check(&server, LOAD, &load("strict", "one"), 403, "the configuration");
     check(&server, LOAD, &load("math", "one"), 403, "the configuration");
     check(&server, LOAD, &load("a b", "one"), 400, "lora_name");

@@ -90,7 +90,7 @@ pub(crate) fn start() -> (Server, Vec<Arc<Host>>) {
     start_with(|_| ())
 }
 
-/// A server with the built-in scorers alone, of which `scorer` answers where nobody is named.
+/// A server with the built-in scorers only, with `scorer` as the default.
 pub(crate) fn built_in(scorer: Option<&str>) -> Server {
     Server::configured("", |config| {
         config.wires_scorer = scorer.map(str::to_owned);
@@ -146,7 +146,7 @@ pub(crate) fn refused_by(
     path: &str,
     body: &str,
     (status, param): (u16, &str),
-    told: &str,
+    fragment: &str,
     read: impl Fn(&Value) -> (Value, Value),
 ) {
     let reply = server.post(path, body);
@@ -154,7 +154,7 @@ pub(crate) fn refused_by(
     assert_eq!(reply.status, status, "{path} {shown}: {}", reply.text);
     let (found, message) = read(&reply.json());
     let message = message.as_str().expect("a sentence");
-    assert!(message.contains(told), "{path} {shown}: {message}");
+    assert!(message.contains(fragment), "{path} {shown}: {message}");
     if param != "*" {
         assert_eq!(found.as_str().unwrap_or("-"), param, "{path} {shown}: {message}");
     }

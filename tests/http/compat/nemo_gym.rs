@@ -75,8 +75,8 @@ fn failures_have_a_failure_class() {
     assert_eq!(reply["_ng_failure_class"], "judge_failed");
     assert_eq!(reply["_ng_failure_terminal"], true);
     assert_eq!(reply["tribunal"]["score"], Value::Null);
-    let told = reply["_ng_failure_judge_error"].as_str().expect("a text");
-    assert!(told.starts_with("bad_reference: "), "{told}");
+    let error = reply["_ng_failure_judge_error"].as_str().expect("a text");
+    assert!(error.starts_with("bad_reference: "), "{error}");
     let figures = json!({ "verify_responses": [reply] });
     let figures = answered(&server, "/aggregate_metrics", &figures);
     assert_eq!(figures["agent_metrics"], json!({}));

@@ -104,7 +104,7 @@ fn model_reads_the_query_unchanged() {
             assert!((number(&reply["scores"][at]) - score).abs() < 1e-12);
         }
     }
-    // Without prompts nobody can tell who wrote what, and all of it is read as it is written.
+    // Without prompts the origin of text is unknown, and all of it is encoded as written.
     let bare = json!({ "query": [queries[0]] });
     let reply = answered(&server, "/get_reward?model=rm", &bare);
     assert_eq!(number(&reply["rewards"][0]), native_raw(&server, "rm", "How much?", "Two."));
@@ -146,8 +146,8 @@ fn unscored_sample_fails_the_request() {
     let body = json!({ "query": [query, query], "labels": ["4", null] });
     let reply = server.post("/get_reward", body.to_string());
     assert_eq!(reply.status, 422);
-    let told = detail(&reply);
-    assert!(told.contains("query[1]: bad_reference"), "{told}");
+    let text = detail(&reply);
+    assert!(text.contains("query[1]: bad_reference"), "{text}");
     let (server, _) = start();
     let long = rendered("?", &"x ".repeat(4000));
     let body = json!({ "query": ["a", long] }).to_string();

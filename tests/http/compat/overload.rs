@@ -61,7 +61,7 @@ fn overload_has_each_interfaces_status() {
     assert_ne!(reply.status, 429, "a refusal holds nothing");
 }
 
-/// A client that comes too fast is told so, each in the words and the status that it acts on.
+/// A client above its rate limit gets the error body and status that it acts on.
 #[test]
 fn client_above_its_rate_is_refused() {
     let server = Server::configured("", |config| config.client_requests = 1);

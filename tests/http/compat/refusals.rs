@@ -1,5 +1,5 @@
 //! Every wire against bodies that are wrong in the same ways: no JSON, no object, fields of other
-//! types, fields that are absent, too many samples, names of nobody, and fields of two interfaces.
+//! types, fields that are absent, too many samples, unknown names, and fields of two interfaces.
 //! Each is refused with the wire's own status, in the wire's own shape, and nothing stays held.
 
 use serde_json::{Value, json};
@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::words::Words;
 use super::{Server, good, start_with};
 
-/// Where a wire names who is asked.
+/// The place of the scorer name in an interface.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Named {
     Body,
     Url,
-    /// It asks nobody.
+    /// No name is needed.
     Nowhere,
 }
 
@@ -27,7 +27,7 @@ struct Wire {
     /// The list of samples.
     many: Option<&'static str>,
     named: Named,
-    /// Status and shape of what is wrong with a body.
+    /// Status and shape of the error of an invalid body.
     bad: (u16, Words),
     /// Shape of what cannot be read as anybody's, where the path belongs to several.
     first: Words,
@@ -252,7 +252,7 @@ fn check(server: &Server, wire: &Wire) {
     let refuses = |path: &str, body: &str, expected| refuses(server, path, body, expected);
     good(&server.post(wire.path, wire.body.to_string()));
     let (bad, words) = wire.bad;
-    // What is no JSON is a 400 in most of them.
+    // A body that is not JSON is a 400 in most of them.
     let malformed = if matches!(words, Words::FastApi) { 422 } else { 400 };
     let trailing = wire.body.to_string() + "}";
     for body in ["", "{", "nonsense", &trailing] {
@@ -287,7 +287,7 @@ fn check(server: &Server, wire: &Wire) {
             refuses(wire.path, &body, (404, words));
         }
         Named::Url => {
-            let (route, _) = wire.path.split_once('?').expect("it names somebody");
+            let (route, _) = wire.path.split_once('?').expect("it has a query");
             let path = format!("{route}?model=nobody");
             refuses(&path, &wire.body.to_string(), (404, words));
         }
@@ -328,7 +328,7 @@ fn sglang_tei_and_openai_routes_refuse_invalid_bodies() {
     }
 }
 
-/// A body that has the marks of two interfaces is nobody's, and both are named.
+/// A body with fields of two interfaces is refused with both names.
 #[test]
 fn ambiguous_bodies_name_both_interfaces() {
     let (server, _) = start_with(|_| ());

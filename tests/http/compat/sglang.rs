@@ -6,8 +6,8 @@ use super::{answered, native_raw, number, refused_by, rendered, start};
 use crate::harness::{Server, recorded};
 
 #[track_caller]
-fn check_error(server: &Server, path: &str, body: &Value, expected: (u16, &str), told: &str) {
-    refused_by(server, path, &body.to_string(), expected, told, |reply| {
+fn check_error(server: &Server, path: &str, body: &Value, expected: (u16, &str), fragment: &str) {
+    refused_by(server, path, &body.to_string(), expected, fragment, |reply| {
         assert_eq!(reply["object"], "error", "{reply}");
         assert_eq!(reply["code"], expected.0, "{reply}");
         (reply["param"].clone(), reply["message"].clone())
@@ -97,8 +97,8 @@ fn items_are_scored() {
 #[test]
 fn errors_have_their_shape() {
     let (server, _) = start();
-    let check = |path: &str, body: Value, expected: (u16, &str), told: &str| {
-        check_error(&server, path, &body, expected, told);
+    let check = |path: &str, body: Value, expected: (u16, &str), fragment: &str| {
+        check_error(&server, path, &body, expected, fragment);
     };
     let score = |more: Value| {
         let mut body = json!({ "model": "chat", "query": "x", "items": ["y", "z"] });
@@ -139,7 +139,7 @@ fn errors_have_their_shape() {
     );
     check("/classify", json!({ "model": "chat", "text": "x" }), (404, "model"), "no score head");
     check("/v1/classify", json!({ "model": "rm" }), (400, "."), "missing field `input`");
-    let told = server.post("/v1/embeddings", json!({ "model": "chat", "input": "x" }).to_string());
-    assert_eq!(told.status, 404);
-    assert_eq!(told.json()["error"]["code"], 404);
+    let reply = server.post("/v1/embeddings", json!({ "model": "chat", "input": "x" }).to_string());
+    assert_eq!(reply.status, 404);
+    assert_eq!(reply.json()["error"]["code"], 404);
 }

@@ -28,7 +28,7 @@ fn models_give_their_logit() {
         let body = json!({ "prompt": prompt, "response": "Two.", "label": null });
         assert_eq!(number(&answered(&server, "/remote_rm?model=rm", &body)), raw);
     }
-    // What is rendered is read as it stands; the template ends a turn with a line.
+    // Rendered text is encoded as written; the template ends a turn with a newline.
     let body = json!({ "prompt": prompt("How much?"), "response": "Two.<|im_end|>\n" });
     assert_eq!(number(&answered(&server, "/remote_rm?model=rm", &body)), raw);
     // A scorer of the configuration gives its score.

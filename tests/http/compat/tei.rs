@@ -6,8 +6,8 @@ use super::{answered, good, native_raw, number, refused_by, rendered, sigmoid, s
 use crate::harness::{Server, recorded};
 
 #[track_caller]
-fn check_error(server: &Server, path: &str, body: &str, expected: (u16, &str), told: &str) {
-    refused_by(server, path, body, (expected.0, "*"), told, |reply| {
+fn check_error(server: &Server, path: &str, body: &str, expected: (u16, &str), fragment: &str) {
+    refused_by(server, path, body, (expected.0, "*"), fragment, |reply| {
         assert_eq!(reply["error_type"], expected.1, "{reply}");
         (Value::Null, reply["error"].clone())
     });
@@ -71,8 +71,8 @@ fn model_is_described() {
 #[test]
 fn errors_have_their_shape() {
     let (server, _) = start();
-    let check = |path: &str, body: Value, expected: (u16, &str), told: &str| {
-        check_error(&server, path, &body.to_string(), expected, told);
+    let check = |path: &str, body: Value, expected: (u16, &str), fragment: &str| {
+        check_error(&server, path, &body.to_string(), expected, fragment);
     };
     let path = "/predict?model=rm";
     check(path, json!({}), (422, "Validation"), "missing field");

@@ -7,8 +7,8 @@ use crate::harness::{Server, recorded};
 
 /// Status, place and sentence of an error as vLLM has it.
 #[track_caller]
-fn check_error(server: &Server, path: &str, body: &str, expected: (u16, &str), told: &str) {
-    refused_by(server, path, body, expected, told, |reply| {
+fn check_error(server: &Server, path: &str, body: &str, expected: (u16, &str), fragment: &str) {
+    refused_by(server, path, body, expected, fragment, |reply| {
         let error = &reply["error"];
         assert!(error["type"].is_string() && error["code"].is_u64(), "{reply}");
         (error["param"].clone(), error["message"].clone())
@@ -58,8 +58,8 @@ fn texts_ids_and_messages_are_classified() {
     let messages = json!({ "model": "rm", "messages": [
         { "role": "user", "content": "How much?" }, { "role": "assistant", "content": "Two." },
     ] });
-    let told = answered(&server, "/classify", &messages);
-    assert_eq!(told["data"][0]["probs"], reply["data"][0]["probs"]);
+    let by_messages = answered(&server, "/classify", &messages);
+    assert_eq!(by_messages["data"][0]["probs"], reply["data"][0]["probs"]);
     server.settles();
 }
 
@@ -241,8 +241,8 @@ fn tokens_are_encoded_and_decoded() {
 #[expect(clippy::too_many_lines, reason = "a table of bodies and their errors")]
 fn errors_have_their_shape() {
     let (server, _) = start();
-    let check = |path: &str, body: Value, expected: (u16, &str), told: &str| {
-        check_error(&server, path, &body.to_string(), expected, told);
+    let check = |path: &str, body: Value, expected: (u16, &str), fragment: &str| {
+        check_error(&server, path, &body.to_string(), expected, fragment);
     };
     check("/classify", json!({ "model": "rm" }), (400, "input"), "it is missing");
     check("/classify", json!({ "model": "rm", "input": "" }), (400, "input"), "no tokens");

@@ -1,4 +1,4 @@
-//! The journal: what is in it stays, what is not whole was never there.
+//! Tests of the journal: complete entries survive, incomplete ones are discarded.
 
 use std::fs;
 use std::io::ErrorKind;

@@ -1,4 +1,4 @@
-//! The lines of a file, and what is wrong with them.
+//! Tests of the lines of an input file and their faults.
 
 use crate::batches::lines::{LineLimits, Lines, RawLine, check, read};
 

@@ -210,7 +210,7 @@ fn model_grader(state: &State, path: &str, given: Grader) -> Result<Work, ApiErr
     let messages = match given.input {
         Some(GraderInput::Messages(messages)) => messages,
         Some(GraderInput::Text(_)) => {
-            let what = "a model is asked with messages, not with one text";
+            let what = "a model grader takes messages, not one text";
             return Err(invalid(format!("{path}.input"), what));
         }
         None => return Err(missing(path, "input")),

@@ -149,7 +149,7 @@ impl Template {
                         | Value::Object(_) => Cow::Owned(value.to_string()),
                     };
                     if !subject.has_room(value.len()) {
-                        let message = "all variables together are longer than what is filled in";
+                        let message = "all variables together exceed the limit of inserted text";
                         return Err(GradeProblem::new(Flag::TooLong, self.path.clone(), message));
                     }
                     text += &value;
@@ -164,7 +164,7 @@ impl Variable {
     /// Parses the inside of braces.
     fn read(text: &str) -> Result<Variable, &'static str> {
         const FORM: &str = "a variable is item.NAME or sample.NAME, with .NAME, [0] or [\"NAME\"] \
-                            for what is within";
+                            for nested values";
         let shown = text.trim();
         let end = shown.find(['.', '[']).unwrap_or(shown.len());
         let namespace = match &shown[..end] {

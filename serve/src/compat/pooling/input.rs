@@ -93,7 +93,7 @@ pub(crate) fn check_truncation(request: Option<i64>) -> Result<(), ApiError> {
         None | Some(-1) => Ok(()),
         Some(_) => Err(invalid(
             "truncate_prompt_tokens",
-            "texts are not cut here: what is too long is refused",
+            "texts are not truncated: input that is too long is refused",
         )),
     }
 }
