@@ -8,12 +8,12 @@
 mod body;
 mod content;
 mod error;
+pub mod integer;
 pub mod map_only;
 mod meta;
 mod request;
 mod result;
 pub mod unused;
-pub mod whole;
 
 pub use base::Priority;
 pub use body::{BodyError, malformed, parse_body, without_position};

@@ -4,7 +4,7 @@ use base::Priority;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{Content, Reference, whole};
+use crate::{Content, Reference, integer};
 
 /// Most inputs of a request.
 pub const MAX_INPUTS: usize = 10_000;
@@ -68,7 +68,7 @@ pub struct ScoreInput {
 #[serde(remote = "Self", deny_unknown_fields, default)]
 pub struct Options {
     /// Deadline in milliseconds from arrival, at most the server's `limits.deadline`.
-    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "whole::read_positive")]
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "integer::read_positive")]
     #[schema(minimum = 1, maximum = 9_007_199_254_740_992_u64)]
     pub deadline_ms: Option<u64>,
     /// Priority of the work.
@@ -78,7 +78,7 @@ pub struct Options {
     /// Adds `reason.detail` to all results; failures always have it.
     pub explain: bool,
     /// Seed of all sampling.
-    #[serde(deserialize_with = "whole::read")]
+    #[serde(deserialize_with = "integer::read")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_992_u64)]
     pub seed: u64,
 }

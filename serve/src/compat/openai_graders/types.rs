@@ -171,14 +171,14 @@ pub(crate) enum SimilarityMetric {
 pub(crate) struct GraderSampling {
     /// Most generated tokens; 1024 by default.
     #[serde(
-        deserialize_with = "openapi::whole::read_option",
+        deserialize_with = "openapi::integer::read_option",
         skip_serializing_if = "Option::is_none"
     )]
     #[schema(minimum = 1)]
     pub(crate) max_completions_tokens: Option<u64>,
     /// Seed of the sampler; 0 by default. Equal requests give equal texts.
     #[serde(
-        deserialize_with = "openapi::whole::read_signed",
+        deserialize_with = "openapi::integer::read_signed",
         skip_serializing_if = "Option::is_none"
     )]
     pub(crate) seed: Option<i64>,

@@ -35,7 +35,7 @@ pub(crate) struct SglangDecisionRequest {
     #[serde(
         default,
         skip_serializing_if = "Option::is_none",
-        deserialize_with = "whole::read_positive"
+        deserialize_with = "integer::read_positive"
     )]
     pub(crate) prompt_format_version: Option<u64>,
     /// Adds the prompt's token ids to the answers.

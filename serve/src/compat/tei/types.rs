@@ -132,7 +132,7 @@ pub(crate) struct TeiRerankRequest {
     /// Most texts to return; null for all. llama.cpp accepts it in this body too.
     #[serde(
         default,
-        deserialize_with = "openapi::whole::read_option",
+        deserialize_with = "openapi::integer::read_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub(crate) top_n: Option<u64>,

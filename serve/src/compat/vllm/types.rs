@@ -181,7 +181,7 @@ pub(crate) struct RerankRequest {
     /// Most documents to return; 0 or null for all.
     #[serde(
         default,
-        deserialize_with = "openapi::whole::read_option",
+        deserialize_with = "openapi::integer::read_option",
         skip_serializing_if = "Option::is_none"
     )]
     pub(crate) top_n: Option<u64>,

@@ -24,7 +24,7 @@ generation_request! {
         #[schema(min_items = 1)]
         pub(crate) messages: Vec<ChatMessage>,
         /// The newer name of `max_tokens`.
-        #[serde(default, deserialize_with = "openapi::whole::read_option",
+        #[serde(default, deserialize_with = "openapi::integer::read_option",
             skip_serializing_if = "Option::is_none")]
         #[schema(minimum = 1)]
         pub(crate) max_completion_tokens: Option<u64>,
@@ -32,7 +32,7 @@ generation_request! {
         #[serde(skip_serializing_if = "Option::is_none")]
         pub(crate) logprobs: Option<bool>,
         /// Number of most probable tokens to list per position, at most 20.
-        #[serde(default, deserialize_with = "openapi::whole::read_option",
+        #[serde(default, deserialize_with = "openapi::integer::read_option",
             skip_serializing_if = "Option::is_none")]
         #[schema(maximum = 20)]
         pub(crate) top_logprobs: Option<u64>,

@@ -28,12 +28,12 @@ generation_request! {
         pub(crate) echo: Option<bool>,
         /// Number of most probable tokens to list per position, at most 20; 0 lists the sampled
         /// tokens only.
-        #[serde(default, deserialize_with = "openapi::whole::read_option",
+        #[serde(default, deserialize_with = "openapi::integer::read_option",
             skip_serializing_if = "Option::is_none")]
         #[schema(maximum = 20)]
         pub(crate) logprobs: Option<u64>,
         /// Number of most probable tokens to list per prompt token, as in vLLM.
-        #[serde(default, deserialize_with = "openapi::whole::read_option",
+        #[serde(default, deserialize_with = "openapi::integer::read_option",
             skip_serializing_if = "Option::is_none")]
         #[schema(maximum = 20)]
         pub(crate) prompt_logprobs: Option<u64>,

@@ -26,16 +26,16 @@ macro_rules! generation_fields {
         $then! { [$($args)*]
             /// Most generated tokens, at least 1; lowered to the context length. By default chats
             /// may fill the context, and completions get 16.
-            #[serde(default, deserialize_with = "openapi::whole::read_option",
+            #[serde(default, deserialize_with = "openapi::integer::read_option",
                 skip_serializing_if = "Option::is_none")]
             #[schema(minimum = 1)]
             max_tokens: Option<u64>,
             /// Fewest generated tokens; nothing ends the generation before.
-            #[serde(default, deserialize_with = "openapi::whole::read_option",
+            #[serde(default, deserialize_with = "openapi::integer::read_option",
                 skip_serializing_if = "Option::is_none")]
             min_tokens: Option<u64>,
             /// Continuations per prompt, 1 to 128.
-            #[serde(default, deserialize_with = "openapi::whole::read_option",
+            #[serde(default, deserialize_with = "openapi::integer::read_option",
                 skip_serializing_if = "Option::is_none")]
             #[schema(minimum = 1, maximum = 128)]
             n: Option<u64>,
@@ -48,7 +48,7 @@ macro_rules! generation_fields {
             #[schema(minimum = 0, maximum = 1)]
             top_p: Option<f64>,
             /// Number of the most probable tokens to sample from; 0 or -1 for all.
-            #[serde(default, deserialize_with = "openapi::whole::read_signed",
+            #[serde(default, deserialize_with = "openapi::integer::read_signed",
                 skip_serializing_if = "Option::is_none")]
             top_k: Option<i64>,
             /// Least probability to sample from, relative to the most probable token.
@@ -72,7 +72,7 @@ macro_rules! generation_fields {
             logit_bias: Option<std::collections::BTreeMap<String, f64>>,
             /// Seed of the sampler; 0 by default. Equal requests give equal texts; continuations
             /// differ by their index.
-            #[serde(default, deserialize_with = "openapi::whole::read_signed",
+            #[serde(default, deserialize_with = "openapi::integer::read_signed",
                 skip_serializing_if = "Option::is_none")]
             seed: Option<i64>,
             /// Texts that end the generation, excluded from it; at most 16 of at most 1,024
