@@ -1,6 +1,6 @@
 //! `SGLang`'s decisions: bodies and replies.
 
-use openapi::{object, whole};
+use openapi::{integer, object};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
