@@ -179,16 +179,16 @@ fn check_name(
 
 /// Resolves the folder of a request, which must lie within `folder` after links are resolved. A
 /// path outside gets the same error whether it exists or not.
-fn inside(folder: &Path, params: &str) -> Result<PathBuf, ApiError> {
+fn inside(folder: &Path, given: &str) -> Result<PathBuf, ApiError> {
     let outside = || forbidden("lora_path: adapters come from the folder of wires.adapters alone");
-    let params = Path::new(params);
+    let given = Path::new(given);
     let climbs = |part: Component<'_>| matches!(part, Component::ParentDir);
-    if params.components().any(climbs) {
+    if given.components().any(climbs) {
         return Err(outside());
     }
     let root = folder.canonicalize().map_err(ApiError::internal)?;
     let relative =
-        params.strip_prefix(&root).or_else(|_| params.strip_prefix(folder)).unwrap_or(params);
+        given.strip_prefix(&root).or_else(|_| given.strip_prefix(folder)).unwrap_or(given);
     if relative.is_absolute() {
         return Err(outside());
     }
@@ -236,14 +236,14 @@ fn plain(text: String) -> HttpResponse {
 mod tests {
     use super::*;
 
-    fn check(folder: &Path, params: &str, expected: Result<&str, Code>) {
-        let found = inside(folder, params).map_err(|error| error.code());
+    fn check(folder: &Path, given: &str, expected: Result<&str, Code>) {
+        let found = inside(folder, given).map_err(|error| error.code());
         let root = folder.canonicalize().expect("it is there");
         let found = found.map(|path| {
             let inner = path.strip_prefix(&root).expect("it is inside");
             inner.to_string_lossy().into_owned()
         });
-        assert_eq!(found, expected.map(str::to_owned), "{params}");
+        assert_eq!(found, expected.map(str::to_owned), "{given}");
     }
 
     #[test]
