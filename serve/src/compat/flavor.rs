@@ -175,32 +175,14 @@ impl ResponseError for Refusal {
 
 /// Renders an error: faults of the body as a list of locations, others as a message.
 fn detail(error: &ApiError) -> DetailError {
-    let detail = match error.code() {
-        Code::InvalidBody | Code::MalformedJson => Details::Fields(vec![FieldError {
+    let detail = if matches!(error.code(), Code::InvalidBody | Code::MalformedJson) {
+        Details::Fields(vec![FieldError {
             kind: error.wire().error.code,
             loc: location(error.param().unwrap_or_default()),
             msg: error.to_string(),
-        }]),
-        Code::InvalidApiKey
-        | Code::Forbidden
-        | Code::MalformedForm
-        | Code::NotFound
-        | Code::Conflict
-        | Code::StorageFull
-        | Code::StorageFailed
-        | Code::RouteNotFound
-        | Code::MethodNotAllowed
-        | Code::ScorerNotFound
-        | Code::BodyTimeout
-        | Code::BodyTooLarge
-        | Code::ContextLength
-        | Code::Unmeasured
-        | Code::ToolFailed
-        | Code::Overloaded
-        | Code::TooFast
-        | Code::Draining
-        | Code::DeadlinePassed
-        | Code::Internal => Details::Text(error.to_string()),
+        }])
+    } else {
+        Details::Text(error.to_string())
     };
     DetailError { detail }
 }
