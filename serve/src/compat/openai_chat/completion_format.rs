@@ -51,11 +51,11 @@ struct Prompt {
 impl CompletionFormat {
     /// Creates the format of a request's replies, with the log-probabilities of the prompts.
     pub(crate) fn new(
-        prepared: &PreparedCompletion,
+        completion: &PreparedCompletion,
         places: Option<Vec<PromptLogprobs>>,
         request: &str,
     ) -> CompletionFormat {
-        let prepared = &prepared.prepared;
+        let prepared = &completion.prepared;
         let mut places = places.into_iter().flatten();
         let mut choices = Vec::new();
         for prompt in &prepared.prompts {
@@ -74,7 +74,7 @@ impl CompletionFormat {
             tokenizer: prepared.served.host.tokenizer.clone(),
             skip_special: prepared.settings.skip_special,
             wants_logprobs: prepared.settings.logprobs.is_some(),
-            prompt_logprobs: prepared.prompt_logprobs,
+            prompt_logprobs: completion.prompt_logprobs,
             choices,
         }
     }
