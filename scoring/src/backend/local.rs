@@ -9,7 +9,7 @@ use rubrics::{
     Input, Models, NoModels, Pool, Priority, Registry, RequestRecorder, ScoreOptions, Scorer,
     TimedOutcome, Tools,
 };
-use serve::convert::{self, Echo, Frame};
+use serve::convert::{self, Frame, InputEcho};
 
 use super::{Backend, RowResults};
 use crate::error::RunError;
@@ -114,7 +114,7 @@ impl LocalBackend {
                 exec: Duration::ZERO,
                 cached: false,
             };
-            convert::result(index, Echo::default(), &scored.outcome, frame)
+            convert::result(index, InputEcho::default(), &scored.outcome, frame)
         };
         outcomes.into_iter().enumerate().map(result).collect()
     }
