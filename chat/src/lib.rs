@@ -21,7 +21,7 @@ pub use conversation::Conversation;
 pub use error::{ChatError, Result};
 pub use folder::Folder;
 pub use positioned::Positioned;
-pub use template::{ChatPart, ChatTemplate, Limits, Refusal, Rendered, TemplateReport};
+pub use template::{ChatPart, ChatTemplate, Refusal, RenderLimits, Rendered, TemplateReport};
 pub use text::{Mark, Origin, Text};
 pub use time::LocalTime;
 pub use tokenizer::config::Declared;

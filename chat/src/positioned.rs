@@ -9,13 +9,13 @@ use crate::error::{ChatError, Result};
 /// An open file, its path and its length when it was opened.
 #[derive(Debug)]
 pub struct Positioned {
-    content: Content,
+    content: ByteSource,
     path: PathBuf,
     len: u64,
 }
 
 #[derive(Debug)]
-enum Content {
+enum ByteSource {
     File(File),
     Memory(&'static [u8]),
 }
@@ -33,19 +33,19 @@ impl Positioned {
         }
         let file = File::open(path).map_err(io)?;
         let len = file.metadata().map_err(io)?.len();
-        Ok(Positioned { content: Content::File(file), path: path.to_path_buf(), len })
+        Ok(Positioned { content: ByteSource::File(file), path: path.to_path_buf(), len })
     }
 
     /// Bytes in the place of a file; errors name `path`.
     pub(crate) fn in_memory(path: PathBuf, bytes: &'static [u8]) -> Positioned {
-        Positioned { content: Content::Memory(bytes), path, len: bytes.len() as u64 }
+        Positioned { content: ByteSource::Memory(bytes), path, len: bytes.len() as u64 }
     }
 
     /// Fills `buffer` with the bytes from `offset` on.
     pub fn read_exact_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
         let read = match &self.content {
-            Content::File(file) => read_exact_at(file, buffer, offset),
-            Content::Memory(bytes) => copy_exact_at(bytes, buffer, offset),
+            ByteSource::File(file) => read_exact_at(file, buffer, offset),
+            ByteSource::Memory(bytes) => copy_exact_at(bytes, buffer, offset),
         };
         read.map_err(|source| ChatError::Io { path: self.path.clone(), source })
     }

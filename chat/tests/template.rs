@@ -6,7 +6,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use chat::ChatError;
-use chat::{ChatPart, ChatTemplate, Limits, Rendered};
+use chat::{ChatPart, ChatTemplate, RenderLimits, Rendered};
 use chat::{Conversation, LocalTime};
 use serde_json::{Map, Value, json};
 
@@ -199,7 +199,7 @@ fn no_template_can_hang_or_exhaust_the_process() {
 
 #[test]
 fn output_is_bounded() {
-    let limits = Limits { output_bytes: 1000, ..Limits::default() };
+    let limits = RenderLimits { output_bytes: 1000, ..RenderLimits::default() };
     let template = template("{{ messages[0].content }}", "qwen").with_limits(limits);
     assert_eq!(template.render(&one_message(&"x".repeat(1000))).unwrap().as_str().len(), 1000);
     let error = template.render(&one_message(&"x".repeat(1001))).unwrap_err();

@@ -12,7 +12,7 @@ use serve::config::{Given, Loaded, Override, load};
 use serve::{Background, Hosts, State};
 use trainer::TrainError;
 use trainer::metrics::Metrics;
-use trainer::run::{News, Resume, Run, RunConfig, drive};
+use trainer::run::{News, Resume, RunConfig, TrainingRun, drive};
 
 use crate::error::{CliError, Outcome};
 
@@ -25,7 +25,7 @@ Examples:
 
 The run's folder gets metrics.jsonl and evaluations.jsonl (one object a line), events/ for
 TensorBoard, and a folder for each checkpoint, which can be served as it is. SIGTERM and SIGINT end
-the step under way and write a checkpoint. Run files are described in docs/training.md.
+the step under way and write a checkpoint. TrainingRun files are described in docs/training.md.
 
 Exit code: 0 every step was taken; 1 something failed, or the run was stopped; 2 the run file
 cannot work as it was written.";
@@ -81,7 +81,7 @@ pub(crate) fn keep_memory() {
 pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
     let config = RunConfig::read(&args.run).map_err(failed)?;
     let resume = Resume { resume: args.resume, allow_changes: args.allow_changes };
-    let mut run = Run::open(config, resume).map_err(failed)?;
+    let mut run = TrainingRun::open(config, resume).map_err(failed)?;
     let threads = ::models::threads();
     eprintln!(
         "{} numbers are trained, on {threads} thread{}; steps {} to {} into {}",
@@ -118,7 +118,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
 
 /// The server's defaults and environment, over the model in training and the scorers of its run.
 /// Verdicts name the revision of the weights that gave them.
-fn serve_live(address: &str, run: &Run) -> Result<Background, CliError> {
+fn serve_live(address: &str, run: &TrainingRun) -> Result<Background, CliError> {
     let given = Given {
         settings: vec![Override {
             origin: "--serve".to_owned(),

@@ -2,7 +2,7 @@
 
 use models::batch::OutputSpec;
 
-use crate::config::Limits;
+use crate::config::RequestLimits;
 use crate::error::SubmitError;
 use crate::request::{Request, Task};
 use crate::status::AdapterStatus;
@@ -11,7 +11,7 @@ use crate::status::AdapterStatus;
 /// leaves.
 pub(crate) fn requests(
     requests: &mut [Request],
-    limits: &Limits,
+    limits: &RequestLimits,
     adapters: &[AdapterStatus],
 ) -> Result<(), SubmitError> {
     if requests.is_empty() {
@@ -19,11 +19,11 @@ pub(crate) fn requests(
     }
     for (at, request) in requests.iter_mut().enumerate() {
         let head_labels = head_labels(request, limits, adapters)?;
-        check(request, limits, head_labels).map_err(|problem| match problem {
-            Problem::Invalid(what) => {
+        check_request(request, limits, head_labels).map_err(|problem| match problem {
+            RequestFault::Invalid(what) => {
                 SubmitError::Invalid { what: format!("request {at}: {what}") }
             }
-            Problem::TooLong { given } => too_long(limits, given),
+            RequestFault::TooLong { given } => too_long(limits, given),
         })?;
     }
     Ok(())
@@ -32,7 +32,7 @@ pub(crate) fn requests(
 /// Labels of the request's score head: the adapter's if it has one, else the model's.
 fn head_labels(
     request: &Request,
-    limits: &Limits,
+    limits: &RequestLimits,
     adapters: &[AdapterStatus],
 ) -> Result<Option<usize>, SubmitError> {
     let Some(name) = &request.adapter else {
@@ -44,32 +44,32 @@ fn head_labels(
     }
 }
 
-enum Problem {
+enum RequestFault {
     Invalid(String),
     TooLong { given: usize },
 }
 
-fn too_long(limits: &Limits, given: usize) -> SubmitError {
+fn too_long(limits: &RequestLimits, given: usize) -> SubmitError {
     let what =
         if limits.max_positions <= limits.kv_tokens { "the context" } else { "the KV memory" };
     SubmitError::TooLong { what, max: limits.context(), given }
 }
 
-fn check(
+fn check_request(
     request: &mut Request,
-    limits: &Limits,
+    limits: &RequestLimits,
     head_labels: Option<usize>,
-) -> Result<(), Problem> {
+) -> Result<(), RequestFault> {
     let (n, context) = (request.token_ids.len(), limits.context());
     if n == 0 {
-        return Err(Problem::Invalid("it has no tokens".to_owned()));
+        return Err(RequestFault::Invalid("it has no tokens".to_owned()));
     }
     if n > context {
-        return Err(Problem::TooLong { given: n });
+        return Err(RequestFault::TooLong { given: n });
     }
     let beyond = |id: &&u32| **id as usize >= limits.vocab_size;
     if let Some(id) = request.token_ids.iter().find(beyond) {
-        return Err(Problem::Invalid(format!(
+        return Err(RequestFault::Invalid(format!(
             "token id {id} is beyond the vocabulary of {}",
             limits.vocab_size
         )));
@@ -77,7 +77,7 @@ fn check(
     match &mut request.task {
         Task::Rows(rows) => {
             if rows.is_empty() {
-                return Err(Problem::Invalid("it asks for nothing".to_owned()));
+                return Err(RequestFault::Invalid("it asks for nothing".to_owned()));
             }
             rows.iter().try_for_each(|(at, read)| {
                 check_row(n, *at)?;
@@ -86,9 +86,9 @@ fn check(
         }
         Task::Generate(sampling) => {
             vocabulary(limits)?;
-            sampling.check(limits.vocab_size).map_err(Problem::Invalid)?;
+            sampling.check(limits.vocab_size).map_err(RequestFault::Invalid)?;
             if n == context && sampling.resumed == 0 {
-                return Err(Problem::TooLong { given: n + 1 });
+                return Err(RequestFault::TooLong { given: n + 1 });
             }
             let room = (context - n).saturating_add(sampling.resumed);
             sampling.max_tokens = sampling.max_tokens.min(room);
@@ -98,34 +98,34 @@ fn check(
     }
 }
 
-fn check_row(n: usize, at: usize) -> Result<(), Problem> {
+fn check_row(n: usize, at: usize) -> Result<(), RequestFault> {
     if at < n {
         return Ok(());
     }
-    Err(Problem::Invalid(format!("token {at} is read, and it has {n} tokens")))
+    Err(RequestFault::Invalid(format!("token {at} is read, and it has {n} tokens")))
 }
 
 fn check_read(
     read: &OutputSpec,
-    limits: &Limits,
+    limits: &RequestLimits,
     head_labels: Option<usize>,
-) -> Result<(), Problem> {
+) -> Result<(), RequestFault> {
     let beyond = |id: &&u32| **id as usize >= limits.vocab_size;
     let vocab_size = limits.vocab_size;
     match read {
         OutputSpec::Head if head_labels.is_none() => {
-            Err(Problem::Invalid("there is no score head".to_owned()))
+            Err(RequestFault::Invalid("there is no score head".to_owned()))
         }
         OutputSpec::Head | OutputSpec::Hidden => Ok(()),
         OutputSpec::Vocab => vocabulary(limits),
         OutputSpec::Labels { columns, .. } => {
             vocabulary(limits)?;
             if columns.is_empty() {
-                return Err(Problem::Invalid("a read names no label".to_owned()));
+                return Err(RequestFault::Invalid("a read names no label".to_owned()));
             }
             match columns.iter().find(beyond) {
                 None => Ok(()),
-                Some(id) => Err(Problem::Invalid(format!(
+                Some(id) => Err(RequestFault::Invalid(format!(
                     "label token {id} is beyond the vocabulary of {vocab_size}"
                 ))),
             }
@@ -133,7 +133,7 @@ fn check_read(
         OutputSpec::Logprob(id) => {
             vocabulary(limits)?;
             if beyond(&id) {
-                return Err(Problem::Invalid(format!(
+                return Err(RequestFault::Invalid(format!(
                     "target token {id} is beyond the vocabulary of {vocab_size}"
                 )));
             }
@@ -142,9 +142,9 @@ fn check_read(
     }
 }
 
-fn vocabulary(limits: &Limits) -> Result<(), Problem> {
+fn vocabulary(limits: &RequestLimits) -> Result<(), RequestFault> {
     if limits.has_vocabulary {
         return Ok(());
     }
-    Err(Problem::Invalid("the model has no vocabulary head".to_owned()))
+    Err(RequestFault::Invalid("the model has no vocabulary head".to_owned()))
 }

@@ -25,7 +25,7 @@ pub struct EngineConfig {
 
 /// What requests are checked against before they are queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RequestLimits {
     /// Positions of the model.
     pub max_positions: usize,
     /// Tokens that fit into the KV memory.
@@ -40,10 +40,10 @@ pub struct Limits {
     pub head_labels: Option<usize>,
 }
 
-impl Limits {
+impl RequestLimits {
     /// The limits of an engine with this configuration.
-    pub(crate) fn of(config: &EngineConfig) -> Limits {
-        Limits {
+    pub(crate) fn of(config: &EngineConfig) -> RequestLimits {
+        RequestLimits {
             max_positions: config.max_positions,
             kv_tokens: config.n_blocks * BLOCK,
             queue_tokens: config.queue_tokens,

@@ -8,7 +8,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 
 use crate::check;
 use crate::command::{CheckedRequest, Command, Submission};
-use crate::config::{EngineConfig, Limits};
+use crate::config::{EngineConfig, RequestLimits};
 use crate::error::{LoadError, SubmitError};
 use crate::request::{Request, RequestParams, Task};
 use crate::sampling::Sampler;
@@ -28,7 +28,7 @@ pub struct Engine {
     tokens: Arc<Semaphore>,
     /// Half as many permits, for batch jobs: see [`Engine::reserve_batch_capacity`].
     batch_tokens: Arc<Semaphore>,
-    limits: Arc<Limits>,
+    limits: Arc<RequestLimits>,
 }
 
 /// Commands that may queue until the thread reads them, before each step.
@@ -50,7 +50,7 @@ impl Engine {
             status,
             tokens: Arc::new(Semaphore::new(config.queue_tokens)),
             batch_tokens: Arc::new(Semaphore::new(config.queue_tokens / 2)),
-            limits: Arc::new(Limits::of(&config)),
+            limits: Arc::new(RequestLimits::of(&config)),
         })
     }
 
@@ -148,7 +148,7 @@ impl Engine {
     }
 
     /// What requests are checked against.
-    pub fn limits(&self) -> &Limits {
+    pub fn limits(&self) -> &RequestLimits {
         &self.limits
     }
 

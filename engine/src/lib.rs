@@ -28,7 +28,7 @@ pub use chat::{
     ChatError, Conversation, DecodeState, DecodeStream, EncodedChat, Folder, LocalTime, Origin,
     Text, Tokenizer,
 };
-pub use config::{EngineConfig, Limits};
+pub use config::{EngineConfig, RequestLimits};
 pub use engine::Engine;
 pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
 pub use host::{Capacity, Host, HostSpec, LiveSpec};

@@ -160,7 +160,7 @@ impl<F: Forward> Core<F> {
         let Some(step) = self.scheduler.schedule() else {
             return;
         };
-        let outcome = run(&mut self.forward, &step.batch);
+        let outcome = run_forward(&mut self.forward, &step.batch);
         self.steps += 1;
         let events = self.scheduler.finish(step, outcome);
         // Published before the events: callers find what they are sent counted in the status.
@@ -382,7 +382,7 @@ impl Caller {
 }
 
 /// Runs a batch; a panic is an error of this batch.
-fn run(forward: &mut impl Forward, batch: &RaggedBatch) -> Result<Outputs, String> {
+fn run_forward(forward: &mut impl Forward, batch: &RaggedBatch) -> Result<Outputs, String> {
     match catch_unwind(AssertUnwindSafe(|| forward.forward(batch))) {
         Ok(outputs) => outputs.map_err(|error| error.to_string()),
         Err(panic) => Err(format!("it panicked: {}", panic_message(&*panic))),

@@ -46,7 +46,7 @@ impl Engine {
         let sent = self.commands().send(Command::PauseForWeightUpdate { reply }).await;
         sent.map_err(|_| WeightUpdateError::ShuttingDown)?;
         let guard = paused.await.map_err(|_| WeightUpdateError::ShuttingDown)?;
-        let outcome = run(change);
+        let outcome = catch_panic(change);
         let revision = guard.resume().await;
         finished(outcome, revision.ok())
     }
@@ -66,13 +66,13 @@ impl Engine {
         let sent = self.commands().blocking_send(Command::PauseForWeightUpdate { reply });
         sent.map_err(|_| WeightUpdateError::ShuttingDown)?;
         let guard = paused.blocking_recv().map_err(|_| WeightUpdateError::ShuttingDown)?;
-        let outcome = run(change);
+        let outcome = catch_panic(change);
         let revision = guard.resume().blocking_recv();
         finished(outcome, revision.ok())
     }
 }
 
-fn run<T>(change: impl FnOnce() -> T) -> Result<T, WeightUpdateError> {
+fn catch_panic<T>(change: impl FnOnce() -> T) -> Result<T, WeightUpdateError> {
     // Partial writes are the caller's concern; the engine invalidates its cache in any case.
     catch_unwind(AssertUnwindSafe(change))
         .map_err(|panic| WeightUpdateError::Panicked(panic_message(&*panic)))

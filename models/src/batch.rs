@@ -50,7 +50,7 @@ pub enum OutputSpec {
 
 /// A row to read and what for.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct OutputRow {
     /// Row of the packed batch, in `0..T`.
     pub index: u32,
     /// The sequence that the row belongs to.
@@ -71,7 +71,7 @@ pub struct RaggedBatch {
     /// `[B + 1]` running sums of all tokens attended to, those in KV included.
     pub cu_seqlens_k: Vec<u32>,
     /// `[R]` rows to read, in the order of the items and their reads.
-    pub rows: Vec<Row>,
+    pub rows: Vec<OutputRow>,
     /// `[B]` adapters.
     pub adapters: Vec<Option<AdapterSlot>>,
     /// KV blocks and slots; none for a one-shot forward.
@@ -157,7 +157,7 @@ pub fn pack(items: &[PackItem]) -> Result<RaggedBatch> {
     let paged = items.iter().any(|item| !item.blocks.is_empty());
     let mut paging = Paging::default();
     for (index, item) in items.iter().enumerate() {
-        check(index, item, paged)?;
+        check_item(index, item, paged)?;
         if paged {
             paging.push(item);
         }
@@ -178,7 +178,7 @@ impl RaggedBatch {
         let keys = self.cu_seqlens_k.last().copied().unwrap_or(0);
         self.cu_seqlens_k.push(keys + as_u32(item.start + n));
         self.adapters.push(item.adapter);
-        self.rows.extend(item.outputs.iter().map(|(at, spec)| Row {
+        self.rows.extend(item.outputs.iter().map(|(at, spec)| OutputRow {
             index: first + as_u32(*at),
             sequence,
             output: spec.clone(),
@@ -196,7 +196,7 @@ impl Paging {
     }
 }
 
-fn check(index: usize, item: &PackItem, paged: bool) -> Result<()> {
+fn check_item(index: usize, item: &PackItem, paged: bool) -> Result<()> {
     let n = item.token_ids.len();
     let fail = |what: String| Err(ModelError::Batch(format!("sequence {index}: {what}")));
     if n == 0 {

@@ -18,7 +18,7 @@ const BLOCK: usize = 1 << 20;
 
 /// The content of a part.
 #[derive(Clone, Copy, Debug)]
-pub enum Content<'a> {
+pub enum DigestPart<'a> {
     /// In memory.
     Bytes(&'a [u8]),
     /// In a file, as long as it was when opened; read in blocks.
@@ -29,17 +29,17 @@ pub enum Content<'a> {
 ///
 /// # Errors
 /// [`crate::ModelError::Io`] if a file cannot be read to the length it had when it was opened.
-pub fn digest(parts: &BTreeMap<&str, Content<'_>>) -> Result<String> {
+pub fn digest(parts: &BTreeMap<&str, DigestPart<'_>>) -> Result<String> {
     let mut hash = Sha256::new();
     for (name, content) in parts {
         hash.update((name.len() as u64).to_le_bytes());
         hash.update(name);
         match content {
-            Content::Bytes(bytes) => {
+            DigestPart::Bytes(bytes) => {
                 hash.update((bytes.len() as u64).to_le_bytes());
                 hash.update(bytes);
             }
-            Content::File(file) => stream(&mut hash, file)?,
+            DigestPart::File(file) => stream(&mut hash, file)?,
         }
     }
     let mut text = String::from("sha256:");
@@ -67,11 +67,11 @@ fn stream(hash: &mut Sha256, file: &Positioned) -> Result<()> {
 mod tests {
     use std::collections::BTreeMap;
 
-    use super::{Content, digest};
+    use super::{DigestPart, digest};
     use chat::Positioned;
 
     fn of(parts: &[(&str, &[u8])]) -> String {
-        let parts = parts.iter().map(|(name, bytes)| (*name, Content::Bytes(bytes)));
+        let parts = parts.iter().map(|(name, bytes)| (*name, DigestPart::Bytes(bytes)));
         digest(&parts.collect::<BTreeMap<_, _>>()).expect("bytes can be read")
     }
 
@@ -100,7 +100,7 @@ mod tests {
             let path = dir.path().join("part");
             std::fs::write(&path, &bytes[..len]).expect("it is written");
             let file = Positioned::open(&path).expect("it is opened");
-            let parts = BTreeMap::from([("part", Content::File(&file))]);
+            let parts = BTreeMap::from([("part", DigestPart::File(&file))]);
             let streamed = digest(&parts).expect("it is read");
             assert_eq!(streamed, of(&[("part", &bytes[..len])]), "{len} bytes");
         }

@@ -59,7 +59,7 @@ pub enum ModelError {
     #[error("template: {0}")]
     Template(String),
     /// A backward that did not reach every variable, or that overflowed.
-    #[error("gradients: {}", list(.0))]
+    #[error("gradients: {}", list_faults(.0))]
     Gradients(Vec<(String, GradientFault)>),
     /// The tensor library failed.
     #[error(transparent)]
@@ -106,7 +106,7 @@ impl From<ChatError> for ModelError {
     }
 }
 
-fn list(faults: &[(String, GradientFault)]) -> String {
+fn list_faults(faults: &[(String, GradientFault)]) -> String {
     let named = |(name, fault): &(String, GradientFault)| format!("`{name}` {fault}");
     faults.iter().map(named).collect::<Vec<_>>().join(", ")
 }

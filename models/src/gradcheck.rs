@@ -33,7 +33,7 @@ pub(crate) fn check_gradients(
         let numeric = differences(&op, inputs, index);
         compare(
             &format!("input {index}: backward against differences"),
-            &numbers(gradient),
+            &values_of(gradient),
             &numeric,
             tolerance,
         );
@@ -51,10 +51,10 @@ pub(crate) fn check_agreement(
     let (value, gradients) = value_and_gradients(&op, inputs);
     let (want, want_gradients) = value_and_gradients(&reference, inputs);
     assert_eq!(value.dims(), want.dims(), "shape of the value");
-    compare("value", &numbers(&value), &numbers(&want), tolerance);
+    compare("value", &values_of(&value), &values_of(&want), tolerance);
     for (index, (got, want)) in gradients.iter().zip(&want_gradients).enumerate() {
         let what = format!("gradient of input {index}");
-        compare(&what, &numbers(got), &numbers(want), tolerance);
+        compare(&what, &values_of(got), &values_of(want), tolerance);
     }
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn compare(what: &str, got: &[f32], want: &[f32], tolerance: f32) {
 }
 
 /// The numbers of an f32 tensor, row-major.
-pub(crate) fn numbers(tensor: &Tensor) -> Vec<f32> {
+pub(crate) fn values_of(tensor: &Tensor) -> Vec<f32> {
     tensor.flatten_all().and_then(|flat| flat.to_vec1()).expect("an f32 tensor")
 }
 
@@ -125,7 +125,7 @@ fn projection_of(value: &Tensor) -> Result<Tensor> {
 
 /// `Σ r · y` in f64, without a graph.
 fn projection(value: &Tensor) -> f64 {
-    let terms = numbers(value).into_iter().enumerate();
+    let terms = values_of(value).into_iter().enumerate();
     terms.map(|(i, y)| f64::from(y) * f64::from(uniform(PROJECTION, i as u64))).sum()
 }
 
@@ -136,7 +136,7 @@ fn differences(
     inputs: &[Tensor],
     index: usize,
 ) -> Vec<f32> {
-    let base = numbers(&inputs[index]);
+    let base = values_of(&inputs[index]);
     let at = |element: usize, step: f32| {
         let mut moved = base.clone();
         moved[element] += step;

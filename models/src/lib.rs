@@ -36,7 +36,7 @@ pub mod save;
 pub mod shared;
 pub mod weights;
 
-pub use batch::{Output, OutputSpec, Outputs, PackItem, RaggedBatch, Row, Sharing, pack};
+pub use batch::{Output, OutputRow, OutputSpec, Outputs, PackItem, RaggedBatch, Sharing, pack};
 pub use config::ModelConfig;
 pub use decoder::Decoder;
 pub use error::{ModelError, Result};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::config::ModelConfig;
 use crate::decoder::Decoder;
-use crate::digest::{Content, digest};
+use crate::digest::{DigestPart, digest};
 use crate::error::Result;
 use crate::head::Head;
 use crate::weights::names::detect_head;
@@ -96,12 +96,15 @@ impl Model {
 }
 
 /// What the digest is of.
-fn parts<'a>(config_file: &'a str, checkpoint: &'a Checkpoint) -> BTreeMap<&'a str, Content<'a>> {
+fn parts<'a>(
+    config_file: &'a str,
+    checkpoint: &'a Checkpoint,
+) -> BTreeMap<&'a str, DigestPart<'a>> {
     let files = checkpoint.files().iter().map(|file| {
         let name = file.path().file_name().and_then(|name| name.to_str());
-        (name.expect("checked when it was opened"), Content::File(file))
+        (name.expect("checked when it was opened"), DigestPart::File(file))
     });
-    let config = (CONFIG, Content::Bytes(config_file.as_bytes()));
+    let config = (CONFIG, DigestPart::Bytes(config_file.as_bytes()));
     files.chain([config]).collect()
 }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 
-use crate::batch::{PackItem, RaggedBatch, Row, Sharing, pack};
+use crate::batch::{OutputRow, PackItem, RaggedBatch, Sharing, pack};
 use crate::error::{ModelError, Result};
 
 /// Packs items in the given order; what an item and the one before it have in common from their
@@ -45,7 +45,7 @@ pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
         before = Some(item);
     }
     own.rows = whole.rows;
-    for Row { index, .. } in &mut own.rows {
+    for OutputRow { index, .. } in &mut own.rows {
         *index = sharing.rows[*index as usize];
     }
     own.cu_seqlens_k.clone_from(&own.cu_seqlens_q);

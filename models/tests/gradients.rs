@@ -16,7 +16,7 @@ use candle_core::{D, DType, Device, Result, Tensor, Var};
 use models::adapter::{Adapter, AdapterReport, AdapterTable, LoraPair, Segment};
 use models::batch::AdapterSlot;
 use models::config::{HeadConfig, MlpConfig};
-use models::decoder::Rows;
+use models::decoder::RowSelection;
 use models::head::Head;
 use models::ops::{check_gradients, token_logprobs};
 use models::random::RandomWeights;
@@ -63,7 +63,7 @@ impl Subject {
     }
 
     fn hidden(&self, segments: &[Segment]) -> Tensor {
-        let forward = self.decoder.forward(&self.batch, segments, None, Rows::All);
+        let forward = self.decoder.forward(&self.batch, segments, None, RowSelection::All);
         forward.expect("the decoder runs")
     }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use chat::{Folder, Tokenizer};
-use models::decoder::Rows;
+use models::decoder::RowSelection;
 use models::{LoadOptions, Model, PackItem, pack};
 use tiny_models::{Preset, TinyHead, TinySpec, make};
 
@@ -40,7 +40,7 @@ fn bits(model: &Model) -> Vec<u32> {
         blocks: Vec::new(),
     };
     let batch = pack(&[item]).expect("one item is a batch");
-    let hidden = model.decoder.forward(&batch, &[], None, Rows::All);
+    let hidden = model.decoder.forward(&batch, &[], None, RowSelection::All);
     let hidden = hidden.and_then(|hidden| Ok(hidden.flatten_all()?.to_vec1::<f32>()?));
     let hidden = hidden.expect("it runs");
     hidden.into_iter().map(f32::to_bits).collect()

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use models::inspect::{FolderKind, Inspection, Options, inspect};
+use models::inspect::{FolderKind, InspectOptions, Inspection, inspect};
 use models::weights::Storage;
 use models::{LoadOptions, Model};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
-const ALL: Options = Options { check: true, base: None };
+const ALL: Options = InspectOptions { check: true, base: None };
 
 fn tiny(preset: Preset, head: TinyHead) -> TinySpec {
     TinySpec { head, ..TinySpec::from(preset) }
@@ -23,7 +23,7 @@ fn folder(spec: &TinySpec) -> (tempfile::TempDir, std::path::PathBuf) {
     (root, dir)
 }
 
-fn look(dir: &Path, options: &Options) -> Inspection {
+fn look(dir: &Path, options: &InspectOptions) -> Inspection {
     inspect(dir, options).expect("a folder")
 }
 
@@ -73,7 +73,7 @@ fn heads_are_named() {
         (TinyHead::Token, "token", Some(2)),
     ] {
         let (_root, dir) = folder(&tiny(Preset::Qwen2, head));
-        let facts = look(&dir, &Options::default()).model.expect("a model");
+        let facts = look(&dir, &InspectOptions::default()).model.expect("a model");
         assert_eq!((facts.head.kind, facts.head.n_labels), (kind, n_labels));
     }
 }
@@ -114,7 +114,7 @@ fn every_tensor_that_does_not_fit_is_named() {
     let (_root, dir) = folder(&tiny(Preset::Qwen2, TinyHead::Vocab));
     let (_other, wider) = folder(&tiny(Preset::Qwen3, TinyHead::Vocab));
     std::fs::copy(wider.join("model.safetensors"), dir.join("model.safetensors")).expect("copied");
-    let problems = look(&dir, &Options::default()).problems;
+    let problems = look(&dir, &InspectOptions::default()).problems;
     for says in ["q_proj.bias`: is missing", "q_norm.weight`: belongs to no part"] {
         let named = problems.iter().filter(|problem| problem.contains(says));
         assert!(named.count() > 1, "{says}: {problems:#?}");
@@ -129,7 +129,7 @@ fn numbers_that_are_not_finite_are_found_by_a_check_alone() {
     let end = bytes.len();
     bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
     std::fs::write(&path, bytes).expect("written");
-    assert_eq!(look(&dir, &Options::default()).problems, [""; 0]);
+    assert_eq!(look(&dir, &InspectOptions::default()).problems, [""; 0]);
     let problems = look(&dir, &ALL).problems;
     assert!(problems.len() == 1 && problems[0].contains("NaN"), "{problems:#?}");
 }
@@ -152,14 +152,14 @@ fn an_adapter_is_told_alone_and_with_its_base() {
     assert_eq!(facts.outline.expect("an outline").targets, ["q_proj", "embed_tokens"]);
     assert!(facts.report.is_none() && alone.notes[0].contains("--base"));
 
-    let options = Options { base: Some(dir), ..ALL };
+    let options = InspectOptions { base: Some(dir), ..ALL };
     let bound = look(&adapter, &options);
     assert_eq!(bound.problems, [""; 0]);
     let report = bound.adapter.and_then(|facts| facts.report).expect("a report");
     assert!(report.norm > 0.0 && report.head.is_some_and(|head| head.n_labels == 1));
 
     let (_other, wider) = folder(&tiny(Preset::Llama, TinyHead::Vocab));
-    let options = Options { base: Some(wider), ..ALL };
+    let options = InspectOptions { base: Some(wider), ..ALL };
     let problems = look(&adapter, &options).problems;
     assert!(problems[0].contains("has shape"), "{problems:#?}");
 }

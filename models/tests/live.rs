@@ -9,7 +9,7 @@ use std::sync::Arc;
 use candle_core::{DType, Storage, Tensor, Var};
 use models::adapter::{Adapter, AdapterTable, Segment};
 use models::config::MlpConfig;
-use models::decoder::Rows;
+use models::decoder::RowSelection;
 use models::live::View;
 use models::ops::{check_gradients, token_logprobs};
 use models::random::RandomWeights;
@@ -42,7 +42,7 @@ fn batch() -> RaggedBatch {
 
 /// All that can be read: hidden states, log-probabilities, the head's outputs.
 fn outputs(view: &View, batch: &RaggedBatch, segments: &[Segment]) -> Vec<Tensor> {
-    let hidden = view.decoder.forward(batch, segments, None, Rows::All);
+    let hidden = view.decoder.forward(batch, segments, None, RowSelection::All);
     let hidden = hidden.expect("the decoder runs");
     let mut outputs = vec![hidden.clone()];
     if let Some(vocabulary) = view.decoder.vocabulary() {

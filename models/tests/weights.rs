@@ -8,7 +8,7 @@ use candle_core::{DType, Tensor};
 use chat::Positioned;
 use folder::{Tensors, Written, config, model, parse, write, write_shards};
 use models::config::{HeadConfig, ModelConfig};
-use models::decoder::Rows;
+use models::decoder::RowSelection;
 use models::model::assemble;
 use models::random::RandomWeights;
 use models::weights::{Checkpoint, Names, Storage, TrainableWeights};
@@ -42,7 +42,7 @@ fn hidden(decoder: &Decoder) -> Tensor {
         blocks: Vec::new(),
     };
     let batch = pack(&[item]).expect("one item is a batch");
-    decoder.forward(&batch, &[], None, Rows::All).expect("it runs")
+    decoder.forward(&batch, &[], None, RowSelection::All).expect("it runs")
 }
 
 fn rows(tensor: &Tensor) -> Vec<f32> {

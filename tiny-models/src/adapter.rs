@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use crate::{Made, TinySpec, config};
 use base::digest;
 use models::random::named_numbers;
-use models::save::{Entry, Stage, TensorPlan, Writer, io_error, plan};
+use models::save::{NamedShape, Stage, TensorPlan, Writer, io_error, plan};
 use models::weights::FloatType;
 use models::{ModelConfig, ModelError, Result};
 
@@ -48,7 +48,7 @@ pub struct AdapterSpec {
 
 /// A tensor of the adapter and the bound of its uniform numbers.
 struct Factor {
-    entry: Entry,
+    entry: NamedShape,
     spread: f64,
 }
 
@@ -76,7 +76,7 @@ pub fn make_adapter(dir: &Path, base: &TinySpec, spec: &AdapterSpec) -> Result<M
     });
     let made = Made {
         architecture: config::architecture(base),
-        n_parameters: entries.iter().map(Entry::n_numbers).sum(),
+        n_parameters: entries.iter().map(NamedShape::n_numbers).sum(),
         n_bytes: written.map_err(io_error(&path))?,
         files: vec![WEIGHTS.into()],
         digest: digest::finish(hash),
@@ -88,12 +88,12 @@ pub fn make_adapter(dir: &Path, base: &TinySpec, spec: &AdapterSpec) -> Result<M
 fn factors(dir: &Path, model: &Arc<ModelConfig>, spec: &AdapterSpec) -> Result<Vec<Factor>> {
     let plans = plan(model)?;
     let modules: Vec<_> = plans.iter().filter_map(module).collect();
-    check(dir, &modules, spec)?;
+    check_spec(dir, &modules, spec)?;
     let mut factors = Vec::new();
     for (module, n, k) in &modules {
         if spec.targets.iter().any(|target| target == leaf(module)) {
             let r = pattern(&spec.rank_pattern, module).unwrap_or(spec.r);
-            factors.extend(pair(module, (*n, *k), r));
+            factors.extend(factor_pair(module, (*n, *k), r));
         }
     }
     if let Some(n) = spec.score_labels {
@@ -128,7 +128,7 @@ fn answers(module: &str, key: &str) -> bool {
     }
 }
 
-fn check(dir: &Path, modules: &[(&str, usize, usize)], spec: &AdapterSpec) -> Result<()> {
+fn check_spec(dir: &Path, modules: &[(&str, usize, usize)], spec: &AdapterSpec) -> Result<()> {
     let refuse = |field: &str, what: String| {
         Err(ModelError::Config { path: dir.join(CONFIG), field: field.into(), what })
     };
@@ -160,7 +160,7 @@ fn check(dir: &Path, modules: &[(&str, usize, usize)], spec: &AdapterSpec) -> Re
 
 /// The two factors of a module `[n, k]`; an embedding's are the other way round and keep no
 /// `.weight`.
-fn pair(module: &str, (n, k): (usize, usize), r: usize) -> [Factor; 2] {
+fn factor_pair(module: &str, (n, k): (usize, usize), r: usize) -> [Factor; 2] {
     if leaf(module) == EMBEDDING {
         let (vocab, hidden) = (n, k);
         return [
@@ -177,7 +177,7 @@ fn pair(module: &str, (n, k): (usize, usize), r: usize) -> [Factor; 2] {
 /// Numbers of variance `1 / inputs` under the name that PEFT gives them.
 fn factor(path: &str, shape: [usize; 2], inputs: usize) -> Factor {
     Factor {
-        entry: Entry { name: format!("base_model.model.{path}"), shape: shape.to_vec() },
+        entry: NamedShape { name: format!("base_model.model.{path}"), shape: shape.to_vec() },
         spread: (3.0 / inputs as f64).sqrt(),
     }
 }

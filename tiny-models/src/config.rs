@@ -50,7 +50,7 @@ pub(crate) fn config_json(dir: &Path, spec: &TinySpec) -> Result<Value> {
     let mut fields = spec.preset.fields();
     fields.insert("architectures".into(), json!([architecture(spec)]));
     fields.insert("torch_dtype".into(), spec.storage.torch_name().into());
-    if let Some(n) = labels(dir, spec)? {
+    if let Some(n) = label_count(dir, spec)? {
         let labels: Map<String, Value> =
             (0..n).map(|i| (i.to_string(), format!("LABEL_{i}").into())).collect();
         let ids: Map<String, Value> = (0..n).map(|i| (format!("LABEL_{i}"), i.into())).collect();
@@ -61,7 +61,7 @@ pub(crate) fn config_json(dir: &Path, spec: &TinySpec) -> Result<Value> {
 }
 
 /// How many labels the file names; none where the head fixes them.
-fn labels(dir: &Path, spec: &TinySpec) -> Result<Option<usize>> {
+fn label_count(dir: &Path, spec: &TinySpec) -> Result<Option<usize>> {
     let refuse = |what: String| {
         Err(ModelError::Config { path: dir.join("config.json"), field: "id2label".into(), what })
     };

@@ -146,12 +146,12 @@ impl FromStr for TinyHead {
     type Err = String;
 
     fn from_str(name: &str) -> Result<TinyHead, String> {
-        named(name, "head", &TinyHead::ALL, TinyHead::name)
+        find_by_name(name, "head", &TinyHead::ALL, TinyHead::name)
     }
 }
 
 /// The one of `all` that has this name; the error lists their names.
-fn named<T: Copy>(
+fn find_by_name<T: Copy>(
     name: &str,
     what: &str,
     all: &[T],

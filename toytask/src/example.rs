@@ -4,7 +4,7 @@ use chat::{Conversation, Origin, Text, Tokenizer};
 use rubrics::Message;
 use serde_json::json;
 
-use super::mixture::{Target, TaskRow};
+use super::mixture::{TaskRow, TrainingTarget};
 use super::symbols::{END, STEP};
 use crate::error::{Result, ToyTaskError};
 
@@ -55,14 +55,14 @@ impl<'t> Encoder<'t> {
     /// What the template or the tokenizer refuses; and steps that are not as many as their labels.
     pub fn encode(&self, row: &TaskRow) -> Result<Example> {
         match &row.target {
-            Target::Reply(reply) => self.reply(&row.turns, reply),
-            Target::Ending(word) => {
+            TrainingTarget::Reply(reply) => self.reply(&row.turns, reply),
+            TrainingTarget::Ending(word) => {
                 let token_ids = self.tokenizer.encode_text(&self.render(&row.turns, false)?)?;
                 let token = self.word(word)?;
                 let at = token_ids.len() - 1;
                 Ok(Example { token_ids, aims: vec![Aim { at, token }] })
             }
-            Target::Steps(labels) => self.steps(&row.turns, labels),
+            TrainingTarget::Steps(labels) => self.steps(&row.turns, labels),
         }
     }
 

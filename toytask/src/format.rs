@@ -160,7 +160,7 @@ pub fn principle(problem: &str, solution: &str, sentence: &str) -> Vec<Message> 
 }
 
 /// Which of the two is better?
-pub fn pair(problem: &str, solutions: [&str; 2]) -> Vec<Message> {
+pub fn pairwise_turns(problem: &str, solutions: [&str; 2]) -> Vec<Message> {
     several(problem, &solutions, "pair")
 }
 
@@ -170,7 +170,7 @@ pub fn grade(problem: &str, solution: &str) -> Vec<Message> {
 }
 
 /// What grade from 0 to 10 for each?
-pub fn list(problem: &str, solutions: &[&str]) -> Vec<Message> {
+pub fn listwise_turns(problem: &str, solutions: &[&str]) -> Vec<Message> {
     several(problem, solutions, "list")
 }
 

@@ -7,7 +7,7 @@
 
 use sha2::{Digest as _, Sha256};
 
-use super::check::Judged;
+use super::check::CheckedSolution;
 
 /// One in so many problems is for evaluation.
 const PROBLEMS: u8 = 16;
@@ -25,13 +25,13 @@ pub fn is_held_pair(left: i64, right: i64) -> bool {
 }
 
 /// Whether a solution, right or wrong, multiplies a pair that is for evaluation.
-pub fn has_held_pair(judged: &Judged) -> bool {
+pub fn has_held_pair(judged: &CheckedSolution) -> bool {
     let mut equations = judged.equations();
     equations.any(|step| step.symbol == '*' && is_held_pair(step.left, step.right))
 }
 
 /// Whether a problem with a solution may be trained on.
-pub fn may_train(problem: &str, judged: &Judged) -> bool {
+pub fn may_train(problem: &str, judged: &CheckedSolution) -> bool {
     !is_held_problem(problem) && !has_held_pair(judged)
 }
 

@@ -41,7 +41,7 @@ mod tests;
 pub use error::{Result, ToyTaskError};
 pub use example::{Aim, Encoder, Example};
 pub use format::Format;
-pub use mixture::{Mixture, Target, TaskRow};
+pub use mixture::{Mixture, TaskRow, TrainingTarget};
 pub use model_folder::{ModelSize, write_model_folder};
 
 /// The name under which the model of this task is served, and the scorers of a server that has no

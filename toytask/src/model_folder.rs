@@ -119,7 +119,7 @@ const EMBEDDING_STD: f64 = 0.02;
 /// [`ToyTaskError::Invalid`] for a size that cannot be built, [`ToyTaskError::Model`] if `dir` exists or
 /// cannot be written.
 pub fn write_model_folder(dir: &Path, size: ModelSize, seed: u64) -> Result<()> {
-    check(size)?;
+    check_size(size)?;
     let stage = Stage::begin(dir)?;
     write_text(&stage, size)?;
     let json = size.config_json();
@@ -132,7 +132,7 @@ pub fn write_model_folder(dir: &Path, size: ModelSize, seed: u64) -> Result<()> 
     Ok(())
 }
 
-fn check(size: ModelSize) -> Result<()> {
+fn check_size(size: ModelSize) -> Result<()> {
     let numbers =
         [size.hidden, size.layers, size.heads, size.kv_heads, size.intermediate, size.context];
     let fits = numbers.iter().all(|number| *number > 0)

@@ -3,7 +3,7 @@
 //! Some are about correctness, some about the text; a judge that knows only one of the two fails at the
 //! other. Steps are the lines of a solution but for the one with the result.
 
-use super::check::{Judged, Line};
+use super::check::{CheckedSolution, SolutionLine};
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -78,7 +78,7 @@ impl Principle {
     }
 
     /// Whether it is true of a solution to a problem of so many operations.
-    pub fn holds(self, operations: usize, judged: &Judged) -> bool {
+    pub fn holds(self, operations: usize, judged: &CheckedSolution) -> bool {
         let steps = Steps::of(judged);
         let stated = judged.stated();
         match self {
@@ -115,9 +115,9 @@ struct Steps {
 }
 
 impl Steps {
-    fn of(judged: &Judged) -> Self {
+    fn of(judged: &CheckedSolution) -> Self {
         let lines = match judged.lines.split_last() {
-            Some((last, steps)) if matches!(last.line, Line::Answer(_)) => steps,
+            Some((last, steps)) if matches!(last.line, SolutionLine::Answer(_)) => steps,
             Some(_) | None => &judged.lines,
         };
         Self { is_right: lines.iter().map(|line| line.fault.is_none()).collect() }

@@ -8,14 +8,14 @@ use serde::{Deserialize, Serialize};
 
 use super::check;
 use super::make::{Difficulty, Slip};
-use super::mixture::{DrawnSolution, Pool};
+use super::mixture::{DrawnSolution, ProblemSource};
 use super::principles::Principle;
 use super::rng::StableRng;
 
 /// Where a solution comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Source {
+pub enum SolutionSource {
     /// The model before any reinforcement.
     BaseModel,
     /// The policy that is being trained.
@@ -30,7 +30,7 @@ pub enum Source {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
     /// Where it comes from.
-    pub source: Source,
+    pub source: SolutionSource,
     /// The problem.
     pub problem: String,
     /// The solution.
@@ -47,7 +47,7 @@ pub struct Case {
 
 impl Case {
     /// Labels a solution; `None` if the problem is not one of this task or the solution is blank.
-    pub fn of(source: Source, problem: &str, solution: &str) -> Option<Self> {
+    pub fn of(source: SolutionSource, problem: &str, solution: &str) -> Option<Self> {
         let judged = check::judge(problem, solution)?;
         Some(Self {
             source,
@@ -63,7 +63,7 @@ impl Case {
 
 /// A problem for a policy, with its result.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Problem {
+pub struct PolicyProblem {
     /// The problem.
     pub problem: String,
     /// The right result.
@@ -71,11 +71,11 @@ pub struct Problem {
 }
 
 /// Problems that no training sees, each once.
-pub fn problems(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Problem> {
+pub fn problems(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<PolicyProblem> {
     let draw = |_, rng: &mut StableRng| {
         let problem = pool(difficulty).chain(rng).text();
         let gold = check::gold(&problem)?;
-        Some(Problem { problem, gold })
+        Some(PolicyProblem { problem, gold })
     };
     distinct(seed, "problems", count, draw)
 }
@@ -83,23 +83,23 @@ pub fn problems(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Problem
 /// Solutions with one digit changed and right ones, half and half, of problems that no training
 /// sees.
 pub fn near_misses(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
-    cases(seed, difficulty, count, Source::NearMiss)
+    cases(seed, difficulty, count, SolutionSource::NearMiss)
 }
 
 /// Solutions with a mistake that is carried on and right ones, half and half, of problems that no
 /// training sees.
 pub fn slips(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
-    cases(seed, difficulty, count, Source::Slip)
+    cases(seed, difficulty, count, SolutionSource::Slip)
 }
 
 /// A solution that states the right result and one that does not, of problems that no training sees.
-pub fn pairs(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<[Case; 2]> {
+pub fn right_and_wrong(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<[Case; 2]> {
     let pool = pool(difficulty);
     let draw = |_, rng: &mut StableRng| {
         let problem = pool.chain(rng);
         let samples = [pool.right(&problem, rng), pool.wrong(&problem, rng)];
         let [right, wrong] =
-            samples.map(|sample| Case::of(Source::Slip, &sample.problem, &sample.solution));
+            samples.map(|sample| Case::of(SolutionSource::Slip, &sample.problem, &sample.solution));
         let (right, wrong) = (right?, wrong?);
         (!wrong.is_final_right).then_some([right, wrong])
     };
@@ -108,7 +108,7 @@ pub fn pairs(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<[Case; 2]>
 
 /// A principle, a solution, and whether it holds: half of them do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct PrincipleQuestion {
     /// The problem.
     pub problem: String,
     /// The solution.
@@ -121,7 +121,7 @@ pub struct Question {
 
 /// Questions about solutions of problems that no training sees; every principle comes as often as
 /// the others.
-pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Question> {
+pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<PrincipleQuestion> {
     let question = |index: usize| {
         let rng = &mut StableRng::new(seed, "questions", &[index as u64]);
         let principle = Principle::ALL[index % Principle::ALL.len()];
@@ -131,9 +131,11 @@ pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Questi
             let problem = check::chain::ChainProblem::read(&sample.problem);
             principle.holds(problem.map_or(0, |it| it.len()), &sample.judged)
         };
-        let sample =
-            Pool::until(|| pool.either(&pool.chain(rng), rng), |sample| holds(sample) == wished);
-        Question {
+        let sample = ProblemSource::until(
+            || pool.either(&pool.chain(rng), rng),
+            |sample| holds(sample) == wished,
+        );
+        PrincipleQuestion {
             holds: holds(&sample),
             problem: sample.problem,
             solution: sample.solution,
@@ -143,10 +145,10 @@ pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Questi
     (0..count).map(question).collect()
 }
 
-fn cases(seed: u64, difficulty: &Difficulty, count: usize, source: Source) -> Vec<Case> {
+fn cases(seed: u64, difficulty: &Difficulty, count: usize, source: SolutionSource) -> Vec<Case> {
     let purpose = match source {
-        Source::NearMiss => "near misses",
-        Source::Slip | Source::BaseModel | Source::CurrentPolicy => "slips",
+        SolutionSource::NearMiss => "near misses",
+        SolutionSource::Slip | SolutionSource::BaseModel | SolutionSource::CurrentPolicy => "slips",
     };
     let pool = pool(difficulty);
     let draw = |found: usize, rng: &mut StableRng| {
@@ -155,8 +157,10 @@ fn cases(seed: u64, difficulty: &Difficulty, count: usize, source: Source) -> Ve
             pool.right(&problem, rng)
         } else {
             let slip = match source {
-                Source::NearMiss => Slip::Digit,
-                Source::Slip | Source::BaseModel | Source::CurrentPolicy => {
+                SolutionSource::NearMiss => Slip::Digit,
+                SolutionSource::Slip
+                | SolutionSource::BaseModel
+                | SolutionSource::CurrentPolicy => {
                     *rng.pick(&[Slip::Value, Slip::Operand, Slip::Operation, Slip::Dropped])
                 }
             };
@@ -194,6 +198,6 @@ fn distinct<T: PartialEq>(
 }
 
 /// Chains that are for evaluation.
-fn pool(difficulty: &Difficulty) -> Pool<'_> {
-    Pool { difficulty, countdown: 0.0, numbers: &(3..=3), held_out: true }
+fn pool(difficulty: &Difficulty) -> ProblemSource<'_> {
+    ProblemSource { difficulty, countdown: 0.0, numbers: &(3..=3), held_out: true }
 }

@@ -102,18 +102,18 @@ pub fn tokenizer_config_json(max_positions: usize) -> Value {
         .collect();
     json!({
         "added_tokens_decoder": decoder,
-        "bos_token": text(BEGIN),
+        "bos_token": special_text(BEGIN),
         "clean_up_tokenization_spaces": false,
-        "eos_token": text(END),
+        "eos_token": special_text(END),
         "model_max_length": max_positions,
-        "pad_token": text(PAD),
+        "pad_token": special_text(PAD),
         "tokenizer_class": "PreTrainedTokenizerFast",
         "unk_token": UNKNOWN,
     })
 }
 
 /// A special token as it is written.
-fn text(id: u32) -> &'static str {
+fn special_text(id: u32) -> &'static str {
     let found = SPECIAL.iter().find(|(known, _)| *known == id);
     found.expect("it is one of the special tokens").1
 }

@@ -34,4 +34,4 @@ pub mod run;
 pub mod staleness;
 
 pub use error::{Result, TrainError};
-pub use item::{Group, Item, Role, Rollout, Token};
+pub use item::{Group, ItemRole, Rollout, Token, TrainingItem};

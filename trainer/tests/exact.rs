@@ -11,8 +11,8 @@ use models::adapter::{Adapter, Base};
 use models::kv::KvCache;
 use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use trainer::optimiser::{AdamW, AdamWConfig};
-use trainer::policy::{Grad, Gradients, Packing, Policy, Sequence};
-use trainer::rollout::{RolloutParams, Sample, SampleRequest, Sampler};
+use trainer::policy::{Grad, Gradients, Packing, Policy, PolicySequence};
+use trainer::rollout::{RolloutParams, SampleRequest, SampledAnswer, Sampler};
 
 /// Sequences of a batch.
 const BATCHES: [usize; 4] = [1, 3, 8, 64];
@@ -76,15 +76,19 @@ impl World {
         (0..n).map(order).collect()
     }
 
-    fn sequences(&self, orders: &[SampleRequest], samples: &[Sample]) -> Vec<Sequence> {
+    fn sequences(
+        &self,
+        orders: &[SampleRequest],
+        samples: &[SampledAnswer],
+    ) -> Vec<PolicySequence> {
         let pairs = orders.iter().zip(samples);
         pairs
             .map(|(order, sample)| {
                 let ids: Vec<u32> = sample.tokens.iter().map(|token| token.id).collect();
                 let name = order.adapter.as_deref();
-                Sequence {
+                PolicySequence {
                     adapter: name.map(|name| self.policy.adapter(name).expect("one of ours")),
-                    ..Sequence::continued(&order.prompt, &ids)
+                    ..PolicySequence::continued(&order.prompt, &ids)
                 }
             })
             .collect()
@@ -92,7 +96,7 @@ impl World {
 
     /// That reading and training give the bits that were sampled with. Returns how many tokens
     /// were compared: those that the weights of now have sampled.
-    fn compare(&self, orders: &[SampleRequest], samples: &[Sample], what: &str) -> usize {
+    fn compare(&self, orders: &[SampleRequest], samples: &[SampledAnswer], what: &str) -> usize {
         let sequences = self.sequences(orders, samples);
         let revision = self.sampler.host().engine.revision();
         let mut compared = 0;
@@ -119,7 +123,7 @@ impl World {
     }
 
     /// What a loss is given of each sequence.
-    fn trained(&self, sequences: &[Sequence], tokens: usize) -> Vec<Vec<Output>> {
+    fn trained(&self, sequences: &[PolicySequence], tokens: usize) -> Vec<Vec<Output>> {
         let mut seen = vec![Vec::new(); sequences.len()];
         self.backward(sequences, tokens, &mut seen);
         seen
@@ -127,7 +131,7 @@ impl World {
 
     fn backward(
         &self,
-        sequences: &[Sequence],
+        sequences: &[PolicySequence],
         tokens: usize,
         seen: &mut [Vec<Output>],
     ) -> Gradients {
@@ -147,7 +151,7 @@ impl World {
     }
 
     /// Some steps that make what was sampled more likely.
-    fn learn(&mut self, sequences: &[Sequence], steps: usize) {
+    fn learn(&mut self, sequences: &[PolicySequence], steps: usize) {
         for _ in 0..steps {
             let mut seen = vec![Vec::new(); sequences.len()];
             let mut gradients = self.backward(sequences, 1000, &mut seen);

@@ -8,10 +8,10 @@ use minijinja::syntax::SyntaxConfig;
 use sha2::{Digest, Sha256};
 
 use super::error::{self, RenderError};
-use super::eval::evaluator::Evaluator;
+use super::eval::evaluator::TemplateEvaluator;
 use super::generation::rewrite_generation;
 use super::globals::globals;
-use super::heap::{Heap, Limits};
+use super::heap::{Heap, RenderLimits};
 use super::nesting;
 use super::source::TEMPLATE_FILE;
 use crate::conversation::Conversation;
@@ -47,7 +47,7 @@ pub struct ChatTemplate {
     variants: Vec<(String, String)>,
     /// `bos_token`, `eos_token`, … as the template may name them.
     pub(super) special_tokens: Vec<(String, String)>,
-    limits: Limits,
+    limits: RenderLimits,
 }
 
 impl ChatTemplate {
@@ -62,19 +62,19 @@ impl ChatTemplate {
     ) -> Result<ChatTemplate> {
         let mut variants = Vec::new();
         for (name, source) in sources {
-            nesting::check(&source)
+            nesting::check_nesting(&source)
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;
             let source = rewrite_generation(&source);
             parse(&source, FILE, syntax())
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;
             variants.push((name, source));
         }
-        Ok(ChatTemplate { variants, special_tokens, limits: Limits::default() })
+        Ok(ChatTemplate { variants, special_tokens, limits: RenderLimits::default() })
     }
 
     /// The same templates under other limits.
     #[must_use]
-    pub fn with_limits(mut self, limits: Limits) -> ChatTemplate {
+    pub fn with_limits(mut self, limits: RenderLimits) -> ChatTemplate {
         self.limits = limits;
         self
     }
@@ -100,7 +100,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// [`ChatError::Template`]: there is no template; it refuses the conversation; it does what
-    /// the language does not define; or it goes over its [`Limits`].
+    /// the language does not define; or it goes over its [`RenderLimits`].
     pub fn render(&self, conversation: &Conversation) -> Result<Rendered> {
         let source = self.pick(conversation.tools.is_some())?;
         Ok(self.render_source(source, conversation)?)
@@ -116,7 +116,7 @@ impl ChatTemplate {
         // borrows its source, so keeping it would take a self-referential type.
         let tree = parse(source, FILE, syntax()).map_err(|e| error::invalid(e.to_string()))?;
         let heap = Heap::new(self.limits);
-        let product = Evaluator::new(heap, &globals, conversation.now).run(&tree)?;
+        let product = TemplateEvaluator::new(heap, &globals, conversation.now).run(&tree)?;
         Ok(Rendered {
             digest: hex(&Sha256::digest(product.text.as_str())),
             text: product.text,

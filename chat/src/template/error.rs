@@ -4,7 +4,7 @@ use crate::error::ChatError;
 
 /// What went wrong, without the place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Fault {
+pub(super) enum RenderErrorKind {
     /// The template refused the conversation through `raise_exception`.
     #[error("the template refuses this conversation: {0}")]
     Raised(String),
@@ -28,7 +28,7 @@ pub(super) enum Fault {
 /// A fault and the line of the template where it happened, once known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RenderError {
-    pub(super) fault: Fault,
+    pub(super) fault: RenderErrorKind,
     pub(super) line: Option<u16>,
 }
 
@@ -40,8 +40,8 @@ impl RenderError {
     }
 }
 
-impl From<Fault> for RenderError {
-    fn from(fault: Fault) -> RenderError {
+impl From<RenderErrorKind> for RenderError {
+    fn from(fault: RenderErrorKind) -> RenderError {
         RenderError { fault, line: None }
     }
 }
@@ -57,5 +57,5 @@ impl From<RenderError> for ChatError {
 
 /// An operation that is not defined.
 pub(super) fn invalid(what: impl Into<String>) -> RenderError {
-    Fault::Invalid(what.into()).into()
+    RenderErrorKind::Invalid(what.into()).into()
 }

@@ -2,7 +2,7 @@
 
 use super::args::Args;
 use super::error::{RenderError, invalid};
-use super::eval::evaluator::Evaluator;
+use super::eval::evaluator::TemplateEvaluator;
 use super::heap::Heap;
 use super::strings::{self, Ends};
 use super::value::Value;
@@ -13,7 +13,7 @@ use crate::text::Text;
 /// The widest indentation that `tojson` and `indent` accept.
 const MAX_INDENT: usize = 64;
 
-impl<'t> Evaluator<'t> {
+impl<'t> TemplateEvaluator<'t> {
     /// `value | name(args)`.
     pub(super) fn apply_filter(
         &mut self,
@@ -27,7 +27,7 @@ impl<'t> Evaluator<'t> {
 
 /// `value | name(args)`.
 fn apply<'t>(
-    ev: &mut Evaluator<'t>,
+    ev: &mut TemplateEvaluator<'t>,
     name: &str,
     value: &Value,
     args: &Args<'t>,

@@ -9,13 +9,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::charge::Charge;
-use super::error::{Fault, RenderError};
+use super::error::{RenderError, RenderErrorKind};
 use super::value::{Map, Seq, Str, Value, deeper};
 use crate::text::Text;
 
 /// The bounds of one render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct RenderLimits {
     /// Steps: syntax nodes evaluated, list items made, and one for every 256 bytes copied or 8
     /// bytes looked at character by character. A step takes about 0.1 µs.
     pub steps: u64,
@@ -25,10 +25,10 @@ pub struct Limits {
     pub output_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for RenderLimits {
     /// 10 million steps (about a second), 64 MiB of values, 16 MiB of prompt.
-    fn default() -> Limits {
-        Limits { steps: 10_000_000, live_bytes: 64 << 20, output_bytes: 16 << 20 }
+    fn default() -> RenderLimits {
+        RenderLimits { steps: 10_000_000, live_bytes: 64 << 20, output_bytes: 16 << 20 }
     }
 }
 
@@ -41,17 +41,17 @@ const BYTES_A_CHAR_STEP: usize = 8;
 
 /// Makes values and counts what they cost.
 pub(super) struct Heap {
-    limits: Limits,
+    limits: RenderLimits,
     steps_left: Cell<u64>,
     live: Rc<Cell<usize>>,
 }
 
 impl Heap {
-    pub(super) fn new(limits: Limits) -> Heap {
+    pub(super) fn new(limits: RenderLimits) -> Heap {
         Heap { limits, steps_left: Cell::new(limits.steps), live: Rc::new(Cell::new(0)) }
     }
 
-    pub(super) fn limits(&self) -> &Limits {
+    pub(super) fn limits(&self) -> &RenderLimits {
         &self.limits
     }
 
@@ -59,7 +59,7 @@ impl Heap {
     pub(super) fn steps(&self, n: u64) -> Result<(), RenderError> {
         let Some(left) = self.steps_left.get().checked_sub(n) else {
             self.steps_left.set(0);
-            return Err(Fault::Steps(self.limits.steps).into());
+            return Err(RenderErrorKind::Steps(self.limits.steps).into());
         };
         self.steps_left.set(left);
         Ok(())
@@ -86,7 +86,7 @@ impl Heap {
         let total = held.checked_add(more).and_then(|bytes| bytes.checked_add(self.live.get()));
         match total {
             Some(total) if total <= self.limits.live_bytes => self.work(more),
-            _ => Err(Fault::Memory(self.limits.live_bytes).into()),
+            _ => Err(RenderErrorKind::Memory(self.limits.live_bytes).into()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use super::args::Args;
 use super::compare::{equal, order};
 use super::error::{RenderError, invalid};
-use super::eval::evaluator::Evaluator;
+use super::eval::evaluator::TemplateEvaluator;
 use super::heap::Heap;
 use super::operators::add;
 use super::value::Value;
@@ -14,7 +14,7 @@ use crate::text::Text;
 
 /// `value | name(args)` for the filters over lists; the last table that is searched.
 pub(super) fn apply<'t>(
-    ev: &mut Evaluator<'t>,
+    ev: &mut TemplateEvaluator<'t>,
     name: &str,
     value: &Value,
     args: &Args<'t>,
@@ -28,7 +28,7 @@ pub(super) fn apply<'t>(
             };
             methods::join_values(&ev.heap, &items, &separator)
         }
-        "list" => list(ev, ev.items(value)?),
+        "list" => new_list(ev, ev.items(value)?),
         "first" => Ok(first(ev.items(value)?)),
         "last" => Ok(ev.items(value)?.pop().unwrap_or(Value::Undefined)),
         "reverse" => match value {
@@ -43,7 +43,7 @@ pub(super) fn apply<'t>(
             other => {
                 let mut items = ev.items(other)?;
                 items.reverse();
-                list(ev, items)
+                new_list(ev, items)
             }
         },
         "map" => map(ev, value, args),
@@ -52,7 +52,7 @@ pub(super) fn apply<'t>(
         "sort" => {
             let items = ev.items(value)?;
             let sorted = sorted(ev, items, args.get(2, "attribute"), args)?;
-            list(ev, sorted)
+            new_list(ev, sorted)
         }
         "min" | "max" => {
             let items = ev.items(value)?;
@@ -62,7 +62,7 @@ pub(super) fn apply<'t>(
         "dictsort" => dictsort(ev, value, args),
         "unique" => {
             let kept = unique(&ev.heap, ev.items(value)?)?;
-            list(ev, kept)
+            new_list(ev, kept)
         }
         "sum" => sum(ev, value, args),
         "batch" | "slice" => chunks(ev, name, value, args),
@@ -75,7 +75,7 @@ fn none<'t>() -> Args<'t> {
     Args { positional: Vec::new(), named: Vec::new() }
 }
 
-fn list(ev: &Evaluator<'_>, items: Vec<Value>) -> Result<Value, RenderError> {
+fn new_list(ev: &TemplateEvaluator<'_>, items: Vec<Value>) -> Result<Value, RenderError> {
     ev.heap.list(items)
 }
 
@@ -85,7 +85,7 @@ fn first(items: Vec<Value>) -> Value {
 
 /// The attribute of each item, or the items themselves where none is asked for.
 fn attributes(
-    ev: &Evaluator<'_>,
+    ev: &TemplateEvaluator<'_>,
     items: Vec<Value>,
     attribute: Option<&Value>,
 ) -> Result<Vec<Value>, RenderError> {
@@ -96,7 +96,7 @@ fn attributes(
 }
 
 /// An item by key or index, or by a path with dots, as Jinja's attribute getter.
-fn at_path(ev: &Evaluator<'_>, item: &Value, path: &Value) -> Result<Value, RenderError> {
+fn at_path(ev: &TemplateEvaluator<'_>, item: &Value, path: &Value) -> Result<Value, RenderError> {
     let Some(path) = path.as_str() else {
         return ev.item(item, path);
     };
@@ -111,7 +111,11 @@ fn at_path(ev: &Evaluator<'_>, item: &Value, path: &Value) -> Result<Value, Rend
     Ok(found)
 }
 
-fn map<'t>(ev: &mut Evaluator<'t>, value: &Value, args: &Args<'t>) -> Result<Value, RenderError> {
+fn map<'t>(
+    ev: &mut TemplateEvaluator<'t>,
+    value: &Value,
+    args: &Args<'t>,
+) -> Result<Value, RenderError> {
     let items = ev.items(value)?;
     let named = |name: &str| args.named.iter().find(|(n, _)| *n == name).map(|(_, v)| v);
     if let Some(path) = named("attribute") {
@@ -124,7 +128,7 @@ fn map<'t>(ev: &mut Evaluator<'t>, value: &Value, args: &Args<'t>) -> Result<Val
                 _ => found,
             });
         }
-        return list(ev, out);
+        return new_list(ev, out);
     }
     let Some(filter) = args.positional.first().and_then(Value::as_str) else {
         return Err(invalid("`map` needs a filter or an attribute"));
@@ -135,11 +139,11 @@ fn map<'t>(ev: &mut Evaluator<'t>, value: &Value, args: &Args<'t>) -> Result<Val
         ev.heap.steps(1)?;
         out.push(ev.apply_filter(filter, item, &rest)?);
     }
-    list(ev, out)
+    new_list(ev, out)
 }
 
 fn select<'t>(
-    ev: &mut Evaluator<'t>,
+    ev: &mut TemplateEvaluator<'t>,
     value: &Value,
     args: &Args<'t>,
     (wanted, by_attribute): (bool, bool),
@@ -166,7 +170,7 @@ fn select<'t>(
             kept.push(item);
         }
     }
-    list(ev, kept)
+    new_list(ev, kept)
 }
 
 /// Text without case, as Jinja compares by default.
@@ -181,7 +185,7 @@ fn folded(heap: &Heap, value: &Value) -> Result<Value, RenderError> {
 }
 
 fn sorted(
-    ev: &Evaluator<'_>,
+    ev: &TemplateEvaluator<'_>,
     items: Vec<Value>,
     attribute: Option<&Value>,
     args: &Args<'_>,
@@ -231,7 +235,11 @@ fn sort_by_key<T>(
     Ok(())
 }
 
-fn dictsort(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
+fn dictsort(
+    ev: &TemplateEvaluator<'_>,
+    value: &Value,
+    args: &Args<'_>,
+) -> Result<Value, RenderError> {
     let Value::Map(map) = value else {
         return Err(invalid(format!("`dictsort` needs a map, not {}", value.kind())));
     };
@@ -249,10 +257,10 @@ fn dictsort(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value,
     }
     let reverse = args.get(2, "reverse").is_some_and(Value::truth);
     sort_by_key(&ev.heap, &mut keyed, reverse)?;
-    list(ev, keyed.into_iter().map(|(_, pair)| pair).collect())
+    new_list(ev, keyed.into_iter().map(|(_, pair)| pair).collect())
 }
 
-fn sum(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
+fn sum(ev: &TemplateEvaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
     let items = attributes(ev, ev.items(value)?, args.get(0, "attribute"))?;
     let mut total = args.get(1, "start").cloned().unwrap_or(Value::Int(0));
     for item in &items {
@@ -263,7 +271,7 @@ fn sum(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, Rend
 
 /// `batch(n)`: rows of `n` items; `slice(n)`: `n` rows.
 fn chunks(
-    ev: &Evaluator<'_>,
+    ev: &TemplateEvaluator<'_>,
     name: &str,
     value: &Value,
     args: &Args<'_>,
@@ -283,9 +291,9 @@ fn chunks(
             if let Some(fill) = fill {
                 row.resize(count, fill.clone());
             }
-            rows.push(list(ev, row)?);
+            rows.push(new_list(ev, row)?);
         }
-        return list(ev, rows);
+        return new_list(ev, rows);
     }
     let (each, longer) = (items.len() / count, items.len() % count);
     let mut rest = items.as_slice();
@@ -296,13 +304,17 @@ fn chunks(
         if let Some(fill) = fill.filter(|_| i >= longer && longer > 0) {
             row.push(fill.clone());
         }
-        rows.push(list(ev, row)?);
+        rows.push(new_list(ev, row)?);
     }
-    list(ev, rows)
+    new_list(ev, rows)
 }
 
 /// `groupby(attribute)`: pairs of a key and the items that have it, in the order of the keys.
-fn groupby(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
+fn groupby(
+    ev: &TemplateEvaluator<'_>,
+    value: &Value,
+    args: &Args<'_>,
+) -> Result<Value, RenderError> {
     let path = args.need(0, "attribute")?;
     let mut keyed = Vec::new();
     for item in ev.items(value)? {
@@ -322,7 +334,7 @@ fn groupby(ev: &Evaluator<'_>, value: &Value, args: &Args<'_>) -> Result<Value, 
         let items = ev.heap.list(items)?;
         pairs.push(ev.heap.tuple(vec![key, items])?);
     }
-    list(ev, pairs)
+    new_list(ev, pairs)
 }
 
 /// The items of a list with those equal to an earlier one left out.

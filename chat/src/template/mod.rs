@@ -5,7 +5,7 @@
 //! `raise_exception`, `strftime_now` and generation blocks. minijinja parses it; the evaluation is
 //! ours, for two reasons. Each byte of the prompt knows whether the template or the conversation
 //! wrote it ([`Text`]), so that special tokens in a message stay text. And steps, memory and output
-//! are counted ([`Limits`]), so that no template can hang or exhaust the server.
+//! are counted ([`RenderLimits`]), so that no template can hang or exhaust the server.
 //!
 //! Templates come from the model folder, never from a request.
 
@@ -40,5 +40,5 @@ mod value;
 mod write;
 
 pub use self::chat_template::{ChatTemplate, Rendered};
-pub use self::heap::Limits;
+pub use self::heap::RenderLimits;
 pub use self::report::{ChatPart, Refusal, TemplateReport};

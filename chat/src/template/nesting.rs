@@ -13,7 +13,7 @@ const MAX_OPERATORS: usize = 1024;
 ///
 /// # Errors
 /// Which bound a tag exceeds.
-pub(super) fn check(source: &str) -> Result<(), String> {
+pub(super) fn check_nesting(source: &str) -> Result<(), String> {
     let mut rest = source;
     while let Some(at) = rest.find('{') {
         let tag = &rest[at..];
@@ -94,7 +94,7 @@ mod tests {
             (format!("{{{{ 'é' ~ \"}}}}\" {} }}}}", repeat("-", MAX_UNARY + 1)), false),
         ] {
             let shown: String = source.chars().take(40).collect();
-            assert_eq!(check(&source).is_ok(), is_accepted, "{shown}");
+            assert_eq!(check_nesting(&source).is_ok(), is_accepted, "{shown}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 
 use super::chat_template::ChatTemplate;
-use super::error::{Fault, RenderError};
+use super::error::{RenderError, RenderErrorKind};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::time::LocalTime;
@@ -68,7 +68,7 @@ impl ChatTemplate {
     ///
     /// # Errors
     /// [`crate::ChatError::Template`] where even a single user message cannot be rendered because
-    /// of the [`super::heap::Limits`] or because no template is the default.
+    /// of the [`super::heap::RenderLimits`] or because no template is the default.
     pub fn report(&self) -> Result<TemplateReport> {
         let mut report = TemplateReport { missing: self.is_missing(), ..TemplateReport::default() };
         if report.missing {
@@ -110,8 +110,11 @@ impl ChatTemplate {
 
 fn over_limits(error: &RenderError) -> bool {
     match error.fault {
-        Fault::Steps(_) | Fault::Memory(_) | Fault::Output(_) | Fault::Depth(_) => true,
-        Fault::Raised(_) | Fault::Invalid(_) => false,
+        RenderErrorKind::Steps(_)
+        | RenderErrorKind::Memory(_)
+        | RenderErrorKind::Output(_)
+        | RenderErrorKind::Depth(_) => true,
+        RenderErrorKind::Raised(_) | RenderErrorKind::Invalid(_) => false,
     }
 }
 

@@ -21,14 +21,14 @@ const MAX_BYTES: u64 = 4 << 20;
 /// `chat_template.json`, and that over `chat_template` of `tokenizer_config.json`.
 pub(crate) fn find(folder: &Folder, tokenizer_config: &Value) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
-    if let Some(source) = read(folder, TEMPLATE_FILE)? {
+    if let Some(source) = read_optional(folder, TEMPLATE_FILE)? {
         found.push(("default".to_owned(), source));
     }
-    found.extend(named(folder)?);
+    found.extend(named_templates(folder)?);
     if !found.is_empty() {
         return Ok(found);
     }
-    if let Some(text) = read(folder, JSON_FILE)? {
+    if let Some(text) = read_optional(folder, JSON_FILE)? {
         let path = folder.path_of(JSON_FILE);
         let json: Value = serde_json::from_str(&text)
             .map_err(|e| ChatError::File { path: path.clone(), what: e.to_string() })?;
@@ -47,11 +47,11 @@ pub(crate) fn find(folder: &Folder, tokenizer_config: &Value) -> Result<Vec<(Str
     }
 }
 
-fn named(folder: &Folder) -> Result<Vec<(String, String)>> {
+fn named_templates(folder: &Folder) -> Result<Vec<(String, String)>> {
     let mut found = Vec::new();
     for file in folder.names_in(TEMPLATE_FOLDER) {
         if let Some(name) = file.strip_suffix(".jinja").filter(|name| !name.is_empty())
-            && let Some(source) = read(folder, &format!("{TEMPLATE_FOLDER}/{file}"))?
+            && let Some(source) = read_optional(folder, &format!("{TEMPLATE_FOLDER}/{file}"))?
         {
             found.push((name.to_owned(), source));
         }
@@ -83,7 +83,7 @@ fn declared(path: &Path, value: &Value) -> Result<Vec<(String, String)>> {
 }
 
 /// The text of a file, or nothing where there is none.
-fn read(folder: &Folder, name: &str) -> Result<Option<String>> {
+fn read_optional(folder: &Folder, name: &str) -> Result<Option<String>> {
     let Some(bytes) = folder.read(name, MAX_BYTES)? else {
         return Ok(None);
     };

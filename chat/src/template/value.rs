@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::charge::Charge;
-use super::error::{Fault, RenderError};
+use super::error::{RenderError, RenderErrorKind};
 use crate::text::{Origin, Text};
 
 /// The deepest nesting of lists and maps.
@@ -193,12 +193,12 @@ impl Value {
         level: u32,
     ) -> Result<Value, RenderError> {
         if level > MAX_DEPTH {
-            return Err(Fault::Depth(MAX_DEPTH).into());
+            return Err(RenderErrorKind::Depth(MAX_DEPTH).into());
         }
         Ok(match json {
             serde_json::Value::Null => Value::None,
             serde_json::Value::Bool(b) => Value::Bool(*b),
-            serde_json::Value::Number(n) => number(n),
+            serde_json::Value::Number(n) => json_number(n),
             serde_json::Value::String(s) => Value::given(s, origin),
             serde_json::Value::Array(items) => {
                 let items: Result<Vec<Value>, RenderError> =
@@ -242,7 +242,7 @@ impl Value {
     }
 }
 
-fn number(n: &serde_json::Number) -> Value {
+fn json_number(n: &serde_json::Number) -> Value {
     if let Some(i) = n.as_i128() {
         return Value::Int(i);
     }
@@ -260,7 +260,7 @@ impl Map {
 pub(super) fn deeper<'v>(items: impl Iterator<Item = &'v Value>) -> Result<u32, RenderError> {
     let depth = 1 + items.map(Value::depth).max().unwrap_or(0);
     if depth > MAX_DEPTH {
-        return Err(Fault::Depth(MAX_DEPTH).into());
+        return Err(RenderErrorKind::Depth(MAX_DEPTH).into());
     }
     Ok(depth)
 }
@@ -283,15 +283,15 @@ impl LoopInfo {
         let index = self.index.get();
         let number = |n: usize| Value::Int(n as i128);
         Some(match name {
-            "index" => number(index + 1),
-            "index0" => number(index),
-            "revindex" => number(self.items.len() - index),
-            "revindex0" => number(self.items.len() - index - 1),
+            "index" => json_number(index + 1),
+            "index0" => json_number(index),
+            "revindex" => json_number(self.items.len() - index),
+            "revindex0" => json_number(self.items.len() - index - 1),
             "first" => Value::Bool(index == 0),
             "last" => Value::Bool(index + 1 == self.items.len()),
-            "length" => number(self.items.len()),
-            "depth" => number(self.level),
-            "depth0" => number(self.level - 1),
+            "length" => json_number(self.items.len()),
+            "depth" => json_number(self.level),
+            "depth0" => json_number(self.level - 1),
             "previtem" => match index.checked_sub(1) {
                 Some(before) => self.items[before].clone(),
                 None => Value::Undefined,

@@ -43,7 +43,7 @@ impl Added {
 }
 
 /// A piece of text: an added token, or what lies between two.
-pub(super) type Piece = (Range<usize>, Option<u32>);
+pub(super) type TextSegment = (Range<usize>, Option<u32>);
 
 /// The tokens that are searched for at one stage: before normalisation, or after it.
 #[derive(Debug)]
@@ -127,7 +127,7 @@ impl Matcher {
         &self,
         text: &str,
         allowed: impl Fn(&Added, Range<usize>) -> bool,
-    ) -> Vec<Piece> {
+    ) -> Vec<TextSegment> {
         let mut pieces = Vec::new();
         let mut done = 0;
         let mut from = 0;

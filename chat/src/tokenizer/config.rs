@@ -67,7 +67,7 @@ pub(super) fn load(folder: &Folder) -> Result<Config> {
         }
     }
     for name in ["additional_special_tokens", "extra_special_tokens"] {
-        config.special.extend(tokens(&path, name, fields.get(name))?);
+        config.special.extend(token_names(&path, name, fields.get(name))?);
     }
     if let Some(Value::Object(added)) = fields.get("added_tokens_decoder") {
         let special = added.values().filter(|t| t["special"] == Value::Bool(true));
@@ -101,7 +101,7 @@ fn token(path: &Path, field: &str, value: Option<&Value>) -> Result<Option<Strin
 }
 
 /// A list of tokens, or an object of tokens by name.
-fn tokens(path: &Path, field: &str, value: Option<&Value>) -> Result<Vec<String>> {
+fn token_names(path: &Path, field: &str, value: Option<&Value>) -> Result<Vec<String>> {
     let entries: Vec<&Value> = match value {
         None | Some(Value::Null) => Vec::new(),
         Some(Value::Array(entries)) => entries.iter().collect(),

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use ::models::inspect::Options;
+use ::models::inspect::InspectOptions;
 
 use super::show;
 use crate::error::{CliError, Outcome};
@@ -35,7 +35,7 @@ pub(crate) struct InspectArgs {
 
 /// Runs the command.
 pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, CliError> {
-    let options = Options { check: args.check, base: args.base.clone() };
+    let options = InspectOptions { check: args.check, base: args.base.clone() };
     let found = ::models::inspect::inspect(&args.dir, &options)
         .map_err(|error| CliError::Usage(error.to_string()))?;
     let text = if args.json {

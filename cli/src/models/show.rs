@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use ::models::adapter::{AdapterReport, Outline};
 use ::models::inspect::{
-    AdapterFacts, FolderKind, Inspection, LayerFacts, ModelFacts, RopeFacts, Shape, TokenizerFacts,
-    WeightFiles, WindowFacts,
+    AdapterFacts, FolderKind, Inspection, LayerFacts, ModelFacts, ModelSizes, RopeFacts,
+    TokenizerFacts, WeightFiles, WindowFacts,
 };
 use base::human::{bytes, count, grouped};
 
@@ -87,7 +87,7 @@ fn model_lines(model: &ModelFacts, lines: &mut Lines) {
     lines.extend(known);
 }
 
-fn shape_lines(shape: &Shape, lines: &mut Lines) {
+fn shape_lines(shape: &ModelSizes, lines: &mut Lines) {
     let tied = if shape.tied { ", tied" } else { "" };
     let sizes = format!(
         "{}, width {}, {} query heads over {} of width {}, vocabulary {}{tied}",

@@ -2,14 +2,14 @@
 
 use models::BLOCK;
 
-use super::pool::{Pool, at};
-use super::tree::{Node, NodeId, Parent, Tree};
+use super::pool::{BlockPool, at};
+use super::tree::{NodeId, Parent, PrefixNode, Tree};
 
 /// Checks all nodes and blocks.
 ///
 /// # Errors
 /// The first broken invariant.
-pub(super) fn audit(tree: &Tree, pool: &Pool) -> Result<(), String> {
+pub(super) fn audit(tree: &Tree, pool: &BlockPool) -> Result<(), String> {
     let mut uses = vec![0_u32; pool.counts().total];
     let (mut n_nodes, mut n_roots, mut n_idle) = (0, 0, 0);
     for (id, node) in tree.nodes() {
@@ -57,8 +57,8 @@ pub(super) fn audit(tree: &Tree, pool: &Pool) -> Result<(), String> {
 /// What is wrong between a node and its parent.
 fn edge_fault(
     tree: &Tree,
-    (parent_id, parent): (NodeId, &Node),
-    (id, node): (NodeId, &Node),
+    (parent_id, parent): (NodeId, &PrefixNode),
+    (id, node): (NodeId, &PrefixNode),
 ) -> Option<&'static str> {
     let Some(first) = node.tokens.token_ids().first() else {
         return Some("has no tokens");
@@ -78,7 +78,7 @@ fn edge_fault(
 }
 
 /// What is wrong inside a node.
-fn node_fault(node: &Node, clock: u64) -> Option<&'static str> {
+fn node_fault(node: &PrefixNode, clock: u64) -> Option<&'static str> {
     let n_blocks =
         if node.ready > node.start { node.ready.div_ceil(BLOCK) - node.first_block() } else { 0 };
     let pending = node.ready < node.end();
@@ -113,7 +113,7 @@ fn children_fault(tree: &Tree) -> Result<(), String> {
 
 /// A block of a node on the path of an open table is held by a table, or is the node's last and a
 /// duplicate of one further down. Otherwise it could not be evicted.
-fn duplicates_fault(tree: &Tree, pool: &Pool) -> Result<(), String> {
+fn duplicates_fault(tree: &Tree, pool: &BlockPool) -> Result<(), String> {
     let mut duplicated = vec![false; tree.slots.len()];
     let mut passed = vec![false; tree.slots.len()];
     for (id, node) in tree.nodes().filter(|(_, node)| node.n_tables > 0) {

@@ -8,12 +8,12 @@
 
 use models::{BLOCK, BlockId};
 
-use super::pool::Pool;
+use super::pool::BlockPool;
 use super::tree::{NodeId, Parent, Tree};
 
 impl Tree {
     /// Evicts until `n` blocks are free. So many must be free or cached.
-    pub(super) fn evict(&mut self, n: usize, pool: &mut Pool) {
+    pub(super) fn evict(&mut self, n: usize, pool: &mut BlockPool) {
         while pool.counts().free < n {
             let Some((_, leaf)) = self.idle.first().copied() else {
                 return self.release_duplicates(pool);
@@ -23,7 +23,7 @@ impl Tree {
     }
 
     /// Drops the last block of an idle leaf.
-    fn evict_last_block(&mut self, leaf: NodeId, pool: &mut Pool) {
+    fn evict_last_block(&mut self, leaf: NodeId, pool: &mut BlockPool) {
         let node = self.node(leaf);
         let last = node.first_block() + node.blocks.len() - 1;
         if last * BLOCK <= node.start {
@@ -37,7 +37,7 @@ impl Tree {
         pool.drop_node_ref(block.expect("a node that starts before its last block has two"));
     }
 
-    fn release_duplicates(&mut self, pool: &mut Pool) {
+    fn release_duplicates(&mut self, pool: &mut BlockPool) {
         for slot in 0..self.n_slots() {
             let Some((id, node)) = self.at_slot(slot) else {
                 continue;
@@ -51,7 +51,7 @@ impl Tree {
 
     /// Node `id` starts inside a block of which a table holds a `version`. Replaces the versions of
     /// the nodes above, which no table holds, by it.
-    fn replace_above(&mut self, mut id: NodeId, version: BlockId, pool: &mut Pool) {
+    fn replace_above(&mut self, mut id: NodeId, version: BlockId, pool: &mut BlockPool) {
         while let Parent::Node(above) = self.node(id).parent
             && !self.node(id).start.is_multiple_of(BLOCK)
         {

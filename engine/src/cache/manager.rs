@@ -4,7 +4,7 @@ use models::BlockCopy;
 use models::{BLOCK, BlockId};
 
 use super::audit;
-use super::pool::{BlockCounts, Pool};
+use super::pool::{BlockCounts, BlockPool};
 use super::prefix::{CacheNamespace, PendingPrefix, PrefixMatch};
 use super::table::{Allocated, Allocation, BlockTable, TreePosition};
 use super::tree::{Match, Tree};
@@ -12,7 +12,7 @@ use super::tree::{Match, Tree};
 /// The blocks, and the tree of what is computed in them.
 #[derive(Debug)]
 pub struct BlockManager {
-    pub(super) pool: Pool,
+    pub(super) pool: BlockPool,
     pub(super) tree: Tree,
     /// Number of invalidations.
     generation: u64,
@@ -33,7 +33,7 @@ impl BlockManager {
     /// # Panics
     /// If there are 2^32 blocks or more.
     pub fn new(n_blocks: usize) -> BlockManager {
-        BlockManager { pool: Pool::new(n_blocks), tree: Tree::default(), generation: 0 }
+        BlockManager { pool: BlockPool::new(n_blocks), tree: Tree::default(), generation: 0 }
     }
 
     /// How much of a sequence's first `limit` tokens is computed or being computed.

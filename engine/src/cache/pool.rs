@@ -39,7 +39,7 @@ impl RefCounts {
 
 /// All blocks.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct BlockPool {
     /// Last freed, first taken: it is the most likely to be in a processor's cache.
     free: Vec<BlockId>,
     refs: Vec<RefCounts>,
@@ -47,10 +47,10 @@ pub(super) struct Pool {
     held: usize,
 }
 
-impl Pool {
-    pub(super) fn new(n_blocks: usize) -> Pool {
+impl BlockPool {
+    pub(super) fn new(n_blocks: usize) -> BlockPool {
         let n = u32::try_from(n_blocks).expect("a block's number is 32 bits wide");
-        Pool {
+        BlockPool {
             free: (0..n).rev().map(BlockId).collect(),
             refs: vec![RefCounts::default(); n_blocks],
             held: 0,

@@ -12,7 +12,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use models::{BLOCK, BlockId};
 
-use super::pool::Pool;
+use super::pool::BlockPool;
 use super::prefix::{CacheNamespace, SequenceId};
 use super::token_span::TokenSpan;
 
@@ -37,7 +37,7 @@ pub(super) enum Parent {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct PrefixNode {
     pub(super) parent: Parent,
     /// Position of the first token.
     pub(super) start: usize,
@@ -54,7 +54,7 @@ pub(super) struct Node {
     pub(super) used: u64,
 }
 
-impl Node {
+impl PrefixNode {
     /// Position after the last token.
     pub(super) fn end(&self) -> usize {
         self.start + self.tokens.len()
@@ -85,7 +85,7 @@ pub(super) struct Match {
 /// The trees of all namespaces.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    pub(super) slots: Vec<Option<Node>>,
+    pub(super) slots: Vec<Option<PrefixNode>>,
     pub(super) vacant: Vec<NodeId>,
     pub(super) roots: HashMap<CacheNamespace, NodeId>,
     /// By parent and first token. One map for all nodes, so that a node with a million children costs
@@ -98,16 +98,16 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn node(&self, id: NodeId) -> &Node {
+    pub(super) fn node(&self, id: NodeId) -> &PrefixNode {
         self.slots[id.slot()].as_ref().expect("a node in use")
     }
 
-    pub(super) fn node_mut(&mut self, id: NodeId) -> &mut Node {
+    pub(super) fn node_mut(&mut self, id: NodeId) -> &mut PrefixNode {
         self.slots[id.slot()].as_mut().expect("a node in use")
     }
 
     /// All nodes.
-    pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+    pub(super) fn nodes(&self) -> impl Iterator<Item = (NodeId, &PrefixNode)> {
         let ids = (0..).map(NodeId);
         ids.zip(&self.slots).filter_map(|(id, node)| Some((id, node.as_ref()?)))
     }
@@ -118,13 +118,13 @@ impl Tree {
     }
 
     /// The node of a slot; `None` if the slot is vacant.
-    pub(super) fn at_slot(&self, slot: u32) -> Option<(NodeId, &Node)> {
+    pub(super) fn at_slot(&self, slot: u32) -> Option<(NodeId, &PrefixNode)> {
         Some((NodeId(slot), self.slots[slot as usize].as_ref()?))
     }
 
     /// Changes a node and updates the list of idle leaves.
-    pub(super) fn update<R>(&mut self, id: NodeId, change: impl FnOnce(&mut Node) -> R) -> R {
-        let key = |node: &Node| match node.parent {
+    pub(super) fn update<R>(&mut self, id: NodeId, change: impl FnOnce(&mut PrefixNode) -> R) -> R {
+        let key = |node: &PrefixNode| match node.parent {
             Parent::Node(_) if node.is_idle() => Some((node.used, id)),
             Parent::Node(_) | Parent::Root(_) => None,
         };
@@ -209,7 +209,7 @@ impl Tree {
         if let Some(root) = self.roots.get(namespace) {
             return *root;
         }
-        let root = self.insert(Node {
+        let root = self.insert(PrefixNode {
             parent: Parent::Root(namespace.clone()),
             start: 0,
             tokens: TokenSpan::new(&[]),
@@ -233,7 +233,7 @@ impl Tree {
         owner: Option<SequenceId>,
     ) -> NodeId {
         let start = self.node(above).end();
-        let leaf = self.insert(Node {
+        let leaf = self.insert(PrefixNode {
             parent: Parent::Node(above),
             start,
             tokens: TokenSpan::new(token_ids),
@@ -250,7 +250,7 @@ impl Tree {
         leaf
     }
 
-    fn insert(&mut self, node: Node) -> NodeId {
+    fn insert(&mut self, node: PrefixNode) -> NodeId {
         if let Some(id) = self.vacant.pop() {
             self.slots[id.slot()] = Some(node);
             return id;
@@ -261,7 +261,12 @@ impl Tree {
     }
 
     /// The node that ends at position `at` of the path to `node`; splits a node if necessary.
-    pub(super) fn ending_at(&mut self, mut node: NodeId, at: usize, pool: &mut Pool) -> NodeId {
+    pub(super) fn ending_at(
+        &mut self,
+        mut node: NodeId,
+        at: usize,
+        pool: &mut BlockPool,
+    ) -> NodeId {
         loop {
             let here = self.node(node);
             match here.parent {
@@ -276,10 +281,10 @@ impl Tree {
 
     /// Splits node `id`, a child of `above`, inside its computed tokens or at their end. Returns the
     /// new upper part.
-    fn split(&mut self, above: NodeId, id: NodeId, at: usize, pool: &mut Pool) -> NodeId {
+    fn split(&mut self, above: NodeId, id: NodeId, at: usize, pool: &mut BlockPool) -> NodeId {
         let node = self.node_mut(id);
         let first = node.first_block();
-        let upper = Node {
+        let upper = PrefixNode {
             parent: Parent::Node(above),
             start: node.start,
             tokens: node.tokens.split_front(at - node.start),
@@ -314,7 +319,7 @@ impl Tree {
         leaf: NodeId,
         computed: usize,
         table: &[BlockId],
-        pool: &mut Pool,
+        pool: &mut BlockPool,
     ) {
         let node = self.node_mut(leaf);
         let ready = computed.min(node.end());
@@ -331,7 +336,11 @@ impl Tree {
 
     /// Truncates a leaf to its computed tokens. If there are none, removes it with its table and
     /// returns `None`.
-    pub(super) fn truncate_to_computed(&mut self, leaf: NodeId, pool: &mut Pool) -> Option<NodeId> {
+    pub(super) fn truncate_to_computed(
+        &mut self,
+        leaf: NodeId,
+        pool: &mut BlockPool,
+    ) -> Option<NodeId> {
         let node = self.node_mut(leaf);
         node.owner = None;
         if node.ready == node.start {
@@ -345,7 +354,7 @@ impl Tree {
     }
 
     /// Removes a node without children.
-    pub(super) fn remove(&mut self, leaf: NodeId, pool: &mut Pool) {
+    pub(super) fn remove(&mut self, leaf: NodeId, pool: &mut BlockPool) {
         let node = self.slots[leaf.0 as usize].take().expect("a node in use");
         self.idle.remove(&(node.used, leaf));
         self.vacant.push(leaf);
@@ -370,13 +379,13 @@ impl Tree {
     }
 
     /// Detaches an open table from the node.
-    pub(super) fn detach_table(&mut self, id: NodeId, pool: &mut Pool) {
+    pub(super) fn detach_table(&mut self, id: NodeId, pool: &mut BlockPool) {
         self.update(id, |node| node.n_tables -= 1);
         self.remove_idle_root(id, pool);
     }
 
     /// Removes a namespace's root once it has nothing: there may be as many namespaces as tenants.
-    fn remove_idle_root(&mut self, id: NodeId, pool: &mut Pool) {
+    fn remove_idle_root(&mut self, id: NodeId, pool: &mut BlockPool) {
         let node = self.node(id);
         if matches!(node.parent, Parent::Root(_)) && node.is_idle() {
             self.remove(id, pool);

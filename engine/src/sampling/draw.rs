@@ -7,8 +7,8 @@
 
 use models::kernels::simd::LANES;
 
-use super::scan::{BLOCK, Candidate, Scan, id, order};
-use super::weights::{BUCKETS, ONE, Scale};
+use super::scan::{BLOCK, Scan, TokenLogit, id, order};
+use super::weights::{BUCKETS, LogitScale, ONE};
 
 /// How many of the largest logits are tried first. Most distributions keep fewer.
 const FEW: usize = 128;
@@ -29,10 +29,10 @@ pub(super) struct Truncation {
 /// Draws a token. `scan` must be of these logits, with a finite maximum; logits of −∞ are never
 /// drawn.
 pub(super) fn draw(logits: &[f32], scan: &Scan, truncation: Truncation, bits: u64) -> u32 {
-    let row = Row {
+    let row = LogitRow {
         logits,
         scan,
-        scale: Scale { max: scan.max, inverse_temperature: 1.0 / truncation.temperature },
+        scale: LogitScale { max: scan.max, inverse_temperature: 1.0 / truncation.temperature },
         least: least_weight(truncation.min_p),
         top_p: truncation.top_p,
     };
@@ -81,15 +81,15 @@ fn point(bits: u64, total: u64) -> u64 {
     u64::try_from(point).expect("a share of a u64")
 }
 
-struct Row<'a> {
+struct LogitRow<'a> {
     logits: &'a [f32],
     scan: &'a Scan,
-    scale: Scale,
+    scale: LogitScale,
     least: u64,
     top_p: f32,
 }
 
-impl Row<'_> {
+impl LogitRow<'_> {
     /// Draws from all tokens, in order of ids.
     fn by_id(&self, sums: &[u64], total: u64, bits: u64) -> u32 {
         let mut point = point(bits, total);
@@ -148,7 +148,7 @@ impl Row<'_> {
             }
             for (at, logit) in logits.iter().enumerate() {
                 if self.scale.bucket(*logit) == bucket {
-                    found.push(Candidate { id: id(part * LANES + at), logit: *logit });
+                    found.push(TokenLogit { id: id(part * LANES + at), logit: *logit });
                 }
             }
         }
@@ -180,12 +180,12 @@ fn index_at(weights: &[u64], point: u64) -> usize {
 
 /// Some tokens in order of their logits, with weights.
 struct Ranked {
-    candidates: Vec<Candidate>,
+    candidates: Vec<TokenLogit>,
     weights: Vec<u64>,
 }
 
 impl Ranked {
-    fn new(scale: Scale, candidates: Vec<Candidate>) -> Ranked {
+    fn new(scale: LogitScale, candidates: Vec<TokenLogit>) -> Ranked {
         let logits: Vec<f32> = candidates.iter().map(|c| c.logit).collect();
         Ranked { weights: scale.weights(&logits), candidates }
     }

@@ -69,18 +69,18 @@ impl SamplingParams {
                 s.min_tokens, s.max_tokens
             ));
         }
-        within("temperature", s.temperature, 0.0, 100.0)?;
-        within("top_p", s.top_p, 0.0, 1.0)?;
+        check_range("temperature", s.temperature, 0.0, 100.0)?;
+        check_range("top_p", s.top_p, 0.0, 1.0)?;
         if s.top_p == 0.0 {
             return Err("top_p is 0: no token would be left".to_owned());
         }
-        within("min_p", s.min_p, 0.0, 1.0)?;
-        within("repetition_penalty", s.repetition_penalty, 0.0, 100.0)?;
+        check_range("min_p", s.min_p, 0.0, 1.0)?;
+        check_range("repetition_penalty", s.repetition_penalty, 0.0, 100.0)?;
         if s.repetition_penalty == 0.0 {
             return Err("repetition_penalty is 0: it is a factor, and 1 is none".to_owned());
         }
-        within("presence_penalty", s.presence_penalty, -2.0, 2.0)?;
-        within("frequency_penalty", s.frequency_penalty, -2.0, 2.0)?;
+        check_range("presence_penalty", s.presence_penalty, -2.0, 2.0)?;
+        check_range("frequency_penalty", s.frequency_penalty, -2.0, 2.0)?;
         if s.top_k == Some(0) {
             return Err("top_k is 0: no token would be left".to_owned());
         }
@@ -90,7 +90,7 @@ impl SamplingParams {
             ));
         }
         for (id, bias) in &s.logit_bias {
-            within("logit_bias", *bias, -100.0, 100.0)?;
+            check_range("logit_bias", *bias, -100.0, 100.0)?;
             if *id as usize >= vocab_size {
                 return Err(format!(
                     "logit_bias names token {id}, beyond the vocabulary of {vocab_size}"
@@ -126,7 +126,7 @@ impl Default for SamplingParams {
     }
 }
 
-fn within(name: &str, value: f32, least: f32, most: f32) -> Result<(), String> {
+fn check_range(name: &str, value: f32, least: f32, most: f32) -> Result<(), String> {
     if (least..=most).contains(&value) {
         return Ok(());
     }

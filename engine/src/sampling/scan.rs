@@ -18,7 +18,7 @@ pub(super) const BLOCK: usize = 16 * LANES;
 
 /// A token and its logit.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Candidate {
+pub(super) struct TokenLogit {
     pub(super) id: u32,
     pub(super) logit: f32,
 }
@@ -71,7 +71,7 @@ impl Scan {
 
     /// The `n` largest logits (all if there are fewer), largest first; of equal ones the smaller id
     /// comes first.
-    pub(super) fn largest(&self, logits: &[f32], n: usize) -> Vec<Candidate> {
+    pub(super) fn largest(&self, logits: &[f32], n: usize) -> Vec<TokenLogit> {
         if n == 0 {
             return Vec::new();
         }
@@ -80,7 +80,7 @@ impl Scan {
         for (first, block) in self.blocks(logits, bound) {
             for (at, logit) in block.iter().enumerate() {
                 if *logit >= bound {
-                    found.push(Candidate { id: id(first + at), logit: *logit });
+                    found.push(TokenLogit { id: id(first + at), logit: *logit });
                 }
             }
         }
@@ -104,7 +104,7 @@ impl Scan {
 
 /// Larger logits first, then smaller ids.
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "sorting hands out references")]
-pub(super) fn order(a: &Candidate, b: &Candidate) -> Ordering {
+pub(super) fn order(a: &TokenLogit, b: &TokenLogit) -> Ordering {
     let by_logit = b.logit.partial_cmp(&a.logit).unwrap_or(Ordering::Equal);
     by_logit.then(a.id.cmp(&b.id))
 }
@@ -149,7 +149,7 @@ impl Kernel for Maxima<'_> {
 mod tests {
     use proptest::prelude::{ProptestConfig, prop, proptest};
 
-    use super::{BLOCK, Candidate, Scan, order};
+    use super::{BLOCK, Scan, TokenLogit, order};
 
     /// Few values, so that there are ties; lengths around block boundaries.
     fn rows() -> impl proptest::strategy::Strategy<Value = Vec<f32>> {
@@ -161,7 +161,7 @@ mod tests {
     fn largest_equals_full_sort() {
         proptest!(ProptestConfig::with_cases(300), |(logits in rows(), n in 0_usize..40)| {
             let scan = Scan::of(&logits);
-            let mut all: Vec<Candidate> = (0..).zip(&logits).map(|(id, x)| Candidate { id, logit: *x }).collect();
+            let mut all: Vec<TokenLogit> = (0..).zip(&logits).map(|(id, x)| TokenLogit { id, logit: *x }).collect();
             all.sort_by(order);
             assert_eq!(scan.largest(&logits, 1)[0], all[0]);
             assert_eq!(scan.argmax(&logits), Some(all[0].id));

@@ -59,7 +59,7 @@ impl StopStrings {
 
 /// A stop string in a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct StopMatch {
     which: usize,
     /// Bytes of the piece up to the stop string's end.
     pub(super) end: usize,
@@ -106,12 +106,12 @@ impl Search {
         Search { automaton: self.automaton.clone(), state: self.automaton.start }
     }
 
-    fn stop(&self, found: Found) -> &str {
+    fn stop(&self, found: StopMatch) -> &str {
         &self.automaton.texts[found.which]
     }
 
     /// Length of a stop string in bytes.
-    pub(super) fn len(&self, found: Found) -> usize {
+    pub(super) fn len(&self, found: StopMatch) -> usize {
         self.stop(found).len()
     }
 
@@ -121,7 +121,7 @@ impl Search {
     }
 
     /// Searches a piece of text up to the first complete stop string.
-    pub(super) fn feed(&mut self, text: &str) -> Option<Found> {
+    pub(super) fn feed(&mut self, text: &str) -> Option<StopMatch> {
         let Stops { nfa, texts, .. } = &*self.automaton;
         for (before, byte) in text.bytes().enumerate() {
             self.state = nfa.next_state(Anchored::No, self.state, byte);
@@ -129,7 +129,7 @@ impl Search {
                 let ends = (0..nfa.match_len(self.state)).map(|i| nfa.match_pattern(self.state, i));
                 let longest =
                     ends.max_by_key(|p| (texts[p.as_usize()].len(), usize::MAX - p.as_usize()));
-                return Some(Found {
+                return Some(StopMatch {
                     which: longest.expect("a match has a pattern").as_usize(),
                     end: before + 1,
                 });

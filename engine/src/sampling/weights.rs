@@ -19,7 +19,7 @@ use super::scan::BLOCK;
 pub(super) const ONE: u64 = 1 << 40;
 /// The square root of [`ONE`]: a weight consists of two halves, each exact in an f32.
 const HALF: f32 = 1_048_576.0;
-/// Buckets of a [`Scale::histogram`].
+/// Buckets of a [`LogitScale::histogram`].
 pub(super) const BUCKETS: usize = 1024;
 const LAST_BUCKET: f32 = 1023.0;
 /// Buckets per unit of (max − logit) / temperature. Together they cover all non-zero weights: ln 2^41
@@ -31,14 +31,14 @@ const SLACK: f32 = 1e-4;
 
 /// The map from logits to weights.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Scale {
+pub(super) struct LogitScale {
     /// The largest logit; finite.
     pub(super) max: f32,
     /// One over the temperature; finite.
     pub(super) inverse_temperature: f32,
 }
 
-impl Scale {
+impl LogitScale {
     /// The weight of each logit.
     pub(super) fn weights(self, logits: &[f32]) -> Vec<u64> {
         let mut weights = Vec::with_capacity(logits.len());
@@ -117,7 +117,7 @@ fn joined(upper: f32, lower: f32) -> u64 {
 }
 
 struct WeightKernel<'a> {
-    scale: Scale,
+    scale: LogitScale,
     logits: &'a [f32],
     weights: &'a mut Vec<u64>,
 }
@@ -139,7 +139,7 @@ impl Kernel for WeightKernel<'_> {
 }
 
 struct BlockSums<'a> {
-    scale: Scale,
+    scale: LogitScale,
     logits: &'a [f32],
     sums: &'a mut Vec<u64>,
 }
@@ -169,7 +169,7 @@ impl Kernel for BlockSums<'_> {
 }
 
 struct Histogram<'a> {
-    scale: Scale,
+    scale: LogitScale,
     logits: &'a [f32],
     least: u64,
     sums: &'a mut [u64; BUCKETS],

@@ -6,7 +6,7 @@ use crate::cache::{Allocation, SequenceId};
 
 use super::sequence::SequenceStatus;
 use super::state::{Scheduler, class};
-use super::step::Plan;
+use super::step::StepPlan;
 
 /// The result of trying to admit a sequence.
 enum Admission {
@@ -17,7 +17,7 @@ enum Admission {
 
 impl Scheduler {
     /// Admits sequences of a priority while there is budget, a free slot and blocks.
-    pub(super) fn admit(&mut self, priority: Priority, plan: &mut Plan) {
+    pub(super) fn admit(&mut self, priority: Priority, plan: &mut StepPlan) {
         while plan.budget > 0
             && !plan.preempted
             && self.running.len() < self.config.max_sequences
@@ -47,7 +47,7 @@ impl Scheduler {
         self.queues[at].pop(|id| sequences[&id].len() as u64)
     }
 
-    fn try_admit(&mut self, id: SequenceId, plan: &mut Plan) -> Admission {
+    fn try_admit(&mut self, id: SequenceId, plan: &mut StepPlan) -> Admission {
         let state = &self.sequences[&id];
         let sequence = &state.sequence;
         let max_cached = state.max_cached();
@@ -69,7 +69,7 @@ impl Scheduler {
 
     /// Allocates blocks for a sequence and starts it, taking at most `max_cached` tokens from
     /// cache. False, without effect, if there are not enough blocks.
-    fn allocate(&mut self, id: SequenceId, max_cached: usize, plan: &mut Plan) -> bool {
+    fn allocate(&mut self, id: SequenceId, max_cached: usize, plan: &mut StepPlan) -> bool {
         let state =
             self.sequences.get_mut(&id).expect("ids in lists are those of sequences in the map");
         let sequence = &state.sequence;

@@ -8,7 +8,7 @@ use crate::error::RequestError;
 use crate::request::{TaskOutput, Usage};
 use crate::sampling::SampledToken;
 
-use super::sequence::{Progress, SequenceStatus};
+use super::sequence::{SequenceProgress, SequenceStatus};
 use super::state::Scheduler;
 use super::step::{Member, Step};
 
@@ -76,12 +76,12 @@ impl Scheduler {
         self.cache.commit(table, end);
         self.wake(member.id, end);
         match progress {
-            Progress::Pending => None,
-            Progress::Token(sampled) => {
+            SequenceProgress::Pending => None,
+            SequenceProgress::Token(sampled) => {
                 self.totals.output_tokens += 1;
                 Some(SchedulerEvent::Token(member.id, sampled))
             }
-            Progress::Done(last) => {
+            SequenceProgress::Done(last) => {
                 self.totals.output_tokens += u64::from(last.is_some());
                 let state = self.remove(member.id).expect("it is in the map");
                 Some(SchedulerEvent::Done { id: member.id, result: Ok(state.into_output()), last })

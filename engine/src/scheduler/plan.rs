@@ -6,7 +6,7 @@ use models::{PackItem, pack};
 use crate::cache::SequenceId;
 
 use super::state::{Scheduler, class};
-use super::step::{Member, Plan, Step};
+use super::step::{Member, Step, StepPlan};
 
 /// Batch sequences keep one in so many tokens of the budget.
 const BATCH_PRIORITY_DIVISOR: usize = 8;
@@ -25,8 +25,8 @@ impl Scheduler {
         self.step(plan)
     }
 
-    fn plan(&mut self) -> Plan {
-        let mut plan = Plan::new(self.config.batch_tokens);
+    fn plan(&mut self) -> StepPlan {
+        let mut plan = StepPlan::new(self.config.batch_tokens);
         self.schedule_decodes(&mut plan);
         if self.has_interactive_decode(&plan) {
             // A step takes as long as its prefill, and every generation waits for it.
@@ -55,7 +55,7 @@ impl Scheduler {
     }
 
     /// Packs a plan into a batch; `None` if it is empty.
-    fn step(&self, plan: Plan) -> Option<Step> {
+    fn step(&self, plan: StepPlan) -> Option<Step> {
         if plan.scheduled.is_empty() {
             return None;
         }
@@ -73,7 +73,7 @@ impl Scheduler {
     }
 
     /// Schedules the next token of every generation, most urgent first.
-    fn schedule_decodes(&mut self, plan: &mut Plan) {
+    fn schedule_decodes(&mut self, plan: &mut StepPlan) {
         let mut ids: Vec<SequenceId> = self.running.clone();
         ids.retain(|id| self.sequences[id].is_decoding());
         ids.sort_by_key(|id| (self.sequences[id].sequence.priority, *id));
@@ -85,7 +85,7 @@ impl Scheduler {
     }
 
     /// Whether an interactive generation decodes in this step.
-    fn has_interactive_decode(&self, plan: &Plan) -> bool {
+    fn has_interactive_decode(&self, plan: &StepPlan) -> bool {
         plan.scheduled
             .iter()
             .any(|(id, _)| self.sequences[id].sequence.priority == Priority::Interactive)
@@ -93,7 +93,7 @@ impl Scheduler {
 
     /// Extends the block table by the sequence's next token, preempting less urgent sequences if
     /// blocks are lacking. False if the sequence itself was preempted.
-    fn try_extend_or_preempt(&mut self, id: SequenceId, plan: &mut Plan) -> bool {
+    fn try_extend_or_preempt(&mut self, id: SequenceId, plan: &mut StepPlan) -> bool {
         loop {
             let Some(state) = self.sequences.get_mut(&id) else {
                 return false;
@@ -135,7 +135,7 @@ impl Scheduler {
         prefilling
     }
 
-    fn schedule_prefills(&self, ids: &[SequenceId], plan: &mut Plan) {
+    fn schedule_prefills(&self, ids: &[SequenceId], plan: &mut StepPlan) {
         for (at, id) in ids.iter().enumerate() {
             let others_wait = at + 1 < ids.len() || self.n_queued() > 0;
             self.schedule_chunk(*id, others_wait, plan);
@@ -144,7 +144,7 @@ impl Scheduler {
 
     /// Schedules a prefill chunk as large as the budget allows. While others wait it is at most
     /// half of the prefill budget, so that a long prompt does not hold up short ones.
-    pub(super) fn schedule_chunk(&self, id: SequenceId, others_wait: bool, plan: &mut Plan) {
+    pub(super) fn schedule_chunk(&self, id: SequenceId, others_wait: bool, plan: &mut StepPlan) {
         let most = if others_wait { plan.max_chunk } else { usize::MAX };
         let n = self.sequences[&id].remaining().min(most).min(plan.budget);
         if n > 0 {
@@ -153,7 +153,7 @@ impl Scheduler {
     }
 
     /// Extends the scheduled chunks into the remaining budget, which no waiting sequence could use.
-    fn fill_budget(&self, plan: &mut Plan) {
+    fn fill_budget(&self, plan: &mut StepPlan) {
         for (id, n) in &mut plan.scheduled {
             let more = (self.sequences[id].remaining() - *n).min(plan.budget);
             *n += more;

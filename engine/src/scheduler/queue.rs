@@ -13,7 +13,7 @@ use crate::cache::SequenceId;
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     /// By client.
-    lines: HashMap<u64, Line>,
+    lines: HashMap<u64, ClientQueue>,
     /// (virtual time, client) of every line.
     order: BTreeSet<(u64, u64)>,
     /// Virtual time of the line that went last. A new line starts there, so that idle time earns
@@ -24,7 +24,7 @@ pub(super) struct Queue {
 
 /// One client's sequences, in order of arrival; never empty.
 #[derive(Debug)]
-struct Line {
+struct ClientQueue {
     waiting: BTreeSet<SequenceId>,
     time: u64,
 }
@@ -34,7 +34,7 @@ impl Queue {
     pub(super) fn push(&mut self, client: u64, id: SequenceId) {
         let line = self.lines.entry(client).or_insert_with(|| {
             self.order.insert((self.clock, client));
-            Line { waiting: BTreeSet::new(), time: self.clock }
+            ClientQueue { waiting: BTreeSet::new(), time: self.clock }
         });
         if line.waiting.insert(id) {
             self.len += 1;

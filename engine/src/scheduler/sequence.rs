@@ -61,7 +61,7 @@ pub(super) struct SequenceState {
 
 /// What a sequence reports after a step.
 #[derive(Debug, PartialEq)]
-pub(super) enum Progress {
+pub(super) enum SequenceProgress {
     /// Nothing yet.
     Pending,
     /// A token, and more will follow.
@@ -130,21 +130,29 @@ impl SequenceState {
         outputs: Vec<Output>,
         end: usize,
         revision: u64,
-    ) -> Result<Progress, RequestError> {
+    ) -> Result<SequenceProgress, RequestError> {
         let is_complete = end == self.len();
         match &mut self.sequence.task {
             TaskState::Rows(rows) => {
                 rows.accept(outputs)?;
-                Ok(if is_complete { Progress::Done(None) } else { Progress::Pending })
+                Ok(if is_complete {
+                    SequenceProgress::Done(None)
+                } else {
+                    SequenceProgress::Pending
+                })
             }
             TaskState::Generation(generation) => {
                 let Some(output) = outputs.into_iter().next() else {
-                    return Ok(Progress::Pending);
+                    return Ok(SequenceProgress::Pending);
                 };
                 let (sampled, is_last) = generation.accept(output, end, revision)?;
                 self.sequence.token_ids.push(sampled.token_id);
                 self.usage.output_tokens += 1;
-                Ok(if is_last { Progress::Done(Some(sampled)) } else { Progress::Token(sampled) })
+                Ok(if is_last {
+                    SequenceProgress::Done(Some(sampled))
+                } else {
+                    SequenceProgress::Token(sampled)
+                })
             }
         }
     }

@@ -36,7 +36,7 @@ pub(super) struct Member {
 
 /// A step while it is being planned.
 #[derive(Debug)]
-pub(super) struct Plan {
+pub(super) struct StepPlan {
     /// Tokens that still fit.
     pub(super) budget: usize,
     /// The largest prefill chunk while other sequences wait.
@@ -50,10 +50,16 @@ pub(super) struct Plan {
     pub(super) scheduled: Vec<(SequenceId, usize)>,
 }
 
-impl Plan {
+impl StepPlan {
     /// An empty plan for at most `budget` tokens.
-    pub(super) fn new(budget: usize) -> Plan {
-        Plan { budget, max_chunk: 0, preempted: false, copies: Vec::new(), scheduled: Vec::new() }
+    pub(super) fn new(budget: usize) -> StepPlan {
+        StepPlan {
+            budget,
+            max_chunk: 0,
+            preempted: false,
+            copies: Vec::new(),
+            scheduled: Vec::new(),
+        }
     }
 
     /// Adds `n_tokens` of a sequence.

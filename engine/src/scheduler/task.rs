@@ -22,7 +22,7 @@ pub enum TaskState {
 #[derive(Debug)]
 pub struct RowsState {
     /// In order of tokens.
-    rows: Vec<Row>,
+    rows: Vec<PendingRow>,
     /// In the order of the task.
     outputs: Vec<Option<Output>>,
     /// How many of `rows` are read.
@@ -30,7 +30,7 @@ pub struct RowsState {
 }
 
 #[derive(Debug)]
-struct Row {
+struct PendingRow {
     /// Index of the token.
     at: usize,
     read: OutputSpec,
@@ -50,10 +50,10 @@ impl TaskState {
     /// A task of rows: for each the index of a token and what to read there.
     pub fn rows(rows: Vec<(usize, OutputSpec)>) -> TaskState {
         let outputs = vec![None; rows.len()];
-        let mut rows: Vec<Row> = rows
+        let mut rows: Vec<PendingRow> = rows
             .into_iter()
             .enumerate()
-            .map(|(output, (at, read))| Row { at, read, output })
+            .map(|(output, (at, read))| PendingRow { at, read, output })
             .collect();
         rows.sort_by_key(|row| row.at);
         TaskState::Rows(RowsState { rows, outputs, n_read: 0 })

@@ -53,7 +53,7 @@ pub(super) struct HeadTensors {
 
 /// What a tensor is, by its name.
 #[derive(Debug, PartialEq, Eq)]
-enum Role<'a> {
+enum TensorRole<'a> {
     Factor { module: &'a str, which: Which, embedding: bool },
     Head { head: &'static str, bias: bool },
     Copy(Original),
@@ -67,7 +67,7 @@ enum Which {
 
 /// The tensors of one module or head found so far.
 #[derive(Debug, Default)]
-struct Found {
+struct FoundTensors {
     a: Option<String>,
     b: Option<String>,
 }
@@ -82,15 +82,15 @@ pub(super) fn bind(
     base: &Arc<ModelConfig>,
     file: &Checkpoint,
 ) -> Result<Bindings> {
-    let mut modules: BTreeMap<String, Found> = BTreeMap::new();
-    let mut heads: BTreeMap<&'static str, Found> = BTreeMap::new();
+    let mut modules: BTreeMap<String, FoundTensors> = BTreeMap::new();
+    let mut heads: BTreeMap<&'static str, FoundTensors> = BTreeMap::new();
     let mut copies = Vec::new();
     let bare = file.names().any(|name| name.strip_prefix(PREFIX).is_some_and(is_bare));
     let base = Modules::new(base, bare);
     for name in file.names() {
         let refuse = |what: String| file.tensor_error(name, what);
         let slot = match role(name).map_err(refuse)? {
-            Role::Factor { module, which, embedding } => {
+            TensorRole::Factor { module, which, embedding } => {
                 check_kind(base.get(module).map_err(refuse)?, embedding).map_err(refuse)?;
                 let found = modules.entry(module.to_owned()).or_default();
                 match which {
@@ -98,12 +98,12 @@ pub(super) fn bind(
                     Which::B => &mut found.b,
                 }
             }
-            Role::Copy(of) => {
+            TensorRole::Copy(of) => {
                 let name = name.to_owned();
                 copies.push(FullCopy { name, of });
                 continue;
             }
-            Role::Head { head, bias } => {
+            TensorRole::Head { head, bias } => {
                 let found = heads.entry(head).or_default();
                 if bias { &mut found.b } else { &mut found.a }
             }
@@ -113,8 +113,8 @@ pub(super) fn bind(
         }
     }
     let bindings = Bindings {
-        factors: pair(modules, file)?,
-        head: head(heads, config, file)?,
+        factors: pair_factors(modules, file)?,
+        head: bind_head(heads, config, file)?,
         copies,
         modules: base,
     };
@@ -131,7 +131,7 @@ fn check_kind(module: &Module, embedding: bool) -> Result<(), String> {
 }
 
 /// What a tensor is. The error says why it has no place.
-fn role(name: &str) -> Result<Role<'_>, String> {
+fn role(name: &str) -> Result<TensorRole<'_>, String> {
     let path = name
         .strip_prefix(PREFIX)
         .ok_or_else(|| format!("its name does not start with `{PREFIX}`"))?;
@@ -143,24 +143,24 @@ fn role(name: &str) -> Result<Role<'_>, String> {
     ];
     for (end, which, embedding) in factors {
         if let Some(module) = path.strip_suffix(end) {
-            return Ok(Role::Factor { module, which, embedding });
+            return Ok(TensorRole::Factor { module, which, embedding });
         }
     }
     for head in HEADS {
         for wrapper in HEAD_WRAPPERS {
             let leaf = path.strip_prefix(head).and_then(|rest| rest.strip_prefix(wrapper));
             match leaf {
-                Some(".weight") => return Ok(Role::Head { head, bias: false }),
-                Some(".bias") => return Ok(Role::Head { head, bias: true }),
+                Some(".weight") => return Ok(TensorRole::Head { head, bias: false }),
+                Some(".bias") => return Ok(TensorRole::Head { head, bias: true }),
                 Some(_) | None => {}
             }
         }
     }
     match path.strip_prefix("model.").unwrap_or(path) {
         "embed_tokens.weight" | "embed_tokens.base_layer.weight" => {
-            Ok(Role::Copy(Original::Embedding))
+            Ok(TensorRole::Copy(Original::Embedding))
         }
-        "lm_head.weight" | "lm_head.base_layer.weight" => Ok(Role::Copy(Original::Vocab)),
+        "lm_head.weight" | "lm_head.base_layer.weight" => Ok(TensorRole::Copy(Original::Vocab)),
         _ => Err(stray(path).into()),
     }
 }
@@ -181,19 +181,22 @@ fn stray(path: &str) -> &'static str {
     }
 }
 
-fn pair(modules: BTreeMap<String, Found>, file: &Checkpoint) -> Result<BTreeMap<String, Factors>> {
-    let pair = |(module, found): (String, Found)| match (found.a, found.b) {
+fn pair_factors(
+    modules: BTreeMap<String, FoundTensors>,
+    file: &Checkpoint,
+) -> Result<BTreeMap<String, Factors>> {
+    let pair = |(module, found): (String, FoundTensors)| match (found.a, found.b) {
         (Some(a), Some(b)) => Ok((module, Factors { a, b })),
         (Some(a), None) => Err(file.tensor_error(&a, "has no other factor, B")),
         (None, Some(b)) => Err(file.tensor_error(&b, "has no other factor, A")),
         (None, None) => unreachable!("a module is found by a factor"),
     };
-    modules.into_iter().map(pair).collect()
+    modules.into_iter().map(pair_factors).collect()
 }
 
 /// The one head, where there is one, if the configuration speaks of it.
-fn head(
-    heads: BTreeMap<&'static str, Found>,
+fn bind_head(
+    heads: BTreeMap<&'static str, FoundTensors>,
     config: &PeftConfig,
     file: &Checkpoint,
 ) -> Result<Option<HeadTensors>> {

@@ -54,7 +54,11 @@ impl Original {
 }
 
 /// Refuses a copy that does not equal the base's own matrix, and one that cannot be compared.
-pub(super) fn check(copy: &FullCopy, file: &Checkpoint, base: Option<&Checkpoint>) -> Result<()> {
+pub(super) fn check_copy(
+    copy: &FullCopy,
+    file: &Checkpoint,
+    base: Option<&Checkpoint>,
+) -> Result<()> {
     let refuse = |what: &str| {
         let module = copy.of.module();
         let what = format!("a full copy of `{module}`{what}");
@@ -83,8 +87,8 @@ pub(super) fn check(copy: &FullCopy, file: &Checkpoint, base: Option<&Checkpoint
 fn equal(copy: TensorRef<'_>, original: TensorRef<'_>, len: usize) -> Result<bool> {
     for start in (0..len).step_by(BLOCK) {
         let range = start..len.min(start + BLOCK);
-        let theirs = pack::numbers(copy, range.clone())?;
-        let own = pack::numbers(original, range)?;
+        let theirs = pack::to_f32(copy, range.clone())?;
+        let own = pack::to_f32(original, range)?;
         // Both are finite; equal bits but for the sign of zero, which changes no product.
         let differ = |(theirs, own): (&f32, &f32)| (theirs - rounded(*own, copy.dtype)).abs() > 0.0;
         if theirs.iter().zip(&own).any(differ) {

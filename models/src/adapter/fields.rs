@@ -55,7 +55,7 @@ const PLAIN_INITS: &[&str] = &["gaussian", "eva", "orthogonal", "mica"];
 const BASE_CHANGING_INITS: &[&str] = &["pissa", "olora", "corda", "loftq", "lora_ga"];
 
 /// The fields not yet accounted for.
-pub(super) struct Fields<'a> {
+pub(super) struct AdapterFields<'a> {
     path: &'a Path,
     rest: Map<String, Value>,
 }
@@ -77,7 +77,7 @@ fn is_off(value: &Value) -> bool {
 }
 
 /// A value in an error message, with an end in sight.
-fn shown(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     const SHOWN: usize = 80;
     let text = value.to_string();
     match text.char_indices().nth(SHOWN) {
@@ -90,25 +90,25 @@ fn shown(value: &Value) -> String {
 pub(super) fn rank(value: &Value) -> Result<usize, String> {
     let rank = value.as_u64().and_then(|rank| usize::try_from(rank).ok());
     rank.filter(|rank| (1..=MAX_RANK).contains(rank)).ok_or_else(|| {
-        format!("{} is no rank; a whole number from 1 to {MAX_RANK} is", shown(value))
+        format!("{} is no rank; a whole number from 1 to {MAX_RANK} is", display_value(value))
     })
 }
 
 /// α.
 pub(super) fn alpha(value: &Value) -> Result<f64, String> {
     let alpha = value.as_f64();
-    alpha
-        .filter(|alpha| (0.0..=MAX_ALPHA).contains(alpha))
-        .ok_or_else(|| format!("{} is no α; a number from 0 to {MAX_ALPHA} is", shown(value)))
+    alpha.filter(|alpha| (0.0..=MAX_ALPHA).contains(alpha)).ok_or_else(|| {
+        format!("{} is no α; a number from 0 to {MAX_ALPHA} is", display_value(value))
+    })
 }
 
-impl<'a> Fields<'a> {
+impl<'a> AdapterFields<'a> {
     /// All fields of an object but those without effect.
-    pub(super) fn new(path: &'a Path, mut rest: Map<String, Value>) -> Fields<'a> {
+    pub(super) fn new(path: &'a Path, mut rest: Map<String, Value>) -> AdapterFields<'a> {
         for name in INFORMATION {
             rest.remove(*name);
         }
-        Fields { path, rest }
+        AdapterFields { path, rest }
     }
 
     fn refuse(&self, field: &str, what: impl Into<String>) -> ModelError {
@@ -125,10 +125,10 @@ impl<'a> Fields<'a> {
         match self.take("peft_type") {
             Some(Value::String(kind)) if kind == "LORA" => Ok(()),
             None => Err(self.refuse("peft_type", "missing; LORA is supported")),
-            Some(other) => {
-                Err(self
-                    .refuse("peft_type", format!("{} is not supported; LORA is", shown(&other))))
-            }
+            Some(other) => Err(self.refuse(
+                "peft_type",
+                format!("{} is not supported; LORA is", display_value(&other)),
+            )),
         }
     }
 
@@ -139,7 +139,10 @@ impl<'a> Fields<'a> {
                 Some(value) if !is_off(&value) => {
                     return Err(self.refuse(
                         field,
-                        format!("{} asks for {feature}, which is not supported", shown(&value)),
+                        format!(
+                            "{} asks for {feature}, which is not supported",
+                            display_value(&value)
+                        ),
                     ));
                 }
                 Some(_) | None => {}
@@ -151,9 +154,10 @@ impl<'a> Fields<'a> {
             Some(Value::String(none)) if none == "none" => {}
             None => {}
             Some(other) => {
-                return Err(
-                    self.refuse("bias", format!("{} is not supported; \"none\" is", shown(&other)))
-                );
+                return Err(self.refuse(
+                    "bias",
+                    format!("{} is not supported; \"none\" is", display_value(&other)),
+                ));
             }
         }
         self.initialisation()
@@ -165,7 +169,9 @@ impl<'a> Fields<'a> {
             return Ok(());
         };
         let Some(name) = value.as_str() else {
-            return Err(self.refuse(FIELD, format!("{} is no initialisation", shown(&value))));
+            return Err(
+                self.refuse(FIELD, format!("{} is no initialisation", display_value(&value)))
+            );
         };
         let name = name.to_ascii_lowercase();
         if PLAIN_INITS.contains(&name.as_str()) {
@@ -174,9 +180,9 @@ impl<'a> Fields<'a> {
         if BASE_CHANGING_INITS.iter().any(|init| name.starts_with(init)) {
             let why = "changed the base model too; save the adapter with \
                        path_initial_model_for_weight_conversion, which makes it a plain one";
-            return Err(self.refuse(FIELD, format!("{} {why}", shown(&value))));
+            return Err(self.refuse(FIELD, format!("{} {why}", display_value(&value))));
         }
-        Err(self.refuse(FIELD, format!("{} is not known", shown(&value))))
+        Err(self.refuse(FIELD, format!("{} is not known", display_value(&value))))
     }
 
     /// `r`.
@@ -196,7 +202,9 @@ impl<'a> Fields<'a> {
         match self.take(field) {
             None => Ok(false),
             Some(Value::Bool(flag)) => Ok(flag),
-            Some(other) => Err(self.refuse(field, format!("{} is no boolean", shown(&other)))),
+            Some(other) => {
+                Err(self.refuse(field, format!("{} is no boolean", display_value(&other))))
+            }
         }
     }
 
@@ -205,7 +213,7 @@ impl<'a> Fields<'a> {
         match self.take(field) {
             None => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(self.refuse(field, format!("{} is no text", shown(&other)))),
+            Some(other) => Err(self.refuse(field, format!("{} is no text", display_value(&other)))),
         }
     }
 
@@ -219,7 +227,7 @@ impl<'a> Fields<'a> {
             None => return Ok(Vec::new()),
             Some(Value::Object(members)) => members,
             Some(other) => {
-                return Err(self.refuse(field, format!("{} is no object", shown(&other))));
+                return Err(self.refuse(field, format!("{} is no object", display_value(&other))));
             }
         };
         let entry = |(key, value): (&String, &Value)| {
@@ -242,7 +250,9 @@ impl<'a> Fields<'a> {
             texts.collect()
         });
         match list {
-            None => Err(self.refuse(field, format!("{} is no list of names", shown(&value)))),
+            None => {
+                Err(self.refuse(field, format!("{} is no list of names", display_value(&value))))
+            }
             list => Ok(list),
         }
     }
@@ -280,9 +290,9 @@ impl<'a> Fields<'a> {
             Some(value) => {
                 let items = value.as_array().map_or(std::slice::from_ref(&value), Vec::as_slice);
                 let indices = items.iter().map(|item| {
-                    item.as_u64()
-                        .and_then(|index| usize::try_from(index).ok())
-                        .ok_or_else(|| self.refuse(FIELD, format!("{} is no layer", shown(item))))
+                    item.as_u64().and_then(|index| usize::try_from(index).ok()).ok_or_else(|| {
+                        self.refuse(FIELD, format!("{} is no layer", display_value(item)))
+                    })
                 });
                 Some(indices.collect::<Result<Vec<_>>>()?)
             }
@@ -308,7 +318,7 @@ impl<'a> Fields<'a> {
             None => Ok(()),
             Some((field, value)) => Err(self.refuse(
                 field,
-                format!("{} is not understood, and may change the result", shown(value)),
+                format!("{} is not understood, and may change the result", display_value(value)),
             )),
         }
     }

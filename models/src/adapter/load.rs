@@ -68,7 +68,7 @@ impl Adapter {
         let file = Checkpoint::of_file(&dir.join(WEIGHTS_FILE))?;
         let bindings = bind(&config, base.config, &file)?;
         for copy in &bindings.copies {
-            copies::check(copy, &file, base.files)?;
+            copies::check_copy(copy, &file, base.files)?;
         }
         let mut loading = Loading {
             file,
@@ -150,8 +150,8 @@ impl Loading {
         let module = bindings.modules.get(path).expect("factors are bound to modules of the base");
         let rank = config.rank(path)?;
         let scale = config.scale(path)?;
-        let a = read(&self.file, &factors.a, &[rank, module.k])?;
-        let b = read(&self.file, &factors.b, &[module.n, rank])?;
+        let a = read_finite(&self.file, &factors.a, &[rank, module.k])?;
+        let b = read_finite(&self.file, &factors.b, &[module.n, rank])?;
         for info in [&factors.a, &factors.b].map(|name| self.file.info(name)) {
             self.report.dtypes.extend(info.map(|info| info.dtype.to_string()));
         }
@@ -233,8 +233,8 @@ impl Loading {
 
 /// A tensor as f32, if it has the shape that the base and the configuration give it and all its
 /// numbers are finite.
-fn read(file: &Checkpoint, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
-    pack::numbers(file.tensor(name, shape)?, 0..shape.iter().product())
+fn read_finite(file: &Checkpoint, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    pack::to_f32(file.tensor(name, shape)?, 0..shape.iter().product())
 }
 
 fn read_head(
@@ -253,10 +253,10 @@ fn read_head(
             return Err(file.tensor_error(name, what));
         }
     };
-    let weight = read(file, name, shape)?;
+    let weight = read_finite(file, name, shape)?;
     let bias = match &tensors.bias {
         None => None,
-        Some(bias) => Some(read(file, bias, &[n_labels])?),
+        Some(bias) => Some(read_finite(file, bias, &[n_labels])?),
     };
     Ok((weight, bias))
 }

@@ -25,5 +25,5 @@ pub use lora::{Adapter, LoraPair};
 pub use outline::Outline;
 pub use peft::CONFIG as CONFIG_FILE;
 pub use report::{AdapterReport, HeadReport, SiteReport};
-pub(crate) use table::within;
-pub use table::{AdapterTable, Segment, pairs};
+pub(crate) use table::gathered;
+pub use table::{AdapterTable, Segment, factors_at};

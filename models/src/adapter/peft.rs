@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use super::fields::{Fields, alpha, rank, refuse};
+use super::fields::{AdapterFields, alpha, rank, refuse};
 use super::pattern::Pattern;
 use super::targets::Targets;
 use crate::error::{ModelError, Result};
@@ -66,7 +66,7 @@ impl PeftConfig {
         let Value::Object(rest) = value else {
             return Err(broken("not a JSON object".into()));
         };
-        let mut fields = Fields::new(path, rest);
+        let mut fields = AdapterFields::new(path, rest);
         fields.lora_only()?;
         fields.refuse_unsupported()?;
         let config = PeftConfig {

@@ -80,7 +80,7 @@ impl AdapterTable {
 }
 
 /// The factors of each segment that changes a site.
-pub fn pairs(segments: &[Segment], site: Site) -> Vec<LoraSegment<'_>> {
+pub fn factors_at(segments: &[Segment], site: Site) -> Vec<LoraSegment<'_>> {
     segments
         .iter()
         .filter_map(|segment| {
@@ -96,7 +96,7 @@ pub fn pairs(segments: &[Segment], site: Site) -> Vec<LoraSegment<'_>> {
 }
 
 /// The segments as ranges of the gathered rows, which are ascending.
-pub(crate) fn within(segments: &[Segment], rows: &[u32]) -> Vec<Segment> {
+pub(crate) fn gathered(segments: &[Segment], rows: &[u32]) -> Vec<Segment> {
     let before = |row: usize| rows.partition_point(|r| (*r as usize) < row);
     segments
         .iter()

@@ -13,7 +13,7 @@ pub(super) fn parameters(config: &ModelConfig) -> Option<u64> {
         let mlp = mlp(config, &layer.mlp)?;
         total = total.checked_add(fixed)?.checked_add(mlp)?;
     }
-    total.checked_add(head(config.head, hidden)?)
+    total.checked_add(head_parameters(config.head, hidden)?)
 }
 
 /// Weight and, where it has one, bias of a linear layer.
@@ -64,7 +64,7 @@ fn mlp(config: &ModelConfig, mlp: &MlpConfig) -> Option<u64> {
     }
 }
 
-fn head(head: HeadConfig, hidden: u64) -> Option<u64> {
+fn head_parameters(head: HeadConfig, hidden: u64) -> Option<u64> {
     match head {
         HeadConfig::Vocab => Some(0),
         HeadConfig::Value => linear(1, hidden, true),

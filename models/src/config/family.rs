@@ -10,7 +10,7 @@ use super::layers::{self, LayerRule};
 pub(crate) struct Family {
     pub(super) model_type: &'static str,
     /// The names in `architectures`, and what each computes.
-    pub(super) architectures: &'static [(&'static str, Task)],
+    pub(super) architectures: &'static [(&'static str, ModelTask)],
     pub(super) defaults: Defaults,
     pub(super) norm: NormPlacement,
     pub(super) qk_norm: Option<QkNorm>,
@@ -32,7 +32,7 @@ pub(crate) struct Family {
 
 /// What an architecture computes from the hidden states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Task {
+pub(crate) enum ModelTask {
     CausalLm,
     SequenceClassification,
     TokenClassification,
@@ -94,9 +94,9 @@ pub(super) struct Gemma {
 macro_rules! architectures {
     ($prefix:literal) => {
         &[
-            (concat!($prefix, "ForCausalLM"), Task::CausalLm),
-            (concat!($prefix, "ForSequenceClassification"), Task::SequenceClassification),
-            (concat!($prefix, "ForTokenClassification"), Task::TokenClassification),
+            (concat!($prefix, "ForCausalLM"), ModelTask::CausalLm),
+            (concat!($prefix, "ForSequenceClassification"), ModelTask::SequenceClassification),
+            (concat!($prefix, "ForTokenClassification"), ModelTask::TokenClassification),
         ]
     };
 }
@@ -162,11 +162,11 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         model_type: "qwen2",
         architectures: &[
-            ("Qwen2ForCausalLM", Task::CausalLm),
-            ("Qwen2ForSequenceClassification", Task::SequenceClassification),
-            ("Qwen2ForTokenClassification", Task::TokenClassification),
-            ("Qwen2ForRewardModel", Task::Reward),
-            ("Qwen2ForProcessRewardModel", Task::ProcessReward),
+            ("Qwen2ForCausalLM", ModelTask::CausalLm),
+            ("Qwen2ForSequenceClassification", ModelTask::SequenceClassification),
+            ("Qwen2ForTokenClassification", ModelTask::TokenClassification),
+            ("Qwen2ForRewardModel", ModelTask::Reward),
+            ("Qwen2ForProcessRewardModel", ModelTask::ProcessReward),
         ],
         defaults: Defaults {
             vocab_size: 151_936,
@@ -276,8 +276,8 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         model_type: "gemma3_text",
         architectures: &[
-            ("Gemma3ForCausalLM", Task::CausalLm),
-            ("Gemma3TextForSequenceClassification", Task::SequenceClassification),
+            ("Gemma3ForCausalLM", ModelTask::CausalLm),
+            ("Gemma3TextForSequenceClassification", ModelTask::SequenceClassification),
         ],
         defaults: Defaults {
             vocab_size: 262_208,
@@ -333,8 +333,8 @@ pub(crate) const FAMILIES: &[Family] = &[
     Family {
         model_type: "olmo2",
         architectures: &[
-            ("Olmo2ForCausalLM", Task::CausalLm),
-            ("Olmo2ForSequenceClassification", Task::SequenceClassification),
+            ("Olmo2ForCausalLM", ModelTask::CausalLm),
+            ("Olmo2ForSequenceClassification", ModelTask::SequenceClassification),
         ],
         defaults: Defaults {
             vocab_size: 50_304,
@@ -396,7 +396,7 @@ pub(crate) fn of(model_type: &str) -> Option<&'static Family> {
 }
 
 /// The row and task of a name in `architectures`.
-pub(super) fn of_architecture(name: &str) -> Option<(&'static Family, Task)> {
+pub(super) fn of_architecture(name: &str) -> Option<(&'static Family, ModelTask)> {
     FAMILIES.iter().find_map(|family| {
         let (_, task) = family.architectures.iter().find(|(known, _)| *known == name)?;
         Some((family, *task))

@@ -35,16 +35,16 @@ impl<T> Given<T> {
 
 /// A JSON object and the names that were read from it.
 #[derive(Debug)]
-pub(super) struct Fields<'a> {
+pub(super) struct ConfigFields<'a> {
     path: &'a Path,
     within: String,
     map: &'a Map<String, Value>,
     read: BTreeSet<&'a str>,
 }
 
-impl<'a> Fields<'a> {
+impl<'a> ConfigFields<'a> {
     pub(super) fn new(path: &'a Path, map: &'a Map<String, Value>) -> Self {
-        Fields { path, within: String::new(), map, read: BTreeSet::new() }
+        ConfigFields { path, within: String::new(), map, read: BTreeSet::new() }
     }
 
     /// An error about a field of this object.
@@ -84,7 +84,9 @@ impl<'a> Fields<'a> {
             Given::Null => Ok(Given::Null),
             Given::Is(value) => match convert(value) {
                 Some(value) => Ok(Given::Is(value)),
-                None => Err(self.error(name, format!("{} is not {expected}", shown(value)))),
+                None => {
+                    Err(self.error(name, format!("{} is not {expected}", display_value(value))))
+                }
             },
         }
     }
@@ -96,7 +98,7 @@ impl<'a> Fields<'a> {
         bounds: RangeInclusive<usize>,
     ) -> Result<Given<usize>> {
         let expected = format!("a whole number from {} to {}", bounds.start(), bounds.end());
-        self.read(name, &expected, |value| whole(value, &bounds))
+        self.read(name, &expected, |value| integer_within(value, &bounds))
     }
 
     /// A whole number within bounds; the default where it is absent, an error where it is null.
@@ -144,7 +146,7 @@ impl<'a> Fields<'a> {
             format!("a list of whole numbers from {} to {}", bounds.start(), bounds.end());
         self.read(name, &expected, |value| {
             let items = value.as_array()?.iter();
-            items.map(|item| whole(item, &bounds)).collect()
+            items.map(|item| integer_within(item, &bounds)).collect()
         })
     }
 
@@ -156,10 +158,10 @@ impl<'a> Fields<'a> {
     }
 
     /// An object inside this one.
-    pub(super) fn object(&mut self, name: &str) -> Result<Given<Fields<'a>>> {
+    pub(super) fn object(&mut self, name: &str) -> Result<Given<ConfigFields<'a>>> {
         let (path, within) = (self.path, format!("{}{name}.", self.within));
         self.read(name, "an object", |value| {
-            Some(Fields { path, within, map: value.as_object()?, read: BTreeSet::new() })
+            Some(ConfigFields { path, within, map: value.as_object()?, read: BTreeSet::new() })
         })
     }
 
@@ -189,13 +191,13 @@ fn positive(value: &Value) -> Option<f64> {
 /// What is said of a field that no reader knows.
 pub(super) const NOT_UNDERSTOOD: &str = "is not understood and may change the result";
 
-fn whole(value: &Value, bounds: &RangeInclusive<usize>) -> Option<usize> {
+fn integer_within(value: &Value, bounds: &RangeInclusive<usize>) -> Option<usize> {
     let number = usize::try_from(value.as_u64()?).ok()?;
     bounds.contains(&number).then_some(number)
 }
 
 /// A value as an error shows it: the JSON, cut where it is long.
-pub(super) fn shown(value: &Value) -> String {
+pub(super) fn display_value(value: &Value) -> String {
     const LONGEST: usize = 60;
     let text = value.to_string();
     match text.char_indices().nth(LONGEST) {

@@ -8,8 +8,8 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::family::{self, BiasRule, FAMILIES, Family, Task};
-use super::fields::{Fields, Given};
+use super::family::{self, BiasRule, FAMILIES, Family, ModelTask};
+use super::fields::{ConfigFields, Given};
 use super::layers::LayerKind;
 use super::limits::{
     MAX_EXPERTS, MAX_HEAD_DIM, MAX_HEADS, MAX_HIDDEN, MAX_INTERMEDIATE, MAX_LABELS, MAX_LAYERS,
@@ -25,7 +25,7 @@ use chat::Folder;
 const MAX_BYTES: u64 = 16 << 20;
 
 /// Reads `config.json` of a folder: its text, and what it says.
-pub(super) fn read(folder: &Folder) -> Result<(String, ModelConfig)> {
+pub(super) fn read_config(folder: &Folder) -> Result<(String, ModelConfig)> {
     let file = folder.open("config.json")?;
     let text = String::from_utf8(file.read_all(MAX_BYTES)?)
         .map_err(|error| file.error(format!("not UTF-8: {error}")))?;
@@ -41,7 +41,7 @@ pub(super) fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
     let Some(map) = value.as_object() else {
         return Err(file_error("not a JSON object".into()));
     };
-    let mut fields = Fields::new(path, map);
+    let mut fields = ConfigFields::new(path, map);
     let (family, task) = architecture(&mut fields)?;
     let config = assemble(&mut fields, family, task)?;
     known::check_rest(&fields, family)?;
@@ -56,7 +56,7 @@ pub(super) fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
 
 /// The family by `architectures` and `model_type`, which must agree. A file without `architectures`
 /// is read as a causal model.
-fn architecture(fields: &mut Fields<'_>) -> Result<(&'static Family, Task)> {
+fn architecture(fields: &mut ConfigFields<'_>) -> Result<(&'static Family, ModelTask)> {
     let model_type = fields.text("model_type")?.value();
     let names = fields.texts("architectures")?.value().unwrap_or_default();
     let (family, task) = match (names.as_slice(), model_type) {
@@ -65,7 +65,7 @@ fn architecture(fields: &mut Fields<'_>) -> Result<(&'static Family, Task)> {
             let known = FAMILIES.iter().map(|family| family.model_type);
             let family = family::of(model_type)
                 .ok_or_else(|| fields.error("model_type", family::supported(model_type, known)))?;
-            (family, Task::CausalLm)
+            (family, ModelTask::CausalLm)
         }
         ([name], _) => {
             let rows = FAMILIES.iter().flat_map(|family| family.architectures);
@@ -91,7 +91,11 @@ fn architecture(fields: &mut Fields<'_>) -> Result<(&'static Family, Task)> {
     }
 }
 
-fn assemble(fields: &mut Fields<'_>, family: &Family, task: Task) -> Result<ModelConfig> {
+fn assemble(
+    fields: &mut ConfigFields<'_>,
+    family: &Family,
+    task: ModelTask,
+) -> Result<ModelConfig> {
     let defaults = &family.defaults;
     let vocab_size = fields.size_or("vocab_size", 1..=MAX_VOCAB, defaults.vocab_size)?;
     let hidden_size = fields.size_or("hidden_size", 1..=MAX_HIDDEN, defaults.hidden_size)?;
@@ -100,7 +104,7 @@ fn assemble(fields: &mut Fields<'_>, family: &Family, task: Task) -> Result<Mode
     let trained =
         fields.size_or("max_position_embeddings", 1..=MAX_POSITIONS, defaults.max_positions)?;
     let kinds = (family.layers)(fields, n_layers)?;
-    let rope::Ropes { ropes, max_positions } = rope::read(fields, family, head_dim, trained)?;
+    let rope::Ropes { ropes, max_positions } = rope::read_rope(fields, family, head_dim, trained)?;
     let scale = scalar(fields, family, head_dim)?.powf(-0.5);
     let (attention_softcap, logit_softcap) = softcaps(fields, family)?;
     let eps = fields.positive("rms_norm_eps")?;
@@ -127,12 +131,16 @@ fn assemble(fields: &mut Fields<'_>, family: &Family, task: Task) -> Result<Mode
         activation: activation(fields, family)?,
         layers: layers(fields, family, kinds)?,
         ropes,
-        head: head(fields, task)?,
+        head: head_config(fields, task)?,
     })
 }
 
 /// Query heads, key and value heads, and the width of one.
-fn heads(fields: &mut Fields<'_>, family: &Family, hidden: usize) -> Result<(usize, usize, usize)> {
+fn heads(
+    fields: &mut ConfigFields<'_>,
+    family: &Family,
+    hidden: usize,
+) -> Result<(usize, usize, usize)> {
     let defaults = &family.defaults;
     let heads = fields.size_or("num_attention_heads", 1..=MAX_HEADS, defaults.heads)?;
     let kv_heads = fields
@@ -161,7 +169,7 @@ fn heads(fields: &mut Fields<'_>, family: &Family, hidden: usize) -> Result<(usi
 }
 
 /// The number whose inverse square root scales query · key.
-fn scalar(fields: &mut Fields<'_>, family: &Family, head_dim: usize) -> Result<f64> {
+fn scalar(fields: &mut ConfigFields<'_>, family: &Family, head_dim: usize) -> Result<f64> {
     if family.gemma.is_none() {
         return Ok(head_dim as f64);
     }
@@ -171,7 +179,7 @@ fn scalar(fields: &mut Fields<'_>, family: &Family, head_dim: usize) -> Result<f
 }
 
 /// Of attention scores and of logits.
-fn softcaps(fields: &mut Fields<'_>, family: &Family) -> Result<(Option<f32>, Option<f32>)> {
+fn softcaps(fields: &mut ConfigFields<'_>, family: &Family) -> Result<(Option<f32>, Option<f32>)> {
     let Some(gemma) = family.gemma else {
         return Ok((None, None));
     };
@@ -194,7 +202,7 @@ fn single(number: f64) -> f32 {
     number as f32
 }
 
-fn biases(fields: &mut Fields<'_>, rule: BiasRule) -> Result<Biases> {
+fn biases(fields: &mut ConfigFields<'_>, rule: BiasRule) -> Result<Biases> {
     let (qkv, output, mlp) = match rule {
         BiasRule::Never => (false, false, false),
         BiasRule::Qkv => (true, false, false),
@@ -210,7 +218,7 @@ fn biases(fields: &mut Fields<'_>, rule: BiasRule) -> Result<Biases> {
     Ok(Biases { qkv, output, mlp })
 }
 
-fn activation(fields: &mut Fields<'_>, family: &Family) -> Result<Activation> {
+fn activation(fields: &mut ConfigFields<'_>, family: &Family) -> Result<Activation> {
     let act = fields.text("hidden_act")?.value();
     let (name, act) = if family.gemma.is_some() {
         let activation = fields.text("hidden_activation")?.value();
@@ -235,7 +243,7 @@ fn activation(fields: &mut Fields<'_>, family: &Family) -> Result<Activation> {
 }
 
 fn layers(
-    fields: &mut Fields<'_>,
+    fields: &mut ConfigFields<'_>,
     family: &Family,
     kinds: Vec<LayerKind>,
 ) -> Result<Vec<LayerConfig>> {
@@ -261,7 +269,7 @@ fn layers(
 type Experts = (Box<dyn Fn(usize) -> bool>, MlpConfig);
 
 /// Qwen3-MoE's experts, with transformers' defaults.
-fn experts(fields: &mut Fields<'_>) -> Result<Option<Experts>> {
+fn experts(fields: &mut ConfigFields<'_>) -> Result<Option<Experts>> {
     let step = fields.size_or("decoder_sparse_step", 1..=MAX_LAYERS, 1)?;
     let dense = fields.sizes("mlp_only_layers", 0..=MAX_LAYERS)?;
     let dense = dense.value().unwrap_or_default();
@@ -287,7 +295,7 @@ fn experts(fields: &mut Fields<'_>) -> Result<Option<Experts>> {
 }
 
 /// `num_experts`, or `num_local_experts` as transformers 5 writes it.
-fn num_experts(fields: &mut Fields<'_>) -> Result<usize> {
+fn num_experts(fields: &mut ConfigFields<'_>) -> Result<usize> {
     let old = fields.size("num_experts", 0..=MAX_EXPERTS)?;
     let new = fields.size("num_local_experts", 0..=MAX_EXPERTS)?;
     match (old, new) {
@@ -299,20 +307,20 @@ fn num_experts(fields: &mut Fields<'_>) -> Result<usize> {
     }
 }
 
-fn head(fields: &mut Fields<'_>, task: Task) -> Result<HeadConfig> {
+fn head_config(fields: &mut ConfigFields<'_>, task: ModelTask) -> Result<HeadConfig> {
     let n_labels = n_labels(fields)?;
     Ok(match task {
-        Task::CausalLm => HeadConfig::Vocab,
-        Task::SequenceClassification => HeadConfig::Sequence { n_labels },
-        Task::TokenClassification => HeadConfig::Token { n_labels },
+        ModelTask::CausalLm => HeadConfig::Vocab,
+        ModelTask::SequenceClassification => HeadConfig::Sequence { n_labels },
+        ModelTask::TokenClassification => HeadConfig::Token { n_labels },
         // Both architectures fix their number of outputs, whatever the file says.
-        Task::Reward => HeadConfig::Reward { n_labels: 1 },
-        Task::ProcessReward => HeadConfig::Process { n_labels: 2 },
+        ModelTask::Reward => HeadConfig::Reward { n_labels: 1 },
+        ModelTask::ProcessReward => HeadConfig::Process { n_labels: 2 },
     })
 }
 
 /// `id2label`'s length, or `num_labels`, or two.
-fn n_labels(fields: &mut Fields<'_>) -> Result<usize> {
+fn n_labels(fields: &mut ConfigFields<'_>) -> Result<usize> {
     let given = fields.size("num_labels", 1..=MAX_LABELS)?.value();
     let names = fields.object("id2label")?.value();
     let named = names.map(|names| names.unread().count());

@@ -2,7 +2,7 @@
 //! value that turns nothing on.
 
 use super::family::Family;
-use super::fields::{Fields, NOT_UNDERSTOOD, shown};
+use super::fields::{ConfigFields, NOT_UNDERSTOOD, display_value};
 use crate::error::Result;
 
 /// Fields that cannot change a forward, whatever they hold.
@@ -123,7 +123,7 @@ const INERT: &[(&str, &[&str])] = &[
 
 /// Accounts for every field that the readers left: each is harmless, inert at its value, inert in
 /// this family, or refused by name.
-pub(super) fn check_rest(fields: &Fields<'_>, family: &Family) -> Result<()> {
+pub(super) fn check_rest(fields: &ConfigFields<'_>, family: &Family) -> Result<()> {
     for (name, value) in fields.unread() {
         if HARMLESS.contains(&name) || family.unused.contains(&name) {
             continue;
@@ -133,8 +133,11 @@ pub(super) fn check_rest(fields: &Fields<'_>, family: &Family) -> Result<()> {
             None => return Err(fields.error(name, NOT_UNDERSTOOD)),
             Some((_, values)) if values.contains(&value.to_string().as_str()) => {}
             Some((_, values)) => {
-                let what =
-                    format!("{} is not supported; only {} is", shown(value), values.join(" or "));
+                let what = format!(
+                    "{} is not supported; only {} is",
+                    display_value(value),
+                    values.join(" or ")
+                );
                 return Err(fields.error(name, what));
             }
         }

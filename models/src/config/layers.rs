@@ -1,6 +1,6 @@
 //! Windows and positions, layer by layer, as each family derives them.
 
-use super::fields::{Fields, Given};
+use super::fields::{ConfigFields, Given};
 use super::limits::{MAX_LAYERS, MAX_POSITIONS};
 use crate::error::Result;
 
@@ -14,27 +14,27 @@ pub(super) struct LayerKind {
 }
 
 /// Reads `n` layers.
-pub(super) type LayerRule = fn(&mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>>;
+pub(super) type LayerRule = fn(&mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>>;
 
 /// Llama, OLMo 2: every layer sees everything.
-pub(super) fn full(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> {
+pub(super) fn full(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     uniform(fields, n, None)
 }
 
 /// Mistral: the window, where there is one, is every layer's.
-pub(super) fn mistral(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> {
+pub(super) fn mistral(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let window = window(fields, Some(4096))?;
     uniform(fields, n, window)
 }
 
 /// Phi-3: as Mistral, without a window by default.
-pub(super) fn phi3(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> {
+pub(super) fn phi3(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let window = window(fields, None)?;
     uniform(fields, n, window)
 }
 
 /// Qwen2 and Qwen3: layers from `max_window_layers` on slide, where `use_sliding_window` says so.
-pub(super) fn qwen(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> {
+pub(super) fn qwen(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let used = fields.flag("use_sliding_window", false)?;
     let window = window(fields, Some(4096))?.filter(|_| used);
     let first = fields.size_or("max_window_layers", 0..=MAX_LAYERS, 28)?;
@@ -42,7 +42,7 @@ pub(super) fn qwen(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> 
 }
 
 /// Qwen3-MoE: all layers slide, or none.
-pub(super) fn qwen_moe(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> {
+pub(super) fn qwen_moe(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let used = fields.flag("use_sliding_window", false)?;
     let window = window(fields, Some(4096))?.filter(|_| used);
     // Published files hold it, and the architecture has no use for it.
@@ -57,7 +57,7 @@ pub(super) fn qwen_moe(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKin
 }
 
 /// Gemma 2: even layers slide, counted from zero.
-pub(super) fn gemma2(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> {
+pub(super) fn gemma2(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let window = window(fields, Some(4096))?;
     let size = fields.size("sliding_window_size", 1..=MAX_POSITIONS)?;
     if size.value().is_some_and(|size| Some(size) != window) {
@@ -67,7 +67,7 @@ pub(super) fn gemma2(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>
 }
 
 /// Gemma 3: every `sliding_window_pattern`-th layer sees everything.
-pub(super) fn gemma3(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> {
+pub(super) fn gemma3(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let window = window(fields, Some(4096))?;
     // The second name is how transformers 5 writes back what it read under the first.
     let given = fields.size("sliding_window_pattern", 1..=MAX_LAYERS)?;
@@ -78,7 +78,7 @@ pub(super) fn gemma3(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>
 
 /// `SmolLM3`: `no_rope_layers` holds 1 where a layer is rotated and 0 where it is not; layers that
 /// are not may slide.
-pub(super) fn smollm3(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind>> {
+pub(super) fn smollm3(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let used = fields.flag("use_sliding_window", false)?;
     let window = window(fields, None)?.filter(|_| used);
     let interval = fields.size_or("no_rope_layer_interval", 1..=MAX_LAYERS, 4)?;
@@ -97,12 +97,16 @@ pub(super) fn smollm3(fields: &mut Fields<'_>, n: usize) -> Result<Vec<LayerKind
     Ok(layers)
 }
 
-fn window(fields: &mut Fields<'_>, default: Option<usize>) -> Result<Option<usize>> {
+fn window(fields: &mut ConfigFields<'_>, default: Option<usize>) -> Result<Option<usize>> {
     Ok(fields.size("sliding_window", 1..=MAX_POSITIONS)?.absent_as(default))
 }
 
 /// Layers that are all alike; `layer_types`, where it is there, must agree.
-fn uniform(fields: &mut Fields<'_>, n: usize, window: Option<usize>) -> Result<Vec<LayerKind>> {
+fn uniform(
+    fields: &mut ConfigFields<'_>,
+    n: usize,
+    window: Option<usize>,
+) -> Result<Vec<LayerKind>> {
     let layers = by_type(fields, n, window, |_| window.is_some())?;
     match layers.iter().position(|layer| layer.window != window) {
         None => Ok(layers),
@@ -115,7 +119,7 @@ fn uniform(fields: &mut Fields<'_>, n: usize, window: Option<usize>) -> Result<V
 
 /// Layers by `layer_types`, or by the family's rule where that is absent.
 fn by_type(
-    fields: &mut Fields<'_>,
+    fields: &mut ConfigFields<'_>,
     n: usize,
     window: Option<usize>,
     slides: impl Fn(usize) -> bool,

@@ -72,12 +72,12 @@ impl ModelConfig {
     /// [`crate::ModelError::Config`] names a field that is malformed, out of bounds, unsupported at
     /// its value, or not understood; `Io` and `File` are about the file as a whole.
     pub fn read(dir: &Path) -> Result<ModelConfig> {
-        Ok(hf::read(&Folder::directory(dir))?.1)
+        Ok(hf::read_config(&Folder::directory(dir))?.1)
     }
 
     /// The same, with the file's text.
     pub(crate) fn read_file(folder: &Folder) -> Result<(String, ModelConfig)> {
-        hf::read(folder)
+        hf::read_config(folder)
     }
 
     /// The same from the file's text; errors name `path`.

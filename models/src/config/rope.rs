@@ -12,7 +12,7 @@
 use std::f64::consts::TAU;
 
 use super::family::{Family, RopeRule};
-use super::fields::{Fields, Given};
+use super::fields::{ConfigFields, Given};
 use super::limits::MAX_POSITIONS;
 use super::{RopeConfig, RopeScaling};
 use crate::error::Result;
@@ -42,8 +42,8 @@ struct Outer {
 }
 
 /// Reads the rotary embedding of a family.
-pub(super) fn read(
-    fields: &mut Fields<'_>,
+pub(super) fn read_rope(
+    fields: &mut ConfigFields<'_>,
     family: &Family,
     head_dim: usize,
     max_positions: usize,
@@ -98,8 +98,8 @@ pub(super) fn read(
 
 /// One rotary embedding and its positions. `fields` is where errors about an absent object point.
 fn one(
-    fields: &Fields<'_>,
-    parameters: Option<Fields<'_>>,
+    fields: &ConfigFields<'_>,
+    parameters: Option<ConfigFields<'_>>,
     outer: Outer,
 ) -> Result<(RopeConfig, usize)> {
     let Some(mut parameters) = parameters else {
@@ -123,7 +123,7 @@ fn one(
 }
 
 /// A number that may stand in the object, beside it, or in both with one value.
-fn agreeing(p: &mut Fields<'_>, name: &str, outer: Option<f64>) -> Result<Option<f64>> {
+fn agreeing(p: &mut ConfigFields<'_>, name: &str, outer: Option<f64>) -> Result<Option<f64>> {
     match (p.positive(name)?, outer) {
         (Given::Is(inner), Some(outer)) if inner.to_bits() != outer.to_bits() => Err(
             p.error(name, format!("{inner} contradicts {outer} in the field of that name outside"))
@@ -133,7 +133,7 @@ fn agreeing(p: &mut Fields<'_>, name: &str, outer: Option<f64>) -> Result<Option
     }
 }
 
-fn checked_theta(fields: &Fields<'_>, theta: f64) -> Result<f64> {
+fn checked_theta(fields: &ConfigFields<'_>, theta: f64) -> Result<f64> {
     if theta > 1.0 {
         Ok(theta)
     } else {
@@ -141,11 +141,11 @@ fn checked_theta(fields: &Fields<'_>, theta: f64) -> Result<f64> {
     }
 }
 
-fn rotary_dim(fields: &Fields<'_>, partial: Option<f64>, outer: Outer) -> Result<usize> {
+fn rotary_dim(fields: &ConfigFields<'_>, partial: Option<f64>, outer: Outer) -> Result<usize> {
     let name = "partial_rotary_factor";
     let factor = partial.unwrap_or(1.0);
     let dim = match outer.rule {
-        RopeRule::Partial if factor <= 1.0 => whole(outer.head_dim as f64 * factor),
+        RopeRule::Partial if factor <= 1.0 => to_usize(outer.head_dim as f64 * factor),
         RopeRule::Shared | RopeRule::ByLayerType { .. } if partial.is_none_or(is_one) => {
             outer.head_dim
         }
@@ -163,12 +163,12 @@ fn rotary_dim(fields: &Fields<'_>, partial: Option<f64>, outer: Outer) -> Result
 
 /// The scaling that an object names, and the positions that it allows.
 fn scaling(
-    p: &mut Fields<'_>,
+    p: &mut ConfigFields<'_>,
     (theta, rotary_dim): (f64, usize),
     outer: Outer,
 ) -> Result<(RopeScaling, usize)> {
     let max_positions = outer.max_positions;
-    match kind(p, outer.rule)? {
+    match rope_type(p, outer.rule)? {
         "default" => Ok((RopeScaling::Default, max_positions)),
         "linear" => {
             let factor = required(p, "factor")?;
@@ -186,7 +186,7 @@ fn scaling(
 }
 
 /// `rope_type`, or `type` in older files.
-fn kind<'a>(p: &mut Fields<'a>, rule: RopeRule) -> Result<&'a str> {
+fn rope_type<'a>(p: &mut ConfigFields<'a>, rule: RopeRule) -> Result<&'a str> {
     let (new, old) = (p.text("rope_type")?.value(), p.text("type")?.value());
     let kind = match (new, old) {
         (Some(new), Some(old)) if new != old => {
@@ -216,15 +216,15 @@ fn is_one(factor: f64) -> bool {
     clippy::cast_sign_loss,
     reason = "truncation is what transformers' `int` does; the number is positive"
 )]
-fn whole(number: f64) -> usize {
+fn to_usize(number: f64) -> usize {
     number as usize
 }
 
-fn required(p: &mut Fields<'_>, name: &str) -> Result<f64> {
+fn required(p: &mut ConfigFields<'_>, name: &str) -> Result<f64> {
     p.positive(name)?.value().ok_or_else(|| p.error(name, "is missing"))
 }
 
-fn original(p: &mut Fields<'_>, outer: Outer) -> Result<usize> {
+fn original(p: &mut ConfigFields<'_>, outer: Outer) -> Result<usize> {
     let inner = p.size("original_max_position_embeddings", 2..=MAX_POSITIONS)?;
     let default = match outer.rule {
         // Phi-3's own default, which stands before what the object says.
@@ -234,7 +234,7 @@ fn original(p: &mut Fields<'_>, outer: Outer) -> Result<usize> {
     Ok(default.or(inner.value()).unwrap_or(outer.max_positions))
 }
 
-fn llama3(p: &mut Fields<'_>, outer: Outer) -> Result<RopeScaling> {
+fn llama3(p: &mut ConfigFields<'_>, outer: Outer) -> Result<RopeScaling> {
     let factor = required(p, "factor")?;
     let low_freq_factor = required(p, "low_freq_factor")?;
     let high_freq_factor = required(p, "high_freq_factor")?;
@@ -250,7 +250,11 @@ fn llama3(p: &mut Fields<'_>, outer: Outer) -> Result<RopeScaling> {
     })
 }
 
-fn longrope(p: &mut Fields<'_>, rotary_dim: usize, outer: Outer) -> Result<(RopeScaling, usize)> {
+fn longrope(
+    p: &mut ConfigFields<'_>,
+    rotary_dim: usize,
+    outer: Outer,
+) -> Result<(RopeScaling, usize)> {
     let short = factors(p, "short_factor", rotary_dim / 2)?;
     factors(p, "long_factor", rotary_dim / 2)?;
     let original = original(p, outer)?;
@@ -265,7 +269,7 @@ fn longrope(p: &mut Fields<'_>, rotary_dim: usize, outer: Outer) -> Result<(Rope
     Ok((scaling, outer.max_positions.min(original)))
 }
 
-fn factors(p: &mut Fields<'_>, name: &str, n: usize) -> Result<Vec<f64>> {
+fn factors(p: &mut ConfigFields<'_>, name: &str, n: usize) -> Result<Vec<f64>> {
     let factors = p.positives(name)?.value();
     let factors = factors.ok_or_else(|| p.error(name, "is missing"))?;
     if factors.len() == n {
@@ -278,7 +282,7 @@ fn factors(p: &mut Fields<'_>, name: &str, n: usize) -> Result<Vec<f64>> {
 /// High frequencies are kept, low ones divided by the factor, with a linear ramp between; this is a
 /// divisor a frequency, and a factor on cos and sin.
 fn yarn(
-    p: &mut Fields<'_>,
+    p: &mut ConfigFields<'_>,
     (theta, rotary_dim): (f64, usize),
     outer: Outer,
 ) -> Result<(RopeScaling, usize)> {
@@ -311,12 +315,12 @@ fn yarn(
         attention_factor,
     };
     // Published files keep the old `max_position_embeddings` and leave the product to the reader.
-    let stretched = whole(original as f64 * factor);
+    let stretched = to_usize(original as f64 * factor);
     let max_positions = outer.max_positions.max(stretched).min(MAX_POSITIONS);
     Ok((scaling, max_positions))
 }
 
-fn yarn_attention_factor(p: &mut Fields<'_>, factor: f64) -> Result<f64> {
+fn yarn_attention_factor(p: &mut ConfigFields<'_>, factor: f64) -> Result<f64> {
     let scale = |mscale: f64| {
         if factor <= 1.0 { 1.0 } else { 0.1 * mscale * factor.ln() + 1.0 }
     };

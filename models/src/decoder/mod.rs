@@ -82,7 +82,7 @@ struct ForwardCtx<'a> {
 
 /// The rows whose hidden states are wanted.
 #[derive(Clone, Copy, Debug)]
-pub enum Rows<'a> {
+pub enum RowSelection<'a> {
     /// Every row of the batch.
     All,
     /// These, in ascending order, at least one.
@@ -97,10 +97,10 @@ struct Kept {
 }
 
 impl Kept {
-    fn new(rows: Rows<'_>, segments: &[Segment]) -> Result<Option<Kept>> {
+    fn new(rows: RowSelection<'_>, segments: &[Segment]) -> Result<Option<Kept>> {
         match rows {
-            Rows::All => Ok(None),
-            Rows::Only(rows) => Ok(Some(Kept {
+            RowSelection::All => Ok(None),
+            RowSelection::Only(rows) => Ok(Some(Kept {
                 index: Tensor::new(rows, &Device::Cpu)?,
                 segments: within(segments, rows),
             })),
@@ -136,7 +136,7 @@ impl Decoder {
         batch: &RaggedBatch,
         segments: &[Segment],
         kv: Option<&KvCache>,
-        rows: Rows<'_>,
+        rows: RowSelection<'_>,
     ) -> Result<Tensor> {
         let table = |rope: &Rope| Arc::new(rope.table(&batch.positions));
         let ropes: Vec<_> = self.ropes.iter().map(table).collect();

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::files::{WeightFiles, unreadable};
 use super::model::digest_of;
-use super::{Inspection, Options};
+use super::{InspectOptions, Inspection};
 use crate::adapter::{Adapter, AdapterReport, Base, Outline, WEIGHTS_FILE};
 use crate::config::ModelConfig;
 use crate::error::Result;
@@ -27,7 +27,7 @@ pub struct AdapterFacts {
 }
 
 /// Fills in what an adapter's folder holds.
-pub(super) fn inspect(dir: &Path, options: &Options, found: &mut Inspection) {
+pub(super) fn inspect(dir: &Path, options: &InspectOptions, found: &mut Inspection) {
     let checkpoint = Checkpoint::of_file(&dir.join(WEIGHTS_FILE));
     if let Some(checkpoint) = found.keep(checkpoint) {
         found.weights = Some(WeightFiles::of(&checkpoint));

@@ -63,15 +63,16 @@ impl WeightFile {
 /// not a weight's.
 pub(super) fn unreadable(checkpoint: &Checkpoint) -> Vec<String> {
     let tensors: Vec<(&str, &TensorInfo)> = checkpoint.infos().collect();
-    let failed =
-        tensors.par_iter().filter_map(|(name, info)| read(checkpoint, name, &info.shape).err());
+    let failed = tensors
+        .par_iter()
+        .filter_map(|(name, info)| check_tensor(checkpoint, name, &info.shape).err());
     failed.map(|error| error.to_string()).collect()
 }
 
-fn read(checkpoint: &Checkpoint, name: &str, shape: &[usize]) -> Result<()> {
+fn check_tensor(checkpoint: &Checkpoint, name: &str, shape: &[usize]) -> Result<()> {
     let tensor = checkpoint.tensor(name, shape)?;
     let len: usize = shape.iter().product();
     (0..len)
         .step_by(BLOCK)
-        .try_for_each(|start| pack::numbers(tensor, start..len.min(start + BLOCK)).map(drop))
+        .try_for_each(|start| pack::to_f32(tensor, start..len.min(start + BLOCK)).map(drop))
 }

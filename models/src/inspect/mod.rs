@@ -16,7 +16,7 @@ use serde::Serialize;
 
 pub use adapter::AdapterFacts;
 pub use files::{WeightFile, WeightFiles};
-pub use model::{HeadFacts, LayerFacts, ModelFacts, RopeFacts, Shape, WindowFacts};
+pub use model::{HeadFacts, LayerFacts, ModelFacts, ModelSizes, RopeFacts, WindowFacts};
 pub use survey::{MemoryFacts, ParameterFacts};
 pub use tokenizer::{TemplateFacts, TokenizerFacts};
 
@@ -25,7 +25,7 @@ use crate::error::{ModelError, Result};
 
 /// What to do beyond reading headers.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct InspectOptions {
     /// Read every tensor and look for numbers that are not finite.
     pub check: bool,
     /// The folder of the base, for an adapter.
@@ -70,7 +70,7 @@ pub enum FolderKind {
 /// # Errors
 /// [`ModelError::Io`] for a path that cannot be read, [`ModelError::File`] for one that is no
 /// folder.
-pub fn inspect(dir: &Path, options: &Options) -> Result<Inspection> {
+pub fn inspect(dir: &Path, options: &InspectOptions) -> Result<Inspection> {
     let metadata =
         std::fs::metadata(dir).map_err(|source| ModelError::Io { path: dir.to_owned(), source })?;
     if !metadata.is_dir() {
@@ -78,7 +78,7 @@ pub fn inspect(dir: &Path, options: &Options) -> Result<Inspection> {
     }
     let mut found = Inspection {
         path: dir.to_owned(),
-        kind: kind(dir),
+        kind: folder_kind(dir),
         model: None,
         adapter: None,
         tokenizer: None,
@@ -104,7 +104,7 @@ impl Inspection {
     }
 }
 
-fn kind(dir: &Path) -> FolderKind {
+fn folder_kind(dir: &Path) -> FolderKind {
     // Asked without following links: a link to nothing is a file with a problem, not an absence.
     let there = |name: &str| std::fs::symlink_metadata(dir.join(name)).is_ok();
     if there(CONFIG_FILE) {

@@ -9,9 +9,9 @@ use serde_json::Value;
 
 use super::files::{WeightFiles, unreadable};
 use super::survey::{MemoryFacts, ParameterFacts, survey};
-use super::{Inspection, Options, tokenizer};
+use super::{InspectOptions, Inspection, tokenizer};
 use crate::config::{HeadConfig, MlpConfig, ModelConfig, RopeScaling};
-use crate::digest::{Content, digest};
+use crate::digest::{DigestPart, digest};
 use crate::error::Result;
 use crate::kv::KvCache;
 use crate::weights::Checkpoint;
@@ -30,7 +30,7 @@ pub struct ModelFacts {
     /// What rows are read by.
     pub head: HeadFacts,
     /// Its sizes.
-    pub shape: Shape,
+    pub shape: ModelSizes,
     /// Numbers in it; none without readable files.
     pub parameters: Option<ParameterFacts>,
     /// Bytes of weights in memory; none without readable files.
@@ -56,7 +56,7 @@ pub struct HeadFacts {
 
 /// Sizes.
 #[derive(Debug, Serialize)]
-pub struct Shape {
+pub struct ModelSizes {
     /// Rows of the embedding.
     pub vocab_size: usize,
     /// Width of the residual stream.
@@ -115,7 +115,7 @@ pub struct RopeFacts {
 }
 
 /// Fills in what a model's folder holds.
-pub(super) fn inspect(dir: &Path, options: &Options, found: &mut Inspection) {
+pub(super) fn inspect(dir: &Path, options: &InspectOptions, found: &mut Inspection) {
     let read = found.keep(ModelConfig::read_file(&Folder::directory(dir)));
     let checkpoint = found.keep(Checkpoint::open(dir));
     if let Some(checkpoint) = &checkpoint {
@@ -167,10 +167,10 @@ fn facts(
 
 /// As [`crate::Model::load`] takes it.
 pub(super) fn digest_of(config: &str, files: Option<&Checkpoint>) -> Result<String> {
-    let mut parts = BTreeMap::from([(CONFIG, Content::Bytes(config.as_bytes()))]);
+    let mut parts = BTreeMap::from([(CONFIG, DigestPart::Bytes(config.as_bytes()))]);
     for file in files.map_or(&[][..], Checkpoint::files) {
         let name = file.path().file_name().and_then(|name| name.to_str());
-        parts.extend(name.map(|name| (name, Content::File(file))));
+        parts.extend(name.map(|name| (name, DigestPart::File(file))));
     }
     digest(&parts)
 }
@@ -191,7 +191,7 @@ fn head_facts(head: HeadConfig, json: &Value) -> HeadFacts {
     HeadFacts { kind, n_labels, labels: (0..n_labels.unwrap_or(0)).map_while(name).collect() }
 }
 
-fn shape(config: &ModelConfig) -> Shape {
+fn shape(config: &ModelConfig) -> ModelSizes {
     let mut mlps: Vec<LayerFacts> = Vec::new();
     let mut windows: Vec<WindowFacts> = Vec::new();
     let mut ropes: Vec<(Option<usize>, usize)> = Vec::new();
@@ -213,7 +213,7 @@ fn shape(config: &ModelConfig) -> Shape {
             None => ropes.push((layer.rope, 1)),
         }
     }
-    Shape {
+    ModelSizes {
         vocab_size: config.vocab_size,
         hidden_size: config.hidden_size,
         num_heads: config.num_heads,

@@ -49,7 +49,7 @@ pub(super) fn inspect(dir: &Path, embedding_rows: Option<usize>, found: &mut Ins
     }
     let report = found.keep(tokenizer.report());
     let template = report.and_then(|report| {
-        notes(&report, &mut found.notes);
+        template_notes(&report, &mut found.notes);
         (!report.missing).then(|| template(&tokenizer, &report))
     });
     found.tokenizer = Some(TokenizerFacts {
@@ -64,23 +64,23 @@ pub(super) fn inspect(dir: &Path, embedding_rows: Option<usize>, found: &mut Ins
 fn template(tokenizer: &Tokenizer, report: &TemplateReport) -> TemplateFacts {
     TemplateFacts {
         digest: format!("sha256:{}", tokenizer.template().digest()),
-        drops: report.drops.iter().map(|part| name(*part)).collect(),
-        refuses: report.refuses.iter().map(|each| name(each.part)).collect(),
+        drops: report.drops.iter().map(|part| part_name(*part)).collect(),
+        refuses: report.refuses.iter().map(|each| part_name(each.part)).collect(),
         marks_generation: report.marks_generation,
         writes_bos: report.writes_bos,
         double_bos: report.double_bos,
     }
 }
 
-fn notes(report: &TemplateReport, notes: &mut Vec<String>) {
+fn template_notes(report: &TemplateReport, notes: &mut Vec<String>) {
     if report.missing {
         notes.push("there is no chat template: only plain text can be scored".into());
     }
     for part in &report.drops {
-        notes.push(format!("the chat template drops {}", name(*part)));
+        notes.push(format!("the chat template drops {}", part_name(*part)));
     }
     for refusal in &report.refuses {
-        let (part, why) = (name(refusal.part), &refusal.why);
+        let (part, why) = (part_name(refusal.part), &refusal.why);
         notes.push(format!("the chat template refuses {part}: {why}"));
     }
     if report.double_bos {
@@ -90,7 +90,7 @@ fn notes(report: &TemplateReport, notes: &mut Vec<String>) {
     }
 }
 
-fn name(part: ChatPart) -> &'static str {
+fn part_name(part: ChatPart) -> &'static str {
     match part {
         ChatPart::System => "system messages",
         ChatPart::User => "user messages",

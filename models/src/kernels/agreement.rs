@@ -6,7 +6,7 @@
 
 use half::{bf16, f16};
 
-use super::attention::{self, Blocks, Geometry, Layout, Queries};
+use super::attention::{self, BlockLayout, Blocks, Geometry, Queries};
 use super::int8::{self, Int8Matrix};
 use super::norm::RmsNorm;
 use super::rotary::{Rotary, RotaryTable, Turn};
@@ -28,9 +28,9 @@ pub struct Agreement {
 }
 
 /// A kernel over fixed numbers.
-type Run = fn(Isa) -> Vec<f32>;
+type FixedKernel = fn(Isa) -> Vec<f32>;
 
-const KERNELS: [(&str, Run); 7] = [
+const KERNELS: [(&str, FixedKernel); 7] = [
     ("f32 product", |isa| product(isa, Storage::F32)),
     ("f16 product", |isa| product(isa, Storage::F16)),
     ("bf16 product", |isa| product(isa, Storage::Bf16)),
@@ -149,7 +149,7 @@ fn attention(isa: Isa) -> Vec<f32> {
     };
     let cu_seqlens = [0, 1, 151, 222];
     let of = |name, heads: usize| numbers(name, 222 * heads * geometry.head_dim);
-    let layout = Layout::new(&cu_seqlens, geometry.num_kv_heads, 1, geometry.head_dim);
+    let layout = BlockLayout::new(&cu_seqlens, geometry.num_kv_heads, 1, geometry.head_dim);
     let (q, k, v) = (of("q", 6), of("k", 2), of("v", 2));
     let (keys, values) = (layout.panels(&k), layout.rows(&v));
     let blocks = Blocks { keys: &keys, values: &values, table: &layout.table };

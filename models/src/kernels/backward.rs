@@ -81,7 +81,7 @@ fn add_rows(
             for (row, out) in tile.iter_mut().zip(out.chunks_exact(k)) {
                 row.as_flattened_mut()[..width].copy_from_slice(&out[from..from + width]);
             }
-            isa.run(Tile { a, b, c: &mut tile });
+            isa.run(GradientTile { a, b, c: &mut tile });
             for (row, out) in tile.iter().zip(out.chunks_exact_mut(k)) {
                 out[from..from + width].copy_from_slice(&row.as_flattened()[..width]);
             }
@@ -145,7 +145,7 @@ fn add_panels(isa: Isa, tiles: &[StepA], b: &[StepB], (k, out): (usize, &mut [f3
                 row[v].copy_from_slice(values);
             }
         }
-        isa.run(Tile { a, b, c: &mut tile });
+        isa.run(GradientTile { a, b, c: &mut tile });
         for (v, panel) in out.chunks_exact_mut(k * PANEL).enumerate() {
             let values = panel[first..first + len].chunks_exact_mut(PANEL);
             for (row, values) in tile.iter().zip(values) {
@@ -156,7 +156,7 @@ fn add_panels(isa: Isa, tiles: &[StepA], b: &[StepB], (k, out): (usize, &mut [f3
 }
 
 /// Columns of `rows [steps, width]` from `first`, one step a row; columns past `width` stay zero.
-fn pack_down<S: Step>(rows: &[f32], width: usize, first: usize, to: &mut [S]) {
+fn pack_down<S: PackedStep>(rows: &[f32], width: usize, first: usize, to: &mut [S]) {
     for (row, step) in rows.chunks_exact(width).zip(to) {
         let values = &row[first..width.min(first + S::LEN)];
         let step = step.values();
@@ -166,19 +166,19 @@ fn pack_down<S: Step>(rows: &[f32], width: usize, first: usize, to: &mut [S]) {
 }
 
 /// The numbers of one step of a packed operand.
-trait Step: Send + Sync {
+trait PackedStep: Send + Sync {
     const LEN: usize;
     fn values(&mut self) -> &mut [f32];
 }
 
-impl Step for StepA {
+impl PackedStep for StepA {
     const LEN: usize = ROWS;
     fn values(&mut self) -> &mut [f32] {
         self
     }
 }
 
-impl Step for StepB {
+impl PackedStep for StepB {
     const LEN: usize = COLUMNS;
     fn values(&mut self) -> &mut [f32] {
         self.as_flattened_mut()
@@ -233,24 +233,24 @@ fn lanes<T>(data: &[T], at: usize) -> &[T; LANES] {
 }
 
 /// `C += Σ Aᵀ · B` on one tile.
-struct Tile<'a> {
+struct GradientTile<'a> {
     a: &'a [StepA],
     b: &'a [StepB],
     c: &'a mut [StepB; ROWS],
 }
 
-impl Kernel for Tile<'_> {
+impl Kernel for GradientTile<'_> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
         // Where sixteen lanes are one register a tile's sums fit at once, elsewhere a quarter.
         if L::ACCUMULATORS >= ROWS * VECTORS {
-            part::<L, ROWS, VECTORS>(self.a, self.b, (0, 0), self.c);
+            add_product::<L, ROWS, VECTORS>(self.a, self.b, (0, 0), self.c);
         } else {
             for row in (0..ROWS).step_by(ROWS / 2) {
                 for vector in 0..VECTORS {
-                    part::<L, { ROWS / 2 }, 1>(self.a, self.b, (row, vector), self.c);
+                    add_product::<L, { ROWS / 2 }, 1>(self.a, self.b, (row, vector), self.c);
                 }
             }
         }
@@ -259,7 +259,7 @@ impl Kernel for Tile<'_> {
 
 /// `R` rows and `V` vectors of a tile, sums in registers.
 #[inline(always)]
-fn part<L: F32x16, const R: usize, const V: usize>(
+fn add_product<L: F32x16, const R: usize, const V: usize>(
     a: &[StepA],
     b: &[StepB],
     (row, vector): (usize, usize),
@@ -304,7 +304,7 @@ mod tests {
     use half::{bf16, f16};
 
     use super::{DEPTH, grad_input, grad_input_with, grad_weight, grad_weight_with, sum_rows};
-    use crate::gradcheck::{numbers, random};
+    use crate::gradcheck::{random, values_of};
     use crate::kernels::panels::{PANEL, PanelData, Panels, pack};
     use crate::kernels::simd::Isa;
 
@@ -321,7 +321,7 @@ mod tests {
     ];
 
     fn normal(seed: u64, len: usize) -> Vec<f32> {
-        numbers(&random(seed, len))
+        values_of(&random(seed, len))
     }
 
     fn bits(numbers: &[f32]) -> Vec<u32> {

@@ -51,13 +51,13 @@ fn chains<L: F32x16, const CHAINS: usize>(count: usize) -> (usize, f32) {
 }
 
 /// Reads all numbers, from front to back, and adds them up in some order.
-pub fn read(numbers: &[f32]) -> f32 {
-    Isa::best().run(Read(numbers))
+pub fn sum_all(numbers: &[f32]) -> f32 {
+    Isa::best().run(MemoryRead(numbers))
 }
 
-struct Read<'a>(&'a [f32]);
+struct MemoryRead<'a>(&'a [f32]);
 
-impl Kernel for Read<'_> {
+impl Kernel for MemoryRead<'_> {
     type Output = f32;
 
     #[inline(always)]
@@ -98,7 +98,7 @@ mod tests {
     fn whole_vectors_are_read() {
         for count in [0, 16, 64, 112, 1600] {
             let numbers = vec![1.0; count];
-            assert!((read(&numbers) - count as f32).abs() < 0.5, "{count}");
+            assert!((sum_all(&numbers) - count as f32).abs() < 0.5, "{count}");
         }
     }
 }

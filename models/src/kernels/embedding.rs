@@ -7,7 +7,7 @@ use super::split::{is_large, rows_a_task};
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 
 /// `out [T, k]`: the rows that the ids name, as f32. Every id is below the table's rows.
-pub fn rows(table: Panels<'_>, ids: &[u32], out: &mut [f32]) {
+pub fn gather_rows(table: Panels<'_>, ids: &[u32], out: &mut [f32]) {
     let k = table.k;
     if !is_large(out.len()) {
         return copy_rows(table, ids, out);

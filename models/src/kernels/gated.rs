@@ -10,7 +10,7 @@ use std::f32::consts::FRAC_1_SQRT_2;
 use rayon::prelude::*;
 
 use super::exp::{erf, exp, sigmoid, tanh};
-use super::norm::{part, put};
+use super::norm::{load_or_zero, put};
 use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::split::{is_large, rows_a_task};
 use crate::config::Activation;
@@ -18,9 +18,9 @@ use crate::config::Activation;
 /// `out = act(gate) · up`; all of one length.
 pub fn forward(isa: Isa, activation: Activation, gate: &[f32], up: &[f32], out: &mut [f32]) {
     let run = |gate: &[f32], up: &[f32], out: &mut [f32]| match activation {
-        Activation::Silu => isa.run(Forward(Silu, gate, up, out)),
-        Activation::Gelu => isa.run(Forward(Gelu, gate, up, out)),
-        Activation::GeluTanh => isa.run(Forward(GeluTanh, gate, up, out)),
+        Activation::Silu => isa.run(GatedForward(Silu, gate, up, out)),
+        Activation::Gelu => isa.run(GatedForward(Gelu, gate, up, out)),
+        Activation::GeluTanh => isa.run(GatedForward(GeluTanh, gate, up, out)),
     };
     if !is_large(out.len()) {
         return run(gate, up, out);
@@ -157,16 +157,16 @@ impl Gate for GeluTanh {
     }
 }
 
-struct Forward<'a, G>(G, &'a [f32], &'a [f32], &'a mut [f32]);
+struct GatedForward<'a, G>(G, &'a [f32], &'a [f32], &'a mut [f32]);
 
-impl<G: Gate> Kernel for Forward<'_, G> {
+impl<G: Gate> Kernel for GatedForward<'_, G> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
-        let Forward(_, gate, up, out) = self;
+        let GatedForward(_, gate, up, out) = self;
         for at in (0..out.len()).step_by(LANES) {
-            put(G::value(part::<L>(gate, at)).mul(part(up, at)), out, at);
+            put(G::value(load_or_zero::<L>(gate, at)).mul(load_or_zero(up, at)), out, at);
         }
     }
 }
@@ -180,9 +180,9 @@ impl<G: Gate> Kernel for Backward<'_, G> {
     fn run<L: F32x16>(self) {
         let Backward(_, operands, (grad_gate, grad_up)) = self;
         for at in (0..grad_up.len()).step_by(LANES) {
-            let x = part::<L>(operands.gate, at);
-            let grad = part::<L>(operands.grad, at);
-            let slope = G::slope(x).mul(part(operands.up, at));
+            let x = load_or_zero::<L>(operands.gate, at);
+            let grad = load_or_zero::<L>(operands.grad, at);
+            let slope = G::slope(x).mul(load_or_zero(operands.up, at));
             put(grad.mul(slope), grad_gate, at);
             put(grad.mul(G::value(x)), grad_up, at);
         }

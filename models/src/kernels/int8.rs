@@ -14,7 +14,7 @@ mod tests;
 mod tile;
 
 use dot::DotIsa;
-use product::{Product, ProductInto};
+use product::{Int8Product, ProductInto};
 
 pub use matrix::{Int8Matrix, MOST_COLUMNS};
 
@@ -44,6 +44,6 @@ pub(super) fn by_instructions(
 
 fn product(isa: DotIsa, x: &[f32], weight: &Int8Matrix, bias: Option<&[f32]>, out: &mut [f32]) {
     if weight.n > 0 && !out.is_empty() {
-        isa.dispatch(ProductInto { product: Product::new(x, weight, bias), out });
+        isa.dispatch(ProductInto { product: Int8Product::new(x, weight, bias), out });
     }
 }

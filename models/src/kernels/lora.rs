@@ -83,12 +83,12 @@ pub fn add(input: Input<'_>, segments: &[Segment<'_>], y: &mut [f32]) {
     match segments {
         [] => {}
         [one] => update((one, &mut y[one.rows.start * one.b.n..one.rows.end * one.b.n])),
-        many => split(many, y).into_par_iter().for_each(update),
+        many => rows_by_segment(many, y).into_par_iter().for_each(update),
     }
 }
 
 /// The rows of each segment.
-fn split<'s, 'a, 'y>(
+fn rows_by_segment<'s, 'a, 'y>(
     segments: &'s [Segment<'a>],
     mut y: &'y mut [f32],
 ) -> Vec<(&'s Segment<'a>, &'y mut [f32])> {
@@ -107,7 +107,7 @@ fn split<'s, 'a, 'y>(
 
 /// Where the gradients go. All are added to.
 #[derive(Debug)]
-pub struct Gradients<'a> {
+pub struct LoraGradients<'a> {
     /// Of the input `[T, k]`; none for tokens, and for an input without gradient.
     pub x: Option<&'a mut [f32]>,
     /// Of all factors, in panels end to end, and where in it those of each segment's `A` and `B`
@@ -122,7 +122,7 @@ pub fn add_backward(
     input: Input<'_>,
     segments: &[Segment<'_>],
     grad: &[f32],
-    gradients: &mut Gradients<'_>,
+    gradients: &mut LoraGradients<'_>,
 ) {
     for (index, segment) in segments.iter().enumerate() {
         let (n, rank) = (segment.b.n, segment.b.k);

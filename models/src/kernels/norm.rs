@@ -31,7 +31,7 @@ impl RmsNorm<'_> {
     /// `x [rows, d] -> out [rows, d]`.
     pub fn forward(self, isa: Isa, x: &[f32], out: &mut [f32]) {
         self.for_rows(x, x, out, |norm, x, _, out| {
-            isa.run(Forward { norm, x, out });
+            isa.run(NormForward { norm, x, out });
         });
     }
 
@@ -54,9 +54,9 @@ impl RmsNorm<'_> {
             out
         };
         let parts: Vec<Vec<f32>> = if is_large(x.len()) {
-            x.par_chunks(run).zip(grad.par_chunks(run)).map(part).collect()
+            x.par_chunks(run).zip(grad.par_chunks(run)).map(load_or_zero).collect()
         } else {
-            x.chunks(run).zip(grad.chunks(run)).map(part).collect()
+            x.chunks(run).zip(grad.chunks(run)).map(load_or_zero).collect()
         };
         out.fill(0.0);
         for part in parts {
@@ -87,7 +87,7 @@ impl RmsNorm<'_> {
     /// The factors of lanes `at..at + 16`; zeros beyond the width.
     #[inline(always)]
     fn factor<L: F32x16>(self, at: usize) -> L {
-        let w = part::<L>(self.weight, at);
+        let w = load_or_zero::<L>(self.weight, at);
         if self.unit_offset { w.add(L::splat(1.0)) } else { w }
     }
 
@@ -99,13 +99,13 @@ impl RmsNorm<'_> {
     }
 }
 
-struct Forward<'a> {
+struct NormForward<'a> {
     norm: RmsNorm<'a>,
     x: &'a [f32],
     out: &'a mut [f32],
 }
 
-impl Kernel for Forward<'_> {
+impl Kernel for NormForward<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -114,7 +114,7 @@ impl Kernel for Forward<'_> {
         for (x, out) in self.x.chunks_exact(d).zip(self.out.chunks_exact_mut(d)) {
             let rho = L::splat(self.norm.rho::<L>(x));
             for at in (0..d).step_by(LANES) {
-                let y = part::<L>(x, at).mul(rho).mul(self.norm.factor::<L>(at));
+                let y = load_or_zero::<L>(x, at).mul(rho).mul(self.norm.factor::<L>(at));
                 put(y, out, at);
             }
         }
@@ -139,13 +139,13 @@ impl Kernel for GradInput<'_> {
             let rho = self.norm.rho::<L>(x);
             let mut sum = L::splat(0.0);
             for at in (0..d).step_by(LANES) {
-                let u = part::<L>(grad, at).mul(self.norm.factor::<L>(at));
-                sum = u.mul_add(part::<L>(x, at), sum);
+                let u = load_or_zero::<L>(grad, at).mul(self.norm.factor::<L>(at));
+                sum = u.mul_add(load_or_zero::<L>(x, at), sum);
             }
             let pull = L::splat(-(rho * rho * rho) * sum.sum() / d as f32);
             for at in (0..d).step_by(LANES) {
-                let u = part::<L>(grad, at).mul(self.norm.factor::<L>(at));
-                let gx = part::<L>(x, at).mul_add(pull, u.mul(L::splat(rho)));
+                let u = load_or_zero::<L>(grad, at).mul(self.norm.factor::<L>(at));
+                let gx = load_or_zero::<L>(x, at).mul_add(pull, u.mul(L::splat(rho)));
                 put(gx, out, at);
             }
         }
@@ -168,8 +168,9 @@ impl Kernel for GradWeight<'_> {
         for (x, grad) in self.x.chunks_exact(d).zip(self.grad.chunks_exact(d)) {
             let rho = L::splat(self.norm.rho::<L>(x));
             for at in (0..d).step_by(LANES) {
-                let normal = part::<L>(x, at).mul(rho);
-                let sum = normal.mul_add(part::<L>(grad, at), part::<L>(self.out, at));
+                let normal = load_or_zero::<L>(x, at).mul(rho);
+                let sum =
+                    normal.mul_add(load_or_zero::<L>(grad, at), load_or_zero::<L>(self.out, at));
                 put(sum, self.out, at);
             }
         }
@@ -181,14 +182,14 @@ impl Kernel for GradWeight<'_> {
 fn dot<L: F32x16>(a: &[f32], b: &[f32]) -> f32 {
     let mut sum = L::splat(0.0);
     for at in (0..a.len()).step_by(LANES) {
-        sum = part::<L>(a, at).mul_add(part::<L>(b, at), sum);
+        sum = load_or_zero::<L>(a, at).mul_add(load_or_zero::<L>(b, at), sum);
     }
     sum.sum()
 }
 
 /// Sixteen numbers from `at`, zeros beyond the end.
 #[inline(always)]
-pub(super) fn part<L: F32x16>(from: &[f32], at: usize) -> L {
+pub(super) fn load_or_zero<L: F32x16>(from: &[f32], at: usize) -> L {
     match from[at..].first_chunk() {
         Some(whole) => L::load(whole),
         None => L::load_part(&from[at..], 0.0),

@@ -48,7 +48,7 @@ impl Readout {
 
 /// A chunk of a row: `max`, `Σ e^(z − max)` and `Σ e^(z − max) (z − max)`.
 #[derive(Clone, Copy, Debug)]
-struct Part {
+struct SoftmaxPart {
     max: f32,
     sum: f32,
     weighted: f32,
@@ -84,7 +84,8 @@ pub fn target_readout(
 /// What [`readout`] gives a row, bit for bit, from its logits `[n]`, capped where there is a cap.
 pub fn row_readout(logits: &[f32]) -> Readout {
     let isa = Isa::best();
-    let parts: Vec<Part> = logits.chunks(CHUNK).map(|chunk| isa.run(Capped(chunk))).collect();
+    let parts: Vec<SoftmaxPart> =
+        logits.chunks(CHUNK).map(|chunk| isa.run(Capped(chunk))).collect();
     combine(isa, &parts)
 }
 
@@ -99,7 +100,7 @@ fn walk<T: Copy + Send>(
 ) {
     let isa = Isa::best();
     for (block, rows) in hidden.chunks(ROWS * weight.k).enumerate() {
-        let read = |logits: &mut Vec<f32>, index: usize| -> Vec<(Part, T)> {
+        let read = |logits: &mut Vec<f32>, index: usize| -> Vec<(SoftmaxPart, T)> {
             let chunk = chunk(weight, index);
             products(rows, chunk, logits);
             let mut parts = Vec::with_capacity(logits.len() / chunk.n);
@@ -109,10 +110,11 @@ fn walk<T: Copy + Send>(
             }
             parts
         };
-        let chunks: Vec<Vec<(Part, T)>> =
+        let chunks: Vec<Vec<(SoftmaxPart, T)>> =
             (0..weight.n.div_ceil(CHUNK)).into_par_iter().map_init(Vec::new, read).collect();
         for row in 0..rows.len() / weight.k {
-            let (parts, picked): (Vec<Part>, _) = chunks.iter().map(|chunk| chunk[row]).unzip();
+            let (parts, picked): (Vec<SoftmaxPart>, _) =
+                chunks.iter().map(|chunk| chunk[row]).unzip();
             done(combine(isa, &parts), picked);
         }
     }
@@ -136,10 +138,10 @@ struct Summarise<'a> {
 }
 
 impl Kernel for Summarise<'_> {
-    type Output = Part;
+    type Output = SoftmaxPart;
 
     #[inline(always)]
-    fn run<L: F32x16>(self) -> Part {
+    fn run<L: F32x16>(self) -> SoftmaxPart {
         if let Some(cap) = self.cap {
             cap_all::<L>(self.row, cap);
         }
@@ -151,10 +153,10 @@ impl Kernel for Summarise<'_> {
 struct Capped<'a>(&'a [f32]);
 
 impl Kernel for Capped<'_> {
-    type Output = Part;
+    type Output = SoftmaxPart;
 
     #[inline(always)]
-    fn run<L: F32x16>(self) -> Part {
+    fn run<L: F32x16>(self) -> SoftmaxPart {
         let (vectors, rest) = self.0.as_chunks::<LANES>();
         let mut max = L::load_part(rest, f32::NEG_INFINITY);
         for z in vectors {
@@ -167,7 +169,7 @@ impl Kernel for Capped<'_> {
         }
         let rest = L::load_part(rest, f32::NEG_INFINITY);
         accumulate(rest, max, &mut sum, &mut weighted);
-        Part { max, sum: sum.sum(), weighted: weighted.sum() }
+        SoftmaxPart { max, sum: sum.sum(), weighted: weighted.sum() }
     }
 }
 
@@ -192,7 +194,7 @@ fn cap_all<L: F32x16>(row: &mut [f32], cap: f32) {
 
 /// Chunks in order. There are few, so the sums are f64.
 #[expect(clippy::cast_possible_truncation, reason = "the rounding to f32")]
-fn combine(isa: Isa, parts: &[Part]) -> Readout {
+fn combine(isa: Isa, parts: &[SoftmaxPart]) -> Readout {
     // A NaN anywhere reaches the sums, whichever maximum is taken.
     let max = parts.iter().fold(f32::NEG_INFINITY, |m, p| m.max(p.max));
     let shifts: Vec<f32> = parts.iter().map(|p| (p.max - max).max(NOTHING)).collect();
@@ -258,7 +260,7 @@ impl Unary for Cap {
 
 /// What the backward of `(log p(target), entropy, log-normaliser)` starts from.
 #[derive(Clone, Copy, Debug)]
-pub struct Forward<'a> {
+pub struct ForwardValues<'a> {
     /// `[R, k]`.
     pub hidden: &'a [f32],
     /// `[n, k]`.
@@ -275,7 +277,7 @@ pub struct Forward<'a> {
 
 /// Where the gradients go; both are added to.
 #[derive(Debug)]
-pub struct Gradients<'a> {
+pub struct ReadoutGradients<'a> {
     /// `[R, k]`.
     pub hidden: Option<&'a mut [f32]>,
     /// Panels of `[n, k]`.
@@ -287,7 +289,7 @@ pub struct Gradients<'a> {
 /// With `p = e^(z − Z)`, entropy `H` and upstream `g`:
 /// `dz = g_lp (onehot − p) − g_H p (log p + H) + g_Z p`, and through a cap `du = dz (1 − (z/cap)²)`.
 /// The gradient of a row is one chain along the vocabulary, that of the weight one chain over rows.
-pub fn readout_backward(forward: Forward<'_>, gradients: &mut Gradients<'_>) {
+pub fn readout_backward(forward: ForwardValues<'_>, gradients: &mut ReadoutGradients<'_>) {
     let k = forward.weight.k;
     let mut logits = Vec::new();
     for first in (0..forward.targets.len()).step_by(ROWS) {
@@ -313,7 +315,7 @@ pub fn readout_backward(forward: Forward<'_>, gradients: &mut Gradients<'_>) {
 }
 
 /// One row's logits of a chunk that begins at column `first`, replaced by their gradients.
-fn grad_logits(forward: Forward<'_>, row: usize, first: usize, logits: &mut [f32]) {
+fn grad_logits(forward: ForwardValues<'_>, row: usize, first: usize, logits: &mut [f32]) {
     let [grad, values] = [forward.grad, forward.values].map(|v| &v[3 * row..3 * row + 3]);
     let target = (forward.targets[row] as usize).checked_sub(first);
     Isa::best().run(GradLogits {

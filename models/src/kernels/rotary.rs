@@ -7,7 +7,7 @@
 
 use rayon::prelude::*;
 
-use super::norm::{part, put};
+use super::norm::{load_or_zero, put};
 use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::split::{is_large, rows_a_task};
 
@@ -49,19 +49,19 @@ impl Rotary<'_> {
         let width = x.len() / (cos.len() / half).max(1);
         if !is_large(x.len()) {
             let (rotary, angles) = (self, (cos.as_slice(), sin.as_slice()));
-            return isa.run(Rows { rotary, angles, x, out });
+            return isa.run(RotaryRows { rotary, angles, x, out });
         }
         let rows = rows_a_task(width);
         let angles = cos.par_chunks(rows * half).zip(sin.par_chunks(rows * half));
         out.par_chunks_mut(rows * width).zip(x.par_chunks(rows * width)).zip(angles).for_each(
             |((out, x), angles)| {
-                isa.run(Rows { rotary: self, angles, x, out });
+                isa.run(RotaryRows { rotary: self, angles, x, out });
             },
         );
     }
 }
 
-struct Rows<'a> {
+struct RotaryRows<'a> {
     rotary: Rotary<'a>,
     /// Cosines and sines of these rows.
     angles: (&'a [f32], &'a [f32]),
@@ -69,7 +69,7 @@ struct Rows<'a> {
     out: &'a mut [f32],
 }
 
-impl Kernel for Rows<'_> {
+impl Kernel for RotaryRows<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -90,8 +90,9 @@ impl Kernel for Rows<'_> {
                 let (first, rest) = x.split_at(half);
                 let (first_out, rest_out) = out.split_at_mut(half);
                 for at in (0..half).step_by(LANES) {
-                    let (c, s) = (part::<L>(cos, at), part::<L>(sin, at).mul(sign));
-                    let (a, b) = (part::<L>(first, at), part::<L>(&rest[..half], at));
+                    let (c, s) = (load_or_zero::<L>(cos, at), load_or_zero::<L>(sin, at).mul(sign));
+                    let (a, b) =
+                        (load_or_zero::<L>(first, at), load_or_zero::<L>(&rest[..half], at));
                     let minus_bs = L::splat(0.0).sub(b.mul(s));
                     put(a.mul_add(c, minus_bs), first_out, at);
                     put(b.mul_add(c, a.mul(s)), &mut rest_out[..half], at);

@@ -140,10 +140,10 @@ pub trait Kernel {
 
 /// Instructions that this CPU has. A value exists only after they were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Isa(Kind);
+pub struct Isa(InstructionSet);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum InstructionSet {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -157,13 +157,13 @@ impl Isa {
         #[cfg(target_arch = "x86_64")]
         {
             if x86::has_avx512() {
-                return Isa(Kind::Avx512);
+                return Isa(InstructionSet::Avx512);
             }
             if x86::has_avx2() {
-                return Isa(Kind::Avx2);
+                return Isa(InstructionSet::Avx2);
             }
         }
-        Isa(Kind::Portable)
+        Isa(InstructionSet::Portable)
     }
 
     /// All that this CPU has, narrow to wide.
@@ -172,14 +172,14 @@ impl Isa {
             not(target_arch = "x86_64"),
             expect(unused_mut, reason = "other machines have the portable form only")
         )]
-        let mut all = vec![Isa(Kind::Portable)];
+        let mut all = vec![Isa(InstructionSet::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
             if x86::has_avx2() {
-                all.push(Isa(Kind::Avx2));
+                all.push(Isa(InstructionSet::Avx2));
             }
             if x86::has_avx512() {
-                all.push(Isa(Kind::Avx512));
+                all.push(Isa(InstructionSet::Avx512));
             }
         }
         all
@@ -188,11 +188,11 @@ impl Isa {
     /// The name, for reports.
     pub fn name(self) -> &'static str {
         match self.0 {
-            Kind::Portable => "portable",
+            InstructionSet::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => "avx2",
+            InstructionSet::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx512 => "avx512",
+            InstructionSet::Avx512 => "avx512",
         }
     }
 
@@ -212,15 +212,15 @@ impl Isa {
     /// Runs a kernel with these instructions.
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
         match self.0 {
-            Kind::Portable => kernel.run::<portable::Array>(),
+            InstructionSet::Portable => kernel.run::<portable::Array>(),
             #[cfg(target_arch = "x86_64")]
             // SAFETY: an `Isa` of this kind is made only where the CPU was found to have AVX2,
             // FMA and F16C.
-            Kind::Avx2 => unsafe { x86::run_avx2(kernel) },
+            InstructionSet::Avx2 => unsafe { x86::run_avx2(kernel) },
             #[cfg(target_arch = "x86_64")]
             // SAFETY: an `Isa` of this kind is made only where the CPU was found to have the
             // AVX-512 parts that `run_avx512` names.
-            Kind::Avx512 => unsafe { x86::run_avx512(kernel) },
+            InstructionSet::Avx512 => unsafe { x86::run_avx512(kernel) },
         }
     }
 }

@@ -47,7 +47,7 @@ impl Tiles {
 
 /// The part of a product that one task computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Task {
+pub(super) struct TileTask {
     /// Tiles of rows.
     pub(super) tiles: Range<usize>,
     /// Panels of columns.
@@ -69,7 +69,7 @@ pub(super) struct Size {
 
 /// Cuts a product into tasks for `threads`: by panels first, so that each thread streams weights
 /// of its own, then by tiles of rows where panels are few.
-pub(super) fn split(size: Size, threads: usize) -> Vec<Task> {
+pub(super) fn split_product(size: Size, threads: usize) -> Vec<TileTask> {
     let most = if threads < 2 { 1 } else { threads * TASKS_A_THREAD };
     let wanted = (size.nanos / SMALLEST_TASK_NS).clamp(1, most);
     let groups = Tiles::new(size.panels, size.group.max(1));
@@ -79,7 +79,7 @@ pub(super) fn split(size: Size, threads: usize) -> Vec<Task> {
     for column in 0..across {
         let edge = |at: usize| (groups.count() * at / across * size.group).min(size.panels);
         for row in 0..down {
-            tasks.push(Task {
+            tasks.push(TileTask {
                 tiles: size.tiles * row / down..size.tiles * (row + 1) / down,
                 panels: edge(column)..edge(column + 1),
             });
@@ -89,7 +89,7 @@ pub(super) fn split(size: Size, threads: usize) -> Vec<Task> {
 }
 
 /// Runs every task, on the current pool where there are several.
-pub(super) fn each(tasks: &[Task], run: impl Fn(&Task) + Send + Sync) {
+pub(super) fn each(tasks: &[TileTask], run: impl Fn(&TileTask) + Send + Sync) {
     match tasks {
         [one] => run(one),
         several => several.par_iter().with_max_len(1).for_each(run),
@@ -97,10 +97,10 @@ pub(super) fn each(tasks: &[Task], run: impl Fn(&Task) + Send + Sync) {
 }
 
 /// Tasks of a product for the current pool.
-pub(super) fn tasks(size: Size) -> Vec<Task> {
+pub(super) fn tasks(size: Size) -> Vec<TileTask> {
     // The pool is asked only where the product is worth splitting: asking may start it.
     let threads = if size.nanos < 2 * SMALLEST_TASK_NS { 1 } else { rayon::current_num_threads() };
-    split(size, threads)
+    split_product(size, threads)
 }
 
 /// A row-major matrix that several tasks write, each its own part.
@@ -126,7 +126,7 @@ impl<'a> Shared<'a> {
     /// # Safety
     /// No other part that overlaps this one is in use while it is.
     #[inline(always)]
-    pub(super) unsafe fn part(&self, rows: Range<usize>, columns: Range<usize>) -> Part<'_> {
+    pub(super) unsafe fn part(&self, rows: Range<usize>, columns: Range<usize>) -> SharedRows<'_> {
         assert!(
             rows.start <= rows.end
                 && rows.end <= self.rows
@@ -134,7 +134,7 @@ impl<'a> Shared<'a> {
                 && columns.end <= self.columns,
             "a part lies within the matrix"
         );
-        Part {
+        SharedRows {
             // In range, or one past the end where the part is empty.
             data: self
                 .data
@@ -148,7 +148,7 @@ impl<'a> Shared<'a> {
 }
 
 /// Rows of a part of a [`Shared`] matrix, for one task.
-pub(super) struct Part<'a> {
+pub(super) struct SharedRows<'a> {
     data: *mut f32,
     rows: usize,
     width: usize,
@@ -156,12 +156,12 @@ pub(super) struct Part<'a> {
     borrow: PhantomData<&'a mut [f32]>,
 }
 
-impl Part<'_> {
+impl SharedRows<'_> {
     /// One row.
     #[inline(always)]
     pub(super) fn row(&mut self, row: usize) -> &mut [f32] {
         assert!(row < self.rows, "a row of the part");
-        // SAFETY: the part lies within the borrowed matrix and belongs to this `Part` alone
+        // SAFETY: the part lies within the borrowed matrix and belongs to this `SharedRows` alone
         // (`Shared::part`); the row lies within the part.
         unsafe {
             let start = self.data.add(row.wrapping_mul(self.stride));
@@ -192,7 +192,7 @@ mod tests {
     /// Every (tile, panel) belongs to one task, and no task is empty.
     fn check(tiles: usize, panels: usize, group: usize, threads: usize, nanos: usize) -> usize {
         let size = Size { tiles, panels, group, nanos };
-        let tasks = split(size, threads);
+        let tasks = split_product(size, threads);
         let mut owners = vec![0; tiles * panels];
         for task in &tasks {
             assert!(!task.tiles.is_empty() && !task.panels.is_empty(), "{size:?}");

@@ -46,7 +46,7 @@ impl CustomOp1 for Embedding {
             return Err(Error::Msg(format!("token {id} of an embedding of {} rows", self.n)));
         }
         let mut out = vec![0.0; self.token_ids.len() * self.k];
-        embedding::rows(table, &self.token_ids, &mut out);
+        embedding::gather_rows(table, &self.token_ids, &mut out);
         let shape = Shape::from((self.token_ids.len(), self.k));
         Ok((CpuStorage::F32(out), shape))
     }
@@ -69,13 +69,13 @@ mod tests {
     use candle_core::{DType, Tensor};
 
     use super::embedding;
-    use crate::gradcheck::{check_gradients, compare, numbers, random, value_and_gradients};
+    use crate::gradcheck::{check_gradients, compare, random, value_and_gradients, values_of};
     use crate::kernels::panels::{PANEL, unpack};
     use crate::packed::Matrix;
 
     /// `[n, k]` random numbers, and the same as a matrix.
     fn table(n: usize, k: usize) -> (Vec<f32>, Matrix) {
-        let rows = numbers(&random(5, (n, k)));
+        let rows = values_of(&random(5, (n, k)));
         let matrix = Matrix::from_rows(&rows, n, k).unwrap();
         (rows, matrix)
     }
@@ -87,7 +87,7 @@ mod tests {
                 let (_, matrix) = table(n, k);
                 let matrix = matrix.to_dtype(dtype).unwrap();
                 let rows = matrix.to_rows().unwrap();
-                let got = numbers(&embedding(&matrix, &ids).unwrap());
+                let got = values_of(&embedding(&matrix, &ids).unwrap());
                 for (id, got) in ids.iter().zip(got.chunks_exact(k)) {
                     assert_eq!(got, &rows[*id as usize * k..][..k], "{dtype:?}");
                 }
@@ -107,14 +107,14 @@ mod tests {
             };
             let (value, gradients) = value_and_gradients(op, &[matrix.tensor().clone()]);
             // The gradient of the projection is the projection itself, row by row.
-            let grad = numbers(&crate::gradcheck::projection_weights(value.dims()));
+            let grad = values_of(&crate::gradcheck::projection_weights(value.dims()));
             let mut want = vec![0.0; n * k];
             for (id, grad) in ids.iter().zip(grad.chunks_exact(k)) {
                 for (want, g) in want[*id as usize * k..][..k].iter_mut().zip(grad) {
                     *want += g;
                 }
             }
-            let panels = numbers(&gradients[0]);
+            let panels = values_of(&gradients[0]);
             assert_eq!(unpack(&panels, n, k), want, "{count} ids");
             // The lanes that pad the last panel stay zero.
             let total: f32 = panels.iter().map(|x| x.abs()).sum();

@@ -70,7 +70,7 @@ mod tests {
 
     use super::gated;
     use crate::config::Activation;
-    use crate::gradcheck::{check_agreement, check_gradients, compare, numbers, random};
+    use crate::gradcheck::{check_agreement, check_gradients, compare, random, values_of};
     use crate::kernels::gated::{Operands, backward, forward};
     use crate::kernels::simd::Isa;
 
@@ -112,7 +112,7 @@ mod tests {
     #[test]
     fn bits_depend_on_neither_place_nor_machine() {
         let n = 50_000;
-        let (gate, up) = (numbers(&random(1, n)), numbers(&random(2, n)));
+        let (gate, up) = (values_of(&random(1, n)), values_of(&random(2, n)));
         let run = |isa, activation, from: usize| {
             let operands = Operands { gate: &gate[from..], up: &up[from..], grad: &up[from..] };
             let mut outs = [(); 3].map(|()| vec![0.0; n - from]);

@@ -28,7 +28,7 @@ use crate::packed::{Matrix, Weight};
 /// # Errors
 /// Operands of other shapes, a variable that is not f32, and, at the backward, 8-bit weights.
 pub fn linear(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> Result<Tensor> {
-    check(x, weight, bias)?;
+    check_operands(x, weight, bias)?;
     Ok(match (weight, bias) {
         (Weight::Panels(matrix), None) => x.apply_op2(matrix.tensor(), Linear::of(matrix))?,
         (Weight::Panels(matrix), Some(bias)) => {
@@ -38,7 +38,7 @@ pub fn linear(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> Result<Tens
     })
 }
 
-fn check(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> TensorResult<()> {
+fn check_operands(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> TensorResult<()> {
     let (n, k) = (weight.n(), weight.k());
     if x.dims2()?.1 != k {
         return Err(shape_error("linear: x", x, &format!("[T, {k}]")));

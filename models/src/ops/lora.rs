@@ -14,7 +14,7 @@ use candle_core::{InplaceOp2, Layout, Result as TensorResult, Shape, Tensor};
 use super::linear::trainable;
 use super::storage::{Held, f32s, f32s_mut, shape_error};
 use crate::error::{ModelError, Result};
-use crate::kernels::lora::{Gradients, Input, Segment, add, add_backward};
+use crate::kernels::lora::{Input, LoraGradients, Segment, add, add_backward};
 use crate::kernels::panels::{PanelData, Panels};
 use crate::packed::Matrix;
 
@@ -44,11 +44,11 @@ pub struct LoraSegment<'a> {
 /// Segments out of order, overlapping or past the batch; factors that do not fit.
 pub fn lora(x: &Tensor, y: Tensor, segments: &[LoraSegment<'_>]) -> Result<Tensor> {
     let (rows, k) = x.dims2()?;
-    check(&y, rows, segments)?;
+    check_segments(&y, rows, segments)?;
     if let Some(s) = segments.iter().find(|s| (s.a.n(), s.a.k()) != (s.b.k(), k)) {
         return Err(misfit("A is [r, k]", s, k));
     }
-    let Some(plan) = Plan::new(segments, None) else {
+    let Some(plan) = LoraPlan::new(segments, None) else {
         return Ok(y);
     };
     Ok(match join(&plan.pairs)? {
@@ -72,7 +72,7 @@ pub fn lora_embedding(
     y: Tensor,
     segments: &[LoraSegment<'_>],
 ) -> Result<Tensor> {
-    check(&y, token_ids.len(), segments)?;
+    check_segments(&y, token_ids.len(), segments)?;
     for s in segments {
         if s.a.k() != s.b.k() {
             return Err(misfit("A is [vocab, r]", s, s.a.k()));
@@ -84,7 +84,7 @@ pub fn lora_embedding(
             )));
         }
     }
-    let Some(plan) = Plan::new(segments, Some(token_ids.into())) else {
+    let Some(plan) = LoraPlan::new(segments, Some(token_ids.into())) else {
         return Ok(y);
     };
     Ok(match join(&plan.pairs)? {
@@ -97,7 +97,7 @@ pub fn lora_embedding(
     })
 }
 
-fn check(y: &Tensor, rows: usize, segments: &[LoraSegment<'_>]) -> Result<()> {
+fn check_segments(y: &Tensor, rows: usize, segments: &[LoraSegment<'_>]) -> Result<()> {
     let (y_rows, n) = y.dims2()?;
     if y_rows != rows {
         return Err(shape_error("lora: y", y, &format!("[{rows}, n]")).into());
@@ -132,30 +132,30 @@ fn misfit(what: &str, segment: &LoraSegment<'_>, width: usize) -> ModelError {
 }
 
 /// What the operations hold.
-struct Plan {
+struct LoraPlan {
     /// The tokens, for an embedding.
     tokens: Option<Arc<[u32]>>,
     /// Each pair of factors once, in order of appearance.
-    pairs: Vec<Pair>,
-    spans: Vec<Span>,
+    pairs: Vec<FactorPair>,
+    spans: Vec<RowSpan>,
 }
 
-struct Pair {
+struct FactorPair {
     factors: [Matrix; 2],
     /// Where the two begin in what [`join`] gives.
     at: [usize; 2],
 }
 
-struct Span {
+struct RowSpan {
     rows: Range<usize>,
     pair: usize,
     scale: f32,
 }
 
-impl Plan {
+impl LoraPlan {
     /// None where no row is changed.
-    fn new(segments: &[LoraSegment<'_>], tokens: Option<Arc<[u32]>>) -> Option<Plan> {
-        let mut pairs: Vec<Pair> = Vec::new();
+    fn new(segments: &[LoraSegment<'_>], tokens: Option<Arc<[u32]>>) -> Option<LoraPlan> {
+        let mut pairs: Vec<FactorPair> = Vec::new();
         let mut spans = Vec::new();
         let mut len = 0;
         for s in segments.iter().filter(|s| !s.rows.is_empty()) {
@@ -165,13 +165,13 @@ impl Plan {
             });
             let pair = known.unwrap_or_else(|| {
                 let middle = len + s.a.tensor().elem_count();
-                pairs.push(Pair { factors: [s.a.clone(), s.b.clone()], at: [len, middle] });
+                pairs.push(FactorPair { factors: [s.a.clone(), s.b.clone()], at: [len, middle] });
                 len = middle + s.b.tensor().elem_count();
                 pairs.len() - 1
             });
-            spans.push(Span { rows: s.rows.clone(), pair, scale: s.scale });
+            spans.push(RowSpan { rows: s.rows.clone(), pair, scale: s.scale });
         }
-        (!spans.is_empty()).then_some(Plan { tokens, pairs, spans })
+        (!spans.is_empty()).then_some(LoraPlan { tokens, pairs, spans })
     }
 
     fn input<'a>(&'a self, x: &'a [f32]) -> Input<'a> {
@@ -182,7 +182,7 @@ impl Plan {
     }
 
     fn segments<'a>(&self, pairs: &[[Panels<'a>; 2]]) -> Vec<Segment<'a>> {
-        let segment = |span: &Span| {
+        let segment = |span: &RowSpan| {
             let [a, b] = pairs[span.pair];
             Segment { rows: span.rows.clone(), a, b, scale: span.scale }
         };
@@ -213,7 +213,9 @@ impl Plan {
         let pairs: Vec<[Panels<'a>; 2]> = self
             .pairs
             .iter()
-            .map(|Pair { factors, at }| [panels(&factors[0], at[0]), panels(&factors[1], at[1])])
+            .map(|FactorPair { factors, at }| {
+                [panels(&factors[0], at[0]), panels(&factors[1], at[1])]
+            })
             .collect();
         self.segments(&pairs)
     }
@@ -235,7 +237,7 @@ impl Plan {
         let tracked = x.filter(|x| x.track_op());
         let mut gx = tracked.map(|x| vec![0.0; x.elem_count()]);
         let mut gf = vec![0.0; factors.len()];
-        let mut gradients = Gradients {
+        let mut gradients = LoraGradients {
             x: gx.as_deref_mut(),
             factors: Some((&mut gf, self.spans.iter().map(|s| self.pairs[s.pair].at).collect())),
         };
@@ -253,7 +255,7 @@ impl Plan {
         let g = g.f32s()?;
         let mut gx = vec![0.0; x.elem_count()];
         self.held(|segments| {
-            let mut gradients = Gradients { x: Some(&mut gx), factors: None };
+            let mut gradients = LoraGradients { x: Some(&mut gx), factors: None };
             add_backward(Input::Rows(&[]), segments, g, &mut gradients);
         })?;
         Tensor::from_vec(gx, x.shape(), &Device::Cpu)
@@ -261,7 +263,7 @@ impl Plan {
 }
 
 /// All factors end to end as f32, if one of them is a variable.
-fn join(pairs: &[Pair]) -> TensorResult<Option<Tensor>> {
+fn join(pairs: &[FactorPair]) -> TensorResult<Option<Tensor>> {
     let tensors = || pairs.iter().flat_map(|p| &p.factors).map(Matrix::tensor);
     if !tensors().any(Tensor::track_op) {
         return Ok(None);
@@ -288,7 +290,7 @@ fn passed(y: &Tensor, grad: &Tensor) -> Option<Tensor> {
 }
 
 /// `x`, `y` and joined factors.
-impl CustomOp3 for Plan {
+impl CustomOp3 for LoraPlan {
     fn name(&self) -> &'static str {
         "lora"
     }
@@ -321,7 +323,7 @@ impl CustomOp3 for Plan {
 }
 
 /// `x` and `y` with frozen factors, or `y` and joined factors for an embedding.
-impl CustomOp2 for Plan {
+impl CustomOp2 for LoraPlan {
     fn name(&self) -> &'static str {
         "lora"
     }
@@ -359,7 +361,7 @@ impl CustomOp2 for Plan {
 }
 
 /// `y` of an embedding, with frozen factors.
-impl CustomOp1 for Plan {
+impl CustomOp1 for LoraPlan {
     fn name(&self) -> &'static str {
         "lora"
     }
@@ -373,7 +375,7 @@ impl CustomOp1 for Plan {
     }
 }
 
-impl InplaceOp1 for Plan {
+impl InplaceOp1 for LoraPlan {
     fn name(&self) -> &'static str {
         "lora in place"
     }
@@ -384,7 +386,7 @@ impl InplaceOp1 for Plan {
     }
 }
 
-impl InplaceOp2 for Plan {
+impl InplaceOp2 for LoraPlan {
     fn name(&self) -> &'static str {
         "lora in place"
     }

@@ -115,10 +115,10 @@ mod tests {
         for row in [0, 1, 700, rows - 1] {
             let alone = x.narrow(0, row, 1).unwrap();
             let alone = rms_norm(&alone, &w, EPS, false).unwrap();
-            let bits = |t: &Tensor| crate::gradcheck::numbers(t);
+            let bits = |t: &Tensor| crate::gradcheck::values_of(t);
             assert_eq!(bits(&alone), bits(&all.narrow(0, row, 1).unwrap()));
         }
-        let (x, w) = (crate::gradcheck::numbers(&x), crate::gradcheck::numbers(&w));
+        let (x, w) = (crate::gradcheck::values_of(&x), crate::gradcheck::values_of(&w));
         let norm = RmsNorm { weight: &w, eps: EPS, unit_offset: true };
         let run = |isa| {
             let mut outs = [vec![0.0; x.len()], vec![0.0; x.len()], vec![0.0; d]];

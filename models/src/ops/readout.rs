@@ -18,7 +18,7 @@ use crate::packed::Matrix;
 /// # Errors
 /// Operands that do not fit, a column past the vocabulary, a variable that is not f32.
 pub fn label_logits(hidden: &Tensor, vocabulary: &Matrix, columns: &[u32]) -> Result<Tensor> {
-    check(hidden, vocabulary, columns)?;
+    check_columns(hidden, vocabulary, columns)?;
     let op = LabelLogits { columns: columns.to_vec(), vocabulary: Dims::of(vocabulary) };
     Ok(hidden.apply_op2(vocabulary.tensor(), op)?)
 }
@@ -40,7 +40,7 @@ pub fn token_logprobs(
     targets: &[u32],
     softcap: Option<f32>,
 ) -> Result<Tensor> {
-    check(hidden, vocabulary, targets)?;
+    check_columns(hidden, vocabulary, targets)?;
     if hidden.dim(0)? != targets.len() {
         let want = format!("[{}, {}]", targets.len(), vocabulary.k());
         return Err(shape_error("token_logprobs: hidden", hidden, &want).into());
@@ -55,7 +55,7 @@ pub fn softcap(x: &Tensor, cap: f32) -> Result<Tensor> {
     Ok(x.apply_op1(Softcap(cap))?)
 }
 
-fn check(hidden: &Tensor, vocabulary: &Matrix, columns: &[u32]) -> Result<()> {
+fn check_columns(hidden: &Tensor, vocabulary: &Matrix, columns: &[u32]) -> Result<()> {
     let (n, k) = (vocabulary.n(), vocabulary.k());
     if hidden.dims2()?.1 != k {
         return Err(shape_error("readout: hidden", hidden, &format!("[R, {k}]")).into());
@@ -175,7 +175,7 @@ impl CustomOp2 for TokenLogprobs {
         let held = [x, w, res, &grad].map(Held::new);
         let [x_held, w_held, values, grad] = &held;
         let (mut gx, mut gw) = (zeros(x), zeros(w));
-        let forward = readout::Forward {
+        let forward = readout::ForwardValues {
             hidden: x_held.f32s()?,
             weight: w_held.panels(self.vocabulary.n, self.vocabulary.k)?,
             cap: self.cap,
@@ -184,7 +184,7 @@ impl CustomOp2 for TokenLogprobs {
             grad: grad.f32s()?,
         };
         let mut gradients =
-            readout::Gradients { hidden: gx.as_deref_mut(), weight: gw.as_deref_mut() };
+            readout::ReadoutGradients { hidden: gx.as_deref_mut(), weight: gw.as_deref_mut() };
         readout::readout_backward(forward, &mut gradients);
         Ok((tensor(gx, x)?, tensor(gw, w)?))
     }

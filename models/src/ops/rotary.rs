@@ -72,7 +72,7 @@ mod tests {
     use candle_core::{D, Device, Tensor};
 
     use super::{RotaryTable, rotary};
-    use crate::gradcheck::{check_agreement, check_gradients, numbers, random};
+    use crate::gradcheck::{check_agreement, check_gradients, random, values_of};
     use crate::kernels::rotary::{Rotary, Turn};
     use crate::kernels::simd::Isa;
 
@@ -116,13 +116,13 @@ mod tests {
             let angles = |of: &[f32]| of[row * 10..(row + 1) * 10].to_vec();
             let (cos, sin) = (angles(&table.cos), angles(&table.sin));
             let alone = rotary(&alone, &Arc::new(RotaryTable { cos, sin, half: 10 })).unwrap();
-            assert_eq!(numbers(&alone), numbers(&all.narrow(0, row, 1).unwrap()));
+            assert_eq!(values_of(&alone), values_of(&all.narrow(0, row, 1).unwrap()));
         }
         for isa in Isa::available() {
             let mut out = vec![0.0; x.elem_count()];
             let rotary = Rotary { table: &table, head_dim, turn: Turn::Forth };
-            rotary.run(isa, &numbers(&x), &mut out);
-            assert_eq!(out, numbers(&all), "{}", isa.name());
+            rotary.run(isa, &values_of(&x), &mut out);
+            assert_eq!(out, values_of(&all), "{}", isa.name());
         }
     }
 

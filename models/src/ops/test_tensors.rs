@@ -2,29 +2,29 @@
 
 use candle_core::{Error, Result, Tensor};
 
-use crate::gradcheck::{numbers, random};
+use crate::gradcheck::{random, values_of};
 use crate::packed::Matrix;
 
 /// A matrix `[n, k]` that depends on the seed only.
 pub(super) fn matrix(seed: u64, n: usize, k: usize) -> Matrix {
-    Matrix::from_rows(&numbers(&random(seed, (n, k))), n, k).expect("n · k numbers")
+    Matrix::from_rows(&values_of(&random(seed, (n, k))), n, k).expect("n · k numbers")
 }
 
 /// Panels to the row-major matrix `[n, k]`, by candle's own operations.
-pub(super) fn rows(panels: &Tensor, n: usize) -> Result<Tensor> {
+pub(super) fn unpack_panels(panels: &Tensor, n: usize) -> Result<Tensor> {
     let (count, k, width) = panels.dims3()?;
     panels.permute((0, 2, 1))?.reshape((count * width, k))?.narrow(0, 0, n)
 }
 
 /// Our error as candle's, which closures under test give.
-pub(super) fn plain<T>(result: crate::Result<T>) -> Result<T> {
+pub(super) fn candle_error<T>(result: crate::Result<T>) -> Result<T> {
     result.map_err(Error::wrap)
 }
 
 /// Asserts that two tensors have the same shape and bits.
 pub(super) fn same_bits(what: &str, got: &Tensor, want: &Tensor) {
     assert_eq!(got.dims(), want.dims(), "{what}");
-    for (i, (a, b)) in numbers(got).iter().zip(numbers(want)).enumerate() {
+    for (i, (a, b)) in values_of(got).iter().zip(values_of(want)).enumerate() {
         assert_eq!(a.to_bits(), b.to_bits(), "{what}: {a} for {b} at {i}");
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a batch can be run at all, before anything is computed.
 
 use super::Runner;
-use crate::batch::{OutputSpec, Paging, RaggedBatch, Row};
+use crate::batch::{OutputRow, OutputSpec, Paging, RaggedBatch};
 use crate::error::{ModelError, Result};
 use crate::kernels::kv_block::BLOCK;
 
@@ -71,7 +71,7 @@ impl Runner {
         }
     }
 
-    fn check_read(&self, batch: &RaggedBatch, row: &Row) -> Result<()> {
+    fn check_read(&self, batch: &RaggedBatch, row: &OutputRow) -> Result<()> {
         let vocab_size = self.config().vocab_size;
         let beyond = |id: u32| id as usize >= vocab_size;
         match &row.output {

@@ -9,9 +9,9 @@ mod shards;
 use std::sync::Arc;
 
 use crate::adapter::{Adapter, AdapterTable};
-use crate::batch::{AdapterSlot, Outputs, RaggedBatch, Row};
+use crate::batch::{AdapterSlot, OutputRow, Outputs, RaggedBatch};
 use crate::config::ModelConfig;
-use crate::decoder::{Decoder, Rows};
+use crate::decoder::{Decoder, RowSelection};
 use crate::error::Result;
 use crate::head::Head;
 use crate::kv::KvCache;
@@ -78,7 +78,7 @@ impl Runner {
         let segments = self.adapters.segments(batch)?;
         let rows = outputs::distinct(&batch.rows);
         let kv = self.kv.as_ref();
-        let hidden = self.decoder.forward(batch, &segments, kv, Rows::Only(&rows))?;
+        let hidden = self.decoder.forward(batch, &segments, kv, RowSelection::Only(&rows))?;
         self.read(batch, &rows, &hidden)
     }
 
@@ -115,14 +115,18 @@ impl Forward for Runner {
 }
 
 /// Outputs of parts in the order of the whole batch's rows.
-fn in_order(rows: &[Row], parts: &[RaggedBatch], outputs: Vec<Result<Outputs>>) -> Result<Outputs> {
+fn in_order(
+    rows: &[OutputRow],
+    parts: &[RaggedBatch],
+    outputs: Vec<Result<Outputs>>,
+) -> Result<Outputs> {
     let mut ends = Vec::with_capacity(parts.len());
     let mut streams = Vec::with_capacity(parts.len());
     for (part, outputs) in parts.iter().zip(outputs) {
         ends.push(ends.last().copied().unwrap_or(0) + part.n_sequences());
         streams.push(outputs?.rows.into_iter());
     }
-    let next = |row: &Row| {
+    let next = |row: &OutputRow| {
         let part = ends.partition_point(|end| *end <= row.sequence as usize);
         streams[part].next().expect("a part gives all of its rows")
     };

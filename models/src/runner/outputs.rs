@@ -4,7 +4,7 @@ use candle_core::{Device, Tensor};
 
 use super::Runner;
 use crate::adapter::{Adapter, LoraPair};
-use crate::batch::{Output, OutputSpec, Outputs, RaggedBatch, Row};
+use crate::batch::{Output, OutputRow, OutputSpec, Outputs, RaggedBatch};
 use crate::error::{ModelError, Result};
 use crate::head::Head;
 use crate::ops::{self, LoraSegment};
@@ -54,7 +54,7 @@ impl Gathered<'_> {
 }
 
 /// The rows that are read, ascending; the first row where none is, since a forward has at least one.
-pub(super) fn distinct(rows: &[Row]) -> Vec<u32> {
+pub(super) fn distinct(rows: &[OutputRow]) -> Vec<u32> {
     let mut rows: Vec<u32> = rows.iter().map(|row| row.index).collect();
     if rows.is_empty() {
         rows.push(0);
@@ -88,7 +88,7 @@ impl Runner {
         Ok(Outputs { rows: rows.collect() })
     }
 
-    fn kind<'a>(&self, batch: &'a RaggedBatch, row: &'a Row) -> OutputGroup<'a> {
+    fn kind<'a>(&self, batch: &'a RaggedBatch, row: &'a OutputRow) -> OutputGroup<'a> {
         let adapted =
             self.adapter_of(batch, row).is_some_and(|a| a.pairs.contains_key(&Site::Vocab));
         match &row.output {
@@ -196,12 +196,12 @@ impl Runner {
         self.decoder.vocabulary().ok_or_else(|| gone("vocabulary head"))
     }
 
-    pub(super) fn head_of(&self, batch: &RaggedBatch, row: &Row) -> Option<&Head> {
+    pub(super) fn head_of(&self, batch: &RaggedBatch, row: &OutputRow) -> Option<&Head> {
         let own = self.adapter_of(batch, row).and_then(|adapter| adapter.head.as_ref());
         own.or(self.head.as_ref())
     }
 
-    fn adapter_of(&self, batch: &RaggedBatch, row: &Row) -> Option<&Adapter> {
+    fn adapter_of(&self, batch: &RaggedBatch, row: &OutputRow) -> Option<&Adapter> {
         self.adapters.get(batch.adapters[row.sequence as usize]?).map(AsRef::as_ref)
     }
 }

@@ -47,10 +47,10 @@ impl BatchShards {
         let pools = self.pools.get_or_init(one_each);
         let cuts = cut(&batch.cu_seqlens_q, most.min(pools.len()))?;
         let apart = batch.paging.as_ref().is_none_or(|paging| {
-            let spans = cuts.iter().map(|cut| (cut.clone(), tokens(batch, cut)));
+            let spans = cuts.iter().map(|cut| (cut.clone(), token_range(batch, cut)));
             are_apart(paging, spans)
         });
-        apart.then(|| cuts.iter().map(|cut| part(batch, cut)).collect())
+        apart.then(|| cuts.iter().map(|cut| sub_batch(batch, cut)).collect())
     }
 
     /// What `run` gives for every part, in their order.
@@ -105,12 +105,12 @@ fn cut(cu_seqlens: &[u32], parts: usize) -> Option<Vec<Range<usize>>> {
     };
     let runs: Vec<Range<usize>> = (0..parts).map(|part| edge(part)..edge(part + 1)).collect();
     let tokens = |run: &Range<usize>| (cu_seqlens[run.end] - cu_seqlens[run.start]) as usize;
-    let fair = |run: &Range<usize>| !run.is_empty() && 4 * parts * tokens(run) <= 5 * total;
+    let fair = |run: &Range<usize>| !run.is_empty() && 4 * parts * token_range(run) <= 5 * total;
     (parts > 1 && runs.iter().all(fair)).then_some(runs)
 }
 
 /// Rows of a run of sequences.
-fn tokens(batch: &RaggedBatch, sequences: &Range<usize>) -> Range<usize> {
+fn token_range(batch: &RaggedBatch, sequences: &Range<usize>) -> Range<usize> {
     let at = |sequence: usize| batch.cu_seqlens_q[sequence] as usize;
     at(sequences.start)..at(sequences.end)
 }
@@ -143,8 +143,8 @@ fn are_apart(
 }
 
 /// Some sequences of a batch as a batch, whose blocks are copied already.
-fn part(batch: &RaggedBatch, sequences: &Range<usize>) -> RaggedBatch {
-    let rows = tokens(batch, sequences);
+fn sub_batch(batch: &RaggedBatch, sequences: &Range<usize>) -> RaggedBatch {
+    let rows = token_range(batch, sequences);
     let from_zero = |sums: &[u32]| {
         let sums = &sums[sequences.start..=sequences.end];
         sums.iter().map(|sum| sum - sums[0]).collect()
@@ -159,7 +159,7 @@ fn part(batch: &RaggedBatch, sequences: &Range<usize>) -> RaggedBatch {
         cu_seqlens_q: from_zero(&batch.cu_seqlens_q),
         cu_seqlens_k: from_zero(&batch.cu_seqlens_k),
         rows: read
-            .map(|row| crate::batch::Row {
+            .map(|row| crate::batch::OutputRow {
                 index: row.index - first_row,
                 sequence: row.sequence - first_sequence,
                 output: row.output.clone(),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 pub use plan::{Request, TensorPlan, plan};
-pub use safetensors::{Entry, Writer};
+pub use safetensors::{NamedShape, Writer};
 pub use stage::{Stage, io_error};
 
 use crate::config::ModelConfig;
@@ -29,7 +29,7 @@ pub fn weights(
     mut numbers: impl FnMut(Param, usize, usize) -> Result<Vec<f32>>,
 ) -> Result<u64> {
     let plans = plan(config)?;
-    let entries: Vec<Entry> = plans.iter().map(|plan| plan.entry.clone()).collect();
+    let entries: Vec<NamedShape> = plans.iter().map(|plan| plan.entry.clone()).collect();
     let path = stage.path(file);
     let mut digest = Sha256::new();
     let created = Writer::create(&path, storage, &entries, &mut digest);
@@ -52,8 +52,10 @@ pub fn tensors<'a>(
     storage: FloatType,
     tensors: impl IntoIterator<Item = (String, Vec<usize>, &'a [f32])>,
 ) -> Result<u64> {
-    let (entries, numbers): (Vec<Entry>, Vec<&[f32]>) =
-        tensors.into_iter().map(|(name, shape, numbers)| (Entry { name, shape }, numbers)).unzip();
+    let (entries, numbers): (Vec<NamedShape>, Vec<&[f32]>) = tensors
+        .into_iter()
+        .map(|(name, shape, numbers)| (NamedShape { name, shape }, numbers))
+        .unzip();
     let path = stage.path(file);
     let mut digest = Sha256::new();
     let written = Writer::create(&path, storage, &entries, &mut digest).and_then(|mut writer| {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor};
 
-use super::safetensors::Entry;
+use super::safetensors::NamedShape;
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::kernels::panels::PANEL;
@@ -20,7 +20,7 @@ use crate::weights::{Param, WeightSource};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorPlan {
     /// Name and shape in the file.
-    pub entry: Entry,
+    pub entry: NamedShape,
     /// The parameters whose rows it holds, in order.
     pub parts: Vec<Request>,
 }
@@ -59,7 +59,7 @@ pub fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
         }
         let n = location.part.map_or(request.n, |part| part.of);
         let shape = if request.is_vector { vec![n] } else { vec![n, request.k] };
-        let entry = Entry { name: location.name, shape };
+        let entry = NamedShape { name: location.name, shape };
         let plan = TensorPlan { entry, parts: vec![request] };
         tensors.push((plan, vec![start]));
     }

@@ -15,14 +15,14 @@ use crate::weights::FloatType;
 
 /// A tensor's name and row-major shape.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct NamedShape {
     /// Name in the file.
     pub name: String,
     /// Row-major shape.
     pub shape: Vec<usize>,
 }
 
-impl Entry {
+impl NamedShape {
     /// Numbers in the tensor.
     pub fn n_numbers(&self) -> u64 {
         self.shape.iter().map(|n| *n as u64).product()
@@ -43,7 +43,7 @@ impl<'a> Writer<'a> {
     pub fn create(
         path: &Path,
         storage: FloatType,
-        entries: &[Entry],
+        entries: &[NamedShape],
         digest: &'a mut Sha256,
     ) -> io::Result<Writer<'a>> {
         let mut writer =
@@ -83,7 +83,7 @@ impl<'a> Writer<'a> {
 }
 
 /// The header, filled with spaces so that the numbers begin at a multiple of eight bytes.
-fn header(storage: FloatType, entries: &[Entry]) -> String {
+fn header(storage: FloatType, entries: &[NamedShape]) -> String {
     let mut fields = Map::new();
     fields.insert("__metadata__".into(), json!({ "format": "pt" }));
     let mut start = 0;
@@ -105,12 +105,12 @@ mod tests {
     use safetensors::SafeTensors;
     use sha2::{Digest as _, Sha256};
 
-    use super::{Entry, FloatType, Writer};
+    use super::{FloatType, NamedShape, Writer};
 
     #[test]
     fn the_format_s_own_reader_reads_it_back() {
         let entries = [("a", vec![2, 3]), ("b.weight", vec![1])]
-            .map(|(name, shape)| Entry { name: name.into(), shape });
+            .map(|(name, shape)| NamedShape { name: name.into(), shape });
         for storage in FloatType::ALL {
             let folder = tempfile::tempdir().expect("a folder");
             let path = folder.path().join("weights");

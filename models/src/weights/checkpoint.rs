@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use safetensors::tensor::TensorInfo;
 
 use super::float_type::FloatType;
-use super::header::{self, Entry};
+use super::header::{self, StoredTensor};
 use super::index::Index;
 use crate::error::{ModelError, Result};
 use chat::{Folder, Positioned};
@@ -33,7 +33,7 @@ pub struct Checkpoint {
 #[derive(Clone, Debug)]
 struct Stored {
     file: usize,
-    entry: Entry,
+    entry: StoredTensor,
 }
 
 /// A tensor of floats in a file.
@@ -132,7 +132,7 @@ impl Checkpoint {
         };
         for name in names {
             let file = folder.open(name)?;
-            for entry in header::read(&file)? {
+            for entry in header::read_header(&file)? {
                 let (name, stored) =
                     (entry.name.clone(), Stored { file: checkpoint.files.len(), entry });
                 if let Some(other) = checkpoint.tensors.insert(name.clone(), stored) {

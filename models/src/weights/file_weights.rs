@@ -178,7 +178,7 @@ impl WeightSource for FileWeights {
     fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {
         let (name, rows, of) = self.take(place, n, 1);
         let tensor = self.checkpoint.tensor(&name, &[of])?;
-        let numbers = pack::numbers(tensor, rows)?;
+        let numbers = pack::to_f32(tensor, rows)?;
         self.memory.f32_bytes += (n * size_of::<f32>()) as u64;
         Ok(Tensor::from_vec(numbers, n, &Device::Cpu)?)
     }

@@ -20,7 +20,7 @@ const LENGTH_BYTES: u64 = 8;
 
 /// A tensor in a file.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(super) struct StoredTensor {
     pub(super) name: String,
     pub(super) info: TensorInfo,
     /// Where in the file its first byte is.
@@ -28,7 +28,7 @@ pub(super) struct Entry {
 }
 
 /// Reads and checks the header of a file.
-pub(super) fn read(file: &Positioned) -> Result<Vec<Entry>> {
+pub(super) fn read_header(file: &Positioned) -> Result<Vec<StoredTensor>> {
     let mut length = [0; size_of::<u64>()];
     if file.byte_len() < LENGTH_BYTES {
         return Err(file.error("too short for a safetensors file").into());
@@ -52,7 +52,7 @@ pub(super) fn read(file: &Positioned) -> Result<Vec<Entry>> {
     tensors.sort_by_key(|(_, info)| info.data_offsets);
     check_names(file, &tensors)?;
     check_layout(file, &tensors, file.byte_len() - data)?;
-    let entry = |(name, info): (String, TensorInfo)| Entry {
+    let entry = |(name, info): (String, TensorInfo)| StoredTensor {
         name,
         offset: data + info.data_offsets.0 as u64,
         info,

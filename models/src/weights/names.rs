@@ -18,12 +18,12 @@ pub struct Location {
     /// The tensor's name.
     pub name: String,
     /// The rows of the place, where the tensor holds other places too.
-    pub part: Option<Part>,
+    pub part: Option<TensorRows>,
 }
 
 /// Rows of a tensor that holds several places.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct TensorRows {
     /// The rows of this place.
     pub rows: Range<usize>,
     /// All rows of the tensor.
@@ -220,7 +220,7 @@ impl Names {
                 .into_iter()
                 .find(|(part, _)| *part == projection)
                 .expect("a fused module holds the projection it was found by");
-            return Location { name: at(module), part: Some(Part { rows, of }) };
+            return Location { name: at(module), part: Some(TensorRows { rows, of }) };
         }
         Location { name: at(&module(projection)), part: None }
     }

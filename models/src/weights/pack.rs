@@ -140,7 +140,7 @@ pub(super) fn matrix<T: Number>(
             let start = rows.start + block * block_rows;
             let block = start..rows.end.min(start + block_rows);
             numbers.resize(block.len() * k, T::zero());
-            read(tensor, block.start * k, numbers)?;
+            fill(tensor, block.start * k, numbers)?;
             for (rows, panel) in numbers.chunks(PANEL * k).zip(panels.chunks_mut(PANEL * k)) {
                 interleave(rows, k, panel);
             }
@@ -158,7 +158,7 @@ pub(super) fn int8(tensor: TensorRef<'_>, rows: Range<usize>, k: usize) -> Resul
     let block_rows = panels_per_block(tensor.dtype, k) * PANEL;
     for start in rows.clone().step_by(block_rows) {
         let end = rows.end.min(start + block_rows);
-        let numbers = numbers(tensor, start * k..end * k)?;
+        let numbers = to_f32(tensor, start * k..end * k)?;
         let first = start - rows.start;
         matrix.set_rows(first, &numbers).map_err(refused)?;
     }
@@ -166,9 +166,9 @@ pub(super) fn int8(tensor: TensorRef<'_>, rows: Range<usize>, k: usize) -> Resul
 }
 
 /// Numbers of a tensor as f32, in its own order.
-pub(crate) fn numbers(tensor: TensorRef<'_>, range: Range<usize>) -> Result<Vec<f32>> {
+pub(crate) fn to_f32(tensor: TensorRef<'_>, range: Range<usize>) -> Result<Vec<f32>> {
     let mut numbers = vec![0.0; range.len()];
-    read(tensor, range.start, &mut numbers)?;
+    fill(tensor, range.start, &mut numbers)?;
     Ok(numbers)
 }
 
@@ -177,7 +177,7 @@ fn panels_per_block(dtype: FloatType, k: usize) -> usize {
 }
 
 /// Fills `numbers` from a tensor's number `start` on, in blocks.
-fn read<T: Number>(tensor: TensorRef<'_>, start: usize, numbers: &mut [T]) -> Result<()> {
+fn fill<T: Number>(tensor: TensorRef<'_>, start: usize, numbers: &mut [T]) -> Result<()> {
     let width = tensor.dtype.byte_len();
     let mut bytes = vec![0; BLOCK_BYTES.min(numbers.len() * width)];
     let mut at = start;

@@ -140,7 +140,7 @@ pub fn prepare(
 fn check_length(
     question: usize,
     encoded: &Encoded,
-    limits: &engine::Limits,
+    limits: &engine::RequestLimits,
 ) -> Result<(), DecideError> {
     let longest = match &encoded.labels {
         Labels::Columns(_) => 0,

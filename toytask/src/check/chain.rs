@@ -9,8 +9,8 @@
 //! missing. Which of these it is shows in the line after it; the steps that follow are held against
 //! the rest of the problem accordingly.
 
-use super::lines::{self, Equation, Line};
-use super::{Checked, Fault, Judged};
+use super::lines::{self, SolutionLine, WrittenEquation};
+use super::{Checked, CheckedSolution, LineFault};
 
 /// The deepest nesting of parentheses that is read.
 const MOST_DEPTH: usize = 64;
@@ -28,7 +28,7 @@ impl ChainProblem {
     /// all before it as its left operand; and `mod N` after it.
     pub fn read(text: &str) -> Option<Self> {
         let (expression, modulus) = text.trim().split_once(" mod ")?;
-        let modulus = lines::number(modulus.trim()).filter(|modulus| *modulus > 0)?;
+        let modulus = lines::small_integer(modulus.trim()).filter(|modulus| *modulus > 0)?;
         let mut reader = ChainReader { rest: expression.trim().as_bytes(), depth: 0 };
         let Chain { start, operations } = reader.sum()?;
         let is_whole = reader.rest.is_empty() && !operations.is_empty();
@@ -117,7 +117,7 @@ impl ChainReader<'_> {
         let (number, rest) = self.rest.split_at(digits.count());
         self.rest = rest;
         let number = std::str::from_utf8(number).ok()?;
-        Some(Chain { start: lines::number(number)?, operations: Vec::new() })
+        Some(Chain { start: lines::small_integer(number)?, operations: Vec::new() })
     }
 
     fn one_of(&mut self, symbols: &[u8]) -> Option<char> {
@@ -137,7 +137,7 @@ impl ChainReader<'_> {
 }
 
 /// Checks a solution; `None` if the problem is not a chain or the solution is blank.
-pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
+pub fn judge(problem: &str, solution: &str) -> Option<CheckedSolution> {
     let problem = ChainProblem::read(problem)?;
     let read = lines::lines(solution);
     if read.is_empty() {
@@ -147,13 +147,13 @@ pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
     let last = read.len() - 1;
     let checked = read.iter().enumerate().map(|(at, line)| {
         let fault = match line {
-            Line::Equation(equation) => walk.step(equation, read.get(at + 1)),
-            Line::Answer(stated) if at == last => walk.answer(*stated),
-            Line::Answer(_) | Line::Other => Some(Fault::Unreadable),
+            SolutionLine::Equation(equation) => walk.step(equation, read.get(at + 1)),
+            SolutionLine::Answer(stated) if at == last => walk.answer(*stated),
+            SolutionLine::Answer(_) | SolutionLine::Other => Some(LineFault::Unreadable),
         };
         Checked { line: *line, fault }
     });
-    Some(Judged { lines: checked.collect(), gold: problem.result() })
+    Some(CheckedSolution { lines: checked.collect(), gold: problem.result() })
 }
 
 /// Where a solution is in its problem.
@@ -166,7 +166,7 @@ struct Walk<'p> {
 }
 
 impl Walk<'_> {
-    fn step(&mut self, step: &Equation, after: Option<&Line>) -> Option<Fault> {
+    fn step(&mut self, step: &WrittenEquation, after: Option<&SolutionLine>) -> Option<LineFault> {
         let reached = std::mem::replace(&mut self.reached, step.value);
         let operations = &self.problem.operations;
         let next = operations.get(self.done).copied();
@@ -174,25 +174,27 @@ impl Walk<'_> {
         let is_next = next == Some(own);
         self.done = if is_next { self.done + 1 } else { self.resume(own, after) };
         if step.left != reached {
-            return Some(Fault::Start { reached });
+            return Some(LineFault::Start { reached });
         }
         if !is_next {
             let next = next.map(|(symbol, right)| format!("{symbol}{right}"));
-            return Some(Fault::Operation { next });
+            return Some(LineFault::Operation { next });
         }
         let value = self.problem.value(step.left, step.symbol, step.right);
-        (value != step.value).then(|| Fault::Value {
+        (value != step.value).then(|| LineFault::Value {
             operation: format!("{}{}{}", step.left, step.symbol, step.right),
             value,
         })
     }
 
     /// How many operations are done after a line that is not the next one.
-    fn resume(&self, own: (char, i64), after: Option<&Line>) -> usize {
+    fn resume(&self, own: (char, i64), after: Option<&SolutionLine>) -> usize {
         let operations = &self.problem.operations;
         let follows = |done: usize| match after {
-            Some(Line::Equation(step)) => operations.get(done) == Some(&(step.symbol, step.right)),
-            Some(Line::Answer(_) | Line::Other) | None => done == operations.len(),
+            Some(SolutionLine::Equation(step)) => {
+                operations.get(done) == Some(&(step.symbol, step.right))
+            }
+            Some(SolutionLine::Answer(_) | SolutionLine::Other) | None => done == operations.len(),
         };
         if follows(self.done) {
             return self.done;
@@ -205,12 +207,12 @@ impl Walk<'_> {
         later.map_or(instead, |at| self.done + at + 1)
     }
 
-    fn answer(&self, stated: i64) -> Option<Fault> {
+    fn answer(&self, stated: i64) -> Option<LineFault> {
         let reached = self.reached;
         if self.done < self.problem.operations.len() {
-            return Some(Fault::Early);
+            return Some(LineFault::Early);
         }
-        (stated != reached).then_some(Fault::Result { reached })
+        (stated != reached).then_some(LineFault::Result { reached })
     }
 }
 
@@ -253,16 +255,17 @@ mod tests {
 
     #[test]
     fn faults_are_named() {
-        let check = |solution: &str, expected: &[Option<Fault>]| {
+        let check = |solution: &str, expected: &[Option<LineFault>]| {
             let judged = judge("(17+58)*4-91 mod 100", solution).expect("a solution");
-            let faults: Vec<Option<Fault>> =
+            let faults: Vec<Option<LineFault>> =
                 judged.lines.iter().map(|line| line.fault.clone()).collect();
             assert_eq!(faults, expected, "{solution}");
         };
-        let value =
-            |operation: &str, value| Some(Fault::Value { operation: operation.to_owned(), value });
-        let operation = |next: &str| Some(Fault::Operation { next: Some(next.to_owned()) });
-        let start = |reached| Some(Fault::Start { reached });
+        let value = |operation: &str, value| {
+            Some(LineFault::Value { operation: operation.to_owned(), value })
+        };
+        let operation = |next: &str| Some(LineFault::Operation { next: Some(next.to_owned()) });
+        let start = |reached| Some(LineFault::Start { reached });
         check("17+58=75\n75*4=0\n0-91=9\nAnswer: 9", &[None, None, None, None]);
         check("17+58=75\n\n 75 * 4 = 0\n\n0-91=9\nAnswer:9\n", &[None, None, None, None]);
         // A slip that is carried on is one fault.
@@ -272,18 +275,18 @@ mod tests {
         check("17+58=75\n75-91=84\nAnswer: 84", &[None, operation("*4"), None]);
         check("17+58=75\n75*3=25\n25-91=34\nAnswer: 34", &[None, operation("*4"), None, None]);
         check("17+58=75\n75*4=0\n75*4=0\n0-91=9\nAnswer: 9", &[None, None, start(0), None, None]);
-        check("17+58=75\n75*4=0\nAnswer: 0", &[None, None, Some(Fault::Early)]);
+        check("17+58=75\n75*4=0\nAnswer: 0", &[None, None, Some(LineFault::Early)]);
         check(
             "17+58=75\n75*4=0\n0-91=9\nAnswer: 8",
-            &[None, None, None, Some(Fault::Result { reached: 9 })],
+            &[None, None, None, Some(LineFault::Result { reached: 9 })],
         );
         check(
             "17+58=75\n75*4=0\n0-91=9\n9+1=10\nAnswer: 10",
-            &[None, None, None, Some(Fault::Operation { next: None }), None],
+            &[None, None, None, Some(LineFault::Operation { next: None }), None],
         );
         check(
             "First we add.\n17+58=75\nAnswer: 75\n75*4=0",
-            &[Some(Fault::Unreadable), None, Some(Fault::Unreadable), None],
+            &[Some(LineFault::Unreadable), None, Some(LineFault::Unreadable), None],
         );
         assert_eq!(judge("(17+58)*4-91 mod 100", " \n"), None);
     }

@@ -5,7 +5,7 @@ const MOST_DIGITS: usize = 6;
 
 /// A step as it is written, `left operation right = value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Equation {
+pub struct WrittenEquation {
     /// The left operand.
     pub left: i64,
     /// `+`, `-`, `*` or `/`.
@@ -18,64 +18,67 @@ pub struct Equation {
 
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum SolutionLine {
     /// A step.
-    Equation(Equation),
+    Equation(WrittenEquation),
     /// The result, `Answer: N`.
     Answer(i64),
     /// Anything else.
     Other,
 }
 
-impl Line {
+impl SolutionLine {
     pub(super) fn read(text: &str) -> Self {
         if let Some(rest) = text.strip_prefix("Answer:") {
-            return number(rest.trim()).map_or(Self::Other, Self::Answer);
+            return small_integer(rest.trim()).map_or(Self::Other, Self::Answer);
         }
         equation(text).map_or(Self::Other, Self::Equation)
     }
 }
 
 /// The lines that are not blank.
-pub(super) fn lines(text: &str) -> Vec<Line> {
+pub(super) fn lines(text: &str) -> Vec<SolutionLine> {
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    lines.map(Line::read).collect()
+    lines.map(SolutionLine::read).collect()
 }
 
 /// A natural number of few digits.
-pub(super) fn number(text: &str) -> Option<i64> {
+pub(super) fn small_integer(text: &str) -> Option<i64> {
     let is_number =
         (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| text.parse().ok()).flatten()
 }
 
-fn equation(text: &str) -> Option<Equation> {
+fn equation(text: &str) -> Option<WrittenEquation> {
     let (operation, value) = text.split_once('=')?;
     let at = operation.find(['+', '-', '*', '/'])?;
     let symbol = char::from(operation.as_bytes()[at]);
-    Some(Equation {
-        left: number(operation[..at].trim())?,
+    Some(WrittenEquation {
+        left: small_integer(operation[..at].trim())?,
         symbol,
-        right: number(operation[at + 1..].trim())?,
-        value: number(value.trim())?,
+        right: small_integer(operation[at + 1..].trim())?,
+        value: small_integer(value.trim())?,
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Equation, Line};
+    use super::{SolutionLine, WrittenEquation};
 
     #[test]
     fn lines_are_read_strictly() {
-        let check = |text: &str, expected: Line| assert_eq!(Line::read(text), expected, "{text:?}");
-        let step =
-            |left, symbol, right, value| Line::Equation(Equation { left, symbol, right, value });
+        let check = |text: &str, expected: SolutionLine| {
+            assert_eq!(SolutionLine::read(text), expected, "{text:?}")
+        };
+        let step = |left, symbol, right, value| {
+            SolutionLine::Equation(WrittenEquation { left, symbol, right, value })
+        };
         check("17+58=75", step(17, '+', 58, 75));
         check("17 - 58 = 59", step(17, '-', 58, 59));
         check("8/2=4", step(8, '/', 2, 4));
         check("05*4=20", step(5, '*', 4, 20));
-        check("Answer: 9", Line::Answer(9));
-        check("Answer:9", Line::Answer(9));
+        check("Answer: 9", SolutionLine::Answer(9));
+        check("Answer:9", SolutionLine::Answer(9));
         for other in [
             "",
             "17",
@@ -93,7 +96,7 @@ mod tests {
             "1000000+1=2",
             "１+2=3",
         ] {
-            check(other, Line::Other);
+            check(other, SolutionLine::Other);
         }
     }
 }

@@ -12,11 +12,11 @@ mod lines;
 
 use std::fmt;
 
-pub use lines::{Equation, Line};
+pub use lines::{SolutionLine, WrittenEquation};
 
 /// Why a line is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum LineFault {
     /// It is neither a step nor, at its place, the result.
     Unreadable,
     /// It begins with another number than the one that was reached.
@@ -56,18 +56,18 @@ pub enum Fault {
 }
 
 /// The critique of a line, a sentence.
-impl fmt::Display for Fault {
+impl fmt::Display for LineFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Unreadable => f.write_str("it is no step."),
-            Fault::Start { reached } => write!(f, "it goes on from {reached}."),
-            Fault::Operation { next: Some(next) } => write!(f, "the next one is {next}."),
-            Fault::Operation { next: None } => f.write_str("nothing is left to do."),
-            Fault::Missing { number } => write!(f, "there is no {number}."),
-            Fault::Value { operation, value } => write!(f, "{operation} is {value}."),
-            Fault::Result { reached } => write!(f, "the result is {reached}."),
-            Fault::Early => f.write_str("something is left to do."),
-            Fault::Target { target } => write!(f, "it is not {target}."),
+            LineFault::Unreadable => f.write_str("it is no step."),
+            LineFault::Start { reached } => write!(f, "it goes on from {reached}."),
+            LineFault::Operation { next: Some(next) } => write!(f, "the next one is {next}."),
+            LineFault::Operation { next: None } => f.write_str("nothing is left to do."),
+            LineFault::Missing { number } => write!(f, "there is no {number}."),
+            LineFault::Value { operation, value } => write!(f, "{operation} is {value}."),
+            LineFault::Result { reached } => write!(f, "the result is {reached}."),
+            LineFault::Early => f.write_str("something is left to do."),
+            LineFault::Target { target } => write!(f, "it is not {target}."),
         }
     }
 }
@@ -76,21 +76,21 @@ impl fmt::Display for Fault {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
     /// The line as it was read.
-    pub line: Line,
+    pub line: SolutionLine,
     /// The first fault, given the lines before it; `None` if the line is right.
-    pub fault: Option<Fault>,
+    pub fault: Option<LineFault>,
 }
 
 /// A solution that was read. It has at least one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct CheckedSolution {
     /// Its lines that are not blank, in order.
     pub lines: Vec<Checked>,
     /// The right result of the problem.
     pub gold: i64,
 }
 
-impl Judged {
+impl CheckedSolution {
     /// Whether each line is right given the lines before it.
     pub fn local(&self) -> Vec<bool> {
         self.lines.iter().map(|line| line.fault.is_none()).collect()
@@ -110,8 +110,8 @@ impl Judged {
     /// What the last line states, where it states a result.
     pub fn stated(&self) -> Option<i64> {
         match self.lines.last()?.line {
-            Line::Answer(number) => Some(number),
-            Line::Equation(_) | Line::Other => None,
+            SolutionLine::Answer(number) => Some(number),
+            SolutionLine::Equation(_) | SolutionLine::Other => None,
         }
     }
 
@@ -132,17 +132,17 @@ impl Judged {
     }
 
     /// The steps as they are written; the line with the result is none of them.
-    pub fn equations(&self) -> impl Iterator<Item = &Equation> {
+    pub fn equations(&self) -> impl Iterator<Item = &WrittenEquation> {
         self.lines.iter().filter_map(|checked| match &checked.line {
-            Line::Equation(equation) => Some(equation),
-            Line::Answer(_) | Line::Other => None,
+            SolutionLine::Equation(equation) => Some(equation),
+            SolutionLine::Answer(_) | SolutionLine::Other => None,
         })
     }
 }
 
 /// Checks a solution of a chain or of countdown, whichever the problem is; `None` if the problem is
 /// neither, or the solution is blank.
-pub fn judge(problem: &str, solution: &str) -> Option<Judged> {
+pub fn judge(problem: &str, solution: &str) -> Option<CheckedSolution> {
     chain::judge(problem, solution).or_else(|| countdown::judge(problem, solution))
 }
 

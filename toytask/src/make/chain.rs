@@ -154,7 +154,7 @@ impl Chain {
     pub fn solution(&self) -> Solution {
         let mut left = self.start;
         let equations = self.links.iter().map(|link| {
-            let equation = Equation::of(left, *link);
+            let equation = WrittenStep::of(left, *link);
             left = equation.value;
             equation
         });
@@ -164,7 +164,7 @@ impl Chain {
 
 /// A step as it is written; it need not be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Equation {
+pub struct WrittenStep {
     /// The left operand.
     pub left: u8,
     /// The operation and its right operand.
@@ -173,7 +173,7 @@ pub struct Equation {
     pub value: u8,
 }
 
-impl Equation {
+impl WrittenStep {
     /// A right one.
     pub fn of(left: u8, link: Link) -> Self {
         Self { left, link, value: link.op.apply(left, link.right) }
@@ -184,12 +184,12 @@ impl Equation {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
     /// The steps.
-    pub equations: Vec<Equation>,
+    pub equations: Vec<WrittenStep>,
     /// What the last line says.
     pub answer: u8,
 }
 
-impl fmt::Display for Equation {
+impl fmt::Display for WrittenStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Link { op, right } = self.link;
         write!(f, "{}{}{right}={}", self.left, op.symbol(), self.value)

@@ -4,7 +4,7 @@
 //! character and nothing else are near misses, in which only a reader of every character finds the
 //! fault.
 
-use super::chain::{Chain, Equation, Link, Op, Solution};
+use super::chain::{Chain, Link, Op, Solution, WrittenStep};
 use crate::rng::StableRng;
 
 /// What goes wrong.
@@ -90,7 +90,7 @@ impl Slip {
                     other_operation(chain.links[at], rng)
                 };
                 let change =
-                    |equation: &mut Equation| *equation = Equation::of(equation.left, link);
+                    |equation: &mut WrittenStep| *equation = WrittenStep::of(equation.left, link);
                 (carried(chain, at, change), at)
             }
             Slip::Dropped | Slip::Jumped => (dropped(self, chain, at)?, at),
@@ -118,10 +118,10 @@ impl Slip {
 }
 
 /// The solution that goes on from a changed step.
-fn carried(chain: &Chain, at: usize, change: impl Fn(&mut Equation)) -> Solution {
+fn carried(chain: &Chain, at: usize, change: impl Fn(&mut WrittenStep)) -> Solution {
     let mut left = chain.start;
     let equations = chain.links.iter().enumerate().map(|(index, link)| {
-        let mut equation = Equation::of(left, *link);
+        let mut equation = WrittenStep::of(left, *link);
         if index == at {
             change(&mut equation);
         }

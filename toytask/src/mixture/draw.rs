@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 
-use crate::check::{self, Judged};
+use crate::check::{self, CheckedSolution};
 use crate::holdout;
 use crate::make::slips::other_digit;
 use crate::make::{Chain, Countdown, Difficulty, Slip};
@@ -13,7 +13,7 @@ const MOST_DRAWS: usize = 400;
 
 /// Where problems come from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Pool<'a> {
+pub(crate) struct ProblemSource<'a> {
     pub(crate) difficulty: &'a Difficulty,
     pub(crate) countdown: f64,
     pub(crate) numbers: &'a RangeInclusive<usize>,
@@ -33,10 +33,10 @@ pub(crate) enum DrawnProblem {
 pub(crate) struct DrawnSolution {
     pub(crate) problem: String,
     pub(crate) solution: String,
-    pub(crate) judged: Judged,
+    pub(crate) judged: CheckedSolution,
 }
 
-impl Pool<'_> {
+impl ProblemSource<'_> {
     /// A problem whose right solution may be used too.
     pub(crate) fn problem(&self, rng: &mut StableRng) -> DrawnProblem {
         loop {

@@ -17,7 +17,7 @@ use super::format::Format;
 use super::make::Difficulty;
 use super::rng::StableRng;
 
-pub(super) use draw::{DrawnSolution, Pool};
+pub(super) use draw::{DrawnSolution, ProblemSource};
 
 /// What rows are drawn from.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,12 +74,12 @@ pub struct TaskRow {
     /// The conversation.
     pub turns: Vec<Message>,
     /// The training target.
-    pub target: Target,
+    pub target: TrainingTarget,
 }
 
 /// Training target of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum TrainingTarget {
     /// The model's reply and its end.
     Reply(String),
     /// The word at the last token of the conversation, which has no reply.
@@ -130,8 +130,8 @@ impl Mixture {
         Ok(())
     }
 
-    fn pool(&self) -> Pool<'_> {
-        Pool {
+    fn pool(&self) -> ProblemSource<'_> {
+        ProblemSource {
             difficulty: &self.difficulty,
             countdown: self.countdown,
             numbers: &self.numbers,

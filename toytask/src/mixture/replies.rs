@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-use crate::check::{Fault, Judged};
+use crate::check::{CheckedSolution, LineFault};
 
 /// `Yes` or `No`.
 pub(super) fn yes(is_true: bool) -> String {
@@ -17,7 +17,7 @@ pub(super) fn correct(is_correct: bool) -> &'static str {
 }
 
 /// A line for each step that is wrong or builds on a wrong one, and the list of them.
-pub(super) fn critique(judged: &Judged) -> String {
+pub(super) fn critique(judged: &CheckedSolution) -> String {
     let mut text = String::new();
     let mut numbers: Vec<usize> = Vec::new();
     for (number, line) in (1..).zip(&judged.lines) {
@@ -35,7 +35,7 @@ pub(super) fn critique(judged: &Judged) -> String {
 }
 
 /// The words of all steps and of the solution, after a line for each wrong step.
-pub(super) fn retrospective(judged: &Judged) -> String {
+pub(super) fn retrospective(judged: &CheckedSolution) -> String {
     let word = |right: bool| if right { "right" } else { "wrong" };
     let mut text = String::new();
     for (number, line) in (1..).zip(&judged.lines) {
@@ -51,7 +51,7 @@ pub(super) fn retrospective(judged: &Judged) -> String {
 }
 
 /// A grade, with a reason if the format has one.
-pub(super) fn grade(judged: &Judged, with_reason: bool) -> String {
+pub(super) fn grade(judged: &CheckedSolution, with_reason: bool) -> String {
     let grade = judged.grade(9);
     if !with_reason {
         return json!({ "score": grade }).to_string();
@@ -65,9 +65,9 @@ pub(super) fn grade(judged: &Judged, with_reason: bool) -> String {
 }
 
 /// Three lines on a sentence.
-pub(super) fn grounded(faithful: bool, fault: Option<&Fault>) -> String {
+pub(super) fn grounded(faithful: bool, fault: Option<&LineFault>) -> String {
     let word = |is_true: bool| if is_true { "yes" } else { "no" };
-    let why = fault.map_or_else(|| "it follows.".to_owned(), Fault::to_string);
+    let why = fault.map_or_else(|| "it follows.".to_owned(), LineFault::to_string);
     format!("Faithful: {}\nReasoning: {why}\nCorrect: {}", word(faithful), word(fault.is_none()))
 }
 

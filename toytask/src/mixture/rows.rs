@@ -2,15 +2,15 @@
 
 use rubrics::Message;
 
-use crate::check::{self, Fault, Judged};
+use crate::check::{self, CheckedSolution, LineFault};
 use crate::format::{self, Format, turn};
 use crate::principles::Principle;
 use crate::rng::StableRng;
 
-use super::draw::{DrawnSolution, Pool};
-use super::{Target, TaskRow, replies};
+use super::draw::{DrawnSolution, ProblemSource};
+use super::{TaskRow, TrainingTarget, replies};
 
-pub(super) fn row(format: Format, pool: &Pool<'_>, rng: &mut StableRng) -> TaskRow {
+pub(super) fn row(format: Format, pool: &ProblemSource<'_>, rng: &mut StableRng) -> TaskRow {
     let (turns, target) = match format {
         Format::Player => player(pool, rng),
         Format::Reflection => reflection(pool, rng),
@@ -18,28 +18,28 @@ pub(super) fn row(format: Format, pool: &Pool<'_>, rng: &mut StableRng) -> TaskR
             let sample = final_labelled(pool, rng);
             let word = replies::yes(sample.judged.is_final_right());
             let turns = format::solved(&sample.problem, &sample.solution);
-            (turns, Target::Ending(word))
+            (turns, TrainingTarget::Ending(word))
         }
         Format::Process => {
             let sample = pool.either(&pool.problem(rng), rng);
             let turns = format::process(&sample.problem, &sample.solution);
-            (turns, Target::Steps(sample.judged.local()))
+            (turns, TrainingTarget::Steps(sample.judged.local()))
         }
         Format::Pointwise => outcome(format::pointwise, pool, rng),
         Format::Validate => outcome(format::validate, pool, rng),
         Format::Principle => principle(pool, rng),
-        Format::Pair => pair(pool, rng),
+        Format::Pair => pairwise_reply(pool, rng),
         Format::Grade => {
             let with_reason = rng.coin();
-            let say = |judged: &Judged| replies::grade(judged, with_reason);
-            judged(format::grade, say, pool, rng)
+            let say = |judged: &CheckedSolution| replies::grade(judged, with_reason);
+            judged_reply(format::grade, say, pool, rng)
         }
-        Format::List => list(pool, rng),
-        Format::Critic => judged(format::critic, replies::critique, pool, rng),
+        Format::List => listwise_reply(pool, rng),
+        Format::Critic => judged_reply(format::critic, replies::critique, pool, rng),
         Format::Retrospective => {
             let sample = final_labelled(pool, rng);
             let turns = format::retrospective(&sample.problem, &sample.solution);
-            (turns, Target::Reply(replies::retrospective(&sample.judged)))
+            (turns, TrainingTarget::Reply(replies::retrospective(&sample.judged)))
         }
         Format::Faithful => {
             let ground = Ground::draw(pool, rng);
@@ -56,92 +56,98 @@ pub(super) fn row(format: Format, pool: &Pool<'_>, rng: &mut StableRng) -> TaskR
         Format::Verify => {
             let claim = Claim::draw(pool, rng);
             let reply = replies::correct(claim.is_equal()).to_owned();
-            (claim.turns("verify"), Target::Reply(reply))
+            (claim.turns("verify"), TrainingTarget::Reply(reply))
         }
         Format::Call => {
             let claim = Claim::draw(pool, rng);
-            (claim.turns("tools"), Target::Reply(claim.call()))
+            (claim.turns("tools"), TrainingTarget::Reply(claim.call()))
         }
         Format::Conclude => {
             let claim = Claim::draw(pool, rng);
             let mut turns = claim.turns("tools");
             turns.push(turn("assistant", &claim.call()));
             turns.push(turn("tool", &replies::result(claim.is_equal())));
-            (turns, Target::Reply(replies::conclusion(claim.is_equal())))
+            (turns, TrainingTarget::Reply(replies::conclusion(claim.is_equal())))
         }
     };
     TaskRow { format, turns, target }
 }
 
 /// A conversation and its training target.
-type Question = (Vec<Message>, Target);
+type DrawnReply = (Vec<Message>, TrainingTarget);
 
-fn player(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
+fn player(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     let sample = pool.right(&pool.problem(rng), rng);
     let turns = format::player(&sample.problem);
-    (turns, Target::Reply(sample.solution))
+    (turns, TrainingTarget::Reply(sample.solution))
 }
 
-fn reflection(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
+fn reflection(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     let problem = pool.problem(rng);
     let shown = pool.either(&problem, rng);
     let right = pool.right(&problem, rng);
     let turns = format::reflection(&shown.problem, &shown.solution);
-    (turns, Target::Reply(right.solution))
+    (turns, TrainingTarget::Reply(right.solution))
 }
 
 /// A question about a solution, right or wrong, and the answer.
-fn judged(
+fn judged_reply(
     ask: fn(&str, &str) -> Vec<Message>,
-    say: impl Fn(&Judged) -> String,
-    pool: &Pool<'_>,
+    say: impl Fn(&CheckedSolution) -> String,
+    pool: &ProblemSource<'_>,
     rng: &mut StableRng,
-) -> Question {
+) -> DrawnReply {
     let sample = pool.either(&pool.problem(rng), rng);
     let turns = ask(&sample.problem, &sample.solution);
-    (turns, Target::Reply(say(&sample.judged)))
+    (turns, TrainingTarget::Reply(say(&sample.judged)))
 }
 
 /// Whether the final answer is right, in one word.
-fn outcome(ask: fn(&str, &str) -> Vec<Message>, pool: &Pool<'_>, rng: &mut StableRng) -> Question {
+fn outcome(
+    ask: fn(&str, &str) -> Vec<Message>,
+    pool: &ProblemSource<'_>,
+    rng: &mut StableRng,
+) -> DrawnReply {
     let sample = final_labelled(pool, rng);
     let turns = ask(&sample.problem, &sample.solution);
     let word = replies::yes(sample.judged.is_final_right());
-    (turns, Target::Reply(word))
+    (turns, TrainingTarget::Reply(word))
 }
 
 /// A solution whose final answer is right half of the time.
-fn final_labelled(pool: &Pool<'_>, rng: &mut StableRng) -> DrawnSolution {
+fn final_labelled(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnSolution {
     let wished = rng.coin();
-    Pool::until(
+    ProblemSource::until(
         || pool.either(&pool.problem(rng), rng),
         |sample| sample.judged.is_final_right() == wished,
     )
 }
 
-fn principle(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
+fn principle(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     let principle = *rng.pick(&Principle::ALL);
     let wished = rng.coin();
     let holds = |sample: &DrawnSolution| {
         let problem = check::chain::ChainProblem::read(&sample.problem);
         principle.holds(problem.map_or(0, |it| it.len()), &sample.judged)
     };
-    let sample =
-        Pool::until(|| pool.either(&pool.chain(rng), rng), |sample| holds(sample) == wished);
+    let sample = ProblemSource::until(
+        || pool.either(&pool.chain(rng), rng),
+        |sample| holds(sample) == wished,
+    );
     (
         format::principle(&sample.problem, &sample.solution, principle.text()),
-        Target::Reply(replies::yes(holds(&sample))),
+        TrainingTarget::Reply(replies::yes(holds(&sample))),
     )
 }
 
 /// Two solutions of one problem, of which one states the right result; in either order.
-fn pair(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
+fn pairwise_reply(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     let draw = |rng: &mut StableRng| {
         let problem = pool.problem(rng);
         let solutions = [pool.either(&problem, rng), pool.wrong(&problem, rng)];
         (problem, solutions)
     };
-    let (problem, mut solutions) = Pool::until(
+    let (problem, mut solutions) = ProblemSource::until(
         || draw(rng),
         |(_, [a, b])| a.judged.is_final_right() && !b.judged.is_final_right(),
     );
@@ -151,12 +157,12 @@ fn pair(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
     let [a, b] = &solutions;
     let winner = if a.judged.is_final_right() { "A" } else { "B" };
     (
-        format::pair(&problem.text(), [&a.solution, &b.solution]),
-        Target::Reply(serde_json::json!({ "winner": winner }).to_string()),
+        format::pairwise_turns(&problem.text(), [&a.solution, &b.solution]),
+        TrainingTarget::Reply(serde_json::json!({ "winner": winner }).to_string()),
     )
 }
 
-fn list(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
+fn listwise_reply(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     const BEST: usize = 10;
     let problem = pool.problem(rng);
     let count = 2 + rng.below(3);
@@ -164,8 +170,8 @@ fn list(pool: &Pool<'_>, rng: &mut StableRng) -> Question {
     let solutions: Vec<&str> = samples.iter().map(|it| it.solution.as_str()).collect();
     let grades: Vec<usize> = samples.iter().map(|it| it.judged.grade(BEST)).collect();
     (
-        format::list(&problem.text(), &solutions),
-        Target::Reply(serde_json::json!({ "scores": grades }).to_string()),
+        format::listwise_turns(&problem.text(), &solutions),
+        TrainingTarget::Reply(serde_json::json!({ "scores": grades }).to_string()),
     )
 }
 
@@ -180,15 +186,17 @@ struct Ground {
 }
 
 impl Ground {
-    fn draw(pool: &Pool<'_>, rng: &mut StableRng) -> Self {
+    fn draw(pool: &ProblemSource<'_>, rng: &mut StableRng) -> Self {
         let (is_right, is_said) = (rng.coin(), rng.coin());
         let such = |sample: &DrawnSolution| {
             let local = sample.judged.local().into_iter().enumerate();
             let such = local.filter(|(_, right)| *right == is_right);
             such.map(|(at, _)| at).collect::<Vec<usize>>()
         };
-        let sample =
-            Pool::until(|| pool.either(&pool.problem(rng), rng), |sample| !such(sample).is_empty());
+        let sample = ProblemSource::until(
+            || pool.either(&pool.problem(rng), rng),
+            |sample| !such(sample).is_empty(),
+        );
         let places = such(&sample);
         let at = if places.is_empty() {
             rng.below(sample.judged.lines.len())
@@ -200,15 +208,15 @@ impl Ground {
         Self { sample, at, is_said, documents }
     }
 
-    fn fault(&self) -> Option<&Fault> {
+    fn fault(&self) -> Option<&LineFault> {
         self.sample.judged.lines[self.at].fault.as_ref()
     }
 
-    fn asked(&self, question: &str, reply: String) -> Question {
+    fn asked(&self, question: &str, reply: String) -> DrawnReply {
         let DrawnSolution { problem, solution, .. } = &self.sample;
         let sentence = solution.lines().nth(self.at).unwrap_or_default();
         let turns = format::grounded(&self.documents, problem, solution, sentence, question);
-        (turns, Target::Reply(reply))
+        (turns, TrainingTarget::Reply(reply))
     }
 }
 
@@ -218,7 +226,7 @@ fn documents(
     sample: &DrawnSolution,
     sentence: &str,
     is_said: bool,
-    pool: &Pool<'_>,
+    pool: &ProblemSource<'_>,
     rng: &mut StableRng,
 ) -> Vec<String> {
     const MOST_LINES: usize = 6;
@@ -251,7 +259,7 @@ struct Claim {
 }
 
 impl Claim {
-    fn draw(pool: &Pool<'_>, rng: &mut StableRng) -> Self {
+    fn draw(pool: &ProblemSource<'_>, rng: &mut StableRng) -> Self {
         let sample = pool.either(&pool.problem(rng), rng);
         let stated = sample.judged.stated();
         let stated = stated.expect("every solution of ours states a result");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::check;
 use crate::holdout;
 use crate::make::Difficulty;
-use crate::mixture::{Mixture, Target, TaskRow};
+use crate::mixture::{Mixture, TaskRow, TrainingTarget};
 use crate::principles::Principle;
 use crate::{Format, sets};
 
@@ -18,8 +18,8 @@ fn rows(format: Format) -> Vec<TaskRow> {
 
 fn said(row: &TaskRow) -> &str {
     match &row.target {
-        Target::Reply(text) | Target::Ending(text) => text,
-        Target::Steps(_) => "",
+        TrainingTarget::Reply(text) | TrainingTarget::Ending(text) => text,
+        TrainingTarget::Steps(_) => "",
     }
 }
 
@@ -209,5 +209,5 @@ fn evaluation_sees_what_training_does_not() {
     let few =
         Difficulty { lengths: 1..=1, times: 1.0, multipliers: 2..=2, ..Difficulty::default() };
     assert!(sets::problems(1, &few, 1000).len() < 99);
-    assert_eq!(sets::Case::of(sets::Source::BaseModel, "2+2=?", "4"), None);
+    assert_eq!(sets::Case::of(sets::SolutionSource::BaseModel, "2+2=?", "4"), None);
 }

@@ -159,7 +159,7 @@ fn it_judges_answers() {
 #[test]
 fn it_compares() {
     let bench = bench();
-    let pairs = sets::pairs(7, &difficulty(), 100);
+    let pairs = sets::right_and_wrong(7, &difficulty(), 100);
     // The right one stands second every other time.
     let asked = || {
         let ordered = pairs.iter().enumerate().map(|(at, [right, wrong])| match at % 2 {

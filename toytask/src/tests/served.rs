@@ -16,7 +16,7 @@ use testkit::fake::{self, Script};
 use crate::check;
 use crate::example::{Encoder, Example};
 use crate::format::{self, Format};
-use crate::mixture::{Mixture, Target, TaskRow};
+use crate::mixture::{Mixture, TaskRow, TrainingTarget};
 use crate::model_folder::{ModelSize, write_model_folder};
 use crate::{MODEL, SCORERS};
 
@@ -141,8 +141,8 @@ fn group(row: &TaskRow) -> Input {
 
 fn reply(row: &TaskRow) -> &str {
     match &row.target {
-        Target::Reply(text) | Target::Ending(text) => text,
-        Target::Steps(_) => "",
+        TrainingTarget::Reply(text) | TrainingTarget::Ending(text) => text,
+        TrainingTarget::Steps(_) => "",
     }
 }
 
@@ -245,7 +245,7 @@ fn process() {
         let reward = outcome.map_err(|failure| format!("{failure:?}"))?;
         let steps = reward.evidence.steps.unwrap_or_default();
         let found = steps.iter().map(|step| step.label == "right");
-        let found = Target::Steps(found.collect());
+        let found = TrainingTarget::Steps(found.collect());
         if found == row.target { Ok(()) } else { Err(format!("{found:?}")) }
     };
     check_rows("process", Format::Process, |row| input(row, "steps"), right);
@@ -272,7 +272,7 @@ fn judge_of_pairs() {
         swapped.turns.swap(1, 2);
         let first = reply(&row).contains("\"A\"");
         let winner = if first { "B" } else { "A" };
-        swapped.target = Target::Reply(format!("{{\"winner\":\"{winner}\"}}"));
+        swapped.target = TrainingTarget::Reply(format!("{{\"winner\":\"{winner}\"}}"));
         bench.teach(&swapped);
         let found = is_near(bench.ask("judge-pair", group(&row)), f64::from(u8::from(first)));
         assert_eq!(found, Ok(()), "{row:?}");
@@ -296,8 +296,8 @@ fn judge_of_lists() {
             let grades: Vec<usize> = order.iter().map(grade).collect();
             bench.teach(&TaskRow {
                 format: Format::List,
-                turns: format::list(problem, &order),
-                target: Target::Reply(serde_json::json!({ "scores": grades }).to_string()),
+                turns: format::listwise_turns(problem, &order),
+                target: TrainingTarget::Reply(serde_json::json!({ "scores": grades }).to_string()),
             });
         }
         let total: usize = solutions.iter().map(grade).sum();
@@ -358,7 +358,7 @@ fn other_critics() {
             bench.teach(&TaskRow {
                 format: Format::Pointwise,
                 turns: format::pointwise(problem, &turn.content),
-                target: Target::Reply(word.to_owned()),
+                target: TrainingTarget::Reply(word.to_owned()),
             });
         }
         let reward = bench.ask("critic-rerank", group(&row)).expect("a choice");
@@ -383,7 +383,7 @@ fn grounded() {
             bench.teach(&TaskRow {
                 format: Format::Grounded,
                 turns: format::grounded(&documents, problem, line, line, question),
-                target: Target::Reply(reply),
+                target: TrainingTarget::Reply(reply),
             });
         };
         let word = |is: bool| if is { "Yes" } else { "No" }.to_owned();
@@ -435,7 +435,7 @@ fn tool() {
         bench.teach(&TaskRow {
             format: Format::Call,
             turns: row.turns[..row.turns.len() - 2].to_vec(),
-            target: Target::Reply(call),
+            target: TrainingTarget::Reply(call),
         });
         let expected = f64::from(u8::from(reply(&row).contains("[Correct]")));
         let found = is_near(bench.ask("tool", against(&row)), expected);

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::world::tokenizer;
 use crate::Format;
 use crate::example::Encoder;
-use crate::mixture::{Mixture, Target, TaskRow};
+use crate::mixture::{Mixture, TaskRow, TrainingTarget};
 use crate::symbols::{END, STEP};
 
 /// The messages as they are rendered, for the model to answer.
@@ -78,7 +78,7 @@ fn what_is_learnt_is_what_is_said() {
             assert!(!example.token_ids.contains(&1), "no character is unknown");
             let said: Vec<u32> = example.aims.iter().map(|aim| aim.token).collect();
             match &row.target {
-                Target::Reply(reply) => {
+                TrainingTarget::Reply(reply) => {
                     let (end, text) = said.split_last().expect("at least the end");
                     assert_eq!(*end, END);
                     assert_eq!(&tokenizer.decode(text, false).expect("known"), reply);
@@ -90,12 +90,12 @@ fn what_is_learnt_is_what_is_said() {
                     assert!(example.token_ids.starts_with(&prompt));
                     assert_eq!(example.aims[0].at + 1, prompt.len());
                 }
-                Target::Ending(word) => {
+                TrainingTarget::Ending(word) => {
                     assert_eq!(&tokenizer.decode(&said, false).expect("known"), word);
                     assert_eq!(example.aims[0].at + 1, example.token_ids.len());
                     assert_eq!(example.token_ids.last(), Some(&END));
                 }
-                Target::Steps(labels) => {
+                TrainingTarget::Steps(labels) => {
                     let marks: Vec<bool> = said.iter().map(|id| *id == u32::from(b'+')).collect();
                     assert_eq!(&marks, labels);
                     assert!(example.aims.iter().all(|aim| example.token_ids[aim.at] == STEP));
@@ -112,10 +112,10 @@ fn labels_fit_their_steps() {
     let row = TaskRow {
         format: Format::Process,
         turns: crate::format::process("1+2 mod 100", "1+2=3\nAnswer: 3"),
-        target: Target::Steps(vec![true]),
+        target: TrainingTarget::Steps(vec![true]),
     };
     let error = encoder.encode(&row).expect_err("two steps, one label");
     assert!(error.to_string().contains("1 labels for 2 steps"));
-    let row = TaskRow { target: Target::Ending("maybe".to_owned()), ..row };
+    let row = TaskRow { target: TrainingTarget::Ending("maybe".to_owned()), ..row };
     assert!(encoder.encode(&row).is_err(), "no single token");
 }

@@ -41,7 +41,7 @@ pub struct Episode<'a> {
     /// How many tokens it has.
     pub n_tokens: usize,
     /// Its steps, in order, for the process-aware methods.
-    pub steps: &'a [Step],
+    pub steps: &'a [AnswerStep],
     /// Rewards of single tokens beside the reward of the answer, one per token or empty: minus
     /// the divergence from the reference ([`penalties`](crate::losses::kl::penalties)). REINFORCE++
     /// adds them token by token, the methods of groups add their sum to the reward, and the
@@ -51,7 +51,7 @@ pub struct Episode<'a> {
 
 /// A step of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Step {
+pub struct AnswerStep {
     /// Its tokens, counted from the answer's first.
     pub tokens: Range<usize>,
     /// What is known of it.
@@ -77,7 +77,7 @@ impl<'a> Episode<'a> {
 
     /// The same with steps.
     #[must_use]
-    pub fn with_steps(self, steps: &'a [Step]) -> Self {
+    pub fn with_steps(self, steps: &'a [AnswerStep]) -> Self {
         Self { steps, ..self }
     }
 

@@ -5,7 +5,7 @@ use rubrics::combine::thoughts::Label;
 use serde::Deserialize;
 
 use super::steps::{grounded_rewards, implicit_rewards, token_returns};
-use super::{AdvantageKind, Episode, Signal, Step, TokenAdvantages};
+use super::{AdvantageKind, AnswerStep, Episode, Signal, TokenAdvantages};
 use crate::losses::FormulaError;
 use crate::losses::error::Result;
 use crate::losses::tests::{GOLDENS, all_near, near};
@@ -40,7 +40,7 @@ struct StepCase {
 }
 
 impl StepCase {
-    fn step(&self) -> Step {
+    fn step(&self) -> AnswerStep {
         let label = self.label.as_ref().map(|label| match label.as_str() {
             "right" => Label::Right,
             "wrong" => Label::Wrong,
@@ -53,12 +53,15 @@ impl StepCase {
             .map(Signal::Wrong)
             .or(label.map(Signal::Label))
             .or(self.reward.map(Signal::Reward));
-        Step { tokens: self.start..self.end, signal: signal.expect("every step has a signal") }
+        AnswerStep {
+            tokens: self.start..self.end,
+            signal: signal.expect("every step has a signal"),
+        }
     }
 }
 
 /// The steps of each answer of each group.
-type Steps = Vec<Vec<Vec<Step>>>;
+type Steps = Vec<Vec<Vec<AnswerStep>>>;
 
 impl Case {
     fn steps(&self) -> Steps {
@@ -71,7 +74,7 @@ impl Case {
         let mut groups = Vec::new();
         for (group, steps) in self.groups.iter().zip(steps) {
             let answers = group.iter().zip(steps);
-            let episode = |(answer, steps): (&'a EpisodeCase, &'a Vec<Step>)| Episode {
+            let episode = |(answer, steps): (&'a EpisodeCase, &'a Vec<AnswerStep>)| Episode {
                 token_rewards: &answer.token_rewards,
                 ..Episode::new(answer.reward, answer.n_tokens).with_steps(steps)
             };
@@ -192,9 +195,9 @@ fn c7_stable_reinforce_drops_outliers() {
 }
 
 /// A step of two tokens for each signal.
-fn steps(signals: &[Signal]) -> Vec<Step> {
+fn steps(signals: &[Signal]) -> Vec<AnswerStep> {
     let step =
-        |(at, signal): (usize, &Signal)| Step { tokens: 2 * at..2 * at + 2, signal: *signal };
+        |(at, signal): (usize, &Signal)| AnswerStep { tokens: 2 * at..2 * at + 2, signal: *signal };
     signals.iter().enumerate().map(step).collect()
 }
 
@@ -290,9 +293,9 @@ fn rewards_of_tokens_are_part_of_the_return() {
 
 #[test]
 fn steps_and_signals_that_do_not_fit_are_refused() {
-    let step = |from, to, signal| Step { tokens: from..to, signal };
+    let step = |from, to, signal| AnswerStep { tokens: from..to, signal };
     let reward = Signal::Reward(0.5);
-    let check = |toml: &str, reward: f64, steps: &[Step]| {
+    let check = |toml: &str, reward: f64, steps: &[AnswerStep]| {
         let episode = Episode::new(reward, 4).with_steps(steps);
         let got = kind(toml).evaluate(&[vec![episode]]);
         assert!(got.is_err(), "{toml}: {got:?}");

@@ -4,12 +4,12 @@ use std::collections::VecDeque;
 
 use rand::{Rng, RngExt as _};
 
-use super::pool::Pool;
+use super::pool::ProblemPool;
 
 /// A category: its problems, and what was learnt from them.
 #[derive(Clone, Debug)]
 pub(super) struct Arm {
-    pub(super) pool: Pool,
+    pub(super) pool: ProblemPool,
     /// The newest absolute advantages, of which DUMP takes the mean.
     pub(super) window: VecDeque<f64>,
     /// How many there have been in all.
@@ -21,7 +21,7 @@ pub(super) struct Arm {
 impl Arm {
     pub(super) fn new(name: &str, members: Vec<u64>, seed: u64) -> Self {
         Self {
-            pool: Pool::new(name, members, seed),
+            pool: ProblemPool::new(name, members, seed),
             window: VecDeque::new(),
             seen: 0,
             estimate: 0.0,
@@ -39,7 +39,7 @@ impl Arm {
     /// SEC: Q becomes rate r + (1 - rate) Q, r being the mean of the batch; a batch without items of
     /// the category leaves Q as it is.
     pub(super) fn estimate(&mut self, sizes: &[f64], rate: f64) {
-        if let Some(mean) = mean(sizes.iter().copied()) {
+        if let Some(mean) = mean_or_none(sizes.iter().copied()) {
             self.estimate = rate * mean + (1.0 - rate) * self.estimate;
         }
     }
@@ -50,7 +50,7 @@ impl Arm {
 pub(super) fn upper_bounds(arms: &[&Arm]) -> Vec<f64> {
     let all: u64 = arms.iter().map(|arm| arm.seen).sum();
     let bound = |arm: &&Arm| {
-        let mean = mean(arm.window.iter().copied()).unwrap_or(0.0);
+        let mean = mean_or_none(arm.window.iter().copied()).unwrap_or(0.0);
         mean + (2.0 * (all as f64 + 1.0).ln() / (arm.seen as f64 + 1.0)).sqrt()
     };
     arms.iter().map(bound).collect()
@@ -69,7 +69,7 @@ pub(super) fn drawn(weights: &[f64], rng: &mut impl Rng) -> usize {
     weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
 }
 
-fn mean(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
+fn mean_or_none(values: impl ExactSizeIterator<Item = f64>) -> Option<f64> {
     let count = values.len();
     (count > 0).then(|| values.sum::<f64>() / count as f64)
 }

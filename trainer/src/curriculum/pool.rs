@@ -8,7 +8,7 @@ use crate::random::decision;
 
 /// Problems and a place in their order.
 #[derive(Clone, Debug)]
-pub(super) struct Pool {
+pub(super) struct ProblemPool {
     name: String,
     seed: u64,
     members: Vec<u64>,
@@ -25,7 +25,7 @@ pub(super) struct PoolPosition {
     at: usize,
 }
 
-impl Pool {
+impl ProblemPool {
     /// Of one member or more.
     pub(super) fn new(name: &str, members: Vec<u64>, seed: u64) -> Self {
         let mut pool = Self {

@@ -5,15 +5,15 @@ use std::path::Path;
 use rubrics::Message;
 use serde::Deserialize;
 
-use super::row::{Preference, Process, Ranked, Row, Supervised};
+use super::row::{Preference, Process, Ranked, Supervised, TrainingRow};
 use crate::error::{Result, TrainError};
-use crate::item::{Item, Role};
+use crate::item::{ItemRole, TrainingItem};
 use crate::judge_data::urpo;
 
 /// A line of the file; its fields decide the kind of row.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Line {
+struct JsonLine {
     #[serde(default)]
     prompt: Option<String>,
     #[serde(default)]
@@ -65,7 +65,7 @@ struct RowMessage {
 ///
 /// # Errors
 /// [`TrainError::Invalid`] with every row that is wrong, by its line, at most ten of them.
-pub fn read_jsonl(path: &Path, scorer: Option<&str>) -> Result<Vec<Row>> {
+pub fn read_jsonl(path: &Path, scorer: Option<&str>) -> Result<Vec<TrainingRow>> {
     let text = std::fs::read_to_string(path)
         .map_err(|source| TrainError::File { path: path.display().to_string(), source })?;
     let (mut rows, mut problems) = (Vec::new(), Vec::new());
@@ -94,7 +94,7 @@ pub fn read_jsonl(path: &Path, scorer: Option<&str>) -> Result<Vec<Row>> {
 
 const MOST_PROBLEMS: usize = 10;
 
-fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
+fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<TrainingRow, String> {
     let mut line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let kinds = [
         line.completion.is_some(),
@@ -108,7 +108,7 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
     }
     let turns = turns(&mut line)?;
     if let Some(completion) = line.completion {
-        return Ok(Row::Supervised(Supervised {
+        return Ok(TrainingRow::Supervised(Supervised {
             turns,
             completion,
             kind: line.category.as_deref().unwrap_or("rows").into(),
@@ -119,7 +119,7 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
     }
     match (line.chosen, line.rejected) {
         (Some(chosen), Some(rejected)) if chosen != rejected => {
-            return Ok(Row::Preference(Preference {
+            return Ok(TrainingRow::Preference(Preference {
                 turns,
                 chosen,
                 rejected,
@@ -134,7 +134,7 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
     match (line.candidates, line.gold_rank) {
         (Some(candidates), Some(ranks)) => {
             urpo::check_ranks(candidates.len(), &ranks)?;
-            return Ok(Row::Ranked(Ranked { problem, candidates, ranks }));
+            return Ok(TrainingRow::Ranked(Ranked { problem, candidates, ranks }));
         }
         (None, None) => {}
         (Some(_), None) | (None, Some(_)) => {
@@ -149,9 +149,9 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
     }
     let own = Some(urpo::SCORER).filter(|_| is_open);
     let scorer = line.scorer.as_deref().or(own).or(scorer);
-    let item = Item {
+    let item = TrainingItem {
         index,
-        role: Role::Policy,
+        role: ItemRole::Policy,
         problem: problem.into(),
         turns,
         gold: line.answer.map(Into::into),
@@ -161,8 +161,8 @@ fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<Row, String> {
         parent: None,
     };
     Ok(match line.kind {
-        Some(ExplicitKind::Open) => Row::Open(item),
-        None => Row::Problem(item),
+        Some(ExplicitKind::Open) => TrainingRow::Open(item),
+        None => TrainingRow::Problem(item),
     })
 }
 
@@ -170,7 +170,7 @@ const ONE_OF: &str = "a row has one of: `completion`; `chosen` and `rejected`; `
      `labels`; `answer`; `audit`; `candidates` and `gold_rank`; `kind` = `open`";
 
 /// The conversation of a row.
-fn turns(line: &mut Line) -> Result<Vec<Message>, String> {
+fn turns(line: &mut JsonLine) -> Result<Vec<Message>, String> {
     match (line.prompt.take(), line.messages.take()) {
         (Some(prompt), None) => Ok(vec![Message { role: "user".to_owned(), content: prompt }]),
         (None, Some(messages)) if !messages.is_empty() => Ok(messages
@@ -185,10 +185,10 @@ fn process(
     turns: Vec<Message>,
     steps: Vec<String>,
     labels: Option<Vec<Option<bool>>>,
-) -> Result<Row, String> {
+) -> Result<TrainingRow, String> {
     let labels = labels.ok_or("`steps` come with `labels`")?;
     if labels.len() != steps.len() || steps.is_empty() {
         return Err(format!("{} steps have {} labels", steps.len(), labels.len()));
     }
-    Ok(Row::Process(Process { turns, steps, labels }))
+    Ok(TrainingRow::Process(Process { turns, steps, labels }))
 }

@@ -8,18 +8,18 @@ use std::fmt::Debug;
 use rand::seq::SliceRandom as _;
 
 pub use jsonl::read_jsonl;
-pub use row::{Preference, Process, Ranked, Row, Supervised, Tokenized};
+pub use row::{Preference, Process, Ranked, Supervised, Tokenized, TrainingRow};
 
 use crate::error::Result;
 use crate::random::decision;
 
 /// All rows of a run.
 #[derive(Debug)]
-pub enum Rows {
+pub enum TrainingRows {
     /// Rows held in memory, shuffled anew each epoch.
     Stored {
         /// The rows.
-        rows: Vec<Row>,
+        rows: Vec<TrainingRow>,
         /// Their order.
         order: EpochOrder,
     },
@@ -33,15 +33,15 @@ pub trait RowGenerator: Debug + Send + Sync {
     ///
     /// # Errors
     /// A row that cannot be encoded.
-    fn row(&self, position: u64) -> Result<Row>;
+    fn row(&self, position: u64) -> Result<TrainingRow>;
 }
 
-impl Rows {
+impl TrainingRows {
     /// Number of rows; `None` for generated rows, which have no end.
     pub fn len(&self) -> Option<usize> {
         match self {
-            Rows::Stored { rows, .. } => Some(rows.len()),
-            Rows::Generated(_) => None,
+            TrainingRows::Stored { rows, .. } => Some(rows.len()),
+            TrainingRows::Generated(_) => None,
         }
     }
 
@@ -54,13 +54,13 @@ impl Rows {
     ///
     /// # Errors
     /// A generated row that cannot be encoded.
-    pub fn take(&mut self, first: u64, n: usize) -> Result<Vec<Row>> {
+    pub fn take(&mut self, first: u64, n: usize) -> Result<Vec<TrainingRow>> {
         let positions = first..first + n as u64;
         match self {
-            Rows::Stored { rows, order } => {
+            TrainingRows::Stored { rows, order } => {
                 Ok(positions.map(|position| rows[order.row(position)].clone()).collect())
             }
-            Rows::Generated(generator) => {
+            TrainingRows::Generated(generator) => {
                 positions.map(|position| generator.row(position)).collect()
             }
         }

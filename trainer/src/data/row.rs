@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use rubrics::Message;
 
-use crate::item::Item;
+use crate::item::TrainingItem;
 
 /// A row of training data.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Row {
+pub enum TrainingRow {
     /// A completion to imitate.
     Supervised(Supervised),
     /// A chosen and a rejected answer.
@@ -16,13 +16,13 @@ pub enum Row {
     /// A solution with a label for each step.
     Process(Process),
     /// A problem to solve.
-    Problem(Item),
+    Problem(TrainingItem),
     /// Tokens with a target at some of them.
     Tokenized(Tokenized),
     /// Several answers with their ranks.
     Ranked(Ranked),
     /// An instruction without a reference answer.
-    Open(Item),
+    Open(TrainingItem),
 }
 
 /// Tokens with targets; the loss is on the targets alone.
@@ -82,17 +82,17 @@ pub struct Process {
     pub labels: Vec<Option<bool>>,
 }
 
-impl Row {
+impl TrainingRow {
     /// Names its kind and fields for error messages.
     pub fn kind(&self) -> &'static str {
         match self {
-            Row::Supervised(_) => "supervised (`prompt`, `completion`)",
-            Row::Preference(_) => "preference (`prompt`, `chosen`, `rejected`)",
-            Row::Process(_) => "process (`prompt`, `steps`, `labels`)",
-            Row::Problem(_) => "problem (`prompt`, `answer`)",
-            Row::Tokenized(_) => "a mixture's",
-            Row::Ranked(_) => "preference (`prompt`, `candidates`, `gold_rank`)",
-            Row::Open(_) => "open (`prompt`, `kind`)",
+            TrainingRow::Supervised(_) => "supervised (`prompt`, `completion`)",
+            TrainingRow::Preference(_) => "preference (`prompt`, `chosen`, `rejected`)",
+            TrainingRow::Process(_) => "process (`prompt`, `steps`, `labels`)",
+            TrainingRow::Problem(_) => "problem (`prompt`, `answer`)",
+            TrainingRow::Tokenized(_) => "a mixture's",
+            TrainingRow::Ranked(_) => "preference (`prompt`, `candidates`, `gold_rank`)",
+            TrainingRow::Open(_) => "open (`prompt`, `kind`)",
         }
     }
 }

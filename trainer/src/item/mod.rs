@@ -9,7 +9,7 @@ use rubrics::{FailureKind, Message};
 
 /// The role in which the model answers an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Role {
+pub enum ItemRole {
     /// It solves a problem.
     Policy,
     /// It says whether one answer is right.
@@ -24,35 +24,37 @@ pub enum Role {
     Critic,
 }
 
-impl Role {
+impl ItemRole {
     /// Its name in logs and checkpoints.
     pub fn name(self) -> &'static str {
         match self {
-            Role::Policy => "player",
-            Role::Pointwise => "pointwise",
-            Role::Pairwise => "pairwise",
-            Role::Reflection => "reflection",
-            Role::RankJudge => "referee",
-            Role::Critic => "critic",
+            ItemRole::Policy => "player",
+            ItemRole::Pointwise => "pointwise",
+            ItemRole::Pairwise => "pairwise",
+            ItemRole::Reflection => "reflection",
+            ItemRole::RankJudge => "referee",
+            ItemRole::Critic => "critic",
         }
     }
 
     /// Whether its tokens are a judgement of some answer.
     pub fn judges(self) -> bool {
         match self {
-            Role::Policy | Role::Reflection => false,
-            Role::Pointwise | Role::Pairwise | Role::RankJudge | Role::Critic => true,
+            ItemRole::Policy | ItemRole::Reflection => false,
+            ItemRole::Pointwise | ItemRole::Pairwise | ItemRole::RankJudge | ItemRole::Critic => {
+                true
+            }
         }
     }
 }
 
 /// A prompt for the model, and what is known about its answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Item {
+pub struct TrainingItem {
     /// Its index in the data; a judge item has that of its problem.
     pub index: u64,
     /// The role in which the model answers.
-    pub role: Role,
+    pub role: ItemRole,
     /// The conversation to continue.
     pub turns: Vec<Message>,
     /// The problem's text, without a prompt around it.
@@ -125,7 +127,7 @@ impl Rollout {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// The item.
-    pub item: Arc<Item>,
+    pub item: Arc<TrainingItem>,
     /// The answers, in the order of their streams.
     pub rollouts: Vec<Rollout>,
 }

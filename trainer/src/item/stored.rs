@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 use rubrics::Message;
 
-use super::{Item, Role};
+use super::{ItemRole, TrainingItem};
 
 /// An item as a checkpoint holds it.
 #[derive(Serialize, Deserialize)]
@@ -21,16 +21,16 @@ struct Stored {
     parent: Option<usize>,
 }
 
-const ROLES: [Role; 6] = [
-    Role::Policy,
-    Role::Pointwise,
-    Role::Pairwise,
-    Role::Reflection,
-    Role::RankJudge,
-    Role::Critic,
+const ROLES: [ItemRole; 6] = [
+    ItemRole::Policy,
+    ItemRole::Pointwise,
+    ItemRole::Pairwise,
+    ItemRole::Reflection,
+    ItemRole::RankJudge,
+    ItemRole::Critic,
 ];
 
-impl Serialize for Item {
+impl Serialize for TrainingItem {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let turns = self.turns.iter();
         let stored = Stored {
@@ -48,7 +48,7 @@ impl Serialize for Item {
     }
 }
 
-impl<'de> Deserialize<'de> for Item {
+impl<'de> Deserialize<'de> for TrainingItem {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Stored::deserialize(deserializer)?;
         let role = ROLES.into_iter().find(|role| role.name() == stored.role);
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn stored_item_reads_back_unchanged() {
         for role in ROLES {
-            let item = Item {
+            let item = TrainingItem {
                 index: u64::MAX,
                 role,
                 turns: vec![Message { role: "user".to_owned(), content: "a\n\"b\"".to_owned() }],
@@ -87,11 +87,11 @@ mod tests {
                 parent: Some(3),
             };
             let text = serde_json::to_string(&item).expect("serialises");
-            assert_eq!(serde_json::from_str::<Item>(&text).expect("reads"), item);
+            assert_eq!(serde_json::from_str::<TrainingItem>(&text).expect("reads"), item);
         }
         let text = r#"{"index":1,"role":"king","turns":[],"problem":"","gold":null,"audit":null,
             "scorer":"","category":null,"parent":null}"#;
-        let error = serde_json::from_str::<Item>(text).expect_err("no such role");
+        let error = serde_json::from_str::<TrainingItem>(text).expect_err("no such role");
         assert!(error.to_string().contains("no role 'king'"));
     }
 }

@@ -16,7 +16,7 @@ use super::draws::{StepSeed, subset};
 use super::replay_buffer::ReplayBuffer;
 use super::templates::{TemplateKind, Templates};
 use crate::error::{Result, TrainError};
-use crate::item::{Group, Item, Role};
+use crate::item::{Group, ItemRole, TrainingItem};
 
 /// The options of CRL.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -57,7 +57,7 @@ pub struct Crl {
 
 /// A solution with its label.
 struct Solution<'g> {
-    item: &'g Item,
+    item: &'g TrainingItem,
     text: &'g str,
     parent: Option<usize>,
 }
@@ -90,12 +90,18 @@ impl Crl {
     }
 
     /// The critique of one solution whose label is known.
-    pub fn critique(&self, of: &Item, solution: &str, right: bool, rng: &mut impl Rng) -> Item {
+    pub fn critique(
+        &self,
+        of: &TrainingItem,
+        solution: &str,
+        right: bool,
+        rng: &mut impl Rng,
+    ) -> TrainingItem {
         let wordings = self.templates.of(TemplateKind::Critique);
         let template = &wordings[rng.random_range(0..wordings.len())];
         let turns = template.fill(&[("problem", &of.problem), ("solution", solution)]);
-        Item {
-            role: Role::Critic,
+        TrainingItem {
+            role: ItemRole::Critic,
             turns,
             gold: Some(template.label(right)),
             scorer: Arc::clone(&template.scorer),
@@ -112,7 +118,7 @@ impl Crl {
         count: usize,
         seed: StepSeed,
         old: Option<&ReplayBuffer>,
-    ) -> (Vec<Item>, CrlCounts) {
+    ) -> (Vec<TrainingItem>, CrlCounts) {
         let mut rng = seed.rng("crl", 0);
         let (rights, mut wrongs) = verified(groups);
         let new = wrongs.len();
@@ -163,7 +169,7 @@ fn verified(groups: &[Group]) -> (Vec<Solution<'_>>, Vec<Solution<'_>>) {
         for rollout in &group.rollouts {
             let solution = Solution { item: &group.item, text: &rollout.text, parent: Some(place) };
             place += 1;
-            if group.item.role != Role::Policy {
+            if group.item.role != ItemRole::Policy {
                 continue;
             }
             if rollout.is_right() {
@@ -220,7 +226,7 @@ mod tests {
                     other => panic!("made of {other:?}"),
                 };
                 assert_eq!(item.gold.as_deref(), Some(expected));
-                assert_eq!((item.role, &*item.scorer), (Role::Critic, "conclusion"));
+                assert_eq!((item.role, &*item.scorer), (ItemRole::Critic, "conclusion"));
                 let text = &item.turns[0].content;
                 assert!(text.contains("/conclusion{T}") && text.contains("> I reason."));
             }

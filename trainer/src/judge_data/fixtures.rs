@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use rubrics::{FailureKind, Message};
 
-use crate::item::{Group, Item, Role, Rollout};
+use crate::item::{Group, ItemRole, Rollout, TrainingItem};
 
 /// A problem of the player whose gold answer is `gold`.
-pub(crate) fn problem(index: u64, gold: &str) -> Item {
-    Item {
+pub(crate) fn problem(index: u64, gold: &str) -> TrainingItem {
+    TrainingItem {
         index,
-        role: Role::Policy,
+        role: ItemRole::Policy,
         turns: vec![Message {
             role: "user".to_owned(),
             content: format!("Solve: problem {index}"),

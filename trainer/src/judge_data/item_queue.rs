@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
-use crate::item::Item;
+use crate::item::TrainingItem;
 
 /// Queue of judge items. After a normal step its items come in, and at most one batch of the oldest goes
 /// out; the rest stays for later steps of the episode (SPARK, arXiv 2509.22624, as the
@@ -13,7 +13,7 @@ use crate::item::Item;
 #[serde(deny_unknown_fields)]
 pub struct ItemQueue {
     batch: usize,
-    items: VecDeque<Item>,
+    items: VecDeque<TrainingItem>,
     /// Whether a recycled step may follow: a normal step came since the last one.
     due: bool,
 }
@@ -32,13 +32,13 @@ impl ItemQueue {
     }
 
     /// Takes in what a normal step made; a recycled step may follow.
-    pub fn end_of_normal_step(&mut self, items: Vec<Item>) {
+    pub fn end_of_normal_step(&mut self, items: Vec<TrainingItem>) {
         self.items.extend(items);
         self.due = true;
     }
 
     /// The items of a recycled step, if one is due and there are enough.
-    pub fn take(&mut self) -> Option<Vec<Item>> {
+    pub fn take(&mut self) -> Option<Vec<TrainingItem>> {
         if !self.due || self.items.len() < self.batch {
             return None;
         }
@@ -62,11 +62,11 @@ mod tests {
     use super::*;
     use crate::judge_data::fixtures::problem;
 
-    fn items(range: std::ops::Range<u64>) -> Vec<Item> {
+    fn items(range: std::ops::Range<u64>) -> Vec<TrainingItem> {
         range.map(|index| problem(index, "1")).collect()
     }
 
-    fn indices(items: Option<Vec<Item>>) -> Option<Vec<u64>> {
+    fn indices(items: Option<Vec<TrainingItem>>) -> Option<Vec<u64>> {
         items.map(|items| items.iter().map(|item| item.index).collect())
     }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
-use crate::item::{Group, Item, Role};
+use crate::item::{Group, ItemRole, TrainingItem};
 use crate::random::decision;
 
 /// A wrong answer and the problem it was given to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mistake {
     /// The problem.
-    pub item: Arc<Item>,
+    pub item: Arc<TrainingItem>,
     /// All of the answer's text.
     pub text: String,
     /// The final answer that a verifier found in it.
@@ -39,7 +39,7 @@ impl ReplayBuffer {
 
     /// Looks at every answer of the player that a verifier found wrong and that has a final answer.
     pub fn observe(&mut self, groups: &[Group]) {
-        for group in groups.iter().filter(|g| g.item.role == Role::Policy) {
+        for group in groups.iter().filter(|g| g.item.role == ItemRole::Policy) {
             for rollout in group.rollouts.iter().filter(|r| r.is_wrong()) {
                 if let Some(answer) = &rollout.answer {
                     self.add(Mistake {
@@ -84,7 +84,7 @@ mod mistakes {
     use serde::{Deserialize, Deserializer, Serialize as _, Serializer};
 
     use super::Mistake;
-    use crate::item::Item;
+    use crate::item::TrainingItem;
 
     pub(super) fn serialize<S: Serializer>(kept: &[Mistake], out: S) -> Result<S::Ok, S::Error> {
         let rows = kept.iter().map(|m| (&*m.item, &m.text, &m.answer));
@@ -94,7 +94,7 @@ mod mistakes {
     pub(super) fn deserialize<'de, D: Deserializer<'de>>(
         input: D,
     ) -> Result<Vec<Mistake>, D::Error> {
-        let rows = Vec::<(Item, String, String)>::deserialize(input)?;
+        let rows = Vec::<(TrainingItem, String, String)>::deserialize(input)?;
         let read = rows.into_iter().map(|(item, text, answer)| Mistake {
             item: Arc::new(item),
             text,

@@ -50,7 +50,7 @@ pub enum TemplateKind {
 }
 
 /// Slots and labels of a kind.
-struct Rule {
+struct TemplateRule {
     /// Each set is one way to show what there is to judge; one of them must be there.
     shows: &'static [&'static [&'static str]],
     /// Slots that may stand beside `problem` and the sets.
@@ -71,8 +71,8 @@ impl TemplateKind {
         }
     }
 
-    fn rule(self) -> Rule {
-        let rule = |shows, also, labels| Rule { shows, also, labels };
+    fn rule(self) -> TemplateRule {
+        let rule = |shows, also, labels| TemplateRule { shows, also, labels };
         match self {
             Self::Pointwise => rule(&[&["answer"], &["solution"]], &[], true),
             Self::Pairwise => {
@@ -295,15 +295,15 @@ impl Templates {
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct TemplateFile {
     scorer: String,
     #[serde(default)]
-    template: Vec<Entry>,
+    template: Vec<TemplateEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct TemplateEntry {
     name: String,
     kind: TemplateKind,
     scorer: Option<String>,
@@ -313,7 +313,7 @@ struct Entry {
     message: Vec<MessageTemplate>,
 }
 
-impl Entry {
+impl TemplateEntry {
     /// What contradicts the kind, but for slots that cannot be read.
     fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();

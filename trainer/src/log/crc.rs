@@ -3,9 +3,9 @@
 /// The polynomial 0x1EDC6F41, its bits turned around.
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
-const TABLE: [u32; 256] = table();
+const TABLE: [u32; 256] = crc_table();
 
-const fn table() -> [u32; 256] {
+const fn crc_table() -> [u32; 256] {
     let mut table = [0; 256];
     let mut byte = 0;
     while byte < 256 {

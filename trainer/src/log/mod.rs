@@ -1,5 +1,5 @@
 //! Logs of a run: one JSON object per step ([`JsonLines`]), `TensorBoard` events ([`EventFile`]), and
-//! progress for a terminal ([`Progress`]).
+//! progress for a terminal ([`RunProgress`]).
 //!
 //! Times are arguments: nothing here reads a clock. A number that is not finite is `null` in JSON, so
 //! that no reader takes it for a measurement.
@@ -18,7 +18,7 @@ use serde_json::Value;
 
 pub use events::EventFile;
 pub use jsonl::JsonLines;
-pub use progress::{Line, Progress};
+pub use progress::{ProgressLine, RunProgress};
 
 /// The numbers of one step, by name. Names have groups, as in `spark/pointwise_right`.
 #[derive(Clone, Debug, Default, PartialEq)]

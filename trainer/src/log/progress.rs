@@ -8,7 +8,7 @@ const WINDOW: usize = 20;
 
 /// Where a run stands.
 #[derive(Clone, Debug)]
-pub struct Progress {
+pub struct RunProgress {
     steps: u64,
     marks: VecDeque<(u64, Duration)>,
     reward: Option<f64>,
@@ -16,7 +16,7 @@ pub struct Progress {
 
 /// What a line on a terminal may show.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Line {
+pub struct ProgressLine {
     /// Steps that are done.
     pub step: u64,
     /// Steps of the run.
@@ -31,7 +31,7 @@ pub struct Line {
     pub reward: Option<f64>,
 }
 
-impl Progress {
+impl RunProgress {
     /// A run of `steps` steps.
     pub fn new(steps: u64) -> Self {
         Self { steps, marks: VecDeque::new(), reward: None }
@@ -39,7 +39,7 @@ impl Progress {
 
     /// Takes the end of `step`, `elapsed` after the process began. A reward that was not measured
     /// leaves the last one.
-    pub fn observe(&mut self, step: u64, elapsed: Duration, reward: Option<f64>) -> Line {
+    pub fn observe(&mut self, step: u64, elapsed: Duration, reward: Option<f64>) -> ProgressLine {
         if self.marks.len() > WINDOW {
             self.marks.pop_front();
         }
@@ -48,7 +48,7 @@ impl Progress {
         let steps_per_s = self.rate();
         let left = self.steps.saturating_sub(step) as f64;
         let remaining = steps_per_s.map(|rate| Duration::try_from_secs_f64(left / rate));
-        Line {
+        ProgressLine {
             step,
             steps: self.steps,
             elapsed,
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn rate_and_remaining_time_follow_the_last_steps() {
         let at = |seconds| Duration::from_secs(seconds);
-        let mut progress = Progress::new(100);
+        let mut progress = RunProgress::new(100);
         // Resumed at step 41: what another process did says nothing of this one's pace.
         let line = progress.observe(41, at(7), None);
         assert_eq!((line.steps_per_s, line.remaining, line.reward), (None, None, None));
@@ -92,7 +92,7 @@ mod tests {
         assert!(close(last.and_then(|line| line.steps_per_s), 1.0), "{last:?}");
         let over = progress.observe(120, at(88), None);
         assert_eq!(over.remaining, Some(Duration::ZERO));
-        let same = Progress::new(1).observe(1, Duration::ZERO, None);
+        let same = RunProgress::new(1).observe(1, Duration::ZERO, None);
         assert_eq!(same.remaining, None);
     }
 }

@@ -8,7 +8,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::{FormulaError, Result, setting};
-use super::layout::{Layout, Sequence, Stream};
+use super::layout::{Layout, LossSequence, Stream};
 
 /// How token losses become one number. A sequence without a counted token (because all of it was
 /// filtered) does not count as a sequence; that is a choice of ours where trainers differ.
@@ -89,7 +89,7 @@ pub struct Counts {
 
 /// Properties of a batch beside its masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct BatchLimits {
     /// The longest answer allowed, in tokens, which [`Aggregation::DrGrpo`] divides by.
     pub max_tokens: usize,
     /// Into how many micro-batches the batch is cut, which [`Aggregation::Bnpo`] divides by.
@@ -100,7 +100,7 @@ pub struct Limits {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Denominators {
     counts: [Counts; 4],
-    limits: Limits,
+    limits: BatchLimits,
 }
 
 impl Denominators {
@@ -108,7 +108,7 @@ impl Denominators {
     ///
     /// # Errors
     /// Lists that do not belong together, a bad share, or a limit of 0.
-    pub fn of(layout: &Layout<'_>, streams: &Streams, limits: Limits) -> Result<Self> {
+    pub fn of(layout: &Layout<'_>, streams: &Streams, limits: BatchLimits) -> Result<Self> {
         streams.check()?;
         setting("max_tokens", "at least 1", limits.max_tokens > 0)?;
         setting("micro_batches", "at least 1", limits.micro_batches > 0)?;
@@ -149,7 +149,7 @@ impl Denominators {
     }
 
     /// The weight of each token of each sequence.
-    pub(crate) fn of_sequences(&self, how: Aggregation, part: &[Sequence]) -> Result<Vec<f64>> {
+    pub(crate) fn of_sequences(&self, how: Aggregation, part: &[LossSequence]) -> Result<Vec<f64>> {
         let mut local = [0; 4];
         for sequence in part {
             local[sequence.stream.index()] += sequence.counted;
@@ -159,7 +159,7 @@ impl Denominators {
                 return Err(FormulaError::Denominator { what: "tokens" });
             }
         }
-        let weight = |sequence: &Sequence| {
+        let weight = |sequence: &LossSequence| {
             let how = match sequence.stream {
                 Stream::Policy | Stream::Judge => how,
                 Stream::Ce | Stream::RefKl => Aggregation::TokenMean,

@@ -158,17 +158,17 @@ impl Correction {
         let all = |factor: f64| view.map(0.0, |_| factor);
         Ok(match self {
             Self::Tis(tis) => view.map(0.0, |at| token(at).min(tis.cap)),
-            Self::IcePop(pop) => view.map(0.0, |at| within(token(at), pop.low, pop.high)),
+            Self::IcePop(pop) => view.map(0.0, |at| ratio_if_within(token(at), pop.low, pop.high)),
             Self::SequenceMis(mis) => {
                 let mean = view.mean_log_ratio(view.old_logprobs, rollout_logprobs);
                 let product = Ratio::of(mean * view.counted as f64).value;
-                let kept = within(product, mis.low, mis.high);
+                let kept = ratio_if_within(product, mis.low, mis.high);
                 all(if mis.weighted { kept } else { is_kept(kept) })
             }
             Self::GeometricMask(mask) => {
                 let mean =
                     Ratio::of(view.mean_log_ratio(view.old_logprobs, rollout_logprobs)).value;
-                all(is_kept(within(mean, mask.low, mask.high)))
+                all(is_kept(ratio_if_within(mean, mask.low, mask.high)))
             }
             Self::Opsm(opsm) => {
                 let has_moved = view.mean_log_ratio(rollout_logprobs, view.logp) > opsm.delta;
@@ -190,7 +190,7 @@ impl Correction {
     }
 }
 
-fn within(ratio: f64, low: f64, high: f64) -> f64 {
+fn ratio_if_within(ratio: f64, low: f64, high: f64) -> f64 {
     if (low..=high).contains(&ratio) { ratio } else { 0.0 }
 }
 

@@ -70,7 +70,7 @@ pub struct Layout<'a> {
 
 /// One sequence of a layout.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Sequence {
+pub(crate) struct LossSequence {
     pub(crate) tokens: Range<usize>,
     pub(crate) stream: Stream,
     /// How many of its tokens count.
@@ -85,7 +85,7 @@ impl<'a> Layout<'a> {
     }
 
     /// The sequences, in order; an error where the lists do not belong together.
-    pub(crate) fn sequences(&self) -> Result<Vec<Sequence>> {
+    pub(crate) fn sequences(&self) -> Result<Vec<LossSequence>> {
         boundaries("cu_seqlens", self.cu_seqlens, self.mask.len())?;
         let n = self.cu_seqlens.len() - 1;
         if let Some(streams) = self.streams {
@@ -97,7 +97,7 @@ impl<'a> Layout<'a> {
         let sequence = |(index, ends): (usize, &[usize])| {
             let tokens = ends[0]..ends[1];
             let counts = &self.mask[tokens.clone()];
-            Sequence {
+            LossSequence {
                 counted: counts.iter().filter(|counts| **counts).count(),
                 tokens,
                 stream: self.streams.map_or(Stream::Policy, |all| all[index]),

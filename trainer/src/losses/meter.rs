@@ -12,7 +12,7 @@
 
 use super::kl::Estimator;
 use super::layout::Stream;
-use super::policy::{Cut, Term};
+use super::policy::{Cut, TokenLoss};
 use super::stats::{Stats, Tally};
 use super::tokens::{Ratio, View};
 
@@ -47,7 +47,7 @@ impl Meter {
         &mut self,
         stream: Stream,
         view: &View<'_>,
-        terms: &[Term],
+        terms: &[TokenLoss],
         factors: &[f64],
     ) {
         let sampled = view.sampled();

@@ -41,7 +41,7 @@ mod tokens;
 #[cfg(test)]
 pub(crate) mod tests;
 
-pub use aggregate::{Aggregation, Denominators, Limits, Streams};
+pub use aggregate::{Aggregation, BatchLimits, Denominators, Streams};
 pub use correction::Correction;
 pub use error::FormulaError;
 pub use kl::Kl;

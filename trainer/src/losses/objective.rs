@@ -7,7 +7,7 @@ use super::aggregate::{Aggregation, Denominators};
 use super::correction::Correction;
 use super::error::{FormulaError, Result, setting};
 use super::kl::{Estimator, Kl};
-use super::layout::{Sequence, Stream};
+use super::layout::{LossSequence, Stream};
 use super::loss::Loss;
 use super::meter::Meter;
 use super::policy::Policy;
@@ -76,7 +76,7 @@ impl Objective {
         self.check()?;
         let sequences = tokens.checked()?;
         let weights = denominators.of_sequences(self.aggregation(), &sequences)?;
-        let mut sum = Sum::new(tokens);
+        let mut sum = TokenSums::new(tokens);
         for (sequence, weight) in sequences.iter().zip(weights) {
             let view = tokens.view(sequence);
             match sequence.stream {
@@ -108,8 +108,8 @@ impl Objective {
         &self,
         view: &View<'_>,
         weight: f64,
-        sequence: &Sequence,
-        sum: &mut Sum,
+        sequence: &LossSequence,
+        sum: &mut TokenSums,
     ) -> Result<()> {
         let terms = self.policy.terms(view)?;
         let mut factors = match &self.correction {
@@ -130,14 +130,14 @@ impl Objective {
         Ok(())
     }
 
-    fn add_divergence(&self, view: &View<'_>, weight: f64, sum: &mut Sum) -> Result<()> {
+    fn add_divergence(&self, view: &View<'_>, weight: f64, sum: &mut TokenSums) -> Result<()> {
         match self.kl {
             Some(kl) => add_estimate(view, kl.estimator, kl.weight * weight, sum),
             None => Ok(()),
         }
     }
 
-    fn add_entropy(&self, view: &View<'_>, weight: f64, sum: &mut Sum) -> Result<()> {
+    fn add_entropy(&self, view: &View<'_>, weight: f64, sum: &mut TokenSums) -> Result<()> {
         match view.entropies {
             Some(entropies) => {
                 for at in view.places() {
@@ -155,7 +155,7 @@ impl Objective {
     }
 }
 
-fn add_estimate(view: &View<'_>, how: Estimator, weight: f64, sum: &mut Sum) -> Result<()> {
+fn add_estimate(view: &View<'_>, how: Estimator, weight: f64, sum: &mut TokenSums) -> Result<()> {
     let reference = view
         .reference
         .ok_or(FormulaError::Missing { method: "kl", what: "reference log-probabilities" })?;
@@ -172,14 +172,14 @@ fn add_estimate(view: &View<'_>, how: Estimator, weight: f64, sum: &mut Sum) -> 
 }
 
 /// What tokens have added so far.
-struct Sum {
+struct TokenSums {
     value: f64,
     grad: Vec<f64>,
     entropy_grad: Vec<f64>,
     meter: Meter,
 }
 
-impl Sum {
+impl TokenSums {
     fn new(tokens: &Tokens<'_>) -> Self {
         Self {
             value: 0.0,

@@ -1,7 +1,7 @@
 //! The action tokens that a policy gradient is taken over.
 
 use super::error::{FormulaError, Result, lengths};
-use super::layout::{Layout, Sequence, Stream};
+use super::layout::{Layout, LossSequence, Stream};
 
 /// Log-probability differences are held within this before the exponential is taken, so that one
 /// absurd token cannot make a ratio overflow. Beyond it a ratio is constant and has no gradient.
@@ -57,7 +57,7 @@ impl<'a> Tokens<'a> {
 
     /// The sequences; an error where lists differ in length or a number that will be read is not
     /// finite.
-    pub(crate) fn checked(&self) -> Result<Vec<Sequence>> {
+    pub(crate) fn checked(&self) -> Result<Vec<LossSequence>> {
         let sequences = self.layout.sequences()?;
         let n = self.layout.mask.len();
         for (what, list) in self.lists() {
@@ -97,7 +97,7 @@ impl<'a> Tokens<'a> {
         ]
     }
 
-    pub(crate) fn view(&self, sequence: &Sequence) -> View<'a> {
+    pub(crate) fn view(&self, sequence: &LossSequence) -> View<'a> {
         let range = &sequence.tokens;
         let part = |list: &'a [f64]| &list[range.clone()];
         View {

@@ -2,12 +2,12 @@
 
 use rubrics::Registry;
 
-use crate::data::Row;
+use crate::data::TrainingRow;
 use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
 use crate::losses::Stats;
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Policy, Sequence};
+use crate::policy::{Gradients, Policy, PolicySequence};
 
 /// What a method is given in one step.
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +72,7 @@ impl RunNames<'_> {
 }
 
 /// Counts the tokens of all sequences.
-pub(crate) fn count_tokens<'a>(sequences: impl IntoIterator<Item = &'a Sequence>) -> f64 {
+pub(crate) fn count_tokens<'a>(sequences: impl IntoIterator<Item = &'a PolicySequence>) -> f64 {
     sequences.into_iter().map(|sequence| sequence.token_ids.len()).sum::<usize>() as f64
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn report(metrics: &mut Metrics, stats: &Stats) {
 }
 
 /// The error for a row that a method cannot train on.
-pub(crate) fn wrong_kind(row: &Row, wanted: &str) -> TrainError {
+pub(crate) fn wrong_kind(row: &TrainingRow, wanted: &str) -> TrainError {
     TrainError::Invalid(format!(
         "the method needs {wanted} rows, and the data has a row of the kind {}",
         row.kind()

@@ -20,7 +20,7 @@ pub use process::ProcessConfig;
 pub use reward::RewardConfig;
 pub use supervised::SupervisedConfig;
 
-use crate::data::Rows;
+use crate::data::TrainingRows;
 use crate::error::{Result, TrainError};
 
 /// `[method]`.
@@ -70,7 +70,7 @@ impl MethodConfig {
 pub fn offline_step(
     config: &MethodConfig,
     step: &StepContext<'_>,
-    rows: &mut Rows,
+    rows: &mut TrainingRows,
 ) -> Result<MethodOutput> {
     let n = config.rows();
     let rows = rows.take((step.step - 1) * n as u64, n)?;

@@ -5,12 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
 use super::outputs::{logprobs, output_grads};
-use crate::data::Row;
+use crate::data::TrainingRow;
 use crate::error::{Result, TrainError};
 use crate::losses::preference::{DirectPreference, PreferredAnswers};
 use crate::losses::{Layout, Stats};
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Packing, Sequence};
+use crate::policy::{Gradients, Packing, PolicySequence};
 
 /// Options of preference optimisation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -43,24 +43,24 @@ impl PreferenceConfig {
 pub(super) fn step(
     config: &PreferenceConfig,
     step: &StepContext<'_>,
-    rows: &[Row],
+    rows: &[TrainingRow],
 ) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut weights) = (Vec::new(), Vec::new());
     for row in rows {
-        let Row::Preference(row) = row else {
+        let TrainingRow::Preference(row) = row else {
             return Err(wrong_kind(row, "preference"));
         };
         let prompt = step.encoder.prompt(&row.turns)?;
         for answer in [&row.chosen, &row.rejected] {
-            sequences.push(Sequence {
+            sequences.push(PolicySequence {
                 adapter,
-                ..Sequence::continued(&prompt, &step.encoder.completion(answer)?)
+                ..PolicySequence::continued(&prompt, &step.encoder.completion(answer)?)
             });
         }
         weights.push(row.margin.filter(|_| config.weighted).unwrap_or(1.0));
     }
-    let reference = reference(config, step, &sequences)?;
+    let reference = reference_logprobs(config, step, &sequences)?;
     let (mut value, mut stats) = (0.0, Stats::default());
     let mut gradients = Gradients::new(step.policy);
     let loss = |members: &[usize], outputs: &[Vec<Output>]| {
@@ -96,10 +96,10 @@ pub(super) fn step(
 }
 
 /// Computes log-probabilities under the reference; `None` if the loss does without.
-fn reference(
+fn reference_logprobs(
     config: &PreferenceConfig,
     step: &StepContext<'_>,
-    sequences: &[Sequence],
+    sequences: &[PolicySequence],
 ) -> Result<Option<Vec<Vec<f64>>>> {
     if config.reference_free {
         return Ok(None);
@@ -107,8 +107,10 @@ fn reference(
     let reference = step.reference.ok_or_else(|| {
         TrainError::Invalid("the loss compares with a reference, and there is none".to_owned())
     })?;
-    let bare: Vec<Sequence> =
-        sequences.iter().map(|sequence| Sequence { adapter: None, ..sequence.clone() }).collect();
+    let bare: Vec<PolicySequence> = sequences
+        .iter()
+        .map(|sequence| PolicySequence { adapter: None, ..sequence.clone() })
+        .collect();
     let read = reference.read(&bare, step.micro_tokens)?;
     read.iter().map(|outputs| logprobs(outputs)).collect::<Result<_>>().map(Some)
 }

@@ -7,12 +7,12 @@ use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
-use crate::data::{Process, Row};
+use crate::data::{Process, TrainingRow};
 use crate::error::{Result, TrainError};
 use crate::losses::process::{binary, two_class};
 use crate::losses::{Loss, Stats};
 use crate::metrics::Metrics;
-use crate::policy::{Grad, Gradients, Packing, Sequence};
+use crate::policy::{Grad, Gradients, Packing, PolicySequence};
 
 /// Options of a process reward model's training: those of the scorer `process` that will read it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,16 +46,16 @@ impl ProcessConfig {
 pub(super) fn step(
     config: &ProcessConfig,
     step: &StepContext<'_>,
-    rows: &[Row],
+    rows: &[TrainingRow],
 ) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
-    let read = read(config, step)?;
+    let read = output_spec(config, step)?;
     let (mut sequences, mut labels) = (Vec::new(), Vec::new());
     for row in rows {
-        let Row::Process(row) = row else {
+        let TrainingRow::Process(row) = row else {
             return Err(wrong_kind(row, "process"));
         };
-        sequences.push(Sequence { adapter, ..sequence(config, step, row, &read)? });
+        sequences.push(PolicySequence { adapter, ..sequence(config, step, row, &read)? });
         let number = |label: &Option<bool>| label.map(|right| f64::from(u8::from(right)));
         labels.push(row.labels.iter().map(number).collect::<Vec<_>>());
     }
@@ -81,7 +81,7 @@ pub(super) fn step(
 }
 
 /// The output read after each step: wrong first, so that both forms have the same order.
-fn read(config: &ProcessConfig, step: &StepContext<'_>) -> Result<OutputSpec> {
+fn output_spec(config: &ProcessConfig, step: &StepContext<'_>) -> Result<OutputSpec> {
     let Some([right, wrong]) = &config.labels else {
         return Ok(OutputSpec::Head);
     };
@@ -101,7 +101,7 @@ fn sequence(
     step: &StepContext<'_>,
     row: &Process,
     read: &OutputSpec,
-) -> Result<Sequence> {
+) -> Result<PolicySequence> {
     let mut token_ids = step.encoder.prompt(&row.turns)?;
     let mut reads = Vec::with_capacity(row.steps.len());
     for (index, text) in row.steps.iter().enumerate() {
@@ -112,7 +112,7 @@ fn sequence(
         token_ids.extend(step.encoder.marker(&config.separator)?);
         reads.push((token_ids.len() - 1, read.clone()));
     }
-    Ok(Sequence { token_ids, reads, adapter: None })
+    Ok(PolicySequence { token_ids, reads, adapter: None })
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the type of gradients")]

@@ -4,12 +4,12 @@ use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};
 
 use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
-use crate::data::Row;
+use crate::data::TrainingRow;
 use crate::error::{Result, TrainError};
 use crate::losses::Stats;
 use crate::losses::preference::{BradleyTerry, Pairs};
 use crate::metrics::Metrics;
-use crate::policy::{Grad, Gradients, Packing, Sequence};
+use crate::policy::{Grad, Gradients, Packing, PolicySequence};
 
 /// Options of a reward model's training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -36,17 +36,17 @@ impl RewardConfig {
 pub(super) fn step(
     config: &RewardConfig,
     step: &StepContext<'_>,
-    rows: &[Row],
+    rows: &[TrainingRow],
 ) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut margins) = (Vec::new(), Vec::new());
     for row in rows {
-        let Row::Preference(row) = row else {
+        let TrainingRow::Preference(row) = row else {
             return Err(wrong_kind(row, "preference"));
         };
         for answer in [&row.chosen, &row.rejected] {
             let token_ids = step.encoder.answered(&row.turns, answer)?;
-            sequences.push(Sequence {
+            sequences.push(PolicySequence {
                 reads: vec![(token_ids.len() - 1, OutputSpec::Head)],
                 token_ids,
                 adapter,
@@ -58,7 +58,7 @@ pub(super) fn step(
     let mut gradients = Gradients::new(step.policy);
     let total = rows.len();
     let loss = |members: &[usize], outputs: &[Vec<Output>]| {
-        let scores: Vec<f64> = outputs.iter().map(|o| score(o)).collect::<Result<_>>()?;
+        let scores: Vec<f64> = outputs.iter().map(|o| head_score(o)).collect::<Result<_>>()?;
         let (chosen, rejected) = halves(&scores);
         let margins: Vec<f64> = members.iter().step_by(2).map(|at| margins[at / 2]).collect();
         let pairs = Pairs { margins: Some(&margins), ..Pairs::new(&chosen, &rejected) };
@@ -67,7 +67,7 @@ pub(super) fn step(
         stats.merge(&loss.stats);
         let (chosen, rejected) = loss.grad.split_at(chosen.len());
         let output_grads = chosen.iter().zip(rejected).flat_map(|(c, r)| [*c, *r]);
-        Ok(output_grads.map(|grad| vec![head(grad)]).collect())
+        Ok(output_grads.map(|grad| vec![head_grad(grad)]).collect())
     };
     let packing = Packing { tokens: step.micro_tokens, together: 2 };
     step.policy.gradients(&sequences, packing, &mut gradients, loss)?;
@@ -84,7 +84,7 @@ fn halves(scores: &[f64]) -> (Vec<f64>, Vec<f64>) {
     pairs.map(|pair| (pair[0], pair[1])).unzip()
 }
 
-fn score(outputs: &[Output]) -> Result<f64> {
+fn head_score(outputs: &[Output]) -> Result<f64> {
     match outputs {
         [Output::Head(values)] if values.len() == 1 => Ok(f64::from(values[0])),
         _ => Err(TrainError::Invalid("a reward model has a score head of one output".to_owned())),
@@ -92,6 +92,6 @@ fn score(outputs: &[Output]) -> Result<f64> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the type of gradients")]
-fn head(grad: f64) -> Grad {
+fn head_grad(grad: f64) -> Grad {
     Grad::Head(vec![grad as f32])
 }

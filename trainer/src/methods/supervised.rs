@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::context::{MethodOutput, StepContext, check_rows, count_tokens, wrong_kind};
 use super::outputs::{logprobs, mean_logprob_grad};
-use crate::data::{Row, Tokenized};
+use crate::data::{Tokenized, TrainingRow};
 use crate::error::Result;
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Packing, Sequence};
+use crate::policy::{Gradients, Packing, PolicySequence};
 
 /// Options of supervised training.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -31,7 +31,7 @@ impl SupervisedConfig {
 
 /// Loss sum and number of tokens of a kind of row.
 #[derive(Clone, Copy, Default)]
-struct Sum {
+struct LossSum {
     loss: f64,
     tokens: f64,
 }
@@ -39,31 +39,31 @@ struct Sum {
 pub(super) fn step(
     config: &SupervisedConfig,
     step: &StepContext<'_>,
-    rows: &[Row],
+    rows: &[TrainingRow],
 ) -> Result<MethodOutput> {
     let adapter = step.adapter(config.adapter.as_deref())?;
     let (mut sequences, mut kinds) = (Vec::new(), Vec::new());
     for row in rows {
         let (sequence, kind) = match row {
-            Row::Supervised(row) => {
+            TrainingRow::Supervised(row) => {
                 let prompt = step.encoder.prompt(&row.turns)?;
                 let completion = step.encoder.completion(&row.completion)?;
-                (Sequence::continued(&prompt, &completion), &row.kind)
+                (PolicySequence::continued(&prompt, &completion), &row.kind)
             }
-            Row::Tokenized(row) => (tokenized(row), &row.kind),
-            Row::Preference(_)
-            | Row::Process(_)
-            | Row::Problem(_)
-            | Row::Ranked(_)
-            | Row::Open(_) => {
+            TrainingRow::Tokenized(row) => (tokenized(row), &row.kind),
+            TrainingRow::Preference(_)
+            | TrainingRow::Process(_)
+            | TrainingRow::Problem(_)
+            | TrainingRow::Ranked(_)
+            | TrainingRow::Open(_) => {
                 return Err(wrong_kind(row, "supervised"));
             }
         };
-        sequences.push(Sequence { adapter, ..sequence });
+        sequences.push(PolicySequence { adapter, ..sequence });
         kinds.push(kind.clone());
     }
     let tokens: usize = sequences.iter().map(|sequence| sequence.reads.len()).sum();
-    let mut sums: BTreeMap<&str, Sum> = BTreeMap::new();
+    let mut sums: BTreeMap<&str, LossSum> = BTreeMap::new();
     let mut gradients = Gradients::new(step.policy);
     let loss = |members: &[usize], outputs: &[Vec<Output>]| {
         let mut output_grads = Vec::with_capacity(members.len());
@@ -90,9 +90,9 @@ pub(super) fn step(
     Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
-fn tokenized(row: &Tokenized) -> Sequence {
+fn tokenized(row: &Tokenized) -> PolicySequence {
     let targets = row.targets.iter();
-    Sequence {
+    PolicySequence {
         token_ids: row.token_ids.clone(),
         reads: targets.map(|(at, token)| (*at, OutputSpec::Logprob(*token))).collect(),
         adapter: None,

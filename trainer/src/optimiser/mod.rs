@@ -4,4 +4,4 @@ mod adamw;
 mod schedule;
 
 pub use adamw::{AdamW, AdamWConfig, Moments};
-pub use schedule::{Schedule, Shape};
+pub use schedule::{Schedule, ScheduleShape};

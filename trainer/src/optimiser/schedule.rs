@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 /// How the rate goes on after its warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Shape {
+pub enum ScheduleShape {
     /// It stays.
     #[default]
     Constant,
@@ -21,7 +21,7 @@ pub enum Shape {
 pub struct Schedule {
     /// What follows the warm-up.
     #[serde(default)]
-    pub shape: Shape,
+    pub shape: ScheduleShape,
     /// Steps until the peak is reached.
     #[serde(default)]
     pub warmup: u64,
@@ -32,7 +32,7 @@ pub struct Schedule {
 
 impl Default for Schedule {
     fn default() -> Schedule {
-        Schedule { shape: Shape::Constant, warmup: 0, floor: 0.0 }
+        Schedule { shape: ScheduleShape::Constant, warmup: 0, floor: 0.0 }
     }
 }
 
@@ -45,9 +45,9 @@ impl Schedule {
         let span = steps.saturating_sub(self.warmup).max(2) - 1;
         let done = (step - self.warmup - 1).min(span) as f64 / span as f64;
         let falling = match self.shape {
-            Shape::Constant => return 1.0,
-            Shape::Linear => 1.0 - done,
-            Shape::Cosine => f64::midpoint(1.0, (std::f64::consts::PI * done).cos()),
+            ScheduleShape::Constant => return 1.0,
+            ScheduleShape::Linear => 1.0 - done,
+            ScheduleShape::Cosine => f64::midpoint(1.0, (std::f64::consts::PI * done).cos()),
         };
         self.floor + (1.0 - self.floor) * falling
     }
@@ -55,7 +55,7 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
-    use super::{Schedule, Shape};
+    use super::{Schedule, ScheduleShape};
 
     #[test]
     fn shares_by_step() {
@@ -67,18 +67,18 @@ mod tests {
                 assert!((got - want).abs() < 1e-12, "{schedule:?} at {step}: {got}");
             }
         };
-        check(Shape::Constant, 0, 0.0, &[1.0, 1.0, 1.0]);
-        check(Shape::Constant, 2, 0.5, &[1.0 / 3.0, 2.0 / 3.0, 1.0, 1.0]);
-        check(Shape::Linear, 0, 0.0, &[1.0, 0.5, 0.0]);
-        check(Shape::Linear, 1, 0.2, &[0.5, 1.0, 0.6, 0.2]);
-        check(Shape::Cosine, 0, 0.0, &[1.0, 0.5, 0.0]);
-        check(Shape::Cosine, 0, 0.1, &[1.0, 0.55, 0.1]);
-        check(Shape::Linear, 0, 0.0, &[1.0]);
+        check(ScheduleShape::Constant, 0, 0.0, &[1.0, 1.0, 1.0]);
+        check(ScheduleShape::Constant, 2, 0.5, &[1.0 / 3.0, 2.0 / 3.0, 1.0, 1.0]);
+        check(ScheduleShape::Linear, 0, 0.0, &[1.0, 0.5, 0.0]);
+        check(ScheduleShape::Linear, 1, 0.2, &[0.5, 1.0, 0.6, 0.2]);
+        check(ScheduleShape::Cosine, 0, 0.0, &[1.0, 0.5, 0.0]);
+        check(ScheduleShape::Cosine, 0, 0.1, &[1.0, 0.55, 0.1]);
+        check(ScheduleShape::Linear, 0, 0.0, &[1.0]);
     }
 
     #[test]
     fn a_run_that_goes_past_its_end_stays_at_the_floor() {
-        let schedule = Schedule { shape: Shape::Linear, warmup: 0, floor: 0.25 };
+        let schedule = Schedule { shape: ScheduleShape::Linear, warmup: 0, floor: 0.25 };
         assert!((schedule.share(99, 10) - 0.25).abs() < 1e-12);
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{Result, TrainError};
 
 /// A sequence, and the outputs that a loss reads of it.
 #[derive(Clone, Debug)]
-pub struct Sequence {
+pub struct PolicySequence {
     /// Its tokens, prompt and answer.
     pub token_ids: Vec<u32>,
     /// Positions and what to read there, ascending. A token's log-probability is read at the position
@@ -19,11 +19,11 @@ pub struct Sequence {
     pub adapter: Option<usize>,
 }
 
-impl Sequence {
+impl PolicySequence {
     /// A prompt and a continuation; the log-probability of every token of the continuation is read.
-    pub fn continued(prompt: &[u32], continuation: &[u32]) -> Sequence {
+    pub fn continued(prompt: &[u32], continuation: &[u32]) -> PolicySequence {
         let reads = continuation.iter().enumerate();
-        Sequence {
+        PolicySequence {
             reads: reads
                 .map(|(at, token)| (prompt.len() + at - 1, OutputSpec::Logprob(*token)))
                 .collect(),
@@ -39,7 +39,7 @@ impl Sequence {
     }
 
     /// Length of the prefix that a batch computes for `before` already.
-    fn shared(&self, before: &Sequence) -> usize {
+    fn shared(&self, before: &PolicySequence) -> usize {
         if self.adapter != before.adapter {
             return 0;
         }
@@ -88,7 +88,7 @@ impl Packing {
 ///
 /// # Errors
 /// A read that is past its sequence.
-pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Micro>> {
+pub fn micro_batches(sequences: &[PolicySequence], packing: Packing) -> Result<Vec<Micro>> {
     for (at, sequence) in sequences.iter().enumerate() {
         if sequence.reads.last().is_some_and(|(read, _)| *read >= sequence.token_ids.len()) {
             return Err(TrainError::Invalid(format!(
@@ -103,13 +103,13 @@ pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Mic
     let mut open: Vec<usize> = Vec::new();
     let (mut tokens, mut last) = (0, None);
     for unit in units {
-        let mut added = rows(sequences, last, &unit);
+        let mut added = added_rows(sequences, last, &unit);
         cut.seen += added;
         if !open.is_empty() && cut.is_due(tokens + added) {
             batches.push(micro(sequences, std::mem::take(&mut open))?);
             tokens = 0;
             cut.made += 1;
-            added = rows(sequences, None, &unit);
+            added = added_rows(sequences, None, &unit);
         }
         tokens += added;
         last = unit.last().copied();
@@ -123,7 +123,7 @@ pub fn micro_batches(sequences: &[Sequence], packing: Packing) -> Result<Vec<Mic
 
 /// Sequences that are never parted, in the order of their content, without those of which nothing
 /// is read.
-fn units(sequences: &[Sequence], together: usize) -> Vec<Vec<usize>> {
+fn units(sequences: &[PolicySequence], together: usize) -> Vec<Vec<usize>> {
     let starts = (0..sequences.len()).step_by(together);
     let unit = |at: usize| {
         let members = at..sequences.len().min(at + together);
@@ -136,7 +136,7 @@ fn units(sequences: &[Sequence], together: usize) -> Vec<Vec<usize>> {
 }
 
 /// Rows that a unit adds to a micro-batch after the sequence `before`.
-fn rows(sequences: &[Sequence], mut before: Option<usize>, unit: &[usize]) -> usize {
+fn added_rows(sequences: &[PolicySequence], mut before: Option<usize>, unit: &[usize]) -> usize {
     let mut rows = 0;
     for at in unit {
         let sequence = &sequences[*at];
@@ -162,10 +162,10 @@ struct Cut {
 }
 
 impl Cut {
-    fn new(most: usize, sequences: &[Sequence], units: &[Vec<usize>]) -> Cut {
+    fn new(most: usize, sequences: &[PolicySequence], units: &[Vec<usize>]) -> Cut {
         let (mut total, mut last) = (0, None);
         for unit in units {
-            total += rows(sequences, last, unit);
+            total += added_rows(sequences, last, unit);
             last = unit.last().copied();
         }
         let parts = total.div_ceil(most.max(1));
@@ -185,14 +185,14 @@ impl Cut {
     }
 }
 
-fn by_content(a: &Sequence, b: &Sequence) -> Ordering {
+fn by_content(a: &PolicySequence, b: &PolicySequence) -> Ordering {
     (a.adapter, a.needed())
         .cmp(&(b.adapter, b.needed()))
         .then_with(|| a.token_ids.cmp(&b.token_ids))
         .then_with(|| a.reads.len().cmp(&b.reads.len()))
 }
 
-fn micro(sequences: &[Sequence], members: Vec<usize>) -> Result<Micro> {
+fn micro(sequences: &[PolicySequence], members: Vec<usize>) -> Result<Micro> {
     let item = |at: &usize| {
         let sequence = &sequences[*at];
         let slot = |at| AdapterSlot(u32::try_from(at).expect("a policy has few adapters"));

@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use candle_core::backprop::GradStore;
 use models::Output;
-use models::decoder::Rows;
+use models::decoder::RowSelection;
 
-use super::batch::{Micro, Packing, Sequence, micro_batches};
+use super::batch::{Micro, Packing, PolicySequence, micro_batches};
 use super::model::{Parameter, Policy};
 use super::pass::{Grad, Reads, distinct};
 use crate::error::{Result, TrainError};
@@ -89,7 +89,7 @@ impl Policy {
     ///
     /// # Errors
     /// Sequences that cannot be run or read.
-    pub fn read(&self, sequences: &[Sequence], tokens: usize) -> Result<Vec<Vec<Output>>> {
+    pub fn read(&self, sequences: &[PolicySequence], tokens: usize) -> Result<Vec<Vec<Output>>> {
         let packing = Packing::of(tokens);
         let mut outputs = vec![Vec::new(); sequences.len()];
         let micros = micro_batches(sequences, packing)?;
@@ -112,7 +112,7 @@ impl Policy {
     /// Sequences that cannot be run or read, and errors of `loss`.
     pub fn gradients(
         &self,
-        sequences: &[Sequence],
+        sequences: &[PolicySequence],
         packing: Packing,
         gradients: &mut Gradients,
         mut loss: impl FnMut(&[usize], &[Vec<Output>]) -> Result<Vec<Vec<Grad>>>,
@@ -168,7 +168,7 @@ impl Policy {
         let rows = distinct(micro);
         let segments = self.segments(micro, tracked);
         let decoder = &self.view(tracked).decoder;
-        let hidden = decoder.forward(&micro.batch, &segments, None, Rows::Only(&rows))?;
+        let hidden = decoder.forward(&micro.batch, &segments, None, RowSelection::Only(&rows))?;
         let reads = self.reads(micro, &rows, &hidden, tracked)?;
         let outputs = reads.outputs()?;
         Ok((reads, outputs))

@@ -15,7 +15,7 @@ mod save;
 mod tests;
 mod workers;
 
-pub use batch::{Micro, Packing, Sequence, micro_batches};
+pub use batch::{Micro, Packing, PolicySequence, micro_batches};
 pub use gradients::{Asserted, Gradients};
 pub use model::{Parameter, Policy};
 pub use pass::Grad;

@@ -71,7 +71,7 @@ impl Policy {
         let source = FileWeights::new(&checkpoint, &config, Storage::F32);
         let live = LiveModel::new(&config, source, &names)?;
         Ok(Policy {
-            digest: digest(&live.variables)?,
+            digest: weights_digest(&live.variables)?,
             parameters: parameters("", &live.variables),
             config,
             base: Base::Live(Box::new(live)),
@@ -155,7 +155,7 @@ impl Policy {
         adapters.map(|named| (named.name.clone(), named.live.detached.clone())).collect()
     }
 
-    /// Index of an adapter by its name, for [`Sequence::adapter`].
+    /// Index of an adapter by its name, for [`PolicySequence::adapter`].
     pub fn adapter(&self, name: &str) -> Option<usize> {
         self.adapters.iter().position(|named| &*named.name == name)
     }
@@ -192,7 +192,7 @@ fn open(folder: &Path) -> Result<(Arc<ModelConfig>, Arc<Checkpoint>)> {
     Ok((Arc::new(ModelConfig { head, ..config }), checkpoint))
 }
 
-fn digest(variables: &BTreeMap<String, Var>) -> Result<String> {
+fn weights_digest(variables: &BTreeMap<String, Var>) -> Result<String> {
     let mut hash = Sha256::new();
     for (name, var) in variables {
         hash.update((name.len() as u64).to_le_bytes());

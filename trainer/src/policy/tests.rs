@@ -5,7 +5,7 @@ use models::save::Stage;
 use models::{Output, OutputSpec};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
-use super::{Asserted, Grad, Gradients, Packing, Policy, Sequence, Workers};
+use super::{Asserted, Grad, Gradients, Packing, Policy, PolicySequence, Workers};
 use crate::optimiser::{AdamW, AdamWConfig};
 
 fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
@@ -15,14 +15,14 @@ fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
 }
 
 /// Some sequences of different lengths, of which the last tokens are read.
-fn sequences(n: usize) -> Vec<Sequence> {
+fn sequences(n: usize) -> Vec<PolicySequence> {
     let token =
         |at: usize, i: usize| u32::try_from((at * 31 + i * 17 + i * i) % 300).expect("small");
     (0..n)
         .map(|at| {
             let prompt: Vec<u32> = (0..3 + at * 5 % 11).map(|i| token(at, i)).collect();
             let answer: Vec<u32> = (0..2 + at * 3 % 7).map(|i| token(at + 50, i)).collect();
-            Sequence::continued(&prompt, &answer)
+            PolicySequence::continued(&prompt, &answer)
         })
         .collect()
 }
@@ -46,7 +46,7 @@ fn output_grads(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Grad>> {
     .collect()
 }
 
-fn gradients(policy: &Policy, sequences: &[Sequence], budget: usize) -> Gradients {
+fn gradients(policy: &Policy, sequences: &[PolicySequence], budget: usize) -> Gradients {
     let mut gradients = Gradients::new(policy);
     policy
         .gradients(sequences, Packing::of(budget), &mut gradients, |at, outputs| {
@@ -102,7 +102,7 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
         let all = outputs.iter();
         Ok(all.map(|outputs| outputs.iter().map(grad).collect()).collect())
     };
-    let sum = |sequences: &[Sequence], budget| {
+    let sum = |sequences: &[PolicySequence], budget| {
         let mut gradients = Gradients::new(&policy);
         let done = policy.gradients(sequences, Packing::of(budget), &mut gradients, plain);
         done.expect("a backward");
@@ -161,11 +161,11 @@ fn reading_gives_the_bits_of_training() {
 }
 
 /// Answers to a few prompts: some of one token more, one twice, one that another begins with.
-fn groups() -> Vec<Sequence> {
+fn groups() -> Vec<PolicySequence> {
     let prompts: [&[u32]; 3] = [&[7, 8, 9, 10, 11], &[7, 8, 9], &[200; 9]];
     let answers: [&[u32]; 5] = [&[1, 2, 3], &[1, 2], &[4, 5, 6, 7], &[1, 2, 3], &[9]];
     let pairs = answers.iter().flat_map(|answer| prompts.map(|prompt| (prompt, *answer)));
-    pairs.map(|(prompt, answer)| Sequence::continued(prompt, answer)).collect()
+    pairs.map(|(prompt, answer)| PolicySequence::continued(prompt, answer)).collect()
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn untrainable_policies_are_refused() {
     let error = policy.read(&sequences(1), 10).expect_err("no vocabulary");
     assert!(error.to_string().contains("vocabulary"), "{error}");
     let past =
-        Sequence { token_ids: vec![1, 2], reads: vec![(2, OutputSpec::Head)], adapter: None };
+        PolicySequence { token_ids: vec![1, 2], reads: vec![(2, OutputSpec::Head)], adapter: None };
     let error = policy.read(&[past], 10).expect_err("past its end");
     assert!(error.to_string().contains("2 tokens"), "{error}");
 }

@@ -4,4 +4,4 @@ mod reward_manager;
 mod sampler;
 
 pub use reward_manager::{RewardManager, failures};
-pub use sampler::{RolloutParams, Sample, SampleRequest, Sampler};
+pub use sampler::{RolloutParams, SampleRequest, SampledAnswer, Sampler};

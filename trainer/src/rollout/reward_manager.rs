@@ -9,7 +9,7 @@ use rubrics::{
 };
 
 use crate::error::{Result, TrainError};
-use crate::item::{Item, JudgedStep, Rollout};
+use crate::item::{JudgedStep, Rollout, TrainingItem};
 
 /// Rewards answers by the scorers of a run.
 #[derive(Debug)]
@@ -72,19 +72,21 @@ impl RewardManager {
     ///
     /// # Errors
     /// An item that names no scorer that there is.
-    pub fn reward(&self, pairs: &mut [(&Item, &mut Rollout)], seed: u64) -> Result<()> {
+    pub fn reward(&self, pairs: &mut [(&TrainingItem, &mut Rollout)], seed: u64) -> Result<()> {
         let mut by_scorer: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
         for (at, (item, _)) in pairs.iter().enumerate() {
             by_scorer.entry(item.scorer.clone()).or_default().push(at);
         }
         for (name, members) in by_scorer {
-            let inputs: Vec<Arc<Input>> =
-                members.iter().map(|at| Arc::new(input(pairs[*at].0, pairs[*at].1))).collect();
+            let inputs: Vec<Arc<Input>> = members
+                .iter()
+                .map(|at| Arc::new(scorer_input(pairs[*at].0, pairs[*at].1)))
+                .collect();
             for (at, outcome) in members.iter().zip(self.outcomes(&name, &inputs, seed)?) {
                 let rollout = &mut *pairs[*at].1;
                 match outcome {
                     Ok(reward) => {
-                        rollout.steps = reward.evidence.steps.map(judged);
+                        rollout.steps = reward.evidence.steps.map(judged_steps);
                         let found = reward.evidence.candidate;
                         rollout.answer = found.map(|found| found.text);
                         rollout.reward = Ok(reward.score);
@@ -104,16 +106,23 @@ impl RewardManager {
     ///
     /// # Errors
     /// A scorer that there is not.
-    pub fn steps(&self, name: &str, pairs: &mut [(&Item, &mut Rollout)], seed: u64) -> Result<()> {
+    pub fn steps(
+        &self,
+        name: &str,
+        pairs: &mut [(&TrainingItem, &mut Rollout)],
+        seed: u64,
+    ) -> Result<()> {
         let inputs: Vec<Arc<Input>> =
-            pairs.iter().map(|(item, rollout)| Arc::new(input(item, rollout))).collect();
+            pairs.iter().map(|(item, rollout)| Arc::new(scorer_input(item, rollout))).collect();
         let outcomes = self.outcomes(name, &inputs, seed)?;
         for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
             match outcome {
-                Ok(reward) => rollout.steps = reward.evidence.steps.map(judged),
+                Ok(reward) => rollout.steps = reward.evidence.steps.map(judged_steps),
                 // A scorer that abstains from a verdict on the answer may have verdicts on its steps.
                 Err(failure) => match (failure.kind, failure.evidence.steps) {
-                    (FailureKind::Abstain, Some(steps)) => rollout.steps = Some(judged(steps)),
+                    (FailureKind::Abstain, Some(steps)) => {
+                        rollout.steps = Some(judged_steps(steps))
+                    }
                     (kind, _) => rollout.reward = Err(kind),
                 },
             }
@@ -133,16 +142,16 @@ impl RewardManager {
     }
 }
 
-fn judged(steps: Vec<StepScore>) -> Vec<JudgedStep> {
+fn judged_steps(steps: Vec<StepScore>) -> Vec<JudgedStep> {
     let judged = |step: StepScore| JudgedStep {
         span: step.span,
         score: step.score,
         label: step.label.into_owned(),
     };
-    steps.into_iter().map(judged).collect()
+    steps.into_iter().map(judged_steps).collect()
 }
 
-fn input(item: &Item, rollout: &Rollout) -> Input {
+fn scorer_input(item: &TrainingItem, rollout: &Rollout) -> Input {
     let mut input = Input::of(rollout.text.clone());
     input.responses = Responses::One(Passage::Text(rollout.text.clone()));
     input.prompt = Some(Passage::Messages(item.turns.clone()));
@@ -157,13 +166,13 @@ pub fn failures<'a>(
     let mut counts = BTreeMap::new();
     for rollout in rollouts {
         if let Err(kind) = rollout.reward {
-            *counts.entry(name(kind)).or_default() += 1;
+            *counts.entry(failure_name(kind)).or_default() += 1;
         }
     }
     counts
 }
 
-fn name(kind: FailureKind) -> &'static str {
+fn failure_name(kind: FailureKind) -> &'static str {
     match kind {
         FailureKind::Abstain => "abstain",
         FailureKind::Refused => "refused",

@@ -17,7 +17,7 @@ use rubrics::FailureKind;
 
 use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
-use crate::item::{Item, Rollout, Token};
+use crate::item::{Rollout, Token, TrainingItem};
 
 /// Samples answers with the served policy.
 #[derive(Clone, Debug)]
@@ -48,8 +48,8 @@ impl SampleRequest {
     }
 
     /// The answer as far as it was sampled before.
-    fn begun(&self) -> Sample {
-        Sample { tokens: self.partial.clone(), ended: false, interrupted: true }
+    fn begun(&self) -> SampledAnswer {
+        SampledAnswer { tokens: self.partial.clone(), ended: false, interrupted: true }
     }
 }
 
@@ -66,7 +66,7 @@ pub struct RolloutParams {
 
 /// A sampled answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Sample {
+pub struct SampledAnswer {
     /// Its tokens, the one that ended it included.
     pub tokens: Vec<Token>,
     /// Whether it has an end; else it was cut at its length, or interrupted.
@@ -98,7 +98,7 @@ impl Sampler {
     ///
     /// # Errors
     /// What the template refuses.
-    pub fn prompt(&self, item: &Item) -> Result<Arc<[u32]>> {
+    pub fn prompt(&self, item: &TrainingItem) -> Result<Arc<[u32]>> {
         Ok(self.encoder.prompt(&item.turns)?.into())
     }
 
@@ -107,7 +107,11 @@ impl Sampler {
     /// # Errors
     /// [`TrainError::Engine`] if a request cannot be sampled; this is a problem of the run, not of an
     /// answer.
-    pub fn sample(&self, requests: &[SampleRequest], params: RolloutParams) -> Result<Vec<Sample>> {
+    pub fn sample(
+        &self,
+        requests: &[SampleRequest],
+        params: RolloutParams,
+    ) -> Result<Vec<SampledAnswer>> {
         let each: Vec<usize> = (0..requests.len()).collect();
         self.sample_until(requests, params, &each, requests.len())
     }
@@ -125,7 +129,7 @@ impl Sampler {
         params: RolloutParams,
         groups: &[usize],
         enough: usize,
-    ) -> Result<Vec<Sample>> {
+    ) -> Result<Vec<SampledAnswer>> {
         let mut open = OpenGroups::new(groups, enough);
         let most = (self.host.engine.limits().queue_tokens / 2).max(1);
         let mut samples = Vec::with_capacity(requests.len());
@@ -151,11 +155,11 @@ impl Sampler {
         params: RolloutParams,
         first: usize,
         open: &mut OpenGroups<'_>,
-    ) -> Result<Vec<Sample>> {
+    ) -> Result<Vec<SampledAnswer>> {
         let submitted = requests.iter().map(|request| self.request(request, params)).collect();
         let terms = RequestParams { priority: Priority::Batch, ..RequestParams::default() };
         let mut ticket = self.host.engine.submit(submitted, terms).map_err(failed)?;
-        let mut samples: Vec<Sample> = requests.iter().map(SampleRequest::begun).collect();
+        let mut samples: Vec<SampledAnswer> = requests.iter().map(SampleRequest::begun).collect();
         let mut take = |event: RequestEvent, open: &mut OpenGroups<'_>| -> Result<()> {
             match event {
                 RequestEvent::Tokens { request, tokens } => {
@@ -206,7 +210,7 @@ impl Sampler {
     ///
     /// # Errors
     /// What the tokenizer refuses.
-    pub fn rollout(&self, sample: Sample) -> Result<Rollout> {
+    pub fn rollout(&self, sample: SampledAnswer) -> Result<Rollout> {
         Ok(Rollout {
             text: self.text(&sample.tokens)?,
             truncated: !sample.ended,

@@ -64,7 +64,7 @@ fn is_small(policy: &Policy) -> bool {
 }
 
 /// The model as it was when the run began, where the method compares with it.
-pub(super) fn reference(config: &RunConfig) -> Result<Option<Policy>> {
+pub(super) fn reference_policy(config: &RunConfig) -> Result<Option<Policy>> {
     let needed = match &config.method {
         MethodConfig::Supervised(_) | MethodConfig::Reward(_) | MethodConfig::Process(_) => false,
         MethodConfig::Preference(method) => !method.reference_free,

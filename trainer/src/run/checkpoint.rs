@@ -37,7 +37,7 @@ pub struct Checkpoint {
 
 /// State of a checkpoint beside the policy.
 #[derive(Debug)]
-pub(super) struct State<'a> {
+pub(super) struct CheckpointState<'a> {
     pub(super) optimiser: &'a AdamW,
     pub(super) done: u64,
     pub(super) config: &'a Value,
@@ -72,7 +72,7 @@ fn all(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
 pub(super) fn write(
     folder: &Path,
     policy: &Policy,
-    state: &State<'_>,
+    state: &CheckpointState<'_>,
     keep: usize,
 ) -> Result<PathBuf> {
     let target = folder.join(format!("{PREFIX}{:06}", state.done));
@@ -155,8 +155,8 @@ impl Checkpoint {
         let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
         for (parameter, moments) in policy.parameters().iter().zip(&mut optimiser.moments) {
             *moments = Moments {
-                mean: numbers(&tensors, parameter, "mean").map_err(&wrong)?,
-                square: numbers(&tensors, parameter, "square").map_err(&wrong)?,
+                mean: read_moments(&tensors, parameter, "mean").map_err(&wrong)?,
+                square: read_moments(&tensors, parameter, "square").map_err(&wrong)?,
             };
         }
         optimiser.steps = self.optimiser_steps;
@@ -168,7 +168,7 @@ impl Checkpoint {
 const FREE: [&str; 6] =
     ["run.steps", "run.folder", "run.checkpoint_every", "run.keep", "policy.workers", "evaluation"];
 
-fn numbers(
+fn read_moments(
     tensors: &SafeTensors<'_>,
     parameter: &Parameter,
     what: &str,

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use super::Run;
+use super::TrainingRun;
 use crate::error::{Result, TrainError};
-use crate::log::{EventFile, JsonLines, Line, Progress, Record};
+use crate::log::{EventFile, JsonLines, ProgressLine, Record, RunProgress};
 use crate::metrics::Metrics;
 
 /// What happens in a run.
@@ -15,7 +15,7 @@ pub enum News<'a> {
     /// A step was taken.
     Step {
         /// How far the run is.
-        line: Line,
+        line: ProgressLine,
         /// Its numbers.
         metrics: &'a Metrics,
     },
@@ -84,9 +84,13 @@ impl Logs {
 ///
 /// # Errors
 /// The first step, evaluation, log or checkpoint that fails.
-pub fn drive(run: &mut Run, stop: &AtomicBool, tell: &mut dyn FnMut(News<'_>)) -> Result<Ended> {
+pub fn drive(
+    run: &mut TrainingRun,
+    stop: &AtomicBool,
+    tell: &mut dyn FnMut(News<'_>),
+) -> Result<Ended> {
     let mut logs = Logs::open(run.folder(), run.done())?;
-    let mut progress = Progress::new(run.steps());
+    let mut progress = RunProgress::new(run.steps());
     let begin = Instant::now();
     let mut checkpoint = None;
     if run.done() == 0 && run.config().evaluation.every > 0 {
@@ -123,7 +127,7 @@ fn begin_anew(path: &Path) -> Result<()> {
     }
 }
 
-fn evaluate(run: &mut Run, logs: &mut Logs, tell: &mut dyn FnMut(News<'_>)) -> Result<()> {
+fn evaluate(run: &mut TrainingRun, logs: &mut Logs, tell: &mut dyn FnMut(News<'_>)) -> Result<()> {
     let begin = Instant::now();
     let mut metrics = run.evaluate()?;
     metrics.set("time/evaluation", begin.elapsed().as_secs_f64());

@@ -3,11 +3,11 @@
 use base::stats::mean;
 
 use super::adapters;
-use super::training_run::Run;
-use crate::data::Row;
+use super::training_run::TrainingRun;
+use crate::data::TrainingRow;
 use crate::error::{Result, TrainError};
 use crate::figures::pass_at_k;
-use crate::item::{Item, Rollout};
+use crate::item::{Rollout, TrainingItem};
 use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
 use crate::rollout::{RolloutParams, SampleRequest};
@@ -15,7 +15,7 @@ use crate::rollout::{RolloutParams, SampleRequest};
 /// Most tokens of an answer of a judge set, if the run file does not say.
 const MOST_ANSWER: usize = 128;
 
-impl Run {
+impl TrainingRun {
     /// Solves the evaluation's problems, greedily and by sampling, or computes the loss on its rows; then
     /// measures the judge sets.
     ///
@@ -36,7 +36,7 @@ impl Run {
 }
 
 /// Computes the loss on the evaluation's rows by the run's method, without training.
-fn loss(run: &mut Run) -> Result<Metrics> {
+fn loss(run: &mut TrainingRun) -> Result<Metrics> {
     let mut metrics = Metrics::default();
     let per_step = run.config.method.rows();
     let Some(rows) = &mut run.evaluation else {
@@ -63,24 +63,24 @@ fn loss(run: &mut Run) -> Result<Metrics> {
 }
 
 /// `greedy` and `pass@k` over the evaluation's problems.
-fn problems(run: &mut Run) -> Result<Metrics> {
+fn problems(run: &mut TrainingRun) -> Result<Metrics> {
     let (Some(rollouts), Some(evaluation)) = (&run.rollouts, &mut run.evaluation) else {
         return Ok(Metrics::default());
     };
     let n = evaluation.len().or(run.config.evaluation.problems);
     let rows = evaluation.take(0, n.unwrap_or(0))?;
     let items = rows.iter().map(|row| match row {
-        Row::Problem(item) => Ok(item),
-        Row::Supervised(_)
-        | Row::Preference(_)
-        | Row::Process(_)
-        | Row::Tokenized(_)
-        | Row::Ranked(_)
-        | Row::Open(_) => {
+        TrainingRow::Problem(item) => Ok(item),
+        TrainingRow::Supervised(_)
+        | TrainingRow::Preference(_)
+        | TrainingRow::Process(_)
+        | TrainingRow::Tokenized(_)
+        | TrainingRow::Ranked(_)
+        | TrainingRow::Open(_) => {
             Err(TrainError::Invalid("an evaluation of a policy needs problem rows".to_owned()))
         }
     });
-    let items: Vec<&Item> = items.collect::<Result<_>>()?;
+    let items: Vec<&TrainingItem> = items.collect::<Result<_>>()?;
     let MethodConfig::PolicyGradient(method) = &run.config.method else {
         return Err(TrainError::Invalid("only policies are sampled".to_owned()));
     };
@@ -128,7 +128,7 @@ fn set_mean(metrics: &mut Metrics, name: &str, numbers: &[f64]) {
 /// Samples `n` answers to each item and returns their rewards.
 fn rewards(
     rollouts: &PolicyGradient,
-    items: &[&Item],
+    items: &[&TrainingItem],
     n: usize,
     params: RolloutParams,
 ) -> Result<Vec<Vec<Option<f64>>>> {
@@ -144,7 +144,7 @@ fn rewards(
     let samples = sampler.sample(&requests, params)?.into_iter();
     let mut answers: Vec<Rollout> =
         samples.map(|sample| sampler.rollout(sample)).collect::<Result<_>>()?;
-    let mut pairs: Vec<(&Item, &mut Rollout)> =
+    let mut pairs: Vec<(&TrainingItem, &mut Rollout)> =
         answers.iter_mut().enumerate().map(|(at, rollout)| (items[at / n], rollout)).collect();
     rollouts.rewards().reward(&mut pairs, params.seed)?;
     let rewards: Vec<Option<f64>> = answers.iter().map(|answer| answer.reward.ok()).collect();

@@ -8,12 +8,12 @@ use rubrics::calibration::Prediction;
 use rubrics::{Input, Message, Outcome, Passage};
 use serde::{Deserialize, Serialize};
 use toytask::make::Difficulty;
-use toytask::sets::{self, Case, Problem, Source};
+use toytask::sets::{self, Case, PolicyProblem, SolutionSource};
 
 use super::sources;
 use crate::error::{Result, TrainError};
 use crate::figures::{first_below_half, first_error, judge_figures, within_problems};
-use crate::item::{Item, Role};
+use crate::item::{ItemRole, TrainingItem};
 use crate::metrics::Metrics;
 use crate::rollout::{RewardManager, RolloutParams, SampleRequest, Sampler};
 
@@ -144,12 +144,12 @@ impl JudgeSet {
         let samples = self.samples.max(1);
         let problems = sets::problems(self.seed, difficulty, self.count.div_ceil(samples));
         let each = problems.iter().flat_map(|problem| std::iter::repeat_n(problem, samples));
-        let each: Vec<&Problem> = each.take(self.count).collect();
+        let each: Vec<&PolicyProblem> = each.take(self.count).collect();
         let requests = each.iter().enumerate().map(|(index, problem)| {
             let turns = vec![user(&problem.problem)];
-            let item = Item {
+            let item = TrainingItem {
                 index: (index / samples) as u64,
-                role: Role::Policy,
+                role: ItemRole::Policy,
                 problem: problem.problem.as_str().into(),
                 turns,
                 gold: None,
@@ -165,7 +165,7 @@ impl JudgeSet {
         let mut cases = Vec::new();
         for (problem, sample) in each.iter().zip(sampler.sample(&requests, params)?) {
             let text = sampler.text(&sample.tokens)?;
-            cases.extend(Case::of(Source::CurrentPolicy, &problem.problem, &text));
+            cases.extend(Case::of(SolutionSource::CurrentPolicy, &problem.problem, &text));
         }
         Ok(cases)
     }
@@ -177,7 +177,7 @@ impl JudgeSet {
     pub fn measure(&self, cases: &[Case], rewards: &RewardManager) -> Result<Metrics> {
         let mut metrics = Metrics::default();
         metrics.set("cases", cases.len() as f64);
-        let inputs: Vec<Arc<Input>> = cases.iter().map(|case| Arc::new(input(case))).collect();
+        let inputs: Vec<Arc<Input>> = cases.iter().map(|case| Arc::new(case_input(case))).collect();
         if let Some(scorer) = &self.scorer {
             let outcomes = rewards.outcomes(scorer, &inputs, self.seed)?;
             report_answers(cases, &outcomes, &mut metrics);
@@ -194,7 +194,7 @@ fn user(problem: &str) -> Message {
     Message { role: "user".to_owned(), content: problem.to_owned() }
 }
 
-fn input(case: &Case) -> Input {
+fn case_input(case: &Case) -> Input {
     let mut input = Input::of(case.solution.clone());
     input.prompt = Some(Passage::Messages(vec![user(&case.problem)]));
     input

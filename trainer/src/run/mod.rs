@@ -22,4 +22,4 @@ pub use drive::{Ended, News, drive};
 pub use folder::RunFolder;
 pub use judge_sets::{JudgeSet, SetSource};
 pub use sources::{ChainSource, DataSource, JsonlSource, MixtureSource};
-pub use training_run::{Resume, Run};
+pub use training_run::{Resume, TrainingRun};

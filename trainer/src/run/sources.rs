@@ -8,11 +8,11 @@ use engine::Tokenizer;
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 use toytask::make::Difficulty;
-use toytask::{Encoder, Format, Mixture, Target, check, sets};
+use toytask::{Encoder, Format, Mixture, TrainingTarget, check, sets};
 
-use crate::data::{EpochOrder, Row, RowGenerator, Rows, Tokenized, read_jsonl};
+use crate::data::{EpochOrder, RowGenerator, Tokenized, TrainingRow, TrainingRows, read_jsonl};
 use crate::error::{Result, TrainError};
-use crate::item::{Item, Role};
+use crate::item::{ItemRole, TrainingItem};
 use crate::random::decision;
 
 /// `[[data]]`.
@@ -137,7 +137,7 @@ pub(super) fn open_rows(
     sources: &[DataSource],
     tokenizer: &Arc<Tokenizer>,
     scorer: Option<&str>,
-) -> Result<Rows> {
+) -> Result<TrainingRows> {
     let mut rows = Vec::new();
     for source in sources {
         match source {
@@ -150,7 +150,7 @@ pub(super) fn open_rows(
                 Encoder::new(tokenizer)?;
                 let mixture = source.mixture()?;
                 let tokenizer = tokenizer.clone();
-                return Ok(Rows::Generated(Box::new(MixtureRows { mixture, tokenizer })));
+                return Ok(TrainingRows::Generated(Box::new(MixtureRows { mixture, tokenizer })));
             }
             DataSource::Mixture(_) => {
                 return Err(TrainError::Invalid(
@@ -159,7 +159,7 @@ pub(super) fn open_rows(
             }
         }
     }
-    Ok(Rows::Stored { order: EpochOrder::new(data.seed, rows.len()), rows })
+    Ok(TrainingRows::Stored { order: EpochOrder::new(data.seed, rows.len()), rows })
 }
 
 /// Rows of the toy task, generated and encoded by position.
@@ -170,10 +170,10 @@ struct MixtureRows {
 }
 
 impl RowGenerator for MixtureRows {
-    fn row(&self, position: u64) -> Result<Row> {
+    fn row(&self, position: u64) -> Result<TrainingRow> {
         let row = self.mixture.row(position);
         let example = Encoder::new(&self.tokenizer)?.encode(&row)?;
-        Ok(Row::Tokenized(Tokenized {
+        Ok(TrainingRow::Tokenized(Tokenized {
             kind: row.format.name().into(),
             token_ids: example.token_ids,
             targets: example.aims.iter().map(|aim| (aim.at, aim.token)).collect(),
@@ -225,7 +225,7 @@ pub(super) fn difficulty(
 }
 
 impl ChainSource {
-    fn rows(&self) -> Result<Vec<Row>> {
+    fn rows(&self) -> Result<Vec<TrainingRow>> {
         if !(0.0..=1.0).contains(&self.labelled) {
             return Err(TrainError::Invalid("data: `labelled` is a share".to_owned()));
         }
@@ -241,9 +241,9 @@ impl ChainSource {
                 (Some(judge), false) => judge,
                 (None, false) => continue,
             };
-            rows.push(Row::Problem(Item {
+            rows.push(TrainingRow::Problem(TrainingItem {
                 index: index as u64,
-                role: Role::Policy,
+                role: ItemRole::Policy,
                 turns: vec![rubrics::Message { role: "user".to_owned(), content: problem.clone() }],
                 problem: problem.into(),
                 audit: (!known).then(|| gold.to_string().into()),
@@ -268,7 +268,7 @@ impl ChainSource {
         let mixture = Mixture { seed: self.seed, difficulty, ..Mixture::default() };
         let rows = (0..self.count as u64).map(|index| mixture.row_of(Format::Player, index));
         rows.map(|row| match (&row.target, row.turns.last()) {
-            (Target::Reply(_), Some(turn)) => Ok(turn.content.clone()),
+            (TrainingTarget::Reply(_), Some(turn)) => Ok(turn.content.clone()),
             _ => Err(TrainError::Invalid("a problem is one message".to_owned())),
         })
         .collect()

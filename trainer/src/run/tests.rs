@@ -8,7 +8,7 @@ use tiny_models::{Preset, TinyHead, TinySpec, make};
 
 use toytask::{ModelSize, write_model_folder};
 
-use super::{Resume, Run, RunConfig, drive};
+use super::{Resume, RunConfig, TrainingRun, drive};
 use crate::metrics::Metrics;
 
 /// A made model and a run file over it.
@@ -43,8 +43,8 @@ impl Bench {
             .unwrap_or_else(|error| panic!("{error}\n{text}"))
     }
 
-    fn run(&self, steps: u64, rest: &str) -> Run {
-        Run::open(self.config(steps, rest), Resume::default()).expect("it opens")
+    fn run(&self, steps: u64, rest: &str) -> TrainingRun {
+        TrainingRun::open(self.config(steps, rest), Resume::default()).expect("it opens")
     }
 }
 
@@ -60,7 +60,7 @@ fn supervised() -> String {
 
 const SUPERVISED: &str = "[method]\nkind = \"supervised\"\nrows = 4\n";
 
-fn weights(run: &Run) -> Vec<u32> {
+fn weights(run: &TrainingRun) -> Vec<u32> {
     let parameters = run.policy().parameters().iter();
     parameters
         .flat_map(|parameter| {
@@ -71,7 +71,7 @@ fn weights(run: &Run) -> Vec<u32> {
         .collect()
 }
 
-fn steps(run: &mut Run, n: u64) -> Vec<Metrics> {
+fn steps(run: &mut TrainingRun, n: u64) -> Vec<Metrics> {
     (0..n).map(|_| run.step().expect("a step")).collect()
 }
 
@@ -105,7 +105,7 @@ fn check_resume_of(bench: impl Fn() -> Bench, rest: &str) {
     steps(&mut first, 1);
     drop(first);
     let resume = Resume { resume: true, allow_changes: false };
-    let mut second = Run::open(bench.config(6, rest), resume).expect("it resumes");
+    let mut second = TrainingRun::open(bench.config(6, rest), resume).expect("it resumes");
     assert_eq!(second.done(), 2);
     steps(&mut second, 4);
     assert!(weights(&second) == want, "{rest}");
@@ -226,7 +226,7 @@ fn a_folder_belongs_to_one_run_and_to_one_run_file() {
     let bench = Bench::new(TinyHead::Vocab, &supervised());
     let mut run = bench.run(3, SUPERVISED);
     let refused = |resume, config| {
-        let error = Run::open(config, resume).expect_err("refused");
+        let error = TrainingRun::open(config, resume).expect_err("refused");
         error.to_string()
     };
     let error = refused(Resume::default(), bench.config(3, SUPERVISED));
@@ -241,16 +241,16 @@ fn a_folder_belongs_to_one_run_and_to_one_run_file() {
     let error = refused(resume, bench.config(3, &other));
     assert!(error.contains("method.rows: 4 -> 5"), "{error}");
     let allowed = Resume { allow_changes: true, ..resume };
-    assert_eq!(Run::open(bench.config(3, &other), allowed).expect("allowed").done(), 1);
+    assert_eq!(TrainingRun::open(bench.config(3, &other), allowed).expect("allowed").done(), 1);
     // More steps are no other run.
-    assert_eq!(Run::open(bench.config(9, SUPERVISED), resume).expect("longer").done(), 1);
+    assert_eq!(TrainingRun::open(bench.config(9, SUPERVISED), resume).expect("longer").done(), 1);
 }
 
 #[test]
 fn rows_that_cannot_be_used_are_named() {
     let check = |rows: &str, rest: &str, want: &str| {
         let bench = Bench::new(TinyHead::Vocab, rows);
-        let error = match Run::open(bench.config(2, rest), Resume::default()) {
+        let error = match TrainingRun::open(bench.config(2, rest), Resume::default()) {
             Err(error) => error.to_string(),
             Ok(mut run) => run.step().expect_err("refused").to_string(),
         };
@@ -296,7 +296,7 @@ fn answers_without_a_reward_are_not_trained_on() {
 
 /// Writes a number over the first of a parameter, as a step of the optimiser would, and gives what
 /// stood there.
-fn poke(run: &Run, name: &str, number: f32) -> f32 {
+fn poke(run: &TrainingRun, name: &str, number: f32) -> f32 {
     let mut parameters = run.policy().parameters().iter();
     let parameter = parameters.find(|parameter| parameter.name == name);
     let parameter = parameter.expect("a parameter of this name");
@@ -358,7 +358,7 @@ fn a_step_is_logged_once_however_often_it_is_taken() {
     let out = bench.dir.path().join("out");
     let driven = |steps: u64, resume: bool| {
         let resume = Resume { resume, allow_changes: false };
-        let mut run = Run::open(bench.config(steps, &rest), resume).expect("it opens");
+        let mut run = TrainingRun::open(bench.config(steps, &rest), resume).expect("it opens");
         let ended = drive(&mut run, &AtomicBool::new(false), &mut |_| {});
         assert!(ended.expect("it ends").complete);
         for (name, first) in [("metrics.jsonl", 1), ("evaluations.jsonl", 0)] {
@@ -397,7 +397,7 @@ fn judge_sets_are_measured() {
         scorer = \"right\"\nsteps = \"steps\"\n\
         [[evaluation.judge]]\nname = \"own\"\nset = \"policy\"\ncount = 6\nscorer = \"right\"\n";
     let config = RunConfig::parse("run.toml", text, dir.path()).expect("a run file");
-    let mut run = Run::open(config, Resume::default()).expect("it opens");
+    let mut run = TrainingRun::open(config, Resume::default()).expect("it opens");
     steps(&mut run, 1);
     let metrics = run.evaluate().expect("an evaluation");
     let get = |name: &str| metrics.get(name).unwrap_or(f64::NAN);

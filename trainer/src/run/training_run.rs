@@ -11,7 +11,7 @@ use super::config::{FrozenModel, MadeModel, POLICY, RunConfig};
 use super::folder::RunFolder;
 use super::sources::{DataFolder, DataSource, open_rows};
 use super::{adapters, checkpoint};
-use crate::data::{EpochOrder, Rows};
+use crate::data::{EpochOrder, TrainingRows};
 use crate::error::{Result, TrainError};
 use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
@@ -21,7 +21,7 @@ use crate::rollout::{RewardManager, Sampler};
 
 /// A run in progress.
 #[derive(Debug)]
-pub struct Run {
+pub struct TrainingRun {
     pub(super) config: RunConfig,
     folder: RunFolder,
     pub(super) policy: Policy,
@@ -29,9 +29,9 @@ pub struct Run {
     optimiser: AdamW,
     asserted: Asserted,
     pub(super) sampler: Sampler,
-    rows: Rows,
+    rows: TrainingRows,
     pub(super) rollouts: Option<PolicyGradient>,
-    pub(super) evaluation: Option<Rows>,
+    pub(super) evaluation: Option<TrainingRows>,
     /// The policy and the frozen models.
     hosts: Vec<Arc<Host>>,
     /// Scorers of the judge sets, if the evaluation has any.
@@ -49,12 +49,12 @@ pub struct Resume {
     pub allow_changes: bool,
 }
 
-impl Run {
+impl TrainingRun {
     /// Loads and checks everything, without training.
     ///
     /// # Errors
     /// Problems of the run's folder, model, data, scorers or checkpoint.
-    pub fn open(config: RunConfig, resume: Resume) -> Result<Run> {
+    pub fn open(config: RunConfig, resume: Resume) -> Result<TrainingRun> {
         let folder = RunFolder::open(&config.path(&config.run.folder))?;
         let newest = latest(folder.path())?;
         let checkpoint = match (&newest, resume.resume) {
@@ -81,18 +81,18 @@ impl Run {
             make(&config.path(&config.policy.path), made, config.run.seed)?;
         }
         let policy = adapters::policy(&config, folder.path(), newest.as_deref())?;
-        let reference = adapters::reference(&config)?;
+        let reference = adapters::reference_policy(&config)?;
         let sampler = Sampler::new(Arc::new(host(&config, &policy)?))?;
         let mut hosts = vec![sampler.host().clone()];
         for model in &config.models {
             hosts.push(Arc::new(frozen(&config, model)?));
         }
-        let rows = rows(&config, &config.data, &sampler)?;
+        let rows = read_rows(&config, &config.data, &sampler)?;
         let evaluation = match config.evaluation.data.as_slice() {
             [] => None,
             sources => Some(rows_of_evaluation(&config, sources, &sampler)?),
         };
-        let mut run = Run {
+        let mut run = TrainingRun {
             optimiser: AdamW::new(config.optimiser.adamw, &policy),
             asserted: Asserted::default(),
             rollouts: None,
@@ -237,7 +237,7 @@ impl Run {
         checkpoint::write(
             self.folder.path(),
             &self.policy,
-            &checkpoint::State {
+            &checkpoint::CheckpointState {
                 optimiser: &self.optimiser,
                 done: self.done,
                 config: &self.config.json,
@@ -271,7 +271,11 @@ fn capacity(config: &RunConfig, per_token: u64) -> Capacity {
     }
 }
 
-fn rows(config: &RunConfig, sources: &[DataSource], sampler: &Sampler) -> Result<Rows> {
+fn read_rows(
+    config: &RunConfig,
+    sources: &[DataSource],
+    sampler: &Sampler,
+) -> Result<TrainingRows> {
     let scorer = match &config.method {
         MethodConfig::PolicyGradient(method) => method.scorer.as_deref(),
         MethodConfig::Supervised(_)
@@ -287,9 +291,11 @@ fn rows_of_evaluation(
     config: &RunConfig,
     sources: &[DataSource],
     sampler: &Sampler,
-) -> Result<Rows> {
-    let mut all = rows(config, sources, sampler)?;
-    if let (Rows::Stored { rows, order }, Some(most)) = (&mut all, config.evaluation.problems) {
+) -> Result<TrainingRows> {
+    let mut all = read_rows(config, sources, sampler)?;
+    if let (TrainingRows::Stored { rows, order }, Some(most)) =
+        (&mut all, config.evaluation.problems)
+    {
         rows.truncate(most);
         *order = EpochOrder::new(0, rows.len());
     }

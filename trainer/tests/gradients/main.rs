@@ -20,9 +20,11 @@ use models::kernels::panels::{pack, unpack};
 use models::{ModelConfig, Output, OutputSpec};
 use serde::Deserialize;
 use trainer::losses::preference::{BradleyTerry, DirectPreference, Pairs, PreferredAnswers};
-use trainer::losses::{Denominators, Layout, Limits, Loss, Objective, Stream, Streams, Tokens};
+use trainer::losses::{
+    BatchLimits, Denominators, Layout, Loss, Objective, Stream, Streams, Tokens,
+};
 use trainer::optimiser::{AdamW, AdamWConfig};
-use trainer::policy::{Grad, Gradients, Packing, Parameter, Policy, Sequence};
+use trainer::policy::{Grad, Gradients, Packing, Parameter, Policy, PolicySequence};
 
 use cases::{ADAPTER, BASE, Cases};
 
@@ -201,7 +203,7 @@ fn compare(policy: &Policy, gradients: &Gradients, loss: f64, golden: &Golden) {
 /// Losses and gradients of a batch, once over whole graphs and once layer by layer.
 fn check(
     mut policy: Policy,
-    sequences: &[Sequence],
+    sequences: &[PolicySequence],
     together: usize,
     golden: &Golden,
     loss: impl Fn(&[usize], &[Vec<Output>]) -> (Loss, Vec<Vec<Grad>>),
@@ -221,9 +223,10 @@ fn check(
     }
 }
 
-fn sequences(batch: &Batch, adapter: Option<usize>) -> Vec<Sequence> {
+fn sequences(batch: &Batch, adapter: Option<usize>) -> Vec<PolicySequence> {
     let all = batch.sequences.iter();
-    all.map(|one| Sequence { adapter, ..Sequence::continued(&one.prompt, &one.answer) }).collect()
+    all.map(|one| PolicySequence { adapter, ..PolicySequence::continued(&one.prompt, &one.answer) })
+        .collect()
 }
 
 /// Log-probabilities and entropies of the tokens of some sequences, and where these end.
@@ -280,7 +283,7 @@ fn denominators(batch: &Batch, stream: Stream) -> Denominators {
     let mask = vec![true; cu_seqlens[cu_seqlens.len() - 1]];
     let streams = vec![stream; batch.sequences.len()];
     let layout = Layout { streams: Some(&streams), ..Layout::new(&cu_seqlens, &mask) };
-    let limits = Limits { max_tokens: 8, micro_batches: 1 };
+    let limits = BatchLimits { max_tokens: 8, micro_batches: 1 };
     Denominators::of(&layout, &Streams::default(), limits).expect("a batch")
 }
 

@@ -4,9 +4,9 @@ use minijinja::machinery::ast::Expr;
 
 use super::super::error::{RenderError, invalid};
 use super::super::value::Value;
-use super::evaluator::Evaluator;
+use super::evaluator::TemplateEvaluator;
 
-impl<'t> Evaluator<'t> {
+impl<'t> TemplateEvaluator<'t> {
     pub(super) fn assign(&mut self, target: &'t Expr<'t>, value: Value) -> Result<(), RenderError> {
         match target {
             Expr::Var(var) => self.frame.set(var.id, value),

@@ -5,16 +5,16 @@ use std::rc::Rc;
 use minijinja::machinery::ast::{CallArg, Expr, Macro};
 
 use super::super::args::Args;
-use super::super::error::{Fault, RenderError, invalid};
+use super::super::error::{RenderError, RenderErrorKind, invalid};
 use super::super::value::{Builtin, Value};
 use super::super::{methods, operators, strftime, write};
-use super::evaluator::{Evaluator, Flow, Frame, MacroDef};
+use super::evaluator::{Flow, Frame, MacroDef, TemplateEvaluator};
 use super::namespaces;
 
 /// The longest `range`, as in Jinja's sandbox.
 const MAX_RANGE: i128 = 100_000;
 
-impl<'t> Evaluator<'t> {
+impl<'t> TemplateEvaluator<'t> {
     pub(super) fn args(&mut self, given: &'t [CallArg<'t>]) -> Result<Args<'t>, RenderError> {
         let mut args = Args { positional: Vec::new(), named: Vec::new() };
         for arg in given {
@@ -130,7 +130,7 @@ impl<'t> Evaluator<'t> {
             Builtin::RaiseException => {
                 args.only("raise_exception", &["message"])?;
                 let message = write::str_of(&self.heap, args.need(0, "message")?)?;
-                Err(Fault::Raised(message.into_string()).into())
+                Err(RenderErrorKind::Raised(message.into_string()).into())
             }
             Builtin::StrftimeNow => {
                 args.only("strftime_now", &["format"])?;

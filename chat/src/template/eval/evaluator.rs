@@ -7,7 +7,7 @@ use std::rc::Rc;
 use minijinja::machinery::ast::Macro;
 
 use super::super::charge::Charge;
-use super::super::error::{Fault, RenderError, invalid};
+use super::super::error::{RenderError, RenderErrorKind, invalid};
 use super::super::heap::Heap;
 use super::super::value::{Builtin, Value};
 use super::super::write;
@@ -63,7 +63,7 @@ pub(super) struct MacroDef<'t> {
 }
 
 /// The state of one render.
-pub(in crate::template) struct Evaluator<'t> {
+pub(in crate::template) struct TemplateEvaluator<'t> {
     pub(in crate::template) heap: Heap,
     /// What the caller gave: messages, tools, special tokens, …
     pub(super) globals: &'t [(String, Value)],
@@ -80,18 +80,18 @@ pub(in crate::template) struct Evaluator<'t> {
 }
 
 /// What a render gives.
-pub(in crate::template) struct Product {
+pub(in crate::template) struct RenderOutput {
     pub(in crate::template) text: Text,
     pub(in crate::template) generations: Vec<Range<usize>>,
 }
 
-impl<'t> Evaluator<'t> {
+impl<'t> TemplateEvaluator<'t> {
     pub(in crate::template) fn new(
         heap: Heap,
         globals: &'t [(String, Value)],
         now: Option<LocalTime>,
-    ) -> Evaluator<'t> {
-        Evaluator {
+    ) -> TemplateEvaluator<'t> {
+        TemplateEvaluator {
             heap,
             globals,
             now,
@@ -134,7 +134,7 @@ impl<'t> Evaluator<'t> {
     pub(super) fn make_room(&self, more: usize) -> Result<(), RenderError> {
         let limits = self.heap.limits();
         if self.out[0].len() + more > limits.output_bytes && self.out.len() == 1 {
-            return Err(Fault::Output(limits.output_bytes).into());
+            return Err(RenderErrorKind::Output(limits.output_bytes).into());
         }
         let held = self.out.iter().map(Text::len).sum();
         self.heap.grow(held, more)
@@ -147,7 +147,7 @@ impl<'t> Evaluator<'t> {
     ) -> Result<T, RenderError> {
         self.heap.steps(1)?;
         if self.nesting >= MAX_NESTING {
-            return Err(Fault::Depth(MAX_NESTING).into());
+            return Err(RenderErrorKind::Depth(MAX_NESTING).into());
         }
         self.nesting += 1;
         let result = f(self);

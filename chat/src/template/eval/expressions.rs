@@ -9,9 +9,9 @@ use super::super::compare::lookup;
 use super::super::error::{RenderError, invalid};
 use super::super::value::{Seq, Value};
 use super::super::{methods, operators, predicates};
-use super::evaluator::Evaluator;
+use super::evaluator::TemplateEvaluator;
 
-impl<'t> Evaluator<'t> {
+impl<'t> TemplateEvaluator<'t> {
     pub(super) fn eval(&mut self, expr: &'t Expr<'t>) -> Result<Value, RenderError> {
         self.deeper(|this| this.eval_expr(expr))
     }

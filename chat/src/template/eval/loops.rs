@@ -9,9 +9,9 @@ use super::super::args::Args;
 use super::super::compare::equal;
 use super::super::error::{RenderError, invalid};
 use super::super::value::{LoopInfo, Value, deeper};
-use super::evaluator::{Evaluator, Flow, Frame};
+use super::evaluator::{Flow, Frame, TemplateEvaluator};
 
-impl<'t> Evaluator<'t> {
+impl<'t> TemplateEvaluator<'t> {
     pub(super) fn exec_loop(&mut self, l: &'t ForLoop<'t>) -> Result<Flow, RenderError> {
         if l.recursive {
             return Err(invalid("recursive loops are not supported"));

@@ -2,7 +2,7 @@
 
 use super::super::error::{RenderError, invalid};
 use super::super::value::Value;
-use super::evaluator::Evaluator;
+use super::evaluator::TemplateEvaluator;
 
 /// Hugging Face's namespaces refuse names that start with an underscore.
 pub(super) fn check_name(name: &str) -> Result<(), RenderError> {
@@ -12,7 +12,7 @@ pub(super) fn check_name(name: &str) -> Result<(), RenderError> {
     Ok(())
 }
 
-impl Evaluator<'_> {
+impl TemplateEvaluator<'_> {
     pub(super) fn new_namespace(
         &mut self,
         vars: Vec<(String, Value)>,

@@ -6,16 +6,16 @@ use super::super::args::Args;
 use super::super::error::{RenderError, invalid};
 use super::super::generation::GENERATION_FILTER;
 use super::super::value::Value;
-use super::evaluator::{Evaluator, Flow, Product};
+use super::evaluator::{Flow, RenderOutput, TemplateEvaluator};
 
-impl<'t> Evaluator<'t> {
+impl<'t> TemplateEvaluator<'t> {
     /// Runs a template to its end.
     pub(in crate::template) fn run(
         mut self,
         template: &'t Stmt<'t>,
-    ) -> Result<Product, RenderError> {
+    ) -> Result<RenderOutput, RenderError> {
         self.exec(template)?;
-        Ok(Product { text: self.out.swap_remove(0), generations: self.generations })
+        Ok(RenderOutput { text: self.out.swap_remove(0), generations: self.generations })
     }
 
     pub(super) fn exec_all(&mut self, body: &'t [Stmt<'t>]) -> Result<Flow, RenderError> {

@@ -43,7 +43,7 @@ const EMBEDDED: &str = "%json";
 pub(super) fn checked(grammar: &Grammar) -> Result<TopLevelGrammar, String> {
     match grammar {
         Grammar::JsonSchema(schema) => {
-            schema::check(schema)?;
+            schema::check_schema(schema)?;
             Ok(json_schema(schema.clone()))
         }
         Grammar::JsonObject => Ok(json_schema(json!({"type": "object"}))),
@@ -74,7 +74,8 @@ fn check_embedded_schemas(text: &str) -> Result<(), String> {
         let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
         // Anything but JSON is part of a string or a comment.
         if let Some(Ok(schema)) = values.next() {
-            schema::check(&schema).map_err(|what| format!("the schema at byte {at}: {what}"))?;
+            schema::check_schema(&schema)
+                .map_err(|what| format!("the schema at byte {at}: {what}"))?;
         }
     }
     Ok(())

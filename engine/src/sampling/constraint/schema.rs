@@ -41,7 +41,7 @@ const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "arr
 ///
 /// # Errors
 /// A message that begins with the place as a JSON pointer, such as `#/properties/a/type`.
-pub(super) fn check(schema: &Value) -> Result<(), String> {
+pub(super) fn check_schema(schema: &Value) -> Result<(), String> {
     let mut size = Size::default();
     size.add(schema, 0).map_err(|what| format!("the schema has {what}"))?;
     if schema == &Value::Bool(false) {
@@ -129,14 +129,14 @@ impl Costs {
                 if self.patterns > MAX_PATTERNS {
                     return Err(format!("{place}: more than {MAX_PATTERNS} patterns"));
                 }
-                text(value, place)
+                check_string(value, place)
             }
             "minItems" | "maxItems" | "minLength" | "maxLength" | "minProperties"
             | "maxProperties" => {
-                count(name, value, place)?;
+                check_count(name, value, place)?;
                 in_order(fields, name, place)
             }
-            _ => plain(name, value, place),
+            _ => check_keyword(name, value, place),
         }
     }
 
@@ -218,7 +218,7 @@ fn pointer(place: &str, name: &str) -> String {
 }
 
 /// Checks a keyword without subschemas.
-fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
+fn check_keyword(name: &str, value: &Value, place: &str) -> Result<(), String> {
     match name {
         "x-guidance" => Err(format!("{place}: is no keyword of JSON Schema")),
         "not"
@@ -237,7 +237,7 @@ fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
         | "dependentSchemas"
         | "$dynamicRef"
         | "$recursiveRef" => Err(format!("{place}: the keyword is not supported")),
-        "$ref" => reference(value, place),
+        "$ref" => check_reference(value, place),
         "$schema" => match value.as_str().map(|uri| uri.trim_end_matches('#')) {
             Some(uri) if DRAFTS.contains(&uri) => Ok(()),
             _ => Err(format!("{place}: {} is no draft that is known", short(value))),
@@ -262,7 +262,7 @@ fn plain(name: &str, value: &Value, place: &str) -> Result<(), String> {
             Some(_) => Err(format!("{place}: {value} is out of range, which ends at 1e15")),
             None => Err(format!("{place}: {} is not a number", short(value))),
         },
-        "format" | "$id" | "$anchor" => text(value, place),
+        "format" | "$id" | "$anchor" => check_string(value, place),
         // Other keywords are annotations.
         _ => Ok(()),
     }
@@ -279,13 +279,13 @@ pub(super) fn check_length(what: &str, text: &str, most: usize) -> Result<(), St
     Ok(())
 }
 
-fn text(value: &Value, place: &str) -> Result<(), String> {
+fn check_string(value: &Value, place: &str) -> Result<(), String> {
     let text = value.as_str();
     let text = text.ok_or_else(|| format!("{place}: {} is not a text", short(value)))?;
     check_length(&format!("{place}: the text"), text, MAX_TEXT)
 }
 
-fn reference(value: &Value, place: &str) -> Result<(), String> {
+fn check_reference(value: &Value, place: &str) -> Result<(), String> {
     match value.as_str() {
         Some(target) if target.starts_with('#') => Ok(()),
         Some(target) => Err(format!(
@@ -307,7 +307,7 @@ fn types(value: &Value, place: &str) -> Result<(), String> {
     Err(format!("{place}: {} is none of {}", short(value), TYPES.join(", ")))
 }
 
-fn count(name: &str, value: &Value, place: &str) -> Result<(), String> {
+fn check_count(name: &str, value: &Value, place: &str) -> Result<(), String> {
     match value.as_u64() {
         Some(..=MAX_COUNT) => Ok(()),
         Some(n) => {

@@ -1,15 +1,17 @@
 use proptest::prelude::{ProptestConfig, Strategy, prop, proptest};
 
-use super::{BLOCK, Candidate, Ranked, Scale, Scan, Truncation, draw, least_weight, needed, order};
+use super::{
+    BLOCK, LogitScale, Ranked, Scan, TokenLogit, Truncation, draw, least_weight, needed, order,
+};
 use crate::sampling::random::bits;
 
 /// By definition: sort all, truncate, draw.
 fn by_sorting(logits: &[f32], truncation: Truncation, bits: u64) -> u32 {
-    let mut all: Vec<Candidate> =
-        (0..).zip(logits).map(|(id, logit)| Candidate { id, logit: *logit }).collect();
+    let mut all: Vec<TokenLogit> =
+        (0..).zip(logits).map(|(id, logit)| TokenLogit { id, logit: *logit }).collect();
     all.sort_by(order);
     all.truncate(truncation.top_k.unwrap_or(all.len()));
-    let scale = Scale { max: all[0].logit, inverse_temperature: 1.0 / truncation.temperature };
+    let scale = LogitScale { max: all[0].logit, inverse_temperature: 1.0 / truncation.temperature };
     let cuts = truncation.top_k.is_some_and(|k| k < logits.len())
         || truncation.top_p < 1.0
         || truncation.min_p > 0.0;

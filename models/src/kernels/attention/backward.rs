@@ -12,7 +12,7 @@ mod pass;
 use rayon::prelude::*;
 
 use super::geometry::Geometry;
-use super::packed::{Run, runs};
+use super::packed::{SequenceRun, runs};
 use crate::kernels::kv_block::BLOCK;
 use crate::kernels::simd::Isa;
 use crate::kernels::threads::Shared;
@@ -24,7 +24,7 @@ pub use pass::Operands;
 
 /// Gradients of queries, keys and values, in their shapes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Gradients {
+pub struct AttentionGradients {
     /// `[Tq, heads, head_dim]`.
     pub q: Vec<f32>,
     /// `[Tk, kv_heads, head_dim]`.
@@ -34,16 +34,16 @@ pub struct Gradients {
 }
 
 /// The gradients of packed attention.
-pub fn backward(isa: Isa, operands: Operands<'_>, geometry: Geometry) -> Gradients {
+pub fn backward(isa: Isa, operands: Operands<'_>, geometry: Geometry) -> AttentionGradients {
     let rows = operands.rows;
-    let mut gradients = Gradients {
+    let mut gradients = AttentionGradients {
         q: vec![0.0; rows.q.len()],
         k: vec![0.0; rows.k.len()],
         v: vec![0.0; rows.v.len()],
     };
     let runs = runs(rows.cu_seqlens_q, rows.cu_seqlens_k);
-    let parts = Part::of_runs(&runs, &mut gradients, geometry);
-    let one = |(run, part): (&Run, Part<'_>)| {
+    let parts = RunGradients::of_runs(&runs, &mut gradients, geometry);
+    let one = |(run, part): (&SequenceRun, RunGradients<'_>)| {
         let operands = Operands {
             rows: run.of(rows, geometry),
             out: run.of_queries(operands.out, geometry),
@@ -56,20 +56,24 @@ pub fn backward(isa: Isa, operands: Operands<'_>, geometry: Geometry) -> Gradien
 }
 
 /// The gradients of a run of sequences.
-struct Part<'a> {
+struct RunGradients<'a> {
     q: &'a mut [f32],
     k: &'a mut [f32],
     v: &'a mut [f32],
 }
 
-impl<'a> Part<'a> {
-    fn of_runs(runs: &[Run], whole: &'a mut Gradients, geometry: Geometry) -> Vec<Part<'a>> {
+impl<'a> RunGradients<'a> {
+    fn of_runs(
+        runs: &[SequenceRun],
+        whole: &'a mut AttentionGradients,
+        geometry: Geometry,
+    ) -> Vec<RunGradients<'a>> {
         let (mut q, mut k, mut v) = (&mut whole.q[..], &mut whole.k[..], &mut whole.v[..]);
         let mut parts = Vec::with_capacity(runs.len());
         for run in runs {
             let of_queries = run.queries.len() * geometry.num_heads * geometry.head_dim;
             let own = run.keys.len() * geometry.num_kv_heads * geometry.head_dim;
-            let part = Part {
+            let part = RunGradients {
                 q: q.split_off_mut(..of_queries).expect("rows of the run"),
                 k: k.split_off_mut(..own).expect("rows of the run"),
                 v: v.split_off_mut(..own).expect("rows of the run"),
@@ -81,7 +85,7 @@ impl<'a> Part<'a> {
 }
 
 /// Computes the gradients of a run of sequences.
-fn gradients_of_run(pass: &Pass<'_>, to: Part<'_>) {
+fn gradients_of_run(pass: &Pass<'_>, to: RunGradients<'_>) {
     let g = pass.geometry;
     let (dim, zeros) = (g.head_dim, vec![0.0; pass.delta.len()]);
     let mut statistics = Statistics { max: zeros.clone(), inverse: zeros };

@@ -8,14 +8,14 @@ use rayon::prelude::*;
 
 use super::geometry::Geometry;
 use super::layout::{Blocks, Strip};
-use super::tasks::{Task, even_runs, tasks, tasks_a_job};
+use super::tasks::{HeadTask, even_runs, tasks, tasks_a_job};
 use super::tile::{
-    MAX_ROWS, Summands, TILE, TILE_BLOCKS, TileRow, blocks_of, dots, interleave, most_rows, score,
-    span_in, within,
+    MAX_ROWS, Summands, TILE, TILE_BLOCKS, TileRow, blocks_of, dots, interleave, mask_outside,
+    most_rows, scaled_score, span_in,
 };
 use crate::kernels::exp::exp;
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::norm::{part, put};
+use crate::kernels::norm::{load_or_zero, put};
 use crate::kernels::simd::{F32x16, Isa, Kernel, LANES};
 use crate::kernels::threads::Shared;
 
@@ -66,8 +66,8 @@ pub fn forward(
     let rows = (TASK_ROWS / geometry.group()).max(1);
     let tasks = tasks(queries.cu_seqlens_q, heads, rows);
     let out = &Shared::new(out, geometry.num_heads * geometry.head_dim);
-    let run = |tasks: &[Task]| {
-        isa.run(Forward { queries, blocks, geometry, tasks, out });
+    let run = |tasks: &[HeadTask]| {
+        isa.run(AttentionForward { queries, blocks, geometry, tasks, out });
     };
     if queries.work(geometry.num_heads * geometry.head_dim) < PARALLEL_WORK {
         run(&tasks);
@@ -77,17 +77,17 @@ pub fn forward(
 }
 
 /// Some tasks, one after the other.
-struct Forward<'a> {
+struct AttentionForward<'a> {
     queries: Queries<'a>,
     blocks: Blocks<'a>,
     geometry: Geometry,
-    tasks: &'a [Task],
+    tasks: &'a [HeadTask],
     /// `[T, heads · head_dim]`.
     out: &'a Shared<'a>,
 }
 
-impl Forward<'_> {
-    fn strip<'a>(&'a self, pool: &'a [f32], task: &Task) -> Strip<'a> {
+impl AttentionForward<'_> {
+    fn strip<'a>(&'a self, pool: &'a [f32], task: &HeadTask) -> Strip<'a> {
         Strip {
             pool,
             table: &self.blocks.table[task.sequence],
@@ -99,7 +99,7 @@ impl Forward<'_> {
 
     /// The queries of a run of rows, as [`dots`] takes them.
     #[inline(always)]
-    fn interleave(&self, task: &Task, run: Range<usize>, to: &mut [f32]) {
+    fn interleave(&self, task: &HeadTask, run: Range<usize>, to: &mut [f32]) {
         let (group, dim) = (self.geometry.group(), self.geometry.head_dim);
         let row = |i: usize| {
             let (row, head) = (task.rows.start + i / group, i % group);
@@ -110,7 +110,7 @@ impl Forward<'_> {
     }
 
     #[inline(always)]
-    fn task<L: F32x16>(&self, task: &Task, scratch: &mut Scratch) {
+    fn task<L: F32x16>(&self, task: &HeadTask, scratch: &mut Scratch) {
         let (group, dim) = (self.geometry.group(), self.geometry.head_dim);
         let n_rows = task.rows.len() * group;
         let runs = || even_runs(n_rows, most_rows::<L>());
@@ -120,7 +120,7 @@ impl Forward<'_> {
             self.interleave(task, run, left);
         }
         let first_position = self.queries.position(task.sequence, task.rows.start);
-        let mut state = State {
+        let mut state = SoftmaxState {
             geometry: &self.geometry,
             keys: self.strip(self.blocks.keys, task),
             values: self.strip(self.blocks.values, task),
@@ -141,13 +141,13 @@ impl Forward<'_> {
             let total = L::splat(scratch.total[i]);
             let out = &mut out.row(i / group)[i % group * dim..][..dim];
             for at in (0..dim).step_by(LANES) {
-                put(part::<L>(sums, at).div(total), out, at);
+                put(load_or_zero::<L>(sums, at).div(total), out, at);
             }
         }
     }
 }
 
-impl Kernel for Forward<'_> {
+impl Kernel for AttentionForward<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -194,7 +194,7 @@ impl Scratch {
 }
 
 /// The rows of a task on their way through the tiles.
-struct State<'a> {
+struct SoftmaxState<'a> {
     geometry: &'a Geometry,
     keys: Strip<'a>,
     values: Strip<'a>,
@@ -203,7 +203,7 @@ struct State<'a> {
     scratch: &'a mut Scratch,
 }
 
-impl State<'_> {
+impl SoftmaxState<'_> {
     /// The keys that a row sees.
     fn keys_of(&self, row: usize) -> Range<usize> {
         let position = self.first_position + row / self.geometry.group();
@@ -274,7 +274,7 @@ impl State<'_> {
             let stride = Summands::stride(self.geometry.head_dim);
             let sums = &mut self.scratch.sums[row * stride..(row + 1) * stride];
             for at in (0..stride).step_by(LANES) {
-                put(part::<L>(sums, at).mul(L::splat(factor)), sums, at);
+                put(load_or_zero::<L>(sums, at).mul(L::splat(factor)), sums, at);
             }
         }
     }
@@ -290,9 +290,9 @@ pub(super) fn scores_of<L: F32x16>(
 ) -> f32 {
     let mut largest = L::splat(f32::NEG_INFINITY);
     for block in blocks.clone() {
-        let mut scores = score(products.block::<L>(block), geometry);
+        let mut scores = scaled_score(products.block::<L>(block), geometry);
         if span.len() < TILE {
-            scores = within(scores, block, span);
+            scores = mask_outside(scores, block, span);
         }
         products.set_block(block, scores);
         largest = scores.max(largest);

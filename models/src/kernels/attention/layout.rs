@@ -42,7 +42,7 @@ impl<'a> Strip<'a> {
 /// The source is `[T, heads · group, dim]`. To one head of the blocks belong `group` heads of the
 /// source: their rows follow each other within a position, positions within a sequence.
 #[derive(Clone, Debug)]
-pub struct Layout {
+pub struct BlockLayout {
     /// Per sequence, its blocks.
     pub table: Vec<Vec<BlockId>>,
     /// For each block, the first of its positions in the source (times `group`) and its rows.
@@ -52,10 +52,10 @@ pub struct Layout {
     dim: usize,
 }
 
-impl Layout {
+impl BlockLayout {
     /// For sequences that end at `cu_seqlens[1..]`.
-    pub fn new(cu_seqlens: &[u32], heads: usize, group: usize, dim: usize) -> Layout {
-        let mut layout = Layout { table: Vec::new(), runs: Vec::new(), heads, group, dim };
+    pub fn new(cu_seqlens: &[u32], heads: usize, group: usize, dim: usize) -> BlockLayout {
+        let mut layout = BlockLayout { table: Vec::new(), runs: Vec::new(), heads, group, dim };
         for ends in cu_seqlens.windows(2) {
             let (first, end) = (ends[0] as usize * group, ends[1] as usize * group);
             let blocks = (first..end).step_by(BLOCK).map(|row| {

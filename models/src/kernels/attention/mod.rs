@@ -31,8 +31,8 @@ mod tasks;
 mod tests;
 mod tile;
 
-pub use backward::{Gradients, Operands, backward};
+pub use backward::{AttentionGradients, Operands, backward};
 pub use forward::{Queries, forward};
 pub use geometry::Geometry;
-pub use layout::{Blocks, Layout};
+pub use layout::{BlockLayout, Blocks};
 pub use packed::{Packed, packed};

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::forward::{Queries, forward};
 use super::geometry::Geometry;
-use super::layout::{Blocks, Layout};
+use super::layout::{BlockLayout, Blocks};
 use crate::kernels::simd::Isa;
 
 /// Rows after which a run ends with the sequence that they are in.
@@ -48,7 +48,7 @@ pub fn packed(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
 
 fn of_run(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
     let (heads, dim) = (geometry.num_kv_heads, geometry.head_dim);
-    let layout = Layout::new(rows.cu_seqlens_k, heads, 1, dim);
+    let layout = BlockLayout::new(rows.cu_seqlens_k, heads, 1, dim);
     let (keys, values) = (layout.panels(rows.k), layout.rows(rows.v));
     let blocks = Blocks { keys: &keys, values: &values, table: &layout.table };
     let queries =
@@ -58,7 +58,7 @@ fn of_run(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
 
 /// Sequences that follow each other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Run {
+pub(super) struct SequenceRun {
     /// Rows of the batch's queries.
     pub(super) queries: Range<usize>,
     /// Rows of the batch's keys.
@@ -68,7 +68,7 @@ pub(super) struct Run {
     cu_seqlens_k: Vec<u32>,
 }
 
-impl Run {
+impl SequenceRun {
     /// Its part of the batch.
     pub(super) fn of<'a>(&'a self, whole: Packed<'a>, geometry: Geometry) -> Packed<'a> {
         let keys = |x: &'a [f32]| {
@@ -92,7 +92,7 @@ impl Run {
 }
 
 /// The sequences of a batch in runs.
-pub(super) fn runs(cu_seqlens_q: &[u32], cu_seqlens_k: &[u32]) -> Vec<Run> {
+pub(super) fn runs(cu_seqlens_q: &[u32], cu_seqlens_k: &[u32]) -> Vec<SequenceRun> {
     let mut runs = Vec::new();
     let n = cu_seqlens_k.len() - 1;
     let mut first = 0;
@@ -103,7 +103,7 @@ pub(super) fn runs(cu_seqlens_q: &[u32], cu_seqlens_k: &[u32]) -> Vec<Run> {
                 let sums = &sums[first..=end];
                 sums.iter().map(|sum| sum - sums[0]).collect()
             };
-            runs.push(Run {
+            runs.push(SequenceRun {
                 queries: rows(cu_seqlens_q),
                 keys: rows(cu_seqlens_k),
                 cu_seqlens_q: own(cu_seqlens_q),

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 /// One task's place in the batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Task {
+pub(super) struct HeadTask {
     pub(super) sequence: usize,
     pub(super) kv_head: usize,
     /// Rows of the batch.
@@ -13,12 +13,12 @@ pub(super) struct Task {
 }
 
 /// Splits sequences into runs of at most `rows` rows, for each of the heads.
-pub(super) fn tasks(cu_seqlens: &[u32], kv_heads: usize, rows: usize) -> Vec<Task> {
+pub(super) fn tasks(cu_seqlens: &[u32], kv_heads: usize, rows: usize) -> Vec<HeadTask> {
     let mut all = Vec::new();
     for (sequence, ends) in cu_seqlens.windows(2).enumerate() {
         let (first, end) = (ends[0] as usize, ends[1] as usize);
         for start in (first..end).step_by(rows.max(1)) {
-            all.extend((0..kv_heads).map(|kv_head| Task {
+            all.extend((0..kv_heads).map(|kv_head| HeadTask {
                 sequence,
                 kv_head,
                 rows: start..end.min(start + rows),

@@ -1,5 +1,5 @@
-use super::{Geometry, Gradients, Operands, Packed, backward, packed};
-use crate::gradcheck::{numbers, random};
+use super::{AttentionGradients, Geometry, Operands, Packed, backward, packed};
+use crate::gradcheck::{random, values_of};
 use crate::kernels::simd::Isa;
 
 const GEOMETRY: Geometry = Geometry {
@@ -13,9 +13,9 @@ const GEOMETRY: Geometry = Geometry {
 const CU_SEQLENS: [u32; 4] = [0, 1, 151, 222];
 
 /// The forward's result and the gradients.
-fn run(isa: Isa, g: Geometry) -> (Vec<f32>, Gradients) {
+fn run(isa: Isa, g: Geometry) -> (Vec<f32>, AttentionGradients) {
     let rows = CU_SEQLENS[3] as usize;
-    let of = |seed, heads: usize| numbers(&random(seed, rows * heads * g.head_dim));
+    let of = |seed, heads: usize| values_of(&random(seed, rows * heads * g.head_dim));
     let (q, k, v) = (of(1, g.num_heads), of(2, g.num_kv_heads), of(3, g.num_kv_heads));
     let rows = Packed { q: &q, k: &k, v: &v, cu_seqlens_q: &CU_SEQLENS, cu_seqlens_k: &CU_SEQLENS };
     let mut out = vec![0.0; q.len()];
@@ -43,7 +43,7 @@ fn bits_depend_on_neither_instructions_nor_threads() {
 fn equal_keys_share_the_weight() {
     let g = Geometry { scale: 0.0, window: None, ..GEOMETRY };
     let (out, _) = run(Isa::best(), g);
-    let v = numbers(&random(3, CU_SEQLENS[3] as usize * 2 * g.head_dim));
+    let v = values_of(&random(3, CU_SEQLENS[3] as usize * 2 * g.head_dim));
     let first = |at: usize| f64::from(v[at * 2 * g.head_dim]);
     for (row, keys) in [(0, 0..1), (1, 1..2), (150, 1..151), (221, 151..222)] {
         let n = keys.len() as f64;

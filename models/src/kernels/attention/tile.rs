@@ -6,7 +6,7 @@ use super::geometry::Geometry;
 use super::layout::Strip;
 use crate::kernels::exp::softcap;
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::norm::{part, put};
+use crate::kernels::norm::{load_or_zero, put};
 use crate::kernels::simd::{F32x16, LANES};
 
 /// Positions in one tile.
@@ -28,7 +28,7 @@ impl TileRow {
 
     #[inline(always)]
     pub(super) fn block<L: F32x16>(&self, block: usize) -> L {
-        part(&self.0, block * LANES)
+        load_or_zero(&self.0, block * LANES)
     }
 
     #[inline(always)]
@@ -145,7 +145,7 @@ fn products<L: F32x16, const R: usize, const W: usize>(
 
 /// A product's score: scaled, and capped where there is a cap.
 #[inline(always)]
-pub(super) fn score<L: F32x16>(dot: L, geometry: &Geometry) -> L {
+pub(super) fn scaled_score<L: F32x16>(dot: L, geometry: &Geometry) -> L {
     let scaled = dot.mul(L::splat(geometry.scale));
     match geometry.softcap {
         None => scaled,
@@ -153,7 +153,7 @@ pub(super) fn score<L: F32x16>(dot: L, geometry: &Geometry) -> L {
     }
 }
 
-/// Derivative of [`score`] where it came to `score`.
+/// Derivative of [`scaled_score`] where it came to `score`.
 #[inline(always)]
 pub(super) fn score_slope<L: F32x16>(score: L, geometry: &Geometry) -> L {
     let scale = L::splat(geometry.scale);
@@ -168,7 +168,7 @@ pub(super) fn score_slope<L: F32x16>(score: L, geometry: &Geometry) -> L {
 
 /// The scores within the span, −∞ elsewhere in the block.
 #[inline(always)]
-pub(super) fn within<L: F32x16>(scores: L, block: usize, span: &Range<usize>) -> L {
+pub(super) fn mask_outside<L: F32x16>(scores: L, block: usize, span: &Range<usize>) -> L {
     let (index, outside) = (INDEX.block::<L>(block), L::splat(f32::NEG_INFINITY));
     let after = index.select_gt(L::splat(span.start as f32 - 0.5), scores, outside);
     L::splat(span.end as f32 - 0.5).select_gt(index, after, outside)
@@ -270,7 +270,7 @@ impl Summands<'_> {
             return;
         }
         for (weights, sums) in weights.iter().zip(sums.chunks_exact_mut(Self::stride(self.dim))) {
-            let mut lanes = part::<L>(sums, column);
+            let mut lanes = load_or_zero::<L>(sums, column);
             for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
                 let (positions, rows) = self.rows(block, span);
                 for (i, row) in positions.zip(rows.chunks_exact(self.dim)) {
@@ -320,7 +320,7 @@ fn add_vectors<L: F32x16, const R: usize, const V: usize>(
     let mut lanes = [[L::splat(0.0); V]; R];
     for (r, lanes) in lanes.iter_mut().enumerate() {
         for (v, lanes) in lanes.iter_mut().enumerate() {
-            *lanes = part(sums, r * stride + column + v * LANES);
+            *lanes = load_or_zero(sums, r * stride + column + v * LANES);
         }
     }
     for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {

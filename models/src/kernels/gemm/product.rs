@@ -6,7 +6,7 @@ use super::rows::PackedRows;
 use super::tile::{self, Element, Finish, Pass, Strip, Widen};
 use crate::kernels::panels::PANEL;
 use crate::kernels::simd::Isa;
-use crate::kernels::threads::{Shared, Size, Task, Tiles, each, tasks};
+use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};
 
 /// Rows of `x` that are packed at once.
 const SLAB_ROWS: usize = 256;
@@ -105,7 +105,7 @@ struct Slab<'a, 'p, E> {
 }
 
 impl<E: Element> Slab<'_, '_, E> {
-    fn task(&self, task: &Task) {
+    fn task(&self, task: &TileTask) {
         let many = self.tiles.count() > FEW_TILES;
         let longest = self.blocks.iter().map(Range::len).max().unwrap_or(0);
         let length = if many && E::NARROW { longest * self.group } else { 0 };
@@ -177,7 +177,7 @@ impl<E: Element> Slab<'_, '_, E> {
                 pass: group.pass,
                 out: &self.out,
             };
-            tile::run(self.product.isa, &strip);
+            tile::run_tile(self.product.isa, &strip);
         }
     }
 }

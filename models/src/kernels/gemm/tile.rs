@@ -16,7 +16,7 @@ use half::{bf16, f16};
 
 use crate::kernels::panels::PANEL;
 use crate::kernels::simd::{F32x16, Isa, Kernel};
-use crate::kernels::threads::{Part, Shared};
+use crate::kernels::threads::{Shared, SharedRows};
 
 /// Most rows of any tile.
 const MOST_ROWS: usize = 12;
@@ -158,7 +158,7 @@ impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP
 
 /// The tile's part of the output.
 #[inline(always)]
-fn part<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>) -> Part<'a> {
+fn output_rows<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>) -> SharedRows<'a> {
     let (row, column) = (strip.rows.start, strip.column);
     // SAFETY: the part belongs to this tile, which takes it once at a time.
     unsafe { strip.out.part(row..row + MR, column..column + NP * PANEL) }
@@ -168,7 +168,7 @@ fn part<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>) -> Par
 #[inline(always)]
 fn begin<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) -> [[L; NP]; MR] {
     let mut sums = [[L::splat(0.0); NP]; MR];
-    let mut out = part::<E, MR, NP>(strip);
+    let mut out = output_rows::<E, MR, NP>(strip);
     for r in 0..MR {
         let row = out.row(r).as_chunks::<PANEL>().0;
         for panel in 0..NP {
@@ -180,7 +180,7 @@ fn begin<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) -
 
 #[inline(always)]
 fn end<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>, sums: &[[L; NP]; MR]) {
-    let mut out = part::<E, MR, NP>(strip);
+    let mut out = output_rows::<E, MR, NP>(strip);
     match strip.pass.finish {
         Finish::Store => {
             for r in 0..MR {
@@ -214,11 +214,11 @@ fn end<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>, sum
 }
 
 /// Computes a tile.
-pub(super) fn run<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
+pub(super) fn run_tile<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
     if strip.width < strip.panels * PANEL {
         ragged(isa, strip);
     } else {
-        whole(isa, strip);
+        run_full_panels(isa, strip);
     }
 }
 
@@ -239,7 +239,7 @@ fn ragged<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
         padded[..width].copy_from_slice(&bias[column..][..width]);
         pass.finish = Finish::Bias(&padded);
     }
-    whole(
+    run_full_panels(
         isa,
         &Strip {
             rows: 0..rows.len(),
@@ -256,7 +256,7 @@ fn ragged<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
 }
 
 /// A tile of full panels.
-fn whole<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
+fn run_full_panels<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
     let (rows, panels) = (strip.rows.len(), strip.panels);
     macro_rules! tiles {
         ($($rows:literal)*) => {

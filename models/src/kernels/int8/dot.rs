@@ -56,10 +56,10 @@ pub(super) trait DotKernel {
 
 /// Instructions that this CPU has. A value exists only after they were found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DotIsa(Kind);
+pub(super) struct DotIsa(DotInstructions);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum DotInstructions {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
@@ -73,13 +73,13 @@ impl DotIsa {
         #[cfg(target_arch = "x86_64")]
         {
             if x86::has_vnni() {
-                return DotIsa(Kind::Vnni);
+                return DotIsa(DotInstructions::Vnni);
             }
             if x86::has_avx2() {
-                return DotIsa(Kind::Avx2);
+                return DotIsa(DotInstructions::Avx2);
             }
         }
-        DotIsa(Kind::Portable)
+        DotIsa(DotInstructions::Portable)
     }
 
     /// All that this CPU has, narrow to wide.
@@ -88,14 +88,14 @@ impl DotIsa {
             not(target_arch = "x86_64"),
             expect(unused_mut, reason = "other machines have the portable form only")
         )]
-        let mut all = vec![DotIsa(Kind::Portable)];
+        let mut all = vec![DotIsa(DotInstructions::Portable)];
         #[cfg(target_arch = "x86_64")]
         {
             if x86::has_avx2() {
-                all.push(DotIsa(Kind::Avx2));
+                all.push(DotIsa(DotInstructions::Avx2));
             }
             if x86::has_vnni() {
-                all.push(DotIsa(Kind::Vnni));
+                all.push(DotIsa(DotInstructions::Vnni));
             }
         }
         all
@@ -104,22 +104,22 @@ impl DotIsa {
     /// The name, for reports.
     pub(super) fn name(self) -> &'static str {
         match self.0 {
-            Kind::Portable => "portable",
+            DotInstructions::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => "avx2",
+            DotInstructions::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
-            Kind::Vnni => "avx512 vnni",
+            DotInstructions::Vnni => "avx512 vnni",
         }
     }
 
     /// Runs a computation with these instructions chosen; it enters them where it needs them.
     pub(super) fn dispatch<K: DotKernel>(self, kernel: K) -> K::Output {
         match self.0 {
-            Kind::Portable => kernel.run::<portable::Integers>(),
+            DotInstructions::Portable => kernel.run::<portable::Integers>(),
             #[cfg(target_arch = "x86_64")]
-            Kind::Avx2 => kernel.run::<x86::Avx2>(),
+            DotInstructions::Avx2 => kernel.run::<x86::Avx2>(),
             #[cfg(target_arch = "x86_64")]
-            Kind::Vnni => kernel.run::<x86::Vnni>(),
+            DotInstructions::Vnni => kernel.run::<x86::Vnni>(),
         }
     }
 }

@@ -9,7 +9,7 @@ use super::matrix::{Int8Matrix, QUAD, Quads};
 use super::quantise::quantise;
 use super::tile::{self, Strip};
 use crate::kernels::panels::PANEL;
-use crate::kernels::threads::{Shared, Size, Task, Tiles, each, tasks};
+use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};
 
 /// Bytes of quantised activations that stay in the second cache while panels pass.
 const SLAB_BYTES: usize = 512 << 10;
@@ -18,17 +18,17 @@ const SLAB_BYTES: usize = 512 << 10;
 const SMALLEST_SHARED: usize = 1 << 15;
 
 /// One product, ready to run.
-pub(super) struct Product<'a> {
+pub(super) struct Int8Product<'a> {
     x: &'a [f32],
     weight: &'a Int8Matrix,
     bias: Option<&'a [f32]>,
 }
 
-impl<'a> Product<'a> {
+impl<'a> Int8Product<'a> {
     /// `x [m, k]` by an 8-bit matrix `[n, k]`.
     pub(super) fn new(x: &'a [f32], weight: &'a Int8Matrix, bias: Option<&'a [f32]>) -> Self {
         assert!(bias.is_none_or(|bias| bias.len() == weight.n), "a bias for every output column");
-        Product { x, weight, bias }
+        Int8Product { x, weight, bias }
     }
 
     /// Computes `out [m, n]`, which is not empty.
@@ -55,7 +55,7 @@ impl<'a> Product<'a> {
             Size { tiles: tiles.count(), panels: n.div_ceil(PANEL), group, nanos: self.nanos(m) };
         let slab = Slab::<D> {
             product: self,
-            rows: Rows::quantise(x, k, tiles),
+            rows: QuantisedRows::quantise(x, k, tiles),
             out: Shared::new(out, n),
             group,
         };
@@ -73,7 +73,7 @@ impl<'a> Product<'a> {
 
 /// A product and the output that takes it.
 pub(super) struct ProductInto<'a> {
-    pub(super) product: Product<'a>,
+    pub(super) product: Int8Product<'a>,
     /// `[m, n]`, not empty.
     pub(super) out: &'a mut [f32],
 }
@@ -87,14 +87,14 @@ impl DotKernel for ProductInto<'_> {
 }
 
 /// Quantised rows: by tiles, within a tile `[quads of k, rows]`.
-struct Rows<D: Dot> {
+struct QuantisedRows<D: Dot> {
     quads: Vec<D::X>,
     scales: Vec<f32>,
     depth: usize,
     tiles: Tiles,
 }
 
-impl<D: Dot> Rows<D> {
+impl<D: Dot> QuantisedRows<D> {
     fn quantise(x: &[f32], k: usize, tiles: Tiles) -> Self {
         let depth = k.div_ceil(QUAD);
         let m = tiles.rows(tiles.count() - 1).end;
@@ -116,7 +116,7 @@ impl<D: Dot> Rows<D> {
         } else {
             parts.into_par_iter().for_each(|(x, quads, scales)| pack::<D>(x, k, quads, scales));
         }
-        Rows { quads, scales, depth, tiles }
+        QuantisedRows { quads, scales, depth, tiles }
     }
 
     /// A tile's rows, their scales and their numbers.
@@ -143,14 +143,14 @@ fn pack<D: Dot>(x: &[f32], k: usize, quads: &mut [D::X], scales: &mut [f32]) {
 
 /// Some hundred rows of a product, quantised.
 struct Slab<'a, 'p, D: Dot> {
-    product: &'a Product<'p>,
-    rows: Rows<D>,
+    product: &'a Int8Product<'p>,
+    rows: QuantisedRows<D>,
     out: Shared<'a>,
     group: usize,
 }
 
 impl<D: Dot> Slab<'_, '_, D> {
-    fn task(&self, task: &Task) {
+    fn task(&self, task: &TileTask) {
         let mut panels = task.panels.clone();
         while !panels.is_empty() {
             // A group, or what the last few panels still fill: 4, 2 or 1.

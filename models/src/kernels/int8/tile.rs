@@ -62,9 +62,9 @@ pub(super) fn panels_at_once<D: Dot>(rows: usize) -> usize {
 }
 
 /// A tile of `MR` rows and `NP` panels.
-struct Tile<'a, D: Dot, const MR: usize, const NP: usize>(&'a Strip<'a, D::X>);
+struct Int8Tile<'a, D: Dot, const MR: usize, const NP: usize>(&'a Strip<'a, D::X>);
 
-impl<S: Dot, const MR: usize, const NP: usize> Tile<'_, S, MR, NP> {
+impl<S: Dot, const MR: usize, const NP: usize> Int8Tile<'_, S, MR, NP> {
     /// The dot products of all rows and channels.
     #[inline(always)]
     fn integers(&self) -> [[[i32; PANEL]; NP]; MR] {
@@ -97,7 +97,7 @@ impl<S: Dot, const MR: usize, const NP: usize> Tile<'_, S, MR, NP> {
     }
 }
 
-impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Tile<'_, S, MR, NP> {
+impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Int8Tile<'_, S, MR, NP> {
     type Output = ();
 
     /// `D` is `S`: a tile's operands are of the kind that enters it.
@@ -134,15 +134,15 @@ impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Tile<'_, S, MR, NP>
 }
 
 /// Computes a tile.
-pub(super) fn run<D: Dot>(strip: &Strip<'_, D::X>) {
+pub(super) fn run_tile<D: Dot>(strip: &Strip<'_, D::X>) {
     let (rows, panels) = (strip.rows.len(), strip.panels);
     macro_rules! tiles {
         ($($rows:literal)*) => {
             match (rows, panels) {
                 $(
-                    ($rows, 1) => D::enter(Tile::<D, $rows, 1>(strip)),
-                    ($rows, 2) => D::enter(Tile::<D, $rows, 2>(strip)),
-                    ($rows, 4) => D::enter(Tile::<D, $rows, 4>(strip)),
+                    ($rows, 1) => D::enter(Int8Tile::<D, $rows, 1>(strip)),
+                    ($rows, 2) => D::enter(Int8Tile::<D, $rows, 2>(strip)),
+                    ($rows, 4) => D::enter(Int8Tile::<D, $rows, 4>(strip)),
                 )*
                 _ => unreachable!("no tile of {rows} rows and {panels} panels"),
             }

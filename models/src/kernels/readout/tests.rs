@@ -1,5 +1,5 @@
 use super::{CHUNK, Exp, Readout, Summarise, cap_logits, combine, ln, readout, row_readout};
-use crate::gradcheck::{numbers, random};
+use crate::gradcheck::{random, values_of};
 use crate::kernels::exp::Map;
 use crate::kernels::gemm;
 use crate::kernels::panels::{PanelData, Panels, pack};
@@ -35,7 +35,7 @@ fn check(logits: &[f32]) {
 fn sums_are_accurate_for_any_spread() {
     for n in [1, 2, 15, 16, 17, CHUNK - 1, CHUNK, CHUNK + 1, 5 * CHUNK + 3] {
         for spread in [0.0, 1e-3, 1.0, 30.0, 1000.0] {
-            let logits = numbers(&random(n as u64, n));
+            let logits = values_of(&random(n as u64, n));
             check(&logits.iter().map(|x| x * spread + 3.0).collect::<Vec<_>>());
         }
     }
@@ -63,7 +63,7 @@ fn a_nan_logit_is_a_nan() {
 
 #[test]
 fn bits_do_not_depend_on_the_instructions() {
-    let logits = numbers(&random(1, 3 * CHUNK + 7));
+    let logits = values_of(&random(1, 3 * CHUNK + 7));
     let all: Vec<Readout> = Isa::available()
         .into_iter()
         .map(|isa| {
@@ -80,8 +80,8 @@ fn bits_do_not_depend_on_the_instructions() {
 #[test]
 fn a_row_reads_the_same_alone_and_among_others() {
     let (rows, n, k) = (super::ROWS + 3, CHUNK + 40, 8);
-    let hidden = numbers(&random(1, (rows, k)));
-    let packed = pack(&numbers(&random(2, (n, k))), n, k);
+    let hidden = values_of(&random(1, (rows, k)));
+    let packed = pack(&values_of(&random(2, (n, k))), n, k);
     let weight = Panels { data: PanelData::F32(&packed), n, k };
     let all = readout(&hidden, weight, Some(3.0));
     assert_eq!(all.len(), rows);

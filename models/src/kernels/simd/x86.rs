@@ -27,7 +27,7 @@ pub(super) fn has_avx512() -> bool {
 /// Runs a kernel compiled for AVX2, FMA and F16C, which the CPU must have.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<avx2::Pair>()
+    kernel.run::<avx2::TwoHalves>()
 }
 
 /// Runs a kernel compiled for AVX-512 (F, BW, DQ, VL), which the CPU must have.

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::{attend, attend_paged, copy_blocks, write_kv};
 use crate::batch::Paging;
-use crate::gradcheck::{check_agreement, check_gradients, numbers, random, value_and_gradients};
+use crate::gradcheck::{check_agreement, check_gradients, random, value_and_gradients, values_of};
 use crate::kernels::attention::Geometry;
 use crate::kernels::kv_block::BlockCopy;
 use crate::kernels::kv_block::{BLOCK, BlockId};
@@ -177,14 +177,14 @@ fn the_last_positions_may_be_asked_alone() {
             assert_eq!(bits(&got), bits(&want), "{lens:?} {unasked} {g:?}");
             for (found, want) in found.iter().zip(&gradients) {
                 // A gradient of 0 may have either sign.
-                assert_eq!(numbers(found), numbers(want), "{lens:?} {unasked} {g:?}");
+                assert_eq!(values_of(found), values_of(want), "{lens:?} {unasked} {g:?}");
             }
         }
     }
 }
 
 fn bits(tensor: &Tensor) -> Vec<u32> {
-    numbers(tensor).into_iter().map(f32::to_bits).collect()
+    values_of(tensor).into_iter().map(f32::to_bits).collect()
 }
 
 /// Rows `from..` of keys and values replaced by NaN and infinities.
@@ -246,7 +246,7 @@ fn streams_over(garbage: f32, lens: &[usize], g: Geometry, seed: u64) -> (LayerK
         keys: pool(g.head_dim, BLOCK).unwrap(),
         values: pool(BLOCK, g.head_dim).unwrap(),
     };
-    let order = numbers(&random(seed, n_blocks));
+    let order = values_of(&random(seed, n_blocks));
     let mut ids: Vec<u32> = (0..as_u32(n_blocks)).collect();
     ids.sort_by(|a, b| order[*a as usize].total_cmp(&order[*b as usize]));
     let mut first_row = 0;

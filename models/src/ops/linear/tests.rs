@@ -1,12 +1,12 @@
 use candle_core::{DType, Result, Tensor, Var};
 
 use super::linear;
-use crate::gradcheck::{check_agreement, check_gradients, compare, numbers, random};
-use crate::ops::test_tensors::{matrix, plain, rows, same_bits};
+use crate::gradcheck::{check_agreement, check_gradients, compare, random, values_of};
+use crate::ops::test_tensors::{candle_error, matrix, same_bits, unpack_panels};
 use crate::packed::{Matrix, Weight};
 
 fn run(x: &Tensor, weight: &Matrix, bias: Option<&Tensor>) -> Result<Tensor> {
-    plain(linear(x, &Weight::Panels(weight.clone()), bias))
+    candle_error(linear(x, &Weight::Panels(weight.clone()), bias))
 }
 
 /// `(T, n, k)`
@@ -42,7 +42,7 @@ fn it_agrees_with_the_composed_graph() {
                 let weight = Matrix::from_panels(i[1].clone(), n, k).expect("panels");
                 run(&i[0], &weight, Some(&i[2]))
             },
-            |i| i[0].matmul(&rows(&i[1], n)?.t()?)?.broadcast_add(&i[2]),
+            |i| i[0].matmul(&unpack_panels(&i[1], n)?.t()?)?.broadcast_add(&i[2]),
             &inputs,
             1e-5,
         );
@@ -72,10 +72,10 @@ fn a_frozen_weight_of_any_storage_passes_the_gradient_and_keeps_none() {
         let grads = y.sum_all().and_then(|y| y.backward()).expect("backward");
         let got = grads.get(&x).expect("of x");
         let widened = weight.to_dtype(DType::F32).expect("f32");
-        let want = rows(widened.tensor(), n)
+        let want = unpack_panels(widened.tensor(), n)
             .and_then(|w| w.sum_keepdim(0)?.broadcast_as((t, k)))
             .expect("sums of columns");
-        compare(&format!("{dtype:?}"), &numbers(got), &numbers(&want), 1e-6);
+        compare(&format!("{dtype:?}"), &values_of(got), &values_of(&want), 1e-6);
         assert!(grads.get(weight.tensor()).is_none(), "{dtype:?}");
     }
 }

@@ -4,8 +4,8 @@ use candle_core::{DType, Result, Tensor, Var};
 use proptest::prelude::{Just, prop, proptest};
 
 use super::{LoraSegment, lora, lora_embedding};
-use crate::gradcheck::{check_agreement, check_gradients, numbers, random};
-use crate::ops::test_tensors::{matrix, plain, rows, same_bits};
+use crate::gradcheck::{check_agreement, check_gradients, random, values_of};
+use crate::ops::test_tensors::{candle_error, matrix, same_bits, unpack_panels};
 use crate::packed::Matrix;
 
 const T: usize = 9;
@@ -50,7 +50,7 @@ fn composed(
 ) -> Result<Tensor> {
     let mut parts = vec![y.narrow(0, 0, 2)?];
     for s in segments(&RUNS, factors) {
-        let b = rows(s.b.tensor(), s.b.n())?;
+        let b = unpack_panels(s.b.tensor(), s.b.n())?;
         let update = (inner(s.a, s.rows.clone())?.matmul(&b.t()?)? * f64::from(s.scale))?;
         parts.push((y.narrow(0, s.rows.start, s.rows.len())? + update)?);
     }
@@ -67,12 +67,13 @@ fn operands(first: Tensor, factors: &[Matrix]) -> Vec<Tensor> {
 fn gradients_follow_differences_and_the_composed_graph() {
     let shapes = factors();
     let inputs = operands(random(7, (T, K)), &shapes);
-    let op =
-        |i: &[Tensor]| plain(lora(&i[0], i[1].copy()?, &segments(&RUNS, &like(&shapes, &i[2..]))));
+    let op = |i: &[Tensor]| {
+        candle_error(lora(&i[0], i[1].copy()?, &segments(&RUNS, &like(&shapes, &i[2..]))))
+    };
     check_gradients(op, &inputs, 1e-3);
     let reference = |i: &[Tensor]| {
         composed(&i[1], &like(&shapes, &i[2..]), |a, run| {
-            i[0].narrow(0, run.start, run.len())?.matmul(&rows(a.tensor(), a.n())?.t()?)
+            i[0].narrow(0, run.start, run.len())?.matmul(&unpack_panels(a.tensor(), a.n())?.t()?)
         })
     };
     check_agreement(op, reference, &inputs, 1e-5);
@@ -82,7 +83,7 @@ fn gradients_follow_differences_and_the_composed_graph() {
 fn with_frozen_factors_the_input_still_gets_its_gradient() {
     let factors = factors();
     let inputs = [random(7, (T, K)), random(8, (T, N))];
-    let op = |i: &[Tensor]| plain(lora(&i[0], i[1].copy()?, &segments(&RUNS, &factors)));
+    let op = |i: &[Tensor]| candle_error(lora(&i[0], i[1].copy()?, &segments(&RUNS, &factors)));
     check_gradients(op, &inputs, 1e-3);
 }
 
@@ -93,17 +94,21 @@ fn embedding_gradients_follow_differences_and_the_composed_graph() {
     let inputs = operands(random(8, (T, N)), &shapes);
     let inputs = &inputs[1..];
     let op = |i: &[Tensor]| {
-        plain(lora_embedding(&TOKENS, i[0].copy()?, &segments(&RUNS, &like(&shapes, &i[1..]))))
+        candle_error(lora_embedding(
+            &TOKENS,
+            i[0].copy()?,
+            &segments(&RUNS, &like(&shapes, &i[1..])),
+        ))
     };
     check_gradients(op, inputs, 1e-3);
     let reference = |i: &[Tensor]| {
         composed(&i[0], &like(&shapes, &i[1..]), |a, run| {
-            rows(a.tensor(), a.n())?.index_select(&ids.narrow(0, run.start, run.len())?, 0)
+            unpack_panels(a.tensor(), a.n())?.index_select(&ids.narrow(0, run.start, run.len())?, 0)
         })
     };
     check_agreement(op, reference, inputs, 1e-5);
     check_gradients(
-        |i| plain(lora_embedding(&TOKENS, i[0].copy()?, &segments(&RUNS, &shapes))),
+        |i| candle_error(lora_embedding(&TOKENS, i[0].copy()?, &segments(&RUNS, &shapes))),
         &inputs[..1],
         1e-3,
     );
@@ -153,8 +158,8 @@ fn rows_outside_of_segments_keep_their_bits() {
     let (x, y) = (random(7, (T, K)), random(8, (T, N)));
     let got = lora(&x, y.copy().expect("a copy"), &segments(&RUNS, &factors())).expect("runs");
     same_bits("before", &got.narrow(0, 0, 2).expect("rows"), &y.narrow(0, 0, 2).expect("rows"));
-    let changed = numbers(&got.narrow(0, 2, 7).expect("rows"));
-    let before = numbers(&y.narrow(0, 2, 7).expect("rows"));
+    let changed = values_of(&got.narrow(0, 2, 7).expect("rows"));
+    let before = values_of(&y.narrow(0, 2, 7).expect("rows"));
     assert!(changed.iter().zip(&before).all(|(a, b)| a.to_bits() != b.to_bits()));
     let none = lora(&x, y.clone(), &[]).expect("no segments");
     same_bits("none", &none, &y);

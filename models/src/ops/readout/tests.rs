@@ -3,7 +3,7 @@ use candle_core::{D, DType, Result, Tensor};
 use super::{label_logits, softcap, token_logprobs};
 use crate::gradcheck::{check_agreement, check_gradients, random};
 use crate::ops::linear;
-use crate::ops::test_tensors::{matrix, plain, rows, same_bits};
+use crate::ops::test_tensors::{candle_error, matrix, same_bits, unpack_panels};
 use crate::packed::{Matrix, Weight};
 
 const R: usize = 4;
@@ -21,12 +21,12 @@ fn inputs() -> [Tensor; 2] {
 }
 
 fn logprobs(i: &[Tensor], cap: Option<f32>) -> Result<Tensor> {
-    plain(token_logprobs(&i[0], &vocabulary(&i[1]), &TARGETS, cap))
+    candle_error(token_logprobs(&i[0], &vocabulary(&i[1]), &TARGETS, cap))
 }
 
 /// The three values from logits that exist.
 fn composed(i: &[Tensor], cap: Option<f32>) -> Result<Tensor> {
-    let mut logits = i[0].matmul(&rows(&i[1], V)?.t()?)?;
+    let mut logits = i[0].matmul(&unpack_panels(&i[1], V)?.t()?)?;
     if let Some(cap) = cap {
         logits = ((logits / f64::from(cap))?.tanh()? * f64::from(cap))?;
     }
@@ -69,9 +69,9 @@ fn a_large_vocabulary_has_the_gradients_of_the_composed_graph() {
     let inputs = [random(1, (3, d)), matrix(2, v, d).tensor().clone()];
     let wrap = |p: &Tensor| Matrix::from_panels(p.clone(), v, d).expect("panels");
     check_agreement(
-        |i| plain(token_logprobs(&i[0], &wrap(&i[1]), &targets, None)),
+        |i| candle_error(token_logprobs(&i[0], &wrap(&i[1]), &targets, None)),
         |i| {
-            let logits = i[0].matmul(&rows(&i[1], v)?.t()?)?;
+            let logits = i[0].matmul(&unpack_panels(&i[1], v)?.t()?)?;
             let normalizer = logits.exp()?.sum_keepdim(1)?.log()?;
             let log_p = logits.broadcast_sub(&normalizer)?;
             let entropy = (log_p.exp()? * &log_p)?.sum_keepdim(1)?.neg()?;
@@ -86,10 +86,10 @@ fn a_large_vocabulary_has_the_gradients_of_the_composed_graph() {
 #[test]
 fn label_logits_follow_differences_and_the_composed_graph() {
     for columns in [&[3_u32][..], &[36, 0, 17], &[5, 5, 20, 5]] {
-        let op = |i: &[Tensor]| plain(label_logits(&i[0], &vocabulary(&i[1]), columns));
+        let op = |i: &[Tensor]| candle_error(label_logits(&i[0], &vocabulary(&i[1]), columns));
         let reference = |i: &[Tensor]| {
             let columns = Tensor::new(columns, i[0].device())?;
-            i[0].matmul(&rows(&i[1], V)?.index_select(&columns, 0)?.t()?)
+            i[0].matmul(&unpack_panels(&i[1], V)?.index_select(&columns, 0)?.t()?)
         };
         check_gradients(op, &inputs(), 1e-3);
         check_agreement(op, reference, &inputs(), 1e-5);
@@ -99,7 +99,7 @@ fn label_logits_follow_differences_and_the_composed_graph() {
 #[test]
 fn the_soft_cap_follows_differences() {
     let x = (random(1, (3, 5)) * 6.0).expect("scaled");
-    check_gradients(|i| plain(softcap(&i[0], 2.5)), &[x], 1e-3);
+    check_gradients(|i| candle_error(softcap(&i[0], 2.5)), &[x], 1e-3);
 }
 
 #[test]

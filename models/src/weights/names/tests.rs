@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Names, Part};
+use super::{Names, TensorRows};
 use crate::config::ModelConfig;
 use crate::weights::{LayerPart, Norm, Param, Projection, Site};
 
@@ -99,7 +99,7 @@ fn places() {
     let key = LayerPart::Weight(Projection::K);
     let (location, unfused) = at("phi3", key);
     assert_eq!(location.name, "model.layers.1.self_attn.qkv_proj.weight");
-    let part = Part { rows: 48..72, of: 96 };
+    let part = TensorRows { rows: 48..72, of: 96 };
     assert_eq!(location.part, Some(part));
     assert_eq!(unfused, "model.layers.1.self_attn.k_proj.weight");
     let (location, unfused) = at("qwen2", LayerPart::Bias(Projection::K));

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::item::Role;
+use crate::item::ItemRole;
 use crate::judge_data::templates::TemplateKind;
 
 /// Items by kind and label after caps and balancing, and why others are missing.
@@ -47,8 +47,8 @@ impl SparkCounts {
         rate(self.pairwise_first, self.pairwise_second)
     }
 
-    pub(super) fn judged(&mut self, role: Role, yes: bool) {
-        let count = match (role == Role::Pairwise, yes) {
+    pub(super) fn judged(&mut self, role: ItemRole, yes: bool) {
+        let count = match (role == ItemRole::Pairwise, yes) {
             (false, true) => &mut self.pointwise_right,
             (false, false) => &mut self.pointwise_wrong,
             (true, true) => &mut self.pairwise_first,

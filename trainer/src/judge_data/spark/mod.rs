@@ -25,10 +25,10 @@ use serde::{Deserialize, Serialize};
 
 pub use counts::SparkCounts;
 pub use outcome::ShownAnswer;
-use outcome::{Chosen, Outcome, Seen};
+use outcome::{Chosen, GroupOutcome, VerifiedGroup};
 
 use crate::error::{Result, TrainError};
-use crate::item::{Group, Item, Role};
+use crate::item::{Group, ItemRole, TrainingItem};
 use crate::judge_data::balance;
 use crate::judge_data::draws::{StepSeed, subset};
 use crate::judge_data::replay_buffer::{Mistake, ReplayBuffer};
@@ -94,14 +94,14 @@ pub struct Spark {
 pub struct Recycled {
     /// Judging items and then reflections, each in the order of their groups; balancing puts pairs
     /// before the pointwise items.
-    pub items: Vec<Item>,
+    pub items: Vec<TrainingItem>,
     /// What was made and what was dropped.
     pub counts: SparkCounts,
 }
 
 /// A judging item and its label before it is a word.
 struct Judging {
-    item: Item,
+    item: TrainingItem,
     yes: bool,
 }
 
@@ -174,16 +174,23 @@ impl Spark {
     }
 
     /// The judging items of a group: one at most, or two that contrast.
-    fn judge(&self, seen: &Seen<'_>, rng: &mut impl Rng, counts: &mut SparkCounts) -> Vec<Judging> {
+    fn judge(
+        &self,
+        seen: &VerifiedGroup<'_>,
+        rng: &mut impl Rng,
+        counts: &mut SparkCounts,
+    ) -> Vec<Judging> {
         let chosen = match seen.outcome() {
-            Outcome::Nothing => return Vec::new(),
-            Outcome::AllRight | Outcome::AllWrong if self.config.contrast => return Vec::new(),
-            Outcome::AllRight => seen.answered(seen.right.first().copied()),
-            Outcome::AllWrong => {
+            GroupOutcome::Nothing => return Vec::new(),
+            GroupOutcome::AllRight | GroupOutcome::AllWrong if self.config.contrast => {
+                return Vec::new();
+            }
+            GroupOutcome::AllRight => seen.answered(seen.right.first().copied()),
+            GroupOutcome::AllWrong => {
                 let answered = seen.wrong_with_answer();
                 seen.answered(pick(&answered, rng))
             }
-            Outcome::Mixed if rng.random_bool(self.config.pairwise_share) => {
+            GroupOutcome::Mixed if rng.random_bool(self.config.pairwise_share) => {
                 let both = both(seen, rng, counts);
                 let first = rng.random_bool(self.config.first_share);
                 let pair = both.map(|[right, wrong]| {
@@ -192,12 +199,12 @@ impl Spark {
                 });
                 return Vec::from_iter(pair);
             }
-            Outcome::Mixed if self.config.contrast => {
+            GroupOutcome::Mixed if self.config.contrast => {
                 let both = both(seen, rng, counts);
                 let both = both.into_iter().flatten();
                 return both.map(|one| self.point(seen.item, &one, rng)).collect();
             }
-            Outcome::Mixed => {
+            GroupOutcome::Mixed => {
                 let right = rng.random_bool(self.config.right_share);
                 let class = if right { &seen.right } else { &seen.wrong };
                 seen.answered(pick(class, rng))
@@ -210,7 +217,7 @@ impl Spark {
         vec![self.point(seen.item, &chosen, rng)]
     }
 
-    fn point(&self, of: &Item, chosen: &Chosen<'_>, rng: &mut impl Rng) -> Judging {
+    fn point(&self, of: &TrainingItem, chosen: &Chosen<'_>, rng: &mut impl Rng) -> Judging {
         let template = choose(&self.templates, TemplateKind::Pointwise, rng);
         let yes = self.label(chosen.right, rng);
         let turns = template.fill(&[
@@ -221,8 +228,8 @@ impl Spark {
         let gold = Some(template.label(yes));
         let scorer = Arc::clone(&template.scorer);
         Judging {
-            item: Item {
-                role: Role::Pointwise,
+            item: TrainingItem {
+                role: ItemRole::Pointwise,
                 turns,
                 gold,
                 scorer,
@@ -234,7 +241,13 @@ impl Spark {
     }
 
     /// A pair in this order, of which one is right; its parent is that one.
-    fn pair(&self, of: &Item, a: &Chosen<'_>, b: &Chosen<'_>, rng: &mut impl Rng) -> Judging {
+    fn pair(
+        &self,
+        of: &TrainingItem,
+        a: &Chosen<'_>,
+        b: &Chosen<'_>,
+        rng: &mut impl Rng,
+    ) -> Judging {
         let template = choose(&self.templates, TemplateKind::Pairwise, rng);
         let turns = template.fill(&[
             ("problem", &of.problem),
@@ -246,8 +259,8 @@ impl Spark {
         let yes = self.label(a.right, rng);
         let better = if yes { a } else { b };
         Judging {
-            item: Item {
-                role: Role::Pairwise,
+            item: TrainingItem {
+                role: ItemRole::Pairwise,
                 turns,
                 gold: Some(template.label(yes)),
                 scorer: Arc::clone(&template.scorer),
@@ -269,11 +282,11 @@ impl Spark {
     /// The reflection of a group that has a wrong answer.
     fn reflect(
         &self,
-        seen: &Seen<'_>,
+        seen: &VerifiedGroup<'_>,
         reasoning: bool,
         rng: &mut impl Rng,
         counts: &mut SparkCounts,
-    ) -> Option<(TemplateKind, Item)> {
+    ) -> Option<(TemplateKind, TrainingItem)> {
         if seen.wrong.is_empty() {
             return None;
         }
@@ -298,8 +311,8 @@ impl Spark {
             ("solution", seen.solution(place)),
             ("answer", &answer),
         ]);
-        let item = Item {
-            role: Role::Reflection,
+        let item = TrainingItem {
+            role: ItemRole::Reflection,
             turns,
             parent: Some(seen.first + place),
             ..seen.item.clone()
@@ -317,7 +330,7 @@ impl Spark {
         counts: &mut SparkCounts,
     ) -> Vec<Judging> {
         let mut rng = seed.rng("spark balance", 0);
-        let pointwise = judging.iter().filter(|j| j.item.role == Role::Pointwise);
+        let pointwise = judging.iter().filter(|j| j.item.role == ItemRole::Pointwise);
         let all = pointwise.clone().count();
         let yes = pointwise.filter(|judging| judging.yes).count();
         let room = (self.config.judge_cap + all - judging.len()) / 2;
@@ -328,7 +341,7 @@ impl Spark {
             judging.push(self.old_mistake(&mistakes[place], &mut rng));
         }
         let (pointwise, mut kept): (Vec<_>, Vec<_>) =
-            judging.into_iter().partition(|judging| judging.item.role == Role::Pointwise);
+            judging.into_iter().partition(|judging| judging.item.role == ItemRole::Pointwise);
         let labels: Vec<bool> = pointwise.iter().map(|judging| judging.yes).collect();
         let chosen = balance::balance_labels(&labels, &mut rng);
         counts.unbalanced += (labels.len() - chosen.len()) as u64;
@@ -349,7 +362,7 @@ impl Spark {
 
 /// A right and a wrong answer of a mixed group, unless they read the same or cannot be shown.
 fn both<'g>(
-    seen: &Seen<'g>,
+    seen: &VerifiedGroup<'g>,
     rng: &mut impl Rng,
     counts: &mut SparkCounts,
 ) -> Option<[Chosen<'g>; 2]> {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use verifiers::extract::{Occurrence, marked};
 
-use crate::item::{Group, Item, Role, Rollout};
+use crate::item::{Group, ItemRole, Rollout, TrainingItem};
 
 /// Which answer of a rollout an item shows. The reward, and with it the label, belongs to the one
 /// that the verifier took; where the text has several boxes, another choice can mislabel.
@@ -21,8 +21,8 @@ pub enum ShownAnswer {
 }
 
 /// A group by what its verifier said.
-pub(super) struct Seen<'g> {
-    pub(super) item: &'g Item,
+pub(super) struct VerifiedGroup<'g> {
+    pub(super) item: &'g TrainingItem,
     /// Index within the step of the group's first rollout.
     pub(super) first: usize,
     /// Places of the right answers, in order.
@@ -36,7 +36,7 @@ pub(super) struct Seen<'g> {
 }
 
 /// The first column of the table.
-pub(super) enum Outcome {
+pub(super) enum GroupOutcome {
     /// No rollout has a reward.
     Nothing,
     AllRight,
@@ -55,13 +55,16 @@ pub(super) struct Chosen<'g> {
 
 /// The player's groups of a step. Those of other roles are passed over, and their rollouts are
 /// counted in the indices all the same.
-pub(super) fn seen(groups: &[Group], shown: ShownAnswer) -> impl Iterator<Item = Seen<'_>> {
+pub(super) fn seen(
+    groups: &[Group],
+    shown: ShownAnswer,
+) -> impl Iterator<Item = VerifiedGroup<'_>> {
     let firsts = groups.iter().scan(0, |next, group| {
         let first = *next;
         *next += group.rollouts.len();
         Some((first, group))
     });
-    let of_player = firsts.filter(|(_, group)| group.item.role == Role::Policy);
+    let of_player = firsts.filter(|(_, group)| group.item.role == ItemRole::Policy);
     of_player.map(move |(first, group)| {
         let places = |wanted: fn(&Rollout) -> bool| {
             let rollouts = group.rollouts.iter().enumerate();
@@ -69,7 +72,7 @@ pub(super) fn seen(groups: &[Group], shown: ShownAnswer) -> impl Iterator<Item =
             places.map(|(place, _)| place).collect::<Vec<_>>()
         };
         let (right, wrong) = (places(Rollout::is_right), places(Rollout::is_wrong));
-        Seen {
+        VerifiedGroup {
             item: &group.item,
             first,
             unrewarded: (group.rollouts.len() - right.len() - wrong.len()) as u64,
@@ -81,13 +84,13 @@ pub(super) fn seen(groups: &[Group], shown: ShownAnswer) -> impl Iterator<Item =
     })
 }
 
-impl<'g> Seen<'g> {
-    pub(super) fn outcome(&self) -> Outcome {
+impl<'g> VerifiedGroup<'g> {
+    pub(super) fn outcome(&self) -> GroupOutcome {
         match (self.right.is_empty(), self.wrong.is_empty()) {
-            (true, true) => Outcome::Nothing,
-            (false, true) => Outcome::AllRight,
-            (true, false) => Outcome::AllWrong,
-            (false, false) => Outcome::Mixed,
+            (true, true) => GroupOutcome::Nothing,
+            (false, true) => GroupOutcome::AllRight,
+            (true, false) => GroupOutcome::AllWrong,
+            (false, false) => GroupOutcome::Mixed,
         }
     }
 

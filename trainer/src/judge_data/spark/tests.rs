@@ -27,7 +27,7 @@ fn mixed() -> Vec<Rollout> {
     rollouts
 }
 
-fn text(item: &Item) -> &str {
+fn text(item: &TrainingItem) -> &str {
     &item.turns[0].content
 }
 
@@ -39,16 +39,16 @@ fn c1_spark_table_uniform_groups() {
         let [yes, no, again] = &recycled.items[..] else {
             panic!("{:#?}", recycled.items);
         };
-        assert_eq!((yes.role, yes.index, yes.parent), (Role::Pointwise, 3, Some(0)));
+        assert_eq!((yes.role, yes.index, yes.parent), (ItemRole::Pointwise, 3, Some(0)));
         assert!(["Yes", "A"].contains(&yes.gold.as_deref().expect("a label")));
         assert!(text(yes).contains("> a0"), "rollout 0's answer");
-        assert_eq!((no.role, no.index), (Role::Pointwise, 4));
+        assert_eq!((no.role, no.index), (ItemRole::Pointwise, 4));
         assert!(["No", "B"].contains(&no.gold.as_deref().expect("a label")));
         let parent = no.parent.expect("made of a rollout");
         assert!((8..16).contains(&parent));
         assert!(text(no).contains(&format!("> a{}", parent - 8)));
         assert!(text(no).contains("> problem 4") && !text(no).contains("reason."));
-        assert_eq!((again.role, again.gold.as_deref()), (Role::Reflection, Some("2")));
+        assert_eq!((again.role, again.gold.as_deref()), (ItemRole::Reflection, Some("2")));
         assert_eq!((&*again.scorer, &*yes.scorer), ("math", "verdict"));
         assert!(text(again).contains("> I reason."), "the whole reasoning");
         assert_eq!(recycled.counts.pointwise_base_rate(), Some(0.5));
@@ -73,7 +73,7 @@ fn c1_spark_table_mixed_groups() {
         total.pointwise_wrong += counts.pointwise_wrong;
         total.pairwise_first += counts.pairwise_first;
         total.pairwise_second += counts.pairwise_second;
-        if item.role == Role::Pairwise {
+        if item.role == ItemRole::Pairwise {
             let (a, b) = (text(item).find("> a"), text(item).find("> w"));
             let first = a.expect("the right one") < b.expect("the wrong one");
             assert_eq!(item.gold.as_deref(), Some(if first { "A" } else { "B" }));
@@ -102,7 +102,7 @@ fn contrasting_items_are_two_of_one_problem() {
         for seed in 0..20 {
             let recycled = spark.recycle(&[group(5, rollouts.clone())], at(seed), None);
             let seen = recycled.items.iter().map(|item| {
-                assert_eq!((item.role, item.index), (Role::Pointwise, 5));
+                assert_eq!((item.role, item.index), (ItemRole::Pointwise, 5));
                 ["Yes", "A"].contains(&item.gold.as_deref().expect("a label"))
             });
             assert_eq!(seen.collect::<Vec<_>>(), want);
@@ -123,7 +123,7 @@ fn c1_spark_table_reflections_by_place_in_the_batch() {
     assert_eq!(counts.pointwise_wrong, 32, "the cap");
     assert_eq!(counts.reflect_reasoning + counts.reflect_answer, 32);
     assert_eq!(counts.over_cap, 64);
-    for item in recycled.items.iter().filter(|i| i.role == Role::Reflection) {
+    for item in recycled.items.iter().filter(|i| i.role == ItemRole::Reflection) {
         assert_eq!(text(item).contains("I reason."), item.index < 32, "{}", item.index);
     }
     let uncapped = spark(|c| c.reflection_cap = 64).recycle(&groups, at(1), None);
@@ -207,7 +207,7 @@ fn items_without_an_answer_are_dropped_and_counted() {
 fn self_given_rewards_make_no_judge_data() {
     let mut judged = group(0, all(right, 3));
     let item = Arc::make_mut(&mut judged.item);
-    item.role = Role::Pointwise;
+    item.role = ItemRole::Pointwise;
     let groups = [judged, group(1, all(wrong, 2))];
     let recycled = spark(|_| ()).recycle(&groups, at(1), None);
     assert!(recycled.items.iter().all(|item| item.index == 1));
@@ -309,12 +309,12 @@ proptest! {
             let parent = flat[item.parent.expect("made of a rollout")];
             let gold = item.gold.as_deref().expect("labelled");
             match item.role {
-                Role::Pointwise => {
+                ItemRole::Pointwise => {
                     prop_assert_eq!(["Yes", "A"].contains(&gold), parent.is_right());
                 }
-                Role::Pairwise => prop_assert!(parent.is_right()),
-                Role::Reflection => prop_assert!(parent.is_wrong() && gold == "2"),
-                Role::Policy | Role::RankJudge | Role::Critic => prop_assert!(false),
+                ItemRole::Pairwise => prop_assert!(parent.is_right()),
+                ItemRole::Reflection => prop_assert!(parent.is_wrong() && gold == "2"),
+                ItemRole::Policy | ItemRole::RankJudge | ItemRole::Critic => prop_assert!(false),
             }
         }
     }
@@ -326,7 +326,7 @@ fn compact_items_are_conversations_without_words() {
     let config = SparkConfig { pairwise_share: 1.0, first_share: 1.0, ..SparkConfig::default() };
     let spark = Spark::new(config, templates).expect("valid");
     let recycled = spark.recycle(&[group(0, vec![right("2"), wrong("3")])], at(1), None);
-    let said = |item: &Item| {
+    let said = |item: &TrainingItem| {
         let turns = item.turns.iter();
         let turns = turns.map(|turn| (turn.role.clone(), turn.content.clone()));
         turns.collect::<Vec<_>>()

@@ -6,7 +6,7 @@ use rubrics::Message;
 
 use super::rank_judge::{RankJudgeConfig, SCORER};
 use crate::error::Result;
-use crate::item::{Group, Item, Role};
+use crate::item::{Group, ItemRole, TrainingItem};
 use crate::judge_data::balance;
 use crate::judge_data::draws::StepSeed;
 use crate::judge_data::templates::{TemplateKind, Templates};
@@ -18,7 +18,7 @@ use crate::judge_data::templates::{TemplateKind, Templates};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// The prompt of the rank judge.
-    pub item: Item,
+    pub item: TrainingItem,
     /// Which answer of the group stands at each place.
     pub order: Vec<usize>,
 }
@@ -59,8 +59,8 @@ pub fn calls(
         let turns: Vec<Message> =
             template.fill_candidates(&group.item.problem, &texts.collect::<Vec<_>>());
         Call {
-            item: Item {
-                role: Role::RankJudge,
+            item: TrainingItem {
+                role: ItemRole::RankJudge,
                 turns,
                 gold: None,
                 scorer: SCORER.into(),

@@ -5,7 +5,7 @@ use rubrics::FailureKind;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::item::{Item, Role};
+use crate::item::{ItemRole, TrainingItem};
 use crate::judge_data::draws::StepSeed;
 use crate::judge_data::templates::{TemplateKind, Templates};
 
@@ -169,7 +169,7 @@ pub fn preference_item(
     ranked: &[(&str, f64)],
     templates: &Templates,
     seed: StepSeed,
-) -> Result<Item> {
+) -> Result<TrainingItem> {
     templates.require(&[TemplateKind::RankJudge])?;
     let mut rng = crate::random::decision(seed.seed, "urpo order", &[seed.step, index]);
     let mut shown = ranked.to_vec();
@@ -178,9 +178,9 @@ pub fn preference_item(
     let wordings = templates.of(TemplateKind::RankJudge);
     let template = wordings.first().expect("required above");
     let gold = serde_json::to_string(&ranks).expect("finite numbers serialise");
-    Ok(Item {
+    Ok(TrainingItem {
         index,
-        role: Role::RankJudge,
+        role: ItemRole::RankJudge,
         turns: template.fill_candidates(prompt, &candidates),
         problem: prompt.into(),
         gold: Some(gold.into()),
@@ -196,7 +196,7 @@ pub fn preference_item(
 /// # Errors
 /// The failure that becomes the rollout's: the reply is to be dropped, or the item has no ranks.
 pub fn reward(
-    item: &Item,
+    item: &TrainingItem,
     reply: &str,
     config: &RankJudgeConfig,
 ) -> std::result::Result<f64, FailureKind> {

@@ -3,7 +3,7 @@ use rubrics::FailureKind;
 
 use super::rank_judge::{NoScores, ScoreFormat, Unreadable, pairwise_accuracy};
 use super::*;
-use crate::item::Role;
+use crate::item::ItemRole;
 use crate::judge_data::draws::StepSeed;
 use crate::judge_data::fixtures::{group, right};
 use crate::judge_data::templates::Templates;
@@ -144,7 +144,7 @@ fn c2_rank_judge_reward() {
     let mut firsts = [0; 3];
     for step in 0..300 {
         let item = preference_item(5, "do it", &ranked, &templates(), at(step)).expect("worded");
-        assert_eq!((item.role, item.index, &*item.scorer), (Role::RankJudge, 5, SCORER));
+        assert_eq!((item.role, item.index, &*item.scorer), (ItemRole::RankJudge, 5, SCORER));
         let ranks: Vec<f64> =
             serde_json::from_str(item.gold.as_deref().expect("ranks")).expect("a list");
         // The shown order and the gold ranks belong together.
@@ -202,7 +202,7 @@ fn c2_open_calls_have_different_orders() {
         let made = calls(&group, &config, &templates(), at(1)).expect("worded");
         let mut orders: Vec<_> = made.iter().map(|call| call.order.clone()).collect();
         for call in &made {
-            assert!(call.item.gold.is_none() && call.item.role == Role::RankJudge);
+            assert!(call.item.gold.is_none() && call.item.role == ItemRole::RankJudge);
             let text = &call.item.turns[0].content;
             let place = |answer: usize| text.find(&format!("boxed{{a{answer}}}"));
             assert!(call.order.is_sorted_by_key(|answer| place(*answer)), "{text}");

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::term::{Cut, Term};
+use super::term::{Cut, TokenLoss};
 use crate::losses::error::{Result, setting};
 use crate::losses::tokens::{Ratio, View};
 
@@ -135,7 +135,7 @@ impl Clip {
     }
 
     /// Where both terms are equal the ratio lies within the bounds and has its full gradient.
-    pub(crate) fn term(&self, ratio: Ratio, advantage: f64) -> Term {
+    pub(crate) fn term(&self, ratio: Ratio, advantage: f64) -> TokenLoss {
         let (least, most) = (1.0 - self.low, 1.0 + self.high);
         let capped = self.cap.filter(|cap| ratio.value > *cap);
         let free = capped.unwrap_or(ratio.value) * advantage;
@@ -145,15 +145,19 @@ impl Clip {
             None => ratio.slope * advantage,
         };
         let term = if free <= clipped {
-            Term { value: -free, slope: -free_slope, cut: capped.map_or(Cut::No, |_| Cut::High) }
+            TokenLoss {
+                value: -free,
+                slope: -free_slope,
+                cut: capped.map_or(Cut::No, |_| Cut::High),
+            }
         } else {
             let cut = if ratio.value < least { Cut::Low } else { Cut::High };
             let (value, slope) = (-clipped, 0.0);
-            Term { value, slope, cut }
+            TokenLoss { value, slope, cut }
         };
         match self.dual {
             Some(dual) if advantage < 0.0 && term.value > -dual * advantage => {
-                Term { value: -dual * advantage, slope: 0.0, cut: Cut::Dual }
+                TokenLoss { value: -dual * advantage, slope: 0.0, cut: Cut::Dual }
             }
             Some(_) | None => term,
         }
@@ -183,10 +187,10 @@ impl StableReinforce {
         Clip::plain(self.low, self.high).check()
     }
 
-    pub(super) fn terms(&self, view: &View<'_>) -> Vec<Term> {
+    pub(super) fn terms(&self, view: &View<'_>) -> Vec<TokenLoss> {
         let clip = Clip::plain(self.low, self.high);
         let (low, high) = (self.least_ratio.ln(), self.most_ratio.ln());
-        view.map(Term::NONE, |at| {
+        view.map(TokenLoss::NONE, |at| {
             let ratio = Ratio::within(view.logp[at] - view.old_logprobs[at], low, high);
             clip.term(ratio, view.advantages[at])
         })
@@ -194,8 +198,8 @@ impl StableReinforce {
 }
 
 /// The terms of tokens that each have their own ratio.
-pub(super) fn terms(clip: Clip, view: &View<'_>) -> Vec<Term> {
-    view.map(Term::NONE, |at| {
+pub(super) fn terms(clip: Clip, view: &View<'_>) -> Vec<TokenLoss> {
+    view.map(TokenLoss::NONE, |at| {
         let ratio = Ratio::of(view.logp[at] - view.old_logprobs[at]);
         clip.term(ratio, view.advantages[at])
     })

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clip::Clip;
-use super::term::{Cut, Term};
+use super::term::{Cut, TokenLoss};
 use crate::losses::error::{Result, setting};
 use crate::losses::tokens::{Ratio, View};
 
@@ -89,14 +89,14 @@ impl DecoupledPpo {
         self.clip().check()
     }
 
-    pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<Term>> {
+    pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<TokenLoss>> {
         let rollout_logprobs = view.needs_rollout_logprobs("decoupled_ppo")?;
         let proximal = match self.proximal {
             Proximal::StepStart => view.old_logprobs,
             Proximal::Behaviour => rollout_logprobs,
         };
         let terms = match self.level {
-            Level::Token => view.map(Term::NONE, |at| {
+            Level::Token => view.map(TokenLoss::NONE, |at| {
                 let rho = view.logp[at] - proximal[at];
                 self.term(rho, proximal[at] - rollout_logprobs[at], view.advantages[at])
             }),
@@ -105,18 +105,18 @@ impl DecoupledPpo {
                 let advantage = view.mean_log_ratio(view.advantages, &zeros);
                 let rho = view.mean_log_ratio(view.logp, proximal);
                 let weight = view.mean_log_ratio(proximal, rollout_logprobs);
-                view.map(Term::NONE, |_| self.term(rho, weight, advantage))
+                view.map(TokenLoss::NONE, |_| self.term(rho, weight, advantage))
             }
         };
         Ok(terms)
     }
 
-    fn term(&self, log_rho: f64, log_weight: f64, advantage: f64) -> Term {
+    fn term(&self, log_rho: f64, log_weight: f64, advantage: f64) -> TokenLoss {
         let term = self.clip().term(Ratio::of(log_rho), advantage);
         let weight = Ratio::of(log_weight).value;
         match self.beyond_cap {
             BeyondCap::Reject if weight > self.weight_cap => {
-                Term { cut: Cut::Dropped, ..Term::NONE }
+                TokenLoss { cut: Cut::Dropped, ..TokenLoss::NONE }
             }
             BeyondCap::Reject | BeyondCap::Clamp => term.times(weight.min(self.weight_cap)),
         }

@@ -20,10 +20,10 @@ pub use weighted::{Aipo, CispoSkyrl, CispoTrl, CispoVerl, Reinforce};
 
 use super::aggregate::{Aggregation, Counts};
 use super::error::Result;
-use super::layout::Sequence;
+use super::layout::LossSequence;
 use super::tokens::View;
 use clip::Clip;
-pub(crate) use term::{Cut, Term};
+pub(crate) use term::{Cut, TokenLoss};
 
 /// Which policy loss, and its options.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -135,7 +135,7 @@ impl Policy {
     }
 
     /// What each token of a sequence adds, before weights.
-    pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<Term>> {
+    pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<TokenLoss>> {
         Ok(match self {
             Self::Reinforce(_) => Reinforce::terms(view),
             Self::Ppo(ppo) => clip::terms(ppo.clip(), view),
@@ -157,7 +157,12 @@ impl Policy {
 
     /// The weight of each token of a sequence: the aggregation's, unless the method has
     /// denominators of its own.
-    pub(super) fn weight(&self, usual: f64, counts: &Counts, sequence: &Sequence) -> Result<f64> {
+    pub(super) fn weight(
+        &self,
+        usual: f64,
+        counts: &Counts,
+        sequence: &LossSequence,
+    ) -> Result<f64> {
         match self {
             Self::Oreal(_) => Oreal::weight(counts, sequence),
             Self::Reinforce(_)

@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::term::{Cut, Term};
+use super::term::{Cut, TokenLoss};
 use crate::losses::aggregate::Counts;
 use crate::losses::error::{FormulaError, Result, boundaries, finite, lengths, setting};
-use crate::losses::layout::Sequence;
+use crate::losses::layout::LossSequence;
 use crate::losses::logistic::{cross_entropy, sigmoid};
 use crate::losses::loss::Loss;
 use crate::losses::stats::{Stats, Tally};
@@ -77,7 +77,7 @@ impl Oreal {
     }
 
     /// The weight of each token of a sequence in the sum: its share by the tokens of its sign.
-    pub(super) fn weight(counts: &Counts, sequence: &Sequence) -> Result<f64> {
+    pub(super) fn weight(counts: &Counts, sequence: &LossSequence) -> Result<f64> {
         let n = if is_positive(sequence.positive)? { counts.positive } else { counts.negative };
         if sequence.counted == 0 {
             return Ok(0.0);
@@ -89,7 +89,7 @@ impl Oreal {
         Ok(counts.share / n as f64)
     }
 
-    pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<Term>> {
+    pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<TokenLoss>> {
         let positive = is_positive(view.positive)?;
         let weights = self.credit_weights(view, positive)?;
         let term = |at: usize| {
@@ -97,14 +97,14 @@ impl Oreal {
             if positive {
                 let gain = if self.positive_times_advantage { advantage } else { 1.0 };
                 let coefficient = self.positive_factor * weight * gain;
-                Term::linear(coefficient, view.logp[at], Cut::No)
+                TokenLoss::linear(coefficient, view.logp[at], Cut::No)
             } else {
                 let value = -self.negative_factor * weight * advantage;
                 let (slope, cut) = (value, Cut::No);
-                Term { value, slope, cut }
+                TokenLoss { value, slope, cut }
             }
         };
-        Ok(view.map(Term::NONE, term))
+        Ok(view.map(TokenLoss::NONE, term))
     }
 
     fn credit_weights(&self, view: &View<'_>, positive: bool) -> Result<Vec<f64>> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::clip::Clip;
-use super::term::Term;
+use super::term::TokenLoss;
 use crate::losses::tokens::{Ratio, View};
 
 /// Above this the log-ratio of a sequence is constant, as published trainers have it.
@@ -36,10 +36,10 @@ impl Gspo {
         Clip::plain(self.low, self.high)
     }
 
-    pub(super) fn terms(&self, view: &View<'_>) -> Vec<Term> {
+    pub(super) fn terms(&self, view: &View<'_>) -> Vec<TokenLoss> {
         let log_ratio = view.mean_log_ratio(view.logp, view.old_logprobs);
         let ratio = Ratio::within(log_ratio, f64::NEG_INFINITY, MAX_LOG);
         let clip = self.clip();
-        view.map(Term::NONE, |at| clip.term(ratio, view.advantages[at]))
+        view.map(TokenLoss::NONE, |at| clip.term(ratio, view.advantages[at]))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::term::{Cut, Term};
+use super::term::{Cut, TokenLoss};
 use crate::losses::error::{Result, setting};
 use crate::losses::logistic::sigmoid;
 use crate::losses::tokens::{Ratio, View};
@@ -50,13 +50,13 @@ impl Sapo {
         setting("a temperature of SAPO", "above 0", holds)
     }
 
-    pub(super) fn terms(&self, view: &View<'_>) -> Vec<Term> {
-        view.map(Term::NONE, |at| {
+    pub(super) fn terms(&self, view: &View<'_>) -> Vec<TokenLoss> {
+        view.map(TokenLoss::NONE, |at| {
             let advantage = view.advantages[at];
             let tau = if advantage > 0.0 { self.positive } else { self.negative };
             let ratio = Ratio::of(view.logp[at] - view.old_logprobs[at]);
             let gate = sigmoid(tau * (ratio.value - 1.0));
-            Term {
+            TokenLoss {
                 value: -advantage * gate * 4.0 / tau,
                 slope: -advantage * 4.0 * gate * (1.0 - gate) * ratio.slope,
                 cut: Cut::No,
@@ -73,9 +73,9 @@ impl Dppo {
         setting("kl_weight", "0 or more", holds)
     }
 
-    pub(super) fn terms(&self, view: &View<'_>) -> Vec<Term> {
+    pub(super) fn terms(&self, view: &View<'_>) -> Vec<TokenLoss> {
         let sampled = view.sampled();
-        view.map(Term::NONE, |at| {
+        view.map(TokenLoss::NONE, |at| {
             let advantage = view.advantages[at];
             let moved = view.logp[at].exp() - sampled[at].exp();
             let cut = match moved {
@@ -89,7 +89,7 @@ impl Dppo {
                 Cut::No => (ratio.value * advantage, ratio.slope * advantage),
                 Cut::Low | Cut::High | Cut::Dual | Cut::Dropped => (0.0, 0.0),
             };
-            Term {
+            TokenLoss {
                 value: self.kl_weight * log_ratio * log_ratio - gain,
                 slope: 2.0 * self.kl_weight * log_ratio - gain_slope,
                 cut,

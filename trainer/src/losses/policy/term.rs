@@ -4,7 +4,7 @@
 /// log-probability. No policy loss here needs more: where a ratio belongs to a whole sequence, its
 /// gradient is handed to the tokens in the form that each gets its own part.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Term {
+pub(crate) struct TokenLoss {
     pub(crate) value: f64,
     pub(crate) slope: f64,
     pub(crate) cut: Cut,
@@ -24,7 +24,7 @@ pub(crate) enum Cut {
     Dropped,
 }
 
-impl Term {
+impl TokenLoss {
     pub(crate) const NONE: Self = Self { value: 0.0, slope: 0.0, cut: Cut::No };
 
     /// `-coefficient * logp` with a coefficient that is held constant.

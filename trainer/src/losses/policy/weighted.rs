@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::term::{Cut, Term};
+use super::term::{Cut, TokenLoss};
 use crate::losses::error::{Result, setting};
 use crate::losses::tokens::{Ratio, View};
 
@@ -87,8 +87,8 @@ impl Bounds {
     }
 
     /// Tokens with the constant ratio to `below`, held within the bounds.
-    pub(super) fn terms(&self, view: &View<'_>, below: &[f64]) -> Vec<Term> {
-        view.map(Term::NONE, |at| {
+    pub(super) fn terms(&self, view: &View<'_>, below: &[f64]) -> Vec<TokenLoss> {
+        view.map(TokenLoss::NONE, |at| {
             let ratio = Ratio::of(view.logp[at] - below[at]).value;
             let cut = match ratio {
                 _ if ratio < self.least => Cut::Low,
@@ -96,7 +96,7 @@ impl Bounds {
                 _ => Cut::No,
             };
             let held = ratio.clamp(self.least, self.most);
-            Term::linear(held * view.advantages[at], view.logp[at], cut)
+            TokenLoss::linear(held * view.advantages[at], view.logp[at], cut)
         })
     }
 }
@@ -126,7 +126,9 @@ impl Aipo {
 }
 
 impl Reinforce {
-    pub(super) fn terms(view: &View<'_>) -> Vec<Term> {
-        view.map(Term::NONE, |at| Term::linear(view.advantages[at], view.logp[at], Cut::No))
+    pub(super) fn terms(view: &View<'_>) -> Vec<TokenLoss> {
+        view.map(TokenLoss::NONE, |at| {
+            TokenLoss::linear(view.advantages[at], view.logp[at], Cut::No)
+        })
     }
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::losses::error::{FormulaError, Result, all, lengths, setting};
-use crate::losses::layout::{Layout, Sequence};
+use crate::losses::layout::{Layout, LossSequence};
 use crate::losses::logistic::{cross_entropy, log_sigmoid, sigmoid};
 use crate::losses::loss::Loss;
 use crate::losses::stats::{Stats, Tally};
@@ -113,7 +113,7 @@ impl DirectPreference {
     }
 
     /// What the sum over an answer is multiplied by.
-    fn scale(&self, sequence: &Sequence) -> f64 {
+    fn scale(&self, sequence: &LossSequence) -> f64 {
         match self {
             Self::Dpo { .. } | Self::Robust { .. } => 1.0,
             Self::Ipo { .. } => 1.0 / sequence.counted as f64,
@@ -143,7 +143,7 @@ impl DirectPreference {
 }
 
 impl PreferredAnswers<'_> {
-    fn checked(&self, total: usize) -> Result<Vec<Sequence>> {
+    fn checked(&self, total: usize) -> Result<Vec<LossSequence>> {
         let sequences = self.layout.sequences()?;
         let n = self.layout.mask.len();
         lengths("log-probabilities", self.logp.len(), n)?;
@@ -176,7 +176,7 @@ impl PreferredAnswers<'_> {
     }
 
     /// The sum over an answer of `lp - ref`.
-    fn gain(&self, sequence: &Sequence) -> f64 {
+    fn gain(&self, sequence: &LossSequence) -> f64 {
         let counted = sequence.tokens.clone().filter(|at| self.layout.mask[*at]);
         let gain = |at: usize| self.logp[at] - self.reference.map_or(0.0, |all| all[at]);
         counted.map(gain).sum()

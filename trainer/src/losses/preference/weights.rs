@@ -34,7 +34,7 @@ pub fn confidence(p: f64) -> Result<f64> {
 
 /// A solution as W-DPO of `StepORLM` (2509.22558) compares it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Judged {
+pub struct JudgedSolution {
     /// Whether the solver found it right.
     pub is_right: bool,
     /// The share of its steps that are right, from 0 to 1.
@@ -55,7 +55,7 @@ pub struct Preference {
 ///
 /// # Errors
 /// A share outside [0, 1].
-pub fn step_orlm(first: Judged, second: Judged) -> Result<Option<Preference>> {
+pub fn step_orlm(first: JudgedSolution, second: JudgedSolution) -> Result<Option<Preference>> {
     let shares = [first.right_share, second.right_share];
     all("share of right steps", &shares, "from 0 to 1", |share| (0.0..=1.0).contains(&share))?;
     let difference = shares[0] - shares[1];

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use super::{Batch, GOLDENS, all_near, near};
-use crate::losses::aggregate::{Denominators, Limits, Streams};
+use crate::losses::aggregate::{BatchLimits, Denominators, Streams};
 use crate::losses::correction::M2po;
 use crate::losses::policy::{credit, token_reward_loss};
 use crate::losses::preference::{
@@ -140,8 +140,10 @@ fn check(name: &str, loss: &Loss, value: f64, grad: &[f64]) {
 fn objectives_are_those_of_automatic_differentiation() {
     for case in goldens().objectives {
         let layout = case.tokens.layout();
-        let limits =
-            Limits { max_tokens: case.limits.max_tokens, micro_batches: case.limits.micro_batches };
+        let limits = BatchLimits {
+            max_tokens: case.limits.max_tokens,
+            micro_batches: case.limits.micro_batches,
+        };
         let denominators = Denominators::of(&layout, &case.shares, limits).expect("a good layout");
         let name = format!("{} {:?}", case.name, case.objective);
         let loss = case

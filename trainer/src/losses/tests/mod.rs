@@ -8,7 +8,7 @@ mod shares;
 
 use serde::Deserialize;
 
-use super::aggregate::{Denominators, Limits, Streams};
+use super::aggregate::{BatchLimits, Denominators, Streams};
 use super::layout::{Layout, Stream};
 use super::loss::Loss;
 use super::objective::Objective;
@@ -53,7 +53,7 @@ struct Batch {
     credit: Option<Vec<f64>>,
 }
 
-const LIMITS: Limits = Limits { max_tokens: 6, micro_batches: 1 };
+const LIMITS: Limits = BatchLimits { max_tokens: 6, micro_batches: 1 };
 
 impl Batch {
     fn layout(&self) -> Layout<'_> {
@@ -76,7 +76,7 @@ impl Batch {
         }
     }
 
-    fn denominators(&self, limits: Limits) -> Denominators {
+    fn denominators(&self, limits: BatchLimits) -> Denominators {
         Denominators::of(&self.layout(), &Streams::default(), limits).expect("a good layout")
     }
 

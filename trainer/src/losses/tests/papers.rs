@@ -10,7 +10,7 @@ use crate::losses::filter::ResponseFilter;
 use crate::losses::kl::{Estimator, Kl, penalties};
 use crate::losses::length::{overlong_penalty, without_truncated};
 use crate::losses::policy::Policy;
-use crate::losses::preference::weights::{Judged, Preference, confidence, step_orlm, wpo};
+use crate::losses::preference::weights::{JudgedSolution, Preference, confidence, step_orlm, wpo};
 use crate::losses::preference::{BradleyTerry, Pairs, plackett_luce, strength};
 use crate::losses::{Layout, Objective};
 
@@ -195,7 +195,7 @@ fn c8_pf_ppo_filters() {
 
 #[test]
 fn c9_step_orlm_pairs() {
-    let judged = |is_right, right_share| Judged { is_right, right_share };
+    let judged = |is_right, right_share| JudgedSolution { is_right, right_share };
     let preferred = |prefers_first, weight| Some(Preference { prefers_first, weight });
     for (first, second, expected) in [
         (judged(true, 0.2), judged(false, 0.9), preferred(true, 1.0)),

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::gradients::batches;
 use super::{Batch, LIMITS, all_near, near, objective};
-use crate::losses::aggregate::{Aggregation, Denominators, Limits, Streams};
+use crate::losses::aggregate::{Aggregation, BatchLimits, Denominators, Streams};
 use crate::losses::layout::{Layout, Stream};
 use crate::losses::{FormulaError, Objective, Stats};
 
@@ -100,7 +100,7 @@ proptest! {
 fn aggregations_weigh_tokens() {
     let (cu_seqlens, mask) = ([0, 2, 5, 6], [true, true, true, false, true, true]);
     let layout = Layout::new(&cu_seqlens, &mask);
-    let limits = Limits { max_tokens: 10, micro_batches: 2 };
+    let limits = BatchLimits { max_tokens: 10, micro_batches: 2 };
     let denominators =
         Denominators::of(&layout, &Streams::default(), limits).expect("a good layout");
     let check = |how, expected: [f64; 6]| {
@@ -142,7 +142,7 @@ fn denominators_of_another_batch_are_refused() {
 #[test]
 fn limits_and_shares_have_a_meaning() {
     let layout = Layout::new(&[0, 1], &[true]);
-    let check = |shares: Streams, limits: Limits| {
+    let check = |shares: Streams, limits: BatchLimits| {
         let denominators = Denominators::of(&layout, &shares, limits);
         assert!(matches!(denominators, Err(FormulaError::Setting { .. })));
     };
@@ -151,7 +151,7 @@ fn limits_and_shares_have_a_meaning() {
         check(shares, LIMITS);
     }
     for (max_tokens, micro_batches) in [(0, 1), (1, 0)] {
-        let limits = Limits { max_tokens, micro_batches };
+        let limits = BatchLimits { max_tokens, micro_batches };
         check(Streams::default(), limits);
     }
 }

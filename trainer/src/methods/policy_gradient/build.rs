@@ -11,9 +11,9 @@ use super::rollouts::{RewardHook, Rollouts};
 use super::state::PolicyGradientState;
 use super::train_step::PolicyGradient;
 use crate::curriculum::NoProgressRule;
-use crate::data::{Ranked, Row, Rows};
+use crate::data::{Ranked, TrainingRow, TrainingRows};
 use crate::error::{Result, TrainError};
-use crate::item::Item;
+use crate::item::TrainingItem;
 use crate::judge_data::{ItemQueue, ReplayBuffer};
 use crate::methods::context::wrong_kind;
 use crate::rollout::{RewardManager, Sampler};
@@ -27,7 +27,7 @@ impl PolicyGradient {
         config: PolicyGradientConfig,
         sampler: Sampler,
         rewards: RewardManager,
-        rows: &Rows,
+        rows: &TrainingRows,
         seed: u64,
     ) -> Result<PolicyGradient> {
         let config = Arc::new(config);
@@ -124,15 +124,15 @@ impl PolicyGradient {
 /// The rows of a run by their kinds.
 #[derive(Debug, Default)]
 struct RowsByKind {
-    problems: Vec<Item>,
+    problems: Vec<TrainingItem>,
     ranked: Vec<Ranked>,
-    open: Vec<Item>,
+    open: Vec<TrainingItem>,
 }
 
 impl RowsByKind {
     /// Sorts all rows; rows other than problems are accepted only if `mixed`.
-    fn of(rows: &Rows, mixed: bool) -> Result<RowsByKind> {
-        let Rows::Stored { rows, .. } = rows else {
+    fn of(rows: &TrainingRows, mixed: bool) -> Result<RowsByKind> {
+        let TrainingRows::Stored { rows, .. } = rows else {
             return Err(TrainError::Invalid(
                 "the method needs problem rows, and a mixture has texts to write".to_owned(),
             ));
@@ -140,20 +140,20 @@ impl RowsByKind {
         let mut kinds = RowsByKind::default();
         for row in rows {
             match row {
-                Row::Problem(item) => kinds.problems.push(item.clone()),
-                Row::Ranked(ranked) if mixed => kinds.ranked.push(ranked.clone()),
-                Row::Preference(pair) if mixed => kinds.ranked.push(Ranked {
+                TrainingRow::Problem(item) => kinds.problems.push(item.clone()),
+                TrainingRow::Ranked(ranked) if mixed => kinds.ranked.push(ranked.clone()),
+                TrainingRow::Preference(pair) if mixed => kinds.ranked.push(Ranked {
                     problem: pair.turns.last().map_or("", |turn| &turn.content).to_owned(),
                     candidates: vec![pair.chosen.clone(), pair.rejected.clone()],
                     ranks: vec![1.0, 2.0],
                 }),
-                Row::Open(item) if mixed => kinds.open.push(item.clone()),
-                Row::Supervised(_)
-                | Row::Preference(_)
-                | Row::Process(_)
-                | Row::Tokenized(_)
-                | Row::Ranked(_)
-                | Row::Open(_) => return Err(wrong_kind(row, "problem")),
+                TrainingRow::Open(item) if mixed => kinds.open.push(item.clone()),
+                TrainingRow::Supervised(_)
+                | TrainingRow::Preference(_)
+                | TrainingRow::Process(_)
+                | TrainingRow::Tokenized(_)
+                | TrainingRow::Ranked(_)
+                | TrainingRow::Open(_) => return Err(wrong_kind(row, "problem")),
             }
         }
         Ok(kinds)

@@ -7,7 +7,7 @@ use super::prompts::Prompts;
 use super::rollouts::{Phase, Rollouts, SampledGroup};
 use super::state::PolicyGradientState;
 use crate::error::Result;
-use crate::item::Role;
+use crate::item::ItemRole;
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::rollout::RolloutParams;
@@ -62,7 +62,7 @@ impl<'a> Round<'a> {
 
     /// The adapter that answers; `None` is the model itself.
     pub(super) fn adapter(&self) -> Option<Arc<str>> {
-        self.rollouts.adapter(Role::Policy)
+        self.rollouts.adapter(ItemRole::Policy)
     }
 }
 

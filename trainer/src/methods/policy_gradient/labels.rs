@@ -10,26 +10,26 @@ use models::Output;
 use super::rollouts::Rollouts;
 use super::update_batch::Apply;
 use crate::error::Result;
-use crate::item::Item;
+use crate::item::TrainingItem;
 use crate::methods::context::{StepContext, count_tokens};
 use crate::methods::outputs::{logprobs, mean_logprob_grad};
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Packing, Sequence};
+use crate::policy::{Gradients, Packing, PolicySequence};
 
 /// Encodes the judging items whose label is known, each with its label as the reply.
 pub(super) fn encode(
     rollouts: &Rollouts,
     step: &StepContext<'_>,
-    items: &[Item],
-) -> Result<Vec<Sequence>> {
+    items: &[TrainingItem],
+) -> Result<Vec<PolicySequence>> {
     let mut sequences = Vec::new();
     for item in items.iter().filter(|item| item.role.judges()) {
         let Some(label) = &item.gold else { continue };
         let prompt: Arc<[u32]> = rollouts.sampler.prompt(item)?;
         let adapter = rollouts.adapter(item.role);
-        sequences.push(Sequence {
+        sequences.push(PolicySequence {
             adapter: step.adapter(adapter.as_deref())?,
-            ..Sequence::continued(&prompt, &step.encoder.completion(label)?)
+            ..PolicySequence::continued(&prompt, &step.encoder.completion(label)?)
         });
     }
     Ok(sequences)
@@ -38,7 +38,7 @@ pub(super) fn encode(
 /// Takes one step of the optimiser on labels: the mean cross-entropy over their tokens.
 pub(super) fn train(
     step: &StepContext<'_>,
-    labels: &[Sequence],
+    labels: &[PolicySequence],
     apply: &mut Apply<'_>,
 ) -> Result<Metrics> {
     let mut metrics = Metrics::default();
@@ -59,7 +59,7 @@ pub(super) fn train(
 /// mean and the number of tokens.
 pub(super) fn add_gradients(
     step: &StepContext<'_>,
-    labels: &[Sequence],
+    labels: &[PolicySequence],
     share: f64,
     gradients: &mut Gradients,
 ) -> Result<Metrics> {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use rubrics::FailureKind;
 use verifiers::extract::{AnswerPolicy, answer};
 
-use crate::item::{Group, Item, Rollout};
+use crate::item::{Group, Rollout, TrainingItem};
 
 /// The scorer that such problems name. It is not one of `rubrics`, since a reward depends on the
 /// other answers of its group.
@@ -23,14 +23,14 @@ pub(super) fn applies(group: &Group) -> bool {
 
 /// The problem with the majority's answer in the place of the right one, for `scorer` to judge by.
 /// Without any extracted answer, the group has no rewards.
-pub(super) fn elect(group: &mut Group, scorer: &Arc<str>) -> Option<Arc<Item>> {
+pub(super) fn elect(group: &mut Group, scorer: &Arc<str>) -> Option<Arc<TrainingItem>> {
     let Some(gold) = majority(&group.rollouts) else {
         for rollout in &mut group.rollouts {
             rollout.reward = Err(FailureKind::Abstain);
         }
         return None;
     };
-    Some(Arc::new(Item {
+    Some(Arc::new(TrainingItem {
         gold: Some(gold.into()),
         scorer: scorer.clone(),
         ..(*group.item).clone()

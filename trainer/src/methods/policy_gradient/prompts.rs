@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use crate::advantages::{AdvantageKind, Episode};
 use crate::curriculum::{Curriculum, CurriculumConfig, CurriculumState, GroupAdvantages};
 use crate::error::Result;
-use crate::item::{Group, Item};
+use crate::item::{Group, TrainingItem};
 use crate::metrics::Metrics;
 
 /// The prompts of a run, and what was learnt about them.
 #[derive(Debug)]
 pub(super) struct Prompts {
-    items: Vec<Item>,
+    items: Vec<TrainingItem>,
     curriculum: Curriculum,
     /// The episode of the last call of [`Prompts::begins_episode`].
     episode: u64,
@@ -33,9 +33,13 @@ pub(super) struct PromptsState {
 
 impl Prompts {
     /// Takes the problems of a run and numbers them, since several files may use the same indices.
-    pub(super) fn new(config: CurriculumConfig, items: Vec<Item>, seed: u64) -> Result<Prompts> {
-        let items: Vec<Item> =
-            (0..).zip(items).map(|(index, item)| Item { index, ..item }).collect();
+    pub(super) fn new(
+        config: CurriculumConfig,
+        items: Vec<TrainingItem>,
+        seed: u64,
+    ) -> Result<Prompts> {
+        let items: Vec<TrainingItem> =
+            (0..).zip(items).map(|(index, item)| TrainingItem { index, ..item }).collect();
         let all = items.iter().map(|item| (item.index, item.category.as_deref()));
         Ok(Prompts {
             curriculum: Curriculum::new(config, all, seed)?,
@@ -54,7 +58,7 @@ impl Prompts {
     }
 
     /// Draws the next prompts.
-    pub(super) fn draw(&mut self, n: usize) -> Result<Vec<Item>> {
+    pub(super) fn draw(&mut self, n: usize) -> Result<Vec<TrainingItem>> {
         let rewards = &self.rewards;
         let known = rewards.len().max(1) as f64;
         let mean = rewards.values().sum::<f64>() / known;

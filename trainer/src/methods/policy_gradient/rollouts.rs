@@ -14,12 +14,14 @@ use super::step_signals::StepSignal;
 use crate::advantages;
 use crate::curriculum::{Fate, Keep, KeepCounts};
 use crate::error::Result;
-use crate::item::{Group, Item, Role, Rollout};
+use crate::item::{Group, ItemRole, Rollout, TrainingItem};
 use crate::losses::length::overlong_penalty;
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::random::decision;
-use crate::rollout::{RewardManager, RolloutParams, Sample, SampleRequest, Sampler, failures};
+use crate::rollout::{
+    RewardManager, RolloutParams, SampleRequest, SampledAnswer, Sampler, failures,
+};
 
 /// Samples answers from the live policy and scores them.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub(super) struct Rollouts {
 /// Rewards or weighs answers beside the scorers of `rubrics`.
 pub(super) trait RewardHook: Debug + Send {
     /// Whether it rewards the answers to an item in the place of a scorer.
-    fn rewards(&self, _item: &Item) -> bool {
+    fn rewards(&self, _item: &TrainingItem) -> bool {
         false
     }
 
@@ -60,7 +62,7 @@ pub(super) trait RewardHook: Debug + Send {
 }
 
 /// An item and its complete answers.
-pub(super) type SampledGroup = (Item, Vec<Sample>);
+pub(super) type SampledGroup = (TrainingItem, Vec<SampledAnswer>);
 
 /// A group that is trained on.
 #[derive(Clone, Debug)]
@@ -73,7 +75,7 @@ pub(super) struct ScoredGroup {
     /// Weight of each answer in the loss.
     pub(super) weights: Vec<f64>,
     /// Steps of each answer, for process-aware advantages; empty for others.
-    pub(super) steps: Vec<Vec<advantages::Step>>,
+    pub(super) steps: Vec<Vec<advantages::AnswerStep>>,
 }
 
 /// Scored groups of one round or step.
@@ -139,7 +141,7 @@ impl Rollouts {
     pub(super) fn roll_out(
         &self,
         step: &StepContext<'_>,
-        items: &[Item],
+        items: &[TrainingItem],
         phase: Phase,
         metrics: &mut Metrics,
     ) -> Result<ScoredGroups> {
@@ -155,7 +157,7 @@ impl Rollouts {
     /// Samples `group` answers to each item.
     pub(super) fn sample(
         &self,
-        items: Vec<Item>,
+        items: Vec<TrainingItem>,
         params: RolloutParams,
     ) -> Result<Vec<SampledGroup>> {
         let mut requests = Vec::with_capacity(items.len() * self.config.group);
@@ -226,13 +228,13 @@ impl Rollouts {
     }
 
     /// Whether a hook, and no scorer, rewards answers to an item.
-    fn is_rewarded_by_hook(&self, item: &Item) -> bool {
+    fn is_rewarded_by_hook(&self, item: &TrainingItem) -> bool {
         self.reward_hooks.iter().any(|hook| hook.rewards(item))
     }
 
     /// The `keep` rule for groups of an item. A reward that is not a verdict of right and wrong has no
     /// pass rate, so a band does not apply to it.
-    fn keep(&self, item: &Item) -> Keep {
+    fn keep(&self, item: &TrainingItem) -> Keep {
         match self.config.keep {
             Keep::Band { .. } if self.is_rewarded_by_hook(item) => Keep::Varied,
             keep @ (Keep::All | Keep::Varied | Keep::Band { .. }) => keep,
@@ -241,7 +243,7 @@ impl Rollouts {
 
     /// Fills in rewards by the scorers and, for the policy's answers, verdicts on steps.
     fn reward(&self, groups: &mut [Group], seed: u64) -> Result<()> {
-        let mut pairs: Vec<(Arc<Item>, &mut Rollout)> = Vec::new();
+        let mut pairs: Vec<(Arc<TrainingItem>, &mut Rollout)> = Vec::new();
         for group in groups.iter_mut().filter(|group| !self.is_rewarded_by_hook(&group.item)) {
             let item = if majority_vote::applies(group) {
                 let verifier = self.config.verifier(&group.item).into();
@@ -254,11 +256,12 @@ impl Rollouts {
             };
             pairs.extend(group.rollouts.iter_mut().map(|rollout| (item.clone(), rollout)));
         }
-        let mut borrowed: Vec<(&Item, &mut Rollout)> =
+        let mut borrowed: Vec<(&TrainingItem, &mut Rollout)> =
             pairs.iter_mut().map(|(item, rollout)| (&**item, &mut **rollout)).collect();
         self.rewards.reward(&mut borrowed, seed)?;
         if let Some(name) = &self.config.steps_scorer {
-            borrowed.retain(|(item, rollout)| item.role == Role::Policy && rollout.reward.is_ok());
+            borrowed
+                .retain(|(item, rollout)| item.role == ItemRole::Policy && rollout.reward.is_ok());
             self.rewards.steps(name, &mut borrowed, seed)?;
         }
         Ok(())
@@ -270,7 +273,7 @@ impl Rollouts {
         let by_model = self.is_rewarded_by_hook(item)
             || majority_vote::applies(group)
             || self.rewards.scorer(&item.scorer)?.uses_models();
-        Ok(item.role == Role::Policy && item.gold.is_none() && by_model)
+        Ok(item.role == ItemRole::Policy && item.gold.is_none() && by_model)
     }
 
     /// Copies groups without the rewards that the model gave itself.
@@ -287,7 +290,7 @@ impl Rollouts {
     }
 
     /// The adapter that answers items of a role; `None` is the model itself.
-    pub(super) fn adapter(&self, role: Role) -> Option<Arc<str>> {
+    pub(super) fn adapter(&self, role: ItemRole) -> Option<Arc<str>> {
         let judge = self.config.judge_adapter.as_deref().filter(|_| role.judges());
         judge.or(self.config.adapter.as_deref()).map(Into::into)
     }
@@ -312,7 +315,7 @@ impl Rollouts {
         }
         // Judgements have no steps: a process-aware advantage sees their outcomes alone.
         let signal = StepSignal::of(&self.config.advantage);
-        let signal = signal.filter(|_| group.item.role == Role::Policy);
+        let signal = signal.filter(|_| group.item.role == ItemRole::Policy);
         let steps = group.rollouts.iter().map(|rollout| match signal {
             Some(signal) => signal.steps(&self.sampler, &group.item, rollout),
             None => Ok(Vec::new()),

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::prompts::PromptsState;
 use crate::curriculum::{CurriculumState, NoProgressRule};
-use crate::item::Item;
+use crate::item::TrainingItem;
 use crate::judge_data::self_reward::GapStop;
 use crate::judge_data::urpo::Schedule;
 use crate::judge_data::{ItemQueue, ReplayBuffer};
@@ -54,7 +54,7 @@ pub(super) struct PartialRolloutsState {
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredGroup {
     pub(super) id: u64,
-    pub(super) item: Item,
+    pub(super) item: TrainingItem,
     /// Of each answer its tokens, whether it ended and whether it was interrupted.
     pub(super) answers: Vec<(Vec<StoredToken>, bool, bool)>,
 }

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use rubrics::combine::thoughts::Label;
 
-use crate::advantages::{AdvantageKind, Signal, Step};
+use crate::advantages::{AdvantageKind, AnswerStep, Signal};
 use crate::error::{Result, TrainError};
-use crate::item::{Item, JudgedStep, Rollout, Token};
+use crate::item::{JudgedStep, Rollout, Token, TrainingItem};
 use crate::rollout::Sampler;
 
 /// The signal that an advantage reads of a step.
@@ -47,9 +47,9 @@ impl StepSignal {
     pub(super) fn steps(
         self,
         sampler: &Sampler,
-        item: &Item,
+        item: &TrainingItem,
         rollout: &Rollout,
-    ) -> Result<Vec<Step>> {
+    ) -> Result<Vec<AnswerStep>> {
         let Some(judged) = &rollout.steps else {
             return Err(TrainError::Invalid(format!(
                 "the advantage needs the steps of answers, and the scorer '{}' says nothing of steps; \
@@ -61,13 +61,13 @@ impl StepSignal {
         let mut steps = Vec::with_capacity(judged.len());
         let mut free = 0;
         for step in judged {
-            let tokens = tokens(&ends, &step.span, free);
+            let tokens = tokens_in(&ends, &step.span, free);
             if tokens.is_empty() {
                 continue;
             }
             free = tokens.end;
             if let Some(signal) = self.signal(step, rollout)? {
-                steps.push(Step { tokens, signal });
+                steps.push(AnswerStep { tokens, signal });
             }
         }
         Ok(steps)
@@ -117,7 +117,7 @@ fn ends(sampler: &Sampler, tokens: &[Token]) -> Result<Vec<usize>> {
 }
 
 /// The tokens with text in a span, from `free` on: one that reaches into two steps is the first's.
-fn tokens(ends: &[usize], span: &Range<usize>, free: usize) -> Range<usize> {
+fn tokens_in(ends: &[usize], span: &Range<usize>, free: usize) -> Range<usize> {
     let begins = |at: usize| at.checked_sub(1).map_or(0, |before| ends[before]);
     let start = (free..ends.len()).find(|at| ends[*at] > span.start);
     let start = start.unwrap_or(ends.len());
@@ -133,13 +133,13 @@ mod tests {
     fn spans_of_text_are_runs_of_tokens() {
         // Six tokens; the third has no text, the fifth reaches over a border at 6.
         let ends = [1, 3, 3, 5, 8, 9];
-        let check = |span, free, expected| assert_eq!(tokens(&ends, &span, free), expected);
+        let check = |span, free, expected| assert_eq!(tokens_in(&ends, &span, free), expected);
         check(0..3, 0, 0..2);
         check(3..6, 2, 3..5);
         check(6..9, 5, 5..6);
         check(0..9, 0, 0..6);
         check(9..12, 0, 6..6);
         check(0..1, 1, 1..1);
-        assert_eq!(tokens(&[], &(0..1), 0), 0..0);
+        assert_eq!(tokens_in(&[], &(0..1), 0), 0..0);
     }
 }

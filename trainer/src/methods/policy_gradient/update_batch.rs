@@ -6,14 +6,14 @@ use super::config::PolicyGradientConfig;
 use super::rollouts::ScoredGroup;
 use crate::advantages::{Episode, TokenAdvantages};
 use crate::error::{Result, TrainError};
-use crate::item::Role;
+use crate::item::ItemRole;
 use crate::losses::correction::{Correction, M2po};
 use crate::losses::length::without_truncated;
-use crate::losses::{Denominators, Layout, Limits, Loss, Stats, Stream, Tokens};
+use crate::losses::{BatchLimits, Denominators, Layout, Loss, Stats, Stream, Tokens};
 use crate::methods::context::{StepContext, report};
 use crate::methods::outputs::{logprobs, output_grads};
 use crate::metrics::Metrics;
-use crate::policy::{Grad, Gradients, Packing, Policy, Sequence, micro_batches};
+use crate::policy::{Grad, Gradients, Packing, Policy, PolicySequence, micro_batches};
 
 /// Takes a step of the optimiser with these gradients and returns their norm.
 pub type Apply<'a> = dyn FnMut(&mut Gradients) -> Result<f64> + 'a;
@@ -24,7 +24,7 @@ pub(super) struct UpdateBatch {
     /// Groups of scored answers, for the policy gradient.
     pub(super) train_groups: Vec<ScoredGroup>,
     /// Given replies, for cross-entropy.
-    pub(super) labels: Vec<Sequence>,
+    pub(super) labels: Vec<PolicySequence>,
 }
 
 /// Lists rewards and steps of all answers, group by group, for advantages.
@@ -43,7 +43,7 @@ pub(super) fn episodes(groups: &[ScoredGroup]) -> Vec<Vec<Episode<'_>>> {
 /// The answers of an [`UpdateBatch`] packed for the loss: one entry per token in each list.
 #[derive(Debug, Default)]
 pub(super) struct TokenBatch {
-    sequences: Vec<Sequence>,
+    sequences: Vec<PolicySequence>,
     cu_seqlens: Vec<usize>,
     streams: Vec<Stream>,
     positive: Vec<bool>,
@@ -131,9 +131,9 @@ impl TokenBatch {
             let rewards = scored.rewards.iter().zip(&scored.weights);
             for ((rollout, advantages), (reward, weight)) in answers.zip(rewards) {
                 let ids: Vec<u32> = rollout.tokens.iter().map(|token| token.id).collect();
-                batch.sequences.push(Sequence {
+                batch.sequences.push(PolicySequence {
                     adapter: step.adapter(scored.adapter.as_deref())?,
-                    ..Sequence::continued(&scored.prompt, &ids)
+                    ..PolicySequence::continued(&scored.prompt, &ids)
                 });
                 batch.streams.push(stream(scored.group.item.role));
                 batch.positive.push(*reward > 0.0);
@@ -162,7 +162,7 @@ impl TokenBatch {
     }
 
     /// The sequences that the policy computes.
-    pub(super) fn sequences(&self) -> &[Sequence] {
+    pub(super) fn sequences(&self) -> &[PolicySequence] {
         &self.sequences
     }
 
@@ -186,10 +186,10 @@ impl TokenBatch {
         let reference = step.reference.ok_or_else(|| {
             TrainError::Invalid("a divergence needs a reference, and there is none".to_owned())
         })?;
-        let without_adapters: Vec<Sequence> = self
+        let without_adapters: Vec<PolicySequence> = self
             .sequences
             .iter()
-            .map(|sequence| Sequence { adapter: None, ..sequence.clone() })
+            .map(|sequence| PolicySequence { adapter: None, ..sequence.clone() })
             .collect();
         read_logprobs(reference, &without_adapters, step.micro_tokens)
     }
@@ -210,7 +210,7 @@ impl TokenBatch {
         gradients: &mut Gradients,
     ) -> Result<EpochLoss> {
         let packing = Packing::of(step.micro_tokens);
-        let limits = Limits {
+        let limits = BatchLimits {
             max_tokens: config.max_tokens,
             micro_batches: micro_batches(&self.sequences, packing)?.len().max(1),
         };
@@ -236,7 +236,7 @@ impl TokenBatch {
 }
 
 /// Computes the log-probabilities of all read tokens, without gradients.
-fn read_logprobs(model: &Policy, sequences: &[Sequence], tokens: usize) -> Result<Vec<f64>> {
+fn read_logprobs(model: &Policy, sequences: &[PolicySequence], tokens: usize) -> Result<Vec<f64>> {
     let outputs = model.read(sequences, tokens)?;
     let read: Vec<Vec<f64>> = outputs.iter().map(|o| logprobs(o)).collect::<Result<_>>()?;
     Ok(read.concat())
@@ -248,7 +248,7 @@ fn is_stale(config: &PolicyGradientConfig, step: &StepContext<'_>, revision: u64
     most.is_some_and(|most| step.revision.wrapping_sub(revision) > most)
 }
 
-fn stream(role: Role) -> Stream {
+fn stream(role: ItemRole) -> Stream {
     if role.judges() { Stream::Judge } else { Stream::Policy }
 }
 

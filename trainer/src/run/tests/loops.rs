@@ -348,7 +348,7 @@ fn incompatible_options_are_refused() {
             method(rest)
         );
         let config = RunConfig::parse("run.toml", &text, bench.dir.path());
-        let error = config.and_then(|config| Run::open(config, Resume::default()));
+        let error = config.and_then(|config| TrainingRun::open(config, Resume::default()));
         let error = error.expect_err(rest).to_string();
         assert!(error.contains(want), "{want} in\n{error}");
     };

@@ -4,20 +4,22 @@
 
 use std::ops::Range;
 
-use super::pass::{Pass, Rows, Scratch, Statistics, Task, Tile, slopes, tiles_of};
+use super::pass::{
+    BackwardTask, BlockRows, Pass, ScoreTile, Scratch, Statistics, slopes, tiles_of,
+};
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{
-    MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, score,
+    MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, scaled_score,
 };
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::norm::part;
+use crate::kernels::norm::load_or_zero;
 use crate::kernels::simd::{F32x16, Kernel};
 use crate::kernels::threads::Shared;
 
 /// Some tasks, whose blocks are of key rows.
 pub(super) struct ByKey<'a> {
     pub(super) pass: &'a Pass<'a>,
-    pub(super) tasks: &'a [Task],
+    pub(super) tasks: &'a [BackwardTask],
     pub(super) statistics: &'a Statistics,
     /// `[Tk, kv_heads · head_dim]`.
     pub(super) grad_k: &'a Shared<'a>,
@@ -39,7 +41,7 @@ impl Kernel for ByKey<'_> {
                     for (row, whole) in run.clone().zip(&mut whole) {
                         *whole = self.queries_of(task, block * BLOCK + row);
                     }
-                    let rows = Rows { task, block, run, whole };
+                    let rows = BlockRows { task, block, run, whole };
                     self.rows::<L>(&rows, &mut scratch, &mut sums);
                     self.store(&rows, &sums);
                 }
@@ -51,7 +53,7 @@ impl Kernel for ByKey<'_> {
 impl ByKey<'_> {
     /// The query rows that see a key, in the sequence.
     #[inline(always)]
-    fn queries_of(&self, task: &Task, key: usize) -> Range<usize> {
+    fn queries_of(&self, task: &BackwardTask, key: usize) -> Range<usize> {
         let (pass, g) = (self.pass, &self.pass.geometry);
         let (n, unasked) = (pass.queries_of(task).len(), pass.unasked(task));
         let end = match g.window {
@@ -63,7 +65,12 @@ impl ByKey<'_> {
     }
 
     #[inline(always)]
-    fn rows<L: F32x16>(&self, rows: &Rows<'_>, scratch: &mut Scratch, sums: &mut [Vec<f32>; 2]) {
+    fn rows<L: F32x16>(
+        &self,
+        rows: &BlockRows<'_>,
+        scratch: &mut Scratch,
+        sums: &mut [Vec<f32>; 2],
+    ) {
         let n = rows.run.len();
         let stride = Summands::stride(self.pass.geometry.head_dim);
         for sums in sums.iter_mut() {
@@ -71,7 +78,7 @@ impl ByKey<'_> {
             sums.resize(n * stride, 0.0);
         }
         for tile in tiles_of(rows.whole()) {
-            self.step::<L>(rows, (&Tile::new(tile, rows.whole()), n), scratch, sums);
+            self.step::<L>(rows, (&ScoreTile::new(tile, rows.whole()), n), scratch, sums);
         }
     }
 
@@ -79,8 +86,8 @@ impl ByKey<'_> {
     #[inline(always)]
     fn step<L: F32x16>(
         &self,
-        rows: &Rows<'_>,
-        (tile, n): (&Tile, usize),
+        rows: &BlockRows<'_>,
+        (tile, n): (&ScoreTile, usize),
         scratch: &mut Scratch,
         sums: &mut [Vec<f32>; 2],
     ) {
@@ -100,9 +107,9 @@ impl ByKey<'_> {
             for (left, right, to) in products {
                 dots_within::<L>((left, rows.run.start), right.block(at), block, to);
             }
-            let of_rows = statistics.map(|of| part::<L>(of.block(at), 0));
+            let of_rows = statistics.map(|of| load_or_zero::<L>(of.block(at), 0));
             for (of_query, of_grad) in of_queries.iter_mut().zip(of_grads.iter_mut()) {
-                let score = score(of_query.block::<L>(block), &pass.geometry);
+                let score = scaled_score(of_query.block::<L>(block), &pass.geometry);
                 let grad = of_grad.block(block);
                 let (p, slope) = slopes(score, grad, of_rows, &pass.geometry);
                 of_query.set_block(block, slope);
@@ -122,7 +129,7 @@ impl ByKey<'_> {
 
     /// Puts rows of dK and dV where they belong.
     #[inline(always)]
-    fn store(&self, rows: &Rows<'_>, sums: &[Vec<f32>; 2]) {
+    fn store(&self, rows: &BlockRows<'_>, sums: &[Vec<f32>; 2]) {
         let (pass, task) = (self.pass, rows.task);
         let dim = pass.geometry.head_dim;
         let columns = task.kv_head * dim..(task.kv_head + 1) * dim;

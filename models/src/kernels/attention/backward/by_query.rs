@@ -2,7 +2,7 @@
 
 #![expect(unsafe_code, reason = "tasks write disjoint parts of one output at once")]
 
-use super::pass::{Pass, Rows, Scratch, Task, Tile, slopes, tiles_of};
+use super::pass::{BackwardTask, BlockRows, Pass, ScoreTile, Scratch, slopes, tiles_of};
 use crate::kernels::attention::forward::scores_of;
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows};
@@ -14,7 +14,7 @@ use crate::kernels::threads::Shared;
 /// Some tasks, whose blocks are of query rows.
 pub(super) struct ByQuery<'a> {
     pub(super) pass: &'a Pass<'a>,
-    pub(super) tasks: &'a [Task],
+    pub(super) tasks: &'a [BackwardTask],
     /// [`Statistics`](super::pass::Statistics), a row for each block and key head.
     pub(super) max: &'a Shared<'a>,
     pub(super) inverse: &'a Shared<'a>,
@@ -38,10 +38,10 @@ impl Kernel for ByQuery<'_> {
                         let position = unasked + (block * BLOCK + row) / g.group();
                         *whole = g.first_key(position)..position + 1;
                     }
-                    let rows = Rows { task, block, run, whole };
+                    let rows = BlockRows { task, block, run, whole };
                     tiles.clear();
                     for tile in tiles_of(rows.whole()) {
-                        tiles.push(Tile::new(tile, rows.whole()));
+                        tiles.push(ScoreTile::new(tile, rows.whole()));
                     }
                     self.rows::<L>(&rows, &tiles, &mut scratch, &mut sums);
                     self.store(&rows, &sums);
@@ -56,8 +56,8 @@ impl ByQuery<'_> {
     #[inline(always)]
     fn rows<L: F32x16>(
         &self,
-        rows: &Rows<'_>,
-        tiles: &[Tile],
+        rows: &BlockRows<'_>,
+        tiles: &[ScoreTile],
         scratch: &mut Scratch,
         sums: &mut Vec<f32>,
     ) {
@@ -118,7 +118,7 @@ impl ByQuery<'_> {
         }
     }
 
-    fn keep(&self, rows: &Rows<'_>, (max, inverse): (&[f32; MAX_ROWS], &[f32; MAX_ROWS])) {
+    fn keep(&self, rows: &BlockRows<'_>, (max, inverse): (&[f32; MAX_ROWS], &[f32; MAX_ROWS])) {
         let task = rows.task;
         let layout = &self.pass.queries;
         let place = layout.place(task.sequence, rows.block, task.kv_head);
@@ -131,7 +131,7 @@ impl ByQuery<'_> {
 
     /// Puts rows of dQ where they belong.
     #[inline(always)]
-    fn store(&self, rows: &Rows<'_>, sums: &[f32]) {
+    fn store(&self, rows: &BlockRows<'_>, sums: &[f32]) {
         let (pass, task) = (self.pass, rows.task);
         let (group, dim) = (pass.geometry.group(), pass.geometry.head_dim);
         for (row, sums) in (rows.run.clone()).zip(sums.chunks_exact(Summands::stride(dim))) {

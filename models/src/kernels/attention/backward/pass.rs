@@ -5,13 +5,13 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use crate::kernels::attention::geometry::Geometry;
-use crate::kernels::attention::layout::{Layout, Strip};
+use crate::kernels::attention::layout::{BlockLayout, Strip};
 use crate::kernels::attention::packed::Packed;
 use crate::kernels::attention::tasks::tasks_a_job;
 use crate::kernels::attention::tile::{MAX_ROWS, TILE, TileRow, blocks_of, score_slope, spans_in};
 use crate::kernels::exp::exp;
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::norm::{part, put};
+use crate::kernels::norm::{load_or_zero, put};
 use crate::kernels::simd::{F32x16, Isa, Kernel};
 
 /// Multiplications below which one thread does a run of sequences.
@@ -39,8 +39,8 @@ pub(super) struct Pass<'a> {
     pub(super) cu_seqlens_k: &'a [u32],
     pub(super) geometry: Geometry,
     pub(super) parallel: bool,
-    pub(super) keys: Layout,
-    pub(super) queries: Layout,
+    pub(super) keys: BlockLayout,
+    pub(super) queries: BlockLayout,
     pub(super) key_panels: Vec<f32>,
     pub(super) key_rows: Vec<f32>,
     pub(super) value_panels: Vec<f32>,
@@ -62,15 +62,15 @@ pub(super) struct Statistics {
 
 /// Blocks of rows of one sequence and key head.
 #[derive(Clone, Debug)]
-pub(super) struct Task {
+pub(super) struct BackwardTask {
     pub(super) sequence: usize,
     pub(super) kv_head: usize,
     pub(super) blocks: Range<usize>,
 }
 
 /// Some rows of one block, and what each sees of the other side.
-pub(super) struct Rows<'a> {
-    pub(super) task: &'a Task,
+pub(super) struct BlockRows<'a> {
+    pub(super) task: &'a BackwardTask,
     /// The block, counted in the sequence.
     pub(super) block: usize,
     /// Rows of it.
@@ -78,7 +78,7 @@ pub(super) struct Rows<'a> {
     pub(super) whole: [Range<usize>; MAX_ROWS],
 }
 
-impl Rows<'_> {
+impl BlockRows<'_> {
     #[inline(always)]
     pub(super) fn whole(&self) -> &[Range<usize>] {
         &self.whole[..self.run.len()]
@@ -86,19 +86,19 @@ impl Rows<'_> {
 }
 
 /// A tile, and what of it each of some rows reaches into.
-pub(super) struct Tile {
+pub(super) struct ScoreTile {
     pub(super) index: usize,
     pub(super) spans: [Range<usize>; MAX_ROWS],
     /// The blocks of the tile that any of them reaches into.
     pub(super) blocks: Range<usize>,
 }
 
-impl Tile {
+impl ScoreTile {
     #[inline(always)]
-    pub(super) fn new(index: usize, whole: &[Range<usize>]) -> Tile {
+    pub(super) fn new(index: usize, whole: &[Range<usize>]) -> ScoreTile {
         let spans = spans_in(index, whole);
         let blocks = blocks_of(&spans[..whole.len()]);
-        Tile { index, spans, blocks }
+        ScoreTile { index, spans, blocks }
     }
 }
 
@@ -127,8 +127,8 @@ impl<'a> Pass<'a> {
     pub(super) fn new(isa: Isa, operands: Operands<'a>, geometry: Geometry) -> Pass<'a> {
         let (heads, dim) = (geometry.num_kv_heads, geometry.head_dim);
         let Packed { q, k, v, cu_seqlens_q, cu_seqlens_k } = operands.rows;
-        let keys = Layout::new(cu_seqlens_k, heads, 1, dim);
-        let queries = Layout::new(cu_seqlens_q, heads, geometry.group(), dim);
+        let keys = BlockLayout::new(cu_seqlens_k, heads, 1, dim);
+        let queries = BlockLayout::new(cu_seqlens_q, heads, geometry.group(), dim);
         let lengths = |sums: &'a [u32]| sums.windows(2).map(|w| (w[1] - w[0]) as usize);
         let pairs = lengths(cu_seqlens_q).zip(lengths(cu_seqlens_k));
         let pairs: usize = pairs.map(|(queries, keys)| queries * keys).sum();
@@ -154,12 +154,12 @@ impl<'a> Pass<'a> {
     }
 
     /// Gives all blocks of these rows to `run`, in tasks.
-    pub(super) fn each(&self, rows: &Layout, run: impl Fn(&[Task]) + Send + Sync) {
+    pub(super) fn each(&self, rows: &BlockLayout, run: impl Fn(&[BackwardTask]) + Send + Sync) {
         let mut tasks = Vec::new();
         for (sequence, blocks) in rows.table.iter().enumerate() {
             for first in (0..blocks.len()).step_by(TASK_BLOCKS) {
                 let blocks = first..blocks.len().min(first + TASK_BLOCKS);
-                tasks.extend((0..self.geometry.num_kv_heads).map(|kv_head| Task {
+                tasks.extend((0..self.geometry.num_kv_heads).map(|kv_head| BackwardTask {
                     sequence,
                     kv_head,
                     blocks: blocks.clone(),
@@ -175,33 +175,33 @@ impl<'a> Pass<'a> {
 
     /// The blocks of a task's keys (or values).
     #[inline(always)]
-    pub(super) fn keys<'s>(&'s self, pool: &'s [f32], task: &Task) -> Strip<'s> {
+    pub(super) fn keys<'s>(&'s self, pool: &'s [f32], task: &BackwardTask) -> Strip<'s> {
         self.keys.strip(pool, task.sequence, task.kv_head)
     }
 
     /// The blocks of a task's queries (or of the output's gradient, or of statistics).
     #[inline(always)]
-    pub(super) fn queries<'s>(&'s self, pool: &'s [f32], task: &Task) -> Strip<'s> {
+    pub(super) fn queries<'s>(&'s self, pool: &'s [f32], task: &BackwardTask) -> Strip<'s> {
         self.queries.strip(pool, task.sequence, task.kv_head)
     }
 
     /// Rows of the run's queries that are of a task's sequence.
     #[inline(always)]
-    pub(super) fn queries_of(&self, task: &Task) -> Range<usize> {
+    pub(super) fn queries_of(&self, task: &BackwardTask) -> Range<usize> {
         let ends = &self.cu_seqlens_q[task.sequence..];
         ends[0] as usize..ends[1] as usize
     }
 
     /// Rows of the run's keys that are of a task's sequence.
     #[inline(always)]
-    pub(super) fn keys_of(&self, task: &Task) -> Range<usize> {
+    pub(super) fn keys_of(&self, task: &BackwardTask) -> Range<usize> {
         let ends = &self.cu_seqlens_k[task.sequence..];
         ends[0] as usize..ends[1] as usize
     }
 
     /// Positions of a task's sequence before its first query.
     #[inline(always)]
-    pub(super) fn unasked(&self, task: &Task) -> usize {
+    pub(super) fn unasked(&self, task: &BackwardTask) -> usize {
         self.keys_of(task).len() - self.queries_of(task).len()
     }
 }
@@ -238,7 +238,7 @@ impl Kernel for Delta<'_> {
         for ((grad, out), delta) in panels.zip(delta.chunks_exact_mut(BLOCK)) {
             let mut sum = L::splat(0.0);
             for at in (0..self.dim * BLOCK).step_by(BLOCK) {
-                sum = part::<L>(grad, at).mul_add(part(out, at), sum);
+                sum = load_or_zero::<L>(grad, at).mul_add(load_or_zero(out, at), sum);
             }
             put(sum, delta, 0);
         }

@@ -15,7 +15,7 @@ use super::super::{F32x16, LANES};
 
 /// F32x16 0 to 7 and 8 to 15.
 #[derive(Clone, Copy)]
-pub(super) struct Pair(__m256, __m256);
+pub(super) struct TwoHalves(__m256, __m256);
 
 /// Applies an intrinsic to both halves.
 ///
@@ -25,7 +25,7 @@ macro_rules! both {
     ($intrinsic:ident $(, $operand:expr)* $(; $($last:expr),+)?) => {{
         // SAFETY: the CPU has the instruction, and it touches registers alone (see the macro).
         unsafe {
-            Pair(
+            TwoHalves(
                 $intrinsic($($operand.0,)* $($($last),+)?),
                 $intrinsic($($operand.1,)* $($($last),+)?),
             )
@@ -33,7 +33,7 @@ macro_rules! both {
     }};
 }
 
-impl F32x16 for Pair {
+impl F32x16 for TwoHalves {
     /// 12 of 16 registers.
     const ACCUMULATORS: usize = 6;
 
@@ -41,14 +41,14 @@ impl F32x16 for Pair {
     fn splat(x: f32) -> Self {
         // SAFETY: the CPU has AVX (see `both`).
         let all = unsafe { _mm256_set1_ps(x) };
-        Pair(all, all)
+        TwoHalves(all, all)
     }
 
     #[inline(always)]
     fn load(from: &[f32; LANES]) -> Self {
         let from = from.as_ptr();
         // SAFETY: the CPU has AVX (see `both`); sixteen numbers are readable, at any alignment.
-        unsafe { Pair(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
+        unsafe { TwoHalves(_mm256_loadu_ps(from), _mm256_loadu_ps(from.add(8))) }
     }
 
     #[inline(always)]
@@ -57,7 +57,7 @@ impl F32x16 for Pair {
         // SAFETY: the CPU has F16C (see `both`); sixteen two-byte numbers are readable, at any
         // alignment.
         unsafe {
-            Pair(
+            TwoHalves(
                 _mm256_cvtph_ps(_mm_loadu_si128(from.cast())),
                 _mm256_cvtph_ps(_mm_loadu_si128(from.add(8).cast())),
             )
@@ -72,7 +72,7 @@ impl F32x16 for Pair {
         unsafe {
             let low = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast()));
             let high = _mm256_cvtepu16_epi32(_mm_loadu_si128(from.add(8).cast()));
-            Pair(
+            TwoHalves(
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(low)),
                 _mm256_castsi256_ps(_mm256_slli_epi32::<16>(high)),
             )
@@ -144,7 +144,7 @@ impl F32x16 for Pair {
     fn round(self) -> Self {
         const NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
         // SAFETY: the CPU has AVX (see `both`).
-        unsafe { Pair(_mm256_round_ps::<NEAREST>(self.0), _mm256_round_ps::<NEAREST>(self.1)) }
+        unsafe { TwoHalves(_mm256_round_ps::<NEAREST>(self.0), _mm256_round_ps::<NEAREST>(self.1)) }
     }
 
     #[inline(always)]
@@ -154,7 +154,7 @@ impl F32x16 for Pair {
             let bias = _mm256_set1_epi32(127);
             let low = _mm256_add_epi32(_mm256_cvtps_epi32(self.0), bias);
             let high = _mm256_add_epi32(_mm256_cvtps_epi32(self.1), bias);
-            Pair(
+            TwoHalves(
                 _mm256_castsi256_ps(_mm256_slli_epi32::<23>(low)),
                 _mm256_castsi256_ps(_mm256_slli_epi32::<23>(high)),
             )
@@ -167,7 +167,7 @@ impl F32x16 for Pair {
         unsafe {
             let low = _mm256_cmp_ps::<_CMP_GT_OQ>(self.0, other.0);
             let high = _mm256_cmp_ps::<_CMP_GT_OQ>(self.1, other.1);
-            Pair(_mm256_blendv_ps(no.0, yes.0, low), _mm256_blendv_ps(no.1, yes.1, high))
+            TwoHalves(_mm256_blendv_ps(no.0, yes.0, low), _mm256_blendv_ps(no.1, yes.1, high))
         }
     }
 }

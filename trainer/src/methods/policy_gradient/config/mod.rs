@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::advantages::AdvantageKind;
 use crate::curriculum::{CurriculumConfig, Fill, FillConfig, Keep};
-use crate::item::Item;
+use crate::item::TrainingItem;
 use crate::losses::policy::{CreditWeights, Policy};
 use crate::losses::{Objective, Streams};
 use crate::methods::context::RunNames;
@@ -111,7 +111,7 @@ pub struct Overlong {
 
 impl PolicyGradientConfig {
     /// The scorer of `rubrics` that judges answers to an item; after a majority vote the run's own.
-    pub(super) fn verifier<'a>(&'a self, item: &'a Item) -> &'a str {
+    pub(super) fn verifier<'a>(&'a self, item: &'a TrainingItem) -> &'a str {
         match &*item.scorer {
             majority_vote::SCORER => self.scorer.as_deref().unwrap_or("math"),
             scorer => scorer,

@@ -15,16 +15,16 @@ use super::super::prompts::Prompts;
 use super::super::rollouts::SampledGroup;
 use super::super::state::{PartialRolloutsState, PolicyGradientState, StoredGroup, StoredToken};
 use crate::error::Result;
-use crate::item::{Item, Token};
+use crate::item::{Token, TrainingItem};
 use crate::metrics::Metrics;
-use crate::rollout::{Sample, SampleRequest};
+use crate::rollout::{SampleRequest, SampledAnswer};
 use crate::staleness::{Capacity, CapacityConfig, Partials};
 
 /// A group that was begun.
 #[derive(Clone, Debug)]
 struct HeldGroup {
-    item: Item,
-    answers: Vec<Sample>,
+    item: TrainingItem,
+    answers: Vec<SampledAnswer>,
 }
 
 /// Groups that were begun and not yet used.
@@ -115,7 +115,7 @@ impl PartialRollouts {
                     return None;
                 }
             };
-            let begun = Sample { tokens: Vec::new(), ended: false, interrupted: true };
+            let begun = SampledAnswer { tokens: Vec::new(), ended: false, interrupted: true };
             let answers = vec![begun; round.group()];
             let id = *next;
             *next += 1;
@@ -181,7 +181,7 @@ impl GroupSource for PartialRollouts {
             let age = revision.wrapping_sub(token.revision);
             (token.id, token.logprob.to_bits(), age)
         };
-        let answer = |sample: &Sample| {
+        let answer = |sample: &SampledAnswer| {
             let tokens = sample.tokens.iter().map(token).collect();
             (tokens, sample.ended, sample.interrupted)
         };
@@ -208,11 +208,12 @@ impl GroupSource for PartialRollouts {
             logprob: f32::from_bits(*bits),
             revision: revision.wrapping_sub(*age),
         };
-        let sample = |(tokens, ended, interrupted): &(Vec<StoredToken>, bool, bool)| Sample {
-            tokens: tokens.iter().map(token).collect(),
-            ended: *ended,
-            interrupted: *interrupted,
-        };
+        let sample =
+            |(tokens, ended, interrupted): &(Vec<StoredToken>, bool, bool)| SampledAnswer {
+                tokens: tokens.iter().map(token).collect(),
+                ended: *ended,
+                interrupted: *interrupted,
+            };
         let held = |stored: &StoredGroup| {
             let answers = stored.answers.iter().map(sample).collect();
             (stored.id, HeldGroup { item: stored.item.clone(), answers })
@@ -230,7 +231,7 @@ fn sample(
     requests: &[SampleRequest],
     origins: &[(usize, usize)],
     need: usize,
-) -> Result<Vec<Sample>> {
+) -> Result<Vec<SampledAnswer>> {
     let groups: Vec<usize> = origins.iter().map(|(at, _)| *at).collect();
     let mut samples = round.rollouts.sampler.sample_until(requests, round.params, &groups, need)?;
     // Some interrupted answers had reached their end, which was not announced yet.
@@ -280,7 +281,7 @@ fn sample(
 /// Number of tokens after which `need` groups are complete; `None` if there are not as many.
 fn end(
     requests: &[SampleRequest],
-    samples: &[Sample],
+    samples: &[SampledAnswer],
     groups: &[usize],
     need: usize,
 ) -> Option<usize> {

@@ -6,7 +6,7 @@ use super::super::hook::{Hook, HookContext, StepData};
 use super::super::rollouts::{RewardHook, Rollouts};
 use super::super::state::PolicyGradientState;
 use crate::error::{Result, TrainError};
-use crate::item::{Group, Item, Rollout};
+use crate::item::{Group, Rollout, TrainingItem};
 use crate::judge_data::self_reward::{GapStop, audited, opinion, reward_gap};
 use crate::metrics::Metrics;
 
@@ -28,7 +28,11 @@ impl GuardHook {
     }
 
     /// Groups to audit, with the right answer as their reference.
-    fn audits(&self, cx: &HookContext<'_>, groups: &[Group]) -> Result<Vec<(Item, Vec<Rollout>)>> {
+    fn audits(
+        &self,
+        cx: &HookContext<'_>,
+        groups: &[Group],
+    ) -> Result<Vec<(TrainingItem, Vec<Rollout>)>> {
         let mut audits = Vec::new();
         for (number, group) in (0..).zip(groups) {
             let Some(truth) = &group.item.audit else {
@@ -37,7 +41,7 @@ impl GuardHook {
             if cx.rollouts.is_self_rewarded(group)?
                 && audited(self.share, cx.step.seed, cx.step.step, number)
             {
-                let item = Item {
+                let item = TrainingItem {
                     gold: Some(truth.clone()),
                     scorer: self.scorer.as_str().into(),
                     ..(*group.item).clone()
@@ -56,7 +60,7 @@ impl Hook for GuardHook {
             .iter()
             .flat_map(|(_, rollouts)| rollouts.iter().map(|rollout| rollout.reward.ok()))
             .collect();
-        let mut pairs: Vec<(&Item, &mut Rollout)> = Vec::new();
+        let mut pairs: Vec<(&TrainingItem, &mut Rollout)> = Vec::new();
         for (item, rollouts) in &mut audits {
             let item = &*item;
             pairs.extend(rollouts.iter_mut().map(|rollout| (item, rollout)));

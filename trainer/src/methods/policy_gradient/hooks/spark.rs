@@ -9,7 +9,7 @@ use super::super::state::PolicyGradientState;
 use super::super::train_step::update;
 use super::super::update_batch::{Apply, UpdateBatch};
 use crate::error::Result;
-use crate::item::Item;
+use crate::item::TrainingItem;
 use crate::judge_data::{ItemQueue, Spark, Templates};
 
 /// Makes judge data and trains on it.
@@ -20,7 +20,7 @@ pub(in super::super) struct SparkHook {
     update: JudgeUpdate,
     queue: ItemQueue,
     /// Items of this step's judge phase; empty if none is due.
-    due: Vec<Item>,
+    due: Vec<TrainingItem>,
 }
 
 impl SparkHook {

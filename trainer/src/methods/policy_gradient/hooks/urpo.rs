@@ -13,7 +13,7 @@ use super::super::state::{PolicyGradientState, UrpoState};
 use crate::curriculum::{Curriculum, CurriculumConfig};
 use crate::data::Ranked;
 use crate::error::{Result, TrainError};
-use crate::item::{Group, Item, Role};
+use crate::item::{Group, ItemRole, TrainingItem};
 use crate::judge_data::urpo::{self, Call, Open, OpenRule, RankJudgeConfig, Schedule};
 use crate::judge_data::{StepSeed, Templates};
 use crate::methods::context::StepContext;
@@ -42,7 +42,7 @@ impl UrpoHook {
     pub(in super::super) fn new(
         config: UrpoSection,
         mut ranked: Vec<Ranked>,
-        open: Vec<Item>,
+        open: Vec<TrainingItem>,
         seed: u64,
     ) -> Result<UrpoHook> {
         config.rank_judge.check()?;
@@ -92,7 +92,7 @@ impl UrpoHook {
     }
 
     /// Draws the rank-judge items of a step.
-    fn draw_ranked(&mut self, n: usize, seed: StepSeed) -> Result<Vec<Item>> {
+    fn draw_ranked(&mut self, n: usize, seed: StepSeed) -> Result<Vec<TrainingItem>> {
         let drawn = match &mut self.order {
             Some(order) if n > 0 => order.draw(n, |_| Ok(Vec::new()))?,
             Some(_) | None => Vec::new(),
@@ -105,7 +105,7 @@ impl UrpoHook {
     }
 
     /// Draws the open instructions of a step.
-    fn draw_open(&mut self, n: usize) -> Result<Vec<Item>> {
+    fn draw_open(&mut self, n: usize) -> Result<Vec<TrainingItem>> {
         match &mut self.open {
             Some(open) if n > 0 => open.draw(n),
             Some(_) | None => Ok(Vec::new()),
@@ -123,7 +123,7 @@ impl Hook for UrpoHook {
         // The same order of candidates at every measurement.
         let seed = StepSeed { seed: cx.step.seed, step: 0 };
         let rows = (0..).zip(&self.held_out);
-        let items: Vec<Item> = rows
+        let items: Vec<TrainingItem> = rows
             .map(|(index, row)| rank_item(row, index, &self.templates, seed))
             .collect::<Result<_>>()?;
         let texts = replies(cx.rollouts, &items, cx.step.seed, 0.0)?;
@@ -187,7 +187,7 @@ pub(in super::super) struct UrpoRewards {
 }
 
 impl RewardHook for UrpoRewards {
-    fn rewards(&self, item: &Item) -> bool {
+    fn rewards(&self, item: &TrainingItem) -> bool {
         &*item.scorer == urpo::SCORER
     }
 
@@ -200,7 +200,7 @@ impl RewardHook for UrpoRewards {
     ) -> Result<()> {
         let mut open: Vec<(&mut Group, Vec<Call>)> = Vec::new();
         for group in groups.iter_mut().filter(|group| self.rewards(&group.item)) {
-            if group.item.role == Role::RankJudge {
+            if group.item.role == ItemRole::RankJudge {
                 for rollout in &mut group.rollouts {
                     rollout.reward = urpo::reward(&group.item, &rollout.text, &self.config);
                 }
@@ -210,7 +210,7 @@ impl RewardHook for UrpoRewards {
                 open.push((group, calls));
             }
         }
-        let items: Vec<Item> =
+        let items: Vec<TrainingItem> =
             open.iter().flat_map(|(_, calls)| calls.iter().map(|call| call.item.clone())).collect();
         let seed = decision(step.seed, "urpo replies", &[step.step]).next_u64();
         let mut texts = replies(rollouts, &items, seed, 1.0)?.into_iter();
@@ -231,7 +231,7 @@ impl RewardHook for UrpoRewards {
 /// Samples one reply to each item; nothing of it is trained on.
 fn replies(
     rollouts: &Rollouts,
-    items: &[Item],
+    items: &[TrainingItem],
     seed: u64,
     temperature: f32,
 ) -> Result<Vec<String>> {
@@ -246,7 +246,12 @@ fn replies(
     samples.iter().map(|sample| rollouts.sampler.text(&sample.tokens)).collect()
 }
 
-fn rank_item(row: &Ranked, index: u64, templates: &Templates, seed: StepSeed) -> Result<Item> {
+fn rank_item(
+    row: &Ranked,
+    index: u64,
+    templates: &Templates,
+    seed: StepSeed,
+) -> Result<TrainingItem> {
     let texts = row.candidates.iter().map(String::as_str);
     let ranked: Vec<(&str, f64)> = texts.zip(row.ranks.iter().copied()).collect();
     urpo::preference_item(index, &row.problem, &ranked, templates, seed)
