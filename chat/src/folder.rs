@@ -13,17 +13,17 @@ use crate::positioned::Positioned;
 #[derive(Clone, Debug)]
 pub struct Folder {
     path: PathBuf,
-    /// By their path in the folder; none for a directory.
+    /// Contents by path within the folder; `None` for a directory.
     files: Option<Arc<BTreeMap<&'static str, &'static [u8]>>>,
 }
 
 impl Folder {
-    /// A directory.
+    /// Names a directory of the file system.
     pub fn directory(path: &Path) -> Folder {
         Folder { path: path.to_path_buf(), files: None }
     }
 
-    /// Files in memory by their names, as `include_bytes!` gives them. Errors name them below
+    /// Holds files in memory by their names, as `include_bytes!` gives them. Errors name them below
     /// `path`, which need not be a path of any file system.
     pub fn in_memory(
         path: &Path,
@@ -32,17 +32,17 @@ impl Folder {
         Folder { path: path.to_path_buf(), files: Some(Arc::new(files.into_iter().collect())) }
     }
 
-    /// What it goes by.
+    /// The folder's path, as errors name it.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// What a file of it goes by.
+    /// The path of one of its files, as errors name it.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// Refuses what is not a folder.
+    /// Refuses a path that is not a folder.
     pub fn check(&self) -> Result<()> {
         if self.files.is_some() {
             return Ok(());
@@ -54,8 +54,8 @@ impl Folder {
         }
     }
 
-    /// Whether there is something of this name: a link to nothing too, so that it is an error to
-    /// open and not an absence.
+    /// Whether an entry of this name exists. A dangling link counts, so that it is an error to open
+    /// and not an absence.
     pub fn has(&self, name: &str) -> bool {
         match &self.files {
             None => fs::symlink_metadata(self.path_of(name)).is_ok(),
@@ -75,7 +75,7 @@ impl Folder {
         }
     }
 
-    /// The content of a file of at most `limit` bytes, or nothing where there is none.
+    /// Reads a file of at most `limit` bytes; `None` if it does not exist.
     ///
     /// # Errors
     /// It is longer, or cannot be read.
@@ -94,7 +94,7 @@ impl Folder {
         file.read_all(limit).map(Some)
     }
 
-    /// The names of what lies in a folder of it, in order; none where there is no such folder.
+    /// The names of the entries of one of its folders, sorted; empty if there is no such folder.
     pub fn names_in(&self, folder: &str) -> Vec<String> {
         let names = match &self.files {
             None => fs::read_dir(self.path_of(folder)).map(|entries| {

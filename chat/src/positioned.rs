@@ -1,4 +1,4 @@
-//! A file that is read at positions, by any number of threads at once, or bytes that stand for one.
+//! A file that any number of threads can read at positions, or bytes in its place.
 
 use std::fs::File;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{ChatError, Result};
 
-/// An open file, its path and its length when it was opened.
+/// An open file, its path, and its length when it was opened.
 #[derive(Debug)]
 pub struct Positioned {
     content: ByteSource,
@@ -21,10 +21,10 @@ enum ByteSource {
 }
 
 impl Positioned {
-    /// Opens a regular file. Anything else is refused, because reading it could wait for ever.
+    /// Opens a regular file. Anything else is refused, because reading it could block for ever.
     pub fn open(path: &Path) -> Result<Positioned> {
         let io = |source| ChatError::Io { path: path.to_path_buf(), source };
-        // Looked at before it is opened: opening a pipe waits for its other end.
+        // The type is checked before opening: opening a pipe blocks until its other end is opened.
         if !std::fs::metadata(path).map_err(io)?.is_file() {
             return Err(ChatError::File {
                 path: path.to_path_buf(),
@@ -36,7 +36,7 @@ impl Positioned {
         Ok(Positioned { content: ByteSource::File(file), path: path.to_path_buf(), len })
     }
 
-    /// Bytes in the place of a file; errors name `path`.
+    /// Wraps bytes that stand in for a file; errors name `path`.
     pub(crate) fn in_memory(path: PathBuf, bytes: &'static [u8]) -> Positioned {
         Positioned { content: ByteSource::Memory(bytes), path, len: bytes.len() as u64 }
     }
@@ -50,7 +50,7 @@ impl Positioned {
         read.map_err(|source| ChatError::Io { path: self.path.clone(), source })
     }
 
-    /// All bytes, for files that are small by their nature; longer than `limit` is refused.
+    /// Reads all bytes; a file longer than `limit` is refused.
     pub fn read_all(&self, limit: u64) -> Result<Vec<u8>> {
         if self.len > limit {
             return Err(self.error(format!("longer than {limit} bytes")));
@@ -61,17 +61,17 @@ impl Positioned {
         Ok(bytes)
     }
 
-    /// The path that it was opened by.
+    /// The path that the file was opened by.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its length in bytes when it was opened.
+    /// The length in bytes when the file was opened.
     pub fn byte_len(&self) -> u64 {
         self.len
     }
 
-    /// An error about the file as a whole.
+    /// An error about this file.
     pub fn error(&self, what: impl Into<String>) -> ChatError {
         ChatError::File { path: self.path.clone(), what: what.into() }
     }

@@ -1,30 +1,30 @@
-//! A string that knows, byte by byte, who wrote it.
+//! A string that carries the origin of each byte.
 //!
-//! A chat prompt is written by two hands: the template's, whose special tokens steer the model, and
-//! those of the people and programs that speak in the conversation, whose words must stay words.
-//! After rendering both are one string, and no search can tell them apart again. So every string of
-//! a render carries its origins, and every operation of the template language keeps them.
+//! A chat prompt has two authors: the template, whose special tokens steer the model, and the
+//! people and programs of the conversation, whose words must stay words. After rendering both are
+//! one string, and no search can tell them apart. Every string of a render therefore carries its
+//! origins, and every operation of the template language keeps them.
 
 use std::ops::Range;
 
-/// Who wrote a piece of text, from the most to the least trusted.
+/// The author of a piece of text, from the most to the least trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Origin {
-    /// The template: any added token in it is meant.
+    /// The template: added tokens in it take effect.
     Template,
     /// The model or a tool, in an earlier turn: added tokens that are not special (a thinking tag)
-    /// are meant, special ones are text.
+    /// take effect, special ones are text.
     Reply,
-    /// A person, or anything else in the request: no added token is meant.
+    /// A person, or any other part of the request: added tokens are text.
     Request,
 }
 
-/// A stretch of bytes that the template did not write.
+/// A range of bytes that does not come from the template.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mark {
     /// Bytes of the text.
     pub range: Range<usize>,
-    /// Who wrote them; never [`Origin::Template`].
+    /// Their origin; never [`Origin::Template`].
     pub origin: Origin,
 }
 
@@ -37,7 +37,7 @@ pub struct Text {
 }
 
 impl Text {
-    /// Text that has one origin throughout.
+    /// Text of a single origin.
     pub fn new(string: impl Into<String>, origin: Origin) -> Text {
         let string = string.into();
         let mut marks = Vec::new();
@@ -47,7 +47,7 @@ impl Text {
         Text { string, marks }
     }
 
-    /// Text that the template wrote.
+    /// Text with the template's origin.
     pub fn template(string: impl Into<String>) -> Text {
         Text::new(string, Origin::Template)
     }
@@ -57,7 +57,7 @@ impl Text {
         &self.string
     }
 
-    /// The stretches that the template did not write, in order and not overlapping.
+    /// The ranges that do not come from the template, in order and not overlapping.
     pub fn marks(&self) -> &[Mark] {
         &self.marks
     }
@@ -134,7 +134,7 @@ impl Text {
         self.part(start..start + slice.len())
     }
 
-    /// Each character replaced by a string, which inherits the character's origin.
+    /// Replaces each character by a string, which inherits the character's origin.
     pub(crate) fn map_chars(&self, mut f: impl FnMut(char, &mut String)) -> Text {
         let mut out = Text::default();
         let mut buffer = String::new();

@@ -1,4 +1,4 @@
-//! A local civil time, given by the caller so that a render can be repeated.
+//! A local civil time, given by the caller so that a render is reproducible.
 
 /// A local civil time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -94,7 +94,7 @@ fn render(source: &str, conversation: &Conversation) -> Result<Rendered, ChatErr
     template(source, "qwen").render(conversation)
 }
 
-/// Programs that would hang or exhaust the process, each with what the refusal speaks of.
+/// Programs that would hang or exhaust the process, each with a part of the error's text.
 const HOSTILE: &[(&str, &str)] = &[
     ("{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}", "steps"),
     (
@@ -184,7 +184,8 @@ const HOSTILE: &[(&str, &str)] = &[
 
 #[test]
 fn no_template_can_hang_or_exhaust_the_process() {
-    // A thread with a small stack: what nests too deep must be refused long before.
+    // A thread with a small stack: a template that nests too deep must be refused before it
+    // overflows.
     let worker = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
         for (source, expected) in HOSTILE {
             let sources = vec![("default".to_owned(), (*source).to_owned())];
@@ -227,8 +228,8 @@ fn deep_expressions_are_refused_or_render() {
         let error = ChatTemplate::new(sources, Vec::new()).unwrap_err();
         assert!(error.to_string().contains("operators"), "{error}");
     }
-    // What is accepted fits on the stack of a thread, from the parser to the drop of the tree; the
-    // evaluator has a bound of its own.
+    // An accepted template fits on the stack of a thread, from the parser to the drop of the tree;
+    // the evaluator has a bound of its own.
     let deepest = format!("{{{{ {}1 }}}}", "1+".repeat(1024));
     let error = render(&deepest, &one_message("x")).unwrap_err();
     assert!(error.to_string().contains("deep"), "{error}");

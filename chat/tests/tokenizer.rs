@@ -135,7 +135,7 @@ fn files_say_what_tokens_are_called() {
         tokenizer.template().render(&conversation(&user("x"))).unwrap().as_str(),
         "a<|im_start|>"
     );
-    // A file of its own wins over the field, and the older file over the field too.
+    // A file of its own takes precedence over the field, and so does the older file.
     write("chat_template.json", &json!({"chat_template": "json"}));
     let rendered = |dir: &Path| {
         let tokenizer = Tokenizer::load(dir).unwrap();
@@ -181,12 +181,12 @@ fn bad_files_are_named() {
 
 #[test]
 fn long_texts_are_read_whole_or_refused() {
-    // What is hard on a regular expression: endless runs, and runs that almost match.
+    // Inputs that are hard for a regular expression: endless runs, and runs that almost match.
     let parts = ["a", " ", "\n", " a", "'s", "1", "é", "<|im_end|>", "<|im_", "  \n", ".!"];
     for kind in ["qwen", "llama3", "gemma"] {
         let tokenizer = load(kind);
         for part in parts {
-            // Spaces so many that a backtracking engine would give up, which it does in silence.
+            // So many spaces that a backtracking engine would give up, silently.
             let bytes = if part == " " { 1_500_000 } else { 100_000 };
             let text = part.repeat(bytes / part.len());
             let ids = tokenizer.encode_untrusted(&text, false).unwrap();

@@ -1,13 +1,13 @@
-//! Packed batches: host data that says which tokens to run and what to read off which rows.
+//! Packed batches: host data that lists the tokens to run and the outputs to compute from rows.
 //!
-//! A batch has no identity: who asked is kept elsewhere, in a list parallel to its sequences.
+//! A batch carries no request ids: callers keep them in a list parallel to its sequences.
 
 use std::sync::Arc;
 
 use crate::error::{ModelError, Result};
 use crate::kernels::kv_block::{BLOCK, BlockCopy, BlockId};
 
-/// Which adapter a sequence runs under: an index into the table that the forward is given.
+/// The adapter of a sequence: an index into the forward's adapter table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct AdapterSlot(pub u32);
 
@@ -16,30 +16,29 @@ pub struct AdapterSlot(pub u32);
 pub struct PackItem {
     /// The tokens to run now. Tokens before them may already be in the KV blocks.
     pub token_ids: Vec<u32>,
-    /// Position of the first of `token_ids`: how many tokens the KV blocks already hold.
+    /// Position of the first of `token_ids`: the number of tokens that the KV blocks already hold.
     pub start: usize,
-    /// The adapter, or none for the base model.
+    /// The adapter; `None` for the base model.
     pub adapter: Option<AdapterSlot>,
-    /// What to read, at which of `token_ids` (an index into them).
+    /// The outputs to compute, each with an index into `token_ids`.
     pub outputs: Vec<(usize, OutputSpec)>,
-    /// The KV blocks in order of position, room for `start + token_ids.len()` tokens; empty for a
-    /// one-shot forward without KV.
+    /// The KV blocks in order of position, with room for `start + token_ids.len()` tokens; empty
+    /// for a one-shot forward without KV.
     pub blocks: Vec<BlockId>,
 }
 
-/// What to compute from a row's last hidden state.
+/// An output to compute from a row's last hidden state.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OutputSpec {
-    /// The model's own head, or the adapter's where it has one: scalar, labels or step scores.
+    /// The model's own head, or the adapter's if it has one: scalar, labels or step scores.
     Head,
-    /// Logits over the whole vocabulary.
+    /// Logits over the vocabulary.
     Vocab,
     /// Logits of these token ids only.
     Labels {
         /// The label tokens.
         columns: Arc<[u32]>,
-        /// Whether to compute the log of the sum of exp over the whole vocabulary too, from which
-        /// the label mass follows.
+        /// Whether to compute log Σ exp over the vocabulary too, from which the label mass follows.
         mass: bool,
     },
     /// Log-probability of this next token, and the entropy of its distribution, in nats.
@@ -48,14 +47,14 @@ pub enum OutputSpec {
     Hidden,
 }
 
-/// A row to read and what for.
+/// A row and the output to compute from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OutputRow {
     /// Row of the packed batch, in `0..T`.
     pub index: u32,
     /// The sequence that the row belongs to.
     pub sequence: u32,
-    /// What to compute from it.
+    /// The output to compute.
     pub output: OutputSpec,
 }
 
@@ -74,35 +73,35 @@ pub struct RaggedBatch {
     pub rows: Vec<OutputRow>,
     /// `[B]` adapters.
     pub adapters: Vec<Option<AdapterSlot>>,
-    /// KV blocks and slots; none for a one-shot forward.
+    /// KV blocks and slots; `None` for a one-shot forward.
     pub paging: Option<Paging>,
-    /// Which rows are those of several sequences; none where no row is. See
+    /// Prefix rows shared between sequences; `None` if nothing is shared. See
     /// [`pack_shared`](crate::pack_shared).
     pub sharing: Option<Sharing>,
 }
 
-/// Which rows the sequences of a batch share.
+/// Rows shared between the sequences of a batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// `[B + 1]` running sums of the sequences' whole lengths.
+    /// `[B + 1]` running sums of the sequences' lengths, shared tokens included.
     pub cu_seqlens: Vec<u32>,
-    /// `[cu_seqlens[B]]` for each token of each sequence, its row of the batch.
+    /// `[cu_seqlens[B]]` the row of each token of each sequence.
     pub rows: Vec<u32>,
 }
 
-/// Where the keys and values of a batch lie.
+/// The place of a batch's keys and values.
 #[derive(Clone, Debug, Default)]
 pub struct Paging {
-    /// Per sequence, its blocks in order of position.
+    /// The blocks of each sequence in order of position.
     pub block_table: Vec<Vec<BlockId>>,
-    /// `[T]` slot that each new token's key and value are written to: `block * BLOCK + offset`.
+    /// `[T]` slot for each new token's key and value: `block * BLOCK + offset`.
     pub slot_mapping: Vec<u32>,
-    /// Blocks that are copied whole before anything is computed, in this order. A sequence that
-    /// shares part of a block begins with its own copy of it. [`pack`] leaves the list empty.
+    /// Blocks to copy before the computation, in this order. A sequence that shares part of a block
+    /// starts with its own copy of it. [`pack`] leaves the list empty.
     pub copies: Vec<BlockCopy>,
 }
 
-/// What a forward gives: one output for each row asked for, in order.
+/// The result of a forward: one output per requested row, in order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outputs {
     /// One for each of [`RaggedBatch::rows`].
@@ -112,18 +111,18 @@ pub struct Outputs {
 /// The value of one [`OutputSpec`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Output {
-    /// The head's raw outputs, one a label.
+    /// The head's raw outputs, one per label.
     Head(Vec<f32>),
-    /// One logit for each token of the vocabulary.
+    /// One logit per token of the vocabulary.
     Vocab(Vec<f32>),
-    /// One logit for each column asked for.
+    /// One logit per requested column.
     Labels {
         /// The logits, in the order of the columns.
         logits: Vec<f32>,
-        /// log Σ exp over the whole vocabulary, where it was asked for.
+        /// log Σ exp over the vocabulary, if requested.
         log_normalizer: Option<f32>,
     },
-    /// Of the token asked for, in nats.
+    /// The log-probability of the requested token, in nats.
     Logprob {
         /// log p(token).
         logprob: f32,
@@ -149,8 +148,8 @@ impl RaggedBatch {
 /// Packs items in the given order.
 ///
 /// # Errors
-/// [`ModelError::Batch`] for an item without tokens, a read beyond its tokens, too few blocks, or
-/// items with blocks beside items without.
+/// [`ModelError::Batch`] for an item without tokens, an output beyond its tokens, too few blocks,
+/// or items with blocks beside items without.
 pub fn pack(items: &[PackItem]) -> Result<RaggedBatch> {
     let mut batch =
         RaggedBatch { cu_seqlens_q: vec![0], cu_seqlens_k: vec![0], ..RaggedBatch::default() };

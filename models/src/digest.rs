@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 use crate::error::Result;
 use chat::Positioned;
 
-/// Bytes that are read and hashed at once.
+/// Bytes read and hashed at once.
 const BLOCK: usize = 1 << 20;
 
 /// The content of a part.
@@ -21,14 +21,14 @@ const BLOCK: usize = 1 << 20;
 pub enum DigestPart<'a> {
     /// In memory.
     Bytes(&'a [u8]),
-    /// In a file, as long as it was when opened; read in blocks.
+    /// In a file, up to its length when opened; read in blocks.
     File(&'a Positioned),
 }
 
 /// The digest of parts by name.
 ///
 /// # Errors
-/// [`crate::ModelError::Io`] if a file cannot be read to the length it had when it was opened.
+/// [`crate::ModelError::Io`] if a file cannot be read up to its length when opened.
 pub fn digest(parts: &BTreeMap<&str, DigestPart<'_>>) -> Result<String> {
     let mut hash = Sha256::new();
     for (name, content) in parts {
@@ -87,7 +87,7 @@ mod tests {
         for (i, a) in digests.iter().enumerate() {
             assert!(digests[..i].iter().all(|b| a != b), "{a}");
         }
-        // Of nothing: SHA-256's own.
+        // SHA-256 of the empty input.
         let nothing = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         assert_eq!(digests[0], nothing);
     }

@@ -1,8 +1,8 @@
-//! The model that is part of the program, so that every scorer answers on a fresh machine.
+//! The model built into the program, so that every scorer answers on a fresh machine.
 //!
-//! A Qwen3 decoder of a million parameters that reads one character a token and knows arithmetic
-//! modulo 100, step by step, and nothing else. `models/assets/tribunal-tiny` holds the run files, the
-//! logs and the evaluation that made it beside its files.
+//! A Qwen3 decoder of a million parameters that reads one character per token and knows only
+//! step-by-step arithmetic modulo 100. `models/assets/tribunal-tiny` holds its files with the run
+//! files, the logs and the evaluation of its training.
 
 use std::path::Path;
 
@@ -28,15 +28,15 @@ const FILES: [(&str, &[u8]); 6] = files![
     "tokenizer_config.json",
 ];
 
-/// Its files.
+/// The model's files.
 pub fn folder() -> Folder {
     Folder::in_memory(Path::new("<part of the program>"), FILES)
 }
 
-/// Writes them into a folder, which appears whole or not at all.
+/// Writes the model's files into a folder, which appears complete or not at all.
 ///
 /// # Errors
-/// Something is at `dir`, or the system refuses.
+/// Something exists at `dir`, or the system refuses.
 pub fn write(dir: &Path) -> Result<()> {
     let stage = Stage::begin(dir)?;
     for (name, bytes) in FILES {

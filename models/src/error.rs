@@ -1,4 +1,4 @@
-//! Everything that can be wrong with a model folder, an adapter, a prompt or a batch.
+//! Errors of model folders, adapters, prompts and batches.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,25 +13,25 @@ pub enum ModelError {
     Io {
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A file is there, and what it says cannot be used.
+    /// A file exists, but its content cannot be used.
     #[error("{path}: {what}")]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it, and where in it.
+        /// The fault and its place in the file.
         what: String,
     },
-    /// A configuration field is missing, malformed, absurd or not supported.
+    /// A configuration field is missing, malformed, out of bounds or not supported.
     #[error("{path}: field `{field}`: {what}")]
     Config {
         /// The configuration file.
         path: PathBuf,
         /// The field, with dots for nesting.
         field: String,
-        /// What is wrong with its value.
+        /// The fault of its value.
         what: String,
     },
     /// A tensor is missing, left over, misshapen, of a wrong type or not finite.
@@ -41,15 +41,15 @@ pub enum ModelError {
         path: PathBuf,
         /// The tensor's name in the file.
         name: String,
-        /// What is wrong with it.
+        /// The tensor's fault.
         what: String,
     },
-    /// The model was asked for what it cannot give.
+    /// The model cannot compute the requested output.
     #[error("the model has no {asked}; it can give {available}")]
     Unavailable {
-        /// What was asked for.
+        /// The requested output.
         asked: String,
-        /// What it can give.
+        /// The outputs that it can compute.
         available: String,
     },
     /// A batch that no forward can run.
@@ -66,14 +66,14 @@ pub enum ModelError {
     Tensors(#[from] candle_core::Error),
 }
 
-/// What is wrong with a variable's gradient.
+/// A fault of a variable's gradient.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GradientFault {
-    /// There is none: no path of the graph leads from the loss to the variable.
+    /// No gradient: no path of the graph leads from the loss to the variable.
     Missing,
     /// A number of it is infinite or NaN.
     NotFinite,
-    /// It is zero everywhere. That is right for the factor `A` of a low-rank update whose `B` is
+    /// All numbers are zero. That is right for the factor `A` of a low-rank update whose `B` is
     /// still zero, and for a weight that no row of the batch has used.
     Zero,
 }

@@ -1,5 +1,5 @@
-//! How tests hold an operation's backward: against finite differences, and against the same
-//! formula composed of candle's own operations.
+//! Checks of an operation's backward: against finite differences, and against the same formula
+//! composed of candle's own operations.
 //!
 //! An operation is a closure from tensors to one tensor of any shape. Its gradient is taken through
 //! a fixed random projection `Σ r · y`, so that every output element counts with a weight of its
@@ -41,7 +41,7 @@ pub(crate) fn check_gradients(
 }
 
 /// Compares the value and every gradient of `op` with those of `reference`, both recorded by
-/// candle. `tolerance` is relative to the largest number of what is compared.
+/// candle. `tolerance` is relative to the largest number of each comparison.
 pub(crate) fn check_agreement(
     op: impl Fn(&[Tensor]) -> Result<Tensor>,
     reference: impl Fn(&[Tensor]) -> Result<Tensor>,
@@ -87,7 +87,7 @@ pub(crate) fn value_and_gradients(
 }
 
 /// Asserts that two lists of numbers agree: the largest difference is at most `tolerance` times the
-/// largest number expected (and at least of 1e-3). Says the largest and the mean difference.
+/// largest number expected (and at least of 1e-3). Prints the largest and the mean difference.
 pub(crate) fn compare(what: &str, got: &[f32], want: &[f32], tolerance: f32) {
     assert_eq!(got.len(), want.len(), "{what}: how many numbers");
     let scale = want.iter().fold(1e-3_f32, |s, x| s.max(x.abs()));

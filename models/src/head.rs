@@ -1,4 +1,4 @@
-//! Heads over gathered rows: what a hidden state is read as.
+//! Heads: maps from gathered hidden states to outputs.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ pub struct Head {
 }
 
 impl Head {
-    /// The head that the configuration names; none where that is the vocabulary.
+    /// Loads the configuration's head; `None` if that is the vocabulary.
     pub fn load(
         config: HeadConfig,
         hidden_size: usize,
@@ -66,7 +66,7 @@ impl Head {
         Head { inner: None, weight: Weight::Panels(weight), bias }
     }
 
-    /// A copy whose parts are f32 variables, which are added under `head.weight`, `head.bias`,
+    /// A copy whose parts are f32 variables, added under `head.weight`, `head.bias`,
     /// `head.inner.weight` and `head.inner.bias`.
     ///
     /// # Errors
@@ -107,8 +107,8 @@ impl Head {
         })
     }
 
-    /// The same head over the same storage, recording no gradient: it follows variables that are
-    /// written in place.
+    /// The same head over the same storage without gradients: it follows variables that are written
+    /// in place.
     #[must_use]
     pub fn detached(&self) -> Head {
         let inner = self.inner.as_ref();
@@ -119,7 +119,7 @@ impl Head {
         }
     }
 
-    /// Outputs of one row.
+    /// Number of outputs per row.
     pub fn n_labels(&self) -> usize {
         self.weight.n()
     }

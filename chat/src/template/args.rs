@@ -10,19 +10,19 @@ pub(super) struct Args<'t> {
 }
 
 impl Args<'_> {
-    /// The argument at position `at`, or the one named so.
+    /// The argument at position `at`, or the one called `name`.
     pub(super) fn get(&self, at: usize, name: &str) -> Option<&Value> {
         self.positional
             .get(at)
             .or_else(|| self.named.iter().find(|(n, _)| *n == name).map(|(_, v)| v))
     }
 
-    /// The same, required.
+    /// The argument at position `at` or called `name`; an error if it is missing.
     pub(super) fn need(&self, at: usize, name: &str) -> Result<&Value, RenderError> {
         self.get(at, name).ok_or_else(|| invalid(format!("the argument `{name}` is missing")))
     }
 
-    /// Refuses more positional arguments than `names`, and names that are not among them.
+    /// Refuses positional arguments beyond `names`, and names that are not among them.
     pub(super) fn only(&self, of: &str, names: &[&str]) -> Result<(), RenderError> {
         if self.positional.len() > names.len() {
             return Err(invalid(format!(

@@ -1,9 +1,9 @@
-//! Memory that living values have claimed.
+//! Memory claimed by living values.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Bytes that a living value has claimed; given back when it is dropped.
+/// Bytes claimed by a living value; returned when it is dropped.
 pub(super) struct Charge {
     live: Rc<Cell<usize>>,
     bytes: usize,

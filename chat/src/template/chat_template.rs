@@ -18,7 +18,7 @@ use crate::conversation::Conversation;
 use crate::error::{ChatError, Result};
 use crate::text::Text;
 
-/// The name that a template is parsed under, which appears in syntax errors.
+/// The name that syntax errors give the template.
 const FILE: &str = "chat template";
 
 /// A rendered conversation.
@@ -28,8 +28,8 @@ pub struct Rendered {
     pub text: Text,
     /// SHA-256 of the prompt, in hexadecimal.
     pub digest: String,
-    /// What the template marks as the assistant's own words by `{% generation %}`: byte ranges of
-    /// the prompt.
+    /// Byte ranges of the prompt that the template marks as the assistant's own words by `{%
+    /// generation %}`.
     pub generation_spans: Vec<Range<usize>>,
 }
 
@@ -40,22 +40,23 @@ impl Rendered {
     }
 }
 
-/// The chat templates of one model: a default one, and perhaps others by name.
+/// The chat templates of one model: a default one, and others by name.
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
-    /// By name; the sources, with generation blocks rewritten.
+    /// Sources by name, with generation blocks rewritten.
     variants: Vec<(String, String)>,
-    /// `bos_token`, `eos_token`, … as the template may name them.
+    /// `bos_token`, `eos_token` and others, by the names that templates use.
     pub(super) special_tokens: Vec<(String, String)>,
     limits: RenderLimits,
 }
 
 impl ChatTemplate {
-    /// Templates by name, of which `default` is taken unless there are tools and a template called
-    /// `tool_use`; and the special tokens by the names that templates use (`bos_token`, …).
+    /// Parses templates by name. `default` renders every conversation, except that one with tools
+    /// is rendered by `tool_use` if there is such a template. `special_tokens` are given by the
+    /// names that templates use (`bos_token`, …).
     ///
     /// # Errors
-    /// [`ChatError::Template`] with the template's name and line where one does not parse.
+    /// [`ChatError::Template`] with the template's name and line if one does not parse.
     pub fn new(
         sources: Vec<(String, String)>,
         special_tokens: Vec<(String, String)>,
@@ -72,19 +73,19 @@ impl ChatTemplate {
         Ok(ChatTemplate { variants, special_tokens, limits: RenderLimits::default() })
     }
 
-    /// The same templates under other limits.
+    /// Replaces the limits of a render.
     #[must_use]
     pub fn with_limits(mut self, limits: RenderLimits) -> ChatTemplate {
         self.limits = limits;
         self
     }
 
-    /// Whether the model folder has any template.
+    /// Whether the model folder has no template.
     pub fn is_missing(&self) -> bool {
         self.variants.is_empty()
     }
 
-    /// SHA-256 of the sources with their names, in hexadecimal; part of what a verdict depends on.
+    /// SHA-256 of the sources with their names, in hexadecimal; part of a verdict's identity.
     pub fn digest(&self) -> String {
         let mut hash = Sha256::new();
         for (name, source) in &self.variants {
@@ -99,8 +100,8 @@ impl ChatTemplate {
     /// Renders a conversation.
     ///
     /// # Errors
-    /// [`ChatError::Template`]: there is no template; it refuses the conversation; it does what
-    /// the language does not define; or it goes over its [`RenderLimits`].
+    /// [`ChatError::Template`]: there is no template; it refuses the conversation; it applies an
+    /// operation that the language does not define; or it exceeds its [`RenderLimits`].
     pub fn render(&self, conversation: &Conversation) -> Result<Rendered> {
         let source = self.pick(conversation.tools.is_some())?;
         Ok(self.render_source(source, conversation)?)
@@ -124,7 +125,7 @@ impl ChatTemplate {
         })
     }
 
-    /// The source for a conversation with or without tools, as transformers chooses it.
+    /// Selects the source for a conversation with or without tools, as transformers does.
     pub(super) fn pick(&self, with_tools: bool) -> Result<&str> {
         let named = |name: &str| {
             let found = self.variants.iter().find(|(n, _)| n == name);
@@ -145,7 +146,7 @@ impl ChatTemplate {
     }
 }
 
-/// Hugging Face's settings of Jinja.
+/// The settings of Jinja that Hugging Face uses.
 fn syntax() -> SyntaxConfig {
     SyntaxConfig::builder()
         .trim_blocks(true)

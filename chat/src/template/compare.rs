@@ -1,4 +1,4 @@
-//! Equality, order and look-up of values, with Python's meaning.
+//! Equality, order and look-up of values, as Python defines them.
 
 use std::cmp::Ordering;
 
@@ -49,7 +49,7 @@ pub(super) fn equal(heap: &Heap, a: &Value, b: &Value) -> Result<bool, RenderErr
     })
 }
 
-/// The value of a map under `key`, paid for by the entries that were passed.
+/// The value of a map under `key`, charged by the number of entries compared.
 pub(super) fn lookup(heap: &Heap, map: &Map, key: &Value) -> Result<Option<Value>, RenderError> {
     if let Some(key) = key.as_str() {
         heap.steps(1 + map.entries.len() as u64 / 16)?;
@@ -66,7 +66,7 @@ pub(super) fn lookup(heap: &Heap, map: &Map, key: &Value) -> Result<Option<Value
     Ok(None)
 }
 
-/// Python's `<`, `<=`, `>`, `>=`, for what can be ordered; `None` where a float is not a number.
+/// Python's order for `<`, `<=`, `>`, `>=`; `None` if a float is NaN.
 pub(super) fn order(heap: &Heap, a: &Value, b: &Value) -> Result<Option<Ordering>, RenderError> {
     heap.steps(1)?;
     if let (Value::Str(a), Value::Str(b)) = (a, b) {

@@ -1,31 +1,31 @@
-//! Why a template could not be rendered.
+//! Errors of rendering a template.
 
 use crate::error::ChatError;
 
-/// What went wrong, without the place.
+/// Why a render failed, without the line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum RenderErrorKind {
-    /// The template refused the conversation through `raise_exception`.
+    /// The template refused the conversation by calling `raise_exception`.
     #[error("the template refuses this conversation: {0}")]
     Raised(String),
-    /// An operation that the language does not define for these values.
+    /// The language does not define this operation for these values.
     #[error("{0}")]
     Invalid(String),
-    /// Too many steps.
+    /// The render exceeds its number of steps.
     #[error("the template takes more than {0} steps")]
     Steps(u64),
-    /// Too much memory.
+    /// The render exceeds its memory.
     #[error("the template's values take more than {0} bytes")]
     Memory(usize),
-    /// Too long a prompt.
+    /// The prompt exceeds its length.
     #[error("the rendered prompt is longer than {0} bytes")]
     Output(usize),
-    /// Too deep a nesting.
+    /// Values or calls exceed their depth.
     #[error("values or calls nest more than {0} deep")]
     Depth(u32),
 }
 
-/// A fault and the line of the template where it happened, once known.
+/// An error and the line of the template that caused it, once known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct RenderError {
     pub(super) fault: RenderErrorKind,
@@ -33,7 +33,7 @@ pub(super) struct RenderError {
 }
 
 impl RenderError {
-    /// The same error, at `line` unless an inner place is known already.
+    /// Sets the line, unless an inner call has set it.
     pub(super) fn at(mut self, line: u16) -> RenderError {
         self.line.get_or_insert(line);
         self
@@ -55,7 +55,7 @@ impl From<RenderError> for ChatError {
     }
 }
 
-/// An operation that is not defined.
+/// The error of an undefined operation.
 pub(super) fn invalid(what: impl Into<String>) -> RenderError {
     RenderErrorKind::Invalid(what.into()).into()
 }

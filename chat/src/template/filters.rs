@@ -1,4 +1,4 @@
-//! Filters: those of Jinja that chat templates use. A name that is not here is an error.
+//! Jinja's filters that chat templates use. Any other name is an error.
 
 use super::args::Args;
 use super::error::{RenderError, invalid};
@@ -87,7 +87,7 @@ fn length(heap: &Heap, value: &Value) -> Result<Value, RenderError> {
     Ok(Value::Int(length as i128))
 }
 
-/// Filters that read their value as text.
+/// Applies a filter that reads its value as text.
 fn of_text(
     heap: &Heap,
     name: &str,
@@ -209,7 +209,7 @@ fn json_style(args: &Args<'_>) -> Result<JsonStyle, RenderError> {
     })
 }
 
-/// Filters that give numbers.
+/// Applies a filter that returns a number.
 fn of_number(
     heap: &Heap,
     name: &str,

@@ -1,4 +1,4 @@
-//! Python's two ways to fill in a format string, as far as chat templates use them.
+//! Python's two formatting operations, as far as chat templates use them.
 
 use super::args::Args;
 use super::error::{RenderError, invalid};
@@ -19,7 +19,7 @@ pub(super) fn percent(heap: &Heap, format: &Value, values: &Value) -> Result<Val
     heap.text(filled(heap, format, values)?)
 }
 
-/// The `format` filter: as `%`, with the values as arguments.
+/// The `format` filter: `%` with the values as arguments.
 pub(super) fn filled(heap: &Heap, format: &Text, values: &[Value]) -> Result<Text, RenderError> {
     heap.work(format.len())?;
     let mut out = Text::default();

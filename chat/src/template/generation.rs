@@ -1,10 +1,10 @@
-//! Generation blocks, the one tag of Hugging Face that Jinja does not know.
+//! Generation blocks, the one tag that Hugging Face adds to Jinja.
 
-/// The filter that stands for a generation block after the source is rewritten.
+/// The filter that replaces a generation block after the source is rewritten.
 pub(super) const GENERATION_FILTER: &str = "__generation__";
 
-/// `{% generation %}` and `{% endgeneration %}` as a filter block, which has the same white space
-/// control and scope, so that a parser of plain Jinja takes them.
+/// Rewrites `{% generation %}` and `{% endgeneration %}` as a filter block, which has the same
+/// white space control and scope, so that a parser of plain Jinja accepts them.
 pub(super) fn rewrite_generation(source: &str) -> String {
     let mut out = String::with_capacity(source.len());
     let mut rest = source;
@@ -18,7 +18,7 @@ pub(super) fn rewrite_generation(source: &str) -> String {
             _ => Some(1),
         };
         let Some(end) = end else {
-            // Not closed: the parser says so better.
+            // An unclosed tag is left to the parser, which has the better message.
             out.push_str(tag);
             return out;
         };
@@ -46,7 +46,7 @@ pub(super) fn rewrite_generation(source: &str) -> String {
     out
 }
 
-/// The end of a tag, whose texts in quotes may hold anything.
+/// The end of a tag; quoted strings within it may hold anything.
 fn end_of_tag(tag: &str, close: &str) -> Option<usize> {
     let mut quote = None;
     let mut escaped = false;
@@ -63,7 +63,7 @@ fn end_of_tag(tag: &str, close: &str) -> Option<usize> {
     None
 }
 
-/// Where the tag that ends a raw block begins.
+/// The beginning of the tag that ends a raw block.
 fn end_of_raw(rest: &str) -> usize {
     let mut from = 0;
     while let Some(at) = rest[from..].find("{%").map(|at| at + from) {

@@ -1,4 +1,4 @@
-//! The variables that a template sees of a conversation.
+//! A conversation as a template's variables.
 
 use serde_json::Value as Json;
 
@@ -24,12 +24,12 @@ const ROLES: &[&str] = &[
     "environment",
     "observation",
 ];
-/// Roles whose words come from the model or from tools.
+/// Roles whose text comes from the model or from tools.
 const REPLIES: &[&str] =
     &["assistant", "model", "tool", "function", "ipython", "environment", "observation"];
-/// The names a message's reasoning is given under; the first is the one templates read.
+/// The field names for a message's reasoning; templates read the first.
 const REASONING: [&str; 3] = ["reasoning_content", "thinking", "reasoning"];
-/// Names that a conversation's own fields take.
+/// Names taken by a conversation's own fields.
 const RESERVED: [&str; 4] = ["messages", "tools", "documents", "add_generation_prompt"];
 
 /// Converts a conversation and the special tokens to the template's global variables.
@@ -73,8 +73,8 @@ fn objects(list: Option<&[Json]>, name: &str) -> Result<Value, RenderError> {
     Value::given_list(items?)
 }
 
-/// A message as transformers hands it over: fields that are null are left out, and reasoning is
-/// found under each of its names.
+/// A message as transformers passes it: null fields are omitted, and reasoning is present under
+/// each of its names.
 fn message(json: &Json) -> Result<Value, RenderError> {
     let Json::Object(fields) = json else {
         return Err(invalid("a message is an object"));
@@ -83,7 +83,7 @@ fn message(json: &Json) -> Result<Value, RenderError> {
     let origin = if REPLIES.contains(&role) { Origin::Reply } else { Origin::Request };
     let mut entries: Vec<(Value, Value)> = Vec::new();
     let reasoning = REASONING.iter().find_map(|name| fields.get(*name).filter(|v| !v.is_null()));
-    // Where there is reasoning, `thinking` comes first whether it was given or not.
+    // With reasoning, `thinking` is the first entry, filled from any of its names.
     if let Some(reasoning) = reasoning {
         let thinking = fields.get("thinking").filter(|v| !v.is_null());
         entries.push(field("thinking", thinking.unwrap_or(reasoning), origin)?);

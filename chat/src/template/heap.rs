@@ -1,9 +1,9 @@
-//! What a render may use: steps and memory, both counted.
+//! Limits of a render: steps and memory, both counted.
 //!
-//! A template is a program. It can loop for ever, double a string until nothing is left, or build
-//! a list so deep that freeing it overflows the stack. Each value is therefore made through the
-//! [`Heap`], which charges its bytes while it lives and refuses what is too deep, and every step
-//! of the evaluator is paid for, work on long strings in proportion to their length.
+//! A template is a program. It can loop for ever, double a string until memory is exhausted, or
+//! build a list so deep that freeing it overflows the stack. Each value is therefore made through
+//! the [`Heap`], which charges its bytes while it lives and bounds its depth, and every step of the
+//! evaluator is charged, work on long strings in proportion to their length.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -13,11 +13,11 @@ use super::error::{RenderError, RenderErrorKind};
 use super::value::{Map, Seq, Str, Value, deeper};
 use crate::text::Text;
 
-/// The bounds of one render.
+/// The limits of one render.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RenderLimits {
     /// Steps: syntax nodes evaluated, list items made, and one for every 256 bytes copied or 8
-    /// bytes looked at character by character. A step takes about 0.1 µs.
+    /// bytes examined character by character. A step takes about 0.1 µs.
     pub steps: u64,
     /// Bytes held at once by values that the template made.
     pub live_bytes: usize,
@@ -32,14 +32,14 @@ impl Default for RenderLimits {
     }
 }
 
-/// What a list item or map entry costs beside its own bytes.
+/// The cost of a list item or map entry beside its own bytes.
 const ITEM_BYTES: usize = size_of::<Value>() * 2;
 /// Bytes that one step copies or searches.
 const BYTES_A_STEP: usize = 256;
 /// Bytes that one step maps or compares character by character, or prepares to search for.
 const BYTES_A_CHAR_STEP: usize = 8;
 
-/// Makes values and counts what they cost.
+/// Makes values and counts their cost.
 pub(super) struct Heap {
     limits: RenderLimits,
     steps_left: Cell<u64>,
@@ -55,7 +55,7 @@ impl Heap {
         &self.limits
     }
 
-    /// Pays for `n` steps.
+    /// Charges `n` steps.
     pub(super) fn steps(&self, n: u64) -> Result<(), RenderError> {
         let Some(left) = self.steps_left.get().checked_sub(n) else {
             self.steps_left.set(0);
@@ -65,23 +65,23 @@ impl Heap {
         Ok(())
     }
 
-    /// Pays for reading or copying `bytes`.
+    /// Charges for reading or copying `bytes`.
     pub(super) fn work(&self, bytes: usize) -> Result<(), RenderError> {
         self.steps(1 + (bytes / BYTES_A_STEP) as u64)
     }
 
-    /// Pays for looking at every character of `bytes`, which costs far more than copying them.
+    /// Charges for examining every character of `bytes`, which costs far more than copying them.
     pub(super) fn chars(&self, bytes: usize) -> Result<(), RenderError> {
         self.steps(1 + (bytes / BYTES_A_CHAR_STEP) as u64)
     }
 
-    /// Refuses, before anything is allocated, a result of `bytes` that would not fit.
+    /// Refuses, before allocation, a result of `bytes` that exceeds the limit.
     pub(super) fn room(&self, bytes: usize) -> Result<(), RenderError> {
         self.grow(0, bytes)
     }
 
-    /// Refuses to append `more` bytes to a buffer of `held` bytes that would not fit, and pays for
-    /// the copy.
+    /// Refuses to append `more` bytes to a buffer of `held` bytes if the sum exceeds the limit, and
+    /// charges for the copy.
     pub(super) fn grow(&self, held: usize, more: usize) -> Result<(), RenderError> {
         let total = held.checked_add(more).and_then(|bytes| bytes.checked_add(self.live.get()));
         match total {
@@ -102,7 +102,7 @@ impl Heap {
         Ok(Value::Str(Rc::new(Str { text, _charge: Some(charge) })))
     }
 
-    /// A string value that the template wrote.
+    /// A string value with the template's origin.
     pub(super) fn str(&self, string: impl Into<String>) -> Result<Value, RenderError> {
         self.text(Text::template(string))
     }
@@ -124,7 +124,7 @@ impl Heap {
         Ok(Value::Seq(Rc::new(Seq { items, tuple, depth, _charge: Some(charge) })))
     }
 
-    /// A map value, of keys that differ from each other.
+    /// A map value; the keys must differ.
     pub(super) fn map(&self, entries: Vec<(Value, Value)>) -> Result<Value, RenderError> {
         self.steps(entries.len() as u64 / 4)?;
         let charge = self.charge((entries.capacity() + 1) * 2 * ITEM_BYTES)?;

@@ -1,4 +1,4 @@
-//! Filters over lists and maps. Jinja gives generators for some of these; here every one is a list.
+//! Filters over lists and maps. Some are generators in Jinja; here every result is a list.
 
 use std::cmp::Ordering;
 
@@ -12,7 +12,7 @@ use super::value::Value;
 use super::{methods, predicates, write};
 use crate::text::Text;
 
-/// `value | name(args)` for the filters over lists; the last table that is searched.
+/// Applies a filter over lists; the last table that is searched.
 pub(super) fn apply<'t>(
     ev: &mut TemplateEvaluator<'t>,
     name: &str,
@@ -83,7 +83,7 @@ fn first(items: Vec<Value>) -> Value {
     items.into_iter().next().unwrap_or(Value::Undefined)
 }
 
-/// The attribute of each item, or the items themselves where none is asked for.
+/// The attribute of each item, or the items themselves without an attribute.
 fn attributes(
     ev: &TemplateEvaluator<'_>,
     items: Vec<Value>,
@@ -95,7 +95,7 @@ fn attributes(
     }
 }
 
-/// An item by key or index, or by a path with dots, as Jinja's attribute getter.
+/// An item by key or index, or by a path with dots, as Jinja's attribute getter finds it.
 fn at_path(ev: &TemplateEvaluator<'_>, item: &Value, path: &Value) -> Result<Value, RenderError> {
     let Some(path) = path.as_str() else {
         return ev.item(item, path);
@@ -173,7 +173,7 @@ fn select<'t>(
     new_list(ev, kept)
 }
 
-/// Text without case, as Jinja compares by default.
+/// Text in lower case, as Jinja compares by default.
 fn folded(heap: &Heap, value: &Value) -> Result<Value, RenderError> {
     match value.as_text() {
         Some(text) => {
@@ -202,7 +202,7 @@ fn sorted(
     Ok(keyed.into_iter().map(|(_, item)| item).collect())
 }
 
-/// A stable merge sort. Not the library's, which may panic where values have no total order.
+/// A stable merge sort. The standard library's may panic if values have no total order.
 fn sort_by_key<T>(
     heap: &Heap,
     keyed: &mut Vec<(Value, T)>,
@@ -337,7 +337,7 @@ fn groupby(
     new_list(ev, pairs)
 }
 
-/// The items of a list with those equal to an earlier one left out.
+/// The items of a list without those equal to an earlier one.
 fn unique(heap: &Heap, items: Vec<Value>) -> Result<Vec<Value>, RenderError> {
     let mut kept: Vec<Value> = Vec::new();
     'items: for item in items {

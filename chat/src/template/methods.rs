@@ -1,4 +1,4 @@
-//! Methods of strings, lists and maps. Those that would change their object are refused, as in
+//! Methods of strings, lists and maps. Methods that would change their object are refused, as in
 //! the immutable sandbox of Hugging Face.
 
 use super::args::Args;
@@ -58,7 +58,7 @@ const LIST: &[&str] = &[
 ];
 const TUPLE: &[&str] = &["count", "index"];
 
-/// Whether a value has a method of that name.
+/// Whether a value has a method of this name.
 pub(super) fn exists(value: &Value, name: &str) -> bool {
     match value {
         Value::Str(_) => STRING,
@@ -299,7 +299,7 @@ fn string_arg<'a>(args: &'a Args<'_>, at: usize, name: &str) -> Result<&'a str, 
     text_arg(args, at, name).map(Text::as_str)
 }
 
-/// A count; absent or negative means without bound.
+/// A count; absent or negative means unbounded.
 fn count_arg(args: &Args<'_>, at: usize, name: &str) -> Result<usize, RenderError> {
     match args.get(at, name) {
         None | Some(Value::None) => Ok(usize::MAX),

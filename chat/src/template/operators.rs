@@ -130,7 +130,7 @@ fn integers(op: BinOpKind, a: i128, b: i128) -> Result<Value, RenderError> {
     if b == 0 && matches!(op, BinOpKind::FloorDiv | BinOpKind::Rem) {
         return Err(invalid("division by zero"));
     }
-    // Python floors, Rust truncates: they differ where the signs do and something is left over.
+    // Python floors and Rust truncates: they differ if the signs differ and a remainder is left.
     let floors = |a: i128, b: i128| a.checked_rem(b).map(|r| r != 0 && (r < 0) != (b < 0));
     let result = match op {
         BinOpKind::Add => a.checked_add(b),
@@ -227,7 +227,7 @@ pub(super) fn insert(
     Ok(())
 }
 
-/// The position that Python's index means in a sequence of `length` items.
+/// The position of a Python index in a sequence of `length` items.
 pub(super) fn index(key: &Value, length: usize) -> Option<usize> {
     let at = key.as_int()?;
     let at = if at < 0 { at + length as i128 } else { at };
@@ -279,7 +279,7 @@ pub(super) fn slice(
     }
 }
 
-/// The positions that a slice picks out of `length`, as Python's `slice.indices`.
+/// The positions that a slice selects from `length`, as Python's `slice.indices`.
 fn picked(
     length: usize,
     [start, stop, step]: [Option<i128>; 3],

@@ -1,4 +1,4 @@
-//! Tests: what may follow `is`.
+//! Jinja's tests: the names that may follow `is`.
 
 use std::cmp::Ordering;
 
@@ -28,7 +28,8 @@ pub(super) fn perform(
         "number" => matches!(value, Value::Int(_) | Value::Float(_) | Value::Bool(_)),
         "string" => matches!(value, Value::Str(_)),
         "mapping" => matches!(value, Value::Map(_)),
-        // Jinja: whatever has a length and items, so an undefined value is no sequence but a map is.
+        // In Jinja whatever has a length and items is a sequence: maps are, undefined values are
+        // not.
         "sequence" => matches!(value, Value::Str(_) | Value::Seq(_) | Value::Map(_)),
         "iterable" => {
             matches!(value, Value::Str(_) | Value::Seq(_) | Value::Map(_) | Value::Undefined)

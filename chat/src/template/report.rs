@@ -1,4 +1,4 @@
-//! What a template does with a conversation, found out once at load by rendering marked ones.
+//! Findings about a template, made once at load by rendering marked conversations.
 
 use serde_json::{Value as Json, json};
 
@@ -25,21 +25,21 @@ pub enum ChatPart {
     Tools,
 }
 
-/// A part that the template raises an error for, and the message.
+/// A part that makes the template raise an error, and its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// What was refused.
+    /// The refused part.
     pub part: ChatPart,
-    /// What the template, or the evaluation, said.
+    /// The message of the template or of the evaluation.
     pub why: String,
 }
 
-/// Findings about a template. None of them is an error by itself: a model may well have no place
-/// for a system message. Whoever sends one should know.
+/// Findings about a template. None is an error by itself: a model may have no place for a system
+/// message, and a caller that sends one should know.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "independent findings, each yes or no")]
 pub struct TemplateReport {
-    /// The folder has no template; nothing else is known then.
+    /// The folder has no template; the other fields are then empty.
     pub missing: bool,
     /// Parts that vanish without an error.
     pub drops: Vec<ChatPart>,
@@ -58,17 +58,17 @@ pub struct TemplateReport {
     pub double_bos: bool,
 }
 
-/// The time in every probe: a template that asks for the time must not fail for want of it.
+/// The time of every probe: a template that needs the time must not fail without it.
 const PROBE_TIME: LocalTime =
     LocalTime { year: 2024, month: 7, day: 26, hour: 12, minute: 0, second: 0 };
 
 impl ChatTemplate {
-    /// Renders marked conversations and reports what became of the marks. The tokenizer's side of
-    /// the report is left false.
+    /// Renders marked conversations and reports which marks survive. The tokenizer's fields of the
+    /// report stay false.
     ///
     /// # Errors
-    /// [`crate::ChatError::Template`] where even a single user message cannot be rendered because
-    /// of the [`super::heap::RenderLimits`] or because no template is the default.
+    /// [`crate::ChatError::Template`] if even a single user message cannot be rendered because of
+    /// the [`super::heap::RenderLimits`] or because no template is the default.
     pub fn report(&self) -> Result<TemplateReport> {
         let mut report = TemplateReport { missing: self.is_missing(), ..TemplateReport::default() };
         if report.missing {
@@ -92,7 +92,7 @@ impl ChatTemplate {
         Ok(report)
     }
 
-    /// How the prompt of one user message begins and ends.
+    /// Examines how the prompt of one user message begins and ends.
     fn probe_ends(&self, report: &mut TemplateReport) -> Result<()> {
         let open = with_messages(vec![user()]);
         let closed = Conversation { add_generation_prompt: false, ..open.clone() };
@@ -131,7 +131,7 @@ fn with_messages(messages: Vec<Json>) -> Conversation {
     }
 }
 
-/// Conversations, each with the part it is about and the mark that must come out.
+/// Conversations, each with the part it examines and the mark that must be in the prompt.
 fn probes() -> Vec<(ChatPart, Conversation, &'static str)> {
     let system = json!({"role": "system", "content": "mark7system"});
     let assistant = json!({"role": "assistant", "content": "mark7assistant"});

@@ -1,4 +1,4 @@
-//! Where a model folder keeps its chat templates.
+//! The places of chat templates in a model folder.
 
 use std::path::Path;
 
@@ -82,7 +82,7 @@ fn declared(path: &Path, value: &Value) -> Result<Vec<(String, String)>> {
     }
 }
 
-/// The text of a file, or nothing where there is none.
+/// Reads a file; `None` if it does not exist.
 fn read_optional(folder: &Folder, name: &str) -> Result<Option<String>> {
     let Some(bytes) = folder.read(name, MAX_BYTES)? else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What Python's string methods do to text, with origins kept.
+//! Python's string methods, with origins kept.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ pub(super) fn is_space(c: char) -> bool {
     c.is_whitespace() || ('\x1c'..='\x1f').contains(&c)
 }
 
-/// Which ends of a string a method works on.
+/// The ends of a string that a method changes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ends {
     Both,
@@ -140,7 +140,7 @@ fn is_line_end(c: char) -> bool {
     )
 }
 
-/// Python's `str.title`: a capital after everything that is no letter.
+/// Python's `str.title`: a capital after every character that is not a letter.
 pub(super) fn title(text: &Text) -> Text {
     let mut inside = false;
     text.map_chars(|c, out| {
@@ -205,8 +205,8 @@ pub(super) fn pad(
     Ok(out)
 }
 
-/// Jinja's `indent` filter: `prefix` before every line but the first, unless that is asked for,
-/// and not before blank ones.
+/// Jinja's `indent` filter: puts `prefix` before every line; before the first and before blank lines
+/// only if `first` and `blank` are set.
 pub(super) fn indent(
     heap: &Heap,
     text: &Text,

@@ -31,7 +31,7 @@ pub(super) struct Map {
     pub(super) _charge: Option<Charge>,
 }
 
-/// A function that the environment offers.
+/// A function of the environment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Builtin {
     Range,
@@ -91,7 +91,7 @@ impl Value {
         }
     }
 
-    /// How deep it nests; 0 for what holds nothing.
+    /// The nesting depth; 0 for a value that holds no others.
     pub(super) fn depth(&self) -> u32 {
         match self {
             Value::Seq(s) => s.depth,
@@ -217,12 +217,12 @@ impl Value {
         })
     }
 
-    /// A string of the caller's, which no budget is charged for.
+    /// A string of the caller's; not charged to the budget.
     pub(super) fn given(string: &str, origin: Origin) -> Value {
         Value::Str(Rc::new(Str { text: Text::new(string, origin), _charge: None }))
     }
 
-    /// A list of the caller's.
+    /// A list of the caller's; not charged to the budget.
     pub(super) fn given_list(items: Vec<Value>) -> Result<Value, RenderError> {
         Ok(Value::Seq(Rc::new(Seq {
             depth: deeper(items.iter())?,
@@ -232,7 +232,7 @@ impl Value {
         })))
     }
 
-    /// A map of the caller's.
+    /// A map of the caller's; not charged to the budget.
     pub(super) fn given_map(entries: Vec<(Value, Value)>) -> Result<Value, RenderError> {
         Ok(Value::Map(Rc::new(Map {
             depth: deeper(entries.iter().flat_map(|(k, v)| [k, v]))?,
@@ -256,7 +256,7 @@ impl Map {
     }
 }
 
-/// One more than the deepest of `items`, or the error that it is too deep.
+/// One more than the depth of the deepest of `items`, or the error that this is too deep.
 pub(super) fn deeper<'v>(items: impl Iterator<Item = &'v Value>) -> Result<u32, RenderError> {
     let depth = 1 + items.map(Value::depth).max().unwrap_or(0);
     if depth > MAX_DEPTH {
@@ -265,20 +265,20 @@ pub(super) fn deeper<'v>(items: impl Iterator<Item = &'v Value>) -> Result<u32, 
     Ok(depth)
 }
 
-/// What the `loop` variable knows.
+/// The state behind the `loop` variable.
 pub(super) struct LoopInfo {
     pub(super) items: Vec<Value>,
-    /// How deep the items nest.
+    /// The nesting depth of the items.
     pub(super) depth: u32,
-    /// How many loops enclose this one in the template, from 1.
+    /// The number of loops around this one in the template, from 1.
     pub(super) level: usize,
     pub(super) index: Cell<usize>,
-    /// What `loop.changed` saw last.
+    /// The arguments of the last `loop.changed`.
     pub(super) last: RefCell<Option<Vec<Value>>>,
 }
 
 impl LoopInfo {
-    /// An attribute, or `None` where there is no such thing.
+    /// An attribute; `None` if it does not exist.
     pub(super) fn attr(&self, name: &str) -> Option<Value> {
         let index = self.index.get();
         let number = |n: usize| Value::Int(n as i128);

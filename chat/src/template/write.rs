@@ -14,7 +14,7 @@ pub(super) fn str_of(heap: &Heap, value: &Value) -> Result<Text, RenderError> {
     Ok(out)
 }
 
-/// Appends `str(value)`, after asking the heap for room.
+/// Appends `str(value)`, after the heap has admitted its length.
 pub(super) fn push_str_of(heap: &Heap, value: &Value, out: &mut Text) -> Result<(), RenderError> {
     match value {
         Value::Undefined => Ok(()),
@@ -143,7 +143,7 @@ pub(super) fn float(f: f64) -> String {
     if plain.contains('.') { plain } else { plain + ".0" }
 }
 
-/// How `tojson` lays out its text.
+/// Layout of `tojson`.
 pub(super) struct JsonStyle {
     pub(super) indent: Option<String>,
     pub(super) item_separator: Text,
@@ -298,7 +298,7 @@ fn push_json_string(text: &Text, ascii: bool, out: &mut Text) {
                 let _infallible = write!(out, "\\u{unit:04x}");
             }
         }
-        // Python leaves DEL alone unless only ASCII is wanted, and DEL is ASCII.
+        // Python escapes DEL only when the output must be ASCII, although DEL is ASCII.
         c => out.push(c),
     }));
     out.push_str("\"", Origin::Template);

@@ -1,9 +1,9 @@
-//! Added tokens: the strings that a tokenizer cuts out of a text before anything else.
+//! Added tokens: the strings that a tokenizer cuts out of a text before any other stage.
 //!
 //! The search is that of the `tokenizers` library (leftmost, longest, with its strip flags), with
-//! one difference: an occurrence counts only where whoever wrote it may write it. So the library's
-//! ids come out wherever nobody tries to smuggle a token in, and where somebody does, the
-//! occurrence is passed over as if the string were no token at all.
+//! one difference: an occurrence counts only if the origin of its text permits the token. The ids
+//! are therefore the library's unless a text contains a token that its origin forbids; such an
+//! occurrence is skipped as if the string were no token.
 
 use std::ops::Range;
 
@@ -22,17 +22,18 @@ use crate::text::Origin;
 pub(super) struct Added {
     pub(super) id: u32,
     pub(super) special: bool,
-    /// White space alone, such as Gemma's tokens for blank lines: layout, which steers nothing.
+    /// The content is white space alone, such as Gemma's tokens for blank lines: layout, which
+    /// steers nothing.
     blank: bool,
     lstrip: bool,
     rstrip: bool,
     single_word: bool,
-    /// What is searched for: the content, normalised where the token asks for it.
+    /// The search pattern: the content, normalised if the token says so.
     pattern: String,
 }
 
 impl Added {
-    /// Whether text of that origin may contain the token.
+    /// Whether text of this origin may contain the token.
     pub(super) fn allowed_in(&self, origin: Origin) -> bool {
         match origin {
             Origin::Template => true,
@@ -42,20 +43,20 @@ impl Added {
     }
 }
 
-/// A piece of text: an added token, or what lies between two.
+/// A segment of text: an added token, or the text between two.
 pub(super) type TextSegment = (Range<usize>, Option<u32>);
 
-/// The tokens that are searched for at one stage: before normalisation, or after it.
+/// The tokens of one stage of the search: before normalisation, or after it.
 #[derive(Debug)]
 pub(super) struct Matcher {
     tokens: Vec<Added>,
-    /// `None` where there are no tokens.
+    /// `None` if there are no tokens.
     automaton: Option<AhoCorasick>,
     /// Indices into `tokens`, longest pattern first.
     by_length: Vec<usize>,
 }
 
-/// Both stages.
+/// The tokens of both stages.
 #[derive(Debug)]
 pub(super) struct AddedTokens {
     pub(super) raw: Matcher,
@@ -63,7 +64,7 @@ pub(super) struct AddedTokens {
 }
 
 impl AddedTokens {
-    /// The added tokens of a tokenizer; `special` adds to those that it calls so itself.
+    /// Collects the added tokens of a tokenizer; `special` adds to those that it marks as special.
     pub(super) fn new(
         tokenizer: &tokenizers::Tokenizer,
         special: &[String],
@@ -122,7 +123,7 @@ impl Matcher {
         Ok(Matcher { tokens, automaton, by_length })
     }
 
-    /// Cuts a text at the tokens that `allowed` lets stand.
+    /// Cuts a text at the tokens that `allowed` permits.
     pub(super) fn cut(
         &self,
         text: &str,
@@ -175,7 +176,7 @@ impl Matcher {
             if allowed(longest, found.range()) {
                 return Some((longest, found.range()));
             }
-            // One that is refused must not hide a shorter one that starts at the same place.
+            // A forbidden token must not hide a shorter one that starts at the same place.
             let start = found.start();
             let shorter = self.by_length.iter().map(|&i| &self.tokens[i]).find(|t| {
                 t.pattern.len() < found.len()
@@ -191,7 +192,7 @@ impl Matcher {
     }
 }
 
-/// Whether letters, digits or underscores touch a match on either side.
+/// Whether a letter, digit or underscore touches the match on either side.
 fn inside_word(text: &str, at: &Range<usize>) -> bool {
     let word = |c: char| c.is_alphanumeric() || c == '_';
     text[..at.start].chars().next_back().is_some_and(word)

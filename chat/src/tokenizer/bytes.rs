@@ -1,24 +1,23 @@
 //! The bytes of single tokens.
 //!
 //! A token of a byte-level or byte-fallback vocabulary need not be text: a character may be spread
-//! over several. Whoever matches tokens against a grammar needs the bytes themselves, which
-//! decoding to text loses.
+//! over several. Matching tokens against a grammar needs the bytes themselves, which decoding to
+//! text loses.
 
 use tokenizers::{Decoder, DecoderWrapper};
 
 use super::Tokenizer;
 
-/// Stands before and after a token while it is decoded, because decoders treat the ends of a text
-/// in ways of their own. No decoder changes it.
+/// Surrounds a token while it is decoded, because decoders change the ends of a text. No decoder
+/// changes the anchor.
 const ANCHOR: &str = "x";
 
 impl Tokenizer {
-    /// The bytes that a token contributes in the middle of a text, as decoding spells it: of a
-    /// special or added token its content. `None` beyond the vocabulary.
+    /// The bytes that a token contributes in the middle of a text, as decoding spells it; for a
+    /// special or added token, its content. `None` beyond the vocabulary.
     ///
-    /// The bytes of a sequence's tokens, one after the other, are its text, but for what a
-    /// tokenizer does at the beginning (a leading space) and for bytes that are no
-    /// UTF-8.
+    /// The bytes of a sequence's tokens in order are its text, except for what a tokenizer does at
+    /// the beginning (a leading space) and for bytes that are not UTF-8.
     pub fn token_bytes(&self, id: u32) -> Option<Vec<u8>> {
         let token = self.inner.id_to_token(id)?;
         let decoder = self.inner.get_decoder();
@@ -35,7 +34,7 @@ impl Tokenizer {
     }
 }
 
-/// Whether a decoder, or a step of it, is of some kind.
+/// Whether a decoder, or a step of it, is of this kind.
 fn any(decoder: &DecoderWrapper, kind: fn(&DecoderWrapper) -> bool) -> bool {
     if let DecoderWrapper::Sequence(steps) = decoder {
         return steps.get_decoders().iter().any(|d| any(d, kind));
@@ -43,15 +42,15 @@ fn any(decoder: &DecoderWrapper, kind: fn(&DecoderWrapper) -> bool) -> bool {
     kind(decoder)
 }
 
-/// The bytes that the characters stand for; a token with others is its own text, as the library
-/// has it.
+/// The bytes that the characters represent; a token with any other character is its own text, as in
+/// the library.
 fn byte_level(token: &str) -> Vec<u8> {
     let bytes: Option<Vec<u8>> = token.chars().map(byte_of).collect();
     bytes.unwrap_or_else(|| token.as_bytes().to_vec())
 }
 
-/// The byte that a character stands for in byte-level BPE (GPT-2, Radford et al., 2019): printable
-/// Latin-1 stands for itself, and the other bytes in order have the characters from U+0100 on.
+/// The byte that a character represents in byte-level BPE (GPT-2, Radford et al., 2019): printable
+/// Latin-1 represents itself, and the other bytes in order have the characters from U+0100 on.
 fn byte_of(c: char) -> Option<u8> {
     let code = u32::from(c);
     let byte = match (c, code) {
@@ -64,15 +63,15 @@ fn byte_of(c: char) -> Option<u8> {
     u8::try_from(byte).ok()
 }
 
-/// `<0x0A>` and its like.
+/// The byte of `<0x0A>` and its like.
 fn fallback_byte(token: &str) -> Option<u8> {
     let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
     let are_hex = digits.len() == 2 && digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-    // The library's parser would take a sign, too.
+    // The library's parser would accept a sign, too.
     are_hex.then(|| u8::from_str_radix(digits, 16).ok()).flatten()
 }
 
-/// What a token adds between two others that are known.
+/// The text that a token adds between two anchors.
 fn between_anchors(decoder: Option<&DecoderWrapper>, token: String) -> String {
     let decode = |tokens: Vec<String>| match decoder {
         Some(decoder) => decoder.decode(tokens).ok(),

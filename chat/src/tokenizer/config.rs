@@ -1,4 +1,4 @@
-//! What the files beside tokenizer.json say: special tokens by name, and what ends a generation.
+//! The files beside tokenizer.json: special tokens by name, and the tokens that end a generation.
 
 use std::path::Path;
 
@@ -10,21 +10,21 @@ use crate::folder::Folder;
 /// The largest file that is read; the largest vocabularies in use take some 35 MB.
 pub(super) const MAX_BYTES: u64 = 256 << 20;
 const CONFIG: &str = "tokenizer_config.json";
-/// Where older folders name the special tokens.
+/// The file in which older folders name the special tokens.
 const LEGACY: &str = "special_tokens_map.json";
 const GENERATION: &str = "generation_config.json";
 /// The names of tokens that templates and callers use.
 const NAMES: [&str; 7] =
     ["bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"];
 
-/// The files' content that matters.
+/// The fields of those files that are used.
 #[derive(Debug, Default)]
 pub(super) struct Config {
     /// `tokenizer_config.json`, or null.
     pub(super) raw: Value,
     /// Named tokens, in the order of [`NAMES`].
     pub(super) named: Vec<(String, String)>,
-    /// Further tokens that the files call special.
+    /// Further tokens that the files mark as special.
     pub(super) special: Vec<String>,
     /// `eos_token_id` of `generation_config.json`.
     pub(super) eos_ids: Vec<u32>,
@@ -32,7 +32,7 @@ pub(super) struct Config {
     pub(super) declared: Declared,
 }
 
-/// What `tokenizer_config.json` says the tokenizer adds.
+/// The tokens that `tokenizer_config.json` declares to be added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Declared {
     /// `add_bos_token`.

@@ -1,9 +1,9 @@
-//! Text with origins to token ids.
+//! Encoding of text with origins.
 //!
 //! The stages are those of the `tokenizers` library, called one by one: cut at added tokens,
-//! normalise, cut at those that are sought in normalised text, pre-tokenise, run the model. The
-//! two cuts look at the origins; the rest sees the text whole, so that a boundary between template
-//! and message changes no id by itself.
+//! normalise, cut at those that match normalised text, pre-tokenise, run the model. The two cuts
+//! read the origins; the other stages see the text in one piece, so that a boundary between
+//! template and message changes no id by itself.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::text::{Origin, Text};
 
-/// A conversation as the model reads it.
+/// A conversation as token ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EncodedChat {
     /// The prompt's tokens.
@@ -32,8 +32,8 @@ type Split = (NormalizedString, Option<Vec<Token>>);
 
 impl Tokenizer {
     /// Renders a conversation with the model's template and encodes it. Special tokens come from
-    /// the template alone; in messages, tools, documents and switches they are text. Nothing is
-    /// added around the prompt: the template has written what the model expects.
+    /// the template alone; in messages, tools, documents and switches they are text. No tokens are
+    /// added around the prompt: the template has written those that the model expects.
     ///
     /// # Errors
     /// [`crate::ChatError::Template`]: rendering failed, or the prompt cannot be encoded.
@@ -82,8 +82,8 @@ impl Tokenizer {
         pieces.into_encoding(None, 0, OffsetType::Byte).map_err(library)
     }
 
-    /// The model's tokens of one piece. Some models know special tokens as words; where the piece
-    /// is not the template's it is then read character by character.
+    /// The model's tokens of one piece. Some models know special tokens as words; a piece that does
+    /// not come from the template is then encoded character by character.
     fn run_model(&self, piece: &NormalizedString, text: &Text) -> tokenizers::Result<Vec<Token>> {
         let model = self.inner.get_model();
         let tokens = model.tokenize(piece.get())?;
@@ -129,14 +129,14 @@ fn cut(piece: &NormalizedString, matcher: &Matcher, text: &Text) -> Vec<Split> {
         .collect()
 }
 
-/// Who wrote what became `range` of a piece.
+/// The origin of the text that became `range` of a piece.
 fn origin_of(piece: &NormalizedString, range: &Range<usize>, text: &Text) -> Origin {
     let (start, end) = piece.offsets_original();
     match piece.convert_offsets(OffsetRange::Normalized(range.clone())) {
         Some(original) if !original.is_empty() => {
             text.origin_of(start + original.start..start + original.end)
         }
-        // Text that the normaliser made of nothing: as trusted as its surroundings.
+        // Text that the normaliser inserted: as trusted as its surroundings.
         _ => text.origin_of(start..end),
     }
 }

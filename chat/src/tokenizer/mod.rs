@@ -1,7 +1,7 @@
 //! The tokenizer of a model folder, and the encoding of chats with it.
 //!
-//! tokenizer.json is read by the `tokenizers` library; what it does to plain text is the library's
-//! business. Ours is what the folder's other files add, and who may write a special token.
+//! The `tokenizers` library reads tokenizer.json and encodes plain text. This module adds the
+//! folder's other files and the rule of which origins may contain a special token.
 
 mod added;
 mod bytes;
@@ -33,8 +33,8 @@ pub struct Tokenizer {
     added: AddedTokens,
     /// The ids of the special tokens.
     special: HashSet<u32>,
-    /// The ids that no text may give: special tokens, but for the one that stands for what the
-    /// vocabulary lacks.
+    /// The ids that no untrusted text may produce: special tokens, except the one for unknown
+    /// words.
     special_ids: HashSet<u32>,
     named: Vec<(String, String)>,
     eos_ids: Vec<u32>,
@@ -43,21 +43,21 @@ pub struct Tokenizer {
 }
 
 impl Tokenizer {
-    /// Reads `tokenizer.json`, and where they are, `tokenizer_config.json`,
+    /// Reads `tokenizer.json` and, if they exist, `tokenizer_config.json`,
     /// `special_tokens_map.json`, `generation_config.json` and the chat templates.
     ///
-    /// What the tokenizer adds around a text is decided by tokenizer.json; as in transformers 5,
+    /// tokenizer.json decides which tokens are added around a text; as in transformers 5,
     /// `add_bos_token` and `add_eos_token` of `tokenizer_config.json` do not change it.
     ///
     /// # Errors
-    /// [`ChatError::Io`] where tokenizer.json cannot be read, [`ChatError::File`] and
-    /// [`ChatError::Config`] where a file cannot be understood, [`ChatError::Template`] where a
-    /// chat template does not parse.
+    /// [`ChatError::Io`] if tokenizer.json cannot be read, [`ChatError::File`] and
+    /// [`ChatError::Config`] if a file is malformed, [`ChatError::Template`] if a chat template
+    /// does not parse.
     pub fn load(dir: &Path) -> Result<Tokenizer> {
         Tokenizer::of_folder(&Folder::directory(dir))
     }
 
-    /// The same for a folder that may be in memory.
+    /// As [`Tokenizer::load`], for a folder that may be in memory.
     ///
     /// # Errors
     /// As [`Tokenizer::load`].
@@ -71,7 +71,7 @@ impl Tokenizer {
         let unusable = |what: String| ChatError::File { path: path.clone(), what };
         let mut inner =
             tokenizers::Tokenizer::from_bytes(&bytes).map_err(|e| unusable(e.to_string()))?;
-        // How long a text may be and how batches are shaped is not for a file to say.
+        // Truncation and padding are decided here, not by the file.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| unusable(e.to_string()))?;
         let config = config::load(folder)?;
@@ -114,7 +114,7 @@ impl Tokenizer {
         })
     }
 
-    /// Encodes text whose added tokens are meant: prompts that we wrote ourselves. For anything
+    /// Encodes trusted text, in which added tokens take effect: prompts of this program. For text
     /// from a request see [`Tokenizer::encode_untrusted`] and [`Tokenizer::encode_chat`].
     ///
     /// # Errors
@@ -125,15 +125,15 @@ impl Tokenizer {
         Ok(encoding.map_err(library)?.get_ids().to_vec())
     }
 
-    /// The text of a sequence; ids beyond the vocabulary give none.
+    /// Decodes a sequence; ids beyond the vocabulary decode to nothing.
     ///
     /// # Errors
-    /// [`ChatError::Template`] where the library's decoder fails.
+    /// [`ChatError::Template`] if the library's decoder fails.
     pub fn decode(&self, token_ids: &[u32], skip_special: bool) -> Result<String> {
         self.inner.decode(token_ids, skip_special).map_err(library)
     }
 
-    /// How many tokens there are, added ones included.
+    /// The number of tokens, added ones included.
     pub fn vocab_size(&self) -> usize {
         self.inner.get_vocab_size(true)
     }
@@ -164,7 +164,7 @@ impl Tokenizer {
         &self.eos_ids
     }
 
-    /// Whether an id is that of a special token, which no text may give.
+    /// Whether an id is that of a special token, which no untrusted text may produce.
     pub fn is_special(&self, id: u32) -> bool {
         self.special.contains(&id)
     }
@@ -179,7 +179,7 @@ impl Tokenizer {
         &self.template
     }
 
-    /// Refuses an embedding that lacks rows for some token. One with more rows is common: they are
+    /// Refuses an embedding that lacks a row for some token. More rows are common: embeddings are
     /// padded to a round number.
     ///
     /// # Errors
@@ -198,11 +198,11 @@ impl Tokenizer {
         }
     }
 
-    /// What the template does to conversations, and whether template and tokenizer would both
+    /// Reports what the template loses of conversations, and whether both template and tokenizer
     /// write the beginning of the sequence.
     ///
     /// # Errors
-    /// As [`ChatTemplate::report`], and where the tokenizer cannot encode.
+    /// As [`ChatTemplate::report`], and if the tokenizer cannot encode.
     pub fn report(&self) -> Result<TemplateReport> {
         let mut report = self.template.report()?;
         let bos = self.named_id("bos_token");
@@ -212,7 +212,7 @@ impl Tokenizer {
     }
 }
 
-/// Adds the tokens that the folder calls special and tokenizer.json does not know as such.
+/// Adds the tokens that the folder marks as special and tokenizer.json does not.
 fn add_missing(
     inner: &mut tokenizers::Tokenizer,
     config: &config::Config,
@@ -229,7 +229,7 @@ fn add_missing(
     Ok(())
 }
 
-/// The token that the model itself gives for what its vocabulary lacks.
+/// The token that the model produces for words outside its vocabulary.
 fn unknown_token(inner: &tokenizers::Tokenizer) -> Option<u32> {
     use tokenizers::ModelWrapper;
     let token = match inner.get_model() {
@@ -251,7 +251,7 @@ fn check_length(text: &str) -> Result<()> {
     Ok(())
 }
 
-/// The library's errors say what failed and nothing else.
+/// The library's errors give the failure without context.
 #[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn library(error: tokenizers::Error) -> ChatError {
     ChatError::Template(format!("tokenizer: {error}"))

@@ -1,31 +1,31 @@
-//! Text as its tokens arrive.
+//! Decoding of text token by token.
 
 use super::Tokenizer;
 use crate::error::Result;
 
-/// How many tokens are held back at most while no character is complete. The longest character
-/// takes four byte tokens; a model that goes on writing broken ones gets replacement characters.
+/// Maximum number of tokens held back while no character is complete. The longest character takes
+/// four byte tokens; a model that continues with broken ones gets replacement characters.
 const MAX_HELD: usize = 32;
 
-/// Decodes a growing sequence. What has been given out never changes: bytes that may still become
-/// a character, and a replacement character that may still become a good one, are held back.
+/// Decodes a growing sequence. Text that was returned never changes: bytes that may still become a
+/// character, and a replacement character that may still become a valid one, are held back.
 ///
-/// All pieces together, with that of [`DecodeStream::finish`], are the text of the whole sequence.
+/// All pieces together, with that of [`DecodeStream::finish`], are the text of the sequence.
 #[derive(Debug)]
 pub struct DecodeStream<'t> {
     tokenizer: &'t Tokenizer,
     state: DecodeState,
 }
 
-/// A [`DecodeStream`] without its tokenizer, which every call is given: for whoever shares a
+/// A [`DecodeStream`] without its tokenizer, which is passed to every call: for owners that share a
 /// tokenizer and cannot borrow it. It must be the same one throughout.
 #[derive(Clone, Debug)]
 pub struct DecodeState {
     skip_special: bool,
-    /// The tokens since `prefix`; the ones before are done with.
+    /// The tokens since `prefix`; earlier ones are finished.
     token_ids: Vec<u32>,
-    /// How many of them are given out already, and only give context (a decoder may drop a space
-    /// at the start of its input).
+    /// The number of them that were returned already and only give context (a decoder may drop a
+    /// space at the start of its input).
     given: usize,
 }
 
@@ -37,7 +37,7 @@ impl Tokenizer {
 }
 
 impl DecodeStream<'_> {
-    /// Takes the next token and gives the text that has become certain, perhaps none.
+    /// Takes the next token and returns the text that has become certain; possibly empty.
     ///
     /// # Errors
     /// As [`Tokenizer::decode`].
@@ -45,7 +45,7 @@ impl DecodeStream<'_> {
         self.state.step(self.tokenizer, id)
     }
 
-    /// Ends the sequence and gives what was held back.
+    /// Ends the sequence and returns the text held back.
     ///
     /// # Errors
     /// As [`Tokenizer::decode`].
@@ -55,7 +55,7 @@ impl DecodeStream<'_> {
 }
 
 impl DecodeState {
-    /// Before the first token; with `skip_special`, special tokens give no text.
+    /// Starts before the first token; with `skip_special`, special tokens give no text.
     pub fn new(skip_special: bool) -> DecodeState {
         DecodeState { skip_special, token_ids: Vec::new(), given: 0 }
     }
@@ -91,7 +91,7 @@ impl DecodeState {
         Ok(whole.get(given.len()..).unwrap_or_default().to_owned())
     }
 
-    /// The text of the tokens that are given out already, and of all.
+    /// The text of the tokens that were returned already, and of all.
     fn texts(&self, tokenizer: &Tokenizer) -> Result<(String, String)> {
         let decode = |ids: &[u32]| tokenizer.decode(ids, self.skip_special);
         Ok((decode(&self.token_ids[..self.given])?, decode(&self.token_ids)?))

@@ -1,4 +1,4 @@
-//! What the tests of the tokenizer share.
+//! Helpers of the tokenizer's tests.
 
 use std::fs;
 use std::path::PathBuf;

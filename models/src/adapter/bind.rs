@@ -1,5 +1,5 @@
-//! Tensor names of an adapter file to modules of the base. Every tensor must have a place, and
-//! every place that the configuration names must have its tensors.
+//! Binds the tensor names of an adapter file to modules of the base. Every tensor must have a
+//! place, and every place that the configuration names must have its tensors.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,22 +12,22 @@ use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::weights::Checkpoint;
 
-/// What PEFT puts before the path of a module.
+/// PEFT's prefix of module paths.
 const PREFIX: &str = "base_model.model.";
 
-/// Heads that an adapter may replace whole.
+/// Heads that an adapter may replace entirely.
 const HEADS: &[&str] = &["score", "classifier"];
 
-/// What older versions of PEFT left between a head's name and its tensor's.
+/// Infixes that older versions of PEFT left between a head's name and its tensor's.
 const HEAD_WRAPPERS: &[&str] = &["", ".modules_to_save", ".modules_to_save.default"];
 
-/// Tasks whose trainers replace the head without saying so in the configuration.
+/// Tasks whose trainers replace the head without an entry in the configuration.
 const HEAD_TASKS: &[&str] = &["SEQ_CLS", "TOKEN_CLS"];
 
-/// The tensors of a file, by what they are.
+/// The tensors of a file by their role.
 #[derive(Debug)]
 pub(super) struct Bindings {
-    /// By module path, as the file has it.
+    /// By module path, as the file spells it.
     pub(super) factors: BTreeMap<String, Factors>,
     /// The head's weight and bias.
     pub(super) head: Option<HeadTensors>,
@@ -51,7 +51,7 @@ pub(super) struct HeadTensors {
     pub(super) bias: Option<String>,
 }
 
-/// What a tensor is, by its name.
+/// The role of a tensor, by its name.
 #[derive(Debug, PartialEq, Eq)]
 enum TensorRole<'a> {
     Factor { module: &'a str, which: Which, embedding: bool },
@@ -130,7 +130,7 @@ fn check_kind(module: &Module, embedding: bool) -> Result<(), String> {
     }
 }
 
-/// What a tensor is. The error says why it has no place.
+/// The role of a tensor; the error says why it has none.
 fn role(name: &str) -> Result<TensorRole<'_>, String> {
     let path = name
         .strip_prefix(PREFIX)
@@ -165,7 +165,7 @@ fn role(name: &str) -> Result<TensorRole<'_>, String> {
     }
 }
 
-/// Why a tensor that is neither a factor nor a head is refused.
+/// The reason for refusing a tensor that is neither a factor nor a head.
 fn stray(path: &str) -> &'static str {
     if path.contains("lora_magnitude_vector") {
         "a magnitude of DoRA, which is not supported"
@@ -194,7 +194,7 @@ fn pair_factors(
     modules.into_iter().map(pair_factors).collect()
 }
 
-/// The one head, where there is one, if the configuration speaks of it.
+/// The adapter's head, if the configuration replaces one; at most one.
 fn bind_head(
     heads: BTreeMap<&'static str, FoundTensors>,
     config: &PeftConfig,
@@ -234,7 +234,7 @@ fn bind_head(
 }
 
 impl Bindings {
-    /// The configuration and the file must mean the same modules.
+    /// Checks that the configuration and the file name the same modules.
     fn check_targets(&self, config: &PeftConfig, file: &Checkpoint) -> Result<()> {
         self.check_entries(config)?;
         for (path, _) in self.modules.iter() {
@@ -255,8 +255,8 @@ impl Bindings {
         Ok(())
     }
 
-    /// Each entry of a list must name a module: one that names none is a typing error, or the
-    /// adapter is another base's.
+    /// Checks that each entry of a list names a module: otherwise it is a typing error, or the
+    /// adapter belongs to another base.
     fn check_entries(&self, config: &PeftConfig) -> Result<()> {
         let Names::List(entries) = &config.targets.included else {
             return Ok(());

@@ -1,8 +1,8 @@
 //! Full copies of the base's own matrices in an adapter's file.
 //!
-//! PEFT adds the whole embedding or vocabulary head to the file when an adapter changes it by
-//! factors, or when the vocabulary was resized. In the first case it says nothing new, in the
-//! second the base is another: which it is, the numbers tell.
+//! PEFT adds the embedding or vocabulary head to the file when an adapter changes it by factors, or
+//! when the vocabulary was resized. In the first case the copy is redundant, in the second the base
+//! differs; comparing the numbers decides which.
 
 use half::{bf16, f16};
 
@@ -12,7 +12,7 @@ use crate::weights::FloatType;
 use crate::weights::checkpoint::TensorRef;
 use crate::weights::pack;
 
-/// Numbers that are compared at once.
+/// Numbers compared at once.
 const BLOCK: usize = 1 << 20;
 
 const EMBEDDING: &str = "model.embed_tokens.weight";
@@ -23,11 +23,11 @@ const VOCAB: &str = "lm_head.weight";
 pub(super) struct FullCopy {
     /// The tensor in the adapter's file.
     pub(super) name: String,
-    /// What it is a copy of.
+    /// The matrix that it copies.
     pub(super) of: Original,
 }
 
-/// A matrix that PEFT may copy whole.
+/// A matrix that PEFT may copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Original {
     /// The token embedding.

@@ -1,20 +1,20 @@
-//! An adapter's identity: what it computes, not where it lies.
+//! An adapter's identity: its content, not its location.
 //!
 //! SHA-256 over, for every site in order, its name, its shape, its scale and its numbers as f32,
-//! then over the head's. The configuration enters as what it means at each site (rank and scale);
+//! then over the head's. The configuration enters as its effect at each site (rank and scale);
 //! fields without effect, such as the path of the base, do not.
 
 use sha2::{Digest as _, Sha256};
 
 use crate::weights::Site;
 
-/// Gathers what counts.
+/// Accumulates the digest of the content.
 #[derive(Debug)]
 pub(super) struct ContentDigest(Sha256);
 
 impl ContentDigest {
     pub(super) fn new() -> ContentDigest {
-        // A change of what follows needs another name.
+        // A change of the format below needs another name.
         ContentDigest(Sha256::new_with_prefix(b"tribunal adapter 1\n"))
     }
 
@@ -28,7 +28,7 @@ impl ContentDigest {
         self.part("head", 1.0, shape, numbers);
     }
 
-    /// As `sha256:…`.
+    /// Returns the digest as `sha256:…`.
     pub(super) fn finish(self) -> String {
         let bytes = self.0.finalize();
         let digits = bytes.iter().map(|byte| format!("{byte:02x}"));

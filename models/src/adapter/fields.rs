@@ -1,4 +1,4 @@
-//! The fields of `adapter_config.json`, taken out one by one until nothing that matters is left.
+//! The fields of `adapter_config.json`, removed one by one until none that matters is left.
 
 use std::path::Path;
 
@@ -8,12 +8,13 @@ use super::pattern::Pattern;
 use super::targets::{Layers, Names, Targets};
 use crate::error::{ModelError, Result};
 
-/// More than any adapter needs; the products of the factors' rows, rank by rank, must fit in memory.
+/// Maximum rank, more than any adapter needs; the products of the factors' rows, rank by rank, must
+/// fit in memory.
 const MAX_RANK: usize = 1 << 12;
-/// |α| above this is an accident.
+/// Maximum of |α|; more is an accident.
 const MAX_ALPHA: f64 = 1e6;
 
-/// Without effect on a forward pass, whatever their value.
+/// Fields without effect on a forward pass, whatever their value.
 const INFORMATION: &[&str] = &[
     "auto_mapping",
     "corda_config",
@@ -29,8 +30,8 @@ const INFORMATION: &[&str] = &[
     "runtime_config",
 ];
 
-/// On means a forward pass that is not `W x + s · B A x` at linear layers, or tensors that are not
-/// read here.
+/// Fields that, if set, mean a forward pass other than `W x + s · B A x` at linear layers, or
+/// tensors that are not read here.
 const UNSUPPORTED: &[(&str, &str)] = &[
     ("alora_invocation_tokens", "activated LoRA"),
     ("arrow_config", "Arrow routing"),
@@ -48,10 +49,10 @@ const UNSUPPORTED: &[(&str, &str)] = &[
     ("velora_config", "VeLoRA"),
 ];
 
-/// Initialisations that leave the base as it is.
+/// Initialisations that leave the base unchanged.
 const PLAIN_INITS: &[&str] = &["gaussian", "eva", "orthogonal", "mica"];
 
-/// Initialisations that changed the base too: without that base the adapter is another function.
+/// Initialisations that changed the base too: over another base the adapter is another function.
 const BASE_CHANGING_INITS: &[&str] = &["pissa", "olora", "corda", "loftq", "lora_ga"];
 
 /// The fields not yet accounted for.
@@ -65,7 +66,7 @@ pub(super) fn refuse(path: &Path, field: &str, what: impl Into<String>) -> Model
     ModelError::Config { path: path.to_owned(), field: field.to_owned(), what: what.into() }
 }
 
-/// Whether a value switches nothing on.
+/// Whether a value leaves its field off.
 fn is_off(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
@@ -76,7 +77,7 @@ fn is_off(value: &Value) -> bool {
     }
 }
 
-/// A value in an error message, with an end in sight.
+/// A value for an error message, cut if it is long.
 fn display_value(value: &Value) -> String {
     const SHOWN: usize = 80;
     let text = value.to_string();
@@ -103,7 +104,7 @@ pub(super) fn alpha(value: &Value) -> Result<f64, String> {
 }
 
 impl<'a> AdapterFields<'a> {
-    /// All fields of an object but those without effect.
+    /// All fields of an object except those without effect.
     pub(super) fn new(path: &'a Path, mut rest: Map<String, Value>) -> AdapterFields<'a> {
         for name in INFORMATION {
             rest.remove(*name);
@@ -115,12 +116,12 @@ impl<'a> AdapterFields<'a> {
         refuse(self.path, field, what)
     }
 
-    /// The value of a field, unless it is null or absent.
+    /// Removes a field's value; `None` if it is null or absent.
     fn take(&mut self, field: &str) -> Option<Value> {
         self.rest.remove(field).filter(|value| !value.is_null())
     }
 
-    /// Only LoRA is read.
+    /// Refuses adapters other than LoRA.
     pub(super) fn lora_only(&mut self) -> Result<()> {
         match self.take("peft_type") {
             Some(Value::String(kind)) if kind == "LORA" => Ok(()),
@@ -132,7 +133,7 @@ impl<'a> AdapterFields<'a> {
         }
     }
 
-    /// Refuses whatever is switched on and not built here.
+    /// Refuses fields that are set and not supported.
     pub(super) fn refuse_unsupported(&mut self) -> Result<()> {
         for (field, feature) in UNSUPPORTED {
             match self.rest.remove(*field) {
@@ -197,7 +198,7 @@ impl<'a> AdapterFields<'a> {
         alpha(&value).map_err(|what| self.refuse("lora_alpha", what))
     }
 
-    /// A boolean, false where it is absent.
+    /// A boolean; false if absent.
     pub(super) fn flag(&mut self, field: &str) -> Result<bool> {
         match self.take(field) {
             None => Ok(false),
@@ -208,7 +209,7 @@ impl<'a> AdapterFields<'a> {
         }
     }
 
-    /// A text, where it is there.
+    /// A text; `None` if absent.
     pub(super) fn text(&mut self, field: &str) -> Result<Option<String>> {
         match self.take(field) {
             None => Ok(None),
@@ -217,7 +218,7 @@ impl<'a> AdapterFields<'a> {
         }
     }
 
-    /// Values by pattern, in the order of the file, which decides.
+    /// Values by pattern, in the order of the file: the first match decides.
     pub(super) fn patterns<T>(
         &mut self,
         field: &str,
@@ -270,7 +271,7 @@ impl<'a> AdapterFields<'a> {
         }
     }
 
-    /// Which modules are meant.
+    /// The modules to be changed.
     pub(super) fn targets(&mut self) -> Result<Targets> {
         let included = self
             .names_or_pattern("target_modules")?
@@ -312,7 +313,7 @@ impl<'a> AdapterFields<'a> {
         .transpose()
     }
 
-    /// Refuses fields that are not known, unless they switch nothing on.
+    /// Refuses unknown fields, unless they are off.
     pub(super) fn nothing_left(&self) -> Result<()> {
         match self.rest.iter().find(|(_, value)| !is_off(value)) {
             None => Ok(()),

@@ -1,4 +1,4 @@
-//! A PEFT folder to an adapter.
+//! Loads a PEFT folder as an adapter.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -19,9 +19,10 @@ use crate::head::Head;
 use crate::packed::Matrix;
 use crate::weights::{Checkpoint, Site, pack};
 
-/// The factors' file in an adapter's folder.
+/// The file of the factors in an adapter's folder.
 pub const WEIGHTS_FILE: &str = "adapter_model.safetensors";
-/// Our own: a head beside the adapter, with `score.weight` `[n, hidden]` and perhaps `score.bias`.
+/// A head beside the adapter, with `score.weight` `[n, hidden]` and optionally `score.bias`; not
+/// part of PEFT's format.
 pub const HEAD_FILE: &str = "reward_head.safetensors";
 
 /// The base that an adapter is loaded for.
@@ -29,10 +30,10 @@ pub const HEAD_FILE: &str = "reward_head.safetensors";
 pub struct Base<'a> {
     /// Its shape and names.
     pub config: &'a Arc<ModelConfig>,
-    /// Its digest, where it is known. An adapter that names another is refused.
+    /// Its digest, if known. An adapter that names another is refused.
     pub digest: Option<&'a str>,
-    /// Its files, where they are at hand: with them an adapter may hold copies of the embedding or
-    /// the vocabulary head, as PEFT writes them, if they are equal.
+    /// Its files, if available: with them an adapter may hold copies of the embedding or the
+    /// vocabulary head, as PEFT writes them, provided that they are equal.
     pub files: Option<&'a Checkpoint>,
 }
 
@@ -43,7 +44,7 @@ impl<'a> Base<'a> {
     }
 }
 
-/// What is being put together.
+/// An adapter under construction.
 struct Loading {
     file: Checkpoint,
     pairs: BTreeMap<Site, LoraPair>,
@@ -54,13 +55,13 @@ struct Loading {
 
 impl Adapter {
     /// Loads the adapter of a PEFT folder: `adapter_config.json`, `adapter_model.safetensors`, and
-    /// `reward_head.safetensors` where it is there. The factors are kept as f32.
+    /// `reward_head.safetensors` if it exists. The factors are kept as f32.
     ///
     /// # Errors
-    /// [`ModelError::Config`] names a field that asks for what is not supported or that
-    /// contradicts the tensors; [`ModelError::Tensor`] names a tensor that has no place in this
-    /// base, or lacks its other half, or is misshapen, of a wrong type or not finite; `Io` and
-    /// `File` are about the folder and its files as wholes.
+    /// [`ModelError::Config`] names a field that is not supported or contradicts the tensors;
+    /// [`ModelError::Tensor`] names a tensor that has no place in this base, lacks its other half,
+    /// is misshapen, has a wrong type or is not finite; `Io` and `File` concern the folder and its
+    /// files.
     pub fn load(dir: &Path, base: &Base<'_>) -> Result<Adapter> {
         check_folder(dir)?;
         let config = PeftConfig::read(&dir.join(CONFIG))?;
@@ -89,7 +90,7 @@ impl Adapter {
     }
 }
 
-/// Says what is there where an adapter should be.
+/// Explains what the folder holds if it is not an adapter.
 pub(super) fn check_folder(dir: &Path) -> Result<()> {
     let io = |source| ModelError::Io { path: dir.to_owned(), source };
     let broken = |what: String| ModelError::File { path: dir.to_owned(), what };
@@ -140,7 +141,7 @@ fn check_base(config: &PeftConfig, base: &Base<'_>) -> Result<()> {
 }
 
 impl Loading {
-    /// Reads the factors of one module and puts them at its sites.
+    /// Reads the factors of one module and assigns them to its sites.
     fn module(
         &mut self,
         config: &PeftConfig,
@@ -180,7 +181,7 @@ impl Loading {
         Ok(())
     }
 
-    /// The head in the adapter's file or beside it; not both.
+    /// The head in the adapter's file or beside it; both are an error.
     fn head(
         &mut self,
         dir: &Path,
@@ -231,7 +232,7 @@ impl Loading {
     }
 }
 
-/// A tensor as f32, if it has the shape that the base and the configuration give it and all its
+/// A tensor as f32; an error unless it has the shape required by base and configuration and all its
 /// numbers are finite.
 fn read_finite(file: &Checkpoint, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
     pack::to_f32(file.tensor(name, shape)?, 0..shape.iter().product())
@@ -281,7 +282,7 @@ fn head_beside(path: &Path, hidden_size: usize) -> Result<(Vec<f32>, Option<Vec<
     read_head(&file, &tensors, hidden_size)
 }
 
-/// `[n, k]` to `[k, n]`, row-major.
+/// Transposes `[n, k]` to `[k, n]`, row-major.
 fn transposed(rows: &[f32], n: usize, k: usize) -> Vec<f32> {
     (0..k).flat_map(|col| (0..n).map(move |row| rows[row * k + col])).collect()
 }

@@ -10,7 +10,7 @@ use crate::weights::Site;
 /// The two factors at one site.
 #[derive(Clone, Debug)]
 pub struct LoraPair {
-    /// `[r, in]`; at the embedding `[vocab, r]`, a row for each token.
+    /// `[r, in]`; at the embedding `[vocab, r]`, one row per token.
     pub a: Matrix,
     /// `[out, r]`.
     pub b: Matrix,
@@ -21,19 +21,19 @@ pub struct LoraPair {
 /// A loaded adapter. Its identity is the digest of its content.
 #[derive(Debug)]
 pub struct Adapter {
-    /// SHA-256 of what it computes, as `sha256:…`: of its sites, scales and numbers, and of its
-    /// head. Two folders with the same content have the same digest, wherever they lie.
+    /// SHA-256 of its content, as `sha256:…`: of its sites, scales and numbers, and of its head.
+    /// Folders with the same content have the same digest, wherever they are.
     pub digest: String,
     /// The factors by site.
     pub pairs: BTreeMap<Site, LoraPair>,
-    /// Its own head, where it brings one.
+    /// Its own head; `None` if it uses the base's.
     pub head: Option<Head>,
-    /// What it does to the base.
+    /// Its effect on the base.
     pub report: AdapterReport,
 }
 
 impl Adapter {
-    /// The same adapter over the same storage, recording no gradient: it follows variables that are
+    /// The same adapter over the same storage without gradients: it follows variables that are
     /// written in place.
     #[must_use]
     pub fn detached(&self) -> Adapter {

@@ -1,9 +1,9 @@
 //! Low-rank adapters over one base, chosen by sequence inside a batch.
 //!
 //! An adapter comes from a PEFT folder ([`Adapter::load`]): its configuration is read field by
-//! field (`peft`), each of its tensors is bound to a site of the base (`bind`), and what it does is
-//! reported in numbers. Whatever cannot be bound or would change the result in a way that is not
-//! built here is refused by name. [`AdapterTable`] holds many of them for a runner.
+//! field (`peft`), each of its tensors is bound to a site of the base (`bind`), and its effect is
+//! reported in numbers. A field or tensor that cannot be bound, or changes the result in an
+//! unsupported way, is refused by name. [`AdapterTable`] holds the adapters of a runner.
 
 mod bind;
 mod copies;

@@ -9,7 +9,7 @@ use crate::weights::Site;
 use crate::weights::names::Names;
 use crate::weights::{LayerPart, Param, Projection};
 
-/// What every path of a checkpoint starts with, unless the adapter was trained on the bare decoder.
+/// The prefix of every path of a checkpoint, unless the adapter was trained on the bare decoder.
 const DECODER: &str = "model.";
 
 /// A linear layer or embedding of the base.
@@ -37,8 +37,8 @@ impl Module {
 }
 
 impl Modules {
-    /// The modules of a base; `bare` for an adapter that was trained on the decoder without a
-    /// head around it, whose paths lack the first part.
+    /// The modules of a base; `bare` for an adapter that was trained on the decoder without a head
+    /// around it, whose paths lack the prefix.
     pub(super) fn new(config: &Arc<ModelConfig>, bare: bool) -> Modules {
         let names = Names::new(config, |_| false);
         let mut by_path = BTreeMap::new();

@@ -1,8 +1,8 @@
 //! `adapter_config.json`, as PEFT writes it.
 //!
-//! Every field is accounted for: it has an effect here, or it has none on a forward pass, or it
-//! switches on what is not supported and is refused by name. A field of a later PEFT is harmless
-//! while it is null, false or empty, and refused otherwise.
+//! Every field is accounted for: it has an effect here, or it has none on a forward pass, or it is
+//! not supported and refused by name. A field of a later PEFT is accepted if it is null, false or
+//! empty, and refused otherwise.
 
 use std::path::{Path, PathBuf};
 
@@ -15,30 +15,30 @@ use crate::error::{ModelError, Result};
 
 /// The configuration's name in an adapter's folder.
 pub const CONFIG: &str = "adapter_config.json";
-/// More than any list of patterns needs.
+/// Maximum size, more than any list of patterns needs.
 const MAX_CONFIG_BYTES: u64 = 16 << 20;
 
-/// What an adapter's configuration says about a forward pass.
+/// The fields of an adapter's configuration that affect a forward pass.
 #[derive(Clone, Debug)]
 pub(super) struct PeftConfig {
     path: PathBuf,
-    /// The rank where no pattern says otherwise.
+    /// The rank, unless a pattern overrides it.
     pub(super) r: usize,
-    /// α where no pattern says otherwise.
+    /// α, unless a pattern overrides it.
     pub(super) alpha: f64,
     /// Whether the scale is `α / √r` (Kalajdzievski, 2023, "rsLoRA").
     pub(super) rank_stabilised: bool,
     rank_pattern: Vec<(Pattern, usize)>,
     alpha_pattern: Vec<(Pattern, f64)>,
-    /// Which modules it says that it changes.
+    /// The modules that it changes.
     pub(super) targets: Targets,
-    /// Modules that it replaces whole.
+    /// The modules that it replaces.
     pub(super) modules_to_save: Vec<String>,
-    /// What the adapter was trained for, such as `SEQ_CLS`.
+    /// The task that it was trained for, such as `SEQ_CLS`.
     pub(super) task_type: Option<String>,
-    /// Where the trainer had its base. Information: folders move.
+    /// The trainer's path or name of the base. Information only: folders move.
     pub(super) base_model: Option<String>,
-    /// Digest of the base that it was trained on, where the trainer wrote one.
+    /// Digest of the base that it was trained on, if the trainer recorded one.
     pub(super) base_digest: Option<String>,
 }
 

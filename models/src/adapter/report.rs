@@ -1,16 +1,16 @@
-//! What an adapter does to its base, in numbers: an adapter that was bound and changes nothing
-//! looks like one that works.
+//! An adapter's effect on its base in numbers: an adapter that was bound and changes nothing looks
+//! like one that works.
 
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-/// What was loaded, and how large it is.
+/// The content and size of a loaded adapter.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct AdapterReport {
-    /// The base's path or name as the trainer had it. Information only.
+    /// The trainer's path or name of the base. Information only.
     pub base_model: Option<String>,
-    /// What it was trained for, such as `SEQ_CLS`.
+    /// The task that it was trained for, such as `SEQ_CLS`.
     pub task_type: Option<String>,
     /// The sites that it changes, in order.
     pub sites: Vec<SiteReport>,
@@ -22,9 +22,9 @@ pub struct AdapterReport {
     pub parameters: u64,
     /// `√ Σ ‖s B A‖_F²` over all sites.
     pub norm: f64,
-    /// Its own head, where it brings one.
+    /// Its own head; `None` if it uses the base's.
     pub head: Option<HeadReport>,
-    /// What a reader should know, a sentence each: an update of nothing, for one.
+    /// Warnings, one sentence each, for instance about an update that is zero.
     pub warnings: Vec<String>,
 }
 
@@ -33,7 +33,7 @@ pub struct AdapterReport {
 pub struct SiteReport {
     /// The module in the file, such as `model.layers.0.self_attn.q_proj`.
     pub module: String,
-    /// The site, as this crate writes it; several where the module holds several.
+    /// The site; several if the module holds several.
     pub site: String,
     /// r.
     pub rank: usize,
@@ -60,7 +60,7 @@ impl AdapterReport {
         self.sites.push(site);
     }
 
-    /// Says what the numbers mean.
+    /// Adds the warnings that follow from the numbers.
     pub(super) fn warn(&mut self) {
         let zero: Vec<&str> = self
             .sites

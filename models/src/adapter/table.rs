@@ -1,4 +1,4 @@
-//! Many adapters at once, and which rows of a batch run under which.
+//! The adapters of a runner, and the rows of a batch that use each.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use crate::error::{ModelError, Result};
 use crate::ops::LoraSegment;
 use crate::weights::Site;
 
-/// The adapters that a forward may refer to, by slot.
+/// The adapters that a forward may use, by slot.
 #[derive(Clone, Debug, Default)]
 pub struct AdapterTable {
     slots: Vec<Option<Arc<Adapter>>>,
 }
 
-/// A run of rows under one adapter. It holds the adapter: taking it out of the table does not
-/// disturb a batch under way.
+/// Consecutive rows under one adapter. A segment owns a reference: removing the adapter from the
+/// table does not disturb a running batch.
 #[derive(Clone, Debug)]
 pub struct Segment {
     /// Rows of the packed batch.
@@ -26,7 +26,7 @@ pub struct Segment {
 }
 
 impl AdapterTable {
-    /// Puts an adapter into a free slot.
+    /// Inserts an adapter into a free slot.
     pub fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot {
         let free = self.slots.iter().position(Option::is_none).unwrap_or_else(|| {
             self.slots.push(None);
@@ -36,7 +36,7 @@ impl AdapterTable {
         AdapterSlot(u32::try_from(free).expect("fewer than 2^32 adapters"))
     }
 
-    /// Takes an adapter out; batches that name its slot are refused until it is filled again.
+    /// Removes an adapter; batches that name its slot are refused until it is filled again.
     pub fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
         self.slots.get_mut(slot.0 as usize)?.take()
     }
@@ -54,7 +54,7 @@ impl AdapterTable {
             .filter_map(|(slot, adapter)| Some((slot, adapter.as_ref()?)))
     }
 
-    /// The runs of rows under an adapter, in order; neighbours under one adapter are joined.
+    /// The segments of a batch in order; adjacent sequences under one adapter are joined.
     ///
     /// # Errors
     /// [`ModelError::Batch`] for a sequence that names an empty slot.

@@ -1,9 +1,9 @@
-//! Which modules an adapter's configuration says that it changes, by PEFT's own rules
+//! The modules that an adapter's configuration targets, by PEFT's own rules
 //! (`check_target_module_exists` in `tuners_utils.py`, 0.21).
 
 use super::pattern::Pattern;
 
-/// PEFT's word for every linear layer but the output.
+/// PEFT's name for every linear layer except the output.
 pub(super) const ALL_LINEAR: &str = "all-linear";
 
 /// `target_modules`, `exclude_modules`, `layers_to_transform` and `layers_pattern`.
@@ -17,30 +17,30 @@ pub(super) struct Targets {
 /// Modules by name.
 #[derive(Clone, Debug)]
 pub(super) enum Names {
-    /// Each the whole path or its end after a dot.
+    /// Each is the full path or its end after a dot.
     List(Vec<String>),
-    /// A regular expression over the whole path, and how the configuration writes it.
+    /// A regular expression over the full path, and its text in the configuration.
     Pattern(Pattern, String),
-    /// Every linear layer but the output.
+    /// Every linear layer except the output.
     AllLinear,
 }
 
-/// The layers that a list of targets is narrowed to.
+/// The layers that a list of targets is restricted to.
 #[derive(Clone, Debug)]
 pub(super) struct Layers {
     indices: Vec<usize>,
-    /// Any of them finds the layer's index as its group `idx`.
+    /// Each captures the layer's index as its group `idx`.
     patterns: Vec<Pattern>,
 }
 
-/// Whether a module is meant.
+/// Whether a module is targeted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Meant {
-    /// It must have tensors.
+    /// The module must have tensors.
     Yes,
-    /// It must have none.
+    /// The module must have none.
     No,
-    /// What `all-linear` means at it depends on how the trainer's library kept it.
+    /// `all-linear` covers it or not, depending on how the trainer's library stored it.
     Perhaps,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn names(entry: &str, module: &str) -> bool {
 }
 
 impl Targets {
-    /// Whether the configuration means `module`. The error says what is wrong with which field.
+    /// Whether the configuration targets `module`. The error names the field and its fault.
     pub(super) fn mean(&self, module: &str) -> Result<Meant, (&'static str, String)> {
         let excluded = match &self.excluded {
             None | Some(Names::AllLinear) => false,

@@ -1,8 +1,8 @@
-//! How many parameters a configuration makes, without making them.
+//! The number of parameters of a configuration.
 
 use super::{HeadConfig, MlpConfig, ModelConfig, NormPlacement, QkNorm};
 
-/// All of them; none where the count exceeds 64 bits.
+/// All parameters; `None` if the count exceeds 64 bits.
 pub(super) fn parameters(config: &ModelConfig) -> Option<u64> {
     let hidden = config.hidden_size as u64;
     let embedding = (config.vocab_size as u64).checked_mul(hidden)?;
@@ -16,7 +16,7 @@ pub(super) fn parameters(config: &ModelConfig) -> Option<u64> {
     total.checked_add(head_parameters(config.head, hidden)?)
 }
 
-/// Weight and, where it has one, bias of a linear layer.
+/// Weight and bias, if any, of a linear layer.
 fn linear(n: u64, k: u64, bias: bool) -> Option<u64> {
     n.checked_mul(k.checked_add(u64::from(bias))?)
 }

@@ -1,5 +1,5 @@
-//! The families: one row each, of what transformers 5.23 reads and defaults to in its
-//! `configuration_*.py` and computes in its `modeling_*.py`.
+//! The families, one row each: the fields and defaults of transformers 5.23's `configuration_*.py`
+//! and the computation of its `modeling_*.py`.
 
 use super::NormPlacement::{self, Both, Post, Pre};
 use super::QkNorm::{self, PerHead, Whole};
@@ -9,7 +9,7 @@ use super::layers::{self, LayerRule};
 #[derive(Debug)]
 pub(crate) struct Family {
     pub(super) model_type: &'static str,
-    /// The names in `architectures`, and what each computes.
+    /// The names in `architectures`, and the task of each.
     pub(super) architectures: &'static [(&'static str, ModelTask)],
     pub(super) defaults: Defaults,
     pub(super) norm: NormPlacement,
@@ -20,17 +20,17 @@ pub(crate) struct Family {
     pub(super) rope: RopeRule,
     /// Whether layers may have experts.
     pub(super) experts: bool,
-    /// What the Gemma families have and the others have not.
+    /// The choices of the Gemma families; `None` for the others.
     pub(super) gemma: Option<Gemma>,
     /// Whether the checkpoint keeps `qkv_proj` and `gate_up_proj`.
     pub(crate) fused: bool,
     /// Fields that files of this family hold and its architecture never reads.
     pub(super) unused: &'static [&'static str],
-    /// Fields that this family's files hold, and the values (JSON) at which they turn nothing on.
+    /// Fields that this family's files hold, and the values (JSON) at which they have no effect.
     pub(super) inert: &'static [(&'static str, &'static [&'static str])],
 }
 
-/// What an architecture computes from the hidden states.
+/// The task of an architecture: what it computes from the hidden states.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ModelTask {
     CausalLm,
@@ -40,7 +40,7 @@ pub(crate) enum ModelTask {
     ProcessReward,
 }
 
-/// What an absent field means.
+/// The values of absent fields.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Defaults {
     pub(super) vocab_size: usize,
@@ -48,9 +48,9 @@ pub(super) struct Defaults {
     pub(super) intermediate_size: usize,
     pub(super) layers: usize,
     pub(super) heads: usize,
-    /// None: as many as query heads.
+    /// `None`: as many as query heads.
     pub(super) kv_heads: Option<usize>,
-    /// None: the width over the query heads.
+    /// `None`: the width over the query heads.
     pub(super) head_dim: Option<usize>,
     pub(super) max_positions: usize,
     pub(super) eps: f64,
@@ -58,7 +58,7 @@ pub(super) struct Defaults {
     pub(super) theta: f64,
 }
 
-/// Which linear layers have a bias.
+/// The linear layers that have a bias.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum BiasRule {
     /// None.
@@ -76,7 +76,7 @@ pub(super) enum BiasRule {
 pub(super) enum RopeRule {
     /// One for all layers, over whole heads.
     Shared,
-    /// One for all layers, over a part of each head; its scaling is long by another name.
+    /// One for all layers, over a part of each head; `longrope` has other names there.
     Partial,
     /// One for full layers and one for sliding layers, with this base by default.
     ByLayerType { local_theta: f64 },
@@ -403,7 +403,7 @@ pub(super) fn of_architecture(name: &str) -> Option<(&'static Family, ModelTask)
     })
 }
 
-/// What an error says of a name that no row has: all that are known, the nearest first.
+/// The error for an unknown name: all known ones, the nearest first.
 pub(super) fn supported(name: &str, known: impl Iterator<Item = &'static str>) -> String {
     let mut names: Vec<&str> = known.collect();
     // The sort is stable, so names equally far keep the table's order.

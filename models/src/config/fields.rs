@@ -1,4 +1,4 @@
-//! A JSON object read field by field, which knows in the end what nobody read.
+//! A JSON object that is read field by field and records which fields were read.
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 
 use crate::error::{ModelError, Result};
 
-/// What a field holds. Absent and null are told apart, because in a configuration the first means
-/// "the family's default" and the second "none".
+/// The content of a field. Absent and null differ: in a configuration the first means "the family's
+/// default" and the second "none".
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Given<T> {
     Absent,
@@ -18,7 +18,7 @@ pub(super) enum Given<T> {
 }
 
 impl<T> Given<T> {
-    /// The value; a default where the field is absent, none where it is null.
+    /// The value; the default if the field is absent, `None` if it is null.
     pub(super) fn absent_as(self, default: Option<T>) -> Option<T> {
         match self {
             Given::Absent => default,
@@ -27,7 +27,7 @@ impl<T> Given<T> {
         }
     }
 
-    /// The value, where there is one.
+    /// The value; `None` if absent or null.
     pub(super) fn value(self) -> Option<T> {
         self.absent_as(None)
     }
@@ -91,7 +91,7 @@ impl<'a> ConfigFields<'a> {
         }
     }
 
-    /// A whole number within bounds.
+    /// An integer within bounds.
     pub(super) fn size(
         &mut self,
         name: &str,
@@ -101,7 +101,7 @@ impl<'a> ConfigFields<'a> {
         self.read(name, &expected, |value| integer_within(value, &bounds))
     }
 
-    /// A whole number within bounds; the default where it is absent, an error where it is null.
+    /// An integer within bounds; the default if absent, an error if null.
     pub(super) fn size_or(
         &mut self,
         name: &str,
@@ -113,13 +113,12 @@ impl<'a> ConfigFields<'a> {
             .ok_or_else(|| self.error(name, "null is not a number"))
     }
 
-    /// A number above zero of a size that a model can mean: [`POSITIVE`], whose numbers are
-    /// finite and not zero as f32 too.
+    /// A number within [`POSITIVE`], so that it is finite and not zero as f32 too.
     pub(super) fn positive(&mut self, name: &str) -> Result<Given<f64>> {
         self.read(name, POSITIVE_TEXT, positive)
     }
 
-    /// True or false; the default where it is absent or null.
+    /// A boolean; the default if absent or null.
     pub(super) fn flag(&mut self, name: &str, default: bool) -> Result<bool> {
         Ok(self.read(name, "true or false", Value::as_bool)?.value().unwrap_or(default))
     }
@@ -136,7 +135,7 @@ impl<'a> ConfigFields<'a> {
         })
     }
 
-    /// A list of whole numbers within bounds.
+    /// A list of integers within bounds.
     pub(super) fn sizes(
         &mut self,
         name: &str,
@@ -150,7 +149,7 @@ impl<'a> ConfigFields<'a> {
         })
     }
 
-    /// A list of such numbers.
+    /// A list of numbers within [`POSITIVE`].
     pub(super) fn positives(&mut self, name: &str) -> Result<Given<Vec<f64>>> {
         self.read(name, "a list of numbers from 1e-12 to 1e12", |value| {
             value.as_array()?.iter().map(positive).collect()
@@ -165,13 +164,13 @@ impl<'a> ConfigFields<'a> {
         })
     }
 
-    /// The fields that nobody read, in the file's order.
+    /// The fields that were not read, in the file's order.
     pub(super) fn unread(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
         let fields = self.map.iter().map(|(name, value)| (name.as_str(), value));
         fields.filter(|(name, _)| !self.read.contains(name))
     }
 
-    /// Refuses the first field that nobody read.
+    /// Refuses the first field that was not read.
     pub(super) fn finish(self) -> Result<()> {
         match self.unread().next() {
             None => Ok(()),
@@ -180,7 +179,7 @@ impl<'a> ConfigFields<'a> {
     }
 }
 
-/// The numbers above zero that fields may hold.
+/// The positive numbers that fields may hold.
 const POSITIVE: RangeInclusive<f64> = 1e-12..=1e12;
 const POSITIVE_TEXT: &str = "a number from 1e-12 to 1e12";
 
@@ -188,7 +187,7 @@ fn positive(value: &Value) -> Option<f64> {
     value.as_f64().filter(|x| POSITIVE.contains(x))
 }
 
-/// What is said of a field that no reader knows.
+/// The error for a field that is not known.
 pub(super) const NOT_UNDERSTOOD: &str = "is not understood and may change the result";
 
 fn integer_within(value: &Value, bounds: &RangeInclusive<usize>) -> Option<usize> {
@@ -196,7 +195,7 @@ fn integer_within(value: &Value, bounds: &RangeInclusive<usize>) -> Option<usize
     bounds.contains(&number).then_some(number)
 }
 
-/// A value as an error shows it: the JSON, cut where it is long.
+/// A value for an error message: its JSON, cut if it is long.
 pub(super) fn display_value(value: &Value) -> String {
     const LONGEST: usize = 60;
     let text = value.to_string();

@@ -1,8 +1,8 @@
-//! `config.json` of a Hugging Face folder to a [`ModelConfig`].
+//! Reads `config.json` of a Hugging Face folder as a [`ModelConfig`].
 //!
-//! Every field is accounted for: read here, known to be harmless, or refused by name. A field that
-//! is absent takes the family's default in transformers. Sizes are bounded before anything is
-//! allocated by them.
+//! Every field is accounted for: read here, known to be harmless, or refused by name. An absent
+//! field takes the family's default in transformers. Sizes are checked before they determine an
+//! allocation.
 
 use std::path::Path;
 
@@ -24,7 +24,7 @@ use chat::Folder;
 /// Longest `config.json`.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// Reads `config.json` of a folder: its text, and what it says.
+/// Reads `config.json` of a folder: its text and its content.
 pub(super) fn read_config(folder: &Folder) -> Result<(String, ModelConfig)> {
     let file = folder.open("config.json")?;
     let text = String::from_utf8(file.read_all(MAX_BYTES)?)
@@ -33,7 +33,7 @@ pub(super) fn read_config(folder: &Folder) -> Result<(String, ModelConfig)> {
     Ok((text, config))
 }
 
-/// Reads the text of a `config.json`; `path` is what errors name.
+/// Parses the text of a `config.json`; errors name `path`.
 pub(super) fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
     let file_error = |what: String| ModelError::File { path: path.to_path_buf(), what };
     let value: Value =
@@ -55,7 +55,7 @@ pub(super) fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
 }
 
 /// The family by `architectures` and `model_type`, which must agree. A file without `architectures`
-/// is read as a causal model.
+/// is a causal model.
 fn architecture(fields: &mut ConfigFields<'_>) -> Result<(&'static Family, ModelTask)> {
     let model_type = fields.text("model_type")?.value();
     let names = fields.texts("architectures")?.value().unwrap_or_default();
@@ -178,15 +178,15 @@ fn scalar(fields: &mut ConfigFields<'_>, family: &Family, head_dim: usize) -> Re
     scalar.ok_or_else(|| fields.error(name, "null is not a number"))
 }
 
-/// Of attention scores and of logits.
+/// The caps on attention scores and on logits.
 fn softcaps(fields: &mut ConfigFields<'_>, family: &Family) -> Result<(Option<f32>, Option<f32>)> {
     let Some(gemma) = family.gemma else {
         return Ok((None, None));
     };
     let attention = fields.positive("attn_logit_softcapping")?;
     let logit = fields.positive("final_logit_softcapping")?;
-    // Gemma 3's attention in transformers holds the number and does not apply it, so what a file
-    // that gives one was trained with cannot be told.
+    // Gemma 3's attention in transformers stores the number and does not apply it, so the training
+    // of a file that sets it is unknown.
     if gemma.attention_softcap.is_none() && attention.value().is_some() {
         return Err(fields.error("attn_logit_softcapping", "is not supported in this family"));
     }
@@ -196,7 +196,7 @@ fn softcaps(fields: &mut ConfigFields<'_>, family: &Family) -> Result<(Option<f3
     ))
 }
 
-/// In the precision of activations; never zero or infinite for a positive field's number.
+/// A number as f32; never zero or infinite for a positive field.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to the precision of activations")]
 fn single(number: f64) -> f32 {
     number as f32
@@ -265,7 +265,7 @@ fn layers(
     Ok(kinds.into_iter().enumerate().map(layer).collect())
 }
 
-/// Which layers have experts, and what these are.
+/// The layers that have experts, and their shape.
 type Experts = (Box<dyn Fn(usize) -> bool>, MlpConfig);
 
 /// Qwen3-MoE's experts, with transformers' defaults.

@@ -1,11 +1,11 @@
-//! The fields of `config.json` that no reader needs: harmless ones, and ones that are harmless at a
-//! value that turns nothing on.
+//! Fields of `config.json` without a reader: harmless ones, and ones that have no effect at some
+//! values.
 
 use super::family::Family;
 use super::fields::{ConfigFields, NOT_UNDERSTOOD, display_value};
 use crate::error::Result;
 
-/// Fields that cannot change a forward, whatever they hold.
+/// Fields that cannot change a forward, whatever their value.
 const HARMLESS: &[&str] = &[
     // Training and initialisation.
     "attention_dropout",
@@ -28,7 +28,7 @@ const HARMLESS: &[&str] = &[
     "torch_dtype",
     "use_bfloat16",
     "torchscript",
-    // Tokens, which the tokenizer's files decide.
+    // Tokens, which the tokenizer's files define.
     "bos_token_id",
     "decoder_start_token_id",
     "eos_token_id",
@@ -49,7 +49,7 @@ const HARMLESS: &[&str] = &[
     "transformers_version",
     "unsloth_fixed",
     "unsloth_version",
-    // How another program runs it, with the same result up to rounding.
+    // Settings of other programs, with the same result up to rounding.
     "_attn_implementation",
     "_attn_implementation_autoset",
     "_attn_implementation_internal",
@@ -62,7 +62,7 @@ const HARMLESS: &[&str] = &[
     "output_hidden_states",
     "return_dict",
     "tie_last_hidden_states",
-    // Generation, which asks the model and does not change it.
+    // Generation, which uses the model and does not change it.
     "assistant_confidence_threshold",
     "assistant_lookbehind",
     "bad_words_ids",
@@ -99,8 +99,8 @@ const HARMLESS: &[&str] = &[
     "typical_p",
 ];
 
-/// Fields that turn nothing on at the values written here (JSON), and at any other value turn on
-/// what this decoder lacks.
+/// Fields that have no effect at these values (JSON), and at any other value enable features that
+/// this decoder lacks.
 const INERT: &[(&str, &[&str])] = &[
     ("add_cross_attention", &["false"]),
     ("cross_attention_hidden_size", &["null"]),
@@ -121,8 +121,8 @@ const INERT: &[(&str, &[&str])] = &[
     ("use_mrope", &["false"]),
 ];
 
-/// Accounts for every field that the readers left: each is harmless, inert at its value, inert in
-/// this family, or refused by name.
+/// Accounts for every field that was not read: it is harmless, without effect at its value, unused
+/// in this family, or refused by name.
 pub(super) fn check_rest(fields: &ConfigFields<'_>, family: &Family) -> Result<()> {
     for (name, value) in fields.unread() {
         if HARMLESS.contains(&name) || family.unused.contains(&name) {

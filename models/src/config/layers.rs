@@ -4,10 +4,10 @@ use super::fields::{ConfigFields, Given};
 use super::limits::{MAX_LAYERS, MAX_POSITIONS};
 use crate::error::Result;
 
-/// What a layer attends to and whether it knows positions.
+/// A layer's window, and whether it has positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct LayerKind {
-    /// Keys that a query sees, itself included; none for all.
+    /// Keys that a query sees, itself included; `None` for all.
     pub(super) window: Option<usize>,
     /// Whether queries and keys are rotated.
     pub(super) rotated: bool,
@@ -16,12 +16,12 @@ pub(super) struct LayerKind {
 /// Reads `n` layers.
 pub(super) type LayerRule = fn(&mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>>;
 
-/// Llama, OLMo 2: every layer sees everything.
+/// Llama, OLMo 2: every layer sees all positions.
 pub(super) fn full(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     uniform(fields, n, None)
 }
 
-/// Mistral: the window, where there is one, is every layer's.
+/// Mistral: one optional window for every layer.
 pub(super) fn mistral(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let window = window(fields, Some(4096))?;
     uniform(fields, n, window)
@@ -33,7 +33,7 @@ pub(super) fn phi3(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerK
     uniform(fields, n, window)
 }
 
-/// Qwen2 and Qwen3: layers from `max_window_layers` on slide, where `use_sliding_window` says so.
+/// Qwen2 and Qwen3: layers from `max_window_layers` on slide if `use_sliding_window` is set.
 pub(super) fn qwen(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let used = fields.flag("use_sliding_window", false)?;
     let window = window(fields, Some(4096))?.filter(|_| used);
@@ -45,7 +45,7 @@ pub(super) fn qwen(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerK
 pub(super) fn qwen_moe(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let used = fields.flag("use_sliding_window", false)?;
     let window = window(fields, Some(4096))?.filter(|_| used);
-    // Published files hold it, and the architecture has no use for it.
+    // Published files hold the field, but the architecture does not use it.
     let first = fields.size("max_window_layers", 0..=MAX_LAYERS)?;
     match (window, first) {
         (Some(_), Given::Is(first)) if first > 0 => Err(fields.error(
@@ -66,7 +66,7 @@ pub(super) fn gemma2(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<Laye
     by_type(fields, n, window, |i| i % 2 == 0)
 }
 
-/// Gemma 3: every `sliding_window_pattern`-th layer sees everything.
+/// Gemma 3: every `sliding_window_pattern`-th layer sees all positions.
 pub(super) fn gemma3(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let window = window(fields, Some(4096))?;
     // The second name is how transformers 5 writes back what it read under the first.
@@ -76,8 +76,7 @@ pub(super) fn gemma3(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<Laye
     by_type(fields, n, window, |i| (i + 1) % pattern != 0)
 }
 
-/// `SmolLM3`: `no_rope_layers` holds 1 where a layer is rotated and 0 where it is not; layers that
-/// are not may slide.
+/// `SmolLM3`: `no_rope_layers` holds 1 for a rotated layer and 0 for another; the others may slide.
 pub(super) fn smollm3(fields: &mut ConfigFields<'_>, n: usize) -> Result<Vec<LayerKind>> {
     let used = fields.flag("use_sliding_window", false)?;
     let window = window(fields, None)?.filter(|_| used);
@@ -101,7 +100,7 @@ fn window(fields: &mut ConfigFields<'_>, default: Option<usize>) -> Result<Optio
     Ok(fields.size("sliding_window", 1..=MAX_POSITIONS)?.absent_as(default))
 }
 
-/// Layers that are all alike; `layer_types`, where it is there, must agree.
+/// Identical layers; `layer_types`, if present, must agree.
 fn uniform(
     fields: &mut ConfigFields<'_>,
     n: usize,
@@ -117,7 +116,7 @@ fn uniform(
     }
 }
 
-/// Layers by `layer_types`, or by the family's rule where that is absent.
+/// Layers by `layer_types`, or by the family's rule if it is absent.
 fn by_type(
     fields: &mut ConfigFields<'_>,
     n: usize,

@@ -1,22 +1,22 @@
-//! The largest sizes that a configuration may have.
+//! Maximum sizes of a configuration.
 
-/// Most layers.
+/// Maximum number of layers.
 pub const MAX_LAYERS: usize = 4096;
-/// Most positions.
+/// Maximum number of positions.
 pub const MAX_POSITIONS: usize = 1 << 24;
-/// Widest residual stream, and most numbers in all heads of a token together.
+/// Maximum width of the residual stream, and of all heads of a token together.
 pub const MAX_HIDDEN: usize = 1 << 17;
-/// Widest MLP.
+/// Maximum width of the MLP.
 pub const MAX_INTERMEDIATE: usize = 1 << 20;
-/// Most rows of the embedding.
+/// Maximum rows of the embedding.
 pub const MAX_VOCAB: usize = 1 << 24;
-/// Most heads.
+/// Maximum number of heads.
 pub const MAX_HEADS: usize = 4096;
-/// Widest head.
+/// Maximum width of a head.
 pub const MAX_HEAD_DIM: usize = 4096;
-/// Most experts of a layer.
+/// Maximum experts of a layer.
 pub const MAX_EXPERTS: usize = 1 << 16;
-/// Most labels of a head.
+/// Maximum labels of a head.
 pub const MAX_LABELS: usize = 1 << 16;
-/// Most parameters in all.
+/// Maximum number of parameters.
 pub const MAX_PARAMETERS: u64 = 1 << 41;

@@ -1,7 +1,8 @@
-//! What a model is, resolved: every number that the decoder needs and no name of a file.
+//! A model's resolved configuration: every number that the decoder needs, independent of field
+//! names in files.
 //!
-//! A family is a way to read `config.json` into these fields (a row of [`family`]'s table); the
-//! decoder sees only the fields.
+//! A family maps `config.json` to these fields (a row of [`family`]'s table); the decoder sees only
+//! the fields.
 
 mod count;
 pub(crate) mod family;
@@ -22,7 +23,7 @@ pub use limits::{
 use crate::error::Result;
 use chat::Folder;
 
-/// A decoder's shape and the choices that families differ in.
+/// A decoder's shape and the choices in which families differ.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ModelConfig {
     /// The `model_type` that it was read from, such as `qwen2`.
@@ -37,7 +38,7 @@ pub struct ModelConfig {
     pub num_kv_heads: usize,
     /// Width of one head.
     pub head_dim: usize,
-    /// Positions that the model was made for; longer input is refused.
+    /// Maximum number of positions; longer input is refused.
     pub max_positions: usize,
     /// Whether the vocabulary head is the embedding.
     pub tie_embeddings: bool,
@@ -47,7 +48,7 @@ pub struct ModelConfig {
     pub norm: NormConfig,
     /// Normalisation of queries and keys.
     pub qk_norm: Option<QkNorm>,
-    /// Which linear layers have a bias.
+    /// The linear layers that have a bias.
     pub biases: Biases,
     /// Factor on query · key.
     pub attention_scale: f32,
@@ -57,7 +58,7 @@ pub struct ModelConfig {
     pub logit_softcap: Option<f32>,
     /// The activation of the gate.
     pub activation: Activation,
-    /// One entry a layer.
+    /// One entry per layer.
     pub layers: Vec<LayerConfig>,
     /// The rotary tables that layers refer to.
     pub ropes: Vec<RopeConfig>,
@@ -70,40 +71,40 @@ impl ModelConfig {
     ///
     /// # Errors
     /// [`crate::ModelError::Config`] names a field that is malformed, out of bounds, unsupported at
-    /// its value, or not understood; `Io` and `File` are about the file as a whole.
+    /// its value, or unknown; `Io` and `File` concern the file.
     pub fn read(dir: &Path) -> Result<ModelConfig> {
         Ok(hf::read_config(&Folder::directory(dir))?.1)
     }
 
-    /// The same, with the file's text.
+    /// Reads `config.json` and returns its text too.
     pub(crate) fn read_file(folder: &Folder) -> Result<(String, ModelConfig)> {
         hf::read_config(folder)
     }
 
-    /// The same from the file's text; errors name `path`.
+    /// Parses the text of a `config.json`; errors name `path`.
     pub fn from_json(path: &Path, json: &str) -> Result<ModelConfig> {
         hf::from_json(path, json)
     }
 
-    /// Trainable numbers in the whole model, a tied vocabulary counted once; none where their
-    /// count exceeds 64 bits.
+    /// Trainable numbers in the model, a tied vocabulary counted once; `None` if their count
+    /// exceeds 64 bits.
     pub fn parameters(&self) -> Option<u64> {
         count::parameters(self)
     }
 }
 
-/// How a layer normalises.
+/// The normalisation of a layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NormConfig {
     /// Added to the mean square.
     pub eps: f32,
     /// Gemma multiplies by `1 + weight`.
     pub unit_offset: bool,
-    /// Where the norms sit.
+    /// The placement of the norms.
     pub placement: NormPlacement,
 }
 
-/// Where norms sit around attention and MLP.
+/// Placement of norms around attention and MLP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NormPlacement {
     /// Before each (Llama).
@@ -114,7 +115,7 @@ pub enum NormPlacement {
     Both,
 }
 
-/// How queries and keys are normalised before rotation.
+/// Normalisation of queries and keys before rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QkNorm {
     /// Each head by itself (Qwen3, Gemma 3).
@@ -123,7 +124,7 @@ pub enum QkNorm {
     Whole,
 }
 
-/// Which linear layers have a bias.
+/// The linear layers that have a bias.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Biases {
     /// Query, key and value projections.
@@ -148,11 +149,11 @@ pub enum Activation {
 /// One layer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LayerConfig {
-    /// Keys that a query sees, itself included; none for all.
+    /// Keys that a query sees, itself included; `None` for all.
     pub window: Option<usize>,
-    /// Index into [`ModelConfig::ropes`]; none for a layer without positions (SmolLM3).
+    /// Index into [`ModelConfig::ropes`]; `None` for a layer without positions (SmolLM3).
     pub rope: Option<usize>,
-    /// What follows the attention.
+    /// The layer's MLP.
     pub mlp: MlpConfig,
 }
 
@@ -168,11 +169,11 @@ pub enum MlpConfig {
     Experts {
         /// Inner width of one expert.
         intermediate_size: usize,
-        /// How many experts there are.
+        /// Number of experts.
         num_experts: usize,
-        /// How many a token visits.
+        /// Number of experts per token.
         experts_per_token: usize,
-        /// Whether the visited experts' weights are scaled to sum to 1.
+        /// Whether the weights of the chosen experts are scaled to sum to 1.
         normalise: bool,
     },
 }
@@ -184,7 +185,7 @@ pub struct RopeConfig {
     pub theta: f64,
     /// Leading dimensions of a head that are rotated.
     pub rotary_dim: usize,
-    /// How the frequencies are changed.
+    /// Changes to the frequencies.
     pub scaling: RopeScaling,
 }
 
@@ -206,19 +207,19 @@ pub enum RopeScaling {
         low_freq_factor: f64,
         /// Wavelengths below `original / high_freq_factor` are high.
         high_freq_factor: f64,
-        /// Positions that the model was first made for.
+        /// Positions of the original training.
         original_max_positions: usize,
     },
     /// Each frequency divided by its own factor, and cos and sin multiplied by one (Phi-3 long).
     PerDimension {
-        /// One divisor a frequency: `rotary_dim / 2` of them.
+        /// One divisor per frequency: `rotary_dim / 2` of them.
         factors: Vec<f64>,
         /// Factor on cos and sin.
         attention_factor: f64,
     },
 }
 
-/// The head that an architecture names.
+/// The head of an architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HeadConfig {
     /// `…ForCausalLM`: the vocabulary.
@@ -227,12 +228,12 @@ pub enum HeadConfig {
     Value,
     /// `…ForSequenceClassification`: `n` labels, read at the last token.
     Sequence {
-        /// How many.
+        /// Number of labels.
         n_labels: usize,
     },
     /// `…ForTokenClassification`: `n` labels at any token.
     Token {
-        /// How many.
+        /// Number of labels.
         n_labels: usize,
     },
     /// Two layers with a `ReLU` between (Qwen2.5-Math RM): read at the last token.

@@ -20,13 +20,13 @@ use crate::error::Result;
 /// The rotary embeddings of a model, and the positions that they allow.
 #[derive(Debug)]
 pub(super) struct Ropes {
-    /// One; or that of full layers and then that of sliding layers.
+    /// One for all layers; or one for full layers and then one for sliding layers.
     pub(super) ropes: Vec<RopeConfig>,
-    /// Positions that the model can be asked for.
+    /// Maximum number of positions.
     pub(super) max_positions: usize,
 }
 
-/// What an object of parameters falls back on.
+/// Fallbacks for an object of parameters.
 #[derive(Clone, Copy, Debug)]
 struct Outer {
     rule: RopeRule,
@@ -37,7 +37,7 @@ struct Outer {
     default_theta: f64,
     /// `partial_rotary_factor` beside the object.
     partial: Option<f64>,
-    /// `original_max_position_embeddings` beside the object, which comes first.
+    /// `original_max_position_embeddings` beside the object, which takes precedence.
     original: Option<usize>,
 }
 
@@ -96,7 +96,8 @@ pub(super) fn read_rope(
     }
 }
 
-/// One rotary embedding and its positions. `fields` is where errors about an absent object point.
+/// One rotary embedding and its positions. `fields` is the object that errors about an absent one
+/// name.
 fn one(
     fields: &ConfigFields<'_>,
     parameters: Option<ConfigFields<'_>>,
@@ -122,7 +123,7 @@ fn one(
     Ok((rope, max_positions))
 }
 
-/// A number that may stand in the object, beside it, or in both with one value.
+/// A number in the object, beside it, or in both with one value.
 fn agreeing(p: &mut ConfigFields<'_>, name: &str, outer: Option<f64>) -> Result<Option<f64>> {
     match (p.positive(name)?, outer) {
         (Given::Is(inner), Some(outer)) if inner.to_bits() != outer.to_bits() => Err(
@@ -161,7 +162,7 @@ fn rotary_dim(fields: &ConfigFields<'_>, partial: Option<f64>, outer: Outer) -> 
     Ok(dim)
 }
 
-/// The scaling that an object names, and the positions that it allows.
+/// The scaling of an object, and the positions that it allows.
 fn scaling(
     p: &mut ConfigFields<'_>,
     (theta, rotary_dim): (f64, usize),
@@ -210,7 +211,7 @@ fn is_one(factor: f64) -> bool {
     factor.to_bits() == 1.0_f64.to_bits()
 }
 
-/// The whole part of a number that is not negative.
+/// The integer part of a number that is not negative.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -227,7 +228,7 @@ fn required(p: &mut ConfigFields<'_>, name: &str) -> Result<f64> {
 fn original(p: &mut ConfigFields<'_>, outer: Outer) -> Result<usize> {
     let inner = p.size("original_max_position_embeddings", 2..=MAX_POSITIONS)?;
     let default = match outer.rule {
-        // Phi-3's own default, which stands before what the object says.
+        // Phi-3's own default, which precedes the object's value.
         RopeRule::Partial => outer.original.or(Some(4096)),
         RopeRule::Shared | RopeRule::ByLayerType { .. } => outer.original,
     };
@@ -279,8 +280,8 @@ fn factors(p: &mut ConfigFields<'_>, name: &str, n: usize) -> Result<Vec<f64>> {
     Err(p.error(name, what))
 }
 
-/// High frequencies are kept, low ones divided by the factor, with a linear ramp between; this is a
-/// divisor a frequency, and a factor on cos and sin.
+/// High frequencies are kept, low ones divided by the factor, with a linear ramp between. Returns a
+/// divisor per frequency, and a factor on cos and sin.
 fn yarn(
     p: &mut ConfigFields<'_>,
     (theta, rotary_dim): (f64, usize),
@@ -294,7 +295,7 @@ fn yarn(
     let slow = p.positive("beta_slow")?.value().unwrap_or(1.0);
     let truncate = p.flag("truncate", true)?;
     let dim = rotary_dim as f64;
-    // The dimension whose wavelength turns this often within the original positions.
+    // The dimension with this many turns within the original positions.
     let turning = |turns: f64| dim * (original as f64 / (turns * TAU)).ln() / (2.0 * theta.ln());
     let (low, high) = if truncate {
         (turning(fast).floor(), turning(slow).ceil())
@@ -314,7 +315,7 @@ fn yarn(
         factors: (0..rotary_dim / 2).map(divisor).collect(),
         attention_factor,
     };
-    // Published files keep the old `max_position_embeddings` and leave the product to the reader.
+    // Published files keep the old `max_position_embeddings`; readers compute the product.
     let stretched = to_usize(original as f64 * factor);
     let max_positions = outer.max_positions.max(stretched).min(MAX_POSITIONS);
     Ok((scaling, max_positions))

@@ -18,12 +18,12 @@ pub(super) struct Experts {
     normalise: bool,
 }
 
-/// The tokens that one expert sees.
+/// The tokens of one expert.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Visit {
     /// Rows of the batch, ascending.
     rows: Vec<u32>,
-    /// Where their weights stand in the flattened `[T, experts_per_token]`.
+    /// Their indices into the flattened `[T, experts_per_token]` weights.
     choices: Vec<u32>,
 }
 
@@ -53,8 +53,8 @@ impl Experts {
         })
     }
 
-    /// `[T, hidden] -> [T, hidden]`. A token's experts are summed in ascending order of expert, so
-    /// its bits do not depend on who else visits them.
+    /// `[T, hidden] -> [T, hidden]`. A token's experts are summed in ascending order, so its bits
+    /// do not depend on the other tokens of an expert.
     pub(super) fn forward(&self, x: &Tensor, segments: &[Segment]) -> Result<Tensor> {
         let probabilities = ops::softmax(&self.router.forward(x, segments)?)?;
         let chosen = choose(&probabilities, self.per_token)?;
@@ -87,7 +87,7 @@ impl Experts {
     }
 }
 
-/// The `k` most probable experts of each row, in ascending order; of equal ones the first.
+/// The `k` most probable experts of each row, in ascending order; the first of equal ones.
 fn choose(probabilities: &Tensor, k: usize) -> Result<Vec<Vec<u32>>> {
     let rows = probabilities.detach().to_vec2::<f32>()?;
     Ok(rows.iter().map(|row| top(row, k)).collect())
@@ -95,14 +95,14 @@ fn choose(probabilities: &Tensor, k: usize) -> Result<Vec<Vec<u32>>> {
 
 fn top(row: &[f32], k: usize) -> Vec<u32> {
     let mut order: Vec<u32> = (0..).take(row.len()).collect();
-    // Stable, so that of equal experts the first wins.
+    // Stable, so that the first of equal experts wins.
     order.sort_by(|a, b| row[*b as usize].total_cmp(&row[*a as usize]));
     order.truncate(k);
     order.sort_unstable();
     order
 }
 
-/// The rows that each expert sees.
+/// The rows of each expert.
 fn visits(chosen: &[Vec<u32>], num_experts: usize) -> Vec<Visit> {
     let mut visits = vec![Visit::default(); num_experts];
     let mut choice = 0;

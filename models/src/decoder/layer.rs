@@ -24,7 +24,7 @@ pub(super) struct Layer {
     mlp: Mlp,
 }
 
-/// The norms around attention and MLP; which are there follows from the placement.
+/// The norms around attention and MLP; the placement decides which exist.
 #[derive(Clone, Debug)]
 struct LayerNorms {
     config: NormConfig,
@@ -75,7 +75,8 @@ impl Layer {
         let norms = &self.norms;
         let normed = norms.apply(norms.pre_attention.as_ref(), x)?;
         let attended = self.attention(ctx, index, &normed)?;
-        // What follows the attention sees each row by itself, so rows that nobody reads end here.
+        // Everything after the attention works row by row, so rows without outputs are dropped
+        // here.
         let (x, attended, segments) = match keep {
             None => (x.clone(), attended, ctx.segments),
             Some(kept) => (kept.select(x)?, kept.select(&attended)?, kept.segments.as_slice()),

@@ -1,4 +1,4 @@
-//! A linear layer and where adapters find it.
+//! A linear layer with the adapters' updates.
 
 use candle_core::Tensor;
 

@@ -1,4 +1,4 @@
-//! What follows the attention: a gated MLP, or experts behind a router.
+//! The MLP of a layer: a gated MLP, or experts behind a router.
 
 use candle_core::Tensor;
 

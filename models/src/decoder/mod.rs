@@ -1,4 +1,4 @@
-//! The one decoder: every family is a configuration of it.
+//! The decoder: every family is a configuration of it.
 
 mod experts;
 mod gated_mlp;
@@ -38,14 +38,14 @@ pub struct Decoder {
     ropes: Vec<Rope>,
 }
 
-/// Where the vocabulary head is.
+/// The vocabulary head.
 #[derive(Clone, Debug)]
 enum Vocabulary {
-    /// It is the embedding.
+    /// The embedding.
     Tied,
-    /// A matrix of its own.
+    /// A separate matrix.
     Own(Matrix),
-    /// Nowhere: labels or scores are read instead.
+    /// None: the model has another head.
     None,
 }
 
@@ -65,22 +65,22 @@ impl Vocabulary {
     }
 }
 
-/// Everything about one batch that a forward needs, by reference.
+/// The batch data that every layer needs, by reference.
 #[derive(Clone, Copy, Debug)]
 struct ForwardCtx<'a> {
     /// Tokens, positions and spans.
     batch: &'a RaggedBatch,
-    /// Runs of rows under an adapter.
+    /// Consecutive rows under one adapter.
     segments: &'a [Segment],
-    /// The blocks that [`RaggedBatch::paging`] refers to; none for a one-shot forward.
+    /// The blocks that [`RaggedBatch::paging`] refers to; `None` for a one-shot forward.
     kv: Option<&'a KvCache>,
     /// Cosines and sines of every row, one table for each of [`ModelConfig::ropes`].
     ropes: &'a [Arc<RotaryTable>],
-    /// What attention walks, where there are no blocks.
+    /// The spans of attention without KV blocks.
     spans: &'a Spans,
 }
 
-/// The rows whose hidden states are wanted.
+/// The rows whose hidden states are returned.
 #[derive(Clone, Copy, Debug)]
 pub enum RowSelection<'a> {
     /// Every row of the batch.
@@ -89,7 +89,7 @@ pub enum RowSelection<'a> {
     Only(&'a [u32]),
 }
 
-/// Rows of the batch that the last layer carries past its attention, and their adapters.
+/// Rows that the last layer carries past its attention, and their adapters.
 #[derive(Debug)]
 struct Kept {
     index: Tensor,
@@ -129,8 +129,8 @@ impl Decoder {
         })
     }
 
-    /// The hidden states after the final norm, f32: `[T, hidden]`, or `[R, hidden]` of the rows asked
-    /// for. A row has the same bits either way.
+    /// The hidden states after the final norm, f32: `[T, hidden]`, or `[R, hidden]` of the selected
+    /// rows. A row has the same bits either way.
     pub fn forward(
         &self,
         batch: &RaggedBatch,
@@ -163,8 +163,8 @@ impl Decoder {
         }
     }
 
-    /// The vocabulary head `[vocab, hidden]`: the embedding where the two are tied; none where the
-    /// architecture reads hidden states by another head.
+    /// The vocabulary head `[vocab, hidden]`: the embedding if the two are tied; `None` if the
+    /// architecture has another head.
     pub fn vocabulary(&self) -> Option<&Matrix> {
         match &self.vocab {
             Vocabulary::Tied => Some(&self.embedding),
@@ -173,7 +173,7 @@ impl Decoder {
         }
     }
 
-    /// What the decoder was built from.
+    /// The configuration.
     pub fn config(&self) -> &ModelConfig {
         &self.config
     }

@@ -5,8 +5,8 @@ use std::f64::consts::TAU;
 use crate::config::{RopeConfig, RopeScaling};
 use crate::kernels::rotary::RotaryTable;
 
-/// The angles of one rotary embedding: a frequency for each pair of dimensions, and the factor on
-/// cosine and sine.
+/// One rotary embedding: a frequency for each pair of dimensions, and the factor on cosine and
+/// sine.
 #[derive(Clone, Debug)]
 pub(super) struct Rope {
     frequencies: Vec<f64>,
@@ -23,8 +23,8 @@ impl Rope {
         Rope { frequencies: (0..half).map(|i| frequency(config, i)).collect(), factor }
     }
 
-    /// One row of cosines and sines for each position of a batch: once a forward for all layers,
-    /// which costs less than a table of every position that a long-context model allows. Angles are
+    /// One row of cosines and sines for each position of a batch, computed once per forward for all
+    /// layers, which costs less than a table of every position of a long-context model. Angles are
     /// computed in f64 and rounded once.
     pub(super) fn table(&self, positions: &[u32]) -> RotaryTable {
         let angles = positions

@@ -1,8 +1,7 @@
-//! A batch's way through the decoder, one layer at a time.
+//! A forward through the decoder, one layer at a time.
 //!
-//! Serving takes the whole way at once. A trainer that keeps no more than what goes into each layer
-//! (activation checkpointing: Chen et al., 2016, arXiv 1604.06174) goes through them one by one,
-//! and again backwards.
+//! Serving runs all layers at once. A trainer that keeps only the input of each layer (activation
+//! checkpointing: Chen et al., 2016, arXiv 1604.06174) runs them one by one, and again backwards.
 
 use std::sync::Arc;
 
@@ -16,7 +15,7 @@ use crate::kernels::rotary::RotaryTable;
 use crate::ops;
 use crate::shared::Spans;
 
-/// One batch without KV blocks, and what each layer needs to know of it.
+/// One batch without KV blocks, and the data that each layer needs.
 #[derive(Debug)]
 pub struct Walk<'a> {
     decoder: &'a Decoder,
@@ -27,7 +26,7 @@ pub struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    /// Begins a walk.
+    /// Prepares a batch.
     pub fn new(
         decoder: &'a Decoder,
         batch: &'a RaggedBatch,
@@ -53,7 +52,7 @@ impl<'a> Walk<'a> {
         self.decoder.layers.len()
     }
 
-    /// One layer, `[T, hidden] -> [T, hidden]`; with the bits of [`Decoder::forward`].
+    /// Runs one layer, `[T, hidden] -> [T, hidden]`, with the bits of [`Decoder::forward`].
     ///
     /// # Panics
     /// If `index` is not below [`Walk::layers`].
@@ -61,7 +60,7 @@ impl<'a> Walk<'a> {
         self.decoder.layers[index].forward(&self.ctx(), index, x, None)
     }
 
-    /// The final norm, row by row.
+    /// Applies the final norm, row by row.
     pub fn finish(&self, x: &Tensor) -> Result<Tensor> {
         let norm = self.decoder.config.norm;
         ops::rms_norm(x, &self.decoder.norm, norm.eps, norm.unit_offset)

@@ -1,4 +1,4 @@
-//! An adapter's folder: what it says of itself, and with its base, what it does to it.
+//! Inspection of an adapter's folder: its configuration, and with its base, its effect.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,18 +15,18 @@ use crate::weights::Checkpoint;
 use crate::weights::names::detect_head;
 use chat::Folder;
 
-/// What an adapter is.
+/// Facts about an adapter.
 #[derive(Debug, Serialize)]
 pub struct AdapterFacts {
-    /// What its configuration says.
+    /// The content of its configuration.
     pub outline: Option<Outline>,
-    /// The digest of its content; only with its base.
+    /// The digest of its content; needs the base.
     pub digest: Option<String>,
-    /// What it does to its base; only with its base.
+    /// Its effect on the base; needs the base.
     pub report: Option<AdapterReport>,
 }
 
-/// Fills in what an adapter's folder holds.
+/// Fills in the facts of an adapter's folder.
 pub(super) fn inspect(dir: &Path, options: &InspectOptions, found: &mut Inspection) {
     let checkpoint = Checkpoint::of_file(&dir.join(WEIGHTS_FILE));
     if let Some(checkpoint) = found.keep(checkpoint) {
@@ -49,12 +49,12 @@ pub(super) fn inspect(dir: &Path, options: &InspectOptions, found: &mut Inspecti
             }
         }
     }
-    // One mistake is found by several readers.
+    // Several readers report the same mistake.
     found.problems.dedup();
     found.adapter = Some(facts);
 }
 
-/// The base's weights are hashed only where all is to be checked: they are many.
+/// The base's weights are hashed only with `check`: they are large.
 fn load(dir: &Path, base: &Path, check: bool) -> Result<Adapter> {
     let (text, config) = ModelConfig::read_file(&Folder::directory(base))?;
     let files = Checkpoint::open(base)?;

@@ -11,7 +11,7 @@ use chat::Positioned;
 
 use crate::weights::{Checkpoint, pack};
 
-/// Numbers that are read at once.
+/// Numbers read at once.
 const BLOCK: usize = 1 << 22;
 
 /// The safetensors files of a folder.
@@ -19,7 +19,7 @@ const BLOCK: usize = 1 << 22;
 pub struct WeightFiles {
     /// In order of their names.
     pub files: Vec<WeightFile>,
-    /// How many tensors they hold.
+    /// Number of tensors.
     pub n_tensors: usize,
     /// Bytes of tensors by storage type.
     pub bytes_by_dtype: BTreeMap<String, u64>,
@@ -59,8 +59,8 @@ impl WeightFile {
     }
 }
 
-/// Reads every tensor: a sentence for each with a number that is not finite, or of a type that is
-/// not a weight's.
+/// Reads every tensor. Returns a sentence for each with a number that is not finite, or of a type
+/// that weights cannot have.
 pub(super) fn unreadable(checkpoint: &Checkpoint) -> Vec<String> {
     let tensors: Vec<(&str, &TensorInfo)> = checkpoint.infos().collect();
     let failed = tensors

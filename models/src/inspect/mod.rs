@@ -1,7 +1,7 @@
-//! What a model or adapter folder holds, told without loading it: headers are read, and tensors
-//! only where they are asked to be checked.
+//! Facts about a model or adapter folder without loading it: headers are read, and tensors only
+//! with `check`.
 //!
-//! Problems are collected, not thrown: a reader sees all of them at once. Only a path that is no
+//! Problems are collected, so that a reader sees all of them at once. Only a path that is not a
 //! folder is an error.
 
 mod adapter;
@@ -23,7 +23,7 @@ pub use tokenizer::{TemplateFacts, TokenizerFacts};
 use crate::adapter::CONFIG_FILE;
 use crate::error::{ModelError, Result};
 
-/// What to do beyond reading headers.
+/// Checks beyond reading headers.
 #[derive(Clone, Debug, Default)]
 pub struct InspectOptions {
     /// Read every tensor and look for numbers that are not finite.
@@ -32,28 +32,28 @@ pub struct InspectOptions {
     pub base: Option<PathBuf>,
 }
 
-/// What was found in a folder.
+/// The result of inspecting a folder.
 #[derive(Debug, Serialize)]
 pub struct Inspection {
-    /// The folder, as it was named.
+    /// The folder, as the caller named it.
     pub path: PathBuf,
-    /// What it is.
+    /// The kind of folder.
     pub kind: FolderKind,
-    /// Of a model whose configuration can be read.
+    /// Facts of a model whose configuration can be read.
     pub model: Option<ModelFacts>,
-    /// Of an adapter whose configuration can be read.
+    /// Facts of an adapter whose configuration can be read.
     pub adapter: Option<AdapterFacts>,
-    /// Of a model with a tokenizer that can be read.
+    /// Facts of a model's tokenizer, if it can be read.
     pub tokenizer: Option<TokenizerFacts>,
-    /// Its safetensors files, where their headers can be read.
+    /// Its safetensors files, if their headers can be read.
     pub weights: Option<WeightFiles>,
-    /// What a reader should know and that is not wrong by itself, a sentence each.
+    /// Facts worth knowing that are not faults, one sentence each.
     pub notes: Vec<String>,
-    /// Everything that is wrong with it, a sentence each.
+    /// Faults, one sentence each.
     pub problems: Vec<String>,
 }
 
-/// What a folder is, by the configuration file that it holds.
+/// The kind of a folder, by its configuration file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FolderKind {
@@ -68,7 +68,7 @@ pub enum FolderKind {
 /// Inspects a folder.
 ///
 /// # Errors
-/// [`ModelError::Io`] for a path that cannot be read, [`ModelError::File`] for one that is no
+/// [`ModelError::Io`] for a path that cannot be read, [`ModelError::File`] for one that is not a
 /// folder.
 pub fn inspect(dir: &Path, options: &InspectOptions) -> Result<Inspection> {
     let metadata =
@@ -105,7 +105,7 @@ impl Inspection {
 }
 
 fn folder_kind(dir: &Path) -> FolderKind {
-    // Asked without following links: a link to nothing is a file with a problem, not an absence.
+    // Links are not followed: a dangling link is a file with a problem, not an absence.
     let there = |name: &str| std::fs::symlink_metadata(dir.join(name)).is_ok();
     if there(CONFIG_FILE) {
         FolderKind::Adapter

@@ -1,4 +1,4 @@
-//! A model's folder: what its configuration makes of it, and whether the files bear it out.
+//! Inspection of a model's folder: its configuration, and whether the files agree with it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,26 +20,26 @@ use chat::Folder;
 
 const CONFIG: &str = "config.json";
 
-/// What a model is.
+/// Facts about a model.
 #[derive(Debug, Serialize)]
 pub struct ModelFacts {
     /// `model_type`, which names the family.
     pub family: String,
     /// The first of `architectures`.
     pub architecture: Option<String>,
-    /// What rows are read by.
+    /// The head.
     pub head: HeadFacts,
     /// Its sizes.
     pub shape: ModelSizes,
-    /// Numbers in it; none without readable files.
+    /// Numbers of parameters; `None` without readable files.
     pub parameters: Option<ParameterFacts>,
-    /// Bytes of weights in memory; none without readable files.
+    /// Bytes of weights in memory; `None` without readable files.
     pub memory: Option<MemoryFacts>,
-    /// Bytes that the keys and values of one token take, over all layers.
+    /// Bytes of keys and values per token, over all layers.
     pub kv_bytes_per_token: u64,
     /// Digest of `config.json`.
     pub config_digest: Option<String>,
-    /// Digest of `config.json` and the weight files: the model's in every verdict.
+    /// Digest of `config.json` and the weight files: the model's digest in every verdict.
     pub digest: Option<String>,
 }
 
@@ -48,13 +48,13 @@ pub struct ModelFacts {
 pub struct HeadFacts {
     /// `vocabulary`, `value`, `sequence`, `token`, `reward` or `process`.
     pub kind: &'static str,
-    /// Outputs; none for the vocabulary.
+    /// Number of outputs; `None` for the vocabulary.
     pub n_labels: Option<usize>,
-    /// Their names, as `id2label` has them.
+    /// Names of the outputs, from `id2label`.
     pub labels: Vec<String>,
 }
 
-/// Sizes.
+/// Sizes of a model.
 #[derive(Debug, Serialize)]
 pub struct ModelSizes {
     /// Rows of the embedding.
@@ -67,15 +67,15 @@ pub struct ModelSizes {
     pub num_kv_heads: usize,
     /// Width of one head.
     pub head_dim: usize,
-    /// Positions that the model was made for.
+    /// Maximum number of positions.
     pub max_positions: usize,
     /// Whether the vocabulary head is the embedding.
     pub tied: bool,
-    /// How many layers there are.
+    /// Number of layers.
     pub num_layers: usize,
     /// Layers by their MLP.
     pub mlps: Vec<LayerFacts>,
-    /// Layers by how far they see.
+    /// Layers by their window.
     pub windows: Vec<WindowFacts>,
     /// Layers by their rotary embedding.
     pub ropes: Vec<RopeFacts>,
@@ -84,29 +84,29 @@ pub struct ModelSizes {
 /// Layers with one kind of MLP.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct LayerFacts {
-    /// How many layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Inner width, of one expert where there are experts.
+    /// Inner width; of one expert if there are experts.
     pub intermediate_size: usize,
-    /// How many experts there are and how many a token visits.
+    /// Number of experts, and of experts per token.
     pub experts: Option<(usize, usize)>,
 }
 
-/// Layers that see equally far.
+/// Layers with one window.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 pub struct WindowFacts {
-    /// How many layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Keys that a query sees, itself included; none for all.
+    /// Keys that a query sees, itself included; `None` for all.
     pub window: Option<usize>,
 }
 
 /// Layers under one rotary embedding.
 #[derive(Debug, PartialEq, Serialize)]
 pub struct RopeFacts {
-    /// How many layers.
+    /// Number of layers.
     pub layers: usize,
-    /// Base of the frequencies; none for layers without positions.
+    /// Base of the frequencies; `None` for layers without positions.
     pub theta: Option<f64>,
     /// Dimensions of a head that are rotated.
     pub rotary_dim: Option<usize>,
@@ -114,7 +114,7 @@ pub struct RopeFacts {
     pub scaling: Option<&'static str>,
 }
 
-/// Fills in what a model's folder holds.
+/// Fills in the facts of a model's folder.
 pub(super) fn inspect(dir: &Path, options: &InspectOptions, found: &mut Inspection) {
     let read = found.keep(ModelConfig::read_file(&Folder::directory(dir)));
     let checkpoint = found.keep(Checkpoint::open(dir));
@@ -165,7 +165,7 @@ fn facts(
     }
 }
 
-/// As [`crate::Model::load`] takes it.
+/// The digest that [`crate::Model::load`] computes.
 pub(super) fn digest_of(config: &str, files: Option<&Checkpoint>) -> Result<String> {
     let mut parts = BTreeMap::from([(CONFIG, DigestPart::Bytes(config.as_bytes()))]);
     for file in files.map_or(&[][..], Checkpoint::files) {

@@ -1,5 +1,5 @@
-//! What a model asks of its files, asked by the model itself: the decoder is built from a source
-//! that looks each tensor up in the headers and takes notes.
+//! The tensors that a model needs, found by the model itself: the decoder is built from a source
+//! that looks each tensor up in the headers and records it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,33 +19,34 @@ use crate::weights::{Checkpoint, Names, Param, WeightSource};
 /// Numbers in a model.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ParameterFacts {
-    /// All of them; a tied vocabulary head counts once.
+    /// All parameters; a tied vocabulary head counts once.
     pub total: u64,
-    /// In the token embedding.
+    /// Parameters of the token embedding.
     pub embedding: u64,
-    /// In a vocabulary head of its own.
+    /// Parameters of a separate vocabulary head.
     pub vocabulary: u64,
-    /// In the head beside the vocabulary.
+    /// Parameters of the head beside the vocabulary.
     pub head: u64,
-    /// In each layer, in order.
+    /// Parameters of each layer, in order.
     pub layers: Vec<u64>,
 }
 
-/// Bytes of weights in memory, by how they are kept. Panels are padded, and norms and biases are
-/// f32 always.
+/// Bytes of weights in memory, by storage type. Panels are padded, and norms and biases are always
+/// f32.
 #[derive(Clone, Copy, Debug, Default, Serialize)]
 pub struct MemoryFacts {
-    /// As the files have them.
+    /// Stored as in the files.
     pub as_stored: u64,
-    /// As 32-bit floats.
+    /// Stored as 32-bit floats.
     pub f32: u64,
-    /// As IEEE half precision or bfloat16.
+    /// Stored as IEEE half precision or bfloat16.
     pub f16: u64,
-    /// Linear layers as 8-bit integers with one scale an output, embeddings and heads as stored.
+    /// Linear layers as 8-bit integers with one scale per output, embeddings and heads as in the
+    /// files.
     pub int8: u64,
 }
 
-/// What was found.
+/// The result of a survey.
 #[derive(Debug)]
 pub(super) struct Survey {
     pub(super) parameters: ParameterFacts,
@@ -62,7 +63,7 @@ struct Surveyor<'a> {
     found: Survey,
 }
 
-/// Compares a configuration, whose head is the one that the files bear out, with the headers.
+/// Compares a configuration, whose head is the one in the files, with the headers.
 pub(super) fn survey(config: &Arc<ModelConfig>, checkpoint: &Checkpoint) -> Result<Survey> {
     let mut surveyor = Surveyor {
         checkpoint,
@@ -86,7 +87,7 @@ pub(super) fn survey(config: &Arc<ModelConfig>, checkpoint: &Checkpoint) -> Resu
 }
 
 impl Surveyor<'_> {
-    /// Looks a tensor up and counts its numbers; its storage type, or f32 where it has none.
+    /// Looks a tensor up and counts its numbers; returns its storage type, f32 if it is missing.
     fn look(&mut self, place: Param, n: usize, k: Option<usize>) -> FloatType {
         let location = self.names.locate(place);
         let rows = location.part.map_or(n, |part| part.of);
@@ -97,7 +98,7 @@ impl Surveyor<'_> {
         match looked {
             Ok(tensor) => tensor.dtype,
             Err(error) => {
-                // A tensor of several places is one problem.
+                // A tensor of several places is reported once.
                 if first {
                     self.found.problems.push(error.to_string());
                 }
@@ -128,7 +129,7 @@ impl Surveyor<'_> {
         memory.f32 += 4 * numbers;
         memory.f16 += 2 * numbers;
         memory.int8 += if quantised { numbers + 4 * outputs } else { stored };
-        // One number, seen as many: nothing is allocated by what config.json says.
+        // One number broadcast to the shape: config.json's sizes allocate nothing.
         let shape = (n.div_ceil(PANEL), k, PANEL);
         let panels = Tensor::zeros(1, DType::F32, &Device::Cpu)?.broadcast_as(shape)?;
         Matrix::from_panels(panels, n, k)

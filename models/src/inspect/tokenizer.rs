@@ -1,4 +1,4 @@
-//! The tokenizer and chat template of a model's folder.
+//! Inspection of a model's tokenizer and chat template.
 
 use std::path::Path;
 
@@ -7,27 +7,27 @@ use serde::Serialize;
 use super::Inspection;
 use chat::{ChatPart, TemplateReport, Tokenizer};
 
-/// A tokenizer.
+/// Facts about a tokenizer.
 #[derive(Debug, Serialize)]
 pub struct TokenizerFacts {
-    /// Tokens, added ones included.
+    /// Number of tokens, added ones included.
     pub vocab_size: usize,
-    /// The beginning-of-sequence token, where it has one.
+    /// The beginning-of-sequence token; `None` without one.
     pub bos: Option<String>,
-    /// The padding token, where it has one.
+    /// The padding token; `None` without one.
     pub pad: Option<String>,
     /// The ids that end a generation.
     pub eos_ids: Vec<u32>,
-    /// Its chat template; none without one.
+    /// Its chat template; `None` without one.
     pub template: Option<TemplateFacts>,
 }
 
-/// What a chat template does.
+/// Facts about a chat template.
 #[derive(Debug, Serialize)]
 pub struct TemplateFacts {
     /// SHA-256 of its sources.
     pub digest: String,
-    /// Parts of a conversation that vanish in it.
+    /// Parts of a conversation that it drops.
     pub drops: Vec<&'static str>,
     /// Parts of a conversation that it raises an error for.
     pub refuses: Vec<&'static str>,
@@ -39,7 +39,7 @@ pub struct TemplateFacts {
     pub double_bos: bool,
 }
 
-/// Fills in what there is of a tokenizer, and compares it with the embedding's rows.
+/// Fills in the facts of a tokenizer, and compares it with the embedding's rows.
 pub(super) fn inspect(dir: &Path, embedding_rows: Option<usize>, found: &mut Inspection) {
     let Some(tokenizer) = found.keep(Tokenizer::load(dir)) else {
         return;

@@ -1,8 +1,8 @@
-//! Whether this machine's sets of instructions agree: every kernel of a forward, on the same
-//! numbers, by each of them.
+//! Whether this machine's instruction sets agree: every kernel of a forward, on the same numbers,
+//! by each of them.
 //!
-//! Tests hold the kernels to this where they are built; here it is asked of the machine that runs
-//! them.
+//! Tests check this on the machine that builds them; this module checks the machine that runs the
+//! server.
 
 use half::{bf16, f16};
 
@@ -16,14 +16,14 @@ use crate::config::Activation;
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 use crate::random::named_numbers;
 
-/// What was found.
+/// The result of the comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agreement {
-    /// The sets of instructions that this CPU has, narrow to wide.
+    /// The instruction sets of this CPU, narrow to wide.
     pub isas: Vec<&'static str>,
     /// The kernels that were run.
     pub kernels: Vec<&'static str>,
-    /// Kernels, and instructions whose bits are not those of the narrowest.
+    /// Pairs of a kernel and an instruction set whose bits differ from those of the narrowest.
     pub differing: Vec<(&'static str, &'static str)>,
 }
 
@@ -45,7 +45,7 @@ const ROWS: usize = 13;
 const N: usize = 75;
 const K: usize = 131;
 
-/// Runs every kernel by every set of instructions that this CPU has.
+/// Runs every kernel with every instruction set of this CPU.
 pub fn check() -> Agreement {
     let isas = Isa::available();
     let mut found = Agreement {

@@ -148,7 +148,7 @@ impl<'t> TemplateEvaluator<'t> {
         }
     }
 
-    /// What `dict(…)` and `namespace(…)` take: maps, then names.
+    /// Merges the arguments of `dict(…)` and `namespace(…)`: positional maps, then names.
     fn merged(&mut self, args: &Args<'t>) -> Result<Vec<(Value, Value)>, RenderError> {
         let mut entries = Vec::new();
         for value in &args.positional {

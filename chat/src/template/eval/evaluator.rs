@@ -1,4 +1,4 @@
-//! The state of a render: variables, output, and how deep it nests.
+//! The state of a render: variables, output and nesting.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use super::super::write;
 use crate::text::{Origin, Text};
 use crate::time::LocalTime;
 
-/// How deep statements, expressions and macro calls may nest: bounds the native stack.
+/// Maximum nesting of statements, expressions and macro calls; bounds the native stack.
 const MAX_NESTING: u32 = 400;
 
 /// How a statement ends.
@@ -25,7 +25,7 @@ pub(super) enum Flow {
     Continue,
 }
 
-/// Variables of one scope. Scopes are short, so a list is searched from the end.
+/// Variables of one scope. Scopes are short, so a list searched from the end suffices.
 pub(super) struct Frame<'t> {
     vars: RefCell<Vec<(&'t str, Value)>>,
     parent: Option<Rc<Frame<'t>>>,
@@ -65,21 +65,21 @@ pub(super) struct MacroDef<'t> {
 /// The state of one render.
 pub(in crate::template) struct TemplateEvaluator<'t> {
     pub(in crate::template) heap: Heap,
-    /// What the caller gave: messages, tools, special tokens, …
+    /// The caller's variables: messages, tools, special tokens and others.
     pub(super) globals: &'t [(String, Value)],
     pub(in crate::template) now: Option<LocalTime>,
     pub(super) frame: Rc<Frame<'t>>,
     pub(super) macros: Vec<MacroDef<'t>>,
     pub(super) namespaces: Vec<Vec<(String, Value)>>,
-    /// The prompt at the bottom, and above it what is being captured.
+    /// The prompt at the bottom; above it, blocks that are being captured.
     pub(super) out: Vec<Text>,
     pub(super) generations: Vec<Range<usize>>,
     pub(super) nesting: u32,
-    /// Paid for what lives to the end: macros and namespaces.
+    /// Claims of values that live to the end: macros and namespaces.
     pub(super) held: Vec<Charge>,
 }
 
-/// What a render gives.
+/// The result of a render.
 pub(in crate::template) struct RenderOutput {
     pub(in crate::template) text: Text,
     pub(in crate::template) generations: Vec<Range<usize>>,
@@ -115,7 +115,7 @@ impl<'t> TemplateEvaluator<'t> {
         Builtin::named(name).map_or(Value::Undefined, Value::Builtin)
     }
 
-    /// Appends to the prompt, or to what is being captured.
+    /// Appends to the prompt, or to the block that is being captured.
     pub(super) fn emit(&mut self, value: &Value) -> Result<(), RenderError> {
         self.make_room(value.as_text().map_or(0, Text::len))?;
         let heap = &self.heap;
@@ -140,7 +140,7 @@ impl<'t> TemplateEvaluator<'t> {
         self.heap.grow(held, more)
     }
 
-    /// Runs `f` one level deeper, or refuses.
+    /// Runs `f` one level deeper, or refuses it.
     pub(super) fn deeper<T>(
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<T, RenderError>,
@@ -175,7 +175,7 @@ impl<'t> TemplateEvaluator<'t> {
         result
     }
 
-    /// What `f` writes, instead of writing it.
+    /// Runs `f` and returns its output instead of appending it to the prompt.
     pub(super) fn capture(
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<Flow, RenderError>,
@@ -185,7 +185,8 @@ impl<'t> TemplateEvaluator<'t> {
         let text = self.out.pop().expect("pushed above");
         match result? {
             Flow::Next => Ok(text),
-            // Jinja compiles such a body to a function of its own, which a loop's jump cannot leave.
+            // Jinja compiles such a body to a function of its own, which a loop's jump cannot
+            // leave.
             Flow::Break | Flow::Continue => {
                 Err(invalid("a loop cannot be left from inside a captured block"))
             }

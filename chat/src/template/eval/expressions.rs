@@ -163,7 +163,7 @@ impl<'t> TemplateEvaluator<'t> {
         operators::slice(&self.heap, &value, bounds)
     }
 
-    /// What iterating over a value gives, as Python would.
+    /// The items of an iteration over a value, as Python has them.
     pub(in crate::template) fn items(&self, value: &Value) -> Result<Vec<Value>, RenderError> {
         match value {
             Value::Seq(seq) => self.copied(seq),
@@ -243,7 +243,7 @@ impl<'t> TemplateEvaluator<'t> {
         };
         match (found, key.as_str()) {
             (Some(found), _) => Ok(found),
-            // As in Jinja, a name that is no key may still be an attribute.
+            // As in Jinja, a name that is not a key may still be an attribute.
             (None, Some(name)) => self.attr(value, name),
             (None, None) => Ok(Value::Undefined),
         }
@@ -251,7 +251,7 @@ impl<'t> TemplateEvaluator<'t> {
 
     pub(super) fn eval_call(&mut self, call: &'t Call<'t>) -> Result<Value, RenderError> {
         let function = match &call.expr {
-            // Not through `attr`: a call needs no bound method to be made.
+            // Not through `attr`: a direct call needs no bound method.
             Expr::GetAttr(attr) => {
                 let receiver = self.eval(&attr.expr)?;
                 if methods::exists(&receiver, attr.name) {

@@ -1,9 +1,10 @@
 //! The evaluator: walks the syntax tree that minijinja's parser makes.
 //!
-//! Why not minijinja's own machine: its strings do not know their origin (see [`crate::text`]), and
+//! minijinja's own machine does not serve: its strings carry no origins (see [`crate::text`]), and
 //! its budget counts instructions alone, while one instruction may double a string, repeat it a
 //! hundred million times or walk a lazy list for ever. Here every value is made through the
-//! [`Heap`](super::heap::Heap), and what is not defined in the sandbox of Hugging Face is not defined here.
+//! [`Heap`](super::heap::Heap), and operations that Hugging Face's sandbox does not define are
+//! errors.
 
 mod assign;
 mod calls;

@@ -23,10 +23,10 @@ use crate::kernels::threads::Shared;
 /// so that a group of seven heads (Qwen2.5) fills them.
 pub(super) const TASK_ROWS: usize = 56;
 
-/// Multiplications below which one thread does it all.
+/// Below this number of multiplications one thread computes everything.
 pub(super) const PARALLEL_WORK: usize = 1 << 18;
 
-/// What is asked: queries, and how many of them and of the keys each sequence has.
+/// Queries, and the numbers of queries and keys of each sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Queries<'a> {
     /// `[T, heads, head_dim]`. Queries of a sequence are its last positions: query `i` of `n`, with
@@ -39,13 +39,13 @@ pub struct Queries<'a> {
 }
 
 impl Queries<'_> {
-    /// Position of the sequence's first query, less its row: what is added to a row.
+    /// Offset from a row of the sequence to its position.
     fn position(&self, sequence: usize, row: usize) -> usize {
         let keys = (self.cu_seqlens_k[sequence + 1] - self.cu_seqlens_k[sequence]) as usize;
         keys - (self.cu_seqlens_q[sequence + 1] as usize - row)
     }
 
-    /// About how many multiplications a product with all keys takes.
+    /// Approximate number of multiplications of a product with all keys.
     fn work(&self, width: usize) -> usize {
         let pairs = self.cu_seqlens_q.windows(2).zip(self.cu_seqlens_k.windows(2));
         let pairs = pairs.map(|(q, k)| (q[1] - q[0]) as usize * (k[1] - k[0]) as usize);
@@ -76,7 +76,7 @@ pub fn forward(
     }
 }
 
-/// Some tasks, one after the other.
+/// Tasks, computed one after the other.
 struct AttentionForward<'a> {
     queries: Queries<'a>,
     blocks: Blocks<'a>,
@@ -97,7 +97,7 @@ impl AttentionForward<'_> {
         }
     }
 
-    /// The queries of a run of rows, as [`dots`] takes them.
+    /// Copies the queries of a range of rows into the order of [`dots`].
     #[inline(always)]
     fn interleave(&self, task: &HeadTask, run: Range<usize>, to: &mut [f32]) {
         let (group, dim) = (self.geometry.group(), self.geometry.head_dim);
@@ -135,7 +135,7 @@ impl AttentionForward<'_> {
             }
         }
         let columns = task.kv_head * group * dim..(task.kv_head + 1) * group * dim;
-        // SAFETY: a task's rows and key head are those of no other task.
+        // SAFETY: a task's rows and key head belong to no other task.
         let mut out = unsafe { self.out.part(task.rows.clone(), columns) };
         for (i, sums) in scratch.sums.chunks_exact(Summands::stride(dim)).enumerate() {
             let total = L::splat(scratch.total[i]);
@@ -154,7 +154,7 @@ impl Kernel for AttentionForward<'_> {
     fn run<L: F32x16>(self) {
         let mut scratch = Scratch::default();
         for (at, task) in self.tasks.iter().enumerate() {
-            // Of a short sequence the next one's keys are all there is to wait for.
+            // A short sequence gives no other time to prefetch the next one's keys.
             if let Some(next) = self.tasks.get(at + 1) {
                 let keys = self.strip(self.blocks.keys, next);
                 for block in 0..keys.table.len().min(TILE_BLOCKS) {
@@ -181,7 +181,7 @@ struct Scratch {
 
 impl Scratch {
     fn begin(&mut self, n_rows: usize, dim: usize) {
-        // What a task before left in `queries` is written over.
+        // Old content of `queries` is overwritten.
         self.queries.resize(n_rows * dim, 0.0);
         let begin = |numbers: &mut Vec<f32>, n: usize, first: f32| {
             numbers.clear();
@@ -193,7 +193,7 @@ impl Scratch {
     }
 }
 
-/// The rows of a task on their way through the tiles.
+/// The state of a task's rows between tiles.
 struct SoftmaxState<'a> {
     geometry: &'a Geometry,
     keys: Strip<'a>,
@@ -210,7 +210,7 @@ impl SoftmaxState<'_> {
         self.geometry.first_key(position)..position + 1
     }
 
-    /// Takes a run of rows over one tile.
+    /// Processes a range of rows over one tile.
     #[inline(always)]
     fn step<L: F32x16>(&mut self, tile: usize, run: &Range<usize>) {
         let (n, dim) = (run.len(), self.geometry.head_dim);
@@ -238,8 +238,8 @@ impl SoftmaxState<'_> {
         Summands { strip: self.values, tile, dim }.add::<L>(weights, spans, sums);
     }
 
-    /// Turns products into weights under the running maximum, and rescales what was summed under
-    /// an older one.
+    /// Turns products into weights under the running maximum, and rescales the sums under an older
+    /// one.
     #[inline(always)]
     fn online_softmax<L: F32x16>(
         &mut self,
@@ -269,7 +269,7 @@ impl SoftmaxState<'_> {
 
     #[inline(always)]
     fn rescale<L: F32x16>(&mut self, row: usize, factor: f32) {
-        // Multiplying by 1 changes nothing, and most tiles bring no new maximum.
+        // Multiplying by 1 has no effect, and most tiles bring no new maximum.
         if factor.to_bits() != 1.0_f32.to_bits() {
             let stride = Summands::stride(self.geometry.head_dim);
             let sums = &mut self.scratch.sums[row * stride..(row + 1) * stride];
@@ -280,8 +280,8 @@ impl SoftmaxState<'_> {
     }
 }
 
-/// Products to scores, −∞ outside the span; gives the largest. Of the tile these blocks only, which
-/// hold the span.
+/// Products to scores, −∞ outside the span; returns the largest. Only the blocks that hold the span
+/// are computed.
 #[inline(always)]
 pub(super) fn scores_of<L: F32x16>(
     products: &mut TileRow,
@@ -300,7 +300,7 @@ pub(super) fn scores_of<L: F32x16>(
     largest.largest()
 }
 
-/// `e^(score − max)` in place, in these blocks; gives their sum. What was masked becomes 0.
+/// `e^(score − max)` in place, in these blocks; returns their sum. Masked scores become 0.
 #[inline(always)]
 fn exponentials<L: F32x16>(scores: &mut TileRow, blocks: &Range<usize>, max: f32) -> f32 {
     let mut sum = L::splat(0.0);

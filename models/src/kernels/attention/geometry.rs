@@ -1,6 +1,6 @@
 //! The shape of one layer's attention.
 
-/// What every call of one layer shares.
+/// The parameters common to every call of one layer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Geometry {
     /// Query heads.

@@ -6,14 +6,14 @@ use rayon::prelude::*;
 use crate::kernels::kv_block::{BLOCK, BlockId};
 use crate::kernels::split::is_large;
 
-/// Keys and values in blocks, and which blocks belong to which sequence.
+/// Keys and values in blocks, and the blocks of each sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Blocks<'a> {
     /// `[n_blocks, kv_heads, head_dim, BLOCK]`.
     pub keys: &'a [f32],
     /// `[n_blocks, kv_heads, BLOCK, head_dim]`.
     pub values: &'a [f32],
-    /// Per sequence, its blocks in order of position.
+    /// The blocks of each sequence in order of position.
     pub table: &'a [Vec<BlockId>],
 }
 
@@ -37,13 +37,13 @@ impl<'a> Strip<'a> {
     }
 }
 
-/// Where the rows of packed sequences come to lie: each sequence begins at a block of its own.
+/// Places of the rows of packed sequences in blocks: each sequence starts at a block of its own.
 ///
-/// The source is `[T, heads · group, dim]`. To one head of the blocks belong `group` heads of the
+/// The source is `[T, heads · group, dim]`. One head of the blocks holds `group` heads of the
 /// source: their rows follow each other within a position, positions within a sequence.
 #[derive(Clone, Debug)]
 pub struct BlockLayout {
-    /// Per sequence, its blocks.
+    /// The blocks of each sequence.
     pub table: Vec<Vec<BlockId>>,
     /// For each block, the first of its positions in the source (times `group`) and its rows.
     runs: Vec<(usize, usize)>,
@@ -53,7 +53,7 @@ pub struct BlockLayout {
 }
 
 impl BlockLayout {
-    /// For sequences that end at `cu_seqlens[1..]`.
+    /// Lays out sequences that end at `cu_seqlens[1..]`.
     pub fn new(cu_seqlens: &[u32], heads: usize, group: usize, dim: usize) -> BlockLayout {
         let mut layout = BlockLayout { table: Vec::new(), runs: Vec::new(), heads, group, dim };
         for ends in cu_seqlens.windows(2) {
@@ -103,12 +103,12 @@ impl BlockLayout {
         out
     }
 
-    /// Rows of a sequence's block that are not past its end.
+    /// Rows of a sequence's block before its end.
     pub(super) fn rows_in(&self, sequence: usize, block: usize) -> usize {
         self.runs[self.table[sequence][block].0 as usize].1
     }
 
-    /// Where a block of a sequence and head comes among all blocks and heads.
+    /// Index of a block of a sequence and head among all blocks and heads.
     pub(super) fn place(&self, sequence: usize, block: usize, head: usize) -> usize {
         self.table[sequence][block].0 as usize * self.heads + head
     }

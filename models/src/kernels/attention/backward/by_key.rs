@@ -16,7 +16,7 @@ use crate::kernels::norm::load_or_zero;
 use crate::kernels::simd::{F32x16, Kernel};
 use crate::kernels::threads::Shared;
 
-/// Some tasks, whose blocks are of key rows.
+/// Tasks whose blocks are of key rows.
 pub(super) struct ByKey<'a> {
     pub(super) pass: &'a Pass<'a>,
     pub(super) tasks: &'a [BackwardTask],
@@ -82,7 +82,7 @@ impl ByKey<'_> {
         }
     }
 
-    /// Adds what the query rows of one tile bring to dK and dV.
+    /// Adds the contribution of one tile of query rows to dK and dV.
     #[inline(always)]
     fn step<L: F32x16>(
         &self,
@@ -127,7 +127,7 @@ impl ByKey<'_> {
         }
     }
 
-    /// Puts rows of dK and dV where they belong.
+    /// Writes rows of dK and dV to their places.
     #[inline(always)]
     fn store(&self, rows: &BlockRows<'_>, sums: &[Vec<f32>; 2]) {
         let (pass, task) = (self.pass, rows.task);
@@ -136,7 +136,7 @@ impl ByKey<'_> {
         let first = pass.keys_of(task).start + rows.block * BLOCK;
         for (out, sums) in [self.grad_k, self.grad_v].into_iter().zip(sums) {
             let run = first + rows.run.start..first + rows.run.end;
-            // SAFETY: a key's row and head are of one block, and that of one task.
+            // SAFETY: a key's row and head belong to one block, and the block to one task.
             let mut out = unsafe { out.part(run, columns.clone()) };
             for (row, sums) in sums.chunks_exact(Summands::stride(dim)).enumerate() {
                 out.row(row).copy_from_slice(&sums[..dim]);

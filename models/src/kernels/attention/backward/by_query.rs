@@ -11,7 +11,7 @@ use crate::kernels::kv_block::BLOCK;
 use crate::kernels::simd::{F32x16, Kernel};
 use crate::kernels::threads::Shared;
 
-/// Some tasks, whose blocks are of query rows.
+/// Tasks whose blocks are of query rows.
 pub(super) struct ByQuery<'a> {
     pub(super) pass: &'a Pass<'a>,
     pub(super) tasks: &'a [BackwardTask],
@@ -123,13 +123,13 @@ impl ByQuery<'_> {
         let layout = &self.pass.queries;
         let place = layout.place(task.sequence, rows.block, task.kv_head);
         for (of, values) in [(self.max, max), (self.inverse, inverse)] {
-            // SAFETY: a block and key head are those of one task, which runs on one thread.
+            // SAFETY: a block and key head belong to one task, which runs on one thread.
             let mut block = unsafe { of.part(place..place + 1, 0..BLOCK) };
             block.row(0)[rows.run.clone()].copy_from_slice(&values[..rows.run.len()]);
         }
     }
 
-    /// Puts rows of dQ where they belong.
+    /// Writes rows of dQ to their places.
     #[inline(always)]
     fn store(&self, rows: &BlockRows<'_>, sums: &[f32]) {
         let (pass, task) = (self.pass, rows.task);
@@ -138,7 +138,7 @@ impl ByQuery<'_> {
             let row = rows.block * BLOCK + row;
             let (at, head) =
                 (pass.queries_of(task).start + row / group, task.kv_head * group + row % group);
-            // SAFETY: a row and head are of one block, and that of one task.
+            // SAFETY: a row and head belong to one block, and the block to one task.
             let mut out = unsafe { self.grad_q.part(at..at + 1, head * dim..(head + 1) * dim) };
             out.row(0).copy_from_slice(&sums[..dim]);
         }

@@ -1,4 +1,4 @@
-//! What the two backward passes share: operands in blocks, tasks, tiles and scratch space.
+//! Common parts of the two backward passes: operands in blocks, tasks, tiles and scratch space.
 
 use std::ops::Range;
 
@@ -14,13 +14,13 @@ use crate::kernels::kv_block::BLOCK;
 use crate::kernels::norm::{load_or_zero, put};
 use crate::kernels::simd::{F32x16, Isa, Kernel};
 
-/// Multiplications below which one thread does a run of sequences.
+/// Below this number of multiplications one thread computes a run of sequences.
 const PARALLEL_WORK: usize = 1 << 21;
 
 /// Blocks of rows that one task takes.
 const TASK_BLOCKS: usize = 2;
 
-/// What the forward took and gave, and the gradient of what it gave.
+/// The forward's operands and result, and the gradient of the result.
 #[derive(Clone, Copy, Debug)]
 pub struct Operands<'a> {
     /// Queries, keys and values.
@@ -31,7 +31,7 @@ pub struct Operands<'a> {
     pub grad: &'a [f32],
 }
 
-/// What both passes share: the operands in blocks. Rows of queries (and of the output and its
+/// The operands in blocks, shared by both passes. Rows of queries (and of the output and its
 /// gradient) are positions times heads of a group.
 pub(super) struct Pass<'a> {
     pub(super) isa: Isa,
@@ -52,7 +52,7 @@ pub(super) struct Pass<'a> {
     pub(super) delta: Vec<f32>,
 }
 
-/// Of every query row, as blocks of [`BLOCK`] rows for each key head.
+/// Statistics of every query row, as blocks of [`BLOCK`] rows for each key head.
 pub(super) struct Statistics {
     /// Largest score.
     pub(super) max: Vec<f32>,
@@ -68,7 +68,7 @@ pub(super) struct BackwardTask {
     pub(super) blocks: Range<usize>,
 }
 
-/// Some rows of one block, and what each sees of the other side.
+/// Rows of one block, and the span that each sees of the other side.
 pub(super) struct BlockRows<'a> {
     pub(super) task: &'a BackwardTask,
     /// The block, counted in the sequence.
@@ -85,11 +85,11 @@ impl BlockRows<'_> {
     }
 }
 
-/// A tile, and what of it each of some rows reaches into.
+/// A tile, and the part that each row sees of it.
 pub(super) struct ScoreTile {
     pub(super) index: usize,
     pub(super) spans: [Range<usize>; MAX_ROWS],
-    /// The blocks of the tile that any of them reaches into.
+    /// The blocks of the tile that at least one row sees.
     pub(super) blocks: Range<usize>,
 }
 
@@ -105,14 +105,14 @@ impl ScoreTile {
 /// Scratch space of a thread.
 #[derive(Default)]
 pub(super) struct Scratch {
-    /// Scores and what becomes of them, `[tiles, rows]`.
+    /// Scores, then `P`, `[tiles, rows]`.
     pub(super) scores: Vec<TileRow>,
-    /// `dP` and what becomes of it, `[tiles, rows]`.
+    /// `dP`, then `dS`, `[tiles, rows]`.
     pub(super) grads: Vec<TileRow>,
 }
 
 impl Scratch {
-    /// Scratch for so many rows of a tile; what is in it is left from before.
+    /// Scratch for this many rows of a tile; holds old content.
     #[inline(always)]
     pub(super) fn of(&mut self, rows: usize) -> (&mut [TileRow], &mut [TileRow]) {
         if self.scores.len() < rows {
@@ -153,7 +153,7 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Gives all blocks of these rows to `run`, in tasks.
+    /// Passes all blocks of these rows to `run`, in tasks.
     pub(super) fn each(&self, rows: &BlockLayout, run: impl Fn(&[BackwardTask]) + Send + Sync) {
         let mut tasks = Vec::new();
         for (sequence, blocks) in rows.table.iter().enumerate() {
@@ -185,14 +185,14 @@ impl<'a> Pass<'a> {
         self.queries.strip(pool, task.sequence, task.kv_head)
     }
 
-    /// Rows of the run's queries that are of a task's sequence.
+    /// Rows of the run's queries that belong to a task's sequence.
     #[inline(always)]
     pub(super) fn queries_of(&self, task: &BackwardTask) -> Range<usize> {
         let ends = &self.cu_seqlens_q[task.sequence..];
         ends[0] as usize..ends[1] as usize
     }
 
-    /// Rows of the run's keys that are of a task's sequence.
+    /// Rows of the run's keys that belong to a task's sequence.
     #[inline(always)]
     pub(super) fn keys_of(&self, task: &BackwardTask) -> Range<usize> {
         let ends = &self.cu_seqlens_k[task.sequence..];
@@ -206,7 +206,7 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// Tiles that any of the spans reaches into.
+/// Tiles that at least one of the spans reaches into.
 #[inline(always)]
 pub(super) fn tiles_of(spans: &[Range<usize>]) -> Range<usize> {
     let (mut start, mut end) = (usize::MAX, 0);
@@ -217,8 +217,8 @@ pub(super) fn tiles_of(spans: &[Range<usize>]) -> Range<usize> {
     start / TILE..end.div_ceil(TILE)
 }
 
-/// `D`, as chains like those of [`dots`](crate::kernels::attention::tile::dots): where a query sees one key only, `dP`
-/// and `D` are then the same number, and its gradient is exactly 0.
+/// `D`, as chains like those of [`dots`](crate::kernels::attention::tile::dots): if a query sees
+/// only one key, `dP` and `D` are then the same number, and its gradient is exactly 0.
 struct Delta<'a> {
     /// Panels of the output's gradient.
     grad: &'a [f32],
