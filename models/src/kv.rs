@@ -1,10 +1,10 @@
 //! Keys and values kept between forwards, in blocks of [`BLOCK`] positions.
 //!
-//! Which sequence owns which block is the engine's business; here a block is a place. Keys lie as
-//! panels (`[block, kv_head, head_dim, BLOCK]`), so that the product with a query reads them from
-//! front to back; values lie as rows (`[block, kv_head, BLOCK, head_dim]`). A block begins at a
-//! multiple of [`BLOCK`] positions of its sequence, so the kernel's tiles are the same whether keys
-//! come from here or from the batch itself.
+//! The engine assigns blocks to sequences; here a block is only a place. Keys are stored as panels
+//! (`[block, kv_head, head_dim, BLOCK]`), so that the product with a query reads them from front to
+//! back; values as rows (`[block, kv_head, BLOCK, head_dim]`). A block starts at a multiple of
+//! [`BLOCK`] positions of its sequence, so the kernel's tiles are the same whether keys come from
+//! here or from the batch itself.
 
 use candle_core::{DType, Device, Tensor};
 
@@ -29,7 +29,7 @@ pub struct LayerKv {
 }
 
 impl KvCache {
-    /// Room for `n_blocks * BLOCK` positions.
+    /// Allocates `n_blocks * BLOCK` positions.
     pub fn new(config: &ModelConfig, n_blocks: usize) -> Result<KvCache> {
         let (heads, dim) = (config.num_kv_heads, config.head_dim);
         let layers = (0..config.layers.len())
@@ -43,7 +43,7 @@ impl KvCache {
         Ok(KvCache { layers, n_blocks })
     }
 
-    /// Blocks in the cache.
+    /// Number of blocks.
     pub fn n_blocks(&self) -> usize {
         self.n_blocks
     }
@@ -58,7 +58,7 @@ impl KvCache {
         &self.layers[index]
     }
 
-    /// Bytes that one position takes over all layers.
+    /// Bytes per position, over all layers.
     pub fn bytes_per_token(config: &ModelConfig) -> usize {
         2 * config.layers.len() * config.num_kv_heads * config.head_dim * size_of::<f32>()
     }

@@ -1,11 +1,11 @@
-//! The one decoder: configuration, weights, kernels with their own backward, heads and adapters.
+//! The decoder: configuration, weights, kernels with their own backward, heads and adapters.
 //!
-//! A folder in the Hugging Face layout becomes a [`Decoder`] by way of [`config`] (what the family
-//! needs) and [`weights`] (what the files hold). A forward runs over a [`RaggedBatch`]: packed
-//! tokens without padding, so that a row's bits depend on its own tokens and on the weights, never
-//! on its neighbours. Gradients are recorded exactly where weights are variables; there is no
-//! training flag. This crate knows no request, no text but the tokenizer that it inspects, no clock
-//! and no HTTP.
+//! [`config`] (the family's fields) and [`weights`] (the content of the files) turn a folder in the
+//! Hugging Face layout into a [`Decoder`]. A forward runs over a [`RaggedBatch`]: packed tokens
+//! without padding, so that a row's bits depend on its own tokens and on the weights, never on its
+//! neighbours. Gradients are recorded exactly where weights are variables; there is no training
+//! flag. This crate knows no request, no text but the tokenizer that it inspects, no clock and no
+//! HTTP.
 
 #![expect(
     clippy::cast_precision_loss,

@@ -1,10 +1,9 @@
-//! Models and adapters that are trained and served at once: one set of variables, seen twice.
+//! Models and adapters that are trained and served at once: two views of one set of variables.
 //!
-//! The tracked view records gradients and is what a trainer runs; the detached view shares the
-//! variables' storage, records nothing, and is what an engine serves. Their bits are equal, because
-//! the operations are the same and the numbers are the same numbers. A step of an optimiser that
-//! writes in place is a step of both: there are no weights to hand over. Whoever writes sees to it
-//! that nobody computes meanwhile.
+//! The tracked view records gradients and is used by a trainer; the detached view shares the
+//! variables' storage, records nothing, and is served by an engine. Their bits are equal, because
+//! operations and numbers are the same. An optimiser's step that writes in place changes both
+//! views: no weights are transferred. The writer must make sure that no forward runs meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,29 +24,29 @@ use crate::weights::{DetachedWeights, Names, TrainableWeights, WeightSource};
 pub struct View {
     /// Embedding, layers and final norm.
     pub decoder: Decoder,
-    /// The head beside the vocabulary, where there is one.
+    /// The head beside the vocabulary; `None` without one.
     pub head: Option<Head>,
 }
 
 /// A model whose every weight is a variable.
 #[derive(Clone, Debug)]
 pub struct LiveModel {
-    /// Its shape.
+    /// Its configuration.
     pub config: Arc<ModelConfig>,
     /// The view that records gradients.
     pub tracked: View,
     /// The view that records none.
     pub detached: View,
-    /// The variables that both are made of, by the names of [`Names::unfused`]. Matrices are in
-    /// panels ([`crate::packed`]).
+    /// The variables of both views, by the names of [`Names::unfused`]. Matrices are in panels
+    /// ([`crate::packed`]).
     pub variables: BTreeMap<String, Var>,
 }
 
 impl LiveModel {
-    /// A model of this shape that begins with the numbers of a source, as f32.
+    /// A model of this configuration with the numbers of a source, as f32.
     ///
     /// # Errors
-    /// What the source lacks; 8-bit weights, which have no gradient.
+    /// A parameter that the source lacks; 8-bit weights, which have no gradient.
     pub fn new(
         config: &Arc<ModelConfig>,
         source: impl WeightSource,
@@ -73,14 +72,14 @@ pub struct LiveAdapter {
     pub tracked: Arc<Adapter>,
     /// The view that records none.
     pub detached: Arc<Adapter>,
-    /// The variables that both are made of: `layers.3.q.a`, `layers.3.q.b` and, with a head,
-    /// `head.weight` and `head.bias`.
+    /// The variables of both views: `layers.3.q.a`, `layers.3.q.b` and, with a head, `head.weight`
+    /// and `head.bias`.
     pub variables: BTreeMap<String, Var>,
 }
 
 impl LiveAdapter {
-    /// An adapter that begins with the numbers of another. Its digest is `live:` and the digest
-    /// that it began with: what it computes changes under that name.
+    /// A trainable copy of an adapter. Its digest is `live:` and the digest of the original: the
+    /// content changes under that name.
     ///
     /// # Errors
     /// A tensor that cannot be copied.

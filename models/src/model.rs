@@ -1,4 +1,4 @@
-//! A whole model from a folder in the Hugging Face layout.
+//! A model loaded from a folder in the Hugging Face layout.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,29 +13,29 @@ use crate::weights::names::detect_head;
 use crate::weights::{Checkpoint, FileWeights, Loaded, Memory, Storage, WeightSource};
 use chat::Folder;
 
-/// What a load is told.
+/// Options of a load.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LoadOptions {
-    /// How matrices are kept in memory.
+    /// Storage type of matrices in memory.
     pub storage: Storage,
 }
 
-/// A model that can be run: configuration, decoder and head, and what there is to report of it.
+/// A model ready to run: configuration, decoder and head, and facts for reports.
 #[derive(Clone, Debug)]
 pub struct Model {
-    /// What `config.json` says, with the head that the files bear out.
+    /// The content of `config.json`, with the head found in the files.
     pub config: Arc<ModelConfig>,
     /// Embedding, layers and final norm.
     pub decoder: Decoder,
-    /// The head beside the vocabulary, where there is one.
+    /// The head beside the vocabulary; `None` without one.
     pub head: Option<Head>,
     /// The digest ([`crate::digest`]) of `config.json` and the weight files, each named by its file
-    /// name: the same for the same content wherever it lies. The index of shards is not in it,
-    /// because the shards say all that it says.
+    /// name: equal for equal content anywhere. The index of shards is excluded, because the shards
+    /// determine it.
     pub digest: String,
-    /// The files that the digest is of.
+    /// The files covered by the digest.
     pub files: Vec<PathBuf>,
-    /// Bytes of weights in memory, by how they are stored.
+    /// Bytes of weights in memory, by storage type.
     pub memory: Memory,
     /// Numbers in the model; a tied vocabulary counts once.
     pub parameters: u64,
@@ -44,21 +44,21 @@ pub struct Model {
 impl Model {
     /// Loads a folder: `config.json`, and `model.safetensors` or shards with an index.
     ///
-    /// Weights are packed block by block while the files are read, so that the most memory that is
-    /// needed is that of the packed model and a few blocks.
+    /// Weights are packed block by block while the files are read, so that peak memory is that of
+    /// the packed model and a few blocks.
     ///
     /// # Errors
     /// [`crate::ModelError`] names the file and the field or the tensor: a configuration that is
     /// not understood, a tensor that is missing, left over, misshapen, of a wrong type or not
-    /// finite, and everything that can be wrong with the files themselves.
+    /// finite, and any fault of the files themselves.
     pub fn load(dir: &Path, options: &LoadOptions) -> Result<Model> {
         Model::of_folder(&Folder::directory(dir), options)
     }
 
-    /// [`Model::digest`] of a folder that is not loaded.
+    /// [`Model::digest`] of a folder without loading it.
     ///
     /// # Errors
-    /// As [`Model::load`], of `config.json` and of the weight files as files.
+    /// As [`Model::load`] for `config.json` and the headers of the weight files.
     pub fn digest_of(folder: &Folder) -> Result<String> {
         folder.check()?;
         let (config_file, _) = ModelConfig::read_file(folder)?;
@@ -66,7 +66,7 @@ impl Model {
         digest(&parts(&config_file, &checkpoint))
     }
 
-    /// The same for a folder that may be in memory: equal content has an equal digest.
+    /// As [`Model::load`], for a folder that may be in memory: equal content has an equal digest.
     ///
     /// # Errors
     /// As [`Model::load`].
@@ -95,7 +95,7 @@ impl Model {
     }
 }
 
-/// What the digest is of.
+/// The parts of the digest.
 fn parts<'a>(
     config_file: &'a str,
     checkpoint: &'a Checkpoint,
@@ -120,7 +120,7 @@ fn build(
     Ok((decoder, head, source.finish()?))
 }
 
-/// Decoder and head of a configuration, from any source of weights.
+/// Builds decoder and head of a configuration from any source of weights.
 pub fn assemble(
     config: &Arc<ModelConfig>,
     source: &mut impl WeightSource,

@@ -1,7 +1,7 @@
 //! Weights as tensors in column panels ([`panels`](crate::kernels::panels)).
 //!
-//! The panels *are* the parameter: a trainer's optimiser is elementwise and works on them in place,
-//! and only loading and saving know the row-major form.
+//! The panels *are* the parameter: a trainer's optimiser is elementwise and updates them in place;
+//! only loading and saving use the row-major form.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::kernels::panels::{PANEL, pack, unpack};
 
 /// A matrix `[n, k]` in column panels, stored as f32, f16 or bf16.
 ///
-/// Cloning shares storage. Gradients are recorded when [`Matrix::tensor`] is a variable's tensor.
+/// Cloning shares storage. Gradients are recorded if [`Matrix::tensor`] is a variable's tensor.
 #[derive(Clone, Debug)]
 pub struct Matrix {
     panels: Tensor,
@@ -50,12 +50,12 @@ impl Matrix {
 
     /// A copy of the matrix whose panels are a trainable variable.
     pub fn to_var(&self) -> Result<(Matrix, Var)> {
-        // A variable's own tensor would be taken as it is, and written with the copy.
+        // Detached, because a variable's own tensor would be shared, and written with the copy.
         let var = Var::from_tensor(&self.panels.detach())?;
         Ok((Self::from_panels(var.as_tensor().clone(), self.n, self.k)?, var))
     }
 
-    /// The same matrix over the same storage, recording no gradient: it follows a variable that is
+    /// The same matrix over the same storage without gradients: it follows a variable that is
     /// written in place.
     #[must_use]
     pub fn detached(&self) -> Matrix {
@@ -87,14 +87,14 @@ impl Matrix {
 /// The weight of a linear layer.
 #[derive(Clone, Debug)]
 pub enum Weight {
-    /// Floating point panels; trainable when their tensor is a variable's.
+    /// Floating point panels; trainable if their tensor is a variable's.
     Panels(Matrix),
-    /// 8-bit panels, for models that are only served.
+    /// 8-bit panels, for models that are not trained.
     Int8(Arc<Int8Matrix>),
 }
 
 impl Weight {
-    /// The same weight over the same storage, recording no gradient.
+    /// The same weight over the same storage without gradients.
     #[must_use]
     pub fn detached(&self) -> Weight {
         match self {

@@ -1,7 +1,7 @@
-//! Seeded random weights: for tests, benchmarks and models made on the spot.
+//! Seeded random weights: for tests, benchmarks and generated models.
 //!
-//! A number depends on the seed, on its place and on its index in the row-major tensor, and on
-//! nothing else, so that the same model can be made anywhere in any order.
+//! A number depends only on the seed, on its place and on its index in the row-major tensor, so
+//! that the same model can be made anywhere in any order.
 
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use crate::weights::{LayerPart, Param, WeightSource};
 /// A source of random weights in a storage type (f32, f16 or bf16).
 #[derive(Clone, Debug)]
 pub struct RandomWeights {
-    /// Everything follows from it.
+    /// The seed.
     pub seed: u64,
     /// Storage of the matrices.
     pub dtype: DType,
@@ -27,7 +27,7 @@ impl RandomWeights {
         self.numbers_in(place, k, 0..(n * k) as u64)
     }
 
-    /// The same numbers at these indices alone.
+    /// As [`RandomWeights::numbers`], at these indices alone.
     pub fn numbers_in(&self, place: Param, k: usize, indices: Range<u64>) -> Vec<f32> {
         let (centre, spread) = match place {
             Param::FinalNorm | Param::Layer(_, LayerPart::Norm(_)) => (1.0, 0.1),
@@ -41,7 +41,7 @@ impl RandomWeights {
     }
 }
 
-/// The row-major numbers of a tensor that goes by a name: uniform in ±`spread`.
+/// The row-major numbers of a named tensor: uniform in ±`spread`.
 pub fn named_numbers(seed: u64, name: &str, len: usize, spread: f64) -> Vec<f32> {
     let key = mix(seed ^ hash(name));
     (0..len as u64).map(|i| to_f32(spread * unit(mix(key ^ i)))).collect()

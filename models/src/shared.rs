@@ -1,9 +1,9 @@
-//! Packed batches in which a common beginning is computed once.
+//! Packed batches in which a common prefix is computed once.
 //!
-//! The answers of a group begin with one prompt. Whatever sees each row by itself (projections,
-//! norms, MLP, heads) sees the rows of that prompt once; attention alone walks each sequence from
-//! its first token. A row's bits follow from its own sequence, so sharing shows in no bit, and the
-//! gradients of a shared row are the sums over the sequences that share it.
+//! The answers of a group start with one prompt. Everything that works row by row (projections,
+//! norms, MLP, heads) processes the rows of that prompt once; attention alone sees each sequence
+//! from its first token. A row's bits follow from its own sequence, so sharing changes no bit, and
+//! the gradients of a shared row are the sums over the sequences that share it.
 
 use std::sync::Arc;
 
@@ -12,14 +12,13 @@ use candle_core::{Device, Tensor};
 use crate::batch::{OutputRow, PackItem, RaggedBatch, Sharing, pack};
 use crate::error::{ModelError, Result};
 
-/// Packs items in the given order; what an item and the one before it have in common from their
-/// first token on, under the same adapter, gets no rows of its own. Items in the order of their
-/// tokens share all that can be shared.
+/// Packs items in the given order; the common prefix of an item and the one before it, under the
+/// same adapter, gets no rows of its own. Items sorted by their tokens share as much as possible.
 ///
-/// In the batch `cu_seqlens_q` and `cu_seqlens_k` count the rows that are an item's own.
+/// In the batch `cu_seqlens_q` and `cu_seqlens_k` count an item's own rows.
 ///
 /// # Errors
-/// [`ModelError::Batch`] as [`pack`] has it, and for items with KV blocks, which a cache shares.
+/// [`ModelError::Batch`] as for [`pack`], and for items with KV blocks, which a cache shares.
 pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
     if items.iter().any(|item| !item.blocks.is_empty()) {
         return Err(ModelError::Batch(
@@ -53,7 +52,7 @@ pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
     Ok(own)
 }
 
-/// Tokens that two items have in common from the first on.
+/// Length of the common prefix of two items.
 fn in_common(a: &PackItem, b: &PackItem) -> usize {
     if a.adapter != b.adapter {
         return 0;
@@ -66,15 +65,15 @@ fn as_u32(n: usize) -> u32 {
     u32::try_from(n).expect("a batch has fewer than 2^32 tokens")
 }
 
-/// The spans that attention walks. Queries are the rows themselves: those of what a sequence shares
-/// with the one before it were asked there.
+/// The spans of attention. Queries are the rows themselves: the queries of a shared prefix belong
+/// to the sequence before.
 #[derive(Clone, Debug)]
 pub(crate) struct Spans {
     /// `[B + 1]` running sums of rows.
     pub(crate) queries: Arc<[u32]>,
-    /// `[B + 1]` running sums of places: rows, as often as sequences have them.
+    /// `[B + 1]` running sums of places: rows, once for each sequence that has them.
     pub(crate) keys: Arc<[u32]>,
-    /// For each place its row; none where each place has a row of its own.
+    /// The row of each place; `None` if each place has a row of its own.
     rows: Option<Tensor>,
 }
 
@@ -89,7 +88,7 @@ impl Spans {
         Ok(Spans { queries, keys: sharing.cu_seqlens.as_slice().into(), rows: rows.transpose()? })
     }
 
-    /// `[T, …]` rows to the places that attention sees.
+    /// Gathers rows `[T, …]` into the places of attention.
     pub(crate) fn spread(&self, x: &Tensor) -> Result<Tensor> {
         match &self.rows {
             None => Ok(x.clone()),
@@ -113,7 +112,7 @@ mod tests {
         }
     }
 
-    /// Items to the batch's tokens, the sequences' rows, and the rows that are read.
+    /// Checks the batch's tokens, the sequences' rows, and the requested rows.
     fn check(items: &[(&[u32], Option<u32>)], tokens: &[u32], rows: &[&[u32]], read: &[u32]) {
         let items: Vec<PackItem> = items.iter().map(|(ids, slot)| item(ids, *slot)).collect();
         let batch = pack_shared(&items).expect("it packs");
@@ -124,7 +123,7 @@ mod tests {
         assert_eq!(spans.collect::<Vec<_>>(), rows, "{items:?}");
         let found: Vec<u32> = batch.rows.iter().map(|row| row.index).collect();
         assert_eq!(found, read, "{items:?}");
-        // Rows of a sequence's own are its last places.
+        // A sequence's own rows are its last places.
         let own = batch.cu_seqlens_q.windows(2);
         let places = sharing.cu_seqlens.windows(2);
         for (own, places) in own.zip(places) {
@@ -146,7 +145,7 @@ mod tests {
             &[&[0, 1, 2], &[0, 1, 3], &[0, 4]],
             &[2, 3, 4],
         );
-        // One is the beginning of the next; two are the same; nothing in common.
+        // A prefix of the next; two equal ones; nothing in common.
         check(
             &[(&[1], None), (&[1, 2], None), (&[1, 2], None), (&[2], None)],
             &[1, 2, 2],

@@ -28,8 +28,8 @@ pub struct Rendered {
     pub text: Text,
     /// SHA-256 of the prompt, in hexadecimal.
     pub digest: String,
-    /// Byte ranges of the prompt that the template marks as the assistant's own words by `{%
-    /// generation %}`.
+    /// Byte ranges of the prompt that the template marks as the assistant's own words by
+    /// `{% generation %}`.
     pub generation_spans: Vec<Range<usize>>,
 }
 

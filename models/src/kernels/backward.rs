@@ -27,7 +27,7 @@ const VECTORS: usize = 2;
 /// Columns of a tile of `C`.
 const COLUMNS: usize = VECTORS * LANES;
 
-/// Tiles of rows that one task takes, so that a block of `B` is read from L2 more than once.
+/// Tiles of rows per task, so that a block of `B` is read from L2 more than once.
 const TASK_TILES: usize = 2;
 
 /// One step of a tile's `A`: its rows.
@@ -38,8 +38,8 @@ type StepB = [[f32; LANES]; VECTORS];
 
 /// Adds the gradient of a product's input: `out [m, k] += grad [m, n] · W`.
 ///
-/// An element is one chain along `n` that goes on from what `out` holds, so a row depends on
-/// itself only, and a caller may give the columns of `W` in consecutive pieces.
+/// An element is one chain along `n` that continues from the value in `out`, so a row depends on
+/// itself only, and a caller may pass the columns of `W` in consecutive pieces.
 pub fn grad_input(grad: &[f32], weight: Panels<'_>, out: &mut [f32]) {
     grad_input_with(Isa::best(), grad, weight, out);
 }
@@ -102,8 +102,9 @@ fn pack_across(rows: &[f32], n: usize, start: usize, depth: usize) -> Vec<StepA>
 
 /// Adds the gradient of a weight, in panels: `out [panels, k, PANEL] += gradᵀ [n, m] · x [m, k]`.
 ///
-/// An element is one chain over the rows in ascending order that goes on from what `out` holds: a
-/// batch given in consecutive pieces gives the bits of the whole, and a row of zeros changes none.
+/// An element is one chain over the rows in ascending order that continues from the value in `out`:
+/// a batch passed in consecutive pieces gives the bits of the undivided batch, and a row of zeros
+/// changes none.
 pub fn grad_weight(x: &[f32], grad: &[f32], n: usize, k: usize, out: &mut [f32]) {
     grad_weight_with(Isa::best(), (x, grad), (n, k), out);
 }
@@ -244,7 +245,8 @@ impl Kernel for GradientTile<'_> {
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
-        // Where sixteen lanes are one register a tile's sums fit at once, elsewhere a quarter.
+        // With sixteen lanes in one register a tile's sums fit at once, otherwise a quarter of
+        // them.
         if L::ACCUMULATORS >= ROWS * VECTORS {
             add_product::<L, ROWS, VECTORS>(self.a, self.b, (0, 0), self.c);
         } else {
@@ -328,7 +330,7 @@ mod tests {
         numbers.iter().map(|x| x.to_bits()).collect()
     }
 
-    /// The chain itself, on row-major weights.
+    /// The chain, on row-major weights.
     fn plain_grad_input(grad: &[f32], weight: &[f32], (n, k): (usize, usize), out: &mut [f32]) {
         for (grad, out) in grad.chunks_exact(n).zip(out.chunks_exact_mut(k)) {
             for (g, weight) in grad.iter().zip(weight.chunks_exact(k)) {

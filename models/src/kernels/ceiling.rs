@@ -1,4 +1,4 @@
-//! Loops that do one thing only: what a machine's arithmetic and memory can give at most.
+//! Loops that measure the peak rates of a machine's arithmetic and memory.
 
 #![expect(
     clippy::inline_always,
@@ -9,10 +9,10 @@ use std::hint::black_box;
 
 use super::simd::{F32x16, Isa, Kernel, LANES};
 
-/// Runs about `count` multiply-adds of sixteen lanes between registers. Gives the exact count.
+/// Runs about `count` multiply-adds of sixteen lanes between registers. Returns the exact count.
 pub fn multiply_add(count: usize) -> usize {
     let (done, sum) = Isa::best().run(MultiplyAdd(count));
-    // The sums are used, so that the compiler keeps them.
+    // Uses the sums, so that the compiler keeps them.
     black_box(sum);
     done
 }
@@ -32,7 +32,8 @@ impl Kernel for MultiplyAdd {
 #[inline(always)]
 fn chains<L: F32x16, const CHAINS: usize>(count: usize) -> (usize, f32) {
     let turns = count.div_ceil(CHAINS);
-    // Hidden numbers, and other ones in every chain: else the compiler knows the result.
+    // Values hidden from the compiler, different in every chain, so that no result is computed in
+    // advance.
     let (factor, term) = (L::splat(black_box(0.999)), L::splat(black_box(1e-3)));
     let mut sums = [L::splat(0.0); CHAINS];
     for sum in &mut sums {
@@ -50,7 +51,7 @@ fn chains<L: F32x16, const CHAINS: usize>(count: usize) -> (usize, f32) {
     (turns * CHAINS, all.sum())
 }
 
-/// Reads all numbers, from front to back, and adds them up in some order.
+/// Sums all numbers, reading from front to back; the order of additions is unspecified.
 pub fn sum_all(numbers: &[f32]) -> f32 {
     Isa::best().run(MemoryRead(numbers))
 }

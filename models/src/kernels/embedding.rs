@@ -1,4 +1,4 @@
-//! Rows of a matrix in panels, and the gradient of taking them.
+//! Gathers rows of a matrix in panels, and computes the gradient.
 
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -6,7 +6,7 @@ use rayon::prelude::*;
 use super::split::{is_large, rows_a_task};
 use crate::kernels::panels::{PANEL, PanelData, Panels};
 
-/// `out [T, k]`: the rows that the ids name, as f32. Every id is below the table's rows.
+/// Writes the rows of the ids to `out [T, k]` as f32. Every id is below the table's rows.
 pub fn gather_rows(table: Panels<'_>, ids: &[u32], out: &mut [f32]) {
     let k = table.k;
     if !is_large(out.len()) {
@@ -42,8 +42,8 @@ fn copy_rows_of<T: Copy>(
     }
 }
 
-/// Gradient of the table, in panels `[panels, k, PANEL]`, which `out` is and which begin as zeros:
-/// for each id the sum of its rows of `grad [T, k]`, in ascending order of row.
+/// Gradient of the table, in panels `[panels, k, PANEL]`: adds to `out`, which must be zeros, for
+/// each id the sum of its rows of `grad [T, k]`, in ascending order of row.
 pub fn grad_table(ids: &[u32], grad: &[f32], k: usize, out: &mut [f32]) {
     let mut order: Vec<(u32, usize)> = ids.iter().copied().zip(0..).collect();
     order.sort_unstable();

@@ -1,8 +1,8 @@
 //! exp, tanh, erf and the logistic function over lanes.
 //!
-//! They are our own so that a number has the same bits in every lane, at every width and on every
-//! machine; a system's mathematical library promises none of it. Coefficients are minimax fits
-//! (Lawson's iteration on Chebyshev nodes, each coefficient rounded to f32 before the next was
+//! They are implemented here so that a number has the same bits in every lane, at every width and
+//! on every machine; a system's mathematical library promises none of it. Coefficients are minimax
+//! fits (Lawson's iteration on Chebyshev nodes, each coefficient rounded to f32 before the next was
 //! fitted). A NaN gives a NaN.
 
 #![expect(
@@ -19,7 +19,7 @@ use super::simd::{F32x16, Kernel, LANES};
 /// `2^n` in two steps, so that neither leaves the range of an exponent.
 #[inline(always)]
 pub fn exp<L: F32x16>(x: L) -> L {
-    // The operand that a NaN yields comes second.
+    // The operand returned for a NaN comes second.
     let x = L::splat(89.0).min(L::splat(-104.0).max(x));
     let n = x.mul(L::splat(std::f32::consts::LOG2_E)).round();
     let r = n.mul_add(L::splat(-0.693_359_4), x);
@@ -54,7 +54,7 @@ pub fn erf<L: F32x16>(x: L) -> L {
         [0.128_379_15, -0.376_124_9, 0.112_817_31, -0.026_762_964, 0.004_987_348, -0.000_595_955_5],
     );
     let small = x.mul_add(p, x);
-    // At 4 the value has long been 1, and the polynomial holds no further.
+    // From 4 on the value is 1, and the polynomial is not valid.
     let t = x.abs().min(L::splat(4.0));
     let q = polynomial(
         t,
@@ -105,7 +105,7 @@ fn with_sign<L: F32x16>(magnitude: L, x: L) -> L {
 
 /// A function of one number, over lanes.
 pub trait Unary: Copy + Sync {
-    /// Its value; implement with `#[inline(always)]`.
+    /// The function's value; implement with `#[inline(always)]`.
     fn apply<L: F32x16>(self, x: L) -> L;
 }
 

@@ -1,10 +1,10 @@
 //! Products with packed weights.
 //!
-//! An element of the output is one chain of fused multiply-adds along `k`, from zero at `k = 0`;
-//! a bias is added last. Tiles, blocks of `k` and threads only choose which chains advance when: a
-//! chain that a block leaves unfinished rests in the output, as the f32 that it is. So a row has
-//! the same bits in every batch, and f16 or bf16 weights those of the f32 matrix that holds the
-//! same values.
+//! An element of the output is one chain of fused multiply-adds along `k`, from zero at `k = 0`; a
+//! bias is added last. Tiles, blocks of `k` and threads only decide which chains advance when: a
+//! chain that a block leaves unfinished is stored in the output as an f32. So a row has the same
+//! bits in every batch, and f16 or bf16 weights give the bits of an f32 matrix with the same
+//! values.
 
 mod product;
 mod rows;
@@ -19,26 +19,26 @@ use crate::kernels::panels::{PANEL, PanelData, Panels};
 use product::Product;
 use tile::Finish;
 
-/// `out [m, n] = x [m, k] · Wᵀ (+ bias [n])`, all f32.
+/// Computes `out [m, n] = x [m, k] · Wᵀ (+ bias [n])`, all f32.
 ///
-/// The number of rows is that of `out`. Runs on the current rayon pool where the product is large
-/// enough to gain by it.
+/// The number of rows is that of `out`. Runs on the current rayon pool if the product is large
+/// enough to benefit.
 pub fn matmul(x: &[f32], weight: Panels<'_>, bias: Option<&[f32]>, out: &mut [f32]) {
     let finish = bias.map_or(Finish::Store, Finish::Bias);
     product(Isa::best(), x, weight, finish, out);
 }
 
-/// `out [m, n] += scale · (x [m, k] · Wᵀ)`: the product as [`matmul`] gives it, then one fused
-/// multiply-add by the scale.
+/// Computes `out [m, n] += scale · (x [m, k] · Wᵀ)`: the product as in [`matmul`], then one fused
+/// multiply-add with the scale.
 pub fn matmul_add(x: &[f32], weight: Panels<'_>, scale: f32, out: &mut [f32]) {
     product(Isa::best(), x, weight, Finish::Add(scale), out);
 }
 
-/// `out [m, columns.len()]`: the product with these columns of the weight only. Each value has the
-/// bits that [`matmul`] gives it.
+/// Computes `out [m, columns.len()]`: the product with these columns of the weight only. Each value
+/// has the bits of [`matmul`].
 ///
-/// The columns are gathered into panels of their own, once for all rows: memory is read for them
-/// alone, which is what counts where a few are asked of a whole vocabulary.
+/// The columns are gathered into panels of their own, once for all rows, so that memory is read for
+/// them alone.
 pub fn columns(x: &[f32], weight: Panels<'_>, columns: &[u32], out: &mut [f32]) {
     let (n, k) = (columns.len(), weight.k);
     let chosen = |data| Panels { data, n, k };
@@ -55,7 +55,7 @@ pub fn columns(x: &[f32], weight: Panels<'_>, columns: &[u32], out: &mut [f32]) 
     }
 }
 
-/// Panels of these columns alone.
+/// Copies these columns into panels.
 fn gather<E: Copy + Default>(panels: &[E], k: usize, columns: &[u32]) -> Vec<E> {
     let mut chosen = vec![E::default(); columns.len().div_ceil(PANEL) * k * PANEL];
     for (to, column) in columns.iter().enumerate() {
@@ -69,7 +69,7 @@ fn gather<E: Copy + Default>(panels: &[E], k: usize, columns: &[u32]) -> Vec<E> 
     chosen
 }
 
-/// [`matmul`] without bias, by these instructions.
+/// [`matmul`] without bias, on these instructions.
 pub(super) fn matmul_by(isa: Isa, x: &[f32], weight: Panels<'_>, out: &mut [f32]) {
     product(isa, x, weight, Finish::Store, out);
 }

@@ -2,8 +2,9 @@
 //!
 //! `W [n, k] ≈ s_c · w`, `x [m, k] ≈ s_r · q` with `s = max |·| / 127` and integers rounded to the
 //! nearest, halves to even (symmetric quantisation, as in LLM.int8, Dettmers et al., 2022, without
-//! its outlier columns). The sum `Σ q · w` is exact in 32 bits, so no order shows in it, and a row
-//! is quantised by itself: a row's bits depend on that row alone, on every instruction set.
+//! its outlier columns). The sum `Σ q · w` is exact in 32 bits, so its order has no effect, and
+//! each row is quantised separately: a row's bits depend on that row alone, on every instruction
+//! set.
 
 mod dot;
 mod matrix;
@@ -18,17 +19,17 @@ use product::{Int8Product, ProductInto};
 
 pub use matrix::{Int8Matrix, MOST_COLUMNS};
 
-/// `out [m, n] = x [m, k] · Wᵀ (+ bias [n])` with each row of `x` quantised by itself:
+/// Computes `out [m, n] = x [m, k] · Wᵀ (+ bias [n])` with each row of `x` quantised separately:
 /// `Σ q w as f32 · (s_r · s_c) + bias`.
 ///
-/// A row of `x` that holds a number that is not finite gives a row of NaN. The number of rows is
-/// that of `out`. Runs on the current rayon pool where the product is large enough to gain by it.
+/// A row of `x` with a number that is not finite gives a row of NaN. The number of rows is that of
+/// `out`. Runs on the current rayon pool if the product is large enough to benefit.
 pub fn matmul_int8(x: &[f32], weight: &Int8Matrix, bias: Option<&[f32]>, out: &mut [f32]) {
     product(DotIsa::best(), x, weight, bias, out);
 }
 
-/// The product without bias by every set of instructions that this CPU has, narrow to wide, with
-/// their names; `len` is rows times output columns.
+/// The product without bias on every instruction set of this CPU, narrow to wide, with their names;
+/// `len` is rows times output columns.
 pub(super) fn by_instructions(
     x: &[f32],
     weight: &Int8Matrix,

@@ -9,11 +9,11 @@ pub const BLOCK: usize = PANEL;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockId(pub u32);
 
-/// One block's keys and values, of every layer, copied over another's.
+/// A copy of one block's keys and values, of every layer, over another's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BlockCopy {
-    /// Read.
+    /// The source.
     pub from: BlockId,
-    /// Overwritten.
+    /// The destination.
     pub to: BlockId,
 }

@@ -1,4 +1,4 @@
-//! Low-rank updates `y += s · (x · Aᵀ) · Bᵀ` on runs of rows, each with factors of its own.
+//! Low-rank updates `y += s · (x · Aᵀ) · Bᵀ` on ranges of rows, each with factors of its own.
 //!
 //! A row's update is two chains, along the input and along the rank, so it depends neither on the
 //! other rows nor on the other segments.
@@ -15,7 +15,7 @@ use crate::kernels::panels::{PANEL, Panels};
 pub struct Segment<'a> {
     /// Rows of the batch.
     pub rows: Range<usize>,
-    /// `[r, k]`, or `[vocab, r]` where the input is tokens.
+    /// `[r, k]`, or `[vocab, r]` for tokens.
     pub a: Panels<'a>,
     /// `[n, r]`.
     pub b: Panels<'a>,
@@ -23,12 +23,12 @@ pub struct Segment<'a> {
     pub scale: f32,
 }
 
-/// What the first factor is applied to.
+/// The input of the first factor.
 #[derive(Clone, Copy, Debug)]
 pub enum Input<'a> {
     /// Activations `[T, k]`.
     Rows(&'a [f32]),
-    /// One-hot rows `[T]`, by the index of the one: a token picks a row of `A [vocab, r]`.
+    /// One-hot rows `[T]`, by the index of the one: a token selects a row of `A [vocab, r]`.
     Tokens(&'a [u32]),
 }
 
@@ -105,19 +105,19 @@ fn rows_by_segment<'s, 'a, 'y>(
     parts
 }
 
-/// Where the gradients go. All are added to.
+/// Destinations of the gradients. All are added to.
 #[derive(Debug)]
 pub struct LoraGradients<'a> {
-    /// Of the input `[T, k]`; none for tokens, and for an input without gradient.
+    /// Gradient of the input `[T, k]`; `None` for tokens, and for an input without gradient.
     pub x: Option<&'a mut [f32]>,
-    /// Of all factors, in panels end to end, and where in it those of each segment's `A` and `B`
-    /// begin. Segments may share factors.
+    /// Gradients of all factors, in panels end to end, and for each segment the offsets of its `A`
+    /// and `B`. Segments may share factors.
     pub factors: Option<(&'a mut [f32], Vec<[usize; 2]>)>,
 }
 
-/// The backward of [`add`], with `grad [T, n]` upstream of `y`:
-/// `gB = s · gᵀ · (A x)`, `gA = s · (Bᵀ g)ᵀ · x`, `gx = s · (g · B) · A`. `A x` is computed again.
-/// Sums over rows run in ascending order through all segments that share factors.
+/// The backward of [`add`], with `grad [T, n]` upstream of `y`: `gB = s · gᵀ · (A x)`,
+/// `gA = s · (Bᵀ g)ᵀ · x`, `gx = s · (g · B) · A`. `A x` is recomputed. Sums over rows run in
+/// ascending order through all segments that share factors.
 pub fn add_backward(
     input: Input<'_>,
     segments: &[Segment<'_>],

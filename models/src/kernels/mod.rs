@@ -2,7 +2,7 @@
 //!
 //! Every reduction has an order that the row itself fixes: along `k` for a product, along absolute
 //! key positions for attention. Threads split work by output, never by reduction. So a row's bits
-//! do not depend on how many rows there are, nor on where in the batch it lies.
+//! do not depend on the number of rows, nor on its place in the batch.
 
 pub mod agreement;
 pub mod attention;

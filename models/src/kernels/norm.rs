@@ -13,17 +13,17 @@ use rayon::prelude::*;
 use super::simd::{F32x16, Isa, Kernel, LANES};
 use super::split::{is_large, rows_a_task};
 
-/// Rows whose part of the weight's gradient is summed before it is added to the rest.
+/// Rows whose contribution to the weight's gradient is summed before it is added to the total.
 const GRAD_ROWS: usize = 64;
 
-/// What every row shares: `y = x · ρ · w`, `ρ = (mean x² + ε)^−½`.
+/// The parameters common to every row: `y = x · ρ · w`, `ρ = (mean x² + ε)^−½`.
 #[derive(Clone, Copy, Debug)]
 pub struct RmsNorm<'a> {
     /// `[d]`.
     pub weight: &'a [f32],
     /// ε.
     pub eps: f32,
-    /// Whether the factor is `1 + w` (Gemma) and not `w`.
+    /// Whether the factor is `1 + w` (Gemma) instead of `w`.
     pub unit_offset: bool,
 }
 
@@ -66,7 +66,7 @@ impl RmsNorm<'_> {
         }
     }
 
-    /// Calls `run` with runs of whole rows of the three, on as many threads as they are worth.
+    /// Calls `run` with ranges of rows of the three, on as many threads as their size justifies.
     fn for_rows(
         self,
         a: &[f32],

@@ -2,9 +2,8 @@
 //!
 //! A matrix `W [n, k]` (output by input, as checkpoints store it) is kept as panels of [`PANEL`]
 //! output columns: element `(row, col)` of `W` lies at
-//! `(row / PANEL) * k * PANEL + col * PANEL + row % PANEL`. The last panel is filled with zeros.
-//! A kernel reads one panel from front to back while it walks along `k`, so nothing is repacked at
-//! a call.
+//! `(row / PANEL) * k * PANEL + col * PANEL + row % PANEL`. The last panel is padded with zeros. A
+//! kernel reads one panel from front to back along `k`, so no call repacks.
 
 use std::ops::Range;
 
@@ -13,7 +12,7 @@ use half::{bf16, f16};
 /// Output columns in one panel.
 pub const PANEL: usize = 16;
 
-/// A borrowed view of panels in storage, as kernels take it.
+/// A borrowed view of panels in storage, the operand of kernels.
 #[derive(Clone, Copy, Debug)]
 pub struct Panels<'a> {
     /// The numbers, panel after panel.
@@ -25,7 +24,7 @@ pub struct Panels<'a> {
 }
 
 impl<'a> Panels<'a> {
-    /// Some of the panels: the matrix of the columns they cover.
+    /// A range of the panels: the matrix of the columns that they cover.
     #[must_use]
     pub fn range(self, panels: Range<usize>) -> Panels<'a> {
         let (first, end) = (panels.start * PANEL, (panels.end * PANEL).min(self.n));
@@ -53,7 +52,7 @@ pub enum PanelData<'a> {
     Bf16(&'a [bf16]),
 }
 
-/// Row-major `[n, k]` to panels.
+/// Packs row-major `[n, k]` into panels.
 pub fn pack(rows: &[f32], n: usize, k: usize) -> Vec<f32> {
     assert_eq!(rows.len(), n * k, "a [{n}, {k}] matrix");
     let mut panels = vec![0.0; n.div_ceil(PANEL) * k * PANEL];
@@ -66,7 +65,7 @@ pub fn pack(rows: &[f32], n: usize, k: usize) -> Vec<f32> {
     panels
 }
 
-/// Panels to row-major `[n, k]`.
+/// Unpacks panels to row-major `[n, k]`.
 pub fn unpack(panels: &[f32], n: usize, k: usize) -> Vec<f32> {
     let mut rows = vec![0.0; n * k];
     for (row, values) in rows.chunks_exact_mut(k.max(1)).enumerate() {

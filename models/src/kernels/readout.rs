@@ -1,10 +1,10 @@
-//! Reading the vocabulary: log-normaliser and entropy of every row without keeping its logits, and
-//! the gradients.
+//! The readout of the vocabulary: log-normaliser and entropy of every row without keeping its
+//! logits, and the gradients.
 //!
-//! The vocabulary is walked in chunks of [`CHUNK`] columns. A row's chunk is summed in sixteen
+//! The vocabulary is processed in chunks of [`CHUNK`] columns. A row's chunk is summed in sixteen
 //! lanes that are folded at the end, and the chunks are combined in order, by an online logsumexp
-//! (Milakov and Gimelshein, 2018): an order that the vocabulary alone fixes. Chunks of a row are
-//! computed on as many threads as there are.
+//! (Milakov and Gimelshein, 2018): an order that the vocabulary alone fixes. The chunks of a row
+//! are computed on all available threads.
 
 #![expect(
     clippy::inline_always,
@@ -27,7 +27,7 @@ const ROWS: usize = 256;
 /// A shift below which `e^x` is 0 in f32.
 const NOTHING: f32 = -200.0;
 
-/// What one row reads off the whole vocabulary, in nats.
+/// The statistics of one row's distribution over the vocabulary, in nats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Readout {
     /// log Σ exp(logits).
@@ -54,8 +54,8 @@ struct SoftmaxPart {
     weighted: f32,
 }
 
-/// One [`Readout`] a row of `hidden [R, k]` over the vocabulary `weight [n, k]`, logits soft-capped
-/// where a cap is given.
+/// One [`Readout`] per row of `hidden [R, k]` over the vocabulary `weight [n, k]`, with soft-capped
+/// logits if there is a cap.
 pub fn readout(hidden: &[f32], weight: Panels<'_>, cap: Option<f32>) -> Vec<Readout> {
     let mut all = Vec::with_capacity(hidden.len() / weight.k);
     walk(hidden, weight, cap, |_, _, _| (), |read, _| all.push(read));
@@ -81,7 +81,7 @@ pub fn target_readout(
     all
 }
 
-/// What [`readout`] gives a row, bit for bit, from its logits `[n]`, capped where there is a cap.
+/// The [`Readout`] of one row from its capped logits `[n]`, with the bits of [`readout`].
 pub fn row_readout(logits: &[f32]) -> Readout {
     let isa = Isa::best();
     let parts: Vec<SoftmaxPart> =
@@ -89,8 +89,8 @@ pub fn row_readout(logits: &[f32]) -> Readout {
     combine(isa, &parts)
 }
 
-/// Goes through all rows, and through the chunks of each: `pick` sees a row's index, a chunk's
-/// first column and its capped logits, `done` gets a row's result and what was picked.
+/// Computes all rows and the chunks of each: `pick` receives a row's index, a chunk's first column
+/// and its capped logits, `done` a row's result and the picked values.
 fn walk<T: Copy + Send>(
     hidden: &[f32],
     weight: Panels<'_>,
@@ -149,7 +149,7 @@ impl Kernel for Summarise<'_> {
     }
 }
 
-/// One chunk of one row whose logits need no cap any more.
+/// One chunk of one row whose logits are capped already.
 struct Capped<'a>(&'a [f32]);
 
 impl Kernel for Capped<'_> {
@@ -175,8 +175,7 @@ impl Kernel for Capped<'_> {
 
 #[inline(always)]
 fn accumulate<L: F32x16>(z: L, max: f32, sum: &mut L, weighted: &mut L) {
-    // A lane past the end is −∞; the bound keeps its 0 · −∞ from being a NaN, and a NaN comes
-    // through it.
+    // A lane past the end is −∞; the bound keeps its 0 · −∞ from being a NaN, and passes a NaN on.
     let shift = L::splat(NOTHING).max(z.sub(L::splat(max)));
     let e = exp(shift);
     *sum = sum.add(e);
@@ -192,7 +191,7 @@ fn cap_all<L: F32x16>(row: &mut [f32], cap: f32) {
     softcap(L::load_part(rest, 0.0), cap).store_part(rest);
 }
 
-/// Chunks in order. There are few, so the sums are f64.
+/// Combines chunks in order. There are few, so the sums are f64.
 #[expect(clippy::cast_possible_truncation, reason = "the rounding to f32")]
 fn combine(isa: Isa, parts: &[SoftmaxPart]) -> Readout {
     // A NaN anywhere reaches the sums, whichever maximum is taken.
@@ -238,12 +237,12 @@ fn ln(x: f64) -> f64 {
         if mantissa >= 1.5 { (mantissa / 2.0, exponent + 1.0) } else { (mantissa, exponent) };
     let s = (m - 1.0) / (m + 1.0);
     let square = s * s;
-    // |s| ≤ 1/5: what follows s²³ / 23 is below the last place.
+    // |s| ≤ 1/5: the terms after s²³ / 23 are below the last place.
     let series = (0..12).rev().fold(0.0, |sum, i| sum * square + 1.0 / f64::from(2 * i + 1));
     2.0 * s * series + e * std::f64::consts::LN_2
 }
 
-/// `cap · tanh(x / cap)` of every number, with the bits that [`readout`] gives logits.
+/// Computes `cap · tanh(x / cap)` of every number, with the bits of the logits in [`readout`].
 pub fn cap_logits(logits: &[f32], cap: f32, out: &mut [f32]) {
     Isa::best().run(Map { function: Cap(cap), from: logits, to: out });
 }
@@ -258,7 +257,8 @@ impl Unary for Cap {
     }
 }
 
-/// What the backward of `(log p(target), entropy, log-normaliser)` starts from.
+/// Operands and results of the forward of `(log p(target), entropy, log-normaliser)`, for its
+/// backward.
 #[derive(Clone, Copy, Debug)]
 pub struct ForwardValues<'a> {
     /// `[R, k]`.
@@ -269,13 +269,13 @@ pub struct ForwardValues<'a> {
     pub cap: Option<f32>,
     /// `[R]`.
     pub targets: &'a [u32],
-    /// `[R, 3]`: what the forward gave.
+    /// `[R, 3]`: the forward's results.
     pub values: &'a [f32],
     /// `[R, 3]`: gradients of the values.
     pub grad: &'a [f32],
 }
 
-/// Where the gradients go; both are added to.
+/// Destinations of the gradients; both are added to.
 #[derive(Debug)]
 pub struct ReadoutGradients<'a> {
     /// `[R, k]`.
@@ -284,11 +284,12 @@ pub struct ReadoutGradients<'a> {
     pub weight: Option<&'a mut [f32]>,
 }
 
-/// The backward of the readout, from logits that are computed again, chunk by chunk.
+/// The backward of the readout, from logits that are recomputed, chunk by chunk.
 ///
 /// With `p = e^(z − Z)`, entropy `H` and upstream `g`:
-/// `dz = g_lp (onehot − p) − g_H p (log p + H) + g_Z p`, and through a cap `du = dz (1 − (z/cap)²)`.
-/// The gradient of a row is one chain along the vocabulary, that of the weight one chain over rows.
+/// `dz = g_lp (onehot − p) − g_H p (log p + H) + g_Z p`, and through a cap
+/// `du = dz (1 − (z/cap)²)`. The gradient of a row is one chain along the vocabulary, that of the
+/// weight one chain over rows.
 pub fn readout_backward(forward: ForwardValues<'_>, gradients: &mut ReadoutGradients<'_>) {
     let k = forward.weight.k;
     let mut logits = Vec::new();
@@ -381,7 +382,7 @@ impl Kernel for GradLogits<'_> {
 }
 
 /// Adds the gradient of the input of [`gemm::columns`]: `out [m, k] += grad [m, columns] · W`, one
-/// chain an element in the order of the columns.
+/// chain per element in the order of the columns.
 pub fn columns_grad_input(grad: &[f32], weight: Panels<'_>, columns: &[u32], out: &mut [f32]) {
     let (n, k) = (columns.len(), weight.k);
     let mut gathered = vec![0.0; n.next_multiple_of(PANEL) * k];
@@ -394,8 +395,8 @@ pub fn columns_grad_input(grad: &[f32], weight: Panels<'_>, columns: &[u32], out
     backward::grad_input(grad, Panels { data, n, k }, out);
 }
 
-/// Adds the gradient of the weight of [`gemm::columns`], in panels: other columns keep what they
-/// hold. A column given more than once gets the sum, in the order given.
+/// Adds the gradient of the weight of [`gemm::columns`], in panels; other columns keep their
+/// values. A repeated column gets the sum, in the order given.
 pub fn columns_grad_weight(x: &[f32], grad: &[f32], columns: &[u32], k: usize, out: &mut [f32]) {
     let n = columns.len();
     let mut gathered = vec![0.0; n.next_multiple_of(PANEL) * k];

@@ -22,12 +22,12 @@ pub struct RotaryTable {
     pub half: usize,
 }
 
-/// Which way to turn.
+/// The direction of rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
     /// By the angle of the position.
     Forth,
-    /// By its opposite: the gradient of [`Turn::Forth`].
+    /// By the opposite angle: the gradient of [`Turn::Forth`].
     Back,
 }
 
@@ -38,12 +38,12 @@ pub struct Rotary<'a> {
     pub table: &'a RotaryTable,
     /// Width of a head, at least `2 · half`.
     pub head_dim: usize,
-    /// Which way.
+    /// The direction.
     pub turn: Turn,
 }
 
 impl Rotary<'_> {
-    /// `x [T, heads, head_dim] -> out`, the same shape.
+    /// Rotates `x [T, heads, head_dim]` into `out` of the same shape.
     pub fn run(self, isa: Isa, x: &[f32], out: &mut [f32]) {
         let RotaryTable { cos, sin, half } = self.table;
         let width = x.len() / (cos.len() / half).max(1);

@@ -1,14 +1,14 @@
-//! Sixteen f32 lanes, and the choice of instructions that carry them.
+//! Sixteen f32 lanes, and the choice of their instruction set.
 //!
-//! A kernel is written once over [`F32x16`] and handed to [`Isa::run`], which compiles it for every
+//! A kernel is written once over [`F32x16`] and passed to [`Isa::run`], which compiles it for every
 //! instruction set and picks one at run time. Every implementation has sixteen lanes and the same
-//! rounding (fused multiply-add, one rounding; IEEE division and square root; the same rule for
-//! NaN in `max`), so that the choice never shows in the bits. Sixteen is [`crate::kernels::panels::PANEL`]:
+//! rounding (fused multiply-add, one rounding; IEEE division and square root; the same rule for NaN
+//! in `max`), so that the choice never changes bits. Sixteen is [`crate::kernels::panels::PANEL`]:
 //! one AVX-512 register, two of AVX2, four of NEON.
 //!
-//! A kernel and all it calls up to the operations here are `#[inline(always)]`: only then are they
-//! compiled for the wider instructions. Closures given to the standard library (`map`, `fold`,
-//! `from_fn`) may stay outside; write loops.
+//! A kernel and all functions that it calls down to the operations here are `#[inline(always)]`:
+//! only then are they compiled for the wider instructions. Closures passed to the standard library
+//! (`map`, `fold`, `from_fn`) may not be inlined; write loops.
 
 #![expect(
     unsafe_code,
@@ -31,15 +31,15 @@ mod x86;
 
 use half::{bf16, f16};
 
-/// F32x16 of a vector.
+/// Lanes of a vector.
 pub const LANES: usize = 16;
 
 /// Sixteen f32 numbers.
 ///
-/// Implementations are private: a kernel gets one from [`Isa::run`] and only there, which is why
-/// the operations need no `unsafe` at the caller.
+/// Implementations are private: a kernel receives one from [`Isa::run`] only, which is why the
+/// operations need no `unsafe` at the caller.
 pub trait F32x16: Copy {
-    /// Vectors that a kernel may hold as accumulators beside a few operands.
+    /// Maximum vectors that a kernel may hold as accumulators beside a few operands.
     const ACCUMULATORS: usize;
 
     /// Every lane `x`.
@@ -69,20 +69,20 @@ pub trait F32x16: Copy {
     fn max(self, other: Self) -> Self;
     /// `if self < other { self } else { other }`: a NaN on either side gives `other`.
     fn min(self, other: Self) -> Self;
-    /// Without the sign.
+    /// The absolute value.
     fn abs(self) -> Self;
-    /// To the nearest integer, halves to even.
+    /// Rounds to the nearest integer, halves to even.
     fn round(self) -> Self;
     /// `2^self`, for lanes that are integers from −126 to 127; other lanes give unspecified numbers.
     fn exp2i(self) -> Self;
     /// `if self > other { yes } else { no }`, lane by lane; a NaN on either side gives `no`.
     fn select_gt(self, other: Self, yes: Self, no: Self) -> Self;
 
-    /// Asks for the numbers to be brought near, since they are read soon; changes nothing else.
+    /// Prefetches numbers that are read soon; has no other effect.
     #[inline(always)]
     fn prefetch(_soon: &[f32]) {}
 
-    /// F32x16 0.. of a shorter slice (at most [`LANES`] numbers); the other lanes are `fill`.
+    /// Lanes from a shorter slice (at most [`LANES`] numbers); the other lanes are `fill`.
     #[inline(always)]
     fn load_part(from: &[f32], fill: f32) -> Self {
         let mut all = [fill; LANES];
@@ -90,7 +90,7 @@ pub trait F32x16: Copy {
         Self::load(&all)
     }
 
-    /// The first `to.len()` lanes (at most [`LANES`]).
+    /// Stores the first `to.len()` lanes (at most [`LANES`]).
     #[inline(always)]
     fn store_part(self, to: &mut [f32]) {
         let all = self.to_array();
@@ -130,15 +130,15 @@ fn fold(mut all: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
     all[0]
 }
 
-/// A computation over lanes of any kind.
+/// A computation over lanes of any instruction set.
 pub trait Kernel {
-    /// What it gives.
+    /// The result.
     type Output;
-    /// Runs it; implement with `#[inline(always)]`.
+    /// Runs the computation; implement with `#[inline(always)]`.
     fn run<L: F32x16>(self) -> Self::Output;
 }
 
-/// Instructions that this CPU has. A value exists only after they were found.
+/// Instructions of this CPU. A value exists only if the CPU was found to have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Isa(InstructionSet);
 
@@ -152,7 +152,7 @@ enum InstructionSet {
 }
 
 impl Isa {
-    /// The widest that this CPU has.
+    /// The widest instructions of this CPU.
     pub fn best() -> Isa {
         #[cfg(target_arch = "x86_64")]
         {
@@ -166,7 +166,7 @@ impl Isa {
         Isa(InstructionSet::Portable)
     }
 
-    /// All that this CPU has, narrow to wide.
+    /// All instruction sets of this CPU, narrow to wide.
     pub fn available() -> Vec<Isa> {
         #[cfg_attr(
             not(target_arch = "x86_64"),

@@ -1,9 +1,9 @@
-//! How row-wise work is shared between threads: whole rows, in runs of a fixed size.
+//! Splitting of row-wise work between threads: complete rows, in ranges of a fixed size.
 //!
-//! What a row gets never depends on the split; the sizes only keep small work on one thread and
-//! large work in pieces that threads can balance.
+//! The split never changes a row's result; the sizes keep small work on one thread and divide large
+//! work into ranges that threads can balance.
 
-/// Numbers that one task handles. Below that, waking a thread costs more than it brings.
+/// Numbers per task. Below that, waking a thread costs more than it saves.
 const TASK: usize = 1 << 14;
 
 /// Rows of `width` numbers in one task.

@@ -1,7 +1,8 @@
-//! Work for the threads of the caller's pool, and the matrix they write together.
+//! Splitting of products between the threads of the caller's pool, and the matrix that they write
+//! together.
 //!
-//! Products are split by output: tiles of rows and ranges of panels. Nothing here ever splits a
-//! reduction, so the number of threads cannot show in the bits.
+//! Products are split by output: tiles of rows and ranges of panels. A reduction is never split, so
+//! the number of threads cannot change bits.
 
 #![expect(unsafe_code, reason = "tasks write disjoint parts of one output at once")]
 #![expect(
@@ -14,10 +15,10 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-/// Below this a second thread costs more than it brings.
+/// Below this a second thread costs more than it saves.
 const SMALLEST_TASK_NS: usize = 10_000;
 
-/// Tasks a thread, where there is work enough: a thread that was held up is helped by the others.
+/// Tasks per thread, if there is enough work: other threads can take over from a delayed one.
 const TASKS_A_THREAD: usize = 4;
 
 /// Rows cut into tiles that differ by one row at most.
@@ -28,7 +29,7 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// As few tiles as possible of at most `most` rows.
+    /// Splits rows into as few tiles as possible of at most `most` rows.
     pub(super) fn new(rows: usize, most: usize) -> Tiles {
         Tiles { rows, count: rows.div_ceil(most) }
     }
@@ -38,7 +39,7 @@ impl Tiles {
         self.count
     }
 
-    /// Rows of one tile. Where there are no rows, they are the rows of every tile.
+    /// Rows of one tile. The empty matrix has no rows in any tile.
     pub(super) fn rows(self, tile: usize) -> Range<usize> {
         let count = self.count.max(1);
         self.rows * tile / count..self.rows * (tile + 1) / count
@@ -54,21 +55,21 @@ pub(super) struct TileTask {
     pub(super) panels: Range<usize>,
 }
 
-/// A product's size as far as splitting it goes.
+/// The size of a product, as far as splitting needs it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Size {
     /// Tiles of rows.
     pub(super) tiles: usize,
     /// Panels of columns.
     pub(super) panels: usize,
-    /// Panels that a kernel takes at once.
+    /// Panels that a kernel processes at once.
     pub(super) group: usize,
-    /// One core's time for the whole, roughly.
+    /// Estimated time of the product on one core.
     pub(super) nanos: usize,
 }
 
-/// Cuts a product into tasks for `threads`: by panels first, so that each thread streams weights
-/// of its own, then by tiles of rows where panels are few.
+/// Splits a product into tasks for `threads`: by panels first, so that each thread streams its own
+/// weights, then by tiles of rows if panels are few.
 pub(super) fn split_product(size: Size, threads: usize) -> Vec<TileTask> {
     let most = if threads < 2 { 1 } else { threads * TASKS_A_THREAD };
     let wanted = (size.nanos / SMALLEST_TASK_NS).clamp(1, most);
@@ -88,7 +89,7 @@ pub(super) fn split_product(size: Size, threads: usize) -> Vec<TileTask> {
     tasks
 }
 
-/// Runs every task, on the current pool where there are several.
+/// Runs every task, on the current pool if there are several.
 pub(super) fn each(tasks: &[TileTask], run: impl Fn(&TileTask) + Send + Sync) {
     match tasks {
         [one] => run(one),
@@ -98,12 +99,12 @@ pub(super) fn each(tasks: &[TileTask], run: impl Fn(&TileTask) + Send + Sync) {
 
 /// Tasks of a product for the current pool.
 pub(super) fn tasks(size: Size) -> Vec<TileTask> {
-    // The pool is asked only where the product is worth splitting: asking may start it.
+    // Only products worth splitting query the pool: the query may start it.
     let threads = if size.nanos < 2 * SMALLEST_TASK_NS { 1 } else { rayon::current_num_threads() };
     split_product(size, threads)
 }
 
-/// A row-major matrix that several tasks write, each its own part.
+/// A row-major matrix of which several tasks each write their own part.
 pub(super) struct Shared<'a> {
     data: *mut f32,
     rows: usize,
@@ -111,8 +112,8 @@ pub(super) struct Shared<'a> {
     borrow: PhantomData<&'a mut [f32]>,
 }
 
-// SAFETY: the matrix is exclusively borrowed for as long as a `Shared` lives, f32 is `Send`, and
-// whoever calls `part` promises that parts in use at once do not overlap.
+// SAFETY: the matrix is exclusively borrowed for the lifetime of a `Shared`, f32 is `Send`, and
+// callers of `part` guarantee that parts in use at once do not overlap.
 unsafe impl Sync for Shared<'_> {}
 
 impl<'a> Shared<'a> {
@@ -121,10 +122,10 @@ impl<'a> Shared<'a> {
         Shared { rows: data.len() / columns, data: data.as_mut_ptr(), columns, borrow: PhantomData }
     }
 
-    /// The part of some rows that lies in a range of columns.
+    /// The part of some rows within a range of columns.
     ///
     /// # Safety
-    /// No other part that overlaps this one is in use while it is.
+    /// No other part that overlaps this one is in use at the same time.
     #[inline(always)]
     pub(super) unsafe fn part(&self, rows: Range<usize>, columns: Range<usize>) -> SharedRows<'_> {
         assert!(
@@ -135,7 +136,7 @@ impl<'a> Shared<'a> {
             "a part lies within the matrix"
         );
         SharedRows {
-            // In range, or one past the end where the part is empty.
+            // In range, or one past the end if the part is empty.
             data: self
                 .data
                 .wrapping_add(rows.start.wrapping_mul(self.columns).wrapping_add(columns.start)),
@@ -189,7 +190,7 @@ mod tests {
         }
     }
 
-    /// Every (tile, panel) belongs to one task, and no task is empty.
+    /// Checks that every (tile, panel) belongs to one task, and no task is empty.
     fn check(tiles: usize, panels: usize, group: usize, threads: usize, nanos: usize) -> usize {
         let size = Size { tiles, panels, group, nanos };
         let tasks = split_product(size, threads);

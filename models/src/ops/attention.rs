@@ -21,12 +21,13 @@ struct Packed {
     geometry: Geometry,
 }
 
-/// Attention within each packed sequence. `q [Tq, heads, head_dim]`, `k`, `v [Tk, kv_heads, head_dim]`
-/// to `[Tq, heads, head_dim]`, all f32 and contiguous. `spans` are `cu_seqlens_q` and `cu_seqlens_k`:
-/// queries of a sequence are its last positions, of which there may be none. Gradients for all three.
+/// Attention within each packed sequence. `q [Tq, heads, head_dim]`, `k`,
+/// `v [Tk, kv_heads, head_dim]` to `[Tq, heads, head_dim]`, all f32 and contiguous. `spans` are
+/// `cu_seqlens_q` and `cu_seqlens_k`: the queries of a sequence are its last positions; there may
+/// be none. Gradients for all three.
 ///
 /// # Errors
-/// Where shapes, geometry and spans do not fit each other.
+/// Shapes, geometry and spans that do not fit each other.
 pub fn attend(
     q: &Tensor,
     k: &Tensor,
@@ -41,7 +42,7 @@ pub fn attend(
 /// Writes the batch's keys and values `[T, kv_heads, head_dim]` to their slots.
 ///
 /// # Errors
-/// Where a gradient would have to be recorded, a slot is not in the cache, or shapes do not fit.
+/// An operand that tracks gradients, a slot outside the cache, or shapes that do not fit.
 pub fn write_kv(kv: &LayerKv, k: &Tensor, v: &Tensor, slot_mapping: &[u32]) -> Result<()> {
     refuse_gradients(&[k, v])?;
     kv.keys.inplace_op2(k, &WriteKeys(slot_mapping))?;
@@ -49,12 +50,12 @@ pub fn write_kv(kv: &LayerKv, k: &Tensor, v: &Tensor, slot_mapping: &[u32]) -> R
     Ok(())
 }
 
-/// Attention over KV blocks, which already hold the batch's own keys and values. `q [T, heads,
-/// head_dim]`; `spans` are `cu_seqlens_q` and `cu_seqlens_k`.
+/// Attention over KV blocks, which already hold the batch's own keys and values.
+/// `q [T, heads, head_dim]`; `spans` are `cu_seqlens_q` and `cu_seqlens_k`.
 ///
 /// # Errors
-/// Where a gradient would have to be recorded, a block is not in the cache, or shapes, spans and
-/// blocks do not fit each other.
+/// An operand that tracks gradients, a block outside the cache, or shapes, spans and blocks that do
+/// not fit each other.
 pub fn attend_paged(
     q: &Tensor,
     kv: &LayerKv,
@@ -149,7 +150,7 @@ impl CustomOp3 for Packed {
 }
 
 impl Packed {
-    /// Every sequence has at least as many keys as queries; gives the number of keys.
+    /// Checks that every sequence has at least as many keys as queries; returns the number of keys.
     fn check_keys(&self) -> candle_core::Result<usize> {
         let sums = &self.cu_seqlens_k;
         if sums.len() != self.cu_seqlens_q.len() || sums.first() != Some(&0) || !sums.is_sorted() {
@@ -199,7 +200,8 @@ impl CustomOp3 for Paged {
 }
 
 impl Paged {
-    /// Every sequence has at least as many keys as queries, and blocks of the cache for them.
+    /// Checks that every sequence has at least as many keys as queries, and blocks of the cache for
+    /// them.
     fn check_table(&self, n_blocks: usize) -> candle_core::Result<()> {
         let spans = (self.cu_seqlens_q.windows(2)).zip(self.cu_seqlens_k.windows(2));
         let counts = [self.cu_seqlens_k.len(), self.block_table.len() + 1];
@@ -222,7 +224,7 @@ impl Paged {
     }
 }
 
-/// Holds queries `[T, heads, head_dim]` against geometry and spans; gives `T`.
+/// Checks queries `[T, heads, head_dim]` against geometry and spans; returns `T`.
 fn check_queries(
     layout: &Layout,
     cu_seqlens: &[u32],
@@ -252,10 +254,10 @@ fn refuse<T>(what: impl Into<String>) -> candle_core::Result<T> {
     Err(Error::Msg(format!("attention: {}", what.into())))
 }
 
-/// Copies whole blocks within a layer's keys and values, in the order of `copies`.
+/// Copies blocks within a layer's keys and values, in the order of `copies`.
 ///
 /// # Errors
-/// Where a block is not in the cache.
+/// A block outside the cache.
 pub fn copy_blocks(kv: &LayerKv, copies: &[BlockCopy]) -> Result<()> {
     for pool in [&kv.keys, &kv.values] {
         pool.inplace_op1(&CopyBlocks(copies))?;

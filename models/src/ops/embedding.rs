@@ -13,11 +13,11 @@ struct Embedding {
     k: usize,
 }
 
-/// `table [vocab, d]`, ids `[T] -> [T, d] f32`. The gradient of an f32 table is, for each id, the
-/// sum over its rows in their order.
+/// Gathers rows: `table [vocab, d]`, ids `[T] -> [T, d] f32`. The gradient of an f32 table is, for
+/// each id, the sum over its rows in their order.
 ///
 /// # Errors
-/// Where an id is not below the table's rows, or a gradient is asked of an f16 or bf16 table.
+/// An id that is not below the table's rows, or a trainable f16 or bf16 table.
 pub fn embedding(table: &Matrix, token_ids: &[u32]) -> Result<Tensor> {
     let op = Embedding { token_ids: token_ids.to_vec(), n: table.n(), k: table.k() };
     let tensor = table.tensor();

@@ -13,7 +13,7 @@ struct Gated(Activation);
 /// `act(gate) · up`, element by element: `[T, d], [T, d] -> [T, d]`. Gradients for both.
 ///
 /// # Errors
-/// Where the shapes differ, or an operand is not contiguous f32.
+/// Shapes that differ, or an operand that is not contiguous f32.
 pub fn gated(gate: &Tensor, up: &Tensor, activation: Activation) -> Result<Tensor> {
     Ok(gate.apply_op2(up, Gated(activation))?)
 }

@@ -1,7 +1,7 @@
-//! Whether a backward reached every variable.
+//! Checks that a backward reached every variable.
 //!
-//! candle cuts a graph in silence where an operation has no backward, and optimisers pass over a
-//! variable without a gradient. A trainer calls [`check_gradients`] after its first backward.
+//! candle silently cuts a graph at an operation without a backward, and optimisers skip a variable
+//! without a gradient. A trainer calls [`check_gradients`] after its first backward.
 
 use std::fmt;
 
@@ -11,10 +11,10 @@ use candle_core::backprop::GradStore;
 use super::storage::Held;
 use crate::error::{GradientFault, ModelError, Result};
 
-/// The variables, by the names given, whose gradient is missing, not finite or zero.
+/// The variables, by the given names, whose gradient is missing, not finite or zero.
 ///
 /// # Errors
-/// Where a gradient is not contiguous f32 on the CPU.
+/// A gradient that is not contiguous f32 on the CPU.
 pub fn gradient_faults<'a, N>(
     variables: impl IntoIterator<Item = (N, &'a Var)>,
     gradients: &GradStore,

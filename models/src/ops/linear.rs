@@ -1,7 +1,7 @@
 //! `x · Wᵀ + b` over packed weights.
 //!
-//! One kernel runs for every weight. What differs is the backward: a variable gets its gradient in
-//! panels, a frozen weight gets none and none is computed, 8-bit weights pass no gradient at all.
+//! One kernel runs for every weight. Only the backward differs: a variable gets its gradient in
+//! panels, a frozen weight gets none and none is computed, 8-bit weights pass no gradient.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, DType, Error, Layout, Shape};
 use candle_core::{Result as TensorResult, Tensor};

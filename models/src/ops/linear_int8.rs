@@ -1,4 +1,4 @@
-//! `x · Wᵀ + b` over 8-bit weights: for models that are only served.
+//! `x · Wᵀ + b` over 8-bit weights: for models that are not trained.
 
 use std::sync::Arc;
 
@@ -7,8 +7,8 @@ use candle_core::{CpuStorage, CustomOp1, CustomOp2, Layout, Result, Shape, Tenso
 use super::storage::f32s;
 use crate::kernels::int8::{Int8Matrix, matmul_int8};
 
-/// `x [T, k] f32 -> [T, n] f32`, each row quantised by itself, so that its bits depend on that row
-/// alone. The shapes have been checked.
+/// `x [T, k] f32 -> [T, n] f32`, each row quantised separately, so that its bits depend on that row
+/// alone. The caller has checked the shapes.
 ///
 /// A backward through it is an error that names it: rounding has no gradient.
 pub(super) fn linear_int8(

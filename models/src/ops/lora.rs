@@ -1,9 +1,10 @@
 //! Low-rank updates by segment of the batch.
 //!
 //! One operation handles all segments, so that a batch of many adapters costs no tensor traffic of
-//! its own: the kernel works on slices of `x` and `y`. Frozen factors are held by the operation.
-//! Factors of which one is a variable are laid end to end in one tensor, a further operand, so that
-//! one backward gives all their gradients. The kernel, and with it the bits, is the same.
+//! its own: the kernel works on slices of `x` and `y`. The operation holds frozen factors. If a
+//! factor is a variable, all factors are joined end to end in one tensor, a further operand, so
+//! that one backward computes all their gradients. The kernel, and therefore the bits, are the
+//! same.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::packed::Matrix;
 pub struct LoraSegment<'a> {
     /// Rows of the packed batch.
     pub rows: Range<usize>,
-    /// `[r, k]`. For [`lora_embedding`] the transpose `[vocab, r]`, whose rows tokens pick.
+    /// `[r, k]`. For [`lora_embedding`] the transpose `[vocab, r]`, whose rows tokens select.
     pub a: &'a Matrix,
     /// `[n, r]`.
     pub b: &'a Matrix,
@@ -61,9 +62,9 @@ pub fn lora(x: &Tensor, y: Tensor, segments: &[LoraSegment<'_>]) -> Result<Tenso
     })
 }
 
-/// The same for the token embedding: `y [T, n]` is what tokens `[T]` were embedded as, and gets
-/// `scale · B · A[token]` added, with `A [vocab, r]` and `B [n, r]`. PEFT stores
-/// `lora_embedding_A [r, vocab]`, the transpose of ours, and `lora_embedding_B [n, r]`.
+/// As [`lora`], for the token embedding: adds `scale · B · A[token]` to `y [T, n]`, the embeddings
+/// of tokens `[T]`, with `A [vocab, r]` and `B [n, r]`. PEFT stores `lora_embedding_A [r, vocab]`,
+/// the transpose of ours, and `lora_embedding_B [n, r]`.
 ///
 /// # Errors
 /// As [`lora`], and a token past the rows of `A`.
@@ -131,7 +132,7 @@ fn misfit(what: &str, segment: &LoraSegment<'_>, width: usize) -> ModelError {
     ))
 }
 
-/// What the operations hold.
+/// The segments of an operation and their distinct factors.
 struct LoraPlan {
     /// The tokens, for an embedding.
     tokens: Option<Arc<[u32]>>,
@@ -142,7 +143,7 @@ struct LoraPlan {
 
 struct FactorPair {
     factors: [Matrix; 2],
-    /// Where the two begin in what [`join`] gives.
+    /// The offsets of the two in the result of [`join`].
     at: [usize; 2],
 }
 
@@ -153,7 +154,7 @@ struct RowSpan {
 }
 
 impl LoraPlan {
-    /// None where no row is changed.
+    /// Returns `None` if no row is changed.
     fn new(segments: &[LoraSegment<'_>], tokens: Option<Arc<[u32]>>) -> Option<LoraPlan> {
         let mut pairs: Vec<FactorPair> = Vec::new();
         let mut spans = Vec::new();
@@ -189,7 +190,7 @@ impl LoraPlan {
         self.spans.iter().map(segment).collect()
     }
 
-    /// The segments over the factors that the plan holds, for as long as `f` runs.
+    /// Passes the segments over the plan's own factors to `f`.
     fn held<R>(&self, f: impl FnOnce(&[Segment<'_>]) -> R) -> TensorResult<R> {
         let held: Vec<[Held<'_>; 2]> = self
             .pairs
@@ -203,7 +204,7 @@ impl LoraPlan {
         Ok(f(&self.segments(&panels.collect::<TensorResult<Vec<_>>>()?)))
     }
 
-    /// The segments over factors end to end.
+    /// The segments over joined factors.
     fn over<'a>(&self, joined: &'a [f32]) -> Vec<Segment<'a>> {
         let panels = |matrix: &Matrix, at: usize| Panels {
             data: PanelData::F32(&joined[at..][..matrix.tensor().elem_count()]),
@@ -220,7 +221,7 @@ impl LoraPlan {
         self.segments(&pairs)
     }
 
-    /// Gradients of `x [T, k]` where it is given and tracked, and of the joined factors.
+    /// Gradients of `x [T, k]` if it is given and tracked, and of the joined factors.
     fn gradients_joined(
         &self,
         x: Option<&Tensor>,
@@ -249,7 +250,7 @@ impl LoraPlan {
         Ok((gx, Tensor::from_vec(gf, joined.shape(), &Device::Cpu)?))
     }
 
-    /// The gradient of `x [T, k]` where the factors are frozen.
+    /// The gradient of `x [T, k]` with frozen factors.
     fn gradient_held(&self, x: &Tensor, grad: &Tensor) -> TensorResult<Tensor> {
         let g = Held::new(grad);
         let g = g.f32s()?;
@@ -262,7 +263,7 @@ impl LoraPlan {
     }
 }
 
-/// All factors end to end as f32, if one of them is a variable.
+/// All factors end to end as f32; `None` unless one of them is a variable.
 fn join(pairs: &[FactorPair]) -> TensorResult<Option<Tensor>> {
     let tensors = || pairs.iter().flat_map(|p| &p.factors).map(Matrix::tensor);
     if !tensors().any(Tensor::track_op) {

@@ -17,7 +17,7 @@ struct RmsNorm {
 /// multiplied by the weight (by `1 + weight` with `unit_offset`). Gradients for both.
 ///
 /// # Errors
-/// Where a row is not as long as the weight, or an operand is not contiguous f32.
+/// A row that is not as long as the weight, or an operand that is not contiguous f32.
 pub fn rms_norm(x: &Tensor, weight: &Tensor, eps: f32, unit_offset: bool) -> Result<Tensor> {
     Ok(x.apply_op2(weight, RmsNorm { eps, unit_offset })?)
 }

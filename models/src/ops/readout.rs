@@ -1,4 +1,4 @@
-//! Reading the vocabulary: label columns, log-probabilities, soft caps.
+//! Readouts of the vocabulary: label columns, log-probabilities, soft caps.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, Device, Layout, Result as TensorResult};
 use candle_core::{Shape, Tensor};
@@ -12,8 +12,8 @@ use crate::packed::Matrix;
 
 /// Logits of these columns only: `hidden [R, d]`, `vocabulary [V, d]`, `columns [C] -> [R, C]`.
 ///
-/// Each has the bits that the product with the whole vocabulary gives it. Gradients go to `hidden`
-/// and, where it is a variable (f32), to the vocabulary, all of whose other columns get zeros.
+/// Each has the bits of the product with the full vocabulary. Gradients go to `hidden` and, if it
+/// is a variable (f32), to the vocabulary, all of whose other columns get zeros.
 ///
 /// # Errors
 /// Operands that do not fit, a column past the vocabulary, a variable that is not f32.
@@ -23,13 +23,13 @@ pub fn label_logits(hidden: &Tensor, vocabulary: &Matrix, columns: &[u32]) -> Re
     Ok(hidden.apply_op2(vocabulary.tensor(), op)?)
 }
 
-/// Of one target token a row: `hidden [R, d]`, `vocabulary [V, d]`, `targets [R] -> [R, 3]`: its
+/// One target token per row: `hidden [R, d]`, `vocabulary [V, d]`, `targets [R] -> [R, 3]`: its
 /// log-probability, the entropy of the distribution, and log Σ exp of the logits, all in nats and
-/// of logits capped by `cap · tanh(x / cap)` where a cap is given. No `[R, V]` tensor exists.
+/// of logits capped by `cap · tanh(x / cap)` if there is a cap. No `[R, V]` tensor exists.
 ///
 /// The log-probability is the capped logit of [`label_logits`] minus the log-normaliser, rounded
-/// once. A row's bits do not depend on the others. Gradients of all three go to `hidden` and, where
-/// it is a variable (f32), to the vocabulary: with `p` the probabilities and `H` the entropy,
+/// once. A row's bits do not depend on the others. Gradients of all three go to `hidden` and, if it
+/// is a variable (f32), to the vocabulary: with `p` the probabilities and `H` the entropy,
 /// `dz = g₀ (onehot − p) − g₁ p (log p + H) + g₂ p`.
 ///
 /// # Errors
@@ -50,7 +50,7 @@ pub fn token_logprobs(
     Ok(hidden.apply_op2(vocabulary.tensor(), op)?)
 }
 
-/// `cap · tanh(x / cap)`, element by element, with the bits that [`token_logprobs`] gives logits.
+/// `cap · tanh(x / cap)`, element by element, with the bits of [`token_logprobs`].
 pub fn softcap(x: &Tensor, cap: f32) -> Result<Tensor> {
     Ok(x.apply_op1(Softcap(cap))?)
 }
@@ -82,7 +82,7 @@ impl Dims {
     }
 }
 
-/// Zeros for the gradient of a tensor that wants one.
+/// Zeros for the gradient of a tensor; `None` if it is not tracked.
 fn zeros(like: &Tensor) -> Option<Vec<f32>> {
     like.track_op().then(|| vec![0.0; like.elem_count()])
 }

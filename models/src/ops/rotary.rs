@@ -13,12 +13,11 @@ struct Rotary {
     table: Arc<RotaryTable>,
 }
 
-/// `x [T, heads, head_dim] -> ` the same shape, the first `2 · half` dimensions of every head
-/// rotated by the angles of the row, pairing dimension `i` with `i + half`. The gradient is rotated
-/// back.
+/// Rotates `x [T, heads, head_dim]`: the first `2 · half` dimensions of every head by the angles of
+/// the row, pairing dimension `i` with `i + half`. The gradient is rotated back.
 ///
 /// # Errors
-/// Where the table is wider than a head or has not one row for each row of `x`, or where `x` is not
+/// A table wider than a head or without one row for each row of `x`, or an `x` that is not
 /// contiguous f32.
 pub fn rotary(x: &Tensor, table: &Arc<RotaryTable>) -> Result<Tensor> {
     Ok(x.apply_op1(Rotary { table: table.clone() })?)

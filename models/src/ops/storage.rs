@@ -53,9 +53,9 @@ pub(super) fn panels<'a>(
     Ok(Panels { data, n, k })
 }
 
-/// A tensor whose storage is held for reading: for operands beyond the three that a candle op
-/// takes, and for backward passes. It must not outlive the op, for a step of the optimiser writes
-/// to the same storage.
+/// A tensor whose storage is locked for reading: for operands beyond the three of a candle op, and
+/// for backward passes. It must not outlive the op, because the optimiser writes to the same
+/// storage.
 pub(super) struct Held<'a> {
     storage: StorageRef<'a>,
     layout: &'a Layout,
@@ -72,7 +72,7 @@ impl<'a> Held<'a> {
         f32s(self.cpu()?, self.layout)
     }
 
-    /// The panels of the matrix `[n, k]` whose tensor this is.
+    /// The panels of the matrix `[n, k]` in this tensor.
     pub(super) fn panels(&self, n: usize, k: usize) -> Result<Panels<'_>> {
         panels(self.cpu()?, self.layout, n, k)
     }

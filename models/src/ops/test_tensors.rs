@@ -10,13 +10,13 @@ pub(super) fn matrix(seed: u64, n: usize, k: usize) -> Matrix {
     Matrix::from_rows(&values_of(&random(seed, (n, k))), n, k).expect("n · k numbers")
 }
 
-/// Panels to the row-major matrix `[n, k]`, by candle's own operations.
+/// Unpacks panels to the row-major matrix `[n, k]` by candle's own operations.
 pub(super) fn unpack_panels(panels: &Tensor, n: usize) -> Result<Tensor> {
     let (count, k, width) = panels.dims3()?;
     panels.permute((0, 2, 1))?.reshape((count * width, k))?.narrow(0, 0, n)
 }
 
-/// Our error as candle's, which closures under test give.
+/// Converts an error to candle's, for closures under test.
 pub(super) fn candle_error<T>(result: crate::Result<T>) -> Result<T> {
     result.map_err(Error::wrap)
 }

@@ -1,4 +1,4 @@
-//! Whether a batch can be run at all, before anything is computed.
+//! Checks of a batch before anything is computed.
 
 use super::Runner;
 use crate::batch::{OutputRow, OutputSpec, Paging, RaggedBatch};

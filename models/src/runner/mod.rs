@@ -1,6 +1,6 @@
-//! Runs batches: the decoder once over all tokens, then heads over the rows that are read.
+//! Runs batches: the decoder once over all tokens, then heads over the requested rows.
 //!
-//! This is the seam to the engine, which sees [`Forward`] and no tensor.
+//! This is the interface to the engine, which sees [`Forward`] and no tensor.
 
 mod check;
 mod outputs;
@@ -18,20 +18,20 @@ use crate::kv::KvCache;
 use crate::ops;
 use shards::BatchShards;
 
-/// What an engine drives: a model, or a fake in its tests.
+/// A model as an engine uses it, or a fake in tests.
 pub trait Forward {
-    /// Runs one batch and reads its rows, in order.
+    /// Runs one batch and computes the requested outputs, in order.
     ///
     /// # Errors
     /// [`crate::ModelError::Batch`] for a batch that cannot be run, and
-    /// [`crate::ModelError::Unavailable`] for a read that the model cannot give; then nothing was
-    /// computed and no KV block was written.
+    /// [`crate::ModelError::Unavailable`] for an output that the model cannot compute; in both
+    /// cases nothing was computed and no KV block was written.
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs>;
 
-    /// Adds an adapter; sequences name it by the slot.
+    /// Adds an adapter; sequences refer to it by the slot.
     fn insert(&mut self, adapter: Arc<Adapter>) -> AdapterSlot;
 
-    /// Takes an adapter out. Its slot is refused until another adapter fills it.
+    /// Removes an adapter. Its slot is refused until another adapter fills it.
     fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>>;
 }
 
@@ -57,13 +57,13 @@ impl Runner {
         }
     }
 
-    /// The same with a cache of `n_blocks` KV blocks, all of them free.
+    /// Adds a cache of `n_blocks` KV blocks, all of them free.
     pub fn with_kv(mut self, n_blocks: usize) -> Result<Runner> {
         self.kv = Some(KvCache::new(self.decoder.config(), n_blocks)?);
         Ok(self)
     }
 
-    /// What the model is.
+    /// The model's configuration.
     pub fn config(&self) -> &ModelConfig {
         self.decoder.config()
     }
@@ -73,7 +73,7 @@ impl Runner {
         &self.decoder
     }
 
-    /// Decoder and heads over a batch that was checked and whose blocks were copied.
+    /// Runs decoder and heads over a batch that was checked and whose blocks were copied.
     fn compute(&self, batch: &RaggedBatch) -> Result<Outputs> {
         let segments = self.adapters.segments(batch)?;
         let rows = outputs::distinct(&batch.rows);
@@ -82,7 +82,7 @@ impl Runner {
         self.read(batch, &rows, &hidden)
     }
 
-    /// The model's own head, where it has one beside the vocabulary.
+    /// The model's own head beside the vocabulary; `None` without one.
     pub fn head(&self) -> Option<&Head> {
         self.head.as_ref()
     }
@@ -99,8 +99,8 @@ impl Forward for Runner {
                 let outputs = self.shards.run(&parts, |part| self.compute(part));
                 in_order(&batch.rows, &parts, outputs)
             }
-            // On a thread of the pool: a caller from outside would sleep and be woken for every
-            // kernel that is shared between threads, which takes longer than a small kernel.
+            // On a thread of the pool: a caller from outside would sleep and wake for every kernel
+            // that is split between threads, which takes longer than a small kernel.
             None => rayon::scope(|_| self.compute(batch)),
         }
     }
@@ -114,7 +114,7 @@ impl Forward for Runner {
     }
 }
 
-/// Outputs of parts in the order of the whole batch's rows.
+/// Merges the outputs of parts into the order of the batch's rows.
 fn in_order(
     rows: &[OutputRow],
     parts: &[RaggedBatch],

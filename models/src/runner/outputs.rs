@@ -1,4 +1,4 @@
-//! Reading rows: gathered by kind, each kind in one product.
+//! Outputs of rows: gathered by kind, each kind in one product.
 
 use candle_core::{Device, Tensor};
 
@@ -11,7 +11,7 @@ use crate::ops::{self, LoraSegment};
 use crate::packed::{Matrix, Weight};
 use crate::weights::Site;
 
-/// Rows of one kind are read together. Which kind a row is of depends on its own sequence alone.
+/// Rows of one kind are computed together. A row's kind depends on its own sequence alone.
 #[derive(Clone, Debug, PartialEq)]
 enum OutputGroup<'a> {
     Head(HeadOf),
@@ -21,12 +21,12 @@ enum OutputGroup<'a> {
         mass: bool,
     },
     Logprob,
-    /// Anything read from the vocabulary under an adapter that changes the vocabulary head.
+    /// Vocabulary outputs under an adapter that changes the vocabulary head.
     Adapted,
     Hidden,
 }
 
-/// Whose head reads a row.
+/// The owner of the head of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeadOf {
     Model,
@@ -35,7 +35,7 @@ enum HeadOf {
 
 /// Hidden states of some rows of a batch.
 struct Gathered<'a> {
-    /// Which, ascending.
+    /// The rows, ascending.
     at: &'a [u32],
     /// `[at.len(), d]`.
     hidden: &'a Tensor,
@@ -53,7 +53,8 @@ impl Gathered<'_> {
     }
 }
 
-/// The rows that are read, ascending; the first row where none is, since a forward has at least one.
+/// The distinct requested rows, ascending; the first row if none is requested, since a forward has
+/// at least one.
 pub(super) fn distinct(rows: &[OutputRow]) -> Vec<u32> {
     let mut rows: Vec<u32> = rows.iter().map(|row| row.index).collect();
     if rows.is_empty() {
@@ -65,8 +66,8 @@ pub(super) fn distinct(rows: &[OutputRow]) -> Vec<u32> {
 }
 
 impl Runner {
-    /// The outputs of every row of the batch, in order, from `hidden [R, d]`, whose rows are those of
-    /// the batch named by `at`.
+    /// The outputs of every row of the batch, in order, from `hidden [R, d]`, whose rows are the
+    /// batch's rows `at`.
     pub(super) fn read(&self, batch: &RaggedBatch, at: &[u32], hidden: &Tensor) -> Result<Outputs> {
         let hidden = &Gathered { at, hidden };
         let mut groups: Vec<(OutputGroup<'_>, Vec<usize>)> = Vec::new();
@@ -162,7 +163,8 @@ impl Runner {
         Ok(read.iter().map(|row| Output::Logprob { logprob: row[0], entropy: row[1] }).collect())
     }
 
-    /// Full logits with the adapter's update, one row after the other, and what was asked of them.
+    /// Computes full logits with the adapter's update, one row after the other, and the requested
+    /// outputs from them.
     fn adapted(&self, x: &Tensor, batch: &RaggedBatch, rows: &[usize]) -> Result<Vec<Output>> {
         let mut outputs = Vec::with_capacity(rows.len());
         for (at, row) in rows.iter().map(|at| &batch.rows[*at]).enumerate() {
@@ -206,7 +208,7 @@ impl Runner {
     }
 }
 
-/// What [`Runner::check`] has already made sure of.
+/// The error for a state that [`Runner::check`] has excluded.
 fn gone(what: &str) -> ModelError {
     ModelError::Batch(format!("a row needs a {what} that is not there"))
 }
@@ -215,7 +217,7 @@ fn lists(x: &Tensor) -> Result<Vec<Vec<f32>>> {
     Ok(x.detach().to_vec2::<f32>()?)
 }
 
-/// The same numbers that the fused readout gives, from logits that exist.
+/// The values of the fused readout, from full logits.
 fn from_logits(logits: Vec<f32>, read: &OutputSpec) -> Output {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     let log_normalizer = || max + logits.iter().map(|x| (x - max).exp()).sum::<f32>().ln();

@@ -1,9 +1,9 @@
-//! Parts of a batch side by side.
+//! Parts of a batch in parallel.
 //!
-//! The kernels of a small model are too short to be shared between threads, which would meet after
-//! each of them. A batch of several sequences is cut between them instead, and every part goes
-//! through the whole model on a thread of its own. No row's bits depend on its neighbours, so the
-//! cut cannot show in them.
+//! The kernels of a small model are too short to be split between threads, which would synchronise
+//! after each of them. A batch of several sequences is split instead, and every part runs through
+//! the model on a thread of its own. No row's bits depend on its neighbours, so the split cannot
+//! change them.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -14,18 +14,19 @@ use crate::batch::{Paging, RaggedBatch};
 use crate::config::ModelConfig;
 use crate::kernels::kv_block::BLOCK;
 
-/// Models of fewer parameters are small: their weights lie in a cache that the cores share, so that
+/// Models of fewer parameters are small: their weights fit in a cache that the cores share, so that
 /// reading them in every shard costs little.
 const SMALL: u64 = 32 << 20;
 
-/// Tokens that are worth a shard.
+/// Minimum tokens of a shard.
 const TOKENS: usize = 16;
 
-/// A thread for each part.
+/// One thread for each part.
 #[derive(Debug)]
 pub(super) struct BatchShards {
     is_small: bool,
-    /// Made when first used: none where the current pool has one thread, or the system gives none.
+    /// Created at first use: empty if the current pool has one thread, or the system refuses
+    /// threads.
     pools: OnceLock<Vec<ThreadPool>>,
 }
 
@@ -37,8 +38,8 @@ impl BatchShards {
         }
     }
 
-    /// The batch in parts, of which each can be run without the others; none where it is not worth
-    /// cutting, or cannot be cut.
+    /// Splits the batch into independent parts; `None` if it is not worth splitting, or cannot be
+    /// split.
     pub(super) fn parts(&self, batch: &RaggedBatch) -> Option<Vec<RaggedBatch>> {
         let most = batch.n_sequences().min(batch.n_tokens() / TOKENS);
         if !self.is_small || most < 2 || batch.sharing.is_some() {
@@ -53,7 +54,7 @@ impl BatchShards {
         apart.then(|| cuts.iter().map(|cut| sub_batch(batch, cut)).collect())
     }
 
-    /// What `run` gives for every part, in their order.
+    /// The results of `run` for every part, in order.
     pub(super) fn run<R: Send>(
         &self,
         parts: &[RaggedBatch],
@@ -68,7 +69,7 @@ impl BatchShards {
     }
 }
 
-/// As many pools of one thread as the current one has threads.
+/// One pool of one thread for each thread of the current pool.
 fn one_each() -> Vec<ThreadPool> {
     let threads = rayon::current_num_threads();
     if threads < 2 {
@@ -95,8 +96,8 @@ fn side_by_side<R: Send>(
     }
 }
 
-/// Sequences in so many runs of about equally many tokens; none where the longest run would take
-/// more than a quarter longer than an equal share.
+/// Splits sequences into `parts` runs of about equally many tokens; `None` if the longest run would
+/// take more than a quarter longer than an equal share.
 fn cut(cu_seqlens: &[u32], parts: usize) -> Option<Vec<Range<usize>>> {
     let (last, total) = (cu_seqlens.len() - 1, *cu_seqlens.last()? as usize);
     let edge = |part: usize| {
@@ -109,7 +110,7 @@ fn cut(cu_seqlens: &[u32], parts: usize) -> Option<Vec<Range<usize>>> {
     (parts > 1 && runs.iter().all(fair)).then_some(runs)
 }
 
-/// Rows of a run of sequences.
+/// Rows of a range of sequences.
 fn token_range(batch: &RaggedBatch, sequences: &Range<usize>) -> Range<usize> {
     let at = |sequence: usize| batch.cu_seqlens_q[sequence] as usize;
     at(sequences.start)..at(sequences.end)
@@ -142,7 +143,7 @@ fn are_apart(
     })
 }
 
-/// Some sequences of a batch as a batch, whose blocks are copied already.
+/// A range of a batch's sequences as a batch, whose blocks are copied already.
 fn sub_batch(batch: &RaggedBatch, sequences: &Range<usize>) -> RaggedBatch {
     let rows = token_range(batch, sequences);
     let from_zero = |sums: &[u32]| {

@@ -16,11 +16,12 @@ use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::weights::{FloatType, Param};
 
-/// Writes the tensors of a model into one weight file of a staged folder, and gives its length in
-/// bytes. `numbers` gives the row-major f32 numbers of a place, `n` by `k`; of a vector `k` is 1.
+/// Writes the tensors of a model into one weight file of a staged folder, and returns its length in
+/// bytes. `numbers` returns the row-major f32 numbers of a place, `n` by `k`; `k` is 1 for a
+/// vector.
 ///
 /// # Errors
-/// What `numbers` gives, and [`crate::ModelError::Io`] where the system refuses.
+/// An error of `numbers`, and [`crate::ModelError::Io`] if the system refuses.
 pub fn weights(
     stage: &Stage,
     file: &str,
@@ -45,7 +46,7 @@ pub fn weights(
 /// Writes tensors by name, `(name, shape, numbers)`, into one weight file of a staged folder.
 ///
 /// # Errors
-/// [`crate::ModelError::Io`] where the system refuses.
+/// [`crate::ModelError::Io`] if the system refuses.
 pub fn tensors<'a>(
     stage: &Stage,
     file: &str,

@@ -1,7 +1,7 @@
-//! Which tensors a model has.
+//! The tensors of a model.
 //!
-//! The decoder is loaded from a source that only takes notes, so the list cannot differ from what
-//! loading asks for; names come from the table that loading uses.
+//! The decoder is loaded from a source that only records requests, so the list cannot differ from
+//! what loading needs; names come from the table that loading uses.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ pub struct TensorPlan {
     pub parts: Vec<Request>,
 }
 
-/// What the decoder asked for: a matrix `[n, k]`, or a vector `[n]` with `k` 1.
+/// A request of the decoder: a matrix `[n, k]`, or a vector `[n]` with `k` 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
     /// The parameter.
@@ -40,7 +40,7 @@ pub struct Request {
 /// Lists the tensors of a model, in the order of loading.
 ///
 /// # Errors
-/// What the tensor library says.
+/// An error of the tensor library.
 pub fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
     let mut recorder = Recorder::default();
     assemble(config, &mut recorder)?;
@@ -66,7 +66,7 @@ pub fn plan(config: &Arc<ModelConfig>) -> Result<Vec<TensorPlan>> {
     Ok(tensors.into_iter().map(|(plan, _)| plan).collect())
 }
 
-/// A source that notes what it is asked for and gives zeros that take no memory.
+/// A source that records requests and returns zeros that take no memory.
 #[derive(Debug, Default)]
 struct Recorder {
     requests: Vec<Request>,

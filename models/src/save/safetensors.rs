@@ -1,7 +1,7 @@
 //! Weight files in the safetensors format, written from front to back in bounded memory.
 //!
 //! The format: eight bytes of length, a JSON header with each tensor's type, shape and place, then
-//! the numbers. Lengths are known beforehand, so that nothing is held but the piece being written.
+//! the numbers. Lengths are known in advance, so that only the current piece is in memory.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -68,7 +68,7 @@ impl<'a> Writer<'a> {
         self.bytes(&bytes)
     }
 
-    /// Makes sure that the file is on the disk; gives its length in bytes.
+    /// Flushes the file to the disk; returns its length in bytes.
     pub fn finish(self) -> io::Result<u64> {
         let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.sync_all()?;
@@ -82,7 +82,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// The header, filled with spaces so that the numbers begin at a multiple of eight bytes.
+/// The header, padded with spaces so that the numbers start at a multiple of eight bytes.
 fn header(storage: FloatType, entries: &[NamedShape]) -> String {
     let mut fields = Map::new();
     fields.insert("__metadata__".into(), json!({ "format": "pt" }));

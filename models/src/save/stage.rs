@@ -1,4 +1,4 @@
-//! A folder that appears whole or not at all: written beside its place, then renamed into it.
+//! A folder that appears complete or not at all: written beside its place, then renamed into it.
 
 use std::fs;
 use std::io::{self, Write as _};
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::error::{ModelError, Result};
 
-/// A folder being written. Dropped before [`Stage::finish`], it leaves nothing behind.
+/// A folder being written. If dropped before [`Stage::finish`], it is removed.
 #[derive(Debug)]
 pub struct Stage {
     target: PathBuf,
@@ -16,10 +16,10 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Begins beside `target`.
+    /// Creates a temporary folder beside `target`.
     ///
     /// # Errors
-    /// [`ModelError::File`] if there is something at `target` other than an empty folder.
+    /// [`ModelError::File`] if `target` exists and is not an empty folder.
     pub fn begin(target: &Path) -> Result<Stage> {
         let refuse =
             |what: &str| Err(ModelError::File { path: target.to_owned(), what: what.into() });
@@ -42,7 +42,7 @@ impl Stage {
         Ok(stage)
     }
 
-    /// Where a file of the folder lies for now.
+    /// The temporary path of a file of the folder.
     pub fn path(&self, name: &str) -> PathBuf {
         self.partial.join(name)
     }
@@ -69,7 +69,7 @@ impl Stage {
         written.map_err(io_error(&path))
     }
 
-    /// Puts the folder into its place.
+    /// Renames the folder to its place.
     pub fn finish(self) -> Result<()> {
         match fs::remove_dir(&self.target) {
             Ok(()) => {}
@@ -82,7 +82,7 @@ impl Stage {
 
 impl Drop for Stage {
     fn drop(&mut self) {
-        // After `finish` there is nothing here; before it, an error is already on its way.
+        // After `finish` there is no folder; before it, an error is already on its way.
         let _ = fs::remove_dir_all(&self.partial);
     }
 }

@@ -1,7 +1,7 @@
 //! The tensors of a folder: one safetensors file, or shards with an index.
 //!
-//! Tensors are read at positions and not through a memory map. A file that is cut short while it is
-//! mapped ends the process with a signal that nothing can handle, and mapped pages count as the
+//! Tensors are read at positions and not through a memory map. A file that is truncated while
+//! mapped ends the process with a signal that cannot be handled, and mapped pages count as the
 //! process's memory beside the packed copy of the same weights; a read returns an error, and holds
 //! one block.
 
@@ -18,7 +18,7 @@ use chat::{Folder, Positioned};
 
 const SINGLE: &str = "model.safetensors";
 const INDEX: &str = "model.safetensors.index.json";
-/// What older folders hold instead: pickled Python objects, which can run code when loaded.
+/// Files of older folders: pickled Python objects, which can run code when loaded.
 const PICKLED: &[&str] = &["pytorch_model.bin", "pytorch_model.bin.index.json"];
 
 /// The tensors of a folder, by name.
@@ -29,7 +29,7 @@ pub struct Checkpoint {
     tensors: BTreeMap<String, Stored>,
 }
 
-/// Where a tensor lies.
+/// The place of a tensor.
 #[derive(Clone, Debug)]
 struct Stored {
     file: usize,
@@ -43,7 +43,7 @@ pub struct TensorRef<'a> {
     pub name: &'a str,
     /// The file that holds it.
     pub file: &'a Positioned,
-    /// Where its first byte is.
+    /// The offset of its first byte.
     pub offset: u64,
     /// Its numbers' type.
     pub dtype: FloatType,
@@ -62,14 +62,14 @@ impl Checkpoint {
     /// Opens the files of a folder and checks their headers; no weight is read.
     ///
     /// # Errors
-    /// [`ModelError::Io`] and [`ModelError::File`] for folders and files that cannot be read as
-    /// what they should be, [`ModelError::Tensor`] for a tensor that lies wrongly in its file, is
-    /// in two files, or is not where the index says.
+    /// [`ModelError::Io`] and [`ModelError::File`] for folders and files that cannot be read in
+    /// their format, [`ModelError::Tensor`] for a tensor that is misplaced in its file, is in two
+    /// files, or is not where the index says.
     pub fn open(dir: &Path) -> Result<Checkpoint> {
         Checkpoint::of_folder(&Folder::directory(dir))
     }
 
-    /// The same for the files of a folder that may be in memory.
+    /// As [`Checkpoint::open`], for a folder that may be in memory.
     ///
     /// # Errors
     /// As [`Checkpoint::open`].
@@ -93,7 +93,7 @@ impl Checkpoint {
         }
     }
 
-    /// One file by itself, such as an adapter's.
+    /// Opens a single file, such as an adapter's.
     ///
     /// # Errors
     /// As [`Checkpoint::open`].
@@ -149,7 +149,7 @@ impl Checkpoint {
         Ok(checkpoint)
     }
 
-    /// The index and the shards hold the same tensors in the same files.
+    /// Checks that the index and the shards list the same tensors in the same files.
     fn check_index(&self, index: &Index, path: &Path) -> Result<()> {
         for (name, shard) in index.shards() {
             let path = self.dir.join(shard);
@@ -188,27 +188,27 @@ impl Checkpoint {
         self.tensors.keys().map(String::as_str)
     }
 
-    /// What the headers say of all tensors, in order of their names.
+    /// The header entries of all tensors, in order of their names.
     pub fn infos(&self) -> impl Iterator<Item = (&str, &TensorInfo)> {
         let tensors = self.tensors.iter();
         tensors.map(|(name, stored)| (name.as_str(), &stored.entry.info))
     }
 
-    /// What the header says of a tensor.
+    /// The header entry of a tensor.
     pub fn info(&self, name: &str) -> Option<&TensorInfo> {
         self.tensors.get(name).map(|stored| &stored.entry.info)
     }
 
-    /// Whether there is a tensor of this name.
+    /// Whether a tensor of this name exists.
     pub fn has(&self, name: &str) -> bool {
         self.tensors.contains_key(name)
     }
 
-    /// A tensor of floats of a known shape.
+    /// A float tensor of a known shape.
     ///
     /// # Errors
-    /// [`ModelError::Tensor`] if it is missing, of another shape, or of numbers that are not
-    /// weights.
+    /// [`ModelError::Tensor`] if it is missing, of another shape, or of a type that weights cannot
+    /// have.
     pub fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorRef<'_>> {
         let tensor = self.float(name, shape)?;
         if tensor.shape == shape {

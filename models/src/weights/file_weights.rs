@@ -17,10 +17,10 @@ use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
 
-/// How matrices are kept in memory. Norms and biases are f32 always.
+/// Storage of matrices in memory. Norms and biases are always f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
-    /// As the file has them.
+    /// The type of the file.
     #[default]
     AsStored,
     /// 32-bit floats.
@@ -29,26 +29,26 @@ pub enum Storage {
     F16,
     /// bfloat16.
     Bf16,
-    /// Projections as 8-bit integers with a scale an output channel, for models that are only
-    /// served; routers, embeddings and heads as the file has them.
+    /// Projections as 8-bit integers with one scale per output channel, for models that are not
+    /// trained; routers, embeddings and heads in the type of the file.
     Int8,
 }
 
-/// Bytes of weights in memory, by how they are stored.
+/// Bytes of weights in memory, by storage type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// As 32-bit floats, norms and biases among them.
+    /// Of 32-bit floats, including norms and biases.
     pub f32_bytes: u64,
-    /// As IEEE half precision.
+    /// Of IEEE half precision.
     pub f16_bytes: u64,
-    /// As bfloat16.
+    /// Of bfloat16.
     pub bf16_bytes: u64,
-    /// As 8-bit integers, with their scales and sums.
+    /// Of 8-bit integers, with their scales and sums.
     pub int8_bytes: u64,
 }
 
 impl Memory {
-    /// All of them.
+    /// The sum over all types.
     pub fn total_bytes(&self) -> u64 {
         self.f32_bytes + self.f16_bytes + self.bf16_bytes + self.int8_bytes
     }
@@ -66,7 +66,7 @@ pub struct FileWeights {
     parameters: u64,
 }
 
-/// What was loaded, when all of it was.
+/// Totals of a finished load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Loaded {
     /// Bytes of weights in memory.
@@ -78,8 +78,7 @@ pub struct Loaded {
 const VOCAB: &str = "lm_head.weight";
 
 impl FileWeights {
-    /// Weights of a model whose head is the one that the files bear out
-    /// ([`super::names::detect_head`]).
+    /// Weights of a model whose head is the one found in the files ([`super::names::detect_head`]).
     pub fn new(
         checkpoint: &Arc<Checkpoint>,
         config: &Arc<ModelConfig>,
@@ -96,12 +95,13 @@ impl FileWeights {
         }
     }
 
-    /// What was loaded.
+    /// Ends the load and returns its totals.
     ///
     /// # Errors
-    /// [`crate::ModelError::Tensor`] names a tensor of the files that nothing took, unless it is
-    /// known to be harmless: rotary frequencies, which are computed; a vocabulary head that equals
-    /// the embedding it is tied to; and one that a model with a score head was made from.
+    /// [`crate::ModelError::Tensor`] names a tensor of the files that was not used, unless it is
+    /// known to be harmless: rotary frequencies, which are computed; a vocabulary head equal to the
+    /// embedding that it is tied to; and the vocabulary head from which a model with a score head
+    /// was made.
     pub fn finish(self) -> Result<Loaded> {
         for name in self.checkpoint.names() {
             if !self.taken.contains(name) {
@@ -111,8 +111,8 @@ impl FileWeights {
         Ok(Loaded { memory: self.memory, parameters: self.parameters })
     }
 
-    /// Where a place lies: the tensor's name, the rows of the place and the rows of the tensor.
-    /// Marks the tensor as taken and counts the place's `n · k` numbers.
+    /// The place of a parameter: the tensor's name, the parameter's rows and the tensor's rows.
+    /// Marks the tensor as used and counts the `n · k` numbers.
     fn take(&mut self, place: Param, n: usize, k: usize) -> (String, Range<usize>, usize) {
         let Location { name, part } = self.names.locate(place);
         self.taken.insert(name.clone());
@@ -124,7 +124,7 @@ impl FileWeights {
     }
 }
 
-/// Whether a tensor that nothing took is known to be harmless.
+/// Checks that an unused tensor is known to be harmless.
 pub(crate) fn check_leftover(
     checkpoint: &Checkpoint,
     config: &ModelConfig,
@@ -144,7 +144,7 @@ pub(crate) fn check_leftover(
 
 impl WeightSource for FileWeights {
     fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
-        // A router's choices are all or nothing, so it keeps its digits; it is small.
+        // A router's choices are discrete, so it keeps full precision; it is small.
         let router = matches!(place, Param::Layer(_, LayerPart::Weight(Projection::Router)));
         if router || self.storage != Storage::Int8 {
             return Ok(Weight::Panels(self.matrix(place, n, k)?));

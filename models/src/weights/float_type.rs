@@ -42,7 +42,7 @@ impl FloatType {
         }
     }
 
-    /// Converts a type of safetensors; `None` for what is no float.
+    /// Converts a type of safetensors; `None` if it is not a float.
     pub(super) fn of(dtype: Dtype) -> Option<FloatType> {
         let floats = [
             (Dtype::F32, FloatType::F32),

@@ -1,7 +1,7 @@
-//! The header of a safetensors file: which tensors it holds, and where.
+//! The header of a safetensors file: its tensors and their places.
 //!
-//! The format is eight bytes of length, that many bytes of JSON, and the tensors without gaps. What
-//! the header says is checked against the file's length before anything is allocated by it.
+//! The format is eight bytes of length, that many bytes of JSON, and the tensors without gaps. The
+//! header is checked against the file's length before it determines an allocation.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,9 +13,9 @@ use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use crate::error::{ModelError, Result};
 use chat::Positioned;
 
-/// The longest header that is read, which is also the format's own limit.
+/// Maximum header length, which is also the format's own limit.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
-/// The header's length comes first, in as many bytes.
+/// Bytes of the length field in front of the header.
 const LENGTH_BYTES: u64 = 8;
 
 /// A tensor in a file.
@@ -23,7 +23,7 @@ const LENGTH_BYTES: u64 = 8;
 pub(super) struct StoredTensor {
     pub(super) name: String,
     pub(super) info: TensorInfo,
-    /// Where in the file its first byte is.
+    /// The offset of its first byte in the file.
     pub(super) offset: u64,
 }
 
@@ -68,8 +68,8 @@ fn check_names(file: &Positioned, tensors: &[(String, TensorInfo)]) -> Result<()
     }
 }
 
-/// Every tensor is as long as its shape and type say, and they lie one after the other from the
-/// first byte of the data to the last.
+/// Checks that every tensor is as long as its shape and type require, and that they follow each
+/// other from the first byte of the data to the last.
 fn check_layout(file: &Positioned, tensors: &[(String, TensorInfo)], data: u64) -> Result<()> {
     let mut end = 0;
     for (name, info) in tensors {
@@ -104,7 +104,7 @@ fn check_layout(file: &Positioned, tensors: &[(String, TensorInfo)], data: u64) 
     }
 }
 
-/// Bytes of a tensor; none where they overflow or are not whole.
+/// Bytes of a tensor; `None` on overflow or if they are not a multiple of eight bits.
 fn byte_len(info: &TensorInfo) -> Option<usize> {
     let mut shape = info.shape.iter();
     let numbers = shape.try_fold(1_usize, |n, dim| n.checked_mul(*dim))?;

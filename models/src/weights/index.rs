@@ -1,4 +1,4 @@
-//! `model.safetensors.index.json`: which shard holds which tensor.
+//! `model.safetensors.index.json`: the shard of each tensor.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,14 +10,14 @@ use serde::de::{Error, IgnoredAny, MapAccess, Visitor};
 use crate::error::Result;
 use chat::Positioned;
 
-/// The longest index that is read.
+/// Maximum length of an index.
 const MAX_BYTES: u64 = 100_000_000;
 
-/// Tensors to shards.
+/// Shards by tensor.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Index {
-    /// Total sizes, which the shards themselves say better.
+    /// Total sizes, redundant with the shards.
     #[serde(rename = "metadata")]
     _metadata: Option<IgnoredAny>,
     weight_map: Unique,
@@ -28,7 +28,7 @@ pub(super) struct Index {
 struct Unique(BTreeMap<String, String>);
 
 impl Index {
-    /// Reads the index. Every shard that it names is a file of the same folder.
+    /// Reads the index. Every shard must be a file of the same folder.
     pub(super) fn read(file: &Positioned) -> Result<Index> {
         let json = file.read_all(MAX_BYTES)?;
         let index: Index = serde_json::from_slice(&json)
@@ -42,13 +42,13 @@ impl Index {
         }
     }
 
-    /// Tensors to shards.
+    /// Shards by tensor.
     pub(super) fn shards(&self) -> &BTreeMap<String, String> {
         &self.weight_map.0
     }
 }
 
-/// A name without a folder, on any system.
+/// Whether a name has no folder, on any system.
 fn is_plain(shard: &str) -> bool {
     let mut components = Path::new(shard).components();
     let one = matches!(components.next(), Some(Component::Normal(_)));

@@ -1,4 +1,4 @@
-//! Where weights come from: places in a model, and the files that hold them.
+//! Weights: parameters of a model, and the files that hold them.
 
 pub mod checkpoint;
 mod detached;

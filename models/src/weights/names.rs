@@ -1,6 +1,6 @@
-//! What Hugging Face checkpoints call the places of a model, and which modules adapters name.
+//! Tensor names of parameters in Hugging Face checkpoints, and module names of adapters.
 //!
-//! A place is a tensor or, where the checkpoint keeps several in one (Phi-3's `qkv_proj` and
+//! A parameter is a tensor or, where the checkpoint fuses several (Phi-3's `qkv_proj` and
 //! `gate_up_proj`), a range of its rows.
 
 use std::ops::Range;
@@ -12,19 +12,19 @@ use super::param::{HeadPart, LayerPart, Norm, Param, Projection};
 use crate::config::{HeadConfig, MlpConfig, ModelConfig, NormPlacement, family};
 use crate::error::{ModelError, Result};
 
-/// Where a place lies in a checkpoint.
+/// The place of a parameter in a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Location {
     /// The tensor's name.
     pub name: String,
-    /// The rows of the place, where the tensor holds other places too.
+    /// The parameter's rows; `None` if the tensor holds nothing else.
     pub part: Option<TensorRows>,
 }
 
-/// Rows of a tensor that holds several places.
+/// Rows of a tensor that holds several parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TensorRows {
-    /// The rows of this place.
+    /// The rows of this parameter.
     pub rows: Range<usize>,
     /// All rows of the tensor.
     pub of: usize,
@@ -38,7 +38,7 @@ pub struct Names {
     head: &'static HeadNames,
 }
 
-/// A kind of head and what its tensors are called.
+/// A kind of head and its tensor names.
 #[derive(Debug)]
 struct HeadNames {
     is: fn(HeadConfig) -> bool,
@@ -70,7 +70,7 @@ const FUSED_MODULES: &[(&str, &[Projection])] = &[
 
 const EXPERTS: &str = "mlp.experts.";
 
-/// The heads. Where a kind has two rows, the first whose tensors are in the files counts.
+/// The heads. Of two rows of one kind, the first whose tensors are in the files counts.
 const HEADS: &[HeadNames] = &[
     HeadNames { is: |head| matches!(head, HeadConfig::Vocab), tensors: &[] },
     // TRL's `AutoModelForCausalLMWithValueHead`.
@@ -105,11 +105,11 @@ const HEADS: &[HeadNames] = &[
     },
 ];
 
-/// The head that the architecture names and the files bear out: a causal model with a value head's
-/// tensors has a value head.
+/// The head of the architecture, corrected by the files: a causal model with a value head's tensors
+/// has a value head.
 ///
 /// # Errors
-/// [`ModelError::Tensor`] names a head tensor in the files that the architecture has no use for;
+/// [`ModelError::Tensor`] names a head tensor in the files that the architecture does not use;
 /// `path` is the folder.
 pub fn detect_head(
     declared: HeadConfig,
@@ -152,8 +152,8 @@ fn head_names(head: HeadConfig, has: impl Fn(&str) -> bool) -> &'static HeadName
 }
 
 impl Names {
-    /// The names of a model whose head was detected. `has` says which tensors there are, for the
-    /// heads that go by two names; a writer says none and gets the first.
+    /// The names of a model whose head was detected. `has` tells which tensors exist, for heads
+    /// with two sets of names; a writer returns false and gets the first set.
     pub fn new(config: &Arc<ModelConfig>, has: impl Fn(&str) -> bool) -> Names {
         Names {
             fused: family::of(&config.model_type).is_some_and(|family| family.fused),
@@ -162,11 +162,11 @@ impl Names {
         }
     }
 
-    /// Where a place lies.
+    /// The place of a parameter.
     ///
     /// # Panics
-    /// If the place is a part of the head that the model's head does not have, or a norm that its
-    /// layers do not have: the caller asks by the same configuration.
+    /// If the parameter belongs to a head or norm that the model does not have: the caller must use
+    /// the same configuration.
     pub fn locate(&self, place: Param) -> Location {
         let whole = |name: &str| Location { name: name.into(), part: None };
         match place {
@@ -193,8 +193,8 @@ impl Names {
         }
     }
 
-    /// One name a place: the checkpoint's, or for a part of a fused tensor the one that it has in
-    /// checkpoints that do not fuse.
+    /// A unique name for each parameter: the checkpoint's, or for a part of a fused tensor the name
+    /// in checkpoints that do not fuse.
     pub fn unfused(&self, place: Param) -> String {
         match place {
             Param::Layer(layer, LayerPart::Weight(projection)) => {
@@ -246,7 +246,7 @@ impl Names {
             .collect()
     }
 
-    /// Outputs of a linear layer.
+    /// Number of outputs of a linear layer.
     fn height(&self, layer: usize, projection: Projection) -> usize {
         let config = &self.config;
         let (inner, experts) = match &config.layers[layer].mlp {
@@ -267,8 +267,8 @@ impl Names {
         }
     }
 
-    /// Llama's second norm stands before the MLP and is called after the attention that it
-    /// follows; where there are norms after the attention, that name is theirs.
+    /// Llama's second norm precedes the MLP and is named after the attention that it follows; in
+    /// models with norms after the attention, that name belongs to them.
     fn norm(&self, norm: Norm) -> &'static str {
         match (self.config.norm.placement, norm) {
             (_, Norm::Q) => "self_attn.q_norm",
@@ -284,11 +284,12 @@ impl Names {
         }
     }
 
-    /// The linear layers in a module, each with the rows of the module's output that are its own,
-    /// in order; none if the model has no such linear layer.
+    /// The linear layers in a module, each with its rows of the module's output, in order; `None`
+    /// if the model has no such linear layer.
     ///
     /// `module` is the path as transformers names it, such as `model.layers.3.self_attn.q_proj`,
-    /// `model.embed_tokens` or `lm_head`. The score head is no site: adapters replace it whole.
+    /// `model.embed_tokens` or `lm_head`. The score head is not a site: adapters replace it
+    /// entirely.
     pub fn sites(&self, module: &str) -> Option<Vec<(Site, Range<usize>)>> {
         match module {
             "model.embed_tokens" => Some(vec![(Site::Embedding, 0..self.config.hidden_size)]),
@@ -305,7 +306,7 @@ impl Names {
         }
     }
 
-    /// The projections in a module of a layer, if the layer has it.
+    /// The projections in a module of a layer; `None` if the layer does not have it.
     fn projections(&self, layer: usize, module: &str) -> Option<Vec<Projection>> {
         let mut fused = FUSED_MODULES.iter().filter(|_| self.fused);
         if let Some((_, parts)) = fused.find(|(name, _)| *name == module) {
@@ -354,7 +355,7 @@ fn module(projection: Projection) -> String {
     }
 }
 
-/// `3.gate_proj` and its like.
+/// Parses `3.gate_proj` and its like.
 fn expert_projection(path: &str) -> Option<Projection> {
     let (expert, leaf) = path.split_once('.')?;
     let expert = u32::try_from(index(expert)?).ok()?;
@@ -366,7 +367,7 @@ fn expert_projection(path: &str) -> Option<Projection> {
     }
 }
 
-/// A number as module paths write it: digits alone, no sign, no leading zero.
+/// Parses an index of a module path: digits alone, no sign, no leading zero.
 fn index(text: &str) -> Option<usize> {
     let canonical =
         text.bytes().all(|b| b.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));

@@ -1,8 +1,8 @@
-//! Tensors from a file into panels, block by block.
+//! Packs tensors from a file into panels, block by block.
 //!
-//! A block is some whole panels' rows, about a MiB. Each is read, converted, checked and laid into
-//! the panels by one thread, so that the most that is held beside the packed matrix is a block and
-//! its conversion for each thread.
+//! A block is the rows of some complete panels, about a MiB. One thread reads, converts, checks and
+//! packs it, so that peak memory is the packed matrix plus a block and its conversion for each
+//! thread.
 
 use std::ops::Range;
 
@@ -21,18 +21,18 @@ use crate::packed::Matrix;
 
 /// Bytes of a file that one thread reads at once.
 const BLOCK_BYTES: usize = 1 << 20;
-/// Numbers that are converted at once, on the stack.
+/// Numbers converted at once, on the stack.
 const CHUNK: usize = 1024;
 
 /// A number type of packed weights.
 pub(super) trait Number: WithDType + Send + Sync {
-    /// Numbers of the value zero, in memory that the system has not handed out before it is used.
+    /// Zeros, in memory that the system allocates only when it is touched.
     fn zeros(len: usize) -> Vec<Self>;
     /// Converts little-endian bytes of a type, as many numbers as `out` has.
     fn decode(dtype: FloatType, bytes: &[u8], out: &mut [Self]);
     /// Whether all are finite; without branches, because it runs over every weight.
     fn all_finite(numbers: &[Self]) -> bool;
-    /// Whether this one is finite.
+    /// Whether this number is finite.
     fn finite(self) -> bool;
 }
 
@@ -194,7 +194,7 @@ fn fill<T: Number>(tensor: TensorRef<'_>, start: usize, numbers: &mut [T]) -> Re
     Ok(())
 }
 
-/// Says which number is not finite, and whether it was so in the file.
+/// The error for a number that is not finite; says whether it was so in the file.
 #[cold]
 fn not_finite<T: Number>(
     tensor: TensorRef<'_>,
@@ -214,7 +214,7 @@ fn not_finite<T: Number>(
     }
 }
 
-/// The index of a row-major position.
+/// The multi-dimensional index of a row-major position.
 fn index(mut position: usize, shape: &[usize]) -> Vec<usize> {
     let mut index = vec![0; shape.len()];
     for (slot, dim) in index.iter_mut().zip(shape).rev() {
@@ -224,10 +224,10 @@ fn index(mut position: usize, shape: &[usize]) -> Vec<usize> {
     index
 }
 
-/// Up to [`PANEL`] rows of `k` numbers into one panel.
+/// Interleaves up to [`PANEL`] rows of `k` numbers into one panel.
 fn interleave<T: Copy>(rows: &[T], k: usize, panel: &mut [T]) {
-    /// Columns at a time: their part of a panel stays in the first cache while all rows are laid
-    /// into it.
+    /// Columns per step: their part of a panel stays in the first cache while all rows are
+    /// interleaved.
     const COLUMNS: usize = 256;
     for start in (0..k).step_by(COLUMNS) {
         let end = k.min(start + COLUMNS);
@@ -266,7 +266,7 @@ mod tests {
         assert_eq!(index(4, &[5]), [4]);
     }
 
-    /// Every conversion equals the one by way of a single f32, at lengths around the chunk.
+    /// Checks that every conversion equals that of single numbers, at lengths around the chunk.
     fn check<T: Number + PartialEq>(from_f32: fn(f32) -> T) {
         for len in [0, 1, CHUNK - 1, CHUNK, 2 * CHUNK + 5] {
             let values: Vec<f32> = (0..len).map(|i| (i as f32 - 700.0) * 0.37).collect();

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A place in a model that a tensor fills.
+/// A parameter of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Param {
     /// Token embedding `[vocab, hidden]`.
     Embedding,
-    /// Vocabulary head `[vocab, hidden]`, where it is not the embedding.
+    /// Vocabulary head `[vocab, hidden]`, if it is not the embedding.
     Vocab,
     /// The norm after the last layer.
     FinalNorm,
@@ -54,17 +54,17 @@ pub enum Projection {
     O,
     /// The gate.
     Gate,
-    /// What is gated.
+    /// The factor that is gated.
     Up,
-    /// Back to the residual stream.
+    /// The output projection of the MLP.
     Down,
     /// Chooses experts.
     Router,
     /// An expert's gate.
     ExpertGate(u32),
-    /// What an expert gates.
+    /// An expert's gated factor.
     ExpertUp(u32),
-    /// An expert's way back.
+    /// An expert's output projection.
     ExpertDown(u32),
 }
 

@@ -1,4 +1,4 @@
-//! Weights that are trained: every tensor of another source as a variable.
+//! Trainable weights: every tensor of another source as a variable.
 
 use std::collections::BTreeMap;
 
@@ -10,11 +10,11 @@ use super::weight_source::WeightSource;
 use crate::error::{ModelError, Result};
 use crate::packed::{Matrix, Weight};
 
-/// A [`WeightSource`] that makes an f32 variable of every matrix and vector of another, so that a
-/// forward over what is built from it records gradients.
+/// A [`WeightSource`] that turns every matrix and vector of another source into an f32 variable, so
+/// that a forward over the decoder records gradients.
 ///
-/// A matrix's variable holds its panels ([`crate::packed`]): an optimiser is elementwise and works
-/// on them as they are, and the padding of the last panel has zero gradient.
+/// A matrix's variable holds its panels ([`crate::packed`]): an optimiser is elementwise and
+/// updates them directly, and the padding of the last panel has zero gradient.
 #[derive(Debug)]
 pub struct TrainableWeights<S> {
     source: S,

@@ -1,4 +1,4 @@
-//! The trait by which a decoder asks for its weights.
+//! The trait through which a decoder loads its weights.
 
 use candle_core::Tensor;
 
@@ -6,9 +6,9 @@ use super::param::Param;
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
 
-/// What a decoder is built from.
+/// A source of a decoder's weights.
 pub trait WeightSource {
-    /// A linear layer's weight `[n, k]`, in the storage that the source was told to use.
+    /// A linear layer's weight `[n, k]`, in the source's storage type.
     fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight>;
     /// A weight `[n, k]` that must stay floating point: embeddings and heads.
     fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix>;

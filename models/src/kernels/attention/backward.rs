@@ -1,9 +1,9 @@
 //! The backward pass of packed attention; recomputes the scores.
 //!
-//! With `P` the softmax of the scores `S` and `D = Σ dO · O` by row (Dao et al., 2022): `dV = Pᵀ
-//! dO`, `dP = dO Vᵀ`, `dS = P ∘ (dP − D) ∘ S′`, `dQ = dS K`, `dK = dSᵀ Q`, where `S′` is the slope
-//! of scale and cap. Sums go over positions in order, so a sequence's gradients do not depend on
-//! the sequences packed beside it, nor on threads.
+//! With `P` the softmax of the scores `S` and `D = Σ dO · O` by row (Dao et al., 2022):
+//! `dV = Pᵀ dO`, `dP = dO Vᵀ`, `dS = P ∘ (dP − D) ∘ S′`, `dQ = dS K`, `dK = dSᵀ Q`, where `S′` is
+//! the slope of scale and cap. Sums go over positions in order, so a sequence's gradients do not
+//! depend on the sequences packed beside it, nor on threads.
 
 mod by_key;
 mod by_query;

@@ -1,5 +1,5 @@
-//! Attention over the batch's own keys, in runs of a few sequences: what a run lays out in blocks is
-//! still in the core's cache when it is read.
+//! Attention over the batch's own keys, in runs of a few sequences: the blocks of a run are still
+//! in the core's cache when they are read.
 
 use std::ops::Range;
 
@@ -10,11 +10,10 @@ use super::geometry::Geometry;
 use super::layout::{BlockLayout, Blocks};
 use crate::kernels::simd::Isa;
 
-/// Rows after which a run ends with the sequence that they are in.
+/// Rows after which a run ends, at the end of the current sequence.
 const RUN_ROWS: usize = 64;
 
-/// Queries, keys and values of packed sequences. Queries of a sequence are its last positions: those
-/// before them are asked for nothing.
+/// Queries, keys and values of packed sequences. The queries of a sequence are its last positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Packed<'a> {
     /// `[Tq, heads, head_dim]`.
@@ -56,7 +55,7 @@ fn of_run(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
     forward(isa, queries, blocks, geometry, out);
 }
 
-/// Sequences that follow each other.
+/// Consecutive sequences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SequenceRun {
     /// Rows of the batch's queries.
@@ -69,7 +68,7 @@ pub(super) struct SequenceRun {
 }
 
 impl SequenceRun {
-    /// Its part of the batch.
+    /// The run's part of the batch.
     pub(super) fn of<'a>(&'a self, whole: Packed<'a>, geometry: Geometry) -> Packed<'a> {
         let keys = |x: &'a [f32]| {
             let width = geometry.num_kv_heads * geometry.head_dim;
@@ -84,14 +83,14 @@ impl SequenceRun {
         }
     }
 
-    /// Its rows of something that there is for each query and head.
+    /// The run's rows of data that exist for each query and head.
     pub(super) fn of_queries<'a>(&self, x: &'a [f32], geometry: Geometry) -> &'a [f32] {
         let width = geometry.num_heads * geometry.head_dim;
         &x[self.queries.start * width..self.queries.end * width]
     }
 }
 
-/// The sequences of a batch in runs.
+/// Splits the sequences of a batch into runs.
 pub(super) fn runs(cu_seqlens_q: &[u32], cu_seqlens_k: &[u32]) -> Vec<SequenceRun> {
     let mut runs = Vec::new();
     let n = cu_seqlens_k.len() - 1;

@@ -1,9 +1,9 @@
-//! Attention in tasks: one sequence, one key head, a run of positions. Outputs are split between
+//! Tasks of attention: one sequence, one key head, a range of positions. Outputs are split between
 //! tasks, reductions never.
 
 use std::ops::Range;
 
-/// One task's place in the batch.
+/// The part of the batch that one task computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct HeadTask {
     pub(super) sequence: usize,
@@ -28,13 +28,13 @@ pub(super) fn tasks(cu_seqlens: &[u32], kv_heads: usize, rows: usize) -> Vec<Hea
     all
 }
 
-/// How many of so many tasks follow each other on one thread, in the same scratch space: few enough
-/// that threads which are held up are helped by others.
+/// Number of consecutive tasks per thread and scratch space: few enough that other threads can take
+/// over from a delayed one.
 pub(super) fn tasks_a_job(tasks: usize) -> usize {
     (tasks / (4 * rayon::current_num_threads())).clamp(1, 16)
 }
 
-/// Splits `n` rows into runs of at most `most`, as equal as can be: their ranges.
+/// Splits `n` rows into ranges of at most `most` rows, as equal as possible.
 pub(super) fn even_runs(n: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let runs = n.div_ceil(most).max(1);
     (0..runs).map(move |i| i * n / runs..(i + 1) * n / runs)

@@ -1,4 +1,4 @@
-//! The two products of attention on a few rows, and what is done to scores between them.
+//! The two products of attention over a few rows, and the transformation of scores between them.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ pub(super) const TILE: usize = TILE_BLOCKS * BLOCK;
 /// Blocks in one tile.
 pub(super) const TILE_BLOCKS: usize = 4;
 
-/// Most rows of a micro-tile.
+/// Maximum rows of a micro-tile.
 pub(super) const MAX_ROWS: usize = 8;
 
 /// One row's numbers over a tile, on cache lines of its own.
@@ -49,9 +49,9 @@ const INDEX: TileRow = {
     TileRow(index)
 };
 
-/// Calls `$function::<L, R>` with as many rows as `$rows` says, from 1 to [`MAX_ROWS`].
+/// Calls `$function::<L, R>` with `R` equal to `$rows`, from 1 to [`MAX_ROWS`].
 ///
-/// Only what must hold a row in a register is compiled for each number of rows.
+/// Only code that holds a row in a register is compiled for each number of rows.
 macro_rules! with_rows {
     ($rows:expr, $function:ident :: <$lanes:ident> ( $($argument:expr),* )) => {
         match $rows {
@@ -99,7 +99,7 @@ fn dots_of<L: F32x16, const R: usize>(
     products::<L, R, R>((left, 0), panel, block, to);
 }
 
-/// The same for rows `first..` of a block of left rows, `[dim, BLOCK]`.
+/// As [`dots`], for rows `first..` of a block of left rows, `[dim, BLOCK]`.
 #[inline(always)]
 pub(super) fn dots_within<L: F32x16>(
     (left, first): (&[f32], usize),
@@ -143,7 +143,7 @@ fn products<L: F32x16, const R: usize, const W: usize>(
     }
 }
 
-/// A product's score: scaled, and capped where there is a cap.
+/// The score of a product: scaled, and capped if there is a cap.
 #[inline(always)]
 pub(super) fn scaled_score<L: F32x16>(dot: L, geometry: &Geometry) -> L {
     let scaled = dot.mul(L::splat(geometry.scale));
@@ -153,7 +153,7 @@ pub(super) fn scaled_score<L: F32x16>(dot: L, geometry: &Geometry) -> L {
     }
 }
 
-/// Derivative of [`scaled_score`] where it came to `score`.
+/// Derivative of [`scaled_score`] at the result `score`.
 #[inline(always)]
 pub(super) fn score_slope<L: F32x16>(score: L, geometry: &Geometry) -> L {
     let scale = L::splat(geometry.scale);
@@ -192,7 +192,7 @@ pub(super) fn spans_in(tile: usize, whole: &[Range<usize>]) -> [Range<usize>; MA
     spans
 }
 
-/// The blocks of a tile that any span reaches into.
+/// The blocks of a tile that at least one span reaches into.
 #[inline(always)]
 pub(super) fn blocks_of(spans: &[Range<usize>]) -> Range<usize> {
     let (mut start, mut end) = (TILE, 0);
@@ -205,28 +205,28 @@ pub(super) fn blocks_of(spans: &[Range<usize>]) -> Range<usize> {
     start / BLOCK..end.div_ceil(BLOCK)
 }
 
-/// Rows that are summed with weights.
+/// Rows to be summed with weights.
 #[derive(Clone, Copy)]
 pub(super) struct Summands<'a> {
     /// Blocks `[BLOCK, dim]`.
     pub(super) strip: Strip<'a>,
-    /// The tile that the weights are of.
+    /// The tile of the weights.
     pub(super) tile: usize,
     /// Width of a row.
     pub(super) dim: usize,
 }
 
 impl Summands<'_> {
-    /// Width of a row of sums: whole vectors.
+    /// Width of a row of sums, rounded up to full vectors.
     pub(super) fn stride(dim: usize) -> usize {
         dim.next_multiple_of(LANES)
     }
 
     /// Adds to each row of sums its own span of the tile: `sums[r] += Σ weights[r][i] · row i`, in
-    /// order of `i`, where rows outside the span are not touched.
+    /// order of `i`; rows outside the span are not touched.
     ///
-    /// What all rows share goes through registers together; what goes before and after, row by row.
-    /// A sum's chain is the same.
+    /// The part that all rows share is computed in registers together; the parts before and after
+    /// it, row by row. The chain of a sum is the same.
     #[inline(always)]
     pub(super) fn add<L: F32x16>(
         &self,
@@ -283,7 +283,7 @@ impl Summands<'_> {
     }
 }
 
-/// The columns of `R` rows that fill whole vectors.
+/// The columns of `R` rows that fill complete vectors.
 #[inline(always)]
 fn add_columns<L: F32x16, const R: usize>(
     summands: &Summands<'_>,
@@ -293,8 +293,8 @@ fn add_columns<L: F32x16, const R: usize>(
 ) {
     let end = summands.dim / LANES * LANES;
     let mut column = 0;
-    // Two vectors at once: few rows are too few sums to wait for each other, and a summand's cache
-    // lines are asked for together.
+    // Two vectors at once: few rows give too few sums to hide latency, and a summand's cache lines
+    // are requested together.
     if 2 * R <= L::ACCUMULATORS {
         while column + 2 * LANES <= end {
             add_vectors::<L, R, 2>(summands, (weights, span), column, sums);
@@ -333,7 +333,7 @@ fn add_vectors<L: F32x16, const R: usize, const V: usize>(
                 of_row[v] = L::load(&row[v]);
             }
             for r in 0..R {
-                // `i` is below `TILE`, a power of two; so the compiler sees it too.
+                // `i` is below `TILE`, a power of two; the remainder shows this to the compiler.
                 let weight = L::splat(weights[r].0[i % TILE]);
                 for v in 0..V {
                     lanes[r][v] = weight.mul_add(of_row[v], lanes[r][v]);

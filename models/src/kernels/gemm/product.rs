@@ -8,13 +8,13 @@ use crate::kernels::panels::PANEL;
 use crate::kernels::simd::Isa;
 use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};
 
-/// Rows of `x` that are packed at once.
+/// Rows of `x` packed at once.
 const SLAB_ROWS: usize = 256;
 
 /// Panels whose part of the output stays in the second cache while the blocks of `k` pass.
 const CHUNK_PANELS: usize = 8;
 
-/// Tiles of rows that read a panel one after the other over the whole of `k`, straight from storage.
+/// Up to this number of tiles of rows, a panel is read from storage along all of `k` at once.
 const FEW_TILES: usize = 2;
 
 /// Columns of `x` in one block: a tile's part of the block and that of its panels stay in the
@@ -74,8 +74,9 @@ impl<'a, E: Element> Product<'a, E> {
         each(&tasks(size), |task| slab.task(task));
     }
 
-    /// Blocks of `k`, at least one. A sum that is scaled at its end cannot rest in the output, and
-    /// few tiles gain more by reading a panel in one go than by finding it in the first cache.
+    /// Blocks of `k`, at least one. A sum that is scaled at its end cannot be stored in the output
+    /// before, and a few tiles gain more from reading a panel in one go than from finding it in the
+    /// first cache.
     fn blocks(&self, tiles: Tiles) -> Vec<Range<usize>> {
         let whole = matches!(self.finish, Finish::Add(_)) || tiles.count() <= FEW_TILES;
         let longest = if whole { self.k.max(1) } else { BLOCK };
@@ -85,7 +86,8 @@ impl<'a, E: Element> Product<'a, E> {
         (0..count).map(|block| blocks.rows(block)).collect()
     }
 
-    /// One core's time, roughly: by arithmetic or by streaming the weights, whichever is longer.
+    /// Estimated time on one core: of the arithmetic or of streaming the weights, whichever is
+    /// longer.
     fn nanos(&self, m: usize) -> usize {
         const MULTIPLY_ADDS_A_NANO: usize = 50;
         const BYTES_A_NANO: usize = 20;
@@ -94,7 +96,7 @@ impl<'a, E: Element> Product<'a, E> {
     }
 }
 
-/// Some hundred rows of a product, packed.
+/// A few hundred rows of a product, packed.
 struct Slab<'a, 'p, E> {
     product: &'a Product<'p, E>,
     out: Shared<'a>,
@@ -133,7 +135,7 @@ impl<E: Element> Slab<'_, '_, E> {
         let pass =
             Pass { resume: at > 0, finish: if last { self.product.finish } else { Finish::Store } };
         while !panels.is_empty() {
-            // A group, or what the last few panels still fill: 4, 2 or 1.
+            // A full group, or the largest power of two that the remaining panels fill.
             let count = self.group.min(1 << panels.len().ilog2());
             let group = Group {
                 tiles: tiles.clone(),
@@ -146,7 +148,7 @@ impl<E: Element> Slab<'_, '_, E> {
         }
     }
 
-    /// Widens the panels where many tiles will read them, and computes the tiles.
+    /// Widens the panels if many tiles read them, and computes the tiles.
     fn group(&self, group: &Group<'_>, wide: &mut [[f32; PANEL]]) {
         let (k, length) = (self.product.k, group.block.len());
         let w = &self.product.w[group.panels.start * k + group.block.start..];
@@ -161,7 +163,7 @@ impl<E: Element> Slab<'_, '_, E> {
         }
     }
 
-    /// All tiles of a group; `w` begins with its panels' rows, which are `panel_stride` apart.
+    /// Computes all tiles of a group; `w` starts with its panels' rows, `panel_stride` apart.
     fn tiles<W: Element>(&self, group: &Group<'_>, w: &[[W; PANEL]], panel_stride: usize) {
         let column = group.panels.start * PANEL;
         for tile in group.tiles.clone() {
@@ -190,7 +192,7 @@ struct Group<'a> {
     pass: Pass<'a>,
 }
 
-/// Rows that begin on cache lines, within a buffer that is one row longer.
+/// Rows aligned to cache lines, within a buffer that is one row longer.
 fn aligned(scratch: &mut [f32], rows: usize) -> &mut [[f32; PANEL]] {
     let start = scratch.as_ptr().align_offset(PANEL * size_of::<f32>());
     &mut scratch[start.min(PANEL)..].as_chunks_mut().0[..rows]

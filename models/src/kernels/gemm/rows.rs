@@ -7,11 +7,11 @@ use rayon::prelude::*;
 
 use crate::kernels::threads::Tiles;
 
-/// Below so many numbers one thread packs.
+/// Below this number of values one thread packs.
 const SMALLEST_SHARED: usize = 1 << 15;
 
 /// Rows `[m, k]` packed by blocks of `k`, within a block by tiles, within a tile `[k, rows]`: a
-/// tile's loop reads it from front to back.
+/// tile's loop reads them from front to back.
 pub(super) struct PackedRows<'a> {
     data: Cow<'a, [f32]>,
     tiles: Tiles,
@@ -19,7 +19,7 @@ pub(super) struct PackedRows<'a> {
 }
 
 impl<'a> PackedRows<'a> {
-    /// Packs `x [m, k]`. What has one row is in order as it is.
+    /// Packs `x [m, k]`. A single row needs no packing.
     pub(super) fn new(x: &'a [f32], m: usize, blocks: &[Range<usize>], tiles: Tiles) -> Self {
         if m == 1 || x.is_empty() {
             let data = Cow::Borrowed(x);
@@ -69,7 +69,7 @@ fn pack(x: &[f32], stride: usize, rows: usize, part: &mut [f32]) {
     by_rows!(1 2 3 4 5 6 7 8 9 10 11 12);
 }
 
-/// The number of rows is a constant, for the compiler to keep their pointers in registers.
+/// The number of rows is a constant, so that the compiler keeps their pointers in registers.
 fn transpose<const ROWS: usize>(x: &[f32], stride: usize, part: &mut [f32]) {
     let part = part.as_chunks_mut::<ROWS>().0;
     let k = part.len();

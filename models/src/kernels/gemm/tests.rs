@@ -47,7 +47,7 @@ impl Case {
         out
     }
 
-    /// The law, said in the plainest way.
+    /// The expected value, computed directly.
     fn chain(&self, row: usize, column: usize) -> f32 {
         let (x, w) = (&self.x[row * self.k..], &self.w[column * self.k..]);
         let sum = (0..self.k).fold(0.0_f32, |sum, i| x[i].mul_add(w[i], sum));
@@ -59,8 +59,8 @@ fn bits(all: &[f32]) -> Vec<u32> {
     all.iter().map(|x| x.to_bits()).collect()
 }
 
-/// Every element is its chain; so a row's bits do not depend on the batch, and no tile, block or
-/// width shows.
+/// Every element equals its chain; so a row's bits do not depend on the batch, nor on tile, block
+/// or width.
 fn check_chains(m: usize, n: usize, k: usize) {
     let case = Case::new(m, n, k);
     for isa in Isa::available() {

@@ -1,4 +1,4 @@
-//! The register tile: some rows by some panels, walked along `k`.
+//! The register tile: some rows by some panels, along `k`.
 
 #![expect(
     unsafe_code,
@@ -18,10 +18,10 @@ use crate::kernels::panels::PANEL;
 use crate::kernels::simd::{F32x16, Isa, Kernel};
 use crate::kernels::threads::{Shared, SharedRows};
 
-/// Most rows of any tile.
+/// Maximum rows of a tile.
 const MOST_ROWS: usize = 12;
 
-/// Most panels of any tile.
+/// Maximum panels of a tile.
 const MOST_PANELS: usize = 4;
 
 /// A storage type of weights.
@@ -59,19 +59,20 @@ impl Element for bf16 {
     }
 }
 
-/// Where the sums of a tile begin, and what becomes of them.
+/// The start of a tile's sums, and the operation at their end.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pass<'a> {
-    /// Sums go on from what an earlier block of `k` left in `out`, instead of from zero.
+    /// Whether sums continue from the values of an earlier block of `k` in `out`, instead of from
+    /// zero.
     pub(super) resume: bool,
-    /// What is done at the end.
+    /// The operation at the end.
     pub(super) finish: Finish<'a>,
 }
 
-/// What becomes of a tile's sums.
+/// The operation on a tile's sums at the end.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Finish<'a> {
-    /// They are the output.
+    /// The sums are the output.
     Store,
     /// The output is the sum plus the bias `[n]`.
     Bias(&'a [f32]),
@@ -83,9 +84,9 @@ pub(super) enum Finish<'a> {
 pub(super) struct Strip<'a, E> {
     /// `[k, rows]`.
     pub(super) x: &'a [f32],
-    /// The first panel's rows of this block, then whatever lies up to the next panel's.
+    /// The first panel's rows of this block, followed by the data up to the next panel's.
     pub(super) w: &'a [[E; PANEL]],
-    /// From a panel's row to the same row of the next panel.
+    /// Distance from a panel's row to the same row of the next panel.
     pub(super) panel_stride: usize,
     /// Length of the block.
     pub(super) k: usize,
@@ -99,17 +100,18 @@ pub(super) struct Strip<'a, E> {
     pub(super) width: usize,
     /// Beginning and end of the sums.
     pub(super) pass: Pass<'a>,
-    /// The whole output; this tile's part of it is in no other use.
+    /// The output; no other code uses this tile's part of it at the same time.
     pub(super) out: &'a Shared<'a>,
 }
 
-/// The largest tile that these instructions hold in registers, for products with many rows.
+/// Maximum rows of a tile that these instructions hold in registers, for products with many rows.
 pub(super) fn tile_rows(isa: Isa) -> usize {
     if isa.accumulators() >= 2 * MOST_ROWS { MOST_ROWS } else { 6 }
 }
 
-/// Panels that tiles of so many rows take at once: enough sums in flight to hide the latency of
-/// the multiply-add, as far as registers hold the sums, a row of the panels and a number of `x`.
+/// Number of panels that tiles of `rows` rows process at once: enough sums in flight to hide the
+/// latency of the multiply-add, as far as registers hold the sums, a row of the panels and a number
+/// of `x`.
 pub(super) fn panels_at_once(isa: Isa, rows: usize) -> usize {
     // Accumulators are three quarters of the registers.
     let registers = isa.accumulators() / 3 * 4;
@@ -124,7 +126,7 @@ impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
-        // Never called so; the condition is constant and spares the code of impossible tiles.
+        // Never taken; the constant condition removes the code of impossible tiles.
         if MR * NP > L::ACCUMULATORS {
             unreachable!("{MR} rows by {NP} panels do not fit the registers");
         }
@@ -164,7 +166,7 @@ fn output_rows<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>)
     unsafe { strip.out.part(row..row + MR, column..column + NP * PANEL) }
 }
 
-/// The sums that an earlier block left.
+/// The sums of an earlier block, or zeros.
 #[inline(always)]
 fn begin<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) -> [[L; NP]; MR] {
     let mut sums = [[L::splat(0.0); NP]; MR];
@@ -222,7 +224,7 @@ pub(super) fn run_tile<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
     }
 }
 
-/// A tile whose last panel is not full: computed on a copy that is as wide as the panels.
+/// A tile whose last panel is not full: computed on a copy with full panels.
 fn ragged<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
     let (rows, column, width) = (strip.rows.clone(), strip.column, strip.width);
     let wide = strip.panels * PANEL;
@@ -277,7 +279,7 @@ fn run_full_panels<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
 pub(super) struct Widen<'a, E> {
     /// The rows.
     pub(super) from: &'a [[E; PANEL]],
-    /// As many rows.
+    /// The destination, as many rows.
     pub(super) to: &'a mut [[f32; PANEL]],
 }
 

@@ -19,15 +19,16 @@ use crate::kernels::panels::PANEL;
 /// Implementations are private to this module and its children; code generic over them is entered
 /// through [`DotIsa::dispatch`] alone, which is why the operations need no `unsafe` at the caller.
 pub(super) trait Dot {
-    /// Four numbers of an activation row, as the instruction wants them.
+    /// Four numbers of an activation row, in the instruction's format.
     type X: Copy + Default + Send + Sync;
     /// Four columns of sixteen channels, loaded.
     type W: Copy;
     /// Sums of sixteen channels.
     type Sum: Copy;
-    /// Vectors of sums that a tile may hold.
+    /// Maximum vectors of sums of a tile.
     const ACCUMULATORS: usize;
-    /// What [`Dot::encode`] adds to each number: the sums hold it times the channel's own sum.
+    /// The offset that [`Dot::encode`] adds to each number: the sums include it times the channel's
+    /// own sum.
     const OFFSET: i32;
 
     /// Four numbers from -127 to 127.
@@ -48,13 +49,13 @@ pub(super) trait Dot {
 
 /// A computation over dot products of any kind.
 pub(super) trait DotKernel {
-    /// What it gives.
+    /// The result.
     type Output;
-    /// Runs it; implement with `#[inline(always)]`.
+    /// Runs the computation; implement with `#[inline(always)]`.
     fn run<D: Dot>(self) -> Self::Output;
 }
 
-/// Instructions that this CPU has. A value exists only after they were found.
+/// Instructions of this CPU. A value exists only if the CPU was found to have them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct DotIsa(DotInstructions);
 
@@ -68,7 +69,7 @@ enum DotInstructions {
 }
 
 impl DotIsa {
-    /// The fastest that this CPU has.
+    /// The fastest instructions of this CPU.
     pub(super) fn best() -> DotIsa {
         #[cfg(target_arch = "x86_64")]
         {
@@ -82,7 +83,7 @@ impl DotIsa {
         DotIsa(DotInstructions::Portable)
     }
 
-    /// All that this CPU has, narrow to wide.
+    /// All instructions of this CPU, narrow to wide.
     pub(super) fn available() -> Vec<DotIsa> {
         #[cfg_attr(
             not(target_arch = "x86_64"),
@@ -112,7 +113,7 @@ impl DotIsa {
         }
     }
 
-    /// Runs a computation with these instructions chosen; it enters them where it needs them.
+    /// Runs a computation with these instructions; it enters them at the tiles.
     pub(super) fn dispatch<K: DotKernel>(self, kernel: K) -> K::Output {
         match self.0 {
             DotInstructions::Portable => kernel.run::<portable::Integers>(),

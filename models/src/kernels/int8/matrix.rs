@@ -4,27 +4,28 @@ use super::quantise::quantise;
 use crate::error::{ModelError, Result};
 use crate::kernels::panels::PANEL;
 
-/// Columns of `k` that lie side by side.
+/// Adjacent columns of `k`.
 pub(super) const QUAD: usize = 4;
 
-/// Longest rows whose sums fit 32 bits: `k · 127² < 2³¹`.
+/// Maximum row length whose sums fit 32 bits: `k · 127² < 2³¹`.
 pub const MOST_COLUMNS: usize = i32::MAX as usize / (127 * 127);
 
-/// Four columns of sixteen channels: what one instruction multiplies.
+/// Four columns of sixteen channels: the operand of one instruction.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C, align(64))]
 pub(super) struct Quads(pub(super) [[i8; QUAD]; PANEL]);
 
-/// A matrix `[n, k]` of 8-bit integers, with one scale an output channel.
+/// A matrix `[n, k]` of 8-bit integers, with one scale per output channel.
 ///
-/// Panels of sixteen channels, as [`crate::packed`] has them, but with four columns of `k` side by
-/// side: `[n.div_ceil(16), k.div_ceil(4), 16, 4]`, filled with zeros.
+/// Panels of sixteen channels, as in [`crate::packed`], but with four adjacent columns of `k`:
+/// `[n.div_ceil(16), k.div_ceil(4), 16, 4]`, padded with zeros.
 #[derive(Clone, Debug)]
 pub struct Int8Matrix {
     pub(super) quads: Vec<Quads>,
     /// `[panels · 16]`.
     pub(super) scales: Vec<f32>,
-    /// Sum of each channel's integers, `[panels · 16]`: what an offset of the activations adds.
+    /// Sum of each channel's integers, `[panels · 16]`, to correct for an offset of the
+    /// activations.
     pub(super) sums: Vec<i32>,
     pub(super) n: usize,
     pub(super) k: usize,
@@ -34,16 +35,16 @@ impl Int8Matrix {
     /// Quantises a row-major matrix `rows [n, k]`.
     ///
     /// # Errors
-    /// [`ModelError::Batch`] for rows longer than [`MOST_COLUMNS`], for another number of numbers
-    /// than `n · k`, and for a number that is not finite.
+    /// [`ModelError::Batch`] for rows longer than [`MOST_COLUMNS`], if there are not `n · k`
+    /// numbers, and for a number that is not finite.
     pub fn quantise(rows: &[f32], n: usize, k: usize) -> Result<Int8Matrix> {
         let mut matrix = Self::zeros(n, k)?;
         matrix.set_rows(0, rows)?;
         Ok(matrix)
     }
 
-    /// A matrix of zeros, to be filled by [`Int8Matrix::set_rows`]: so that a loader need not hold
-    /// the whole matrix in f32.
+    /// A matrix of zeros, to be filled by [`Int8Matrix::set_rows`], so that a loader need not hold
+    /// the matrix in f32.
     ///
     /// # Errors
     /// [`ModelError::Batch`] for rows longer than [`MOST_COLUMNS`].
@@ -66,7 +67,7 @@ impl Int8Matrix {
     /// Quantises `rows [_, k]` as the matrix's rows from `first` on.
     ///
     /// # Errors
-    /// [`ModelError::Batch`] for rows that are not whole or not in the matrix, and for a number
+    /// [`ModelError::Batch`] for rows that are incomplete or not in the matrix, and for a number
     /// that is not finite, with its place.
     pub fn set_rows(&mut self, first: usize, rows: &[f32]) -> Result<()> {
         let (n, k) = (self.n, self.k);
@@ -112,7 +113,7 @@ impl Int8Matrix {
         self.k
     }
 
-    /// Memory that the matrix holds, in bytes.
+    /// The matrix's memory in bytes.
     pub fn bytes(&self) -> usize {
         size_of_val(&*self.quads) + size_of_val(&*self.scales) + size_of_val(&*self.sums)
     }

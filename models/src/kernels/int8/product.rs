@@ -14,7 +14,7 @@ use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};
 /// Bytes of quantised activations that stay in the second cache while panels pass.
 const SLAB_BYTES: usize = 512 << 10;
 
-/// Below so many numbers one thread quantises.
+/// Below this number of values one thread quantises.
 const SMALLEST_SHARED: usize = 1 << 15;
 
 /// One product, ready to run.
@@ -62,7 +62,8 @@ impl<'a> Int8Product<'a> {
         each(&tasks(size), |task| slab.task(task));
     }
 
-    /// One core's time, roughly: by arithmetic or by streaming the weights, whichever is longer.
+    /// Estimated time on one core: of the arithmetic or of streaming the weights, whichever is
+    /// longer.
     fn nanos(&self, m: usize) -> usize {
         const MULTIPLY_ADDS_A_NANO: usize = 150;
         const BYTES_A_NANO: usize = 20;
@@ -71,7 +72,7 @@ impl<'a> Int8Product<'a> {
     }
 }
 
-/// A product and the output that takes it.
+/// A product and its output.
 pub(super) struct ProductInto<'a> {
     pub(super) product: Int8Product<'a>,
     /// `[m, n]`, not empty.
@@ -130,7 +131,7 @@ impl<D: Dot> QuantisedRows<D> {
 /// Quantises the rows of a tile into `quads [k / 4, rows]`.
 fn pack<D: Dot>(x: &[f32], k: usize, quads: &mut [D::X], scales: &mut [f32]) {
     let rows = scales.len();
-    // Rounded up to whole quads; the weights are zero where the padding is.
+    // Rounded up to full quads; the weights are zero in the padding.
     let mut integers = vec![0; k.next_multiple_of(QUAD)];
     for (row, scale) in scales.iter_mut().enumerate() {
         *scale = quantise(&x[row * k..(row + 1) * k], &mut integers[..k]);
@@ -141,7 +142,7 @@ fn pack<D: Dot>(x: &[f32], k: usize, quads: &mut [D::X], scales: &mut [f32]) {
     }
 }
 
-/// Some hundred rows of a product, quantised.
+/// A few hundred rows of a product, quantised.
 struct Slab<'a, 'p, D: Dot> {
     product: &'a Int8Product<'p>,
     rows: QuantisedRows<D>,
@@ -153,7 +154,7 @@ impl<D: Dot> Slab<'_, '_, D> {
     fn task(&self, task: &TileTask) {
         let mut panels = task.panels.clone();
         while !panels.is_empty() {
-            // A group, or what the last few panels still fill: 4, 2 or 1.
+            // A full group, or the largest power of two that the remaining panels fill.
             let count = self.group.min(1 << panels.len().ilog2());
             for tile in task.tiles.clone() {
                 self.tile(tile, panels.start..panels.start + count);

@@ -1,4 +1,4 @@
-//! One row of f32 to 8-bit integers and a scale.
+//! Quantises one row of f32 to 8-bit integers and a scale.
 
 #![expect(
     clippy::inline_always,
@@ -9,8 +9,8 @@ use crate::kernels::simd::{F32x16, Isa, Kernel, LANES};
 
 /// Quantises a row: `to[i] = x[i] / scale` to the nearest integer, halves to even.
 ///
-/// The scale is `max |x| / 127`: 0 for a row of zeros, and NaN, with integers of 0, for a row that
-/// holds a number that is not finite.
+/// The scale is `max |x| / 127`: 0 for a row of zeros, and NaN, with integers of 0, for a row with
+/// a number that is not finite.
 pub(super) fn quantise(x: &[f32], to: &mut [i8]) -> f32 {
     Isa::best().run(Quantise { x, to })
 }
@@ -44,7 +44,7 @@ impl Kernel for Quantise<'_> {
     }
 }
 
-/// `max |x| / 127`, or NaN where a number is not finite.
+/// `max |x| / 127`, or NaN if a number is not finite.
 #[inline(always)]
 fn scale<L: F32x16>(x: &[f32]) -> f32 {
     let zero = L::splat(0.0);
@@ -53,7 +53,7 @@ fn scale<L: F32x16>(x: &[f32]) -> f32 {
     for x in whole {
         let x = L::load(x);
         most = x.abs().max(most);
-        // Zero times what is not finite is NaN, and NaN stays.
+        // Zero times a number that is not finite is NaN, and NaN stays.
         odd = x.mul_add(zero, odd);
     }
     let x = L::load_part(rest, 0.0);
@@ -62,7 +62,7 @@ fn scale<L: F32x16>(x: &[f32]) -> f32 {
     if odd.sum().is_nan() { f32::NAN } else { most.largest() / 127.0 }
 }
 
-/// The nearest integers. A scale that lost digits, being tiny, can put a quotient past 127.
+/// The nearest integers. A tiny scale loses digits and can put a quotient past 127.
 #[inline(always)]
 #[expect(
     clippy::cast_possible_truncation,

@@ -23,7 +23,7 @@ fn bits(all: &[f32]) -> Vec<u32> {
     all.iter().map(|x| x.to_bits()).collect()
 }
 
-/// The rule of quantising, said in the plainest way.
+/// The rule of quantising, computed directly.
 #[expect(clippy::cast_possible_truncation, reason = "integers up to 127")]
 fn plain(row: &[f32]) -> (f32, Vec<i64>) {
     let most = row.iter().fold(0.0_f32, |most, x| most.max(x.abs()));
@@ -75,7 +75,7 @@ proptest! {
     }
 }
 
-/// The largest sums that a row can have: nothing may wrap unseen.
+/// The largest possible sums of a row.
 #[test]
 fn the_longest_rows_do_not_overflow() {
     let k = MOST_COLUMNS;

@@ -1,4 +1,4 @@
-//! The register tile of integers: some rows by some panels, over the whole of `k`.
+//! The register tile of integers: some rows by some panels, over all of `k`.
 
 #![expect(
     unsafe_code,
@@ -17,24 +17,24 @@ use super::matrix::Quads;
 use crate::kernels::panels::PANEL;
 use crate::kernels::threads::Shared;
 
-/// Most rows of any tile.
+/// Maximum rows of a tile.
 const MOST_ROWS: usize = 12;
 
 /// The operands of one tile.
 pub(super) struct Strip<'a, X> {
     /// `[quads of k, rows]`.
     pub(super) x: &'a [X],
-    /// A scale a row.
+    /// One scale per row.
     pub(super) row_scales: &'a [f32],
     /// Panels, one after the other.
     pub(super) w: &'a [Quads],
     /// Quads of a row of `k`.
     pub(super) depth: usize,
-    /// A scale a channel, from the first panel's on.
+    /// One scale per channel, from the first panel's on.
     pub(super) scales: &'a [f32],
-    /// A sum a channel, from the first panel's on.
+    /// One sum per channel, from the first panel's on.
     pub(super) sums: &'a [i32],
-    /// A bias a column, from the first panel's on.
+    /// One bias per column, from the first panel's on.
     pub(super) bias: Option<&'a [f32]>,
     /// Rows of the output.
     pub(super) rows: Range<usize>,
@@ -44,7 +44,7 @@ pub(super) struct Strip<'a, X> {
     pub(super) column: usize,
     /// Columns of the output, without padding.
     pub(super) width: usize,
-    /// The whole output; this tile's part of it is in no other use.
+    /// The output; no other code uses this tile's part of it at the same time.
     pub(super) out: &'a Shared<'a>,
 }
 
@@ -53,8 +53,8 @@ pub(super) fn tile_rows<D: Dot>() -> usize {
     (D::ACCUMULATORS / 2).clamp(2, MOST_ROWS)
 }
 
-/// Panels that tiles of so many rows take at once, as far as registers hold the sums, a row of the
-/// panels and a number of `x`.
+/// Number of panels that tiles of `rows` rows process at once, as far as registers hold the sums, a
+/// row of the panels and a number of `x`.
 pub(super) fn panels_at_once<D: Dot>(rows: usize) -> usize {
     // Accumulators are three quarters of the registers.
     let registers = D::ACCUMULATORS / 3 * 4;
@@ -80,7 +80,7 @@ impl<S: Dot, const MR: usize, const NP: usize> Int8Tile<'_, S, MR, NP> {
             for panel in 1..NP {
                 quads[panel] = S::load(&w[panel][i].0);
             }
-            // Rows outside, so that one number of `x` at a time is in a register.
+            // Rows in the outer loop, so that one number of `x` at a time is in a register.
             for r in 0..MR {
                 for panel in 0..NP {
                     sums[r][panel] = S::dot(sums[r][panel], x[i][r], &quads[panel]);
@@ -100,10 +100,10 @@ impl<S: Dot, const MR: usize, const NP: usize> Int8Tile<'_, S, MR, NP> {
 impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Int8Tile<'_, S, MR, NP> {
     type Output = ();
 
-    /// `D` is `S`: a tile's operands are of the kind that enters it.
+    /// `D` is `S`: the caller enters the kind of its operands.
     #[inline(always)]
     fn run<D: Dot>(self) {
-        // Never called so; the condition is constant and spares the code of impossible tiles.
+        // Never taken; the constant condition removes the code of impossible tiles.
         if MR * NP > S::ACCUMULATORS {
             unreachable!("{MR} rows by {NP} panels do not fit the registers");
         }

@@ -8,14 +8,14 @@ use super::{Kernel, LANES};
 mod avx2;
 mod avx512;
 
-/// Whether the CPU has what [`run_avx2`] needs; the standard library remembers the answer.
+/// Whether the CPU has the instructions of [`run_avx2`]; the standard library caches the answer.
 pub(super) fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")
         && is_x86_feature_detected!("f16c")
 }
 
-/// Whether the CPU has what [`run_avx512`] needs.
+/// Whether the CPU has the instructions of [`run_avx512`].
 pub(super) fn has_avx512() -> bool {
     has_avx2()
         && is_x86_feature_detected!("avx512f")
@@ -36,7 +36,7 @@ pub(super) fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<avx512::Single>()
 }
 
-/// Asks for every cache line of these numbers; sixteen of them fill one.
+/// Prefetches every cache line of these numbers; sixteen of them fill one.
 #[inline(always)]
 fn prefetch(soon: &[f32]) {
     for line in soon.chunks(LANES) {

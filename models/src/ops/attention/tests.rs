@@ -80,7 +80,7 @@ fn run(x: &[Tensor], lens: &[usize], g: Geometry) -> Tensor {
     attend(&x[0], &x[1], &x[2], (&spans, &spans), g).unwrap()
 }
 
-/// Shapes that meet every edge: partial blocks, tiles and vectors; one to eight heads a group.
+/// Shapes with every edge: partial blocks, tiles and vectors; one to eight heads a group.
 fn cases() -> Vec<(Vec<usize>, Geometry)> {
     let mut cases = Vec::new();
     for (lens, heads, head_dim) in [
@@ -151,7 +151,8 @@ fn a_sequence_has_the_same_value_and_gradients_in_any_company() {
     }
 }
 
-/// Positions that nobody asks: values and gradients are those of a loss that does not see them.
+/// Queries at the last positions only: values and gradients are those of a loss that ignores the
+/// other positions.
 #[test]
 fn the_last_positions_may_be_asked_alone() {
     for (lens, g) in cases() {
@@ -209,7 +210,7 @@ fn what_comes_later_does_not_reach_back() {
             assert_eq!(got[..from * row], whole[..from * row], "{g:?}, from {from}");
         }
         if let Some(window) = g.window {
-            // The same for what has left the window: the last row sees `window` keys.
+            // The same for keys before the window: the last row sees `window` keys.
             let gone = n.saturating_sub(window);
             let tail = |x: &Tensor| x.narrow(0, gone, n - gone).unwrap();
             let bad = |x: &Tensor| {
@@ -224,7 +225,7 @@ fn what_comes_later_does_not_reach_back() {
     }
 }
 
-/// A sequence on its way into the blocks.
+/// A sequence that is written into blocks step by step.
 struct Stream {
     first_row: usize,
     len: usize,
@@ -311,8 +312,8 @@ fn garbage_after(own: usize, x: &[Tensor; 3], garbage: f32) -> [Tensor; 3] {
     [x[0].clone(), spoil(&x[1]), spoil(&x[2])]
 }
 
-/// Blocks are handed on without being cleared, and the last of a sequence is filled in part. What
-/// was left there, and what others have in their blocks, is not even multiplied by zero.
+/// Blocks are reused without being cleared, and the last of a sequence is partly filled. Old
+/// content, and the blocks of other sequences, are not even multiplied by zero.
 #[test]
 fn what_lies_elsewhere_in_the_blocks_changes_no_bit() {
     for (lens, g) in cases() {
@@ -324,7 +325,7 @@ fn what_lies_elsewhere_in_the_blocks_changes_no_bit() {
             let x = garbage_after(own, &x, garbage);
             let (kv, mut streams) = streams_over(garbage, &lens, g, 5);
             let mut seen = 0;
-            // As in prefill by chunks, then decoding, then all that is left.
+            // As in chunked prefill, then decoding, then the rest.
             for take in [own.div_ceil(2), 1, 1, usize::MAX / 2] {
                 let takes = vec![take; lens.len()];
                 for (row, got) in paged_step(&x, &kv, &mut streams, &takes, g) {
@@ -343,7 +344,7 @@ fn what_lies_elsewhere_in_the_blocks_changes_no_bit() {
 #[test]
 fn blocks_are_copied_whole_and_in_order() {
     let (n_blocks, heads, dim) = (4, 3, 5);
-    // From and to; whose numbers each block holds then.
+    // Pairs of source and destination; then the numbers of each block.
     for (pairs, want) in [
         (vec![], [0, 1, 2, 3]),
         (vec![(0, 3)], [0, 1, 2, 0]),
@@ -402,8 +403,8 @@ fn any_geometry() -> impl Strategy<Value = Geometry> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Packed in one shot, alone, and over shuffled blocks of a NaN cache in chunks of any size
-    /// beside others: each row has the same bits.
+    /// Checks that each row has the same bits packed in one shot, alone, and over shuffled blocks
+    /// of a NaN cache in chunks of any size beside other sequences.
     #[test]
     fn a_row_has_the_same_bits_however_it_is_run(
         lens in prop::collection::vec(1_usize..150, 1..4),
@@ -417,7 +418,7 @@ proptest! {
         let packed = bits(&run(&x, &lens, g));
         let (kv, mut streams) = streams(&lens, g, seed);
         let mut seen = 0;
-        // The last round takes single rows, as decoding does, and then all that is left.
+        // The last rounds take single rows, as decoding does, and then the rest.
         let rest = [vec![1; 3], vec![1; 3], vec![usize::MAX / 2; 3]];
         for take in chunks.iter().chain(&rest) {
             for (row, got) in paged_step(&x, &kv, &mut streams, take, g) {

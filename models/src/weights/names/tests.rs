@@ -21,7 +21,8 @@ fn names(model_type: &str) -> Names {
     Names::new(&Arc::new(config.expect("it is read")), |_| false)
 }
 
-/// A module's linear layers and where the last one's rows end; none for what is no module.
+/// Checks a module's linear layers and the end of the last one's rows; `None` for an unknown
+/// module.
 fn check(model_type: &str, module: &str, expected: Option<(&[Site], usize)>) {
     let sites = names(model_type).sites(module);
     let found = sites.as_ref().map(|sites| {
@@ -105,7 +106,7 @@ fn places() {
     let (location, unfused) = at("qwen2", LayerPart::Bias(Projection::K));
     assert_eq!((location.name.as_str(), location.part), (unfused.as_str(), None));
     assert_eq!(unfused, "model.layers.1.self_attn.k_proj.bias");
-    // One word names two norms, by what else the layer has.
+    // One name denotes two norms, depending on the layer's other norms.
     for (model_type, norm, name) in [
         ("llama", Norm::PreAttention, "input_layernorm"),
         ("llama", Norm::PreMlp, "post_attention_layernorm"),

@@ -17,12 +17,12 @@ use super::super::matrix::QUAD;
 use super::{Dot, DotKernel};
 use crate::kernels::panels::PANEL;
 
-/// Whether the CPU has what [`Avx2`] needs; the standard library remembers the answer.
+/// Whether the CPU has the instructions of [`Avx2`]; the standard library caches the answer.
 pub(super) fn has_avx2() -> bool {
     is_x86_feature_detected!("avx2")
 }
 
-/// Whether the CPU has what [`Vnni`] needs.
+/// Whether the CPU has the instructions of [`Vnni`].
 pub(super) fn has_vnni() -> bool {
     has_avx2()
         && is_x86_feature_detected!("avx512f")
@@ -41,9 +41,9 @@ fn run_vnni<K: DotKernel>(kernel: K) -> K::Output {
     kernel.run::<Vnni>()
 }
 
-/// Numbers widened to 16 bits and multiplied in pairs. A sum is in two halves until the end.
+/// Numbers widened to 16 bits and multiplied in pairs. A sum is kept in two halves until the end.
 ///
-/// In every SAFETY comment: [`super::DotIsa`] alone names the type, and only where AVX2 was found.
+/// In every SAFETY comment: only [`super::DotIsa`] names the type, and only if AVX2 was found.
 pub(super) struct Avx2;
 
 /// Four registers of four channels.
@@ -117,10 +117,10 @@ impl Dot for Avx2 {
 }
 
 /// One instruction for four columns of sixteen channels. It multiplies unsigned by signed numbers,
-/// so activations are offset by 128, and 128 times a channel's sum is taken off at the end.
+/// so activations are offset by 128, and 128 times a channel's sum is subtracted at the end.
 ///
-/// In every SAFETY comment: [`super::DotIsa`] alone names the type, and only where AVX-512 F, BW,
-/// VL and VNNI were found.
+/// In every SAFETY comment: only [`super::DotIsa`] names the type, and only if AVX-512 F, BW, VL
+/// and VNNI were found.
 pub(super) struct Vnni;
 
 impl Dot for Vnni {
@@ -132,7 +132,7 @@ impl Dot for Vnni {
 
     #[inline(always)]
     fn encode(quad: [i8; QUAD]) -> Self::X {
-        // Turning the sign bit adds 128.
+        // Flipping the sign bit adds 128.
         quad.map(|x| x.cast_unsigned() ^ 0x80)
     }
 

@@ -13,7 +13,7 @@ use half::{bf16, f16};
 
 use super::super::{F32x16, LANES};
 
-/// F32x16 0 to 7 and 8 to 15.
+/// Lanes 0 to 7 and 8 to 15.
 #[derive(Clone, Copy)]
 pub(super) struct TwoHalves(__m256, __m256);
 
