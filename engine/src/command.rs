@@ -15,7 +15,7 @@ pub(crate) enum Command {
     Submit(Submission),
     /// Serve an adapter under a name.
     InsertAdapter { name: Arc<str>, adapter: Arc<Adapter>, reply: oneshot::Sender<()> },
-    /// Take an adapter out of service; the reply is whether there was one.
+    /// Take an adapter out of service; the reply tells whether there was one.
     RemoveAdapter { name: Arc<str>, reply: oneshot::Sender<bool> },
     /// Pause between two steps until the guard ends.
     PauseForWeightUpdate { reply: oneshot::Sender<WeightUpdateGuard> },

@@ -1,4 +1,4 @@
-//! What an engine is configured with, and the limits that follow for requests.
+//! Configuration of an engine, and the limits of requests that follow from it.
 
 use models::BLOCK;
 
@@ -23,7 +23,7 @@ pub struct EngineConfig {
     pub head_labels: Option<usize>,
 }
 
-/// What requests are checked against before they are queued.
+/// Limits that requests are checked against before they are queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
     /// Positions of the model.

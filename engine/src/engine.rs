@@ -147,7 +147,7 @@ impl Engine {
         &self.commands
     }
 
-    /// What requests are checked against.
+    /// The limits that requests are checked against.
     pub fn limits(&self) -> &RequestLimits {
         &self.limits
     }

@@ -20,11 +20,11 @@ pub enum SubmitError {
     /// The sequence can never fit. Nothing is ever truncated.
     #[error("{given} tokens are more than the {max} that {what} holds")]
     TooLong {
-        /// Which limit: `the context`, `the KV memory` or `the queue`.
+        /// The limit exceeded: `the context`, `the KV memory` or `the queue`.
         what: &'static str,
         /// The limit in tokens.
         max: usize,
-        /// Tokens requested, generated ones included where they count.
+        /// Tokens requested; for the context, including those to generate.
         given: usize,
     },
     /// The request is malformed.

@@ -1,4 +1,4 @@
-//! Requests: a token sequence, what to compute for it, and the output.
+//! Requests: a token sequence, its task, and the output.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use models::batch::{Output, OutputSpec};
 use crate::error::RequestError;
 use crate::sampling::{FinishReason, SampledToken, SamplingParams};
 
-/// One token sequence and what to compute for it.
+/// One token sequence and its task.
 #[derive(Debug)]
 pub struct Request {
     /// All tokens of the sequence, from the first.
     pub token_ids: Arc<[u32]>,
     /// Name of the adapter; `None` for the base model.
     pub adapter: Option<Arc<str>>,
-    /// What to compute.
+    /// The task.
     pub task: Task,
 }
 
-/// What to compute for a sequence.
+/// A task: the outputs to compute for a sequence.
 #[derive(Debug)]
 pub enum Task {
-    /// One output for each row: the index of a token and what to read there.
+    /// One output for each row: the index of a token and the output to compute there.
     Rows(Vec<(usize, OutputSpec)>),
     /// Generate a continuation.
     ///
@@ -91,7 +91,7 @@ pub enum RequestEvent {
 /// The output of a finished request.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RequestOutput {
-    /// What the task gave.
+    /// The output of the task.
     pub output: TaskOutput,
     /// Token counts.
     pub usage: Usage,
@@ -135,7 +135,7 @@ impl Revisions {
     }
 }
 
-/// What a [`Task`] gave.
+/// The output of a [`Task`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum TaskOutput {
     /// One output for each row, in the order of the task.

@@ -1,4 +1,4 @@
-//! What an engine reports about itself.
+//! The status of an engine.
 
 use std::sync::Arc;
 

@@ -45,7 +45,7 @@ pub(crate) fn start(
     Ok(receiver)
 }
 
-/// Everything the thread owns.
+/// The state of the thread.
 struct Core<F> {
     forward: F,
     scheduler: Scheduler,
@@ -62,14 +62,14 @@ struct Core<F> {
     status: watch::Sender<EngineStatus>,
 }
 
-/// Where a sequence's events go.
+/// The destination of a sequence's events.
 struct Caller {
     events: mpsc::Sender<RequestEvent>,
     /// Index of the request in its submission.
     request: usize,
     deadline: Option<Instant>,
     adapter: Option<ServedAdapter>,
-    /// Returned before the last event, so that a caller who submits again finds the capacity.
+    /// Returned before the last event, so that a caller that submits again finds the capacity.
     permit: OwnedSemaphorePermit,
 }
 
@@ -145,7 +145,7 @@ impl<F: Forward> Core<F> {
         // A guard that was dropped may have written too.
         let reply = resumed.blocking_recv();
         self.scheduler.invalidate_cache();
-        // Published before the reply: a caller who knows this revision must not find an older one
+        // Published before the reply: a caller that knows this revision must not find an older one
         // in the status.
         self.publish();
         if let Ok(reply) = reply {
@@ -163,7 +163,7 @@ impl<F: Forward> Core<F> {
         let outcome = run_forward(&mut self.forward, &step.batch);
         self.steps += 1;
         let events = self.scheduler.finish(step, outcome);
-        // Published before the events: callers find what they are sent counted in the status.
+        // Published before the events: the status already counts what callers receive.
         self.publish();
         for event in events {
             self.send(event);
@@ -177,7 +177,7 @@ impl<F: Forward> Core<F> {
         }
     }
 
-    /// Hands a request to the scheduler, or answers it at once.
+    /// Passes a request to the scheduler, or answers it at once.
     fn add(
         &mut self,
         at: usize,

@@ -54,7 +54,7 @@ pub(super) fn audit(tree: &Tree, pool: &BlockPool) -> Result<(), String> {
     duplicates_fault(tree, pool)
 }
 
-/// What is wrong between a node and its parent.
+/// The fault between a node and its parent.
 fn edge_fault(
     tree: &Tree,
     (parent_id, parent): (NodeId, &PrefixNode),
@@ -77,7 +77,7 @@ fn edge_fault(
     }
 }
 
-/// What is wrong inside a node.
+/// The fault inside a node.
 fn node_fault(node: &PrefixNode, clock: u64) -> Option<&'static str> {
     let n_blocks =
         if node.ready > node.start { node.ready.div_ceil(BLOCK) - node.first_block() } else { 0 };

@@ -166,7 +166,7 @@ impl BlockManager {
         audit::audit(&self.tree, &self.pool)
     }
 
-    /// What to take from cache for a table of `n_blocks`; `None` if the table does not fit.
+    /// The part of the cache to take for a table of `n_blocks`; `None` if the table does not fit.
     fn plan_hit(&self, found: Option<Match>, limit: usize, n_blocks: usize) -> Option<CacheHit> {
         let mut cached = found.map_or(0, |found| found.ready.min(limit));
         let mut blocks =

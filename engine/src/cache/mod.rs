@@ -1,21 +1,22 @@
-//! The paged KV cache: which blocks hold whose keys and values, and which prefixes are computed.
+//! The paged KV cache: the blocks of each sequence's keys and values, and the computed prefixes.
 //!
 //! A [`BlockManager`] gives sequences block tables and remembers, token by token, what was computed
 //! into them. The next sequence with a common prefix takes that part from cache, wherever it ends.
 //! Full blocks are shared. Of a partly shared block the table gets a copy, which is due before
-//! anything is computed into it ([`models::BlockCopy`]). Tokens that a table is allocated for
-//! are registered as pending, so that no other sequence computes them too.
+//! anything is computed into it ([`models::BlockCopy`]). Tokens that a table is allocated for are
+//! registered as pending, so that no other sequence computes them too.
 //!
-//! The cache is plain data. It must not know tensors, steps, clocks or channels, nor what tokens
-//! mean; waiting, preemption and refusal are the scheduler's.
+//! The cache is plain data. It must not know tensors, steps, clocks or channels, nor the meaning of
+//! tokens; waiting, preemption and refusal are the scheduler's.
 //!
 //! Three rules make sharing safe:
 //!
 //! - a block is written only by the table that took it from the free blocks, at positions that the
-//!   table has not committed; no other table reads those;
+//! table has not committed; no other table reads those;
 //! - no node of the tree is below a part that is not computed;
-//! - every block that no open table references can be evicted. So a table fits exactly if the blocks
-//!   that open tables reference leave room for it, and a sequence that is alone can always continue.
+//! - every block that no open table references can be evicted. So a table fits exactly if the
+//! blocks
+//! that open tables reference leave room for it, and a sequence that is alone can always continue.
 
 mod audit;
 mod evict;

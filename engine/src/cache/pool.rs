@@ -2,7 +2,7 @@
 
 use models::BlockId;
 
-/// How many blocks there are of each kind; every block is of exactly one.
+/// Numbers of blocks of each kind; every block is of exactly one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BlockCounts {
     /// Not referenced.

@@ -1,4 +1,4 @@
-//! What a sequence may share, and what it finds in the cache.
+//! Namespaces of sharing, and matches in the cache.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Block tables, and what one is allocated for.
+//! Block tables and their allocation.
 
 use models::BlockCopy;
 use models::{BLOCK, BlockId};

@@ -10,7 +10,7 @@ use models::kernels::simd::LANES;
 use super::scan::{BLOCK, Scan, TokenLogit, id, order};
 use super::weights::{BUCKETS, LogitScale, ONE};
 
-/// How many of the largest logits are tried first. Most distributions keep fewer.
+/// Number of largest logits tried first. Most distributions keep fewer.
 const FEW: usize = 128;
 
 /// Temperature and truncation of the distribution.

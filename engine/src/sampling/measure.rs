@@ -1,4 +1,4 @@
-//! What a token costs. Run with
+//! Cost of a token. Run with
 //! `cargo test --release -p engine --lib measure -- --ignored --nocapture`.
 
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! Sampling: from logits to the next token, and whether it is the last.
+//! Sampling: the next token from logits, and whether it is the last.
 //!
 //! A generation depends on its sequence alone: tokens, parameters and logits. The random number at
 //! a position is a function of (seed, stream, position), so that a generation is the same in any

@@ -176,7 +176,7 @@ impl Sampler {
         }
     }
 
-    /// Counts the token and finds out whether it is the last.
+    /// Counts the token and determines whether it is the last.
     fn finish_step(&mut self, sampled: SampledToken) -> Result<Next, SampleError> {
         let finish = self.count(sampled.token_id)?;
         Ok(Next { sampled, finish })

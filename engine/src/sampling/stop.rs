@@ -10,8 +10,8 @@ use chat::{DecodeState, Tokenizer};
 
 use super::error::TextError;
 
-/// Strings that end a generation, wherever token borders fall. They are searched in the decoded
-/// text without special tokens.
+/// Strings that end a generation, at any position relative to token borders. They are searched in
+/// the decoded text without special tokens.
 ///
 /// The first complete one ends the text; of several at the same place, the longest. The time per
 /// token is proportional to its text, for any number of strings.

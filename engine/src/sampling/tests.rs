@@ -112,13 +112,13 @@ fn every_generation_ends() {
     let (tokens, finish) = generate(SamplingParams { stop_token_ids: all(), ..base() }, 1, 8);
     assert_eq!(finish, FinishReason::StopToken(tokens[0].token_id));
     assert_eq!(tokens.len(), 1);
-    // A stop token waits for the first tokens, and for no more.
+    // A stop token is masked for the first tokens only.
     let stop_token_ids = vec![0, 1, 2, 3, 4, 5, 6, 6, 99];
     let late = SamplingParams { stop_token_ids, min_tokens: 3, ..base() };
     let (tokens, finish) = generate(late, 1, 8);
     assert_eq!(ids(&tokens)[..3], [7; 3]);
     assert!(tokens.len() == 5 || finish != FinishReason::Length, "{finish:?}");
-    // Where nothing else can come, it comes.
+    // It comes if no other token can.
     let only = SamplingParams { stop_token_ids: all(), min_tokens: 3, ..base() };
     assert_eq!(generate(only, 1, 8).0.len(), 1);
 }
@@ -141,7 +141,7 @@ fn tokens_depend_on_seed_stream_and_position() {
     assert_eq!(run(7, 0, &[]), base);
     assert_ne!(run(8, 0, &[]), base);
     assert_ne!(run(7, 1, &[]), base);
-    // The same position of the sequence, however much of it was given.
+    // The draw depends on the position in the sequence, not on the length of the prompt.
     assert_eq!(run(7, 0, &base[..11]), base[11..]);
 }
 
@@ -194,15 +194,15 @@ fn streamed_pieces_equal_the_full_text() {
             }
             let ended = matches!(finish, FinishReason::StopText(_));
             text += &stream.finish(&finish).expect("text");
-            // All at once gives the same, and so does looking for the string in the whole.
+            // Decoding all at once, and searching the full text, give the same.
             let tokens: Vec<SampledToken> = ids[..n].iter().copied().map(sampled).collect();
             let whole = TextStream::new(tokenizer.clone(), &sampling);
             assert_eq!(whole.whole(&tokens, &finish).expect("text"), text);
             let met = stops.iter().any(|s| text.contains(s.as_str()));
             assert!(!met || (include && ended), "{stops:?} in {text:?}");
             let decoded = tokenizer.decode(&ids, true).expect("text");
-            // Decoding by byte fallback takes back good characters beside broken ones; a stream
-            // has given them out.
+            // Decoding by byte fallback withdraws good characters beside broken ones; a stream has
+            // returned them already.
             if decoded.contains('\u{fffd}') {
                 continue;
             }

@@ -6,7 +6,8 @@ pub struct SampledToken {
     /// Its id.
     pub token_id: u32,
     /// Its log-probability in nats under the model, before temperature, penalties and masks: the
-    /// bits of `Read::Logprob` for it. 0 if [`super::SamplingParams::logprobs`] is `None`.
+    /// bits of [`models::OutputSpec::Logprob`] for it. 0 if [`super::SamplingParams::logprobs`] is
+    /// `None`.
     pub logprob: f32,
     /// The most likely tokens with their log-probabilities, most likely first, of equal ones the
     /// smaller id first; as many as [`super::SamplingParams::logprobs`].

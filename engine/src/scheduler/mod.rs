@@ -1,4 +1,4 @@
-//! Continuous batching as plain data: which tokens run in the next step.
+//! Continuous batching as plain data: the tokens that run in the next step.
 //!
 //! A step has a budget of tokens. It takes the next token of every generation, then prefill chunks.
 //! Interactive sequences go before batch sequences, which keep an eighth of the budget. While an

@@ -1,9 +1,9 @@
 //! Fair queueing between clients.
 //!
-//! Start-time fair queueing (Goyal, Vin and Cheng, 1997) on tokens: each client's line has a
-//! virtual time that grows by the tokens admitted from it, and the line with the least virtual time
-//! goes next. A client with ten thousand waiting sequences delays another's first one by at most
-//! one sequence. Every operation takes logarithmic time.
+//! Start-time fair queueing (Goyal, Vin and Cheng, 1997) on tokens: each client's queue has a
+//! virtual time that grows by the tokens admitted from it, and the queue with the least virtual
+//! time goes next. A client with ten thousand waiting sequences delays another's first one by at
+//! most one sequence. Every operation takes logarithmic time.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,9 +14,9 @@ use crate::cache::SequenceId;
 pub(super) struct Queue {
     /// By client.
     lines: HashMap<u64, ClientQueue>,
-    /// (virtual time, client) of every line.
+    /// (virtual time, client) of every client's queue.
     order: BTreeSet<(u64, u64)>,
-    /// Virtual time of the line that went last. A new line starts there, so that idle time earns
+    /// Virtual time of the queue that went last. A new queue starts there, so that idle time earns
     /// no credit.
     clock: u64,
     len: usize,
@@ -30,7 +30,7 @@ struct ClientQueue {
 }
 
 impl Queue {
-    /// Adds a sequence to its client's line.
+    /// Adds a sequence to its client's queue.
     pub(super) fn push(&mut self, client: u64, id: SequenceId) {
         let line = self.lines.entry(client).or_insert_with(|| {
             self.order.insert((self.clock, client));
@@ -57,7 +57,7 @@ impl Queue {
         Some(id)
     }
 
-    /// Removes a sequence from its client's line, if it is there.
+    /// Removes a sequence from its client's queue, if it is there.
     pub(super) fn remove(&mut self, client: u64, id: SequenceId) {
         let Some(line) = self.lines.get_mut(&client) else {
             return;
@@ -81,7 +81,7 @@ impl Queue {
 mod tests {
     use super::*;
 
-    /// Pushes (client, cost) in order, and gives the clients in the order in which they go.
+    /// Pushes (client, cost) in order, and checks the order in which clients are served.
     fn check(arrivals: &[(u64, u64)], expected: &[u64]) {
         let mut queue = Queue::default();
         for (id, (client, _)) in (0..).zip(arrivals) {

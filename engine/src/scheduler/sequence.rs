@@ -23,15 +23,15 @@ pub struct Sequence {
     pub namespace: CacheNamespace,
     /// The forward's slot of its adapter; `None` for the base model.
     pub slot: Option<AdapterSlot>,
-    /// Which queue it waits in.
+    /// The priority of the queue in which it waits.
     pub priority: Priority,
     /// Its client, for fair queueing.
     pub client: u64,
-    /// What to compute.
+    /// The task and its outputs so far.
     pub task: TaskState,
 }
 
-/// Which list of the scheduler a sequence is on.
+/// The list of the scheduler that a sequence is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SequenceStatus {
     /// New, in its client's queue.
@@ -55,7 +55,7 @@ pub(super) struct SequenceState {
     /// Its priority, or that of a more urgent sequence that waits for it.
     pub(super) urgency: Priority,
     pub(super) usage: Usage,
-    /// It may take nothing from cache: with shared blocks it did not fit even alone.
+    /// Whether it may take nothing from cache: with shared blocks it did not fit even alone.
     pub(super) unshared: bool,
 }
 
@@ -112,7 +112,7 @@ impl SequenceState {
         }
     }
 
-    /// What to read when the tokens of `span` are computed, by index into the span.
+    /// The outputs due when the tokens of `span` are computed, by index into the span.
     pub(super) fn specs_in(&self, span: &Range<usize>) -> Vec<(usize, OutputSpec)> {
         match &self.sequence.task {
             TaskState::Rows(rows) => rows.in_span(span),

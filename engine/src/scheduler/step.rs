@@ -7,7 +7,7 @@ use models::batch::RaggedBatch;
 
 use crate::cache::SequenceId;
 
-/// A batch, and which of its rows belong to which sequence.
+/// A batch, and the rows of each of its sequences.
 #[derive(Debug)]
 pub struct Step {
     /// The batch to run.
@@ -46,7 +46,7 @@ pub(super) struct StepPlan {
     pub(super) preempted: bool,
     /// Block copies that are due before the step.
     pub(super) copies: Vec<BlockCopy>,
-    /// How many tokens of which sequence run.
+    /// The sequences that run, each with a number of tokens.
     pub(super) scheduled: Vec<(SequenceId, usize)>,
 }
 

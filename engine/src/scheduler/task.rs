@@ -25,7 +25,7 @@ pub struct RowsState {
     rows: Vec<PendingRow>,
     /// In the order of the task.
     outputs: Vec<Option<Output>>,
-    /// How many of `rows` are read.
+    /// Number of `rows` that are read.
     n_read: usize,
 }
 
@@ -47,7 +47,7 @@ pub struct GenerationState {
 }
 
 impl TaskState {
-    /// A task of rows: for each the index of a token and what to read there.
+    /// A task of rows: for each the index of a token and the output to compute there.
     pub fn rows(rows: Vec<(usize, OutputSpec)>) -> TaskState {
         let outputs = vec![None; rows.len()];
         let mut rows: Vec<PendingRow> = rows
@@ -68,8 +68,8 @@ impl TaskState {
         }))
     }
 
-    /// The output of a generation that was resumed at its end, for which nothing is left to
-    /// compute; else `None`.
+    /// The output of a generation that was resumed at its end and needs no computation; otherwise
+    /// `None`.
     pub(crate) fn finished_output(&self) -> Option<TaskOutput> {
         match self {
             TaskState::Rows(_) => None,

@@ -1,4 +1,4 @@
-//! The engine and its scheduler over a forward that knows which tokens its blocks stand for.
+//! The engine and its scheduler over a forward that records which tokens its blocks hold.
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 

@@ -1,6 +1,6 @@
-//! Random operations against a fake model that remembers its prefixes: whatever is added, cancelled,
-//! preempted or shared, each sequence gets exactly one result, the one that it would get alone, and
-//! no block is lost.
+//! Random operations against a fake model that records its prefixes: under any additions,
+//! cancellations, preemptions and sharing, each sequence gets exactly one result, the one that it
+//! would get alone, and no block is lost.
 
 use std::collections::HashMap;
 

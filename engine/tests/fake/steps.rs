@@ -1,4 +1,4 @@
-//! The schedule as text: which tokens run in which step.
+//! The schedule as text: the tokens of each step.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! Scores and generations of real models have equal bits alone and batched, whole and in chunks, with
-//! a cold and a warm cache, with and without preemption, as a tree and flat.
+//! Scores and generations of real models have equal bits alone and batched, unchunked and in
+//! chunks, with a cold and a warm cache, with and without preemption, as a tree and flat.
 
 use engine::{OutputSpec, Priority, RequestParams, RequestTree, Task};
 use models::BLOCK;

@@ -178,7 +178,7 @@ fn each_token_is_of_its_own_revision() {
     assert!(seen.len() > 3, "{seen:?}");
 }
 
-/// The log-probability that a reading forward gives a sampled token has the bits of the sampler's.
+/// The log-probability of a sampled token in a reading forward has the bits of the sampler's.
 #[test]
 fn resumed_generation_has_equal_logprobs() {
     let dir = tempfile::tempdir().unwrap();

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use serde_json::Value;
 
-/// What a complete text must match.
+/// A pattern that a complete text must match.
 ///
 /// Size, compilation and the work for each token are limited by counts and not by time, so that a
 /// grammar is refused on every machine or on none. References are never fetched.

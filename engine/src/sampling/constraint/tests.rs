@@ -248,7 +248,7 @@ fn bombs_are_refused() {
     refused(&Grammar::Lark("start: %json {\"multipleOf\": 1234567}".into()), "multipleOf");
 }
 
-/// Lets a text run along, choosing tokens by numbers.
+/// Generates a text, choosing tokens by numbers.
 fn run(constraint: &mut dyn Constraint, choices: &[usize]) -> Result<(), ConstraintError> {
     for choice in choices {
         if constraint.is_complete() {
@@ -264,8 +264,8 @@ fn run(constraint: &mut dyn Constraint, choices: &[usize]) -> Result<(), Constra
     Ok(())
 }
 
-/// What is small to write and large to expand is compiled as it stands, and each token is cheap:
-/// in fuel and items, which the parser counts, so that this ends on any machine.
+/// A grammar that is small to write and large to expand compiles as it stands, and each token is
+/// cheap: in fuel and items, which the parser counts, so that the test ends on any machine.
 #[test]
 fn large_but_cheap_grammars_compile() {
     let choices: Vec<usize> = (0..200).map(|i| i * 7919).collect();
@@ -299,7 +299,7 @@ fn large_but_cheap_grammars_compile() {
     check(Grammar::Lark("start: (\"a\"{1000}){1000}".into()));
 }
 
-/// A chain of references each of which doubles what the next one means.
+/// A chain of references each of which doubles the meaning of the next one.
 #[test]
 fn doubling_references_terminate() {
     for (both, leaf) in [

@@ -1,4 +1,4 @@
-//! A generation that is resumed at any of its tokens goes on as if it had not been stopped.
+//! A generation that is resumed at any of its tokens continues as if it had not been stopped.
 
 use super::{
     FinishReason, Grammar, SampledToken, Sampler, SamplingParams, StopStrings, Vocabulary, ids,
@@ -104,7 +104,7 @@ fn resumed_tokens_advance_the_constraint() {
     ] {
         check(&|seed| sampling(&grammar, seed), vocab_size);
     }
-    // What the grammar does not allow was not generated under it.
+    // Tokens that the grammar does not allow were not generated under it.
     let wrong = tokenizer.encode(")", false).expect("a byte");
     let sampling = SamplingParams { resumed: wrong.len(), ..sampling(&lark, 0) };
     let token_ids = [&PROMPT[..], &wrong].concat();
