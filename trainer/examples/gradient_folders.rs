@@ -1,4 +1,4 @@
-//! Makes the models and the adapter that the gradient goldens are about:
+//! Makes the models and the adapter of the gradient goldens:
 //! `cargo run --release -p trainer --example gradient_folders -- DIR`.
 
 #[path = "../tests/gradients/cases.rs"]

@@ -1,4 +1,4 @@
-//! Conversations and completions as tokens, in the form that the server gives them.
+//! Encodes conversations and completions as the server does.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::error::{Result, TrainError};
 
-/// The date that chat templates see, fixed so that a run can be repeated.
+/// The date in chat templates, fixed so that a run can be repeated.
 const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
 
 /// Renders conversations and encodes them.
@@ -22,7 +22,7 @@ impl Encoder {
     /// Wraps a model's tokenizer.
     ///
     /// # Errors
-    /// A tokenizer without an end of text: nothing could tell the model to stop.
+    /// A tokenizer without an end-of-text token, which leaves the model no way to stop.
     pub fn new(tokenizer: Arc<Tokenizer>) -> Result<Encoder> {
         let end = tokenizer.eos_ids().first().copied().ok_or_else(|| {
             TrainError::Invalid("the tokenizer has no token that ends a text (eos)".to_owned())
@@ -43,15 +43,15 @@ impl Encoder {
     /// Encodes a conversation up to the beginning of the model's turn.
     ///
     /// # Errors
-    /// What the template refuses.
+    /// A conversation that the template refuses.
     pub fn prompt(&self, turns: &[Message]) -> Result<Vec<u32>> {
         self.render(turns, true)
     }
 
-    /// Encodes a conversation as it is, for heads that read it.
+    /// Encodes a complete conversation, for heads that read it.
     ///
     /// # Errors
-    /// What the template refuses.
+    /// A conversation that the template refuses.
     pub fn whole(&self, turns: &[Message]) -> Result<Vec<u32>> {
         self.render(turns, false)
     }
@@ -76,17 +76,17 @@ impl Encoder {
     /// Encodes a conversation with its answer, as a score head reads it.
     ///
     /// # Errors
-    /// What the template refuses.
+    /// A conversation that the template refuses.
     pub fn answered(&self, turns: &[Message], answer: &str) -> Result<Vec<u32>> {
         let mut turns = turns.to_vec();
         turns.push(Message { role: "assistant".to_owned(), content: answer.to_owned() });
         self.whole(&turns)
     }
 
-    /// Encodes a marker: a special token if the tokenizer has one of this name, else its text.
+    /// Encodes a marker: a special token if the tokenizer has one of this name, otherwise its text.
     ///
     /// # Errors
-    /// What the tokenizer refuses.
+    /// A text that the tokenizer refuses.
     pub fn marker(&self, marker: &str) -> Result<Vec<u32>> {
         Ok(self.tokenizer.encode(marker, false)?)
     }
@@ -94,7 +94,7 @@ impl Encoder {
     /// Encodes a completion, with the token that ends it.
     ///
     /// # Errors
-    /// What the tokenizer refuses.
+    /// A text that the tokenizer refuses.
     pub fn completion(&self, text: &str) -> Result<Vec<u32>> {
         let mut ids = self.text(text)?;
         ids.push(self.end);
@@ -104,7 +104,7 @@ impl Encoder {
     /// Encodes text in which nothing is a special token.
     ///
     /// # Errors
-    /// What the tokenizer refuses.
+    /// A text that the tokenizer refuses.
     pub fn text(&self, text: &str) -> Result<Vec<u32>> {
         Ok(self.tokenizer.encode_untrusted(text, false)?)
     }

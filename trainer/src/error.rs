@@ -9,7 +9,7 @@ use crate::losses::FormulaError;
 /// Why a step, a file or a run failed. Every variant names the place.
 #[derive(Debug, thiserror::Error)]
 pub enum TrainError {
-    /// The model refused something.
+    /// The model reported an error.
     #[error(transparent)]
     Model(#[from] ModelError),
     /// A tensor operation failed.
@@ -18,12 +18,12 @@ pub enum TrainError {
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// Which.
+        /// The file.
         path: String,
-        /// Why.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A loss or an advantage has no value for what it was given.
+    /// A loss or an advantage is undefined for its inputs.
     #[error(transparent)]
     Formula(#[from] FormulaError),
     /// Input that cannot be used: a run file, a row of data, a checkpoint. It names file and place.
@@ -36,7 +36,7 @@ pub enum TrainError {
     NotFinite {
         /// The step, from 1.
         step: u64,
-        /// Which number.
+        /// The number.
         what: String,
     },
     /// The engine refused or failed.
@@ -50,7 +50,7 @@ pub enum TrainError {
         /// What failed.
         source: Box<TrainError>,
     },
-    /// The run has nothing to learn from any more.
+    /// The run has no learning signal any more.
     #[error("{0}")]
     NoProgress(String),
 }
@@ -62,7 +62,7 @@ impl From<ChatError> for TrainError {
 }
 
 impl TrainError {
-    /// The same, and in which step.
+    /// Adds the step.
     pub(crate) fn at_step(self, step: u64) -> TrainError {
         match self {
             named @ (TrainError::NotFinite { .. }

@@ -8,9 +8,10 @@ use base::stats::mean;
 use rubrics::calibration::{Binning, Prediction, auroc, bins, expected_error};
 use serde::Serialize;
 
-/// Pass@k of one problem, of which `right` of `samples` were right: the chance that at least one of
-/// `k` of them is, `1 - C(n - c, k) / C(n, k)`, without bias (Chen et al., Evaluating Large Language
-/// Models Trained on Code, arXiv 2107.03374). `None` if there are fewer than `k` samples.
+/// Pass@k of one problem of which `right` of `samples` answers were right: the probability that at
+/// least one of `k` is right, `1 - C(n - c, k) / C(n, k)`, without bias (Chen et al., Evaluating
+/// Large Language Models Trained on Code, arXiv 2107.03374). `None` if there are fewer than `k`
+/// samples.
 pub fn pass_at_k(samples: usize, right: usize, k: usize) -> Option<f64> {
     if k == 0 || samples < k || right > samples {
         return None;
@@ -28,8 +29,8 @@ pub fn mean_pass_at_k(problems: &[(usize, usize)], k: usize) -> Option<f64> {
     mean(&each.collect::<Option<Vec<f64>>>()?)
 }
 
-/// The mean of the shares of right ones and of wrong ones that were recognised, as a threshold of
-/// one half has it; at one half it is a yes. `None` unless there are both.
+/// The mean of the shares of right and of wrong answers that were recognised at a threshold of one
+/// half; exactly one half counts as right. `None` unless there are both.
 pub fn balanced_accuracy(predictions: &[Prediction]) -> Option<f64> {
     let share = |of: bool| {
         let such = predictions.iter().filter(|it| it.right == of);
@@ -43,7 +44,7 @@ pub fn balanced_accuracy(predictions: &[Prediction]) -> Option<f64> {
 /// Figures of a judge whose scores are probabilities of being right.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct JudgeFigures {
-    /// Answers that were judged.
+    /// Number of answers judged.
     pub n: usize,
     /// See [`balanced_accuracy`].
     pub balanced_accuracy: f64,
@@ -51,11 +52,11 @@ pub struct JudgeFigures {
     pub auroc: f64,
     /// Expected calibration error over ten bins of one width.
     pub ece: f64,
-    /// Share of wrong answers that it takes for right ones.
+    /// Share of wrong answers judged right.
     pub false_positives: f64,
 }
 
-/// Computes the figures of a judge; `None` unless it saw right and wrong answers.
+/// Computes the figures of a judge; `None` unless there are both right and wrong answers.
 pub fn judge_figures(predictions: &[Prediction]) -> Option<JudgeFigures> {
     let wrong = predictions.iter().filter(|it| !it.right);
     let taken: Vec<f64> = wrong.map(|it| f64::from(u8::from(it.probability >= 0.5))).collect();
@@ -68,10 +69,10 @@ pub fn judge_figures(predictions: &[Prediction]) -> Option<JudgeFigures> {
     })
 }
 
-/// Of all pairs of a right and a wrong answer to one problem, the share in which the right one is
-/// called likelier; equal ones count half. `groups` are the answers to each problem. Advantages within
-/// groups see nothing else of a judge: one that knows hard problems from easy ones has a high AUROC
-/// over all answers, and one half here. `None` if no problem has both.
+/// The share of pairs of a right and a wrong answer to one problem in which the right one has the
+/// higher probability; equal ones count half. `groups` are the answers to each problem. Advantages
+/// within groups depend on nothing else: a judge that only separates hard problems from easy ones
+/// has a high AUROC over all answers, and one half here. `None` if no problem has both.
 pub fn within_problems(groups: &[Vec<Prediction>]) -> Option<f64> {
     let (mut above, mut pairs) = (0.0, 0_usize);
     for group in groups {
@@ -91,7 +92,7 @@ pub fn within_problems(groups: &[Vec<Prediction>]) -> Option<f64> {
     (pairs > 0).then(|| above / pairs as f64)
 }
 
-/// How well the first wrong step is found.
+/// Accuracy of finding the first wrong step.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FirstError {
     /// Share of wrong solutions whose first wrong step was named.
@@ -102,9 +103,9 @@ pub struct FirstError {
     pub f1: f64,
 }
 
-/// The F1 of `ProcessBench` (arXiv 2412.06559): of (first wrong step, first step that was called
-/// wrong), both from 0 and `None` if there is none. `None` unless there are right and wrong
-/// solutions.
+/// The F1 of `ProcessBench` (arXiv 2412.06559) over pairs of the first wrong step and the first
+/// step judged wrong, both from 0 and `None` if there is none. `None` unless there are both right
+/// and wrong solutions.
 pub fn first_error(cases: &[(Option<usize>, Option<usize>)]) -> Option<FirstError> {
     let share = |has_error: bool| {
         let such = cases.iter().filter(|(gold, _)| gold.is_some() == has_error);
@@ -117,8 +118,7 @@ pub fn first_error(cases: &[(Option<usize>, Option<usize>)]) -> Option<FirstErro
     Some(FirstError { erroneous, correct, f1 })
 }
 
-/// The share of a gap that was closed: 0 at what one begins with, 1 at the best that is known. None
-/// where there is no gap.
+/// The share of a gap that was closed: 0 at `begin`, 1 at `best`. `None` if there is no gap.
 pub fn gap_closed(found: f64, begin: f64, best: f64) -> Option<f64> {
     let share = (found - begin) / (best - begin);
     share.is_finite().then_some(share)

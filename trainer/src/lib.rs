@@ -1,12 +1,12 @@
-//! The trainer: a policy and its judge, which may be one model, trained through the kernels that serve
-//! them. The training loop is [`methods::policy_gradient::train_step`].
+//! The trainer: a policy and its judge, which may be one model, trained through the kernels that
+//! serve them. The training loop is [`methods::policy_gradient::train_step`].
 //!
-//! Rollouts come from the engine on the live weights ([`rollout`]), rewards from [`rubrics::score()`],
-//! and gradients from the same decoder with its weights as variables ([`policy`]). Losses ([`losses`])
-//! and advantages ([`advantages`]) are pure functions over numbers: a loss returns its value and its
-//! gradient with respect to log-probabilities or scores, and the decoder's backward carries that
-//! gradient on. Judge data is made of rollouts in [`judge_data`]. This crate must not know HTTP, nor
-//! how anything is judged.
+//! Rollouts come from the engine on the live weights ([`rollout`]), rewards from
+//! [`rubrics::score()`], and gradients from the same decoder with its weights as variables
+//! ([`policy`]). Losses ([`losses`]) and advantages ([`advantages`]) are pure functions over
+//! numbers: a loss returns its value and its gradient with respect to log-probabilities or scores,
+//! and the decoder's backward propagates that gradient. Judge data is made of rollouts in
+//! [`judge_data`]. This crate must not know HTTP, nor how anything is judged.
 
 #![expect(
     clippy::cast_precision_loss,

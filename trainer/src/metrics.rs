@@ -17,7 +17,7 @@ impl Metrics {
         self.numbers.insert(name.into(), value);
     }
 
-    /// Adds to a number that began at 0.
+    /// Adds to a number that starts at 0.
     pub fn add(&mut self, name: &str, value: f64) {
         *self.numbers.entry(name.to_owned()).or_default() += value;
     }
@@ -42,7 +42,7 @@ impl Metrics {
         }
     }
 
-    /// Takes over all numbers of another, under a prefix.
+    /// Adds all numbers of another, under a prefix.
     pub fn extend(&mut self, prefix: &str, other: &Metrics) {
         for (name, value) in other.iter() {
             self.set(format!("{prefix}{name}"), value);

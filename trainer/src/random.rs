@@ -1,5 +1,5 @@
-//! Reproducible randomness: every decision has a generator of its own, keyed by the run's seed and the
-//! decision, so that no decision depends on how many were made before it.
+//! Reproducible randomness: every decision has a generator of its own, keyed by the run's seed and
+//! the decision, so that no decision depends on the number of earlier ones.
 
 use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;

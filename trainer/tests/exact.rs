@@ -1,6 +1,6 @@
-//! Training sees the probabilities that sampling saw, bit for bit: whatever the batch, the cache,
-//! the chunks of a prefill and the interruptions were, with all weights or adapters in training,
-//! before the first step of the optimiser and after some.
+//! Training computes the sampled probabilities bit for bit, for any batch, cache, prefill chunks
+//! and interruptions, with all weights or adapters in training, before the first step of the
+//! optimiser and after some.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct World {
     optimiser: AdamW,
 }
 
-/// What is trained.
+/// The trained parts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Trained {
     Full,
@@ -36,7 +36,7 @@ enum Trained {
 }
 
 impl World {
-    /// `batch_tokens` is what the engine takes at a time: fewer than a prompt has cut it into
+    /// `batch_tokens` is the engine's limit per step: a smaller one than a prompt cuts it into
     /// chunks.
     fn new(preset: Preset, trained: Trained, batch_tokens: usize) -> World {
         let dir = tempfile::tempdir().expect("a folder");
@@ -62,8 +62,8 @@ impl World {
         }
     }
 
-    /// The orders of a batch: prompts of many lengths, each of them for two answers; under
-    /// adapters every third for the model itself.
+    /// The requests of a batch: prompts of many lengths, two answers to each; with adapters, every
+    /// third is for the model itself.
     fn orders(&self, n: usize, round: u32) -> Vec<SampleRequest> {
         let adapters = self.policy.served_adapters();
         let order = |at: usize| SampleRequest {
@@ -94,8 +94,8 @@ impl World {
             .collect()
     }
 
-    /// That reading and training give the bits that were sampled with. Returns how many tokens
-    /// were compared: those that the weights of now have sampled.
+    /// Checks that reading and training give the sampled bits. Returns the number of tokens
+    /// compared: those sampled by the current weights.
     fn compare(&self, orders: &[SampleRequest], samples: &[SampledAnswer], what: &str) -> usize {
         let sequences = self.sequences(orders, samples);
         let revision = self.sampler.host().engine.revision();
@@ -122,7 +122,7 @@ impl World {
         compared
     }
 
-    /// What a loss is given of each sequence.
+    /// The outputs that a loss receives for each sequence.
     fn trained(&self, sequences: &[PolicySequence], tokens: usize) -> Vec<Vec<Output>> {
         let mut seen = vec![Vec::new(); sequences.len()];
         self.backward(sequences, tokens, &mut seen);
@@ -150,7 +150,7 @@ impl World {
         gradients
     }
 
-    /// Some steps that make what was sampled more likely.
+    /// Takes some steps that make the samples more likely.
     fn learn(&mut self, sequences: &[PolicySequence], steps: usize) {
         for _ in 0..steps {
             let mut seen = vec![Vec::new(); sequences.len()];
@@ -210,7 +210,7 @@ fn sampler(policy: &Policy, batch_tokens: usize) -> Sampler {
     Sampler::new(Arc::new(host)).expect("it has an end of text")
 }
 
-/// A prompt longer than a few blocks of the cache, so that it can be found there again.
+/// A prompt longer than a few blocks of the cache, so that the cache can hold it.
 fn prompt(at: usize, round: u32) -> Vec<u32> {
     let at = u32::try_from(at).expect("a batch is small");
     (0..40 + at % 7 * 9).map(|i| (at * 37 + round * 101 + i * 17 + i * i) % 256).collect()
@@ -228,7 +228,7 @@ fn how(seed: u64) -> RolloutParams {
     RolloutParams { seed, max_tokens: 9, temperature: 1.0 }
 }
 
-/// Every batch size, without and with what the cache holds, before and after some steps.
+/// Every batch size, with a cold and a warm cache, before and after some steps.
 fn check(preset: Preset, trained: Trained, batch_tokens: usize) {
     let mut world = World::new(preset, trained, batch_tokens);
     for steps in [0, 3] {
@@ -277,9 +277,8 @@ fn adapters_in_training() {
     check(Preset::Qwen2, Trained::Adapters, 23);
 }
 
-/// An answer that is interrupted and gone on with is the answer that it would have been, and its
-/// tokens have the probabilities that they would have had; after a step of the optimiser those
-/// that come then have the ones of the new weights.
+/// An interrupted and resumed answer equals the uninterrupted one, with the same probabilities;
+/// after a step of the optimiser later tokens have those of the new weights.
 #[test]
 fn interrupted_answers() {
     for (trained, batch_tokens) in [(Trained::Full, 4096), (Trained::Adapters, 23)] {

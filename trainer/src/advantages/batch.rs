@@ -10,67 +10,67 @@ use super::steps::{check_gamma, token_returns};
 use super::{Episode, TokenAdvantages};
 use crate::losses::error::{FormulaError, Result, finite, setting};
 
-/// How numbers of a batch are whitened: `(x - mean) / sqrt(max(variance, floor))`.
+/// Whitening of the numbers of a batch: `(x - mean) / sqrt(max(variance, floor))`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Whitening {
-    /// What the squared deviations are divided by; by n, as published trainers of REINFORCE++ do.
+    /// The divisor of the squared deviations; n, as in published trainers of REINFORCE++.
     pub variance: Variance,
-    /// The least variance; 1e-8, as published trainers of REINFORCE++ have it.
+    /// The least variance; 1e-8, as in published trainers of REINFORCE++.
     pub floor: f64,
 }
 
-/// REINFORCE++ (2501.03262): per-token returns, whitened over all tokens of the batch. It knows no
-/// groups, so that a group of equal rewards is not at 0.
+/// REINFORCE++ (2501.03262): per-token returns, whitened over all tokens of the batch. Groups are
+/// ignored, so that a group of equal rewards is not at 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReinforcePlusPlus {
     /// The discount from token to token; 1 by default.
     pub gamma: f64,
-    /// How returns are whitened.
+    /// The whitening of returns.
     pub whitening: Whitening,
 }
 
 /// REINFORCE++ with a baseline (2501.03262): rewards relative to their group, then whitened over
 /// all tokens of the batch.
 ///
-/// A group of equal rewards stays at exactly 0 (ours: whitening would give all its answers the
-/// same small push, which other groups decide); its tokens count in mean and variance.
+/// A group of equal rewards stays at exactly 0 (ours: whitening would give all its answers the same
+/// small push, determined by other groups); its tokens count in mean and variance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReinforcePlusPlusBaseline {
-    /// How rewards become relative; less their mean by default. With GRPO's it is what `AReaL`'s
-    /// published runs do.
+    /// The normalisation within the group; the mean is subtracted by default. GRPO's is that of
+    /// `AReaL`'s published runs.
     pub group: Normalisation,
-    /// How the batch is whitened.
+    /// The whitening over the batch.
     pub whitening: Whitening,
 }
 
 /// `StableReinforce` (R1-Reward, 2505.02835): REINFORCE++ whose whitened advantages are set to 0
-/// outside a band, because what lies there is noise that a step would follow.
+/// outside a band, because values outside are noise.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StableReinforce {
     /// The discount from token to token; 1 by default.
     pub gamma: f64,
-    /// How returns are whitened.
+    /// The whitening of returns.
     pub whitening: Whitening,
     /// Half the width of the band; 3 in the published code.
     pub width: f64,
-    /// Where the middle of the band is.
+    /// The middle of the band.
     pub middle: Middle,
-    /// Beyond this size everything is 0; 10 in the published code.
+    /// Advantages above this size are 0; 10 in the published code.
     pub most: f64,
 }
 
-/// Where the band of [`StableReinforce`] has its middle.
+/// The middle of the band of [`StableReinforce`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Middle {
     /// At the mean before whitening, as in the published code.
     #[default]
     RawMean,
-    /// At 0: three standard deviations around the mean, which is how the rule reads.
+    /// At 0: three standard deviations around the mean, which is the literal reading of the rule.
     Zero,
 }
 
@@ -110,8 +110,8 @@ impl Whitening {
         setting("floor", "above 0", holds)
     }
 
-    /// The whitened numbers and their mean before. Equal numbers become exactly 0, and so does a
-    /// single one.
+    /// Whitens numbers; returns them and their mean before. Equal numbers become exactly 0, and so
+    /// does a single one.
     ///
     /// # Errors
     /// A floor that is not above 0, or a number that is not finite or too large.

@@ -1,5 +1,5 @@
-//! One number an answer, relative to the other answers to its prompt. The normalisations are those
-//! of [`rubrics::combine::group`], which the server's pipelines use.
+//! One advantage per answer, relative to the other answers to its prompt. The normalisations are
+//! those of [`rubrics::combine::group`], which the server's pipelines use.
 
 use rubrics::combine::Variance;
 use rubrics::combine::group::{Normalisation, advantages};
@@ -12,13 +12,13 @@ use crate::losses::error::{Result, all, setting};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Grpo {
-    /// What the squared deviations are divided by; unbiased (n - 1) as in TRL and SPARK.
+    /// The divisor of the squared deviations; unbiased (n - 1) as in TRL and SPARK.
     pub variance: Variance,
     /// 1e-4 as in TRL; SPARK (2509.22624) has 1e-9.
     pub epsilon: f64,
 }
 
-/// Dr.GRPO (2503.20783): `R - mean`, without a division that would favour easy and hard prompts.
+/// Dr.GRPO (2503.20783): `R - mean`, without a division, which would favour easy and hard prompts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Mean {}
@@ -28,8 +28,8 @@ pub struct Mean {}
 #[serde(deny_unknown_fields)]
 pub struct Rloo {}
 
-/// `MaxRL` (Maximum Likelihood Reinforcement Learning; we have no paper id):
-/// `(R - mean) / mean` for rewards of 0 or more.
+/// `MaxRL` (Maximum Likelihood Reinforcement Learning; paper id unknown): `(R - mean) / mean` for
+/// rewards of 0 or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MaxRl {}
@@ -55,7 +55,7 @@ pub(super) fn check_epsilon(epsilon: f64) -> Result<()> {
     setting("epsilon", "0 or more", holds)
 }
 
-/// Refuses a normalisation without meaning.
+/// Refuses invalid options of a normalisation.
 pub(super) fn check_normalisation(how: Normalisation) -> Result<()> {
     match how {
         Normalisation::Grpo { epsilon, .. } => check_epsilon(epsilon),
@@ -77,14 +77,14 @@ impl MaxRl {
             all("reward", rewards, "0 or more", |reward| reward >= 0.0)?;
             let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
             let centred = advantages(rewards, Normalisation::Mean)?;
-            // Where all are 0 nothing is divided, so that the mean is above 0.
+            // Zeros are not divided, so the mean is above 0 at every division.
             let relative = |value: f64| if value == 0.0 { 0.0 } else { value / mean };
             Ok(centred.into_iter().map(relative).collect())
         })
     }
 }
 
-/// Every token of an answer has the answer's advantage.
+/// Gives every token of an answer the answer's advantage.
 pub(super) fn of_outcomes(
     groups: &[Vec<Episode<'_>>],
     how: Normalisation,

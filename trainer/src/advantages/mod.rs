@@ -1,11 +1,11 @@
-//! From rewards to advantages, one function a paper: group, leave-one-out, mean-only, whitened over
+//! Advantages from rewards, one function per paper: group, leave-one-out, mean-only, whitened over
 //! the batch, and process-aware.
 //!
-//! A batch is groups of episodes: the answers to one prompt. Every function gives one advantage a
-//! token. Where a method normalises numbers that are all equal, their advantages are exactly 0 and
-//! not what rounding leaves; whether such a group is dropped is decided elsewhere. What a
-//! process-aware method adds to an outcome (a wrong thought, a step's own reward) is not made 0 by
-//! equal outcomes, because it still tells steps apart.
+//! A batch is groups of episodes: the answers to one prompt. Every function returns one advantage
+//! per token. If a method normalises numbers that are all equal, their advantages are exactly 0 and
+//! not a rounding residue; whether such a group is dropped is decided elsewhere. The process part
+//! of a process-aware method (a wrong thought, a step's own reward) does not become 0 for equal
+//! outcomes, because it still distinguishes steps.
 //!
 //! | module | method |
 //! |---|---|
@@ -33,12 +33,12 @@ pub use process::{Capo, IStar, Ppr, StepReturns, TpGrpo};
 
 use crate::losses::error::{FormulaError, Result, finite, lengths};
 
-/// One answer, as advantages read it.
+/// One answer: its reward, length and steps.
 #[derive(Clone, Copy, Debug)]
 pub struct Episode<'a> {
     /// Its reward.
     pub reward: f64,
-    /// How many tokens it has.
+    /// Number of tokens.
     pub n_tokens: usize,
     /// Its steps, in order, for the process-aware methods.
     pub steps: &'a [AnswerStep],
@@ -54,28 +54,28 @@ pub struct Episode<'a> {
 pub struct AnswerStep {
     /// Its tokens, counted from the answer's first.
     pub tokens: Range<usize>,
-    /// What is known of it.
+    /// The verdict on it.
     pub signal: Signal,
 }
 
-/// What is known of a step.
+/// A verdict on a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal {
-    /// How wrong it is, from 0 to 1, as critiques voted: CAPO.
+    /// How wrong it is, from 0 to 1, by the votes of critiques: CAPO.
     Wrong(f64),
-    /// What it is to the solution: TP-GRPO.
+    /// Its relation to the solution: TP-GRPO.
     Label(Label),
     /// Its own reward: PPR, iStar, returns of steps.
     Reward(f64),
 }
 
 impl<'a> Episode<'a> {
-    /// An answer with a reward and nothing else.
+    /// An answer with a reward and no steps.
     pub fn new(reward: f64, n_tokens: usize) -> Self {
         Self { reward, n_tokens, steps: &[], token_rewards: &[] }
     }
 
-    /// The same with steps.
+    /// Sets the steps.
     #[must_use]
     pub fn with_steps(self, steps: &'a [AnswerStep]) -> Self {
         Self { steps, ..self }
@@ -105,16 +105,16 @@ impl<'a> Episode<'a> {
         Ok(())
     }
 
-    /// The reward and all that its tokens earned.
+    /// The reward plus all token rewards.
     fn total(&self) -> f64 {
         self.reward + self.token_rewards.iter().sum::<f64>()
     }
 }
 
-/// Advantages of tokens: of each group, each answer, each token.
+/// Advantages of tokens, by group, answer and token.
 pub type TokenAdvantages = Vec<Vec<Vec<f64>>>;
 
-/// Which advantages, and their options.
+/// The advantage method and its options.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum AdvantageKind {
@@ -154,7 +154,7 @@ impl Default for AdvantageKind {
 
 impl AdvantageKind {
     /// # Errors
-    /// An option without meaning.
+    /// An invalid option.
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Grpo(grpo) => grpo.check(),
@@ -170,10 +170,10 @@ impl AdvantageKind {
         }
     }
 
-    /// The advantage of every token of a whole batch.
+    /// The advantage of every token of a batch.
     ///
     /// # Errors
-    /// Options without meaning, steps or signals that do not fit, or numbers that are not finite.
+    /// Invalid options, steps or signals that do not fit, or numbers that are not finite.
     pub fn evaluate(&self, groups: &[Vec<Episode<'_>>]) -> Result<TokenAdvantages> {
         self.check()?;
         for group in groups {
@@ -204,7 +204,7 @@ impl AdvantageKind {
     }
 }
 
-/// What a process-aware method gives each group; an empty group has nothing.
+/// Applies a process-aware method to each group; an empty group gives nothing.
 fn each(
     groups: &[Vec<Episode<'_>>],
     of: impl Fn(&[Episode<'_>]) -> Result<Vec<Vec<f64>>>,

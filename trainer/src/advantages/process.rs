@@ -1,5 +1,5 @@
-//! Advantages that know which step was wrong. The formulas of CAPO, TP-GRPO and PPR are those of
-//! [`rubrics::combine`], by which the server's process scorers judge.
+//! Process-aware advantages. The formulas of CAPO, TP-GRPO and PPR are those of
+//! [`rubrics::combine`], which the server's process scorers use.
 
 use rubrics::combine::Variance;
 use rubrics::combine::critique::{Weights, step_rewards, token_advantages};
@@ -13,22 +13,21 @@ use super::steps::{check_gamma, over_steps, token_returns, towards_steps};
 use super::{Episode, Signal};
 use crate::losses::error::{FormulaError, Result, setting};
 
-/// Every number of a group by its standard deviation, which is ours where a paper says no more
-/// than that it is normalised.
+/// Division of a group's numbers by their standard deviation; our choice for papers that only say
+/// "normalised".
 const STANDARD: Normalisation = Normalisation::Grpo { variance: Variance::Unbiased, epsilon: 1e-4 };
 
 /// CAPO (2508.02298): a token earns `r W_whole - wrong W_process`, and all token rewards of a group
 /// are normalised together. Rewards are 0 or 1; signals are [`Signal::Wrong`]. Tokens outside steps
-/// are in no wrong step.
+/// count as not wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Capo {
-    /// What a right answer weighs; the paper's 2.
+    /// Weight of a right answer; 2 in the paper.
     pub whole: f64,
-    /// What a wrong step weighs; the paper's 1.
+    /// Weight of a wrong step; 1 in the paper.
     pub process: f64,
-    /// How token rewards are normalised. That it is by the unbiased standard deviation and 1e-4 is
-    /// ours.
+    /// The normalisation of token rewards. The unbiased standard deviation and 1e-4 are ours.
     pub normalise: Normalisation,
 }
 
@@ -38,28 +37,27 @@ pub struct Capo {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TpGrpo {
-    /// What a wrong thought costs where every answer of the group is right. The paper's value is
-    /// not known, so there is no default.
+    /// Penalty of a wrong thought if every answer of the group is right. The paper's value is not
+    /// known, so there is no default.
     pub alpha: f64,
-    /// How outcomes are standardised. That it is by the unbiased standard deviation and 1e-4 is
-    /// ours.
+    /// The standardisation of outcomes. The unbiased standard deviation and 1e-4 are ours.
     #[serde(default = "standard")]
     pub normalise: Normalisation,
 }
 
 /// PPR (2509.25598): process and outcome rewards in [0, 1] are combined by `ReNorm`, and a step's
-/// tokens have the return from it on. Signals are [`Signal::Reward`].
+/// tokens have the return from that step on. Signals are [`Signal::Reward`].
 ///
 /// The paper trains a critic and uses GAE; this trainer has none, so that returns relative to all
-/// steps of the group stand in its place, which is ours.
+/// steps of the group replace it, which is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ppr {
-    /// Where the outcome enters. Both readings are ours; at every step by default.
+    /// The steps at which the outcome enters. Both readings are ours; at every step by default.
     pub outcome: OutcomeAt,
     /// The discount from step to step; 1 by default.
     pub gamma: f64,
-    /// How returns become relative to those of all steps of the group.
+    /// The normalisation of returns over all steps of the group.
     pub normalise: Normalisation,
 }
 
@@ -69,24 +67,24 @@ pub struct Ppr {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IStar {
-    /// What steps count for; the paper's 1.
+    /// Weight of steps; 1 in the paper.
     pub alpha: f64,
-    /// How both are standardised. That it is by the unbiased standard deviation is ours.
+    /// The standardisation of both. The unbiased standard deviation is ours.
     pub variance: Variance,
     /// 1e-4, which is ours.
     pub epsilon: f64,
 }
 
-/// Returns of step rewards, relative to those of all steps of the group: what SPA-RL's rewards
-/// ([`grounded_rewards`](super::steps::grounded_rewards)) are used by. Signals are
-/// [`Signal::Reward`]; the reward of the answer is not read, because contributions add up to it.
-/// The paper's PPO has a critic; the group in its place is ours.
+/// Returns of step rewards, relative to those of all steps of the group; for SPA-RL's rewards
+/// ([`grounded_rewards`](super::steps::grounded_rewards)). Signals are [`Signal::Reward`]; the
+/// reward of the answer is not read, because contributions add up to it. The paper's PPO has a
+/// critic; the group in its place is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StepReturns {
     /// The discount from step to step; 1 by default.
     pub gamma: f64,
-    /// How returns become relative.
+    /// The normalisation of returns.
     pub normalise: Normalisation,
 }
 
@@ -176,7 +174,7 @@ impl TpGrpo {
     }
 }
 
-/// Whether a label is one of a right or of a wrong solution.
+/// Whether a label is possible for a right, or a wrong, solution.
 fn fits(label: thoughts::Label, is_right: bool) -> bool {
     match label {
         thoughts::Label::Right | thoughts::Label::Wrong => is_right,
@@ -254,7 +252,7 @@ fn relative_returns(
     Ok(group.iter().zip(relative).map(tokens).collect())
 }
 
-/// Numbers of steps, relative to those of all steps of the group.
+/// Normalises numbers of steps over all steps of the group.
 fn together(steps: &[Vec<f64>], how: Normalisation) -> Result<Vec<Vec<f64>>> {
     let all = steps.concat();
     if all.is_empty() {

@@ -1,11 +1,11 @@
-//! Step rewards, returns, and how steps lie over tokens.
+//! Step rewards, returns, and the mapping of steps to tokens.
 
 use std::ops::Range;
 
 use super::Episode;
 use crate::losses::error::{FormulaError, Result, finite, lengths, setting};
 
-/// The return of each place: its own reward and the discounted ones of all later places.
+/// The return at each place: its own reward and the discounted ones of all later places.
 ///
 /// # Errors
 /// A discount outside [0, 1], or numbers that are not finite or too large.
@@ -52,10 +52,10 @@ pub fn implicit_rewards(
     Ok(rewards)
 }
 
-/// SPA-RL's step rewards (2505.20732): a step's contribution to the outcome, as the progress
-/// estimator has it, and `bonus` where its action could be executed. The published code has a
-/// bonus of 0.5; what else it does to these numbers on their way (one leave-one-out value for all
-/// steps, steps weighted by how many follow) is not in the paper and not here.
+/// SPA-RL's step rewards (2505.20732): a step's contribution to the outcome, by the progress
+/// estimator, plus `bonus` if its action could be executed. The published code has a bonus of 0.5;
+/// its further changes to these numbers (one leave-one-out value for all steps, steps weighted by
+/// how many follow) are not in the paper and not here.
 ///
 /// # Errors
 /// Lists of different lengths, or numbers that are not finite.
@@ -73,7 +73,7 @@ pub fn grounded_rewards(
     Ok(rewards)
 }
 
-/// Numbers of steps for every token: each step's tokens have its number, and all others `outside`.
+/// Spreads numbers of steps over tokens: each step's tokens have its number, all others `outside`.
 pub(super) fn over_steps(episode: &Episode<'_>, values: &[f64], outside: f64) -> Vec<f64> {
     let mut tokens = vec![outside; episode.n_tokens];
     for (step, value) in episode.steps.iter().zip(values) {
@@ -82,9 +82,8 @@ pub(super) fn over_steps(episode: &Episode<'_>, values: &[f64], outside: f64) ->
     tokens
 }
 
-/// Numbers of steps for every token, for what is still to come: a token between steps has the
-/// number of the next step, and those behind the last step have that one's. Tokens of an answer
-/// without steps have 0.
+/// Spreads returns of steps over tokens: a token between steps has the number of the next step, and
+/// those behind the last step have that one's. Tokens of an answer without steps have 0.
 pub(super) fn towards_steps(episode: &Episode<'_>, values: &[f64]) -> Vec<f64> {
     let last = values.last().copied().unwrap_or(0.0);
     let mut tokens = vec![last; episode.n_tokens];

@@ -1,4 +1,4 @@
-//! Advantages by golden numbers and by what must always hold.
+//! Advantages by golden numbers and by invariants.
 
 use proptest::prelude::*;
 use rubrics::combine::thoughts::Label;
@@ -98,7 +98,7 @@ fn advantages_are_those_of_the_formulas() {
     }
 }
 
-/// A kind as a run file would write it.
+/// A kind as a run file writes it.
 #[track_caller]
 fn kind(toml: &str) -> AdvantageKind {
     toml::from_str(toml).expect("a good kind")
@@ -170,7 +170,7 @@ fn equal_rewards_are_exactly_nothing() {
         }
     }
     for toml in &OF_GROUPS[..7] {
-        // A mean of thirds is not a third, which must not show.
+        // A mean of thirds is not exactly a third; the result must still be 0.
         let got = outcomes(toml, &[&[third; 7]]).expect("good rewards");
         assert_eq!(got[0], vec![0.0; 7], "{toml}");
     }

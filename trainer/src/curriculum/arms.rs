@@ -6,13 +6,13 @@ use rand::{Rng, RngExt as _};
 
 use super::pool::ProblemPool;
 
-/// A category: its problems, and what was learnt from them.
+/// A category: its problems, and the statistics of their advantages.
 #[derive(Clone, Debug)]
 pub(super) struct Arm {
     pub(super) pool: ProblemPool,
-    /// The newest absolute advantages, of which DUMP takes the mean.
+    /// The newest absolute advantages, over which DUMP takes the mean.
     pub(super) window: VecDeque<f64>,
-    /// How many there have been in all.
+    /// Their number since the start.
     pub(super) seen: u64,
     /// SEC's estimate Q.
     pub(super) estimate: f64,
@@ -56,7 +56,7 @@ pub(super) fn upper_bounds(arms: &[&Arm]) -> Vec<f64> {
     arms.iter().map(bound).collect()
 }
 
-/// A place, drawn with its weight; weights sum to 1 up to rounding.
+/// Draws an index with its weight; weights sum to 1 up to rounding.
 pub(super) fn drawn(weights: &[f64], rng: &mut impl Rng) -> usize {
     let mut left: f64 = rng.random();
     for (place, weight) in weights.iter().enumerate() {
@@ -65,7 +65,7 @@ pub(super) fn drawn(weights: &[f64], rng: &mut impl Rng) -> usize {
             return place;
         }
     }
-    // What rounding left over belongs to the last arm that can be drawn at all.
+    // The rounding residue belongs to the last arm with a positive weight.
     weights.iter().rposition(|w| *w > 0.0).unwrap_or(0)
 }
 

@@ -1,7 +1,7 @@
-//! Dynamic sampling: answer problems until enough groups are worth training on.
+//! Dynamic sampling: sample problems until enough groups are worth training on.
 //!
 //! DAPO (arXiv 2503.14476) samples again until the batch is full, and ODF keeps its batches at a
-//! constant size in the same way. The bound on rounds and what happens there are ours.
+//! constant size in the same way. The bound on rounds and the rule for reaching it are ours.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,11 +11,11 @@ use crate::error::{Result, TrainError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct FillConfig {
-    /// Most rounds of sampling for one batch; 10. With 1 nothing is sampled again.
+    /// Maximum rounds of sampling for one batch; 10. With 1 there is no second round.
     pub rounds: u32,
-    /// Groups that a round samples; by default as many as a batch has.
+    /// Groups per round; by default as many as a batch has.
     pub groups: Option<usize>,
-    /// What happens after the last round.
+    /// The rule for a batch that is not full after the last round.
     pub shortfall: Shortfall,
 }
 
@@ -26,31 +26,31 @@ impl Default for FillConfig {
 }
 
 impl FillConfig {
-    /// Samples once and takes what comes.
+    /// Samples once and trains on the result.
     pub(crate) const ONCE: FillConfig =
         FillConfig { rounds: 1, groups: None, shortfall: Shortfall::Train };
 }
 
-/// What happens to a batch that is not full after the last round.
+/// The rule for a batch that is not full after the last round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shortfall {
-    /// It is trained on as it is, and the step skipped if it is empty.
+    /// Train on it as it is; skip the step if it is empty.
     Train,
-    /// The run ends.
+    /// End the run.
     Fail,
 }
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Sample so many groups, and tell [`Fill::add`] how many of them are kept.
+    /// Sample this many groups, and report to [`Fill::add`] how many are kept.
     Sample(usize),
-    /// Train on so many.
+    /// Train on this many groups.
     Train(usize),
 }
 
-/// One batch on its way: a state machine over counts.
+/// A batch that is being filled: a state machine over counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fill {
     config: FillConfig,
@@ -60,7 +60,7 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// A batch of `want` groups.
+    /// Starts a batch of `want` groups.
     ///
     /// # Errors
     /// No round, or rounds without groups.
@@ -73,11 +73,11 @@ impl Fill {
         Ok(Self { config, want, have: 0, rounds: 0 })
     }
 
-    /// What to do next.
+    /// Decides the next action.
     ///
     /// # Errors
-    /// [`TrainError::NoProgress`] where the rounds are over, the batch is not full, and the options say
-    /// that this ends the run.
+    /// [`TrainError::NoProgress`] if the rounds are over, the batch is not full, and the options
+    /// end the run in this case.
     pub fn next(&self) -> Result<Next> {
         if self.have >= self.want {
             return Ok(Next::Train(self.want));
@@ -102,18 +102,18 @@ impl Fill {
         Self::new(config, 1).map(|_| ())
     }
 
-    /// Ends a round that kept so many groups.
+    /// Ends a round that kept `kept` groups.
     pub fn add(&mut self, kept: usize) {
         self.have += kept;
         self.rounds += 1;
     }
 
-    /// Rounds that were sampled.
+    /// Number of rounds sampled.
     pub fn rounds(&self) -> u32 {
         self.rounds
     }
 
-    /// Groups that are kept beyond a full batch, and not trained on.
+    /// Groups kept beyond a full batch, which are not trained on.
     pub fn surplus(&self) -> usize {
         self.have.saturating_sub(self.want)
     }

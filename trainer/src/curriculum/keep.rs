@@ -1,25 +1,24 @@
-//! Which groups of answers are trained on.
+//! Rules for the groups of answers that are trained on.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 use crate::item::Group;
 
-/// The rule. A group in which a rewarder gave a status in the place of a reward is never trained on,
-/// whatever the rule: its rewards are not known. To train on the other answers, take it out of
-/// the group first.
+/// The rule. A group in which an answer has a failure instead of a reward is never trained on: its
+/// rewards are not known. To train on the other answers, remove that one first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "keep")]
 pub enum Keep {
-    /// All groups, those of zero variance too, as SPARK (arXiv 2509.22624): their advantages are 0,
-    /// but a divergence from the reference still has a gradient.
+    /// All groups, also those of zero variance, as in SPARK (arXiv 2509.22624): their advantages
+    /// are 0, but a divergence from the reference still has a gradient.
     All,
-    /// Groups whose rewards differ, as DAPO (arXiv 2503.14476) and CRL.
+    /// Groups whose rewards differ, as in DAPO (arXiv 2503.14476) and CRL.
     #[default]
     Varied,
-    /// Groups whose pass rate is within a band that is balanced around a half: online difficulty
-    /// filtering (ODF, arXiv 2504.03380). The thresholds are not known from the paper; 0.2 and 0.8
-    /// are ours. 0 and 1 are always outside.
+    /// Groups whose pass rate is within a band around one half: online difficulty filtering (ODF,
+    /// arXiv 2504.03380). The paper's thresholds are not known; 0.2 and 0.8 are ours. 0 and 1 are
+    /// always outside.
     Band {
         /// The least pass rate.
         #[serde(default = "default_low")]
@@ -45,25 +44,25 @@ fn default_pass() -> f64 {
     1.0
 }
 
-/// Whether a group is kept, and why not.
+/// Whether a group is kept; if not, the reason.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fate {
-    /// It is trained on.
+    /// Trained on.
     Kept,
-    /// Some reward is missing.
+    /// A reward is missing.
     Failed,
-    /// All rewards are equal: this one.
+    /// All rewards are equal to this one.
     Equal(f64),
     /// Too few answers pass.
     TooHard,
-    /// Too many do.
+    /// Too many answers pass.
     TooEasy,
 }
 
 /// Groups by their fate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct KeepCounts {
-    /// All that were looked at.
+    /// All groups.
     #[serde(rename = "sampled")]
     pub groups: u64,
     /// Trained on.
@@ -82,7 +81,7 @@ pub struct KeepCounts {
 }
 
 impl KeepCounts {
-    /// Adds those of another round.
+    /// Adds the counts of another round.
     pub fn add(&mut self, other: Self) {
         self.groups += other.groups;
         self.kept += other.kept;
@@ -114,7 +113,7 @@ impl Keep {
         }
     }
 
-    /// What becomes of `group`, and counts it. A group without answers has no reward.
+    /// Decides about `group` and counts the decision. A group without answers has no reward.
     pub fn judge(&self, group: &Group, counts: &mut KeepCounts) -> Fate {
         counts.groups += 1;
         let rewards = group.rewards().filter(|rewards| !rewards.is_empty());
@@ -156,7 +155,7 @@ impl Keep {
     }
 }
 
-/// Ends a run that has nothing to learn from: no group with different rewards for `limit` steps.
+/// Ends a run without a learning signal: no group with different rewards for `limit` steps.
 /// Serialisable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -166,15 +165,15 @@ pub struct NoProgressRule {
 }
 
 impl NoProgressRule {
-    /// After `limit` steps in a row; 0 never ends a run.
+    /// Ends a run after `limit` such steps in a row; 0 never does.
     pub fn new(limit: u64) -> Self {
         Self { limit, in_a_row: 0 }
     }
 
-    /// Takes the counts of one step.
+    /// Adds the counts of one step.
     ///
     /// # Errors
-    /// [`TrainError::NoProgress`], with what there was in the place of differences.
+    /// [`TrainError::NoProgress`], with the counts of groups by fate.
     pub fn observe(&mut self, counts: &KeepCounts) -> Result<()> {
         let taught = counts.groups > counts.zero_variance + counts.failed;
         self.in_a_row = if taught { 0 } else { self.in_a_row + 1 };

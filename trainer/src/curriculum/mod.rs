@@ -1,10 +1,9 @@
-//! Which problems come next, and which groups of answers are worth a gradient.
+//! Curricula: the choice of the next problems and of the groups worth a gradient.
 //!
-//! [`Curriculum`] draws problems: uniformly, by the learnability of their categories (DUMP, SEC), or by
-//! a value model's guess of how hard they are (PCL). [`keep`] judges groups once they are answered:
-//! a difficulty band (ODF), or just that rewards differ (DAPO); [`fill`] samples until a batch is
-//! full. All of it is plain state over numbers, and a resumed run draws what the unbroken one would
-//! have drawn.
+//! [`Curriculum`] draws problems: uniformly, by the learnability of their categories (DUMP, SEC),
+//! or by a value model's estimate of their difficulty (PCL). [`keep`] filters groups by their
+//! rewards: a difficulty band (ODF), or any difference (DAPO); [`fill`] samples until a batch is
+//! full. All state is plain data, and a resumed run draws the problems of an uninterrupted one.
 
 mod arms;
 pub mod fill;
@@ -26,7 +25,7 @@ pub use fill::{Fill, FillConfig};
 pub use keep::{Fate, Keep, KeepCounts, NoProgressRule};
 use pool::PoolPosition;
 
-/// How problems are chosen.
+/// The choice of problems.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
 pub enum CurriculumConfig {
@@ -52,13 +51,13 @@ pub enum CurriculumConfig {
         #[serde(default = "default_sec_temperature")]
         temperature: f64,
     },
-    /// PCL (arXiv 2510.01135): of several times as many candidates those that a value model finds
+    /// PCL (arXiv 2510.01135): of several times as many candidates, those that a value model finds
     /// nearest to the target ([`pcl`]).
     Pcl {
-        /// The expected reward that is best to learn from: 0.5, as reported.
+        /// The expected reward with the best learning signal: 0.5, as reported.
         #[serde(default = "default_target")]
         target: f64,
-        /// Candidates for each problem that is drawn: 4, as reported.
+        /// Candidates per drawn problem: 4, as reported.
         #[serde(default = "default_candidates")]
         candidates: usize,
     },
@@ -133,7 +132,7 @@ pub struct Curriculum {
     arms: BTreeMap<String, Arm>,
 }
 
-/// All that a curriculum has learnt and where it stands, for checkpoints.
+/// The state of a curriculum for checkpoints.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CurriculumState {
@@ -153,7 +152,7 @@ struct ArmState {
     estimate: f64,
 }
 
-/// Advantages of one group of answers: how far its rewards differ.
+/// The advantages of one group of answers, which measure how far its rewards differ.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupAdvantages<'a> {
     /// The problem's category.
@@ -162,11 +161,11 @@ pub struct GroupAdvantages<'a> {
     pub advantages: &'a [f64],
 }
 
-/// The name of problems without a category, and of all problems where categories do not matter.
+/// The category of problems without one, and of all problems if categories are not used.
 const ALL: &str = "";
 
 impl Curriculum {
-    /// Over `problems`, each an index of the data with its category.
+    /// Draws from `problems`, each an index of the data with its category.
     ///
     /// # Errors
     /// No problem, or options out of range.
@@ -192,11 +191,11 @@ impl Curriculum {
         Ok(Self { config, seed, drawn: 0, problems, arms: arms.collect() })
     }
 
-    /// Draws the next `count` problems. `value`, the expected reward of each given problem, is called by
-    /// PCL alone.
+    /// Draws the next `count` problems. Only PCL calls `value`, the expected reward of each given
+    /// problem.
     ///
     /// # Errors
-    /// Those of `value`, and values that are not finite or not one for each.
+    /// Errors of `value`, and values that are not finite or not one for each.
     pub fn draw(
         &mut self,
         count: usize,
@@ -223,8 +222,8 @@ impl Curriculum {
         }
     }
 
-    /// Takes in what a batch taught. Groups in categories that this curriculum does not have are
-    /// passed over, as are all where categories do not matter.
+    /// Updates the statistics with the advantages of a batch. Groups in unknown categories are
+    /// skipped, and all groups if categories are not used.
     ///
     /// # Errors
     /// An advantage that is not finite; nothing is changed then.
@@ -263,13 +262,13 @@ impl Curriculum {
         names.zip(weights).collect()
     }
 
-    /// How many times as many problems were drawn as there are, rounded down: the episode that the
-    /// next draw belongs to, from 0.
+    /// The episode of the next draw, from 0: the number of problems drawn over the number of
+    /// problems, rounded down.
     pub fn episode(&self) -> u64 {
         self.drawn / self.problems
     }
 
-    /// What a checkpoint needs.
+    /// The state for a checkpoint.
     pub fn state(&self) -> CurriculumState {
         let arms = self.arms.iter().map(|(name, arm)| {
             let state = ArmState {
@@ -284,7 +283,7 @@ impl Curriculum {
         CurriculumState { drawn: self.drawn, arms: arms.collect() }
     }
 
-    /// Goes on from a checkpoint of the same problems, options and seed.
+    /// Resumes from a checkpoint of the same problems, options and seed.
     ///
     /// # Errors
     /// Categories that are not those of the checkpoint, or have other numbers of problems.
@@ -308,7 +307,7 @@ impl Curriculum {
         Ok(())
     }
 
-    /// The next problem of an arm that is drawn by weight.
+    /// The next problem of an arm drawn by weight.
     fn next(&mut self, weights: &[f64]) -> u64 {
         let mut rng = decision(self.seed, "curriculum", &[self.drawn]);
         self.drawn += 1;

@@ -1,16 +1,17 @@
-//! PCL (arXiv 2510.01135): a value model's one forward replaces rollouts as the measure of difficulty.
+//! PCL (arXiv 2510.01135): one forward of a value model replaces rollouts as the measure of
+//! difficulty.
 //!
-//! Reported: of k m candidates the m whose value is nearest to a target are answered; the value model
-//! is fitted to their mean rewards one step behind, by squared error. The value model is the
-//! caller's; this is the choice.
+//! Reported: of k m candidates the m whose value is nearest to a target are answered; the value
+//! model is fitted to their mean rewards one step behind, by squared error. The caller owns the
+//! value model; this module makes the choice.
 
 use crate::error::{Result, TrainError};
 
-/// The `count` candidates whose values are nearest to `target`, in their order; of equally near ones
-/// the earlier.
+/// The `count` candidates whose values are nearest to `target`, in their order; the earlier of
+/// equally near ones.
 ///
 /// # Errors
-/// A value that is not finite, or another number of values than of candidates.
+/// A value that is not finite, or a different number of values than of candidates.
 pub fn nearest(candidates: &[u64], values: &[f64], target: f64, count: usize) -> Result<Vec<u64>> {
     if values.len() != candidates.len() {
         return Err(TrainError::Invalid(format!(

@@ -1,4 +1,4 @@
-//! Problems in a new random order each time all of them were drawn.
+//! Problems in a random order, renewed each time all of them were drawn.
 
 use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, TrainError};
 use crate::random::decision;
 
-/// Problems and a place in their order.
+/// Problems and the position in their order.
 #[derive(Clone, Debug)]
 pub(super) struct ProblemPool {
     name: String,
@@ -17,7 +17,7 @@ pub(super) struct ProblemPool {
     place: PoolPosition,
 }
 
-/// Where a pool stands; its order follows from the episode.
+/// The position of a pool; its order follows from the episode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PoolPosition {
@@ -26,7 +26,7 @@ pub(super) struct PoolPosition {
 }
 
 impl ProblemPool {
-    /// Of one member or more.
+    /// Starts with the first episode; `members` must not be empty.
     pub(super) fn new(name: &str, members: Vec<u64>, seed: u64) -> Self {
         let mut pool = Self {
             name: format!("pool {name}"),
@@ -69,7 +69,7 @@ impl ProblemPool {
         self.order[self.place.at - 1]
     }
 
-    /// The order of this episode, which depends on no other.
+    /// Shuffles this episode's order, independently of other episodes.
     fn shuffle(&mut self) {
         self.order.clone_from(&self.members);
         let mut rng = decision(self.seed, &self.name, &[self.place.episode]);

@@ -1,4 +1,4 @@
-//! Items that the model answers in a run, and its answers.
+//! Items that the model answers in a run, and the answers.
 
 mod stored;
 
@@ -10,17 +10,17 @@ use rubrics::{FailureKind, Message};
 /// The role in which the model answers an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ItemRole {
-    /// It solves a problem.
+    /// Solves a problem.
     Policy,
-    /// It says whether one answer is right.
+    /// Judges whether one answer is right.
     Pointwise,
-    /// It says which of two answers is better.
+    /// Judges which of two answers is better.
     Pairwise,
-    /// It is shown a wrong solution or answer and solves the problem again.
+    /// Solves a problem again after a wrong solution or answer.
     Reflection,
-    /// It ranks several answers by scores.
+    /// Ranks several answers by scores.
     RankJudge,
-    /// It criticises a solution and concludes whether it is right.
+    /// Criticises a solution and concludes whether it is right.
     Critic,
 }
 
@@ -37,7 +37,7 @@ impl ItemRole {
         }
     }
 
-    /// Whether its tokens are a judgement of some answer.
+    /// Whether its tokens are a judgement of an answer.
     pub fn judges(self) -> bool {
         match self {
             ItemRole::Policy | ItemRole::Reflection => false,
@@ -48,10 +48,10 @@ impl ItemRole {
     }
 }
 
-/// A prompt for the model, and what is known about its answer.
+/// A prompt for the model, with the reference for its answer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainingItem {
-    /// Its index in the data; a judge item has that of its problem.
+    /// Its index in the data; a judge item has the index of its problem.
     pub index: u64,
     /// The role in which the model answers.
     pub role: ItemRole,
@@ -94,9 +94,9 @@ pub struct Rollout {
     pub truncated: bool,
     /// The final answer extracted from the text; `None` if there is none.
     pub answer: Option<String>,
-    /// Its reward, or why there is none.
+    /// Its reward, or the failure in its place.
     pub reward: Result<f64, FailureKind>,
-    /// Its steps, where the scorer that judged it has looked at steps.
+    /// Its steps, if the scorer judged steps.
     pub steps: Option<Vec<JudgedStep>>,
 }
 
@@ -107,17 +107,17 @@ pub struct JudgedStep {
     pub span: Range<usize>,
     /// From 0, wrong, to 1, right; `None` if nothing in it could be checked.
     pub score: Option<f64>,
-    /// What the scorer calls it: `right`, `wrong`, `matching`, `mismatched`, …
+    /// The scorer's label: `right`, `wrong`, `matching`, `mismatched`, …
     pub label: String,
 }
 
 impl Rollout {
-    /// Whether it has the full reward of a verifier.
+    /// Whether it has a verifier's full reward.
     pub fn is_right(&self) -> bool {
         self.reward == Ok(1.0)
     }
 
-    /// Whether a verifier found it wrong; an answer that has no reward is neither.
+    /// Whether a verifier found it wrong; false without a reward.
     pub fn is_wrong(&self) -> bool {
         self.reward.is_ok_and(|reward| reward < 1.0)
     }

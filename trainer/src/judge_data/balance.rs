@@ -1,6 +1,6 @@
-//! What keeps a judge's data honest: balanced labels, and no more of it than of the policy's.
+//! Balance of judge data: balanced labels, and no more judge data than the policy's.
 //!
-//! Rollouts drift to mostly right. A judge that always says yes then looks better every day, so
+//! Rollouts drift to mostly right. A judge that always says yes would then seem to improve, so
 //! labels are balanced within each batch and judges are measured by balanced accuracy.
 
 use rand::Rng;
@@ -8,8 +8,8 @@ use rand::Rng;
 use super::draws::subset;
 use crate::error::{Result, TrainError};
 
-/// Which of `labels` to keep so that both are there equally often: all of the rarer one and a
-/// uniform sample of the other, in rising order.
+/// The labels to keep for equal numbers of both: all of the rarer one and a uniform sample of the
+/// other, in ascending order.
 pub fn balance_labels(labels: &[bool], rng: &mut impl Rng) -> Vec<usize> {
     let of = |wanted: bool| {
         let places = labels.iter().enumerate();
@@ -27,8 +27,8 @@ pub fn balance_labels(labels: &[bool], rng: &mut impl Rng) -> Vec<usize> {
     kept
 }
 
-/// How many of the first `judge` groups, whose tokens are counted, may stand beside
-/// `player` tokens so that they are at most `share` of all tokens. 0.5 is the project's rule.
+/// The number of the first `judge` groups, given by their tokens, that fit beside `player` tokens
+/// within a `share` of all tokens. 0.5 is the project's rule.
 ///
 /// # Errors
 /// A share that is not in [0, 1].
@@ -46,12 +46,12 @@ pub fn within_share(player: u64, judge: &[u64], share: f64) -> Result<usize> {
     Ok(fits.count())
 }
 
-/// The correlation of two measures of the same things (Pearson), such as the length and the
-/// self-given score of answers: a rising one says that length is rewarded. `None` if one of
-/// them does not vary or a number is not finite.
+/// Pearson's correlation of two measures, such as the length and the self-given score of answers:
+/// if it rises, length is being rewarded. `None` if one of them does not vary or a number is not
+/// finite.
 pub fn correlation(xs: &[f64], ys: &[f64]) -> Option<f64> {
     let n = xs.len() as f64;
-    // Equal values have a mean that rounding may take off them, and then seem to vary.
+    // The mean of equal values may differ from them by rounding, and they would then seem to vary.
     let varies = |values: &[f64]| values.iter().any(|value| value.total_cmp(&values[0]).is_ne());
     if xs.len() != ys.len() || !varies(xs) || !varies(ys) {
         return None;

@@ -1,7 +1,8 @@
-//! CRL, as in Critique-Coder (arXiv 2509.22824, the id is unconfirmed): a share of a batch are critique
-//! items. The model criticises a solution and concludes `/conclusion{T}` or `/conclusion{F}`; the
-//! last conclusion counts, and the reward is 1 if it equals the label, else 0, also where there is
-//! none. That reward is the scorer `conclusion` of [`super::SCORERS`].
+//! CRL, as in Critique-Coder (arXiv 2509.22824, the id is unconfirmed): a share of a batch are
+//! critique items. The model criticises a solution and concludes `/conclusion{T}` or
+//! `/conclusion{F}`; the last conclusion counts, and the reward is 1 if it equals the label,
+//! otherwise 0, also without a conclusion. That reward is the scorer `conclusion` of
+//! [`super::SCORERS`].
 //!
 //! The share of 20 % and the conclusion are from the authors' code. They take questions, solutions
 //! and labels from a data set; taking them from the model's own verified rollouts, balancing labels
@@ -24,8 +25,8 @@ use crate::item::{Group, ItemRole, TrainingItem};
 pub struct CrlConfig {
     /// Share of a batch's items that are critiques: 0.2.
     pub share: f64,
-    /// Whether right and wrong solutions are there equally often. Ours, on by default: a critic
-    /// that approves of everything must not pay.
+    /// Whether to balance right and wrong solutions. Ours, on by default: a critic that approves of
+    /// everything must not gain.
     pub balance: bool,
 }
 
@@ -35,16 +36,16 @@ impl Default for CrlConfig {
     }
 }
 
-/// What a draw of critiques made.
+/// Counts of a draw of critiques.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct CrlCounts {
     /// Critiques of right solutions.
     pub right: u64,
     /// Critiques of wrong solutions.
     pub wrong: u64,
-    /// Those of the wrong ones that are old mistakes.
+    /// Critiques of wrong solutions that are old mistakes.
     pub from_reservoir: u64,
-    /// Items that were wanted and could not be made.
+    /// Items missing from the requested number.
     pub short: u64,
 }
 
@@ -63,7 +64,7 @@ struct Solution<'g> {
 }
 
 impl Crl {
-    /// With these options and wordings.
+    /// Makes critiques with these options and wordings.
     ///
     /// # Errors
     /// A share that is not in [0, 1), or no wording of a critique.
@@ -78,7 +79,7 @@ impl Crl {
         Ok(Self { config, templates })
     }
 
-    /// How many critiques stand beside `others` items, so that they have their share of all.
+    /// The number of critiques beside `others` items that gives them their share of all.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -89,7 +90,7 @@ impl Crl {
         (others as f64 * share / (1.0 - share)).round() as usize
     }
 
-    /// The critique of one solution whose label is known.
+    /// Makes the critique item of one solution with a known label.
     pub fn critique(
         &self,
         of: &TrainingItem,
@@ -110,8 +111,8 @@ impl Crl {
         }
     }
 
-    /// At most `count` critiques of the player's verified solutions of a step, in random order.
-    /// Where balanced labels need more wrong solutions, `old` gives them.
+    /// Draws at most `count` critiques of the policy's verified solutions of a step, in random
+    /// order. If balance needs more wrong solutions, they come from `old`.
     pub fn draw(
         &self,
         groups: &[Group],
@@ -161,7 +162,7 @@ impl Crl {
     }
 }
 
-/// The player's solutions that a verifier found right, and those it found wrong.
+/// The policy's solutions that a verifier found right, and those it found wrong.
 fn verified(groups: &[Group]) -> (Vec<Solution<'_>>, Vec<Solution<'_>>) {
     let (mut rights, mut wrongs) = (Vec::new(), Vec::new());
     let mut place = 0;

@@ -4,7 +4,7 @@ use rand_chacha::ChaCha12Rng;
 
 use crate::random::decision;
 
-/// Seed and step: what random draws of one step depend on.
+/// Seed and step, which determine the random draws of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StepSeed {
     /// The seed of the run.
@@ -20,8 +20,8 @@ impl StepSeed {
     }
 }
 
-/// Draws `count` of `0..of` without replacement, uniformly, in ascending order; all of them if there
-/// are not that many.
+/// Draws `count` of `0..of` without replacement, uniformly, in ascending order; all of them if
+/// there are fewer.
 pub(super) fn subset(rng: &mut impl rand::Rng, of: usize, count: usize) -> Vec<usize> {
     if count >= of {
         return (0..of).collect();

@@ -6,7 +6,7 @@ use rubrics::{FailureKind, Message};
 
 use crate::item::{Group, ItemRole, Rollout, TrainingItem};
 
-/// A problem of the player whose gold answer is `gold`.
+/// A problem of the policy whose gold answer is `gold`.
 pub(crate) fn problem(index: u64, gold: &str) -> TrainingItem {
     TrainingItem {
         index,

@@ -6,32 +6,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::item::TrainingItem;
 
-/// Queue of judge items. After a normal step its items come in, and at most one batch of the oldest goes
-/// out; the rest stays for later steps of the episode (SPARK, arXiv 2509.22624, as the
-/// authors' code has it). Serialisable, so that a resumed run goes on with the same items.
+/// Queue of judge items. A normal step adds its items, and afterwards at most one batch of the
+/// oldest is taken; the rest stays for later steps of the episode (SPARK, arXiv 2509.22624, as in
+/// the authors' code). Serialisable, so that a resumed run continues with the same items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ItemQueue {
     batch: usize,
     items: VecDeque<TrainingItem>,
-    /// Whether a recycled step may follow: a normal step came since the last one.
+    /// Whether a recycled step is due: a normal step followed the last one.
     due: bool,
 }
 
 impl ItemQueue {
-    /// An empty cache whose recycled steps have `batch` items; the authors' scripts have 64, the
+    /// An empty queue whose recycled steps have `batch` items; 64 in the authors' scripts, the
     /// number of prompts of a normal step. A batch of 0 has 1 item.
     pub fn new(batch: usize) -> Self {
         Self { batch: batch.max(1), items: VecDeque::new(), due: false }
     }
 
-    /// Empties it: an episode, one pass through the problems, begins.
+    /// Empties the queue at the start of an episode, one pass through the problems.
     pub fn begin_episode(&mut self) {
         self.items.clear();
         self.due = false;
     }
 
-    /// Takes in what a normal step made; a recycled step may follow.
+    /// Adds the items of a normal step; a recycled step is due.
     pub fn end_of_normal_step(&mut self, items: Vec<TrainingItem>) {
         self.items.extend(items);
         self.due = true;
@@ -46,7 +46,7 @@ impl ItemQueue {
         Some(self.items.drain(..self.batch).collect())
     }
 
-    /// Queue of judge items.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.items.len()
     }

@@ -1,4 +1,4 @@
-//! Old wrong answers: a policy that is mostly right makes too few mistakes to learn judging from.
+//! Old wrong answers: a policy that is mostly right makes too few mistakes to train a judge on.
 
 use std::sync::Arc;
 
@@ -8,19 +8,20 @@ use serde::{Deserialize, Serialize};
 use crate::item::{Group, ItemRole, TrainingItem};
 use crate::random::decision;
 
-/// A wrong answer and the problem it was given to.
+/// A wrong answer and its problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mistake {
     /// The problem.
     pub item: Arc<TrainingItem>,
-    /// All of the answer's text.
+    /// The answer's full text.
     pub text: String,
     /// The final answer that a verifier found in it.
     pub answer: String,
 }
 
 /// A uniform sample of all mistakes of a run, of bounded size (reservoir sampling, Vitter 1985,
-/// algorithm R). Serialisable, and resumed exactly: its chance depends on how many came.
+/// algorithm R). Serialisable, and resumed exactly: probabilities depend on the number of mistakes
+/// seen.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReplayBuffer {
@@ -32,12 +33,12 @@ pub struct ReplayBuffer {
 }
 
 impl ReplayBuffer {
-    /// An empty one that keeps `capacity` mistakes.
+    /// An empty buffer that keeps `capacity` mistakes.
     pub fn new(capacity: usize, seed: u64) -> Self {
         Self { capacity, seed, seen: 0, kept: Vec::new() }
     }
 
-    /// Looks at every answer of the player that a verifier found wrong and that has a final answer.
+    /// Adds every answer of the policy that a verifier found wrong and that has a final answer.
     pub fn observe(&mut self, groups: &[Group]) {
         for group in groups.iter().filter(|g| g.item.role == ItemRole::Policy) {
             for rollout in group.rollouts.iter().filter(|r| r.is_wrong()) {
@@ -71,7 +72,7 @@ impl ReplayBuffer {
         &self.kept
     }
 
-    /// How many mistakes came by.
+    /// Number of mistakes seen.
     pub fn seen(&self) -> u64 {
         self.seen
     }

@@ -1,4 +1,4 @@
-//! Guards against a policy that learns to please its own judge: audits, abstention and a stop rule.
+//! Guards against a policy that optimises for its own judge: audits, abstention and a stop rule.
 
 use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
@@ -7,7 +7,7 @@ use crate::error::{Result, TrainError};
 use crate::random::decision;
 
 /// Mean self-given reward less mean true reward of the same answers, `(self, true)` each. It rises
-/// where the policy pleases its judge instead of solving the task. `None` without answers or if a
+/// if the policy pleases its judge instead of solving the task. `None` without answers or if a
 /// number is not finite.
 pub fn reward_gap(pairs: &[(f64, f64)]) -> Option<f64> {
     let sum: f64 = pairs.iter().map(|(own, truth)| own - truth).sum();
@@ -15,27 +15,27 @@ pub fn reward_gap(pairs: &[(f64, f64)]) -> Option<f64> {
     gap.is_finite().then_some(gap)
 }
 
-/// Whether a self-judged group is also given to the verifier, for the log alone. `share` of the
-/// groups are; 0.05 is the project's rule.
+/// Whether a self-judged group also goes to the verifier, for the log alone. True for a `share` of
+/// the groups; 0.05 is the project's rule.
 pub fn audited(share: f64, seed: u64, step: u64, group: u64) -> bool {
     decision(seed, "audit", &[step, group]).random::<f64>() < share
 }
 
-/// What a judge's probability says.
+/// A judge's probability as a verdict with a weight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Opinion {
-    /// Whether it is over a half: the answer is taken for right.
+    /// Whether the probability is over a half: the answer counts as right.
     pub right: bool,
-    /// How sure it is, |2p - 1| in [0, 1]: the weight of the advantage. With the sign of `right` it
+    /// The confidence, |2p - 1| in [0, 1]: the weight of the advantage. With the sign of `right` it
     /// is 2p - 1.
     pub weight: f64,
 }
 
-/// Converts the probability `p` that an answer is right to an opinion; `None`, an abstention, if
-/// |p - 1/2| is below `tau` or exactly 0.
+/// Converts the probability `p` that an answer is right to an opinion; `None`, an abstention, if |p
+/// - 1/2| is below `tau` or exactly 0.
 ///
 /// # Errors
-/// A number that is no probability: it is a failed measurement and no opinion.
+/// A number that is not a probability: it is a failed measurement, not an opinion.
 pub fn opinion(p: f64, tau: f64) -> Result<Option<Opinion>> {
     for (what, value) in [("probability", p), ("threshold", tau)] {
         if !(0.0..=1.0).contains(&value) {
@@ -49,15 +49,15 @@ pub fn opinion(p: f64, tau: f64) -> Result<Option<Opinion>> {
     Ok(sure.then_some(Opinion { right: p > 0.5, weight: 2.0 * distance }))
 }
 
-/// Stops a run whose self-given rewards leave the true ones behind. Serialisable.
+/// Stops a run whose self-given rewards exceed the true ones. Serialisable.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GapStop {
     /// Gaps above this are too large. An option without a published value; 0.15 by default.
     pub limit: f64,
-    /// So many in a row end the run; 3 by default.
+    /// Number in a row that ends the run; 3 by default.
     pub patience: u32,
-    /// How many there were in a row.
+    /// Number in a row so far.
     #[serde(default)]
     pub in_a_row: u32,
 }
@@ -69,10 +69,10 @@ impl Default for GapStop {
 }
 
 impl GapStop {
-    /// Takes the gap of one evaluation; a gap that could not be measured changes nothing.
+    /// Adds the gap of one evaluation; `None` changes nothing.
     ///
     /// # Errors
-    /// [`TrainError::NoProgress`] where too many in a row are too large.
+    /// [`TrainError::NoProgress`] after too many gaps in a row above the limit.
     pub fn observe(&mut self, gap: Option<f64>) -> Result<()> {
         let Some(gap) = gap else {
             return Ok(());

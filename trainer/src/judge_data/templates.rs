@@ -51,15 +51,15 @@ pub enum TemplateKind {
 
 /// Slots and labels of a kind.
 struct TemplateRule {
-    /// Each set is one way to show what there is to judge; one of them must be there.
+    /// Alternative sets of slots for the subject of judgement; one set must be present.
     shows: &'static [&'static [&'static str]],
-    /// Slots that may stand beside `problem` and the sets.
+    /// Slots allowed beside `problem` and the sets.
     also: &'static [&'static str],
     labels: bool,
 }
 
 impl TemplateKind {
-    /// As it stands in files.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Pointwise => "pointwise",
@@ -86,10 +86,10 @@ impl TemplateKind {
     }
 }
 
-/// One wording.
+/// A template: one wording of a kind of item.
 #[derive(Clone, Debug)]
 pub struct Template {
-    /// What it makes.
+    /// The kind of item that it makes.
     pub kind: TemplateKind,
     /// The scorer that rewards the answers, by name.
     pub scorer: Arc<str>,
@@ -98,17 +98,18 @@ pub struct Template {
     listing: Option<Arc<Listing>>,
 }
 
-/// How a referee template lists candidates.
+/// The list of candidates in a rank judge's template.
 #[derive(Debug)]
 enum Listing {
-    /// As one text.
+    /// In one text.
     Text { candidate: Prompt, separator: String },
-    /// As messages: each message as a prompt of its own, and whether it is there once for each.
+    /// In messages: each message as a prompt of its own, and whether it is repeated for each
+    /// candidate.
     Messages(Vec<(Prompt, bool)>),
 }
 
 impl Template {
-    /// What logs call it.
+    /// The name in logs.
     pub fn name(&self) -> &str {
         &self.prompt.name
     }
@@ -118,7 +119,7 @@ impl Template {
         &self.prompt.digest
     }
 
-    /// The label of a yes: right, or the first is better.
+    /// The label of a positive verdict: right, or the first is better.
     ///
     /// # Panics
     /// For kinds without labels; reading a file checks that the others have theirs.
@@ -133,7 +134,7 @@ impl Template {
         self.prompt.fill(texts)
     }
 
-    /// The conversation of a referee that is to score `candidates` in this order.
+    /// The conversation of a rank judge over `candidates` in this order.
     ///
     /// # Panics
     /// For other kinds.
@@ -169,15 +170,15 @@ impl Template {
     }
 }
 
-/// The wordings of a run, by kind.
+/// The templates of a run, by kind.
 #[derive(Clone, Debug, Default)]
 pub struct Templates {
     by_kind: BTreeMap<TemplateKind, Vec<Template>>,
 }
 
-/// The scorers that the templates of this crate name and that `rubrics` does not have by itself,
-/// as tables of a configuration. A verdict is the text of the last box that closes, byte by byte: a
-/// verdict in words, in `\box{}` or in another mark earns 0. A `reply` is the full text.
+/// Scorers that the templates of this crate name and that `rubrics` does not build in, as tables of
+/// a configuration. A verdict is the text of the last box that closes, byte by byte: a verdict in
+/// words, in `\box{}` or in another mark earns 0. A `reply` is the full text.
 pub const SCORERS: &str = r#"
 [[scorer]]
 name = "verdict"
@@ -197,7 +198,7 @@ kind = "exact"
 extract = "whole"
 "#;
 
-/// The files that come with the crate, by name.
+/// The built-in files, by name.
 const FILES: &[(&str, &str)] = &[
     ("spark", include_str!("../../templates/spark.toml")),
     ("urpo", include_str!("../../templates/urpo.toml")),
@@ -206,16 +207,16 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 impl Templates {
-    /// The names of the files that come with the crate.
+    /// The names of the built-in files.
     pub fn names() -> impl Iterator<Item = &'static str> {
         FILES.iter().map(|(name, _)| *name)
     }
 
-    /// A file that comes with the crate: `spark`, `urpo`, `crl`, or `compact`, which has
-    /// all kinds but critiques without words, for a model whose chat template has roles for them.
+    /// A built-in file: `spark`, `urpo`, `crl`, or `compact`, which has all kinds but critiques
+    /// without words, for a model whose chat template has roles for them.
     ///
     /// # Errors
-    /// There is none of this name.
+    /// An unknown name.
     pub fn built_in(name: &str) -> Result<Self> {
         let found = FILES.iter().find(|(known, _)| *known == name);
         let Some((_, text)) = found else {
@@ -228,10 +229,10 @@ impl Templates {
         Self::read(&format!("{name}.toml"), text)
     }
 
-    /// The templates of a file's text. `file` is what messages call it.
+    /// Parses the templates of a file's text; errors name it `file`.
     ///
     /// # Errors
-    /// Everything that is wrong with it, a line each.
+    /// Every fault of the file, one per line.
     pub fn read(file: &str, text: &str) -> Result<Self> {
         let written: File = toml::from_str(text).map_err(|error| {
             TrainError::Invalid(format!("{file}: {}", error.to_string().trim()))
@@ -262,19 +263,19 @@ impl Templates {
         Err(TrainError::Invalid(problems.join("\n")))
     }
 
-    /// These and those of another file.
+    /// Adds the templates of another file.
     pub fn extend(&mut self, other: Self) {
         for template in other.by_kind.into_values().flatten() {
             self.add(template);
         }
     }
 
-    /// The wordings of one kind, in the order of their files.
+    /// The templates of one kind, in the order of their files.
     pub fn of(&self, kind: TemplateKind) -> &[Template] {
         self.by_kind.get(&kind).map_or(&[], Vec::as_slice)
     }
 
-    /// Checks that there is a wording of each kind.
+    /// Checks that there is a template of each kind.
     ///
     /// # Errors
     /// Names the kinds that have none.
@@ -314,7 +315,7 @@ struct TemplateEntry {
 }
 
 impl TemplateEntry {
-    /// What contradicts the kind, but for slots that cannot be read.
+    /// Contradictions between the entry and its kind, except for slots that cannot be parsed.
     fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
         let rule = self.kind.rule();
@@ -349,7 +350,7 @@ impl TemplateEntry {
         })
     }
 
-    /// How candidates are listed, for a referee.
+    /// The listing of candidates, for a rank judge.
     fn listing(&self, prompt: &Prompt) -> std::result::Result<Option<Listing>, String> {
         let slots = prompt.slots();
         let text = slots.contains(&"candidates");

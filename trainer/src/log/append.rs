@@ -15,18 +15,18 @@ pub(super) struct Appended {
 }
 
 impl Appended {
-    /// `file` is open for appending at `path`, and its first `length` bytes are whole; what follows
-    /// them is taken away.
+    /// Wraps `file`, open for appending at `path`, whose first `length` bytes are complete records;
+    /// the rest is removed.
     pub(super) fn new(path: &Path, file: File, length: u64) -> Result<Self> {
         file.set_len(length).map_err(|source| failed(path, source))?;
         Ok(Self { path: path.to_owned(), file, length })
     }
 
-    /// Appends a piece in one write. Of a piece that cannot be written whole, on a full disk, nothing
-    /// stays, so that a later one does not begin inside of it.
+    /// Appends a record in one write. If it cannot be written completely, for instance on a full
+    /// disk, it is removed, so that a later one does not start inside of it.
     pub(super) fn put(&mut self, piece: &[u8]) -> Result<()> {
         if let Err(source) = self.file.write_all(piece) {
-            // Where this fails too, readers find the broken piece by its form.
+            // If this fails too, readers detect the broken record by its form.
             let _ = self.file.set_len(self.length);
             return Err(failed(&self.path, source));
         }
@@ -69,7 +69,7 @@ mod tests {
         let error = log.put(b"lost\n").expect_err("refused");
         assert!(matches!(error, TrainError::File { .. }), "{error}");
         assert_eq!(log.length, 11);
-        // A write that stopped half-way is taken away before the next one.
+        // An interrupted write is removed before the next one.
         fs::write(&path, "whole\nnext\nhal").expect("written");
         let file = OpenOptions::new().append(true).open(&path).expect("open");
         let mut log = Appended::new(&path, file, log.length).expect("cut to length");

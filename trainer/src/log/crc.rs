@@ -1,6 +1,6 @@
-//! CRC-32C (Castagnoli), as record files use it.
+//! CRC-32C (Castagnoli), the checksum of record files.
 
-/// The polynomial 0x1EDC6F41, its bits turned around.
+/// The polynomial 0x1EDC6F41 with reversed bits.
 const POLYNOMIAL: u32 = 0x82F6_3B78;
 
 const TABLE: [u32; 256] = crc_table();
@@ -30,8 +30,8 @@ pub(super) fn crc32c(bytes: &[u8]) -> u32 {
     !bytes.iter().fold(!0, step)
 }
 
-/// The checksum as record files store it: turned and moved, so that a checksum of data that holds
-/// checksums stays a good one.
+/// The checksum as record files store it: rotated and offset, so that a checksum over data that
+/// contains checksums stays useful.
 pub(super) fn masked(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xA282_EAD8)
 }

@@ -12,20 +12,20 @@ use super::crc::masked;
 use super::protobuf::{What, event};
 use crate::error::{Result, TrainError};
 
-/// What the first event of a file says.
+/// The version in the first event of a file.
 const VERSION: &str = "brain.Event:2";
 
-/// A new event file. A run that is resumed writes another one into the same folder, and `TensorBoard`
-/// reads them as one.
+/// A new event file. A resumed run writes another one into the same folder, and `TensorBoard` reads
+/// them as one.
 #[derive(Debug)]
 pub struct EventFile {
     file: Appended,
 }
 
 impl EventFile {
-    /// Creates a file in `folder`, which is made if it is missing. `time` is in seconds since 1970 and
-    /// part of the name; `resumed_at` is the first step that this run writes again, if it is resumed:
-    /// what other files say of that step and later ones is then void.
+    /// Creates a file in `folder`, which is created if missing. `time` is in seconds since 1970 and
+    /// part of the name; `resumed_at` is the first step that this run writes again, if it is
+    /// resumed: it voids that step and later ones in other files.
     ///
     /// # Errors
     /// [`TrainError::File`].
@@ -62,7 +62,7 @@ impl EventFile {
         self.put(&event(record.time, record.step, &What::Scalars(&scalars)))
     }
 
-    /// Where it is.
+    /// The file's path.
     pub fn path(&self) -> &Path {
         self.file.path()
     }
@@ -86,7 +86,8 @@ fn framed(data: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// What `TensorBoard`'s own classes write for the same events: `tests/goldens/tensorboard_events.py`.
+    /// The bytes that `TensorBoard`'s own classes write for the same events:
+    /// `tests/goldens/tensorboard_events.py`.
     const GOLDEN: &str = include_str!("../../tests/goldens/tensorboard_events.hex");
 
     /// The events that the golden file holds.

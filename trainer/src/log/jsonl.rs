@@ -48,8 +48,8 @@ impl JsonLines {
     /// Appends the line of a step.
     ///
     /// # Errors
-    /// [`TrainError::File`]; what was written of the line, such as before a full disk, is taken away
-    /// again, so that a later line stands alone.
+    /// [`TrainError::File`]; a partly written line, for instance on a full disk, is removed, so
+    /// that a later line stands alone.
     pub fn write(&mut self, record: &Record) -> Result<()> {
         let mut line = line(record);
         line.push('\n');
@@ -87,7 +87,7 @@ fn kept(file: &File, path: &Path, step: u64) -> Result<u64> {
         bytes.clear();
         let read = reader.read_until(b'\n', &mut bytes);
         let read = read.map_err(|source| failed(path, source))?;
-        // What does not end in a new line was cut, if it is anything at all.
+        // A last line without a new line was cut.
         if !bytes.ends_with(b"\n") {
             break;
         }

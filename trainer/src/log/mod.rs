@@ -37,13 +37,13 @@ impl Record {
         Self { step, time, numbers: BTreeMap::new() }
     }
 
-    /// Sets a number; the names `step` and `time` are taken, and such a number is lost.
+    /// Sets a number; the names `step` and `time` are reserved, and such a number is dropped.
     pub fn set(&mut self, name: &str, number: f64) {
         self.numbers.insert(name.to_owned(), number);
     }
 
-    /// Sets every number in `counts`, with `name` and its field as name; a truth value is 1 or 0,
-    /// and other values are left out, so that what was not measured has no number.
+    /// Sets every number of `counts`, named by `name` and its field; a boolean is 1 or 0, and other
+    /// values are skipped, so that a missing measurement has no number.
     pub fn add(&mut self, name: &str, counts: &impl Serialize) {
         if let Ok(value) = serde_json::to_value(counts) {
             self.add_value(name, &value);

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Steps that the rate is taken over: enough to be calm, few enough to follow a change.
+/// Steps over which the rate is measured: enough to be stable, few enough to follow a change.
 const WINDOW: usize = 20;
 
-/// Where a run stands.
+/// Progress of a run.
 #[derive(Clone, Debug)]
 pub struct RunProgress {
     steps: u64,
@@ -14,10 +14,10 @@ pub struct RunProgress {
     reward: Option<f64>,
 }
 
-/// What a line on a terminal may show.
+/// The figures of one progress line.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ProgressLine {
-    /// Steps that are done.
+    /// Completed steps.
     pub step: u64,
     /// Steps of the run.
     pub steps: u64,
@@ -37,8 +37,8 @@ impl RunProgress {
         Self { steps, marks: VecDeque::new(), reward: None }
     }
 
-    /// Takes the end of `step`, `elapsed` after the process began. A reward that was not measured
-    /// leaves the last one.
+    /// Records the end of `step`, `elapsed` after the process began. Without a reward the last one
+    /// stays.
     pub fn observe(&mut self, step: u64, elapsed: Duration, reward: Option<f64>) -> ProgressLine {
         if self.marks.len() > WINDOW {
             self.marks.pop_front();
@@ -78,7 +78,7 @@ mod tests {
     fn rate_and_remaining_time_follow_the_last_steps() {
         let at = |seconds| Duration::from_secs(seconds);
         let mut progress = RunProgress::new(100);
-        // Resumed at step 41: what another process did says nothing of this one's pace.
+        // Resumed at step 41: the pace of an earlier process does not count.
         let line = progress.observe(41, at(7), None);
         assert_eq!((line.steps_per_s, line.remaining, line.reward), (None, None, None));
         let line = progress.observe(42, at(9), Some(0.25));

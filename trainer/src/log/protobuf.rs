@@ -13,11 +13,11 @@ const EIGHT_BYTES: u64 = 1;
 const LENGTH: u64 = 2;
 const FOUR_BYTES: u64 = 5;
 
-/// What one event says.
+/// The content of one event.
 pub(super) enum What<'a> {
     /// The first event of a file.
     FileVersion(&'a str),
-    /// What other files have for this step and later ones is void.
+    /// Voids this step and later ones in other files.
     SessionStart,
     /// Numbers by name.
     Scalars(&'a [(&'a str, f64)]),
@@ -26,7 +26,7 @@ pub(super) enum What<'a> {
 /// The bytes of an event.
 pub(super) fn event(time: f64, step: u64, what: &What<'_>) -> Vec<u8> {
     let mut out = Vec::new();
-    // A zero is what a reader takes a missing field for, and writers leave it out.
+    // Readers take a missing field for zero, and writers omit zeros.
     if time.to_bits() != 0 {
         key(&mut out, 1, EIGHT_BYTES);
         out.extend(time.to_le_bytes());
@@ -73,7 +73,7 @@ fn key(out: &mut Vec<u8>, field: u64, wire_type: u64) {
     varint(out, field << 3 | wire_type);
 }
 
-/// Seven bits a byte, the least ones first, the eighth saying that more follow.
+/// Seven bits per byte, the least significant first; the eighth bit says that more follow.
 fn varint(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let [low, ..] = number.to_le_bytes();

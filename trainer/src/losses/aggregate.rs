@@ -1,17 +1,18 @@
 //! Denominators of a batch, and the weight of every token in the loss.
 //!
-//! A loss over a batch is `sum of w_t l_t` over its tokens. All that papers call aggregation is in
-//! the weights `w_t`, and they depend on nothing but masks. They are therefore fixed once, from the
-//! masks of the batch ([`Denominators::of`]); a micro-batch then adds its share, and the
-//! shares add up to the same total however the batch was cut.
+//! A loss over a batch is `sum of w_t l_t` over its tokens. The papers' aggregations differ only in
+//! the weights `w_t`, which depend on nothing but masks. They are therefore fixed once, from the
+//! masks of the batch ([`Denominators::of`]); a micro-batch then adds its share, and the shares add
+//! up to the same total for every cut of the batch.
 
 use serde::{Deserialize, Serialize};
 
 use super::error::{FormulaError, Result, setting};
 use super::layout::{Layout, LossSequence, Stream};
 
-/// How token losses become one number. A sequence without a counted token (because all of it was
-/// filtered) does not count as a sequence; that is a choice of ours where trainers differ.
+/// The aggregation of token losses to one number. A sequence without a counted token (because all
+/// of it was filtered) does not count as a sequence; trainers differ in this, and the choice is
+/// ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregation {
@@ -29,8 +30,8 @@ pub enum Aggregation {
     SeqMeanTokenSum,
 }
 
-/// Weight of each stream, relative to the others. The weights of a stream's tokens add up
-/// to its share where the aggregation is a mean. Ours; 1 each by default.
+/// Weight of each stream, relative to the others. In a mean, the weights of a stream's tokens add
+/// up to its share. Ours; 1 each by default.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Streams {
@@ -39,9 +40,9 @@ pub struct Streams {
     pub policy: f64,
     /// Answers of a judge.
     pub judge: f64,
-    /// Given tokens.
+    /// Given tokens, by cross-entropy.
     pub ce: f64,
-    /// Tokens that are only held to the reference.
+    /// Tokens with only a divergence from the reference.
     pub ref_kl: f64,
 }
 
@@ -75,28 +76,28 @@ impl Streams {
 /// Counts of a stream in the batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// What the stream counts for.
+    /// The stream's share.
     pub share: f64,
     /// Counted tokens.
     pub tokens: usize,
     /// Sequences with a counted token.
     pub sequences: usize,
-    /// Counted tokens of sequences with a positive reward, and of the others.
+    /// Counted tokens of sequences with a positive reward.
     pub positive: usize,
-    /// The others.
+    /// Counted tokens of the others.
     pub negative: usize,
 }
 
 /// Properties of a batch beside its masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
-    /// The longest answer allowed, in tokens, which [`Aggregation::DrGrpo`] divides by.
+    /// Maximum length of an answer in tokens, the divisor of [`Aggregation::DrGrpo`].
     pub max_tokens: usize,
-    /// Into how many micro-batches the batch is cut, which [`Aggregation::Bnpo`] divides by.
+    /// Number of micro-batches of the batch, the divisor of [`Aggregation::Bnpo`].
     pub micro_batches: usize,
 }
 
-/// The counts of a whole batch, which every part of it divides by.
+/// The counts of a batch, the divisors of every part of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Denominators {
     counts: [Counts; 4],
@@ -104,7 +105,7 @@ pub struct Denominators {
 }
 
 impl Denominators {
-    /// Counts a whole batch.
+    /// Counts a batch.
     ///
     /// # Errors
     /// Lists that do not belong together, a bad share, or a limit of 0.
@@ -127,16 +128,16 @@ impl Denominators {
         Ok(Self { counts, limits })
     }
 
-    /// What a stream has.
+    /// The counts of a stream.
     pub fn counts(&self, stream: Stream) -> &Counts {
         &self.counts[stream.index()]
     }
 
-    /// The weight of every token of a part of the batch, 0 for what does not count. Streams
+    /// The weight of every token of a part of the batch, 0 for uncounted ones. Streams
     /// [`Stream::Ce`] and [`Stream::RefKl`] are always means over their tokens.
     ///
     /// # Errors
-    /// Lists that do not belong together, or counts that cannot be those of the batch.
+    /// Lists that do not belong together, or counts that exceed those of the batch.
     pub fn weights(&self, how: Aggregation, part: &Layout<'_>) -> Result<Vec<f64>> {
         let sequences = part.sequences()?;
         let mut weights = vec![0.0; part.mask.len()];

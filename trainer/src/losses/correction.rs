@@ -1,6 +1,6 @@
 //! Corrections for rollouts that other weights or another engine sampled.
 //!
-//! Each is a constant factor of the policy term of a token, made of the ratio `w` between the
+//! Each is a constant factor of the policy term of a token, computed from the ratio `w` between the
 //! weights at the beginning of the step and those that sampled. Divergence and entropy terms are
 //! not corrected, and dropped tokens stay in the denominators.
 
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{FormulaError, Result, setting};
 use super::tokens::{Ratio, Tokens, View};
 
-/// Which correction, and its bounds.
+/// The correction and its bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Correction {
@@ -27,7 +27,7 @@ pub enum Correction {
     M2po(M2po),
 }
 
-/// TIS, truncated importance sampling of tokens: `min(w, cap)`, as published trainers have it.
+/// TIS, truncated importance sampling of tokens: `min(w, cap)`, as in published trainers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Tis {
@@ -35,17 +35,17 @@ pub struct Tis {
     pub cap: f64,
 }
 
-/// `IcePop`: `w` within bounds and 0 outside, as published trainers have it.
+/// `IcePop`: `w` within bounds and 0 outside, as in published trainers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct IcePop {
     /// 0.5.
     pub low: f64,
-    /// 5; reports have 2 to 5.
+    /// 5; reports range from 2 to 5.
     pub high: f64,
 }
 
-/// Masked importance sampling of sequences, as published trainers have it: the product of a sequence's
+/// Masked importance sampling of sequences, as in published trainers: the product of a sequence's
 /// ratios within bounds, and 0 outside. A product over many tokens soon leaves any bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -54,42 +54,40 @@ pub struct SequenceMis {
     pub low: f64,
     /// 2.
     pub high: f64,
-    /// Whether a sequence that is kept is weighted by its product, or by 1. That it is weighted by
-    /// default is ours; trainers differ.
+    /// Whether a kept sequence is weighted by its product, or by 1. Weighting by default is ours;
+    /// trainers differ.
     pub weighted: bool,
 }
 
-/// Drops sequences whose geometric mean ratio leaves a narrow band, as `SkyRL` and verl do; the others
-/// count fully.
+/// Drops sequences whose geometric mean ratio leaves a narrow band, as in `SkyRL` and verl; the
+/// others count fully.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct GeometricMask {
-    /// 0.99, as `SkyRL` has it; verl has 0.999.
+    /// 0.99, as in `SkyRL`; 0.999 in verl.
     pub low: f64,
-    /// 1.01, as `SkyRL` has it; verl has 1.001.
+    /// 1.01, as in `SkyRL`; 1.001 in verl.
     pub high: f64,
 }
 
-/// Off-policy sequence masking of DeepSeek-V3.2 (2512.02556): a sequence whose tokens have a
-/// negative advantage is dropped once the policy has moved away from it, which is to say once the
-/// mean over its tokens of `log mu - log pi` is above `delta`. With one advantage a sequence this
-/// is what is reported; with one a token, the tokens with a negative one are dropped, which is
-/// ours.
+/// Off-policy sequence masking of DeepSeek-V3.2 (2512.02556): a sequence with a negative advantage
+/// is dropped if the mean over its tokens of `log mu - log pi` is above `delta`, that is, if the
+/// policy has moved away from it. This is the reported form, with one advantage per sequence; with
+/// one per token, the tokens with a negative one are dropped, which is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Opsm {
-    /// In nats a token. The paper's value is not known, so there is no default; TRL suggests 0.5.
+    /// In nats per token. The paper's value is not known, so there is no default; TRL suggests 0.5.
     pub delta: f64,
 }
 
 /// M2PO (Prosperity before Collapse, 2510.01161): the tokens with the largest `(log w)^2` are
-/// dropped until the mean over the others is below the bound. Which these are depends on the
-/// batch, so the mask is made once ([`M2po::keep`]) and given as
-/// [`Tokens::factors`].
+/// dropped until the mean over the others is below the bound. The choice depends on the batch, so
+/// the mask is made once ([`M2po::keep`]) and passed as [`Tokens::factors`].
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct M2po {
-    /// 0.04, as reported of the paper.
+    /// 0.04, as reported for the paper.
     pub bound: f64,
 }
 
@@ -125,7 +123,7 @@ impl Default for M2po {
 
 impl Correction {
     /// # Errors
-    /// Bounds without meaning.
+    /// Invalid bounds.
     pub fn check(&self) -> Result<()> {
         let band = |low: f64, high: f64| {
             let holds = low > 0.0 && low <= 1.0 && high >= 1.0 && high.is_finite();
@@ -199,11 +197,10 @@ fn is_kept(factor: f64) -> f64 {
 }
 
 impl M2po {
-    /// Which tokens of a whole batch are kept: 1 or 0 each, and 1 for those that do not count or
-    /// have no policy loss.
-    /// As in published code the ratio is that of the step's beginning to the weights that sampled,
-    /// and the last token is kept even where its own square is above the bound. Of equal squares
-    /// the earlier are dropped first.
+    /// The mask of a batch: 1 for kept and 0 for dropped tokens, and 1 for those that do not count
+    /// or have no policy loss. As in published code the ratio is that of the step's beginning to
+    /// the weights that sampled, and the last token is kept even if its own square is above the
+    /// bound. The earlier of equal squares are dropped first.
     ///
     /// # Errors
     /// Lists that do not belong together, numbers that are not finite, or no rollout

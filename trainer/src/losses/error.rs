@@ -1,73 +1,73 @@
-//! Why numbers have no loss and no advantage.
+//! Errors of losses and advantages.
 
 use rubrics::combine::CombineError;
 
-/// What is wrong with the numbers or options of a formula. Nothing here is ever answered by a
-/// number: a loss or an advantage is finite or an error.
+/// A fault of the numbers or options of a formula. A fault is never replaced by a number: a loss or
+/// an advantage is finite or an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FormulaError {
-    /// The method needs numbers that were not given.
+    /// The method needs numbers that are missing.
     #[error("{method} needs {what}")]
     Missing {
-        /// Which method.
+        /// The method.
         method: &'static str,
-        /// What it needs.
+        /// The missing numbers.
         what: &'static str,
     },
     /// Two lists that belong together have different lengths.
     #[error("{given} {what}, and {expected} belong there")]
     Length {
-        /// What was counted.
+        /// The list.
         what: &'static str,
-        /// How many there are.
+        /// Its length.
         given: usize,
-        /// How many belong there.
+        /// The expected length.
         expected: usize,
     },
-    /// A number is infinite or not a number.
+    /// A number is infinite or NaN.
     #[error("{what} {index} is not a finite number")]
     NotFinite {
-        /// What the number is.
+        /// The list of the number.
         what: &'static str,
         /// Its place in its list, from 0.
         index: usize,
     },
-    /// A number lies where the method has no meaning.
+    /// A number is outside the method's domain.
     #[error("{what} {index} is not {range}")]
     OutOfRange {
-        /// What the number is.
+        /// The list of the number.
         what: &'static str,
         /// Its place in its list, from 0.
         index: usize,
-        /// Where it should lie.
+        /// The domain.
         range: &'static str,
     },
-    /// An option of a method has no meaning.
+    /// An option of a method is invalid.
     #[error("{name} must be {range}")]
     Setting {
         /// The option.
         name: &'static str,
-        /// What it may be.
+        /// Its valid values.
         range: &'static str,
     },
     /// Boundaries that do not cut a list into parts.
     #[error("{what} must begin with 0, never fall and end with {expected}")]
     Boundaries {
-        /// Which boundaries.
+        /// The boundaries.
         what: &'static str,
-        /// How long the list is.
+        /// The length of the list.
         expected: usize,
     },
     /// A count of the batch is too small for a part of it.
     #[error("the denominators are of another batch: they count too few {what}")]
     Denominator {
-        /// What was counted.
+        /// The count.
         what: &'static str,
     },
-    /// All numbers were finite, and what came of them is not.
+    /// All numbers were finite, but a result is not.
     #[error("the numbers are too large: {what} is not finite")]
     Overflow {
-        /// What came of them.
+        /// The result.
         what: &'static str,
     },
     /// A combination of rewards failed.
@@ -92,7 +92,7 @@ pub(crate) fn finite(what: &'static str, values: &[f64]) -> Result<()> {
     }
 }
 
-/// Refuses numbers that are not finite or for which `holds` does not.
+/// Refuses numbers that are not finite or violate `holds`.
 pub(crate) fn all(
     what: &'static str,
     values: &[f64],
@@ -106,7 +106,7 @@ pub(crate) fn all(
     }
 }
 
-/// Refuses an option for which `holds` does not; one that is not a number never passes.
+/// Refuses an option that violates `holds`; NaN never passes.
 pub(crate) fn setting(name: &'static str, range: &'static str, holds: bool) -> Result<()> {
     if holds {
         return Ok(());
@@ -114,7 +114,7 @@ pub(crate) fn setting(name: &'static str, range: &'static str, holds: bool) -> R
     Err(FormulaError::Setting { name, range })
 }
 
-/// Whether boundaries cut a list of `total` entries into parts that follow each other.
+/// Checks that boundaries cut a list of `total` entries into consecutive parts.
 pub(crate) fn boundaries(what: &'static str, cuts: &[usize], total: usize) -> Result<()> {
     let rises = cuts.windows(2).all(|pair| pair[0] <= pair[1]);
     if cuts.first() == Some(&0) && cuts.last() == Some(&total) && rises {

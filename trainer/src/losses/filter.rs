@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Result, finite, setting};
 
-/// Which responses to a prompt count, by their rewards. The published code draws a batch with
-/// replacement in proportion to weights; here each response is weighted by how often it would be
-/// drawn, so that nothing is left to chance.
+/// The responses to a prompt that count, by their rewards. The published code draws a batch with
+/// replacement in proportion to weights; here each response is weighted by its expected number of
+/// draws, so that no randomness remains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum ResponseFilter {
@@ -66,12 +66,12 @@ impl ResponseFilter {
         }
     }
 
-    /// The weight of each response, 1 on average: what the policy term of its tokens is multiplied
-    /// by ([`Tokens::factors`](super::Tokens::factors)). Of equal rewards the earliest is the best
-    /// and the worst. Where every weight would be 0, all are 1; that is ours.
+    /// The weight of each response, 1 on average: a factor of the policy term of its tokens
+    /// ([`Tokens::factors`](super::Tokens::factors)). Of equal rewards the earliest is the best and
+    /// the worst. If every weight would be 0, all are 1; that is ours.
     ///
     /// # Errors
-    /// A filter without meaning, a reward that is not finite, or one whose power is not.
+    /// An invalid filter, a reward that is not finite, or one whose power is not.
     pub fn weights(&self, rewards: &[f64]) -> Result<Vec<f64>> {
         self.check()?;
         finite("reward", rewards)?;

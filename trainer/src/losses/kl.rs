@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::error::{Result, finite, lengths, setting};
 use super::tokens::{MAX_LOG_RATIO, Ratio};
 
-/// How a divergence is estimated.
+/// The estimator of a divergence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Estimator {
@@ -23,8 +23,8 @@ pub enum Estimator {
     K3,
     /// The value of `k3` with the gradient of `k2`.
     K3Plus,
-    /// `r k3` with the ratio of the step, whose gradient is unbiased where `r` is not 1, as
-    /// DeepSeek-V3.2 (2512.02556) is reported to have it.
+    /// `r k3` with the ratio of the step, whose gradient is unbiased if `r` is not 1, as reported
+    /// for DeepSeek-V3.2 (2512.02556).
     Unbiased,
 }
 
@@ -32,9 +32,9 @@ pub enum Estimator {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Kl {
-    /// Its coefficient. It has no default; SPARK's is 1e-3.
+    /// Its coefficient. It has no default; 1e-3 in SPARK.
     pub weight: f64,
-    /// How it is estimated; `k3` by default.
+    /// Its estimator; `k3` by default.
     #[serde(default)]
     pub estimator: Estimator,
 }
@@ -49,7 +49,7 @@ impl Kl {
 }
 
 impl Estimator {
-    /// The same for tokens that have no ratio of a step.
+    /// The estimator for tokens that have no ratio of a step.
     pub(crate) fn without_step(self) -> Self {
         match self {
             Self::Unbiased => Self::K3,
@@ -58,7 +58,7 @@ impl Estimator {
     }
 
     /// The estimate at a token and its derivative with respect to `logp`. `step` is the ratio to
-    /// the policy that sampled. Differences are held within ±20 nats in the exponential.
+    /// the policy that sampled. Differences are limited to ±20 nats in the exponential.
     pub(crate) fn at(self, logp: f64, reference: f64, step: Ratio) -> (f64, f64) {
         let d = logp - reference;
         let inverse = Ratio::of(-d);

@@ -1,4 +1,4 @@
-//! How tokens lie in sequences, which of them count, and to which stream a sequence belongs.
+//! Layout of tokens in sequences, the tokens that count, and the stream of each sequence.
 
 use std::ops::Range;
 
@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Result, boundaries, lengths};
 
-/// What a sequence teaches. The token weights of each stream are normalised by that stream's own
-/// counts, so that judge data cannot dilute the gradient of the policy.
+/// The role of a sequence in the loss. The token weights of each stream are normalised by that
+/// stream's own counts, so that judge data cannot dilute the gradient of the policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
@@ -18,7 +18,7 @@ pub enum Stream {
     Judge,
     /// Cross-entropy on given tokens: recycled labels, demonstrations.
     Ce,
-    /// Divergence from the reference alone, on tokens that earn nothing.
+    /// Divergence from the reference alone, on tokens without rewards.
     RefKl,
 }
 
@@ -54,17 +54,17 @@ impl Stream {
     }
 }
 
-/// Packed sequences of tokens: of a whole batch, or of the micro-batch at hand.
+/// Packed sequences of tokens, of a batch or of a micro-batch.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout<'a> {
-    /// Where sequences begin, from 0, and last the number of tokens.
+    /// Offsets of the sequences, from 0, and at the end the number of tokens.
     pub cu_seqlens: &'a [usize],
-    /// Whether a token counts: false for what a tool wrote, and for all of an over-long answer
-    /// that is filtered. Nothing that belongs to a token that does not count is ever read.
+    /// Whether a token counts: false for a tool's text, and for all of an over-long answer that is
+    /// filtered. No data of an uncounted token is ever read.
     pub mask: &'a [bool],
-    /// The stream of each sequence; without it all are [`Stream::Policy`].
+    /// The stream of each sequence; `None` if all are [`Stream::Policy`].
     pub streams: Option<&'a [Stream]>,
-    /// Whether each sequence earned a positive reward. OREAL alone reads it.
+    /// Whether each sequence has a positive reward. Only OREAL reads it.
     pub positive: Option<&'a [bool]>,
 }
 
@@ -73,7 +73,7 @@ pub struct Layout<'a> {
 pub(crate) struct LossSequence {
     pub(crate) tokens: Range<usize>,
     pub(crate) stream: Stream,
-    /// How many of its tokens count.
+    /// Number of counted tokens.
     pub(crate) counted: usize,
     pub(crate) positive: Option<bool>,
 }
@@ -84,7 +84,7 @@ impl<'a> Layout<'a> {
         Self { cu_seqlens, mask, streams: None, positive: None }
     }
 
-    /// The sequences, in order; an error where the lists do not belong together.
+    /// The sequences, in order; an error if the lists do not belong together.
     pub(crate) fn sequences(&self) -> Result<Vec<LossSequence>> {
         boundaries("cu_seqlens", self.cu_seqlens, self.mask.len())?;
         let n = self.cu_seqlens.len() - 1;

@@ -1,10 +1,10 @@
-//! Answers that are too long: the penalty and the filter of DAPO (2503.14476).
+//! Over-long answers: the penalty and the filter of DAPO (2503.14476).
 
 use super::error::{Result, lengths, setting};
 use super::layout::Layout;
 
-/// The soft penalty of DAPO: 0 up to `max - buffer` tokens, from there falling in a line to -1 at
-/// `max`, and -1 beyond. It is added to the reward.
+/// The soft penalty of DAPO: 0 up to `max - buffer` tokens, then falling linearly to -1 at `max`,
+/// and -1 beyond. It is added to the reward.
 ///
 /// # Errors
 /// A buffer of 0, or one longer than `max`.
@@ -21,8 +21,8 @@ pub fn overlong_penalty(n_tokens: usize, max: usize, buffer: usize) -> Result<f6
     Ok(-(n_tokens.saturating_sub(free) as f64) / buffer as f64)
 }
 
-/// The mask without the tokens of sequences that were cut at their length: the over-long filter,
-/// by which a truncated answer is not trained on.
+/// The mask without the tokens of truncated sequences: the over-long filter, by which a truncated
+/// answer is not trained on.
 ///
 /// # Errors
 /// Lists that do not belong together.

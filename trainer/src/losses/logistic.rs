@@ -1,4 +1,4 @@
-//! The logistic function and its kin, without overflow.
+//! The logistic function and related ones, without overflow.
 
 /// `1 / (1 + exp(-z))`.
 pub(crate) fn sigmoid(z: f64) -> f64 {

@@ -1,23 +1,23 @@
-//! What every loss returns.
+//! The result of a loss.
 
 use super::error::{FormulaError, Result};
 use super::stats::Stats;
 
-/// The value of a loss, its gradient, and what there is to log.
+/// The value of a loss, its gradient, and statistics.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loss {
-    /// The value: of a micro-batch its share, so that the shares of all add up.
+    /// The value; for a micro-batch its share, so that the shares add up.
     pub value: f64,
-    /// The derivative with respect to each log-probability or score that was given, in order.
+    /// The derivative with respect to each given log-probability or score, in order.
     pub grad: Vec<f64>,
-    /// The derivative with respect to each entropy; empty where no entropies were given.
+    /// The derivative with respect to each entropy; empty without entropies.
     pub entropy_grad: Vec<f64>,
-    /// Sums for the log.
+    /// Statistics for the log.
     pub stats: Stats,
 }
 
 impl Loss {
-    /// A loss of scores, unless it left the finite numbers.
+    /// A loss of scores; an error if it is not finite.
     pub(crate) fn of_scores(value: f64, grad: Vec<f64>, stats: Stats) -> Result<Self> {
         Self { value, grad, entropy_grad: Vec::new(), stats }.checked()
     }

@@ -80,7 +80,7 @@ impl Meter {
         }
     }
 
-    /// The divergence from the reference, where there is one.
+    /// Counts the divergence from the reference, if there is one.
     pub(super) fn reference(&mut self, stream: Stream, view: &View<'_>) {
         let Some(reference) = view.reference else {
             return;

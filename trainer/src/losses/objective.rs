@@ -26,11 +26,11 @@ use super::tokens::{Ratio, Tokens, View};
 pub struct Objective {
     /// The policy loss; GRPO by default.
     pub policy: Policy,
-    /// How token losses become one number; by default as the policy loss's paper does.
+    /// The aggregation of token losses; by default that of the policy loss's paper.
     pub aggregation: Option<Aggregation>,
-    /// A divergence from the reference as part of the loss; none by default.
+    /// A divergence from the reference as part of the loss; `None` by default.
     pub kl: Option<Kl>,
-    /// A correction for imported or stale rollouts; none by default.
+    /// A correction for imported or stale rollouts; `None` by default.
     pub correction: Option<Correction>,
     /// The coefficient of the entropy, which is subtracted from the loss; 0 by default.
     pub entropy: f64,
@@ -38,7 +38,7 @@ pub struct Objective {
 
 impl Objective {
     /// # Errors
-    /// Options without meaning, alone or together.
+    /// Options that are invalid, alone or together.
     pub fn check(&self) -> Result<()> {
         self.policy.check()?;
         setting("entropy", "finite", self.entropy.is_finite())?;
@@ -56,18 +56,18 @@ impl Objective {
         Ok(())
     }
 
-    /// How token losses become one number.
+    /// The aggregation of token losses.
     pub fn aggregation(&self) -> Aggregation {
         self.aggregation.unwrap_or_else(|| self.policy.aggregation())
     }
 
-    /// The loss of a batch, or of the part of it that a micro-batch holds: the same `denominators`
-    /// of the batch for every part. A sequence is never split between parts.
+    /// The loss of a batch, or of the part of it in a micro-batch; `denominators` are those of the
+    /// batch for every part. A sequence is never split between parts.
     ///
     /// Sequences of the streams `player` and `judge` get the policy loss, those of `ce` their
     /// cross-entropy `-logp`, those of `ref_kl` their divergence from the reference (estimated as
-    /// in `kl`, by the share of the stream and not by `kl.weight`; these tokens were not sampled, so
-    /// that `unbiased` is `k3` there).
+    /// in `kl`, by the share of the stream and not by `kl.weight`; these tokens were not sampled,
+    /// so that `unbiased` is `k3` there).
     ///
     /// # Errors
     /// Options or lists that do not belong together, missing numbers, numbers that are not finite,
@@ -160,7 +160,7 @@ fn add_estimate(view: &View<'_>, how: Estimator, weight: f64, sum: &mut TokenSum
         .reference
         .ok_or(FormulaError::Missing { method: "kl", what: "reference log-probabilities" })?;
     for at in view.places() {
-        // `old_logprobs` is not read where the estimator does not need the ratio of the step.
+        // `old_logprobs` is not read if the estimator does not need the ratio of the step.
         let step = match how {
             Estimator::Unbiased => Ratio::of(view.logp[at] - view.old_logprobs[at]),
             Estimator::K1 | Estimator::K2 | Estimator::K3 | Estimator::K3Plus => Ratio::of(0.0),
@@ -171,7 +171,7 @@ fn add_estimate(view: &View<'_>, how: Estimator, weight: f64, sum: &mut TokenSum
     Ok(())
 }
 
-/// What tokens have added so far.
+/// Running sums over tokens.
 struct TokenSums {
     value: f64,
     grad: Vec<f64>,

@@ -1,17 +1,17 @@
 //! Losses on steps: labels at the last token of each, and SPA-RL's progress.
 //!
-//! A step's label is the probability that the step is right, 0 or 1 where it is known; `None` says
-//! that it has no label, and then its logits are not read. Losses are means over the `total`
-//! labelled steps of the batch.
+//! A step's label is the probability that the step is right, 0 or 1 if it is known; `None` is a
+//! step without a label, whose logits are not read. Losses are means over the `total` labelled
+//! steps of the batch.
 
 use super::error::{FormulaError, Result, boundaries, finite, lengths};
 use super::logistic::cross_entropy;
 use super::loss::Loss;
 use super::stats::{Stats, Tally};
 
-/// Cross-entropy of a head with two classes, wrong and right, at each step: `logits` has both.
-/// The same function trains verdict tokens (the logits of the words for wrong and right), and the
-/// probability it trains is the one that the server reads. The gradient is with respect to both
+/// Cross-entropy of a head with two classes, wrong and right, at each step: `logits` has both. The
+/// same function trains verdict tokens (the logits of the words for wrong and right), and the
+/// trained probability is the one that the server reads. The gradient is with respect to both
 /// logits of each step, in order.
 ///
 /// # Errors

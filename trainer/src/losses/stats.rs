@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-/// Numbers of one kind, added up.
+/// The sum, count and maximum of numbers of one kind.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tally {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their sum.
     pub total: f64,
@@ -38,14 +38,14 @@ impl Tally {
     }
 }
 
-/// Tallies by name, as they stand in a log: `player/ratio`.
+/// Tallies by their names in the log: `player/ratio`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stats {
     tallies: BTreeMap<String, Tally>,
 }
 
 impl Stats {
-    /// The tally of a name, where something was counted under it.
+    /// The tally of a name; `None` if it counted nothing.
     pub fn get(&self, name: &str) -> Option<&Tally> {
         self.tallies.get(name)
     }
@@ -62,7 +62,7 @@ impl Stats {
         }
     }
 
-    /// Adds a tally under a name; one that counted nothing leaves no trace.
+    /// Adds a tally under a name; an empty one is not stored.
     pub(crate) fn insert(&mut self, name: String, tally: &Tally) {
         if tally.count > 0 {
             self.tallies.entry(name).or_default().merge(tally);

@@ -3,22 +3,22 @@
 use super::error::{FormulaError, Result, lengths};
 use super::layout::{Layout, LossSequence, Stream};
 
-/// Log-probability differences are held within this before the exponential is taken, so that one
-/// absurd token cannot make a ratio overflow. Beyond it a ratio is constant and has no gradient.
+/// Log-probability differences are limited to this before the exponential, so that one extreme
+/// token cannot make a ratio overflow. Beyond it a ratio is constant and has no gradient.
 pub const MAX_LOG_RATIO: f64 = 20.0;
 
-/// All action tokens of a batch or micro-batch: one entry a token in each list, log-probabilities
-/// in nats. Prompts are not among them.
+/// All action tokens of a batch or micro-batch: one entry per token in each list, log-probabilities
+/// in nats. Prompts are not included.
 #[derive(Clone, Copy, Debug)]
 pub struct Tokens<'a> {
-    /// How they lie in sequences.
+    /// Their layout in sequences.
     pub layout: Layout<'a>,
     /// Under the current weights; gradients are with respect to these.
     pub logp: &'a [f64],
-    /// Under the weights at the beginning of the step (verl's `old_log_probs`), which ratios are
-    /// relative to. Streams `ce` and `ref_kl` do not read it.
+    /// Under the weights at the beginning of the step (verl's `old_log_probs`), the denominators of
+    /// ratios. Streams `ce` and `ref_kl` do not read it.
     pub old_logprobs: &'a [f64],
-    /// Under the weights that sampled the tokens (verl's `rollout_log_probs`); given where they may
+    /// Under the weights that sampled the tokens (verl's `rollout_log_probs`); given if they may
     /// differ from those at the beginning of the step: stale, partial or imported rollouts.
     pub rollout_logprobs: Option<&'a [f64]>,
     /// Under the frozen reference.
@@ -26,16 +26,16 @@ pub struct Tokens<'a> {
     /// The advantage of each token. Streams `ce` and `ref_kl` do not read it.
     pub advantages: &'a [f64],
     /// Factor of each token's policy term, fixed once for the batch: sample weights, trust in a
-    /// self-given score, a mask that depends on the batch. Denominators do not contain it.
+    /// self-given score, a mask that depends on the batch. Denominators do not include it.
     pub factors: Option<&'a [f64]>,
     /// The entropy of the distribution that each token was drawn from.
     pub entropies: Option<&'a [f64]>,
-    /// The probability, by a token reward model, that the answer is right so far. OREAL reads it.
+    /// A token reward model's probability that the answer is right so far. Read by OREAL.
     pub credit: Option<&'a [f64]>,
 }
 
 impl<'a> Tokens<'a> {
-    /// Tokens with what every policy gradient needs.
+    /// Tokens with the lists that every policy gradient needs.
     pub fn new(
         layout: Layout<'a>,
         logp: &'a [f64],
@@ -55,7 +55,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// The sequences; an error where lists differ in length or a number that will be read is not
+    /// The sequences; an error if lists differ in length or a number that will be read is not
     /// finite.
     pub(crate) fn checked(&self) -> Result<Vec<LossSequence>> {
         let sequences = self.layout.sequences()?;
@@ -123,7 +123,7 @@ const REFERENCE: usize = 1;
 /// The tokens of one sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View<'a> {
-    /// Where it begins among all tokens.
+    /// Its offset among all tokens.
     pub(crate) start: usize,
     pub(crate) counted: usize,
     pub(crate) positive: Option<bool>,
@@ -145,7 +145,7 @@ impl<'a> View<'a> {
         self.rollout_logprobs.unwrap_or(self.old_logprobs)
     }
 
-    /// The rollout log-probabilities, for a method that is about them.
+    /// The rollout log-probabilities, for a method that requires them.
     pub(crate) fn needs_rollout_logprobs(&self, method: &'static str) -> Result<&'a [f64]> {
         let what = "rollout log-probabilities";
         self.rollout_logprobs.ok_or(FormulaError::Missing { method, what })
@@ -157,7 +157,7 @@ impl<'a> View<'a> {
         (0..mask.len()).filter(move |at| mask[*at])
     }
 
-    /// The mean over counted tokens of `above - below`; 0 of none.
+    /// The mean over counted tokens of `above - below`; 0 without any.
     pub(crate) fn mean_log_ratio(&self, above: &[f64], below: &[f64]) -> f64 {
         if self.counted == 0 {
             return 0.0;
@@ -166,7 +166,7 @@ impl<'a> View<'a> {
         sum / self.counted as f64
     }
 
-    /// A number for every token, of which those that do not count get `absent`.
+    /// A value for every token; uncounted ones get `absent`.
     pub(crate) fn map<T: Clone>(&self, absent: T, of: impl Fn(usize) -> T) -> Vec<T> {
         let mut values = vec![absent; self.mask.len()];
         for at in self.places() {
@@ -184,12 +184,12 @@ pub(crate) struct Ratio {
 }
 
 impl Ratio {
-    /// `exp` of a difference of log-probabilities, held within [`MAX_LOG_RATIO`].
+    /// `exp` of a difference of log-probabilities, limited to [`MAX_LOG_RATIO`].
     pub(crate) fn of(log_ratio: f64) -> Self {
         Self::within(log_ratio, -MAX_LOG_RATIO, MAX_LOG_RATIO)
     }
 
-    /// `exp` of a difference that is held within bounds, beyond which it is constant.
+    /// `exp` of a difference that is limited to bounds, beyond which it is constant.
     pub(crate) fn within(log_ratio: f64, low: f64, high: f64) -> Self {
         let value = log_ratio.clamp(low, high).exp();
         let inside = (low..=high).contains(&log_ratio);

@@ -1,4 +1,4 @@
-//! What every method is given and returns.
+//! Input and output of every method.
 
 use rubrics::Registry;
 
@@ -9,16 +9,16 @@ use crate::losses::Stats;
 use crate::metrics::Metrics;
 use crate::policy::{Gradients, Policy, PolicySequence};
 
-/// What a method is given in one step.
+/// The input of a method for one step.
 #[derive(Clone, Copy, Debug)]
 pub struct StepContext<'a> {
     /// The model in training.
     pub policy: &'a Policy,
-    /// The reference model: the model as it was when the run began. `None` if no loss reads it.
+    /// The reference model: the model at the start of the run. `None` if no loss reads it.
     pub reference: Option<&'a Policy>,
     /// Encodes conversations.
     pub encoder: &'a Encoder,
-    /// Most tokens of a micro-batch.
+    /// Maximum tokens of a micro-batch.
     pub micro_tokens: usize,
     /// The step, from 1.
     pub step: u64,
@@ -45,13 +45,13 @@ impl StepContext<'_> {
 /// Gradients and metrics of one step.
 #[derive(Debug)]
 pub struct MethodOutput {
-    /// Gradients of the batch; `None` if there was nothing to learn from.
+    /// Gradients of the batch; `None` without a learning signal.
     pub gradients: Option<Gradients>,
     /// Numbers to report.
     pub metrics: Metrics,
 }
 
-/// What the options of a method may name in their run file.
+/// The names that a method's options may use in their run file.
 #[derive(Clone, Debug)]
 pub struct RunNames<'a> {
     /// The scorers.

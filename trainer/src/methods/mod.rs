@@ -1,7 +1,7 @@
 //! Training methods, one file each: from the rows of a step to gradients.
 //!
-//! A method encodes rows, has the policy compute what its loss reads, and returns gradients. It must
-//! not know the run around it: run files, logs, checkpoints and evaluations.
+//! A method encodes rows, has the policy compute the outputs that its loss reads, and returns
+//! gradients. It must not know the run around it: run files, logs, checkpoints and evaluations.
 
 pub(crate) mod context;
 mod outputs;
@@ -33,9 +33,9 @@ pub enum MethodConfig {
     Reward(RewardConfig),
     /// A process reward model, by labels of steps.
     Process(ProcessConfig),
-    /// DPO and its kin: pairs of answers without a reward model.
+    /// DPO and related losses: pairs of answers without a reward model.
     Preference(PreferenceConfig),
-    /// GRPO and its kin: rollouts and their rewards.
+    /// GRPO and related methods: rollouts and their rewards.
     PolicyGradient(Box<PolicyGradientConfig>),
 }
 
@@ -66,7 +66,7 @@ impl MethodConfig {
 /// Computes the gradients of one step of a method that trains on data, without rollouts.
 ///
 /// # Errors
-/// Rows of another kind, and what the policy refuses.
+/// Rows of another kind, and errors of the policy.
 pub fn offline_step(
     config: &MethodConfig,
     step: &StepContext<'_>,

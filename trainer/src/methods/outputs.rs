@@ -8,7 +8,7 @@ use crate::policy::Grad;
 /// Takes the log-probabilities of one sequence.
 ///
 /// # Errors
-/// [`TrainError::Invalid`] if something else was read.
+/// [`TrainError::Invalid`] if another output was read.
 pub(super) fn logprobs(outputs: &[Output]) -> Result<Vec<f64>> {
     let logprob = |output: &Output| match output {
         Output::Logprob { logprob, .. } => Ok(f64::from(*logprob)),

@@ -24,7 +24,7 @@ pub struct PreferenceConfig {
     /// Whether a pair is weighted by the margin of its row, as in weighted DPO.
     #[serde(default)]
     pub weighted: bool,
-    /// Whether the loss does without the reference model.
+    /// Whether the loss uses no reference model.
     #[serde(default)]
     pub reference_free: bool,
     /// The adapter to train; `None` trains the model itself.
@@ -95,7 +95,7 @@ pub(super) fn step(
     Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
-/// Computes log-probabilities under the reference; `None` if the loss does without.
+/// Computes log-probabilities under the reference; `None` if the loss uses none.
 fn reference_logprobs(
     config: &PreferenceConfig,
     step: &StepContext<'_>,

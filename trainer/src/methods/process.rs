@@ -14,7 +14,7 @@ use crate::losses::{Loss, Stats};
 use crate::metrics::Metrics;
 use crate::policy::{Grad, Gradients, Packing, PolicySequence};
 
-/// Options of a process reward model's training: those of the scorer `process` that will read it.
+/// Options of a process reward model's training: those of the scorer `process` that will use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProcessConfig {

@@ -78,7 +78,7 @@ pub(super) fn step(
     Ok(MethodOutput { gradients: Some(gradients), metrics })
 }
 
-/// Even entries and odd ones.
+/// Splits scores into even and odd entries.
 fn halves(scores: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let pairs = scores.chunks_exact(2);
     pairs.map(|pair| (pair[0], pair[1])).unzip()

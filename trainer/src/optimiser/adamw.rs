@@ -1,7 +1,7 @@
 //! `AdamW` (Loshchilov and Hutter, Decoupled Weight Decay Regularization, arXiv 1711.05101).
 //!
 //! Masters and moments are f32. A step writes the variables in place, so that the engine, which
-//! shares their storage, sees it at once; no forward pass may run meanwhile.
+//! shares their storage, uses them at once; no forward pass may run meanwhile.
 
 use std::sync::Mutex;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Result, TrainError};
 use crate::policy::{Gradients, Parameter, Policy};
 
-/// The numbers of the update.
+/// The hyperparameters of the update.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct AdamWConfig {
@@ -43,14 +43,14 @@ pub struct Moments {
     pub square: Vec<f32>,
 }
 
-/// The optimiser's state; with the parameters it is all that a resumed run needs.
+/// The optimiser's state; together with the parameters it suffices to resume a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AdamW {
-    /// The numbers of the update.
+    /// The hyperparameters.
     pub config: AdamWConfig,
     /// Steps taken.
     pub steps: u64,
-    /// One a parameter, in the order of [`Policy::parameters`].
+    /// One entry per parameter, in the order of [`Policy::parameters`].
     pub moments: Vec<Moments>,
 }
 
@@ -64,15 +64,15 @@ impl AdamW {
         AdamW { config, steps: 0, moments: policy.parameters().iter().map(zeros).collect() }
     }
 
-    /// Clips the gradients and takes one step at this learning rate; gives the norm before the
+    /// Clips the gradients and takes one step at this learning rate; returns the norm before
     /// clipping. A parameter without gradient keeps its value and its moments.
     ///
     /// # Errors
-    /// [`TrainError::NotFinite`] where the norm is not finite; then nothing was changed.
+    /// [`TrainError::NotFinite`] if the norm is not finite; then nothing was changed.
     pub fn step(&mut self, policy: &Policy, gradients: &mut Gradients, rate: f64) -> Result<f64> {
         let norm = gradients.norm();
         if !norm.is_finite() {
-            // Parts that the batch did not use have no gradient, which is no fault.
+            // Parts that the batch did not use have no gradient, which is not a fault.
             let faults = gradients.faults(policy).into_iter();
             let faults = faults.filter(|(at, _)| gradients.parts[*at].is_some());
             let faults: Vec<String> = faults.map(|(_, fault)| fault).collect();
@@ -103,11 +103,11 @@ impl AdamW {
 struct Update<'a> {
     factors: Factors,
     gradient: &'a [f32],
-    /// candle hands out the operation by shared reference.
+    /// candle passes the operation by shared reference.
     moments: Mutex<&'a mut Moments>,
 }
 
-/// The numbers that are the same for all of a step.
+/// Factors common to all parameters of a step.
 #[derive(Clone, Copy)]
 struct Factors {
     beta1: f32,

@@ -2,16 +2,16 @@
 
 use serde::{Deserialize, Serialize};
 
-/// How the rate goes on after its warm-up.
+/// The course of the rate after its warm-up.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScheduleShape {
-    /// It stays.
+    /// Constant.
     #[default]
     Constant,
-    /// It falls on a straight line.
+    /// Falls linearly.
     Linear,
-    /// It falls by half a cosine (Loshchilov and Hutter, SGDR, arXiv 1608.03983).
+    /// Falls by half a cosine (Loshchilov and Hutter, SGDR, arXiv 1608.03983).
     Cosine,
 }
 
@@ -19,13 +19,13 @@ pub enum ScheduleShape {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Schedule {
-    /// What follows the warm-up.
+    /// The course after the warm-up.
     #[serde(default)]
     pub shape: ScheduleShape,
     /// Steps until the peak is reached.
     #[serde(default)]
     pub warmup: u64,
-    /// The share of the peak that the last step has, in [0, 1].
+    /// The share of the peak at the last step, in [0, 1].
     #[serde(default)]
     pub floor: f64,
 }

@@ -1,4 +1,4 @@
-//! Sequences of a training batch, and the micro-batches that they are computed in.
+//! Sequences of a training batch, and their micro-batches.
 
 use std::cmp::Ordering;
 
@@ -12,15 +12,15 @@ use crate::error::{Result, TrainError};
 pub struct PolicySequence {
     /// Its tokens, prompt and answer.
     pub token_ids: Vec<u32>,
-    /// Positions and what to read there, ascending. A token's log-probability is read at the position
-    /// before it.
+    /// Positions and the outputs to read there, ascending. A token's log-probability is read at the
+    /// position before it.
     pub reads: Vec<(usize, OutputSpec)>,
     /// The adapter it runs under, by its index in the policy.
     pub adapter: Option<usize>,
 }
 
 impl PolicySequence {
-    /// A prompt and a continuation; the log-probability of every token of the continuation is read.
+    /// A prompt and a continuation; reads the log-probability of every token of the continuation.
     pub fn continued(prompt: &[u32], continuation: &[u32]) -> PolicySequence {
         let reads = continuation.iter().enumerate();
         PolicySequence {
@@ -32,13 +32,13 @@ impl PolicySequence {
         }
     }
 
-    /// Tokens that have to be computed: those up to the last one read.
+    /// The tokens up to the last one read, which must be computed.
     fn needed(&self) -> &[u32] {
         let end = self.reads.last().map_or(0, |(at, _)| at + 1);
         &self.token_ids[..end]
     }
 
-    /// Length of the prefix that a batch computes for `before` already.
+    /// Length of the prefix that a batch already computes for `before`.
     fn shared(&self, before: &PolicySequence) -> usize {
         if self.adapter != before.adapter {
             return 0;
@@ -64,10 +64,10 @@ impl Micro {
     }
 }
 
-/// How a batch is cut into micro-batches.
+/// The packing of a batch into micro-batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Packing {
-    /// Most tokens of a micro-batch.
+    /// Maximum tokens of a micro-batch.
     pub tokens: usize,
     /// Number of consecutive sequences that are never separated: 2 for pairs.
     pub together: usize,
@@ -80,11 +80,12 @@ impl Packing {
     }
 }
 
-/// Packs sequences into micro-batches of at most `packing.tokens` tokens; a larger unit of sequences
-/// has one of its own. A prefix that sequences of a micro-batch share is computed and counted once.
+/// Packs sequences into micro-batches of at most `packing.tokens` tokens; a larger unit of
+/// sequences has one of its own. A prefix that sequences of a micro-batch share is computed and
+/// counted once.
 ///
-/// The order is that of the sequences' content (adapter, tokens), so that sums over a batch are the
-/// same however it was shuffled. Units of which nothing is read are left out.
+/// The order is that of the sequences' content (adapter, tokens), so that sums over a batch do not
+/// depend on how it was shuffled. Units without reads are left out.
 ///
 /// # Errors
 /// A read that is past its sequence.
@@ -121,8 +122,8 @@ pub fn micro_batches(sequences: &[PolicySequence], packing: Packing) -> Result<V
     Ok(batches)
 }
 
-/// Sequences that are never parted, in the order of their content, without those of which nothing
-/// is read.
+/// Sequences that are never separated, in the order of their content, without those that have no
+/// reads.
 fn units(sequences: &[PolicySequence], together: usize) -> Vec<Vec<usize>> {
     let starts = (0..sequences.len()).step_by(together);
     let unit = |at: usize| {
@@ -147,17 +148,17 @@ fn added_rows(sequences: &[PolicySequence], mut before: Option<usize>, unit: &[u
     rows
 }
 
-/// Where a batch is cut into parts of about the same size: as few as hold no more tokens than allowed,
-/// and an even number of them, so that parallel workers end together. The number of
-/// workers must not show in the order of a sum, so it is not used here.
+/// The cut of a batch into parts of about the same size: as few as the limit of tokens permits, and
+/// an even number of them, so that parallel workers end together. The number of workers must not
+/// affect the order of a sum, so it is not used here.
 #[derive(Debug)]
 struct Cut {
     most: usize,
     total: usize,
     parts: usize,
-    /// Parts that are complete.
+    /// Number of complete parts.
     made: usize,
-    /// Tokens up to those that are to be put somewhere.
+    /// Tokens of the units placed so far.
     seen: usize,
 }
 

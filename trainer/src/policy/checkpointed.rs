@@ -1,9 +1,9 @@
-//! Backward with activation checkpointing (Chen et al., 2016, arXiv 1604.06174): forward keeps what
-//! goes into each layer and nothing else; on the way back each layer is computed again, with its
-//! graph, and the graph is dropped before the next one.
+//! Backward with activation checkpointing (Chen et al., 2016, arXiv 1604.06174): the forward keeps
+//! only the input of each layer; the backward recomputes each layer with its graph and drops the
+//! graph before the next one.
 //!
-//! Memory for activations is one `[T, d]` a layer and the graph of one layer; the price is one more
-//! forward. The gradients are those of the complete graph up to rounding.
+//! Memory for activations is one `[T, d]` per layer and the graph of one layer; the cost is one
+//! more forward. The gradients are those of the complete graph up to rounding.
 
 use candle_core::{Tensor, Var};
 use models::Output;

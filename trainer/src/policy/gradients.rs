@@ -12,7 +12,7 @@ use super::model::{Parameter, Policy};
 use super::pass::{Grad, Reads, distinct};
 use crate::error::{Result, TrainError};
 
-/// The parts of a policy, by adapter, whose gradients were found to be complete.
+/// The parts of a policy, by adapter, whose gradients were found complete.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Asserted(BTreeSet<Option<usize>>);
 
@@ -23,7 +23,7 @@ pub struct Gradients {
     pub parts: Vec<Option<Vec<f32>>>,
     /// Seconds of forward passes that kept their graphs.
     pub forward: f64,
-    /// Seconds of backward passes; with activation checkpointing of both.
+    /// Seconds of backward passes; with activation checkpointing, of both.
     pub backward: f64,
 }
 
@@ -105,8 +105,8 @@ impl Policy {
 
     /// Adds the gradients of a loss over a batch to `gradients`.
     ///
-    /// `loss` takes the sequences of a micro-batch, by index, and the outputs read of each, in order; it
-    /// returns its gradient by each output.
+    /// `loss` takes the sequences of a micro-batch, by index, and the outputs read of each, in
+    /// order; it returns its gradient with respect to each output.
     ///
     /// # Errors
     /// Sequences that cannot be run or read, and errors of `loss`.
@@ -133,8 +133,8 @@ impl Policy {
         Ok(())
     }
 
-    /// Runs one graph per micro-batch, one on each worker. The loss sees the micro-batches, and their
-    /// gradients are added, in order, so that the number of workers shows in no bit.
+    /// Runs one graph per micro-batch, one on each worker. The loss receives the micro-batches in
+    /// order, and their gradients are added in order, so that the number of workers changes no bit.
     fn wave(
         &self,
         micros: &[Micro],
@@ -175,8 +175,8 @@ impl Policy {
     }
 
     /// Asserts that the first backward through each part (the model, or an adapter) gives every
-    /// variable of it a finite gradient. A part of which the batch used nothing waits for the next
-    /// one. A gradient of zeros is allowed, since the `A` of a new adapter has one.
+    /// variable of it a finite gradient. A part that the batch did not use waits for the next one.
+    /// A gradient of zeros is allowed, since the `A` of a new adapter has one.
     ///
     /// # Errors
     /// [`TrainError::Invalid`] names the variables that no gradient reached.
@@ -204,7 +204,8 @@ impl Policy {
     }
 }
 
-/// Evaluates the loss of a micro-batch; returns its gradient by each row read, in their order.
+/// Evaluates the loss of a micro-batch; returns its gradient with respect to each row read, in
+/// order.
 fn row_grads(
     micro: &Micro,
     read: Vec<Output>,

@@ -1,9 +1,9 @@
-//! The model in training: its variables, and the same numbers as the engine serves them.
+//! The model in training: its variables, shared with the engine that serves them.
 //!
-//! A [`Policy`] computes what a loss reads of packed sequences ([`Policy::read`]) and carries the
-//! loss's gradients by these outputs back to its variables ([`Policy::gradients`]). Forward pass and
-//! operations are those of the server, so that a log-probability has the bits that the engine sampled
-//! with.
+//! A [`Policy`] computes the outputs that a loss reads of packed sequences ([`Policy::read`]) and
+//! propagates the loss's gradients with respect to these outputs back to its variables
+//! ([`Policy::gradients`]). Forward pass and operations are those of the server, so that a
+//! log-probability has the bits that the engine sampled with.
 
 mod batch;
 mod checkpointed;

@@ -22,7 +22,7 @@ pub struct Policy {
     pub(super) base: Base,
     pub(super) adapters: Vec<NamedAdapter>,
     pub(super) parameters: Vec<Parameter>,
-    /// The folder whose tokenizer and configuration it keeps.
+    /// The folder of its tokenizer and configuration.
     pub(super) origin: PathBuf,
     /// Digest of the initial weights.
     digest: String,
@@ -64,7 +64,7 @@ impl Policy {
     /// Loads a model folder with every weight in training.
     ///
     /// # Errors
-    /// What loading says; a mixture of experts is trained too, with its router.
+    /// Errors of loading. A mixture of experts is trained too, with its router.
     pub fn full(folder: &Path) -> Result<Policy> {
         let (config, checkpoint) = open(folder)?;
         let names = Names::new(&config, |name| checkpoint.has(name));
@@ -85,7 +85,7 @@ impl Policy {
     /// Loads adapters to train over a frozen model folder.
     ///
     /// # Errors
-    /// What loading says, and an adapter that changes the vocabulary head: its log-probabilities
+    /// Errors of loading, and an adapter that changes the vocabulary head: its log-probabilities
     /// are computed by other operations than the engine's.
     pub fn adapted(folder: &Path, adapters: &[(Arc<str>, Adapter)]) -> Result<Policy> {
         let model = Model::load(folder, &models::LoadOptions { storage: Storage::AsStored })?;
@@ -124,8 +124,8 @@ impl Policy {
         &self.origin
     }
 
-    /// SHA-256 of the numbers that it began with, as `sha256:…`; of a base under adapters that of
-    /// its folder.
+    /// SHA-256 of the initial numbers, as `sha256:…`; for a base under adapters, that of its
+    /// folder.
     pub fn digest(&self) -> &str {
         &self.digest
     }
@@ -141,7 +141,7 @@ impl Policy {
         self.parameters.iter().map(count).sum()
     }
 
-    /// The view that an engine serves: no gradient is recorded, and a step is seen at once.
+    /// The view that an engine serves: it records no gradient and shares the storage.
     pub fn served(&self) -> View {
         match &self.base {
             Base::Live(live) => live.detached.clone(),

@@ -1,5 +1,6 @@
-//! Forward pass of one micro-batch: from hidden states to the outputs that a loss reads, and from the
-//! loss's gradients by these outputs to the scalar whose backward pass gives the loss's gradient.
+//! Forward pass of one micro-batch: from hidden states to the outputs that a loss reads, and from
+//! the loss's gradients with respect to these outputs to the scalar whose backward pass gives the
+//! loss's gradient.
 
 use candle_core::{Device, Tensor};
 use models::head::Head;
@@ -10,19 +11,19 @@ use super::batch::Micro;
 use super::model::Policy;
 use crate::error::{Result, TrainError};
 
-/// Gradient of a loss by one output.
+/// Gradient of a loss with respect to one output.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grad {
-    /// By a token's log-probability, and by the entropy of its distribution.
+    /// With respect to a token's log-probability, and the entropy of its distribution.
     Logprob {
         /// ∂L/∂log p.
         logprob: f32,
         /// ∂L/∂H.
         entropy: f32,
     },
-    /// By each output of the head.
+    /// With respect to each output of the head.
     Head(Vec<f32>),
-    /// By the logit of each label.
+    /// With respect to the logit of each label.
     Labels(Vec<f32>),
 }
 
@@ -177,11 +178,11 @@ impl Reads<'_> {
         Ok(outputs.map(|output| output.expect("every row is in one group")).collect())
     }
 
-    /// Vector-Jacobian product as a scalar, Σ grad · output: its gradient by the variables is that of
-    /// the loss whose gradients by the outputs these are.
+    /// Vector-Jacobian product as a scalar, Σ grad · output: its gradient with respect to the
+    /// variables is that of the loss.
     ///
     /// # Errors
-    /// Gradients of another kind or length than what was read.
+    /// Gradients of another kind or length than the outputs.
     pub(super) fn vjp_scalar(&self, output_grads: &[Grad]) -> Result<Tensor> {
         let mut sum: Option<Tensor> = None;
         for group in &self.groups {

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::model::{Base, Policy};
 use crate::error::{Result, TrainError};
 
-/// Files of a model folder beside its weights that a checkpoint takes along.
+/// Files of a model folder beside its weights that a checkpoint copies.
 const COMPANIONS: &[&str] = &[
     "config.json",
     "tokenizer.json",
@@ -30,11 +30,11 @@ const COMPANIONS: &[&str] = &[
 ];
 
 impl Policy {
-    /// Writes the model into a staged folder: weights in f32, and configuration, tokenizer and
-    /// template as they were. What is written can be served and loaded anywhere.
+    /// Writes the model into a staged folder: weights in f32, and unchanged configuration,
+    /// tokenizer and template. The folder can be served and loaded anywhere.
     ///
     /// # Errors
-    /// Where a file cannot be read or written. A policy of adapters alone has no model to write.
+    /// A file that cannot be read or written. A policy of adapters alone has no model to write.
     pub fn save(&self, stage: &Stage) -> Result<()> {
         let Base::Live(live) = &self.base else {
             return Err(TrainError::Invalid(
@@ -61,10 +61,10 @@ impl Policy {
     }
 
     /// Writes an adapter into a staged folder that PEFT, vLLM and Tribunal read. `alpha` and rank
-    /// are uniform, as vLLM wants them.
+    /// are uniform, as vLLM requires.
     ///
     /// # Errors
-    /// Where a file cannot be written, or there is no adapter of this name.
+    /// A file that cannot be written, or an unknown adapter.
     pub fn save_adapter(&self, name: &str, stage: &Stage) -> Result<()> {
         let at = self
             .adapter(name)
@@ -135,7 +135,7 @@ fn factor_tensor(
     }
 }
 
-/// `adapter_config.json`, with every field that PEFT writes and readers ask for.
+/// `adapter_config.json`, with every field that PEFT writes and readers need.
 fn adapter_config(adapter: &Adapter, base: &Path, config: &Arc<ModelConfig>) -> Result<Value> {
     let names = Names::new(config, |_| false);
     let mut targets: Vec<String> = Vec::new();

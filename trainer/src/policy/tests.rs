@@ -14,7 +14,7 @@ fn folder(dir: &Path, preset: Preset, head: TinyHead) -> TinySpec {
     spec
 }
 
-/// Some sequences of different lengths, of which the last tokens are read.
+/// Some sequences of different lengths, whose last tokens are read.
 fn sequences(n: usize) -> Vec<PolicySequence> {
     let token =
         |at: usize, i: usize| u32::try_from((at * 31 + i * 17 + i * i) % 300).expect("small");
@@ -27,7 +27,7 @@ fn sequences(n: usize) -> Vec<PolicySequence> {
         .collect()
 }
 
-/// Slopes that differ from read to read: by index of the sequence and place.
+/// Gradients that differ from read to read: by index of the sequence and place.
 fn output_grads(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Grad>> {
     let number = |at: usize, place: usize| 0.1 + ((at * 7 + place * 3) % 10) as f32 / 10.0;
     let grad = |at: usize, place: usize, output: &Output| match output {
@@ -91,7 +91,7 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
     let policy = Policy::full(dir.path()).expect("it loads");
     let all = sequences(9);
     let plain = |at: &[usize], outputs: &[Vec<Output>]| {
-        // By content, so that a shuffled batch has the same output_grads.
+        // By content, so that a shuffled batch has the same gradients.
         let _ = at;
         let grad = |output: &Output| match output {
             Output::Logprob { logprob, .. } => Grad::Logprob { logprob: *logprob, entropy: 0.0 },
@@ -131,7 +131,7 @@ fn number_of_workers_changes_no_bit() {
         let read = policy.read(&all, 25).expect("it is read");
         assert_eq!(&read, alone.1.as_ref().expect("it is read"), "{count}");
     }
-    // Who fails first by order is who is heard of.
+    // The error returned is the first in the batch's order.
     let mut failing = all.clone();
     failing[4].reads = vec![(0, OutputSpec::Vocab)];
     let mut sums = Gradients::new(&policy);
@@ -160,7 +160,7 @@ fn reading_gives_the_bits_of_training() {
     assert_eq!(seen, read);
 }
 
-/// Answers to a few prompts: some of one token more, one twice, one that another begins with.
+/// Answers to a few prompts: some of one token more, one twice, one that is a prefix of another.
 fn groups() -> Vec<PolicySequence> {
     let prompts: [&[u32]; 3] = [&[7, 8, 9, 10, 11], &[7, 8, 9], &[200; 9]];
     let answers: [&[u32]; 5] = [&[1, 2, 3], &[1, 2], &[4, 5, 6, 7], &[1, 2, 3], &[9]];
@@ -359,7 +359,7 @@ fn every_part_is_asserted_by_the_first_batch_that_uses_it() {
     assert!(!error.to_string().contains("`a."), "{error}");
     b.parts[place] = kept;
     policy.assert_reached(&b, &mut asserted).expect("all of b");
-    // What was whole once may be left out later, as a router leaves out an expert.
+    // A gradient that was complete once may be missing later, as a router leaves out an expert.
     b.parts[place] = None;
     policy.assert_reached(&b, &mut asserted).expect("known");
     let nothing = Gradients::new(&policy);

@@ -8,10 +8,10 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::error::{Result, TrainError};
 
-/// The graph is walked back recursively, a frame an operation.
+/// Stack for the graph's recursive backward, one frame per operation.
 const STACK_BYTES: usize = 64 << 20;
 
-/// Threads in groups, of which each computes one micro-batch at a time.
+/// Groups of threads, each of which computes one micro-batch at a time.
 #[derive(Debug, Default)]
 pub struct Workers {
     /// Empty: the caller is the only worker, on its own threads.
@@ -22,7 +22,7 @@ impl Workers {
     /// Makes `count` workers that share the threads of the current pool.
     ///
     /// # Errors
-    /// [`TrainError::Invalid`] where the system gives no threads.
+    /// [`TrainError::Invalid`] if the system refuses threads.
     pub fn new(count: usize) -> Result<Workers> {
         if count < 2 {
             return Ok(Workers::default());

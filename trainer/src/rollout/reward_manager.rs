@@ -41,7 +41,7 @@ impl RewardManager {
     /// Checks the scorers of a run against the models that they query, the policy among them.
     ///
     /// # Errors
-    /// Scorers that cannot work with this model, each with what it lacks.
+    /// Scorers that cannot work with this model, each with the missing feature.
     pub fn new(registry: Registry, hosts: Vec<Arc<engine::Host>>) -> Result<RewardManager> {
         let models = Arc::new(Live(hosts));
         registry.check(&*models).map_err(|problems| TrainError::Invalid(problems.join("\n")))?;
@@ -60,7 +60,7 @@ impl RewardManager {
     /// Looks up a scorer.
     ///
     /// # Errors
-    /// [`TrainError::Invalid`] with names that are near.
+    /// [`TrainError::Invalid`] with similar names.
     pub fn scorer(&self, name: &str) -> Result<&Arc<Scorer>> {
         self.registry.get(name).ok_or_else(|| {
             let near = self.registry.near(name).join("', '");
@@ -71,7 +71,7 @@ impl RewardManager {
     /// Fills in the rewards and answers of rollouts, each against its item.
     ///
     /// # Errors
-    /// An item that names no scorer that there is.
+    /// An item with an unknown scorer.
     pub fn reward(&self, pairs: &mut [(&TrainingItem, &mut Rollout)], seed: u64) -> Result<()> {
         let mut by_scorer: BTreeMap<Arc<str>, Vec<usize>> = BTreeMap::new();
         for (at, (item, _)) in pairs.iter().enumerate() {
@@ -101,11 +101,11 @@ impl RewardManager {
         Ok(())
     }
 
-    /// Fills in the steps of rollouts as a scorer judges them, whatever rewards them. Where that
-    /// scorer has no verdict, the rollout has no reward any more: it cannot be trained on.
+    /// Fills in the steps of rollouts as a scorer judges them, independent of the rewarding scorer.
+    /// If it has no verdict, the rollout loses its reward: it cannot be trained on.
     ///
     /// # Errors
-    /// A scorer that there is not.
+    /// An unknown scorer.
     pub fn steps(
         &self,
         name: &str,
@@ -118,7 +118,7 @@ impl RewardManager {
         for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
             match outcome {
                 Ok(reward) => rollout.steps = reward.evidence.steps.map(judged_steps),
-                // A scorer that abstains from a verdict on the answer may have verdicts on its steps.
+                // A scorer without a verdict on the answer may have verdicts on its steps.
                 Err(failure) => match (failure.kind, failure.evidence.steps) {
                     (FailureKind::Abstain, Some(steps)) => {
                         rollout.steps = Some(judged_steps(steps))
@@ -133,7 +133,7 @@ impl RewardManager {
     /// The outcomes of a scorer, one for each input, in order.
     ///
     /// # Errors
-    /// A scorer that there is not.
+    /// An unknown scorer.
     pub fn outcomes(&self, name: &str, inputs: &[Arc<Input>], seed: u64) -> Result<Vec<Outcome>> {
         let scorer = self.scorer(name)?;
         let ask = ScoreOptions { priority: Priority::Batch, seed, ..ScoreOptions::default() };

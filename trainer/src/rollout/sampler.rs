@@ -1,10 +1,9 @@
 //! Rollouts by the engine, on the weights in training.
 //!
-//! The engine serves the policy's detached view, so that a step of the optimiser is a step of the
-//! sampler: no weight is copied, and a sampled token's log-probability has the bits that the
-//! training forward computes for it. Tokens are sampled at temperature 1 from the full
-//! distribution, because only then is the probability that a loss sees the one they were drawn
-//! with.
+//! The engine serves the policy's detached view, so that an optimiser step updates the sampler as
+//! well: no weight is copied, and a sampled token's log-probability has the bits that the training
+//! forward computes for it. Tokens are sampled at temperature 1 from the full distribution, because
+//! only then is the probability in the loss the one that they were drawn with.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -33,21 +32,22 @@ pub struct SampleRequest {
     pub prompt: Arc<[u32]>,
     /// The adapter that answers; `None` is the model itself.
     pub adapter: Option<Arc<str>>,
-    /// Together with [`RolloutParams::seed`] it seeds the draws of this answer.
+    /// Seeds the draws of this answer together with [`RolloutParams::seed`].
     pub stream: u64,
     /// Tokens of this answer that were sampled before it was interrupted.
     pub partial: Vec<Token>,
-    /// Number of tokens, `partial` included, after which it is interrupted; `None` samples to its end.
+    /// Number of tokens, `partial` included, after which it is interrupted; `None` samples to its
+    /// end.
     pub most: Option<usize>,
 }
 
 impl SampleRequest {
-    /// Requests a whole answer.
+    /// Requests an answer from its first token.
     pub fn new(prompt: Arc<[u32]>, adapter: Option<Arc<str>>, stream: u64) -> SampleRequest {
         SampleRequest { prompt, adapter, stream, partial: Vec::new(), most: None }
     }
 
-    /// The answer as far as it was sampled before.
+    /// The part of the answer that was sampled before.
     fn begun(&self) -> SampledAnswer {
         SampledAnswer { tokens: self.partial.clone(), ended: false, interrupted: true }
     }
@@ -58,7 +58,7 @@ impl SampleRequest {
 pub struct RolloutParams {
     /// Seeds all draws, together with the stream of a request.
     pub seed: u64,
-    /// Most tokens of an answer.
+    /// Maximum tokens of an answer.
     pub max_tokens: usize,
     /// 1 for training; 0 takes the most likely token, for evaluation.
     pub temperature: f32,
@@ -69,7 +69,7 @@ pub struct RolloutParams {
 pub struct SampledAnswer {
     /// Its tokens, the one that ended it included.
     pub tokens: Vec<Token>,
-    /// Whether it has an end; else it was cut at its length, or interrupted.
+    /// Whether it is complete; otherwise it was cut at its length, or interrupted.
     pub ended: bool,
     /// Whether it was interrupted and can be resumed.
     pub interrupted: bool,
@@ -79,7 +79,7 @@ impl Sampler {
     /// Samples from a served policy.
     ///
     /// # Errors
-    /// A tokenizer that has no end of text.
+    /// A tokenizer without an end-of-text token.
     pub fn new(host: Arc<Host>) -> Result<Sampler> {
         Ok(Sampler { encoder: Encoder::new(host.tokenizer.clone())?, host })
     }
@@ -97,7 +97,7 @@ impl Sampler {
     /// Encodes the prompt of an item.
     ///
     /// # Errors
-    /// What the template refuses.
+    /// A conversation that the template refuses.
     pub fn prompt(&self, item: &TrainingItem) -> Result<Arc<[u32]>> {
         Ok(self.encoder.prompt(&item.turns)?.into())
     }
@@ -105,7 +105,7 @@ impl Sampler {
     /// Samples all requests, in batches that fit the engine's queue.
     ///
     /// # Errors
-    /// [`TrainError::Engine`] if a request cannot be sampled; this is a problem of the run, not of an
+    /// [`TrainError::Engine`] if a request cannot be sampled; this is a fault of the run, not of an
     /// answer.
     pub fn sample(
         &self,
@@ -117,9 +117,9 @@ impl Sampler {
     }
 
     /// Samples until `enough` groups have all of their answers, and interrupts the others (APRIL,
-    /// arXiv 2509.18521): they are returned as far as they got. `groups` is the group of each
-    /// request, numbered from 0. Waiting for all answers costs the time of the longest; interrupted ones
-    /// can be resumed without losing tokens. Where they are interrupted is not deterministic.
+    /// arXiv 2509.18521), which are returned incomplete. `groups` is the group of each request,
+    /// numbered from 0. Waiting for all answers costs the time of the longest; interrupted ones can
+    /// be resumed without losing tokens. The point of interruption is not deterministic.
     ///
     /// # Errors
     /// As [`Sampler::sample`].
@@ -148,7 +148,7 @@ impl Sampler {
         Ok(samples)
     }
 
-    /// Samples requests that the engine takes at once; the first of them is number `first` of all.
+    /// Samples requests that fit the engine at once; `first` is the number of the first of them.
     fn sample_chunk(
         &self,
         requests: &[SampleRequest],
@@ -181,7 +181,7 @@ impl Sampler {
             };
             take(event, open)?;
         }
-        // Events that arrived while the last one was waited for.
+        // Events that arrived during the wait for the last one.
         while let Some(event) = ticket.try_next() {
             take(event, open)?;
         }
@@ -209,7 +209,7 @@ impl Sampler {
     /// Decodes a sample into a rollout that has no reward yet.
     ///
     /// # Errors
-    /// What the tokenizer refuses.
+    /// Tokens that the tokenizer refuses.
     pub fn rollout(&self, sample: SampledAnswer) -> Result<Rollout> {
         Ok(Rollout {
             text: self.text(&sample.tokens)?,
@@ -224,7 +224,7 @@ impl Sampler {
     /// The text of an answer, without special tokens.
     ///
     /// # Errors
-    /// What the tokenizer refuses.
+    /// Tokens that the tokenizer refuses.
     pub fn text(&self, tokens: &[Token]) -> Result<String> {
         let ids: Vec<u32> = tokens.iter().map(|token| token.id).collect();
         Ok(self.encoder.tokenizer().decode(&ids, true)?)
@@ -239,12 +239,12 @@ fn token(sampled: &SampledToken) -> Token {
     Token { id: sampled.token_id, logprob: sampled.logprob, revision: sampled.revision }
 }
 
-/// Groups that still lack answers.
+/// Groups with missing answers.
 struct OpenGroups<'a> {
     groups: &'a [usize],
-    /// Number of answers that each group lacks.
+    /// Number of missing answers of each group.
     missing: Vec<usize>,
-    /// Number of groups that are still to be completed.
+    /// Number of groups still to complete.
     wanted: usize,
 }
 

@@ -18,11 +18,11 @@ use crate::methods::MethodConfig;
 use crate::policy::{Policy, Workers};
 use crate::random::decision;
 
-/// What PEFT calls the modules of all linear layers.
+/// PEFT's names of the modules of all linear layers.
 const ALL_LINEAR: [&str; 7] =
     ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"];
 
-/// The model that a run trains, as its newest checkpoint has it where there is one.
+/// The model that a run trains, from its newest checkpoint if there is one.
 pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -> Result<Policy> {
     let base = config.path(&config.policy.path);
     let mut policy = if config.policy.adapter.is_empty() {
@@ -46,14 +46,14 @@ pub(super) fn policy(config: &RunConfig, folder: &Path, newest: Option<&Path>) -
     Ok(policy)
 }
 
-/// Micro-batches at once. What one holds is kept for each of them, which is little for the small
-/// models whose kernels cannot use all threads.
+/// Number of parallel micro-batches. Memory grows with it, which is little for the small models
+/// whose kernels cannot use all threads.
 fn workers(config: &RunConfig, policy: &Policy) -> usize {
     let fitting = if is_small(policy) { rayon::current_num_threads() } else { 1 };
     config.policy.workers.unwrap_or(fitting)
 }
 
-/// Tokens of a micro-batch at most.
+/// Maximum tokens of a micro-batch.
 pub(super) fn micro_tokens(config: &RunConfig, policy: &Policy) -> usize {
     let fitting = if is_small(policy) { 512 } else { 4096 };
     config.policy.micro_tokens.unwrap_or(fitting)
@@ -63,7 +63,7 @@ fn is_small(policy: &Policy) -> bool {
     policy.trainable() < 32 << 20 && policy.config().hidden_size <= 1024
 }
 
-/// The model as it was when the run began, where the method compares with it.
+/// The model at the start of the run, if the method compares with it; otherwise `None`.
 pub(super) fn reference_policy(config: &RunConfig) -> Result<Option<Policy>> {
     let needed = match &config.method {
         MethodConfig::Supervised(_) | MethodConfig::Reward(_) | MethodConfig::Process(_) => false,
@@ -77,7 +77,7 @@ pub(super) fn reference_policy(config: &RunConfig) -> Result<Option<Policy>> {
 }
 
 /// Writes a new adapter as a PEFT folder inside the run's: `A` uniform in ±1/√in, as PEFT's default
-/// (Kaiming with a = √5) has it, and `B` zero, so that it begins as no change at all.
+/// (Kaiming with a = √5), and `B` zero, so that it starts without effect.
 fn new_adapter(
     config: &RunConfig,
     section: &AdapterSection,

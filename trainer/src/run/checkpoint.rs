@@ -68,7 +68,7 @@ fn all(folder: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(found)
 }
 
-/// Writes a checkpoint and drops the oldest beyond `keep`.
+/// Writes a checkpoint and deletes the oldest beyond `keep`.
 pub(super) fn write(
     folder: &Path,
     policy: &Policy,
@@ -116,7 +116,7 @@ impl Checkpoint {
     /// Reads the state of a checkpoint.
     ///
     /// # Errors
-    /// A file that is missing or not what a run writes.
+    /// A file that is missing or malformed.
     pub fn read(path: &Path) -> Result<Checkpoint> {
         let file = path.join(STATE);
         let text = std::fs::read_to_string(&file)
@@ -126,8 +126,8 @@ impl Checkpoint {
         Ok(Checkpoint { path: path.to_owned(), ..checkpoint })
     }
 
-    /// Compares the run file with that of the checkpoint. The number of steps may grow, and where
-    /// and how often things are written may change.
+    /// Compares the run file with that of the checkpoint. The number of steps may grow, and places
+    /// and intervals of output may change.
     ///
     /// # Errors
     /// [`TrainError::Invalid`] with every difference, unless changes are allowed.

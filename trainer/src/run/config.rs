@@ -14,7 +14,7 @@ use crate::error::{Result, TrainError};
 use crate::methods::{MethodConfig, RunNames};
 use crate::optimiser::{AdamWConfig, Schedule};
 
-/// The name by which scorers of a run file ask the model in training.
+/// The name by which scorers of a run file query the model in training.
 pub const POLICY: &str = "policy";
 
 /// A run file.
@@ -38,7 +38,7 @@ pub struct RunConfig {
     pub scorers: Registry,
     /// The folder that paths are relative to.
     pub base: PathBuf,
-    /// All of the file as JSON, for comparing with the file of a run that is resumed.
+    /// The file as JSON, for comparison with the file of a resumed run.
     pub json: serde_json::Value,
 }
 
@@ -46,14 +46,14 @@ pub struct RunConfig {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RunSection {
-    /// Where logs and checkpoints go.
+    /// The folder for logs and checkpoints.
     pub folder: PathBuf,
     /// Steps in all.
     pub steps: u64,
     /// Seeds every random draw.
     #[serde(default)]
     pub seed: u64,
-    /// Steps between checkpoints; 0 writes one at the end alone.
+    /// Steps between checkpoints; 0 writes one at the end only.
     #[serde(default)]
     pub checkpoint_every: u64,
     /// Number of newest checkpoints to keep; 0 keeps all.
@@ -67,22 +67,22 @@ pub struct RunSection {
 pub struct PolicySection {
     /// A folder in the Hugging Face layout.
     pub path: PathBuf,
-    /// Makes the folder if it does not exist: a model of the toy task.
+    /// Creates the folder if it does not exist: a model of the toy task.
     #[serde(default)]
     pub make: Option<MadeModel>,
-    /// Adapters that are trained over it, in the place of its own weights.
+    /// Adapters that are trained over it, in place of its own weights.
     #[serde(default)]
     pub adapter: Vec<AdapterSection>,
     /// Activation checkpointing: recompute layers in the backward pass.
     #[serde(default)]
     pub checkpointing: bool,
-    /// Tokens of a micro-batch at most; a longer sequence has one of its own. Without it 512 for a
-    /// small model, whose batches are then cut so that `workers` have something to do, and 4,096 for
-    /// others: it decides how gradients are added up, and so must not follow the machine.
+    /// Maximum tokens of a micro-batch; a longer sequence has one of its own. By default 512 for a
+    /// small model, whose batches are then cut so that `workers` have something to do, and 4,096
+    /// for others: it decides the order of additions, and so must not depend on the machine.
     #[serde(default)]
     pub micro_tokens: Option<usize>,
-    /// Micro-batches that are computed side by side; without it as many as there are threads for a
-    /// small model, and one for others.
+    /// Number of parallel micro-batches; by default one per thread for a small model, and one for
+    /// others.
     #[serde(default)]
     pub workers: Option<usize>,
     /// Tokens for which the engine holds keys and values.
@@ -100,7 +100,7 @@ pub enum MadeModel {
     Demo,
     /// [`ModelSize::EMBEDDED`].
     Embedded,
-    /// The model that comes with the program, as it was trained.
+    /// The trained model built into the program.
     TribunalTiny,
 }
 
@@ -124,7 +124,7 @@ fn kv_tokens() -> usize {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterSection {
-    /// What sequences and scorers call it.
+    /// Its name in sequences and scorers.
     pub name: String,
     /// A PEFT folder to start from; `None` makes a new adapter.
     #[serde(default)]
@@ -157,7 +157,7 @@ pub struct OptimiserSection {
     /// Its course.
     #[serde(default)]
     pub schedule: Schedule,
-    /// `AdamW`'s numbers.
+    /// `AdamW`'s hyperparameters.
     #[serde(default)]
     pub adamw: AdamWConfig,
 }
@@ -166,25 +166,25 @@ pub struct OptimiserSection {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct EvaluationSection {
-    /// Steps between evaluations; 0 evaluates at the end alone.
+    /// Steps between evaluations; 0 evaluates at the end only.
     pub every: u64,
     /// Problems that are solved greedily and by sampling.
     pub data: Vec<DataSource>,
-    /// Problems at most.
+    /// Maximum number of problems.
     pub problems: Option<usize>,
     /// Samples of each problem, for pass@k.
     pub samples: usize,
-    /// Tokens of an answer at most.
+    /// Maximum tokens of an answer.
     pub max_tokens: Option<usize>,
-    /// Sets on which the model is held to what it judges.
+    /// Sets on which the model's judgements are measured.
     pub judge: Vec<JudgeSet>,
 }
 
-/// `[[model]]`: a model beside the one in training, which stays as it is; scorers ask it by name.
+/// `[[model]]`: a frozen model beside the one in training; scorers query it by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FrozenModel {
-    /// What scorers call it.
+    /// Its name in scorers.
     pub name: String,
     /// A folder in the Hugging Face layout.
     pub path: PathBuf,
@@ -207,7 +207,7 @@ impl RunConfig {
     /// # Errors
     /// As [`RunConfig::read`].
     pub fn parse(file: &str, text: &str, base: &Path) -> Result<RunConfig> {
-        // The scorers of the recycling templates are known to every run.
+        // Every run has the scorers of the judge templates.
         let text = &format!("{text}\n{}", missing_scorers(text));
         let document = Document::new(file, text);
         let config = {
@@ -259,7 +259,7 @@ impl RunConfig {
         Some(config)
     }
 
-    /// Checks what no section can check by itself.
+    /// Checks that involve several sections.
     fn check(&self, root: &Section<'_, '_>) {
         if self.run.steps == 0 {
             root.problem("run", "`steps` is at least 1");
@@ -296,13 +296,13 @@ impl RunConfig {
         }
     }
 
-    /// A path of the run file, as it can be opened.
+    /// Resolves a path of the run file.
     pub fn path(&self, path: &Path) -> PathBuf {
         self.base.join(path)
     }
 }
 
-/// The scorers of the recycling templates that the file does not define itself.
+/// The scorers of the judge templates that the file does not define itself.
 fn missing_scorers(text: &str) -> String {
     let defined = |name: &str| text.contains(&format!("name = \"{name}\""));
     let tables = crate::judge_data::SCORERS.split("[[scorer]]").skip(1);
@@ -326,8 +326,8 @@ fn required<T: DeserializeOwned>(root: &Section<'_, '_>, key: &'static str) -> O
     typed(&section)
 }
 
-/// A section as its type. serde stops at the first problem, so unknown keys are taken out one by
-/// one until all of them were named.
+/// Deserialises a section. serde stops at the first problem, so unknown keys are removed one by one
+/// until all of them were reported.
 fn typed<T: DeserializeOwned>(section: &Section<'_, '_>) -> Option<T> {
     let mut value = section.to_json();
     loop {
@@ -363,7 +363,7 @@ fn steps(path: &serde_path_to_error::Path) -> Vec<Step> {
     path.iter().filter_map(step).collect()
 }
 
-/// Takes out the value at a place; says whether there was one.
+/// Removes the value at a place; returns whether there was one.
 fn remove(value: &mut serde_json::Value, place: &[Step]) -> bool {
     let Some((Step::Key(last), before)) = place.split_last() else {
         return false;

@@ -1,4 +1,4 @@
-//! A run from where it is to its end: steps, logs, evaluations, checkpoints.
+//! Drives a run to its end: steps, logs, evaluations, checkpoints.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,28 +9,28 @@ use crate::error::{Result, TrainError};
 use crate::log::{EventFile, JsonLines, ProgressLine, Record, RunProgress};
 use crate::metrics::Metrics;
 
-/// What happens in a run.
+/// An event of a run.
 #[derive(Debug)]
 pub enum News<'a> {
-    /// A step was taken.
+    /// A completed step.
     Step {
-        /// How far the run is.
+        /// Progress of the run.
         line: ProgressLine,
         /// Its numbers.
         metrics: &'a Metrics,
     },
-    /// An evaluation was made.
+    /// A completed evaluation.
     Evaluation {
-        /// After so many steps.
+        /// Number of completed steps.
         step: u64,
         /// Its numbers.
         metrics: &'a Metrics,
     },
-    /// A checkpoint was written.
+    /// A written checkpoint.
     Checkpoint(&'a Path),
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
     /// Whether all steps were taken; otherwise the run was stopped and can be resumed.
@@ -51,8 +51,8 @@ struct Logs {
 impl Logs {
     fn open(folder: &Path, done: u64) -> Result<Logs> {
         let resumed_at = (done > 0).then_some(done + 1);
-        // What was logged after the checkpoint that the run goes on from is written again; without a
-        // checkpoint that is all of it, the evaluation before the first step too.
+        // Entries after the checkpoint are written again; without a checkpoint, all entries are,
+        // including the evaluation before the first step.
         let lines = |name: &str| {
             let path = folder.join(name);
             if done == 0 {
@@ -79,8 +79,8 @@ impl Logs {
     }
 }
 
-/// Takes steps until the run is done or `stop` is set; then the step under way is ended and a
-/// checkpoint written.
+/// Takes steps until the run is complete or `stop` is set; then finishes the current step and
+/// writes a checkpoint.
 ///
 /// # Errors
 /// The first step, evaluation, log or checkpoint that fails.
@@ -118,7 +118,7 @@ pub fn drive(
     Ok(Ended { complete: run.done() >= run.steps(), done: run.done(), checkpoint })
 }
 
-/// Takes away the log of a run that came to no checkpoint.
+/// Removes the log of a run that wrote no checkpoint.
 fn begin_anew(path: &Path) -> Result<()> {
     match std::fs::remove_file(path) {
         Ok(()) => Ok(()),

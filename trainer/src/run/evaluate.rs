@@ -1,4 +1,4 @@
-//! Evaluations: problems solved greedily and by sampling, and losses on rows that are not trained.
+//! Evaluations: problems solved greedily and by sampling, and losses on held-out rows.
 
 use base::stats::mean;
 
@@ -12,7 +12,7 @@ use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
 use crate::metrics::Metrics;
 use crate::rollout::{RolloutParams, SampleRequest};
 
-/// Most tokens of an answer of a judge set, if the run file does not say.
+/// Maximum tokens of an answer of a judge set, unless the run file sets it.
 const MOST_ANSWER: usize = 128;
 
 impl TrainingRun {
@@ -86,7 +86,7 @@ fn problems(run: &mut TrainingRun) -> Result<Metrics> {
     };
     let max_tokens = run.config.evaluation.max_tokens.unwrap_or(method.max_tokens);
     let params = |temperature| RolloutParams {
-        // The same chance at every evaluation, so that two of them differ by their weights alone.
+        // The same random draws at every evaluation, so that only the weights differ.
         seed: run.config.run.seed,
         max_tokens,
         temperature,
@@ -104,7 +104,7 @@ fn problems(run: &mut TrainingRun) -> Result<Metrics> {
             let passes: Vec<f64> = sampled
                 .iter()
                 .filter_map(|rewards| {
-                    // An answer that has no reward is not a wrong one.
+                    // An answer without a reward is not a wrong one.
                     if rewards.contains(&None) {
                         return None;
                     }
@@ -118,7 +118,7 @@ fn problems(run: &mut TrainingRun) -> Result<Metrics> {
     Ok(metrics)
 }
 
-/// The mean, where there is anything to take it of.
+/// Sets the mean, unless there are no numbers.
 fn set_mean(metrics: &mut Metrics, name: &str, numbers: &[f64]) {
     if let Some(mean) = mean(numbers) {
         metrics.set(name, mean);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Result, TrainError};
 
-/// A locked run folder. The lock is the system's: it ends with the process, however that ends.
+/// A locked run folder. The operating system releases the lock when the process ends, in any way.
 #[derive(Debug)]
 pub struct RunFolder {
     path: PathBuf,

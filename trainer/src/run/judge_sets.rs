@@ -23,13 +23,13 @@ use crate::rollout::{RewardManager, RolloutParams, SampleRequest, Sampler};
 pub struct JudgeSet {
     /// Prefix of its figures in the log.
     pub name: String,
-    /// Where its solutions come from.
+    /// The source of its solutions.
     pub set: SetSource,
-    /// A file of cases, one JSON object a line: what `set = "file"` reads, and where `set = "policy"`
-    /// leaves what the model wrote, so that later judges can be held against the same.
+    /// A file of cases, one JSON object per line: read by `set = "file"`, written by
+    /// `set = "policy"`, so that later judges can be measured on the same cases.
     #[serde(default)]
     pub path: Option<PathBuf>,
-    /// Most solutions.
+    /// Maximum number of solutions.
     #[serde(default = "count")]
     pub count: usize,
     /// Solutions to each problem that the model writes.
@@ -47,10 +47,10 @@ pub struct JudgeSet {
     /// The least and the most that is multiplied by.
     #[serde(default = "sources::multipliers")]
     pub multipliers: [u8; 2],
-    /// Which solutions, and which samples.
+    /// Seeds the choice of solutions and samples.
     #[serde(default)]
     pub seed: u64,
-    /// The scorer whose score is how likely the solution is right.
+    /// The scorer whose score is the probability that the solution is right.
     #[serde(default)]
     pub scorer: Option<String>,
     /// The scorer that judges steps.
@@ -58,17 +58,17 @@ pub struct JudgeSet {
     pub steps: Option<String>,
 }
 
-/// Where solutions come from.
+/// The source of solutions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SetSource {
     /// One digit of a right solution changed; half of them right.
     NearMisses,
-    /// A mistake that the rest goes on from; half of them right.
+    /// A mistake that later steps build on; half of them right.
     Slips,
-    /// What the current model writes to held-out problems.
+    /// Solutions of the current model to held-out problems.
     Policy,
-    /// A file that was made before.
+    /// An existing file.
     File,
 }
 
@@ -200,7 +200,7 @@ fn case_input(case: &Case) -> Input {
     input
 }
 
-/// Reports how well scores predict whether the final answer is right.
+/// Reports the quality of scores as predictions of whether the final answer is right.
 fn report_answers(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
     let mut by_problem: BTreeMap<&str, Vec<Prediction>> = BTreeMap::new();
     for (case, outcome) in cases.iter().zip(outcomes) {
@@ -223,7 +223,7 @@ fn report_answers(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
     }
 }
 
-/// Reports how well the first wrong step is found.
+/// Reports the accuracy of finding the first wrong step.
 fn report_steps(cases: &[Case], outcomes: &[Outcome], metrics: &mut Metrics) {
     let mut found = Vec::new();
     let mut missing = 0.0;

@@ -54,7 +54,7 @@ pub struct MixtureSource {
     /// The least and the most that is multiplied by.
     #[serde(default = "multipliers")]
     pub multipliers: [u8; 2],
-    /// Share of countdown problems where a format can be about either.
+    /// Share of countdown problems in formats that support both.
     #[serde(default)]
     pub countdown: f64,
     /// Weight of each format, 0 if not listed; `None` takes the default weights.
@@ -92,7 +92,7 @@ pub struct ChainSource {
     /// The share of problems with a reference answer.
     #[serde(default = "all")]
     pub labelled: f64,
-    /// The scorer of the others, which has no reference; `None` leaves them out.
+    /// The scorer of the others, which have no reference; `None` leaves them out.
     #[serde(default)]
     pub judge: Option<String>,
 }
@@ -121,7 +121,7 @@ fn all() -> f64 {
     1.0
 }
 
-/// Where paths of sources begin, and the seed of the rows' order.
+/// The base of relative paths, and the seed of the rows' order.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataFolder<'a> {
     pub(super) base: &'a Path,
@@ -131,7 +131,7 @@ pub(super) struct DataFolder<'a> {
 /// Opens the rows of all sources. `scorer` rewards problems that name none.
 ///
 /// # Errors
-/// Files that cannot be used, and a mixture that is not the only source.
+/// Files that cannot be used, and a mixture beside other sources.
 pub(super) fn open_rows(
     data: DataFolder<'_>,
     sources: &[DataSource],
@@ -146,7 +146,7 @@ pub(super) fn open_rows(
             }
             DataSource::Chains(source) => rows.extend(source.rows()?),
             DataSource::Mixture(source) if sources.len() == 1 => {
-                // So that a tokenizer of another kind is refused before the first step.
+                // Refuses an unsuitable tokenizer before the first step.
                 Encoder::new(tokenizer)?;
                 let mixture = source.mixture()?;
                 let tokenizer = tokenizer.clone();

@@ -11,7 +11,7 @@ use toytask::{ModelSize, write_model_folder};
 use super::{Resume, RunConfig, TrainingRun, drive};
 use crate::metrics::Metrics;
 
-/// A made model and a run file over it.
+/// A generated model and a run file over it.
 struct Bench {
     dir: tempfile::TempDir,
 }
@@ -25,7 +25,7 @@ impl Bench {
         Bench { dir }
     }
 
-    /// Over a fresh model of the small task, whose chat template knows a judge's roles.
+    /// Over a fresh model of the toy task, whose chat template has a judge's roles.
     fn of_the_task(rows: &str) -> Bench {
         let dir = tempfile::tempdir().expect("a folder");
         write_model_folder(&dir.path().join("model"), ModelSize::SMOKE, 3).expect("a fresh model");
@@ -84,7 +84,7 @@ fn supervised_training_learns_its_rows() {
     assert!(loss(29) < 0.5 * loss(0), "{} to {}", loss(0), loss(29));
 }
 
-/// k steps, a checkpoint and the rest are all the steps at once, byte for byte.
+/// k steps, a checkpoint and the rest equal all the steps at once, byte for byte.
 fn check_resume(head: TinyHead, rows: &str, rest: &str) {
     check_resume_of(|| Bench::new(head, rows), rest);
 }
@@ -101,7 +101,7 @@ fn check_resume_of(bench: impl Fn() -> Bench, rest: &str) {
     let mut first = bench.run(6, rest);
     steps(&mut first, 2);
     first.checkpoint().expect("written");
-    // What comes after the checkpoint is lost with the process.
+    // Progress after the checkpoint is lost with the process.
     steps(&mut first, 1);
     drop(first);
     let resume = Resume { resume: true, allow_changes: false };
@@ -135,7 +135,7 @@ fn problems() -> String {
     rows
 }
 
-/// A reward that a random model earns now and then.
+/// A reward that a random model earns occasionally.
 const POLICY_GRADIENT: &str = "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 6\n\
     max_tokens = 6\nobjective = { kl = { weight = 0.01 } }\n\n[[scorer]]\nname = \"has-e\"\n\
     kind = \"regex\"\nextract = \"whole\"\nmode = \"search\"\n";
@@ -242,7 +242,7 @@ fn a_folder_belongs_to_one_run_and_to_one_run_file() {
     assert!(error.contains("method.rows: 4 -> 5"), "{error}");
     let allowed = Resume { allow_changes: true, ..resume };
     assert_eq!(TrainingRun::open(bench.config(3, &other), allowed).expect("allowed").done(), 1);
-    // More steps are no other run.
+    // More steps are the same run.
     assert_eq!(TrainingRun::open(bench.config(9, SUPERVISED), resume).expect("longer").done(), 1);
 }
 
@@ -265,7 +265,7 @@ fn rows_that_cannot_be_used_are_named() {
     check(&unknown, POLICY_GRADIENT, "no scorer 'hase'");
 }
 
-/// Every answer gets the same reward for ever.
+/// Every answer always gets the same reward.
 #[test]
 fn run_without_progress_stops() {
     let rest = POLICY_GRADIENT
@@ -280,7 +280,7 @@ fn run_without_progress_stops() {
     assert!(weights(&run) == before);
 }
 
-/// A scorer that has no verdict: the group is dropped and counted, and never 0.
+/// A scorer without a verdict: the group is dropped and counted, and is never 0.
 #[test]
 fn answers_without_a_reward_are_not_trained_on() {
     let rest = "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 3\nmax_tokens = 4\n\n\
@@ -294,8 +294,8 @@ fn answers_without_a_reward_are_not_trained_on() {
     assert!(weights(&run) == before);
 }
 
-/// Writes a number over the first of a parameter, as a step of the optimiser would, and gives what
-/// stood there.
+/// Overwrites the first number of a parameter, as a step of the optimiser would, and returns the
+/// old one.
 fn poke(run: &TrainingRun, name: &str, number: f32) -> f32 {
     let mut parameters = run.policy().parameters().iter();
     let parameter = parameters.find(|parameter| parameter.name == name);
@@ -310,8 +310,8 @@ fn poke(run: &TrainingRun, name: &str, number: f32) -> f32 {
     old
 }
 
-/// A number of the loss or of a gradient that is none: the step is refused and says what it was,
-/// and weights, moments and steps are as before.
+/// A non-finite number of the loss or of a gradient: the step is refused with the number's name,
+/// and weights, moments and steps are unchanged.
 #[test]
 fn non_finite_step_is_refused() {
     let name = "model.layers.1.mlp.down_proj.weight";
@@ -334,20 +334,20 @@ fn non_finite_step_is_refused() {
             let old = poke(&run, name, bad);
             let before = weights(&run);
             let error = run.step().expect_err("refused").to_string();
-            // The engine finds it before a loss does.
+            // The engine detects it before the loss.
             let named = ["finite", "NaN"];
             assert!(named.iter().any(|what| error.contains(what)), "{rest}{error}");
             assert!(weights(&run) == before, "{rest}{error}");
             assert_eq!(run.done(), 1, "{rest}{error}");
             poke(&run, name, old);
         }
-        // What was drawn for the step that failed is drawn again.
+        // The draws of the failed step are repeated.
         steps(&mut run, 2);
         assert!(weights(&run) == want, "{rest}");
     }
 }
 
-/// A step that is taken again, because the checkpoint before it was the last one, has one line.
+/// A step that is repeated, because the checkpoint before it was the last one, has one line.
 #[test]
 fn a_step_is_logged_once_however_often_it_is_taken() {
     let rest = format!(
@@ -383,7 +383,7 @@ fn a_step_is_logged_once_however_often_it_is_taken() {
     driven(3, false);
 }
 
-/// A fresh model of the task knows nothing; what is measured of it is measured all the same.
+/// A fresh model of the task is ignorant, but can be measured.
 #[test]
 fn judge_sets_are_measured() {
     let dir = tempfile::tempdir().expect("a folder");

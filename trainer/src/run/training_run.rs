@@ -40,7 +40,7 @@ pub struct TrainingRun {
     done: u64,
 }
 
-/// How a run resumes from its checkpoint.
+/// Resumption from a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
     /// Whether to resume from the newest checkpoint; otherwise a folder with checkpoints is refused.
@@ -328,11 +328,11 @@ fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
     .map_err(failed)
 }
 
-/// Sequences that are sampled at a time, at most.
+/// Maximum sequences sampled at a time.
 const MOST_SEQUENCES: usize = 256;
 
-/// Tokens of a step of the engine, where micro-batches have no size of their own.
+/// Tokens of a step of the engine, unless micro-batches have a configured size.
 const BATCH_TOKENS: usize = 4096;
 
-/// Input tokens that may wait for the engine.
+/// Maximum input tokens that wait for the engine.
 const QUEUE_TOKENS: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! Bounded staleness: no more trajectories are begun than can be trained on in time.
+//! Bounded staleness: no more trajectories are started than can be trained on in time.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,19 +10,18 @@ use crate::error::{Result, TrainError};
 pub struct CapacityConfig {
     /// Trajectories of a training batch, B.
     pub batch: u64,
-    /// Most weight updates between the beginning of a trajectory and its use, η. 0 is synchronous;
+    /// Maximum weight updates between the start of a trajectory and its use, η. 0 is synchronous;
     /// the authors usually take 2 to 8.
     #[serde(default)]
     pub max_staleness: u64,
-    /// Most trajectories that run at a time.
+    /// Maximum concurrent trajectories.
     pub max_concurrent: u64,
 }
 
-/// Counts trajectories against the rule: one may begin while
-/// ⌊(`N` - 1) / B⌋ ≤ i + η, where `N` counts all that were accepted or run, itself included, and i
-/// the weight updates.
+/// Counts trajectories against the rule: one may start while ⌊(`N` - 1) / B⌋ ≤ i + η, where `N`
+/// counts all accepted or running ones, itself included, and i the weight updates.
 ///
-/// A trajectory that is rejected stops counting, so that another one takes its place. Serialisable.
+/// A rejected trajectory stops counting, so that another one takes its place. Serialisable.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
@@ -33,10 +32,10 @@ pub struct Capacity {
 }
 
 impl Capacity {
-    /// Before the first trajectory.
+    /// Starts without trajectories.
     ///
     /// # Errors
-    /// A batch of none, or none that run at a time.
+    /// A batch of 0, or a maximum of 0.
     pub fn new(config: CapacityConfig) -> Result<Self> {
         if config.batch == 0 || config.max_concurrent == 0 {
             return Err(TrainError::Invalid(
@@ -46,8 +45,8 @@ impl Capacity {
         Ok(Self { config, updates: 0, accepted: 0, running: 0 })
     }
 
-    /// How many trajectories may begin now: the lesser of
-    /// `max_concurrent` - running and (η + i + 1) B - (accepted + running).
+    /// Number of trajectories that may start now: the lesser of `max_concurrent` - running and (η +
+    /// i + 1) B - (accepted + running).
     pub fn room(&self) -> u64 {
         let concurrent = self.config.max_concurrent.saturating_sub(self.running);
         let batches = self.config.max_staleness.saturating_add(self.updates);
@@ -56,10 +55,10 @@ impl Capacity {
         concurrent.min(fresh)
     }
 
-    /// Begins `count` trajectories.
+    /// Starts `count` trajectories.
     ///
     /// # Errors
-    /// There is no room for so many; nothing is counted.
+    /// More than may start; nothing is counted.
     pub fn begin(&mut self, count: u64) -> Result<()> {
         if count > self.room() {
             return Err(TrainError::Engine(format!(
@@ -71,7 +70,7 @@ impl Capacity {
         Ok(())
     }
 
-    /// A trajectory ended and will be trained on.
+    /// Ends a trajectory that will be trained on.
     ///
     /// # Errors
     /// None is running.
@@ -81,7 +80,7 @@ impl Capacity {
         Ok(())
     }
 
-    /// A trajectory ended, or was given up, and will not be trained on.
+    /// Ends a trajectory that will not be trained on.
     ///
     /// # Errors
     /// None is running.
@@ -92,7 +91,7 @@ impl Capacity {
         Ok(())
     }
 
-    /// The weights were updated.
+    /// Records a weight update.
     pub fn update(&mut self) {
         self.updates += 1;
     }
@@ -103,8 +102,8 @@ impl Capacity {
     }
 
     /// Whether a trajectory whose first token was sampled at `version` is too old to be trained on
-    /// now. Counting keeps this from happening while trajectories are used in the order in which
-    /// they began; a long one that others overtake can still get here.
+    /// now. Counting prevents this while trajectories are used in the order in which they started;
+    /// a long one that others overtake can still become stale.
     pub fn is_stale(&self, version: u64) -> bool {
         self.updates.saturating_sub(version) > self.config.max_staleness
     }
@@ -144,7 +143,7 @@ mod tests {
             ahead.accept().expect("running");
         }
         ahead.begin(5).expect("room");
-        // (2 + 0 + 1) · 4 - (4 + 5) = 3, but five run.
+        // (2 + 0 + 1) · 4 - (4 + 5) = 3, but five are running.
         assert_eq!(ahead.room(), 0);
         for _ in 0..5 {
             ahead.accept().expect("running");
@@ -183,7 +182,7 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
-        /// The capacity is the paper's inequality, and batches used in order are never stale.
+        /// The capacity equals the paper's inequality, and batches used in order are never stale.
         #[test]
         fn c10_the_two_forms_agree(batch in 1_u64..5, eta in 0_u64..4, moves in prop::collection::vec(0_u8..4, 0..120)) {
             let mut capacity = capacity(batch, eta, 7);

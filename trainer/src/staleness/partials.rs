@@ -1,5 +1,5 @@
-//! Partial rollouts: more answers are begun than are needed, and those that are cut short go on first
-//! in the next round.
+//! Partial rollouts: more answers are started than needed, and interrupted ones continue first in
+//! the next round.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -11,11 +11,11 @@ use crate::error::{Result, TrainError};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PartialsConfig {
-    /// How many times as many are launched as are needed: 2, about what the authors take; 1
-    /// launches no more than are needed.
+    /// Ratio of launched to needed answers: 2, about the authors' value; 1 launches no more than
+    /// needed.
     pub over: f64,
-    /// Most times that one is cut short and goes on; it is given up after that. Ours, and without a
-    /// bound by default, as the authors' code.
+    /// Maximum interruptions of an answer, which is then dropped. Ours, and unlimited by default,
+    /// as in the authors' code.
     pub max_resumes: Option<u32>,
 }
 
@@ -25,32 +25,32 @@ impl Default for PartialsConfig {
     }
 }
 
-/// One to launch.
+/// An answer to launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// What it is called.
+    /// Its id.
     pub id: u64,
-    /// Times that it was cut short before: it goes on from its tokens, unless this is 0.
+    /// Number of earlier interruptions: it continues from its tokens, unless this is 0.
     pub resumed: u32,
 }
 
-/// Ids by where they are. A round launches, ids finish until there are enough, and the rest is cut
-/// short; what finished beyond need counts for the next round. Serialisable between rounds and
-/// within one.
+/// Ids by state. A round launches ids until enough have finished, and interrupts the rest; ids that
+/// finished beyond need count for the next round. Serialisable between rounds and within one.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Partials {
     config: PartialsConfig,
-    /// Cut short, with how often: those of earlier rounds first, of one round by id.
+    /// Interrupted ids with their number of interruptions: those of earlier rounds first, within a
+    /// round by id.
     waiting: VecDeque<(u64, u32)>,
-    /// Running, with how often they were cut short.
+    /// Running ids with their number of interruptions.
     running: BTreeMap<u64, u32>,
-    /// Finished and not yet taken, in the order in which they did.
+    /// Finished ids that were not yet taken, in order of finishing.
     finished: VecDeque<u64>,
 }
 
 impl Partials {
-    /// With nothing begun.
+    /// Starts without ids.
     ///
     /// # Errors
     /// A factor below 1 or not finite.
@@ -69,9 +69,8 @@ impl Partials {
         })
     }
 
-    /// Begins a round of `want`: those that were cut short first, and then new ones from `begin`,
-    /// which returns an unused id, or `None` if there are no more. What finished in the
-    /// last round is not launched for again.
+    /// Starts a round of `want`: interrupted ids first, then new ones from `begin`, which returns
+    /// an unused id, or `None` if there are no more. Ids that finished in the last round count.
     ///
     /// # Errors
     /// A round is running, or `begin` returned a known id.
@@ -117,7 +116,7 @@ impl Partials {
         (missing as f64 * self.config.over).ceil() as usize
     }
 
-    /// One finished.
+    /// Finishes an id.
     ///
     /// # Errors
     /// It was not running.
@@ -127,7 +126,7 @@ impl Partials {
         Ok(())
     }
 
-    /// One failed and is given up.
+    /// Drops a failed id.
     ///
     /// # Errors
     /// It was not running.
@@ -140,9 +139,9 @@ impl Partials {
         self.finished.len() >= want
     }
 
-    /// Ends a round: everything that runs is cut short, to go on first next time. Gives the ids to
-    /// abort: those whose tokens are to be kept, and those that are given up because they were cut
-    /// short too often.
+    /// Ends a round: interrupts everything that runs, to continue first next time. Returns the ids
+    /// to abort: those whose tokens are to be kept, and those that are dropped because they were
+    /// interrupted too often.
     pub fn cut(&mut self) -> (Vec<u64>, Vec<u64>) {
         let (mut kept, mut given_up) = (Vec::new(), Vec::new());
         for (id, resumed) in std::mem::take(&mut self.running) {
@@ -156,7 +155,7 @@ impl Partials {
         (kept, given_up)
     }
 
-    /// At most `want` of those that finished, the earliest first.
+    /// Takes at most `want` finished ids, the earliest first.
     pub fn take(&mut self, want: usize) -> Vec<u64> {
         let count = want.min(self.finished.len());
         self.finished.drain(..count).collect()
@@ -167,7 +166,7 @@ impl Partials {
         self.running.keys().copied()
     }
 
-    /// Ids that were cut short and wait, in the order in which they go on.
+    /// Interrupted ids in the order in which they continue.
     pub fn waiting(&self) -> impl Iterator<Item = u64> {
         self.waiting.iter().map(|(id, _)| *id)
     }
@@ -209,7 +208,7 @@ mod tests {
         partials.finish(5).expect("it was faster than the abort");
         assert_eq!(partials.cut(), (vec![2, 3], vec![]));
         assert_eq!(partials.take(3), [4, 1, 0]);
-        // One is there already, so twice two are launched: those that were cut short first.
+        // One has finished, so twice two are launched: interrupted ones first.
         let text = serde_json::to_string(&partials).expect("serialises");
         let mut partials: Partials = serde_json::from_str(&text).expect("reads");
         let launched = partials.launch(3, &mut fresh).expect("a round");

@@ -1,4 +1,4 @@
-//! The models and the adapter that the goldens are about.
+//! The models and the adapter of the goldens.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,7 +7,7 @@ use models::ModelError;
 use serde::Deserialize;
 use tiny_models::{AdapterSpec, TinySpec, make, make_adapter};
 
-/// The model that the adapter is made for.
+/// The model under the adapter.
 pub(crate) const BASE: &str = "qwen3";
 /// The adapter's folder.
 pub(crate) const ADAPTER: &str = "adapter";

@@ -1,7 +1,8 @@
-//! Losses, gradients and steps of the optimiser beside torch's, on the same models and batch.
+//! Losses, gradients and steps of the optimiser compared with torch's, on the same models and
+//! batch.
 //!
-//! `trainer/goldens/gradients.py` writes what torch, transformers and peft say of the models that
-//! are made here again from their seeds.
+//! `trainer/goldens/gradients.py` writes the results of torch, transformers and peft on the models
+//! that this test makes again from their seeds.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -32,14 +33,14 @@ use cases::{ADAPTER, BASE, Cases};
 /// entry.
 const TOLERANCE: f64 = 1e-4;
 
-/// Tokens of a micro-batch: the batch takes several.
+/// Tokens of a micro-batch: the batch needs several.
 const MICRO_TOKENS: usize = 24;
 
-/// What both sides work on.
+/// The batch of both sides.
 #[derive(Debug, Deserialize)]
 struct Batch {
     objective: Objective,
-    /// As pairs of answers the first of each two is the better one.
+    /// As pairs of answers, the first of each two is the better one.
     sequences: Vec<Continued>,
 }
 
@@ -98,18 +99,18 @@ struct AdamWGolden {
     decay: f64,
     clip: f64,
     norms: Vec<f64>,
-    /// What five steps changed in each parameter.
+    /// The change of each parameter after five steps.
     changes: BTreeMap<String, Summary>,
 }
 
-/// What a golden has of a tensor.
+/// A golden's summary of a tensor.
 #[derive(Debug, Deserialize)]
 struct Summary {
     shape: Vec<usize>,
     norm: f64,
     /// Sums of its entries under signs that follow from their places.
     signed: Vec<f64>,
-    /// Places, row by row, and what stands there; the largest entry is among them.
+    /// Places, row by row, with their entries; the largest entry is among them.
     entries: Vec<(usize, f64)>,
 }
 
@@ -121,7 +122,7 @@ fn batch() -> Batch {
     serde_json::from_str(include_str!("../../goldens/gradients_cases.json")).expect("well formed")
 }
 
-/// Makes the folders and hands out where they are.
+/// Makes the folders and passes their path to `check`.
 fn with_folders(check: impl FnOnce(&Path)) {
     let dir = tempfile::tempdir().expect("a folder");
     Cases::read().make(dir.path()).expect("they are made");
@@ -136,8 +137,8 @@ fn mixed(at: u64) -> u64 {
 }
 
 impl Summary {
-    /// How far numbers are from the golden's, as a share of what is there; for norm and sums at
-    /// least of `floor`.
+    /// Distance of numbers from the golden's, relative to its size; for norm and sums at least
+    /// relative to `floor`.
     fn distance(&self, numbers: &[f64], floor: f64) -> f64 {
         assert_eq!(numbers.len(), self.shape.iter().product::<usize>());
         let norm = numbers.iter().map(|x| x * x).sum::<f64>().sqrt();
@@ -157,7 +158,7 @@ impl Summary {
     }
 }
 
-/// The name that a golden has for a parameter: the checkpoint's, or PEFT's.
+/// A golden's name of a parameter: the checkpoint's, or PEFT's.
 fn golden_name(parameter: &Parameter) -> String {
     let Some(site) = parameter.name.strip_prefix("adapter.layers.") else {
         return parameter.name.clone();
@@ -172,7 +173,7 @@ fn golden_name(parameter: &Parameter) -> String {
     format!("base_model.model.model.layers.{layer}.{block}.{projection}_proj.lora_{factor}.weight")
 }
 
-/// Row by row what a parameter holds in panels.
+/// A parameter's panels as rows.
 fn rows(parameter: &Parameter, numbers: &[f32], shape: &[usize]) -> Vec<f64> {
     let numbers = match (parameter.var.dims().len(), shape) {
         (3, [n, k]) => unpack(numbers, *n, *k),
@@ -188,7 +189,7 @@ fn compare(policy: &Policy, gradients: &Gradients, loss: f64, golden: &Golden) {
         golden.loss
     );
     let all = golden.gradients.values().map(|one| one.norm * one.norm);
-    // A gradient that is zero but for rounding has no digits to compare.
+    // A gradient that is zero up to rounding has no digits to compare.
     let floor = 1e-4 * all.sum::<f64>().sqrt();
     assert_eq!(policy.parameters().len(), golden.gradients.len());
     for (parameter, part) in policy.parameters().iter().zip(&gradients.parts) {
@@ -274,7 +275,7 @@ fn picked(lists: &[Vec<f64>], members: &[usize]) -> Vec<f64> {
     lists.flatten().copied().collect()
 }
 
-/// What losses divide by, of the whole batch.
+/// The divisors of losses for the batch.
 fn denominators(batch: &Batch, stream: Stream) -> Denominators {
     let mut cu_seqlens = vec![0];
     for sequence in &batch.sequences {

@@ -1,11 +1,11 @@
-//! What recycling made and dropped.
+//! Counts of the items made and dropped.
 
 use serde::Serialize;
 
 use crate::item::ItemRole;
 use crate::judge_data::templates::TemplateKind;
 
-/// Items by kind and label after caps and balancing, and why others are missing.
+/// Items by kind and label after caps and balancing, and the reasons for missing ones.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct SparkCounts {
     /// Pointwise items on right answers.
@@ -14,9 +14,9 @@ pub struct SparkCounts {
     pub pointwise_wrong: u64,
     /// Pairwise items whose first answer is the right one.
     pub pairwise_first: u64,
-    /// Pairwise items whose second answer is.
+    /// Pairwise items whose second answer is the right one.
     pub pairwise_second: u64,
-    /// Reflections on a whole wrong solution.
+    /// Reflections on the full text of a wrong solution.
     pub reflect_reasoning: u64,
     /// Reflections on a wrong final answer.
     pub reflect_answer: u64,
@@ -24,11 +24,11 @@ pub struct SparkCounts {
     pub from_reservoir: u64,
     /// Items dropped because the chosen rollout has no answer to show.
     pub no_answer: u64,
-    /// Pairs dropped because both answers read the same.
+    /// Pairs dropped because both answers have the same text.
     pub same_answer: u64,
     /// Reflections dropped because the problem has no gold answer.
     pub no_gold: u64,
-    /// Rollouts without a reward, which were not used.
+    /// Rollouts without a reward, which are not used.
     pub unrewarded: u64,
     /// Items over a cap.
     pub over_cap: u64,
@@ -37,7 +37,7 @@ pub struct SparkCounts {
 }
 
 impl SparkCounts {
-    /// The share of pointwise items on right answers: what a judge that always says yes would get.
+    /// The share of pointwise items on right answers: the accuracy of a judge that always says yes.
     pub fn pointwise_base_rate(&self) -> Option<f64> {
         rate(self.pointwise_right, self.pointwise_wrong)
     }

@@ -34,7 +34,7 @@ use crate::judge_data::draws::{StepSeed, subset};
 use crate::judge_data::replay_buffer::{Mistake, ReplayBuffer};
 use crate::judge_data::templates::{Template, TemplateKind, Templates};
 
-/// The options of SPARK. Defaults are the authors' unless it is said that they are ours.
+/// The options of SPARK. Defaults are the authors' unless marked as ours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct SparkConfig {
@@ -47,21 +47,22 @@ pub struct SparkConfig {
     /// Prompts at the start of a batch whose reflections show the whole reasoning: 32, half of the
     /// authors' batch.
     pub reasoning_prompts: usize,
-    /// Most judging items of a batch: 32, a uniform choice among those that were made.
+    /// Maximum judging items of a batch: 32, a uniform choice among those made.
     pub judge_cap: usize,
-    /// Most reflections of a batch: 32, likewise.
+    /// Maximum reflections of a batch: 32, likewise.
     pub reflection_cap: usize,
-    /// Which of a rollout's answers is shown. Ours is the one that was judged.
+    /// The answer of a rollout that is shown. Ours is the judged one.
     pub answer: ShownAnswer,
-    /// Whether pointwise labels are balanced within the batch, with old mistakes where there are
-    /// too few new ones. Ours, and off by default: the authors balance mixed groups alone.
+    /// Whether pointwise labels are balanced within the batch, with old mistakes if there are too
+    /// few new ones. Ours, and off by default: the authors balance mixed groups alone.
     pub balance: bool,
     /// Whether pointwise items come in twos, a right and a wrong answer to one problem, from mixed
-    /// groups alone. Ours, and off by default: the authors' table makes items of groups that are all
-    /// right or all wrong too, whose labels follow how hard the problem is. A judge can learn that, and
-    /// it says nothing of which answer of a group is the better one.
+    /// groups alone. Ours, and off by default: the authors' table also makes items of groups that
+    /// are all right or all wrong, whose labels follow from the problem's difficulty. A judge can
+    /// learn difficulty, which does not help to compare the answers of a group.
     pub contrast: bool,
-    /// Whether labels of judging items are random, whatever the verifier found. Ours, and a control: a judge that seems to learn from such labels learns from something else.
+    /// Whether labels of judging items are random, independent of the verifier. Ours, as a control:
+    /// a judge that seems to learn from such labels learns from something else.
     pub random_labels: bool,
 }
 
@@ -82,7 +83,7 @@ impl Default for SparkConfig {
     }
 }
 
-/// Makes items of rollouts.
+/// Makes judge items of rollouts.
 #[derive(Clone, Debug)]
 pub struct Spark {
     config: SparkConfig,
@@ -95,21 +96,21 @@ pub struct Recycled {
     /// Judging items and then reflections, each in the order of their groups; balancing puts pairs
     /// before the pointwise items.
     pub items: Vec<TrainingItem>,
-    /// What was made and what was dropped.
+    /// Counts of items made and dropped.
     pub counts: SparkCounts,
 }
 
-/// A judging item and its label before it is a word.
+/// A judging item and its label as a boolean.
 struct Judging {
     item: TrainingItem,
     yes: bool,
 }
 
 impl Spark {
-    /// With these options and wordings.
+    /// Makes items with these options and wordings.
     ///
     /// # Errors
-    /// A share that is no probability, or a kind of item without a wording.
+    /// A share that is not a probability, or a kind of item without a wording.
     pub fn new(config: SparkConfig, templates: Templates) -> Result<Self> {
         let shares = [
             ("pairwise_share", config.pairwise_share),
@@ -134,7 +135,7 @@ impl Spark {
         Ok(Self { config, templates })
     }
 
-    /// The items that the player's groups of a step give. `old` are mistakes of earlier steps, which
+    /// Makes the items of the policy's groups of a step. `old` are mistakes of earlier steps, which
     /// only balancing uses.
     pub fn recycle(
         &self,
@@ -173,7 +174,7 @@ impl Spark {
         Recycled { items: judging.chain(reflections).collect(), counts }
     }
 
-    /// The judging items of a group: one at most, or two that contrast.
+    /// The judging items of a group: at most one, or two that contrast.
     fn judge(
         &self,
         seen: &VerifiedGroup<'_>,
@@ -240,7 +241,7 @@ impl Spark {
         }
     }
 
-    /// A pair in this order, of which one is right; its parent is that one.
+    /// A pair in this order, one of which is right; its parent is that one.
     fn pair(
         &self,
         of: &TrainingItem,
@@ -320,8 +321,8 @@ impl Spark {
         Some((kind, item))
     }
 
-    /// Balances pointwise items on right and on wrong answers: old mistakes fill up the wrong ones as far
-    /// as the cap allows, and a random part of the rest is dropped.
+    /// Balances pointwise items on right and on wrong answers: old mistakes are added to the wrong
+    /// ones as far as the cap allows, and a random part of the larger class is dropped.
     fn balance(
         &self,
         mut judging: Vec<Judging>,
@@ -360,7 +361,7 @@ impl Spark {
     }
 }
 
-/// A right and a wrong answer of a mixed group, unless they read the same or cannot be shown.
+/// A right and a wrong answer of a mixed group; `None` if their texts are equal or cannot be shown.
 fn both<'g>(
     seen: &VerifiedGroup<'g>,
     rng: &mut impl Rng,
@@ -376,13 +377,13 @@ fn both<'g>(
     None
 }
 
-/// A uniform choice of at most `most`, in order.
+/// A uniform choice of at most `most` items, in order.
 fn cap<T>(items: Vec<T>, most: usize, seed: StepSeed, purpose: &str) -> Vec<T> {
     let chosen = subset(&mut seed.rng(purpose, 0), items.len(), most);
     at_places(items, &chosen)
 }
 
-/// The items at `places`, which rise.
+/// The items at `places`, which are ascending.
 fn at_places<T>(items: Vec<T>, places: &[usize]) -> Vec<T> {
     let mut places = places.iter().peekable();
     let items = items.into_iter().enumerate();
@@ -394,7 +395,7 @@ fn pick(places: &[usize], rng: &mut impl Rng) -> Option<usize> {
     (!places.is_empty()).then(|| places[rng.random_range(0..places.len())])
 }
 
-/// Every wording of a kind is as likely as any other.
+/// Draws a wording of a kind, uniformly.
 fn choose<'t>(templates: &'t Templates, kind: TemplateKind, rng: &mut impl Rng) -> &'t Template {
     let wordings = templates.of(kind);
     let place = pick(&(0..wordings.len()).collect::<Vec<_>>(), rng);

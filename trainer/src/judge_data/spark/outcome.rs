@@ -1,4 +1,4 @@
-//! What a group of rollouts shows.
+//! The verified outcome of a group of rollouts.
 
 use std::borrow::Cow;
 
@@ -7,12 +7,12 @@ use verifiers::extract::{Occurrence, marked};
 
 use crate::item::{Group, ItemRole, Rollout, TrainingItem};
 
-/// Which answer of a rollout an item shows. The reward, and with it the label, belongs to the one
-/// that the verifier took; where the text has several boxes, another choice can mislabel.
+/// The answer of a rollout that an item shows. The reward, and with it the label, belongs to the
+/// answer that the verifier extracted; in a text with several boxes, another choice can mislabel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ShownAnswer {
-    /// The one that the verifier judged.
+    /// The answer that the verifier judged.
     Judged,
     /// The first `\boxed{…}` that closes, as in the authors' code.
     FirstBoxed,
@@ -20,7 +20,7 @@ pub enum ShownAnswer {
     LastBoxed,
 }
 
-/// A group by what its verifier said.
+/// A group with its verified answers.
 pub(super) struct VerifiedGroup<'g> {
     pub(super) item: &'g TrainingItem,
     /// Index within the step of the group's first rollout.
@@ -29,7 +29,7 @@ pub(super) struct VerifiedGroup<'g> {
     pub(super) right: Vec<usize>,
     /// Places of the wrong ones.
     pub(super) wrong: Vec<usize>,
-    /// Rollouts without a reward: neither.
+    /// Number of rollouts without a reward.
     pub(super) unrewarded: u64,
     rollouts: &'g [Rollout],
     shown: ShownAnswer,
@@ -49,12 +49,12 @@ pub(super) struct Chosen<'g> {
     pub(super) solution: &'g str,
     pub(super) answer: Cow<'g, str>,
     pub(super) right: bool,
-    /// Its index within the step; old ones have none.
+    /// Its index within the step; `None` for old ones.
     pub(super) parent: Option<usize>,
 }
 
-/// The player's groups of a step. Those of other roles are passed over, and their rollouts are
-/// counted in the indices all the same.
+/// The policy's groups of a step. Groups of other roles are skipped, but their rollouts count in
+/// the indices.
 pub(super) fn seen(
     groups: &[Group],
     shown: ShownAnswer,
@@ -94,12 +94,12 @@ impl<'g> VerifiedGroup<'g> {
         }
     }
 
-    /// The whole text of the rollout at `place`.
+    /// The full text of the rollout at `place`.
     pub(super) fn solution(&self, place: usize) -> &'g str {
         &self.rollouts[place].text
     }
 
-    /// The final answer of the rollout at `place` that items show.
+    /// The final answer to show of the rollout at `place`.
     pub(super) fn answer(&self, place: usize) -> Option<Cow<'g, str>> {
         let rollout = &self.rollouts[place];
         let boxed = |which| marked(&rollout.text, "\\boxed", which).map(|found| found.text);

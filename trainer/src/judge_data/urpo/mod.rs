@@ -43,7 +43,7 @@ pub enum Record {
         prompt: String,
         /// The answers, two or more.
         candidates: Vec<String>,
-        /// Their places, the smallest being the best; equal ones are equally good.
+        /// Their ranks, the smallest being the best; equal ones are equally good.
         ranks: Vec<f64>,
     },
     /// An instruction without a known answer.
@@ -53,7 +53,7 @@ pub enum Record {
     },
 }
 
-/// A row as it is written: `{kind, prompt, gold?, candidates?, gold_rank?}`, or the triple
+/// A row of the file: `{kind, prompt, gold?, candidates?, gold_rank?}`, or the triple
 /// `{prompt, chosen, rejected}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -75,12 +75,12 @@ enum RecordKind {
     Open,
 }
 
-/// Problems of a file that one message lists at most.
+/// Maximum faults of a file listed in one message.
 const LISTED: usize = 20;
 
 impl Record {
-    /// The rows of a JSONL file's text, one for each line that is not blank. `file` is what messages
-    /// call it.
+    /// Parses the rows of a JSONL file's text, one for each line that is not blank; errors name it
+    /// `file`.
     ///
     /// # Errors
     /// The lines that cannot be used, with their numbers; a file without rows.

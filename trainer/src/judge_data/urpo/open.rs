@@ -13,13 +13,13 @@ use crate::judge_data::templates::{TemplateKind, Templates};
 
 /// A listwise call of the rank judge over a group's answers.
 ///
-/// It is not a group and has no reward: **its tokens get no gradient**, because nothing but the model
-/// itself tells whether it judged well.
+/// It is not a group and has no reward: **its tokens get no gradient**, because only the model
+/// itself could tell whether it judged well.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
     /// The prompt of the rank judge.
     pub item: TrainingItem,
-    /// Which answer of the group stands at each place.
+    /// The answer of the group at each place.
     pub order: Vec<usize>,
 }
 
@@ -29,17 +29,17 @@ pub enum Open {
     /// A reward in [0, 1] for each answer: the mean over the readable calls, on the scale of the
     /// scores.
     Rewards(Vec<f64>),
-    /// No call could be read, so nothing was measured: the group is dropped.
+    /// No call could be parsed, so nothing was measured: the group is dropped.
     NoneReadable,
     /// All answers are equally good: the group is dropped.
     NoSpread,
 }
 
 /// The calls that score the answers to one open instruction, each in another order as long as there
-/// are others; the more orders, the less a place is worth. A group of one answer has none.
+/// are others; more orders average out the effect of position. A group of one answer has none.
 ///
 /// # Errors
-/// No wording of a referee, or options that cannot be used.
+/// No wording for a rank judge, or options that cannot be used.
 pub fn calls(
     group: &Group,
     config: &RankJudgeConfig,
@@ -89,8 +89,8 @@ fn orders(of: usize, count: usize, rng: &mut impl Rng) -> Vec<Vec<usize>> {
     orders
 }
 
-/// The rewards of `answers` answers from the replies to their calls. A reply that cannot be read is
-/// a failed measurement of the answers: it is left out and never a number.
+/// The rewards of `answers` answers from the replies to their calls. A reply that cannot be parsed
+/// is a failed measurement: it is left out and never a number.
 pub fn self_rewards(replies: &[(&Call, &str)], answers: usize, config: &RankJudgeConfig) -> Open {
     let mut sums = vec![0.0; answers];
     let mut readable = 0_u32;
@@ -118,8 +118,8 @@ pub fn self_rewards(replies: &[(&Call, &str)], answers: usize, config: &RankJudg
     Open::Rewards(rewards)
 }
 
-/// The correlation of an answer's length in tokens with its self-given reward, over groups: length
-/// must not be what the rank judge rewards. `None` if it is undefined.
+/// The correlation of an answer's length in tokens with its self-given reward, over groups: the
+/// rank judge must not reward length. `None` if it is undefined.
 pub fn length_correlation(groups: &[(&Group, &[f64])]) -> Option<f64> {
     let lengths = groups.iter().flat_map(|(group, _)| &group.rollouts);
     let lengths: Vec<f64> = lengths.map(|r| r.tokens.len() as f64).collect();

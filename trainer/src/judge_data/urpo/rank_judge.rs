@@ -13,17 +13,17 @@ use crate::judge_data::templates::{TemplateKind, Templates};
 /// scores with ranks and goes below 0.
 pub const SCORER: &str = "urpo-referee";
 
-/// How a reply of the rank judge is parsed. All of it is our reconstruction.
+/// Parsing of a rank judge's reply. All of it is our reconstruction.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RankJudgeConfig {
-    /// How the last line writes the scores; a JSON list by default.
+    /// The format of the scores on the last line; a JSON list by default.
     pub format: ScoreFormat,
     /// The least score: 0.
     pub low: f64,
     /// The greatest score: 10.
     pub high: f64,
-    /// What a reply without readable scores is worth; by default -1, the worst tau.
+    /// The reward of a reply without readable scores; by default -1, the worst tau.
     pub unreadable: Unreadable,
     /// Calls for the answers to one open instruction, each in another order: 2.
     pub calls: usize,
@@ -48,7 +48,7 @@ struct Scores {
     scores: Vec<f64>,
 }
 
-/// How scores are written on the last line.
+/// The format of the scores on the last line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ScoreFormat {
@@ -62,9 +62,9 @@ pub enum ScoreFormat {
 
 /// Reward of a reply to a preference item without readable scores.
 ///
-/// The policy's own text is measured here: that it cannot be parsed is a property of the policy and not
-/// a failed measurement, so its reward is -1 by rule. Dropping it removes the incentive to write
-/// readable replies, and is there for comparison.
+/// The policy's own text is measured here: that it cannot be parsed is a property of the policy and
+/// not a failed measurement, so its reward is -1 by rule. Dropping it removes the incentive to
+/// write readable replies, and exists for comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Unreadable {
@@ -74,14 +74,14 @@ pub enum Unreadable {
     Drop,
 }
 
-/// Why a reply has no scores.
+/// The reason for missing scores.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoScores {
-    /// The last line is no list of numbers.
+    /// The last line is not a list of numbers.
     NoList,
     /// It has another length than there are candidates.
     WrongCount,
-    /// A number is outside of the range.
+    /// A number is out of range.
     OutOfRange,
 }
 
@@ -104,7 +104,8 @@ impl RankJudgeConfig {
     /// of the prompt.
     ///
     /// # Errors
-    /// Why there are none. Nothing is guessed at: words beside the list make it unreadable.
+    /// The reason for missing scores. The format is strict: words beside the list make it
+    /// unreadable.
     pub fn scores(&self, text: &str, count: usize) -> std::result::Result<Vec<f64>, NoScores> {
         let lines = text.lines().map(str::trim);
         let last = lines.rev().find(|line| !line.is_empty());
@@ -154,15 +155,15 @@ pub fn kendall_tau(scores: &[f64], ranks: &[f64]) -> Result<f64> {
     Ok(agreeing as f64 / all as f64)
 }
 
-/// Makes the rank-judge item of a preference record: its candidates in an order that the step and `index`
-/// decide, and as gold answer their ranks in that order. The judgements of one step share it, and so
-/// form a group.
+/// Makes the rank-judge item of a preference record: its candidates in an order that the step and
+/// `index` determine, and as gold answer their ranks in that order. The judgements of one step
+/// share it, and so form a group.
 ///
 /// # Errors
-/// No wording of a referee.
+/// No wording for a rank judge.
 ///
 /// # Panics
-/// Where there are not as many ranks as candidates: reading a record checks that.
+/// If there are not as many ranks as candidates; reading a record checks that.
 pub fn preference_item(
     index: u64,
     prompt: &str,
@@ -194,7 +195,7 @@ pub fn preference_item(
 /// Rewards a reply to a rank-judge item, in [-1, 1].
 ///
 /// # Errors
-/// The failure that becomes the rollout's: the reply is to be dropped, or the item has no ranks.
+/// The failure that becomes the rollout's: the options drop the reply, or the item has no ranks.
 pub fn reward(
     item: &TrainingItem,
     reply: &str,
@@ -209,9 +210,9 @@ pub fn reward(
     }
 }
 
-/// Share of pairs that the rank judge orders as the gold ranks do, over replies and their ranks; the
-/// gate for open rows reads it. A tie, and every pair of an unreadable reply, is not ordered. `None` without
-/// pairs.
+/// Share of pairs that the rank judge orders as the gold ranks do, over replies and their ranks;
+/// the gate for open rows reads it. A tie, and every pair of an unreadable reply, counts as not
+/// ordered. `None` without pairs.
 pub fn pairwise_accuracy(replies: &[(Option<Vec<f64>>, Vec<f64>)]) -> Option<f64> {
     let (mut right, mut all) = (0_u64, 0_u64);
     for (scores, ranks) in replies {

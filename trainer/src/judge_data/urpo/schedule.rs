@@ -1,11 +1,11 @@
-//! How much of each kind a batch has, and when self-scored data counts.
+//! The mixture of kinds in a batch, and the rule that admits self-scored data.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 
-/// Shares of a batch once open data is in full; their sum need not be 1. All of it is our
-/// reconstruction: 2 : 1 : 1.
+/// Shares of a batch with all of the open data; their sum need not be 1. Our reconstruction: 2 : 1
+/// : 1.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Mix {
@@ -23,7 +23,7 @@ impl Default for Mix {
     }
 }
 
-/// When open data comes in. Our reconstruction; the gate at 0.75 is the default.
+/// The rule that admits open data. Our reconstruction; the gate at 0.75 is the default.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "rule")]
 pub enum OpenRule {
@@ -32,7 +32,7 @@ pub enum OpenRule {
         /// 0.75 by default.
         #[serde(default = "gate")]
         accuracy: f64,
-        /// Whether it closes again when the accuracy falls below; by default it does.
+        /// Whether it closes again if the accuracy falls below; by default it does.
         #[serde(default = "closes")]
         closes: bool,
     },
@@ -82,11 +82,12 @@ pub struct BatchKinds {
 }
 
 impl Schedule {
-    /// With this mixture and rule, before any step.
+    /// Starts with this mixture and rule.
     ///
     /// # Errors
-    /// Shares that are negative, not finite or all 0; open data without preference data, which would
-    /// leave the judge without an anchor; a gate that is no probability; a ramp that falls.
+    /// Shares that are negative, not finite or all 0; open data without preference data, which
+    /// would leave the judge without an anchor; a gate that is not a probability; a ramp that
+    /// falls.
     pub fn new(mix: Mix, rule: OpenRule) -> Result<Self> {
         let shares = [mix.verifiable, mix.preference, mix.open];
         let problem = match rule {
@@ -121,7 +122,7 @@ impl Schedule {
         }
     }
 
-    /// The part of the open share that counts at `step`, from 0 to 1.
+    /// The admitted part of the open share at `step`, from 0 to 1.
     pub fn open_part(&self, step: u64) -> f64 {
         match self.rule {
             OpenRule::Gate { .. } => f64::from(u8::from(self.passed)),
@@ -132,9 +133,9 @@ impl Schedule {
         }
     }
 
-    /// Items of each kind in a batch of `size` at `step`: shares by largest remainder, what open
-    /// data does not take going to the others in their proportion. Where there would be
-    /// open data there is at least one preference item.
+    /// Items of each kind in a batch of `size` at `step`: shares by largest remainder; the share
+    /// that open data does not take goes to the others in their proportion. A mixture with open
+    /// data has at least one preference item.
     pub fn batch(&self, step: u64, size: usize) -> BatchKinds {
         let all = self.mix.verifiable + self.mix.preference + self.mix.open;
         let open = self.open_part(step) * self.mix.open / all;
@@ -152,7 +153,7 @@ impl Schedule {
     }
 }
 
-/// `size` in three parts by largest remainder; of equal remainders the first.
+/// Splits `size` in three parts by largest remainder; the first of equal remainders wins.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

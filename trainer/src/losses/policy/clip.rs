@@ -2,7 +2,7 @@
 //!
 //! `-min(r A, clip(r, 1 - low, 1 + high) A)`, from Proximal Policy Optimization Algorithms
 //! (1707.06347). GRPO, Dr.GRPO and DAPO are this surrogate with other bounds and other
-//! aggregations; what else makes them different is in their advantages.
+//! aggregations; their other differences are in their advantages.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,16 +14,16 @@ use crate::losses::tokens::{Ratio, View};
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Ppo {
-    /// A ratio is clipped below 1 less this; 0.2 as in the paper.
+    /// A ratio is clipped below 1 - this; 0.2 as in the paper.
     pub low: f64,
-    /// A ratio is clipped above 1 and this; 0.2 as in the paper.
+    /// A ratio is clipped above 1 + this; 0.2 as in the paper.
     pub high: f64,
-    /// The ratio of the unclipped term is at most this, which bounds the loss of tokens with a
-    /// negative advantage: the two-sided clipping of INTELLECT-2 (2505.07291), `delta` in
-    /// trainers. Above `1 + high`; none by default.
+    /// Maximum ratio of the unclipped term, which bounds the loss of tokens with a negative
+    /// advantage: the two-sided clipping of INTELLECT-2 (2505.07291), `delta` in trainers. Above
+    /// `1 + high`; `None` by default.
     pub ratio_cap: Option<f64>,
-    /// A token with a negative advantage loses at most this times it: dual-clip PPO (1912.09729),
-    /// which has 3. Above 1; none by default.
+    /// Maximum loss of a token with a negative advantage, times that advantage: dual-clip PPO
+    /// (1912.09729), which has 3. Above 1; `None` by default.
     pub dual_clip: Option<f64>,
 }
 
@@ -35,7 +35,7 @@ pub struct Grpo {
     pub low: f64,
     /// As for PPO; 0.2 by common practice.
     pub high: f64,
-    /// As for PPO; none by default.
+    /// As for PPO; `None` by default.
     pub ratio_cap: Option<f64>,
 }
 
@@ -49,8 +49,8 @@ pub struct DrGrpo {
     pub high: f64,
 }
 
-/// DAPO (2503.14476): the upper bound is wider than the lower one, and every token of the batch
-/// weighs the same.
+/// DAPO (2503.14476): the upper bound is wider than the lower one, and every token of the batch has
+/// the same weight.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dapo {
@@ -60,15 +60,15 @@ pub struct Dapo {
     pub high: f64,
 }
 
-/// `StableReinforce` (R1-Reward, 2505.02835): the log-ratio is clipped before the exponential is
-/// taken, and PPO follows. Its filter of advantages is
+/// `StableReinforce` (R1-Reward, 2505.02835): the log-ratio is clipped before the exponential, and
+/// PPO follows. Its filter of advantages is
 /// [`AdvantageKind::StableReinforce`](crate::advantages::AdvantageKind::StableReinforce).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StableReinforce {
-    /// Ratios are at least this before anything else; 1e-3 in the published code.
+    /// Minimum ratio before any other step; 1e-3 in the published code.
     pub least_ratio: f64,
-    /// Ratios are at most this before anything else; 1e3 in the published code.
+    /// Maximum ratio before any other step; 1e3 in the published code.
     pub most_ratio: f64,
     /// As for PPO; 0.2 in the published code.
     pub low: f64,
@@ -134,7 +134,7 @@ impl Clip {
         Ok(())
     }
 
-    /// Where both terms are equal the ratio lies within the bounds and has its full gradient.
+    /// If both terms are equal, the ratio lies within the bounds and has its full gradient.
     pub(crate) fn term(&self, ratio: Ratio, advantage: f64) -> TokenLoss {
         let (least, most) = (1.0 - self.low, 1.0 + self.high);
         let capped = self.cap.filter(|cap| ratio.value > *cap);

@@ -1,4 +1,4 @@
-//! Decoupled PPO: the policy that data came from is not the one that a step stays close to.
+//! Decoupled PPO: the policy that sampled and the proximal policy differ.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,9 @@ use super::term::{Cut, TokenLoss};
 use crate::losses::error::{Result, setting};
 use crate::losses::tokens::{Ratio, View};
 
-/// Decoupled PPO of `AReaL` (2505.24298): `w max(-rho A, -clip(rho) A)` with `rho` the ratio of now
-/// to the step's beginning and `w` that of the step's beginning to the weights that sampled. Tokens
-/// that are rejected stay in the denominators, as in the published code.
+/// Decoupled PPO of `AReaL` (2505.24298): `w max(-rho A, -clip(rho) A)` with `rho` the ratio of the
+/// current weights to the proximal ones and `w` that of the proximal ones to the weights that
+/// sampled. Rejected tokens stay in the denominators, as in the published code.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DecoupledPpo {
@@ -17,19 +17,19 @@ pub struct DecoupledPpo {
     pub low: f64,
     /// As for PPO; 0.2. The paper's runs have 0.4.
     pub high: f64,
-    /// As for PPO; none by default.
+    /// As for PPO; `None` by default.
     pub dual_clip: Option<f64>,
     /// The largest `w`; 5 as in the published code.
     pub weight_cap: f64,
-    /// What happens beyond it; tokens are rejected by default.
+    /// The rule for tokens above it; they are rejected by default.
     pub beyond_cap: BeyondCap,
     /// Whether ratios belong to tokens or to sequences; to tokens by default.
     pub level: Level,
-    /// What a step stays close to; its beginning by default.
+    /// The proximal policy; by default the weights at the beginning of the step.
     pub proximal: Proximal,
 }
 
-/// What happens to a token whose `w` is above the cap.
+/// The rule for a token whose `w` is above the cap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BeyondCap {
@@ -40,20 +40,20 @@ pub enum BeyondCap {
     Clamp,
 }
 
-/// What a ratio belongs to.
+/// The unit of a ratio.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Level {
     /// Each token has its own.
     #[default]
     Token,
-    /// All tokens of a sequence have the geometric mean of theirs, `w` as well as `rho`, and the
-    /// mean of their advantages. The gradient is handed to the tokens as in
+    /// All tokens of a sequence have the geometric mean of their ratios, for `w` as well as `rho`,
+    /// and the mean of their advantages. The gradient is distributed over the tokens as in
     /// [`Gspo`](super::Gspo).
     Sequence,
 }
 
-/// What a step stays close to.
+/// The proximal policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Proximal {

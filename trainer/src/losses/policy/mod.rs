@@ -1,5 +1,5 @@
-//! Policy losses, one kind a paper. What they share (weights, corrections, divergence, entropy) is
-//! in [`Objective`](super::Objective).
+//! Policy losses, one kind per paper. Their common parts (weights, corrections, divergence,
+//! entropy) are in [`Objective`](super::Objective).
 
 mod clip;
 mod decoupled;
@@ -25,7 +25,7 @@ use super::tokens::View;
 use clip::Clip;
 pub(crate) use term::{Cut, TokenLoss};
 
-/// Which policy loss, and its options.
+/// The policy loss and its options.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Policy {
@@ -69,10 +69,10 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// The aggregation of the method's paper. GRPO, Dr.GRPO, DAPO, GSPO, CISPO
-    /// and decoupled PPO have theirs from their papers, `StableReinforce` from the published code;
-    /// that the others weigh every token the same is common practice. OREAL divides each of its
-    /// terms by its own tokens, and what stands here is for its divergence.
+    /// The aggregation of the method's paper. GRPO, Dr.GRPO, DAPO, GSPO, CISPO and decoupled PPO
+    /// have theirs from their papers, `StableReinforce` from the published code; equal token
+    /// weights for the others are common practice. OREAL divides each of its terms by its own
+    /// tokens; its value here applies to its divergence.
     pub fn aggregation(&self) -> Aggregation {
         match self {
             Self::Grpo(_) | Self::Gspo(_) | Self::Sapo(_) | Self::StableReinforce(_) => {
@@ -92,8 +92,8 @@ impl Policy {
         }
     }
 
-    /// Whether the method has a ratio to the weights that sampled in itself, so that a correction
-    /// for the same ratio would count it twice.
+    /// Whether the method itself uses the ratio to the weights that sampled, so that a correction
+    /// would apply it twice.
     pub(super) fn corrects(&self) -> bool {
         match self {
             Self::Dppo(_) | Self::Aipo(_) | Self::DecoupledPpo(_) => true,
@@ -113,7 +113,7 @@ impl Policy {
     }
 
     /// # Errors
-    /// An option without meaning.
+    /// An invalid option.
     pub fn check(&self) -> Result<()> {
         match self {
             Self::Reinforce(_) => Ok(()),
@@ -134,7 +134,7 @@ impl Policy {
         }
     }
 
-    /// What each token of a sequence adds, before weights.
+    /// The loss of each token of a sequence, before weights.
     pub(super) fn terms(&self, view: &View<'_>) -> Result<Vec<TokenLoss>> {
         Ok(match self {
             Self::Reinforce(_) => Reinforce::terms(view),
@@ -155,8 +155,8 @@ impl Policy {
         })
     }
 
-    /// The weight of each token of a sequence: the aggregation's, unless the method has
-    /// denominators of its own.
+    /// The weight of each token of a sequence: the aggregation's, unless the method has its own
+    /// denominators.
     pub(super) fn weight(
         &self,
         usual: f64,

@@ -1,5 +1,5 @@
 //! OREAL: behaviour cloning on right answers, policy gradient on wrong ones, and a token reward
-//! model that says where the credit goes.
+//! model that assigns the credit.
 
 use serde::{Deserialize, Serialize};
 
@@ -25,23 +25,23 @@ pub struct Oreal {
     pub negative_factor: f64,
     /// Whether the positive term is multiplied by the advantage; true in the published runs.
     pub positive_times_advantage: bool,
-    /// How the token reward model's probabilities become weights.
+    /// The map from the token reward model's probabilities to weights.
     pub credit: CreditWeights,
 }
 
-/// How probabilities become weights: `p` of being right for positive tokens, `1 - p` for the
-/// others.
+/// The map from probabilities to weights, over `p` of being right for positive tokens and `1 - p`
+/// for the others.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum CreditWeights {
     /// `clamp((p - at) / (1 - at), 0, 1)`; the published code has 0.5.
     Threshold {
-        /// Where weights begin.
+        /// The probability at which weights start.
         at: f64,
     },
-    /// The largest share of the tokens of an answer, scaled to reach from 0 to 1; all others 0.
+    /// The tokens of an answer with the largest values, scaled from 0 to 1; all others 0.
     TopShare {
-        /// Which share, of which whole tokens are taken; the published code has 0.5.
+        /// Their share, rounded to a number of tokens; 0.5 in the published code.
         share: f64,
     },
     /// 1 everywhere: OREAL without a token reward model.
@@ -76,7 +76,8 @@ impl Oreal {
         }
     }
 
-    /// The weight of each token of a sequence in the sum: its share by the tokens of its sign.
+    /// The weight of each token of a sequence in the sum: its share over the number of tokens of
+    /// its sign.
     pub(super) fn weight(counts: &Counts, sequence: &LossSequence) -> Result<f64> {
         let n = if is_positive(sequence.positive)? { counts.positive } else { counts.negative };
         if sequence.counted == 0 {
@@ -141,8 +142,8 @@ fn is_positive(sign: Option<bool>) -> Result<bool> {
     })
 }
 
-/// The largest `share` of the counted values, from 0 to 1 between the least and the most of them.
-/// Of equal values the earlier ones are taken.
+/// The largest `share` of the counted values, scaled from 0 to 1 between their least and greatest.
+/// The earlier of equal values are taken.
 fn top_share(view: &View<'_>, values: &[f64], share: f64) -> Vec<f64> {
     let mut places: Vec<usize> = view.places().collect();
     places.sort_by(|a, b| values[*b].total_cmp(&values[*a]));
@@ -163,8 +164,9 @@ fn top_share(view: &View<'_>, values: &[f64], share: f64) -> Vec<f64> {
     weights
 }
 
-/// What the token reward model says of each answer so far: `sigma` of the mean of its scores up to
-/// each token. These are the [`Tokens::credit`](crate::losses::Tokens::credit) of OREAL.
+/// The token reward model's probability that each answer is right so far: `sigma` of the mean of
+/// its scores up to each token. These are the [`Tokens::credit`](crate::losses::Tokens::credit) of
+/// OREAL.
 ///
 /// # Errors
 /// Boundaries that do not cut the scores, or a score that is not finite.

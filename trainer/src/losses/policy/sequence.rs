@@ -1,4 +1,4 @@
-//! GSPO: one ratio for a whole sequence.
+//! GSPO: one ratio per sequence.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use super::clip::Clip;
 use super::term::TokenLoss;
 use crate::losses::tokens::{Ratio, View};
 
-/// Above this the log-ratio of a sequence is constant, as published trainers have it.
+/// Above this the log-ratio of a sequence is constant, as in published trainers.
 const MAX_LOG: f64 = 10.0;
 
 /// GSPO (Group Sequence Policy Optimization, 2507.18071): the ratio of a sequence is
-/// `s = exp(mean of log-ratios)`, and is what is clipped.
+/// `s = exp(mean of log-ratios)`, and this ratio is clipped.
 ///
-/// It is taken in the paper's token form, `log s_t = sg[log s] + logp_t - sg[logp_t]`: every token
-/// has the value of `s` and the gradient `s A_t` for itself. With one advantage a sequence and the
-/// default aggregation (mean over tokens, then over sequences) that is the very gradient of the
-/// sequence form.
+/// It is computed in the paper's token form, `log s_t = sg[log s] + logp_t - sg[logp_t]`: every
+/// token has the value of `s` and the gradient `s A_t` for itself. With one advantage per sequence
+/// and the default aggregation (mean over tokens, then over sequences) this equals the gradient of
+/// the sequence form.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Gspo {
-    /// `s` is clipped below 1 less this; 3e-4, as reported of the paper.
+    /// `s` is clipped below 1 - this; 3e-4, as reported for the paper.
     pub low: f64,
-    /// `s` is clipped above 1 and this; 4e-4, as reported of the paper.
+    /// `s` is clipped above 1 + this; 4e-4, as reported for the paper.
     pub high: f64,
 }
 

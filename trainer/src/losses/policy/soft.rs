@@ -8,25 +8,25 @@ use crate::losses::logistic::sigmoid;
 use crate::losses::tokens::{Ratio, View};
 
 /// SAPO (Soft Adaptive Policy Optimization, 2511.20347): `-A sigma(tau (r - 1)) 4 / tau`, whose
-/// gradient is that of the ratio at 1 and dies away on both sides of it.
+/// gradient is that of the ratio at 1 and decays on both sides of it.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Sapo {
-    /// The temperature for positive advantages; 1, as trainers have it.
+    /// The temperature for positive advantages; 1, as in trainers.
     pub positive: f64,
-    /// The temperature for all others; 1.05, as trainers have it.
+    /// The temperature for all others; 1.05, as in trainers.
     pub negative: f64,
 }
 
-/// DPPO (2602.04879) as prime-rl has it: a token is dropped once its probability has moved too far in the
-/// direction of its advantage, and what is left is `-A p / q + kl_weight log^2(p / q)` with the
+/// DPPO (2602.04879) as in prime-rl: a token is dropped if its probability has moved too far in the
+/// direction of its advantage, and the others add `-A p / q + kl_weight log^2(p / q)` with the
 /// probability `q` under the weights that sampled it. The square is over all tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Dppo {
-    /// With a negative advantage: dropped where `p - q` is below minus this; 0.2.
+    /// With a negative advantage: dropped if `p - q` is below minus this; 0.2.
     pub low: f64,
-    /// With a positive advantage: dropped where `p - q` is above this; 0.2.
+    /// With a positive advantage: dropped if `p - q` is above this; 0.2.
     pub high: f64,
     /// The coefficient of the square; 1e-3.
     pub kl_weight: f64,

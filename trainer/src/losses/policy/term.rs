@@ -1,8 +1,8 @@
-//! What one token adds to a policy loss.
+//! The contribution of one token to a policy loss.
 
 /// The loss of a token before weights, and its derivative with respect to the token's own
-/// log-probability. No policy loss here needs more: where a ratio belongs to a whole sequence, its
-/// gradient is handed to the tokens in the form that each gets its own part.
+/// log-probability. No policy loss here needs more: a ratio of a sequence distributes its gradient
+/// over the tokens so that each gets its own part.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct TokenLoss {
     pub(crate) value: f64,
@@ -10,7 +10,7 @@ pub(crate) struct TokenLoss {
     pub(crate) cut: Cut,
 }
 
-/// Whether a bound held the token back.
+/// The bound that limited the token, if any.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cut {
     No,
@@ -27,7 +27,7 @@ pub(crate) enum Cut {
 impl TokenLoss {
     pub(crate) const NONE: Self = Self { value: 0.0, slope: 0.0, cut: Cut::No };
 
-    /// `-coefficient * logp` with a coefficient that is held constant.
+    /// `-coefficient * logp` with a constant coefficient.
     pub(crate) fn linear(coefficient: f64, logp: f64, cut: Cut) -> Self {
         Self { value: -coefficient * logp, slope: -coefficient, cut }
     }

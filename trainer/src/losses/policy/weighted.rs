@@ -11,8 +11,8 @@ use crate::losses::tokens::{Ratio, View};
 #[serde(deny_unknown_fields)]
 pub struct Reinforce {}
 
-/// CISPO (MiniMax-M1, 2506.13585), `-sg[clip(r)] A logp`, with the bound as TRL writes it: `r` is
-/// clipped above alone, at `high` itself.
+/// CISPO (MiniMax-M1, 2506.13585), `-sg[clip(r)] A logp`, with the bound of TRL: `r` is clipped
+/// from above only, at `high` itself.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CispoTrl {
@@ -20,7 +20,7 @@ pub struct CispoTrl {
     pub high: f64,
 }
 
-/// CISPO with the bounds as verl writes them: `r` is clipped to `[1 - low, 1 + high]`.
+/// CISPO with the bounds of verl: `r` is clipped to `[1 - low, 1 + high]`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CispoVerl {
@@ -30,8 +30,8 @@ pub struct CispoVerl {
     pub high: f64,
 }
 
-/// CISPO with the bounds as `SkyRL` writes them, `[1 - low, 1 + high]`, and the numbers that make
-/// them `[0, 5]`: no lower bound.
+/// CISPO with the bounds of `SkyRL`, `[1 - low, 1 + high]`, and defaults that make them `[0, 5]`:
+/// no lower bound.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CispoSkyrl {
@@ -41,11 +41,11 @@ pub struct CispoSkyrl {
     pub high: f64,
 }
 
-/// AIPO (`LlamaRL`, 2505.24034): `-sg[min(pi / mu, cap)] A logp`, truncated above alone.
+/// AIPO (`LlamaRL`, 2505.24034): `-sg[min(pi / mu, cap)] A logp`, truncated from above only.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Aipo {
-    /// The largest ratio. The paper is reported to have 2 to 10; that the default is 2 is ours.
+    /// The largest ratio. The paper reports 2 to 10; the default of 2 is ours.
     pub cap: f64,
 }
 
@@ -73,7 +73,7 @@ impl Default for Aipo {
     }
 }
 
-/// The bounds of a ratio that is held constant.
+/// The bounds of a ratio with a stopped gradient.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Bounds {
     pub(super) least: f64,
@@ -86,7 +86,7 @@ impl Bounds {
         setting("the bounds of a ratio", "finite, and on either side of 1", holds)
     }
 
-    /// Tokens with the constant ratio to `below`, held within the bounds.
+    /// Tokens weighted by the constant ratio to `below`, limited to the bounds.
     pub(super) fn terms(&self, view: &View<'_>, below: &[f64]) -> Vec<TokenLoss> {
         view.map(TokenLoss::NONE, |at| {
             let ratio = Ratio::of(view.logp[at] - below[at]).value;

@@ -24,19 +24,19 @@ pub struct BradleyTerry {
     pub smoothing: f64,
 }
 
-/// Scores of pairs, one entry a pair in each list.
+/// Scores of pairs, one entry per pair in each list.
 #[derive(Clone, Copy, Debug)]
 pub struct Pairs<'a> {
     /// Scores of the chosen responses.
     pub chosen: &'a [f64],
     /// Scores of the rejected responses.
     pub rejected: &'a [f64],
-    /// What the difference should reach: a grade difference, or the mean difference among reward
-    /// models ([`Strength::mean`]) as an adaptive margin. 0 without it.
+    /// The target of the difference: a grade difference, or the mean difference among reward models
+    /// ([`Strength::mean`]) as an adaptive margin. 0 without it.
     pub margins: Option<&'a [f64]>,
-    /// The probability that the label is wrong; 1 flips it, 0 without it.
+    /// The probability that the label is wrong; 1 flips it. 0 without it.
     pub doubts: Option<&'a [f64]>,
-    /// What each pair counts for, 0 or more; 1 without it. Centring is not weighted.
+    /// The weight of each pair, 0 or more; 1 without it. Centring is not weighted.
     pub weights: Option<&'a [f64]>,
 }
 
@@ -72,7 +72,7 @@ impl<'a> Pairs<'a> {
 
 impl BradleyTerry {
     /// # Errors
-    /// An option without meaning.
+    /// An invalid option.
     pub fn check(&self) -> Result<()> {
         let holds = self.centring.is_finite() && self.centring >= 0.0;
         setting("centring", "0 or more", holds)?;
@@ -84,8 +84,8 @@ impl BradleyTerry {
     /// scores first, then the rejected ones.
     ///
     /// # Errors
-    /// Options without meaning, lists that do not belong together, numbers that are not finite or
-    /// not in their range.
+    /// Invalid options, lists that do not belong together, numbers that are not finite or out of
+    /// range.
     pub fn evaluate(&self, pairs: &Pairs<'_>, total: usize) -> Result<Loss> {
         self.check()?;
         pairs.check(total)?;
@@ -113,9 +113,9 @@ impl BradleyTerry {
     }
 }
 
-/// How strongly several reward models prefer the chosen response of a pair: Secrets of RLHF Part
-/// II (2401.06080). The lowest, negative strengths call for a flipped label (a doubt of 1), those
-/// near 0 for soft labels, the highest for soft labels and a margin.
+/// The strength with which several reward models prefer the chosen response of a pair: Secrets of
+/// RLHF Part II (2401.06080). The lowest, negative strengths call for a flipped label (a doubt of
+/// 1), those near 0 for soft labels, the highest for soft labels and a margin.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Strength {
     /// The mean difference of scores.

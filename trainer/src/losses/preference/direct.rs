@@ -1,4 +1,4 @@
-//! DPO and its kin: preferences on the log-probabilities of whole answers.
+//! DPO and related losses: preferences on the log-probabilities of answers.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::losses::logistic::{cross_entropy, log_sigmoid, sigmoid};
 use crate::losses::loss::Loss;
 use crate::losses::stats::{Stats, Tally};
 
-/// Which loss. `D` is `(lp_c - ref_c) - (lp_r - ref_r)`, sums over the tokens of an answer.
+/// The loss. `D` is `(lp_c - ref_c) - (lp_r - ref_r)`, sums over the tokens of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum DirectPreference {
@@ -17,7 +17,7 @@ pub enum DirectPreference {
         /// 0.1 by default, by common practice.
         #[serde(default = "beta")]
         beta: f64,
-        /// How likely a label is to be wrong, from 0 to below 1/2: the loss is
+        /// The probability that a label is wrong, from 0 to below 1/2: the loss is
         /// `-(1 - smoothing) log sigma(beta D) - smoothing log sigma(-beta D)`. 0 by default.
         #[serde(default)]
         smoothing: f64,
@@ -31,8 +31,8 @@ pub enum DirectPreference {
         /// The share of flipped labels, from 0 to below 1/2. It has no default.
         flips: f64,
     },
-    /// IPO (2310.12036), `(D - 1 / (2 beta))^2` with means over the tokens of an answer in place
-    /// of sums, as trainers have it.
+    /// IPO (2310.12036), `(D - 1 / (2 beta))^2` with means over the tokens of an answer in place of
+    /// sums, as in trainers.
     Ipo {
         /// 0.1 by default, by common practice.
         #[serde(default = "beta")]
@@ -53,21 +53,20 @@ impl Default for DirectPreference {
 /// Packed pairs of answers: sequence 0 is chosen over 1, 2 over 3, and so on.
 #[derive(Clone, Copy, Debug)]
 pub struct PreferredAnswers<'a> {
-    /// How tokens lie in sequences. Streams are not read.
+    /// The layout of tokens in sequences. Streams are not read.
     pub layout: Layout<'a>,
-    /// Under the weights of now.
+    /// Log-probabilities under the current weights.
     pub logp: &'a [f64],
-    /// Under the frozen reference; none for a loss without one, which is how W-DPO of `StepORLM`
-    /// is reported (that its original has a reference is likely).
+    /// Log-probabilities under the frozen reference; `None` for a loss without one, as reported for
+    /// W-DPO of `StepORLM` (its original probably has a reference).
     pub reference: Option<&'a [f64]>,
-    /// What each pair counts for, 0 or more; 1 without it. See
-    /// [`weights`](super::weights).
+    /// The weight of each pair, 0 or more; 1 without it. See [`weights`](super::weights).
     pub weights: Option<&'a [f64]>,
 }
 
 impl DirectPreference {
     /// # Errors
-    /// An option without meaning.
+    /// An invalid option.
     pub fn check(&self) -> Result<()> {
         let (beta, share) = match *self {
             Self::Dpo { beta, smoothing } => (beta, smoothing),
@@ -83,8 +82,8 @@ impl DirectPreference {
     /// log-probability of each token.
     ///
     /// # Errors
-    /// Options without meaning, lists that do not belong together, an odd number of sequences, an
-    /// answer without a token, or numbers that are not finite.
+    /// Invalid options, lists that do not belong together, an odd number of sequences, an answer
+    /// without a token, or numbers that are not finite.
     pub fn evaluate(&self, answers: &PreferredAnswers<'_>, total: usize) -> Result<Loss> {
         self.check()?;
         let sequences = answers.checked(total)?;
@@ -112,7 +111,7 @@ impl DirectPreference {
         Loss::of_scores(value, grad, stats)
     }
 
-    /// What the sum over an answer is multiplied by.
+    /// The factor of the sum over an answer.
     fn scale(&self, sequence: &LossSequence) -> f64 {
         match self {
             Self::Dpo { .. } | Self::Robust { .. } => 1.0,

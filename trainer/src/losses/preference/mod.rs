@@ -1,5 +1,5 @@
 //! Losses on preferences: Bradley-Terry and Plackett-Luce on scores, DPO and IPO on the
-//! log-probabilities of whole answers, and the weights that pairs may have.
+//! log-probabilities of answers, and the weights of pairs.
 
 pub mod bradley_terry;
 pub mod direct;

@@ -7,9 +7,9 @@ use crate::losses::loss::Loss;
 use crate::losses::stats::{Stats, Tally};
 
 /// The negative log-likelihood of rankings under Plackett-Luce (R. L. Plackett, 1975):
-/// `-sum over k of (s_k - log sum over j >= k of exp(s_j))` for scores in the order of their
-/// rank, the best first. It is a mean over the `total` lists of the batch; `cu_lists` says where
-/// lists begin and last how many scores there are. A list of two is Bradley-Terry.
+/// `-sum over k of (s_k - log sum over j >= k of exp(s_j))` for scores in the order of their rank,
+/// the best first. It is a mean over the `total` lists of the batch; `cu_lists` holds the offsets
+/// of the lists and at the end the number of scores. A list of two is Bradley-Terry.
 ///
 /// # Errors
 /// Boundaries that do not cut the scores, more lists than `total`, or a score that is not finite.

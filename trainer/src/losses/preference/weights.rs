@@ -1,10 +1,10 @@
-//! What a pair of answers counts for.
+//! Weights of pairs of answers.
 
 use crate::losses::error::{Result, all, finite, lengths};
 
-/// The weight of WPO (2406.11827) for one answer, to be multiplied for both of a pair: `exp` of
-/// the mean over tokens of `log p_t - log sum over v of p_v^2`. Answers that the policy would
-/// hardly give count less. It is held constant in the loss.
+/// The weight of WPO (2406.11827) for one answer; a pair's weight is the product of both: `exp` of
+/// the mean over tokens of `log p_t - log sum over v of p_v^2`. Answers that are improbable under
+/// the policy count less. It is constant in the loss.
 ///
 /// `log_squares` has `log sum over v of p_v^2` of each token's distribution.
 ///
@@ -32,7 +32,7 @@ pub fn confidence(p: f64) -> Result<f64> {
     Ok((2.0 * p - 1.0).abs())
 }
 
-/// A solution as W-DPO of `StepORLM` (2509.22558) compares it.
+/// A solution with the properties that W-DPO of `StepORLM` (2509.22558) compares.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JudgedSolution {
     /// Whether the solver found it right.
@@ -41,17 +41,17 @@ pub struct JudgedSolution {
     pub right_share: f64,
 }
 
-/// Which of two solutions W-DPO prefers.
+/// The preference of W-DPO between two solutions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Preference {
-    /// Whether it is the first.
+    /// Whether the first is preferred.
     pub prefers_first: bool,
-    /// What the pair counts for.
+    /// The weight of the pair.
     pub weight: f64,
 }
 
-/// Where outcomes differ the right one wins with weight 1; where they do not, the one with more
-/// right steps, with the difference of their shares. Solutions that are alike in both are no pair.
+/// Compares two solutions: if outcomes differ, the right one wins with weight 1; otherwise the one
+/// with more right steps, with the difference of their shares. `None` if both are equal.
 ///
 /// # Errors
 /// A share outside [0, 1].

@@ -1,4 +1,4 @@
-//! Values and gradients as automatic differentiation has them (`trainer/goldens/losses.py`).
+//! Values and gradients of automatic differentiation (`trainer/goldens/losses.py`).
 
 use serde::Deserialize;
 

@@ -10,7 +10,7 @@ use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{FormulaError, Layout};
 use crate::losses::{Loss, Objective};
 
-/// Sequences of random tokens with everything that a loss may want.
+/// Sequences of random tokens with every list that a loss may read.
 pub(super) fn batches() -> impl Strategy<Value = Batch> {
     prop::collection::vec(1_usize..5, 1..5).prop_flat_map(|lengths| {
         let n: usize = lengths.iter().sum();
@@ -53,7 +53,7 @@ pub(super) fn batches() -> impl Strategy<Value = Batch> {
     })
 }
 
-/// Objectives in which nothing that has a gradient is held constant.
+/// Objectives without stopped gradients.
 const SMOOTH: &[&str] = &[
     "policy = { kind = 'reinforce' }",
     "policy = { kind = 'ppo', ratio_cap = 1.4, dual_clip = 1.5 }",
@@ -75,8 +75,8 @@ const SMOOTH: &[&str] = &[
     "policy = { kind = 'ppo' }\naggregation = 'bnpo'",
 ];
 
-/// Compares a gradient with central differences, but where the two one-sided ones differ: there is
-/// a kink or a jump.
+/// Compares a gradient with central differences, except where the two one-sided ones differ: there
+/// is a kink or a jump.
 fn follows(
     grad: &[f64],
     inputs: &[f64],
@@ -117,8 +117,8 @@ proptest! {
         for text in SMOOTH {
             let objective = objective(text);
             if text.contains("gspo") {
-                // Its token form is the gradient of the sequence form where a sequence has one
-                // factor.
+                // Its token form is the gradient of the sequence form if all tokens of a sequence
+                // have one factor.
                 batch.factors = None;
             }
             let loss = batch.loss(&objective);

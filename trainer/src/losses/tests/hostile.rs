@@ -1,4 +1,4 @@
-//! Numbers that are none, lists that do not fit, and options without meaning.
+//! Non-finite numbers, lists that do not fit, and invalid options.
 
 use proptest::prelude::*;
 
@@ -24,7 +24,7 @@ fn evaluate(batch: &Batch, objective: &Objective) -> Result<Loss, FormulaError> 
     objective.evaluate(&batch.tokens(), &denominators)
 }
 
-/// Two sequences with everything.
+/// Two sequences with every list.
 fn whole() -> Batch {
     let list = |value: f64| vec![value; 4];
     Batch {
@@ -64,7 +64,7 @@ fn non_finite_number_is_named_with_its_index() {
             list(&mut batch)[2] = bad;
             let expected = FormulaError::NotFinite { what, index: 2 };
             assert_eq!(evaluate(&batch, &Objective::default()), Err(expected));
-            // Where it does not count it is not read.
+            // An uncounted token is not read.
             batch.mask[2] = false;
             assert!(evaluate(&batch, &Objective::default()).is_ok(), "{what}");
         }
@@ -307,7 +307,7 @@ fn empty_batches_have_no_loss() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// However absurd the log-probabilities, what comes out is finite or an error.
+    /// For any log-probabilities the result is finite or an error.
     #[test]
     fn no_input_makes_a_silent_nan(
         mut batch in batches(),

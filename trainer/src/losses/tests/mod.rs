@@ -1,4 +1,4 @@
-//! Losses by golden numbers, by finite differences and by what must always hold.
+//! Losses by golden numbers, by finite differences and by invariants.
 
 mod golden;
 mod gradients;
@@ -14,17 +14,17 @@ use super::loss::Loss;
 use super::objective::Objective;
 use super::tokens::Tokens;
 
-/// What `trainer/goldens/losses.py` wrote.
+/// The output of `trainer/goldens/losses.py`.
 pub(crate) const GOLDENS: &str = include_str!("../../../goldens/losses.json");
 
-/// Equal within 1e-9 of their size, or of 1e-9 where they are nothing.
+/// Asserts equality within 1e-9 of the size, or of 1e-9 for numbers near 0.
 #[track_caller]
 pub(crate) fn near(what: &str, got: f64, expected: f64) {
     let distance = (got - expected).abs();
     assert!(distance <= 1e-9 * expected.abs().max(1e-3), "{what}: {got} is not {expected}");
 }
 
-/// The same for lists.
+/// As [`near`], for lists.
 #[track_caller]
 pub(crate) fn all_near(what: &str, got: &[f64], expected: &[f64]) {
     assert_eq!(got.len(), expected.len(), "{what}: number of values");
@@ -80,7 +80,7 @@ impl Batch {
         Denominators::of(&self.layout(), &Streams::default(), limits).expect("a good layout")
     }
 
-    /// The loss of all of it.
+    /// The loss of the batch.
     #[track_caller]
     fn loss(&self, objective: &Objective) -> Loss {
         objective.evaluate(&self.tokens(), &self.denominators(LIMITS)).expect("good numbers")
@@ -107,7 +107,7 @@ impl Batch {
     }
 }
 
-/// An objective as a run file would write it.
+/// An objective as a run file writes it.
 #[track_caller]
 fn objective(toml: &str) -> Objective {
     toml::from_str(toml).expect("a good objective")

@@ -1,4 +1,4 @@
-//! Published formulas by hand-computed numbers, and what holds at the first step.
+//! Published formulas by hand-computed numbers, and invariants of the first step.
 
 use proptest::prelude::*;
 use rubrics::combine::Variance;
@@ -223,7 +223,7 @@ fn d_secrets_ii_strength() {
     let strength = strength(&[1.0, 2.0, 3.0, -2.0], Variance::Population).expect("good numbers");
     near("mean", strength.mean, 1.0);
     near("std", strength.std, f64::sqrt(3.5));
-    // A label that is surely wrong is the other label.
+    // A label that is certainly wrong is the other label.
     let (a, b) = ([0.3], [1.1]);
     let flipped = Pairs { doubts: Some(&[1.0]), ..Pairs::new(&a, &b) };
     let plain = BradleyTerry::default();
@@ -272,8 +272,8 @@ fn divergence_as_a_penalty() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
-    /// Where the weights are those that sampled, every ratio is 1: the value of a clipped loss is
-    /// minus the weighted advantage, and all gradients are those of REINFORCE.
+    /// With the weights that sampled, every ratio is 1: the value of a clipped loss is minus the
+    /// weighted advantage, and all gradients are those of REINFORCE.
     #[test]
     fn the_first_step_is_reinforce(mut batch in batches()) {
         batch.old_logprobs.clone_from(&batch.logp);
@@ -306,7 +306,7 @@ proptest! {
         }
     }
 
-    /// On-policy rollouts are corrected by nothing.
+    /// Corrections do not change on-policy rollouts.
     #[test]
     fn corrections_leave_the_first_step_alone(mut batch in batches()) {
         batch.rollout_logprobs = Some(batch.old_logprobs.clone());
@@ -319,7 +319,7 @@ proptest! {
         }
     }
 
-    /// A group in which all advantages are 0 moves nothing.
+    /// A group in which all advantages are 0 has no gradient.
     #[test]
     fn no_advantage_no_gradient(mut batch in batches()) {
         batch.advantages.fill(0.0);

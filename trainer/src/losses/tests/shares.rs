@@ -1,4 +1,4 @@
-//! A batch in parts: denominators, streams, and totals that do not depend on the cut.
+//! A batch in parts: denominators, streams, and totals independent of the cut.
 
 use proptest::prelude::*;
 
@@ -20,7 +20,7 @@ const OBJECTIVES: &[&str] = &[
     "policy = { kind = 'ppo' }\ncorrection = { kind = 'sequence_mis' }",
 ];
 
-/// The batch in two parts against the whole.
+/// Compares the batch in two parts with the undivided batch.
 fn check_split(batch: &Batch, objective: &Objective, cut: usize) {
     let n = batch.cu_seqlens.len() - 1;
     let denominators = batch.denominators(LIMITS);

@@ -22,7 +22,7 @@ impl PolicyGradient {
     /// Builds the loop and its hooks over a served policy and the rows of a run.
     ///
     /// # Errors
-    /// Options without meaning, and rows that are not problems.
+    /// Invalid options, and rows that are not problems.
     pub fn new(
         config: PolicyGradientConfig,
         sampler: Sampler,

@@ -1,4 +1,4 @@
-//! Where the policy's groups come from.
+//! Sources of the policy's groups.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(super) trait GroupSource: Debug + Send {
         metrics: &mut Metrics,
     ) -> Result<Vec<SampledGroup>>;
 
-    /// Learns how many of the sampled groups are trained on.
+    /// Receives the number of sampled groups that are trained on.
     fn after_scoring(&mut self, _trained: usize, _all: usize) -> Result<()> {
         Ok(())
     }

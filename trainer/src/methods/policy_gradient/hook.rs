@@ -1,4 +1,4 @@
-//! What a run file may add to the training loop.
+//! Extensions of the training loop.
 
 use std::fmt::Debug;
 
@@ -15,12 +15,12 @@ use crate::metrics::Metrics;
 
 /// An extension of the training loop. Hooks are called in the order in which they are registered.
 pub(super) trait Hook: Debug + Send {
-    /// Runs before a step samples; `new_episode` says that the prompts began another pass.
+    /// Runs before a step samples; `new_episode` is true if the prompts started another pass.
     fn before_sampling(&mut self, _cx: &mut HookContext<'_>, _new_episode: bool) -> Result<()> {
         Ok(())
     }
 
-    /// Number of problems among a batch of `batch` items; `None` does not decide.
+    /// Number of problems among a batch of `batch` items; `None` leaves the number to others.
     fn problems(&self, _step: u64, _batch: usize) -> Option<usize> {
         None
     }
@@ -44,7 +44,7 @@ pub(super) trait Hook: Debug + Send {
     }
 }
 
-/// What a hook may use.
+/// Access of a hook to the loop.
 pub(super) struct HookContext<'a> {
     pub(super) step: &'a StepContext<'a>,
     pub(super) config: &'a PolicyGradientConfig,
@@ -65,17 +65,16 @@ impl HookContext<'_> {
     }
 }
 
-/// The scored groups of a step and what is trained on.
+/// The scored groups of a step and its batch.
 #[derive(Debug)]
 pub(super) struct StepData {
-    /// All groups with their rewards, those that hooks add included.
+    /// All groups with their rewards, including those that hooks add.
     pub(super) groups: Vec<Group>,
-    /// The policy's groups without rewards that the model gave itself: labels of judge data come from
-    /// these.
+    /// The policy's groups without self-given rewards: the source of labels for judge data.
     pub(super) verified: Vec<Group>,
     /// Counts by fate, for the rule that ends a run without progress.
     pub(super) counts: KeepCounts,
-    /// What is trained on.
+    /// The batch to train on.
     pub(super) batch: UpdateBatch,
 }
 

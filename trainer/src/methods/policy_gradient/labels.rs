@@ -1,6 +1,6 @@
-//! Judging items as supervised rows: the reply is known, so it can be taught by cross-entropy without
-//! a rollout, beside rewards or in their place. Which of them a judge learns from is an open question
-//! (arXiv 2510.12157 finds that rewards alone need not make a better verifier).
+//! Judging items as supervised rows: the reply is known, so it can be trained by cross-entropy
+//! without a rollout, beside rewards or in their place. Which is better for a judge is an open
+//! question (arXiv 2510.12157 finds that rewards alone need not make a better verifier).
 
 use std::sync::Arc;
 use std::time::Instant;

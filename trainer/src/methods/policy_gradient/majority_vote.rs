@@ -1,8 +1,8 @@
-//! Rewards by majority vote: without a reference answer, the one that most answers of a group agree on
-//! is used as the reference (TTRL: Test-Time Reinforcement Learning, arXiv 2504.16084).
+//! Rewards by majority vote: without a reference answer, the most frequent answer of a group is the
+//! reference (TTRL: Test-Time Reinforcement Learning, arXiv 2504.16084).
 //!
-//! It is the control that a learned judge has to beat: it needs no judge, and it is sure of what the
-//! model is sure of.
+//! It is the baseline for a learned judge: it needs no judge, and its confidence is the model's
+//! own.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,8 +21,8 @@ pub(super) fn applies(group: &Group) -> bool {
     &*group.item.scorer == SCORER
 }
 
-/// The problem with the majority's answer in the place of the right one, for `scorer` to judge by.
-/// Without any extracted answer, the group has no rewards.
+/// The problem with the majority's answer as its reference, judged by `scorer`. Without any
+/// extracted answer, the group has no rewards.
 pub(super) fn elect(group: &mut Group, scorer: &Arc<str>) -> Option<Arc<TrainingItem>> {
     let Some(gold) = majority(&group.rollouts) else {
         for rollout in &mut group.rollouts {
@@ -37,7 +37,7 @@ pub(super) fn elect(group: &mut Group, scorer: &Arc<str>) -> Option<Arc<Training
     }))
 }
 
-/// The answer that is given most often, as it is written; of several the one that came first.
+/// The most frequent answer in its original text; the first of equally frequent ones.
 fn majority(rollouts: &[Rollout]) -> Option<String> {
     let policy = AnswerPolicy::default();
     let mut seen: BTreeMap<&str, (usize, usize)> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! Which prompts a step samples.
+//! The prompts that a step samples.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::item::{Group, TrainingItem};
 use crate::metrics::Metrics;
 
-/// The prompts of a run, and what was learnt about them.
+/// The prompts of a run, and statistics of their rewards.
 #[derive(Debug)]
 pub(super) struct Prompts {
     items: Vec<TrainingItem>,
@@ -62,8 +62,8 @@ impl Prompts {
         let rewards = &self.rewards;
         let known = rewards.len().max(1) as f64;
         let mean = rewards.values().sum::<f64>() / known;
-        // PCL's paper fits a value model to the mean rewards of problems. What stands in its place is
-        // those means themselves, and for a problem that was never sampled the mean of the others.
+        // PCL's paper fits a value model to the mean rewards of problems. Here those means
+        // themselves replace it, and for a problem that was never sampled the mean of the others.
         let value = |problems: &[u64]| {
             let value = |index: &u64| rewards.get(index).copied().unwrap_or(mean);
             Ok(problems.iter().map(value).collect())
@@ -76,8 +76,8 @@ impl Prompts {
         Ok(drawn.into_iter().map(item).collect())
     }
 
-    /// Tells the curriculum the rewards of all groups, also of those that are not trained on. The advantages are
-    /// GRPO's, whatever the run trains by: they say how far rewards are from each other.
+    /// Passes the rewards of all groups to the curriculum, also of those that are not trained on.
+    /// The advantages are GRPO's for every method: they measure how far rewards differ.
     pub(super) fn observe(&mut self, groups: &[Group]) -> Result<()> {
         let rewarded: Vec<(&Group, Vec<f64>)> = groups
             .iter()

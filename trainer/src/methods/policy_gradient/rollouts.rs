@@ -1,4 +1,4 @@
-//! Items to scored groups: sampled, scored, and sorted into those worth training on and the rest.
+//! From items to scored groups: sampled, scored, and separated by whether they are trained on.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ pub(super) struct Rollouts {
 
 /// Rewards or weighs answers beside the scorers of `rubrics`.
 pub(super) trait RewardHook: Debug + Send {
-    /// Whether it rewards the answers to an item in the place of a scorer.
+    /// Whether it rewards the answers to an item in place of a scorer.
     fn rewards(&self, _item: &TrainingItem) -> bool {
         false
     }
@@ -50,7 +50,7 @@ pub(super) trait RewardHook: Debug + Send {
         Ok(())
     }
 
-    /// Weighs the answers of a group, and may take answers out; `None` leaves the group alone.
+    /// Weighs the answers of a group, and may remove answers; `None` leaves the group unchanged.
     fn weights(
         &self,
         _rollouts: &Rollouts,
@@ -98,7 +98,7 @@ impl ScoredGroups {
     }
 }
 
-/// What answers are sampled for. Each phase of a step has random draws and log names of its own.
+/// The purpose of sampling. Each phase of a step has its own random draws and log names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Problems for the policy, with the number of sampling rounds before.
@@ -136,8 +136,8 @@ impl Phase {
 }
 
 impl Rollouts {
-    /// Samples and scores `group` answers to each item. A group is dropped and counted if one of its
-    /// answers has no reward, or if the run's `keep` rule says so.
+    /// Samples and scores `group` answers to each item. A group is dropped and counted if one of
+    /// its answers has no reward, or by the run's `keep` rule.
     pub(super) fn roll_out(
         &self,
         step: &StepContext<'_>,
@@ -217,7 +217,7 @@ impl Rollouts {
         Ok(scored)
     }
 
-    /// Weight of each answer; a hook may take answers out of the group.
+    /// Weight of each answer; a hook may remove answers from the group.
     fn weights(&self, group: &mut Group, metrics: &mut Metrics) -> Result<Vec<f64>> {
         for hook in &self.reward_hooks {
             if let Some(weights) = hook.weights(self, group, metrics)? {
@@ -227,13 +227,13 @@ impl Rollouts {
         Ok(vec![1.0; group.rollouts.len()])
     }
 
-    /// Whether a hook, and no scorer, rewards answers to an item.
+    /// Whether a hook, and not a scorer, rewards answers to an item.
     fn is_rewarded_by_hook(&self, item: &TrainingItem) -> bool {
         self.reward_hooks.iter().any(|hook| hook.rewards(item))
     }
 
-    /// The `keep` rule for groups of an item. A reward that is not a verdict of right and wrong has no
-    /// pass rate, so a band does not apply to it.
+    /// The `keep` rule for groups of an item. A reward that is not a verdict of right and wrong has
+    /// no pass rate, so a band does not apply to it.
     fn keep(&self, item: &TrainingItem) -> Keep {
         match self.config.keep {
             Keep::Band { .. } if self.is_rewarded_by_hook(item) => Keep::Varied,
@@ -304,7 +304,7 @@ impl Rollouts {
         Ok(groups)
     }
 
-    /// What training needs of a group whose answers all have rewards.
+    /// The training data of a group whose answers all have rewards.
     fn scored_group(&self, group: Group, weights: Vec<f64>) -> Result<ScoredGroup> {
         let mut rewards = group.rewards().expect("a group that is kept has rewards");
         if let Some(buffer) = self.config.overlong.buffer {
@@ -313,7 +313,7 @@ impl Rollouts {
                 *reward += overlong_penalty(n, self.config.max_tokens, buffer)?;
             }
         }
-        // Judgements have no steps: a process-aware advantage sees their outcomes alone.
+        // Judgements have no steps: a process-aware advantage uses their outcomes alone.
         let signal = StepSignal::of(&self.config.advantage);
         let signal = signal.filter(|_| group.item.role == ItemRole::Policy);
         let steps = group.rollouts.iter().map(|rollout| match signal {
@@ -331,7 +331,7 @@ impl Rollouts {
     }
 }
 
-/// Reports what was sampled and how it was rewarded.
+/// Reports counts and rewards of the sampled groups.
 fn report(groups: &[Group], prefix: &str, metrics: &mut Metrics) {
     let rollouts = || groups.iter().flat_map(|group| &group.rollouts);
     let n = rollouts().count().max(1) as f64;

@@ -1,4 +1,4 @@
-//! What a checkpoint holds of a run of policy gradients. Field names are those of the file.
+//! The state of a policy-gradient run in a checkpoint. Field names are those of the file.
 
 use serde::{Deserialize, Serialize};
 
@@ -49,13 +49,13 @@ pub(super) struct PartialRolloutsState {
     pub(super) next: u64,
 }
 
-/// A group that is not complete, as a file holds it.
+/// An incomplete group in a file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StoredGroup {
     pub(super) id: u64,
     pub(super) item: TrainingItem,
-    /// Of each answer its tokens, whether it ended and whether it was interrupted.
+    /// The tokens of each answer, whether it ended and whether it was interrupted.
     pub(super) answers: Vec<(Vec<StoredToken>, bool, bool)>,
 }
 

@@ -12,9 +12,9 @@ use crate::rollout::Sampler;
 /// The signal that an advantage reads of a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepSignal {
-    /// How wrong it is: CAPO.
+    /// Its degree of wrongness: CAPO.
     Wrong,
-    /// What it is to the solution: TP-GRPO.
+    /// Its relation to the solution: TP-GRPO.
     Labels,
     /// Its reward: PPR, iStar, returns of steps.
     Rewards,
@@ -39,11 +39,11 @@ impl StepSignal {
         }
     }
 
-    /// Locates the steps of an answer in its tokens. A step that could not be checked is left out: its
-    /// tokens are outside of steps.
+    /// Locates the steps of an answer in its tokens. A step that could not be checked is left out:
+    /// its tokens are outside of steps.
     ///
     /// # Errors
-    /// An answer of the player without steps, and labels that do not fit its reward.
+    /// An answer of the policy without steps, and labels that do not fit its reward.
     pub(super) fn steps(
         self,
         sampler: &Sampler,
@@ -82,8 +82,8 @@ impl StepSignal {
     }
 }
 
-/// A step of a right solution is right or wrong; of a step of a wrong solution a scorer has to say
-/// whether it leads to the wrong answer.
+/// The label of a step. In a right solution it is right or wrong; in a wrong solution the scorer
+/// must also say whether it leads to the wrong answer.
 fn label(step: &JudgedStep, rollout: &Rollout) -> Result<Option<Label>> {
     match (&*step.label, rollout.is_right()) {
         ("matching", false) => Ok(Some(Label::Matching)),
@@ -99,7 +99,7 @@ fn label(step: &JudgedStep, rollout: &Rollout) -> Result<Option<Label>> {
     }
 }
 
-/// Where the text of each token ends, in code points. Bytes that are no character yet belong to the
+/// The end of each token's text, in code points. Bytes of an incomplete character belong to the
 /// token that completes it.
 fn ends(sampler: &Sampler, tokens: &[Token]) -> Result<Vec<usize>> {
     let tokenizer = sampler.encoder().tokenizer();

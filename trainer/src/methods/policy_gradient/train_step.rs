@@ -1,8 +1,7 @@
 //! One training step of GRPO and its relatives: sample, score, advantages, loss, optimiser step.
 //!
-//! What a run file adds (judge data, other kinds of rows, audits) is a [`Hook`] with a file of its own
-//! under `hooks/`; how groups are sampled is a [`GroupSource`], and which prompts come next is
-//! [`Prompts`].
+//! Extensions from the run file (judge data, other kinds of rows, audits) are [`Hook`]s with a file
+//! each under `hooks/`; a [`GroupSource`] samples groups, and [`Prompts`] chooses the next prompts.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -39,9 +38,9 @@ impl PolicyGradient {
     /// before it changed the weights restores the state, so that it can be repeated.
     ///
     /// # Errors
-    /// What sampling, scoring and `apply` return, and
-    /// [`TrainError::NoProgress`](crate::TrainError::NoProgress) after too many steps without a group
-    /// whose rewards differ.
+    /// Errors of sampling, scoring and `apply`, and
+    /// [`TrainError::NoProgress`](crate::TrainError::NoProgress) after too many steps without a
+    /// group whose rewards differ.
     pub fn step(&mut self, step: &StepContext<'_>, apply: &mut Apply<'_>) -> Result<Metrics> {
         let before = self.state();
         let mut changed = false;

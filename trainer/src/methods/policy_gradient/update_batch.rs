@@ -18,7 +18,7 @@ use crate::policy::{Grad, Gradients, Packing, Policy, PolicySequence, micro_batc
 /// Takes a step of the optimiser with these gradients and returns their norm.
 pub type Apply<'a> = dyn FnMut(&mut Gradients) -> Result<f64> + 'a;
 
-/// What one step of the optimiser trains on.
+/// The batch of one step of the optimiser.
 #[derive(Debug, Default)]
 pub(super) struct UpdateBatch {
     /// Groups of scored answers, for the policy gradient.
@@ -51,7 +51,8 @@ pub(super) struct TokenBatch {
     advantages: Vec<f64>,
     /// Log-probabilities under the weights that sampled the tokens.
     rollout_logprobs: Vec<f64>,
-    /// Log-probabilities under the weights at the beginning of the step, which ratios are relative to.
+    /// Log-probabilities under the weights at the beginning of the step, the denominators of
+    /// ratios.
     old_logprobs: Vec<f64>,
     /// Whether the current weights sampled the token.
     on_policy: Vec<bool>,
@@ -82,9 +83,9 @@ impl EpochLoss {
 }
 
 impl TokenBatch {
-    /// Packs groups with their advantages. Old log-probabilities are those of sampling; if some tokens
-    /// are off-policy, all are recomputed once with the current weights. `None` if nothing is left to
-    /// train on.
+    /// Packs groups with their advantages. Old log-probabilities are those of sampling; if some
+    /// tokens are off-policy, all are recomputed once with the current weights. `None` if nothing
+    /// is left to train on.
     pub(super) fn new(
         config: &PolicyGradientConfig,
         step: &StepContext<'_>,
@@ -166,7 +167,7 @@ impl TokenBatch {
         &self.sequences
     }
 
-    /// Multiplies M2PO's mask, which depends on the whole batch, into the factors.
+    /// Multiplies M2PO's mask, which depends on all of the batch, into the factors.
     fn mask_by(&mut self, m2po: M2po, metrics: &mut Metrics) -> Result<()> {
         let old = &self.old_logprobs;
         let tokens = Tokens {

@@ -1,11 +1,11 @@
-//! What policy gradients may be asked for beside problems and rewards.
+//! Extensions of policy gradients beside problems and rewards.
 
 use super::*;
 
 const HAS_E: &str = "\n[[scorer]]\nname = \"has-e\"\nkind = \"regex\"\nextract = \"whole\"\n\
     mode = \"search\"\n";
 
-/// The policy itself says of each line whether it is right.
+/// The policy itself judges whether each line is right.
 const STEPS: &str = "\n[[scorer]]\nname = \"steps\"\nkind = \"process\"\nmodel = \"policy\"\n\
     method = \"labels\"\nlabels = [\"a\", \"b\"]\nseparator = \"#\"\nsplitter = \"lines\"\n\
     aggregate = \"mean\"\nmin_label_mass = 0.0\n";
@@ -45,7 +45,7 @@ fn kinds() -> String {
     rows
 }
 
-/// Problems whose answer only audits know.
+/// Problems whose answer only audits read.
 fn judged() -> String {
     let row = |i: usize| {
         format!("{{\"prompt\": \"say {i}\", \"audit\": \"e\", \"scorer\": \"steps\"}}\n")
@@ -148,7 +148,7 @@ fn advantages_read_the_steps_of_a_scorer() {
         let metrics = all_metrics(&categories(), &method(&rest), 4);
         assert!(sum(&metrics, "tokens") > 0.0, "{kind} {metrics:?}");
     }
-    // Steps that are right or wrong do not say what they are to a wrong solution.
+    // Right and wrong steps do not carry TP-GRPO's labels for a wrong solution.
     let rest = "advantage = { kind = \"tp_grpo\", alpha = 0.5 }\nsteps_scorer = \"steps\"";
     let bench = Bench::new(TinyHead::Vocab, &categories());
     let error = bench.run(1, &method(rest)).step().expect_err("no labels");
@@ -163,7 +163,7 @@ fn advantages_read_the_steps_of_a_scorer() {
     );
 }
 
-/// A model that thinks in two steps, well or badly, and says as a critic which step was of use.
+/// A model that thinks in two steps, well or badly, and as a critic labels the useful one.
 fn thinker() -> Bench {
     let thought = |second: &str| format!("<step 1>\\n> a\\n<step 2>\\n> {second}\\n");
     let mut rows = String::new();
@@ -195,7 +195,7 @@ fn thinker() -> Bench {
     bench
 }
 
-/// TP-GRPO (arXiv 2507.23317): what a critic says of the steps of a thought weighs its tokens.
+/// TP-GRPO (arXiv 2507.23317): a critic's labels of the steps of a thought weigh its tokens.
 #[test]
 fn thoughts_are_labelled_by_a_critic_and_learnt_from() {
     let critic = "\n[[scorer]]\nname = \"thoughts\"\nkind = \"critic\"\nmode = \"thoughts\"\n\
@@ -230,8 +230,8 @@ fn critiques_share_the_batch_of_the_policy() {
     assert!((made - sum(&metrics, "crl/groups/sampled")).abs() < 0.5);
 }
 
-/// Judging items of the step's answers, learnt as `rest` says. An item needs an answer, so that one is
-/// read out of whatever a random model writes.
+/// Judging items of the step's answers, trained by the options `rest`. An item needs an answer, so
+/// one is extracted from any text of a random model.
 fn recycled(rest: &str) -> String {
     method(&format!(
         "reservoir = 9\n[method.spark]\ntemplates = \"compact\"\nbatch = 2\n{rest}\n\
@@ -241,8 +241,8 @@ fn recycled(rest: &str) -> String {
     .replace(STEPS, "")
 }
 
-/// Steps of the optimiser that a run of recycled items took beside the player's, and whether its
-/// items were answered and their labels taught.
+/// Optimiser steps of a run of recycled items beside the policy's, and whether its items were
+/// answered and their labels trained on.
 #[test]
 fn judge_items_are_trained_in_the_configured_update() {
     let check = |rest: &str, answered: bool, taught: bool, own: [bool; 2]| {
@@ -262,7 +262,7 @@ fn judge_items_are_trained_in_the_configured_update() {
     check(&format!("{joint} \"both\""), true, true, [false; 2]);
 }
 
-/// What the labels say is learnt: their cross-entropy falls.
+/// Training on labels lowers their cross-entropy.
 #[test]
 fn labels_in_a_joint_update_are_trained_on() {
     for update in ["own", "joint"] {
@@ -288,7 +288,7 @@ fn kinds_of_rows_share_a_batch() {
         assert_eq!(metrics.get("referee/groups/sampled"), Some(1.0));
         assert_eq!(metrics.get("open/groups/sampled"), Some(1.0));
     }
-    // A random model writes no scores: the worst tau as a referee, and no reward of its own.
+    // A random model writes no scores: the worst tau as a rank judge, and no reward of its own.
     assert!(sum(&metrics, "open/unreadable") > 0.0, "{metrics:?}");
     assert!(sum(&metrics, "referee/reward") < 0.0, "{metrics:?}");
     let gated = all_metrics(&kinds(), &method("[method.urpo]\nevery = 2"), 3);
@@ -319,12 +319,12 @@ fn self_given_rewards_are_audited() {
     for metrics in &metrics {
         assert!(metrics.get("self_reward_gap").is_some(), "{metrics:?}");
     }
-    // A limit that every gap is above.
+    // A limit that every gap exceeds.
     let rest = method(&GUARD.replace("limit = 2.0", "limit = -2.0"));
     let bench = Bench::new(TinyHead::Vocab, &judged());
     let error = bench.run(1, &rest).step().expect_err("it stops");
     assert!(error.to_string().contains("please its judge"), "{error}");
-    // Nobody is as sure as that: every answer abstains.
+    // A confidence that no answer reaches: every answer abstains.
     let rest = method(&GUARD.replace("tau = 0.0", "tau = 0.5"));
     let metrics = all_metrics(&judged(), &rest, 1);
     assert!(sum(&metrics, "abstained") > 0.0, "{metrics:?}");

@@ -27,7 +27,7 @@ pub struct PolicyGradientConfig {
     pub prompts: usize,
     /// Answers to each prompt.
     pub group: usize,
-    /// Most tokens of an answer.
+    /// Maximum tokens of an answer.
     pub max_tokens: usize,
     /// The scorer of problems that name none.
     #[serde(default)]
@@ -35,24 +35,24 @@ pub struct PolicyGradientConfig {
     /// The loss.
     #[serde(default)]
     pub objective: Objective,
-    /// From rewards to advantages.
+    /// The map from rewards to advantages.
     #[serde(default)]
     pub advantage: AdvantageKind,
     /// Weight of each stream in the loss.
     #[serde(default)]
     pub streams: Streams,
-    /// The scorer whose verdicts on steps a process-aware advantage reads; without it they are those
-    /// of the scorer that rewards the answer.
+    /// The scorer whose verdicts on steps a process-aware advantage reads; `None` takes the scorer
+    /// that rewards the answer.
     #[serde(default)]
     pub steps_scorer: Option<String>,
-    /// How problems are chosen.
+    /// The choice of problems.
     #[serde(default)]
     pub curriculum: CurriculumConfig,
-    /// Which groups are trained on.
+    /// The groups that are trained on.
     #[serde(default)]
     pub keep: Keep,
-    /// How problems are drawn again until there are `prompts` groups to train on (DAPO, arXiv
-    /// 2503.14476); without it a step takes what comes.
+    /// Sampling again until there are `prompts` groups to train on (DAPO, arXiv 2503.14476); `None`
+    /// samples once.
     #[serde(default)]
     pub fill: Option<FillConfig>,
     /// Consecutive steps without a group whose rewards differ after which the run stops; 0 never stops
@@ -77,7 +77,7 @@ pub struct PolicyGradientConfig {
     /// Ranked and open rows beside problems (URPO).
     #[serde(default)]
     pub urpo: Option<UrpoSection>,
-    /// Groups that are begun beyond need and go on in later steps (APRIL).
+    /// Groups started beyond need and continued in later steps (APRIL).
     #[serde(default)]
     pub partial: Option<PartialSection>,
     /// Audits of rewards that the model gives itself.
@@ -110,7 +110,7 @@ pub struct Overlong {
 }
 
 impl PolicyGradientConfig {
-    /// The scorer of `rubrics` that judges answers to an item; after a majority vote the run's own.
+    /// The scorer of `rubrics` that judges answers to an item; the run's own after a majority vote.
     pub(super) fn verifier<'a>(&'a self, item: &'a TrainingItem) -> &'a str {
         match &*item.scorer {
             majority_vote::SCORER => self.scorer.as_deref().unwrap_or("math"),

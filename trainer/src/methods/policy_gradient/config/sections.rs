@@ -30,7 +30,7 @@ fn critiques() -> String {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SparkSection {
-    /// The table's numbers.
+    /// The options of SPARK's table.
     #[serde(default)]
     pub options: SparkConfig,
     /// The wordings.
@@ -39,10 +39,10 @@ pub struct SparkSection {
     /// Items of a judge phase; `prompts` by default.
     #[serde(default)]
     pub batch: Option<usize>,
-    /// What the judge learns from.
+    /// The training signal of the judge.
     #[serde(default)]
     pub teach: Teach,
-    /// Which step of the optimiser trains on them.
+    /// The optimiser step that trains on them.
     #[serde(default)]
     pub update: JudgeUpdate,
 }
@@ -51,21 +51,21 @@ fn wordings() -> String {
     "spark".to_owned()
 }
 
-/// What the judge learns from: sampled replies or labels.
+/// The training signal of the judge: sampled replies or labels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Teach {
-    /// Replies are sampled, and those that agree with the label are rewarded: SPARK's way.
+    /// Replies are sampled, and those that agree with the label are rewarded, as in SPARK.
     #[default]
     Rewards,
-    /// The label is the reply, and its cross-entropy is the loss. Reflections, whose reply is not
-    /// known, are left out.
+    /// The label is the reply, and its cross-entropy is the loss. Reflections, whose reply is
+    /// unknown, are left out.
     Labels,
     /// Rewards, then labels.
     Both,
 }
 
-/// The scorer of items whose whole reply is the label.
+/// The scorer of items whose full reply is the label.
 const WHOLE: &str = "reply";
 
 impl Teach {
@@ -83,7 +83,7 @@ impl Teach {
         }
     }
 
-    /// Refuses wordings whose labels are only a part of the reply.
+    /// Refuses templates whose labels are only a part of the reply.
     pub(in crate::methods::policy_gradient) fn check(self, templates: &Templates) -> Result<()> {
         let kinds = [TemplateKind::Pointwise, TemplateKind::Pairwise];
         let mut asked = kinds.iter().flat_map(|kind| templates.of(*kind));
@@ -97,13 +97,13 @@ impl Teach {
     }
 }
 
-/// Which step of the optimiser trains on judge data.
+/// The optimiser step that trains on judge data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum JudgeUpdate {
-    /// A step of its own after the policy's, as in SPARK (arXiv 2509.22624). An adaptive optimiser makes
-    /// each step about as long as the last, however few items there are, so that this needs about as
-    /// many items as problems.
+    /// A separate step after the policy's, as in SPARK (arXiv 2509.22624). An adaptive optimiser
+    /// makes each step about as long as the last for any number of items, so that this needs about
+    /// as many items as problems.
     #[default]
     Own,
     /// The policy's step: items are answered under the same weights, and policy, judge and labels are
@@ -117,9 +117,9 @@ pub enum JudgeUpdate {
 pub struct UrpoSection {
     /// Share of each kind in a batch.
     pub mix: Mix,
-    /// When open rows come in.
+    /// The rule that admits open rows.
     pub open: OpenRule,
-    /// How replies of the rank judge are parsed.
+    /// Parsing of the rank judge's replies.
     #[serde(alias = "referee")]
     pub rank_judge: RankJudgeConfig,
     /// The wordings; `urpo` by default.
@@ -147,28 +147,29 @@ impl Default for UrpoSection {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PartialSection {
-    /// How many are launched, and how often one may be cut.
+    /// The number launched, and the limit of interruptions.
     pub options: PartialsConfig,
-    /// Revisions of the weights that a token may be old, η of `AReaL` (arXiv 2505.24298). Older ones
-    /// are left out of the loss and counted, and no more groups are begun than can be trained on in
-    /// time. Without it tokens may have any age.
+    /// Maximum age of a token in revisions of the weights, η of `AReaL` (arXiv 2505.24298). Older
+    /// tokens are left out of the loss and counted, and no more groups are started than can be
+    /// trained on in time. `None` permits any age.
     pub max_staleness: Option<u64>,
 }
 
-/// `[method.guard]`, for problems whose right answer the rewards do not know.
+/// `[method.guard]`, for problems whose right answer the rewards do not use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GuardSection {
-    /// The scorer that knows the truth: it is given the right answer (`audit`) of audited groups.
+    /// The scorer with access to the truth: it receives the right answer (`audit`) of audited
+    /// groups.
     pub scorer: String,
     /// The share of groups that are audited; 0.05.
     #[serde(default = "share")]
     pub share: f64,
-    /// When the run ends.
+    /// The rule that ends the run.
     #[serde(default)]
     pub stop: GapStop,
-    /// Reads rewards as probabilities of being right: an answer with |p - 1/2| below it abstains and
-    /// leaves its group, the others get a reward of 1 or 0. `None` keeps rewards as they are.
+    /// Reads rewards as probabilities of being right: an answer with |p - 1/2| below it abstains
+    /// and leaves its group, the others get a reward of 1 or 0. `None` keeps rewards unchanged.
     #[serde(default)]
     pub tau: Option<f64>,
     /// Whether the others are weighted by the judge's confidence, |2p - 1|; needs `tau`.

@@ -1,11 +1,12 @@
-//! Partial rollouts (`[method.partial]`; APRIL, arXiv 2509.18521): more groups are begun than a step
-//! needs; those that are not complete when there are enough continue in a later step, before new ones.
+//! Partial rollouts (`[method.partial]`; APRIL, arXiv 2509.18521): more groups are started than a
+//! step needs; those that are not complete when there are enough continue in a later step, before
+//! new ones.
 //!
-//! Which answers are faster depends on threads, and a run has to be repeatable. So a group is said to
-//! be complete after as many tokens of the round as its longest answer took, the round ends with the
-//! group that makes it enough, and every other answer is cut at that many tokens. Tokens that the
-//! engine sampled beyond are discarded, and tokens that it had not sampled when it was stopped are
-//! sampled.
+//! Which answers finish first depends on threads, but a run has to be repeatable. A group therefore
+//! counts as complete after as many tokens of the round as its longest answer took, the round ends
+//! with the group that makes it enough, and every other answer is cut at that many tokens. Tokens
+//! that the engine sampled beyond are discarded, and tokens that it had not sampled when it was
+//! stopped are sampled.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +21,14 @@ use crate::metrics::Metrics;
 use crate::rollout::{SampleRequest, SampledAnswer};
 use crate::staleness::{Capacity, CapacityConfig, Partials};
 
-/// A group that was begun.
+/// A group that was started.
 #[derive(Clone, Debug)]
 struct HeldGroup {
     item: TrainingItem,
     answers: Vec<SampledAnswer>,
 }
 
-/// Groups that were begun and not yet used.
+/// Groups that were started and not yet used.
 #[derive(Debug)]
 pub(in super::super) struct PartialRollouts {
     partials: Partials,
@@ -36,14 +37,14 @@ pub(in super::super) struct PartialRollouts {
     next: u64,
 }
 
-/// For each request the launched group and its answer.
+/// The launched group and its answer for each request.
 type Origins = Vec<(usize, usize)>;
 
 impl PartialRollouts {
     /// `batch` is the number of groups that a step trains on.
     ///
     /// # Errors
-    /// Options without meaning.
+    /// Invalid options.
     pub(in super::super) fn new(config: PartialSection, batch: usize) -> Result<PartialRollouts> {
         let capacity = |max_staleness| {
             Capacity::new(CapacityConfig {
@@ -225,7 +226,7 @@ impl GroupSource for PartialRollouts {
     }
 }
 
-/// Samples until `need` groups are complete, and cuts the others as the module says.
+/// Samples until `need` groups are complete, and cuts the others at a repeatable length.
 fn sample(
     round: &Round<'_>,
     requests: &[SampleRequest],
@@ -234,7 +235,7 @@ fn sample(
 ) -> Result<Vec<SampledAnswer>> {
     let groups: Vec<usize> = origins.iter().map(|(at, _)| *at).collect();
     let mut samples = round.rollouts.sampler.sample_until(requests, round.params, &groups, need)?;
-    // Some interrupted answers had reached their end, which was not announced yet.
+    // Some interrupted answers had already ended, but the event had not arrived.
     for sample in &mut samples {
         let stops = round.rollouts.sampler.encoder().stops();
         let stopped = sample.tokens.last().is_some_and(|last| stops.contains(&last.id));
@@ -278,7 +279,7 @@ fn sample(
     Ok(samples)
 }
 
-/// Number of tokens after which `need` groups are complete; `None` if there are not as many.
+/// Number of tokens after which `need` groups are complete; `None` if there are fewer.
 fn end(
     requests: &[SampleRequest],
     samples: &[SampledAnswer],

@@ -1,5 +1,4 @@
-//! Rewards that the model gives itself (`[method.guard]`): audits against the truth, and how much each
-//! such reward is trusted.
+//! Self-given rewards (`[method.guard]`): audits against the truth, and the trust in each reward.
 
 use super::super::config::GuardSection;
 use super::super::hook::{Hook, HookContext, StepData};
@@ -117,7 +116,7 @@ impl RewardHook for SelfRewardTrust {
         let mut weights = Vec::with_capacity(group.rollouts.len());
         let mut sure = Vec::with_capacity(group.rollouts.len());
         for mut rollout in std::mem::take(&mut group.rollouts) {
-            // A missing reward stays missing, and so the group is dropped.
+            // A missing reward stays missing, so the group is dropped.
             let Ok(p) = rollout.reward else {
                 weights.push(1.0);
                 sure.push(rollout);

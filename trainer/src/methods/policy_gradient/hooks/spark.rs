@@ -1,5 +1,5 @@
-//! SPARK (`[method.spark]`): the step's answers become judging and reflection items, which are trained
-//! on in the step's own update or in one of their own.
+//! SPARK (`[method.spark]`): the step's answers become judging and reflection items, which are
+//! trained on in the step's own update or in a separate one.
 
 use super::super::config::{JudgeUpdate, SparkSection, Teach};
 use super::super::hook::{Hook, HookContext, StepData};

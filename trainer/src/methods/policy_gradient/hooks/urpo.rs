@@ -38,7 +38,7 @@ impl UrpoHook {
     /// `ranked` and `open` are the rows of a run beside its problems.
     ///
     /// # Errors
-    /// Options without meaning, and a share of a kind that has no rows.
+    /// Invalid options, and a share of a kind that has no rows.
     pub(in super::super) fn new(
         config: UrpoSection,
         mut ranked: Vec<Ranked>,
@@ -114,7 +114,7 @@ impl UrpoHook {
 }
 
 impl Hook for UrpoHook {
-    /// Measures the rank judge on held-out rows, for the gate that lets open rows in.
+    /// Measures the rank judge on held-out rows, for the gate that admits open rows.
     fn before_sampling(&mut self, cx: &mut HookContext<'_>, _new_episode: bool) -> Result<()> {
         let due = (cx.step.step - 1).is_multiple_of(self.config.every);
         if self.held_out.is_empty() || !due {
@@ -178,7 +178,7 @@ impl Hook for UrpoHook {
     }
 }
 
-/// Rewards that no scorer gives: of the rank judge by known ranks, of answers to open instructions by
+/// Rewards without a scorer: of the rank judge by known ranks, of answers to open instructions by
 /// listwise calls of the model itself, whose tokens are not trained on.
 #[derive(Debug)]
 pub(in super::super) struct UrpoRewards {
@@ -228,7 +228,7 @@ impl RewardHook for UrpoRewards {
     }
 }
 
-/// Samples one reply to each item; nothing of it is trained on.
+/// Samples one reply to each item; the replies are not trained on.
 fn replies(
     rollouts: &Rollouts,
     items: &[TrainingItem],
@@ -268,7 +268,7 @@ fn held_out(rows: usize, share: f64) -> usize {
     wanted.max(1).min(rows.saturating_sub(1))
 }
 
-/// Sets the rewards that calls gave; without readable or differing scores the answers have none.
+/// Applies the rewards of calls; without readable or differing scores the answers have none.
 fn apply(group: &mut Group, open: &Open, metrics: &mut Metrics) {
     let failure = match open {
         Open::Rewards(rewards) => {
