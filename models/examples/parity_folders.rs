@@ -1,4 +1,4 @@
-//! Makes the model and adapter folders that the parity goldens are about:
+//! Makes the model and adapter folders of the parity goldens:
 //! `cargo run --release -p models --example parity_folders -- DIR`.
 
 #[path = "../tests/parity/cases.rs"]

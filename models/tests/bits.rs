@@ -1,5 +1,5 @@
-//! A row's bits depend on its own tokens, on the weights and on its own adapter: not on who else is
-//! in the batch, not on the order, not on how a prefill is cut, not on where the keys lie.
+//! A row's bits depend on its own tokens, on the weights and on its own adapter: not on the other
+//! sequences of the batch, the order, the chunks of a prefill or the place of the keys.
 
 mod support;
 
@@ -27,7 +27,7 @@ struct Sequence {
     adapter: Option<AdapterSlot>,
 }
 
-/// What can be read of a row without asking for what the model lacks.
+/// The outputs that the model can compute of a row.
 fn reads(config: &ModelConfig, adapted: bool) -> Vec<OutputSpec> {
     use models::config::HeadConfig::{Process, Reward, Sequence, Token, Value, Vocab};
     let columns: Arc<[u32]> = [3, 60, 17].into();
@@ -47,7 +47,7 @@ fn reads(config: &ModelConfig, adapted: bool) -> Vec<OutputSpec> {
     reads
 }
 
-/// All reads of all rows of one chunk.
+/// All outputs of all rows of one chunk.
 fn item(config: &ModelConfig, sequence: &Sequence, range: std::ops::Range<usize>) -> PackItem {
     let reads = reads(config, sequence.adapter.is_some());
     PackItem {
@@ -85,7 +85,7 @@ fn alone(runner: &mut Runner, config: &ModelConfig, sequence: &Sequence) -> Vec<
     run(runner, &[item(config, sequence, 0..sequence.token_ids.len())])
 }
 
-/// Every sequence in one batch gives the bits that it gives alone.
+/// Checks that every sequence in one batch gives the bits that it gives alone.
 fn check_together(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequence]) {
     let items: Vec<_> = sequences.iter().map(|s| item(config, s, 0..s.token_ids.len())).collect();
     let together = run(runner, &items);
@@ -93,7 +93,7 @@ fn check_together(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequen
     assert!(together == apart, "{} sequences: a row changed with its neighbours", sequences.len());
 }
 
-/// A row read alone has the bits that it has when every row is read.
+/// Checks that a row read alone has the bits that it has when every row is read.
 fn check_last_rows(runner: &mut Runner, config: &ModelConfig, sequences: &[Sequence]) {
     let only_last = |s: &Sequence| {
         let mut item = item(config, s, 0..s.token_ids.len());
@@ -110,8 +110,8 @@ fn check_last_rows(runner: &mut Runner, config: &ModelConfig, sequences: &[Seque
     assert!(run(runner, &items) == apart, "a row changed with the rows that are read");
 }
 
-/// The sequences are run in steps over KV blocks, each step some tokens of some of them, and every
-/// row gives the bits of the whole sequence run alone without blocks.
+/// Runs the sequences in steps over KV blocks, each step some tokens of some of them, and checks
+/// that every row has the bits of the sequence run alone without blocks.
 fn check_in_steps(
     runner: &mut Runner,
     config: &ModelConfig,
@@ -249,7 +249,7 @@ fn eight_bit_weights_keep_the_promise_too() {
     }
 }
 
-/// A small model's batch is cut between the threads there are.
+/// A small model's batch is split between the available threads.
 #[test]
 fn lanes_keep_the_promise_too() {
     let (_, config) = shapes().swap_remove(0);

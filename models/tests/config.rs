@@ -1,4 +1,4 @@
-//! Configurations as published and as transformers writes them, and what is refused in them.
+//! Configurations as published and as transformers writes them, and refusals.
 //!
 //! `configs/*_old.json` are files in the style of the hub; `*_new.json` are the same ones after
 //! transformers 5.23 read and wrote them.
@@ -42,7 +42,7 @@ fn edited(name: &str, edits: &[(&str, Value)]) -> Value {
     value
 }
 
-/// What a family's two files must both be read as.
+/// The expected content of both files of a family.
 #[derive(Debug, PartialEq)]
 struct Expected {
     /// Vocabulary, width, layers, query heads, key heads, width of a head, positions.
@@ -60,7 +60,7 @@ struct Expected {
     parameters: u64,
 }
 
-/// Llama's choices at sizes that no model has; a family states what it has otherwise.
+/// Llama's choices at sizes that no model has; a family overrides the differences.
 fn llama_like(sizes: [usize; 7], parameters: u64) -> Expected {
     Expected {
         sizes,
@@ -109,7 +109,7 @@ fn check(family: &str, expected: &Expected) -> ModelConfig {
     old
 }
 
-/// Every layer is dense of this inner width, with these windows and ropes.
+/// Checks that every layer is dense of this inner width, with these windows and ropes.
 fn check_layers(
     config: &ModelConfig,
     inner: usize,
@@ -122,7 +122,7 @@ fn check_layers(
     }
 }
 
-/// One rotary embedding over whole heads without scaling.
+/// Checks for one rotary embedding over full heads without scaling.
 fn check_plain_rope(config: &ModelConfig, theta: f64) {
     assert_eq!(config.ropes.len(), 1);
     assert_eq!(config.ropes[0].theta, theta);
@@ -409,7 +409,7 @@ fn heads() {
     }
 }
 
-/// Agreement with numbers that are given to nine digits and were computed in f32.
+/// Asserts agreement with numbers that are given to nine digits and were computed in f32.
 fn assert_close(found: &[f64], expected: &[f64]) {
     assert_eq!(found.len(), expected.len());
     let relative = |(found, expected): (&f64, &f64)| ((found - expected) / expected).abs();

@@ -1,4 +1,4 @@
-//! What is refused in a `config.json`: each edit of a good file, and what the error says.
+//! Refusals of a `config.json`: each edit of a good file, and the error's text.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ fn base(name: &str) -> Value {
     serde_json::from_str(&text).expect("the file is JSON")
 }
 
-/// The error that a good file earns with one field set to some JSON.
+/// The error of a good file with one field set to some JSON.
 fn refusal(name: &str, field: &str, value: &str) -> String {
     let mut json = base(name);
     json[field] = serde_json::from_str(value).expect("the case is JSON");
@@ -23,8 +23,8 @@ fn refusal(name: &str, field: &str, value: &str) -> String {
     error
 }
 
-/// A table with a case a line: the file, the field, its value without spaces, and after `=>` the
-/// texts that the error must hold, separated by `;`.
+/// Checks a table with one case per line: the file, the field, its value without spaces, and after
+/// `=>` the texts that the error must hold, separated by `;`.
 fn check(table: &str) {
     for line in table.lines().filter(|line| !line.is_empty()) {
         let (edit, says) = line.split_once(" => ").expect("a case has an arrow");
@@ -154,7 +154,7 @@ qwen2_old rope_theta 1e300 => `rope_theta`; 1e+300
 qwen2_old tie_word_embeddings 1 => `tie_word_embeddings`; true or false
 "#,
     );
-    // Each size is within its bound, and all of them together are not.
+    // Each size is within its bound, but not all of them together.
     let mut huge = base("qwen2_old");
     huge["hidden_size"] = json!(1 << 17);
     huge["intermediate_size"] = json!(1 << 20);

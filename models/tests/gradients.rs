@@ -1,5 +1,5 @@
-//! The whole decoder's gradients: every variable has one, and it is that of the composed decoder
-//! and of finite differences. Variables change no bit of the values.
+//! Gradients of the decoder: every variable has one, equal to that of the composed decoder and of
+//! finite differences. Variables change no bit of the values.
 
 #![expect(clippy::cast_precision_loss, reason = "small counts in formulas")]
 #![expect(clippy::many_single_char_names, reason = "q, k, v and x are the field's own names")]
@@ -29,7 +29,7 @@ use support::{VOCAB, shapes};
 
 const SEED: u64 = 7;
 
-/// A decoder, its head, and the batch that it is tried on.
+/// A decoder, its head, and the batch of the test.
 struct Subject {
     config: Arc<ModelConfig>,
     decoder: Decoder,
@@ -67,7 +67,7 @@ impl Subject {
         forward.expect("the decoder runs")
     }
 
-    /// What is read of the hidden states: log-probabilities `[T]`, then the head's outputs.
+    /// The outputs of the hidden states: log-probabilities `[T]`, then the head's outputs.
     fn reads(&self, hidden: &Tensor) -> models::Result<Tensor> {
         let mut reads = Vec::new();
         if let Some(vocabulary) = self.decoder.vocabulary() {
@@ -81,7 +81,7 @@ impl Subject {
         Ok(Tensor::cat(&reads, 0)?)
     }
 
-    /// The same by candle's operations.
+    /// The same outputs by candle's operations.
     fn composed_reads(&self, hidden: &Tensor, weights: &Variables) -> Result<Tensor> {
         let mut reads = Vec::new();
         if self.decoder.vocabulary().is_some() {
@@ -130,7 +130,7 @@ fn composed_head(hidden: &Tensor, weights: &Variables) -> Result<Tensor> {
     layer(&inner, HeadPart::Weight, HeadPart::Bias)
 }
 
-/// A weight in [½, 1½) for every output, so that none hides behind another.
+/// A weight in [½, 1½) for every output, so that no error cancels another.
 fn weights(outputs: &Tensor) -> Tensor {
     let weights = (0..outputs.elem_count()).map(|i| 0.5 + (i * 37 % 101) as f32 / 101.0);
     Tensor::from_vec(weights.collect(), outputs.dims(), &Device::Cpu).expect("one per output")
@@ -146,7 +146,7 @@ fn numbers(tensor: &Tensor) -> Vec<f32> {
     flat.expect("an f32 tensor")
 }
 
-/// The largest difference is at most `tolerance` of the largest number expected.
+/// Checks that the largest difference is at most `tolerance` of the largest number expected.
 fn compare(what: &str, got: &[f32], want: &[f32], tolerance: f32) {
     assert_eq!(got.len(), want.len(), "{what}");
     let scale = want.iter().fold(1e-3_f32, |m, x| m.max(x.abs()));
@@ -199,7 +199,8 @@ fn variables_change_no_bit() {
     }
 }
 
-/// Fourth-order central differences at a few numbers of a variable, which is changed in place.
+/// Checks fourth-order central differences at a few numbers of a variable, which is changed in
+/// place.
 fn check_differences(what: &str, var: &Var, gradient: &[f32], loss: impl Fn() -> f64) {
     const STEP: f32 = 1.0 / 128.0;
     let start = numbers(var.as_tensor());
@@ -226,8 +227,8 @@ fn check_differences(what: &str, var: &Var, gradient: &[f32], loss: impl Fn() ->
     set(start);
 }
 
-/// Which experts a token visits jumps with the weights: there, differences say nothing, and the
-/// composed decoder is the test.
+/// Whether the outputs are smooth: the choice of experts jumps with the weights, so that
+/// differences are meaningless, and the composed decoder is the test.
 fn is_smooth(config: &ModelConfig) -> bool {
     let mut mlps = config.layers.iter().map(|layer| &layer.mlp);
     mlps.all(|mlp| matches!(mlp, MlpConfig::Dense { .. }))
@@ -302,7 +303,7 @@ fn over_a_frozen_base_only_adapters_get_gradients() {
         let reads = subject.reads(&subject.hidden(&segments)).expect("it is read");
         let grads = backward(&reads);
         check_gradients(&vars, &grads).unwrap_or_else(|error| panic!("{name}: {error}"));
-        // candle keeps gradients of constants too; those of weights would have the form of panels.
+        // candle keeps gradients of constants too; those of weights would have the shape of panels.
         let kept = grads.get_ids().filter_map(|id| grads.get_id(*id));
         let panels = kept.filter(|g| g.dims3().is_ok_and(|(.., width)| width == 16));
         assert_eq!(panels.count(), vars.len(), "{name}: frozen weights keep no gradient");

@@ -1,4 +1,4 @@
-//! A folder whose files are bytes in the program is the folder that the bytes came from.
+//! A folder of bytes in the program equals the folder that the bytes came from.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use tiny_models::{Preset, TinyHead, TinySpec, make};
 
 type Files = Vec<(&'static str, &'static [u8])>;
 
-/// All files below a directory, with the names that they have in it.
+/// All files below a directory, with their names in it.
 fn files(dir: &Path, below: &str) -> Files {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).expect("a folder") {

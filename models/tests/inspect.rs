@@ -1,4 +1,4 @@
-//! An inspection says what a load finds, and lists what a load would stop at.
+//! An inspection reports the findings of a load, and lists everything at which a load would stop.
 
 use std::path::Path;
 
@@ -78,7 +78,7 @@ fn heads_are_named() {
     }
 }
 
-/// With these fields of config.json, each of these is said in a problem of its own.
+/// Checks that with these fields of config.json, each of these texts is in a problem of its own.
 fn check_problems(fields: &Value, says: &[&str]) {
     let (_root, dir) = folder(&tiny(Preset::Qwen2, TinyHead::Vocab));
     let path = dir.join("config.json");
@@ -99,7 +99,7 @@ fn check_problems(fields: &Value, says: &[&str]) {
 fn all_problems_are_listed_at_once() {
     check_problems(&json!({}), &[]);
     check_problems(&json!({"model_type": "unheard_of"}), &["model_type"]);
-    // A tied vocabulary head becomes one of its own, which no file has.
+    // A tied vocabulary head becomes a separate one, which no file has.
     check_problems(&json!({"tie_word_embeddings": false}), &["`lm_head.weight`: is missing"]);
     let (_root, dir) = folder(&tiny(Preset::Qwen2, TinyHead::Vocab));
     std::fs::write(dir.join("tokenizer.json"), "{").expect("written");

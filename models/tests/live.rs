@@ -1,4 +1,4 @@
-//! One set of variables, seen twice: what is served is what is trained, without a copy.
+//! Two views of one set of variables: the served weights are the trained ones, without a copy.
 
 #[expect(dead_code, reason = "of the small models only some parts are wanted")]
 mod support;
@@ -40,7 +40,7 @@ fn batch() -> RaggedBatch {
     pack(&items).expect("they have tokens")
 }
 
-/// All that can be read: hidden states, log-probabilities, the head's outputs.
+/// All outputs: hidden states, log-probabilities, the head's outputs.
 fn outputs(view: &View, batch: &RaggedBatch, segments: &[Segment]) -> Vec<Tensor> {
     let hidden = view.decoder.forward(batch, segments, None, RowSelection::All);
     let hidden = hidden.expect("the decoder runs");
@@ -76,7 +76,7 @@ fn step(variable: &Var) {
     variable.set(&moved).expect("the shapes are equal");
 }
 
-/// Which variables no token may come by.
+/// Whether a variable belongs to an expert, which no token may visit.
 fn is_an_experts(name: &str) -> bool {
     name.contains("experts")
 }
@@ -198,7 +198,7 @@ fn an_adapter_is_served_as_it_is_trained() {
             [address(pair.a.tensor()), address(pair.b.tensor())]
         };
         assert_eq!(pair(&live.tracked), pair(&live.detached), "{what}");
-        // A copy of what is trained is one: the trained one does not write to it.
+        // A copy of a trained adapter is independent: the trained one does not write to it.
         let copy = LiveAdapter::new(&live.tracked).expect("f32 factors are copied");
         assert_ne!(pair(&live.tracked), pair(&copy.tracked), "{what}");
         live.variables.values().for_each(step);
@@ -207,7 +207,7 @@ fn an_adapter_is_served_as_it_is_trained() {
     }
 }
 
-/// The shapes hold a layer of experts, or the exception above hides nothing.
+/// The shapes include a layer of experts; otherwise the exception above would hide errors.
 #[test]
 fn only_experts_may_be_passed_by() {
     let experts = |config: &ModelConfig| {

@@ -50,7 +50,7 @@ fn rows(tensor: &Tensor) -> Vec<f32> {
     flat.to_vec1().expect("it is f32")
 }
 
-/// What is loaded from files computes the same bits as what was written to them.
+/// Checks that a model loaded from files computes the bits of the model that was written.
 fn check(config_json: &Value) -> Model {
     let config = parse(config_json);
     let (tensors, decoder, head) = model(&config, "F32");
@@ -161,7 +161,8 @@ fn storage() {
     }
 }
 
-/// Norms are f32; matrices, padding of the last panels included, are as asked.
+/// Checks that norms are f32, and matrices, padding of the last panels included, have the requested
+/// type.
 fn check_memory(loaded: &Model, kept: DType) {
     let config = &loaded.config;
     let norms = 4 * (2 * config.layers.len() + 1) * config.hidden_size;
@@ -179,7 +180,7 @@ fn check_memory(loaded: &Model, kept: DType) {
     assert!(matrices <= exact * 3 / 2, "{matrices} bytes for {exact}");
 }
 
-/// Projections as integers; router, embedding and vocabulary as the file has them.
+/// Projections are integers; router, embedding and vocabulary have the type of the file.
 #[test]
 fn eight_bits() {
     for family in ["phi3", "qwen3_moe"] {
@@ -214,7 +215,7 @@ fn shards_are_the_same_model() {
     assert_eq!(loaded.files.len(), 4);
 }
 
-/// The digest is the content's: not the folder's, and any changed byte is another digest.
+/// The digest depends on the content: not on the folder, and on every byte.
 #[test]
 fn digests() {
     let mut json = config("llama");
@@ -292,13 +293,13 @@ fn a_folder_that_changes_while_it_loads_gives_what_was_opened_or_an_error() {
     let before = std::fs::read(&path).expect("it was written");
     let opened = Checkpoint::open(dir.path()).expect("the folder is good");
     let file = &opened.files()[0];
-    // Another file takes the name: what is open is still read.
+    // Another file takes the name: the open one is still read.
     let other = dir.path().join("other.safetensors");
     std::fs::write(&other, vec![0; before.len()]).expect("the folder is ours");
     std::fs::rename(&other, &path).expect("the folder is ours");
     let read = |file: &Positioned| file.read_all(u64::MAX);
     assert_eq!(read(file).expect("it is open"), before);
-    // The open file itself is cut: an error that names it, and no zeros.
+    // The open file itself is truncated: an error that names it, and no zeros.
     std::fs::write(&path, &before).expect("the folder is ours");
     let opened = Checkpoint::open(dir.path()).expect("the folder is good");
     std::fs::write(&path, &before[..before.len() / 2]).expect("the folder is ours");

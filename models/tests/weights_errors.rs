@@ -1,5 +1,5 @@
-//! Folders that cannot be loaded: what is wrong is named, and nothing panics or is allocated by
-//! what a file claims.
+//! Folders that cannot be loaded: the error names the fault; nothing panics, and no size from a
+//! file determines an allocation unchecked.
 
 mod folder;
 
@@ -12,7 +12,7 @@ use models::weights::Storage;
 use models::{LoadOptions, Model};
 use serde_json::{Value, json};
 
-/// Makes a good folder, lets `spoil` change it, and expects an error that holds every text.
+/// Makes a good folder, lets `spoil` change it, and expects an error with every text.
 fn check(spoil: impl FnOnce(&Path, Value, Tensors), says: &[&str]) {
     check_as(Storage::AsStored, spoil, says);
 }
@@ -31,7 +31,7 @@ fn check_as(storage: Storage, spoil: impl FnOnce(&Path, Value, Tensors), says: &
     }
 }
 
-/// The same with the tensors changed and written again.
+/// As [`check`], with the tensors changed and written again.
 fn check_tensors(change: impl FnOnce(&mut Tensors), says: &[&str]) {
     check(
         |dir, json, mut tensors| {
@@ -42,7 +42,7 @@ fn check_tensors(change: impl FnOnce(&mut Tensors), says: &[&str]) {
     );
 }
 
-/// The same with the header's JSON changed and the data left.
+/// As [`check`], with the header's JSON changed and the data unchanged.
 fn check_header(change: impl FnOnce(&mut Value), says: &[&str]) {
     check(
         |dir, _, tensors| {
@@ -219,7 +219,7 @@ fn headers() {
     );
 }
 
-/// Makes shards, lets `change` have the index, and expects an error.
+/// Makes shards, passes the index to `change`, and expects an error.
 fn check_shards(change: impl FnOnce(&Path, &mut Value), says: &[&str]) {
     check(
         |dir, json, tensors| {
@@ -312,7 +312,7 @@ fn folders() {
 #[test]
 fn links() {
     use std::os::unix::fs::symlink;
-    // A loop of links where the weights, the configuration or the folder should be.
+    // A loop of links in place of the weights, the configuration or the folder.
     for name in ["model.safetensors", "config.json"] {
         check(
             |dir, _, _| {

@@ -1,8 +1,8 @@
-//! An engine whose model is a function of the tokens, for tests of what stands on engines.
+//! An engine whose model is a function of the tokens, for tests of the layers above engines.
 //!
 //! Scheduler, cache and sampling are the real ones; only the numbers come from a [`Script`], so
-//! that a test can say what a judge believes and hold the arithmetic that follows against it. All
-//! that is read of a sequence follows from the same logits, as it does in a model.
+//! that a test can set a judge's probabilities and check the arithmetic on them. All outputs of a
+//! sequence follow from the same logits, as in a model.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use models::batch::AdapterSlot;
 use models::weights::Storage;
 use models::{Forward, ModelError, Output, OutputSpec, Outputs, RaggedBatch};
 
-/// What a scripted model says after each token.
+/// The numbers of a scripted model.
 pub trait Script: Send {
-    /// Logits of the next token, given all tokens so far: one a token of the vocabulary.
+    /// Logits of the next token, given all tokens so far: one per token of the vocabulary.
     fn logits(&self, token_ids: &[u32]) -> Vec<f32>;
 
     /// The outputs of the model's own head at the last of these tokens.
@@ -34,15 +34,15 @@ pub struct Replies<F> {
     reply: F,
 }
 
-/// What a reply's own tokens are ahead of all others, in logits: enough for a probability of 1 in
-/// f32, and so little that nothing overflows.
+/// Margin of a reply's tokens over all others in logits: enough for a probability of 1 in f32, and
+/// small enough that nothing overflows.
 const CERTAIN: f32 = 60.0;
-/// What begins the model's turn in the template of the made models.
+/// The beginning of the model's turn in the template of generated models.
 const TURN: &str = "<|im_start|>assistant\n";
 
 impl<F: Fn(&str) -> String + Send> Replies<F> {
-    /// `reply` is given the prompt, special tokens included, from its beginning to that of the
-    /// model's turn.
+    /// `reply` receives the prompt, including special tokens, up to the beginning of the model's
+    /// turn.
     pub fn new(host: &Host, reply: F) -> Self {
         Self {
             tokenizer: host.tokenizer.clone(),
@@ -71,10 +71,11 @@ impl<F: Fn(&str) -> String + Send> Script for Replies<F> {
     }
 }
 
-/// Positions of a scripted model, whatever its folder says: a script has no embedding to run out of.
+/// Positions of a scripted model, independent of its folder: a script has no embedding to run out
+/// of.
 const POSITIONS: usize = 1 << 15;
 
-/// Starts a model folder's engine with a script in the place of its weights. Names, tokenizer and
+/// Starts a model folder's engine with a script in place of its weights. Names, tokenizer and
 /// memory are the folder's.
 ///
 /// # Errors
@@ -113,7 +114,7 @@ pub fn host<S: Script + 'static>(
     Ok(host)
 }
 
-/// Remembers which token every slot of the KV blocks stands for.
+/// Records the token of every slot of the KV blocks.
 struct Scripted<S> {
     slots: Vec<u32>,
     adapters: Vec<bool>,

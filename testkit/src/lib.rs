@@ -1,6 +1,6 @@
-//! Support for tests of what stands on engines.
+//! Support for tests of the layers above engines.
 //!
-//! A dev-dependency alone: no production crate names it (`tests/layering.rs`). Model folders for
+//! Only a dev-dependency: no production crate names it (`tests/layering.rs`). Model folders for
 //! tests come from `tiny_models`.
 
 pub mod fake;

@@ -1,4 +1,4 @@
-//! LoRA adapters in PEFT's layout, with random factors that follow from a seed.
+//! LoRA adapters in PEFT's layout, with random factors from a seed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,12 +23,12 @@ const EMBEDDING: &str = "embed_tokens";
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AdapterSpec {
-    /// Every factor follows from it.
+    /// The seed of every factor.
     #[serde(default)]
     pub seed: u64,
-    /// Rank, where no pattern says otherwise.
+    /// Rank, unless a pattern overrides it.
     pub r: usize,
-    /// α, where no pattern says otherwise.
+    /// α, unless a pattern overrides it.
     pub alpha: usize,
     /// Modules by the last part of their path, such as `q_proj` or `embed_tokens`.
     pub targets: Vec<String>,
@@ -38,10 +38,10 @@ pub struct AdapterSpec {
     /// α of modules whose path ends in the key.
     #[serde(default)]
     pub alpha_pattern: BTreeMap<String, usize>,
-    /// Whether the scale is α / √r (Kalajdzievski, 2023) and not α / r.
+    /// Whether the scale is α / √r (Kalajdzievski, 2023) instead of α / r.
     #[serde(default)]
     pub rslora: bool,
-    /// Outputs of a score head that it brings along (`modules_to_save`); none without one.
+    /// Outputs of its own score head (`modules_to_save`); `None` without one.
     #[serde(default)]
     pub score_labels: Option<usize>,
 }
@@ -52,12 +52,12 @@ struct Factor {
     spread: f64,
 }
 
-/// Writes an adapter folder for the model that `base` makes. The folder appears whole or not at
-/// all. Factors are f32, and both are random, so that the adapter changes what it is applied to.
+/// Writes an adapter folder for the model that `base` makes. The folder appears complete or not at
+/// all. Factors are f32, and both are random, so that the adapter has an effect.
 ///
 /// # Errors
-/// As [`make`]; and [`ModelError::Config`] names a target or pattern that no module of the
-/// base answers to, or a rank of 0.
+/// As [`make`]; and [`ModelError::Config`] names a target or pattern that matches no module of the
+/// base, or a rank of 0.
 pub fn make_adapter(dir: &Path, base: &TinySpec, spec: &AdapterSpec) -> Result<Made> {
     let stage = Stage::begin(dir)?;
     let json = config::config_json(dir, base)?;
@@ -115,7 +115,7 @@ fn leaf(module: &str) -> &str {
     module.rsplit('.').next().unwrap_or(module)
 }
 
-/// The value of the first key that the module's path ends in, at a dot.
+/// The value of the first key that is the end of the module's path after a dot.
 fn pattern(patterns: &BTreeMap<String, usize>, module: &str) -> Option<usize> {
     let (_, value) = patterns.iter().find(|(key, _)| answers(module, key))?;
     Some(*value)
@@ -158,8 +158,7 @@ fn check_spec(dir: &Path, modules: &[(&str, usize, usize)], spec: &AdapterSpec) 
     Ok(())
 }
 
-/// The two factors of a module `[n, k]`; an embedding's are the other way round and keep no
-/// `.weight`.
+/// The two factors of a module `[n, k]`; an embedding's are transposed and have no `.weight`.
 fn factor_pair(module: &str, (n, k): (usize, usize), r: usize) -> [Factor; 2] {
     if leaf(module) == EMBEDDING {
         let (vocab, hidden) = (n, k);
@@ -174,7 +173,7 @@ fn factor_pair(module: &str, (n, k): (usize, usize), r: usize) -> [Factor; 2] {
     ]
 }
 
-/// Numbers of variance `1 / inputs` under the name that PEFT gives them.
+/// Numbers of variance `1 / inputs` under PEFT's name.
 fn factor(path: &str, shape: [usize; 2], inputs: usize) -> Factor {
     Factor {
         entry: NamedShape { name: format!("base_model.model.{path}"), shape: shape.to_vec() },

@@ -9,7 +9,7 @@ use crate::tokenizer::{END_OF_TEXT, IM_END};
 use crate::{TinyHead, TinySpec};
 use models::{ModelError, Result};
 
-/// Most labels of a made head.
+/// Maximum labels of a generated head.
 const MAX_LABELS: usize = 1024;
 
 /// The architecture's name, such as `Qwen2ForCausalLM`.
@@ -28,8 +28,7 @@ pub(crate) fn architecture(spec: &TinySpec) -> String {
     }
 }
 
-/// Whether transformers, or for the two-layer heads the model's own code, has the head in this
-/// family.
+/// Whether transformers, or the model's own code for two-layer heads, has the head in this family.
 fn exists(preset: Preset, head: TinyHead) -> bool {
     match head {
         TinyHead::Vocab | TinyHead::Value | TinyHead::Sequence => true,
@@ -38,7 +37,7 @@ fn exists(preset: Preset, head: TinyHead) -> bool {
     }
 }
 
-/// `config.json`. `dir` is named in errors.
+/// `config.json`. Errors name `dir`.
 pub(crate) fn config_json(dir: &Path, spec: &TinySpec) -> Result<Value> {
     if !exists(spec.preset, spec.head) {
         let heads = TinyHead::ALL.into_iter().filter(|h| exists(spec.preset, *h));
@@ -60,7 +59,7 @@ pub(crate) fn config_json(dir: &Path, spec: &TinySpec) -> Result<Value> {
     Ok(fields.into())
 }
 
-/// How many labels the file names; none where the head fixes them.
+/// The number of labels in the file; `None` if the head fixes it.
 fn label_count(dir: &Path, spec: &TinySpec) -> Result<Option<usize>> {
     let refuse = |what: String| {
         Err(ModelError::Config { path: dir.join("config.json"), field: "id2label".into(), what })

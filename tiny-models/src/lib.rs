@@ -1,9 +1,9 @@
-//! Tiny models made on the spot: complete folders in the Hugging Face layout, with random weights
-//! that follow from a seed.
+//! Generated tiny models: complete folders in the Hugging Face layout, with random weights from a
+//! seed.
 //!
 //! For `tribunal models make-tiny`, `doctor`, benchmarks and tests. The numbers come from a formula
-//! ([`models::random`]), so the same specification gives the same bytes anywhere. Which tensors a
-//! model has comes from the decoder, and their names from the table that loading uses. This crate
+//! ([`models::random`]), so the same specification gives the same bytes anywhere. The list of
+//! tensors comes from the decoder, and their names from the table that loading uses. This crate
 //! does not know how a forward runs.
 
 #![expect(
@@ -37,19 +37,19 @@ pub use preset::Preset;
 pub use random_adapter::random_adapter;
 pub use tokenizer::{END_OF_TEXT, IM_END, IM_START, STEP};
 
-/// What to make.
+/// A model to make.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TinySpec {
     /// The shape.
     pub preset: Preset,
-    /// The head that its architecture names.
+    /// The head of its architecture.
     #[serde(default)]
     pub head: TinyHead,
-    /// Outputs of a sequence or token head; without it 1 and 2. The other heads fix their number.
+    /// Outputs of a sequence or token head; 1 and 2 by default. The other heads fix their number.
     #[serde(default)]
     pub labels: Option<usize>,
-    /// Every weight follows from it.
+    /// The seed of every weight.
     #[serde(default)]
     pub seed: u64,
     /// Type of the numbers in the files.
@@ -78,7 +78,7 @@ impl From<Preset> for TinySpec {
     }
 }
 
-/// What was made.
+/// A model that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Made {
     /// The architecture in `config.json`; of an adapter, its base's.
@@ -93,7 +93,7 @@ pub struct Made {
     pub digest: String,
 }
 
-/// The heads that a made model can have.
+/// The heads that a generated model can have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TinyHead {
@@ -123,7 +123,7 @@ impl TinyHead {
         TinyHead::Value,
     ];
 
-    /// What the command line calls it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             TinyHead::Vocab => "vocab",
@@ -150,7 +150,7 @@ impl FromStr for TinyHead {
     }
 }
 
-/// The one of `all` that has this name; the error lists their names.
+/// The value of this name; the error lists all names.
 fn find_by_name<T: Copy>(
     name: &str,
     what: &str,
@@ -164,14 +164,14 @@ fn find_by_name<T: Copy>(
     })
 }
 
-/// Writes a model folder: configuration, weights, tokenizer, chat template and generation
-/// defaults. The folder appears whole or not at all.
+/// Writes a model folder: configuration, weights, tokenizer, chat template and generation defaults.
+/// The folder appears complete or not at all.
 ///
 /// # Errors
 /// [`models::ModelError::File`] if `dir` exists and is not an empty folder,
-/// [`models::ModelError::Unavailable`] for a head that the family has not got,
-/// [`models::ModelError::Config`] for numbers of labels or shards that cannot be, and
-/// [`models::ModelError::Io`] where the system refuses.
+/// [`models::ModelError::Unavailable`] for a head that the family does not have,
+/// [`models::ModelError::Config`] for invalid numbers of labels or shards, and
+/// [`models::ModelError::Io`] if the system refuses.
 pub fn make(dir: &Path, spec: &TinySpec) -> Result<Made> {
     let stage = Stage::begin(dir)?;
     let json = config::config_json(dir, spec)?;
@@ -190,7 +190,7 @@ pub fn make(dir: &Path, spec: &TinySpec) -> Result<Made> {
     Ok(made)
 }
 
-/// The configuration as loading will read it. A value head shows in the files alone.
+/// The configuration as loading resolves it. A value head is only in the files.
 fn resolved(dir: &Path, json: &Value, head: TinyHead) -> Result<Arc<ModelConfig>> {
     let path = dir.join("config.json");
     let mut config = ModelConfig::from_json(&path, &json.to_string())?;

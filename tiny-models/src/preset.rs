@@ -1,8 +1,9 @@
-//! The shapes that can be made: one line of `config.json` fields each, as the families' own files
-//! write them.
+//! The available shapes: one line of `config.json` fields each, in the style of the families' own
+//! files.
 //!
 //! Tiny shapes are odd on purpose: widths that fill no panel, heads that are not `hidden / heads`
-//! wide, windows shorter than a short prompt, an ε that shows, windows that are not to be used.
+//! wide, windows shorter than a short prompt, an ε large enough to matter, windows that are
+//! disabled.
 
 use std::fmt;
 use std::str::FromStr;
@@ -68,7 +69,7 @@ impl Preset {
         Preset::Qwen25Half,
     ];
 
-    /// What the command line calls it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Preset::Llama => "llama",
@@ -94,7 +95,7 @@ impl Preset {
         self == Preset::Qwen25Half
     }
 
-    /// What the names of its architectures begin with, such as `Qwen2`.
+    /// The beginning of its architectures' names, such as `Qwen2`.
     pub(crate) fn architecture(self) -> &'static str {
         match self {
             Preset::Llama | Preset::Llama3 | Preset::LlamaLinear => "Llama",
@@ -110,8 +111,8 @@ impl Preset {
         }
     }
 
-    /// The fields of `config.json`, without those that the head, the storage type and the
-    /// tokenizer decide.
+    /// The fields of `config.json`, without those that the head, the storage type and the tokenizer
+    /// determine.
     pub(crate) fn fields(self) -> Map<String, Value> {
         let mut fields = object(&json!({
             "hidden_act": "silu",

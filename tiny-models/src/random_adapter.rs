@@ -10,11 +10,11 @@ use models::weights::Site;
 use models::weights::{FloatType, LayerPart, Param, Projection};
 use models::{Matrix, Result};
 
-/// Makes an adapter whose factors follow from the seed, on the attention of every layer and on the
-/// MLP of layers without experts.
+/// Makes an adapter with factors from the seed, on the attention of every layer and on the MLP of
+/// layers without experts.
 ///
 /// # Errors
-/// What the tensor library says.
+/// An error of the tensor library.
 pub fn random_adapter(config: &ModelConfig, seed: u64, rank: usize) -> Result<Arc<Adapter>> {
     let random = RandomWeights { seed, dtype: FloatType::F32.dtype() };
     let mut pairs = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! The numbers of a made model's tensors, and its weight files.
+//! The numbers of a generated model's tensors, and its weight files.
 
 use std::io;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use models::{ModelConfig, ModelError, Result};
 /// Numbers made and written at once.
 const PIECE: usize = 1 << 16;
 
-/// Most weight files of one model.
+/// Maximum weight files of one model.
 const MAX_SHARDS: usize = 1000;
 
-/// Writes the weight files, and the index where there is more than one.
+/// Writes the weight files, and the index if there are several.
 pub(crate) fn write(
     stage: &Stage,
     config: &Arc<ModelConfig>,
@@ -87,7 +87,7 @@ fn is_norm(place: Param) -> bool {
     matches!(place, Param::FinalNorm | Param::Layer(_, LayerPart::Norm(_)))
 }
 
-/// Runs of tensors of about equal size, none empty; none if there are too few tensors.
+/// Runs of tensors of about equal size, none empty; `None` if there are too few tensors.
 fn shards(plans: &[TensorPlan], n: usize) -> Option<Vec<&[TensorPlan]>> {
     if n == 0 || n > plans.len().min(MAX_SHARDS) {
         return None;

@@ -70,15 +70,15 @@ const MERGES: [(&str, &str); 44] = [
     ("l", "y"),
 ];
 
-/// Merges of verdict words, so that a made model has verdicts of one token, with and without a space
-/// before them. They stand behind the special tokens, whose ids are in many a configuration.
+/// Merges of verdict words, so that a generated model has verdicts of one token, with and without a
+/// space before them. They follow the special tokens, whose ids are in many configurations.
 const VERDICTS: [(u32, &str, &str); 4] =
     [(304, "Y", "es"), (305, "N", "o"), (306, "Ġ", "Yes"), (307, "Ġ", "No")];
 
 /// Qwen2's split into words: contractions, letters, single digits, punctuation, space.
 const SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// ChatML, with the refusal of roles that it does not know.
+/// ChatML; refuses unknown roles.
 const CHAT_TEMPLATE: &str = r"{%- for message in messages %}
 {%- if message['role'] not in ['system', 'user', 'assistant'] %}
 {{- raise_exception('unknown role ' + message['role']) }}
@@ -125,7 +125,7 @@ pub(crate) fn tokenizer_json() -> Value {
     })
 }
 
-/// `tokenizer_config.json` of a model with that many positions.
+/// `tokenizer_config.json` of a model with this many positions.
 pub(crate) fn tokenizer_config_json(max_positions: usize) -> Value {
     let special: Map<String, Value> = SPECIAL
         .iter()
@@ -156,7 +156,7 @@ fn vocabulary() -> Map<String, Value> {
     let merged = MERGES.iter().map(|(a, b)| format!("{a}{b}"));
     let tokens = bytes.chain(merged).zip(0_u32..);
     let verdicts = VERDICTS.iter().map(|(id, a, b)| (format!("{a}{b}"), *id));
-    // The library numbers added tokens after the vocabulary unless that has them already.
+    // The library numbers added tokens after the vocabulary unless it contains them already.
     let special = SPECIAL.iter().map(|(id, content)| ((*content).to_owned(), *id));
     let tokens = tokens.chain(special).chain(verdicts);
     tokens.map(|(token, id)| (token, id.into())).collect()
@@ -168,8 +168,8 @@ fn merges() -> Vec<Value> {
     all.map(|(a, b)| json!([a, b])).collect()
 }
 
-/// The character that stands for each byte in byte-level BPE (GPT-2, Radford et al., 2019):
-/// printable Latin-1 stands for itself, the rest in order for characters from U+0100 on. Visible
+/// The character that represents each byte in byte-level BPE (GPT-2, Radford et al., 2019):
+/// printable Latin-1 represents itself, the rest in order the characters from U+0100 on. Visible
 /// bytes come first, as in the published vocabularies.
 fn alphabet() -> Vec<char> {
     let visible = |byte: &u8| matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);

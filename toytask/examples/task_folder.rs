@@ -1,4 +1,4 @@
-//! Makes an untrained model of the task's world:
+//! Makes an untrained model of the toy task:
 //! `cargo run --release -p toytask --example task_folder -- DIR SHAPE SEED`, where the shape is
 //! `smoke`, `demo` or `embedded`.
 

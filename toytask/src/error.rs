@@ -3,7 +3,7 @@
 use chat::ChatError;
 use models::ModelError;
 
-/// Why a model could not be made or a row not be encoded.
+/// Why a model could not be made or a row could not be encoded.
 #[derive(Debug, thiserror::Error)]
 pub enum ToyTaskError {
     /// A model folder, tokenizer or chat template failed.

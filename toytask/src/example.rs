@@ -11,13 +11,13 @@ use crate::error::{Result, ToyTaskError};
 /// The target token at a position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Aim {
-    /// The position after which the token should follow.
+    /// The position before the target token.
     pub at: usize,
     /// The token.
     pub token: u32,
 }
 
-/// A row as tokens. The loss is on the aims and on nothing else.
+/// A row as tokens. The loss is on the aims only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Example {
     /// Input tokens.
@@ -34,10 +34,10 @@ pub struct Encoder<'t> {
 }
 
 impl<'t> Encoder<'t> {
-    /// For the model with this tokenizer.
+    /// Encodes for the model with this tokenizer.
     ///
     /// # Errors
-    /// [`ToyTaskError::Invalid`] where it is not that of [`super::symbols`].
+    /// [`ToyTaskError::Invalid`] if it is not that of [`super::symbols`].
     pub fn new(tokenizer: &'t Tokenizer) -> Result<Self> {
         let own = [(super::symbols::STEP_TEXT, STEP), ("+", u32::from(b'+'))];
         for (text, id) in own {
@@ -52,7 +52,8 @@ impl<'t> Encoder<'t> {
     /// Encodes a row.
     ///
     /// # Errors
-    /// What the template or the tokenizer refuses; and steps that are not as many as their labels.
+    /// A conversation that the template or the tokenizer refuses; steps that are not as many as
+    /// their labels.
     pub fn encode(&self, row: &TaskRow) -> Result<Example> {
         match &row.target {
             TrainingTarget::Reply(reply) => self.reply(&row.turns, reply),
@@ -69,7 +70,7 @@ impl<'t> Encoder<'t> {
     /// Encodes a conversation up to the model's reply.
     ///
     /// # Errors
-    /// What the template or the tokenizer refuses.
+    /// A conversation that the template or the tokenizer refuses.
     pub fn prompt(&self, turns: &[Message]) -> Result<Vec<u32>> {
         Ok(self.tokenizer.encode_text(&self.render(turns, true)?)?)
     }

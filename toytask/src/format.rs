@@ -1,48 +1,49 @@
 //! Question formats, as conversations in the short roles of the chat template.
 //!
-//! The scorers' own wordings are rendered to the same tokens, so that training on these turns
-//! is training on what a server asks.
+//! The scorers' own wordings are rendered to the same tokens, so that training on these turns is
+//! training on a server's prompts.
 
 use rubrics::Message;
 
 /// A question format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Format {
-    /// Solve the problem.
+    /// Solves the problem.
     Player,
-    /// Solve the problem again, given an earlier attempt.
+    /// Solves the problem again, given an earlier attempt.
     Reflection,
-    /// Whether the result is right, read where the conversation ends: `reward`.
+    /// Judges whether the result is right, read at the end of the conversation: `reward`.
     Reward,
-    /// Whether each step is right, read after it: `process`.
+    /// Judges whether each step is right, read after it: `process`.
     Process,
-    /// Whether the final answer is right: `critic` with `mode = "rerank"`.
+    /// Judges whether the final answer is right: `critic` with `mode = "rerank"`.
     Pointwise,
-    /// The same of a candidate of which nothing else is known: `validate`.
+    /// Judges a candidate without further context: `validate`.
     Validate,
-    /// Whether a sentence is true of the solution: `principles` and `rubric`.
+    /// Judges whether a sentence is true of the solution: `principles` and `rubric`.
     Principle,
-    /// Which of two solutions is better: `judge` with `mode = "pair"`.
+    /// Judges which of two solutions is better: `judge` with `mode = "pair"`.
     Pair,
     /// A grade: `judge`.
     Grade,
     /// A grade for each of several solutions: `judge` with `mode = "list"`.
     List,
-    /// Which steps are wrong, and why: `critic` with `mode = "capo"`.
+    /// Lists the wrong steps with reasons: `critic` with `mode = "capo"`.
     Critic,
-    /// A word for each step and for the solution: `critic` with `mode = "retrospective"`.
+    /// A verdict for each step and for the solution: `critic` with `mode = "retrospective"`.
     Retrospective,
-    /// Whether documents say a sentence: `grounded` with `mode = "labels"`.
+    /// Judges whether documents support a sentence: `grounded` with `mode = "labels"`.
     Faithful,
-    /// Whether a sentence is right: the other half of it.
+    /// Judges whether the sentence is right: the other half of it.
     Correct,
     /// Both with a reason: `grounded`.
     Grounded,
-    /// Whether an answer agrees with the reference: `tool` with `mode = "label"`, or without tools.
+    /// Judges whether an answer agrees with the reference: `tool` with `mode = "label"`, or without
+    /// tools.
     Verify,
-    /// The call of a tool that finds it out: `tool`.
+    /// Calls the tool that compares the answers: `tool`.
     Call,
-    /// The verdict once the tool has answered.
+    /// The verdict after the tool's reply.
     Conclude,
 }
 
@@ -93,12 +94,12 @@ impl Format {
         }
     }
 
-    /// The format of a name.
+    /// The format of a name; `None` if there is none.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|format| format.name() == name)
     }
 
-    /// Whether the model is a judge in it.
+    /// Whether the model judges in it.
     pub fn judges(self) -> bool {
         match self {
             Format::Player | Format::Reflection => false,
@@ -127,7 +128,7 @@ pub fn turn(role: &str, content: &str) -> Message {
     Message { role: role.to_owned(), content: content.to_owned() }
 }
 
-/// Solve this.
+/// Requests a solution.
 pub fn player(problem: &str) -> Vec<Message> {
     vec![turn("user", problem)]
 }
@@ -137,67 +138,67 @@ pub fn solved(problem: &str, solution: &str) -> Vec<Message> {
     vec![turn("user", problem), turn("assistant", solution)]
 }
 
-/// Solve this again: `solution` is an earlier attempt.
+/// Requests another solution: `solution` is an earlier attempt.
 pub fn reflection(problem: &str, solution: &str) -> Vec<Message> {
     about(problem, solution, "again", "")
 }
 
-/// Is the final answer right? The solution may be nothing but its last line.
+/// Requests a verdict on the final answer. The solution may be only its last line.
 pub fn pointwise(problem: &str, solution: &str) -> Vec<Message> {
     about(problem, solution, "pointwise", "")
 }
 
-/// Does the candidate solve it, of which nothing else is known?
+/// Requests a verdict on a candidate without further context.
 pub fn validate(problem: &str, solution: &str) -> Vec<Message> {
     let mut turns = about(problem, solution, "context", "");
     turns.push(turn("pointwise", ""));
     turns
 }
 
-/// Is this sentence true of the solution?
+/// Requests a verdict on whether a sentence is true of the solution.
 pub fn principle(problem: &str, solution: &str, sentence: &str) -> Vec<Message> {
     about(problem, solution, "principle", sentence)
 }
 
-/// Which of the two is better?
+/// Requests the better of two solutions.
 pub fn pairwise_turns(problem: &str, solutions: [&str; 2]) -> Vec<Message> {
     several(problem, &solutions, "pair")
 }
 
-/// What grade from 0 to 9?
+/// Requests a grade from 0 to 9.
 pub fn grade(problem: &str, solution: &str) -> Vec<Message> {
     about(problem, solution, "grade", "")
 }
 
-/// What grade from 0 to 10 for each?
+/// Requests a grade from 0 to 10 for each solution.
 pub fn listwise_turns(problem: &str, solutions: &[&str]) -> Vec<Message> {
     several(problem, solutions, "list")
 }
 
-/// Which steps are wrong? Each line of the solution is one.
+/// Requests the wrong steps; each line of the solution is a step.
 pub fn critic(problem: &str, solution: &str) -> Vec<Message> {
     stepwise(problem, solution, "critic")
 }
 
-/// Is each step right, and the solution?
+/// Requests a verdict on each step and on the solution.
 pub fn retrospective(problem: &str, solution: &str) -> Vec<Message> {
     stepwise(problem, solution, "retrospective")
 }
 
-/// A problem and a solution with a place after each of its lines to judge it at.
+/// A problem and a solution with a marker after each line, at which it is judged.
 pub fn process(problem: &str, solution: &str) -> Vec<Message> {
     vec![turn("user", problem), turn("steps", solution)]
 }
 
-/// Does the final answer agree with the reference? `question` is `verify` or `tools`.
+/// Requests whether the final answer agrees with the reference; `question` is `verify` or `tools`.
 pub fn agreement(problem: &str, solution: &str, reference: &str, question: &str) -> Vec<Message> {
     let mut turns = about(problem, solution, "reference", reference);
     turns.push(turn(question, ""));
     turns
 }
 
-/// A sentence of a solution held against documents; `question` is `faithful`, `correct` or
-/// `grounded`.
+/// Requests a verdict on a sentence of a solution against documents; `question` is `faithful`,
+/// `correct` or `grounded`.
 pub fn grounded(
     documents: &[String],
     problem: &str,

@@ -1,30 +1,30 @@
-//! Held-out problems: what a model must not have seen before an evaluation.
+//! Held-out problems: those that a model must not be trained on before an evaluation.
 //!
-//! Three things are held out: whole problems, by a hash of their text; pairs of a number and what it
-//! is multiplied by, wherever they stand, also in wrong solutions; and lengths, by what
-//! [`super::make::Difficulty`] says. Membership depends on texts alone, so that it is the same in
-//! every run and for texts that no generator of ours wrote.
+//! Three kinds are held out: problems, by a hash of their text; pairs of factors of a
+//! multiplication, anywhere, also in wrong solutions; and lengths, by [`super::make::Difficulty`].
+//! Membership depends on texts alone, so that it is the same in every run and for texts from
+//! elsewhere.
 
 use sha2::{Digest as _, Sha256};
 
 use super::check::CheckedSolution;
 
-/// One in so many problems is for evaluation.
+/// One in this many problems is held out.
 const PROBLEMS: u8 = 16;
-/// One in so many pairs of multiplication is for evaluation.
+/// One in this many pairs of factors is held out.
 const PAIRS: u8 = 16;
 
-/// Whether a problem is for evaluation.
+/// Whether a problem is held out.
 pub fn is_held_problem(problem: &str) -> bool {
     falls("problem", problem, PROBLEMS)
 }
 
-/// Whether a multiplication is for evaluation.
+/// Whether a multiplication is held out.
 pub fn is_held_pair(left: i64, right: i64) -> bool {
     falls("pair", &format!("{left}*{right}"), PAIRS)
 }
 
-/// Whether a solution, right or wrong, multiplies a pair that is for evaluation.
+/// Whether a solution, right or wrong, contains a held-out multiplication.
 pub fn has_held_pair(judged: &CheckedSolution) -> bool {
     let mut equations = judged.equations();
     equations.any(|step| step.symbol == '*' && is_held_pair(step.left, step.right))

@@ -1,22 +1,22 @@
 //! A toy task with exact answers: chains of arithmetic modulo 100, and countdown.
 //!
-//! It holds what teaches a policy and its judge on two processor cores: problems and solutions in
-//! readable text ([`make`]), a checker of solutions ([`check`]), questions about solutions with known
-//! answers ([`principles`]), the tokenizer of a model for this task ([`symbols`]) and untrained models
-//! ([`model_folder`]), training rows ([`mixture`], [`example`]), and evaluation sets ([`sets`]).
-//! It must not know how anything is trained.
+//! It provides everything to train a policy and its judge on two processor cores: problems and
+//! solutions in readable text ([`make`]), a checker of solutions ([`check`]), questions about
+//! solutions with known answers ([`principles`]), the tokenizer of a model for this task
+//! ([`symbols`]) and untrained models ([`model_folder`]), training rows ([`mixture`], [`example`]),
+//! and evaluation sets ([`sets`]). It must not know how anything is trained.
 //!
-//! A solution is a line a step and a last line with the result:
+//! A solution has one line per step and a last line with the result:
 //!
 //! ```text
 //! (17+58)*4-91 mod 100        17+58=75
-//!                             75*4=0
-//!                             0-91=9
-//!                             Answer: 9
+//! 75*4=0
+//! 0-91=9
+//! Answer: 9
 //! ```
 //!
-//! [`check`] reads texts and knows nothing of [`make`]: both are written apart, and property tests
-//! hold them against each other.
+//! [`check`] parses texts and is independent of [`make`]: both are written separately, and property
+//! tests compare them.
 
 #![expect(
     clippy::cast_precision_loss,
@@ -44,7 +44,7 @@ pub use format::Format;
 pub use mixture::{Mixture, TaskRow, TrainingTarget};
 pub use model_folder::{ModelSize, write_model_folder};
 
-/// The name under which the model of this task is served, and the scorers of a server that has no
+/// The name under which the model of this task is served, and the scorers of a server without
 /// configuration, which query it.
 pub use rubrics::{DEFAULT_MODEL as MODEL, DEFAULT_SCORERS as SCORERS};
 

@@ -17,7 +17,7 @@ use super::CHAT_TEMPLATE;
 use super::symbols::{BEGIN, END, PAD, VOCABULARY, tokenizer_config_json, tokenizer_json};
 use crate::error::{Result, ToyTaskError};
 
-/// The numbers of a Qwen3 decoder with tied embeddings.
+/// The sizes of a Qwen3 decoder with tied embeddings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ModelSize {
     /// Width of the residual stream.
@@ -47,8 +47,8 @@ impl ModelSize {
         intermediate: 384,
         context: 1024,
     };
-    /// About a million, narrow and deep: the model that comes with the program. A judge has to find a
-    /// result before it can compare it with what is written, which takes layers.
+    /// About a million, narrow and deep: the model built into the program. A judge has to compute a
+    /// result before it can compare it with the text, which takes layers.
     pub const EMBEDDED: ModelSize = ModelSize {
         hidden: 96,
         layers: 10,
@@ -108,16 +108,16 @@ impl ModelSize {
 /// Standard deviation of the embedding, which is the vocabulary head too.
 const EMBEDDING_STD: f64 = 0.02;
 
-/// Writes an untrained model: configuration, tokenizer, chat template, generation defaults and weights. It
-/// is written atomically.
+/// Writes an untrained model: configuration, tokenizer, chat template, generation defaults and
+/// weights. The folder appears complete or not at all.
 ///
 /// Matrices are uniform with a variance of one over their inputs; those that write to the residual
-/// stream are divided by the root of how many write to it (Radford et al., Language Models are
-/// Unsupervised Multitask Learners, 2019). Norms are 1.
+/// stream are divided by the root of their number (Radford et al., Language Models are Unsupervised
+/// Multitask Learners, 2019). Norms are 1.
 ///
 /// # Errors
-/// [`ToyTaskError::Invalid`] for a size that cannot be built, [`ToyTaskError::Model`] if `dir` exists or
-/// cannot be written.
+/// [`ToyTaskError::Invalid`] for a size that cannot be built, [`ToyTaskError::Model`] if `dir`
+/// exists or cannot be written.
 pub fn write_model_folder(dir: &Path, size: ModelSize, seed: u64) -> Result<()> {
     check_size(size)?;
     let stage = Stage::begin(dir)?;
@@ -183,7 +183,7 @@ fn initial(size: ModelSize, seed: u64, place: Param) -> Vec<f32> {
         }
         Param::Vocab | Param::Head(_) | Param::Layer(..) => 1.0 / (k as f64).sqrt(),
     };
-    // A uniform distribution reaches as far as the root of 3 of its standard deviations.
+    // A uniform distribution reaches √3 of its standard deviations.
     named_numbers(seed, &format!("{place:?}"), n * k, std * 3.0_f64.sqrt())
 }
 

@@ -1,7 +1,7 @@
 //! Questions about a solution that a pure function answers, for training and testing a judge.
 //!
-//! Some are about correctness, some about the text; a judge that knows only one of the two fails at the
-//! other. Steps are the lines of a solution but for the one with the result.
+//! Some are about correctness, some about the text; a judge that can only do one of the two fails
+//! at the other. Steps are the lines of a solution except the one with the result.
 
 use super::check::{CheckedSolution, SolutionLine};
 
@@ -57,7 +57,7 @@ impl Principle {
         Principle::TwoDigits,
     ];
 
-    /// The sentence that is true of a solution or is not.
+    /// The sentence, true or false of a solution.
     pub fn text(self) -> &'static str {
         match self {
             Principle::EveryStep => "Every step is right.",
@@ -77,7 +77,7 @@ impl Principle {
         }
     }
 
-    /// Whether it is true of a solution to a problem of so many operations.
+    /// Whether it is true of a solution to a problem of `operations` operations.
     pub fn holds(self, operations: usize, judged: &CheckedSolution) -> bool {
         let steps = Steps::of(judged);
         let stated = judged.stated();
@@ -109,7 +109,7 @@ impl Principle {
     }
 }
 
-/// The lines but for the one with the result.
+/// The lines except the one with the result.
 struct Steps {
     is_right: Vec<bool>,
 }
@@ -131,7 +131,7 @@ mod tests {
 
     const PROBLEM: &str = "(17+58)*4-91 mod 100";
 
-    /// Exactly these hold.
+    /// Checks that exactly these hold.
     fn check(solution: &str, expected: &[Principle]) {
         let judged = check::judge(PROBLEM, solution).expect("a solution");
         let holds = |principle: &Principle| principle.holds(3, &judged);

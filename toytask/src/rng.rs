@@ -5,12 +5,12 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng as _;
 use sha2::{Digest as _, Sha256};
 
-/// The generator of one decision: what follows depends on seed, purpose and index alone.
+/// The generator of one decision: its numbers depend on seed, purpose and index alone.
 #[derive(Debug)]
 pub(super) struct StableRng(ChaCha12Rng);
 
 impl StableRng {
-    /// `purpose` names the decision, `index` which of its kind it is.
+    /// `purpose` names the decision, `index` numbers it.
     pub(super) fn new(seed: u64, purpose: &str, index: &[u64]) -> Self {
         let mut hash = Sha256::new();
         hash.update(seed.to_le_bytes());

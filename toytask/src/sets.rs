@@ -1,7 +1,7 @@
 //! Evaluation sets of policies and judges: made once and never trained on.
 //!
-//! Solvers' own mistakes need a solver: [`Case::of`] makes a record of any solution. Near misses and
-//! lengths beyond those of training come from here. Callers check the difficulty first
+//! Solvers' own mistakes need a solver: [`Case::of`] makes a record of any solution. Near misses
+//! and lengths beyond those of training come from here. Callers check the difficulty first
 //! ([`Difficulty::check`]).
 
 use serde::{Deserialize, Serialize};
@@ -12,24 +12,24 @@ use super::mixture::{DrawnSolution, ProblemSource};
 use super::principles::Principle;
 use super::rng::StableRng;
 
-/// Where a solution comes from.
+/// The source of a solution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SolutionSource {
-    /// The model before any reinforcement.
+    /// The model before any reinforcement learning.
     BaseModel,
-    /// The policy that is being trained.
+    /// The policy in training.
     CurrentPolicy,
     /// A right solution with one digit changed, and right solutions beside them.
     NearMiss,
-    /// A mistake that the rest goes on from, and right solutions beside them.
+    /// A mistake that later steps build on, and right solutions beside them.
     Slip,
 }
 
 /// A solution for a judge, with its labels.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Case {
-    /// Where it comes from.
+    /// Its source.
     pub source: SolutionSource,
     /// The problem.
     pub problem: String,
@@ -70,7 +70,7 @@ pub struct PolicyProblem {
     pub gold: i64,
 }
 
-/// Problems that no training sees, each once.
+/// Distinct held-out problems.
 pub fn problems(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<PolicyProblem> {
     let draw = |_, rng: &mut StableRng| {
         let problem = pool(difficulty).chain(rng).text();
@@ -80,19 +80,17 @@ pub fn problems(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<PolicyP
     distinct(seed, "problems", count, draw)
 }
 
-/// Solutions with one digit changed and right ones, half and half, of problems that no training
-/// sees.
+/// Solutions of held-out problems, half with one digit changed and half right.
 pub fn near_misses(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
     cases(seed, difficulty, count, SolutionSource::NearMiss)
 }
 
-/// Solutions with a mistake that is carried on and right ones, half and half, of problems that no
-/// training sees.
+/// Solutions of held-out problems, half with a mistake that later steps build on and half right.
 pub fn slips(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<Case> {
     cases(seed, difficulty, count, SolutionSource::Slip)
 }
 
-/// A solution that states the right result and one that does not, of problems that no training sees.
+/// Pairs of solutions of held-out problems: one states the right result, one does not.
 pub fn right_and_wrong(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<[Case; 2]> {
     let pool = pool(difficulty);
     let draw = |_, rng: &mut StableRng| {
@@ -119,8 +117,7 @@ pub struct PrincipleQuestion {
     pub holds: bool,
 }
 
-/// Questions about solutions of problems that no training sees; every principle comes as often as
-/// the others.
+/// Questions about solutions of held-out problems; every principle is equally frequent.
 pub fn questions(seed: u64, difficulty: &Difficulty, count: usize) -> Vec<PrincipleQuestion> {
     let question = |index: usize| {
         let rng = &mut StableRng::new(seed, "questions", &[index as u64]);
@@ -171,7 +168,7 @@ fn cases(seed: u64, difficulty: &Difficulty, count: usize, source: SolutionSourc
     distinct(seed, purpose, count, draw)
 }
 
-/// Draws until there are `count` different ones, or until hardly any new one comes. `draw` takes the
+/// Draws until there are `count` different values, or until new ones become rare. `draw` takes the
 /// number found so far.
 fn distinct<T: PartialEq>(
     seed: u64,
@@ -197,7 +194,7 @@ fn distinct<T: PartialEq>(
     found
 }
 
-/// Chains that are for evaluation.
+/// Held-out chains.
 fn pool(difficulty: &Difficulty) -> ProblemSource<'_> {
     ProblemSource { difficulty, countdown: 0.0, numbers: &(3..=3), held_out: true }
 }

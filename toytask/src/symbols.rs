@@ -1,25 +1,25 @@
-//! What a model of this world reads: one token a character.
+//! The vocabulary of the toy task's models: one token per character.
 //!
-//! The ids of printable ASCII and of the line break are their codes. Below and between them stand
-//! the special tokens, which no text can spell: they begin messages and ask questions. A few words
-//! are one token because judges are read for them at a single place. Every other character is the
-//! unknown token.
+//! The ids of printable ASCII and of the line break are their codes. Below and between them are the
+//! special tokens, which no text can spell: they begin messages and questions. A few words are one
+//! token because judges are read for them at a single place. Every other character is the unknown
+//! token.
 
 use serde_json::{Map, Value, json};
 
-/// Rows of the embedding: tokens, those in reserve included.
+/// Rows of the embedding: tokens, including reserved ones.
 pub const VOCABULARY: usize = 144;
 
 /// Fills padding.
 pub const PAD: u32 = 0;
 /// Begins every conversation.
 pub const BEGIN: u32 = 2;
-/// Ends what the model says.
+/// Ends the model's reply.
 pub const END: u32 = 3;
-/// Ends a step that is to be judged.
+/// Ends a step to be judged.
 pub const STEP: u32 = 8;
 
-/// [`STEP`] as it is written.
+/// The text of [`STEP`].
 pub const STEP_TEXT: &str = "<|step|>";
 
 /// Special tokens. The roles of messages and the questions of judges are those of the chat template.
@@ -64,10 +64,10 @@ const WORDS: [(u32, &str); 6] = [
     (132, "[Incorrect]"),
 ];
 
-/// The brackets of a call, which a model may write and a person cannot.
+/// The brackets of a call, which a model may write and a person may not.
 const CALLS: [(u32, &str); 2] = [(133, "<tool_call>"), (134, "</tool_call>")];
 
-/// One piece a token: the words, else single characters.
+/// The split into tokens: the words, otherwise single characters.
 const SPLIT: &str = r" ?\b(?:Yes|No)\b|\[Correct\]|\[Incorrect\]|[\s\S]";
 
 /// `tokenizer.json`.
@@ -94,8 +94,8 @@ pub fn tokenizer_json() -> Value {
     })
 }
 
-/// `tokenizer_config.json` of a model with that many positions. The chat template is a file of its
-/// own.
+/// `tokenizer_config.json` of a model with this many positions. The chat template is a separate
+/// file.
 pub fn tokenizer_config_json(max_positions: usize) -> Value {
     let decoder: Map<String, Value> = added_tokens()
         .map(|(id, content, special)| (id.to_string(), token(&content, special).into()))
@@ -112,13 +112,13 @@ pub fn tokenizer_config_json(max_positions: usize) -> Value {
     })
 }
 
-/// A special token as it is written.
+/// The text of a special token.
 fn special_text(id: u32) -> &'static str {
     let found = SPECIAL.iter().find(|(known, _)| *known == id);
     found.expect("it is one of the special tokens").1
 }
 
-/// Special tokens, those in reserve, and the brackets of calls, by id.
+/// Special tokens, reserved ones, and the brackets of calls, by id.
 fn added_tokens() -> impl Iterator<Item = (u32, String, bool)> {
     let taken = |id: &u32| {
         matches!(id, 10 | 32..=126)

@@ -1,7 +1,7 @@
-//! The task's folder beside transformers: tokens, chats and logits are the same.
+//! The task's folder compared with transformers: tokens, chats and logits are equal.
 //!
-//! `toytask/tests/goldens/task_folder.py` writes what transformers says of the folder that is
-//! made here again from its seed.
+//! `toytask/tests/goldens/task_folder.py` writes transformers' results for the folder, which this
+//! test makes again from its seed.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use toytask::{ModelSize, write_model_folder};
 
-/// What transformers said.
+/// The results of transformers.
 #[derive(Deserialize)]
 struct Golden {
     weights: String,
@@ -27,15 +27,15 @@ struct Chat {
     messages: Vec<Value>,
     rendered: String,
     token_ids: Vec<u32>,
-    /// At the last token, of the columns; none where the chat is longer than the model's context.
+    /// Some columns at the last token; empty if the chat is longer than the model's context.
     logits: Vec<f32>,
     /// At every sixteenth token.
     logsumexp: Vec<f32>,
 }
 
-/// The largest difference that rounding may make.
+/// The largest difference that rounding may cause.
 const TOLERANCE: f32 = 1e-4;
-/// Of so many tokens one has its sum in the golden.
+/// The golden has the sum of one in this many tokens.
 const EVERY: usize = 16;
 
 fn golden() -> Golden {

@@ -1,4 +1,4 @@
-//! Many adapters in one batch: a sequence's bits are those it has alone under its own adapter.
+//! Many adapters in one batch: a sequence has the bits that it has alone under its own adapter.
 
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ fn every_adapter_changes_what_it_is_for() {
     assert!(matches!(head(&mut runner, slots[1]), Err(ModelError::Unavailable { .. })));
 }
 
-/// One site at a time, so that none of them can be bound and then left out of the forward.
+/// One site at a time, so that a bound site that the forward ignores is found.
 #[test]
 fn every_site_is_felt() {
     let config = base("qwen2");

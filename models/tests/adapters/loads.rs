@@ -1,4 +1,4 @@
-//! PEFT folders that load, and what they become.
+//! PEFT folders that load, and the resulting adapters.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -117,7 +117,8 @@ fn ranks_and_scales_follow_peft() {
     );
 }
 
-/// The sites of an adapter with factors at `modules`, where the configuration means just those.
+/// Checks the sites of an adapter with factors at `modules`, which the configuration must target
+/// exactly.
 fn check_targets(fields: &serde_json::Value, modules: &[&str], want: &[&str]) {
     let mut peft = Peft::new(3, &[]);
     for (field, value) in fields.as_object().expect("fields") {
@@ -371,7 +372,7 @@ fn a_full_copy_that_equals_the_base_says_nothing_new() {
     let mut half = embedding.clone();
     half.dtype = Dtype::BF16;
     check_copy(copied, half.clone(), &files, true);
-    // The copy has more digits than the base: they came from elsewhere.
+    // The copy has more digits than the base, so they came from elsewhere.
     check_copy(copied, embedding.clone(), &[(files[0].0, &half)], false);
     let mut changed = embedding.clone();
     changed.numbers[VOCAB * HIDDEN - 1] += 0.5;

@@ -1,4 +1,4 @@
-//! Adapters from PEFT folders: what loads, what is refused, and many of them in one batch.
+//! Adapters from PEFT folders: loading, refusals, and many of them in one batch.
 
 #![expect(
     clippy::panic,

@@ -1,4 +1,4 @@
-//! Folders that must not load, and what the refusal names.
+//! Folders that must not load, and the content of the refusal.
 
 use std::path::Path;
 
@@ -24,7 +24,8 @@ fn refusal(peft: &Peft) -> ModelError {
     load(dir.path())
 }
 
-/// The refusal names this tensor (without PEFT's prefix), in the adapter's file, and says this.
+/// Checks that the refusal names this tensor (without PEFT's prefix), in the adapter's file, with
+/// this text.
 fn check_tensor(peft: &Peft, tensor: &str, says: &str) {
     match refusal(peft) {
         ModelError::Tensor { path, name, what } => {
@@ -36,7 +37,7 @@ fn check_tensor(peft: &Peft, tensor: &str, says: &str) {
     }
 }
 
-/// With this field set, the refusal names it and says this.
+/// Checks that with this field set, the refusal names it with this text.
 fn check_field(field: &str, value: Value, says: &str) {
     let mut peft = Peft::new(1, &["q_proj"]);
     peft.set(field, value);

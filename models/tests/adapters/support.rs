@@ -36,7 +36,7 @@ pub(super) fn base(model_type: &str) -> Arc<ModelConfig> {
     base_for(model_type, "CausalLM")
 }
 
-/// The same with the head that an architecture's name ends in.
+/// A small base whose architecture's name ends in `head`.
 pub(super) fn base_for(model_type: &str, head: &str) -> Arc<ModelConfig> {
     let family = match model_type {
         "qwen2" => "Qwen2",
@@ -87,7 +87,7 @@ pub(super) fn shape(module: &str) -> (usize, usize) {
     }
 }
 
-/// Numbers in (−1, 1) that follow from a seed.
+/// Numbers in (−1, 1) from a seed.
 pub(super) fn numbers(seed: u64, len: usize) -> Vec<f32> {
     let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
     let mut next = || {

@@ -1,5 +1,5 @@
-//! The decoder once more, composed of candle's own operations one sequence at a time, with no
-//! packing, panels or kernels: what the decoder's values and gradients are compared with.
+//! The decoder composed of candle's own operations, one sequence at a time, with no packing, panels
+//! or kernels: the reference for the decoder's values and gradients.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use models::random::RandomWeights;
 use models::weights::{LayerPart, Norm, Param, Projection, WeightSource};
 use models::{Matrix, RaggedBatch, packed::Weight};
 
-/// Random weights of which every one is a variable.
+/// Random weights, all of them variables.
 pub(crate) struct Variables {
     random: RandomWeights,
-    /// What was asked for: matrices in panels `[n.div_ceil(16), k, 16]`, vectors `[n]`.
+    /// The requested weights: matrices in panels `[n.div_ceil(16), k, 16]`, vectors `[n]`.
     pub(crate) vars: BTreeMap<Param, Variable>,
 }
 
@@ -113,7 +113,7 @@ impl Composed<'_> {
         if self.weights.vars.contains_key(&place) { self.norm(place, x) } else { Ok(x.clone()) }
     }
 
-    /// Over the last dimension.
+    /// The norm over the last dimension.
     fn norm(&self, place: Param, x: &Tensor) -> Result<Tensor> {
         let norm = self.config.norm;
         let mean = x.sqr()?.mean_keepdim(D::Minus1)?;
@@ -163,7 +163,7 @@ impl Composed<'_> {
         }
     }
 
-    /// Each key and value head for the query heads that share it.
+    /// Repeats each key and value head for the query heads that share it.
     fn shared(&self, x: &Tensor) -> Result<Tensor> {
         let (kv_heads, n, dim) = x.dims3()?;
         let group = self.config.num_heads / kv_heads;
@@ -217,7 +217,7 @@ pub(crate) fn softmax(x: &Tensor) -> Result<Tensor> {
     e.broadcast_div(&e.sum_keepdim(D::Minus1)?)
 }
 
-/// `[n, n]`: 0 where query `row` sees key `column`, and a number that no score outweighs elsewhere.
+/// `[n, n]`: 0 if query `row` sees key `column`, otherwise a number that no score outweighs.
 fn mask(n: usize, window: Option<usize>) -> Result<Tensor> {
     let sees = |q: usize, k: usize| k <= q && window.is_none_or(|w| q - k < w);
     let values: Vec<f32> =

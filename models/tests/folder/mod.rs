@@ -1,4 +1,4 @@
-//! Folders in the Hugging Face layout, made on the spot from seeded weights.
+//! Generated folders in the Hugging Face layout with seeded weights.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub(crate) fn parse(config: &Value) -> Arc<ModelConfig> {
     Arc::new(ModelConfig::from_json(path, &config.to_string()).expect("the test's own config"))
 }
 
-/// A tensor that is to be written.
+/// A tensor to write.
 #[derive(Clone, Debug)]
 pub(crate) struct Written {
     pub(crate) dtype: &'static str,
@@ -58,7 +58,7 @@ impl Written {
             "F16" => numbers.iter().flat_map(|x| f16::from_f32(*x).to_le_bytes()).collect(),
             "BF16" => numbers.iter().flat_map(|x| bf16::from_f32(*x).to_le_bytes()).collect(),
             "F64" => vec![0; numbers.len() * 8],
-            // Of a type that is no weight's, the bytes do not matter.
+            // For a type that weights cannot have, the bytes do not matter.
             _ => vec![0; numbers.len() * 4],
         };
         Written { dtype, shape: shape.to_vec(), bytes }
@@ -67,7 +67,7 @@ impl Written {
 
 pub(crate) type Tensors = BTreeMap<String, Written>;
 
-/// Gives seeded weights, and keeps what a file would hold of them.
+/// Returns seeded weights, and records the content of a file of them.
 struct Recorder {
     random: RandomWeights,
     names: Names,
@@ -144,14 +144,14 @@ pub(crate) fn file(header: &Value, data: &[u8]) -> Vec<u8> {
     [&length, header.as_bytes(), data].concat()
 }
 
-/// Writes a whole folder with one file of weights.
+/// Writes a folder with one file of weights.
 pub(crate) fn write(dir: &Path, config: &Value, tensors: &Tensors) {
     std::fs::write(dir.join("config.json"), config.to_string()).expect("it is written");
     let (header, data) = layout(tensors);
     std::fs::write(dir.join("model.safetensors"), file(&header, &data)).expect("it is written");
 }
 
-/// Writes the weights as shards of a few tensors each, and the index; gives the index.
+/// Writes the weights as shards of a few tensors each, and the index; returns the index.
 pub(crate) fn write_shards(dir: &Path, config: &Value, tensors: &Tensors) -> Value {
     std::fs::write(dir.join("config.json"), config.to_string()).expect("it is written");
     let mut map = json!({});

@@ -1,4 +1,4 @@
-//! The cases of the parity test: which folders are made, by name.
+//! The cases of the parity test: folders by name.
 
 use std::path::{Path, PathBuf};
 
@@ -30,7 +30,7 @@ pub(crate) struct AdapterCase {
     pub(crate) spec: AdapterSpec,
 }
 
-/// Where the goldens lie.
+/// The folder of the goldens.
 pub(crate) fn goldens() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens")
 }

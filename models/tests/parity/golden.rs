@@ -1,4 +1,4 @@
-//! What transformers and peft computed, and how close we must come to it.
+//! Results of transformers and peft, and the allowed distance from them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ pub(crate) struct Chat {
 /// The golden of one model or adapter.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Golden {
-    /// Digest of the weight files that the reference read.
+    /// Digest of the weight files of the reference.
     pub(crate) weights: String,
-    /// One entry a prompt.
+    /// One entry per prompt.
     pub(crate) prompts: Vec<PromptGolden>,
     /// Greedy continuations of some prompts.
     #[serde(default)]
@@ -78,7 +78,7 @@ pub(crate) struct Generated {
     pub(crate) logits: Vec<Vec<f32>>,
 }
 
-/// A row to read, and what it should give.
+/// A row to read, and its expected output.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
     pub(crate) row: usize,
@@ -115,7 +115,7 @@ impl Reference {
 }
 
 impl PromptGolden {
-    /// Everything that the golden knows, by every read that can give it.
+    /// All expected outputs of the golden.
     pub(crate) fn wanted(&self) -> Vec<Wanted> {
         let vocab = self.vocab.iter().flat_map(VocabGolden::wanted);
         let head = self.head.iter().flat_map(HeadGolden::wanted);
@@ -166,7 +166,7 @@ impl HeadGolden {
 }
 
 impl Wanted {
-    /// Compares an output with what it should be; the error says how their kinds differ.
+    /// Compares an output with the expected one; the error says how their kinds differ.
     pub(crate) fn compare(&self, output: &Output, closeness: &mut Closeness) -> Result<(), String> {
         match (&self.expected, output) {
             (Expected::Head(expected), Output::Head(got)) => closeness.see_all(got, expected),
@@ -198,7 +198,7 @@ fn logsumexp(logits: &[f32]) -> f32 {
     (f64::from(max) + sum.ln()) as f32
 }
 
-/// Distances seen.
+/// Distances found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Closeness {
     count: usize,
@@ -211,7 +211,7 @@ impl Closeness {
         let distance = (f64::from(got) - f64::from(expected)).abs();
         self.count += 1;
         self.sum += distance;
-        // Not `max`, which would pass over a number that is none.
+        // Not `max`, which ignores NaN.
         if distance.is_nan() || distance > self.max {
             self.max = distance;
         }
@@ -227,7 +227,7 @@ impl Closeness {
         Ok(())
     }
 
-    /// What was seen; an error where it is too far, or nothing.
+    /// The largest distance; an error if it is too large, or nothing was compared.
     pub(crate) fn verdict(&self) -> Result<String, String> {
         let mean = self.sum / self.count as f64;
         let line = format!("{} numbers, max {:.2e}, mean {mean:.2e}", self.count, self.max);

@@ -1,8 +1,8 @@
-//! Our outputs beside those of transformers and peft, on folders made from seeds.
+//! Outputs compared with those of transformers and peft, on folders made from seeds.
 //!
-//! The goldens hold what the reference computed, one sequence at a time; `cargo xtask parity`
-//! writes them. Each test makes the folders again, checks that their weights are those that the
-//! reference read, and must come within 1e-4 of every number.
+//! The goldens hold the results of the reference, one sequence at a time; `cargo xtask parity`
+//! writes them. Each test makes the folders again, checks that their weights are those of the
+//! reference, and must come within 1e-4 of every number.
 
 #![expect(clippy::cast_precision_loss, reason = "counts of numbers in a mean")]
 
@@ -41,7 +41,7 @@ fn for_each_model(check: impl Fn(Model, &Golden, &mut Closeness) -> Result<(), S
     assert!(failures.is_empty(), "\n{}", failures.join("\n"));
 }
 
-/// Prints how close a case came; what is wrong with it, if something is.
+/// Prints the distance of a case; returns its fault, if any.
 fn report(name: &str, checked: Result<(), String>, closeness: &Closeness) -> Option<String> {
     match checked.and_then(|()| closeness.verdict()) {
         Ok(line) => {
@@ -60,7 +60,7 @@ fn load(case: &ModelCase, parent: &Path, golden: &Golden) -> Result<Model, Strin
     Model::load(&dir, &LoadOptions::default()).map_err(|error| error.to_string())
 }
 
-/// Every prompt with what its golden knows.
+/// Every prompt with its expected outputs.
 fn works(golden: &Golden, adapter: Option<AdapterSlot>) -> Vec<Work> {
     let reference: Reference = read("reference.json");
     let prompts = golden.prompts.iter();
@@ -72,7 +72,7 @@ fn works(golden: &Golden, adapter: Option<AdapterSlot>) -> Vec<Work> {
         .collect()
 }
 
-/// One batch a prompt, and then one batch of all prompts.
+/// One batch per prompt, and then one batch of all prompts.
 fn alone_and_together(
     runner: &mut Runner,
     golden: &Golden,
@@ -175,7 +175,7 @@ fn greedy_tokens_over_kv_blocks_are_as_in_transformers() {
     });
 }
 
-/// Loads an adapter beside its base; gives its slot and a runner with room for KV.
+/// Loads an adapter beside its base; returns its slot and a runner with KV blocks.
 fn load_adapter(
     case: &AdapterCase,
     cases: &Cases,
@@ -195,7 +195,7 @@ fn load_adapter(
     Ok((runner, slot))
 }
 
-/// Room for both continued prompts.
+/// KV blocks for both continued prompts.
 const KV_BLOCKS: usize = 64;
 
 #[test]
@@ -232,7 +232,7 @@ fn the_base_beside_an_adapter_stays_as_in_transformers() {
         let adapted: Golden = read(format!("adapters/{}.json", case.name));
         let mut all = works(&base, None);
         all.extend(works(&adapted, Some(slot)));
-        // Sequences of either kind in turn.
+        // Sequences of both kinds in turn.
         all.sort_by_key(|work| work.0.token_ids.len());
         let mut together: Vec<_> = all.iter_mut().map(|work| (work, usize::MAX)).collect();
         advance(&mut runner, &mut together, &mut closeness).expect("comparable");

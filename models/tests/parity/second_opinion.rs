@@ -1,4 +1,4 @@
-//! candle-transformers' own Qwen2 and Llama on the same folders: written by other people, in
+//! candle-transformers' own Qwen2 and Llama on the same folders: an independent implementation, in
 //! another language than transformers.
 
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::sequences::forward;
 /// Tokens run one by one after the prompt.
 const DECODED: usize = 4;
 
-/// A model that gives the logits of the last of some tokens, which follow `offset` others.
+/// A model that returns the logits of the last of some tokens, which follow `offset` others.
 type LastLogits = Box<dyn FnMut(&[u32], usize) -> candle_core::Result<Vec<f32>>>;
 
 fn parse<T: DeserializeOwned>(dir: &Path) -> T {
@@ -38,7 +38,7 @@ fn batch_of_one(ids: &[u32]) -> candle_core::Result<Tensor> {
 
 fn qwen2(dir: &Path) -> candle_core::Result<LastLogits> {
     let mut config: qwen2::Config = parse(dir);
-    // candle's mask has a window whatever `use_sliding_window` says.
+    // candle's mask has a window for every `use_sliding_window`.
     assert!(!config.use_sliding_window);
     config.sliding_window = config.max_position_embeddings;
     let mut model = qwen2::ModelForCausalLM::new(&config, weights(dir)?)?;

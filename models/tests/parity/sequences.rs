@@ -1,4 +1,4 @@
-//! Runs sequences through a runner: whole, packed together, cut into pieces, or token by token.
+//! Runs sequences through a runner: in one piece, packed together, in chunks, or token by token.
 
 use models::batch::AdapterSlot;
 use models::{BLOCK, BlockId};
@@ -6,7 +6,7 @@ use models::{Forward as _, Output, OutputSpec, PackItem, Runner, pack};
 
 use crate::golden::{Closeness, Wanted};
 
-/// A sequence on its way.
+/// A sequence in progress.
 #[derive(Debug)]
 pub(crate) struct Sequence {
     pub(crate) token_ids: Vec<u32>,
@@ -15,7 +15,7 @@ pub(crate) struct Sequence {
     done: usize,
 }
 
-/// Rows of one sequence and what they should give.
+/// A sequence and the expected outputs of its rows.
 pub(crate) type Work = (Sequence, Vec<Wanted>);
 
 impl Sequence {
@@ -40,8 +40,8 @@ impl Sequence {
     }
 }
 
-/// Gives each sequence blocks for its tokens and `more`, far from each other and out of order, and
-/// tells how many blocks there are.
+/// Gives each sequence blocks for its tokens and `more`, far from each other and out of order;
+/// returns the number of blocks.
 pub(crate) fn scatter(sequences: &mut [&mut Sequence], more: usize) -> usize {
     let count = sequences.len();
     let longest = sequences.iter().map(|s| s.token_ids.len() + more).max();
@@ -53,7 +53,7 @@ pub(crate) fn scatter(sequences: &mut [&mut Sequence], more: usize) -> usize {
     each * count
 }
 
-/// Runs the next tokens of each sequence in one batch and compares the rows that are wanted.
+/// Runs the next tokens of each sequence in one batch and compares the wanted rows.
 pub(crate) fn advance(
     runner: &mut Runner,
     works: &mut [(&mut Work, usize)],
@@ -82,7 +82,7 @@ pub(crate) fn advance(
     Ok(())
 }
 
-/// Runs what is left of each sequence, and then one token after the other; gives the logits that
+/// Runs the rest of each sequence, and then one token after the other; returns the logits that
 /// chose each greedy token: `[sequence][step][vocabulary]`.
 pub(crate) fn greedy(
     runner: &mut Runner,
@@ -111,7 +111,7 @@ fn argmax(row: &[f32]) -> Result<u32, String> {
     best.map(|(id, _)| id).ok_or_else(|| "no logits".into())
 }
 
-/// Packs and runs; every error as its text.
+/// Packs and runs a batch; errors become text.
 pub(crate) fn forward(runner: &mut Runner, items: &[PackItem]) -> Result<Vec<Output>, String> {
     let outputs = pack(items).and_then(|batch| runner.forward(&batch));
     outputs.map(|o| o.rows).map_err(|error| error.to_string())

@@ -1,4 +1,4 @@
-//! Small models of every shape that families bring, for the tests of bits.
+//! Small models of every shape of the families, for the tests of bits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -92,7 +92,7 @@ pub(crate) fn shapes() -> Vec<(&'static str, ModelConfig)> {
     ]
 }
 
-/// A model of this shape with weights that follow from the seed.
+/// A model of this shape with weights from the seed.
 pub(crate) fn runner(config: &ModelConfig, dtype: DType) -> Runner {
     let config = Arc::new(config.clone());
     let mut source = RandomWeights { seed: 7, dtype };
@@ -102,7 +102,7 @@ pub(crate) fn runner(config: &ModelConfig, dtype: DType) -> Runner {
     Runner::new(decoder, head).with_kv(96).expect("96 blocks fit in memory")
 }
 
-/// A made model of every family by its vocabulary and by a score, and one of every head.
+/// Generated models: every family with its vocabulary and with a score, and one of every head.
 pub(crate) fn families_as(storage: Storage) -> Vec<(String, ModelConfig, Runner)> {
     let tiny = Preset::ALL.into_iter().filter(|preset| !preset.is_published_size());
     let heads = [TinyHead::Vocab, TinyHead::Sequence];

@@ -1,21 +1,21 @@
-//! Chains, read from their text.
+//! Parses and checks chains.
 //!
-//! A step is right where it is the next operation of the problem, applied to what the line before
-//! it says (or, in the first line, to the first number), with the right result modulo 100. So a
-//! step that goes on from a wrong one may be right by itself. The last line is right where it
-//! states what the line before it says, and nothing is left to do.
+//! A step is right if it is the next operation of the problem, applied to the value of the line
+//! before it (in the first line, to the first number), with the right result modulo 100. A step
+//! that continues from a wrong one may therefore be right by itself. The last line is right if it
+//! states the value of the line before it, and no operation is left.
 //!
-//! A line that is not the next operation may stand for it, stand between, or come after one that is
-//! missing. Which of these it is shows in the line after it; the steps that follow are held against
-//! the rest of the problem accordingly.
+//! A line that is not the next operation may replace it, be inserted, or follow a missing one. The
+//! line after it decides which; the steps that follow are checked against the rest of the problem
+//! accordingly.
 
 use super::lines::{self, SolutionLine, WrittenEquation};
 use super::{Checked, CheckedSolution, LineFault};
 
-/// The deepest nesting of parentheses that is read.
+/// Maximum nesting of parentheses.
 const MOST_DEPTH: usize = 64;
 
-/// A problem: a number and what is done to it.
+/// A problem: a number and operations on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChainProblem {
     start: i64,
@@ -24,7 +24,7 @@ pub struct ChainProblem {
 }
 
 impl ChainProblem {
-    /// Reads an expression with the usual precedence, in which every operation takes the result of
+    /// Parses an expression with the usual precedence, in which every operation takes the result of
     /// all before it as its left operand; and `mod N` after it.
     pub fn read(text: &str) -> Option<Self> {
         let (expression, modulus) = text.trim().split_once(" mod ")?;
@@ -35,12 +35,12 @@ impl ChainProblem {
         is_whole.then_some(Self { start, operations, modulus })
     }
 
-    /// How many operations it has.
+    /// Number of operations.
     pub fn len(&self) -> usize {
         self.operations.len()
     }
 
-    /// Whether it has none, which no problem that was read has.
+    /// Whether there are no operations; false for every parsed problem.
     pub fn is_empty(&self) -> bool {
         self.operations.is_empty()
     }
@@ -75,7 +75,7 @@ struct Chain {
 }
 
 impl Chain {
-    /// The number, where nothing is done to it.
+    /// The number, if there are no operations on it.
     fn number(&self) -> Option<i64> {
         self.operations.is_empty().then_some(self.start)
     }
@@ -156,12 +156,12 @@ pub fn judge(problem: &str, solution: &str) -> Option<CheckedSolution> {
     Some(CheckedSolution { lines: checked.collect(), gold: problem.result() })
 }
 
-/// Where a solution is in its problem.
+/// The position of a solution in its problem.
 struct Walk<'p> {
     problem: &'p ChainProblem,
-    /// The number that the last step says.
+    /// The value of the last step.
     reached: i64,
-    /// Operations of the problem that are done.
+    /// Number of operations done.
     done: usize,
 }
 
@@ -187,7 +187,7 @@ impl Walk<'_> {
         })
     }
 
-    /// How many operations are done after a line that is not the next one.
+    /// Number of operations done after a line that is not the next one.
     fn resume(&self, own: (char, i64), after: Option<&SolutionLine>) -> usize {
         let operations = &self.problem.operations;
         let follows = |done: usize| match after {
@@ -268,9 +268,9 @@ mod tests {
         let start = |reached| Some(LineFault::Start { reached });
         check("17+58=75\n75*4=0\n0-91=9\nAnswer: 9", &[None, None, None, None]);
         check("17+58=75\n\n 75 * 4 = 0\n\n0-91=9\nAnswer:9\n", &[None, None, None, None]);
-        // A slip that is carried on is one fault.
+        // A slip that later lines build on is one fault.
         check("17+58=65\n65*4=60\n60-91=69\nAnswer: 69", &[value("17+58", 75), None, None, None]);
-        // One that is not is two.
+        // A slip that they do not build on is two.
         check("17+58=65\n75*4=0\n0-91=9\nAnswer: 9", &[value("17+58", 75), start(65), None, None]);
         check("17+58=75\n75-91=84\nAnswer: 84", &[None, operation("*4"), None]);
         check("17+58=75\n75*3=25\n25-91=34\nAnswer: 34", &[None, operation("*4"), None, None]);

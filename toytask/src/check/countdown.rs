@@ -1,8 +1,8 @@
-//! Countdown, read from its text.
+//! Parses and checks countdown.
 //!
-//! A step is right where both of its numbers are there, given or made and not used yet, and its
-//! result is right: a whole number, not below 0. The last line is right where one number is left
-//! and is the one stated. Every given number has to be used.
+//! A step is right if both of its numbers are available, given or made and not used yet, and its
+//! result is right: an integer, not below 0. The last line is right if one number is left and is
+//! the one stated. Every given number has to be used.
 
 use super::lines::{self, SolutionLine, WrittenEquation};
 use super::{Checked, CheckedSolution, LineFault};
@@ -15,7 +15,7 @@ pub struct CountdownProblem {
 }
 
 impl CountdownProblem {
-    /// Reads `Make T from A, B, C`.
+    /// Parses `Make T from A, B, C`.
     pub fn read(text: &str) -> Option<Self> {
         let (target, numbers) = text.trim().strip_prefix("Make ")?.split_once(" from ")?;
         let numbers = numbers.split(',').map(|text| lines::small_integer(text.trim()));
@@ -50,7 +50,7 @@ pub fn judge(problem: &str, solution: &str) -> Option<CheckedSolution> {
     Some(CheckedSolution { lines, gold: problem.target })
 }
 
-/// Takes what the step uses out of the pool and puts what it says into it.
+/// Removes the operands of a step from the pool and adds its stated result.
 fn check_step(pool: &mut Vec<i64>, step: &WrittenEquation) -> Option<LineFault> {
     let mut missing = None;
     for number in [step.left, step.right] {

@@ -1,9 +1,9 @@
-//! Lines of solutions as they are written.
+//! Lines of written solutions.
 
-/// Digits of the longest number that is read.
+/// Maximum digits of a number.
 const MOST_DIGITS: usize = 6;
 
-/// A step as it is written, `left operation right = value`.
+/// A written step, `left operation right = value`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenEquation {
     /// The left operand.
@@ -12,7 +12,7 @@ pub struct WrittenEquation {
     pub symbol: char,
     /// The right operand.
     pub right: i64,
-    /// What is said to come out.
+    /// The stated result.
     pub value: i64,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn lines(text: &str) -> Vec<SolutionLine> {
     lines.map(SolutionLine::read).collect()
 }
 
-/// A natural number of few digits.
+/// Parses a natural number of few digits.
 pub(super) fn small_integer(text: &str) -> Option<i64> {
     let is_number =
         (1..=MOST_DIGITS).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,10 +1,10 @@
 //! Checks solutions, with parsers of its own.
 //!
-//! It shares no code with the generators of problems and solutions: a mistake in one would otherwise be
-//! invisible to the other.
+//! It shares no code with the generators of problems and solutions: a mistake in one would
+//! otherwise be invisible to the other.
 //!
-//! A step has a *local* label, whether it is right given what is written before it; and it is
-//! *sound* where no step up to it is wrong, so that it builds on nothing wrong.
+//! A step has a *local* label, whether it is right given the lines before it; and it is *sound* if
+//! no step up to it is wrong, so that it builds on nothing wrong.
 
 pub mod chain;
 pub mod countdown;
@@ -19,9 +19,9 @@ pub use lines::{SolutionLine, WrittenEquation};
 pub enum LineFault {
     /// It is neither a step nor, at its place, the result.
     Unreadable,
-    /// It begins with another number than the one that was reached.
+    /// It starts with another number than the last result.
     Start {
-        /// The number that was reached.
+        /// The last result.
         reached: i64,
     },
     /// It is not the next operation of the problem.
@@ -29,33 +29,33 @@ pub enum LineFault {
         /// The next one, such as `*4`; `None` if none is left.
         next: Option<String>,
     },
-    /// It uses a number that is not there, or not any more.
+    /// It uses a number that is not available, or no longer.
     Missing {
         /// The number.
         number: i64,
     },
-    /// Another number comes out.
+    /// Its stated result is wrong.
     Value {
-        /// The operation as it is written, such as `75*4`.
+        /// The operation in the text, such as `75*4`.
         operation: String,
-        /// What comes out.
+        /// The right result.
         value: i64,
     },
-    /// It states another result than the last one that was reached.
+    /// It states another result than the last step's.
     Result {
-        /// The last one.
+        /// The last step's result.
         reached: i64,
     },
-    /// It states a result before everything was done.
+    /// It states a result while operations are left.
     Early,
-    /// It states the result that was reached, and another one was to be reached.
+    /// It states the last step's result, which is not the target.
     Target {
-        /// The one to reach.
+        /// The target.
         target: i64,
     },
 }
 
-/// The critique of a line, a sentence.
+/// The critique of a line, one sentence.
 impl fmt::Display for LineFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -72,16 +72,16 @@ impl fmt::Display for LineFault {
     }
 }
 
-/// A line of a solution and what is wrong with it.
+/// A line of a solution and its fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The line as it was read.
+    /// The parsed line.
     pub line: SolutionLine,
     /// The first fault, given the lines before it; `None` if the line is right.
     pub fault: Option<LineFault>,
 }
 
-/// A solution that was read. It has at least one line.
+/// A parsed solution with at least one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckedSolution {
     /// Its lines that are not blank, in order.
@@ -107,7 +107,7 @@ impl CheckedSolution {
         self.lines.iter().position(|line| line.fault.is_some())
     }
 
-    /// What the last line states, where it states a result.
+    /// The result that the last line states; `None` if it states none.
     pub fn stated(&self) -> Option<i64> {
         match self.lines.last()?.line {
             SolutionLine::Answer(number) => Some(number),
@@ -115,7 +115,7 @@ impl CheckedSolution {
         }
     }
 
-    /// Whether the right result is stated, in whatever way it was reached.
+    /// Whether the right result is stated, whatever the steps.
     pub fn is_final_right(&self) -> bool {
         self.stated() == Some(self.gold)
     }
@@ -131,7 +131,7 @@ impl CheckedSolution {
         first * best / self.lines.len()
     }
 
-    /// The steps as they are written; the line with the result is none of them.
+    /// The steps, without the line of the result.
     pub fn equations(&self) -> impl Iterator<Item = &WrittenEquation> {
         self.lines.iter().filter_map(|checked| match &checked.line {
             SolutionLine::Equation(equation) => Some(equation),
@@ -140,7 +140,7 @@ impl CheckedSolution {
     }
 }
 
-/// Checks a solution of a chain or of countdown, whichever the problem is; `None` if the problem is
+/// Checks a solution of a chain or of countdown, depending on the problem; `None` if the problem is
 /// neither, or the solution is blank.
 pub fn judge(problem: &str, solution: &str) -> Option<CheckedSolution> {
     chain::judge(problem, solution).or_else(|| countdown::judge(problem, solution))

@@ -7,7 +7,7 @@ use crate::rng::StableRng;
 
 /// Every number of a chain is below it.
 pub const MODULUS: u16 = 100;
-/// What the last line of a solution begins with.
+/// The beginning of the last line of a solution.
 pub const ANSWER: &str = "Answer: ";
 
 /// An operation.
@@ -25,7 +25,7 @@ impl Op {
     /// Every operation.
     pub const ALL: [Op; 3] = [Op::Plus, Op::Minus, Op::Times];
 
-    /// As it is written.
+    /// The operation's character.
     pub fn symbol(self) -> char {
         match self {
             Op::Plus => '+',
@@ -55,7 +55,7 @@ pub struct Link {
     pub right: u8,
 }
 
-/// A problem: a number and what is done to it, from left to right.
+/// A problem: a number and operations on it, from left to right.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Chain {
     /// The first number.
@@ -64,16 +64,16 @@ pub struct Chain {
     pub links: Vec<Link>,
 }
 
-/// How hard chains are.
+/// Difficulty of chains.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difficulty {
-    /// Operations of a chain, each count as likely as the others.
+    /// Number of operations, uniformly distributed.
     pub lengths: RangeInclusive<usize>,
     /// Share of multiplications among the operations.
     pub times: f64,
-    /// How much is added and subtracted.
+    /// Operands of additions and subtractions.
     pub addends: RangeInclusive<u8>,
-    /// By how much is multiplied.
+    /// Factors of multiplications.
     pub multipliers: RangeInclusive<u8>,
 }
 
@@ -85,14 +85,14 @@ impl Default for Difficulty {
     }
 }
 
-/// Operations of the longest chain.
+/// Maximum operations of a chain.
 const MOST_LENGTH: usize = 32;
 
 impl Difficulty {
     /// Whether chains can be drawn.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault.
     pub fn check(&self) -> Result<(), String> {
         let within = |range: &RangeInclusive<u8>, least: u8| {
             !range.is_empty() && *range.start() >= least && *range.end() <= 99
@@ -130,7 +130,7 @@ impl Chain {
         Self { start, links: (0..length).map(|_| link(rng)).collect() }
     }
 
-    /// The problem as people write it, such as `(17+58)*4-91 mod 100`: parentheses stand where
+    /// The problem in the usual notation, such as `(17+58)*4-91 mod 100`, with parentheses where
     /// multiplication would otherwise come first.
     pub fn problem(&self) -> String {
         let mut text = self.start.to_string();
@@ -162,30 +162,30 @@ impl Chain {
     }
 }
 
-/// A step as it is written; it need not be right.
+/// A written step; it need not be right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WrittenStep {
     /// The left operand.
     pub left: u8,
     /// The operation and its right operand.
     pub link: Link,
-    /// What is said to come out.
+    /// The stated result.
     pub value: u8,
 }
 
 impl WrittenStep {
-    /// A right one.
+    /// A right step.
     pub fn of(left: u8, link: Link) -> Self {
         Self { left, link, value: link.op.apply(left, link.right) }
     }
 }
 
-/// Steps and a result as they are written; they need not be right.
+/// Written steps and a result; they need not be right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Solution {
     /// The steps.
     pub equations: Vec<WrittenStep>,
-    /// What the last line says.
+    /// The stated result of the last line.
     pub answer: u8,
 }
 

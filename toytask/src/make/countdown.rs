@@ -1,6 +1,6 @@
 //! Countdown: reach a number from a few others, each used exactly once.
 //!
-//! To check a solution takes a look at each step, to find one takes a search: the opposite of
+//! Checking a solution takes one look at each step, finding one takes a search: the opposite of
 //! chains, in which both are about equally hard.
 
 use std::fmt::Write as _;
@@ -12,7 +12,7 @@ use crate::rng::StableRng;
 const MOST_GIVEN: u8 = 25;
 /// The greatest number that is to be reached.
 const MOST_TARGET: u32 = 99;
-/// The greatest number on the way.
+/// Maximum intermediate result.
 const MOST_VALUE: u32 = 999;
 
 /// A problem with one of its solutions.
@@ -22,12 +22,13 @@ pub struct Countdown {
     pub numbers: Vec<u32>,
     /// The number to reach.
     pub target: u32,
-    /// The steps of the solution that it was made from: left operand, symbol, right operand, result.
+    /// The steps of the solution from which it was made: left operand, symbol, right operand,
+    /// result.
     pub steps: Vec<(u32, char, u32, u32)>,
 }
 
 impl Countdown {
-    /// A problem of so many numbers, at least 2.
+    /// Draws a problem of `count` numbers, at least 2.
     pub(crate) fn draw(count: usize, rng: &mut StableRng) -> Self {
         loop {
             let numbers: Vec<u32> =
@@ -40,7 +41,7 @@ impl Countdown {
         }
     }
 
-    /// Takes two numbers at a time for their result until one is left.
+    /// Replaces two numbers at a time by their result until one is left.
     fn combine(numbers: &[u32], rng: &mut StableRng) -> Option<Self> {
         let mut pool = numbers.to_vec();
         let mut steps = Vec::new();
@@ -55,7 +56,7 @@ impl Countdown {
         Some(Self { numbers: numbers.to_vec(), target: pool[0], steps })
     }
 
-    /// The problem as people write it.
+    /// The problem as text.
     pub fn problem(&self) -> String {
         let numbers: Vec<String> = self.numbers.iter().map(u32::to_string).collect();
         format!("Make {} from {}", self.target, numbers.join(", "))
@@ -71,7 +72,7 @@ impl Countdown {
     }
 }
 
-/// The result where it is a whole number that may stand on the way.
+/// The result, if it is an integer within the limit of intermediate results.
 fn result(left: u32, symbol: char, right: u32) -> Option<u32> {
     let value = match symbol {
         '+' => left + right,

@@ -1,6 +1,6 @@
 //! Problems, solutions, and solutions with a known mistake.
 //!
-//! Whether something is right is decided by [`super::check`] alone, which reads the text.
+//! Only [`super::check`], which parses the text, decides whether something is right.
 
 pub mod chain;
 pub mod countdown;

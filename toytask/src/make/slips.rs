@@ -1,28 +1,27 @@
 //! Mistakes: solutions that are wrong at a known line.
 //!
-//! Those that go on from their mistake are what a solver that errs writes; those that change one
-//! character and nothing else are near misses, in which only a reader of every character finds the
-//! fault.
+//! Mistakes that later steps build on resemble those of a solver that errs; a single changed
+//! character is a near miss, in which only a reader of every character finds the fault.
 
 use super::chain::{Chain, Link, Op, Solution, WrittenStep};
 use crate::rng::StableRng;
 
-/// What goes wrong.
+/// The kind of mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Slip {
-    /// One digit of the text is another one, and nothing else changes.
+    /// One digit of the text is changed, and nothing else.
     Digit,
-    /// One step has a wrong result, from which the rest goes on.
+    /// One step has a wrong result, from which the rest continues.
     Value,
-    /// One step has another operand, and the rest goes on from what that gives.
+    /// One step has another operand, and the rest continues from its result.
     Operand,
-    /// One step has another operation, and the rest goes on from what that gives.
+    /// One step has another operation, and the rest continues from its result.
     Operation,
-    /// A step is left out, and the rest goes on from the step before.
+    /// A step is left out, and the rest continues from the step before.
     Dropped,
-    /// A step is left out, and the rest is as if it had been there.
+    /// A step is left out, and the rest is unchanged.
     Jumped,
-    /// A step stands there twice.
+    /// A step is repeated.
     Repeated,
     /// It ends before the last operation.
     Early,
@@ -53,7 +52,7 @@ impl Slip {
         Slip::Answer,
     ];
 
-    /// As it stands in files.
+    /// The name in files.
     pub fn name(self) -> &'static str {
         match self {
             Slip::Digit => "digit",
@@ -68,7 +67,7 @@ impl Slip {
         }
     }
 
-    /// Makes a solution with this mistake; `None` if the chain has no place for it.
+    /// Makes a solution with this mistake; `None` if it cannot occur in the chain.
     pub(crate) fn make(self, chain: &Chain, rng: &mut StableRng) -> Option<Slipped> {
         let right = chain.solution();
         let n = chain.links.len();
@@ -117,7 +116,7 @@ impl Slip {
     }
 }
 
-/// The solution that goes on from a changed step.
+/// The solution that continues from a changed step.
 fn carried(chain: &Chain, at: usize, change: impl Fn(&mut WrittenStep)) -> Solution {
     let mut left = chain.start;
     let equations = chain.links.iter().enumerate().map(|(index, link)| {
@@ -131,8 +130,8 @@ fn carried(chain: &Chain, at: usize, change: impl Fn(&mut WrittenStep)) -> Solut
     Solution { equations: equations.collect(), answer: left }
 }
 
-/// The solution without a step. Where the next operation is the same one, it is undefined which
-/// of the two is missing; and a solution without any step is none.
+/// The solution without a step. If the next operation is the same one, it is undefined which of the
+/// two is missing; and a solution without any step is invalid.
 fn dropped(slip: Slip, chain: &Chain, at: usize) -> Option<Solution> {
     let n = chain.links.len();
     if n == 1 || chain.links.get(at + 1) == Some(&chain.links[at]) {
@@ -148,8 +147,7 @@ fn dropped(slip: Slip, chain: &Chain, at: usize) -> Option<Solution> {
     Some(solution)
 }
 
-/// A plausible wrong result: a neighbour, a forgotten carry, digits swapped, or
-/// any other number.
+/// A plausible wrong result: a neighbour, a forgotten carry, swapped digits, or any other number.
 fn wrong_value(right: u8, rng: &mut StableRng) -> u8 {
     let around = |by: u8| (right + by) % 100;
     let likely = [around(1), around(99), around(10), around(90), right % 10 * 10 + right / 10];
@@ -183,8 +181,8 @@ fn other_operation(link: Link, rng: &mut StableRng) -> Link {
     }
 }
 
-/// The text with one of its digits changed, and the line that it stands in. No number begins with a
-/// zero afterwards that did not before, because such numbers are never written.
+/// The text with one of its digits changed, and the line of the change. No number gets a leading
+/// zero, because such numbers are never written.
 pub(crate) fn other_digit(text: &str, rng: &mut StableRng) -> Option<(String, usize)> {
     let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
     let places: Vec<usize> = (0..text.len()).filter(|at| is_digit(*at)).collect();

@@ -1,4 +1,4 @@
-//! Draws problems with solutions whose correctness is known.
+//! Draws problems with solutions of known correctness.
 
 use std::ops::RangeInclusive;
 
@@ -8,20 +8,20 @@ use crate::make::slips::other_digit;
 use crate::make::{Chain, Countdown, Difficulty, Slip};
 use crate::rng::StableRng;
 
-/// Most draws for a wanted label: enough for labels that one solution in a hundred has.
+/// Maximum draws for a wanted label: enough for labels that one solution in a hundred has.
 const MOST_DRAWS: usize = 400;
 
-/// Where problems come from.
+/// The source of problems.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProblemSource<'a> {
     pub(crate) difficulty: &'a Difficulty,
     pub(crate) countdown: f64,
     pub(crate) numbers: &'a RangeInclusive<usize>,
-    /// Whether only problems that are for evaluation come, or only others.
+    /// Whether to draw only held-out problems, or only others.
     pub(crate) held_out: bool,
 }
 
-/// A problem, before anybody solved it.
+/// A problem without a solution.
 #[derive(Clone, Debug)]
 pub(crate) enum DrawnProblem {
     Chain(Chain),
@@ -37,7 +37,7 @@ pub(crate) struct DrawnSolution {
 }
 
 impl ProblemSource<'_> {
-    /// A problem whose right solution may be used too.
+    /// Draws a problem whose right solution may be used too.
     pub(crate) fn problem(&self, rng: &mut StableRng) -> DrawnProblem {
         loop {
             let problem = if rng.chance(self.countdown) {
@@ -53,7 +53,7 @@ impl ProblemSource<'_> {
         }
     }
 
-    /// The same, of chains alone.
+    /// Draws such a chain.
     pub(crate) fn chain(&self, rng: &mut StableRng) -> DrawnProblem {
         let chains = Self { countdown: 0.0, ..*self };
         chains.problem(rng)
@@ -65,7 +65,7 @@ impl ProblemSource<'_> {
         sample.expect("a problem is drawn with its solution")
     }
 
-    /// A solution with a mistake; every kind of mistake is as likely as the others.
+    /// A solution with a mistake, uniform over the kinds of mistakes.
     pub(crate) fn wrong(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         loop {
             let slip = match problem {
@@ -78,12 +78,12 @@ impl ProblemSource<'_> {
         }
     }
 
-    /// Right or wrong, by a coin.
+    /// A right or a wrong solution, with equal probability.
     pub(crate) fn either(&self, problem: &DrawnProblem, rng: &mut StableRng) -> DrawnSolution {
         if rng.coin() { self.right(problem, rng) } else { self.wrong(problem, rng) }
     }
 
-    /// A solution with a mistake of this kind, unless there is no place for it.
+    /// A solution with a mistake of this kind; `None` if it cannot occur.
     pub(crate) fn slipped(
         &self,
         problem: &DrawnProblem,

@@ -1,9 +1,9 @@
 //! Rows that teach every format from the task alone, without any other model.
 //!
-//! Labels are balanced by construction: the label is drawn first, and what is judged is drawn until
-//! it has that label. What a label should not depend on (the length, the operations, whether the
-//! result is right where that is not asked) is drawn alike for both, so that it tells nothing.
-//! Each row follows from the seed and its index alone.
+//! Labels are balanced by construction: the label is drawn first, and the subject is drawn until it
+//! has that label. Properties that a label should not depend on (length, operations, correctness of
+//! the result if the format does not judge it) are drawn equally for both, so that they carry no
+//! information. Each row follows from the seed and its index alone.
 
 mod draw;
 mod replies;
@@ -19,18 +19,18 @@ use super::rng::StableRng;
 
 pub(super) use draw::{DrawnSolution, ProblemSource};
 
-/// What rows are drawn from.
+/// The distribution of rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mixture {
-    /// Everything follows from it.
+    /// The seed of all rows.
     pub seed: u64,
-    /// How often each format comes, relative to the others. One that is not listed never comes.
+    /// Relative frequencies of formats; unlisted ones have 0.
     pub weights: Vec<(Format, f64)>,
-    /// How hard the chains are.
+    /// Difficulty of chains.
     pub difficulty: Difficulty,
-    /// Share of countdown problems where a format can be about either.
+    /// Share of countdown problems in formats that support both.
     pub countdown: f64,
-    /// How many numbers a countdown problem gives.
+    /// Number of given numbers of a countdown problem.
     pub numbers: RangeInclusive<usize>,
 }
 
@@ -47,7 +47,7 @@ impl Default for Mixture {
     }
 }
 
-/// Solving is the largest part, and what other judgements rest on comes next.
+/// The default weight: solving has the largest, the formats that other judgements rest on the next.
 fn usual_weight(format: Format) -> f64 {
     match format {
         Format::Player => 8.0,
@@ -82,9 +82,9 @@ pub struct TaskRow {
 pub enum TrainingTarget {
     /// The model's reply and its end.
     Reply(String),
-    /// The word at the last token of the conversation, which has no reply.
+    /// The word at the last token of a conversation without a reply.
     Ending(String),
-    /// For each step of the last message whether it is right, read after it.
+    /// Whether each step of the last message is right, read after it.
     Steps(Vec<bool>),
 }
 
@@ -92,7 +92,7 @@ impl Mixture {
     /// The row of an index.
     ///
     /// # Panics
-    /// Where no weight is above 0, or a length is 0: a mixture is checked when it is read.
+    /// If no weight is above 0, or a length is 0: a mixture is checked when it is read.
     pub fn row(&self, index: u64) -> TaskRow {
         let mut rng = StableRng::new(self.seed, "mixture", &[index]);
         let format = self.format(&mut rng);
@@ -111,7 +111,7 @@ impl Mixture {
     /// Whether rows can be drawn.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The fault.
     pub fn check(&self) -> Result<(), String> {
         let weights = || self.weights.iter().map(|(_, weight)| *weight);
         if weights().any(|weight| !weight.is_finite() || weight < 0.0) {

@@ -1,4 +1,4 @@
-//! Judgements in words, as the scorers read them.
+//! Judgements in words, in the scorers' formats.
 
 use std::fmt::Write as _;
 
@@ -79,7 +79,7 @@ pub(super) fn call(reference: i64, answer: i64) -> String {
     )
 }
 
-/// What the tool answers.
+/// The tool's reply.
 pub(super) fn result(is_equal: bool) -> String {
     let result = if is_equal { "equal" } else { "not equal (different)" };
     json!({ "status": "ok", "result": result }).to_string()

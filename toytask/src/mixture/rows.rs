@@ -90,7 +90,7 @@ fn reflection(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     (turns, TrainingTarget::Reply(right.solution))
 }
 
-/// A question about a solution, right or wrong, and the answer.
+/// A question about a solution, right or wrong, with the reply.
 fn judged_reply(
     ask: fn(&str, &str) -> Vec<Message>,
     say: impl Fn(&CheckedSolution) -> String,
@@ -140,7 +140,7 @@ fn principle(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     )
 }
 
-/// Two solutions of one problem, of which one states the right result; in either order.
+/// Two solutions of one problem, one of which states the right result; in either order.
 fn pairwise_reply(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     let draw = |rng: &mut StableRng| {
         let problem = pool.problem(rng);
@@ -175,8 +175,8 @@ fn listwise_reply(pool: &ProblemSource<'_>, rng: &mut StableRng) -> DrawnReply {
     )
 }
 
-/// A line of a solution, right half of the time; and documents, which say it half of the time,
-/// whether it is right or not.
+/// A line of a solution, right half of the time; and documents that contain it half of the time,
+/// independently.
 struct Ground {
     sample: DrawnSolution,
     /// The line, from 0.
@@ -220,8 +220,7 @@ impl Ground {
     }
 }
 
-/// One or two documents with lines of this and of another solution, and `sentence` among them or
-/// not.
+/// One or two documents with lines of this and of another solution, with or without `sentence`.
 fn documents(
     sample: &DrawnSolution,
     sentence: &str,
@@ -250,7 +249,7 @@ fn documents(
     documents.map(|lines| lines.join("\n")).collect()
 }
 
-/// A solution and a reference that its result agrees with half of the time, whether or not it is
+/// A solution and a reference that agrees with its result half of the time, whether or not it is
 /// right.
 struct Claim {
     sample: DrawnSolution,
@@ -282,7 +281,7 @@ impl Claim {
     }
 }
 
-/// The right result where another one was stated, or a number near by.
+/// The right result if another one was stated, otherwise a nearby number.
 fn other_answer(answer: i64, sample: &DrawnSolution, rng: &mut StableRng) -> i64 {
     if sample.judged.gold != answer && rng.coin() {
         return sample.judged.gold;

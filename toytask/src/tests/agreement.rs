@@ -1,4 +1,4 @@
-//! Generators and verifiers, which know nothing of each other, say the same.
+//! Generators and checkers, written independently, agree.
 
 use proptest::prelude::*;
 
@@ -40,9 +40,9 @@ proptest! {
             prop_assert_ne!(&made.text, &chain.solution().to_string());
             let n_wrong = judged.local().iter().filter(|right| !**right).count();
             match slip {
-                // Only the step itself is wrong: what follows goes on from it.
+                // Only the step itself is wrong: later steps build on it.
                 Slip::Value | Slip::Answer | Slip::Early => prop_assert_eq!(n_wrong, 1),
-                // A changed digit of a result is wrong there and where the next line goes on.
+                // A changed digit of a result is wrong there and where the next line continues.
                 Slip::Digit => prop_assert!((1..=2).contains(&n_wrong)),
                 Slip::Operand | Slip::Operation | Slip::Dropped | Slip::Jumped
                 | Slip::Repeated => prop_assert!(n_wrong >= 1),

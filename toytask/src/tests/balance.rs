@@ -1,4 +1,4 @@
-//! What the mixture teaches is balanced, and tells nothing that it should not.
+//! The mixture is balanced, and carries no unintended information.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! The model that is part of the program: its files are this world's, every default scorer has verdicts
-//! from it, and the verdicts are right as often as the documentation says.
+//! The model built into the program: its files are this task's, every default scorer has verdicts
+//! from it, and the verdicts are as often right as the documentation says.
 
 use std::sync::Arc;
 
@@ -50,12 +50,12 @@ fn its_texts_are_those_of_the_task() {
     assert_eq!(template, CHAT_TEMPLATE.as_bytes());
 }
 
-/// The lengths that it was trained on.
+/// The lengths of its training.
 fn difficulty() -> Difficulty {
     Difficulty { lengths: 1..=4, ..Difficulty::default() }
 }
 
-/// Mistakes of every kind and right solutions, half and half, of problems that no training saw.
+/// Mistakes of every kind and right solutions, half and half, of held-out problems.
 fn cases(n: usize) -> Vec<Case> {
     let slips = sets::slips(7, &difficulty(), n / 2);
     let near_misses = sets::near_misses(7, &difficulty(), n / 2);
@@ -71,8 +71,8 @@ fn group(cases: [&Case; 2]) -> Input {
     Input { responses: Responses::Group(responses.to_vec()), ..input(cases[0]) }
 }
 
-/// Holds a scorer to the share of its verdicts that have to be right, and prints what it is. A judge
-/// of pairs that prefers whatever stands first has no verdict, and that is no right one.
+/// Requires a share of right verdicts from a scorer, and prints the share. A judge of pairs that
+/// always prefers the first has no verdict, which does not count as right.
 #[track_caller]
 fn check<T>(
     bench: &Bench,
@@ -160,7 +160,7 @@ fn it_judges_answers() {
 fn it_compares() {
     let bench = bench();
     let pairs = sets::right_and_wrong(7, &difficulty(), 100);
-    // The right one stands second every other time.
+    // The right one is second every other time.
     let asked = || {
         let ordered = pairs.iter().enumerate().map(|(at, [right, wrong])| match at % 2 {
             0 => (group([right, wrong]), 0),

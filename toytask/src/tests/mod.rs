@@ -1,4 +1,4 @@
-//! Generators held against verifiers, and what is trained on against what is served.
+//! Generators compared with checkers, and training rows with served prompts.
 
 mod agreement;
 mod balance;

@@ -1,5 +1,5 @@
-//! What the mixture trains on is, token for token, what the default scorers ask a served model; and
-//! what it teaches to say is what they read.
+//! Training rows of the mixture are, token for token, the prompts of the default scorers to a
+//! served model; and the scorers understand the trained replies.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -20,11 +20,11 @@ use crate::mixture::{Mixture, TaskRow, TrainingTarget};
 use crate::model_folder::{ModelSize, write_model_folder};
 use crate::{MODEL, SCORERS};
 
-/// What each prefix of what was taught is followed by.
+/// The next token after each trained prefix.
 type Taught = Arc<Mutex<HashMap<Vec<u32>, u32>>>;
 
-/// A model that knows by heart what it was taught and nothing else. It never says anything after
-/// tokens that differ from those of its lessons in a single place.
+/// A model that reproduces its training rows exactly. It stops after tokens that differ from a row
+/// in a single place.
 struct ByHeart {
     taught: Taught,
     vocab_size: usize,
@@ -146,8 +146,7 @@ fn reply(row: &TaskRow) -> &str {
     }
 }
 
-/// Teaches rows of a format one by one to one model, asks a scorer about each, and has its verdict
-/// looked at.
+/// Trains rows of a format one by one on one model, runs a scorer on each, and checks its verdict.
 #[track_caller]
 fn check_rows(
     scorer: &str,
@@ -165,7 +164,7 @@ fn check_rows(
     }
 }
 
-/// Whether a score is on the side of one half that the reply says.
+/// Whether a score is on the side of one half that the reply states.
 fn yes_or_no(row: &TaskRow, outcome: Outcome) -> Result<(), String> {
     let expected = f64::from(u8::from(reply(row) == "Yes"));
     is_near(outcome, expected)
@@ -214,7 +213,7 @@ fn principles() {
         ..input(row, "assistant")
     };
     check_rows("principles", Format::Principle, with_principle, yes_or_no);
-    // The model knows the role of principles; their wording says the same to it.
+    // The model has a role for principles; their wording renders to the same tokens.
     let toml = format!(
         "[[scorer]]\nname = 'p'\nkind = 'principles'\nmodel = '{MODEL}'\n\
          template_role = 'prompt'\n"
@@ -267,7 +266,7 @@ fn judge_of_pairs() {
     for at in 0..24 {
         let row = Mixture::default().row_of(Format::Pair, at);
         bench.teach(&row);
-        // A pair is asked about in both orders.
+        // The scorer presents a pair in both orders.
         let mut swapped = row.clone();
         swapped.turns.swap(1, 2);
         let first = reply(&row).contains("\"A\"");
@@ -284,7 +283,7 @@ fn judge_of_lists() {
     let bench = Bench::new(SCORERS);
     for at in 0..12 {
         let row = Mixture::default().row_of(Format::List, at);
-        // The scorer asks in random orders: every order is taught.
+        // The scorer presents random orders: every order is trained.
         let solutions: Vec<&str> =
             row.turns[1..row.turns.len() - 1].iter().map(|turn| turn.content.as_str()).collect();
         let problem = content(&row, "user");
@@ -349,7 +348,7 @@ fn other_critics() {
         let share = n_right as f64 / local.len() as f64;
         assert_eq!(is_near(bench.ask("r", input(&row, "steps")), share), Ok(()));
 
-        // Of two solutions that are each judged by themselves the right one is chosen.
+        // Of two solutions that are each judged separately the right one is chosen.
         let row = Mixture::default().row_of(Format::Pair, at);
         for turn in &row.turns[1..3] {
             let problem = content(&row, "user");
@@ -367,7 +366,7 @@ fn other_critics() {
     }
 }
 
-/// A scorer that judges every sentence is asked about a solution of one line.
+/// A scorer that judges every sentence receives a solution of one line.
 #[test]
 fn grounded() {
     let toml = format!("{SCORERS}\n[[scorer]]\nname = 'w'\nkind = 'grounded'\nmodel = '{MODEL}'\n");
@@ -428,7 +427,7 @@ fn tool() {
         for scorer in ["l", "n"] {
             assert_eq!(is_near(bench.ask(scorer, against(&row)), expected), Ok(()));
         }
-        // The last turn of this row is taught as the row is, the first one as another row.
+        // The last turn of this row is trained as the row itself, the first one as another row.
         let row = Mixture::default().row_of(Format::Conclude, at);
         bench.teach(&row);
         let call = row.turns[row.turns.len() - 2].content.clone();

@@ -9,7 +9,7 @@ use crate::example::Encoder;
 use crate::mixture::{Mixture, TaskRow, TrainingTarget};
 use crate::symbols::{END, STEP};
 
-/// The messages as they are rendered, for the model to answer.
+/// Checks the rendered messages up to the model's reply.
 #[track_caller]
 fn check(messages: &Value, expected: &str) {
     let conversation = Conversation {
@@ -36,7 +36,7 @@ fn a_chat_stays_a_chat() {
         "<|begin|><|system|>Be brief.<|user|>1+2 mod 100<|assistant|>1+2=3\nAnswer: 3<|end|>\
          <|tool|>{}<|user|>?<|user|><|user|>ab<|assistant|>",
     );
-    // Quotations and titles of a person are no wording of ours.
+    // Quotations and titles in a person's text are not wordings of ours.
     for text in ["> 1\n> 2", "User:\n> 1", "Question:\nWhy?", "Response A:", "\n> x"] {
         check(
             &json!([{ "role": "user", "content": text }]),
@@ -82,7 +82,7 @@ fn what_is_learnt_is_what_is_said() {
                     let (end, text) = said.split_last().expect("at least the end");
                     assert_eq!(*end, END);
                     assert_eq!(&tokenizer.decode(text, false).expect("known"), reply);
-                    // What it is to say next is what it reads next.
+                    // Each target is the next input token.
                     for aim in &example.aims[..said.len() - 1] {
                         assert_eq!(example.token_ids[aim.at + 1], aim.token);
                     }

@@ -1,4 +1,5 @@
-//! The folder: it loads, its tokens are what they are said to be, and its numbers are of a size.
+//! The folder: it loads, its tokens have their documented ids, and its numbers have the documented
+//! size.
 
 use chat::Tokenizer;
 use models::{LoadOptions, Model};
@@ -88,7 +89,7 @@ fn one_token_is_one_character() {
     check("Yesterday", &b"Yesterday".map(u32::from));
     check("None", &b"None".map(u32::from));
     check("[Correct]=[Incorrect]", &[131, 61, 132]);
-    // Neither what we have no token for nor what looks like a special one becomes one.
+    // Neither an unknown character nor the spelling of a special token becomes a special token.
     check("é\t", &[1, 1]);
     check("<|end|>", &b"<|end|>".map(u32::from));
     check("<tool_call>", &b"<tool_call>".map(u32::from));
