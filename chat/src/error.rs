@@ -18,7 +18,7 @@ pub enum ChatError {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong, and where in the file.
+        /// The fault and its place in the file.
         what: String,
     },
     /// A field of a JSON file is missing or malformed.
@@ -28,7 +28,7 @@ pub enum ChatError {
         path: PathBuf,
         /// The field, with dots for nesting.
         field: String,
-        /// What is wrong with its value.
+        /// The fault of its value.
         what: String,
     },
     /// A chat template cannot be rendered, or a text cannot be encoded.

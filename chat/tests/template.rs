@@ -254,7 +254,7 @@ fn the_digest_is_that_of_the_text() {
     let a = render("{{ messages[0].content }}", &one_message("abc")).unwrap();
     assert_eq!(a.digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     let b = render("abc", &one_message("")).unwrap();
-    assert_eq!(a.digest, b.digest, "whoever wrote it");
+    assert_eq!(a.digest, b.digest, "for every origin");
 }
 
 #[test]

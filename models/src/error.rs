@@ -45,10 +45,10 @@ pub enum ModelError {
         what: String,
     },
     /// The model cannot compute the requested output.
-    #[error("the model has no {asked}; it can give {available}")]
+    #[error("the model has no {requested}; it can give {available}")]
     Unavailable {
         /// The requested output.
-        asked: String,
+        requested: String,
         /// The outputs that it can compute.
         available: String,
     },

@@ -79,7 +79,7 @@ impl Head {
                 Ok(Weight::Panels(matrix))
             }
             Weight::Int8(_) => Err(ModelError::Unavailable {
-                asked: "gradient of 8-bit weights".into(),
+                requested: "gradient of 8-bit weights".into(),
                 available: "those of weights stored as floats".into(),
             }),
         };

@@ -116,7 +116,7 @@ mod tests {
     fn check(items: &[(&[u32], Option<u32>)], tokens: &[u32], rows: &[&[u32]], read: &[u32]) {
         let items: Vec<PackItem> = items.iter().map(|(ids, slot)| item(ids, *slot)).collect();
         let batch = pack_shared(&items).expect("it packs");
-        let sharing = batch.sharing.as_ref().expect("it says what is shared");
+        let sharing = batch.sharing.as_ref().expect("rows are shared");
         assert_eq!(batch.token_ids, tokens, "{items:?}");
         let spans = sharing.cu_seqlens.windows(2);
         let spans = spans.map(|ends| &sharing.rows[ends[0] as usize..ends[1] as usize]);

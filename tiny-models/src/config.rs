@@ -42,7 +42,7 @@ pub(crate) fn config_json(dir: &Path, spec: &TinySpec) -> Result<Value> {
     if !exists(spec.preset, spec.head) {
         let heads = TinyHead::ALL.into_iter().filter(|h| exists(spec.preset, *h));
         return Err(ModelError::Unavailable {
-            asked: format!("{} head in this family", spec.head),
+            requested: format!("{} head in this family", spec.head),
             available: heads.map(TinyHead::name).collect::<Vec<_>>().join(", "),
         });
     }

@@ -10,9 +10,9 @@
 //!
 //! ```text
 //! (17+58)*4-91 mod 100        17+58=75
-//! 75*4=0
-//! 0-91=9
-//! Answer: 9
+//!                             75*4=0
+//!                             0-91=9
+//!                             Answer: 9
 //! ```
 //!
 //! [`check`] parses texts and is independent of [`make`]: both are written separately, and property

@@ -116,5 +116,5 @@ fn all_logits(runner: &mut Runner, token_ids: &[u32]) -> Vec<Vec<f32>> {
         }
     });
     let rows: Option<Vec<Vec<f32>>> = rows.collect();
-    rows.expect("the vocabulary was asked for")
+    rows.expect("the vocabulary was requested")
 }

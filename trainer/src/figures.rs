@@ -144,9 +144,9 @@ mod tests {
         near(pass_at_k(8, 0, 1), 0.0);
         near(pass_at_k(8, 2, 1), 0.25);
         near(pass_at_k(8, 8, 3), 1.0);
-        // Of the 56 triples of 8, 20 hold none of the 2 right ones.
+        // 20 of the 56 triples of 8 hold none of the 2 right ones.
         near(pass_at_k(8, 2, 3), 36.0 / 56.0);
-        // Of the 10 pairs of 5, 1 holds none of the 3 right ones.
+        // 1 of the 10 pairs of 5 holds none of the 3 right ones.
         near(pass_at_k(5, 3, 2), 0.9);
         near(pass_at_k(5, 3, 3), 1.0);
         for (n, c, k) in [(2, 1, 3), (2, 1, 0), (2, 3, 1)] {
@@ -178,7 +178,7 @@ mod tests {
         // Three of four right ones, one of two wrong ones.
         near(Some(figures.balanced_accuracy), 0.625);
         near(Some(figures.false_positives), 0.5);
-        // Of eight pairs the right one is above in 0.9, 0.7 twice each, 0.4 and 0.5 once each.
+        // In six of eight pairs the right one is above: 0.9 and 0.7 twice each, 0.4 and 0.5 once each.
         near(Some(figures.auroc), 6.0 / 8.0);
         // One in each bin: |p - truth| / 6.
         near(Some(figures.ece), (0.1 + 0.3 + 0.6 + 0.5 + 0.2 + 0.6) / 6.0);

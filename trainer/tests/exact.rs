@@ -221,7 +221,7 @@ fn logprob(output: &Output) -> f32 {
         Output::Logprob { logprob, .. } => Some(*logprob),
         Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => None,
     };
-    logprob.expect("a log-probability was asked for")
+    logprob.expect("a log-probability was requested")
 }
 
 fn how(seed: u64) -> RolloutParams {

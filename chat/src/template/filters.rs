@@ -274,7 +274,7 @@ fn round(value: &Value, args: &Args<'_>) -> Result<Value, RenderError> {
         // Python rounds the exact decimal value, halves to even; Rust's formatting does the same.
         Some("common") if digits >= 0 => format!("{x:.*}", usize::try_from(digits).expect("≥ 0"))
             .parse()
-            .map_err(|_| invalid("`round` of what is not a number"))?,
+            .map_err(|_| invalid("`round` of a value that is not a number"))?,
         Some("common") => (x * scale).round_ties_even() / scale,
         _ => return Err(invalid("`round` knows common, ceil and floor")),
     };

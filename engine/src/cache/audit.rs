@@ -21,7 +21,7 @@ pub(super) fn audit(tree: &Tree, pool: &BlockPool) -> Result<(), String> {
                     return fault("is no root of its namespace");
                 }
                 if node.n_children == 0 && node.n_tables == 0 {
-                    return fault("is a root that nobody needs");
+                    return fault("is a root without children or tables");
                 }
             }
             Parent::Node(above) => {
@@ -88,9 +88,9 @@ fn node_fault(node: &PrefixNode, clock: u64) -> Option<&'static str> {
     } else if node.blocks.len() != n_blocks {
         Some("has too many blocks or too few")
     } else if abandoned || (pending && node.owner.is_none()) {
-        Some("is computed by nobody, or by somebody who is gone")
+        Some("is computed by no sequence, or by one that is gone")
     } else if pending && node.n_children > 0 {
-        Some("has something below what is not computed")
+        Some("has nodes below tokens that are not computed")
     } else if node.used > clock {
         Some("was used in the future")
     } else {

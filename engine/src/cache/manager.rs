@@ -9,7 +9,7 @@ use super::prefix::{CacheNamespace, PendingPrefix, PrefixMatch};
 use super::table::{Allocated, Allocation, BlockTable, TreePosition};
 use super::tree::{Match, Tree};
 
-/// The blocks, and the tree of what is computed in them.
+/// The blocks, and the tree of the tokens computed in them.
 #[derive(Debug)]
 pub struct BlockManager {
     pub(super) pool: BlockPool,

@@ -12,11 +12,10 @@
 //! Three rules make sharing safe:
 //!
 //! - a block is written only by the table that took it from the free blocks, at positions that the
-//! table has not committed; no other table reads those;
+//!   table has not committed; no other table reads those;
 //! - no node of the tree is below a part that is not computed;
-//! - every block that no open table references can be evicted. So a table fits exactly if the
-//! blocks
-//! that open tables reference leave room for it, and a sequence that is alone can always continue.
+//! - every block that no open table references can be evicted. So a table fits exactly if the blocks
+//!   that open tables reference leave room for it, and a sequence that is alone can always continue.
 
 mod audit;
 mod evict;

@@ -148,7 +148,7 @@ impl GenerationState {
     ) -> Result<(SampledToken, bool), RequestError> {
         let Output::Vocab(mut logits) = output else {
             return Err(RequestError::Model(
-                "the forward gave no logits for a row whose logits were asked for".to_owned(),
+                "the forward gave no logits for a row whose logits were requested".to_owned(),
             ));
         };
         // A constraint runs third-party code on untrusted grammars: a panic there fails this

@@ -131,7 +131,7 @@ fn kv_memory_bounds_sequence_length() {
     let ticket = engine.submit(vec![generate(&[1; 30], 1_000_000_000)], RequestParams::default());
     let outputs = ticket.unwrap().wait();
     let TaskOutput::Tokens { tokens, finish } = output(&outputs[0]) else {
-        panic!("tokens were asked for");
+        panic!("tokens were requested");
     };
     assert_eq!((tokens.len(), finish), (2, &FinishReason::Length));
 }
@@ -166,7 +166,7 @@ fn streamed_tokens_equal_the_output() {
     for (streamed, result) in streamed.iter().zip(outputs) {
         match output(result.as_ref().unwrap()) {
             TaskOutput::Tokens { tokens, .. } => assert_eq!(tokens, streamed),
-            TaskOutput::Rows(_) => panic!("tokens were asked for"),
+            TaskOutput::Rows(_) => panic!("tokens were requested"),
         }
     }
 }

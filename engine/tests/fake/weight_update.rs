@@ -122,7 +122,7 @@ fn submit(engine: &Engine, request: Request) -> Ticket {
 fn tokens(answer: &RequestOutput) -> &[SampledToken] {
     match &answer.output {
         TaskOutput::Tokens { tokens, .. } => tokens,
-        TaskOutput::Rows(_) => panic!("tokens were asked for"),
+        TaskOutput::Rows(_) => panic!("tokens were requested"),
     }
 }
 
@@ -131,7 +131,7 @@ fn expected(weights: u64, prompt: &[u32], before: &[SampledToken]) -> SampledTok
     let ids = before.iter().map(|token| token.token_id);
     let ids: Vec<u32> = prompt.iter().copied().chain(ids).collect();
     let Output::Vocab(mut logits) = naive_under(weights, &ids, None, &OutputSpec::Vocab) else {
-        unreachable!("logits were asked for")
+        unreachable!("logits were requested")
     };
     let mut sampler = Sampler::new(sampling(1000, before.len()), &ids, VOCAB).unwrap();
     SampledToken { revision: weights, ..sampler.next(&mut logits).unwrap().sampled }
@@ -148,12 +148,12 @@ fn check_tokens(prompt: &[u32], tokens: &[SampledToken]) {
 fn finish(answer: &RequestOutput) -> FinishReason {
     match &answer.output {
         TaskOutput::Tokens { finish, .. } => finish.clone(),
-        TaskOutput::Rows(_) => panic!("tokens were asked for"),
+        TaskOutput::Rows(_) => panic!("tokens were requested"),
     }
 }
 
 fn check_rows(token_ids: &[u32], slot: Option<AdapterSlot>, answer: &RequestOutput) {
-    let TaskOutput::Rows(rows) = &answer.output else { panic!("rows were asked for") };
+    let TaskOutput::Rows(rows) = &answer.output else { panic!("rows were requested") };
     for (at, row) in rows.iter().enumerate() {
         let under = naive_under(answer.revision, &token_ids[..=at], slot, &OutputSpec::Head);
         assert_eq!(*row, under, "row {at} of revision {}", answer.revision);

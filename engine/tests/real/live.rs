@@ -135,7 +135,7 @@ fn tokens(engine: &Engine, request: Request) -> Vec<SampledToken> {
     let ticket = engine.submit(vec![request], RequestParams::default()).unwrap();
     match ticket.wait().remove(0).unwrap().output {
         TaskOutput::Tokens { tokens, .. } => tokens,
-        TaskOutput::Rows(_) => unreachable!("tokens were asked for"),
+        TaskOutput::Rows(_) => unreachable!("tokens were requested"),
     }
 }
 
@@ -164,7 +164,7 @@ fn each_token_is_of_its_own_revision() {
     let mut seen = BTreeMap::new();
     for (adapter, answer) in texts.into_iter().zip(answers) {
         let TaskOutput::Tokens { tokens: all, .. } = answer.unwrap().output else {
-            unreachable!("tokens were asked for")
+            unreachable!("tokens were requested")
         };
         assert_eq!(all.len(), 48);
         for (at, token) in all.iter().enumerate() {
@@ -198,11 +198,11 @@ fn resumed_generation_has_equal_logprobs() {
     };
     let ticket = engine.submit(vec![request], RequestParams::default()).unwrap();
     let TaskOutput::Rows(rows) = ticket.wait().remove(0).unwrap().output else {
-        unreachable!("rows were asked for")
+        unreachable!("rows were requested")
     };
     for (row, token) in rows.iter().zip(&whole) {
         let engine::Output::Logprob { logprob, .. } = row else {
-            unreachable!("log-probabilities were asked for")
+            unreachable!("log-probabilities were requested")
         };
         assert_eq!(logprob.to_bits(), token.logprob.to_bits());
     }
@@ -219,10 +219,10 @@ fn scores(host: &Host, adapter: Option<&str>) -> Vec<u32> {
     };
     let ticket = host.engine.submit(vec![request], RequestParams::default()).unwrap();
     let TaskOutput::Rows(rows) = ticket.wait().remove(0).unwrap().output else {
-        unreachable!("rows were asked for")
+        unreachable!("rows were requested")
     };
     let engine::Output::Hidden(state) = &rows[0] else {
-        unreachable!("hidden states were asked for")
+        unreachable!("hidden states were requested")
     };
     state.iter().map(|x| x.to_bits()).collect()
 }

@@ -11,7 +11,7 @@ pub(super) struct Gram {
 }
 
 impl Gram {
-    /// Of `A [r, k]`, row-major: `A Aᵀ`.
+    /// The Gram matrix of `A [r, k]`, row-major: `A Aᵀ`.
     pub(super) fn of_rows(a: &[f32], rank: usize) -> Gram {
         let width = a.len() / rank;
         let row = |i: usize| &a[i * width..(i + 1) * width];
@@ -24,7 +24,7 @@ impl Gram {
         Gram { rank, products }
     }
 
-    /// Of `B [n, r]`, row-major: `Bᵀ B`.
+    /// The Gram matrix of `B [n, r]`, row-major: `Bᵀ B`.
     pub(super) fn of_columns(b: &[f32], rank: usize) -> Gram {
         let height = b.len() / rank;
         let mut columns = vec![0.0; b.len()];

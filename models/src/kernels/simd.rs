@@ -20,7 +20,7 @@
 )]
 #![expect(
     clippy::return_self_not_must_use,
-    reason = "lane operations read as arithmetic, whose results nobody drops"
+    reason = "lane operations read as arithmetic, whose results are always used"
 )]
 
 mod portable;

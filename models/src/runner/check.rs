@@ -101,7 +101,7 @@ impl Runner {
         }
     }
 
-    fn unavailable(&self, asked: &str) -> ModelError {
+    fn unavailable(&self, requested: &str) -> ModelError {
         let mut available = vec!["hidden states".to_owned()];
         if self.decoder.vocabulary().is_some() {
             available.push("vocabulary logits, labels and log-probabilities".into());
@@ -109,7 +109,7 @@ impl Runner {
         if let Some(head) = &self.head {
             available.push(format!("a score head of {} outputs", head.n_labels()));
         }
-        ModelError::Unavailable { asked: asked.into(), available: available.join(", ") }
+        ModelError::Unavailable { requested: requested.into(), available: available.join(", ") }
     }
 }
 

@@ -79,7 +79,7 @@ impl Checkpoint {
         let there = |name: &&str| folder.has(name);
         match (there(&SINGLE), there(&INDEX)) {
             (true, true) => Err(error(format!(
-                "holds {SINGLE} and {INDEX}, and which of them counts cannot be told"
+                "holds {SINGLE} and {INDEX}, and the choice between them is ambiguous"
             ))),
             (true, false) => Checkpoint::read(folder, &BTreeSet::from([SINGLE])),
             (false, true) => Checkpoint::sharded(folder),

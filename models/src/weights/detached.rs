@@ -33,7 +33,7 @@ impl<'a> DetachedWeights<'a> {
         match self.variables.get(&name) {
             Some(variable) => Ok(variable.as_detached_tensor()),
             None => Err(ModelError::Unavailable {
-                asked: format!("variable `{name}`"),
+                requested: format!("variable `{name}`"),
                 available: "those that the model was built with".into(),
             }),
         }

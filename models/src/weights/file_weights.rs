@@ -37,13 +37,13 @@ pub enum Storage {
 /// Bytes of weights in memory, by storage type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Memory {
-    /// Of 32-bit floats, including norms and biases.
+    /// Bytes of 32-bit floats, including norms and biases.
     pub f32_bytes: u64,
-    /// Of IEEE half precision.
+    /// Bytes of IEEE half precision.
     pub f16_bytes: u64,
-    /// Of bfloat16.
+    /// Bytes of bfloat16.
     pub bf16_bytes: u64,
-    /// Of 8-bit integers, with their scales and sums.
+    /// Bytes of 8-bit integers, with their scales and sums.
     pub int8_bytes: u64,
 }
 

@@ -70,7 +70,7 @@ const FUSED_MODULES: &[(&str, &[Projection])] = &[
 
 const EXPERTS: &str = "mlp.experts.";
 
-/// The heads. Of two rows of one kind, the first whose tensors are in the files counts.
+/// The heads. If a kind has two rows, the first whose tensors are in the files counts.
 const HEADS: &[HeadNames] = &[
     HeadNames { is: |head| matches!(head, HeadConfig::Vocab), tensors: &[] },
     // TRL's `AutoModelForCausalLMWithValueHead`.
@@ -177,7 +177,7 @@ impl Names {
                 let mut tensors = self.head.tensors.iter();
                 let (_, name) = tensors
                     .find(|(known, _)| *known == part)
-                    .expect("the head has the part it is asked for");
+                    .expect("the head has the requested part");
                 whole(name)
             }
             Param::Layer(layer, LayerPart::Norm(norm)) => {

@@ -79,9 +79,9 @@ pub enum Norm {
     PreMlp,
     /// After the MLP, before the residual sum.
     PostMlp,
-    /// Of queries.
+    /// The norm of queries.
     Q,
-    /// Of keys.
+    /// The norm of keys.
     K,
 }
 

@@ -76,7 +76,7 @@ fn ours(runner: &mut Runner, token_ids: &[u32]) -> Result<Vec<f32>, String> {
     };
     match forward(runner, &[item])?.pop() {
         Some(Output::Vocab(logits)) => Ok(logits),
-        other => Err(format!("logits were asked for, not {other:?}")),
+        other => Err(format!("logits were requested, not {other:?}")),
     }
 }
 

@@ -96,7 +96,7 @@ pub(crate) fn greedy(
         let outputs = forward(runner, &items)?;
         for ((sequence, seen), output) in sequences.iter_mut().zip(&mut logits).zip(outputs) {
             let Output::Vocab(row) = output else {
-                return Err(format!("logits were asked for, not {output:?}"));
+                return Err(format!("logits were requested, not {output:?}"));
             };
             sequence.done = sequence.token_ids.len();
             sequence.token_ids.push(argmax(&row)?);

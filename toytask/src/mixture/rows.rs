@@ -43,15 +43,15 @@ pub(super) fn row(format: Format, pool: &ProblemSource<'_>, rng: &mut StableRng)
         }
         Format::Faithful => {
             let ground = Ground::draw(pool, rng);
-            ground.asked("faithful", replies::yes(ground.is_said))
+            ground.reply_to("faithful", replies::yes(ground.is_said))
         }
         Format::Correct => {
             let ground = Ground::draw(pool, rng);
-            ground.asked("correct", replies::yes(ground.fault().is_none()))
+            ground.reply_to("correct", replies::yes(ground.fault().is_none()))
         }
         Format::Grounded => {
             let ground = Ground::draw(pool, rng);
-            ground.asked("grounded", replies::grounded(ground.is_said, ground.fault()))
+            ground.reply_to("grounded", replies::grounded(ground.is_said, ground.fault()))
         }
         Format::Verify => {
             let claim = Claim::draw(pool, rng);
@@ -212,7 +212,7 @@ impl Ground {
         self.sample.judged.lines[self.at].fault.as_ref()
     }
 
-    fn asked(&self, question: &str, reply: String) -> DrawnReply {
+    fn reply_to(&self, question: &str, reply: String) -> DrawnReply {
         let DrawnSolution { problem, solution, .. } = &self.sample;
         let sentence = solution.lines().nth(self.at).unwrap_or_default();
         let turns = format::grounded(&self.documents, problem, solution, sentence, question);

@@ -77,12 +77,12 @@ fn group(cases: [&Case; 2]) -> Input {
 fn check<T>(
     bench: &Bench,
     scorer: &str,
-    asked: impl IntoIterator<Item = (Input, T)>,
+    inputs: impl IntoIterator<Item = (Input, T)>,
     is_right: impl Fn(&Outcome, &T) -> Option<bool>,
     least: f64,
 ) {
     let (mut n, mut right, mut missing) = (0_u32, 0_u32, Vec::new());
-    for (input, truth) in asked {
+    for (input, truth) in inputs {
         let outcome = bench.ask(scorer, input);
         match is_right(&outcome, &truth) {
             Some(is_right) => right += u32::from(is_right),
@@ -104,8 +104,8 @@ fn agrees(outcome: &Outcome, truth: bool) -> Option<bool> {
 }
 
 fn with_final(cases: &[Case]) -> Vec<(Input, bool)> {
-    let asked = cases.iter();
-    asked.map(|case| (input(case), case.is_final_right)).collect()
+    let inputs = cases.iter();
+    inputs.map(|case| (input(case), case.is_final_right)).collect()
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn it_judges_steps() {
     let bench = bench();
     let cases = cases(200);
     let steps = |cases: &[Case]| -> Vec<(Input, Vec<bool>)> {
-        let asked = cases.iter();
-        asked.map(|case| (input(case), case.local.clone())).collect()
+        let inputs = cases.iter();
+        inputs.map(|case| (input(case), case.local.clone())).collect()
     };
     let all_right = |outcome: &Outcome, truth: &Vec<bool>| {
         let steps = outcome.as_ref().ok()?.evidence.steps.as_ref()?;
@@ -133,7 +133,7 @@ fn it_judges_answers() {
         check(&bench, scorer, with_final(&cases), yes, least);
     }
     let questions = sets::questions(7, &difficulty(), 200);
-    let asked = questions.iter().map(|question| {
+    let inputs = questions.iter().map(|question| {
         let input = Input {
             prompt: Some(Passage::Text(question.problem.clone())),
             principles: Some(vec![question.principle.clone()]),
@@ -141,8 +141,8 @@ fn it_judges_answers() {
         };
         (input, question.holds)
     });
-    check(&bench, "principles", asked, yes, 0.9);
-    let asked = questions.iter().map(|question| {
+    check(&bench, "principles", inputs, yes, 0.9);
+    let inputs = questions.iter().map(|question| {
         let rubric = serde_json::json!({
             "items": [{ "id": "a", "criterion": question.principle, "points": 1 }]
         });
@@ -153,7 +153,7 @@ fn it_judges_answers() {
         };
         (input, question.holds)
     });
-    check(&bench, "rubric", asked, yes, 0.9);
+    check(&bench, "rubric", inputs, yes, 0.9);
 }
 
 #[test]
@@ -161,7 +161,7 @@ fn it_compares() {
     let bench = bench();
     let pairs = sets::right_and_wrong(7, &difficulty(), 100);
     // The right one is second every other time.
-    let asked = || {
+    let inputs = || {
         let ordered = pairs.iter().enumerate().map(|(at, [right, wrong])| match at % 2 {
             0 => (group([right, wrong]), 0),
             _ => (group([wrong, right]), 1),
@@ -172,12 +172,12 @@ fn it_compares() {
         let score = outcome.as_ref().ok()?.score;
         Some((score >= 0.5) == (*right == 0))
     };
-    check(&bench, "judge-pair", asked(), better, 0.87);
+    check(&bench, "judge-pair", inputs(), better, 0.87);
     let chosen = |outcome: &Outcome, right: &usize| {
         let label = outcome.as_ref().ok()?.label.clone();
         Some(label == Some(right.to_string().into()))
     };
-    check(&bench, "critic-rerank", asked(), chosen, 0.91);
+    check(&bench, "critic-rerank", inputs(), chosen, 0.91);
 }
 
 #[test]
@@ -191,21 +191,21 @@ fn it_writes_what_scorers_read() {
     }
     let grounded = cases.iter().map(|case| {
         let line = case.solution.lines().next().unwrap_or_default();
-        let asked = Input {
+        let inputs = Input {
             prompt: Some(Passage::Text(case.problem.clone())),
             context: Some(vec![case.solution.clone()]),
             ..Input::of(line)
         };
-        (asked, ())
+        (inputs, ())
     });
     check(&bench, "grounded", grounded, any, 1.0);
     let lists = cases.iter().map(|case| (group([case, case]), ()));
     check(&bench, "judge-list", lists, any, 1.0);
     let yes = |outcome: &Outcome, truth: &bool| agrees(outcome, *truth);
     let tool = cases.iter().map(|case| {
-        let asked =
+        let inputs =
             Input { reference: Some(Reference::Text(case.gold.to_string())), ..input(case) };
-        (asked, case.is_final_right)
+        (inputs, case.is_final_right)
     });
     check(&bench, "tool", tool, yes, 0.9);
 }

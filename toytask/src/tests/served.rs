@@ -92,7 +92,7 @@ impl Bench {
             models: Arc::new(Only(host.clone())),
             recorder: None,
         };
-        registry.check(&*tools.models).expect("the model can be asked");
+        registry.check(&*tools.models).expect("the model can be input");
         Self { registry, tools, tokenizer: host.tokenizer.clone(), taught: Taught::default() }
     }
 
@@ -348,7 +348,7 @@ fn other_critics() {
         let share = n_right as f64 / local.len() as f64;
         assert_eq!(is_near(bench.ask("r", input(&row, "steps")), share), Ok(()));
 
-        // Of two solutions that are each judged separately the right one is chosen.
+        // The right one of two separately judged solutions is chosen.
         let row = Mixture::default().row_of(Format::Pair, at);
         for turn in &row.turns[1..3] {
             let problem = content(&row, "user");
@@ -397,15 +397,15 @@ fn grounded() {
                 small(is_right)
             ),
         );
-        let asked = || Input {
+        let input = || Input {
             prompt: Some(Passage::Text(problem.to_owned())),
             context: Some(documents.clone()),
             ..Input::of(line)
         };
         let share = |is: bool| f64::from(u8::from(is)) / 2.0;
         let expected = share(is_said) + share(is_right);
-        assert_eq!(is_near(bench.ask("grounded", asked()), expected), Ok(()));
-        assert_eq!(is_near(bench.ask("w", asked()), expected), Ok(()));
+        assert_eq!(is_near(bench.ask("grounded", input()), expected), Ok(()));
+        assert_eq!(is_near(bench.ask("w", input()), expected), Ok(()));
     }
 }
 

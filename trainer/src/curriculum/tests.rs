@@ -121,14 +121,14 @@ fn d_pcl_takes_the_nearest() {
     check(&[], 3, &[]);
     let config = CurriculumConfig::Pcl { target: 0.5, candidates: 4 };
     let mut curriculum = two_kinds(config);
-    let mut asked = 0;
+    let mut candidates = 0;
     let values = |of: &[u64]| -> Result<Vec<f64>> {
-        asked = of.len();
+        candidates = of.len();
         Ok(of.iter().map(|index| *index as f64 / 10.0).collect())
     };
     let mut drawn = curriculum.draw(2, values).expect("drawn");
     drawn.sort_unstable();
-    assert_eq!((drawn.len(), asked), (2, 8));
+    assert_eq!((drawn.len(), candidates), (2, 8));
     let before = curriculum.state();
     for broken in [vec![0.5; 3], vec![f64::NAN; 4]] {
         assert!(curriculum.draw(1, |_| Ok(broken.clone())).is_err());

@@ -1,4 +1,4 @@
-//! What is counted at every token of a loss, for the log.
+//! Statistics of the tokens of a loss, for the log.
 //!
 //! | name, after the stream's | what |
 //! |---|---|

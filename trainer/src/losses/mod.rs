@@ -5,7 +5,7 @@
 //! `f64`, everything that is not finite is a [`FormulaError`] and never a number, and where a paper
 //! leaves something open the option's documentation says that the choice is ours.
 //!
-//! What is held constant in a derivative (`sg`, a stop-gradient) is said in the formula. The value
+//! Formulas mark constants in a derivative by `sg`, a stop-gradient. The value
 //! is then the one that automatic differentiation would show.
 //!
 //! | module | what |

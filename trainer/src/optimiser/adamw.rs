@@ -159,7 +159,7 @@ impl InplaceOp1 for Update<'_> {
         let Some((start, end)) = layout.contiguous_offsets() else {
             return Err(candle_core::Error::Msg("a parameter is not contiguous".into()));
         };
-        let mut moments = self.moments.lock().expect("nobody panics while holding it");
+        let mut moments = self.moments.lock().expect("no holder panics");
         let Moments { mean, square } = &mut **moments;
         numbers[start..end]
             .par_chunks_mut(PIECE)

@@ -36,7 +36,7 @@ fn output_grads(indices: &[usize], outputs: &[Vec<Output>]) -> Vec<Vec<Grad>> {
         }
         Output::Head(values) => Grad::Head(vec![number(at, place); values.len()]),
         Output::Labels { logits, .. } => Grad::Labels(vec![-number(at, place); logits.len()]),
-        Output::Vocab(_) | Output::Hidden(_) => panic!("not asked for"),
+        Output::Vocab(_) | Output::Hidden(_) => panic!("not requested"),
     };
     let all = indices.iter().zip(outputs);
     all.map(|(at, outputs)| {
@@ -96,7 +96,7 @@ fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
         let grad = |output: &Output| match output {
             Output::Logprob { logprob, .. } => Grad::Logprob { logprob: *logprob, entropy: 0.0 },
             Output::Head(_) | Output::Vocab(_) | Output::Labels { .. } | Output::Hidden(_) => {
-                panic!("not asked for")
+                panic!("not requested")
             }
         };
         let all = outputs.iter();

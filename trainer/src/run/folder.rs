@@ -71,7 +71,7 @@ mod tests {
         for name in ["step-000004", "step-000005.partial-77", "events"] {
             std::fs::create_dir_all(parent.path().join(name).join("inner")).expect("it is made");
         }
-        let _folder = RunFolder::open(parent.path()).expect("nobody else has it");
+        let _folder = RunFolder::open(parent.path()).expect("no other run has it");
         let there = |name: &str| parent.path().join(name).exists();
         assert!(there("step-000004") && there("events"));
         assert!(!there("step-000005.partial-77"));

@@ -243,7 +243,7 @@ impl Part {
         let mut part = Part { cu_seqlens: vec![0], ..Part::default() };
         for output in outputs {
             for output in output {
-                let (logprob, entropy) = logprob(output).expect("it was asked for");
+                let (logprob, entropy) = logprob(output).expect("it was requested");
                 part.logp.push(logprob);
                 part.entropies.push(entropy);
             }
@@ -405,7 +405,7 @@ fn gradients_of_bradley_terry_are_those_of_torch() {
         check(policy, &sequences, 2, &golden.golden, |members, outputs| {
             let score = |outputs: &Vec<Output>| match &outputs[..] {
                 [Output::Head(scores)] => f64::from(scores[0]),
-                _ => panic!("a score was asked for"),
+                _ => panic!("a score was requested"),
             };
             let scores: Vec<f64> = outputs.iter().map(score).collect();
             let half = |first: usize| -> Vec<f64> {

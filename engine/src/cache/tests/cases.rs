@@ -109,7 +109,7 @@ fn sharing_is_exact_to_the_token() {
 #[test]
 fn pending_prefix_is_awaited() {
     // Tokens committed of 40; the next sequence's common tokens, length and limit; its match.
-    for (committed, (same, n, limit), told) in [
+    for (committed, (same, n, limit), expected) in [
         (0, (40, 50, 49), prefix(0, Some((1, 40)))),
         (0, (40, 40, 39), prefix(0, Some((1, 39)))),
         (0, (3, 50, 49), prefix(0, Some((1, 3)))),
@@ -128,12 +128,12 @@ fn pending_prefix_is_awaited() {
         cache.commit(&mut first, committed);
         let next = tokens(same, n);
         let found = cache.match_prefix(&namespace(0), &next, limit);
-        assert_eq!(found, told, "{committed}, {same} of {n}, at most {limit}");
+        assert_eq!(found, expected, "{committed}, {same} of {n}, at most {limit}");
         let other = cache.match_prefix(&namespace(1), &next, limit);
         assert_eq!(other, prefix(0, None), "in another namespace");
         cache.release(first, &tokens(40, 40));
         let found = cache.match_prefix(&namespace(0), &next, limit);
-        assert_eq!(found, prefix(told.cached, None), "after the release");
+        assert_eq!(found, prefix(expected.cached, None), "after the release");
         assert_eq!(cache.audit(), Ok(()));
     }
 }

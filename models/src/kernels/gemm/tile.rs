@@ -6,7 +6,7 @@
 )]
 #![expect(
     clippy::inline_always,
-    reason = "what is not inlined into a lane kernel is compiled without its instructions"
+    reason = "a function that is not inlined into a lane kernel is compiled without its instructions"
 )]
 #![expect(clippy::needless_range_loop, reason = "several arrays in step: an index says it once")]
 

@@ -2,7 +2,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "what is not inlined into a lane kernel is compiled without its instructions"
+    reason = "a function that is not inlined into a lane kernel is compiled without its instructions"
 )]
 
 use crate::kernels::simd::{F32x16, Isa, Kernel, LANES};

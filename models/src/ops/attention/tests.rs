@@ -159,8 +159,9 @@ fn the_last_positions_may_be_asked_alone() {
         let [q, k, v] = inputs(3, lens.iter().sum(), g);
         let spans = cu_seqlens(&lens);
         for unasked in [0, 1, 5] {
-            let asked: Vec<usize> = lens.iter().map(|len| len.saturating_sub(unasked)).collect();
-            let rows = spans.windows(2).zip(&asked);
+            let requested: Vec<usize> =
+                lens.iter().map(|len| len.saturating_sub(unasked)).collect();
+            let rows = spans.windows(2).zip(&requested);
             let rows = rows.flat_map(|(ends, n)| ends[1] - as_u32(*n)..ends[1]);
             let rows: Vec<u32> = rows.collect();
             if rows.is_empty() {
@@ -170,7 +171,7 @@ fn the_last_positions_may_be_asked_alone() {
             let whole = |x: &[Tensor]| run(x, &lens, g).index_select(&rows, 0);
             let few = |x: &[Tensor]| {
                 let q = x[0].index_select(&rows, 0)?;
-                Ok(attend(&q, &x[1], &x[2], (&cu_seqlens(&asked), &spans), g).unwrap())
+                Ok(attend(&q, &x[1], &x[2], (&cu_seqlens(&requested), &spans), g).unwrap())
             };
             let of = [q.clone(), k.clone(), v.clone()];
             let (want, gradients) = value_and_gradients(whole, &of);

@@ -86,8 +86,8 @@ impl Teach {
     /// Refuses templates whose labels are only a part of the reply.
     pub(in crate::methods::policy_gradient) fn check(self, templates: &Templates) -> Result<()> {
         let kinds = [TemplateKind::Pointwise, TemplateKind::Pairwise];
-        let mut asked = kinds.iter().flat_map(|kind| templates.of(*kind));
-        if self.writes() && asked.any(|template| &*template.scorer != WHOLE) {
+        let mut used = kinds.iter().flat_map(|kind| templates.of(*kind));
+        if self.writes() && used.any(|template| &*template.scorer != WHOLE) {
             return Err(TrainError::Invalid(format!(
                 "spark: labels are taught where they are the whole reply; these templates have \
                  wordings with another scorer than `{WHOLE}`"
