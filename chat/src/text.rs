@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_is_as_trusted_as_its_worst_byte() {
+    fn range_has_the_least_trusted_origin_of_its_bytes() {
         let text = sample();
         assert_eq!(text.origin_of(0..2), Origin::Template);
         assert_eq!(text.origin_of(0..3), Origin::Request);

@@ -61,7 +61,7 @@ fn char_spans(rendered: &Rendered) -> Vec<[usize; 2]> {
 }
 
 #[test]
-fn every_template_renders_every_conversation_as_transformers_does() {
+fn templates_render_conversations_as_transformers() {
     let goldens = json_file("tokenizer_goldens.json");
     let mut compared = 0;
     for (name, chat) in goldens["chats"].as_object().unwrap() {
@@ -183,7 +183,7 @@ const HOSTILE: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn no_template_can_hang_or_exhaust_the_process() {
+fn hostile_templates_are_refused_within_limits() {
     // A thread with a small stack: a template that nests too deep must be refused before it
     // overflows.
     let worker = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
@@ -240,7 +240,7 @@ fn deep_expressions_are_refused_or_render() {
 }
 
 #[test]
-fn the_time_is_the_callers() {
+fn strftime_uses_the_callers_time() {
     let source = "{{ strftime_now('%Y-%m-%d') }}";
     let mut conversation = one_message("x");
     assert_eq!(render(source, &conversation).unwrap().as_str(), "2024-02-29");
@@ -250,7 +250,7 @@ fn the_time_is_the_callers() {
 }
 
 #[test]
-fn the_digest_is_that_of_the_text() {
+fn digest_is_that_of_the_prompt() {
     let a = render("{{ messages[0].content }}", &one_message("abc")).unwrap();
     assert_eq!(a.digest, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     let b = render("abc", &one_message("")).unwrap();
@@ -265,7 +265,7 @@ fn errors_name_the_line() {
 }
 
 #[test]
-fn named_templates_are_picked_as_transformers_does() {
+fn named_templates_are_selected_as_in_transformers() {
     let sources = [("default", "plain"), ("tool_use", "tools"), ("rag", "rag")];
     let sources = sources.map(|(n, s)| (n.to_owned(), s.to_owned())).to_vec();
     let both = ChatTemplate::new(sources.clone(), Vec::new()).unwrap();
@@ -282,7 +282,7 @@ fn named_templates_are_picked_as_transformers_does() {
 }
 
 #[test]
-fn reports_say_what_a_template_loses() {
+fn report_lists_dropped_and_refused_parts() {
     use ChatPart::{System, ToolCalls, ToolReply, Tools};
     let check = |name: &str, kind: &str, drops: &[ChatPart], refuses: &[ChatPart]| {
         let report = template(&source(name), kind).report().unwrap();
@@ -303,7 +303,7 @@ fn reports_say_what_a_template_loses() {
 }
 
 #[test]
-fn a_hostile_template_fails_its_report_too() {
+fn report_of_a_hostile_template_is_an_error() {
     let hostile = template(
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
         "qwen",

@@ -76,7 +76,7 @@ fn chats_encode_as_in_transformers() {
 }
 
 #[test]
-fn a_chat_never_begins_twice() {
+fn beginning_of_sequence_is_written_once() {
     let check = |kind: &str, name: &str, double: bool| {
         let tokenizer = with_family_template(kind, name);
         assert_eq!(tokenizer.report().unwrap().double_bos, double, "{kind}, {name}");
@@ -95,7 +95,7 @@ fn a_chat_never_begins_twice() {
 }
 
 #[test]
-fn an_embedding_may_be_larger_and_not_smaller() {
+fn embedding_with_too_few_rows_is_refused() {
     let qwen = load("qwen");
     let size = qwen.vocab_size();
     qwen.check_against(size).unwrap();
@@ -105,7 +105,7 @@ fn an_embedding_may_be_larger_and_not_smaller() {
 }
 
 #[test]
-fn files_say_what_tokens_are_called() {
+fn token_roles_come_from_the_files() {
     let dir = folder("qwen");
     let write =
         |name: &str, json: &Value| fs::write(dir.path().join(name), json.to_string()).unwrap();
@@ -148,7 +148,7 @@ fn files_say_what_tokens_are_called() {
 }
 
 #[test]
-fn bad_files_are_named() {
+fn malformed_file_is_named_in_the_error() {
     let check = |file: &str, content: &str, expected: &[&str]| {
         let dir = folder("qwen");
         fs::write(dir.path().join(file), content).unwrap();
@@ -180,7 +180,7 @@ fn bad_files_are_named() {
 }
 
 #[test]
-fn long_texts_are_read_whole_or_refused() {
+fn long_texts_are_encoded_completely_or_refused() {
     // Inputs that are hard for a regular expression: endless runs, and runs that almost match.
     let parts = ["a", " ", "\n", " a", "'s", "1", "é", "<|im_end|>", "<|im_", "  \n", ".!"];
     for kind in ["qwen", "llama3", "gemma"] {
@@ -202,7 +202,7 @@ fn long_texts_are_read_whole_or_refused() {
 }
 
 #[test]
-fn what_is_not_refused_is_what_the_library_gives() {
+fn untrusted_text_without_tokens_encodes_as_in_the_library() {
     let tokenizers = KINDS.map(load);
     proptest!(ProptestConfig::with_cases(200), |(text in fragments())| {
         for tokenizer in &tokenizers {
@@ -213,7 +213,7 @@ fn what_is_not_refused_is_what_the_library_gives() {
 }
 
 #[test]
-fn byte_level_tokenizers_lose_nothing() {
+fn byte_level_tokenizers_are_lossless() {
     let tokenizers = ["llama3", "gpt2"].map(load);
     proptest!(ProptestConfig::with_cases(200), |(text in ".{0,40}", hostile in fragments())| {
         for tokenizer in &tokenizers {
@@ -233,7 +233,7 @@ fn bytes(tokenizer: &Tokenizer, ids: &[u32]) -> Vec<u8> {
 }
 
 #[test]
-fn the_bytes_of_tokens_make_up_the_text() {
+fn bytes_of_tokens_join_to_the_text() {
     let goldens = goldens();
     // Whether encoding keeps every character, and whether the first word carries a space.
     let check = |kind: &str, keeps: bool, space: &str| {
@@ -273,7 +273,7 @@ fn special_tokens_spell_their_content() {
 }
 
 #[test]
-fn byte_level_tokens_in_any_order_spell_what_decoding_gives() {
+fn byte_level_tokens_in_any_order_spell_the_decoded_text() {
     let tokenizer = load("gpt2");
     proptest!(ProptestConfig::with_cases(200), |(ids in prop::collection::vec(0u32..300, 0..24))| {
         let bytes = bytes(&tokenizer, &ids);
@@ -291,7 +291,7 @@ fn streamed(tokenizer: &Tokenizer, ids: &[u32], skip: bool) -> String {
 }
 
 #[test]
-fn streaming_gives_what_decoding_whole_gives() {
+fn streamed_pieces_join_to_the_decoded_text() {
     let tokenizers = KINDS.map(load);
     proptest!(ProptestConfig::with_cases(100), |(text in ".{0,40}", hostile in fragments())| {
         for tokenizer in &tokenizers {
@@ -305,7 +305,7 @@ fn streaming_gives_what_decoding_whole_gives() {
 }
 
 #[test]
-fn streaming_byte_level_tokens_in_any_order_gives_what_decoding_whole_gives() {
+fn streamed_byte_level_tokens_in_any_order_join_to_the_decoded_text() {
     let tokenizer = load("gpt2");
     proptest!(ProptestConfig::with_cases(200), |(ids in prop::collection::vec(0u32..300, 0..24))| {
         let whole = tokenizer.decode(&ids, false).unwrap();
@@ -314,7 +314,7 @@ fn streaming_byte_level_tokens_in_any_order_gives_what_decoding_whole_gives() {
 }
 
 #[test]
-fn streaming_gives_a_character_when_it_is_complete() {
+fn character_is_streamed_when_complete() {
     let tokenizer = load("gpt2");
     let ids = tokenizer.encode("a🎉b", false).unwrap();
     let mut stream = tokenizer.decode_stream(false);

@@ -61,7 +61,7 @@ fn special_tokens_in_documents_keys_and_switches_stay_text() {
 }
 
 #[test]
-fn pieces_do_not_join_to_special_tokens() {
+fn pieces_of_messages_do_not_join_to_special_tokens() {
     let check = |source: &str, json: &Value, expected: &[&str]| {
         let qwen = with_template("qwen", source);
         assert_eq!(specials(&qwen, &chat(&qwen, json)), expected, "{source} {json}");
@@ -97,7 +97,7 @@ fn pieces_do_not_join_to_special_tokens() {
 }
 
 #[test]
-fn a_known_role_may_stand_inside_a_special_token() {
+fn known_role_may_be_part_of_a_special_token() {
     let phi = with_family_template("llama2", "phi4mini");
     let found = |role: &str| {
         let json =
@@ -110,7 +110,7 @@ fn a_known_role_may_stand_inside_a_special_token() {
 }
 
 #[test]
-fn tags_are_meant_from_the_model_and_text_from_people() {
+fn thinking_tags_take_effect_only_in_replies() {
     let qwen = with_family_template("qwen", "chatml");
     let think = qwen.id("<think>").unwrap();
     let count = |role: &str| {
@@ -125,7 +125,7 @@ fn tags_are_meant_from_the_model_and_text_from_people() {
 }
 
 #[test]
-fn white_space_tokens_are_layout_for_everybody() {
+fn white_space_tokens_are_allowed_in_any_text() {
     let gemma = load("gemma");
     let blank = gemma.id("\n\n\n\n").unwrap();
     assert!(gemma.encode_untrusted("a\n\n\n\nb", false).unwrap().contains(&blank));
@@ -150,7 +150,7 @@ fn look_alikes_do_not_become_tokens_by_normalisation() {
 }
 
 #[test]
-fn models_that_know_special_tokens_as_words_are_read_apart() {
+fn special_tokens_known_as_words_stay_text() {
     let dir = folder("words");
     let path = dir.path().join("tokenizer.json");
     let mut state: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
@@ -209,7 +209,7 @@ fn exchange(question: &str, answer: &str) -> Value {
 }
 
 #[test]
-fn no_content_ever_writes_a_special_token() {
+fn no_content_encodes_to_a_special_token() {
     let families = families();
     proptest!(ProptestConfig::with_cases(200), |(question in fragments(), answer in fragments())| {
         for (tokenizer, written) in &families {
@@ -220,7 +220,7 @@ fn no_content_ever_writes_a_special_token() {
 }
 
 #[test]
-fn origins_decide_token_by_token() {
+fn origin_decides_for_each_token() {
     let qwen = load("qwen");
     let end = qwen.id("<|im_end|>").unwrap();
     let think = qwen.id("<think>").unwrap();

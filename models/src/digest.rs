@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_cannot_run_into_each_other() {
+    fn digest_separates_parts() {
         let digests = [
             of(&[]),
             of(&[("a", b"bc")]),
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_its_bytes() {
+    fn digest_of_a_file_is_that_of_its_bytes() {
         let bytes: Vec<u8> = (0..3_000_000_u32).map(|i| (i % 251) as u8).collect();
         let dir = tempfile::tempdir().expect("a temporary folder");
         for len in [0, 1, 1 << 20, (1 << 20) + 1, bytes.len()] {

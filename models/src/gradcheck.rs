@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_right_backward_passes() {
+    fn correct_backward_passes() {
         let inputs = [random(1, (3, 5)), random(2, (4, 5))];
         check_gradients(|x| x[0].matmul(&x[1].t()?)?.tanh(), &inputs, 1e-4);
         check_gradients(|x| x[0].apply_op1(Cube(3.0)), &inputs[..1], 1e-4);
@@ -204,13 +204,13 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "backward against differences")]
-    fn a_wrong_factor_is_found_by_differences() {
+    fn wrong_factor_is_found_by_differences() {
         check_gradients(|x| x[0].apply_op1(Cube(3.01)), &[random(1, (3, 5))], 1e-3);
     }
 
     #[test]
     #[should_panic(expected = "gradient of input 0")]
-    fn a_wrong_factor_is_found_by_the_reference() {
+    fn wrong_factor_is_found_by_the_reference() {
         check_agreement(
             |x| x[0].apply_op1(Cube(3.01)),
             |x| x[0].sqr()?.mul(&x[0]),
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "got no gradient")]
-    fn a_cut_graph_is_found() {
+    fn cut_graph_is_found() {
         check_gradients(|x| x[0].detach().sqr(), &[random(1, 3)], 1e-3);
     }
 }

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn beginnings_are_shared() {
+    fn common_prefixes_are_packed_once() {
         check(&[(&[1, 2], None)], &[1, 2], &[&[0, 1]], &[1]);
         check(
             &[(&[1, 2, 3], None), (&[1, 2, 4], None), (&[1, 5], None)],
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn adapters_share_nothing_with_each_other() {
+    fn prefixes_are_not_shared_between_adapters() {
         check(
             &[(&[1, 2], None), (&[1, 2], Some(0)), (&[1, 3], Some(0)), (&[1], Some(1))],
             &[1, 2, 1, 2, 3, 1],

@@ -187,7 +187,7 @@ fn cases(n: u32) -> Config {
 }
 
 #[test]
-fn a_row_alone_is_the_row_in_any_batch() {
+fn row_has_the_same_bits_in_any_batch() {
     for (name, config) in shapes() {
         let runner = RefCell::new(prepared(&config, DType::F32));
         println!("{name}");
@@ -201,7 +201,7 @@ fn a_row_alone_is_the_row_in_any_batch() {
 }
 
 #[test]
-fn a_prefill_cut_anywhere_over_any_blocks_is_the_prefill_in_one() {
+fn chunked_prefill_has_the_bits_of_one_prefill() {
     for (name, config) in shapes() {
         let runner = RefCell::new(prepared(&config, DType::F32));
         println!("{name}");
@@ -212,7 +212,7 @@ fn a_prefill_cut_anywhere_over_any_blocks_is_the_prefill_in_one() {
 }
 
 #[test]
-fn half_precision_weights_keep_the_promise_too() {
+fn half_precision_rows_have_the_same_bits_in_any_batch() {
     for dtype in [DType::F16, DType::BF16] {
         for (_, config) in shapes().into_iter().take(2) {
             let runner = RefCell::new(prepared(&config, dtype));
@@ -225,7 +225,7 @@ fn half_precision_weights_keep_the_promise_too() {
 }
 
 #[test]
-fn every_family_and_head_keeps_the_promise() {
+fn every_family_and_head_has_the_same_bits_in_any_batch() {
     for (name, config, runner) in families_as(Storage::AsStored) {
         let runner = RefCell::new(with_adapters(&config, runner));
         println!("{name}");
@@ -238,7 +238,7 @@ fn every_family_and_head_keeps_the_promise() {
 }
 
 #[test]
-fn eight_bit_weights_keep_the_promise_too() {
+fn eight_bit_rows_have_the_same_bits_in_any_batch() {
     for (name, config, runner) in families_as(Storage::Int8) {
         let runner = RefCell::new(with_adapters(&config, runner));
         println!("{name}");
@@ -251,7 +251,7 @@ fn eight_bit_weights_keep_the_promise_too() {
 
 /// A small model's batch is split between the available threads.
 #[test]
-fn lanes_keep_the_promise_too() {
+fn sharded_batches_have_the_same_bits() {
     let (_, config) = shapes().swap_remove(0);
     for threads in [1, 2, 3] {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();

@@ -161,7 +161,7 @@ fn compare(what: &str, got: &[f32], want: &[f32], tolerance: f32) {
 }
 
 #[test]
-fn values_and_every_gradient_are_those_of_the_composed_decoder() {
+fn values_and_gradients_equal_the_composed_decoder() {
     for (name, config) in shapes() {
         let mut source = Variables::new(SEED);
         let subject = Subject::new(&config, &mut source);

@@ -51,7 +51,7 @@ fn load(folder: &Folder) -> Model {
 }
 
 #[test]
-fn a_model_is_the_same_from_memory() {
+fn model_from_memory_equals_model_from_folder() {
     for (preset, head, shards) in [
         (Preset::Qwen2, TinyHead::Vocab, 1),
         (Preset::Phi3, TinyHead::Sequence, 3),
@@ -91,7 +91,7 @@ fn same_tokenizer(there: &Tokenizer, here: &Tokenizer) {
 
 /// Folders with legacy files, templates in every place, and folders in the folder.
 #[test]
-fn a_tokenizer_is_the_same_from_memory() {
+fn tokenizer_from_memory_equals_tokenizer_from_folder() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../chat/tests/fixtures");
     for kind in ["qwen", "gemma", "llama2", "words"] {
         let parent = tempfile::tempdir().expect("a temporary folder");
@@ -121,7 +121,7 @@ fn a_tokenizer_is_the_same_from_memory() {
 }
 
 #[test]
-fn what_is_missing_or_cut_is_named() {
+fn missing_or_truncated_file_is_named() {
     let parent = tempfile::tempdir().expect("a temporary folder");
     let dir = parent.path().join("model");
     make(&dir, &TinySpec::from(Preset::Qwen2)).expect("it is made");

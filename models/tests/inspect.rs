@@ -28,7 +28,7 @@ fn look(dir: &Path, options: &InspectOptions) -> Inspection {
 }
 
 #[test]
-fn the_numbers_are_those_of_a_load() {
+fn inspection_equals_a_load() {
     for preset in Preset::ALL.iter().filter(|p| **p != Preset::Qwen25Half) {
         let (_root, dir) = folder(&tiny(*preset, TinyHead::Vocab));
         let found = look(&dir, &ALL);
@@ -110,7 +110,7 @@ fn all_problems_are_listed_at_once() {
 }
 
 #[test]
-fn every_tensor_that_does_not_fit_is_named() {
+fn all_misfitting_tensors_are_named() {
     let (_root, dir) = folder(&tiny(Preset::Qwen2, TinyHead::Vocab));
     let (_other, wider) = folder(&tiny(Preset::Qwen3, TinyHead::Vocab));
     std::fs::copy(wider.join("model.safetensors"), dir.join("model.safetensors")).expect("copied");
@@ -122,7 +122,7 @@ fn every_tensor_that_does_not_fit_is_named() {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_found_by_a_check_alone() {
+fn non_finite_numbers_are_found_only_with_check() {
     let (_root, dir) = folder(&tiny(Preset::Qwen2, TinyHead::Vocab));
     let path = dir.join("model.safetensors");
     let mut bytes = std::fs::read(&path).expect("read");
@@ -140,7 +140,7 @@ fn spec(targets: &[&str]) -> AdapterSpec {
 }
 
 #[test]
-fn an_adapter_is_told_alone_and_with_its_base() {
+fn adapter_is_inspected_with_and_without_its_base() {
     let base = tiny(Preset::Qwen2, TinyHead::Vocab);
     let (root, dir) = folder(&base);
     let adapter = root.path().join("adapter");
@@ -165,7 +165,7 @@ fn an_adapter_is_told_alone_and_with_its_base() {
 }
 
 #[test]
-fn a_folder_of_something_else_is_a_problem_and_no_folder_an_error() {
+fn unknown_folder_is_a_problem_and_missing_folder_an_error() {
     let root = tempfile::tempdir().expect("a folder");
     let found = look(root.path(), &ALL);
     assert_eq!((found.kind, found.problems.len()), (FolderKind::Unknown, 1));

@@ -82,7 +82,7 @@ fn is_an_experts(name: &str) -> bool {
 }
 
 #[test]
-fn the_served_view_is_the_trained_view() {
+fn served_view_has_the_bits_of_the_trained_view() {
     for (what, config) in shapes() {
         let live = live(&config);
         let batch = batch();
@@ -103,7 +103,7 @@ fn the_served_view_is_the_trained_view() {
 }
 
 #[test]
-fn nothing_is_copied() {
+fn views_share_their_storage() {
     for (what, config) in shapes() {
         let live = live(&config);
         let names = Names::new(&live.config, |_| false);
@@ -121,7 +121,7 @@ fn nothing_is_copied() {
 }
 
 #[test]
-fn a_fresh_model_over_the_new_numbers_computes_the_same() {
+fn updated_view_equals_a_fresh_model() {
     for (what, config) in shapes() {
         let live = live(&config);
         live.variables.values().for_each(step);
@@ -143,7 +143,7 @@ fn a_fresh_model_over_the_new_numbers_computes_the_same() {
 }
 
 #[test]
-fn what_is_missing_or_misshapen_is_named() {
+fn missing_or_misshapen_variable_is_named() {
     let (_, config) = shapes().remove(0);
     let live = live(&config);
     let names = Names::new(&live.config, |_| false);
@@ -166,7 +166,7 @@ fn segments(adapter: &Arc<Adapter>, batch: &mut RaggedBatch) -> Vec<Segment> {
 }
 
 #[test]
-fn an_adapter_is_served_as_it_is_trained() {
+fn adapter_views_share_their_storage() {
     for (what, config) in shapes() {
         let base = live(&config).detached;
         let start = adapter(&config, 11, 3);
@@ -209,7 +209,7 @@ fn an_adapter_is_served_as_it_is_trained() {
 
 /// The shapes include a layer of experts; otherwise the exception above would hide errors.
 #[test]
-fn only_experts_may_be_passed_by() {
+fn only_experts_may_lack_a_gradient() {
     let experts = |config: &ModelConfig| {
         let is = |mlp: &MlpConfig| matches!(mlp, MlpConfig::Experts { .. });
         config.layers.iter().any(|layer| is(&layer.mlp))

@@ -284,7 +284,7 @@ fn variables() {
 }
 
 #[test]
-fn a_folder_that_changes_while_it_loads_gives_what_was_opened_or_an_error() {
+fn folder_changed_while_loading_gives_opened_files_or_an_error() {
     let json = config("llama");
     let (tensors, ..) = model(&parse(&json), "F32");
     let dir = tempfile::tempdir().expect("a temporary folder");

@@ -26,7 +26,7 @@ fn tensors(dir: &Path, files: &[String]) -> BTreeMap<String, (Vec<usize>, Vec<u8
 }
 
 #[test]
-fn the_same_spec_gives_the_same_bytes_and_another_seed_gives_others() {
+fn seed_determines_the_bytes() {
     let parent = tempfile::tempdir().expect("a folder");
     let make =
         |name: &str, spec: &TinySpec| make(&parent.path().join(name), spec).expect("made").digest;
@@ -73,7 +73,7 @@ fn fused_tensors_hold_their_parts_in_order() {
 }
 
 #[test]
-fn every_tiny_family_is_made_with_every_head_that_it_has() {
+fn every_tiny_family_is_made_with_every_head() {
     let parent = tempfile::tempdir().expect("a folder");
     for preset in Preset::ALL.into_iter().filter(|p| !p.is_published_size()) {
         for head in TinyHead::ALL {
@@ -93,7 +93,7 @@ fn every_tiny_family_is_made_with_every_head_that_it_has() {
 }
 
 #[test]
-fn what_cannot_be_made_is_refused_and_leaves_nothing() {
+fn impossible_spec_is_refused_and_leaves_no_files() {
     let parent = tempfile::tempdir().expect("a folder");
     let dir = parent.path().join("model");
     let check = |spec: &TinySpec, part: &str| {

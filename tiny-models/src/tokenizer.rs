@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_comes_back_and_common_words_are_short() {
+    fn texts_round_trip_and_common_words_are_short() {
         let tokenizer = tokenizer();
         let check = |text: &str, n_tokens: usize| {
             let encoding = tokenizer.encode(text, false).expect("bytes are tokens");

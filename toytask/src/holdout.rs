@@ -55,7 +55,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pair_is_held_out_wherever_it_stands() {
+    fn held_out_pair_is_found_anywhere() {
         let pairs = || (0..100).flat_map(|left| (2..=9).map(move |right| (left, right)));
         let (left, right) =
             pairs().find(|(left, right)| is_held_pair(*left, *right)).expect("there are some");

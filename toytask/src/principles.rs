@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn answers_are_known() {
+    fn principles_have_known_answers() {
         use Principle::{
             Even, EveryStep, FinalAnswer, FirstStep, GoesOn, LastStep, MoreThanThree, Multiplies,
             NoRepetition, NothingLeftOut, Small, SomeStepWrong, StatesResult, TwoDigits,
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn no_sentence_stands_there_twice() {
+    fn sentences_are_distinct() {
         let mut texts: Vec<&str> = Principle::ALL.iter().map(|it| it.text()).collect();
         texts.sort_unstable();
         texts.dedup();

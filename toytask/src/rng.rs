@@ -74,7 +74,7 @@ mod tests {
     use super::StableRng;
 
     #[test]
-    fn draws_are_even_and_replay() {
+    fn draws_are_uniform_and_repeatable() {
         let mut counts = [0; 6];
         for at in 0..6000 {
             counts[StableRng::new(1, "die", &[at]).below(6)] += 1;

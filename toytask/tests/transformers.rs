@@ -50,7 +50,7 @@ fn made(check: impl FnOnce(&Path)) {
 }
 
 #[test]
-fn tokens_and_chats_are_those_of_transformers() {
+fn tokens_and_chats_equal_transformers() {
     made(|dir| {
         let golden = golden();
         let tokenizer = Tokenizer::load(dir).expect("it loads");
@@ -74,7 +74,7 @@ fn tokens_and_chats_are_those_of_transformers() {
 }
 
 #[test]
-fn logits_are_those_of_transformers() {
+fn logits_equal_transformers() {
     made(|dir| {
         let golden = golden();
         let weights = std::fs::read(dir.join("model.safetensors")).expect("there");

@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn pass_at_k_is_counted_over_subsets() {
+    fn pass_at_k_equals_the_count_over_subsets() {
         near(pass_at_k(8, 0, 1), 0.0);
         near(pass_at_k(8, 2, 1), 0.25);
         near(pass_at_k(8, 8, 3), 1.0);
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_is_measured_on_both_sides() {
+    fn judge_figures_need_right_and_wrong_answers() {
         let judged = predictions(&[
             (0.9, true),
             (0.7, true),
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn a_judge_is_measured_within_problems() {
+    fn judge_is_compared_within_problems() {
         let check = |groups: &[&[(f64, bool)]], expected: Option<f64>| {
             let groups: Vec<_> = groups.iter().map(|group| predictions(group)).collect();
             assert_eq!(within_problems(&groups), expected, "{groups:?}");
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gap_is_closed_in_part() {
+    fn closed_share_of_a_gap() {
         near(gap_closed(0.6, 0.4, 0.8), 0.5);
         near(gap_closed(0.3, 0.4, 0.8), -0.25);
         assert_eq!(gap_closed(0.4, 0.4, 0.4), None);

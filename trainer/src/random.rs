@@ -24,7 +24,7 @@ mod tests {
     use super::decision;
 
     #[test]
-    fn every_part_of_the_key_counts() {
+    fn every_part_of_the_key_matters() {
         let draw = |seed, purpose: &str, at: &[u64]| decision(seed, purpose, at).next_u64();
         let base = draw(1, "a", &[2, 3]);
         assert_eq!(base, draw(1, "a", &[2, 3]));

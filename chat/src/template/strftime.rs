@@ -93,7 +93,7 @@ mod tests {
     use crate::time::LocalTime;
 
     #[test]
-    fn dates_as_python_writes_them() {
+    fn dates_are_formatted_as_in_python() {
         let time = LocalTime::from_unix(1_709_212_205, 3600);
         for (format, expected) in [
             ("%d %b %Y", "29 Feb 2024"),

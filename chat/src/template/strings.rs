@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn splits_as_python_does() {
+    fn split_follows_python() {
         let text = Text::template("  a b\x1cc  ");
         let check = |separator, most, from_end, expected: &[&str]| {
             assert_eq!(strings(&split(&text, separator, most, from_end)), expected);
@@ -252,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn lines_end_where_python_says() {
+    fn lines_end_as_in_python() {
         let text = Text::template("a\r\nb\rc\u{2028}d\n");
         assert_eq!(strings(&split_lines(&text, false)), ["a", "b", "c", "d"]);
         assert_eq!(strings(&split_lines(&text, true)), ["a\r\n", "b\r", "c\u{2028}", "d\n"]);
     }
 
     #[test]
-    fn two_kinds_of_title() {
+    fn python_and_jinja_title_differ() {
         let text = Text::template("it's a TEST-case");
         assert_eq!(title(&text).as_str(), "It'S A Test-Case");
         assert_eq!(title_words(&text).as_str(), "It's A Test-Case");

@@ -309,7 +309,7 @@ mod tests {
     use super::float;
 
     #[test]
-    fn floats_as_python_writes_them() {
+    fn floats_are_formatted_as_in_python() {
         for (value, expected) in [
             (0.0, "0.0"),
             (-0.0, "-0.0"),

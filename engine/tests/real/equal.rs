@@ -56,25 +56,25 @@ fn check(subject: &Subject) {
 }
 
 #[test]
-fn a_policy_with_adapters() {
+fn policy_with_adapters_has_equal_bits() {
     let dir = tempfile::tempdir().unwrap();
     check(&Subject::make(dir.path(), TinyHead::Vocab));
 }
 
 #[test]
-fn a_reward_model_with_adapters() {
+fn reward_model_with_adapters_has_equal_bits() {
     let dir = tempfile::tempdir().unwrap();
     check(&Subject::make(dir.path(), TinyHead::Sequence));
 }
 
 #[test]
-fn a_policy_with_a_value_head() {
+fn policy_with_a_value_head_has_equal_bits() {
     let dir = tempfile::tempdir().unwrap();
     check(&Subject::make(dir.path(), TinyHead::Value));
 }
 
 #[test]
-fn four_hundred_questions_as_a_tree_and_flat() {
+fn four_hundred_questions_are_equal_as_a_tree_and_flat() {
     let dir = tempfile::tempdir().unwrap();
     let subject = Subject::make(dir.path(), TinyHead::Vocab);
     let labels = || OutputSpec::Labels { columns: [5, 9].into(), mass: true };

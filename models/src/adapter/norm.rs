@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_norm_is_that_of_the_formed_product(
+        fn norm_equals_that_of_the_product(
             (rank, a, b) in (1_usize..5, 1_usize..20, 1_usize..20).prop_flat_map(|(r, k, n)| {
                 let numbers = |len| prop::collection::vec(-3.0_f32..3.0, len);
                 (Just(r), numbers(r * k), numbers(n * r))
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn no_update_is_exactly_nothing() {
+    fn zero_update_has_norm_zero() {
         assert!(norm(&[1.0, 2.0, 3.0, 4.0], &[0.0; 6], 2) == 0.0);
     }
 }

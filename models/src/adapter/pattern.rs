@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_tail_and_its_regex_agree() {
+    fn plain_tail_and_regex_agree() {
         for key in ["q", "a.q", ".q", "a", "a.", ".", "..", "b.a.q", "bXaXq"] {
             for name in ["q", "a.q", "b.a.q", "ba.q", "xq", "bXaXq", "", "é.q"] {
                 let plain = Pattern::tail(key).expect("plain");
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_or_endless_pattern_is_an_error() {
+    fn invalid_or_endless_pattern_is_an_error() {
         for key in ["(", "q_proj)", "[a", "*", r"(?P<x>a)(?P<x>"] {
             assert!(Pattern::tail(key).is_err(), "{key}");
         }

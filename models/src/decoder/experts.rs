@@ -122,7 +122,7 @@ mod tests {
     use super::{Visit, top, visits};
 
     #[test]
-    fn the_most_probable_experts_are_chosen_and_the_first_of_equals() {
+    fn most_probable_experts_are_chosen_with_stable_ties() {
         let check = |row: &[f32], k, expected: &[u32]| assert_eq!(top(row, k), expected, "{row:?}");
         check(&[0.1, 0.5, 0.4], 1, &[1]);
         check(&[0.1, 0.5, 0.4], 2, &[1, 2]);

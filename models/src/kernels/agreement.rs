@@ -165,7 +165,7 @@ mod tests {
     use crate::kernels::simd::Isa;
 
     #[test]
-    fn this_machine_agrees_with_itself() {
+    fn instruction_sets_of_this_machine_agree() {
         let found = check();
         assert_eq!(found.differing, []);
         assert_eq!(found.isas.len(), Isa::available().len());
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn one_bit_is_a_difference() {
+    fn single_differing_bit_is_reported() {
         let mut found =
             Agreement { isas: vec!["a", "b", "c"], kernels: vec!["k"], differing: Vec::new() };
         let next = f32::from_bits(1.0_f32.to_bits() + 1);

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_of_the_input_is_one_chain_for_every_storage() {
+    fn input_gradient_is_one_chain_for_every_storage() {
         for (m, n, k) in SHAPES {
             let grad = normal(1, m * n);
             let packed = pack(&normal(2, n * k), n, k);
@@ -380,7 +380,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_of_the_weight_is_one_chain_over_the_rows() {
+    fn weight_gradient_is_one_chain_over_rows() {
         for (m, n, k) in SHAPES {
             let (x, grad) = (normal(1, m * k), normal(2, m * n));
             let mut want = normal(3, n * k);
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_in_pieces_has_the_gradient_of_the_whole() {
+    fn batch_in_pieces_has_the_same_gradient() {
         let (m, n, k) = (DEPTH + 40, 37, 19);
         let (x, grad) = (normal(1, m * k), normal(2, m * n));
         let len = n.div_ceil(PANEL) * k * PANEL;
@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rows_gradient_depends_on_no_other_row() {
+    fn row_gradient_is_independent_of_other_rows() {
         let (m, n, k) = (40, 600, 50);
         let grad = normal(1, m * n);
         let packed = pack(&normal(2, n * k), n, k);

@@ -88,7 +88,7 @@ mod tests {
     use super::{multiply_add, read};
 
     #[test]
-    fn as_many_as_asked_are_done() {
+    fn requested_multiply_adds_are_counted() {
         for count in [1, 100, 1001] {
             let done = multiply_add(count);
             assert!((count..count + 12).contains(&done), "{done} for {count}");
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_vectors_are_read() {
+    fn all_vectors_are_summed() {
         for count in [0, 16, 64, 112, 1600] {
             let numbers = vec![1.0; count];
             assert!((sum_all(&numbers) - count as f32).abs() < 0.5, "{count}");

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_of_the_range() {
+    fn functions_are_exact_at_the_ends_of_the_range() {
         let at = |x: f32| values(Isa::best(), Exp, &[x])[0];
         for (x, want) in [
             (f32::NEG_INFINITY, 0.0),

@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_those_of_the_table_in_every_storage() {
+    fn rows_equal_the_table_in_every_storage() {
         for (n, k, ids) in [(1, 1, vec![0, 0]), (17, 5, vec![16, 0, 3]), (33, 700, vec![7; 80])] {
             for dtype in [DType::F32, DType::F16, DType::BF16] {
                 let (_, matrix) = table(n, k);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gradient_sums_the_rows_of_each_id_in_their_order() {
+    fn gradient_sums_the_rows_of_each_id_in_order() {
         let (n, k) = (40, 90);
         for count in [1, 7, 1000] {
             let ids: Vec<u32> = (0..count).map(|i| (i * i + 3) % 37).collect();

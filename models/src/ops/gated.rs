@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_the_composed_graph_and_of_differences() {
+    fn gradients_equal_composed_graph_and_differences() {
         for activation in ALL {
             let inputs = [(random(1, (3, 19)) * 4.0).unwrap(), random(2, (3, 19))];
             let op = |x: &[Tensor]| Ok(gated(&x[0], &x[1], activation).unwrap());
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn bits_depend_on_neither_place_nor_machine() {
+    fn bits_are_independent_of_place_and_machine() {
         let n = 50_000;
         let (gate, up) = (values_of(&random(1, n)), values_of(&random(2, n)));
         let run = |isa, activation, from: usize| {
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_must_agree() {
+    fn differing_shapes_are_refused() {
         assert!(gated(&random(1, (2, 3)), &random(2, (3, 2)), Activation::Silu).is_err());
     }
 }

@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn every_variable_at_fault_is_named() {
+    fn all_faulty_variables_are_named() {
         let (good, cut, zero, infinite) = (var(2.0), var(2.0), var(0.0), var(0.0));
         let loss = || {
             let sum = (good.sqr()? + cut.detach())?.sum_all()?;

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_come_out_as_they_are() {
+    fn integers_are_multiplied_exactly() {
         // Both scales are 1: the largest magnitude of every row and channel is 127.
         let weight = weight(&[127.0, 1.0, -2.0, 127.0], 2, 2);
         let x = Tensor::new(&[[127.0_f32, 3.0], [0.0, -127.0]], &Device::Cpu).unwrap();
@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_backward_is_refused_by_name() {
+    fn backward_of_8_bit_weights_is_refused() {
         let weight = weight(&[1.0, 2.0], 1, 2);
         let x = Var::new(&[[1.0_f32, 2.0]], &Device::Cpu).unwrap();
         let y = linear(x.as_tensor(), &weight, None).unwrap();

@@ -93,7 +93,7 @@ mod tests {
     const EPS: f32 = 1e-6;
 
     #[test]
-    fn gradients_are_those_of_the_composed_graph_and_of_differences() {
+    fn gradients_equal_composed_graph_and_differences() {
         for (rows, d, unit_offset) in [(1, 2, false), (3, 8, true), (70, 17, false), (2, 40, true)]
         {
             let inputs = [random(1, (rows, d)), random(2, d)];
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_keeps_its_bits_beside_others_and_on_every_machine() {
+    fn row_bits_are_independent_of_batch_and_machine() {
         let (rows, d) = (1500, 50);
         let (x, w) = (random(3, (rows, d)), random(4, d));
         let all = rms_norm(&x, &w, EPS, false).unwrap();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weight_that_is_no_variable_gets_no_gradient() {
+    fn frozen_norm_weight_gets_no_gradient() {
         let x = Var::from_tensor(&random(1, (4, 8))).unwrap();
         let w = random(2, 8);
         let y = rms_norm(&x, &w, EPS, false).unwrap();
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn other_widths_are_refused() {
+    fn rows_of_another_width_are_refused() {
         for (x, w) in [((2, 8), 7), ((2, 8), 16), ((2, 0), 0)] {
             let norm = rms_norm(&random(1, x), &random(2, w), EPS, false);
             assert!(norm.is_err(), "{x:?} by {w}");

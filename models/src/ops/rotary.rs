@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn gradients_are_those_of_the_composed_graph_and_of_differences() {
+    fn gradients_equal_composed_graph_and_differences() {
         for (heads, head_dim, half) in [(1, 2, 1), (3, 20, 10), (2, 40, 16), (2, 64, 32)] {
             let table = table(5, half);
             let inputs = [random(1, (5, heads, head_dim))];
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_keeps_its_bits_beside_others_and_on_every_machine() {
+    fn row_bits_are_independent_of_batch_and_machine() {
         let (rows, heads, head_dim) = (700, 3, 24);
         let table = table(rows, 10);
         let x = random(2, (rows, heads, head_dim));
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused() {
+    fn operands_that_do_not_fit_are_refused() {
         for (rows, half) in [(3, 4), (1, 4), (2, 5), (2, 0)] {
             let x = random(1, (2, 1, 8));
             assert!(rotary(&x, &table(rows, half)).is_err(), "{rows} rows, half {half}");

@@ -182,7 +182,7 @@ mod tests {
     use crate::kernels::kv_block::BlockId;
 
     #[test]
-    fn runs_are_of_about_the_same_length() {
+    fn parts_have_about_the_same_length() {
         for (lengths, parts, expected) in [
             (&[1, 1, 1, 1][..], 2, Some(&[0..2, 2..4][..])),
             (&[1, 1, 1], 2, None),
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_share_what_none_of_them_writes() {
+    fn parts_may_share_blocks_that_none_writes() {
         let slot = |block: usize| u32::try_from(block * BLOCK).expect("a few blocks");
         for (tables, written, expected) in [
             ([&[0, 1][..], &[0, 2]], [1, 2], true),

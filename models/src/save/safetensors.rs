@@ -108,7 +108,7 @@ mod tests {
     use super::{FloatType, NamedShape, Writer};
 
     #[test]
-    fn the_format_s_own_reader_reads_it_back() {
+    fn safetensors_reader_reads_the_file() {
         let entries = [("a", vec![2, 3]), ("b.weight", vec![1])]
             .map(|(name, shape)| NamedShape { name: name.into(), shape });
         for storage in FloatType::ALL {

@@ -100,7 +100,7 @@ mod tests {
     use super::Stage;
 
     #[test]
-    fn a_folder_appears_whole_or_not_at_all() {
+    fn folder_appears_complete_or_not_at_all() {
         let parent = tempfile::tempdir().expect("a folder");
         let target = parent.path().join("model");
         let stage = Stage::begin(&target).expect("nothing is there");
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays() {
+    fn existing_folder_is_not_overwritten() {
         let parent = tempfile::tempdir().expect("a folder");
         let empty = parent.path().join("empty");
         std::fs::create_dir(&empty).expect("made");

@@ -79,7 +79,7 @@ fn run(runner: &mut Runner, items: &[PackItem]) -> Vec<Vec<u32>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn neighbours_under_other_adapters_change_no_bit(
+    fn sequences_under_other_adapters_change_no_bit(
         sequences in prop::collection::vec(
             (0_usize..3, prop::collection::vec(0..VOCAB as u32, 1..9)),
             1..7,
@@ -100,7 +100,7 @@ proptest! {
 }
 
 #[test]
-fn every_adapter_changes_what_it_is_for() {
+fn every_adapter_has_an_effect() {
     let (mut runner, slots) = runner();
     let outputs: Vec<_> =
         slots.iter().map(|slot| run(&mut runner, &[item(&[1, 2, 3], *slot)])).collect();
@@ -119,7 +119,7 @@ fn every_adapter_changes_what_it_is_for() {
 
 /// One site at a time, so that a bound site that the forward ignores is found.
 #[test]
-fn every_site_is_felt() {
+fn every_site_has_an_effect() {
     let config = base("qwen2");
     let (mut runner, _) = runner();
     let plain = run(&mut runner, &[item(&[1, 2, 3], None)]);
@@ -132,7 +132,7 @@ fn every_site_is_felt() {
 }
 
 #[test]
-fn adapters_come_and_go_while_others_run() {
+fn adapters_are_replaced_while_others_run() {
     let (mut runner, slots) = runner();
     let config = base("qwen2");
     let [_, Some(first), Some(second)] = slots else { unreachable!("two adapters were inserted") };

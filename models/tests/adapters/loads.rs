@@ -29,7 +29,7 @@ fn sites(adapter: &Adapter) -> Vec<String> {
 }
 
 #[test]
-fn factors_arrive_at_their_sites_as_they_were_written() {
+fn factors_are_loaded_unchanged() {
     let mut targets = ALL.to_vec();
     targets.extend(["embed_tokens", "lm_head"]);
     let mut peft = Peft::new(7, &targets);
@@ -131,7 +131,7 @@ fn check_targets(fields: &serde_json::Value, modules: &[&str], want: &[&str]) {
 }
 
 #[test]
-fn targets_are_what_peft_would_match() {
+fn targets_match_as_in_peft() {
     let q0 = "model.layers.0.self_attn.q_proj";
     let q1 = "model.layers.1.self_attn.q_proj";
     check_targets(
@@ -180,7 +180,7 @@ fn targets_are_what_peft_would_match() {
 }
 
 #[test]
-fn an_adapter_of_the_bare_decoder_binds_too() {
+fn adapter_of_the_bare_decoder_binds() {
     let mut peft = Peft::new(3, &[]);
     peft.set("target_modules", json!(r"layers\.\d\.self_attn\.q_proj"));
     peft.set("rank_pattern", json!({"^layers.1.self_attn.q_proj": 2}));
@@ -237,7 +237,7 @@ fn experts_and_router_are_sites() {
 }
 
 #[test]
-fn an_adapter_brings_its_head() {
+fn adapter_with_a_head_uses_it() {
     for (name, beside) in [
         ("score.weight", false),
         ("classifier.weight", false),
@@ -267,7 +267,7 @@ fn an_adapter_brings_its_head() {
 }
 
 #[test]
-fn the_digest_is_of_the_content() {
+fn digest_depends_on_content_alone() {
     let config = base("qwen2");
     let peft = Peft::new(1, &["q_proj", "v_proj"]);
     let first = load(&peft, &config).digest;
@@ -295,7 +295,7 @@ fn the_digest_is_of_the_content() {
 }
 
 #[test]
-fn the_report_says_how_large_the_update_is() {
+fn report_has_the_norm_of_the_update() {
     let mut peft = Peft::new(1, &["o_proj"]);
     // s B A with one entry: 2 · 3 · 5.
     for (name, at, value) in [("lora_A", 7, 3.0), ("lora_B", 0, 5.0)] {
@@ -319,7 +319,7 @@ fn the_report_says_how_large_the_update_is() {
 }
 
 #[test]
-fn fields_without_effect_are_harmless() {
+fn fields_without_effect_are_accepted() {
     let mut peft = Peft::new(1, &["q_proj"]);
     for (field, value) in [
         ("init_lora_weights", json!("gaussian")),
@@ -357,7 +357,7 @@ fn check_copy(name: &str, copy: Stored, stored: &[(&str, &Stored)], loads: bool)
 }
 
 #[test]
-fn a_full_copy_that_equals_the_base_says_nothing_new() {
+fn full_copy_equal_to_the_base_is_accepted() {
     let embedding = Stored::f32(&[VOCAB, HIDDEN], numbers(3, VOCAB * HIDDEN));
     let vocab = Stored::f32(&[VOCAB, HIDDEN], numbers(4, VOCAB * HIDDEN));
     let files = [("model.embed_tokens.weight", &embedding), ("lm_head.weight", &vocab)];

@@ -141,14 +141,14 @@ fn malformed_fields_are_refused_by_name() {
 }
 
 #[test]
-fn a_pattern_that_would_never_end_is_given_up() {
+fn catastrophic_pattern_is_refused() {
     let mut peft = Peft::new(1, &["q_proj"]);
     peft.set("target_modules", json!(r"((\w|\w|\.)*)\2*(?=never)x"));
     check_config(&peft, "target_modules", "model.");
 }
 
 #[test]
-fn the_configuration_must_be_a_json_object() {
+fn configuration_that_is_not_an_object_is_refused() {
     for (text, says) in [
         ("", "not JSON"),
         ("{\"r\": 4", "not JSON"),
@@ -170,7 +170,7 @@ fn the_configuration_must_be_a_json_object() {
 }
 
 #[test]
-fn an_adapter_of_another_base_is_refused() {
+fn adapter_of_another_base_is_refused() {
     let mut wider = Peft::new(1, &[]);
     wider.set("target_modules", json!(["q_proj"]));
     for layer in 0..2 {
@@ -194,7 +194,7 @@ fn an_adapter_of_another_base_is_refused() {
 }
 
 #[test]
-fn a_tensor_without_a_place_is_refused() {
+fn tensor_without_a_place_is_refused() {
     for (name, says) in [
         ("model.layers.0.input_layernorm.weight", "stray"),
         ("model.layers.0.self_attn.q_proj.weight", "stray"),
@@ -229,7 +229,7 @@ fn a_tensor_without_a_place_is_refused() {
 }
 
 #[test]
-fn a_tensor_that_is_not_as_it_must_be_is_refused() {
+fn malformed_tensor_is_refused() {
     let q = || Peft::new(1, &["q_proj"]);
     let mut peft = q();
     peft.tensors.remove(&format!("base_model.model.{Q1_B}"));
@@ -293,7 +293,7 @@ fn heads_that_cannot_be_kept_are_refused() {
 }
 
 #[test]
-fn a_head_beside_the_adapter_is_checked_too() {
+fn head_beside_the_adapter_is_checked() {
     for (tensors, says) in [
         (vec![("score.weight", vec![1, 16])], "shape [1, 16]"),
         (vec![("score.bias", vec![1])], "tensor `score.weight`: missing"),
@@ -321,7 +321,7 @@ fn targets_that_the_base_lacks_are_refused() {
 }
 
 #[test]
-fn a_file_cut_short_is_refused() {
+fn truncated_file_is_refused() {
     let dir = tempfile::tempdir().expect("a folder");
     Peft::new(1, &["q_proj"]).write(dir.path());
     let path = dir.path().join("adapter_model.safetensors");
@@ -351,7 +351,7 @@ fn a_file_cut_short_is_refused() {
 }
 
 #[test]
-fn a_folder_that_holds_no_adapter_says_what_is_there() {
+fn folder_without_adapter_lists_its_content() {
     let dir = tempfile::tempdir().expect("a folder");
     let said = |path: &Path| load(path).to_string();
     assert!(said(dir.path()).contains("no adapter_config.json; the folder is empty"));
@@ -374,7 +374,7 @@ fn a_folder_that_holds_no_adapter_says_what_is_there() {
 
 #[cfg(unix)]
 #[test]
-fn links_in_a_circle_are_an_error() {
+fn circular_links_are_an_error() {
     let dir = tempfile::tempdir().expect("a folder");
     let path = dir.path().join("circle");
     std::os::unix::fs::symlink(&path, &path).expect("a link");

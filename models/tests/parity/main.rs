@@ -144,7 +144,7 @@ fn prompts_to_continue(golden: &Golden, adapter: Option<AdapterSlot>) -> Vec<Seq
 }
 
 #[test]
-fn prompts_alone_and_together_are_as_in_transformers() {
+fn prompts_alone_and_batched_equal_transformers() {
     for_each_model(|model, golden, closeness| {
         let mut runner = Runner::new(model.decoder, model.head);
         alone_and_together(&mut runner, golden, None, closeness)
@@ -152,7 +152,7 @@ fn prompts_alone_and_together_are_as_in_transformers() {
 }
 
 #[test]
-fn prompts_in_pieces_over_kv_blocks_are_as_in_transformers() {
+fn chunked_prompts_over_kv_blocks_equal_transformers() {
     for_each_model(|model, golden, closeness| {
         in_pieces(model.clone(), golden, &[5, 1, 40, 16, 128], closeness)?;
         in_pieces(model, golden, &[256], closeness)
@@ -160,7 +160,7 @@ fn prompts_in_pieces_over_kv_blocks_are_as_in_transformers() {
 }
 
 #[test]
-fn greedy_tokens_over_kv_blocks_are_as_in_transformers() {
+fn greedy_tokens_over_kv_blocks_equal_transformers() {
     for_each_model(|model, golden, closeness| {
         if golden.generated.is_empty() {
             // Without a vocabulary nothing is generated.
@@ -199,7 +199,7 @@ fn load_adapter(
 const KV_BLOCKS: usize = 64;
 
 #[test]
-fn adapters_are_as_in_peft() {
+fn adapters_equal_peft() {
     let cases = Cases::read();
     let check = |case: &AdapterCase, closeness: &mut Closeness| {
         let parent = tempfile::tempdir().expect("a folder");
@@ -222,7 +222,7 @@ fn adapters_are_as_in_peft() {
 }
 
 #[test]
-fn the_base_beside_an_adapter_stays_as_in_transformers() {
+fn base_beside_an_adapter_equals_transformers() {
     let cases = Cases::read();
     for case in &cases.adapters {
         let parent = tempfile::tempdir().expect("a folder");
@@ -241,7 +241,7 @@ fn the_base_beside_an_adapter_stays_as_in_transformers() {
 }
 
 #[test]
-fn chats_are_rendered_and_encoded_as_in_transformers() {
+fn chats_are_rendered_and_encoded_as_by_transformers() {
     let parent = tempfile::tempdir().expect("a folder");
     let (dir, _) = Cases::read().models[0].make(parent.path()).expect("made");
     let tokenizer = Tokenizer::load(&dir).expect("a tokenizer and a template");

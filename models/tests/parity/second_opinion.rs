@@ -105,12 +105,12 @@ fn check(name: &str, load: fn(&Path) -> candle_core::Result<LastLogits>) {
 }
 
 #[test]
-fn qwen2_is_as_in_candle_transformers() {
+fn qwen2_equals_candle_transformers() {
     check("qwen2", qwen2);
 }
 
 #[test]
-fn llama_is_as_in_candle_transformers() {
+fn llama_equals_candle_transformers() {
     check("llama", llama);
     check("llama3", llama);
 }

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_is_right_whatever_the_way() {
+    fn right_result_counts_for_any_steps() {
         let problem = "17+58 mod 100";
         let judged = judge(problem, "17+58=74\nAnswer: 75").expect("a solution");
         assert!(judged.is_final_right() && !judged.is_right());

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_chain_reads_as_mathematics() {
+    fn chain_is_written_with_usual_precedence() {
         use Op::{Minus, Plus, Times};
         let check = |links: &[(Op, u8)], problem: &str, solution: &str| {
             let chain = chain(17, links);

@@ -14,7 +14,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn what_is_made_right_is_found_right(seed: u64, most in 1_usize..12) {
+    fn right_solutions_are_found_right(seed: u64, most in 1_usize..12) {
         let chain = Chain::draw(&difficulty(most), &mut StableRng::new(seed, "test", &[]));
         let (problem, solution) = (chain.problem(), chain.solution());
         let judged = check::judge(&problem, &solution.to_string()).expect("it is a chain");
@@ -26,7 +26,7 @@ proptest! {
     }
 
     #[test]
-    fn a_slip_is_found_where_it_was_made(seed: u64, most in 1_usize..12) {
+    fn slip_is_found_at_its_line(seed: u64, most in 1_usize..12) {
         let rng = &mut StableRng::new(seed, "test", &[]);
         let chain = Chain::draw(&difficulty(most), rng);
         for slip in Slip::ALL {
@@ -51,7 +51,7 @@ proptest! {
     }
 
     #[test]
-    fn countdown_agrees_too(seed: u64, count in 2_usize..5) {
+    fn countdown_generator_and_checker_agree(seed: u64, count in 2_usize..5) {
         let rng = &mut StableRng::new(seed, "test", &[]);
         let made = Countdown::draw(count, rng);
         let (problem, solution) = (made.problem(), made.solution());
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn readers_take_any_text(problem in "[0-9+*()/ modMake from,-]{0,24}", solution in "\\PC{0,40}") {
+    fn checkers_accept_any_text(problem in "[0-9+*()/ modMake from,-]{0,24}", solution in "\\PC{0,40}") {
         let _ = check::judge(&problem, &solution);
         let _ = check::judge("1+2 mod 100", &solution);
         let _ = check::judge("Make 3 from 1, 2", &solution);
@@ -85,7 +85,7 @@ fn every_slip_can_be_made_of_a_long_chain() {
 }
 
 #[test]
-fn verifiers_do_not_call_generators() {
+fn checkers_share_no_code_with_generators() {
     let sources = [
         include_str!("../check/mod.rs"),
         include_str!("../check/lines.rs"),

@@ -69,7 +69,7 @@ fn labels_are_balanced() {
 }
 
 #[test]
-fn lengths_and_operations_tell_nothing() {
+fn lengths_and_operations_are_independent_of_labels() {
     for format in [Format::Reward, Format::Pointwise, Format::Verify, Format::Pair] {
         let all = rows(format);
         let good = ["Yes", "[Correct]", "{\"winner\":\"A\"}"];
@@ -86,7 +86,7 @@ fn lengths_and_operations_tell_nothing() {
 }
 
 #[test]
-fn agreement_is_not_rightness() {
+fn agreement_is_independent_of_correctness() {
     let all = rows(Format::Verify);
     let all: Vec<&TaskRow> = all.iter().collect();
     let is_right = |row: &TaskRow| {
@@ -114,7 +114,7 @@ fn every_principle_has_both_answers() {
 }
 
 #[test]
-fn documents_do_not_tell_what_is_right() {
+fn documents_are_independent_of_correctness() {
     for (format, other) in [(Format::Faithful, "correct"), (Format::Correct, "faithful")] {
         let all = rows(format);
         let all: Vec<&TaskRow> = all.iter().collect();
@@ -137,7 +137,7 @@ fn documents_do_not_tell_what_is_right() {
 }
 
 #[test]
-fn nothing_that_is_held_out_is_trained_on() {
+fn held_out_problems_are_not_trained_on() {
     let mixture = Mixture { countdown: 0.2, ..Mixture::default() };
     assert_eq!(mixture.check(), Ok(()));
     let mut formats = BTreeMap::new();
@@ -182,7 +182,7 @@ fn invalid_mixture_is_refused() {
 }
 
 #[test]
-fn evaluation_sees_what_training_does_not() {
+fn evaluation_uses_held_out_problems() {
     let difficulty = Difficulty::default();
     let problems = sets::problems(1, &difficulty, 200);
     assert_eq!(problems.len(), 200);

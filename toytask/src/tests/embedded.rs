@@ -29,7 +29,7 @@ fn bench() -> Bench {
 }
 
 #[test]
-fn its_texts_are_those_of_the_task() {
+fn files_are_those_of_the_task() {
     let parent = tempfile::tempdir().expect("a folder");
     let fresh = parent.path().join("fresh");
     write_model_folder(&fresh, ModelSize::EMBEDDED, 0).expect("it is written");
@@ -109,7 +109,7 @@ fn with_final(cases: &[Case]) -> Vec<(Input, bool)> {
 }
 
 #[test]
-fn it_judges_steps() {
+fn steps_are_judged() {
     let bench = bench();
     let cases = cases(200);
     let steps = |cases: &[Case]| -> Vec<(Input, Vec<bool>)> {
@@ -125,7 +125,7 @@ fn it_judges_steps() {
 }
 
 #[test]
-fn it_judges_answers() {
+fn answers_are_judged() {
     let bench = bench();
     let cases = cases(200);
     let yes = |outcome: &Outcome, truth: &bool| agrees(outcome, *truth);
@@ -157,7 +157,7 @@ fn it_judges_answers() {
 }
 
 #[test]
-fn it_compares() {
+fn solutions_are_compared() {
     let bench = bench();
     let pairs = sets::right_and_wrong(7, &difficulty(), 100);
     // The right one is second every other time.
@@ -181,7 +181,7 @@ fn it_compares() {
 }
 
 #[test]
-fn it_writes_what_scorers_read() {
+fn replies_are_readable_by_scorers() {
     let bench = bench();
     let cases = cases(60);
     let any = |outcome: &Outcome, (): &()| outcome.as_ref().ok().map(|_| true);

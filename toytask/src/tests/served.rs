@@ -179,7 +179,7 @@ fn is_near(outcome: Outcome, expected: f64) -> Result<(), String> {
 }
 
 #[test]
-fn the_default_scorers_can_ask() {
+fn default_scorers_accept_the_model() {
     let bench = Bench::new(SCORERS);
     for kind in [
         "reward",

@@ -22,7 +22,7 @@ fn check(messages: &Value, expected: &str) {
 }
 
 #[test]
-fn a_chat_stays_a_chat() {
+fn ordinary_chat_is_rendered_as_a_chat() {
     check(
         &json!([
             { "role": "system", "content": "Be brief." },
@@ -66,7 +66,7 @@ fn only_the_template_writes_special_tokens() {
 }
 
 #[test]
-fn what_is_learnt_is_what_is_said() {
+fn targets_are_the_next_tokens() {
     let tokenizer = tokenizer();
     let encoder = Encoder::new(&tokenizer).expect("it is ours");
     let mixture = Mixture::default();

@@ -20,7 +20,7 @@ pub(super) fn tokenizer() -> Tokenizer {
 }
 
 #[test]
-fn shapes_load_and_are_as_large_as_they_say() {
+fn sizes_load_with_their_documented_parameters() {
     let check = |size: ModelSize, parameters: u64| {
         let (_parent, dir) = made(size, 1);
         let model = Model::load(&dir, &LoadOptions::default()).expect("it loads");
@@ -41,7 +41,7 @@ fn shapes_load_and_are_as_large_as_they_say() {
 }
 
 #[test]
-fn a_folder_follows_from_its_seed() {
+fn seed_determines_the_folder() {
     let weights = |seed| {
         let (_parent, dir) = made(ModelSize::SMOKE, seed);
         std::fs::read(dir.join("model.safetensors")).expect("there")

@@ -85,7 +85,7 @@ impl Case {
 }
 
 #[test]
-fn advantages_are_those_of_the_formulas() {
+fn advantages_equal_the_formulas() {
     let goldens: Goldens = serde_json::from_str(GOLDENS).expect("the goldens can be read");
     for case in goldens.advantages {
         let steps = case.steps();
@@ -159,7 +159,7 @@ const OF_GROUPS: [&str; 9] = [
 ];
 
 #[test]
-fn equal_rewards_are_exactly_nothing() {
+fn equal_rewards_have_zero_advantages() {
     let third = 1.0 / 3.0;
     for toml in OF_GROUPS {
         let spread = [1.0, 0.0, 1.0];
@@ -323,7 +323,7 @@ fn steps_and_signals_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn numbers_that_are_too_large_are_errors() {
+fn too_large_numbers_are_errors() {
     for toml in ["kind = 'mean'", "kind = 'reinforce_plus_plus'", "kind = 'grpo'"] {
         let got = outcomes(toml, &[&[f64::MAX, f64::MAX, 0.0]]);
         assert!(got.is_err(), "{toml}: {got:?}");
@@ -334,7 +334,7 @@ fn numbers_that_are_too_large_are_errors() {
 }
 
 #[test]
-fn options_and_keys_without_meaning_are_refused() {
+fn invalid_options_and_keys_are_refused() {
     for toml in [
         "kind = 'grpo'\nepsilon = -1.0",
         "kind = 'reinforce_plus_plus'\ngamma = 1.1",
@@ -399,7 +399,7 @@ proptest! {
 
     /// Whitened advantages have mean 0 and variance 1 over all tokens.
     #[test]
-    fn whitened_advantages_are_white(rewards in prop::collection::vec(-1.0_f64..1.0, 3..8)) {
+    fn whitened_advantages_have_mean_0_and_variance_1(rewards in prop::collection::vec(-1.0_f64..1.0, 3..8)) {
         prop_assume!(rewards.iter().any(|reward| (reward - rewards[0]).abs() > 1e-3));
         let got = outcomes("kind = 'reinforce_plus_plus'", &[&rewards, &[0.5]]);
         let got = got.expect("good rewards").concat();

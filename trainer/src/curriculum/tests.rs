@@ -251,7 +251,7 @@ fn e5_zero_variance_is_kept_or_dropped_and_counted() {
 }
 
 #[test]
-fn a_run_without_differences_ends() {
+fn run_without_differing_rewards_ends() {
     let counts = |groups, zero_variance, all_right, failed| KeepCounts {
         groups,
         failed,
@@ -328,7 +328,7 @@ proptest! {
     }
 
     #[test]
-    fn a_fill_always_ends(kept in prop::collection::vec(0_usize..3, 0..40), rounds in 1_u32..12) {
+    fn fill_always_terminates(kept in prop::collection::vec(0_usize..3, 0..40), rounds in 1_u32..12) {
         let config = FillConfig { rounds, groups: Some(2), shortfall: Shortfall::Train };
         let mut fill = Fill::new(config, 5).expect("valid");
         let mut kept = kept.into_iter().chain(std::iter::repeat(0));

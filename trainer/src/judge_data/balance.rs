@@ -139,7 +139,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_share_holds(player in 0_u64..1000, judge in prop::collection::vec(0_u64..300, 0..12)) {
+        fn judge_share_is_never_exceeded(player in 0_u64..1000, judge in prop::collection::vec(0_u64..300, 0..12)) {
             let kept = within_share(player, &judge, 0.5).expect("valid");
             let taken: u64 = judge[..kept].iter().sum();
             prop_assert!(taken <= player);

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn old_mistakes_come_where_new_ones_are_missing() {
+    fn old_mistakes_fill_in_for_missing_new_ones() {
         let mut reservoir = ReplayBuffer::new(10, 1);
         reservoir.observe(&[group(9, vec![wrong("3"), wrong("4")])]);
         let groups = [group(0, vec![right("1"), right("2"), wrong("2")])];

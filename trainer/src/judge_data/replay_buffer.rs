@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn every_mistake_is_as_likely_to_be_kept() {
+    fn mistakes_are_kept_with_equal_probability() {
         let runs = 2000;
         let mut kept = [0_u32; 20];
         for seed in 0..runs {

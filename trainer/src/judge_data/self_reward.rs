@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_gap_is_self_less_truth() {
+    fn gap_is_self_reward_minus_true_reward() {
         let check = |pairs: &[(f64, f64)], expected: Option<f64>| {
             let gap = reward_gap(pairs);
             let close = match (gap, expected) {
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_is_audited_and_the_same_one_again() {
+    fn audited_share_is_repeatable() {
         let all = |share| (0..4000).filter(|g| audited(share, 3, 1, *g)).count();
         assert_eq!(all(0.0), 0);
         assert_eq!(all(1.0), 4000);

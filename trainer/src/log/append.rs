@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_failed_write_leaves_whole_pieces() {
+    fn failed_write_leaves_complete_records() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log");
         fs::write(&path, "whole\ncut").expect("written");

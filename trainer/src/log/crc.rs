@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mask_can_be_taken_off() {
+    fn checksum_mask_is_reversible() {
         for bytes in [&b"foo"[..], b"", b"123456789"] {
             let crc = crc32c(bytes);
             let turned = masked(bytes).wrapping_sub(0xA282_EAD8);

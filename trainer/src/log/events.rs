@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bytes_are_those_of_tensorboard() {
+    fn bytes_equal_tensorboard() {
         let digits: String = GOLDEN.split_whitespace().collect();
         let byte = |at| u8::from_str_radix(&digits[at..at + 2], 16).expect("two digits");
         let golden: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_holds_what_was_written() {
+    fn event_file_reads_back() {
         let folder = tempfile::tempdir().expect("a folder");
         let inside = folder.path().join("run/tensorboard");
         let mut first = EventFile::create(&inside, 12.75, None).expect("created");

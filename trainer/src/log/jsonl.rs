@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resumed_log_goes_on_after_the_checkpoint() {
+    fn resumed_log_continues_after_the_checkpoint() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log.jsonl");
         let mut log = JsonLines::create(&path).expect("created");
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_is_never_overwritten() {
+    fn existing_log_is_not_overwritten() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("log.jsonl");
         for text in ["{\"step\":1}\nnonsense\n{\"step\":2}\n", "{\"stop\":1}\n", "[1]\n", "\n"] {

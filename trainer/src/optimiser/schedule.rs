@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_goes_past_its_end_stays_at_the_floor() {
+    fn rate_after_the_last_step_is_the_floor() {
         let schedule = Schedule { shape: ScheduleShape::Linear, warmup: 0, floor: 0.25 };
         assert!((schedule.share(99, 10) - 0.25).abs() < 1e-12);
     }

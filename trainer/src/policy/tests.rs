@@ -70,7 +70,7 @@ fn assert_close(got: &Gradients, want: &Gradients, what: &str) {
 }
 
 #[test]
-fn every_parameter_is_reached_and_checkpointing_gives_the_same() {
+fn every_parameter_has_a_gradient_and_checkpointing_agrees() {
     for preset in [Preset::Qwen2, Preset::Qwen3, Preset::Gemma2] {
         let dir = tempfile::tempdir().expect("a folder");
         folder(dir.path(), preset, TinyHead::Vocab);
@@ -85,7 +85,7 @@ fn every_parameter_is_reached_and_checkpointing_gives_the_same() {
 }
 
 #[test]
-fn sums_do_not_depend_on_order_and_hardly_on_the_budget() {
+fn sums_are_independent_of_order_and_nearly_of_the_budget() {
     let dir = tempfile::tempdir().expect("a folder");
     folder(dir.path(), Preset::Qwen3, TinyHead::Vocab);
     let policy = Policy::full(dir.path()).expect("it loads");
@@ -141,7 +141,7 @@ fn number_of_workers_changes_no_bit() {
 }
 
 #[test]
-fn reading_gives_the_bits_of_training() {
+fn reading_has_the_bits_of_training() {
     let dir = tempfile::tempdir().expect("a folder");
     folder(dir.path(), Preset::Qwen3, TinyHead::Vocab);
     let policy = Policy::full(dir.path()).expect("it loads");
@@ -211,7 +211,7 @@ fn rows_are_counted_once() {
 }
 
 #[test]
-fn a_batch_is_cut_into_an_even_number_of_parts_of_about_the_same_size() {
+fn batch_is_cut_into_an_even_number_of_similar_parts() {
     for (n, budget, parts) in [(40, 1000, 1), (40, 400, 2), (40, 210, 4), (40, 100, 6)] {
         let all = sequences(n);
         let micros = super::micro_batches(&all, Packing::of(budget)).expect("they fit");
@@ -254,7 +254,7 @@ fn heads_and_labels_are_read_and_trained() {
 }
 
 #[test]
-fn a_step_is_seen_by_what_is_served_and_by_what_is_saved() {
+fn step_changes_served_and_saved_weights() {
     let dir = tempfile::tempdir().expect("a folder");
     let base = dir.path().join("base");
     folder(&base, Preset::Qwen3, TinyHead::Vocab);
@@ -276,7 +276,7 @@ fn a_step_is_seen_by_what_is_served_and_by_what_is_saved() {
 }
 
 #[test]
-fn an_adapter_learns_alone_and_is_saved() {
+fn adapter_is_trained_alone_and_saved() {
     let dir = tempfile::tempdir().expect("a folder");
     let (base, peft) = (dir.path().join("base"), dir.path().join("peft"));
     let spec = folder(&base, Preset::Qwen3, TinyHead::Vocab);
@@ -319,7 +319,7 @@ fn an_adapter_learns_alone_and_is_saved() {
 }
 
 #[test]
-fn every_part_is_asserted_by_the_first_batch_that_uses_it() {
+fn gradients_are_asserted_at_first_use() {
     let dir = tempfile::tempdir().expect("a folder");
     let base = dir.path().join("base");
     let spec = folder(&base, Preset::Qwen3, TinyHead::Vocab);

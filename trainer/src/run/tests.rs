@@ -112,7 +112,7 @@ fn check_resume_of(bench: impl Fn() -> Bench, rest: &str) {
 }
 
 #[test]
-fn a_resumed_run_ends_with_the_same_bytes() {
+fn resumed_run_ends_with_the_same_bytes() {
     check_resume(TinyHead::Vocab, &supervised(), SUPERVISED);
     check_resume(TinyHead::Vocab, &problems(), POLICY_GRADIENT);
     check_resume(TinyHead::Vocab, &problems(), SPARK);
@@ -169,7 +169,7 @@ fn processes() -> String {
 const PROCESS: &str = "[method]\nkind = \"process\"\nrows = 3\nseparator = \"<extra_0>\"\n";
 
 #[test]
-fn sampled_probabilities_are_those_of_training_bit_for_bit() {
+fn sampled_probabilities_have_the_bits_of_training() {
     for rest in [
         POLICY_GRADIENT.to_owned(),
         format!(
@@ -222,7 +222,7 @@ fn all_problems_of_a_run_file_are_listed() {
 }
 
 #[test]
-fn a_folder_belongs_to_one_run_and_to_one_run_file() {
+fn folder_is_locked_and_bound_to_its_run_file() {
     let bench = Bench::new(TinyHead::Vocab, &supervised());
     let mut run = bench.run(3, SUPERVISED);
     let refused = |resume, config| {
@@ -282,7 +282,7 @@ fn run_without_progress_stops() {
 
 /// A scorer without a verdict: the group is dropped and counted, and is never 0.
 #[test]
-fn answers_without_a_reward_are_not_trained_on() {
+fn answers_without_reward_are_not_trained_on() {
     let rest = "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 3\nmax_tokens = 4\n\n\
         [[scorer]]\nname = \"has-e\"\nkind = \"json\"\n";
     let bench = Bench::new(TinyHead::Vocab, &problems());
@@ -349,7 +349,7 @@ fn non_finite_step_is_refused() {
 
 /// A step that is repeated, because the checkpoint before it was the last one, has one line.
 #[test]
-fn a_step_is_logged_once_however_often_it_is_taken() {
+fn repeated_step_is_logged_once() {
     let rest = format!(
         "{SUPERVISED}\n[evaluation]\nevery = 1\n\n[[evaluation.data]]\nkind = \"jsonl\"\n\
          path = \"rows.jsonl\"\n"

@@ -184,7 +184,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
         /// The capacity equals the paper's inequality, and batches used in order are never stale.
         #[test]
-        fn c10_the_two_forms_agree(batch in 1_u64..5, eta in 0_u64..4, moves in prop::collection::vec(0_u8..4, 0..120)) {
+        fn c10_count_equals_the_inequality(batch in 1_u64..5, eta in 0_u64..4, moves in prop::collection::vec(0_u8..4, 0..120)) {
             let mut capacity = capacity(batch, eta, 7);
             let (mut running, mut ready) = (0_u64, std::collections::VecDeque::new());
             for choice in moves {

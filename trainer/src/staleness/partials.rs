@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn rollout_cut_too_often_is_given_up() {
+    fn rollout_interrupted_too_often_is_dropped() {
         let mut partials = partials(1.0, Some(1));
         let mut next = 0..;
         partials.launch(2, || next.next()).expect("a round");
@@ -253,7 +253,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn c12_every_id_is_in_one_place(rounds in prop::collection::vec((1_usize..5, any::<u64>()), 1..12)) {
+        fn c12_every_id_has_one_state(rounds in prop::collection::vec((1_usize..5, any::<u64>()), 1..12)) {
             let mut partials = partials(2.0, None);
             let (mut next, mut begun, mut used) = (0.., 0_u64, 0_u64);
             for (want, bits) in rounds {

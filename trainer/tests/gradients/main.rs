@@ -315,7 +315,7 @@ fn full(folder: &Path) -> Policy {
 }
 
 #[test]
-fn supervised_gradients_are_those_of_torch() {
+fn supervised_gradients_equal_torch() {
     with_folders(|folder| {
         let goldens = goldens();
         check_supervised(full(&folder.join("qwen3")), None, &goldens.sft_qwen3);
@@ -325,7 +325,7 @@ fn supervised_gradients_are_those_of_torch() {
 }
 
 #[test]
-fn gradients_of_an_adapter_are_those_of_peft() {
+fn adapter_gradients_equal_peft() {
     with_folders(|folder| {
         let base = folder.join(BASE);
         let config = Arc::new(ModelConfig::read(&base).expect("it is read"));
@@ -337,7 +337,7 @@ fn gradients_of_an_adapter_are_those_of_peft() {
 }
 
 #[test]
-fn gradients_of_dpo_are_those_of_torch() {
+fn dpo_gradients_equal_torch() {
     with_folders(|folder| {
         let (golden, batch) = (goldens().dpo, batch());
         let dpo = DirectPreference::Dpo { beta: golden.beta, smoothing: 0.0 };
@@ -360,7 +360,7 @@ fn gradients_of_dpo_are_those_of_torch() {
 }
 
 #[test]
-fn gradients_of_grpo_are_those_of_torch() {
+fn grpo_gradients_equal_torch() {
     with_folders(|folder| {
         let (golden, batch) = (goldens().grpo, batch());
         let denominators = denominators(&batch, Stream::Policy);
@@ -392,7 +392,7 @@ fn gradients_of_grpo_are_those_of_torch() {
 }
 
 #[test]
-fn gradients_of_bradley_terry_are_those_of_torch() {
+fn bradley_terry_gradients_equal_torch() {
     with_folders(|folder| {
         let (golden, batch) = (goldens().bradley_terry, batch());
         let terry = BradleyTerry { centring: golden.centring, smoothing: 0.0 };
@@ -443,7 +443,7 @@ fn numbers(parameter: &Parameter) -> Vec<f32> {
 }
 
 #[test]
-fn steps_of_adamw_are_those_of_torch() {
+fn adamw_steps_equal_torch() {
     with_folders(|folder| {
         let golden = goldens().adamw;
         let policy = full(&folder.join(BASE));

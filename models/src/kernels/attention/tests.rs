@@ -40,7 +40,7 @@ fn bits_depend_on_neither_instructions_nor_threads() {
 
 /// Scale and cap of softmax weights: a row of equal keys gives the mean of its values.
 #[test]
-fn equal_keys_share_the_weight() {
+fn equal_keys_average_their_values() {
     let g = Geometry { scale: 0.0, window: None, ..GEOMETRY };
     let (out, _) = run(Isa::best(), g);
     let v = values_of(&random(3, CU_SEQLENS[3] as usize * 2 * g.head_dim));

@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn a_row_alone_has_the_bits_of_the_row_in_the_batch() {
+fn row_has_the_same_bits_alone_and_in_a_batch() {
     for (m, n, k) in [(100, 896, 896), (8, 300, 4864), (513, 33, 300)] {
         let case = Case::new(m, n, k);
         let all = case.product();
@@ -118,7 +118,7 @@ fn a_row_alone_has_the_bits_of_the_row_in_the_batch() {
 }
 
 #[test]
-fn the_product_is_near_the_exact_one() {
+fn product_is_near_the_exact_one() {
     for (m, n, k) in [(1, 40, 2000), (13, 40, 896), (64, 17, 300)] {
         let case = Case::new(m, n, k);
         let (mut most, mut sum) = (0.0_f64, 0.0);
@@ -139,7 +139,7 @@ fn the_product_is_near_the_exact_one() {
 }
 
 #[test]
-fn halves_have_the_bits_of_the_floats_they_are() {
+fn half_precision_weights_give_the_bits_of_equal_f32_weights() {
     for (m, n, k) in [(1, 150, 300), (5, 33, 17), (8, 70, 896), (100, 33, 600)] {
         let case = Case::new(m, n, k);
         let f16s: Vec<f16> = case.panels.iter().map(|w| f16::from_f32(*w)).collect();
@@ -160,7 +160,7 @@ fn halves_have_the_bits_of_the_floats_they_are() {
 }
 
 #[test]
-fn threads_do_not_show() {
+fn number_of_threads_changes_no_bit() {
     for (m, n, k) in [(1, 4864, 896), (100, 896, 300), (300, 16, 2000), (8, 4864, 300)] {
         let case = Case::new(m, n, k);
         let on = |threads| {
@@ -174,7 +174,7 @@ fn threads_do_not_show() {
 }
 
 #[test]
-fn an_update_is_the_product_then_one_multiply_add() {
+fn scaled_update_is_product_then_one_multiply_add() {
     for (m, n, k) in [(1, 896, 8), (7, 100, 16), (64, 17, 64), (100, 40, 300), (3, 5, 0)] {
         let case = Case::new(m, n, k);
         let mut inner = vec![0.0; m * n];
@@ -188,7 +188,7 @@ fn an_update_is_the_product_then_one_multiply_add() {
 }
 
 #[test]
-fn chosen_columns_have_the_bits_of_the_product() {
+fn selected_columns_have_the_bits_of_the_product() {
     let case = Case::new(5, 100, 300);
     let mut all = vec![0.0; 5 * 100];
     matmul(&case.x, case.panels(), None, &mut all);
@@ -204,7 +204,7 @@ fn chosen_columns_have_the_bits_of_the_product() {
 }
 
 #[test]
-fn a_range_of_panels_has_the_columns_it_covers() {
+fn range_of_panels_covers_its_columns() {
     let (m, n, k) = (3, 100, 40);
     let case = Case::new(m, n, k);
     let mut all = vec![0.0; m * n];
@@ -222,7 +222,7 @@ fn a_range_of_panels_has_the_columns_it_covers() {
 }
 
 #[test]
-fn what_is_not_finite_shows() {
+fn non_finite_operand_makes_a_non_finite_result() {
     let (m, n, k) = (14, 20, 500);
     for (bad, at) in [(f32::NAN, 0), (f32::INFINITY, 499), (f32::NEG_INFINITY, 256)] {
         let mut case = Case::new(m, n, k);

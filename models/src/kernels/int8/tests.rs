@@ -77,7 +77,7 @@ proptest! {
 
 /// The largest possible sums of a row.
 #[test]
-fn the_longest_rows_do_not_overflow() {
+fn longest_rows_do_not_overflow() {
     let k = MOST_COLUMNS;
     let (x, mut w) = (vec![1.0; 2 * k], vec![1.0; k]);
     w.extend(vec![-1.0; k]);
@@ -93,7 +93,7 @@ fn the_longest_rows_do_not_overflow() {
 }
 
 #[test]
-fn a_row_alone_has_the_bits_of_the_row_in_the_batch() {
+fn row_has_the_same_bits_alone_and_in_a_batch() {
     for (m, n, k) in [(100, 300, 896), (600, 33, 100), (130, 20, 9000)] {
         let (x, w) = (numbers(1, m * k), numbers(2, n * k));
         let matrix = Int8Matrix::quantise(&w, n, k).expect("finite");
@@ -108,7 +108,7 @@ fn a_row_alone_has_the_bits_of_the_row_in_the_batch() {
 }
 
 #[test]
-fn threads_do_not_show() {
+fn number_of_threads_changes_no_bit() {
     for (m, n, k) in [(1, 4864, 2000), (300, 896, 300)] {
         let (x, w) = (numbers(1, m * k), numbers(2, n * k));
         let matrix = Int8Matrix::quantise(&w, n, k).expect("finite");
@@ -127,7 +127,7 @@ fn threads_do_not_show() {
 }
 
 #[test]
-fn the_product_is_near_that_of_the_floats() {
+fn product_is_near_that_of_the_floats() {
     let (m, n, k) = (20, 50, 896);
     let (x, w) = (numbers(1, m * k), numbers(2, n * k));
     let matrix = Int8Matrix::quantise(&w, n, k).expect("finite");
@@ -148,7 +148,7 @@ fn the_product_is_near_that_of_the_floats() {
 }
 
 #[test]
-fn a_row_that_is_not_finite_is_nan_and_alone() {
+fn non_finite_row_is_nan_and_affects_no_other() {
     let (m, n, k) = (14, 20, 500);
     let w = numbers(2, n * k);
     let matrix = Int8Matrix::quantise(&w, n, k).expect("finite");
@@ -209,7 +209,7 @@ fn rows_in_blocks_make_the_same_matrix() {
 }
 
 #[test]
-fn what_cannot_be_quantised_is_refused() {
+fn unquantisable_matrices_are_refused() {
     let mut matrix = Int8Matrix::zeros(4, 3).expect("short rows");
     for (first, rows) in [
         (0, vec![1.0; 2]),

@@ -46,7 +46,7 @@ fn sums_are_accurate_for_any_spread() {
 }
 
 #[test]
-fn a_nan_logit_is_a_nan() {
+fn nan_logit_gives_nan() {
     for at in [0, 17, CHUNK + 20] {
         let mut logits = vec![1.0; CHUNK + 21];
         logits[at] = f32::NAN;
@@ -78,7 +78,7 @@ fn bits_do_not_depend_on_the_instructions() {
 }
 
 #[test]
-fn a_row_reads_the_same_alone_and_among_others() {
+fn readout_is_the_same_alone_and_in_a_batch() {
     let (rows, n, k) = (super::ROWS + 3, CHUNK + 40, 8);
     let hidden = values_of(&random(1, (rows, k)));
     let packed = pack(&values_of(&random(2, (n, k))), n, k);
@@ -98,7 +98,7 @@ fn a_row_reads_the_same_alone_and_among_others() {
 }
 
 #[test]
-fn the_logarithm_is_that_of_the_library() {
+fn logarithm_equals_the_library() {
     for i in 0..20_000 {
         let x = 1.0 + f64::from(i).powi(3) * 1e-7;
         assert!((ln(x) - x.ln()).abs() <= 4e-16 * x.ln().max(1.0), "ln {x}");

@@ -86,7 +86,7 @@ fn every_operation_has_the_same_bits_on_every_instruction_set() {
 }
 
 #[test]
-fn operations_do_what_their_names_say() {
+fn operations_match_scalar_definitions() {
     let a = [2.5; LANES];
     let b = [-3.0; LANES];
     let all = Isa::best().run(Every { a: &a, b: &b });

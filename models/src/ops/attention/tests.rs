@@ -108,7 +108,7 @@ fn cases() -> Vec<(Vec<usize>, Geometry)> {
 }
 
 #[test]
-fn values_and_gradients_are_those_of_the_composed_graph() {
+fn values_and_gradients_equal_the_composed_graph() {
     for (lens, g) in cases() {
         let inputs = inputs(1, lens.iter().sum(), g);
         check_agreement(|x| Ok(run(x, &lens, g)), |x| composed(x, &lens, g), &inputs, 2e-5);
@@ -116,7 +116,7 @@ fn values_and_gradients_are_those_of_the_composed_graph() {
 }
 
 #[test]
-fn gradients_are_those_of_differences() {
+fn gradients_equal_finite_differences() {
     for (lens, heads, window, softcap) in [
         (vec![3, 5], (2, 1), None, None),
         (vec![6], (2, 2), Some(2), Some(2.0)),
@@ -129,7 +129,7 @@ fn gradients_are_those_of_differences() {
 }
 
 #[test]
-fn a_sequence_has_the_same_value_and_gradients_in_any_company() {
+fn value_and_gradients_are_independent_of_neighbours() {
     let g = Geometry { window: Some(50), softcap: Some(5.0), ..geometry((6, 2), 20) };
     let own = 75;
     let alone = value_and_gradients(|x| Ok(run(x, &[own], g)), &inputs(4, own, g));
@@ -154,7 +154,7 @@ fn a_sequence_has_the_same_value_and_gradients_in_any_company() {
 /// Queries at the last positions only: values and gradients are those of a loss that ignores the
 /// other positions.
 #[test]
-fn the_last_positions_may_be_asked_alone() {
+fn queries_may_be_the_last_positions_only() {
     for (lens, g) in cases() {
         let [q, k, v] = inputs(3, lens.iter().sum(), g);
         let spans = cu_seqlens(&lens);
@@ -199,7 +199,7 @@ fn poisoned(x: &Tensor, from: usize) -> Tensor {
 }
 
 #[test]
-fn what_comes_later_does_not_reach_back() {
+fn later_positions_do_not_affect_earlier_ones() {
     for (lens, g) in cases() {
         let n = lens[0];
         let [q, k, v] = inputs(6, n, g);
@@ -316,7 +316,7 @@ fn garbage_after(own: usize, x: &[Tensor; 3], garbage: f32) -> [Tensor; 3] {
 /// Blocks are reused without being cleared, and the last of a sequence is partly filled. Old
 /// content, and the blocks of other sequences, are not even multiplied by zero.
 #[test]
-fn what_lies_elsewhere_in_the_blocks_changes_no_bit() {
+fn other_content_of_blocks_changes_no_bit() {
     for (lens, g) in cases() {
         let own = lens[0];
         let x = inputs(8, lens.iter().sum(), g);
@@ -343,7 +343,7 @@ fn what_lies_elsewhere_in_the_blocks_changes_no_bit() {
 }
 
 #[test]
-fn blocks_are_copied_whole_and_in_order() {
+fn blocks_are_copied_completely_and_in_order() {
     let (n_blocks, heads, dim) = (4, 3, 5);
     // Pairs of source and destination; then the numbers of each block.
     for (pairs, want) in [
@@ -370,7 +370,7 @@ fn blocks_are_copied_whole_and_in_order() {
 }
 
 #[test]
-fn a_copy_beyond_the_cache_is_refused() {
+fn copy_beyond_the_cache_is_refused() {
     let kv = LayerKv { keys: random(1, (2, 1, 8, BLOCK)), values: random(2, (2, 1, BLOCK, 8)) };
     for (pairs, block) in [
         (vec![(0, 2)], 2),
@@ -407,7 +407,7 @@ proptest! {
     /// Checks that each row has the same bits packed in one shot, alone, and over shuffled blocks
     /// of a NaN cache in chunks of any size beside other sequences.
     #[test]
-    fn a_row_has_the_same_bits_however_it_is_run(
+    fn row_has_the_same_bits_packed_chunked_and_paged(
         lens in prop::collection::vec(1_usize..150, 1..4),
         g in any_geometry(),
         seed in 0_u64..1000,
@@ -437,7 +437,7 @@ proptest! {
 }
 
 #[test]
-fn what_does_not_fit_is_refused() {
+fn operands_that_do_not_fit_are_refused() {
     let g = geometry((4, 2), 8);
     let [q, k, v] = inputs(1, 6, g);
     let spans = |q: &Tensor, k: &Tensor, (cu_q, cu_k): (&[u32], &[u32]), g| {
@@ -466,7 +466,7 @@ fn what_does_not_fit_is_refused() {
 }
 
 #[test]
-fn a_cache_is_held_against_spans_and_table() {
+fn cache_is_checked_against_spans_and_table() {
     let g = geometry((4, 2), 8);
     let [q, k, v] = inputs(1, 3, g);
     let kv = streams(&[16], g, 1).0;
@@ -488,7 +488,7 @@ fn a_cache_is_held_against_spans_and_table() {
 }
 
 #[test]
-fn a_cache_records_no_gradient_and_says_so() {
+fn tracked_operands_of_a_cache_are_refused() {
     let g = geometry((1, 1), 8);
     let kv = streams(&[3], g, 1).0;
     let [q, k, v] = inputs(1, 3, g).map(|x| Var::from_tensor(&x).unwrap());

@@ -34,7 +34,7 @@ fn gradients_follow_differences() {
 }
 
 #[test]
-fn it_agrees_with_the_composed_graph() {
+fn linear_agrees_with_the_composed_graph() {
     for (t, n, k) in SHAPES {
         let inputs = [random(1, (t, k)), matrix(2, n, k).tensor().clone(), random(3, n)];
         check_agreement(
@@ -50,7 +50,7 @@ fn it_agrees_with_the_composed_graph() {
 }
 
 #[test]
-fn a_variable_gives_the_bits_of_a_frozen_weight() {
+fn variable_gives_the_bits_of_a_frozen_weight() {
     for (t, n, k) in SHAPES {
         let (x, bias) = (random(1, (t, k)), random(3, n));
         let frozen = matrix(2, n, k);
@@ -63,7 +63,7 @@ fn a_variable_gives_the_bits_of_a_frozen_weight() {
 }
 
 #[test]
-fn a_frozen_weight_of_any_storage_passes_the_gradient_and_keeps_none() {
+fn frozen_weight_passes_the_gradient_and_keeps_none() {
     let (t, n, k) = (4, 18, 6);
     for dtype in [DType::F32, DType::F16, DType::BF16] {
         let weight = matrix(2, n, k).to_dtype(dtype).expect("a storage");
@@ -81,7 +81,7 @@ fn a_frozen_weight_of_any_storage_passes_the_gradient_and_keeps_none() {
 }
 
 #[test]
-fn a_frozen_input_gets_no_gradient() {
+fn frozen_input_gets_no_gradient() {
     let x = random(1, (3, 4));
     let (weight, var) = matrix(2, 5, 4).to_var().expect("a copy");
     let y = run(&x, &weight, None).expect("runs");

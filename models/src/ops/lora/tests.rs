@@ -115,7 +115,7 @@ fn embedding_gradients_follow_differences_and_the_composed_graph() {
 }
 
 #[test]
-fn bits_do_not_depend_on_what_is_tracked() {
+fn tracking_changes_no_bit() {
     let (x, y) = (random(7, (T, K)), random(8, (T, N)));
     let (frozen, embedding) = (factors(), embedding_factors());
     let vars =
@@ -137,7 +137,7 @@ fn bits_do_not_depend_on_what_is_tracked() {
 }
 
 #[test]
-fn half_precision_factors_count_as_what_they_hold() {
+fn half_precision_factors_are_exact() {
     let (x, y) = (random(7, (T, K)), random(8, (T, N)));
     for dtype in [DType::F16, DType::BF16] {
         let halves: Vec<Matrix> =

@@ -49,7 +49,7 @@ fn log_probabilities_follow_differences_and_the_composed_graph() {
 
 /// One value at a time, so that none hides behind another.
 #[test]
-fn each_value_has_its_own_gradient() {
+fn each_readout_value_has_its_own_gradient() {
     for cap in CAPS {
         for value in 0..3 {
             check_agreement(
@@ -63,7 +63,7 @@ fn each_value_has_its_own_gradient() {
 }
 
 #[test]
-fn a_large_vocabulary_has_the_gradients_of_the_composed_graph() {
+fn large_vocabulary_gradients_equal_the_composed_graph() {
     let (v, d) = (2_100, 5);
     let targets = [1_023, 1_024, 2_099];
     let inputs = [random(1, (3, d)), matrix(2, v, d).tensor().clone()];
@@ -97,7 +97,7 @@ fn label_logits_follow_differences_and_the_composed_graph() {
 }
 
 #[test]
-fn the_soft_cap_follows_differences() {
+fn soft_cap_gradient_follows_differences() {
     let x = (random(1, (3, 5)) * 6.0).expect("scaled");
     check_gradients(|i| candle_error(softcap(&i[0], 2.5)), &[x], 1e-3);
 }
@@ -125,7 +125,7 @@ fn labels_and_targets_have_the_bits_of_the_full_product() {
 }
 
 #[test]
-fn a_row_alone_has_the_bits_that_it_has_among_others() {
+fn readout_bits_are_independent_of_other_rows() {
     let (v, d, r) = (1_100, 24, 64);
     let hidden = random(1, (r, d));
     let targets: Vec<u32> = (0..64).map(|i| i * 17).collect();
@@ -143,7 +143,7 @@ fn a_row_alone_has_the_bits_that_it_has_among_others() {
 }
 
 #[test]
-fn a_variable_gives_the_bits_of_a_frozen_vocabulary() {
+fn variable_vocabulary_gives_the_bits_of_a_frozen_one() {
     let [hidden, panels] = inputs();
     let frozen = vocabulary(&panels);
     let (tracked, _var) = frozen.to_var().expect("a copy");

@@ -61,7 +61,7 @@ fn modules() {
 }
 
 #[test]
-fn what_is_no_module_has_no_sites() {
+fn unknown_module_has_no_sites() {
     for module in [
         "",
         "model",

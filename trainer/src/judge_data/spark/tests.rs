@@ -292,7 +292,7 @@ fn options_out_of_range_are_refused() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn every_label_is_the_truth(seed in any::<u64>(), outcomes in prop::collection::vec(
+    fn labels_equal_the_verifier(seed in any::<u64>(), outcomes in prop::collection::vec(
         prop::collection::vec(0_u8..3, 0..5), 0..8
     )) {
         let groups: Vec<Group> = (0..).zip(&outcomes).map(|(index, outcomes)| {

@@ -297,7 +297,7 @@ fn schedules_that_cannot_work_are_refused() {
 }
 
 #[test]
-fn length_that_pays_shows() {
+fn rewarded_length_shows_in_the_correlation() {
     let mut group = answers(3);
     let token = crate::Token { id: 1, logprob: 0.0, revision: 0 };
     for (n, rollout) in (1..).zip(&mut group.rollouts) {

@@ -137,7 +137,7 @@ fn check(name: &str, loss: &Loss, value: f64, grad: &[f64]) {
 }
 
 #[test]
-fn objectives_are_those_of_automatic_differentiation() {
+fn objectives_equal_automatic_differentiation() {
     for case in goldens().objectives {
         let layout = case.tokens.layout();
         let limits = BatchLimits {

@@ -167,7 +167,7 @@ fn results_that_overflow_are_errors() {
 }
 
 #[test]
-fn options_without_meaning_are_refused() {
+fn invalid_options_are_refused() {
     for text in [
         "policy = { kind = 'ppo', low = -0.1 }",
         "policy = { kind = 'ppo', low = 1.1 }",
@@ -309,7 +309,7 @@ proptest! {
 
     /// For any log-probabilities the result is finite or an error.
     #[test]
-    fn no_input_makes_a_silent_nan(
+    fn results_are_finite_or_errors(
         mut batch in batches(),
         absurd in prop::sample::select(vec![-1e308, -1e6, -800.0, -50.0, 50.0, 800.0, 1e308]),
         list in 0_usize..LISTS.len(),

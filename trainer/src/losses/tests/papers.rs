@@ -101,7 +101,7 @@ fn gspo_has_one_ratio_a_sequence() {
 }
 
 #[test]
-fn dppo_drops_what_moved_too_far() {
+fn dppo_drops_tokens_that_moved_too_far() {
     let text = "policy = { kind = 'dppo', kl_weight = 0.0 }";
     // From probability 0.368: 1.5 times it is 0.18 more, 1.6 times 0.22 more.
     check(text, &[1.5, 1.6], &[1.0, 1.0], &[-1.5, 0.0], &[-1.5, 0.0]);
@@ -255,7 +255,7 @@ fn dapo_overlong() {
 }
 
 #[test]
-fn divergence_as_a_penalty() {
+fn divergence_penalty_is_its_negative_estimate() {
     let check = |estimator, expected: f64| {
         let kl = Kl { weight: 0.1, estimator };
         let penalty = penalties(&kl, &[-1.0], &[-2.0]).expect("good numbers");
@@ -275,7 +275,7 @@ proptest! {
     /// With the weights that sampled, every ratio is 1: the value of a clipped loss is minus the
     /// weighted advantage, and all gradients are those of REINFORCE.
     #[test]
-    fn the_first_step_is_reinforce(mut batch in batches()) {
+    fn first_step_equals_reinforce(mut batch in batches()) {
         batch.old_logprobs.clone_from(&batch.logp);
         batch.rollout_logprobs = Some(batch.logp.clone());
         batch.factors = None;
@@ -308,7 +308,7 @@ proptest! {
 
     /// Corrections do not change on-policy rollouts.
     #[test]
-    fn corrections_leave_the_first_step_alone(mut batch in batches()) {
+    fn corrections_do_not_change_the_first_step(mut batch in batches()) {
         batch.rollout_logprobs = Some(batch.old_logprobs.clone());
         let plain = batch.loss(&objective("policy = { kind = 'dapo' }"));
         for kind in ["tis", "ice_pop", "sequence_mis", "geometric_mask", "m2po"] {
@@ -321,7 +321,7 @@ proptest! {
 
     /// A group in which all advantages are 0 has no gradient.
     #[test]
-    fn no_advantage_no_gradient(mut batch in batches()) {
+    fn zero_advantages_have_no_gradient(mut batch in batches()) {
         batch.advantages.fill(0.0);
         for kind in ["reinforce", "ppo", "gspo", "cispo_trl", "sapo", "aipo", "oreal", "decoupled_ppo"] {
             let loss = batch.loss(&objective(&format!("policy = {{ kind = '{kind}' }}")));
@@ -331,7 +331,7 @@ proptest! {
 }
 
 #[test]
-fn every_method_has_its_papers_aggregation() {
+fn every_method_has_the_aggregation_of_its_paper() {
     for (kind, expected) in [
         ("grpo", Aggregation::SeqMeanTokenMean),
         ("gspo", Aggregation::SeqMeanTokenMean),

@@ -48,7 +48,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn parts_add_up_to_the_whole(mut batch in batches(), cut in 0_usize..5, seed in 0_usize..64) {
+    fn parts_add_up_to_the_batch(mut batch in batches(), cut in 0_usize..5, seed in 0_usize..64) {
         let n = batch.cu_seqlens.len() - 1;
         for text in OBJECTIVES {
             batch.streams = None;
@@ -140,7 +140,7 @@ fn denominators_of_another_batch_are_refused() {
 }
 
 #[test]
-fn limits_and_shares_have_a_meaning() {
+fn invalid_limits_and_shares_are_refused() {
     let layout = Layout::new(&[0, 1], &[true]);
     let check = |shares: Streams, limits: BatchLimits| {
         let denominators = Denominators::of(&layout, &shares, limits);

@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn most_answers_win_and_the_first_of_equals() {
+    fn majority_wins_and_ties_go_to_the_first() {
         let check = |texts: &[&str], expected: Option<&str>| {
             let rollout = |text: &&str| Rollout {
                 text: (*text).to_owned(),

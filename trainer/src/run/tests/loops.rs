@@ -118,7 +118,7 @@ const GUARD: &str = "[method.guard]\nscorer = \"has-e\"\nshare = 1.0\ntau = 0.0\
     stop = { limit = 2.0, patience = 1 }";
 
 #[test]
-fn categories_are_drawn_by_what_they_teach() {
+fn categories_are_drawn_by_their_advantages() {
     let metrics = all_metrics(&categories(), &method("curriculum = { kind = \"dump\" }"), 4);
     for metrics in &metrics {
         let both = ["curriculum/odd", "curriculum/even"].map(|name| metrics.get(name));
@@ -197,7 +197,7 @@ fn thinker() -> Bench {
 
 /// TP-GRPO (arXiv 2507.23317): a critic's labels of the steps of a thought weigh its tokens.
 #[test]
-fn thoughts_are_labelled_by_a_critic_and_learnt_from() {
+fn critic_labels_of_thoughts_are_trained_on() {
     let critic = "\n[[scorer]]\nname = \"thoughts\"\nkind = \"critic\"\nmode = \"thoughts\"\n\
         model = \"policy\"\noutcome = \"has-e\"\nmax_tokens = 40\n\
         [[scorer.message]]\nrole = \"user\"\n\
@@ -332,7 +332,7 @@ fn self_given_rewards_are_audited() {
 }
 
 #[test]
-fn m2po_masks_by_the_whole_batch() {
+fn m2po_mask_covers_all_micro_batches() {
     let rest = "epochs = 2\nobjective = { correction = { kind = \"m2po\" } }\n[method.partial]";
     let metrics = all_metrics(&categories(), &method(rest), 4);
     assert!(sum(&metrics, "m2po_kept") > 0.0, "{metrics:?}");
