@@ -283,15 +283,15 @@ impl LoopInfo {
         let index = self.index.get();
         let number = |n: usize| Value::Int(n as i128);
         Some(match name {
-            "index" => json_number(index + 1),
-            "index0" => json_number(index),
-            "revindex" => json_number(self.items.len() - index),
-            "revindex0" => json_number(self.items.len() - index - 1),
+            "index" => number(index + 1),
+            "index0" => number(index),
+            "revindex" => number(self.items.len() - index),
+            "revindex0" => number(self.items.len() - index - 1),
             "first" => Value::Bool(index == 0),
             "last" => Value::Bool(index + 1 == self.items.len()),
-            "length" => json_number(self.items.len()),
-            "depth" => json_number(self.level),
-            "depth0" => json_number(self.level - 1),
+            "length" => number(self.items.len()),
+            "depth" => number(self.level),
+            "depth0" => number(self.level - 1),
             "previtem" => match index.checked_sub(1) {
                 Some(before) => self.items[before].clone(),
                 None => Value::Undefined,
