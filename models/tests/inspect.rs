@@ -9,7 +9,7 @@ use models::weights::Storage;
 use models::{LoadOptions, Model};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
-const ALL: Options = InspectOptions { check: true, base: None };
+const ALL: InspectOptions = InspectOptions { check: true, base: None };
 
 fn tiny(preset: Preset, head: TinyHead) -> TinySpec {
     TinySpec { head, ..TinySpec::from(preset) }

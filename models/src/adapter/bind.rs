@@ -191,7 +191,7 @@ fn pair_factors(
         (None, Some(b)) => Err(file.tensor_error(&b, "has no other factor, A")),
         (None, None) => unreachable!("a module is found by a factor"),
     };
-    modules.into_iter().map(pair_factors).collect()
+    modules.into_iter().map(pair).collect()
 }
 
 /// The adapter's head, if the configuration replaces one; at most one.

@@ -4,7 +4,7 @@ use candle_core::{D, Device, Tensor};
 
 use super::gated_mlp::GatedMlp;
 use super::linear::Linear;
-use crate::adapter::{Segment, within};
+use crate::adapter::{Segment, gathered};
 use crate::config::{MlpConfig, ModelConfig};
 use crate::error::{ModelError, Result};
 use crate::ops;
@@ -64,7 +64,7 @@ impl Experts {
             if visit.rows.is_empty() {
                 continue;
             }
-            let inside = within(segments, &visit.rows);
+            let inside = gathered(segments, &visit.rows);
             let rows = Tensor::new(visit.rows, &Device::Cpu)?;
             let y = expert.forward(&x.index_select(&rows, 0)?, &inside)?;
             let weight = weights.index_select(&Tensor::new(visit.choices, &Device::Cpu)?, 0)?;

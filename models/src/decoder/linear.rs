@@ -2,7 +2,7 @@
 
 use candle_core::Tensor;
 
-use crate::adapter::{Segment, pairs};
+use crate::adapter::{Segment, factors_at};
 use crate::error::Result;
 use crate::ops;
 use crate::packed::Weight;
@@ -41,7 +41,7 @@ impl Linear {
     /// `[T, k] -> [T, n]`, with the adapters of the segments that `x`'s rows belong to.
     pub(super) fn forward(&self, x: &Tensor, segments: &[Segment]) -> Result<Tensor> {
         let y = ops::linear(x, &self.weight, self.bias.as_ref())?;
-        let pairs = pairs(segments, self.site);
+        let pairs = factors_at(segments, self.site);
         if pairs.is_empty() {
             return Ok(y);
         }

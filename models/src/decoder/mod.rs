@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use candle_core::{Device, Tensor};
 
-use crate::adapter::{Segment, pairs, within};
+use crate::adapter::{Segment, factors_at, gathered};
 use crate::batch::RaggedBatch;
 use crate::config::{HeadConfig, ModelConfig};
 use crate::error::Result;
@@ -102,7 +102,7 @@ impl Kept {
             RowSelection::All => Ok(None),
             RowSelection::Only(rows) => Ok(Some(Kept {
                 index: Tensor::new(rows, &Device::Cpu)?,
-                segments: within(segments, rows),
+                segments: gathered(segments, rows),
             })),
         }
     }
@@ -155,7 +155,7 @@ impl Decoder {
     fn embed(&self, ctx: &ForwardCtx<'_>) -> Result<Tensor> {
         let token_ids = &ctx.batch.token_ids;
         let x = ops::embedding(&self.embedding, token_ids)?;
-        let pairs = pairs(ctx.segments, Site::Embedding);
+        let pairs = factors_at(ctx.segments, Site::Embedding);
         let x = if pairs.is_empty() { x } else { ops::lora_embedding(token_ids, x, &pairs)? };
         match self.config.embedding_scale {
             None => Ok(x),

@@ -54,9 +54,9 @@ impl RmsNorm<'_> {
             out
         };
         let parts: Vec<Vec<f32>> = if is_large(x.len()) {
-            x.par_chunks(run).zip(grad.par_chunks(run)).map(load_or_zero).collect()
+            x.par_chunks(run).zip(grad.par_chunks(run)).map(part).collect()
         } else {
-            x.chunks(run).zip(grad.chunks(run)).map(load_or_zero).collect()
+            x.chunks(run).zip(grad.chunks(run)).map(part).collect()
         };
         out.fill(0.0);
         for part in parts {

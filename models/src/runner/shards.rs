@@ -106,7 +106,7 @@ fn cut(cu_seqlens: &[u32], parts: usize) -> Option<Vec<Range<usize>>> {
     };
     let runs: Vec<Range<usize>> = (0..parts).map(|part| edge(part)..edge(part + 1)).collect();
     let tokens = |run: &Range<usize>| (cu_seqlens[run.end] - cu_seqlens[run.start]) as usize;
-    let fair = |run: &Range<usize>| !run.is_empty() && 4 * parts * token_range(run) <= 5 * total;
+    let fair = |run: &Range<usize>| !run.is_empty() && 4 * parts * tokens(run) <= 5 * total;
     (parts > 1 && runs.iter().all(fair)).then_some(runs)
 }
 

@@ -95,7 +95,7 @@ pub fn read_jsonl(path: &Path, scorer: Option<&str>) -> Result<Vec<TrainingRow>>
 const MOST_PROBLEMS: usize = 10;
 
 fn row(line: &str, index: u64, scorer: Option<&str>) -> Result<TrainingRow, String> {
-    let mut line: Line = serde_json::from_str(line).map_err(|error| error.to_string())?;
+    let mut line: JsonLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
     let kinds = [
         line.completion.is_some(),
         line.chosen.is_some() || line.rejected.is_some(),

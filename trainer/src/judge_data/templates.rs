@@ -234,7 +234,7 @@ impl Templates {
     /// # Errors
     /// Every fault of the file, one per line.
     pub fn read(file: &str, text: &str) -> Result<Self> {
-        let written: File = toml::from_str(text).map_err(|error| {
+        let written: TemplateFile = toml::from_str(text).map_err(|error| {
             TrainError::Invalid(format!("{file}: {}", error.to_string().trim()))
         })?;
         let mut templates = Self::default();

@@ -121,7 +121,7 @@ impl RewardManager {
                 // A scorer without a verdict on the answer may have verdicts on its steps.
                 Err(failure) => match (failure.kind, failure.evidence.steps) {
                     (FailureKind::Abstain, Some(steps)) => {
-                        rollout.steps = Some(judged_steps(steps))
+                        rollout.steps = Some(judged_steps(steps));
                     }
                     (kind, _) => rollout.reward = Err(kind),
                 },
@@ -148,7 +148,7 @@ fn judged_steps(steps: Vec<StepScore>) -> Vec<JudgedStep> {
         score: step.score,
         label: step.label.into_owned(),
     };
-    steps.into_iter().map(judged_steps).collect()
+    steps.into_iter().map(judged).collect()
 }
 
 fn scorer_input(item: &TrainingItem, rollout: &Rollout) -> Input {

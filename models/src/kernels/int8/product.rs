@@ -169,7 +169,7 @@ impl<D: Dot> Slab<'_, '_, D> {
         let column = panels.start * PANEL;
         let width = (panels.len() * PANEL).min(weight.n - column);
         let w: &[Quads] = &weight.quads[panels.start * self.rows.depth..];
-        tile::run::<D>(&Strip {
+        tile::run_tile::<D>(&Strip {
             x,
             row_scales,
             w,

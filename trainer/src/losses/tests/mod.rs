@@ -53,7 +53,7 @@ struct Batch {
     credit: Option<Vec<f64>>,
 }
 
-const LIMITS: Limits = BatchLimits { max_tokens: 6, micro_batches: 1 };
+const LIMITS: BatchLimits = BatchLimits { max_tokens: 6, micro_batches: 1 };
 
 impl Batch {
     fn layout(&self) -> Layout<'_> {
