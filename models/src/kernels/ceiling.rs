@@ -85,7 +85,7 @@ impl Kernel for MemoryRead<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{multiply_add, read};
+    use super::{multiply_add, sum_all};
 
     #[test]
     fn requested_multiply_adds_are_counted() {

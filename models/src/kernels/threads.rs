@@ -173,7 +173,7 @@ impl SharedRows<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::{SMALLEST_TASK_NS, Size, Tiles, split};
+    use super::{SMALLEST_TASK_NS, Size, Tiles, split_product};
 
     #[test]
     fn tiles_cover_the_rows_evenly() {

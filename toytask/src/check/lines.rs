@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn lines_are_read_strictly() {
         let check = |text: &str, expected: SolutionLine| {
-            assert_eq!(SolutionLine::read(text), expected, "{text:?}")
+            assert_eq!(SolutionLine::read(text), expected, "{text:?}");
         };
         let step = |left, symbol, right, value| {
             SolutionLine::Equation(WrittenEquation { left, symbol, right, value })

@@ -127,7 +127,7 @@ fn tokens_in(ends: &[usize], span: &Range<usize>, free: usize) -> Range<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::tokens;
+    use super::tokens_in;
 
     #[test]
     fn spans_of_text_are_runs_of_tokens() {
