@@ -36,8 +36,8 @@ pub struct LiveSpec {
     pub name: String,
     /// Its configuration.
     pub config: Arc<ModelConfig>,
-    /// Decoder and head without gradients: [`models::LiveModel::detached`], or those of a frozen base
-    /// whose adapters are trained.
+    /// Decoder and head without gradients: [`models::LiveModel::detached`], or those of a frozen
+    /// base whose adapters are trained.
     pub view: View,
     /// Its tokenizer and chat template.
     pub tokenizer: Arc<Tokenizer>,
@@ -111,8 +111,8 @@ impl Host {
         })
     }
 
-    /// Starts an engine over weights that the caller changes by [`Engine::update_weights`]. Nothing is
-    /// copied.
+    /// Starts an engine over weights that the caller changes by [`Engine::update_weights`]. Nothing
+    /// is copied.
     ///
     /// # Errors
     /// [`LoadError`] if tokenizer and model do not fit, or the KV memory is too small.
@@ -142,8 +142,8 @@ impl Host {
         self.is_live().then(|| self.engine.revision())
     }
 
-    /// The vocabulary that constraints are compiled against. The first call takes about a second for
-    /// a large vocabulary.
+    /// The vocabulary that constraints are compiled against. The first call takes about a second
+    /// for a large vocabulary.
     ///
     /// # Errors
     /// [`ConstraintError::Grammar`] if llguidance cannot use the vocabulary.
@@ -158,12 +158,12 @@ impl Host {
         self.folder.as_ref()
     }
 
-    /// Loads a PEFT folder and serves it under a name, replacing an adapter that had it. Blocks while
-    /// it reads the folder.
+    /// Loads a PEFT folder and serves it under a name, replacing an adapter that had it. Blocks
+    /// while it reads the folder.
     ///
     /// # Errors
-    /// [`LoadError`]; the replaced adapter then stays in service. A live model refuses an adapter that
-    /// names its base.
+    /// [`LoadError`]; the replaced adapter then stays in service. A live model refuses an adapter
+    /// that names its base.
     pub async fn load_adapter(&self, name: &str, dir: &Path) -> Result<Arc<Adapter>, LoadError> {
         let files = self.folder.as_ref().map(Checkpoint::of_folder).transpose()?;
         let base = Base { config: &self.config, digest: Some(&self.digest), files: files.as_ref() };

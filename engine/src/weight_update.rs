@@ -1,9 +1,9 @@
 //! Changing weights under a running engine.
 //!
 //! The engine's thread pauses between two steps while the weights are written, so that no step sees
-//! a partial update. Then everything computed under the old weights is invalidated: no cached prefix
-//! is used again, rows are read anew, and generations continue from their tokens, recomputed. Each
-//! update makes a new revision.
+//! a partial update. Then everything computed under the old weights is invalidated: no cached
+//! prefix is used again, rows are read anew, and generations continue from their tokens,
+//! recomputed. Each update makes a new revision.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

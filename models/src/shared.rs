@@ -25,11 +25,13 @@ pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
             "rows are shared by a one-shot forward, and an item has KV blocks".into(),
         ));
     }
-    let whole = pack(items)?;
+    let packed = pack(items)?;
     let mut own =
-        RaggedBatch { cu_seqlens_q: vec![0], adapters: whole.adapters, ..RaggedBatch::default() };
-    let mut sharing =
-        Sharing { cu_seqlens: whole.cu_seqlens_q, rows: Vec::with_capacity(whole.token_ids.len()) };
+        RaggedBatch { cu_seqlens_q: vec![0], adapters: packed.adapters, ..RaggedBatch::default() };
+    let mut sharing = Sharing {
+        cu_seqlens: packed.cu_seqlens_q,
+        rows: Vec::with_capacity(packed.token_ids.len()),
+    };
     let mut before: Option<&PackItem> = None;
     let mut path: Vec<u32> = Vec::new();
     for item in items {
@@ -43,7 +45,7 @@ pub fn pack_shared(items: &[PackItem]) -> Result<RaggedBatch> {
         own.cu_seqlens_q.push(as_u32(own.token_ids.len()));
         before = Some(item);
     }
-    own.rows = whole.rows;
+    own.rows = packed.rows;
     for OutputRow { index, .. } in &mut own.rows {
         *index = sharing.rows[*index as usize];
     }

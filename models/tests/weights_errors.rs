@@ -273,7 +273,7 @@ fn shards() {
     );
     check_shards(
         |dir, _| std::fs::write(dir.join("model.safetensors"), b"").expect("it is written"),
-        &["which of them counts"],
+        &["the choice between them is ambiguous"],
     );
 }
 

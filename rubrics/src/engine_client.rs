@@ -331,7 +331,7 @@ fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
             ..SamplingParams::default()
         },
     );
-    let text = stream.whole(&tokens, &finish).map_err(|error| {
+    let text = stream.full_text(&tokens, &finish).map_err(|error| {
         let reason = Reason::with("text_not_decoded", error.to_string());
         Failure::new(FailureKind::Internal, reason)
     })?;

@@ -133,7 +133,7 @@ mod tests {
 
     /// Checks that exactly these hold.
     fn check(solution: &str, expected: &[Principle]) {
-        let judged = check::judge(PROBLEM, solution).expect("a solution");
+        let judged = check::check_solution(PROBLEM, solution).expect("a solution");
         let holds = |principle: &Principle| principle.holds(3, &judged);
         let found: Vec<Principle> = Principle::ALL.into_iter().filter(holds).collect();
         assert_eq!(found, expected, "{solution}");

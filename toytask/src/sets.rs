@@ -48,7 +48,7 @@ pub struct Case {
 impl Case {
     /// Labels a solution; `None` if the problem is not one of this task or the solution is blank.
     pub fn of(source: SolutionSource, problem: &str, solution: &str) -> Option<Self> {
-        let judged = check::judge(problem, solution)?;
+        let judged = check::check_solution(problem, solution)?;
         Some(Self {
             source,
             problem: problem.to_owned(),

@@ -22,7 +22,8 @@ pub const STEP: u32 = 8;
 /// The text of [`STEP`].
 pub const STEP_TEXT: &str = "<|step|>";
 
-/// Special tokens. The roles of messages and the questions of judges are those of the chat template.
+/// Special tokens. The roles of messages and the questions of judges are those of the chat
+/// template.
 const SPECIAL: [(u32, &str); 26] = [
     (PAD, "<|pad|>"),
     (1, UNKNOWN),

@@ -52,7 +52,7 @@ impl Encoder {
     ///
     /// # Errors
     /// A conversation that the template refuses.
-    pub fn whole(&self, turns: &[Message]) -> Result<Vec<u32>> {
+    pub fn conversation(&self, turns: &[Message]) -> Result<Vec<u32>> {
         self.render(turns, false)
     }
 
@@ -80,7 +80,7 @@ impl Encoder {
     pub fn answered(&self, turns: &[Message], answer: &str) -> Result<Vec<u32>> {
         let mut turns = turns.to_vec();
         turns.push(Message { role: "assistant".to_owned(), content: answer.to_owned() });
-        self.whole(&turns)
+        self.conversation(&turns)
     }
 
     /// Encodes a marker: a special token if the tokenizer has one of this name, otherwise its text.

@@ -178,7 +178,8 @@ mod tests {
         // Three of four right ones, one of two wrong ones.
         near(Some(figures.balanced_accuracy), 0.625);
         near(Some(figures.false_positives), 0.5);
-        // In six of eight pairs the right one is above: 0.9 and 0.7 twice each, 0.4 and 0.5 once each.
+        // In six of eight pairs the right one is above: 0.9 and 0.7 twice each, 0.4 and 0.5 once
+        // each.
         near(Some(figures.auroc), 6.0 / 8.0);
         // One in each bin: |p - truth| / 6.
         near(Some(figures.ece), (0.1 + 0.3 + 0.6 + 0.5 + 0.2 + 0.6) / 6.0);

@@ -5,7 +5,8 @@ use rand_chacha::ChaCha12Rng;
 use rand_chacha::rand_core::SeedableRng;
 use sha2::{Digest as _, Sha256};
 
-/// Makes the generator of one decision; `purpose` names it, `at` numbers it (step, prompt, rollout).
+/// Makes the generator of one decision; `purpose` names it, `at` numbers it (step, prompt,
+/// rollout).
 pub fn decision(seed: u64, purpose: &str, at: &[u64]) -> ChaCha12Rng {
     let mut hash = Sha256::new();
     hash.update(seed.to_le_bytes());

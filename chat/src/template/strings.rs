@@ -205,8 +205,8 @@ pub(super) fn pad(
     Ok(out)
 }
 
-/// Jinja's `indent` filter: puts `prefix` before every line; before the first and before blank lines
-/// only if `first` and `blank` are set.
+/// Jinja's `indent` filter: puts `prefix` before every line; before the first and before blank
+/// lines only if `first` and `blank` are set.
 pub(super) fn indent(
     heap: &Heap,
     text: &Text,

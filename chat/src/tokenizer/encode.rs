@@ -45,7 +45,8 @@ impl Tokenizer {
     /// Encodes text of known origins, without tokens around it.
     ///
     /// # Errors
-    /// [`crate::ChatError::Template`]: longer than [`crate::MAX_TEXT_BYTES`], or the tokenizer itself fails.
+    /// [`crate::ChatError::Template`]: longer than [`crate::MAX_TEXT_BYTES`], or the tokenizer
+    /// itself fails.
     pub fn encode_text(&self, text: &Text) -> Result<Vec<u32>> {
         Ok(self.encoding(text)?.get_ids().to_vec())
     }

@@ -69,12 +69,12 @@ impl DecodeState {
             return Ok(String::new());
         }
         self.token_ids.push(id);
-        let (given, whole) = self.texts(tokenizer)?;
+        let (given, all) = self.texts(tokenizer)?;
         let held = self.token_ids.len() - self.given;
-        if whole.ends_with('\u{fffd}') && held < MAX_HELD {
+        if all.ends_with('\u{fffd}') && held < MAX_HELD {
             return Ok(String::new());
         }
-        let Some(new) = whole.get(given.len()..).filter(|new| !new.is_empty()) else {
+        let Some(new) = all.get(given.len()..).filter(|new| !new.is_empty()) else {
             return Ok(String::new());
         };
         self.token_ids.drain(..self.given);
@@ -87,8 +87,8 @@ impl DecodeState {
     /// # Errors
     /// As [`Tokenizer::decode`].
     pub fn finish(self, tokenizer: &Tokenizer) -> Result<String> {
-        let (given, whole) = self.texts(tokenizer)?;
-        Ok(whole.get(given.len()..).unwrap_or_default().to_owned())
+        let (given, all) = self.texts(tokenizer)?;
+        Ok(all.get(given.len()..).unwrap_or_default().to_owned())
     }
 
     /// The text of the tokens that were returned already, and of all.

@@ -133,8 +133,8 @@ fn duplicates_fault(tree: &Tree, pool: &BlockPool) -> Result<(), String> {
         }
     }
     for (id, node) in tree.nodes().filter(|(id, _)| passed[id.slot()]) {
-        let whole = node.blocks.len() - usize::from(duplicated[id.slot()]);
-        if let Some(block) = node.blocks[..whole].iter().find(|b| !pool.is_held(**b)) {
+        let own = node.blocks.len() - usize::from(duplicated[id.slot()]);
+        if let Some(block) = node.blocks[..own].iter().find(|b| !pool.is_held(**b)) {
             return Err(format!("block {} of {id:?} cannot be had: {node:?}", block.0));
         }
     }

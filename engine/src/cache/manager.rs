@@ -51,8 +51,8 @@ impl BlockManager {
         PrefixMatch { cached, pending: owner.map(|owner| PendingPrefix { owner, n_tokens }) }
     }
 
-    /// Allocates a table: takes the cached prefix, adds blocks for `n_positions` positions (evicting
-    /// if necessary) and registers the rest of `token_ids` as being computed by `owner`.
+    /// Allocates a table: takes the cached prefix, adds blocks for `n_positions` positions
+    /// (evicting if necessary) and registers the rest of `token_ids` as being computed by `owner`.
     ///
     /// Nothing is registered if the tree knows more of the sequence than was taken, because of
     /// `max_cached` or because another sequence is computing it. Then the table's tokens can be
@@ -84,8 +84,8 @@ impl BlockManager {
         Some(Allocated { table, copies: copy.into_iter().collect() })
     }
 
-    /// Extends a table to `n_tokens` positions, evicting if necessary. False, without effect, if too
-    /// few blocks are free or evictable.
+    /// Extends a table to `n_tokens` positions, evicting if necessary. False, without effect, if
+    /// too few blocks are free or evictable.
     pub fn extend(&mut self, table: &mut BlockTable, n_tokens: usize) -> bool {
         let n_blocks = n_tokens.div_ceil(BLOCK);
         let lacking = n_blocks.saturating_sub(table.blocks.len());
@@ -96,8 +96,8 @@ impl BlockManager {
         fits
     }
 
-    /// Records that the first `computed` positions are in the table's blocks. Registered tokens among
-    /// them can be shared from now on. A smaller number than before has no effect.
+    /// Records that the first `computed` positions are in the table's blocks. Registered tokens
+    /// among them can be shared from now on. A smaller number than before has no effect.
     ///
     /// # Panics
     /// If the table holds fewer positions.
@@ -122,10 +122,10 @@ impl BlockManager {
         }
     }
 
-    /// Releases a table. Its committed part of `token_ids` (the tokens that it was allocated for and
-    /// generated ones after them) stays cached; other blocks are free again, and registered tokens
-    /// that were not computed are registered no more. If the table never committed, only the full
-    /// blocks that it shares are kept, because the copy may not have been made.
+    /// Releases a table. Its committed part of `token_ids` (the tokens that it was allocated for
+    /// and generated ones after them) stays cached; other blocks are free again, and registered
+    /// tokens that were not computed are registered no more. If the table never committed, only the
+    /// full blocks that it shares are kept, because the copy may not have been made.
     pub fn release(&mut self, table: BlockTable, token_ids: &[u32]) {
         if table.generation == self.generation {
             let computed = match table.copy_source {
@@ -141,8 +141,8 @@ impl BlockManager {
         }
     }
 
-    /// Invalidates every cached token, as after a weight update. Open tables are not shared from any
-    /// more; their release only frees their blocks.
+    /// Invalidates every cached token, as after a weight update. Open tables are not shared from
+    /// any more; their release only frees their blocks.
     pub fn invalidate(&mut self) {
         for (_, node) in self.tree.nodes() {
             for block in &node.blocks {
@@ -171,21 +171,21 @@ impl BlockManager {
         let mut cached = found.map_or(0, |found| found.ready.min(limit));
         let mut blocks =
             found.map_or_else(Vec::new, |found| self.tree.blocks_of(found.node, cached));
-        let whole = cached / BLOCK;
+        let full_blocks = cached / BLOCK;
         // Blocks that open tables reference once this table is allocated.
         let held = |shared: &[BlockId]| {
             let revived = shared.iter().filter(|block| !self.pool.is_held(**block));
-            self.counts().held + revived.count() + (n_blocks - whole)
+            self.counts().held + revived.count() + (n_blocks - full_blocks)
         };
         let total = self.counts().total;
         let mut source = None;
-        if blocks.len() > whole {
+        if blocks.len() > full_blocks {
             if held(&blocks) <= total {
                 source = blocks.pop();
             } else {
                 // The copy's source would be one block more than the table has.
                 blocks.pop();
-                cached = whole * BLOCK;
+                cached = full_blocks * BLOCK;
             }
         }
         (source.is_some() || held(&blocks) <= total).then_some(CacheHit {

@@ -48,9 +48,9 @@ impl TokenSpan {
         let n = own.len().min(token_ids.len());
         let (own, other) = (&own[..n], &token_ids[..n]);
         let strides = own.chunks_exact(STRIDE).zip(other.chunks_exact(STRIDE));
-        let whole = strides.take_while(|(a, b)| a == b).count() * STRIDE;
-        let rest = own[whole..].iter().zip(&other[whole..]);
-        whole + rest.take_while(|(a, b)| a == b).count()
+        let equal = strides.take_while(|(a, b)| a == b).count() * STRIDE;
+        let rest = own[equal..].iter().zip(&other[equal..]);
+        equal + rest.take_while(|(a, b)| a == b).count()
     }
 }
 

@@ -88,8 +88,8 @@ pub(super) struct Tree {
     pub(super) slots: Vec<Option<PrefixNode>>,
     pub(super) vacant: Vec<NodeId>,
     pub(super) roots: HashMap<CacheNamespace, NodeId>,
-    /// By parent and first token. One map for all nodes, so that a node with a million children costs
-    /// no more than its children, and a split moves none of them.
+    /// By parent and first token. One map for all nodes, so that a node with a million children
+    /// costs no more than its children, and a split moves none of them.
     pub(super) children: HashMap<(NodeId, u32), NodeId>,
     /// Leaves without tables, the least recently used first.
     pub(super) idle: BTreeSet<(u64, NodeId)>,
@@ -164,7 +164,8 @@ impl Tree {
         Some(self.descend(*root, token_ids))
     }
 
-    /// How far a sequence is in the tree that has `node`, whose tokens are all computed, on its path.
+    /// How far a sequence is in the tree that has `node`, whose tokens are all computed, on its
+    /// path.
     pub(super) fn descend(&self, mut node: NodeId, token_ids: &[u32]) -> Match {
         let mut at = self.node(node).end();
         while let Some(next) = token_ids.get(at) {
@@ -224,8 +225,8 @@ impl Tree {
         root
     }
 
-    /// Adds a leaf of tokens that are yet to be computed. No child of `above` may begin with the same
-    /// token.
+    /// Adds a leaf of tokens that are yet to be computed. No child of `above` may begin with the
+    /// same token.
     pub(super) fn add_leaf(
         &mut self,
         above: NodeId,
@@ -279,8 +280,8 @@ impl Tree {
         }
     }
 
-    /// Splits node `id`, a child of `above`, inside its computed tokens or at their end. Returns the
-    /// new upper part.
+    /// Splits node `id`, a child of `above`, inside its computed tokens or at their end. Returns
+    /// the new upper part.
     fn split(&mut self, above: NodeId, id: NodeId, at: usize, pool: &mut BlockPool) -> NodeId {
         let node = self.node_mut(id);
         let first = node.first_block();

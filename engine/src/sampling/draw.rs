@@ -1,9 +1,10 @@
 //! Random draw of a token from logits and sixty-four random bits.
 //!
-//! `top_k`, `top_p` and `min_p` each keep a prefix of the tokens ordered by logit, largest first and
-//! then by id. The token is drawn from the shortest of the three by inverting the cumulative weights
-//! in that order. Without truncation the order is by id, which needs no sorting. Weights are integers
-//! (see [`super::weights`]), so that each method below gives exactly the token of a full sort.
+//! `top_k`, `top_p` and `min_p` each keep a prefix of the tokens ordered by logit, largest first
+//! and then by id. The token is drawn from the shortest of the three by inverting the cumulative
+//! weights in that order. Without truncation the order is by id, which needs no sorting. Weights
+//! are integers (see [`super::weights`]), so that each method below gives exactly the token of a
+//! full sort.
 
 use models::kernels::simd::LANES;
 
@@ -161,8 +162,8 @@ impl LogitRow<'_> {
     }
 }
 
-/// Index of the first weight whose running sum exceeds a point, and the sum before it; the number of
-/// weights if none does.
+/// Index of the first weight whose running sum exceeds a point, and the sum before it; the number
+/// of weights if none does.
 fn find(weights: &[u64], point: u64) -> (usize, u64) {
     let mut before = 0;
     for (at, weight) in weights.iter().enumerate() {
@@ -194,8 +195,8 @@ impl Ranked {
         self.weights.len()
     }
 
-    /// How many are kept: the fewest with a total weight of `needed`, each at least `least`. `None` if
-    /// the list is too short to know.
+    /// How many are kept: the fewest with a total weight of `needed`, each at least `least`. `None`
+    /// if the list is too short to know.
     fn kept(&self, needed: u64, least: u64) -> Option<usize> {
         let heavy = self.weights.partition_point(|w| *w >= least);
         let (last, _) = find(&self.weights, needed - 1);

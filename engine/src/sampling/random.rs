@@ -5,8 +5,8 @@ const ROUNDS: usize = 10;
 const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 
-/// Sixty-four uniform bits for the token at `position` of the sequence, in generation `stream` under
-/// `seed`.
+/// Sixty-four uniform bits for the token at `position` of the sequence, in generation `stream`
+/// under `seed`.
 ///
 /// Philox4x32-10 (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as 1, 2, 3",
 /// 2011), with the seed for its key and (position, stream) for its counter.

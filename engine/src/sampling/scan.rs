@@ -1,5 +1,5 @@
-//! One pass over a row of logits: its maximum, the maximum of each block, and whether all logits are
-//! finite.
+//! One pass over a row of logits: its maximum, the maximum of each block, and whether all logits
+//! are finite.
 //!
 //! With the blocks' maxima, a search for the few largest logits visits only blocks that can hold
 //! them.

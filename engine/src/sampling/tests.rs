@@ -197,7 +197,7 @@ fn streamed_pieces_equal_the_full_text() {
             // Decoding all at once, and searching the full text, give the same.
             let tokens: Vec<SampledToken> = ids[..n].iter().copied().map(sampled).collect();
             let whole = TextStream::new(tokenizer.clone(), &sampling);
-            assert_eq!(whole.whole(&tokens, &finish).expect("text"), text);
+            assert_eq!(whole.full_text(&tokens, &finish).expect("text"), text);
             let met = stops.iter().any(|s| text.contains(s.as_str()));
             assert!(!met || (include && ended), "{stops:?} in {text:?}");
             let decoded = tokenizer.decode(&ids, true).expect("text");
@@ -240,7 +240,7 @@ fn stop_strings_end_a_generation_across_tokens() {
             tokens.push(next.sampled);
             if let Some(finish) = next.finish {
                 assert_eq!(finish, FinishReason::StopText(expected.0.to_owned()));
-                assert_eq!(text.whole(&tokens, &finish).expect("text"), expected.1);
+                assert_eq!(text.full_text(&tokens, &finish).expect("text"), expected.1);
                 return;
             }
         }
@@ -261,7 +261,7 @@ fn stop_token_has_no_text() {
     let sampling = SamplingParams { stop_token_ids: vec![last], ..SamplingParams::default() };
     let tokens: Vec<SampledToken> = ids.iter().copied().map(sampled).collect();
     let stream = TextStream::new(tokenizer.clone(), &sampling);
-    let text = stream.whole(&tokens, &FinishReason::StopToken(last)).expect("text");
+    let text = stream.full_text(&tokens, &FinishReason::StopToken(last)).expect("text");
     let rest = &ids[..ids.len() - 1];
     assert_eq!(text, tokenizer.decode(rest, true).expect("text"));
 }
@@ -296,7 +296,7 @@ fn constrained_noise_is_valid_text() {
             };
             let stream = TextStream::new(tokenizer.clone(), &sampling);
             let (tokens, finish) = generate(sampling, seed, vocab_size);
-            let text = stream.whole(&tokens, &finish).expect("text");
+            let text = stream.full_text(&tokens, &finish).expect("text");
             assert_ne!(finish, FinishReason::Length, "{text}");
             assert!(valid(&text), "{grammar:?}: {text:?}");
             let special = tokens.iter().filter(|t| tokenizer.is_special(t.token_id)).count();

@@ -79,7 +79,7 @@ impl TextStream {
     ///
     /// # Errors
     /// [`TextError`] if the tokenizer's decoder fails.
-    pub fn whole(
+    pub fn full_text(
         mut self,
         tokens: &[SampledToken],
         finish: &FinishReason,

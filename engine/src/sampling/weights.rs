@@ -1,9 +1,9 @@
 //! Probabilities as integer weights.
 //!
-//! A token's weight is `e^((logit − max) / temperature)` in units of 2^−40, rounded; its probability
-//! is its share of the sum. Integer sums are exact and do not depend on the order of their terms, so
-//! that blocks, buckets and a full sort give the same token. A token less than 2^−41 times as likely
-//! as the most likely one has weight 0.
+//! A token's weight is `e^((logit − max) / temperature)` in units of 2^−40, rounded; its
+//! probability is its share of the sum. Integer sums are exact and do not depend on the order of
+//! their terms, so that blocks, buckets and a full sort give the same token. A token less than
+//! 2^−41 times as likely as the most likely one has weight 0.
 
 #![expect(
     clippy::inline_always,
@@ -22,8 +22,8 @@ const HALF: f32 = 1_048_576.0;
 /// Buckets of a [`LogitScale::histogram`].
 pub(super) const BUCKETS: usize = 1024;
 const LAST_BUCKET: f32 = 1023.0;
-/// Buckets per unit of (max − logit) / temperature. Together they cover all non-zero weights: ln 2^41
-/// is 28.4.
+/// Buckets per unit of (max − logit) / temperature. Together they cover all non-zero weights: ln
+/// 2^41 is 28.4.
 const BUCKETS_PER_NAT: f32 = 35.0;
 
 /// More than the rounding error of a bucket's edge.

@@ -1,8 +1,8 @@
 //! A fake forward that stores a digest of the prefix in every slot of its KV blocks.
 //!
-//! Its outputs are a function of the prefix as found in the blocks. With a wrong block, a stale copy
-//! or a block that was freed too early, they would differ from those of [`naive`], which are computed
-//! from the tokens alone.
+//! Its outputs are a function of the prefix as found in the blocks. With a wrong block, a stale
+//! copy or a block that was freed too early, they would differ from those of [`naive`], which are
+//! computed from the tokens alone.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

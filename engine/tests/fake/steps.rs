@@ -27,7 +27,8 @@ impl Script {
         }
     }
 
-    /// Adds a sequence with one token for each character: generates `max_tokens`, or scores it if 0.
+    /// Adds a sequence with one token for each character: generates `max_tokens`, or scores it if
+    /// 0.
     fn add(&mut self, text: &str, max_tokens: usize) -> SequenceId {
         self.add_as(text, max_tokens, Priority::Interactive, 0)
     }

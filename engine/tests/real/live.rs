@@ -139,8 +139,8 @@ fn tokens(engine: &Engine, request: Request) -> Vec<SampledToken> {
     }
 }
 
-/// Weights change while texts are generated. Each token and log-probability is the one that an engine
-/// over the weights of its revision gives after the tokens before it.
+/// Weights change while texts are generated. Each token and log-probability is the one that an
+/// engine over the weights of its revision gives after the tokens before it.
 #[test]
 fn each_token_is_of_its_own_revision() {
     let dir = tempfile::tempdir().unwrap();

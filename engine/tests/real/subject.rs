@@ -130,8 +130,8 @@ impl RequestSpec {
     }
 }
 
-/// Requests over two prompts with several responses: hidden states, scores, labels, log-probabilities
-/// and generations.
+/// Requests over two prompts with several responses: hidden states, scores, labels,
+/// log-probabilities and generations.
 pub(crate) fn requests(subject: &Subject) -> Vec<RequestSpec> {
     let vocabulary = subject.view.decoder.vocabulary().is_some();
     let head = subject.view.head.is_some();

@@ -26,7 +26,7 @@ pub struct Outline {
     pub rank_stabilised: bool,
     /// Target modules: names, a pattern, or `all-linear`.
     pub targets: Vec<String>,
-    /// Modules that it replaces whole.
+    /// Modules that it replaces.
     pub modules_to_save: Vec<String>,
 }
 

@@ -29,12 +29,12 @@ impl Pattern {
     }
 
     /// Python's `re.fullmatch(pattern, name)`.
-    pub(super) fn whole(pattern: &str) -> Result<Pattern, String> {
+    pub(super) fn full_match(pattern: &str) -> Result<Pattern, String> {
         regex(&format!(r"\A(?:{pattern})\z"))
     }
 
     /// Python's `re.match(pattern, name)`.
-    pub(super) fn start(pattern: &str) -> Result<Pattern, String> {
+    pub(super) fn prefix_match(pattern: &str) -> Result<Pattern, String> {
         regex(&format!(r"\A(?:{pattern})"))
     }
 
@@ -116,7 +116,7 @@ mod tests {
             for name in ["q", "a.q", "b.a.q", "ba.q", "xq", "bXaXq", "", "é.q"] {
                 let plain = Pattern::tail(key).expect("plain");
                 assert!(matches!(plain, Pattern::Tail(_)));
-                let regex = Pattern::whole(&format!(r"(.*\.)?({key})")).expect("a regex");
+                let regex = Pattern::full_match(&format!(r"(.*\.)?({key})")).expect("a regex");
                 assert_eq!(plain.matches(name), regex.matches(name), "{key} in {name}");
             }
         }
@@ -127,7 +127,7 @@ mod tests {
         for key in ["(", "q_proj)", "[a", "*", r"(?P<x>a)(?P<x>"] {
             assert!(Pattern::tail(key).is_err(), "{key}");
         }
-        let endless = Pattern::whole(r"((a|a)*)\2*b(?=c)").expect("valid");
+        let endless = Pattern::full_match(r"((a|a)*)\2*b(?=c)").expect("valid");
         assert!(endless.matches(&"a".repeat(60)).is_err());
     }
 }

@@ -49,7 +49,7 @@ impl Names {
         if text.eq_ignore_ascii_case(ALL_LINEAR) {
             return Ok(Names::AllLinear);
         }
-        Ok(Names::Pattern(Pattern::whole(text)?, text.to_owned()))
+        Ok(Names::Pattern(Pattern::full_match(text)?, text.to_owned()))
     }
 }
 
@@ -57,10 +57,11 @@ impl Layers {
     pub(super) fn new(indices: Vec<usize>, patterns: &[String]) -> Result<Layers, String> {
         let patterns: Vec<&String> = patterns.iter().filter(|p| !p.is_empty()).collect();
         let patterns = if patterns.is_empty() {
-            vec![Pattern::start(r".*?\.[^.]*\.(?P<idx>\d+)\.")?]
+            vec![Pattern::prefix_match(r".*?\.[^.]*\.(?P<idx>\d+)\.")?]
         } else {
-            let of =
-                |name: &&String| Pattern::start(&format!(r"(?:^|.*?\.){name}\.(?P<idx>\d+)\."));
+            let of = |name: &&String| {
+                Pattern::prefix_match(&format!(r"(?:^|.*?\.){name}\.(?P<idx>\d+)\."))
+            };
             patterns.iter().map(of).collect::<Result<_, _>>()?
         };
         Ok(Layers { indices, patterns })

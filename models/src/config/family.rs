@@ -74,7 +74,7 @@ pub(super) enum BiasRule {
 /// How the fields name the rotary embedding.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RopeRule {
-    /// One for all layers, over whole heads.
+    /// One for all layers, over full heads.
     Shared,
     /// One for all layers, over a part of each head; `longrope` has other names there.
     Partial,

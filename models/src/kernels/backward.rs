@@ -1,9 +1,9 @@
 //! Products for the backward pass: gradients of a product's input and of its weight.
 //!
-//! Both are the same sum `C[i][j] += Σ_d A[d][i] · B[d][j]` over blocks of [`DEPTH`] steps: operands
-//! are packed once a block, tiles of `C` are loaded, run along the block and stored. An element is
-//! one chain of fused multiply-adds in ascending `d`, whatever the blocks, tiles, threads or
-//! instructions: stopping in an f32 and going on from it changes no bit.
+//! Both are the same sum `C[i][j] += Σ_d A[d][i] · B[d][j]` over blocks of [`DEPTH`] steps:
+//! operands are packed once a block, tiles of `C` are loaded, run along the block and stored. An
+//! element is one chain of fused multiply-adds in ascending `d`, whatever the blocks, tiles,
+//! threads or instructions: stopping in an f32 and going on from it changes no bit.
 
 #![expect(
     clippy::inline_always,
@@ -230,7 +230,7 @@ fn widen<L: F32x16>(data: PanelData<'_>, at: usize) -> [f32; PANEL] {
 
 #[inline(always)]
 fn lanes<T>(data: &[T], at: usize) -> &[T; LANES] {
-    data[at..].first_chunk().expect("panels hold whole vectors")
+    data[at..].first_chunk().expect("panels hold complete vectors")
 }
 
 /// `C += Σ Aᵀ · B` on one tile.
@@ -400,13 +400,13 @@ mod tests {
         let (m, n, k) = (DEPTH + 40, 37, 19);
         let (x, grad) = (normal(1, m * k), normal(2, m * n));
         let len = n.div_ceil(PANEL) * k * PANEL;
-        let mut whole = vec![0.0; len];
-        grad_weight(&x, &grad, n, k, &mut whole);
+        let mut undivided = vec![0.0; len];
+        grad_weight(&x, &grad, n, k, &mut undivided);
         for split in [1, 7, DEPTH - 1, DEPTH + 1] {
             let mut pieces = vec![0.0; len];
             grad_weight(&x[..split * k], &grad[..split * n], n, k, &mut pieces);
             grad_weight(&x[split * k..], &grad[split * n..], n, k, &mut pieces);
-            assert_eq!(bits(&pieces), bits(&whole), "split at {split}");
+            assert_eq!(bits(&pieces), bits(&undivided), "split at {split}");
         }
     }
 

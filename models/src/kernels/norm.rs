@@ -191,7 +191,7 @@ fn dot<L: F32x16>(a: &[f32], b: &[f32]) -> f32 {
 #[inline(always)]
 pub(super) fn load_or_zero<L: F32x16>(from: &[f32], at: usize) -> L {
     match from[at..].first_chunk() {
-        Some(whole) => L::load(whole),
+        Some(lanes) => L::load(lanes),
         None => L::load_part(&from[at..], 0.0),
     }
 }
@@ -201,7 +201,7 @@ pub(super) fn load_or_zero<L: F32x16>(from: &[f32], at: usize) -> L {
 pub(super) fn put<L: F32x16>(lanes: L, to: &mut [f32], at: usize) {
     let to = &mut to[at..];
     match to.first_chunk_mut() {
-        Some(whole) => lanes.store(whole),
+        Some(to) => lanes.store(to),
         None => lanes.store_part(to),
     }
 }

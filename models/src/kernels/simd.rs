@@ -73,7 +73,8 @@ pub trait F32x16: Copy {
     fn abs(self) -> Self;
     /// Rounds to the nearest integer, halves to even.
     fn round(self) -> Self;
-    /// `2^self`, for lanes that are integers from −126 to 127; other lanes give unspecified numbers.
+    /// `2^self`, for lanes that are integers from −126 to 127; other lanes give unspecified
+    /// numbers.
     fn exp2i(self) -> Self;
     /// `if self > other { yes } else { no }`, lane by lane; a NaN on either side gives `no`.
     fn select_gt(self, other: Self, yes: Self, no: Self) -> Self;

@@ -231,8 +231,8 @@ fn check_queries(
     geometry: Geometry,
 ) -> candle_core::Result<usize> {
     let Geometry { num_heads, num_kv_heads, head_dim, .. } = geometry;
-    let whole = num_kv_heads > 0 && num_heads > 0 && num_heads.is_multiple_of(num_kv_heads);
-    if !whole || head_dim == 0 || geometry.window == Some(0) {
+    let is_even = num_kv_heads > 0 && num_heads > 0 && num_heads.is_multiple_of(num_kv_heads);
+    if !is_even || head_dim == 0 || geometry.window == Some(0) {
         return refuse(format!("no attention has the geometry {geometry:?}"));
     }
     let rows = cu_seqlens.last().map_or(0, |end| *end as usize);

@@ -168,21 +168,21 @@ impl Names {
     /// If the parameter belongs to a head or norm that the model does not have: the caller must use
     /// the same configuration.
     pub fn locate(&self, place: Param) -> Location {
-        let whole = |name: &str| Location { name: name.into(), part: None };
+        let tensor = |name: &str| Location { name: name.into(), part: None };
         match place {
-            Param::Embedding => whole(EMBEDDING),
-            Param::Vocab => whole(VOCAB),
-            Param::FinalNorm => whole(FINAL_NORM),
+            Param::Embedding => tensor(EMBEDDING),
+            Param::Vocab => tensor(VOCAB),
+            Param::FinalNorm => tensor(FINAL_NORM),
             Param::Head(part) => {
                 let mut tensors = self.head.tensors.iter();
                 let (_, name) = tensors
                     .find(|(known, _)| *known == part)
                     .expect("the head has the requested part");
-                whole(name)
+                tensor(name)
             }
             Param::Layer(layer, LayerPart::Norm(norm)) => {
                 let module = self.norm(norm);
-                whole(&format!("{LAYERS}{layer}.{module}.weight"))
+                tensor(&format!("{LAYERS}{layer}.{module}.weight"))
             }
             Param::Layer(layer, LayerPart::Weight(projection)) => {
                 self.projection(layer, projection, "weight")

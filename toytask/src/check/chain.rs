@@ -31,8 +31,8 @@ impl ChainProblem {
         let modulus = lines::small_integer(modulus.trim()).filter(|modulus| *modulus > 0)?;
         let mut reader = ChainReader { rest: expression.trim().as_bytes(), depth: 0 };
         let Chain { start, operations } = reader.sum()?;
-        let is_whole = reader.rest.is_empty() && !operations.is_empty();
-        is_whole.then_some(Self { start, operations, modulus })
+        let is_complete = reader.rest.is_empty() && !operations.is_empty();
+        is_complete.then_some(Self { start, operations, modulus })
     }
 
     /// Number of operations.
@@ -137,7 +137,7 @@ impl ChainReader<'_> {
 }
 
 /// Checks a solution; `None` if the problem is not a chain or the solution is blank.
-pub fn judge(problem: &str, solution: &str) -> Option<CheckedSolution> {
+pub fn check_chain(problem: &str, solution: &str) -> Option<CheckedSolution> {
     let problem = ChainProblem::read(problem)?;
     let read = lines::lines(solution);
     if read.is_empty() {
@@ -256,7 +256,7 @@ mod tests {
     #[test]
     fn faults_are_named() {
         let check = |solution: &str, expected: &[Option<LineFault>]| {
-            let judged = judge("(17+58)*4-91 mod 100", solution).expect("a solution");
+            let judged = check_chain("(17+58)*4-91 mod 100", solution).expect("a solution");
             let faults: Vec<Option<LineFault>> =
                 judged.lines.iter().map(|line| line.fault.clone()).collect();
             assert_eq!(faults, expected, "{solution}");
@@ -288,20 +288,20 @@ mod tests {
             "First we add.\n17+58=75\nAnswer: 75\n75*4=0",
             &[Some(LineFault::Unreadable), None, Some(LineFault::Unreadable), None],
         );
-        assert_eq!(judge("(17+58)*4-91 mod 100", " \n"), None);
+        assert_eq!(check_chain("(17+58)*4-91 mod 100", " \n"), None);
     }
 
     #[test]
     fn right_result_counts_for_any_steps() {
         let problem = "17+58 mod 100";
-        let judged = judge(problem, "17+58=74\nAnswer: 75").expect("a solution");
+        let judged = check_chain(problem, "17+58=74\nAnswer: 75").expect("a solution");
         assert!(judged.is_final_right() && !judged.is_right());
         assert_eq!(judged.local(), [false, false]);
         assert_eq!(judged.grade(9), 0);
-        let judged = judge(problem, "17+58=75").expect("a solution");
+        let judged = check_chain(problem, "17+58=75").expect("a solution");
         assert!(!judged.is_final_right() && judged.is_right());
         assert_eq!(judged.stated(), None);
-        let judged = judge(problem, "17+58=75\nAnswer: 74").expect("a solution");
+        let judged = check_chain(problem, "17+58=75\nAnswer: 74").expect("a solution");
         assert_eq!((judged.first_error(), judged.grade(9)), (Some(1), 4));
         assert_eq!(judged.sound(), [true, false]);
     }

@@ -30,7 +30,7 @@ impl CountdownProblem {
 }
 
 /// Checks a solution; `None` if the problem is not countdown or the solution is blank.
-pub fn judge(problem: &str, solution: &str) -> Option<CheckedSolution> {
+pub fn check_countdown(problem: &str, solution: &str) -> Option<CheckedSolution> {
     let problem = CountdownProblem::read(problem)?;
     let read = lines::lines(solution);
     if read.is_empty() {
@@ -93,7 +93,7 @@ mod tests {
     #[test]
     fn numbers_are_used_exactly_once() {
         let check = |solution: &str, expected: &[Option<LineFault>]| {
-            let judged = judge("Make 46 from 3, 7, 25", solution).expect("a solution");
+            let judged = check_countdown("Make 46 from 3, 7, 25", solution).expect("a solution");
             let faults: Vec<Option<LineFault>> =
                 judged.lines.iter().map(|line| line.fault.clone()).collect();
             assert_eq!(faults, expected, "{solution}");
@@ -123,7 +123,7 @@ mod tests {
             "3-7=4\n4+25=29",
             &[Some(LineFault::Value { operation: "3-7".to_owned(), value: -4 }), None],
         );
-        assert_eq!(judge("Make 46 from 3, 7, 25", ""), None);
+        assert_eq!(check_countdown("Make 46 from 3, 7, 25", ""), None);
         for problem in ["Make 46", "Make 46 from 3", "Make x from 1, 2", "46 from 3, 7"] {
             assert_eq!(CountdownProblem::read(problem), None, "{problem}");
         }

@@ -142,8 +142,8 @@ impl CheckedSolution {
 
 /// Checks a solution of a chain or of countdown, depending on the problem; `None` if the problem is
 /// neither, or the solution is blank.
-pub fn judge(problem: &str, solution: &str) -> Option<CheckedSolution> {
-    chain::judge(problem, solution).or_else(|| countdown::judge(problem, solution))
+pub fn check_solution(problem: &str, solution: &str) -> Option<CheckedSolution> {
+    chain::check_chain(problem, solution).or_else(|| countdown::check_countdown(problem, solution))
 }
 
 /// The right result of a problem.

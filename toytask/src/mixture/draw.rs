@@ -93,8 +93,8 @@ impl ProblemSource<'_> {
         self.sample(problem, Some(slip), rng)
     }
 
-    /// Draws until `is_wished` holds, or returns the last draw: labels are computed from the draw and
-    /// never assumed.
+    /// Draws until `is_wished` holds, or returns the last draw: labels are computed from the draw
+    /// and never assumed.
     pub(crate) fn until<T>(mut draw: impl FnMut() -> T, is_wished: impl Fn(&T) -> bool) -> T {
         let mut drawn = draw();
         for _ in 0..MOST_DRAWS {
@@ -121,7 +121,7 @@ impl ProblemSource<'_> {
                 other_digit(&countdown.solution(), rng)?.0
             }
         };
-        let judged = check::judge(&text, &solution).expect("it is one of our problems");
+        let judged = check::check_solution(&text, &solution).expect("it is one of our problems");
         let is_ours = if self.held_out {
             holdout::is_held_problem(&text)
         } else {

@@ -17,7 +17,7 @@ proptest! {
     fn right_solutions_are_found_right(seed: u64, most in 1_usize..12) {
         let chain = Chain::draw(&difficulty(most), &mut StableRng::new(seed, "test", &[]));
         let (problem, solution) = (chain.problem(), chain.solution());
-        let judged = check::judge(&problem, &solution.to_string()).expect("it is a chain");
+        let judged = check::check_solution(&problem, &solution.to_string()).expect("it is a chain");
         prop_assert!(judged.is_right() && judged.is_final_right(), "{problem}\n{solution}");
         prop_assert_eq!(judged.gold, i64::from(solution.answer));
         prop_assert_eq!(check::gold(&problem), Some(judged.gold));
@@ -32,7 +32,7 @@ proptest! {
         for slip in Slip::ALL {
             let Some(made) = slip.make(&chain, rng) else { continue };
             let problem = chain.problem();
-            let judged = check::judge(&problem, &made.text).expect("it is a chain");
+            let judged = check::check_solution(&problem, &made.text).expect("it is a chain");
             prop_assert_eq!(
                 judged.first_error(), Some(made.line),
                 "{}\n{}\n{}", slip.name(), problem, made.text
@@ -55,20 +55,20 @@ proptest! {
         let rng = &mut StableRng::new(seed, "test", &[]);
         let made = Countdown::draw(count, rng);
         let (problem, solution) = (made.problem(), made.solution());
-        let judged = check::judge(&problem, &solution).expect("it is countdown");
+        let judged = check::check_solution(&problem, &solution).expect("it is countdown");
         prop_assert!(judged.is_right() && judged.is_final_right(), "{problem}\n{solution}");
         prop_assert_eq!(check::gold(&problem), Some(i64::from(made.target)));
         let (text, line) = crate::make::slips::other_digit(&solution, rng).expect("digits");
-        let judged = check::judge(&problem, &text).expect("it is countdown");
+        let judged = check::check_solution(&problem, &text).expect("it is countdown");
         let first = judged.first_error().expect("one digit is wrong");
         prop_assert_eq!(first, line, "{}\n{}", problem, text);
     }
 
     #[test]
     fn checkers_accept_any_text(problem in "[0-9+*()/ modMake from,-]{0,24}", solution in "\\PC{0,40}") {
-        let _ = check::judge(&problem, &solution);
-        let _ = check::judge("1+2 mod 100", &solution);
-        let _ = check::judge("Make 3 from 1, 2", &solution);
+        let _ = check::check_solution(&problem, &solution);
+        let _ = check::check_solution("1+2 mod 100", &solution);
+        let _ = check::check_solution("Make 3 from 1, 2", &solution);
     }
 }
 

@@ -91,7 +91,7 @@ fn agreement_is_independent_of_correctness() {
     let all: Vec<&TaskRow> = all.iter().collect();
     let is_right = |row: &TaskRow| {
         let (problem, solution) = (content(row, "user"), content(row, "assistant"));
-        check::judge(problem, solution).is_some_and(|judged| judged.is_final_right())
+        check::check_solution(problem, solution).is_some_and(|judged| judged.is_final_right())
     };
     let (right, wrong): (Vec<&TaskRow>, Vec<&TaskRow>) = all.iter().partition(|row| is_right(row));
     let equal = |row: &TaskRow| said(row) == "[Correct]";
@@ -150,7 +150,7 @@ fn held_out_problems_are_not_trained_on() {
         let solutions = solutions.filter(|turn| turn.role == "assistant" || turn.role == "steps");
         let own = (!row.format.judges()).then(|| said(&row));
         for text in solutions.map(|turn| turn.content.as_str()).chain(own) {
-            let judged = check::judge(problem, text).expect("a solution");
+            let judged = check::check_solution(problem, text).expect("a solution");
             assert!(!holdout::has_held_pair(&judged), "{text}");
         }
         assert_eq!(row, mixture.row(at), "a row follows from its index");

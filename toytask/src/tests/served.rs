@@ -253,7 +253,7 @@ fn process() {
 #[test]
 fn judge() {
     let right = |row: &TaskRow, outcome: Outcome| {
-        let judged = check::judge(content(row, "user"), content(row, "assistant"));
+        let judged = check::check_solution(content(row, "user"), content(row, "assistant"));
         let grade = judged.expect("a solution").grade(9);
         is_near(outcome, grade as f64 / 9.0)
     };
@@ -288,7 +288,7 @@ fn judge_of_lists() {
             row.turns[1..row.turns.len() - 1].iter().map(|turn| turn.content.as_str()).collect();
         let problem = content(&row, "user");
         let grade = |solution: &&str| {
-            let judged = check::judge(problem, solution).expect("a solution");
+            let judged = check::check_solution(problem, solution).expect("a solution");
             judged.grade(10)
         };
         for order in orders(&solutions) {
@@ -324,7 +324,7 @@ fn orders<'t>(items: &[&'t str]) -> Vec<Vec<&'t str>> {
 #[test]
 fn critic() {
     let right = |row: &TaskRow, outcome: Outcome| {
-        let judged = check::judge(content(row, "user"), content(row, "steps"));
+        let judged = check::check_solution(content(row, "user"), content(row, "steps"));
         let sound = judged.expect("a solution").sound();
         let n_sound = sound.iter().filter(|sound| **sound).count();
         is_near(outcome, n_sound as f64 / sound.len() as f64)
@@ -342,7 +342,7 @@ fn other_critics() {
     for at in 0..24 {
         let row = Mixture::default().row_of(Format::Retrospective, at);
         bench.teach(&row);
-        let judged = check::judge(content(&row, "user"), content(&row, "steps"));
+        let judged = check::check_solution(content(&row, "user"), content(&row, "steps"));
         let local = judged.expect("a solution").local();
         let n_right = local.iter().filter(|right| **right).count();
         let share = n_right as f64 / local.len() as f64;
@@ -352,7 +352,7 @@ fn other_critics() {
         let row = Mixture::default().row_of(Format::Pair, at);
         for turn in &row.turns[1..3] {
             let problem = content(&row, "user");
-            let judged = check::judge(problem, &turn.content).expect("a solution");
+            let judged = check::check_solution(problem, &turn.content).expect("a solution");
             let word = if judged.is_final_right() { "Yes" } else { "No" };
             bench.teach(&TaskRow {
                 format: Format::Pointwise,

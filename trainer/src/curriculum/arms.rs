@@ -36,8 +36,8 @@ impl Arm {
         self.seen += sizes.len() as u64;
     }
 
-    /// SEC: Q becomes rate r + (1 - rate) Q, r being the mean of the batch; a batch without items of
-    /// the category leaves Q as it is.
+    /// SEC: Q becomes rate r + (1 - rate) Q, r being the mean of the batch; a batch without items
+    /// of the category leaves Q as it is.
     pub(super) fn estimate(&mut self, sizes: &[f64], rate: f64) {
         if let Some(mean) = mean_or_none(sizes.iter().copied()) {
             self.estimate = rate * mean + (1.0 - rate) * self.estimate;

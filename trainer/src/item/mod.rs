@@ -59,8 +59,8 @@ pub struct TrainingItem {
     pub turns: Vec<Message>,
     /// The problem's text, without a prompt around it.
     pub problem: Arc<str>,
-    /// The reference answer of a problem, or the label of a judgement. `None` if only a model can judge
-    /// the answer.
+    /// The reference answer of a problem, or the label of a judgement. `None` if only a model can
+    /// judge the answer.
     pub gold: Option<Arc<str>>,
     /// The reference answer of a problem that is rewarded without it; only audits read it.
     pub audit: Option<Arc<str>>,

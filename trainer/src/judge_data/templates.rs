@@ -403,8 +403,8 @@ fn check_slots(kind: TemplateKind, slots: &[&str]) -> std::result::Result<(), St
     if let Some(slot) = slots.iter().find(|slot| !known(slot)) {
         return Err(format!("the kind {} has no slot '{slot}'", kind.name()));
     }
-    let whole = |set: &&&[&str]| set.iter().all(|slot| slots.contains(slot));
-    if !slots.contains(&"problem") || !rule.shows.iter().any(|set| whole(&set)) {
+    let is_present = |set: &&&[&str]| set.iter().all(|slot| slots.contains(slot));
+    if !slots.contains(&"problem") || !rule.shows.iter().any(|set| is_present(&set)) {
         let sets: Vec<String> = rule.shows.iter().map(|set| set.join(" and ")).collect();
         return Err(format!("it needs the slots problem, and {}", sets.join(", or ")));
     }

@@ -1,7 +1,7 @@
 //! `TensorBoard` event files: records with checksums, each an event.
 //!
-//! A record is the length of its data (u64), the masked checksum of those eight bytes (u32), the data,
-//! and the masked checksum of the data (u32), all little-endian.
+//! A record is the length of its data (u64), the masked checksum of those eight bytes (u32), the
+//! data, and the masked checksum of the data (u32), all little-endian.
 
 use std::fs::{self, OpenOptions};
 use std::path::Path;

@@ -10,8 +10,8 @@ use super::Record;
 use super::append::{Appended, failed};
 use crate::error::{Result, TrainError};
 
-/// An append-only log. Each line is one write; a line that was cut when the machine stopped is removed
-/// when the run resumes.
+/// An append-only log. Each line is one write; a line that was cut when the machine stopped is
+/// removed when the run resumes.
 #[derive(Debug)]
 pub struct JsonLines {
     file: Appended,
@@ -28,12 +28,12 @@ impl JsonLines {
         Ok(Self { file: Appended::new(path, file, 0)? })
     }
 
-    /// Resumes a log after `step`, the step of a checkpoint: a cut line and the lines of later steps,
-    /// which will be written again, are removed. A missing log is created.
+    /// Resumes a log after `step`, the step of a checkpoint: a cut line and the lines of later
+    /// steps, which will be written again, are removed. A missing log is created.
     ///
     /// # Errors
-    /// [`TrainError::File`], or [`TrainError::Invalid`] for a whole line that is no record: nothing
-    /// is changed then.
+    /// [`TrainError::File`], or [`TrainError::Invalid`] for a complete line that is not a record:
+    /// nothing is changed then.
     pub fn resume(path: &Path, step: u64) -> Result<Self> {
         let file = OpenOptions::new()
             .read(true)
@@ -149,7 +149,7 @@ mod tests {
         }
         log.sync().expect("synced");
         drop(log);
-        let whole = fs::read_to_string(&path).expect("read");
+        let log = fs::read_to_string(&path).expect("read");
         let check = |text: &str, step: u64, expected: &[u64]| {
             fs::write(&path, text).expect("written");
             let mut log = JsonLines::resume(&path, step).expect("resumed");
@@ -158,15 +158,15 @@ mod tests {
             let after = fs::read_to_string(&path).expect("read");
             assert_eq!(steps(&after), [expected, &[step + 1]].concat());
         };
-        check(&whole, 5, &[1, 2, 3, 4, 5]);
-        check(&whole, 3, &[1, 2, 3]);
-        check(&whole, 0, &[]);
+        check(&log, 5, &[1, 2, 3, 4, 5]);
+        check(&log, 3, &[1, 2, 3]);
+        check(&log, 0, &[]);
         check("", 4, &[]);
-        let twice = format!("{whole}{}\n", line(&record(5)));
+        let twice = format!("{log}{}\n", line(&record(5)));
         check(&twice, 5, &[1, 2, 3, 4, 5, 5]);
         // Killed at any moment: complete lines are kept.
-        for length in 0..=whole.len() {
-            let cut = &whole[..length];
+        for length in 0..=log.len() {
+            let cut = &log[..length];
             let lines = cut.matches('\n').count() as u64;
             check(cut, 5, &(1..=lines).collect::<Vec<_>>());
         }

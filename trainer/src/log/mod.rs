@@ -1,8 +1,8 @@
-//! Logs of a run: one JSON object per step ([`JsonLines`]), `TensorBoard` events ([`EventFile`]), and
-//! progress for a terminal ([`RunProgress`]).
+//! Logs of a run: one JSON object per step ([`JsonLines`]), `TensorBoard` events ([`EventFile`]),
+//! and progress for a terminal ([`RunProgress`]).
 //!
-//! Times are arguments: nothing here reads a clock. A number that is not finite is `null` in JSON, so
-//! that no reader takes it for a measurement.
+//! Times are arguments: nothing here reads a clock. A number that is not finite is `null` in JSON,
+//! so that no reader takes it for a measurement.
 
 mod append;
 mod crc;

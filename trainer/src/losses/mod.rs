@@ -12,7 +12,7 @@
 //! |---|---|
 //! | [`objective`] | [`Objective`]: a policy loss with everything around it, and `evaluate` |
 //! | [`policy`] | REINFORCE, PPO, GRPO, Dr.GRPO, DAPO, GSPO, CISPO, SAPO, DPPO, AIPO, OREAL, `StableReinforce`, decoupled PPO |
-//! | [`aggregate`], [`layout`] | denominators of the whole batch, token weights, streams |
+//! | [`aggregate`], [`layout`] | denominators of the batch, token weights, streams |
 //! | [`kl`] | k1, k2, k3, k3+ and the unbiased estimate, in the loss or in the reward |
 //! | [`correction`] | TIS, `IcePop`, sequence MIS, geometric mask, OPSM, M2PO |
 //! | [`length`] | DAPO's over-long penalty and filter |

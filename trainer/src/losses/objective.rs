@@ -1,5 +1,5 @@
-//! The objective of a run file: a policy loss with aggregation, divergence, correction and entropy, and
-//! the function that evaluates it.
+//! The objective of a run file: a policy loss with aggregation, divergence, correction and entropy,
+//! and the function that evaluates it.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,5 +1,5 @@
-//! Trains a process reward model on labelled steps: a head, or verdict tokens, at the separator after
-//! each step.
+//! Trains a process reward model on labelled steps: a head, or verdict tokens, at the separator
+//! after each step.
 
 use std::sync::Arc;
 

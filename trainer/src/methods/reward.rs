@@ -1,4 +1,5 @@
-//! Trains a reward model on pairs: Bradley-Terry on the score head at the last token of each answer.
+//! Trains a reward model on pairs: Bradley-Terry on the score head at the last token of each
+//! answer.
 
 use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};

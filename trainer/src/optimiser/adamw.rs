@@ -22,7 +22,8 @@ pub struct AdamWConfig {
     pub beta2: f64,
     /// Added to the root.
     pub eps: f64,
-    /// Decoupled decay of matrices, times the learning rate; norms, biases and embeddings have none.
+    /// Decoupled decay of matrices, times the learning rate; norms, biases and embeddings have
+    /// none.
     pub weight_decay: f64,
     /// The largest global norm of a step's gradients; larger ones are scaled down to it.
     pub clip: Option<f64>,

@@ -52,7 +52,8 @@ impl Policy {
         Ok(())
     }
 
-    /// Adds the parameters' gradients and returns the input's; without an input the result is unused.
+    /// Adds the parameters' gradients and returns the input's; without an input the result is
+    /// unused.
     fn backward(
         &self,
         scalar: &Tensor,

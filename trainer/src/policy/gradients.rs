@@ -66,8 +66,8 @@ impl Gradients {
         }
     }
 
-    /// Lists parameters without a gradient, and those with a gradient that is not finite, by index and
-    /// description.
+    /// Lists parameters without a gradient, and those with a gradient that is not finite, by index
+    /// and description.
     pub fn faults(&self, policy: &Policy) -> Vec<(usize, String)> {
         let parts = self.parts.iter().zip(policy.parameters()).enumerate();
         let fault = |(at, (part, parameter)): (usize, (&Option<Vec<f32>>, &Parameter))| {

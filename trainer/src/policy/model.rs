@@ -26,8 +26,8 @@ pub struct Policy {
     pub(super) origin: PathBuf,
     /// Digest of the initial weights.
     digest: String,
-    /// Activation checkpointing: keep only each layer's input and recompute the layer in the backward
-    /// pass.
+    /// Activation checkpointing: keep only each layer's input and recompute the layer in the
+    /// backward pass.
     pub checkpointing: bool,
     /// Workers that compute micro-batches in parallel; unused with activation checkpointing.
     pub workers: Workers,

@@ -42,8 +42,8 @@ impl Workers {
         self.pools.len().max(1)
     }
 
-    /// Runs every item, the first on the first worker and so on; returns the results in the order of the
-    /// items.
+    /// Runs every item, the first on the first worker and so on; returns the results in the order
+    /// of the items.
     pub(super) fn map<T: Send, R: Send>(
         &self,
         items: Vec<T>,

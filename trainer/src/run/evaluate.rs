@@ -16,8 +16,8 @@ use crate::rollout::{RolloutParams, SampleRequest};
 const MOST_ANSWER: usize = 128;
 
 impl TrainingRun {
-    /// Solves the evaluation's problems, greedily and by sampling, or computes the loss on its rows; then
-    /// measures the judge sets.
+    /// Solves the evaluation's problems, greedily and by sampling, or computes the loss on its
+    /// rows; then measures the judge sets.
     ///
     /// # Errors
     /// A problem that cannot be sampled or scored.

@@ -30,7 +30,7 @@ pub struct JudgeSet {
     #[serde(default)]
     pub path: Option<PathBuf>,
     /// Maximum number of solutions.
-    #[serde(default = "count")]
+    #[serde(default = "default_count")]
     pub count: usize,
     /// Solutions to each problem that the model writes.
     #[serde(default = "one")]
@@ -72,7 +72,7 @@ pub enum SetSource {
     File,
 }
 
-fn count() -> usize {
+fn default_count() -> usize {
     200
 }
 

@@ -43,7 +43,8 @@ pub struct TrainingRun {
 /// Resumption from a checkpoint.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Resume {
-    /// Whether to resume from the newest checkpoint; otherwise a folder with checkpoints is refused.
+    /// Whether to resume from the newest checkpoint; otherwise a folder with checkpoints is
+    /// refused.
     pub resume: bool,
     /// Whether the run file may differ from the one that the checkpoint was made with.
     pub allow_changes: bool,

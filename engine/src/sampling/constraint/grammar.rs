@@ -10,8 +10,9 @@ use serde_json::Value;
 /// grammar is refused on every machine or on none. References are never fetched.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Grammar {
-    /// JSON that satisfies a schema. Keywords that cannot be enforced are refused, and so is `oneOf`
-    /// unless its branches are plainly disjoint. Short white space is allowed between JSON tokens.
+    /// JSON that satisfies a schema. Keywords that cannot be enforced are refused, and so is
+    /// `oneOf` unless its branches are plainly disjoint. Short white space is allowed between JSON
+    /// tokens.
     JsonSchema(Value),
     /// Any JSON object.
     JsonObject,

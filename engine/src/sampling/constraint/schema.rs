@@ -191,8 +191,8 @@ impl Divisions {
     }
 }
 
-/// The significant digits of a positive number (at most 9,999) and the places that the point is moved
-/// by (at most 6).
+/// The significant digits of a positive number (at most 9,999) and the places that the point is
+/// moved by (at most 6).
 fn decimal(value: &Value) -> Option<(u64, u64)> {
     let text = format!("{}", value.as_f64()?);
     let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));

@@ -20,8 +20,8 @@ const STACK: usize = 32 << 20;
 /// A byte that is never part of UTF-8, which llguidance uses as a marker.
 const MARK: u8 = 0xff;
 
-/// A model's tokens as bytes in a trie, against which grammars are matched. Built once per model and
-/// shared.
+/// A model's tokens as bytes in a trie, against which grammars are matched. Built once per model
+/// and shared.
 pub struct Vocabulary {
     factory: ParserFactory,
     /// Text tokens and end tokens.
@@ -41,8 +41,8 @@ impl Vocabulary {
     /// The tokens of a tokenizer, up to the number of a model's logits. Takes about a second for a
     /// large vocabulary.
     ///
-    /// A text ends with one of [`Tokenizer::eos_ids`], or where nothing can follow if there are none;
-    /// other special tokens are never allowed under a grammar.
+    /// A text ends with one of [`Tokenizer::eos_ids`], or where nothing can follow if there are
+    /// none; other special tokens are never allowed under a grammar.
     ///
     /// # Errors
     /// [`ConstraintError::Grammar`] if llguidance cannot use the vocabulary.

@@ -65,10 +65,10 @@ struct RunGradients<'a> {
 impl<'a> RunGradients<'a> {
     fn of_runs(
         runs: &[SequenceRun],
-        whole: &'a mut AttentionGradients,
+        all: &'a mut AttentionGradients,
         geometry: Geometry,
     ) -> Vec<RunGradients<'a>> {
-        let (mut q, mut k, mut v) = (&mut whole.q[..], &mut whole.k[..], &mut whole.v[..]);
+        let (mut q, mut k, mut v) = (&mut all.q[..], &mut all.k[..], &mut all.v[..]);
         let mut parts = Vec::with_capacity(runs.len());
         for run in runs {
             let of_queries = run.queries.len() * geometry.num_heads * geometry.head_dim;

@@ -28,8 +28,8 @@ pub struct Packed<'a> {
     pub cu_seqlens_k: &'a [u32],
 }
 
-/// `out [Tq, heads, head_dim]`: the attention of every query over the keys of its sequence up to its
-/// own position.
+/// `out [Tq, heads, head_dim]`: the attention of every query over the keys of its sequence up to
+/// its own position.
 pub fn packed(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
     let runs = runs(rows.cu_seqlens_q, rows.cu_seqlens_k);
     let width = geometry.num_heads * geometry.head_dim;
@@ -69,15 +69,15 @@ pub(super) struct SequenceRun {
 
 impl SequenceRun {
     /// The run's part of the batch.
-    pub(super) fn of<'a>(&'a self, whole: Packed<'a>, geometry: Geometry) -> Packed<'a> {
+    pub(super) fn of<'a>(&'a self, batch: Packed<'a>, geometry: Geometry) -> Packed<'a> {
         let keys = |x: &'a [f32]| {
             let width = geometry.num_kv_heads * geometry.head_dim;
             &x[self.keys.start * width..self.keys.end * width]
         };
         Packed {
-            q: self.of_queries(whole.q, geometry),
-            k: keys(whole.k),
-            v: keys(whole.v),
+            q: self.of_queries(batch.q, geometry),
+            k: keys(batch.k),
+            v: keys(batch.v),
             cu_seqlens_q: &self.cu_seqlens_q,
             cu_seqlens_k: &self.cu_seqlens_k,
         }

@@ -34,7 +34,7 @@ impl TileRow {
     #[inline(always)]
     pub(super) fn set_block<L: F32x16>(&mut self, block: usize, lanes: L) {
         let to = &mut self.0[block * LANES..];
-        lanes.store(to.first_chunk_mut().expect("a tile is whole blocks"));
+        lanes.store(to.first_chunk_mut().expect("a tile consists of full blocks"));
     }
 }
 
@@ -184,10 +184,10 @@ pub(super) fn span_in(tile: usize, positions: &Range<usize>) -> Range<usize> {
 
 /// [`span_in`] of several rows; the others have none.
 #[inline(always)]
-pub(super) fn spans_in(tile: usize, whole: &[Range<usize>]) -> [Range<usize>; MAX_ROWS] {
+pub(super) fn spans_in(tile: usize, all: &[Range<usize>]) -> [Range<usize>; MAX_ROWS] {
     let mut spans = [const { 0..0 }; MAX_ROWS];
-    for (span, whole) in spans.iter_mut().zip(whole) {
-        *span = span_in(tile, whole);
+    for (span, positions) in spans.iter_mut().zip(all) {
+        *span = span_in(tile, positions);
     }
     spans
 }

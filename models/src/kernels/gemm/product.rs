@@ -47,7 +47,7 @@ impl<'a, E: Element> Product<'a, E> {
     /// Computes `out [m, n]`.
     pub(super) fn run(&self, out: &mut [f32]) {
         let m = out.len() / self.n;
-        assert_eq!(out.len(), m * self.n, "the output has whole rows");
+        assert_eq!(out.len(), m * self.n, "the output has complete rows");
         assert_eq!(self.x.len(), m * self.k, "x has as many rows as the output");
         let slabs = Tiles::new(m, SLAB_ROWS);
         for slab in 0..slabs.count() {
@@ -78,8 +78,8 @@ impl<'a, E: Element> Product<'a, E> {
     /// before, and a few tiles gain more from reading a panel in one go than from finding it in the
     /// first cache.
     fn blocks(&self, tiles: Tiles) -> Vec<Range<usize>> {
-        let whole = matches!(self.finish, Finish::Add(_)) || tiles.count() <= FEW_TILES;
-        let longest = if whole { self.k.max(1) } else { BLOCK };
+        let is_undivided = matches!(self.finish, Finish::Add(_)) || tiles.count() <= FEW_TILES;
+        let longest = if is_undivided { self.k.max(1) } else { BLOCK };
         let blocks = Tiles::new(self.k, longest);
         // A product over nothing still has an output: one block, which is empty.
         let count = blocks.count().max(1);

@@ -35,7 +35,7 @@ impl<'a> Int8Product<'a> {
     fn run<D: Dot>(&self, out: &mut [f32]) {
         let (n, k) = (self.weight.n, self.weight.k);
         let m = out.len() / n;
-        assert_eq!(out.len(), m * n, "the output has whole rows");
+        assert_eq!(out.len(), m * n, "the output has complete rows");
         assert_eq!(self.x.len(), m * k, "x has as many rows as the output");
         let most = (SLAB_BYTES / k.max(1)).clamp(48, 512);
         let slabs = Tiles::new(m, most);

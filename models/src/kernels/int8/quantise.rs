@@ -31,9 +31,9 @@ impl Kernel for Quantise<'_> {
             return scale;
         }
         let divisor = L::splat(scale);
-        let (whole, rest) = self.x.as_chunks::<LANES>();
+        let (vectors, rest) = self.x.as_chunks::<LANES>();
         let (to, to_rest) = self.to.as_chunks_mut::<LANES>();
-        for (x, to) in whole.iter().zip(to) {
+        for (x, to) in vectors.iter().zip(to) {
             *to = integers(L::load(x).div(divisor));
         }
         if !rest.is_empty() {
@@ -49,8 +49,8 @@ impl Kernel for Quantise<'_> {
 fn scale<L: F32x16>(x: &[f32]) -> f32 {
     let zero = L::splat(0.0);
     let (mut most, mut odd) = (zero, zero);
-    let (whole, rest) = x.as_chunks::<LANES>();
-    for x in whole {
+    let (vectors, rest) = x.as_chunks::<LANES>();
+    for x in vectors {
         let x = L::load(x);
         most = x.abs().max(most);
         // Zero times a number that is not finite is NaN, and NaN stays.

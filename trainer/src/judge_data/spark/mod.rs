@@ -7,7 +7,7 @@
 //! | all wrong | pointwise on a random wrong rollout that has an answer |
 //! | mixed, with 1 - `pairwise_share` | pointwise; the class is drawn first, then a rollout of it |
 //! | mixed, with `pairwise_share` | pairwise: a random right one against a random wrong one, in random order |
-//! | any wrong, among the first `reasoning_prompts` of the batch | reflection on the whole text of a random wrong rollout |
+//! | any wrong, among the first `reasoning_prompts` of the batch | reflection on the full text of a random wrong rollout |
 //! | any wrong, after those | reflection on the final answer of a random wrong rollout that has one |
 //!
 //! The table and its numbers are those of the authors' code; the wordings ([`super::templates`])
@@ -44,7 +44,7 @@ pub struct SparkConfig {
     pub right_share: f64,
     /// Probability that the right answer of a pair stands first: 0.5.
     pub first_share: f64,
-    /// Prompts at the start of a batch whose reflections show the whole reasoning: 32, half of the
+    /// Prompts at the start of a batch whose reflections show the full reasoning: 32, half of the
     /// authors' batch.
     pub reasoning_prompts: usize,
     /// Maximum judging items of a batch: 32, a uniform choice among those made.

@@ -1,4 +1,5 @@
-//! The rank judge: scores for candidates in random order, rewarded by their agreement with gold ranks.
+//! The rank judge: scores for candidates in random order, rewarded by their agreement with gold
+//! ranks.
 
 use rand::seq::SliceRandom as _;
 use rubrics::FailureKind;
@@ -9,8 +10,8 @@ use crate::item::{ItemRole, TrainingItem};
 use crate::judge_data::draws::StepSeed;
 use crate::judge_data::templates::{TemplateKind, Templates};
 
-/// The scorer that rank-judge items name. It is [`reward`], not one of `rubrics`: the reward compares
-/// scores with ranks and goes below 0.
+/// The scorer that rank-judge items name. It is [`reward`], not one of `rubrics`: the reward
+/// compares scores with ranks and goes below 0.
 pub const SCORER: &str = "urpo-referee";
 
 /// Parsing of a rank judge's reply. All of it is our reconstruction.

@@ -25,11 +25,11 @@ pub fn plackett_luce(scores: &[f64], cu_lists: &[usize], total: usize) -> Result
         let list = &scores[ends[0]..ends[1]];
         let slopes = &mut grad[ends[0]..ends[1]];
         for (rank, score) in list.iter().enumerate() {
-            let whole = log_sum_exp(&list[rank..]);
-            value += (whole - score) / total as f64;
+            let log_total = log_sum_exp(&list[rank..]);
+            value += (log_total - score) / total as f64;
             slopes[rank] -= 1.0 / total as f64;
             for (slope, other) in slopes[rank..].iter_mut().zip(&list[rank..]) {
-                *slope += (other - whole).exp() / total as f64;
+                *slope += (other - log_total).exp() / total as f64;
             }
         }
         if let Some((best, others)) = list.split_first() {

@@ -1,5 +1,5 @@
-//! Policy gradients on rollouts. The training loop is [`train_step`]; a run file adds hooks to it, such
-//! as judging items made of the same rollouts (`hooks/`).
+//! Policy gradients on rollouts. The training loop is [`train_step`]; a run file adds hooks to it,
+//! such as judging items made of the same rollouts (`hooks/`).
 
 mod build;
 mod config;

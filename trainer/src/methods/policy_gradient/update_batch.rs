@@ -1,4 +1,5 @@
-//! The batch of one optimiser step: scored groups, packed into the tokens that a loss is computed on.
+//! The batch of one optimiser step: scored groups, packed into the tokens that a loss is computed
+//! on.
 
 use models::Output;
 
@@ -315,8 +316,8 @@ impl MicroTokens {
         }
     }
 
-    /// Largest difference between the sampled and the computed log-probability over on-policy tokens;
-    /// 0 before the first step of the optimiser.
+    /// Largest difference between the sampled and the computed log-probability over on-policy
+    /// tokens; 0 before the first step of the optimiser.
     fn max_abs_dlogp(&self) -> f64 {
         let pairs = self.logp.iter().zip(&self.rollout_logprobs).zip(&self.on_policy);
         pairs
@@ -325,7 +326,8 @@ impl MicroTokens {
             .fold(0.0, f64::max)
     }
 
-    /// Sum of exp(−d) + d − 1 over all tokens, d being the difference to the sampled log-probability.
+    /// Sum of exp(−d) + d − 1 over all tokens, d being the difference to the sampled
+    /// log-probability.
     fn k3(&self) -> f64 {
         let pairs = self.logp.iter().zip(&self.rollout_logprobs);
         pairs

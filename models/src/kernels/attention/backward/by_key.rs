@@ -37,11 +37,11 @@ impl Kernel for ByKey<'_> {
         for task in self.tasks {
             for block in task.blocks.clone() {
                 for run in even_runs(layout.rows_in(task.sequence, block), most_rows::<L>()) {
-                    let mut whole = [const { 0..0 }; MAX_ROWS];
-                    for (row, whole) in run.clone().zip(&mut whole) {
-                        *whole = self.queries_of(task, block * BLOCK + row);
+                    let mut spans = [const { 0..0 }; MAX_ROWS];
+                    for (row, spans) in run.clone().zip(&mut spans) {
+                        *spans = self.queries_of(task, block * BLOCK + row);
                     }
-                    let rows = BlockRows { task, block, run, whole };
+                    let rows = BlockRows { task, block, run, spans };
                     self.rows::<L>(&rows, &mut scratch, &mut sums);
                     self.store(&rows, &sums);
                 }
@@ -77,8 +77,8 @@ impl ByKey<'_> {
             sums.clear();
             sums.resize(n * stride, 0.0);
         }
-        for tile in tiles_of(rows.whole()) {
-            self.step::<L>(rows, (&ScoreTile::new(tile, rows.whole()), n), scratch, sums);
+        for tile in tiles_of(rows.spans()) {
+            self.step::<L>(rows, (&ScoreTile::new(tile, rows.spans()), n), scratch, sums);
         }
     }
 

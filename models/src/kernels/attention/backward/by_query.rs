@@ -33,15 +33,15 @@ impl Kernel for ByQuery<'_> {
             let unasked = self.pass.unasked(task);
             for block in task.blocks.clone() {
                 for run in even_runs(layout.rows_in(task.sequence, block), most_rows::<L>()) {
-                    let mut whole = [const { 0..0 }; MAX_ROWS];
-                    for (row, whole) in run.clone().zip(&mut whole) {
+                    let mut spans = [const { 0..0 }; MAX_ROWS];
+                    for (row, spans) in run.clone().zip(&mut spans) {
                         let position = unasked + (block * BLOCK + row) / g.group();
-                        *whole = g.first_key(position)..position + 1;
+                        *spans = g.first_key(position)..position + 1;
                     }
-                    let rows = BlockRows { task, block, run, whole };
+                    let rows = BlockRows { task, block, run, spans };
                     tiles.clear();
-                    for tile in tiles_of(rows.whole()) {
-                        tiles.push(ScoreTile::new(tile, rows.whole()));
+                    for tile in tiles_of(rows.spans()) {
+                        tiles.push(ScoreTile::new(tile, rows.spans()));
                     }
                     self.rows::<L>(&rows, &tiles, &mut scratch, &mut sums);
                     self.store(&rows, &sums);

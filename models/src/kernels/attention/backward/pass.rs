@@ -75,19 +75,21 @@ pub(super) struct BlockRows<'a> {
     pub(super) block: usize,
     /// Rows of it.
     pub(super) run: Range<usize>,
-    pub(super) whole: [Range<usize>; MAX_ROWS],
+    /// The positions of the other side that each row sees.
+    pub(super) spans: [Range<usize>; MAX_ROWS],
 }
 
 impl BlockRows<'_> {
     #[inline(always)]
-    pub(super) fn whole(&self) -> &[Range<usize>] {
-        &self.whole[..self.run.len()]
+    pub(super) fn spans(&self) -> &[Range<usize>] {
+        &self.spans[..self.run.len()]
     }
 }
 
 /// A tile, and the part that each row sees of it.
 pub(super) struct ScoreTile {
     pub(super) index: usize,
+    /// The positions of the tile that each row sees.
     pub(super) spans: [Range<usize>; MAX_ROWS],
     /// The blocks of the tile that at least one row sees.
     pub(super) blocks: Range<usize>,
@@ -95,10 +97,10 @@ pub(super) struct ScoreTile {
 
 impl ScoreTile {
     #[inline(always)]
-    pub(super) fn new(index: usize, whole: &[Range<usize>]) -> ScoreTile {
-        let spans = spans_in(index, whole);
-        let blocks = blocks_of(&spans[..whole.len()]);
-        ScoreTile { index, spans, blocks }
+    pub(super) fn new(index: usize, spans: &[Range<usize>]) -> ScoreTile {
+        let in_tile = spans_in(index, spans);
+        let blocks = blocks_of(&in_tile[..spans.len()]);
+        ScoreTile { index, spans: in_tile, blocks }
     }
 }
 

@@ -55,8 +55,8 @@ pub struct PolicyGradientConfig {
     /// samples once.
     #[serde(default)]
     pub fill: Option<FillConfig>,
-    /// Consecutive steps without a group whose rewards differ after which the run stops; 0 never stops
-    /// it.
+    /// Consecutive steps without a group whose rewards differ after which the run stops; 0 never
+    /// stops it.
     #[serde(default = "no_progress_after", alias = "stuck_after")]
     pub no_progress_after: u64,
     /// Steps of the optimiser on the same rollouts.

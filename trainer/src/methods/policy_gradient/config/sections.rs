@@ -106,8 +106,8 @@ pub enum JudgeUpdate {
     /// as many items as problems.
     #[default]
     Own,
-    /// The policy's step: items are answered under the same weights, and policy, judge and labels are
-    /// weighted by `streams`, each over its own tokens (as in URPO, arXiv 2507.17515).
+    /// The policy's step: items are answered under the same weights, and policy, judge and labels
+    /// are weighted by `streams`, each over its own tokens (as in URPO, arXiv 2507.17515).
     Joint,
 }
 
@@ -124,7 +124,8 @@ pub struct UrpoSection {
     pub rank_judge: RankJudgeConfig,
     /// The wordings; `urpo` by default.
     pub templates: String,
-    /// The share of ranked rows that is never trained on and measures the rank judge for the gate; 0.1.
+    /// The share of ranked rows that is never trained on and measures the rank judge for the gate;
+    /// 0.1.
     pub held_out: f64,
     /// Steps between those measurements; 10.
     pub every: u64,
@@ -163,7 +164,7 @@ pub struct GuardSection {
     /// groups.
     pub scorer: String,
     /// The share of groups that are audited; 0.05.
-    #[serde(default = "share")]
+    #[serde(default = "audit_share")]
     pub share: f64,
     /// The rule that ends the run.
     #[serde(default)]
@@ -177,7 +178,7 @@ pub struct GuardSection {
     pub weigh: bool,
 }
 
-fn share() -> f64 {
+fn audit_share() -> f64 {
     0.05
 }
 

@@ -1,6 +1,6 @@
-//! URPO (`[method.urpo]`): two other kinds of rows beside problems. Ranked candidates, which the model
-//! scores as a rank judge, and instructions without a reference answer, which it solves and scores
-//! itself.
+//! URPO (`[method.urpo]`): two other kinds of rows beside problems. Ranked candidates, which the
+//! model scores as a rank judge, and instructions without a reference answer, which it solves and
+//! scores itself.
 
 use rand::Rng as _;
 use rubrics::FailureKind;
