@@ -41,10 +41,9 @@ const TABLE: &[Row] = &[
             "chat",
             "verifiers",
             "openapi",
-            "curation",
         ],
     ),
-    row(6, "scoring", &["serve", "curation", "rubrics", "verifiers", "openapi", "datasets"]),
+    row(6, "scoring", &["serve", "rubrics", "verifiers", "openapi", "datasets"]),
     row(5, "serve", &["rubrics", "verifiers", "engine", "models", "chat", "openapi"]),
     row(
         6,

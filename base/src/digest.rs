@@ -9,13 +9,17 @@ pub fn hex(bytes: &[u8]) -> String {
     digits.map(|digit| char::from(DIGITS[usize::from(digit)])).collect()
 }
 
-/// `sha256:` and the 64 hexadecimal digits of a finished hash: the form in which every digest is
-/// shown and stored.
-pub fn finish(hash: Sha256) -> String {
-    format!("sha256:{}", hex(&hash.finalize()))
+/// `sha256:` and the hexadecimal digits of `digest`: the form in which every digest is shown and stored.
+pub fn text(digest: &[u8]) -> String {
+    format!("sha256:{}", hex(digest))
 }
 
-/// The digest of `bytes` in the form of [`finish`].
+/// The digest of a finished hash in the form of [`text`].
+pub fn finish(hash: Sha256) -> String {
+    text(&hash.finalize())
+}
+
+/// The digest of `bytes` in the form of [`text`].
 pub fn of(bytes: &[u8]) -> String {
     finish(Sha256::new_with_prefix(bytes))
 }

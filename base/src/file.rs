@@ -1,13 +1,13 @@
-//! Files that appear whole or not at all.
+//! Atomic writes of files.
 
 use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Writes `bytes` to `path`, over what is there: into a temporary file of the same folder, which is
-/// synced and then renamed. A reader, or a crash at any moment, finds the old file or the new one.
+/// Writes `bytes` to `path` and replaces an existing file: into a temporary file of the same folder, which
+/// is synced and then renamed. A reader, or a crash at any moment, finds the old file or the new one.
 ///
 /// # Errors
-/// Where the folder does not take the file, or the system refuses. The temporary file is removed.
+/// A failed create, write, sync or rename. The temporary file is removed.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

@@ -1,6 +1,6 @@
-//! Numbers as people read them.
+//! Formats of numbers for people.
 
-/// Digits in groups of three with `separator` between them: `1,234,567`.
+/// Formats `n` in groups of three digits with `separator` between them: `1,234,567`.
 pub fn grouped(n: u64, separator: char) -> String {
     let digits = n.to_string();
     let mut shown = String::new();
@@ -13,13 +13,13 @@ pub fn grouped(n: u64, separator: char) -> String {
     shown
 }
 
-/// A count with its noun: `1 tensor`, `2 tensors`.
+/// Formats a count with its noun: `1 tensor`, `2 tensors`.
 pub fn count(n: u64, noun: &str) -> String {
     let s = if n == 1 { "" } else { "s" };
     format!("{n} {noun}{s}")
 }
 
-/// Bytes in the largest unit that leaves at least one, with two decimals rounded down:
+/// Formats bytes in the largest unit that leaves at least one, with two decimals rounded down:
 /// `1023 bytes`, `1.50 MiB`.
 pub fn bytes(n: u64) -> String {
     const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];

@@ -18,7 +18,7 @@ pub fn of_machine() -> Option<(u64, u64)> {
     Some((field(&text, "MemTotal")?, field(&text, "MemAvailable")?))
 }
 
-/// `VmRSS:     1234 kB` in bytes.
+/// Reads a line such as `VmRSS:     1234 kB`, in bytes.
 fn field(text: &str, name: &str) -> Option<u64> {
     let value = |line: &str| line.strip_prefix(name)?.strip_prefix(':').map(str::to_owned);
     let value = text.lines().find_map(value)?;
@@ -26,14 +26,14 @@ fn field(text: &str, name: &str) -> Option<u64> {
     kib.checked_mul(1024)
 }
 
-/// Whole mebibytes.
+/// Formats bytes in mebibytes without decimals: `12 MiB`.
 pub fn mib(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown to a few digits")]
     let bytes = bytes as f64;
     format!("{:.0} MiB", bytes / f64::from(1 << 20))
 }
 
-/// Gibibytes to a tenth.
+/// Formats bytes in gibibytes with one decimal: `1.5 GiB`.
 pub fn gib(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "shown to a few digits")]
     let bytes = bytes as f64;

@@ -1,4 +1,4 @@
-//! How a scoring request is to be run.
+//! Options of a scoring request.
 
 use std::time::Instant;
 
@@ -22,19 +22,19 @@ use utoipa::ToSchema;
 )]
 #[serde(rename_all = "snake_case")]
 pub enum Priority {
-    /// Somebody waits for the answer.
+    /// A client waits for the answer.
     #[default]
     Interactive,
-    /// Runs where interactive work leaves room, and is never starved.
+    /// Runs in the capacity that interactive work leaves; never starved.
     Batch,
 }
 
-/// How the inputs of one scoring request are run. The same for all of them.
+/// Options of one scoring request; the same for all of its inputs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ScoreOptions {
-    /// Which queue the work waits in.
+    /// Queue of the work.
     pub priority: Priority,
-    /// When the work is given up; `None` without a deadline.
+    /// Time at which unfinished work is cancelled; `None` without a deadline.
     pub deadline: Option<Instant>,
     /// Whether verdicts carry `reason.detail`.
     pub explain: bool,

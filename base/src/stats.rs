@@ -2,21 +2,25 @@
 //!
 //! Every sum runs from the first number to the last, so that equal inputs give equal bits.
 
+/// A count as a floating-point number.
+#[expect(clippy::cast_precision_loss, reason = "a count of things in memory is below 2^53")]
+pub fn from_count(n: usize) -> f64 {
+    n as f64
+}
+
 /// Arithmetic mean; `None` of an empty slice.
-#[expect(clippy::cast_precision_loss, reason = "a count of numbers in memory is below 2^53")]
 pub fn mean(values: &[f64]) -> Option<f64> {
-    (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    (!values.is_empty()).then(|| values.iter().sum::<f64>() / from_count(values.len()))
 }
 
 /// Standard deviation of a sample (divisor `n - 1`); `None` of fewer than two numbers.
-#[expect(clippy::cast_precision_loss, reason = "a count of numbers in memory is below 2^53")]
 pub fn sample_std(values: &[f64]) -> Option<f64> {
     if values.len() < 2 {
         return None;
     }
     let mean = mean(values)?;
     let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-    Some((squares / (values.len() - 1) as f64).sqrt())
+    Some((squares / from_count(values.len() - 1)).sqrt())
 }
 
 /// Median; the midpoint of the middle two of an even number, `None` of an empty slice.
@@ -36,14 +40,13 @@ pub fn upper_median(values: &[f64]) -> Option<f64> {
 /// Quantile of ascending numbers at `share` in [0, 1], interpolated linearly between neighbours
 /// (type 7 of Hyndman and Fan, `numpy.quantile`'s default); `None` of an empty slice.
 #[expect(
-    clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
     reason = "a position between 0 and the last index"
 )]
 pub fn quantile_of_sorted(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
-    let position = share * last as f64;
+    let position = share * from_count(last);
     let below = position.floor() as usize;
     let above = (below + 1).min(last);
     Some(sorted[below] + (sorted[above] - sorted[below]) * position.fract())
@@ -87,7 +90,8 @@ pub fn argmax(values: &[f64]) -> Option<usize> {
     values.iter().position(|value| *value >= max)
 }
 
-fn max(values: &[f64]) -> f64 {
+/// Largest number; negative infinity of an empty slice.
+pub fn max(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
 }
 

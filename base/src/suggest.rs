@@ -1,4 +1,4 @@
-//! "Did you mean".
+//! Suggestions for misspelt names.
 
 /// The name in `known` that is most similar to `given` (Jaro-Winkler above 0.75); `None` if none
 /// is similar enough. The last of equally similar names wins.

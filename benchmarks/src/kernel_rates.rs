@@ -20,16 +20,16 @@ use models::{ModelError, Result};
 use cases::Operands;
 use ceilings::Stream;
 
-/// What to run.
+/// Options of the measurement.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct RatePlan {
     /// Threads of the products and of the ceilings of all threads.
     pub threads: usize,
     /// How often everything is measured.
     pub rounds: usize,
     /// Rows of the products, and where their weights come from; the peer is measured for the first.
-    pub cases: [(usize, Source); 4],
-    /// Input and output columns of the products: as many weights in each, in whole panels.
+    pub cases: [(usize, WeightSource); 4],
+    /// Input and output columns of the products: as many weights in each, in full panels.
     pub shapes: [[usize; 2]; 2],
     /// Bytes that one measurement of the memory reads.
     pub stream_bytes: usize,
@@ -39,35 +39,35 @@ pub struct Plan {
 
 /// Where a product finds its weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum WeightSource {
     /// One matrix again and again, as far as it fits the caches.
     Resident,
     /// Several matrices in turn, together far larger than the caches: as in a model that decodes.
     Streamed,
 }
 
-impl Source {
+impl WeightSource {
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Source::Resident => "resident",
-            Source::Streamed => "streamed",
+            WeightSource::Resident => "resident",
+            WeightSource::Streamed => "streamed",
         }
     }
 }
 
-impl Plan {
+impl RatePlan {
     /// The up and down projections of a 0.5 B model; a prefill, a small batch that decodes and one
     /// sequence that decodes; memory that no cache holds, about 1.3 GB in all.
-    pub fn new(threads: usize, rounds: usize) -> Plan {
-        Plan {
+    pub fn new(threads: usize, rounds: usize) -> RatePlan {
+        RatePlan {
             threads,
             rounds,
             cases: [
-                (512, Source::Resident),
-                (8, Source::Resident),
-                (8, Source::Streamed),
-                (1, Source::Streamed),
+                (512, WeightSource::Resident),
+                (8, WeightSource::Resident),
+                (8, WeightSource::Streamed),
+                (1, WeightSource::Streamed),
             ],
             shapes: [[896, 4864], [4864, 896]],
             stream_bytes: 512 << 20,
@@ -154,7 +154,7 @@ impl Storage {
 
 /// Times of `x [rows, k] · Wᵀ` with `W [n, k]`.
 #[derive(Clone, Debug)]
-pub struct Product {
+pub struct ProductRate {
     /// Rows of `x`.
     pub rows: usize,
     /// Input columns.
@@ -164,12 +164,12 @@ pub struct Product {
     /// The weights' type.
     pub storage: Storage,
     /// The weights' place.
-    pub source: Source,
+    pub source: WeightSource,
     /// Seconds of one product, averaged over one pass through the matrices.
     pub samples: Samples,
 }
 
-impl Product {
+impl ProductRate {
     /// Floating-point operations of one product.
     pub fn flops(&self) -> f64 {
         2.0 * (self.rows * self.k * self.n) as f64
@@ -181,7 +181,7 @@ impl Product {
     }
 }
 
-/// What was measured.
+/// Result of the measurement.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// The widest vector instructions of this CPU.
@@ -191,24 +191,24 @@ pub struct Measured {
     /// The machine.
     pub ceilings: Ceilings,
     /// The kernels.
-    pub products: Vec<Product>,
+    pub products: Vec<ProductRate>,
 }
 
 /// Measures ceilings and products.
 ///
-/// `progress` is told after each round how many are done; a first one is a rehearsal.
+/// `progress` gets the number of finished rounds after each; a first round is a warm-up.
 ///
 /// # Errors
 /// [`ModelError::Io`] where the threads cannot be started, and what the tensor library says.
-pub fn kernels(plan: Plan, progress: impl FnMut(usize) + Send) -> Result<Measured> {
+pub fn kernels(plan: RatePlan, progress: impl FnMut(usize) + Send) -> Result<Measured> {
     let pool =
         rayon::ThreadPoolBuilder::new().num_threads(plan.threads).build().map_err(|error| {
             ModelError::Io { path: "threads".into(), source: std::io::Error::other(error) }
         })?;
-    pool.install(|| measure(plan, progress))
+    pool.install(|| measure_in_pool(plan, progress))
 }
 
-fn measure(plan: Plan, mut progress: impl FnMut(usize)) -> Result<Measured> {
+fn measure_in_pool(plan: RatePlan, mut progress: impl FnMut(usize)) -> Result<Measured> {
     let stream = Stream::new(plan.stream_bytes);
     let mut operands = Operands::new(plan)?;
     let mut measured = Measured {
@@ -240,7 +240,7 @@ fn measure(plan: Plan, mut progress: impl FnMut(usize)) -> Result<Measured> {
 }
 
 /// Every product, not yet measured.
-fn products(plan: Plan) -> Vec<Product> {
+fn products(plan: RatePlan) -> Vec<ProductRate> {
     let mut all = Vec::new();
     for (at, (rows, source)) in plan.cases.into_iter().enumerate() {
         for [k, n] in plan.shapes {
@@ -248,7 +248,14 @@ fn products(plan: Plan) -> Vec<Product> {
             {
                 // The peer is compared where arithmetic decides.
                 if storage != Storage::Peer || at == 0 {
-                    all.push(Product { rows, k, n, storage, source, samples: Samples::default() });
+                    all.push(ProductRate {
+                        rows,
+                        k,
+                        n,
+                        storage,
+                        source,
+                        samples: Samples::default(),
+                    });
                 }
             }
         }
@@ -258,7 +265,7 @@ fn products(plan: Plan) -> Vec<Product> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Plan, Samples, Source, kernels};
+    use super::{RatePlan, Samples, WeightSource, kernels};
 
     #[test]
     fn the_median_is_in_the_middle_and_the_best_is_the_least() {
@@ -275,17 +282,17 @@ mod tests {
     #[test]
     fn every_product_is_measured_once_a_round() {
         let mut rounds = Vec::new();
-        let plan = Plan {
+        let plan = RatePlan {
             cases: [
-                (65, Source::Resident),
-                (8, Source::Resident),
-                (8, Source::Streamed),
-                (1, Source::Streamed),
+                (65, WeightSource::Resident),
+                (8, WeightSource::Resident),
+                (8, WeightSource::Streamed),
+                (1, WeightSource::Streamed),
             ],
             shapes: [[64, 48], [48, 64]],
             stream_bytes: 1 << 20,
             weight_bytes: 1 << 16,
-            ..Plan::new(2, 1)
+            ..RatePlan::new(2, 1)
         };
         let measured = kernels(plan, |round| rounds.push(round)).expect("nothing fails here");
         assert_eq!(rounds, [0, 1]);

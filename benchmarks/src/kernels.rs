@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use crate::kernel_rates::{Ceilings, Measured, Plan, Product, Samples, Storage};
+use crate::kernel_rates::{Ceilings, Measured, ProductRate, RatePlan, Samples, Storage};
 use serde::Serialize;
 
 use scoring::error::RunError;
@@ -42,7 +42,7 @@ struct KernelSummary {
     fma_one_thread_gflops: Rate,
     fma_gflops: Rate,
     read_gb_per_s: Rate,
-    products: Vec<Line>,
+    products: Vec<ProductLine>,
 }
 
 /// A rate by the shortest and by the median time.
@@ -54,7 +54,7 @@ struct Rate {
 
 /// One product. `rows` by `k` by `n`.
 #[derive(Debug, Serialize)]
-struct Line {
+struct ProductLine {
     rows: usize,
     k: usize,
     n: usize,
@@ -74,17 +74,17 @@ struct Line {
 pub(crate) fn run(args: &BenchKernelsArgs) -> Result<bool, RunError> {
     let threads = match args.threads {
         Some(threads) => usize::from(threads),
-        None => std::thread::available_parallelism().map_or(1, usize::from),
+        None => scoring::backend::cores(),
     };
     let rounds = usize::from(args.rounds);
     let bar = indicatif::ProgressBar::new(u64::from(args.rounds));
-    let measured = crate::kernel_rates::kernels(Plan::new(threads, rounds), |done| {
+    let measured = crate::kernel_rates::kernels(RatePlan::new(threads, rounds), |done| {
         bar.set_position(done as u64);
     })
     .map_err(|error| RunError::Failed(error.to_string()))?;
     bar.finish_and_clear();
     let summary = summary(&measured, args.rounds);
-    crate::print(&table(&summary))?;
+    crate::print(&summary_text(&summary))?;
     if args.json {
         let line = serde_json::to_string(&summary).expect("a summary serialises");
         crate::print(&(line + "\n"))?;
@@ -118,12 +118,12 @@ fn summary(measured: &Measured, rounds: u16) -> KernelSummary {
     summary
 }
 
-fn line(product: &Product, all: &[Product], ceilings: &KernelSummary) -> Line {
-    let shape = |p: &Product| (p.rows, p.k, p.n, p.source);
+fn line(product: &ProductRate, all: &[ProductRate], ceilings: &KernelSummary) -> ProductLine {
+    let shape = |p: &ProductRate| (p.rows, p.k, p.n, p.source);
     let plain = all.iter().find(|p| p.storage == Storage::F32 && shape(p) == shape(product));
     let gflops = rate(product.flops(), &product.samples);
     let weight_gb_per_s = rate(product.weight_bytes(), &product.samples);
-    Line {
+    ProductLine {
         rows: product.rows,
         k: product.k,
         n: product.n,
@@ -139,7 +139,7 @@ fn line(product: &Product, all: &[Product], ceilings: &KernelSummary) -> Line {
     }
 }
 
-fn table(summary: &KernelSummary) -> String {
+fn summary_text(summary: &KernelSummary) -> String {
     let mut text = format!(
         "{} on {} threads, {} rounds; best (median)\n",
         summary.isa, summary.threads, summary.rounds

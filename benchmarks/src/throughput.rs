@@ -16,9 +16,9 @@ use models::{BLOCK, BlockId};
 use models::{ModelConfig, Result};
 use tiny_models::random_adapter;
 
-/// What to run.
+/// Options of the measurement.
 #[derive(Clone, Copy, Debug)]
-pub struct Plan {
+pub struct ThroughputPlan {
     /// Tokens of the prefill, one sequence, one row read.
     pub prompt_tokens: usize,
     /// Sequences that decode together.
@@ -44,7 +44,7 @@ pub struct Timed {
     pub seconds: Vec<f64>,
 }
 
-/// What was measured.
+/// Result of the measurement.
 #[derive(Clone, Debug, Default)]
 pub struct Throughput {
     /// One prompt without KV blocks, as a reward model reads it.
@@ -81,12 +81,12 @@ impl Timed {
 }
 
 /// Blocks that a runner needs for a plan.
-pub fn blocks_needed(plan: &Plan) -> usize {
+pub fn blocks_needed(plan: &ThroughputPlan) -> usize {
     plan.decode_batch * (plan.context_tokens + plan.decode_steps).div_ceil(BLOCK)
 }
 
 /// Runs the plan. The runner has at least [`blocks_needed`] KV blocks.
-pub fn measure(runner: &mut Runner, plan: &Plan) -> Result<Throughput> {
+pub fn measure(runner: &mut Runner, plan: &ThroughputPlan) -> Result<Throughput> {
     let slots: Vec<AdapterSlot> = (0..plan.adapters as u64)
         .map(|seed| Ok(runner.insert(random_adapter(runner.config(), seed, plan.rank)?)))
         .collect::<Result<_>>()?;
@@ -105,10 +105,10 @@ pub fn measure(runner: &mut Runner, plan: &Plan) -> Result<Throughput> {
     Ok(measured)
 }
 
-fn prefill(runner: &mut Runner, plan: &Plan, timed: &mut Timed) -> Result<()> {
+fn prefill(runner: &mut Runner, plan: &ThroughputPlan, timed: &mut Timed) -> Result<()> {
     let n = plan.prompt_tokens;
     let item = PackItem {
-        token_ids: tokens(runner.config(), n, 0),
+        token_ids: prompt_ids(runner.config(), n, 0),
         start: 0,
         adapter: None,
         outputs: vec![(n - 1, OutputSpec::Hidden)],
@@ -120,13 +120,13 @@ fn prefill(runner: &mut Runner, plan: &Plan, timed: &mut Timed) -> Result<()> {
 
 fn mixed(
     runner: &mut Runner,
-    plan: &Plan,
+    plan: &ThroughputPlan,
     adapters: &[Option<AdapterSlot>],
     timed: &mut Timed,
 ) -> Result<()> {
     let each = plan.prompt_tokens / adapters.len().max(1);
     let item = |(at, adapter): (usize, &Option<AdapterSlot>)| PackItem {
-        token_ids: tokens(runner.config(), each, at),
+        token_ids: prompt_ids(runner.config(), each, at),
         start: 0,
         adapter: *adapter,
         outputs: vec![(each - 1, OutputSpec::Hidden)],
@@ -141,12 +141,12 @@ fn mixed(
 }
 
 /// The context is run first, outside the clock.
-fn decode(runner: &mut Runner, plan: &Plan, timed: &mut Timed) -> Result<()> {
+fn decode(runner: &mut Runner, plan: &ThroughputPlan, timed: &mut Timed) -> Result<()> {
     let (context, steps) = (plan.context_tokens, plan.decode_steps);
     let each = (context + steps).div_ceil(BLOCK);
     let step = |runner: &Runner, start: usize, n: usize, read: &[(usize, OutputSpec)]| {
         let item = |at: usize| PackItem {
-            token_ids: tokens(runner.config(), n, at + start),
+            token_ids: prompt_ids(runner.config(), n, at + start),
             start,
             adapter: None,
             outputs: read.to_vec(),
@@ -166,7 +166,7 @@ fn decode(runner: &mut Runner, plan: &Plan, timed: &mut Timed) -> Result<()> {
     })
 }
 
-fn tokens(config: &ModelConfig, n: usize, salt: usize) -> Vec<u32> {
+fn prompt_ids(config: &ModelConfig, n: usize, salt: usize) -> Vec<u32> {
     let vocab = config.vocab_size;
     (0..n)
         .map(|i| {

@@ -73,7 +73,7 @@ struct VerifySummary<'a> {
 }
 
 /// Counts of one thread.
-struct Counted {
+struct ThreadCounts {
     nanos: Histogram<u64>,
     ok: u64,
     score_sum: f64,
@@ -90,7 +90,7 @@ pub(crate) fn run(args: &BenchVerifyArgs) -> Result<bool, RunError> {
         scorers::unknown_scorer(&args.scorer, registry.iter().map(|scorer| scorer.name()))
     })?;
     let pairs = match &args.input {
-        Some(input) => read(input)?,
+        Some(input) => read_pairs(input)?,
         None => generated::pairs(args.count as usize, args.seed),
     };
     let pairs: Vec<Arc<Input>> = pairs.into_iter().map(Arc::new).collect();
@@ -98,8 +98,8 @@ pub(crate) fn run(args: &BenchVerifyArgs) -> Result<bool, RunError> {
     for pair in &pairs {
         drop(evaluate_now(scorer, pair, &ScoreOptions::default()));
     }
-    let summary = measure(args, scorer, &pairs);
-    crate::print(&table(&summary))?;
+    let summary = time_verdicts(args, scorer, &pairs);
+    crate::print(&summary_text(&summary))?;
     if args.json {
         let line = serde_json::to_string(&summary).expect("a summary serialises");
         crate::print(&(line + "\n"))?;
@@ -107,14 +107,14 @@ pub(crate) fn run(args: &BenchVerifyArgs) -> Result<bool, RunError> {
     Ok(false)
 }
 
-fn measure<'a>(
+fn time_verdicts<'a>(
     args: &BenchVerifyArgs,
     scorer: &'a Arc<Scorer>,
     pairs: &[Arc<Input>],
 ) -> VerifySummary<'a> {
     let time = Duration::from_secs_f64(args.seconds);
     let begin = Instant::now();
-    let counted: Vec<Counted> = std::thread::scope(|scope| {
+    let counted: Vec<ThreadCounts> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..args.threads)
             .map(|_| scope.spawn(|| judge_until(begin + time, scorer, pairs)))
             .collect();
@@ -146,8 +146,8 @@ fn measure<'a>(
 }
 
 /// Scores pairs until `end`. Each measurement begins where the last one ended, so no time is left out.
-fn judge_until(end: Instant, scorer: &Arc<Scorer>, pairs: &[Arc<Input>]) -> Counted {
-    let mut counted = Counted { nanos: histogram(), ok: 0, score_sum: 0.0 };
+fn judge_until(end: Instant, scorer: &Arc<Scorer>, pairs: &[Arc<Input>]) -> ThreadCounts {
+    let mut counted = ThreadCounts { nanos: histogram(), ok: 0, score_sum: 0.0 };
     let ask = ScoreOptions::default();
     let mut last = Instant::now();
     for pair in pairs.iter().cycle() {
@@ -171,7 +171,7 @@ fn histogram() -> Histogram<u64> {
     Histogram::new_with_bounds(1, 60_000_000_000, 3).expect("the bounds are valid")
 }
 
-fn read(input: &str) -> Result<Vec<Input>, RunError> {
+fn read_pairs(input: &str) -> Result<Vec<Input>, RunError> {
     let (pairs, mut source) = (Pairs::new(), Lines::open(input, None)?);
     let mut inputs = Vec::new();
     while let Some(chunk) = source.next_chunk()? {
@@ -189,7 +189,7 @@ fn read(input: &str) -> Result<Vec<Input>, RunError> {
     Ok(inputs)
 }
 
-fn table(summary: &VerifySummary<'_>) -> String {
+fn summary_text(summary: &VerifySummary<'_>) -> String {
     let mean = summary.mean_score.map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
     let rows = [
         ("scorer", format!("{} {}", summary.scorer, summary.digest)),

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use datasets::format::Format;
 use datasets::sink::SinkOptions;
-use datasets::source::{Dataset, Limits, MissingColumns, Selection, SourceOptions};
+use datasets::source::{BatchLimits, Dataset, MissingColumns, Selection, SourceOptions};
 use scoring::files::refuse_same_file;
 use scoring::job::TableOptions;
 
@@ -111,7 +111,7 @@ impl SourceArgs {
     }
 
     /// How inputs are opened, with batches of this size.
-    pub(crate) fn options(&self, limits: Limits) -> SourceOptions {
+    pub(crate) fn options(&self, limits: BatchLimits) -> SourceOptions {
         SourceOptions {
             format: self.format.map(FormatArg::format),
             selection: self.part(),
@@ -134,7 +134,7 @@ impl SourceArgs {
 
     /// Opens the inputs, none of which may be among the outputs.
     pub(crate) fn open(&self, inputs: &[String], outputs: &[PathBuf]) -> Result<Dataset, CliError> {
-        let dataset = Dataset::open(inputs, &self.options(Limits::default()))?;
+        let dataset = Dataset::open(inputs, &self.options(BatchLimits::default()))?;
         for file in dataset.files().iter().filter(|file| !file.is_stdin()) {
             refuse_same_file(file.name(), outputs)?;
         }

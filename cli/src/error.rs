@@ -5,16 +5,16 @@ use std::process::ExitCode;
 /// Why a command stopped.
 pub(crate) use scoring::error::RunError as CliError;
 
-/// How a command ended that came to its end.
+/// Outcome of a command that ran to its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CommandOutcome {
     /// Everything was done: exit code 0.
     Done,
     /// Something failed, and the summary says what: exit code 1.
     SomeFailed,
 }
 
-impl Outcome {
+impl CommandOutcome {
     /// `SomeFailed` if `failed`.
     pub(crate) fn failed_if(failed: bool) -> Self {
         if failed { Self::SomeFailed } else { Self::Done }

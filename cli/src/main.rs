@@ -28,7 +28,7 @@ use clap::Parser as _;
 
 use ::serve::logs::{self, LogFormat};
 use args::{Cli, Command};
-use error::{CliError, Outcome, exit_code};
+use error::{CliError, CommandOutcome, exit_code};
 
 /// Requests are made of many small texts; the system's allocator took a sixth of the server's time.
 #[global_allocator]
@@ -54,7 +54,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Eval(args) => eval::run(&args),
-        Command::Bench(command) => benchmarks::run(command).map(Outcome::failed_if),
+        Command::Bench(command) => benchmarks::run(command).map(CommandOutcome::failed_if),
         Command::Train(args) => train::run(&args),
         Command::Rubric(command) => rubric::run(command),
         Command::Models(command) => models::run(command),

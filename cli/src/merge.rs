@@ -4,7 +4,7 @@ use base::human::grouped;
 use scoring::merge::merge;
 
 use crate::dataset_args::FileArgs;
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 const EXAMPLES: &str = "\
 Example, on two machines and then on one of them:
@@ -33,9 +33,9 @@ pub(crate) struct MergeArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &MergeArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &MergeArgs) -> Result<CommandOutcome, CliError> {
     let merged = merge(&args.parts, &args.output, &args.files.options())?;
     let rows = grouped(merged.rows, ',');
     eprintln!("{rows} rows of {} parts\nwrote {}", merged.parts, args.output);
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

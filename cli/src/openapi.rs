@@ -1,9 +1,9 @@
 //! `tribunal openapi`: the description of the HTTP interface.
 
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 /// Prints the document that the server serves.
-pub(crate) fn run() -> Result<Outcome, CliError> {
+pub(crate) fn run() -> Result<CommandOutcome, CliError> {
     crate::print(&serve::document_text())?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }

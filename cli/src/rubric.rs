@@ -6,7 +6,7 @@ use rubrics::Registry;
 use rubrics::rubric::scaffold::{self, GroupDecay, Sample, Schedule, StepDecay};
 use rubrics::rubric::{Rubric, parse};
 
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 use scoring::scorers;
 
 const CHECK_EXAMPLES: &str = "\
@@ -97,18 +97,18 @@ enum Decay {
 }
 
 /// Runs the command.
-pub(crate) fn run(command: RubricCommand) -> Result<Outcome, CliError> {
+pub(crate) fn run(command: RubricCommand) -> Result<CommandOutcome, CliError> {
     match command {
-        RubricCommand::Check(args) => check(&args),
+        RubricCommand::Check(args) => check_rubric(&args),
         RubricCommand::Scaffold(args) => show(&args),
     }
 }
 
-fn check(args: &CheckArgs) -> Result<Outcome, CliError> {
+fn check_rubric(args: &CheckArgs) -> Result<CommandOutcome, CliError> {
     let registry = scorers::registry(args.config.as_deref())?;
     let mut is_failed = false;
     for file in &args.files {
-        match read(file, &registry)? {
+        match read_rubric(file, &registry)? {
             Ok(rubric) => {
                 let line = format!("{}: {} items\n", file.display(), rubric.items.len());
                 crate::print(&line)?;
@@ -119,12 +119,12 @@ fn check(args: &CheckArgs) -> Result<Outcome, CliError> {
             }
         }
     }
-    Ok(Outcome::failed_if(is_failed))
+    Ok(CommandOutcome::failed_if(is_failed))
 }
 
-fn show(args: &ScaffoldArgs) -> Result<Outcome, CliError> {
+fn show(args: &ScaffoldArgs) -> Result<CommandOutcome, CliError> {
     let registry = scorers::registry(args.config.as_deref())?;
-    let rubric = read(&args.file, &registry)?.map_err(CliError::Failed)?;
+    let rubric = read_rubric(&args.file, &registry)?.map_err(CliError::Failed)?;
     let schedule = Schedule {
         group: args.full.map_or(GroupDecay::Linear, GroupDecay::Binary),
         step: match args.decay {
@@ -145,11 +145,11 @@ fn show(args: &ScaffoldArgs) -> Result<Outcome, CliError> {
             crate::print(&format!("{message}\n\n"))?;
         }
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// The rubric of a file, or its problems, one a line.
-fn read(file: &Path, registry: &Registry) -> Result<Result<Rubric, String>, CliError> {
+fn read_rubric(file: &Path, registry: &Registry) -> Result<Result<Rubric, String>, CliError> {
     let text = std::fs::read_to_string(file).map_err(CliError::named(file))?;
     let scorers: Vec<&str> = registry.iter().map(|scorer| scorer.name()).collect();
     let parsed = parse(&file.display().to_string(), &text, &scorers);

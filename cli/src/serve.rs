@@ -8,7 +8,7 @@ use serve::State;
 use serve::config::{Given, Loaded, Override, load};
 use serve::logs::{self, LogFormat};
 
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -61,7 +61,7 @@ enum Format {
 }
 
 /// Runs the command until a signal ends it.
-pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
     let format = match args.log_format {
         Format::Text => LogFormat::Text,
         Format::Json => LogFormat::Json,
@@ -93,10 +93,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<Outcome, CliError> {
     };
     serve::run_until_signal(listener, state, ready)
         .map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-/// Scorers that ask models for what they cannot give.
+/// Scorers that need outputs that their models do not have.
 #[expect(clippy::needless_pass_by_value, reason = "it is given to map_err")]
 fn cannot_work(problems: Vec<String>) -> CliError {
     CliError::Failed(format!("cannot start: {}", problems.join("\n")))

@@ -14,7 +14,7 @@ use trainer::TrainError;
 use trainer::metrics::Metrics;
 use trainer::run::{News, Resume, RunConfig, TrainingRun, drive};
 
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -54,7 +54,7 @@ pub(crate) struct TrainArgs {
 /// Time between lines where there is no terminal.
 const LINE_EVERY: Duration = Duration::from_secs(10);
 
-/// Keeps candle's sums of gradients on the thread that asks for them. Its own pool serves one caller
+/// Keeps candle's sums of gradients on the calling thread. Its own pool serves one caller
 /// at a time, and the others wait for it in a loop: with it, two micro-batches side by side take
 /// longer than one after the other.
 #[expect(
@@ -78,7 +78,7 @@ pub(crate) fn keep_memory() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
 }
 
-pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
     let config = RunConfig::read(&args.run).map_err(failed)?;
     let resume = Resume { resume: args.resume, allow_changes: args.allow_changes };
     let mut run = TrainingRun::open(config, resume).map_err(failed)?;
@@ -92,7 +92,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
         run.folder().display()
     );
     if args.check {
-        return Ok(Outcome::Done);
+        return Ok(CommandOutcome::Done);
     }
     let server = match &args.serve {
         None => None,
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<Outcome, CliError> {
     if let Some(path) = &ended.checkpoint {
         crate::print(&format!("{}\n", path.display()))?;
     }
-    Ok(Outcome::failed_if(!ended.complete))
+    Ok(CommandOutcome::failed_if(!ended.complete))
 }
 
 /// The server's defaults and environment, over the model in training and the scorers of its run.

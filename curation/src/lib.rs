@@ -5,7 +5,7 @@
 //! dataset. The functions that decide are pure and take texts and scores: near-duplicates
 //! ([`minhash`]), groups of responses to one prompt ([`groups`]), denoising of preference pairs
 //! ([`preferences`]), principles found in human feedback ([`principles`]) and benchmark metrics
-//! ([`evaluation`]). Random choices follow from content and a seed ([`seeded`]), so that the order of
+//! ([`evaluation`]). Random choices follow from content and a seed ([`base::seeded`]), so that the order of
 //! rows changes nothing.
 //!
 //! The crate must not know the command line, HTTP routes or model weights.
@@ -18,4 +18,3 @@ pub mod histogram;
 pub mod minhash;
 pub mod preferences;
 pub mod principles;
-pub mod seeded;

@@ -26,12 +26,12 @@ pub struct Column {
     /// Position of the column in the schema.
     index: usize,
     /// Fields and items to take, from the outside inwards.
-    steps: Vec<Step>,
+    steps: Vec<PathStep>,
     field: FieldRef,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Step {
+enum PathStep {
     /// The field at this position.
     Field(usize),
     /// The item at this position; null for a shorter list.
@@ -119,7 +119,7 @@ impl Column {
         let mut values = batch.column(self.index).clone();
         for step in &self.steps {
             values = match step {
-                Step::Field(at) => {
+                PathStep::Field(at) => {
                     let object = values.as_struct();
                     let part = object.column(*at);
                     match object.nulls() {
@@ -130,13 +130,13 @@ impl Column {
                         }
                     }
                 }
-                Step::Item(at) => items(&values, *at)?,
+                PathStep::Item(at) => items(&values, *at)?,
             };
         }
         Ok(values)
     }
 
-    /// Extracts numbers, one for each row of a batch; `None` for null and for what is not finite.
+    /// Extracts numbers, one for each row of a batch; `None` for null and numbers that are not finite.
     ///
     /// # Errors
     /// As [`Column::values`].
@@ -168,14 +168,14 @@ impl Column {
 /// # Errors
 /// The names that exist there.
 #[expect(clippy::wildcard_enum_match_arm, reason = "nothing else has anything inside")]
-fn inside(field: &Field, name: &str) -> std::result::Result<(Step, FieldRef), Vec<String>> {
+fn inside(field: &Field, name: &str) -> std::result::Result<(PathStep, FieldRef), Vec<String>> {
     match field.data_type() {
         DataType::Struct(fields) => match fields.find(name) {
-            Some((at, inner)) => Ok((Step::Field(at), inner.clone())),
+            Some((at, inner)) => Ok((PathStep::Field(at), inner.clone())),
             None => Err(fields.iter().map(|field| field.name().clone()).collect()),
         },
         DataType::List(inner) | DataType::LargeList(inner) => match name.parse() {
-            Ok(at) => Ok((Step::Item(at), inner.clone())),
+            Ok(at) => Ok((PathStep::Item(at), inner.clone())),
             Err(_) => Err(vec!["0".to_owned()]),
         },
         _ => Err(Vec::new()),

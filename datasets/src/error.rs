@@ -25,7 +25,7 @@ pub enum DatasetError {
     File {
         /// The file as it was named.
         file: String,
-        /// What is wrong, and what to do.
+        /// The error in words, and its remedy.
         problem: String,
     },
     /// A row that reading cannot continue after.
@@ -35,7 +35,7 @@ pub enum DatasetError {
         file: String,
         /// The row, as [`crate::source::RowNumbers`] counts.
         row: u64,
-        /// What is wrong, and what to do.
+        /// The error in words, and its remedy.
         problem: String,
     },
     /// A column that is incompatible with those of the other files.
@@ -45,7 +45,7 @@ pub enum DatasetError {
         file: String,
         /// The column, with dots between the names of nested ones.
         column: String,
-        /// What is wrong, and what to do.
+        /// The error in words, and its remedy.
         problem: String,
     },
     /// The output exists already.
@@ -65,7 +65,7 @@ pub enum DatasetError {
     Query {
         /// The command-line option of the text, such as `--where`.
         place: String,
-        /// What is wrong, with the position and near names where they are known.
+        /// The error in words, with the position and similar names where they are known.
         problem: String,
     },
 }

@@ -1,6 +1,6 @@
 //! Rows of any layout as JSON objects, for benchmark files whose columns may mix types.
 //!
-//! Files are told by their names: JSONL (`.jsonl`, `.ndjson`), JSON (`.json`: one array of objects,
+//! The format follows from the name: JSONL (`.jsonl`, `.ndjson`), JSON (`.json`: one array of objects,
 //! or JSONL all the same), both packed or not (`.gz`, `.zst`), and Parquet (`.parquet`).
 
 use std::fs::File;
@@ -49,7 +49,7 @@ pub enum JsonRowsError {
     Content {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error in words.
         problem: String,
     },
     /// A row that is no JSON object.
@@ -59,7 +59,7 @@ pub enum JsonRowsError {
         path: PathBuf,
         /// Line of a JSONL file, else position of the row; from 1.
         row: u64,
-        /// What is wrong.
+        /// The error in words.
         problem: String,
     },
 }

@@ -1,7 +1,7 @@
 //! Manifests: a file beside each output with inputs, options and counts.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use serde::Serialize;
 use serde_json::Value;
@@ -26,14 +26,14 @@ pub struct Manifest {
     /// Counts of rows.
     pub counts: Value,
     /// The files in order.
-    pub outputs: Vec<Output>,
+    pub outputs: Vec<OutputFile>,
     /// Time of the run.
     pub time: Time,
 }
 
 /// A file of an output.
 #[derive(Debug, Clone, Serialize)]
-pub struct Output {
+pub struct OutputFile {
     /// Its name, without the folder.
     pub file: String,
     /// Its rows.
@@ -52,16 +52,12 @@ pub struct Time {
 impl Time {
     /// The time of a run that ends now.
     pub fn now(elapsed: Duration) -> Self {
-        let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        Self {
-            finished_unix_s: since.map_or(0, |since| since.as_secs()),
-            elapsed_s: elapsed.as_secs_f64(),
-        }
+        Self { finished_unix_s: base::time::unix_seconds(), elapsed_s: elapsed.as_secs_f64() }
     }
 }
 
-impl Output {
-    /// Converts the files of [`crate::sink::Written`].
+impl OutputFile {
+    /// Converts the files of [`crate::sink::WrittenOutput`].
     pub fn of(files: &[(PathBuf, u64)]) -> Vec<Self> {
         let output = |(path, rows): &(PathBuf, u64)| Self {
             file: path.file_name().unwrap_or_default().to_string_lossy().into_owned(),

@@ -7,6 +7,7 @@
 //! differences are of fourth order, so that a step large enough to drown rounding (`h = 1/64`)
 //! still leaves a truncation error of about `h⁴`.
 
+use base::seeded::split_mix;
 use candle_core::{Device, Result, Shape, Tensor, Var};
 
 /// Step of the differences; a power of two, so that `x ± h` rounds little.
@@ -156,12 +157,9 @@ fn differences(
 
 const PROJECTION: u64 = 0x7072_6f6a;
 
-/// Uniform in [−1, 1), by the finaliser of `SplitMix64` (Steele, Lea and Flood, 2014).
+/// Uniform in [−1, 1), by `SplitMix64`.
 fn uniform(seed: u64, index: u64) -> f32 {
-    let x = (seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index).wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    let x = x ^ (x >> 31);
+    let x = split_mix(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ index);
     (x >> 40) as f32 / (1_u64 << 23) as f32 - 1.0
 }
 

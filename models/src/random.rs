@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use base::seeded::split_mix;
 use candle_core::{DType, Device, Tensor};
 
 use crate::error::Result;
@@ -36,15 +37,15 @@ impl RandomWeights {
                 (0.0, (3.0 / k.max(1) as f64).sqrt())
             }
         };
-        let key = mix(self.seed ^ hash(&format!("{place:?}")));
-        indices.map(|i| to_f32(centre + spread * unit(mix(key ^ i)))).collect()
+        let key = split_mix(self.seed ^ hash(&format!("{place:?}")));
+        indices.map(|i| to_f32(centre + spread * unit(split_mix(key ^ i)))).collect()
     }
 }
 
 /// The row-major numbers of a named tensor: uniform in ±`spread`.
 pub fn named_numbers(seed: u64, name: &str, len: usize, spread: f64) -> Vec<f32> {
-    let key = mix(seed ^ hash(name));
-    (0..len as u64).map(|i| to_f32(spread * unit(mix(key ^ i)))).collect()
+    let key = split_mix(seed ^ hash(name));
+    (0..len as u64).map(|i| to_f32(spread * unit(split_mix(key ^ i)))).collect()
 }
 
 #[expect(
@@ -58,14 +59,6 @@ fn to_f32(x: f64) -> f32 {
 /// Uniform in [−1, 1).
 fn unit(bits: u64) -> f64 {
     (bits >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
-}
-
-/// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
-fn mix(x: u64) -> u64 {
-    let x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
 }
 
 /// FNV-1a of a name, stable between builds.

@@ -14,7 +14,6 @@ mod engine_client;
 mod evaluate;
 pub mod feedback;
 mod group;
-mod hex;
 mod input;
 mod kinds;
 mod labels;
@@ -37,7 +36,6 @@ mod testing;
 pub use base::{Priority, ScoreOptions};
 pub use engine_client::{RecordedRequest, RequestRecorder, Tools};
 pub use evaluate::evaluate_now;
-pub use hex::sha256_text;
 pub use input::{Input, Message, Passage, Reference, Responses};
 pub use models::{Models, NoModels, Served, ServedAdapter};
 pub use outcome::{

@@ -9,7 +9,6 @@ use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::Message;
-use crate::hex::sha256_text;
 use crate::outcome::Failure;
 use crate::prompt::Prompt;
 
@@ -152,7 +151,7 @@ pub(crate) fn wording_digest(served: &Served, prompts: &[&Prompt]) -> Arc<str> {
         add(&prompt.digest);
     }
     add(&template);
-    sha256_text(&hash.finalize()).into()
+    base::digest::finish(hash).into()
 }
 
 /// A conversation to render.

@@ -7,7 +7,6 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::Input;
-use crate::hex::sha256_text;
 use crate::kinds::answer::{AnswerScorer, AnswerSpec};
 use crate::kinds::arithmetic::{self, ArithmeticScorer};
 use crate::kinds::{InputFields, ScorerKind, native};
@@ -177,7 +176,7 @@ impl Scorer {
 
     /// The digest as `sha256:` and hexadecimal digits.
     pub fn digest_text(&self) -> String {
-        sha256_text(&self.digest)
+        base::digest::text(&self.digest)
     }
 
     /// SHA-256 over the scorer's digest and, for each model and adapter that it calls, the digest

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use base::human::grouped;
-use datasets::manifest::{Manifest, Output as OutputFile, Time};
-use datasets::sink::{Sink, SinkOptions, Written, beside};
+use datasets::manifest::{Manifest, OutputFile, Time};
+use datasets::sink::{Sink, SinkOptions, WrittenOutput, beside};
 use datasets::source::{Dataset, Reject};
 use datasets::{RecordBatch, SchemaRef};
 use serde_json::Value;
@@ -30,7 +30,7 @@ pub struct Finished {
     /// The name that the caller gave.
     pub name: String,
     /// Its files and rows.
-    pub written: Written,
+    pub written: WrittenOutput,
     /// Number of rejected rows.
     pub rejected: u64,
     /// The file of rejected rows; `None` if there are none or the output is a stream.
@@ -67,7 +67,7 @@ impl DatasetOutput {
         self.n_rejected += 1;
         if !is_file(&self.name) {
             let note = format!("{}:{}: {}\n", reject.file, reject.row, reject.reason);
-            // Standard error that cannot be written to leaves nobody to be told.
+            // An error of standard error cannot be reported anywhere.
             let _ = std::io::stderr().write_all(note.as_bytes());
             return Ok(());
         }

@@ -1,15 +1,15 @@
-//! A scoring run as it was asked for: options, checked and resolved.
+//! Options of a scoring run, checked and resolved.
 
 use std::path::{Path, PathBuf};
 
 use datasets::format::{Compression, Format, by_name};
-use datasets::manifest::{Manifest, Output as OutputFile, Time};
+use datasets::manifest::{Manifest, OutputFile, Time};
 use datasets::sink::SinkOptions;
-use datasets::source::{InputDigest, Limits, MissingColumns, Selection, SourceOptions};
+use datasets::source::{BatchLimits, InputDigest, MissingColumns, Selection, SourceOptions};
 use openapi::Status;
 use serde_json::json;
 
-use crate::backend::{Backend, LocalBackend, RemoteBackend, RemoteOptions};
+use crate::backend::{Backend, BackendOptions, RemoteOptions, cores};
 use crate::counts::Counts;
 use crate::error::RunError;
 use crate::files::STREAM;
@@ -17,7 +17,7 @@ use crate::header::{Header, ScorerIdentity};
 use crate::mapping::{Mapping, MappingOptions};
 use crate::scorers;
 use crate::selection::Shard;
-use crate::target::Target;
+use crate::target::OutputTarget;
 
 /// Memory for the chunks of a run that are in flight.
 pub(crate) const WINDOW_BYTES: usize = 256 << 20;
@@ -123,7 +123,7 @@ impl TableOptions {
     }
 
     /// How inputs are opened, with batches of this size.
-    pub(crate) fn source(&self, limits: Limits) -> SourceOptions {
+    pub(crate) fn source(&self, limits: BatchLimits) -> SourceOptions {
         SourceOptions {
             format: self.format,
             selection: self.part.clone(),
@@ -142,7 +142,7 @@ pub(crate) struct Job {
     pub(crate) output: String,
     pub(crate) scorers: Vec<String>,
     pub(crate) mapping: Mapping,
-    pub(crate) target: Target,
+    pub(crate) target: OutputTarget,
     pub(crate) limit: Option<u64>,
     pub(crate) existing: ExistingOptions,
     pub(crate) explain: bool,
@@ -159,12 +159,11 @@ impl Job {
     /// Checks what can be checked without opening an input.
     pub(crate) fn resolve(options: JobOptions) -> Result<Self, RunError> {
         scorers::refuse_repeated(&options.scorers)?;
-        let target = Target::resolve(&options.output, options.rejects)?;
+        let target = OutputTarget::resolve(&options.output, options.rejects)?;
         for input in &options.inputs {
             target.refuse_clash(input)?;
         }
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let threads = options.threads.unwrap_or(cores);
+        let threads = options.threads.unwrap_or_else(cores);
         let workers = match options.remote.url {
             Some(_) => options.remote.connections,
             // These read and write rows while the scorers' threads work; one more than there are
@@ -260,12 +259,14 @@ impl Job {
 
     /// Finds the scorers, here or on a server.
     pub(crate) fn backend(&self) -> Result<Box<dyn Backend>, RunError> {
-        if let Some(url) = &self.remote.url {
-            let remote = RemoteBackend::connect(&self.remote, url, &self.scorers, self.explain)?;
-            return Ok(Box::new(remote));
-        }
-        let config = self.config.as_deref();
-        Ok(Box::new(LocalBackend::new(&self.scorers, config, self.threads, self.explain)?))
+        let options = BackendOptions {
+            scorers: &self.scorers,
+            config: self.config.as_deref(),
+            threads: Some(self.threads),
+            explain: self.explain,
+            remote: &self.remote,
+        };
+        options.open()
     }
 }
 

@@ -40,14 +40,14 @@ pub use crate::verdict_json::VerdictJson;
 
 use crate::error::RunError;
 use crate::job::{Job, JobOptions};
-use crate::summary::Summary;
+use crate::summary::ScoreSummary;
 
 /// Scores the rows of a dataset and writes them with their verdicts.
 ///
 /// # Errors
 /// Options that do not fit each other or the inputs, a backend that cannot go on, and what the
 /// system refuses. Rows that cannot be scored are rejected and counted, not errors.
-pub fn run(options: JobOptions) -> Result<Summary, RunError> {
+pub fn run(options: JobOptions) -> Result<ScoreSummary, RunError> {
     let job = Job::resolve(options)?;
     if job.is_table() { tables::run(&job) } else { lines::run(&job) }
 }

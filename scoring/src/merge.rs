@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use datasets::manifest::{self, Manifest, Output as OutputFile, Time};
+use datasets::manifest::{self, Manifest, OutputFile, Time};
 use datasets::sink::{Sink, SinkOptions, beside};
 use datasets::source::{Dataset, SourceOptions};
 use serde_json::{Map, Value, json};
@@ -13,7 +13,7 @@ use crate::files::{PartialFile, refuse_same_file};
 use crate::selection::Shard;
 
 /// The output of one shard and its manifest.
-struct Part {
+struct ShardOutput {
     name: String,
     shard: Shard,
     files: Vec<PathBuf>,
@@ -21,7 +21,7 @@ struct Part {
     manifest: Value,
 }
 
-/// What was merged.
+/// Counts of a merge.
 #[derive(Debug, Clone, Copy)]
 pub struct Merged {
     /// Rows of the output.
@@ -37,7 +37,8 @@ pub struct Merged {
 /// Parts that are missing, repeated, changed or not of one run, and what the system refuses.
 pub fn merge(parts: &[String], output: &str, options: &SinkOptions) -> Result<Merged, RunError> {
     let started = Instant::now();
-    let mut parts = parts.iter().map(|name| Part::read(name)).collect::<Result<Vec<_>, _>>()?;
+    let mut parts =
+        parts.iter().map(|name| ShardOutput::read(name)).collect::<Result<Vec<_>, _>>()?;
     parts.sort_by_key(|part| part.shard.index);
     refuse_strangers(&parts)?;
     refuse_gaps(&parts)?;
@@ -64,7 +65,7 @@ pub fn merge(parts: &[String], output: &str, options: &SinkOptions) -> Result<Me
     Ok(Merged { rows: written.rows, parts: parts.len() })
 }
 
-impl Part {
+impl ShardOutput {
     fn read(name: &str) -> Result<Self, RunError> {
         let output = Path::new(name);
         let path = manifest::path_for(output);
@@ -128,7 +129,7 @@ impl Part {
 }
 
 /// Refuses parts that are not of one run.
-fn refuse_strangers(parts: &[Part]) -> Result<(), RunError> {
+fn refuse_strangers(parts: &[ShardOutput]) -> Result<(), RunError> {
     let Some((first, rest)) = parts.split_first() else {
         return Ok(());
     };
@@ -155,7 +156,7 @@ fn refuse_strangers(parts: &[Part]) -> Result<(), RunError> {
 }
 
 /// Refuses shards that are missing or there twice. The parts are in order.
-fn refuse_gaps(parts: &[Part]) -> Result<(), RunError> {
+fn refuse_gaps(parts: &[ShardOutput]) -> Result<(), RunError> {
     let twice = parts.windows(2).find(|pair| pair[0].shard == pair[1].shard);
     if let Some([one, other]) = twice {
         return Err(RunError::Usage(format!(
@@ -173,7 +174,7 @@ fn refuse_gaps(parts: &[Part]) -> Result<(), RunError> {
     Err(RunError::Usage(format!("missing: shard {}", missing.join(", "))))
 }
 
-fn merge_rejects(parts: &[Part], output: &Path) -> Result<(), RunError> {
+fn merge_rejects(parts: &[ShardOutput], output: &Path) -> Result<(), RunError> {
     let mut merged = PartialFile::create(&beside(output, ".rejects.jsonl"))?;
     for part in parts {
         let path = beside(Path::new(&part.name), ".rejects.jsonl");
@@ -187,7 +188,11 @@ fn merge_rejects(parts: &[Part], output: &Path) -> Result<(), RunError> {
 }
 
 /// The manifest of the run without shards.
-fn merged(parts: &[Part], files: &[(PathBuf, u64)], time: Time) -> Result<Manifest, RunError> {
+fn merged(
+    parts: &[ShardOutput],
+    files: &[(PathBuf, u64)],
+    time: Time,
+) -> Result<Manifest, RunError> {
     let first = &parts.first().expect("the command line asks for one").manifest;
     let inputs = serde_json::from_value(first["inputs"].clone());
     let inputs =

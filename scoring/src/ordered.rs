@@ -58,7 +58,7 @@ pub fn map<C: Held, T: Send, E: Send + 'static>(
     mut take: impl FnMut(T) -> Result<(), E>,
 ) -> Result<(), E> {
     let (chunks_in, chunks) = bounded(1);
-    thread::spawn(move || read(next, &chunks_in));
+    thread::spawn(move || send_chunks(next, &chunks_in));
     let (jobs, jobs_out) = unbounded::<Job<C>>();
     let (results_in, results) = unbounded();
     thread::scope(|scope| {
@@ -89,7 +89,7 @@ pub fn map<C: Held, T: Send, E: Send + 'static>(
 }
 
 /// Reads until the end, the first error, or until the receiver is gone.
-fn read<C, E>(
+fn send_chunks<C, E>(
     mut next: impl FnMut() -> Result<Option<C>, E>,
     chunks: &Sender<Result<Option<C>, E>>,
 ) {

@@ -3,14 +3,14 @@
 use openapi::ScoreInput;
 use serve::convert;
 
-use crate::lines::Line;
-use crate::mapping::{Mapping, Row};
+use crate::lines::InputLine;
+use crate::mapping::{JsonRow, Mapping};
 
 /// Reads pairs from lines.
 pub struct Pairs(Mapping);
 
 /// One line of the file.
-pub struct Pair {
+pub struct AnswerPair {
     /// The name of its scorer or kind, where it has one.
     pub kind: Option<String>,
     /// Its answer and its gold answer.
@@ -25,21 +25,21 @@ impl Pairs {
     }
 
     /// The pair of one line. The error is a sentence.
-    pub fn read(&self, line: Line<'_>) -> Result<Pair, String> {
+    pub fn read(&self, line: InputLine<'_>) -> Result<AnswerPair, String> {
         if let Some(cut) = line.cut {
             return Err(format!("the line has {} bytes, too many to read", cut.line_bytes));
         }
         let text = std::str::from_utf8(line.bytes)
             .map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
-        let row = Row::parse(text)?;
+        let row = JsonRow::parse(text)?;
         let kind = row.column("kind")?.filter(|kind| kind.get() != "null");
         let kind = kind.map(|kind| serde_json::from_str(kind.get()));
         let kind = kind.transpose().map_err(|_| "column 'kind' is not a text")?;
-        Ok(Pair { kind, input: self.0.input(&row)? })
+        Ok(AnswerPair { kind, input: self.0.input(&row)? })
     }
 
     /// The input of one line, whatever its kind.
-    pub fn input(&self, line: Line<'_>) -> Result<rubrics::Input, String> {
+    pub fn input(&self, line: InputLine<'_>) -> Result<rubrics::Input, String> {
         self.read(line).map(|pair| convert::input(pair.input).0)
     }
 }

@@ -12,7 +12,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use base::human::grouped;
-use curation::seeded;
+use base::seeded;
 use openapi::{Content, ScoreInput};
 
 use crate::backend::{Backend, RowResults};
@@ -22,7 +22,7 @@ use crate::header::Header;
 use crate::ordered::{self, Held, Window};
 use crate::row_progress::RowProgress;
 use crate::stored_backend::StoredBackend;
-use crate::verdict_store::{self, Key, VerdictStore};
+use crate::verdict_store::{self, VerdictKey, VerdictStore};
 
 /// Inputs that one worker submits together.
 const BATCH: usize = 128;
@@ -47,7 +47,7 @@ struct PendingInput {
     /// Its position in the spool: inputs of one prompt keep their order.
     offset: u64,
     bytes: u32,
-    key: Key,
+    key: VerdictKey,
 }
 
 /// Inputs to score.
@@ -56,7 +56,7 @@ struct Prefetch {
     spool: BufWriter<File>,
     spooled: u64,
     pending: Vec<PendingInput>,
-    seen: HashSet<Key>,
+    seen: HashSet<VerdictKey>,
     rows: u64,
 }
 
@@ -132,10 +132,11 @@ impl Prefetch {
             window,
             next,
             |batch: InputBatch| {
-                let (keys, inputs): (Vec<Key>, Vec<ScoreInput>) = batch.inputs.into_iter().unzip();
+                let (keys, inputs): (Vec<VerdictKey>, Vec<ScoreInput>) =
+                    batch.inputs.into_iter().unzip();
                 Ok(keys.into_iter().zip(backend.score(inputs)?).collect())
             },
-            |scored: Vec<(Key, RowResults)>| {
+            |scored: Vec<(VerdictKey, RowResults)>| {
                 for (key, results) in scored {
                     keep(key, results, store, &mut counts)?;
                 }
@@ -162,7 +163,7 @@ impl PendingInput {
 
 /// Inputs that are submitted together.
 struct InputBatch {
-    inputs: Vec<(Key, ScoreInput)>,
+    inputs: Vec<(VerdictKey, ScoreInput)>,
     bytes: usize,
 }
 
@@ -173,7 +174,7 @@ impl Held for InputBatch {
 }
 
 fn keep(
-    key: Key,
+    key: VerdictKey,
     results: RowResults,
     store: &mut VerdictStore,
     counts: &mut Counts,

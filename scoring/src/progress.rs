@@ -9,7 +9,7 @@ use base::human::grouped;
 const SHOWN_EVERY: Duration = Duration::from_secs(5);
 
 /// Progress of a run.
-pub struct Progress {
+pub struct ItemProgress {
     /// Noun of the counted items, such as `questions`.
     what: &'static str,
     done: u64,
@@ -18,7 +18,7 @@ pub struct Progress {
     shown: Instant,
 }
 
-impl Progress {
+impl ItemProgress {
     /// Starts the clock of a run over `all` items.
     pub fn start(what: &'static str, all: u64) -> Self {
         let now = Instant::now();
@@ -51,7 +51,7 @@ impl Progress {
     }
 }
 
-impl Drop for Progress {
+impl Drop for ItemProgress {
     fn drop(&mut self) {
         if self.shown != self.started && std::io::stderr().is_terminal() {
             eprintln!();

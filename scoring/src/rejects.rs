@@ -18,9 +18,9 @@ struct Reject<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'r RawValue>,
     reason: &'r str,
-    /// The line; what is not UTF-8 is replaced.
+    /// The line; bytes that are not UTF-8 are replaced.
     line: &'r str,
-    /// Bytes of the whole line.
+    /// Length of the complete line in bytes.
     line_bytes: u64,
     /// Whether `line` is only its head.
     truncated: bool,
@@ -47,7 +47,7 @@ pub(crate) struct Rejected<'r> {
     pub(crate) reason: &'r str,
     /// The row as a line, or its head.
     pub(crate) line: &'r [u8],
-    /// Bytes of the whole line.
+    /// Length of the complete line in bytes.
     pub(crate) line_bytes: u64,
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::ops::Range;
 use std::str::FromStr;
 
-use curation::seeded::Draws;
+use base::seeded::Draws;
 use serde::{Deserialize, Serialize};
 
 /// A piece of a run: `3/8`.
@@ -49,7 +49,7 @@ pub(crate) struct RowSelection {
 /// The rows of a run, by their positions in the dataset from 0.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Selection {
-    rows: Rows,
+    rows: SelectedRows,
     /// Rows of the dataset.
     total: u64,
     /// Whether unreadable rows after the last row belong to the run.
@@ -57,7 +57,7 @@ pub(crate) struct Selection {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Rows {
+enum SelectedRows {
     Range(Range<u64>),
     /// In order.
     Drawn(Vec<u64>),
@@ -77,8 +77,8 @@ impl Selection {
     pub(crate) fn new(total: u64, wanted: RowSelection) -> Self {
         let drawn = wanted.sample.filter(|sample| *sample < total);
         let rows = match drawn {
-            Some(sample) => Rows::Drawn(draw(sample, total, wanted.seed)),
-            None => Rows::Range(0..total),
+            Some(sample) => SelectedRows::Drawn(draw(sample, total, wanted.seed)),
+            None => SelectedRows::Range(0..total),
         };
         let n_rows = rows.len();
         let limited = wanted.limit.map_or(n_rows, |limit| limit.min(n_rows));
@@ -95,16 +95,16 @@ impl Selection {
     /// The position of the first row.
     pub(crate) fn first(&self) -> u64 {
         match &self.rows {
-            Rows::Range(range) => range.start,
-            Rows::Drawn(rows) => rows.first().copied().unwrap_or(0),
+            SelectedRows::Range(range) => range.start,
+            SelectedRows::Drawn(rows) => rows.first().copied().unwrap_or(0),
         }
     }
 
     /// Whether no row from `position` on is selected.
     pub(crate) fn is_past(&self, position: u64) -> bool {
         let end = match &self.rows {
-            Rows::Range(range) => range.end,
-            Rows::Drawn(rows) => rows.last().map_or(0, |last| last + 1),
+            SelectedRows::Range(range) => range.end,
+            SelectedRows::Drawn(rows) => rows.last().map_or(0, |last| last + 1),
         };
         position >= end && !self.is_last
     }
@@ -116,11 +116,11 @@ impl Selection {
             usize::try_from(position.clamp(start, end) - start).expect("at most the batch's rows")
         };
         match &self.rows {
-            Rows::Range(range) => {
+            SelectedRows::Range(range) => {
                 let first = within(range.start);
                 Chosen::Range(first..within(range.end).max(first))
             }
-            Rows::Drawn(drawn) => {
+            SelectedRows::Drawn(drawn) => {
                 let first = drawn.partition_point(|position| *position < start);
                 let last = drawn.partition_point(|position| *position < end);
                 Chosen::Listed(drawn[first..last].iter().map(|p| within(*p)).collect())
@@ -132,15 +132,15 @@ impl Selection {
     /// drawn from readable rows, so that none does.
     pub(crate) fn has_reject(&self, position: u64) -> bool {
         match &self.rows {
-            Rows::Range(range) => {
+            SelectedRows::Range(range) => {
                 range.contains(&position) || (self.is_last && position == self.total)
             }
-            Rows::Drawn(_) => false,
+            SelectedRows::Drawn(_) => false,
         }
     }
 }
 
-impl Rows {
+impl SelectedRows {
     fn len(&self) -> u64 {
         match self {
             Self::Range(range) => range.end - range.start,

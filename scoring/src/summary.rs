@@ -12,7 +12,7 @@ use crate::status_counts::StatusCounts;
 
 /// What a scoring run did.
 #[derive(Debug)]
-pub struct Summary {
+pub struct ScoreSummary {
     /// The scorers in order.
     pub scorers: Vec<ScorerIdentity>,
     /// Rows and verdicts, those of earlier runs included.
@@ -29,7 +29,7 @@ pub struct Summary {
     pub rejects: Option<PathBuf>,
 }
 
-impl Summary {
+impl ScoreSummary {
     pub(crate) fn new(
         job: &Job,
         backend: &dyn Backend,

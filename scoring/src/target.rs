@@ -12,7 +12,7 @@ use crate::rejects::RejectForm;
 pub(crate) const SCORES_COLUMN: &str = "scores";
 
 /// Where scored rows and rejected rows go.
-pub(crate) struct Target {
+pub(crate) struct OutputTarget {
     pub(crate) destination: Destination,
     /// The name that the caller gave.
     rejects: Option<PathBuf>,
@@ -49,7 +49,7 @@ impl Paths {
     }
 }
 
-impl Target {
+impl OutputTarget {
     /// Resolves the output's name.
     pub(crate) fn resolve(output: &str, rejects: Option<PathBuf>) -> Result<Self, RunError> {
         let path = Path::new(output);

@@ -21,7 +21,7 @@ use crate::header::Header;
 
 /// Key of a record: the head of the SHA-256 of its content. Two different contents share a key once in
 /// 2^64 runs over billions of rows.
-pub(crate) type Key = [u8; 16];
+pub(crate) type VerdictKey = [u8; 16];
 
 /// Bytes before a record's payload: its key, its length and the head of its digest.
 const FRONT_BYTES: usize = 16 + 4 + 8;
@@ -33,7 +33,7 @@ const MAX_PAYLOAD: u32 = 1 << 30;
 const BEGIN: &[u8] = br#"{"format":"#;
 
 /// The key of a hashed content.
-pub(crate) fn key(content: Sha256) -> Key {
+pub(crate) fn key(content: Sha256) -> VerdictKey {
     let digest = content.finalize();
     let mut key = [0; 16];
     key.copy_from_slice(&digest[..16]);
@@ -46,7 +46,7 @@ pub(crate) fn input_json(input: &ScoreInput) -> Vec<u8> {
 }
 
 /// The key of an input's verdicts, from its JSON.
-pub(crate) fn input_key(json: &[u8]) -> Key {
+pub(crate) fn input_key(json: &[u8]) -> VerdictKey {
     key(Sha256::new_with_prefix(json))
 }
 
@@ -61,7 +61,7 @@ struct RecordSpan {
 pub(crate) struct VerdictStore {
     path: PathBuf,
     file: Arc<File>,
-    records: HashMap<Key, RecordSpan>,
+    records: HashMap<VerdictKey, RecordSpan>,
     end: u64,
     /// Whether the file has a name; an unnamed one goes away with the value.
     is_named: bool,
@@ -122,7 +122,7 @@ impl VerdictStore {
     }
 
     /// Whether the store has a record of this key.
-    pub(crate) fn has(&self, key: &Key) -> bool {
+    pub(crate) fn has(&self, key: &VerdictKey) -> bool {
         self.records.contains_key(key)
     }
 
@@ -139,7 +139,7 @@ impl VerdictStore {
     ///
     /// # Errors
     /// System errors.
-    pub(crate) fn put(&mut self, key: Key, payload: &[u8]) -> Result<(), RunError> {
+    pub(crate) fn put(&mut self, key: VerdictKey, payload: &[u8]) -> Result<(), RunError> {
         let bytes = u32::try_from(payload.len()).ok();
         let Some(bytes) = bytes.filter(|bytes| *bytes <= MAX_PAYLOAD) else {
             // A resumed run scores it again.
@@ -219,7 +219,7 @@ impl VerdictStore {
 pub(crate) struct StoreSnapshot {
     path: PathBuf,
     file: Arc<File>,
-    records: HashMap<Key, RecordSpan>,
+    records: HashMap<VerdictKey, RecordSpan>,
 }
 
 impl StoreSnapshot {
@@ -227,7 +227,7 @@ impl StoreSnapshot {
     ///
     /// # Errors
     /// System errors.
-    pub(crate) fn get(&self, key: &Key) -> Result<Option<Vec<u8>>, RunError> {
+    pub(crate) fn get(&self, key: &VerdictKey) -> Result<Option<Vec<u8>>, RunError> {
         let Some(place) = self.records.get(key) else {
             return Ok(None);
         };
@@ -240,7 +240,7 @@ impl StoreSnapshot {
 }
 
 /// Reads the next record; `None` at the end or at a torn record.
-fn record(source: &mut impl Read) -> io::Result<Option<(Key, Vec<u8>)>> {
+fn record(source: &mut impl Read) -> io::Result<Option<(VerdictKey, Vec<u8>)>> {
     let mut front = [0; FRONT_BYTES];
     if !fill(source, &mut front)? {
         return Ok(None);
@@ -295,7 +295,7 @@ mod tests {
         Header::of("in", vec![judge], &serde_json::json!({}))
     }
 
-    fn key_of(content: &str) -> Key {
+    fn key_of(content: &str) -> VerdictKey {
         key(Sha256::new_with_prefix(content))
     }
 
@@ -339,7 +339,7 @@ mod tests {
             std::fs::write(&path, &whole[..cut]).expect("a file");
             let first = cut >= second;
             assert_eq!(there(&path, &["first", "second"]), [first, false], "{cut}");
-            // What is written after the cut is found too.
+            // A record that is written after the cut is found, too.
             filled(&path, &["third"]);
             assert_eq!(there(&path, &["first", "third"]), [first, true], "{cut}");
         }

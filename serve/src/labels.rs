@@ -69,7 +69,7 @@ impl Labels {
         match self.problem {
             Some(ProblemType::Regression) => logits.to_vec(),
             Some(ProblemType::SingleLabelClassification) | None if logits.len() > 1 => {
-                softmax(logits)
+                base::stats::softmax(logits)
             }
             Some(
                 ProblemType::MultiLabelClassification | ProblemType::SingleLabelClassification,
@@ -90,14 +90,6 @@ fn default_name(at: usize) -> String {
 
 fn each_sigmoid(logits: &[f64]) -> Vec<f64> {
     logits.iter().copied().map(sigmoid).collect()
-}
-
-/// Returns the softmax of logits.
-pub(crate) fn softmax(logits: &[f64]) -> Vec<f64> {
-    let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = logits.iter().map(|x| (x - most).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / sum).collect()
 }
 
 #[cfg(test)]

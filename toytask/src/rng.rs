@@ -1,9 +1,7 @@
-//! Draws whose algorithms are fixed here, so that no update of a library changes the data.
+//! Random draws whose algorithms are fixed here, so that no update of a library changes the data.
 
 use rand::Rng as _;
 use rand_chacha::ChaCha12Rng;
-use rand_chacha::rand_core::SeedableRng as _;
-use sha2::{Digest as _, Sha256};
 
 /// The generator of one decision: its numbers depend on seed, purpose and index alone.
 #[derive(Debug)]
@@ -12,14 +10,7 @@ pub(super) struct StableRng(ChaCha12Rng);
 impl StableRng {
     /// `purpose` names the decision, `index` numbers it.
     pub(super) fn new(seed: u64, purpose: &str, index: &[u64]) -> Self {
-        let mut hash = Sha256::new();
-        hash.update(seed.to_le_bytes());
-        hash.update((purpose.len() as u64).to_le_bytes());
-        hash.update(purpose);
-        for number in index {
-            hash.update(number.to_le_bytes());
-        }
-        Self(ChaCha12Rng::from_seed(hash.finalize().into()))
+        Self(base::seeded::decision(seed, purpose, index))
     }
 
     /// Uniform in `0..n`, without the bias of a remainder.

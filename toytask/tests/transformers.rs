@@ -10,7 +10,6 @@ use models::batch::{Output, OutputSpec, PackItem, pack};
 use models::{Forward as _, LoadOptions, Model, Runner};
 use serde::Deserialize;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 use toytask::{ModelSize, write_model_folder};
 
 /// The results of transformers.
@@ -78,7 +77,7 @@ fn logits_equal_transformers() {
     made(|dir| {
         let golden = golden();
         let weights = std::fs::read(dir.join("model.safetensors")).expect("there");
-        let digest = rubrics::sha256_text(&Sha256::digest(weights));
+        let digest = base::digest::of(&weights);
         assert_eq!(digest, golden.weights, "the weights that transformers read");
         let model = Model::load(dir, &LoadOptions::default()).expect("it loads");
         let mut runner = Runner::new(model.decoder, model.head);

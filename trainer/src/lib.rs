@@ -28,7 +28,6 @@ pub mod methods;
 pub mod metrics;
 pub mod optimiser;
 pub mod policy;
-pub mod random;
 pub mod rollout;
 pub mod run;
 pub mod staleness;

@@ -1,4 +1,4 @@
-//! The command line, read exactly: what is not listed in [`USAGE`] is refused.
+//! Parses the command line; arguments that [`USAGE`] does not list are refused.
 
 /// What `help` prints, and what follows a mistake.
 pub(crate) const USAGE: &str = "\

@@ -13,7 +13,7 @@ pub(crate) fn root() -> &'static Path {
 
 /// A call of cargo with `args`.
 ///
-/// What cargo has told this program of its own package is taken away again: build scripts that look
+/// Removes the variables that cargo sets for this package: build scripts that look
 /// at it would run anew, and with them half of the dependencies be built anew.
 pub(crate) fn cargo(args: &[&str]) -> Command {
     let mut command = Command::new("cargo");

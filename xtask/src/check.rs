@@ -5,15 +5,15 @@ use std::process::ExitCode;
 use crate::cargo;
 
 /// One check: the component it needs and the cargo arguments that run it.
-struct Check {
+struct CargoCheck {
     component: &'static str,
     args: &'static [&'static str],
 }
 
-const CHECKS: &[Check] = &[
-    Check { component: "fmt", args: &["fmt", "--all", "--check"] },
+const CHECKS: &[CargoCheck] = &[
+    CargoCheck { component: "fmt", args: &["fmt", "--all", "--check"] },
     // The release profile, as for everything else here: see docs/adr/0002-one-profile.md.
-    Check {
+    CargoCheck {
         component: "clippy",
         args: &[
             "clippy",
@@ -42,7 +42,7 @@ pub(crate) fn run_alone() -> ExitCode {
     if failed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn failure(check: &Check) -> Option<String> {
+fn failure(check: &CargoCheck) -> Option<String> {
     let name = format!("cargo {}", check.component);
     if !cargo::has(check.component) {
         println!("skipped: `{name}` is not installed (rustup component add rustfmt clippy)");

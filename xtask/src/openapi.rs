@@ -35,7 +35,7 @@ fn describe() -> io::Result<Vec<u8>> {
     Ok(output.stdout)
 }
 
-/// The file appears whole or not at all: a half-written description would pass for a real one.
+/// The file is written atomically: a half-written description would pass for a real one.
 fn replace(target: &Path, text: &[u8]) -> io::Result<()> {
     let partial = target.with_extension("json.partial");
     fs::write(&partial, text)?;

@@ -49,7 +49,7 @@ fn write_goldens(options: &ParityOptions) -> Result<(), String> {
         // Everything that it reads was just made.
         .env("HF_HUB_OFFLINE", "1")
         .env("PYTHONDONTWRITEBYTECODE", "1");
-    named("the reference", &mut reference)
+    run_named("the reference", &mut reference)
 }
 
 /// Makes every folder anew.
@@ -59,9 +59,9 @@ fn make_folders(folders: &Path) -> Result<(), String> {
     }
     let mut make = cargo::cargo(&["run", "--release", "--package", "models"]);
     make.args(["--example", "parity_folders", "--"]).arg(folders);
-    named("the folders", &mut make)
+    run_named("the folders", &mut make)
 }
 
-fn named(what: &str, command: &mut Command) -> Result<(), String> {
+fn run_named(what: &str, command: &mut Command) -> Result<(), String> {
     cargo::run(command).map_err(|why| format!("{what}: {why}"))
 }

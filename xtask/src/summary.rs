@@ -8,16 +8,16 @@
 
 use std::fmt;
 
-/// What has been counted so far.
+/// Counts so far.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Summary {
+pub(crate) struct TestSummary {
     passed: u64,
     failed: u64,
     skipped: u64,
     failures: Vec<String>,
     /// Tests that could not run, with their reasons.
     skips: Vec<String>,
-    /// Seconds of each test, where the harness tells them.
+    /// Seconds of each test, where the harness reports them.
     times: Vec<(f64, String)>,
     /// A binary announced its tests and has not reported yet.
     running: bool,
@@ -27,7 +27,7 @@ pub(crate) struct Summary {
     printed_by: Option<String>,
 }
 
-impl Summary {
+impl TestSummary {
     /// Takes one line of output, without its line end, and says whether a reader wants to see it:
     /// what passed tests printed is left out.
     pub(crate) fn line(&mut self, line: &str) -> bool {
@@ -128,7 +128,7 @@ impl Summary {
     }
 }
 
-impl fmt::Display for Summary {
+impl fmt::Display for TestSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
     }
@@ -174,7 +174,7 @@ mod tests {
     const BAD: &str = "test result: FAILED. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out; finished in 1.20s";
 
     fn check(lines: &[&str], expected: &str, failures: &[&str], success: bool) {
-        let mut summary = Summary::default();
+        let mut summary = TestSummary::default();
         for line in lines {
             summary.line(line);
         }
@@ -228,7 +228,7 @@ mod tests {
             OK,
         ];
         check(&lines, "4 passed, 0 failed, 2 skipped", &[], true);
-        let mut summary = Summary::default();
+        let mut summary = TestSummary::default();
         let shown: Vec<&str> = lines.into_iter().filter(|line| summary.line(line)).collect();
         assert_eq!(shown, ["running 6 tests", "test a::b ... ok", "", OK]);
         assert_eq!(summary.skips(), ["a::b: no curl"]);
@@ -236,7 +236,7 @@ mod tests {
 
     #[test]
     fn the_slowest_tests_come_first() {
-        let mut summary = Summary::default();
+        let mut summary = TestSummary::default();
         for line in ["test a ... ok <0.5s>", "test b ... FAILED <2.25s>", "test c ... ok"] {
             summary.line(line);
         }

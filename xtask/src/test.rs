@@ -4,7 +4,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};
 
 use crate::args::TestOptions;
-use crate::summary::Summary;
+use crate::summary::TestSummary;
 use crate::{cargo, check};
 
 /// How many tests `--slowest` lists.
@@ -13,7 +13,7 @@ const SLOWEST: usize = 40;
 /// The command `test`. A failed check does not hide the tests: both are reported, and a failed
 /// check counts as one failure.
 pub(crate) fn run(options: &TestOptions) -> ExitCode {
-    let mut summary = Summary::default();
+    let mut summary = TestSummary::default();
     if options.no_check {
         println!("skipped: rustfmt and clippy (--no-check)");
     } else {
@@ -26,11 +26,11 @@ pub(crate) fn run(options: &TestOptions) -> ExitCode {
     if summary.is_success() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn run_tests(options: &TestOptions, summary: &mut Summary) {
+fn run_tests(options: &TestOptions, summary: &mut TestSummary) {
     println!("running: cargo test");
     let mut command = cargo::cargo(&["test", "--release", "--workspace", "--no-fail-fast"]);
     if options.slowest {
-        // The harness tells times only where unstable features are allowed. As the runner's
+        // The harness reports times only where unstable features are allowed. As the runner's
         // environment this reaches the tests and not the compiler, so nothing is built anew.
         let runner = r#"target."cfg(all())".runner = ["env", "RUSTC_BOOTSTRAP=1"]"#;
         command.args(["--config", runner]);
@@ -61,7 +61,7 @@ fn run_tests(options: &TestOptions, summary: &mut Summary) {
 fn stream(command: &mut Command, mut shows: impl FnMut(&str) -> bool) -> Result<(), String> {
     let mut child =
         command.stdout(Stdio::piped()).spawn().map_err(|error| format!("cannot start: {error}"))?;
-    let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
+    let stdout = child.stdout.take().expect("stdout is a pipe");
     let read = copy_lines(BufReader::new(stdout), io::stdout(), &mut shows);
     let status = child.wait().map_err(|error| error.to_string())?;
     read.map_err(|error| format!("cannot pass its output on: {error}"))?;
@@ -85,7 +85,7 @@ fn copy_lines(
     Ok(())
 }
 
-fn report(summary: &Summary) {
+fn report(summary: &TestSummary) {
     if !summary.failures().is_empty() {
         println!("\nfailed:");
         for name in summary.failures() {

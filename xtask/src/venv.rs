@@ -33,7 +33,7 @@ impl Venv<'_> {
         println!("making {}", self.folder);
         let mut create = Command::new("python3");
         create.args(["-m", "venv", "--clear"]).arg(&venv);
-        named("python3 -m venv", &mut create)?;
+        run_named("python3 -m venv", &mut create)?;
         pip(&python, &["--requirement", self.requirements])?;
         if let Some(alone) = self.alone {
             pip(&python, &["--no-deps", "--requirement", alone])?;
@@ -46,7 +46,7 @@ impl Venv<'_> {
     /// The text of its lists.
     fn wanted(&self) -> Result<String, String> {
         let lists = [Some(self.requirements), self.alone];
-        lists.into_iter().flatten().map(read).collect()
+        lists.into_iter().flatten().map(read_list).collect()
     }
 }
 
@@ -61,13 +61,13 @@ fn pip(python: &Path, args: &[&str]) -> Result<(), String> {
     install.current_dir(cargo::root());
     // As a module: the script that is called pip may be another interpreter's.
     install.args(["-m", "pip", "install", "--quiet"]).args(args);
-    named("pip install", &mut install)
+    run_named("pip install", &mut install)
 }
 
-fn read(list: &str) -> Result<String, String> {
+fn read_list(list: &str) -> Result<String, String> {
     fs::read_to_string(cargo::root().join(list)).map_err(|error| format!("{list}: {error}"))
 }
 
-fn named(what: &str, command: &mut Command) -> Result<(), String> {
+fn run_named(what: &str, command: &mut Command) -> Result<(), String> {
     cargo::run(command).map_err(|why| format!("{what}: {why}"))
 }

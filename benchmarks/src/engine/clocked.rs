@@ -10,7 +10,7 @@ use models::{Forward, Outputs, RaggedBatch};
 
 /// One call of the forward.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Step {
+pub(super) struct ForwardCall {
     pub(super) begin: Instant,
     pub(super) end: Instant,
     pub(super) n_tokens: usize,
@@ -19,15 +19,15 @@ pub(super) struct Step {
 
 /// The record, shared with the thread that runs the forward.
 #[derive(Clone, Debug, Default)]
-pub(super) struct StepLog(Arc<Mutex<Vec<Step>>>);
+pub(super) struct StepLog(Arc<Mutex<Vec<ForwardCall>>>);
 
 impl StepLog {
     /// Takes the steps since the last call, in order.
-    pub(super) fn take(&self) -> Vec<Step> {
+    pub(super) fn take(&self) -> Vec<ForwardCall> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn push(&self, step: Step) {
+    fn push(&self, step: ForwardCall) {
         let mut steps = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         steps.push(step);
     }
@@ -53,7 +53,7 @@ impl<F: Forward> Forward for Clocked<F> {
     fn forward(&mut self, batch: &RaggedBatch) -> models::Result<Outputs> {
         let begin = Instant::now();
         let outputs = self.inner.forward(batch);
-        self.log.push(Step {
+        self.log.push(ForwardCall {
             begin,
             end: Instant::now(),
             n_tokens: batch.n_tokens(),
@@ -72,7 +72,7 @@ impl<F: Forward> Forward for Clocked<F> {
 }
 
 /// Returns the seconds within the forward.
-pub(super) fn seconds_within(steps: &[Step]) -> f64 {
-    let within = |step: &Step| (step.end - step.begin).as_secs_f64();
+pub(super) fn seconds_within(steps: &[ForwardCall]) -> f64 {
+    let within = |step: &ForwardCall| (step.end - step.begin).as_secs_f64();
     steps.iter().map(within).sum()
 }

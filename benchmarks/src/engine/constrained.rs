@@ -6,8 +6,8 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::BenchEngineArgs;
-use super::decode::{Generated, Shape, generate, need_vocabulary};
-use super::figures::{Counts, Figures, Row, float, median};
+use super::decode::{DecodeSizes, Generated, generate, need_vocabulary};
+use super::figures::{Counts, FigureRow, Figures, float, median};
 use super::subject::Subject;
 use scoring::error::RunError;
 
@@ -50,7 +50,7 @@ impl Constrained {
         let vocab_size = subject.loaded.model.config.vocab_size;
         let vocabulary = Vocabulary::new(&tokenizer, vocab_size).map_err(|error| failed(&error))?;
         let constraint = vocabulary.compile(&schema()).map_err(|error| failed(&error))?;
-        let shape = Shape::new(args.short);
+        let shape = DecodeSizes::new(args.short);
         let prompts = shape.prompts(subject);
         let (mut free, mut constrained) = (Vec::new(), Vec::new());
         for _ in 0..args.rounds {
@@ -97,8 +97,8 @@ fn allows(constraint: &dyn Constraint, generated: &Generated) -> bool {
 }
 
 impl Figures for Constrained {
-    fn rows(&self) -> Vec<Row> {
-        let plain = |name, figure| Row::plain("constrained", name, figure);
+    fn rows(&self) -> Vec<FigureRow> {
+        let plain = |name, figure| FigureRow::plain("constrained", name, figure);
         vec![
             plain("free", format!("{:.1} tokens/s", self.free_tokens_per_s)),
             plain(

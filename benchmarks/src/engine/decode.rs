@@ -12,22 +12,22 @@ use models::{Forward as _, PackItem, Runner, pack};
 use serde::Serialize;
 
 use super::BenchEngineArgs;
-use super::clocked::Step;
-use super::figures::{Counts, Figures, Row, float, median};
+use super::clocked::ForwardCall;
+use super::figures::{Counts, FigureRow, Figures, float, median};
 use super::subject::{Ran, Subject};
 use scoring::error::RunError;
 
 /// Sizes of the workload.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shape {
+pub(super) struct DecodeSizes {
     pub(super) sequences: usize,
     pub(super) prompt_tokens: usize,
     pub(super) new_tokens: usize,
 }
 
-impl Shape {
-    pub(super) fn new(short: bool) -> Shape {
-        Shape {
+impl DecodeSizes {
+    pub(super) fn new(short: bool) -> DecodeSizes {
+        DecodeSizes {
             sequences: 16,
             prompt_tokens: if short { 8 } else { 32 },
             new_tokens: if short { 6 } else { 32 },
@@ -82,7 +82,7 @@ pub(super) struct Generated {
     pub(super) ran: Ran,
     /// The tokens that were generated.
     pub(super) token_ids: Vec<Vec<u32>>,
-    /// Of as many steps as the shape has.
+    /// Times of as many steps as the sizes say.
     pub(super) seconds: f64,
 }
 
@@ -90,7 +90,7 @@ impl Decode {
     /// Runs the workload.
     pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Self, RunError> {
         need_vocabulary(subject)?;
-        let shape = Shape::new(args.short);
+        let shape = DecodeSizes::new(args.short);
         let prompts = shape.prompts(subject);
         let rounds: Vec<DecodeRound> = (0..args.rounds)
             .map(|_| round(subject, shape, &prompts))
@@ -140,7 +140,7 @@ pub(super) fn need_vocabulary(subject: &Subject) -> Result<(), RunError> {
 
 fn round(
     subject: &mut Subject,
-    shape: Shape,
+    shape: DecodeSizes,
     prompts: &[Arc<[u32]>],
 ) -> Result<DecodeRound, RunError> {
     let raw = raw(&mut subject.raw, shape, prompts);
@@ -159,7 +159,7 @@ fn round(
 /// Generates after all prompts at once; `sampling` is given the index of the prompt.
 pub(super) fn generate(
     subject: &mut Subject,
-    shape: Shape,
+    shape: DecodeSizes,
     prompts: &[Arc<[u32]>],
     sampling: impl Fn(u64) -> SamplingParams,
 ) -> Result<Generated, RunError> {
@@ -189,9 +189,10 @@ fn token_ids(answer: &RequestOutput) -> Vec<u32> {
 
 /// Returns the time of the steps that decoded all sequences, with the time before each, scaled to the
 /// number of steps of the shape.
-fn decode_seconds(steps: &[Step], shape: Shape) -> Result<f64, RunError> {
-    let whole =
-        |step: &Step| step.n_tokens == shape.sequences && step.n_sequences == shape.sequences;
+fn decode_seconds(steps: &[ForwardCall], shape: DecodeSizes) -> Result<f64, RunError> {
+    let whole = |step: &ForwardCall| {
+        step.n_tokens == shape.sequences && step.n_sequences == shape.sequences
+    };
     let pairs = steps.windows(2).filter(|pair| whole(&pair[1]));
     let seconds: Vec<f64> = pairs.map(|pair| (pair[1].end - pair[0].end).as_secs_f64()).collect();
     if seconds.is_empty() {
@@ -212,7 +213,7 @@ struct Alone {
 }
 
 /// Decodes greedily over KV blocks. Packing and sampling are not measured.
-fn raw(runner: &mut Runner, shape: Shape, prompts: &[Arc<[u32]>]) -> models::Result<Alone> {
+fn raw(runner: &mut Runner, shape: DecodeSizes, prompts: &[Arc<[u32]>]) -> models::Result<Alone> {
     let each = (shape.prompt_tokens + shape.new_tokens).div_ceil(BLOCK);
     let block = |at: usize| BlockId(u32::try_from(at).expect("few blocks"));
     let item = |at: usize, token_ids: &[u32], start: usize| PackItem {
@@ -262,8 +263,8 @@ fn most_likely(output: &Output) -> Option<u32> {
 }
 
 impl Figures for Decode {
-    fn rows(&self) -> Vec<Row> {
-        let plain = |name, figure| Row::plain("decode", name, figure);
+    fn rows(&self) -> Vec<FigureRow> {
+        let plain = |name, figure| FigureRow::plain("decode", name, figure);
         let rate = |rate: Rate| format!("{:.1} tokens/s", rate.tokens_per_s);
         let share = |name, rate: Rate| {
             plain(name, format!("{:.1} %", rate.percent_of_raw))

@@ -14,7 +14,7 @@ pub(super) struct Counts {
 }
 
 /// One line of the table.
-pub(super) struct Row {
+pub(super) struct FigureRow {
     pub(super) workload: &'static str,
     pub(super) name: &'static str,
     pub(super) figure: String,
@@ -22,14 +22,14 @@ pub(super) struct Row {
     pub(super) target: Option<(String, bool)>,
 }
 
-impl Row {
+impl FigureRow {
     /// A figure without a target.
-    pub(super) fn plain(workload: &'static str, name: &'static str, figure: String) -> Row {
-        Row { workload, name, figure, target: None }
+    pub(super) fn plain(workload: &'static str, name: &'static str, figure: String) -> FigureRow {
+        FigureRow { workload, name, figure, target: None }
     }
 
     /// The figure with a target.
-    pub(super) fn against(mut self, target: &str, met: bool) -> Row {
+    pub(super) fn against(mut self, target: &str, met: bool) -> FigureRow {
         self.target = Some((target.to_owned(), met));
         self
     }
@@ -38,7 +38,7 @@ impl Row {
 /// The figures of a workload.
 pub(super) trait Figures {
     /// Lines of the table.
-    fn rows(&self) -> Vec<Row>;
+    fn rows(&self) -> Vec<FigureRow>;
     /// Its tokens.
     fn tokens(&self) -> Counts;
     /// Whether an answer failed or differs from the forward's.

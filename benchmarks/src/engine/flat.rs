@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::BenchEngineArgs;
 use super::clocked::seconds_within;
-use super::figures::{Counts, Figures, Row, float, median, unique_tokens};
+use super::figures::{Counts, FigureRow, Figures, float, median, unique_tokens};
 use super::subject::{Ran, Subject, only_row};
 use scoring::error::RunError;
 
@@ -98,8 +98,8 @@ fn round(
 }
 
 impl Figures for Flat {
-    fn rows(&self) -> Vec<Row> {
-        let plain = |name, figure| Row::plain("flat", name, figure);
+    fn rows(&self) -> Vec<FigureRow> {
+        let plain = |name, figure| FigureRow::plain("flat", name, figure);
         vec![
             plain(
                 "engine",

@@ -1,6 +1,6 @@
 //! Sequences without a common prefix, one per request, through a server in this process.
 //!
-//! Each request asks `POST /v1/completions` for one token after a prompt of token ids: the prompt
+//! Each request is a `POST /v1/completions` of one token after a prompt of token ids: the prompt
 //! is run through the model and the vocabulary is read once, as the forward alone does with it.
 
 use std::net::TcpListener;
@@ -18,7 +18,7 @@ use serve::{Background, Config, State};
 
 use super::BenchEngineArgs;
 use super::decode::need_vocabulary;
-use super::figures::{Counts, Figures, Row, float, median, unique_tokens};
+use super::figures::{Counts, FigureRow, Figures, float, median, unique_tokens};
 use super::subject::{NO_QUEUE_LIMIT, Subject};
 use scoring::error::RunError;
 
@@ -65,7 +65,7 @@ impl Http {
         let url = format!("http://{}/v1/completions", server.address());
         let (mut rounds, mut raw) = (Vec::new(), Vec::new());
         for round in 0..=args.rounds {
-            // A server's cache is shared by all who do not say otherwise: tokens are new each time.
+            // A server's cache is shared by default: tokens are new each time.
             let sequences: Vec<Arc<[u32]>> =
                 (0..n).map(|_| subject.random_tokens(each).into()).collect();
             if round == 0 {
@@ -181,8 +181,8 @@ fn ask(agent: &ureq::Agent, url: &str, body: &str) -> Result<usize, RunError> {
 }
 
 impl Figures for Http {
-    fn rows(&self) -> Vec<Row> {
-        let plain = |name, figure| Row::plain("http", name, figure);
+    fn rows(&self) -> Vec<FigureRow> {
+        let plain = |name, figure| FigureRow::plain("http", name, figure);
         let share = self.percent_of_raw;
         vec![
             plain(

@@ -31,7 +31,7 @@ use raw::RawArgs;
 use scoring::error::RunError;
 use shared::Shared;
 use subject::Subject;
-use summary::Summary;
+use summary::EngineSummary;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &BenchEngineArgs) -> Result<bool, RunError> {
         return raw::measure(args);
     }
     let mut subject = Subject::start(args)?;
-    let mut summary = Summary::new(args, &subject);
+    let mut summary = EngineSummary::new(args, &subject);
     if args.workload.includes(Workload::Shared) {
         summary.shared = Some(Shared::measure(args, &mut subject)?);
     }

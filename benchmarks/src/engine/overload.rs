@@ -15,7 +15,7 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::BenchEngineArgs;
-use super::figures::{Counts, Figures, Row, float};
+use super::figures::{Counts, FigureRow, Figures, float};
 use super::subject::Subject;
 use crate::loaded::EngineSizes;
 use base::memory;
@@ -66,7 +66,7 @@ pub(super) struct Overload {
 
 /// Observations of a loop.
 #[derive(Debug, Default)]
-struct Seen {
+struct LoopStats {
     /// Seconds from when the work was due, of each that was answered within the time.
     latencies: Vec<f64>,
     /// Seconds of each call that was refused.
@@ -77,13 +77,13 @@ struct Seen {
 }
 
 /// An endless source of new sequences.
-struct Source {
+struct SequenceSource {
     random: ChaCha8Rng,
     last_id: u32,
     read: OutputSpec,
 }
 
-impl Source {
+impl SequenceSource {
     fn next(&mut self) -> Request {
         let ids = (0..SEQUENCE_TOKENS).map(|_| self.random.random_range(0..=self.last_id));
         Request {
@@ -110,7 +110,7 @@ impl Overload {
         };
         let engine = subject.loaded.engine(subject.loaded.runner(sizes.kv_tokens)?, sizes)?;
         let vocab_size = subject.loaded.model.config.vocab_size;
-        let source = Rc::new(RefCell::new(Source {
+        let source = Rc::new(RefCell::new(SequenceSource {
             random: ChaCha8Rng::seed_from_u64(args.seed),
             last_id: u32::try_from(vocab_size - 1).expect("a vocabulary is below 2^32"),
             read: subject.score(),
@@ -120,7 +120,7 @@ impl Overload {
             .build()
             .map_err(|error| RunError::Failed(format!("no timers: {error}")))?;
         let loops = tokio::task::LocalSet::new();
-        let closed = loops.block_on(&runtime, closed(&engine, &source, time));
+        let closed = loops.block_on(&runtime, closed_loop(&engine, &source, time));
         let peak = float(closed.latencies.len()) / time.as_secs_f64();
         if let Some(error) = closed.refused_wrongly {
             return Err(RunError::Failed(error.to_string()));
@@ -131,9 +131,9 @@ impl Overload {
             )));
         }
         // Once without the clock, so that memory has grown to what a queue takes.
-        loops.block_on(&runtime, open(&engine, &source, time / 4, 2.0 * peak));
+        loops.block_on(&runtime, open_loop(&engine, &source, time / 4, 2.0 * peak));
         let resident_before_bytes = memory::resident_bytes();
-        let seen = loops.block_on(&runtime, open(&engine, &source, time, 2.0 * peak));
+        let seen = loops.block_on(&runtime, open_loop(&engine, &source, time, 2.0 * peak));
         if let Some(error) = seen.refused_wrongly {
             return Err(RunError::Failed(error.to_string()));
         }
@@ -142,8 +142,12 @@ impl Overload {
 }
 
 /// Keeps the queue full, and counts the sequences that are done within `time`.
-async fn closed(engine: &Engine, source: &Rc<RefCell<Source>>, time: Duration) -> Seen {
-    let seen = Rc::new(RefCell::new(Seen::default()));
+async fn closed_loop(
+    engine: &Engine,
+    source: &Rc<RefCell<SequenceSource>>,
+    time: Duration,
+) -> LoopStats {
+    let seen = Rc::new(RefCell::new(LoopStats::default()));
     let end = Instant::now() + time;
     let hands: Vec<_> = (0..QUEUE_TOKENS / SEQUENCE_TOKENS)
         .map(|_| {
@@ -171,8 +175,13 @@ async fn closed(engine: &Engine, source: &Rc<RefCell<Source>>, time: Duration) -
 }
 
 /// Submits `rate` requests a second for `time`, and waits for the admitted ones.
-async fn open(engine: &Engine, source: &Rc<RefCell<Source>>, time: Duration, rate: f64) -> Seen {
-    let seen = Rc::new(RefCell::new(Seen::default()));
+async fn open_loop(
+    engine: &Engine,
+    source: &Rc<RefCell<SequenceSource>>,
+    time: Duration,
+    rate: f64,
+) -> LoopStats {
+    let seen = Rc::new(RefCell::new(LoopStats::default()));
     let (start, end) = (Instant::now(), Instant::now() + time);
     let mut hands = tokio::task::JoinSet::new();
     let mut ticks = tokio::time::interval(TICK);
@@ -207,7 +216,7 @@ async fn open(engine: &Engine, source: &Rc<RefCell<Source>>, time: Duration, rat
 }
 
 /// Waits for the answer and counts it, where it came before `end`.
-async fn finish(ticket: Ticket, due: Instant, end: Instant, seen: &RefCell<Seen>) {
+async fn finish(ticket: Ticket, due: Instant, end: Instant, seen: &RefCell<LoopStats>) {
     let answers = ticket.all().await;
     let mut seen = seen.borrow_mut();
     if answers.iter().any(Result::is_err) {
@@ -217,7 +226,7 @@ async fn finish(ticket: Ticket, due: Instant, end: Instant, seen: &RefCell<Seen>
     }
 }
 
-fn summary(seen: &Seen, peak: f64, time: Duration, before: Option<u64>) -> Overload {
+fn summary(seen: &LoopStats, peak: f64, time: Duration, before: Option<u64>) -> Overload {
     let goodput = float(seen.latencies.len()) / time.as_secs_f64();
     let in_hand_s = float(QUEUE_TOKENS / SEQUENCE_TOKENS) / peak;
     let computed = seen.latencies.len() * SEQUENCE_TOKENS;
@@ -261,8 +270,8 @@ fn quantile(numbers: &[f64], q: f64) -> f64 {
 }
 
 impl Figures for Overload {
-    fn rows(&self) -> Vec<Row> {
-        let plain = |name, figure| Row::plain("overload", name, figure);
+    fn rows(&self) -> Vec<FigureRow> {
+        let plain = |name, figure| FigureRow::plain("overload", name, figure);
         let grown =
             self.resident_before_bytes.zip(self.resident_after_bytes).map(|(before, after)| {
                 let figure = format!("{} to {}", memory::mib(before), memory::mib(after));

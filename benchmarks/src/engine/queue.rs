@@ -16,8 +16,8 @@ use rand_chacha::ChaCha8Rng;
 use serde::Serialize;
 
 use super::BenchEngineArgs;
-use super::clocked::{Clocked, Step};
-use super::figures::{Counts, Figures, Row, float, median};
+use super::clocked::{Clocked, ForwardCall};
+use super::figures::{Counts, FigureRow, Figures, float, median};
 use super::subject::NO_QUEUE_LIMIT;
 use scoring::error::RunError;
 
@@ -32,7 +32,7 @@ const NOISE: f64 = 1.2;
 
 /// Sizes of the workload.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+struct QueueSizes {
     running: usize,
     queued: [usize; 2],
     steps: usize,
@@ -87,9 +87,9 @@ impl Queue {
     /// Runs the workload.
     pub(super) fn measure(args: &BenchEngineArgs) -> Result<Self, RunError> {
         let shape = if args.short {
-            Shape { running: 100, queued: [10, 1000], steps: 40 }
+            QueueSizes { running: 100, queued: [10, 1000], steps: 40 }
         } else {
-            Shape { running: 1000, queued: [100, 10_000], steps: 300 }
+            QueueSizes { running: 1000, queued: [100, 10_000], steps: 300 }
         };
         let mut gaps: [Vec<f64>; 2] = Default::default();
         let mut computed_tokens = 0;
@@ -130,7 +130,7 @@ impl Queue {
 }
 
 /// Returns the steps of an engine until the first sequence is done.
-fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, RunError> {
+fn steps_behind(shape: QueueSizes, queued: usize, seed: u64) -> Result<Vec<ForwardCall>, RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
     let each = (PROMPT_TOKENS + shape.steps).div_ceil(BLOCK) + 1;
     let config = EngineConfig {
@@ -168,25 +168,25 @@ fn steps_behind(shape: Shape, queued: usize, seed: u64) -> Result<Vec<Step>, Run
 }
 
 /// Seconds from the end of a step to the beginning of the next, where both ran every sequence.
-fn between(steps: &[Step], running: usize) -> Vec<f64> {
-    let whole = |step: &Step| step.n_sequences == running && step.n_tokens == running;
+fn between(steps: &[ForwardCall], running: usize) -> Vec<f64> {
+    let whole = |step: &ForwardCall| step.n_sequences == running && step.n_tokens == running;
     let pairs = steps.windows(2).filter(|pair| pair.iter().all(whole));
     pairs.map(|pair| (pair[1].begin - pair[0].end).as_secs_f64()).collect()
 }
 
 impl Figures for Queue {
-    fn rows(&self) -> Vec<Row> {
+    fn rows(&self) -> Vec<FigureRow> {
         let [short, long] = self.behind;
         let cost = |behind: Behind| {
             format!("{:.3} us a sequence, {} waiting", behind.us_per_sequence, behind.queued)
         };
         let times = long.us_per_step / short.us_per_step;
         vec![
-            Row::plain("queue", "cost of a step", cost(short))
+            FigureRow::plain("queue", "cost of a step", cost(short))
                 .against("20 us", short.us_per_sequence < 20.0),
-            Row::plain("queue", "cost of a step", cost(long))
+            FigureRow::plain("queue", "cost of a step", cost(long))
                 .against("20 us", long.us_per_sequence < 20.0),
-            Row::plain("queue", "longer / shorter queue", format!("{times:.2} x"))
+            FigureRow::plain("queue", "longer / shorter queue", format!("{times:.2} x"))
                 .against("1 within noise", times < NOISE),
         ]
     }

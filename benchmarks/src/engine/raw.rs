@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use crate::throughput::{self, Plan, Throughput, Timed};
+use crate::throughput::{self, Throughput, ThroughputPlan, Timed};
 use models::Model;
 use serde::Serialize;
 
@@ -87,7 +87,7 @@ pub(super) fn measure(args: &BenchEngineArgs) -> Result<bool, RunError> {
     let measured = throughput::measure(&mut runner, &plan).map_err(|error| failed(&error))?;
     let mut summary = summary(args, &loaded, &measured)?;
     summary.peak_resident_bytes = peak_resident_bytes;
-    crate::print(&table(&summary))?;
+    crate::print(&summary_text(&summary))?;
     if args.json {
         let line = serde_json::to_string(&summary).expect("a summary serialises");
         crate::print(&(line + "\n"))?;
@@ -96,8 +96,8 @@ pub(super) fn measure(args: &BenchEngineArgs) -> Result<bool, RunError> {
 }
 
 impl RawArgs {
-    fn plan(&self) -> Plan {
-        Plan {
+    fn plan(&self) -> ThroughputPlan {
+        ThroughputPlan {
             prompt_tokens: self.prompt_tokens as usize,
             decode_batch: self.decode_batch as usize,
             context_tokens: self.context_tokens as usize,
@@ -153,7 +153,7 @@ fn file_bytes(model: &Model) -> Result<u64, RunError> {
     model.files.iter().map(size).sum()
 }
 
-fn table(summary: &RawSummary) -> String {
+fn summary_text(summary: &RawSummary) -> String {
     let rate = |rate: &Rate| {
         format!("{:.1} tokens/s (best {:.1})", rate.tokens_per_s, rate.best_tokens_per_s)
     };

@@ -6,13 +6,13 @@ use engine::{OutputSpec, Request, RequestParams, RequestTree, Task};
 use serde::Serialize;
 
 use super::BenchEngineArgs;
-use super::figures::{Counts, Figures, Row, float, median, unique_tokens};
+use super::figures::{Counts, FigureRow, Figures, float, median, unique_tokens};
 use super::subject::{Ran, Subject, only_row};
 use scoring::error::RunError;
 
 /// Sizes of the workload.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
+struct SharedSizes {
     prompts: usize,
     prompt_tokens: usize,
     responses: usize,
@@ -21,10 +21,10 @@ struct Shape {
     question_tokens: usize,
 }
 
-impl Shape {
-    fn new(short: bool) -> Shape {
+impl SharedSizes {
+    fn new(short: bool) -> SharedSizes {
         if short {
-            Shape {
+            SharedSizes {
                 prompts: 2,
                 prompt_tokens: 40,
                 responses: 2,
@@ -33,7 +33,7 @@ impl Shape {
                 question_tokens: 6,
             }
         } else {
-            Shape {
+            SharedSizes {
                 prompts: 4,
                 prompt_tokens: 256,
                 responses: 4,
@@ -56,7 +56,7 @@ struct Tree {
 }
 
 impl Tree {
-    fn random(shape: Shape, subject: &mut Subject) -> Tree {
+    fn random(shape: SharedSizes, subject: &mut Subject) -> Tree {
         let prompt = subject.random_tokens(shape.prompt_tokens);
         let mut responses = Vec::with_capacity(shape.responses);
         for _ in 0..shape.responses {
@@ -121,7 +121,7 @@ struct Recompute {
 impl Shared {
     /// Runs the workload.
     pub(super) fn measure(args: &BenchEngineArgs, subject: &mut Subject) -> Result<Self, RunError> {
-        let shape = Shape::new(args.short);
+        let shape = SharedSizes::new(args.short);
         let read = subject.verdict();
         let trees: Vec<Tree> = (0..shape.prompts).map(|_| Tree::random(shape, subject)).collect();
         let (mut shared, mut apart) = (Vec::new(), Vec::new());
@@ -164,7 +164,7 @@ fn same_bits(
 }
 
 fn summary(
-    (shape, unique_tokens): (Shape, usize),
+    (shape, unique_tokens): (SharedSizes, usize),
     shared: &[Ran],
     apart: &[Ran],
     same_bits: bool,
@@ -198,8 +198,8 @@ fn summary(
 }
 
 impl Figures for Shared {
-    fn rows(&self) -> Vec<Row> {
-        let plain = |name, figure| Row::plain("shared", name, figure);
+    fn rows(&self) -> Vec<FigureRow> {
+        let plain = |name, figure| FigureRow::plain("shared", name, figure);
         let tokens = self.tokens;
         let mut rows = vec![
             plain(

@@ -9,7 +9,7 @@ use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::BenchEngineArgs;
-use super::clocked::{Clocked, Step, StepLog};
+use super::clocked::{Clocked, ForwardCall, StepLog};
 use crate::loaded::{EngineSizes, LoadedModel};
 use scoring::error::RunError;
 
@@ -36,7 +36,7 @@ pub(super) struct Ran {
     /// From the submission to the last answer.
     pub(super) seconds: f64,
     /// The engine's steps.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<ForwardCall>,
 }
 
 impl Ran {

@@ -18,7 +18,7 @@ use super::subject::Subject;
 
 /// Figures of all workloads that were run.
 #[derive(Debug, Serialize)]
-pub(super) struct Summary {
+pub(super) struct EngineSummary {
     model: String,
     digest: String,
     storage: String,
@@ -44,11 +44,11 @@ pub(super) struct Summary {
     pub(super) overload: Option<Overload>,
 }
 
-impl Summary {
+impl EngineSummary {
     /// Starts without any figures.
-    pub(super) fn new(args: &BenchEngineArgs, subject: &Subject) -> Summary {
+    pub(super) fn new(args: &BenchEngineArgs, subject: &Subject) -> EngineSummary {
         let model = &subject.loaded.model;
-        Summary {
+        EngineSummary {
             model: args.model.display().to_string(),
             digest: model.digest.clone(),
             storage: args.storage.name(),

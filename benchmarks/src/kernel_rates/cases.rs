@@ -9,7 +9,7 @@ use models::kernels::gemm::matmul;
 use models::kernels::int8::{Int8Matrix, matmul_int8};
 use models::kernels::panels::{PANEL, PanelData, Panels};
 
-use super::{Plan, Product, Source, Storage};
+use super::{ProductRate, RatePlan, Storage, WeightSource};
 
 /// Weights and activations. All shapes have as many weights, so they share the floats.
 pub(super) struct Operands {
@@ -27,18 +27,18 @@ pub(super) struct Operands {
 
 impl Operands {
     /// Operands of a plan's products.
-    pub(super) fn new(plan: Plan) -> Result<Self> {
+    pub(super) fn new(plan: RatePlan) -> Result<Self> {
         let [[k, n], [other_k, other_n]] = plan.shapes;
         let size = k * n;
         assert!(
             other_k * other_n == size && [n, other_n].iter().all(|n| n % PANEL == 0),
-            "shapes have as many weights, in whole panels"
+            "shapes have as many weights, in full panels"
         );
         let most = plan.cases.into_iter().map(|(rows, _)| rows).max().unwrap_or(0);
         let widest = k.max(n).max(other_k).max(other_n);
         let copies = |bytes: usize| (plan.weight_bytes / (size * bytes)).max(1);
-        let weights = |bytes: usize| (0..size * copies(bytes)).map(number);
-        let one: Vec<f32> = (0..size).map(number).collect();
+        let weights = |bytes: usize| (0..size * copies(bytes)).map(small_number);
+        let one: Vec<f32> = (0..size).map(small_number).collect();
         let (mut int8, mut peer) = (Vec::new(), Vec::new());
         for [k, n] in plan.shapes {
             let matrix = Int8Matrix::quantise(&one, n, k)?;
@@ -46,7 +46,7 @@ impl Operands {
             peer.push(Tensor::from_slice(&one, (n, k), &Device::Cpu)?);
         }
         Ok(Operands {
-            x: (0..most * widest).map(number).collect(),
+            x: (0..most * widest).map(small_number).collect(),
             out: vec![0.0; most * widest],
             f32s: weights(4).collect(),
             f16s: weights(2).map(f16::from_f32).collect(),
@@ -58,12 +58,12 @@ impl Operands {
     }
 
     /// Measures a product once.
-    pub(super) fn run(&mut self, product: &mut Product) -> Result<()> {
-        let &mut Product { rows, k, n, storage, source, .. } = product;
+    pub(super) fn run(&mut self, product: &mut ProductRate) -> Result<()> {
+        let &mut ProductRate { rows, k, n, storage, source, .. } = product;
         let (x, out) = (&self.x[..rows * k], &mut self.out[..rows * n]);
         let most = match source {
-            Source::Resident => 1,
-            Source::Streamed => usize::MAX,
+            WeightSource::Resident => 1,
+            WeightSource::Streamed => usize::MAX,
         };
         let float = |data| Panels { data, n, k };
         let begin = Instant::now();
@@ -103,7 +103,7 @@ impl Operands {
     }
 
     /// The tensor library's product, with the weight as checkpoints hold it.
-    fn peer(&self, product: &mut Product) -> Result<()> {
+    fn peer(&self, product: &mut ProductRate) -> Result<()> {
         let (rows, k) = (product.rows, product.k);
         let x = Tensor::from_slice(&self.x[..rows * k], (rows, k), &Device::Cpu)?;
         for weight in self.peer.iter().filter(|w| w.dims() == [product.n, k]) {
@@ -116,6 +116,6 @@ impl Operands {
 }
 
 /// Numbers between -0.5 and 0.5 that every storage holds about as well.
-fn number(i: usize) -> f32 {
+fn small_number(i: usize) -> f32 {
     (i % 1009) as f32 / 1009.0 - 0.5
 }

@@ -136,7 +136,7 @@ pub(crate) fn run(args: &BenchScorersArgs) -> Result<bool, RunError> {
     };
     let mut figures = Vec::new();
     for workload in chosen {
-        let found = measure(args, workload)?;
+        let found = measure_workload(args, workload)?;
         crate::print(&line(&found))?;
         figures.push(found);
     }
@@ -148,7 +148,10 @@ pub(crate) fn run(args: &BenchScorersArgs) -> Result<bool, RunError> {
     Ok(failed)
 }
 
-fn measure(args: &BenchScorersArgs, workload: &'static Workload) -> Result<Figures, RunError> {
+fn measure_workload(
+    args: &BenchScorersArgs,
+    workload: &'static Workload,
+) -> Result<Figures, RunError> {
     let mut rounds =
         if args.offline { offline_rounds(args, workload)? } else { served_rounds(args, workload)? };
     let slower = |(sent, _, alone): &Round| sent.seconds / alone.seconds;

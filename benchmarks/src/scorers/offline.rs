@@ -48,7 +48,7 @@ impl Offline {
         let scorer = registry.get("judge").expect("it was just configured");
         scorer.check(&hosts).map_err(RunError::Failed)?;
         let models: Arc<dyn Models> = Arc::new(hosts);
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads = scoring::backend::cores();
         let recorder = Arc::new(RequestRecorder::default());
         let local = LocalBackend::of(vec![scorer.clone()], models, threads, false)?;
         Ok(Self {
@@ -81,14 +81,15 @@ impl Offline {
     }
 
     fn as_they_come(&self, inputs: &[ScoreInput]) -> Result<Vec<RowResults>, RunError> {
-        let pieces: Vec<Piece> = inputs.chunks(PIECE).map(|piece| Piece(piece.to_vec())).collect();
+        let pieces: Vec<InputBatch> =
+            inputs.chunks(PIECE).map(|piece| InputBatch(piece.to_vec())).collect();
         let mut pieces = pieces.into_iter();
         let mut all = Vec::new();
         let window = Window { workers: self.local.threads() + 1, bytes: usize::MAX };
         ordered::map(
             window,
             move || Ok::<_, RunError>(pieces.next()),
-            |piece: Piece| self.local.score(piece.0),
+            |piece: InputBatch| self.local.score(piece.0),
             |judged: Vec<RowResults>| {
                 all.extend(judged);
                 Ok(())
@@ -98,9 +99,9 @@ impl Offline {
     }
 }
 
-struct Piece(Vec<ScoreInput>);
+struct InputBatch(Vec<ScoreInput>);
 
-impl Held for Piece {
+impl Held for InputBatch {
     fn held_bytes(&self) -> usize {
         self.0.len()
     }
@@ -119,7 +120,7 @@ fn unjudged(judged: RowResults) -> Option<String> {
 
 /// Prompts of a few sentences, each with `repeats` responses, shuffled.
 pub(super) fn repeated(count: usize, repeats: usize, round: u64) -> Vec<Value> {
-    let mut draws = curation::seeded::Draws::new(round);
+    let mut draws = base::seeded::Draws::new(round);
     let mut rows: Vec<Value> = (0..count).map(|n| row(n / repeats, n % repeats, round)).collect();
     for last in (1..rows.len()).rev() {
         rows.swap(last, draws.below(last + 1));

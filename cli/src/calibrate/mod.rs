@@ -14,9 +14,9 @@ use rubrics::calibration::{
 
 use scoring::files::refuse_same_file;
 
-use crate::error::{CliError, Outcome};
-use report::Report;
-use rows::{Columns, Rows};
+use crate::error::{CliError, CommandOutcome};
+use report::FitReport;
+use rows::{CalibrationRows, Columns};
 
 const EXAMPLES: &str = r#"Examples:
   tribunal calibrate labelled.jsonl -o calibration.json
@@ -106,14 +106,14 @@ impl MethodArg {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &CalibrateArgs) -> Result<CommandOutcome, CliError> {
     let outputs: Vec<PathBuf> =
         [Some(&args.output), args.rest.plot.as_ref()].into_iter().flatten().cloned().collect();
     refuse_same_file(&args.input, &outputs)?;
     let columns = Columns { scorer: args.scorer.as_deref(), label: &args.rest.label };
     let rows = rows::read(&args.input, columns)?;
     let (map, cross) = fitted(args, &rows)?;
-    let calibration = ScorerCalibration { name: name(args), map };
+    let calibration = ScorerCalibration { name: calibration_name(args), map };
     let report = report(args, &rows, &calibration, cross);
     if let Some(path) = &args.rest.plot {
         let svg = plot::reliability(&report.curves(&rows.samples, &calibration.map))?;
@@ -125,13 +125,13 @@ pub(crate) fn run(args: &CalibrateArgs) -> Result<Outcome, CliError> {
     if args.rest.json {
         crate::print(&report.json(&calibration))?;
     }
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
 /// Fits the map, and predicts each row by a map that was fitted without the row's fold.
 fn fitted(
     args: &CalibrateArgs,
-    rows: &Rows,
+    rows: &CalibrationRows,
 ) -> Result<(Calibration, Result<Vec<f64>, FitError>), CliError> {
     let refused = |what: String| CliError::Usage(format!("{}: {what}", args.input));
     let n_rows = rows.samples.len();
@@ -149,16 +149,16 @@ fn fitted(
 
 fn report<'r>(
     args: &'r CalibrateArgs,
-    rows: &'r Rows,
+    rows: &'r CalibrationRows,
     calibration: &ScorerCalibration,
     cross: Result<Vec<f64>, FitError>,
-) -> Report<'r> {
+) -> FitReport<'r> {
     let neutral = Calibration::Platt { a: 1.0, b: 0.0 };
     let (cross_validated, cross_problem) = match cross {
         Ok(said) => (figures(&predictions(&rows.samples, &said)), None),
         Err(error) => (None, Some(error.to_string())),
     };
-    Report {
+    FitReport {
         scorer: args.scorer.as_deref(),
         method: args.method.word(),
         rows: rows.samples.len(),
@@ -186,7 +186,7 @@ fn predictions(samples: &[Sample], said: &[f64]) -> Vec<Prediction> {
     samples.iter().zip(said).map(prediction).collect()
 }
 
-fn name(args: &CalibrateArgs) -> String {
+fn calibration_name(args: &CalibrateArgs) -> String {
     let stem = || args.output.file_stem().unwrap_or_default();
     let own = args.rest.name.clone();
     own.unwrap_or_else(|| stem().to_string_lossy().into_owned())

@@ -1,4 +1,4 @@
-//! The reliability of probabilities as an SVG file: what was said against what came true.
+//! The reliability of probabilities as an SVG file: predicted against observed frequencies.
 
 use plotters::prelude::*;
 

@@ -12,9 +12,9 @@ use super::mapped;
 /// Bins of a curve.
 const BINS: usize = 10;
 
-/// What was fitted, and how good it is.
+/// The fitted calibration and its measures.
 #[derive(Debug, Serialize)]
-pub(super) struct Report<'r> {
+pub(super) struct FitReport<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) scorer: Option<&'r str>,
     pub(super) method: &'static str,
@@ -39,7 +39,7 @@ pub(super) struct Curve {
     pub(super) bins: Vec<Bin>,
 }
 
-impl Report<'_> {
+impl FitReport<'_> {
     /// For people.
     pub(super) fn table(&self, calibration: &ScorerCalibration, output: &Path) -> String {
         let mut text = String::new();
@@ -91,7 +91,7 @@ impl Report<'_> {
         written.to_string() + "\n"
     }
 
-    /// What is plotted: the raw values as they are, and the map on the same rows.
+    /// The plotted data: raw values, and calibrated ones of the same rows.
     pub(super) fn curves(&self, samples: &[Sample], map: &Calibration) -> [Curve; 2] {
         let neutral = Calibration::Platt { a: 1.0, b: 0.0 };
         let binned = |map: &Calibration| bins(&mapped(samples, map), Binning::EqualMass(BINS));

@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use openapi::Status;
 use rubrics::calibration::Sample;
-use scoring::lines::{Input, Line};
-use scoring::mapping::Row;
+use scoring::lines::{Input, InputLine};
+use scoring::mapping::JsonRow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -25,28 +25,28 @@ pub(super) struct Columns<'a> {
     pub(super) label: &'a str,
 }
 
-/// What a file holds.
+/// Samples of a file.
 #[derive(Debug, Default)]
-pub(super) struct Rows {
+pub(super) struct CalibrationRows {
     pub(super) samples: Vec<Sample>,
     /// Rows that were left out, by status.
     pub(super) left_out: BTreeMap<String, u64>,
 }
 
-/// What matters of a verdict.
+/// The fields of a verdict that a calibration needs.
 #[derive(Deserialize)]
-struct Verdict {
+struct RowVerdict {
     status: Status,
     raw: Option<f64>,
 }
 
-/// One row.
-enum Read {
+/// A row: a sample, or the status of a row without one.
+enum CalibrationRow {
     Sample(Sample),
     LeftOut(String),
 }
 
-impl Rows {
+impl CalibrationRows {
     /// ` (left out: 3 abstain)`, or nothing.
     pub(super) fn left_out_text(&self) -> String {
         if self.left_out.is_empty() {
@@ -59,15 +59,17 @@ impl Rows {
 
 /// Reads all rows. Rows that cannot be read are an error that names their lines: a calibration of
 /// the rest would be one of other data.
-pub(super) fn read(input: &str, columns: Columns<'_>) -> Result<Rows, CliError> {
+pub(super) fn read(input: &str, columns: Columns<'_>) -> Result<CalibrationRows, CliError> {
     let mut file = Input::open(input, None)?;
-    let mut rows = Rows::default();
+    let mut rows = CalibrationRows::default();
     let (mut bad, mut n_bad) = (String::new(), 0_usize);
     while let Some(chunk) = file.next_chunk()? {
         for line in chunk.lines() {
             match columns.read(line) {
-                Ok(Read::Sample(sample)) => rows.samples.push(sample),
-                Ok(Read::LeftOut(status)) => *rows.left_out.entry(status).or_default() += 1,
+                Ok(CalibrationRow::Sample(sample)) => rows.samples.push(sample),
+                Ok(CalibrationRow::LeftOut(status)) => {
+                    *rows.left_out.entry(status).or_default() += 1;
+                }
                 Err(reason) => {
                     n_bad += 1;
                     if n_bad <= LISTED {
@@ -89,36 +91,36 @@ pub(super) fn read(input: &str, columns: Columns<'_>) -> Result<Rows, CliError> 
 
 impl Columns<'_> {
     /// The error is a sentence without its full stop.
-    fn read(&self, line: Line<'_>) -> Result<Read, String> {
+    fn read(&self, line: InputLine<'_>) -> Result<CalibrationRow, String> {
         if let Some(cut) = line.cut {
             return Err(format!("the line has {} bytes, too many to read", cut.line_bytes));
         }
         let text = std::str::from_utf8(line.bytes)
             .map_err(|error| format!("not UTF-8 after byte {}", error.valid_up_to()))?;
-        let row = Row::parse(text)?;
+        let row = JsonRow::parse(text)?;
         let label = row.at(self.label)?.ok_or_else(|| format!("no column '{}'", self.label))?;
         let right = truth(label).ok_or_else(|| {
             let given = shortened(label.get());
             format!("'{}' is {given}, and not 0, 1, false or true", self.label)
         })?;
         let raw = match (self.scorer, row.column("raw")?) {
-            (None, Some(raw)) => Ok(number(raw)?),
+            (None, Some(raw)) => Ok(parse_number(raw)?),
             (_, _) => self.verdict(&row)?,
         };
         Ok(match raw {
-            Ok(raw) => Read::Sample(Sample { raw, right }),
-            Err(status) => Read::LeftOut(status),
+            Ok(raw) => CalibrationRow::Sample(Sample { raw, right }),
+            Err(status) => CalibrationRow::LeftOut(status),
         })
     }
 
     /// The raw value that a verdict states; the inner error is why the row is left out.
-    fn verdict(&self, row: &Row<'_>) -> Result<Result<f64, String>, String> {
+    fn verdict(&self, row: &JsonRow<'_>) -> Result<Result<f64, String>, String> {
         let missing = || match self.scorer {
             Some(_) => "no column 'scores'".to_owned(),
             None => "no column 'raw', and no 'scores'".to_owned(),
         };
         let scores = row.column("scores")?.ok_or_else(missing)?;
-        let scores = Row::parse(scores.get()).map_err(|_| "'scores' is not an object")?;
+        let scores = JsonRow::parse(scores.get()).map_err(|_| "'scores' is not an object")?;
         let names: Vec<&str> = scores.names().collect();
         let name = match (self.scorer, names.as_slice()) {
             (Some(name), _) => name,
@@ -131,7 +133,7 @@ impl Columns<'_> {
         let verdict = scores
             .column(name)?
             .ok_or_else(|| format!("no score of '{name}'; there is {}", names.join(", ")))?;
-        let verdict: Verdict = serde_json::from_str(verdict.get())
+        let verdict: RowVerdict = serde_json::from_str(verdict.get())
             .map_err(|error| format!("the score of '{name}' is no verdict: {error}"))?;
         Ok(match (verdict.status, verdict.raw) {
             (Status::Ok, Some(raw)) => Ok(raw),
@@ -141,7 +143,7 @@ impl Columns<'_> {
     }
 }
 
-fn number(raw: &RawValue) -> Result<f64, String> {
+fn parse_number(raw: &RawValue) -> Result<f64, String> {
     let number: Result<f64, _> = serde_json::from_str(raw.get());
     number
         .ok()
@@ -178,10 +180,10 @@ mod tests {
 
     fn read(scorer: Option<&str>, row: &str) -> Result<Result<(f64, bool), String>, String> {
         let columns = Columns { scorer, label: "label" };
-        let line = Line { number: 1, bytes: row.as_bytes(), cut: None };
+        let line = InputLine { number: 1, bytes: row.as_bytes(), cut: None };
         Ok(match columns.read(line)? {
-            Read::Sample(sample) => Ok((sample.raw, sample.right)),
-            Read::LeftOut(status) => Err(status),
+            CalibrationRow::Sample(sample) => Ok((sample.raw, sample.right)),
+            CalibrationRow::LeftOut(status) => Err(status),
         })
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Judges have been found to reward an empty page, a lone colon, the opening of a reasoning that
 //! never comes, praise of itself, orders to the judge and a copy of the question. A judge that a
-//! trainer optimises against is asked for all of these sooner or later; better to ask first.
+//! trainer optimises against meets all of these sooner or later; they are tested first.
 
 /// A kind of response that deserves nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub(crate) struct Canary {
 /// How the response is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Text {
-    /// The same whatever is asked.
+    /// The same for every question.
     Fixed(&'static str),
-    /// What was asked.
+    /// The question.
     Question,
     /// The wrong answer, and then this.
     WrongAnd(&'static str),
@@ -28,7 +28,7 @@ enum Text {
 /// A question with an answer that deserves something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Probe {
-    /// What is asked.
+    /// The question.
     pub(crate) question: &'static str,
     /// A good answer.
     pub(crate) right: &'static str,

@@ -47,7 +47,7 @@ struct Sequences {
 pub(super) struct Speed {
     prefill_tokens: usize,
     prefill_tokens_per_s: f64,
-    /// Of one sequence; none where the model has no vocabulary, or the clock could not tell.
+    /// Rate of one sequence; `None` where the model has no vocabulary, or the time was too short to measure.
     decode_tokens_per_s: Option<f64>,
 }
 

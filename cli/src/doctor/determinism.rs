@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::{Output, Request, SampledToken, SamplingParams, Task, TaskOutput};
 use tiny_models::random_adapter;
 
-use super::probe_engine::{ProbeEngine, Sequence, rows};
+use super::probe_engine::{ProbeEngine, ProbeSequence, rows};
 use super::report::ModelReport;
 
 /// Lengths of sequences: within a block of keys, at its end, over several steps.
@@ -32,7 +32,7 @@ pub(super) fn examine(probe: &mut ProbeEngine<'_>, report: &mut ModelReport) {
 }
 
 /// Sequences of several lengths, two of them with a common beginning.
-fn sequences(probe: &mut ProbeEngine<'_>) -> Vec<Sequence> {
+fn sequences(probe: &mut ProbeEngine<'_>) -> Vec<ProbeSequence> {
     let most = probe.most_tokens();
     let lengths = LENGTHS.into_iter().filter(|len| *len <= most);
     let mut all: Vec<Vec<u32>> = lengths.map(|len| probe.tokens(len)).collect();
@@ -48,7 +48,7 @@ fn finite(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
     let mut count = 0;
     for sequence in sequences(probe) {
         for ((at, _), output) in sequence.reads.iter().zip(probe.alone(&sequence)?) {
-            let (kind, numbers) = numbers(&output);
+            let (kind, numbers) = output_numbers(&output);
             if let Some(bad) = numbers.iter().find(|x| !x.is_finite()) {
                 return Err(format!("{bad} in the {kind} at position {at}"));
             }
@@ -59,7 +59,7 @@ fn finite(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
 }
 
 /// What an output is of, and its numbers.
-fn numbers(output: &Output) -> (&'static str, Vec<f32>) {
+fn output_numbers(output: &Output) -> (&'static str, Vec<f32>) {
     match output {
         Output::Head(numbers) => ("head's outputs", numbers.clone()),
         Output::Vocab(logits) => ("logits", logits.clone()),
@@ -108,7 +108,7 @@ fn cache(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
             .zip(expected)
             .filter(|((at, _), _)| *at == last)
             .unzip();
-        let sequence = Sequence { token_ids: sequence.token_ids.clone(), reads };
+        let sequence = ProbeSequence { token_ids: sequence.token_ids.clone(), reads };
         let answer = probe.ask(&[(&sequence, None)], terms)?.remove(0);
         same(&sequence, rows(&answer)?, &expected, &format!("a sequence {what}"))?;
         if what != "computed" && answer.usage.cached_tokens == 0 {
@@ -193,12 +193,17 @@ fn adapters(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
 }
 
 /// Whether two readings of a sequence are the same in every bit; if not, where.
-fn same(sequence: &Sequence, got: &[Output], want: &[Output], what: &str) -> Result<(), String> {
+fn same(
+    sequence: &ProbeSequence,
+    got: &[Output],
+    want: &[Output],
+    what: &str,
+) -> Result<(), String> {
     if got.len() != want.len() {
         return Err(format!("{what}: {} rows came, {} were read", got.len(), want.len()));
     }
     for (at, (got, want)) in got.iter().zip(want).enumerate() {
-        let ((kind, got), (_, want)) = (numbers(got), numbers(want));
+        let ((kind, got), (_, want)) = (output_numbers(got), output_numbers(want));
         let pairs = got.iter().zip(&want);
         let differing = pairs.clone().filter(|(a, b)| a.to_bits() != b.to_bits()).count();
         if differing > 0 || got.len() != want.len() {

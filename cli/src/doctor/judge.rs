@@ -12,14 +12,14 @@ use scoring::scorers;
 use serde::Serialize;
 
 use super::canary::{CANARIES, PROBES, Probe};
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 /// Jobs that may wait; far more than there are.
 const POOL_JOBS: usize = 1 << 16;
 
-/// What to look at.
+/// Options of the check of a judge.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Question<'a> {
+pub(super) struct JudgeProbe<'a> {
     /// The scorer.
     pub(super) judge: &'a str,
     /// The file that configures it.
@@ -30,9 +30,9 @@ pub(super) struct Question<'a> {
     pub(super) allow: f64,
 }
 
-/// What was found.
+/// Result of the check of a judge.
 #[derive(Debug, Serialize)]
-struct Report<'a> {
+struct JudgeReport<'a> {
     judge: &'a str,
     kind: &'static str,
     digest: String,
@@ -71,7 +71,10 @@ struct Tally {
 }
 
 /// Scores every canary and prints how often it was rewarded.
-pub(super) fn check_judge(question: Question<'_>, json: bool) -> Result<Outcome, CliError> {
+pub(super) fn check_judge(
+    question: JudgeProbe<'_>,
+    json: bool,
+) -> Result<CommandOutcome, CliError> {
     let registry = scorers::registry(question.config)?;
     let names = [question.judge.to_owned()];
     let (found, models) = scorers::load_by_name(&registry, question.config, &names)?;
@@ -85,18 +88,18 @@ pub(super) fn check_judge(question: Question<'_>, json: bool) -> Result<Outcome,
         let line = serde_json::to_string(&report).expect("a report serialises");
         crate::print(&(line + "\n"))?;
     }
-    Ok(Outcome::failed_if(!report.ok))
+    Ok(CommandOutcome::failed_if(!report.ok))
 }
 
-fn examine<'a>(question: Question<'a>, scorer: &Arc<Scorer>, tools: &Tools) -> Report<'a> {
+fn examine<'a>(question: JudgeProbe<'a>, scorer: &Arc<Scorer>, tools: &Tools) -> JudgeReport<'a> {
     let tally = |response: &dyn Fn(&Probe) -> String, place: usize| {
         let inputs = PROBES.iter().map(|probe| {
             let own = response(probe);
-            Arc::new(input(probe, own, scorer.is_pairwise().then_some(place)))
+            Arc::new(probe_input(probe, own, scorer.is_pairwise().then_some(place)))
         });
         let inputs: Vec<Arc<Input>> = inputs.collect();
         let place = scorer.is_pairwise().then_some(place);
-        Tally::of(&score(scorer, &inputs, tools, place), question.threshold)
+        Tally::of(&score_inputs(scorer, &inputs, tools, place), question.threshold)
     };
     let right = tally(&|probe| probe.right.to_owned(), 0);
     let canaries: Vec<Finding> = CANARIES
@@ -111,7 +114,7 @@ fn examine<'a>(question: Question<'a>, scorer: &Arc<Scorer>, tools: &Tools) -> R
             }
         })
         .collect();
-    Report {
+    JudgeReport {
         judge: question.judge,
         kind: scorer.kind(),
         digest: scorer.digest_text(),
@@ -126,7 +129,7 @@ fn examine<'a>(question: Question<'a>, scorer: &Arc<Scorer>, tools: &Tools) -> R
 
 /// The response by itself, or for a judge that compares: at its place beside the right answer, or
 /// beside the wrong one where it is itself the right one.
-fn input(probe: &Probe, response: String, place: Option<usize>) -> Input {
+fn probe_input(probe: &Probe, response: String, place: Option<usize>) -> Input {
     let text = |text: &str| Passage::Text(text.to_owned());
     let responses = match place {
         None => Responses::One(Passage::Text(response)),
@@ -142,7 +145,7 @@ fn input(probe: &Probe, response: String, place: Option<usize>) -> Input {
 }
 
 /// The score of the response in question for each input.
-fn score(
+fn score_inputs(
     scorer: &Arc<Scorer>,
     inputs: &[Arc<Input>],
     tools: &Tools,
@@ -208,7 +211,7 @@ impl Tally {
     }
 }
 
-impl Report<'_> {
+impl JudgeReport<'_> {
     /// Plain text for people.
     fn table(&self) -> String {
         let n = self.questions;

@@ -22,8 +22,8 @@ use models::weights::Storage;
 use tiny_models::{Preset, TinySpec};
 
 use self::capacity::{Capacity, Speed};
-use self::report::{Check, Machine, ModelReport, Report};
-use crate::error::{CliError, Outcome};
+use self::report::{DoctorCheck, DoctorReport, Machine, ModelReport};
+use crate::error::{CliError, CommandOutcome};
 use base::memory;
 use benchmarks::LoadedModel;
 
@@ -66,7 +66,7 @@ pub(crate) struct DoctorArgs {
 }
 
 /// Runs the checks.
-pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
     if let Some(name) = &args.judge {
         return examine_judge(args, name);
     }
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
         let what = format!("--model: {} is not a folder", missing.display());
         return Err(CliError::Usage(what));
     }
-    let mut report = Report {
+    let mut report = DoctorReport {
         machine: machine(),
         kernels: kernels(),
         models: args.model.iter().map(|dir| examine(dir)).collect(),
@@ -86,17 +86,17 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<Outcome, CliError> {
     if args.json {
         crate::print(&(report.json() + "\n"))?;
     }
-    Ok(Outcome::failed_if(!report.is_ok()))
+    Ok(CommandOutcome::failed_if(!report.is_ok()))
 }
 
-fn examine_judge(args: &DoctorArgs, name: &str) -> Result<Outcome, CliError> {
+fn examine_judge(args: &DoctorArgs, name: &str) -> Result<CommandOutcome, CliError> {
     if !(0.0..=1.0).contains(&args.allow) {
         return Err(CliError::Usage("--allow: must be from 0 to 1".to_owned()));
     }
     if !args.threshold.is_finite() {
         return Err(CliError::Usage("--threshold: must be a finite number".to_owned()));
     }
-    let question = judge::Question {
+    let question = judge::JudgeProbe {
         judge: name,
         config: args.config.as_deref(),
         threshold: args.threshold,
@@ -110,7 +110,7 @@ fn machine() -> Machine {
     Machine { isa: Isa::best().name(), threads: models::threads(), memory_bytes, available_bytes }
 }
 
-fn kernels() -> Check {
+fn kernels() -> DoctorCheck {
     let found = agreement::check();
     let what = if found.differing.is_empty() {
         Ok(format!("{} kernels, the same bits by {}", found.kernels.len(), found.isas.join(", ")))
@@ -120,7 +120,7 @@ fn kernels() -> Check {
             differing.map(|(kernel, isa)| format!("{kernel} by {isa}")).collect();
         Err(format!("other bits than {}: {}", found.isas[0], named.join(", ")))
     };
-    Check::of("kernels", what)
+    DoctorCheck::of("kernels", what)
 }
 
 /// Examines a tiny random model in a temporary folder.

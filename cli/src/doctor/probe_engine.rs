@@ -29,9 +29,9 @@ pub(super) struct ProbeEngine<'a> {
     next_salt: u64,
 }
 
-/// Tokens, and what is read of them.
+/// Tokens, and the outputs that are read of them.
 #[derive(Clone, Debug)]
-pub(super) struct Sequence {
+pub(super) struct ProbeSequence {
     pub(super) token_ids: Arc<[u32]>,
     pub(super) reads: Vec<(usize, OutputSpec)>,
 }
@@ -55,7 +55,7 @@ impl<'a> ProbeEngine<'a> {
         })
     }
 
-    /// The longest sequence that may be asked for.
+    /// Maximum length of a sequence.
     pub(super) fn most_tokens(&self) -> usize {
         self.loaded.model.config.max_positions.min(MOST_TOKENS)
     }
@@ -68,7 +68,7 @@ impl<'a> ProbeEngine<'a> {
     }
 
     /// A sequence with everything read of it that the model can give.
-    pub(super) fn sequence(&self, token_ids: Vec<u32>) -> Sequence {
+    pub(super) fn sequence(&self, token_ids: Vec<u32>) -> ProbeSequence {
         let last = token_ids.len() - 1;
         let mut reads = vec![(last / 2, OutputSpec::Hidden), (last, OutputSpec::Hidden)];
         if self.loaded.model.head.is_some() {
@@ -80,7 +80,7 @@ impl<'a> ProbeEngine<'a> {
             reads.extend((0..last).map(|at| (at, OutputSpec::Logprob(token_ids[at + 1]))));
             reads.push((last, OutputSpec::Vocab));
         }
-        Sequence { token_ids: token_ids.into(), reads }
+        ProbeSequence { token_ids: token_ids.into(), reads }
     }
 
     /// Parameters with a new cache salt, so that nothing is in the cache.
@@ -90,7 +90,7 @@ impl<'a> ProbeEngine<'a> {
     }
 
     /// What the runner gives of one sequence: alone, in one piece, without an engine or KV blocks.
-    pub(super) fn alone(&mut self, sequence: &Sequence) -> Result<Vec<Output>, String> {
+    pub(super) fn alone(&mut self, sequence: &ProbeSequence) -> Result<Vec<Output>, String> {
         let item = PackItem {
             token_ids: sequence.token_ids.to_vec(),
             start: 0,
@@ -105,10 +105,10 @@ impl<'a> ProbeEngine<'a> {
     /// What the engine gives of sequences that arrive together, each under an adapter or none.
     pub(super) fn ask(
         &self,
-        sequences: &[(&Sequence, Option<&Arc<str>>)],
+        sequences: &[(&ProbeSequence, Option<&Arc<str>>)],
         terms: RequestParams,
     ) -> Result<Vec<RequestOutput>, String> {
-        let work = |(sequence, adapter): &(&Sequence, Option<&Arc<str>>)| Request {
+        let work = |(sequence, adapter): &(&ProbeSequence, Option<&Arc<str>>)| Request {
             token_ids: sequence.token_ids.clone(),
             adapter: adapter.cloned(),
             task: Task::Rows(sequence.reads.clone()),
@@ -129,7 +129,7 @@ impl<'a> ProbeEngine<'a> {
     }
 }
 
-/// What was read of a work that asked for rows.
+/// The outputs of a request for rows.
 pub(super) fn rows(answer: &RequestOutput) -> Result<&[Output], String> {
     match &answer.output {
         TaskOutput::Rows(rows) => Ok(rows),

@@ -1,4 +1,4 @@
-//! What was found, as a table and as one line of JSON.
+//! The report, as a table and as one line of JSON.
 
 use std::fmt::{Display, Write as _};
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use super::capacity::{Capacity, Speed};
 
 /// Everything.
 #[derive(Debug, Serialize)]
-pub(super) struct Report {
+pub(super) struct DoctorReport {
     pub(super) machine: Machine,
-    pub(super) kernels: Check,
+    pub(super) kernels: DoctorCheck,
     pub(super) models: Vec<ModelReport>,
 }
 
@@ -21,7 +21,7 @@ pub(super) struct Report {
 pub(super) struct Machine {
     pub(super) isa: &'static str,
     pub(super) threads: usize,
-    /// All of it, where the system tells.
+    /// Total memory, where the system reports it.
     pub(super) memory_bytes: Option<u64>,
     /// What programs can still get of it.
     pub(super) available_bytes: Option<u64>,
@@ -33,7 +33,7 @@ pub(super) struct ModelReport {
     path: PathBuf,
     /// Whether it was made for this, since none was named.
     pub(super) made: bool,
-    checks: Vec<Check>,
+    checks: Vec<DoctorCheck>,
     #[serde(rename = "holds")]
     pub(super) capacity: Option<Capacity>,
     pub(super) speed: Option<Speed>,
@@ -41,7 +41,7 @@ pub(super) struct ModelReport {
 
 /// One check.
 #[derive(Debug, Serialize)]
-pub(super) struct Check {
+pub(super) struct DoctorCheck {
     name: &'static str,
     status: Status,
     detail: String,
@@ -56,14 +56,17 @@ enum Status {
     Skipped,
 }
 
-impl Check {
-    /// What was seen, or what is wrong.
-    pub(super) fn of<T: Display, E: Display>(name: &'static str, what: Result<T, E>) -> Check {
+impl DoctorCheck {
+    /// The measurement, or the failure.
+    pub(super) fn of<T: Display, E: Display>(
+        name: &'static str,
+        what: Result<T, E>,
+    ) -> DoctorCheck {
         let (status, detail) = match what {
             Ok(seen) => (Status::Ok, seen.to_string()),
             Err(wrong) => (Status::Failed, wrong.to_string()),
         };
-        Check { name, status, detail }
+        DoctorCheck { name, status, detail }
     }
 
     fn line(&self) -> String {
@@ -77,7 +80,7 @@ impl Check {
 }
 
 impl ModelReport {
-    /// Of a folder that nothing is known of yet.
+    /// The report on a folder before any check.
     pub(super) fn new(path: &Path) -> ModelReport {
         ModelReport {
             path: path.to_owned(),
@@ -88,21 +91,21 @@ impl ModelReport {
         }
     }
 
-    /// Adds what a check saw, or what is wrong.
+    /// Adds the measurement of a check, or its failure.
     pub(super) fn check<T: Display, E: Display>(&mut self, name: &'static str, what: Result<T, E>) {
-        self.checks.push(Check::of(name, what));
+        self.checks.push(DoctorCheck::of(name, what));
     }
 
     /// Adds a check that does not apply, and why.
     pub(super) fn skip(&mut self, name: &'static str, why: &str) {
-        self.checks.push(Check { name, status: Status::Skipped, detail: why.to_owned() });
+        self.checks.push(DoctorCheck { name, status: Status::Skipped, detail: why.to_owned() });
     }
 
     fn lines(&self) -> String {
         let made =
             if self.made { " (tiny and random, made for this: --model names another)" } else { "" };
         let mut text = format!("\n{:17} {}{made}\n", "model", self.path.display());
-        text.extend(self.checks.iter().map(Check::line));
+        text.extend(self.checks.iter().map(DoctorCheck::line));
         let figures = self.capacity.iter().flat_map(Capacity::rows);
         for (name, figure) in figures.chain(self.speed.iter().flat_map(Speed::rows)) {
             writeln!(text, "{name:17} {figure}").expect("writing to memory does not fail");
@@ -111,7 +114,7 @@ impl ModelReport {
     }
 }
 
-impl Report {
+impl DoctorReport {
     /// Whether nothing failed.
     pub(super) fn is_ok(&self) -> bool {
         let checks = self.models.iter().flat_map(|model| &model.checks);

@@ -9,14 +9,14 @@ use curation::evaluation::metrics::{Confidence, IntervalOptions};
 use curation::evaluation::{
     Benchmark, BenchmarkInputs, BenchmarkOptions, InputScores, NeutralLabel, VerdictValue,
 };
-use scoring::backend::{Backend, LocalBackend, RemoteBackend};
+use scoring::backend::{Backend, BackendOptions};
 use scoring::files::PartialFile;
-use scoring::progress::Progress;
+use scoring::progress::ItemProgress;
 use scoring::scorers;
 use scoring::status_counts::StatusCounts;
 
 use self::report::{Evaluation, ScorerReport};
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 use crate::score::RemoteArgs;
 
 const EXAMPLES: &str = "\
@@ -223,12 +223,19 @@ impl IntervalArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &EvalArgs) -> Result<Outcome, CliError> {
-    check(args)?;
+pub(crate) fn run(args: &EvalArgs) -> Result<CommandOutcome, CliError> {
+    check_options(args)?;
     let benchmark = args.benchmark.benchmark();
     let mut rows = benchmark.rows(&args.reading.options());
     let inputs = BenchmarkInputs::read(benchmark, rows.as_mut(), &args.files, args.limit)?;
-    let judging = judging(args)?;
+    let judging = BackendOptions {
+        scorers: &args.scorers,
+        config: args.config.as_deref(),
+        threads: args.threads.map(usize::from),
+        explain: false,
+        remote: &args.remote.options(),
+    }
+    .open()?;
     let scored = score_inputs(&inputs, judging.as_ref(), args.reading.value.value())?;
     let intervals = args.interval.options();
     let results = judging.scorers().into_iter().zip(scored).map(|(judge, scored)| ScorerReport {
@@ -277,7 +284,7 @@ fn score_inputs(
     value: VerdictValue,
 ) -> Result<Vec<Scored>, CliError> {
     let mut all: Vec<Scored> = judging.scorers().iter().map(|_| Scored::default()).collect();
-    let mut progress = Progress::start("questions", inputs.inputs().len() as u64);
+    let mut progress = ItemProgress::start("questions", inputs.inputs().len() as u64);
     for batch in inputs.inputs().chunks(BATCH) {
         for judged in judging.score(batch.to_vec())? {
             let Ok(results) = judged else {
@@ -298,7 +305,7 @@ fn score_inputs(
 }
 
 /// Refuses what can be seen to be wrong before anything is read.
-fn check(args: &EvalArgs) -> Result<(), CliError> {
+fn check_options(args: &EvalArgs) -> Result<(), CliError> {
     scorers::refuse_repeated(&args.scorers)?;
     let usage = |message: String| Err(CliError::Usage(message));
     if !args.reading.threshold.is_finite() {
@@ -322,18 +329,6 @@ fn check(args: &EvalArgs) -> Result<(), CliError> {
         }
     }
     Ok(())
-}
-
-/// The scorers, here or on a server.
-fn judging(args: &EvalArgs) -> Result<Box<dyn Backend>, CliError> {
-    if let Some(url) = &args.remote.url {
-        let remote = RemoteBackend::connect(&args.remote.options(), url, &args.scorers, false)?;
-        return Ok(Box::new(remote));
-    }
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = args.threads.map_or(cores, usize::from);
-    let config = args.config.as_deref();
-    Ok(Box::new(LocalBackend::new(&args.scorers, config, threads, false)?))
 }
 
 /// Writes a file atomically.

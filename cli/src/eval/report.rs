@@ -9,7 +9,7 @@ use curation::evaluation::metrics::{
 use scoring::status_counts::StatusCounts;
 use serde_json::{Map, Value, json};
 
-use crate::error::Outcome;
+use crate::error::CommandOutcome;
 
 /// Metrics of one scorer.
 #[derive(Debug)]
@@ -37,12 +37,12 @@ pub(super) struct Evaluation {
 
 impl Evaluation {
     /// Whether every scorer has judged something, and nothing failed through no fault of the rows.
-    pub(super) fn outcome(&self) -> Outcome {
+    pub(super) fn outcome(&self) -> CommandOutcome {
         let failed = |result: &ScorerReport| {
             let judged = result.report.metrics.iter().any(|metric| metric.estimate.judged > 0);
             !judged || result.refused > 0 || result.tally.failures() > 0
         };
-        Outcome::failed_if(self.results.iter().any(failed))
+        CommandOutcome::failed_if(self.results.iter().any(failed))
     }
 
     /// Tables.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use curation::filter::{Dedupe, FilterOptions};
 use curation::minhash;
 use datasets::sink::SinkOptions;
-use datasets::source::{Limits, SourceOptions};
+use datasets::source::{BatchLimits, SourceOptions};
 
 use super::groups::GroupArgs;
 use crate::dataset_args::{FileArgs, SourceArgs};
@@ -50,7 +50,7 @@ Steps are done in this order: --where, --dedupe, groups, --sample, --order-by, -
 finite was not measured, and is no 0. Choices follow from the content of rows and --seed, not from where
 rows stand. Each step says what it dropped and why.
 
-The output appears under its name when it is whole, and OUT.manifest.json beside it says what made it.
+The output appears under its name when it is complete, and OUT.manifest.json beside it says what made it.
 
 Exit code: 0 done; 1 some rows could not be read (see OUT.rejects.jsonl), or something failed; 2 the
 command cannot work as it was written."#;
@@ -135,7 +135,7 @@ pub(super) struct ReadingArgs {
 pub(super) struct WritingArgs {
     #[command(flatten)]
     files: FileArgs,
-    /// Write a page with plots of what was dropped and how scores are spread
+    /// Write a page with plots of dropped rows and the distribution of scores
     #[arg(long, value_name = "FILE.html")]
     pub(super) report: Option<PathBuf>,
     /// Print the summary as one line of JSON on standard output too
@@ -155,13 +155,12 @@ enum DedupeArg {
 impl ReadingArgs {
     /// Threads that read.
     pub(super) fn threads(&self) -> usize {
-        let cores = || std::thread::available_parallelism().map_or(1, usize::from);
-        self.threads.map_or_else(cores, usize::from)
+        self.threads.map_or_else(scoring::backend::cores, usize::from)
     }
 
     /// How inputs are opened.
     pub(super) fn options(&self) -> SourceOptions {
-        self.source.options(Limits::default())
+        self.source.options(BatchLimits::default())
     }
 }
 

@@ -12,18 +12,18 @@ use std::time::Instant;
 
 use base::memory;
 use curation::filter::{FilterPlan, FilterReport, FilterResources, MEMORY_BYTES};
-use datasets::manifest::{Manifest, Output as OutputFile, Time};
-use datasets::sink::{self, SinkOptions, Written};
+use datasets::manifest::{Manifest, OutputFile, Time};
+use datasets::sink::{self, SinkOptions, WrittenOutput};
 use datasets::source::{Dataset, InputDigest};
 use scoring::files::refuse_same_file;
 
 pub(crate) use self::args::FilterArgs;
-use self::output::Output;
-use self::summary::Summary;
-use crate::error::{CliError, Outcome};
+use self::output::FilterOutput;
+use self::summary::FilterSummary;
+use crate::error::{CliError, CommandOutcome};
 
 /// Runs the command.
-pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: FilterArgs) -> Result<CommandOutcome, CliError> {
     let started = Instant::now();
     let sink = args.writing.sink();
     refuse_clash(&args)?;
@@ -38,8 +38,8 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
         spill: output::spill_folder(&args.output),
     };
     let plan = FilterPlan::new(&dataset, options.clone(), resources)?;
-    let (report, written, rejects, digests) = answer(plan, (&args.output, sink), dataset)?;
-    let summary = Summary {
+    let (report, written, rejects, digests) = run_filter(plan, (&args.output, sink), dataset)?;
+    let summary = FilterSummary {
         output: args.output.clone(),
         files: written.files,
         rejects,
@@ -67,18 +67,18 @@ pub(crate) fn run(args: FilterArgs) -> Result<Outcome, CliError> {
     if args.writing.json {
         crate::print(&(summary.json() + "\n"))?;
     }
-    Ok(Outcome::failed_if(summary.report.rejected > 0))
+    Ok(CommandOutcome::failed_if(summary.report.rejected > 0))
 }
 
 /// Report, output files, reject file, and input digests if the output is a file.
-type Answer = (FilterReport, Written, Option<PathBuf>, Option<Vec<InputDigest>>);
+type FilterResult = (FilterReport, WrittenOutput, Option<PathBuf>, Option<Vec<InputDigest>>);
 
-fn answer(
+fn run_filter(
     plan: FilterPlan,
     (name, sink): (&str, SinkOptions),
     dataset: Dataset,
-) -> Result<Answer, CliError> {
-    let mut output = Output::new(name, sink);
+) -> Result<FilterResult, CliError> {
+    let mut output = FilterOutput::new(name, sink);
     // Inputs are hashed while they are read: the bytes are in memory then.
     let digests = output.is_file().then(|| std::thread::spawn(move || dataset.digests()));
     let sink = output.reject_sink();

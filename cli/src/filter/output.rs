@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use curation::filter::{RejectSink, RowSink};
-use datasets::sink::{Sink, SinkOptions, Written, beside};
+use datasets::sink::{Sink, SinkOptions, WrittenOutput, beside};
 use datasets::source::Reject;
 use datasets::{DatasetError, RecordBatch, SchemaRef};
 use scoring::files::{PartialFile, remove_if_exists};
@@ -13,7 +13,7 @@ use scoring::files::{PartialFile, remove_if_exists};
 use crate::error::CliError;
 
 /// The output of a run.
-pub(super) struct Output {
+pub(super) struct FilterOutput {
     name: String,
     options: SinkOptions,
     sink: Option<Sink>,
@@ -55,7 +55,7 @@ fn is_file(output: &str) -> bool {
     output != "-" && std::fs::metadata(output).map_or(true, |metadata| metadata.is_file())
 }
 
-impl Output {
+impl FilterOutput {
     pub(super) fn new(name: &str, options: SinkOptions) -> Self {
         Self {
             name: name.to_owned(),
@@ -81,13 +81,13 @@ impl Output {
     }
 
     /// Completes the output. Returns its files and the reject file.
-    pub(super) fn finish(self) -> Result<(Written, Option<PathBuf>), CliError> {
+    pub(super) fn finish(self) -> Result<(WrittenOutput, Option<PathBuf>), CliError> {
         let sink = self.sink.expect("a run begins with its columns");
         drop(self.own_spill);
         let rejects = beside(Path::new(&self.name), ".rejects.jsonl");
         let is_file = is_file(&self.name);
         let written = sink.finish()?;
-        let mut told = self.rejects.lock().expect("nobody panics while holding it");
+        let mut told = self.rejects.lock().expect("no code panics while holding the lock");
         let Some(file) = told.file.take() else {
             if is_file && self.options.overwrite {
                 // What an earlier run rejected is of an output that is gone.
@@ -122,7 +122,7 @@ impl Rejects {
     }
 }
 
-impl RowSink for Output {
+impl RowSink for FilterOutput {
     fn begin(&mut self, schema: &SchemaRef) -> Result<(), DatasetError> {
         self.sink = Some(Sink::create(&self.name, schema, &self.options)?);
         self.own_spill = Some(SpillFolder(spill_folder(&self.name)));

@@ -6,7 +6,7 @@ use base::human::grouped;
 use curation::filter::{DroppedRows, GroupReport};
 
 use super::plot;
-use super::summary::{Summary, groups_told, texts};
+use super::summary::{FilterSummary, groups_told, texts};
 use crate::error::CliError;
 
 const STYLE: &str = "\
@@ -22,7 +22,7 @@ p.q, span.q { color: #555 } span.w { display: block; padding-left: 1.2rem } svg 
 ";
 
 /// The page.
-pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
+pub(super) fn html(summary: &FilterSummary) -> Result<String, CliError> {
     let report = &summary.report;
     let title = format!("What became of {} rows", grouped(report.read, ','));
     let mut page = format!(
@@ -31,9 +31,9 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
          <style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n<table>\n\
          <tr><th>step</th><th class=\"n\">rows</th><th></th></tr>\n"
     );
-    page += &step("read", report.read, report.read, "b");
+    page += &table_line("read", report.read, report.read, "b");
     page += &steps(&report.dropped, report.read);
-    page += &step("written", report.written, report.read, "b");
+    page += &table_line("written", report.written, report.read, "b");
     page += "</table>\n";
     if report.rejected > 0 {
         let rejected = grouped(report.rejected, ',');
@@ -66,7 +66,7 @@ pub(super) fn html(summary: &Summary) -> Result<String, CliError> {
     Ok(page)
 }
 
-/// The lines of the table for what was dropped. A decision with several reasons has a line of its
+/// The lines of the table of dropped rows. A decision with several reasons has a line of its
 /// own above them.
 fn steps(dropped: &[DroppedRows], read: u64) -> String {
     let mut lines = String::new();
@@ -88,7 +88,7 @@ fn steps(dropped: &[DroppedRows], read: u64) -> String {
             }
         };
         match dropped.rows {
-            Some(rows) => lines += &step(&text, rows, read, "b d"),
+            Some(rows) => lines += &table_line(&text, rows, read, "b d"),
             None => {
                 writeln!(lines, "<tr><td>{text}</td><td class=\"n\">not known</td><td></td></tr>")
                     .expect("to memory");
@@ -121,7 +121,7 @@ fn of_groups(groups: &GroupReport) -> Result<String, CliError> {
 }
 
 /// A line of the table, with a bar as long as its share of all rows.
-fn step(text: &str, rows: u64, all: u64, class: &str) -> String {
+fn table_line(text: &str, rows: u64, all: u64, class: &str) -> String {
     let share = u128::from(rows) * 1000 / u128::from(all.max(1));
     let percent = format!("{}.{}%", share / 10, share % 10);
     format!(

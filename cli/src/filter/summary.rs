@@ -10,9 +10,9 @@ use curation::filter::{FilterReport, GroupReport, NearReport};
 use curation::histogram::Histogram;
 use serde_json::json;
 
-/// What a run did.
+/// Result of a run.
 #[derive(Debug)]
-pub(super) struct Summary {
+pub(super) struct FilterSummary {
     /// The output as it was named.
     pub(super) output: String,
     /// The files of the output with their rows; none for a stream.
@@ -25,7 +25,7 @@ pub(super) struct Summary {
     pub(super) elapsed: Duration,
 }
 
-impl Summary {
+impl FilterSummary {
     /// The summary as lines, for standard error.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ::models::inspect::InspectOptions;
 
 use super::show;
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +34,7 @@ pub(crate) struct InspectArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &InspectArgs) -> Result<CommandOutcome, CliError> {
     let options = InspectOptions { check: args.check, base: args.base.clone() };
     let found = ::models::inspect::inspect(&args.dir, &options)
         .map_err(|error| CliError::Usage(error.to_string()))?;
@@ -44,5 +44,5 @@ pub(crate) fn run(args: &InspectArgs) -> Result<Outcome, CliError> {
         show::table(&found)
     };
     crate::print(&text)?;
-    Ok(Outcome::failed_if(!found.problems.is_empty()))
+    Ok(CommandOutcome::failed_if(!found.problems.is_empty()))
 }

@@ -8,7 +8,7 @@ use ::models::weights::FloatType;
 use serde_json::json;
 use tiny_models::{Made, Preset, TinyHead, TinySpec};
 
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -62,7 +62,7 @@ fn one_of(kind: fn(Preset) -> bool) -> impl clap::builder::TypedValueParser<Valu
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &MakeTinyArgs) -> Result<CommandOutcome, CliError> {
     let preset = args.family.or(args.like);
     let spec = TinySpec {
         preset: preset.expect("the command line requires one of the two"),
@@ -73,12 +73,12 @@ pub(crate) fn run(args: &MakeTinyArgs) -> Result<Outcome, CliError> {
         shards: args.shards,
     };
     let made = tiny_models::make(&args.out, &spec).map_err(|why| error(&why))?;
-    let text = if args.json { object(&args.out, &made) } else { table(&args.out, &made) };
+    let text = if args.json { object(&args.out, &made) } else { summary_text(&args.out, &made) };
     crate::print(&text)?;
-    Ok(Outcome::Done)
+    Ok(CommandOutcome::Done)
 }
 
-/// What was asked for and cannot be is wrong use; what the system refuses is a failure.
+/// Impossible options are a usage error; a refusal of the system is a failure.
 fn error(error: &ModelError) -> CliError {
     let text = error.to_string();
     match error {
@@ -103,7 +103,7 @@ fn object(out: &Path, made: &Made) -> String {
 }
 
 /// One fact a line.
-fn table(out: &Path, made: &Made) -> String {
+fn summary_text(out: &Path, made: &Made) -> String {
     let files = match &made.files[..] {
         [file] => file.clone(),
         files => format!("{} files", files.len()),

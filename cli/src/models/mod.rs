@@ -4,7 +4,7 @@ mod inspect;
 mod make_tiny;
 mod show;
 
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 /// What to do with a folder.
 #[derive(Debug, clap::Subcommand)]
@@ -16,7 +16,7 @@ pub(crate) enum ModelsCommand {
 }
 
 /// Runs the command.
-pub(crate) fn run(command: ModelsCommand) -> Result<Outcome, CliError> {
+pub(crate) fn run(command: ModelsCommand) -> Result<CommandOutcome, CliError> {
     match command {
         ModelsCommand::Inspect(args) => inspect::run(&args),
         ModelsCommand::MakeTiny(args) => make_tiny::run(&args),

@@ -15,9 +15,9 @@ type Lines = Vec<(&'static str, String)>;
 /// Sites that are listed one by one.
 const SITES_SHOWN: usize = 12;
 
-/// The whole inspection.
+/// Prints the complete inspection.
 pub(super) fn table(found: &Inspection) -> String {
-    let mut lines: Lines = vec![("kind", kind(found.kind).to_owned())];
+    let mut lines: Lines = vec![("kind", kind_name(found.kind).to_owned())];
     if let Some(model) = &found.model {
         model_lines(model, &mut lines);
     }
@@ -40,7 +40,7 @@ pub(super) fn table(found: &Inspection) -> String {
     text
 }
 
-fn kind(kind: FolderKind) -> &'static str {
+fn kind_name(kind: FolderKind) -> &'static str {
     match kind {
         FolderKind::Model => "model",
         FolderKind::Adapter => "adapter",

@@ -10,7 +10,7 @@ use curation::preferences::{Action, Rule, Rules, StdDevKind, StrengthRange};
 use datasets::sink::SinkOptions;
 
 use crate::dataset_args::{SinkArgs, SourceArgs};
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 use crate::eval::ValueArg;
 use crate::score::RemoteArgs;
 
@@ -64,7 +64,7 @@ pub(crate) struct DenoiseArgs {
     sink: SinkArgs,
 }
 
-/// Who votes, and where a pair stands in a row.
+/// The voters, and the columns of a pair.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Voters")]
 struct VoterArgs {
@@ -126,7 +126,7 @@ struct RuleArgs {
     #[arg(long, value_name = "RANGE", allow_hyphen_values = true)]
     keep: Vec<StrengthRange>,
     /// Smoothing of soft labels, from 0 to 1: q = (1 - EPS) y + EPS/2
-    #[arg(long, value_name = "EPS", value_parser = share)]
+    #[arg(long, value_name = "EPS", value_parser = parse_share)]
     smoothing: Option<f64>,
     /// Drop pairs on which the standard deviation of the votes is greater
     #[arg(long, value_name = "STD", value_parser = not_negative)]
@@ -147,7 +147,7 @@ struct RuleArgs {
     rescale: bool,
 }
 
-/// What is added, and where the rest goes.
+/// Added columns and the reject file.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Columns")]
 struct AddedArgs {
@@ -181,7 +181,7 @@ enum UnmeasuredArg {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &DenoiseArgs) -> Result<CommandOutcome, CliError> {
     run::run(args)
 }
 
@@ -262,7 +262,7 @@ fn both(text: &str) -> Result<(String, String), String> {
 }
 
 /// A number from 0 to 1.
-fn share(text: &str) -> Result<f64, String> {
+fn parse_share(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let is_share = (0.0..=1.0).contains(&value);
     is_share.then_some(value).ok_or_else(|| "it is from 0 to 1".to_owned())

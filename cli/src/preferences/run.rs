@@ -9,16 +9,16 @@ use curation::preferences::{
 };
 use datasets::source::{Batch, Dataset};
 use scoring::dataset_output::{DatasetOutput, ManifestFields};
-use scoring::progress::Progress;
+use scoring::progress::ItemProgress;
 use serde_json::json;
 
-use super::summary::Summary;
+use super::summary::DenoiseSummary;
 use super::voting::Voting;
 use super::{AddedArgs, DenoiseArgs, UnmeasuredArg};
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 /// Runs the command.
-pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
+pub(super) fn run(args: &DenoiseArgs) -> Result<CommandOutcome, CliError> {
     let started = Instant::now();
     args.check()?;
     let (rules, words) = args.rules.rules();
@@ -36,7 +36,7 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
     };
     let resolved = resolved.map_err(|error| CliError::Usage(error.to_string()))?;
     let mut denoiser = Denoiser::new(resolved, words, std_dev);
-    let mut progress = Progress::start("pairs", dataset.rows());
+    let mut progress = ItemProgress::start("pairs", dataset.rows());
     let mut first = 0;
     for batch in dataset.batches() {
         let batch = batch?;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<Outcome, CliError> {
     let (counts, strengths) = denoiser.finish();
     let histogram = histogram("strength", strengths);
     let (finished, left_out) = writing.finish()?;
-    let summary = Summary {
+    let summary = DenoiseSummary {
         counts,
         histogram,
         voters: voting.names().to_vec(),
@@ -124,7 +124,7 @@ fn collect_votes(
 ) -> Result<AllVotes, CliError> {
     let mut votes = AllVotes::new(voting.names().len());
     let what = if voting.asks_scorers() { "pairs scored" } else { "pairs read" };
-    let mut progress = Progress::start(what, dataset.rows());
+    let mut progress = ItemProgress::start(what, dataset.rows());
     for batch in dataset.batches() {
         let batch = batch?;
         votes.add(voting.ask(&batch)?);

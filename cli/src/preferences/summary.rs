@@ -11,14 +11,14 @@ use scoring::dataset_output::Finished;
 use scoring::status_counts::{StatusCounts, table};
 use serde_json::{Value, json};
 
-use crate::error::Outcome;
+use crate::error::CommandOutcome;
 
-/// What a run did.
+/// Result of a run.
 #[derive(Debug)]
-pub(super) struct Summary {
+pub(super) struct DenoiseSummary {
     pub(super) counts: DenoiseCounts,
     pub(super) histogram: Option<Histogram>,
-    /// Who voted, in order.
+    /// The voters, in order.
     pub(super) voters: Vec<String>,
     /// What the scorers among them said.
     pub(super) tallies: Vec<(String, StatusCounts)>,
@@ -41,10 +41,10 @@ fn strengths(range: &ResolvedRule) -> String {
     parts.join(" ")
 }
 
-impl Summary {
+impl DenoiseSummary {
     /// Whether something failed through no fault of the command.
-    pub(super) fn outcome(&self) -> Outcome {
-        Outcome::failed_if(self.finished.rejected > 0 || self.failures() > 0)
+    pub(super) fn outcome(&self) -> CommandOutcome {
+        CommandOutcome::failed_if(self.finished.rejected > 0 || self.failures() > 0)
     }
 
     fn failures(&self) -> u64 {

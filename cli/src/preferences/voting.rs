@@ -7,7 +7,7 @@ use curation::preferences::{
 use datasets::source::Batch;
 use datasets::{RecordBatch, SchemaRef};
 use openapi::ScoreInput;
-use scoring::backend::{Backend, LocalBackend, RemoteBackend};
+use scoring::backend::{Backend, BackendOptions};
 use scoring::scorers;
 use scoring::status_counts::StatusCounts;
 
@@ -87,7 +87,7 @@ impl Voting {
         self.scorers.is_some()
     }
 
-    /// The scorers with the digests of all that they ask.
+    /// The scorers with the digests of their models.
     pub(super) fn digests(&self) -> Vec<(String, String)> {
         let judges = self.scorers.iter().flat_map(|scorers| scorers.judging.scorers());
         judges.map(|judge| (judge.name, judge.digest)).collect()
@@ -123,14 +123,14 @@ impl Voting {
 impl Scorers {
     fn load(args: &VoterArgs, pair: PairColumns) -> Result<Self, CliError> {
         scorers::refuse_repeated(&args.scorers)?;
-        let judging: Box<dyn Backend> = if let Some(url) = &args.remote.url {
-            Box::new(RemoteBackend::connect(&args.remote.options(), url, &args.scorers, false)?)
-        } else {
-            let cores = std::thread::available_parallelism().map_or(1, usize::from);
-            let threads = args.threads.map_or(cores, usize::from);
-            let config = args.config.as_deref();
-            Box::new(LocalBackend::new(&args.scorers, config, threads, false)?)
-        };
+        let judging = BackendOptions {
+            scorers: &args.scorers,
+            config: args.config.as_deref(),
+            threads: args.threads.map(usize::from),
+            explain: false,
+            remote: &args.remote.options(),
+        }
+        .open()?;
         Ok(Self {
             tallies: vec![StatusCounts::default(); args.scorers.len()],
             judging,

@@ -5,12 +5,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{BufRead as _, BufReader, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use base::digest;
 use rubrics::feedback::{self, Feedback, Listed, Met};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sha2::{Digest as _, Sha256};
 
-use super::judge::{Answer, Judge};
+use super::judge::{Judge, JudgeListing};
 use crate::error::CliError;
 
 /// A judge with a file cache. Equal requests are sent once; failures are not cached.
@@ -27,7 +27,7 @@ pub(super) struct Remembering {
 /// A line of the cache file.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct PrincipleRow {
+struct CachedListing {
     key: String,
     /// What [`feedback::read`] reads.
     answer: Value,
@@ -53,9 +53,9 @@ impl Remembering {
             }
             Err(TryLockError::Error(error)) => return Err(CliError::file("lock", path)(error)),
         }
-        let known = read(&mut file, path)?;
+        let known = read_cache(&mut file, path)?;
         Ok(Self {
-            asked_of: digest(&json!([judge.described(), manner]).to_string()),
+            asked_of: digest::of(json!([judge.described(), manner]).to_string().as_bytes()),
             judge,
             path: path.to_owned(),
             file,
@@ -66,14 +66,14 @@ impl Remembering {
     fn key(&self, feedback: &Feedback) -> String {
         let turns = feedback::turns(feedback);
         let turns = turns.iter().map(|turn| json!([turn.role, turn.content]));
-        digest(&json!([self.asked_of, turns.collect::<Vec<_>>()]).to_string())
+        digest::of(json!([self.asked_of, turns.collect::<Vec<_>>()]).to_string().as_bytes())
     }
 
     fn keep(&mut self, key: String, list: &[Listed]) -> Result<(), CliError> {
-        let line = PrincipleRow { key: key.clone(), answer: written(list) };
+        let line = CachedListing { key: key.clone(), answer: judge_format(list) };
         let mut bytes = serde_json::to_vec(&line).expect("a line serialises");
         bytes.push(b'\n');
-        // One write a line: what is cut off by a crash is the last line alone.
+        // One write a line: a crash truncates the last line alone.
         self.file.write_all(&bytes).map_err(CliError::file("write", &self.path))?;
         self.known.insert(key, list.to_vec());
         Ok(())
@@ -81,7 +81,7 @@ impl Remembering {
 }
 
 impl Judge for Remembering {
-    fn list(&mut self, all: &[Feedback]) -> Result<Vec<Answer>, CliError> {
+    fn list(&mut self, all: &[Feedback]) -> Result<Vec<JudgeListing>, CliError> {
         let keys: Vec<String> = all.iter().map(|one| self.key(one)).collect();
         let mut seen = HashSet::new();
         let mut is_new =
@@ -89,7 +89,7 @@ impl Judge for Remembering {
         let new: Vec<usize> = (0..all.len()).filter(|at| is_new(at)).collect();
         let asked: Vec<Feedback> = new.iter().map(|at| all[*at].clone()).collect();
         let told = self.judge.list(&asked)?;
-        let mut failed: HashMap<&String, Answer> = HashMap::new();
+        let mut failed: HashMap<&String, JudgeListing> = HashMap::new();
         for (at, answer) in new.into_iter().zip(told) {
             match answer {
                 Ok(list) => self.keep(keys[at].clone(), &list)?,
@@ -112,7 +112,7 @@ impl Judge for Remembering {
 
 /// Reads a cache file. A truncated last line is dropped; any other malformed line is an error, because
 /// the file is not a cache.
-fn read(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed>>, CliError> {
+fn read_cache(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed>>, CliError> {
     let mut known = HashMap::new();
     let mut reader = BufReader::new(&*file);
     let (mut line, mut good, mut number) = (Vec::new(), 0_u64, 0_u64);
@@ -124,7 +124,7 @@ fn read(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed>>, Cl
         if !line.ends_with(b"\n") {
             break;
         }
-        let parsed: Result<PrincipleRow, _> = serde_json::from_slice(&line);
+        let parsed: Result<CachedListing, _> = serde_json::from_slice(&line);
         let parsed = parsed.map_err(|error| error.to_string()).and_then(|line| {
             let list = feedback::read(&line.answer.to_string());
             let list = list.map_err(|failure| failure.reason.code.to_owned())?;
@@ -145,7 +145,7 @@ fn read(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed>>, Cl
 }
 
 /// Serialises a list in the format of the judge.
-fn written(list: &[Listed]) -> Value {
+fn judge_format(list: &[Listed]) -> Value {
     let item = |listed: &Listed| {
         let verdict = match listed.met {
             Met::Yes => "yes",
@@ -159,10 +159,6 @@ fn written(list: &[Listed]) -> Value {
     json!({ "principles": list.iter().map(item).collect::<Vec<_>>() })
 }
 
-fn digest(text: &str) -> String {
-    rubrics::sha256_text(&Sha256::digest(text))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -174,7 +170,7 @@ mod tests {
     struct Counting(Arc<AtomicUsize>, &'static str);
 
     impl Judge for Counting {
-        fn list(&mut self, all: &[Feedback]) -> Result<Vec<Answer>, CliError> {
+        fn list(&mut self, all: &[Feedback]) -> Result<Vec<JudgeListing>, CliError> {
             self.0.fetch_add(all.len(), Ordering::Relaxed);
             let answer = |one: &Feedback| {
                 if one.feedback.starts_with('x') {

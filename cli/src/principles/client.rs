@@ -61,7 +61,7 @@ impl Client {
             .http_status_as_error(false)
             .max_idle_connections_per_host(access.connections)
             .timeout_global(Some(EXCHANGE))
-            // The environment decides nothing here: what is meant is written on the command line.
+            // Proxy variables of the environment are ignored: only the command line counts.
             .proxy(None)
             .build();
         Ok(Self {
@@ -96,7 +96,8 @@ impl Client {
                             // No further request starts.
                             next.store(bodies.len(), Ordering::Relaxed);
                         }
-                        let mut replies = replies.lock().expect("nobody panics with the lock");
+                        let mut replies =
+                            replies.lock().expect("no code panics while holding the lock");
                         replies.push((at, reply));
                     }
                 });

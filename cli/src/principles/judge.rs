@@ -16,7 +16,7 @@ use crate::error::CliError;
 const POOL_JOBS: usize = 1 << 20;
 
 /// Principles of one feedback, or a status and the reason of a failure.
-pub(super) type Answer = Result<Vec<Listed>, (&'static str, String)>;
+pub(super) type JudgeListing = Result<Vec<Listed>, (&'static str, String)>;
 
 /// Lists the principles of feedback.
 pub(super) trait Judge {
@@ -24,7 +24,7 @@ pub(super) trait Judge {
     ///
     /// # Errors
     /// When the run cannot go on.
-    fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<Answer>, CliError>;
+    fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<JudgeListing>, CliError>;
 
     /// Describes the judge for the manifest.
     fn described(&self) -> Value;
@@ -45,7 +45,7 @@ impl Engines {
             return Ok(None);
         }
         let hosts = Arc::new(scorers::all_models(args.judge.config.as_deref())?);
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let cores = scoring::backend::cores();
         let threads = args.judge.threads.map_or(cores, usize::from);
         let pool = Pool::new(threads, POOL_JOBS)
             .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
@@ -67,7 +67,7 @@ impl Engines {
     }
 }
 
-/// How work of a dataset is asked for.
+/// Options of the judge's requests.
 pub(super) fn ask(seed: u64) -> ScoreOptions {
     ScoreOptions { priority: Priority::Batch, seed, ..ScoreOptions::default() }
 }
@@ -111,7 +111,7 @@ struct Local {
 }
 
 impl Judge for Local {
-    fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<Answer>, CliError> {
+    fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<JudgeListing>, CliError> {
         let tools = &self.engines.tools;
         let listing = feedback::extract(&self.served, feedback, self.manner, ask(self.seed), tools);
         let answers = scoring::backend::block_on(listing);
@@ -136,7 +136,7 @@ struct Remote {
 }
 
 impl Judge for Remote {
-    fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<Answer>, CliError> {
+    fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<JudgeListing>, CliError> {
         let body = |feedback: &Feedback| {
             let turns = feedback::turns(feedback);
             let messages =
@@ -159,7 +159,7 @@ impl Judge for Remote {
         };
         let bodies: Vec<Value> = feedback.iter().map(body).collect();
         let replies = self.client.post_all("/v1/chat/completions", &bodies)?;
-        Ok(replies.into_iter().map(answer).collect())
+        Ok(replies.into_iter().map(parse_reply).collect())
     }
 
     fn described(&self) -> Value {
@@ -172,7 +172,7 @@ impl Judge for Remote {
 }
 
 /// Parses the reply of a server.
-fn answer(reply: Reply) -> Answer {
+fn parse_reply(reply: Reply) -> JudgeListing {
     let body = match reply {
         Reply::Body(body) => body,
         Reply::Refused(message) => return Err(("refused", message)),
@@ -216,7 +216,7 @@ mod tests {
     fn replies_are_lists_or_failures() {
         #[track_caller]
         fn check(reply: Reply, expected: Result<usize, (&str, &str)>) {
-            match (answer(reply), expected) {
+            match (parse_reply(reply), expected) {
                 (Ok(listed), Ok(count)) => assert_eq!(listed.len(), count),
                 (Err((status, message)), Err((expected, part))) => {
                     assert_eq!(status, expected);

@@ -13,7 +13,7 @@ use curation::principles::{ExtractionOptions, FeedbackColumns};
 use datasets::SchemaRef;
 
 use crate::dataset_args::{SinkArgs, SourceArgs};
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 use crate::score::RemoteArgs;
 
 const EXAMPLES: &str = "\
@@ -88,7 +88,7 @@ struct ColumnArgs {
     carry: Vec<String>,
 }
 
-/// Who lists principles.
+/// The judge that lists principles.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Judge")]
 struct JudgeArgs {
@@ -143,7 +143,7 @@ enum SimilarityArg {
     Embedding,
 }
 
-/// What is dropped.
+/// The conditions under which principles are dropped.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Steps")]
 struct StepArgs {
@@ -176,7 +176,7 @@ enum ContradictionsArg {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: &PrinciplesArgs) -> Result<CommandOutcome, CliError> {
     run::run(args)
 }
 
@@ -208,22 +208,22 @@ impl StepArgs {
     }
 }
 
-fn within(text: &str, least: f64, most: f64) -> Result<f64, String> {
+fn parse_within(text: &str, least: f64, most: f64) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     let is_within = (least..=most).contains(&value);
     is_within.then_some(value).ok_or_else(|| format!("it is from {least} to {most}"))
 }
 
 fn ratio(text: &str) -> Result<f64, String> {
-    within(text, 0.0, 100.0)
+    parse_within(text, 0.0, 100.0)
 }
 
 fn cosine(text: &str) -> Result<f64, String> {
-    within(text, -1.0, 1.0)
+    parse_within(text, -1.0, 1.0)
 }
 
 fn temperature(text: &str) -> Result<f32, String> {
-    let value = within(text, 0.0, 100.0)?;
+    let value = parse_within(text, 0.0, 100.0)?;
     #[expect(clippy::cast_possible_truncation, reason = "sampling is in f32")]
     Ok(value as f32)
 }

@@ -11,21 +11,21 @@ use datasets::source::Batch;
 use openapi::Message;
 use rubrics::feedback::{Feedback, Listed, Met};
 use scoring::dataset_output::{DatasetOutput, ManifestFields};
-use scoring::progress::Progress;
+use scoring::progress::ItemProgress;
 use serde_json::json;
 
 use super::PrinciplesArgs;
 use super::answers::Remembering;
-use super::judge::{Answer, Engines, Judge, judge};
+use super::judge::{Engines, Judge, JudgeListing, judge};
 use super::similar::Similarity;
-use super::summary::Summary;
-use crate::error::{CliError, Outcome};
+use super::summary::ExtractionSummary;
+use crate::error::{CliError, CommandOutcome};
 
 /// Rows whose feedback is judged together.
 const BATCH: usize = 64;
 
 /// Runs the command.
-pub(super) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
+pub(super) fn run(args: &PrinciplesArgs) -> Result<CommandOutcome, CliError> {
     let started = Instant::now();
     args.sink.check(&args.output)?;
     let mut outputs: Vec<PathBuf> = vec![(&args.output).into()];
@@ -43,14 +43,14 @@ pub(super) fn run(args: &PrinciplesArgs) -> Result<Outcome, CliError> {
     let output = DatasetOutput::create(&args.output, table.schema(), &args.sink.options())?;
     let options = described(args, judge.as_ref(), &similarity);
     let extraction = Extraction::new(args.steps.options());
-    let mut run = Run { columns, table, judge, similarity, extraction, output };
-    let mut progress = Progress::start("rows", dataset.rows());
+    let mut run = ExtractionRun { columns, table, judge, similarity, extraction, output };
+    let mut progress = ItemProgress::start("rows", dataset.rows());
     for batch in dataset.batches() {
         let batch = batch?;
         run.batch(&batch, &mut progress)?;
     }
     drop(progress);
-    let summary = Summary {
+    let summary = ExtractionSummary {
         left_out: run.extraction.options().left_out.clone(),
         counts: run.extraction.counts,
         finished: run.output.finish()?,
@@ -101,7 +101,7 @@ fn described(
 }
 
 /// The rows of a run on their way from feedback to principles.
-struct Run {
+struct ExtractionRun {
     columns: FeedbackColumns,
     table: PrincipleTable,
     judge: Box<dyn Judge>,
@@ -110,8 +110,8 @@ struct Run {
     output: DatasetOutput,
 }
 
-impl Run {
-    fn batch(&mut self, batch: &Batch, progress: &mut Progress) -> Result<(), CliError> {
+impl ExtractionRun {
+    fn batch(&mut self, batch: &Batch, progress: &mut ItemProgress) -> Result<(), CliError> {
         for reject in &batch.rejects {
             self.output.reject(reject)?;
         }
@@ -132,7 +132,7 @@ impl Run {
         Ok(())
     }
 
-    /// Asks the judge about some rows and writes the principles that pass the steps.
+    /// Lists the principles of some rows with the judge and writes the principles that pass the steps.
     fn extract(&mut self, batch: &Batch, rows: Vec<(usize, FeedbackRow)>) -> Result<(), CliError> {
         let feedback: Vec<Feedback> = rows.iter().flat_map(|(_, row)| feedback_of(row)).collect();
         let mut answers = self.judge.list(&feedback)?.into_iter().map(judge_answer);
@@ -167,7 +167,7 @@ fn feedback_of(row: &FeedbackRow) -> impl Iterator<Item = Feedback> {
         .map(move |feedback| Feedback { conversation: conversation.clone(), feedback })
 }
 
-fn judge_answer(answer: Answer) -> JudgeAnswer {
+fn judge_answer(answer: JudgeListing) -> JudgeAnswer {
     let principle = |listed: Listed| ListedPrinciple {
         principle: listed.principle,
         verdict: match listed.met {

@@ -51,7 +51,7 @@ impl Similarity {
         Ok(Self::Model(engines, served))
     }
 
-    /// For records of what was compared.
+    /// The measure and its model, for the manifest.
     pub(super) fn described(&self) -> Value {
         match self {
             Self::Ngram => json!({ "kind": "ngram" }),
@@ -110,7 +110,7 @@ fn embedded(client: &Client, model: &str, texts: &[String]) -> Result<Vec<Vec<f3
             Reply::Refused(message) => return Err(CliError::Failed(message)),
         };
         vectors.extend(
-            read(&body, some.len()).map_err(|what| {
+            reply_vectors(&body, some.len()).map_err(|what| {
                 CliError::Failed(format!("{}/v1/embeddings: {what}", client.url()))
             })?,
         );
@@ -119,7 +119,7 @@ fn embedded(client: &Client, model: &str, texts: &[String]) -> Result<Vec<Vec<f3
 }
 
 /// The vectors of a reply, in the order of the texts that were sent.
-fn read(body: &Value, n_texts: usize) -> Result<Vec<Vec<f32>>, String> {
+fn reply_vectors(body: &Value, n_texts: usize) -> Result<Vec<Vec<f32>>, String> {
     let data = body["data"].as_array().ok_or("the reply has no list 'data'")?;
     if data.len() != n_texts {
         return Err(format!("{} vectors came for {n_texts} texts", data.len()));
@@ -149,7 +149,7 @@ mod tests {
     fn embeddings_are_put_in_order() {
         #[track_caller]
         fn check(body: &Value, expected: Result<Vec<Vec<f32>>, &str>) {
-            match (read(body, 2), expected) {
+            match (reply_vectors(body, 2), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{body}"),
                 (Err(found), Err(part)) => assert!(found.contains(part), "{body}: {found}"),
                 (found, expected) => panic!("{body}: {found:?} and not {expected:?}"),

@@ -9,11 +9,11 @@ use scoring::dataset_output::Finished;
 use serde_json::{Value, json};
 
 use super::judge::is_failure;
-use crate::error::Outcome;
+use crate::error::CommandOutcome;
 
-/// What a run did.
+/// Result of a run.
 #[derive(Debug)]
-pub(super) struct Summary {
+pub(super) struct ExtractionSummary {
     pub(super) counts: ExtractionCounts,
     /// The principles that are left out by name.
     pub(super) left_out: Vec<String>,
@@ -21,10 +21,10 @@ pub(super) struct Summary {
     pub(super) started: Instant,
 }
 
-impl Summary {
+impl ExtractionSummary {
     /// Whether something failed.
-    pub(super) fn outcome(&self) -> Outcome {
-        Outcome::failed_if(self.finished.rejected > 0)
+    pub(super) fn outcome(&self) -> CommandOutcome {
+        CommandOutcome::failed_if(self.finished.rejected > 0)
     }
 
     /// The summary as lines.

@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use scoring::backend::RemoteOptions;
 
 pub(crate) use self::args::ScoreArgs;
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 /// Runs the command.
-pub(crate) fn run(args: ScoreArgs) -> Result<Outcome, CliError> {
+pub(crate) fn run(args: ScoreArgs) -> Result<CommandOutcome, CliError> {
     if args.json && args.output == scoring::files::STREAM {
         let message = "--json and '-o -' would both write to standard output";
         return Err(CliError::Usage(message.to_owned()));
@@ -22,7 +22,7 @@ pub(crate) fn run(args: ScoreArgs) -> Result<Outcome, CliError> {
     if json {
         crate::print(&(summary::json(&summary) + "\n"))?;
     }
-    Ok(Outcome::failed_if(summary.counts.rejected > 0 || summary.failures() > 0))
+    Ok(CommandOutcome::failed_if(summary.counts.rejected > 0 || summary.failures() > 0))
 }
 
 /// A server and how requests are sent to it.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use base::human::grouped;
 use scoring::status_counts::table;
-use scoring::summary::Summary;
+use scoring::summary::ScoreSummary;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -17,7 +17,7 @@ struct ScorerJson<'s> {
 }
 
 /// The summary as a table, for standard error.
-pub(super) fn text(summary: &Summary) -> String {
+pub(super) fn text(summary: &ScoreSummary) -> String {
     let named = summary.scorers.iter().map(|scorer| scorer.name.as_str());
     let tallies: Vec<_> = named.zip(&summary.counts.tallies).collect();
     let mut text = table(&tallies);
@@ -49,7 +49,7 @@ pub(super) fn text(summary: &Summary) -> String {
 }
 
 /// The summary as one line of JSON.
-pub(super) fn json(summary: &Summary) -> String {
+pub(super) fn json(summary: &ScoreSummary) -> String {
     let scorers = summary.scorers.iter().zip(&summary.counts.tallies).map(|(scorer, tally)| {
         let statuses = tally.occurred().map(|(name, count)| (name.to_owned(), count.into()));
         ScorerJson {

@@ -11,7 +11,7 @@ use rubrics::{Input, Passage};
 use scoring::backend::LocalBackend;
 use scoring::{VerdictJson, scorers};
 
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
 const EXAMPLES: &str = r#"Examples:
   tribunal verify --gold '\frac12' --pred 'so \boxed{0.5}'
@@ -74,8 +74,8 @@ struct RestArgs {
 }
 
 /// Runs the command.
-pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+pub(crate) fn run(args: VerifyArgs) -> Result<CommandOutcome, CliError> {
+    let cores = scoring::backend::cores();
     let threads = args.rest.threads.map_or(cores, usize::from);
     let registry = scorers::registry(args.config.as_deref())?;
     // A single pair is read by a person: show the reason.
@@ -83,7 +83,7 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     let local = LocalBackend::with_rules(&registry, threads, explain)?;
     let scorer = local.find(&args.scorer)?;
     if let Some(input) = args.input {
-        let run = pairs::Run { local: &local, scorer, json: args.json };
+        let run = pairs::PairRun { local: &local, scorer, json: args.json };
         return pairs::score_pairs(&run, &input);
     }
     let input = Input::of(args.pred.unwrap_or_default());
@@ -93,10 +93,10 @@ pub(crate) fn run(args: VerifyArgs) -> Result<Outcome, CliError> {
     one(&args.scorer, &results[0], args.json)
 }
 
-fn one(scorer: &str, result: &ScoreResult, json: bool) -> Result<Outcome, CliError> {
+fn one(scorer: &str, result: &ScoreResult, json: bool) -> Result<CommandOutcome, CliError> {
     let text = if json { json_line(result) } else { show::verdict(scorer, result) };
     crate::print(&text)?;
-    Ok(Outcome::failed_if(result.status != Status::Ok))
+    Ok(CommandOutcome::failed_if(result.status != Status::Ok))
 }
 
 fn json_line(result: &ScoreResult) -> String {

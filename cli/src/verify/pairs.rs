@@ -7,16 +7,16 @@ use std::sync::Arc;
 
 use openapi::{Digests, Reason, ScoreResult, Status, Timing, Usage};
 use scoring::backend::LocalBackend;
-use scoring::lines::{Chunk, Input, Line};
+use scoring::lines::{Input, InputLine, LineChunk};
 use scoring::ordered::{self, Window};
 use scoring::pairs::Pairs;
 use scoring::status_counts::{StatusCounts, table};
 use serve::convert;
 
 use super::{json_line, show};
-use crate::error::{CliError, Outcome};
+use crate::error::{CliError, CommandOutcome};
 
-/// Kinds that files of test cases use for what is called otherwise here.
+/// Kinds of test-case files under other names than ours.
 const ALIASES: [(&str, &str); 4] = [
     ("mcq", "choice"),
     ("mcq-extract", "choice"),
@@ -27,22 +27,22 @@ const ALIASES: [(&str, &str); 4] = [
 /// Memory for chunks under way.
 const WINDOW_BYTES: usize = 64 << 20;
 
-/// What a run over pairs needs.
-pub(super) struct Run<'r> {
+/// Options of a run over pairs.
+pub(super) struct PairRun<'r> {
     pub(super) local: &'r LocalBackend,
     /// For pairs that name no kind.
     pub(super) scorer: usize,
     pub(super) json: bool,
 }
 
-/// What became of a chunk.
-struct Judged {
+/// Output of a chunk.
+struct JudgedPairs {
     text: String,
     tally: StatusCounts,
 }
 
 /// Scores every line of `input` and prints the verdicts in order.
-pub(super) fn score_pairs(run: &Run<'_>, input: &str) -> Result<Outcome, CliError> {
+pub(super) fn score_pairs(run: &PairRun<'_>, input: &str) -> Result<CommandOutcome, CliError> {
     let mut input = Input::open(input, None)?;
     let mut stdout = std::io::stdout().lock();
     let mut tally = StatusCounts::default();
@@ -55,7 +55,7 @@ pub(super) fn score_pairs(run: &Run<'_>, input: &str) -> Result<Outcome, CliErro
     }
     let pairs = Pairs::new();
     let window = Window { workers: run.local.threads() + 1, bytes: WINDOW_BYTES };
-    let process = |chunk: Chunk| Ok(run.chunk(&pairs, &chunk));
+    let process = |chunk: LineChunk| Ok(run.chunk(&pairs, &chunk));
     ordered::map(
         window,
         move || input.next_chunk(),
@@ -71,12 +71,12 @@ pub(super) fn score_pairs(run: &Run<'_>, input: &str) -> Result<Outcome, CliErro
     } else {
         print(&format!("\n{table}"))?;
     }
-    Ok(Outcome::failed_if(tally.count(Status::Ok) < tally.total()))
+    Ok(CommandOutcome::failed_if(tally.count(Status::Ok) < tally.total()))
 }
 
-impl Run<'_> {
-    fn chunk(&self, pairs: &Pairs, chunk: &Chunk) -> Judged {
-        let lines: Vec<Line<'_>> = chunk.lines().collect();
+impl PairRun<'_> {
+    fn chunk(&self, pairs: &Pairs, chunk: &LineChunk) -> JudgedPairs {
+        let lines: Vec<InputLine<'_>> = chunk.lines().collect();
         let mut results: Vec<Option<ScoreResult>> = vec![None; lines.len()];
         let mut by_scorer: Vec<Vec<(usize, Arc<rubrics::Input>)>> =
             vec![Vec::new(); self.local.count()];
@@ -112,8 +112,12 @@ impl Run<'_> {
         known.map_err(|error| ("unknown_kind", error.to_string()))
     }
 
-    fn show(&self, lines: &[Line<'_>], results: impl Iterator<Item = ScoreResult>) -> Judged {
-        let mut judged = Judged { text: String::new(), tally: StatusCounts::default() };
+    fn show(
+        &self,
+        lines: &[InputLine<'_>],
+        results: impl Iterator<Item = ScoreResult>,
+    ) -> JudgedPairs {
+        let mut judged = JudgedPairs { text: String::new(), tally: StatusCounts::default() };
         for (line, result) in lines.iter().zip(results) {
             judged.tally.add(&result);
             if self.json {
@@ -145,7 +149,7 @@ fn table_row(number: u64, result: &ScoreResult, text: &mut String) {
     writeln!(text, "{}", row.trim_end()).expect("writing to memory does not fail");
 }
 
-/// The verdict on a line that no scorer could be asked about.
+/// The verdict on a line that cannot be scored.
 fn refused(code: &str, detail: String) -> ScoreResult {
     ScoreResult {
         id: String::new(),

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use base::seeded::split_mix;
 use datafusion::error::DataFusionError;
 use datafusion::execution::SendableRecordBatchStream;
 use datafusion::logical_expr::SortExpr;
@@ -166,12 +167,5 @@ impl Iterator for Numbered {
 
 /// Random number of a row: two rounds of `SplitMix64`.
 fn lot(seed: u64, row: u64) -> u64 {
-    mixed(mixed(seed) ^ row)
-}
-
-fn mixed(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
+    split_mix(split_mix(seed) ^ row)
 }

@@ -10,7 +10,7 @@ use super::pass::OutputRows;
 use super::plan::refuse_repeated;
 use super::sorting::lock;
 use super::{FilterPlan, FilterReport, RejectSink, RowSink};
-use crate::seeded;
+use base::seeded;
 use datasets::query::{OnReject, ScanTable, SqlOption};
 use datasets::source::Reject;
 use datasets::{DatasetError, Result};

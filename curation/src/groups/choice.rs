@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 use super::{GroupMember, measured};
-use crate::seeded;
+use base::seeded;
 
 /// Position of the response with the greatest score; the seed decides between equal scores by content.
 /// `None` if none was measured.

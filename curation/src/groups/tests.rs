@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::seeded::Draws;
+use base::seeded::Draws;
 
 fn members<'a>(scored: &[(&'a str, Option<f64>)]) -> Vec<GroupMember<'a>> {
     let member = |(text, score): &(&'a str, Option<f64>)| GroupMember { text, score: *score };

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use super::{Banding, MinHashError, MinHashOptions, Shingled, Shingles};
-use crate::seeded::{self, Draws};
+use base::seeded::{self, Draws};
 
 /// What a text is to those that came before it.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -8,7 +8,7 @@ use unicode_normalization::UnicodeNormalization as _;
 use unicode_segmentation::UnicodeSegmentation as _;
 
 use super::MinHashOptions;
-use crate::seeded;
+use base::seeded;
 
 /// The distinct shingles of a text as 64-bit hashes, sorted.
 ///

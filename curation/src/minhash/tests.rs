@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use proptest::prelude::*;
 
 use super::*;
-use crate::seeded::Draws;
+use base::seeded::Draws;
 
 fn options(words: usize, threshold: f64) -> MinHashOptions {
     MinHashOptions { words, threshold, ..MinHashOptions::default() }

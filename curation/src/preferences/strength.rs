@@ -1,5 +1,6 @@
 //! The strength of a preference.
 
+use base::stats::from_count;
 use serde::Serialize;
 
 /// How a standard deviation is taken.
@@ -39,7 +40,7 @@ pub fn strength(differences: &[Option<f64>], spread: StdDevKind) -> Option<Stren
     if measured == 0 {
         return None;
     }
-    let n = count(measured);
+    let n = from_count(measured);
     let mean = found.iter().sum::<f64>() / n;
     let squares: f64 = found.iter().map(|difference| (difference - mean).powi(2)).sum();
     let variance = match spread {
@@ -53,9 +54,4 @@ pub fn strength(differences: &[Option<f64>], spread: StdDevKind) -> Option<Stren
         unmeasured: differences.len() - measured,
         against: found.iter().filter(|difference| **difference < 0.0).count(),
     })
-}
-
-#[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53")]
-pub(super) fn count(n: usize) -> f64 {
-    n as f64
 }

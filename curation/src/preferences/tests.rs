@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::seeded::Draws;
+use base::seeded::Draws;
 
 fn near(a: f64, b: f64) -> bool {
     (a - b).abs() < 1e-12

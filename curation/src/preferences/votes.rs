@@ -1,6 +1,6 @@
 //! The votes on all pairs of a dataset.
 
-use super::strength::count;
+use base::stats::from_count;
 
 /// Votes on pairs in order, 8 bytes each: of each voter its score of the chosen response less that
 /// of the rejected one.
@@ -55,7 +55,7 @@ impl Votes {
         let all = self.differences.iter().skip(voter).step_by(self.n_voters);
         let mut squares: Vec<f64> = all.filter(|d| !d.is_nan()).map(|d| d * d).collect();
         squares.sort_unstable_by(f64::total_cmp);
-        let root = f64::sqrt(squares.iter().sum::<f64>() / count(squares.len().max(1)));
+        let root = f64::sqrt(squares.iter().sum::<f64>() / from_count(squares.len().max(1)));
         if root > 0.0 && root.is_finite() { root } else { 1.0 }
     }
 }

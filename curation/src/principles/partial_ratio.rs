@@ -235,7 +235,7 @@ mod tests {
     #[test]
     fn long_texts_do_not_take_long() {
         // Without passing anything over this would be some 2 · 10^10 steps.
-        let mut draws = crate::seeded::Draws::new(1);
+        let mut draws = base::seeded::Draws::new(1);
         let mut text = |n: usize| -> String {
             let letter = |_| b"etaoin shrdlu"[draws.below(13)] as char;
             (0..n).map(letter).collect()

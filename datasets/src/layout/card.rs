@@ -23,7 +23,7 @@ pub(super) struct CardConfig {
 /// Parses the configurations of a card; empty without front matter or `configs`. `file` is for errors.
 ///
 /// # Errors
-/// [`DatasetError::Row`] with the line of what is wrong.
+/// [`DatasetError::Row`] with the line of the error.
 pub(super) fn configs(text: &str, file: &str) -> Result<Vec<CardConfig>> {
     let Some((yaml, first_line)) = front_matter(text) else {
         return Ok(Vec::new());
@@ -153,7 +153,7 @@ fn data_files(node: &MarkedYaml<'_>) -> std::result::Result<Vec<(String, Vec<Str
     }
     let mut splits: Vec<(String, Vec<String>)> = Vec::new();
     for entry in list {
-        let (split, patterns) = split(entry)?;
+        let (split, patterns) = parse_split(entry)?;
         if splits.iter().any(|(known, _)| *known == split) {
             return Err(format!("split '{split}' is there twice in `data_files`"));
         }
@@ -162,7 +162,7 @@ fn data_files(node: &MarkedYaml<'_>) -> std::result::Result<Vec<(String, Vec<Str
     Ok(splits)
 }
 
-fn split(entry: &MarkedYaml<'_>) -> std::result::Result<(String, Vec<String>), String> {
+fn parse_split(entry: &MarkedYaml<'_>) -> std::result::Result<(String, Vec<String>), String> {
     let Some(fields) = entry.data.as_mapping() else {
         return Err("`data_files` holds texts and maps; it takes one or the other".to_owned());
     };

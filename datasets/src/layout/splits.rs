@@ -64,7 +64,7 @@ impl Files {
                 }
             }
         }
-        // By the bytes of whole paths and not by their parts, as fsspec sorts.
+        // By the bytes of complete paths and not by their parts, as fsspec sorts.
         paths.sort();
         Ok(Self { folder: folder.to_owned(), paths })
     }
@@ -81,7 +81,7 @@ impl Files {
         };
         let is_match = |path: &&str| {
             matcher.matches_with(path, options)
-                && (!is_about(name(path)) || name(path) == name(pattern))
+                && (!is_about(file_name(path)) || file_name(path) == file_name(pattern))
                 && n_hidden(path) == n_hidden(pattern)
                 && n_special(path) == n_special(pattern)
         };
@@ -132,7 +132,7 @@ impl Files {
             let mut names = BTreeSet::new();
             for shard in shards {
                 // The pattern has matched, so that the last `-of-` is behind a number.
-                let stem = name(shard).rsplit_once("-of-").map_or("", |(stem, _)| stem);
+                let stem = file_name(shard).rsplit_once("-of-").map_or("", |(stem, _)| stem);
                 let split = stem.rsplit_once('-').map_or("", |(split, _)| split);
                 if !is_split_name(split) {
                     let what = "letters, digits, '_' and '.' are";
@@ -184,7 +184,7 @@ fn file_patterns(word: &str) -> Vec<String> {
 }
 
 /// The last part of a path.
-fn name(path: &str) -> &str {
+fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 

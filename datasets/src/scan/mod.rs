@@ -62,7 +62,7 @@ pub struct ScanCounts {
 
 /// A unit of work: some row groups of a Parquet file, or a complete file.
 #[derive(Debug)]
-struct Piece {
+struct ScanUnit {
     file: usize,
     row_groups: Option<Range<usize>>,
 }
@@ -139,7 +139,7 @@ impl Scan {
             ScanCounts::add(&counts.read, batch.data.num_rows());
             let data = self
                 .kept(batch.data, counts)
-                .map_err(|error| DatasetError::file(&batch.file, shown(&error)))?;
+                .map_err(|error| DatasetError::file(&batch.file, error_text(&error)))?;
             let scanned = ScannedBatch { data, rejects: batch.rejects };
             if (scanned.data.num_rows() > 0 || !scanned.rejects.is_empty()) && !put(out, scanned) {
                 return Ok(());
@@ -205,7 +205,8 @@ impl Scan {
             .map_err(|error| DatasetError::file(input.name(), error))?;
         for batch in reader {
             let data = batch.and_then(|batch| retyped(&batch, &schema));
-            let data = data.map_err(|error| DatasetError::file(input.name(), shown(&error)))?;
+            let data =
+                data.map_err(|error| DatasetError::file(input.name(), error_text(&error)))?;
             let rejects = Vec::new();
             if data.num_rows() > 0 && !put(out, ScannedBatch { data, rejects }) {
                 return Ok(());
@@ -226,7 +227,7 @@ fn retyped(
 
 /// Message of an evaluation error, without the layers of wrapping.
 #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are said as they are")]
-fn shown(error: &ArrowError) -> String {
+fn error_text(error: &ArrowError) -> String {
     match error {
         ArrowError::ExternalError(inner) => inner.to_string(),
         ArrowError::DivideByZero => "division by zero".to_owned(),
@@ -255,12 +256,12 @@ impl Iterator for ScanRows {
 }
 
 /// Splits a dataset into pieces of work, in row order.
-fn pieces(dataset: &Dataset) -> Vec<Piece> {
+fn pieces(dataset: &Dataset) -> Vec<ScanUnit> {
     let mut pieces = Vec::new();
     for (index, file) in dataset.files().iter().enumerate() {
         let is_plain = file.format() == Format::Parquet && file.schema() == dataset.schema();
         if !is_plain {
-            pieces.push(Piece { file: index, row_groups: None });
+            pieces.push(ScanUnit { file: index, row_groups: None });
             continue;
         }
         let (metadata, _) = file.parquet(dataset.limits());
@@ -269,7 +270,7 @@ fn pieces(dataset: &Dataset) -> Vec<Piece> {
         for (group, about) in groups.iter().enumerate() {
             rows += u64::try_from(about.num_rows()).unwrap_or(0);
             if rows >= PIECE_ROWS || group + 1 == groups.len() {
-                pieces.push(Piece { file: index, row_groups: Some(start..group + 1) });
+                pieces.push(ScanUnit { file: index, row_groups: Some(start..group + 1) });
                 (start, rows) = (group + 1, 0);
             }
         }

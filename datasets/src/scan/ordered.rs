@@ -23,12 +23,12 @@ pub(super) struct OrderedResults<T> {
 /// State shared by workers and reader. A mutex with a condition variable, because workers wait for
 /// the reader and the reader waits for the worker of the front piece; held briefly, once a batch.
 struct Shared<T> {
-    state: Mutex<State<T>>,
+    state: Mutex<QueueState<T>>,
     changed: Condvar,
 }
 
-struct State<T> {
-    pieces: Vec<Piece<T>>,
+struct QueueState<T> {
+    pieces: Vec<PieceQueue<T>>,
     /// Index of the piece that is being read.
     front: usize,
     /// Index of the first piece without a worker.
@@ -38,7 +38,7 @@ struct State<T> {
     is_over: bool,
 }
 
-struct Piece<T> {
+struct PieceQueue<T> {
     waiting: VecDeque<(Result<T>, usize)>,
     bytes: usize,
     is_done: bool,
@@ -51,11 +51,11 @@ pub(super) struct PieceOutput<'s, T> {
 }
 
 impl<T> Shared<T> {
-    fn lock(&self) -> MutexGuard<'_, State<T>> {
+    fn lock(&self) -> MutexGuard<'_, QueueState<T>> {
         self.state.lock().expect("no code panics while holding the lock")
     }
 
-    fn wait<'s>(&self, state: MutexGuard<'s, State<T>>) -> MutexGuard<'s, State<T>> {
+    fn wait<'s>(&self, state: MutexGuard<'s, QueueState<T>>) -> MutexGuard<'s, QueueState<T>> {
         self.changed.wait(state).expect("no code panics while holding the lock")
     }
 
@@ -109,9 +109,9 @@ impl<T: Send + 'static> OrderedResults<T> {
     where
         F: Fn(usize, &PieceOutput<'_, T>) + Send + Sync + 'static,
     {
-        let empty = || Piece { waiting: VecDeque::new(), bytes: 0, is_done: false };
+        let empty = || PieceQueue { waiting: VecDeque::new(), bytes: 0, is_done: false };
         let shared = Arc::new(Shared {
-            state: Mutex::new(State {
+            state: Mutex::new(QueueState {
                 pieces: (0..n_pieces).map(|_| empty()).collect(),
                 front: 0,
                 next: 0,

@@ -64,7 +64,7 @@ enum Writer {
 
 /// A complete output.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenOutput {
     /// Files with their numbers of rows, in order; empty for a stream.
     pub files: Vec<(PathBuf, u64)>,
     /// Number of rows.
@@ -77,7 +77,7 @@ pub struct Written {
 /// As [`Sink::create`], except those of creating a file.
 pub fn check(output: &str, options: &SinkOptions) -> Result<()> {
     let target = OutputTarget::resolve(output)?;
-    kind(output, &target, options)?;
+    output_format(output, &target, options)?;
     if let OutputTarget::File(path) = &target {
         target::refuse_existing(path, options.shard_rows.is_some(), options.overwrite)?;
     }
@@ -85,7 +85,7 @@ pub fn check(output: &str, options: &SinkOptions) -> Result<()> {
 }
 
 /// Format and compression of an output.
-fn kind(
+fn output_format(
     output: &str,
     target: &OutputTarget,
     options: &SinkOptions,
@@ -119,7 +119,7 @@ impl Sink {
     /// says no format, [`DatasetError::Io`] where nothing can be written there.
     pub fn create(output: &str, schema: &SchemaRef, options: &SinkOptions) -> Result<Self> {
         let target = OutputTarget::resolve(output)?;
-        let (format, compression) = kind(output, &target, options)?;
+        let (format, compression) = output_format(output, &target, options)?;
         let (lock, shard_rows) = match &target {
             OutputTarget::File(path) => {
                 let lock = OutputLock::take(path)?;
@@ -190,7 +190,7 @@ impl Sink {
     ///
     /// # Errors
     /// As [`Sink::write`].
-    pub fn finish(mut self) -> Result<Written> {
+    pub fn finish(mut self) -> Result<WrittenOutput> {
         if let Some(open) = self.writer.take() {
             self.close(open)?;
         }
@@ -200,7 +200,7 @@ impl Sink {
             OutputTarget::Stdout | OutputTarget::Device(_) => Vec::new(),
             OutputTarget::File(path) => target::name(path, full, self.shard_rows.is_some())?,
         };
-        Ok(Written { files, rows })
+        Ok(WrittenOutput { files, rows })
     }
 
     fn open(&self) -> Result<OpenShard> {
@@ -255,11 +255,11 @@ fn plain_fields(fields: &Fields) -> Fields {
 }
 
 fn plain_field(field: &FieldRef) -> Field {
-    field.as_ref().clone().with_data_type(plain(field.data_type()))
+    field.as_ref().clone().with_data_type(plain_type(field.data_type()))
 }
 
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other layout is kept")]
-fn plain(data_type: &DataType) -> DataType {
+fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,

@@ -1,4 +1,4 @@
-//! Outputs of every format, whole or not there.
+//! Outputs of every format appear completely or not at all.
 
 use std::fs;
 use std::sync::Arc;
@@ -20,7 +20,12 @@ fn rows(n_rows: i64) -> RecordBatch {
         .expect("columns of one length")
 }
 
-fn write(output: &str, options: &SinkOptions, batch: &RecordBatch, step: usize) -> Result<Written> {
+fn write(
+    output: &str,
+    options: &SinkOptions,
+    batch: &RecordBatch,
+    step: usize,
+) -> Result<WrittenOutput> {
     let mut sink = Sink::create(output, batch.schema_ref(), options)?;
     for start in (0..batch.num_rows()).step_by(step) {
         sink.write(&batch.slice(start, step.min(batch.num_rows() - start)))?;
@@ -156,7 +161,7 @@ fn two_runs_never_write_one_output() {
     let second = Sink::create(&path("o.csv"), &schema, &SinkOptions::default());
     assert!(matches!(second, Err(DatasetError::Locked { .. })));
     drop(first);
-    // What is dropped before its end leaves nothing.
+    // A sink that is dropped before its end leaves nothing.
     assert_eq!(names(folder.path()), [""; 0]);
     write(&path("o.csv"), &SinkOptions::default(), &rows(1), 1).expect("the lock is free again");
 }
@@ -166,7 +171,7 @@ fn what_a_killed_run_left_is_written_over() {
     let (folder, path) = folder();
     fs::write(path("o.jsonl.partial"), "{\"half\":").expect("ours");
     fs::write(path("o.jsonl.lock"), "").expect("ours");
-    write(&path("o.jsonl"), &SinkOptions::default(), &rows(1), 1).expect("nobody holds the lock");
+    write(&path("o.jsonl"), &SinkOptions::default(), &rows(1), 1).expect("the lock is free");
     assert_eq!(names(folder.path()), ["o.jsonl"]);
 }
 

@@ -1,4 +1,4 @@
-//! Rows as JSON lines or as values between commas or tabs, packed if that is asked for.
+//! Writes rows as JSON lines, CSV or TSV, compressed on request.
 
 use std::io::{self, BufWriter, Write};
 use std::sync::Arc;

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use csv::ByteRecord;
 
 use super::json::{ColumnBuilder, ObjectBuilder};
-use super::{FileBatch, Limits, Reject, RowNumbers};
+use super::{BatchLimits, FileBatch, Reject, RowNumbers};
 use crate::{DatasetError, Result};
 
 /// What the cells of a column have in common. An empty cell is a null and has no type.
@@ -106,7 +106,7 @@ impl Records {
         Ok(read.then_some(self.number))
     }
 
-    /// The cells of the record at hand, if it is whole.
+    /// The cells of the current record; `None` if it is incomplete.
     fn cells(&self) -> std::result::Result<Vec<&str>, String> {
         let (cells, names) = (self.record.len(), self.names.len());
         if cells != names {
@@ -182,7 +182,7 @@ pub(super) struct CsvReader {
     records: Option<Records>,
     schema: SchemaRef,
     rows: ObjectBuilder,
-    limits: Limits,
+    limits: BatchLimits,
 }
 
 impl CsvReader {
@@ -190,7 +190,7 @@ impl CsvReader {
         text: Box<dyn BufRead + Send>,
         (file, delimiter): (Arc<str>, u8),
         schema: SchemaRef,
-        limits: Limits,
+        limits: BatchLimits,
     ) -> Result<Self> {
         Ok(Self {
             records: Records::open(text, file, delimiter)?,

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use ::parquet::arrow::arrow_reader::ArrowReaderMetadata;
 use arrow::datatypes::SchemaRef;
 
-use super::{Limits, ParquetHead, SourceOptions, csv, json, parquet};
+use super::{BatchLimits, ParquetHead, SourceOptions, csv, json, parquet};
 use crate::format::{self, Compression, Format, Magic};
 use crate::{DatasetError, Result, layout};
 
@@ -67,7 +67,7 @@ pub(super) fn open(names: &[String], options: &SourceOptions) -> Result<Vec<Inpu
 
 fn detected(path: PathBuf, options: &SourceOptions) -> Result<DetectedFile> {
     let name: Arc<str> = path.display().to_string().into();
-    let (format, compression) = kind(&path, &name, options.format)?;
+    let (format, compression) = input_format(&path, &name, options.format)?;
     Ok(DetectedFile { name, path, kept: None, format, compression })
 }
 
@@ -83,12 +83,12 @@ fn spooled(options: &SourceOptions) -> Result<DetectedFile> {
     let copied = io::copy(&mut io::stdin().lock(), &mut file).and_then(|_| file.flush());
     copied.map_err(DatasetError::io("keep standard input in", &path))?;
     let name: Arc<str> = shown.display().to_string().into();
-    let (format, compression) = kind(&path, &name, options.format)?;
+    let (format, compression) = input_format(&path, &name, options.format)?;
     Ok(DetectedFile { name, path, kept: Some(file.into_temp_path()), format, compression })
 }
 
 /// Format and compression, by the first bytes where they say something, else by the name.
-fn kind(path: &Path, name: &str, wanted: Option<Format>) -> Result<(Format, Compression)> {
+fn input_format(path: &Path, name: &str, wanted: Option<Format>) -> Result<(Format, Compression)> {
     let mut head = Vec::new();
     let mut file = File::open(path).map_err(DatasetError::io("read", path))?;
     let metadata = file.metadata().map_err(DatasetError::io("read", path))?;
@@ -227,7 +227,7 @@ impl InputFile {
     }
 
     /// What a Parquet file says of itself, and the rows of its batches.
-    pub(crate) fn parquet(&self, limits: Limits) -> (&ArrowReaderMetadata, usize) {
+    pub(crate) fn parquet(&self, limits: BatchLimits) -> (&ArrowReaderMetadata, usize) {
         let head =
             self.head.as_ref().expect("the footer of a Parquet file was read when it was opened");
         (&head.0, parquet::batch_rows(head, limits))
@@ -240,13 +240,13 @@ impl InputFile {
             .map_err(|error| DatasetError::file(&self.name, super::broken_stream(&error)))
     }
 
-    /// A file that is another one than when it was looked at gives rows that nobody asked for.
+    /// Refuses a file that was changed since it was opened.
     pub(crate) fn refuse_changed(&self) -> Result<()> {
         let metadata = metadata(&self.path)?;
         if metadata.len() == self.bytes && metadata.modified().ok() == self.modified {
             return Ok(());
         }
-        let problem = "the file was changed while it was read; run again when it is whole";
+        let problem = "the file was changed while it was read; run again when it is complete";
         Err(DatasetError::file(&self.name, problem))
     }
 

@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead};
 
-/// Bytes of a line that is kept whole. A longer one is rejected; only its head is kept.
+/// Maximum length of a line in bytes. A longer one is rejected; only its head is kept.
 pub(super) const MAX_LINE_BYTES: usize = 512 << 20;
 
 /// Lines of a text.
@@ -30,7 +30,7 @@ impl LineReader {
         self.number
     }
 
-    /// Reads the next line that is not blank over what is in `line`, without its end.
+    /// Reads the next line that is not blank into `line`, which it replaces, without its end.
     pub(super) fn next(&mut self, line: &mut Vec<u8>) -> io::Result<Option<NumberedLine>> {
         loop {
             line.clear();

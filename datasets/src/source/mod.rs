@@ -48,14 +48,14 @@ pub enum MissingColumns {
 
 /// Size limits of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct BatchLimits {
     /// Maximum number of rows.
     pub rows: usize,
     /// Bytes after which a batch ends with the row at hand.
     pub bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for BatchLimits {
     fn default() -> Self {
         Self { rows: 8192, bytes: 16 << 20 }
     }
@@ -71,7 +71,7 @@ pub struct SourceOptions {
     /// Handling of columns that only some files have.
     pub missing: MissingColumns,
     /// Size limits of a batch.
-    pub limits: Limits,
+    pub limits: BatchLimits,
     /// Folder that standard input is spooled to; `None` for the system's temporary folder.
     pub temporary: Option<PathBuf>,
 }
@@ -165,7 +165,7 @@ pub struct Dataset(Arc<Inner>);
 struct Inner {
     files: Vec<InputFile>,
     schema: SchemaRef,
-    limits: Limits,
+    limits: BatchLimits,
 }
 
 /// An input and the SHA-256 of its content.
@@ -242,7 +242,7 @@ impl Dataset {
         self.reading(file, file + 1, 0)
     }
 
-    pub(crate) fn limits(&self) -> Limits {
+    pub(crate) fn limits(&self) -> BatchLimits {
         self.0.limits
     }
 
@@ -279,7 +279,7 @@ enum FileReader {
 }
 
 impl FileReader {
-    fn open(file: &InputFile, limits: Limits, skip: u64) -> Result<Self> {
+    fn open(file: &InputFile, limits: BatchLimits, skip: u64) -> Result<Self> {
         file.refuse_changed()?;
         let schema = file.schema().clone();
         Ok(match file.format() {

@@ -11,7 +11,7 @@ use parquet::arrow::arrow_reader::{
 };
 use parquet::file::metadata::{PageIndexPolicy, RowGroupMetaData};
 
-use super::{FileBatch, Limits, ParquetHead, RowNumbers};
+use super::{BatchLimits, FileBatch, ParquetHead, RowNumbers};
 use crate::{DatasetError, Result};
 
 /// Reads the footer.
@@ -37,7 +37,7 @@ pub(super) fn rows(head: &ParquetHead) -> u64 {
 }
 
 /// Rows of a batch that stays within `limits`, by what the file says of its row groups.
-pub(super) fn batch_rows(head: &ParquetHead, limits: Limits) -> usize {
+pub(super) fn batch_rows(head: &ParquetHead, limits: BatchLimits) -> usize {
     let groups = head.0.metadata().row_groups();
     let row_bytes = groups.iter().map(row_bytes).max().unwrap_or(1).max(1);
     (limits.bytes / row_bytes).clamp(1, limits.rows.max(1))

@@ -1,4 +1,4 @@
-//! Inputs of every format, whole and broken.
+//! Inputs of every format, complete and damaged.
 
 use std::fs;
 use std::io::Write as _;

@@ -77,7 +77,7 @@ fn conflict(file: &str, other: &str, conflict: &Conflict) -> DatasetError {
 fn widened(left: &Field, right: &Field) -> std::result::Result<Field, Conflict> {
     let name = left.name();
     let nullable = left.is_nullable() || right.is_nullable();
-    let differ = || Conflict { path: name.clone(), left: shown(left), right: shown(right) };
+    let differ = || Conflict { path: name.clone(), left: type_name(left), right: type_name(right) };
     if *left.data_type() == DataType::Null {
         return Ok(right.clone().with_name(name).with_nullable(true));
     }
@@ -161,7 +161,7 @@ fn wider_integer(left: &DataType, right: &DataType) -> Option<DataType> {
 }
 
 /// A type in words.
-fn shown(field: &Field) -> String {
+fn type_name(field: &Field) -> String {
     if is_json_text(field) {
         return "JSON of several types".to_owned();
     }

@@ -1,7 +1,6 @@
 //! What was measured, where and when.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
+use base::time::{unix_seconds, utc_text};
 use serde::Serialize;
 
 use crate::args::{BenchServe, Cache};
@@ -57,7 +56,7 @@ impl About {
                 Cache::Bypass => "bypass",
             },
             seed: args.seed,
-            started: utc(unix_seconds()),
+            started: utc_text(unix_seconds()),
             machine: Machine::this(),
             rules: config::rules(args),
         })
@@ -87,55 +86,9 @@ fn cpu_model(cpuinfo: &str) -> Option<String> {
     models.next().map(|(_, model)| model.trim().to_owned())
 }
 
-fn unix_seconds() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.map_or(0, |since| since.as_secs())
-}
-
-/// Seconds since 1970 as a date and time in UTC.
-fn utc(seconds: u64) -> String {
-    const DAY: u64 = 86_400;
-    let (year, month, day) = date(seconds / DAY);
-    let clock = seconds % DAY;
-    let (hour, minute, second) = (clock / 3600, clock / 60 % 60, clock % 60);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Days since 1970 as a date. Years are counted from March, so that the leap day is their last:
-/// the months from March on then have lengths that one formula gives.
-fn date(days: u64) -> (u64, u64, u64) {
-    const DAYS_IN_400_YEARS: u64 = 146_097;
-    const DAYS_FROM_YEAR_0: u64 = 719_468;
-    let days = days + DAYS_FROM_YEAR_0;
-    let (era, in_era) = (days / DAYS_IN_400_YEARS, days % DAYS_IN_400_YEARS);
-    let year = (in_era - in_era / 1_460 + in_era / 36_524 - in_era / 146_096) / 365;
-    let in_year = in_era - (365 * year + year / 4 - year / 100);
-    let from_march = (5 * in_year + 2) / 153;
-    let day = in_year - (153 * from_march + 2) / 5 + 1;
-    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-    (era * 400 + year + u64::from(month <= 2), month, day)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn dates_are_gregorian() {
-        let table = [
-            (0, "1970-01-01T00:00:00Z"),
-            (951_782_399, "2000-02-28T23:59:59Z"),
-            (951_782_400, "2000-02-29T00:00:00Z"),
-            (951_868_800, "2000-03-01T00:00:00Z"),
-            (1_000_000_000, "2001-09-09T01:46:40Z"),
-            (1_790_000_000, "2026-09-21T14:13:20Z"),
-            (4_107_542_399, "2100-02-28T23:59:59Z"),
-            (4_107_542_400, "2100-03-01T00:00:00Z"),
-        ];
-        for (seconds, expected) in table {
-            assert_eq!(utc(seconds), expected);
-        }
-    }
 
     #[test]
     fn processor_model_is_parsed() {

@@ -123,7 +123,7 @@ pub fn cross_fit(samples: &[Sample], method: Method, folds: usize) -> Result<Vec
 /// same places of every group to the same fold.
 pub(super) fn deal(samples: &[Sample], folds: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..samples.len()).collect();
-    order.sort_by_key(|index| scattered(*index as u64));
+    order.sort_by_key(|index| base::seeded::split_mix(*index as u64));
     let mut dealt = [0_usize; 2];
     let mut fold_of = vec![0; samples.len()];
     for index in order {
@@ -132,14 +132,6 @@ pub(super) fn deal(samples: &[Sample], folds: usize) -> Vec<usize> {
         *next += 1;
     }
     fold_of
-}
-
-/// A number without a pattern for each number (the finaliser of `SplitMix64`).
-fn scattered(index: u64) -> u64 {
-    let mut mixed = index.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }
 
 fn check(samples: &[Sample]) -> Result<(), FitError> {

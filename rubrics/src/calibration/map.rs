@@ -62,9 +62,3 @@ fn interpolate(points: &[[f64; 2]], x: f64) -> f64 {
         (None, None) => x,
     }
 }
-
-/// A count as a floating-point number.
-#[expect(clippy::cast_precision_loss, reason = "no file has 2^53 rows")]
-pub(crate) fn count(n: usize) -> f64 {
-    n as f64
-}

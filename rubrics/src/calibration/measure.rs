@@ -1,8 +1,7 @@
 //! How good probabilities are.
 
+use base::stats::from_count;
 use serde::Serialize;
-
-use super::map::count;
 
 /// A probability and what came true.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -63,7 +62,7 @@ pub fn figures(predictions: &[Prediction]) -> Option<Figures> {
     if !predictions.iter().all(is_one) {
         return None;
     }
-    let n = count(predictions.len());
+    let n = from_count(predictions.len());
     let squares = predictions.iter().map(|it| {
         let truth = f64::from(u8::from(it.right));
         (it.probability - truth).powi(2)
@@ -100,8 +99,8 @@ pub fn expected_error(bins: &[Bin]) -> f64 {
     if all == 0 {
         return 0.0;
     }
-    let terms = bins.iter().map(|bin| count(bin.count) * (bin.mean - bin.right).abs());
-    terms.sum::<f64>() / count(all)
+    let terms = bins.iter().map(|bin| from_count(bin.count) * (bin.mean - bin.right).abs());
+    terms.sum::<f64>() / from_count(all)
 }
 
 /// The chance that a right one is above a wrong one, ties counting one half; `None` without both.
@@ -122,7 +121,7 @@ pub fn auroc(predictions: &[Prediction]) -> Option<f64> {
     }
     #[expect(clippy::cast_precision_loss, reason = "a share needs no more digits than a float has")]
     let won = halves as f64 / 2.0;
-    Some(won / (count(n_right) * count(n_wrong)))
+    Some(won / (from_count(n_right) * from_count(n_wrong)))
 }
 
 fn sorted(predictions: &[Prediction]) -> Vec<Prediction> {
@@ -141,7 +140,7 @@ fn width_bin(probability: f64, n: usize) -> usize {
         clippy::cast_sign_loss,
         reason = "a probability times a count of bins is small and not negative"
     )]
-    let place = (probability * count(n)) as usize;
+    let place = (probability * from_count(n)) as usize;
     place.min(n.saturating_sub(1))
 }
 
@@ -166,5 +165,9 @@ fn mass_runs(sorted: &[Prediction], n: usize) -> Vec<&[Prediction]> {
 fn bin(run: &[Prediction]) -> Bin {
     let said: f64 = run.iter().map(|it| it.probability).sum();
     let right = run.iter().filter(|it| it.right).count();
-    Bin { count: run.len(), mean: said / count(run.len()), right: count(right) / count(run.len()) }
+    Bin {
+        count: run.len(),
+        mean: said / from_count(run.len()),
+        right: from_count(right) / from_count(run.len()),
+    }
 }

@@ -1,12 +1,13 @@
 //! Votes over critiques and the rewards that follow: CAPO, generative credit assignment
 //! (2508.02298).
 
+use base::stats::from_count;
 use std::collections::BTreeSet;
 
 use serde::Serialize;
 
 use super::group::{Normalisation, advantages};
-use super::numbers::{CombineError, count, not_negative, results, shares};
+use super::numbers::{CombineError, not_negative, results, shares};
 
 /// When a step counts as wrong, given `k` critiques that could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -82,7 +83,7 @@ pub fn vote(critiques: &[Option<Vec<usize>>], n_steps: usize, how: Vote) -> Wron
         Vote::Intersection | Vote::Greedy => f64::from(u8::from(named == readable)),
         Vote::Majority => f64::from(u8::from(2 * named >= readable)),
         Vote::Union => f64::from(u8::from(named > 0)),
-        Vote::Average => count(named) / count(readable),
+        Vote::Average => from_count(named) / from_count(readable),
     };
     WrongSteps { weights: counts.into_iter().map(weight).collect(), readable }
 }

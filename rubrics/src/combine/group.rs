@@ -1,8 +1,9 @@
 //! Rewards relative to their group: the responses to one prompt.
 
+use base::stats::from_count;
 use serde::{Deserialize, Serialize};
 
-use super::numbers::{CombineError, at_least, count, finite, not_negative, results, some_finite};
+use super::numbers::{CombineError, at_least, finite, not_negative, results, some_finite};
 use super::spread::Variance;
 use super::spread::{all_equal, mean, moments};
 
@@ -49,7 +50,7 @@ pub fn advantages(rewards: &[f64], how: Normalisation) -> Result<Vec<f64>, Combi
         }
         Normalisation::Mean => centred(mean(rewards)?).collect(),
         Normalisation::LeaveOneOut => {
-            let n = count(rewards.len());
+            let n = from_count(rewards.len());
             // r - (S - r) / (n - 1) is (r - S / n) n / (n - 1).
             centred(mean(rewards)?).map(|value| value * (n / (n - 1.0))).collect()
         }
@@ -66,5 +67,5 @@ pub fn pass_rate(rewards: &[f64], least: f64) -> Result<f64, CombineError> {
     finite("reward", rewards)?;
     finite("threshold", &[least])?;
     let passed = rewards.iter().filter(|reward| **reward >= least).count();
-    Ok(count(passed) / count(rewards.len()))
+    Ok(from_count(passed) / from_count(rewards.len()))
 }

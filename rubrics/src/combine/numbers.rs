@@ -110,8 +110,3 @@ pub(super) fn results(values: Vec<f64>) -> Result<Vec<f64>, CombineError> {
         Err(CombineError::Overflow)
     }
 }
-
-#[expect(clippy::cast_precision_loss, reason = "lists of rewards have far fewer than 2^53 entries")]
-pub(super) fn count(n: usize) -> f64 {
-    n as f64
-}

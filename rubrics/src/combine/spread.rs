@@ -1,8 +1,9 @@
 //! Mean and variance, with the divisor that a method means.
 
+use base::stats::from_count;
 use serde::{Deserialize, Serialize};
 
-use super::numbers::{CombineError, at_least, count, result};
+use super::numbers::{CombineError, at_least, result};
 
 /// What the squared deviations are divided by. Papers and their code differ, so nothing assumes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,7 +17,7 @@ pub enum Variance {
 
 /// `values` is not empty and finite; the caller has looked.
 pub(super) fn mean(values: &[f64]) -> Result<f64, CombineError> {
-    result(values.iter().sum::<f64>() / count(values.len()))
+    result(values.iter().sum::<f64>() / from_count(values.len()))
 }
 
 /// Mean and variance; `values` is not empty and finite.
@@ -28,7 +29,7 @@ pub(super) fn moments(values: &[f64], how: Variance) -> Result<(f64, f64), Combi
     at_least(least, "numbers for a variance", values.len())?;
     let mean = mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    Ok((mean, result(squares / count(divisor))?))
+    Ok((mean, result(squares / from_count(divisor))?))
 }
 
 /// Whether all numbers are the same one. Then their spread is 0 and not what rounding leaves of

@@ -1,8 +1,9 @@
 //! One number from the scores of steps.
 
+use base::stats::from_count;
 use serde::Serialize;
 
-use super::numbers::{CombineError, at_least, count, finite, result, some_finite};
+use super::numbers::{CombineError, at_least, finite, result, some_finite};
 use super::spread::mean;
 
 /// How the scores of steps make one number.
@@ -81,5 +82,5 @@ pub fn first_error(scores: &[f64], threshold: f64) -> Result<Option<usize>, Comb
 pub fn share_right(right: &[bool]) -> Result<f64, CombineError> {
     at_least(1, "steps", right.len())?;
     let n_right = right.iter().filter(|right| **right).count();
-    Ok(count(n_right) / count(right.len()))
+    Ok(from_count(n_right) / from_count(right.len()))
 }

@@ -3,13 +3,15 @@
 //! A round robin of a pairwise judge (2506.05748, 2504.04950); no paper of ours fixes how pairs
 //! make an order. The mean needs no fit, cannot fail to converge and stays in [0, 1].
 
+use base::stats::from_count;
+
 /// Of each response, the mean of its decided pairs; `None` for one without any. Row `i` of
 /// `against` says how surely response `i` is better than each of them.
 pub fn mean_wins(against: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let mean = |row: &Vec<Option<f64>>| {
         let decided: Vec<f64> = row.iter().flatten().copied().collect();
         let sum: f64 = decided.iter().sum();
-        (!decided.is_empty()).then(|| sum / super::numbers::count(decided.len()))
+        (!decided.is_empty()).then(|| sum / from_count(decided.len()))
     };
     against.iter().map(mean).collect()
 }

@@ -1,5 +1,6 @@
 //! From the labels' numbers to an answer. Pure, in f64.
 
+use base::stats::{max, softmax_with_temperature};
 use std::sync::Arc;
 
 use super::calibration::Calibrations;
@@ -80,7 +81,7 @@ pub(super) fn judge(
 ) -> (DecisionVerdict, Vec<f64>, Option<Arc<str>>) {
     let name = |used: bool| calibrations.filter(|_| used).map(|all| all.name.clone());
     let spread = |temperature: Option<super::Temperature>| {
-        softmax(&read.scores, temperature.map_or(1.0, super::Temperature::value))
+        softmax_with_temperature(&read.scores, temperature.map_or(1.0, super::Temperature::value))
     };
     match &question.kind {
         QuestionKind::Predicate { .. } => {
@@ -119,22 +120,9 @@ impl Read {
     }
 }
 
-fn softmax(scores: &[f64], temperature: f64) -> Vec<f64> {
-    let top = max(scores);
-    let weights = scores.iter().map(|z| ((z - top) / temperature).exp());
-    let weights: Vec<f64> = weights.collect();
-    let sum: f64 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / sum).collect()
-}
-
-fn max(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-}
-
 /// The place of the largest; the earliest of several.
 fn top(values: &[f64]) -> usize {
-    let best = max(values);
-    values.iter().position(|value| *value >= best).expect("a question has alternatives")
+    base::stats::argmax(values).expect("a question has alternatives")
 }
 
 /// 0, 1, 2, …

@@ -178,7 +178,7 @@ pub fn digest(served: &Served) -> String {
     let adapter = served.adapter.as_ref().map_or("", |adapter| &adapter.digest);
     let wording = wording_digest(served, &[&Prompt::built_in(WORDING)]);
     let all = format!("{}\n{adapter}\n{wording}", served.host.digest);
-    crate::sha256_text(&<sha2::Sha256 as sha2::Digest>::digest(all))
+    base::digest::of(all.as_bytes())
 }
 
 /// Asks a model of this process about each feedback; one answer for each, in order. All are asked at

@@ -115,7 +115,7 @@ impl Options {
         let scores = match self.score {
             ScoreTransform::Raw => logits.to_vec(),
             ScoreTransform::Sigmoid => logits.iter().copied().map(sigmoid).collect(),
-            ScoreTransform::Softmax => softmax(logits),
+            ScoreTransform::Softmax => base::stats::softmax(logits),
         };
         let (score, raw) = self.whole(logits, &scores)?;
         if !score.is_finite() || raw.is_some_and(|raw| !raw.is_finite()) {
@@ -200,15 +200,7 @@ fn whole(served: &Served, turns: &[Message]) -> Result<Prompted, Failure> {
     Ok(prompt)
 }
 
-/// The probabilities of classes.
-fn softmax(logits: &[f64]) -> Vec<f64> {
-    let most = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = logits.iter().map(|x| (x - most).exp()).collect();
-    let sum: f64 = weights.iter().sum();
-    weights.into_iter().map(|weight| weight / sum).collect()
-}
-
-/// EvaluationLog-odds of one class against all others.
+/// Log-odds of one class against all others.
 fn margin(logits: &[f64], index: usize) -> f64 {
     let others = logits.iter().enumerate().filter(|(at, _)| *at != index);
     let others = others.map(|(_, logit)| *logit);

@@ -22,10 +22,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 use crate::Message;
-use crate::hex::sha256_text;
 
 pub(crate) use transcript::{lines, quoted, transcript};
 
@@ -141,7 +139,7 @@ impl Prompt {
             name: name.to_owned(),
             version,
             messages: templates.collect::<Result<_, String>>()?,
-            digest: sha256_text(&Sha256::digest(text.as_bytes())).into(),
+            digest: base::digest::of(text.as_bytes()).into(),
         })
     }
 

@@ -5,6 +5,7 @@
 //! scaffolded sample belong to the prompt with its scaffold; whoever trains on it decides what to
 //! do about that.
 
+use base::stats::from_count;
 use sha2::{Digest as _, Sha256};
 
 use super::definition::Rubric;
@@ -101,7 +102,7 @@ impl GroupDecay {
             return 1.0;
         }
         match self {
-            Self::Linear => count(group - 1 - index.min(group - 1)) / count(group - 1),
+            Self::Linear => from_count(group - 1 - index.min(group - 1)) / from_count(group - 1),
             Self::Binary(full) if index < full => 1.0,
             Self::Binary(_) => 0.0,
         }
@@ -137,7 +138,7 @@ impl Sample {
         if self.steps <= 1 {
             return 0.0;
         }
-        count(self.step - 1) / count(self.steps - 1)
+        from_count(self.step - 1) / from_count(self.steps - 1)
     }
 }
 
@@ -162,7 +163,7 @@ pub fn shown(schedule: &Schedule, sample: Sample, n_items: usize) -> Result<usiz
         _ => schedule.step.share(sample.progress()),
     };
     let share = schedule.group.share(index, group) * along;
-    let wanted = (share * count(n_items)).round_ties_even();
+    let wanted = (share * from_count(n_items)).round_ties_even();
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -236,9 +237,4 @@ fn line(item: &Item) -> String {
     let words: Vec<&str> = crate::prompt::lines(&item.criterion).collect();
     let points = item.points.abs();
     format!("- {} ({points} points)", words.join(" "))
-}
-
-#[expect(clippy::cast_precision_loss, reason = "groups, steps and items are far fewer than 2^53")]
-fn count(n: usize) -> f64 {
-    n as f64
 }

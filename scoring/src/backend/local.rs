@@ -72,7 +72,7 @@ impl LocalBackend {
     ) -> Result<Self, RunError> {
         let pool = Pool::new(threads, POOL_JOBS)
             .map_err(|error| RunError::Failed(format!("cannot start threads: {error}")))?;
-        let identity = |scorer: &Arc<Scorer>| rubrics::sha256_text(&scorer.digest_with(&*models));
+        let identity = |scorer: &Arc<Scorer>| base::digest::text(&scorer.digest_with(&*models));
         Ok(Self {
             digests: scorers.iter().map(|scorer| scorer.digest_text()).collect(),
             identities: scorers.iter().map(identity).collect(),
@@ -144,7 +144,10 @@ impl Backend for LocalBackend {
     fn score(&self, inputs: Vec<ScoreInput>) -> Result<Vec<RowResults>, RunError> {
         let inputs: Vec<Arc<Input>> =
             inputs.into_iter().map(|input| Arc::new(convert::input(input).0)).collect();
-        let mut judged: Vec<Vec<ScoreResult>> = vec![Vec::new(); inputs.len()];
+        // Of this exact size: a vector that grows takes room for four results, which are large.
+        let row = || Vec::with_capacity(self.scorers.len());
+        let mut judged: Vec<Vec<ScoreResult>> =
+            std::iter::repeat_with(row).take(inputs.len()).collect();
         for scorer in 0..self.scorers.len() {
             for (results, result) in judged.iter_mut().zip(self.score_with(scorer, &inputs)) {
                 results.push(result);

@@ -5,12 +5,50 @@ pub mod http_retry;
 mod local;
 mod remote;
 
+use std::path::Path;
+
 use openapi::{ScoreInput, ScoreResult};
 
 pub use self::local::{LocalBackend, block_on};
 pub use self::remote::{RemoteBackend, RemoteOptions};
 use crate::error::RunError;
 use crate::header::ScorerIdentity;
+
+/// Scorers of a run and where they run.
+#[derive(Debug, Clone, Copy)]
+pub struct BackendOptions<'o> {
+    /// Names of the scorers.
+    pub scorers: &'o [String],
+    /// Configuration file with more scorers.
+    pub config: Option<&'o Path>,
+    /// Verifier threads; the number of cores if not set.
+    pub threads: Option<usize>,
+    /// Whether verdicts have `reason.detail`.
+    pub explain: bool,
+    /// The server that scores, if its URL is set.
+    pub remote: &'o RemoteOptions,
+}
+
+impl BackendOptions<'_> {
+    /// Connects to the server, or loads the scorers into this process.
+    ///
+    /// # Errors
+    /// An unknown scorer, a wrong configuration file, a model that cannot be loaded, a server that does not
+    /// answer.
+    pub fn open(self) -> Result<Box<dyn Backend>, RunError> {
+        if let Some(url) = &self.remote.url {
+            let remote = RemoteBackend::connect(self.remote, url, self.scorers, self.explain)?;
+            return Ok(Box::new(remote));
+        }
+        let threads = self.threads.unwrap_or_else(cores);
+        Ok(Box::new(LocalBackend::new(self.scorers, self.config, threads, self.explain)?))
+    }
+}
+
+/// Number of cores that this process may use; 1 if it is unknown.
+pub fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
 
 /// One result for each scorer, or the reason why the row cannot be scored at all.
 pub type RowResults = Result<Vec<ScoreResult>, String>;

@@ -75,7 +75,7 @@ impl RemoteBackend {
             .http_status_as_error(false)
             .max_idle_connections_per_host(options.connections)
             .timeout_global(Some(EXCHANGE))
-            // The environment decides nothing here: what is meant is written on the command line.
+            // Proxy variables of the environment are ignored: only the command line counts.
             .proxy(None)
             .build();
         let mut remote = Self {
@@ -129,7 +129,9 @@ impl RemoteBackend {
         let body = body.map_err(|error| transport(url, &error))?;
         if status == 200 {
             return serde_json::from_slice(&body).map_err(|error| {
-                AttemptError::Fatal(format!("{url}: the reply is not what was asked for: {error}"))
+                AttemptError::Fatal(format!(
+                    "{url}: the reply is not a list of score results: {error}"
+                ))
             });
         }
         let said = serde_json::from_slice::<ErrorBody>(&body);

@@ -4,14 +4,14 @@ use openapi::{ScoreInput, ScoreResult};
 use serde_json::value::RawValue;
 
 use super::output::{ScoredLines, chunk_digest};
-use super::reader::{Chunk, Line};
+use super::reader::{InputLine, LineChunk};
 use super::rejected_line::{self, Rejection};
 use super::scores_column::ScoresSlot;
 use crate::backend::Backend;
 use crate::counts::Counts;
 use crate::error::RunError;
 use crate::job::Job;
-use crate::mapping::{Mapping, Row};
+use crate::mapping::{JsonRow, Mapping};
 use crate::rejects::RejectForm;
 
 /// Scores chunks of lines with one backend and one mapping.
@@ -34,13 +34,13 @@ struct Scorable<'l> {
 type Scored<'l> = Result<(ScoresSlot<'l>, Vec<ScoreResult>), Rejection<'l>>;
 
 /// The lines that a chunk gives.
-struct Written {
+struct WrittenLines {
     output: Vec<u8>,
     rejects: Vec<u8>,
     counts: Counts,
 }
 
-impl Written {
+impl WrittenLines {
     fn new(n_scorers: usize) -> Self {
         Self { output: Vec::new(), rejects: Vec::new(), counts: Counts::new(n_scorers) }
     }
@@ -59,13 +59,13 @@ impl<'p> LineScorer<'p> {
     }
 
     /// Returns the inputs of the rows that can be read.
-    pub(crate) fn inputs(&self, chunk: &Chunk) -> Vec<ScoreInput> {
+    pub(crate) fn inputs(&self, chunk: &LineChunk) -> Vec<ScoreInput> {
         let inputs = chunk.lines().filter_map(|line| self.read(line).ok());
         inputs.map(|(_, input)| input).collect()
     }
 
     /// Scores the rows of a chunk.
-    pub(crate) fn score(&self, chunk: &Chunk) -> Result<ScoredLines, RunError> {
+    pub(crate) fn score(&self, chunk: &LineChunk) -> Result<ScoredLines, RunError> {
         let (mut rows, mut inputs) = (Vec::new(), Vec::new());
         for line in chunk.lines() {
             let row = self.read(line).map(|(row, input)| {
@@ -76,7 +76,7 @@ impl<'p> LineScorer<'p> {
         }
         let results = if inputs.is_empty() { Vec::new() } else { self.backend.score(inputs)? };
         let mut results = results.into_iter();
-        let mut written = Written::new(self.scorers.len());
+        let mut written = WrittenLines::new(self.scorers.len());
         for (line, row) in rows {
             let row = row.and_then(|row| {
                 let results = results.next().expect("one entry for each input");
@@ -85,12 +85,12 @@ impl<'p> LineScorer<'p> {
             });
             self.write(line, row, &mut written);
         }
-        let Written { output, rejects, counts } = written;
+        let WrittenLines { output, rejects, counts } = written;
         let digest = chunk_digest(&output, &rejects);
         Ok(ScoredLines { end: chunk.end, output, rejects, counts, digest })
     }
 
-    fn write(&self, line: Line<'_>, row: Scored<'_>, written: &mut Written) {
+    fn write(&self, line: InputLine<'_>, row: Scored<'_>, written: &mut WrittenLines) {
         match row {
             Ok((slot, results)) => {
                 slot.write(self.scorers, &results, &mut written.output);
@@ -103,14 +103,14 @@ impl<'p> LineScorer<'p> {
         }
     }
 
-    fn read<'l>(&self, line: Line<'l>) -> Result<(Scorable<'l>, ScoreInput), Rejection<'l>> {
+    fn read<'l>(&self, line: InputLine<'l>) -> Result<(Scorable<'l>, ScoreInput), Rejection<'l>> {
         let bad = |reason| Rejection { reason, id: None };
         if let Some(cut) = line.cut {
             return Err(bad(format!("the row has {} bytes, too many to read", cut.line_bytes)));
         }
         let text = std::str::from_utf8(line.bytes)
             .map_err(|error| bad(format!("not UTF-8 after byte {}", error.valid_up_to())))?;
-        let row = Row::parse(text).map_err(bad)?;
+        let row = JsonRow::parse(text).map_err(bad)?;
         let id = self.mapping.id(&row);
         let bad = |reason| Rejection { reason, id };
         let input = self.mapping.input(&row).map_err(bad)?;

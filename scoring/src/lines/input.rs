@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use super::reader::{Chunk, Limits, Reader};
+use super::reader::{ChunkLimits, LineChunk, LineReader};
 use crate::error::RunError;
 use crate::files::STREAM;
 
@@ -13,7 +13,7 @@ pub struct Input {
     /// The name that the caller gave.
     name: String,
     path: PathBuf,
-    reader: Reader<Box<dyn Read + Send>>,
+    reader: LineReader<Box<dyn Read + Send>>,
     /// Size in bytes; `None` for streams.
     pub(crate) total_bytes: Option<u64>,
 }
@@ -26,17 +26,17 @@ impl Input {
     pub fn open(name: &str, limit: Option<u64>) -> Result<Self, RunError> {
         // The writer of a pipe may wait for results before it writes more.
         let (rows, eager) = (limit.unwrap_or(u64::MAX), name == STREAM);
-        Self::with_limits(name, Limits { rows, eager, ..Limits::default() })
+        Self::with_limits(name, ChunkLimits { rows, eager, ..ChunkLimits::default() })
     }
 
     /// Opens `name` with one row a chunk.
     #[cfg(test)]
     pub(crate) fn in_small_chunks(name: &str) -> Self {
-        let limits = Limits { chunk_rows: 1, ..Limits::default() };
+        let limits = ChunkLimits { chunk_rows: 1, ..ChunkLimits::default() };
         Self::with_limits(name, limits).expect("the test has written it")
     }
 
-    fn with_limits(name: &str, limits: Limits) -> Result<Self, RunError> {
+    fn with_limits(name: &str, limits: ChunkLimits) -> Result<Self, RunError> {
         let path = PathBuf::from(if name == STREAM { "standard input" } else { name });
         let (source, total_bytes): (Box<dyn Read + Send>, _) = if name == STREAM {
             (Box::new(io::stdin()), None)
@@ -45,7 +45,7 @@ impl Input {
             let metadata = file.metadata().map_err(RunError::file("read", &path))?;
             (Box::new(file), Some(metadata.len()).filter(|_| metadata.is_file()))
         };
-        let reader = Reader::new(source, limits);
+        let reader = LineReader::new(source, limits);
         Ok(Self { name: name.to_owned(), path, reader, total_bytes })
     }
 
@@ -55,7 +55,7 @@ impl Input {
     }
 
     /// Returns the next chunk without consuming it.
-    pub(crate) fn peek(&mut self) -> Result<Option<&Chunk>, RunError> {
+    pub(crate) fn peek(&mut self) -> Result<Option<&LineChunk>, RunError> {
         self.reader.peek().map_err(RunError::file("read", &self.path))
     }
 
@@ -63,7 +63,7 @@ impl Input {
     ///
     /// # Errors
     /// A read that fails.
-    pub fn next_chunk(&mut self) -> Result<Option<Chunk>, RunError> {
+    pub fn next_chunk(&mut self) -> Result<Option<LineChunk>, RunError> {
         self.reader.next().map_err(RunError::file("read", &self.path))
     }
 }

@@ -38,7 +38,7 @@ pub(crate) struct Record {
 /// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Entry {
+enum JournalEntry {
     Header(Header),
     Chunk(Record),
     /// Every row has been written; the files may not have their names yet.
@@ -64,9 +64,11 @@ impl Journal {
         let (mut past, mut entries) = (Past::default(), self.entries()?);
         while let Some((entry, end)) = entries.next()? {
             match entry {
-                Entry::Header(header) => (past.header, past.header_bytes) = (Some(header), end),
-                Entry::Chunk(_) => past.n_records += 1,
-                Entry::Complete(complete) => past.complete = complete,
+                JournalEntry::Header(header) => {
+                    (past.header, past.header_bytes) = (Some(header), end);
+                }
+                JournalEntry::Chunk(_) => past.n_records += 1,
+                JournalEntry::Complete(complete) => past.complete = complete,
             }
         }
         Ok(past)
@@ -110,17 +112,17 @@ impl Journal {
     /// Drops all entries and writes a new header.
     pub(crate) fn begin(&mut self, header: &Header) -> Result<(), RunError> {
         self.cut(0)?;
-        self.append(&Entry::Header(header.clone()))
+        self.append(&JournalEntry::Header(header.clone()))
     }
 
     /// Adds the record of a chunk whose output has been written.
     pub(crate) fn record(&mut self, record: Record) -> Result<(), RunError> {
-        self.append(&Entry::Chunk(record))
+        self.append(&JournalEntry::Chunk(record))
     }
 
     /// Adds the end mark and syncs the journal to disk.
     pub(crate) fn complete(&mut self) -> Result<(), RunError> {
-        self.append(&Entry::Complete(true))?;
+        self.append(&JournalEntry::Complete(true))?;
         self.file.sync_all().map_err(RunError::file("write", &self.path))
     }
 
@@ -129,7 +131,7 @@ impl Journal {
         std::fs::remove_file(&self.path).map_err(RunError::file("remove", &self.path))
     }
 
-    fn append(&mut self, entry: &Entry) -> Result<(), RunError> {
+    fn append(&mut self, entry: &JournalEntry) -> Result<(), RunError> {
         let mut line = serde_json::to_vec(entry).expect("journal entries serialise");
         line.push(b'\n');
         self.file.write_all(&line).map_err(RunError::file("write", &self.path))
@@ -159,7 +161,7 @@ struct Entries<'j> {
 }
 
 impl Entries<'_> {
-    fn next(&mut self) -> Result<Option<(Entry, u64)>, RunError> {
+    fn next(&mut self) -> Result<Option<(JournalEntry, u64)>, RunError> {
         self.line.clear();
         let read = self.source.read_until(b'\n', &mut self.line);
         self.bytes += read.map_err(RunError::file("read", self.path))? as u64;
@@ -167,7 +169,8 @@ impl Entries<'_> {
             return Ok(None);
         };
         let entry = serde_json::from_slice(whole).ok();
-        let entry = entry.filter(|entry| self.has_header != matches!(entry, Entry::Header(_)));
+        let entry =
+            entry.filter(|entry| self.has_header != matches!(entry, JournalEntry::Header(_)));
         self.has_header = true;
         Ok(entry.map(|entry| (entry, self.bytes)))
     }
@@ -181,9 +184,9 @@ impl Records<'_> {
     pub(crate) fn next(&mut self) -> Result<Option<(Record, u64)>, RunError> {
         while let Some((entry, end)) = self.0.next()? {
             match entry {
-                Entry::Header(_) => {}
-                Entry::Chunk(record) => return Ok(Some((record, end))),
-                Entry::Complete(_) => return Ok(None),
+                JournalEntry::Header(_) => {}
+                JournalEntry::Chunk(record) => return Ok(Some((record, end))),
+                JournalEntry::Complete(_) => return Ok(None),
             }
         }
         Ok(None)

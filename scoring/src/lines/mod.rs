@@ -21,8 +21,8 @@ use serde::Serialize;
 
 use self::chunk::LineScorer;
 pub use self::input::Input;
-use self::output::{Output, StreamOutput};
-pub use self::reader::{Chunk, Line};
+use self::output::{LineOutput, StreamOutput};
+pub use self::reader::{InputLine, LineChunk};
 use self::resume::RunState;
 use crate::backend::Backend;
 use crate::counts::Counts;
@@ -30,12 +30,12 @@ use crate::error::RunError;
 use crate::files::{PartialFile, STREAM};
 use crate::header::{Header, ScorerIdentity};
 use crate::job::{Job, WINDOW_BYTES};
-use crate::mapping::{Mapping, Row};
+use crate::mapping::{JsonRow, Mapping};
 use crate::ordered::{self, Window};
 use crate::prefetch::prefetch;
 use crate::row_progress::RowProgress;
 use crate::stored_backend::StoredBackend;
-use crate::summary::Summary;
+use crate::summary::ScoreSummary;
 use crate::target::Destination;
 use crate::verdict_store::VerdictStore;
 
@@ -50,7 +50,7 @@ struct HeaderOptions<'a> {
 }
 
 /// Scores the lines of one input.
-pub(crate) fn run(job: &Job) -> Result<Summary, RunError> {
+pub(crate) fn run(job: &Job) -> Result<ScoreSummary, RunError> {
     let started = Instant::now();
     let backend = job.backend()?;
     let mut input = Input::open(job.input(), job.limit)?;
@@ -59,20 +59,20 @@ pub(crate) fn run(job: &Job) -> Result<Summary, RunError> {
         RunState::Complete(counts) => {
             let progress = RowProgress::start(None, &counts, job.target.is_stdout());
             write_manifest(job, backend.as_ref(), &counts, started)?;
-            Ok(Summary::new(job, backend.as_ref(), counts, &progress))
+            Ok(ScoreSummary::new(job, backend.as_ref(), counts, &progress))
         }
         RunState::InProgress(output) if backend.uses_models() && !input.is_stdin() => {
             let store = prefetched(job, backend.as_ref())?;
             let stored = StoredBackend::new(backend.as_ref(), &store);
-            let (counts, progress) = score(job, &stored, input, output)?;
+            let (counts, progress) = score_lines(job, &stored, input, output)?;
             write_manifest(job, &stored, &counts, started)?;
             store.remove()?;
-            Ok(Summary::new(job, &stored, counts, &progress))
+            Ok(ScoreSummary::new(job, &stored, counts, &progress))
         }
         RunState::InProgress(output) => {
-            let (counts, progress) = score(job, backend.as_ref(), input, output)?;
+            let (counts, progress) = score_lines(job, backend.as_ref(), input, output)?;
             write_manifest(job, backend.as_ref(), &counts, started)?;
-            Ok(Summary::new(job, backend.as_ref(), counts, &progress))
+            Ok(ScoreSummary::new(job, backend.as_ref(), counts, &progress))
         }
     }
 }
@@ -94,10 +94,10 @@ fn check_first_rows(job: &Job, input: &mut Input) -> Result<(), RunError> {
     }
 }
 
-fn readable_rows(chunk: &Chunk) -> Vec<Row<'_>> {
+fn readable_rows(chunk: &LineChunk) -> Vec<JsonRow<'_>> {
     let kept = chunk.lines().filter(|line| line.cut.is_none());
     let texts = kept.filter_map(|line| std::str::from_utf8(line.bytes).ok());
-    texts.filter_map(|text| Row::parse(text).ok()).collect()
+    texts.filter_map(|text| JsonRow::parse(text).ok()).collect()
 }
 
 /// Opens the output, where an earlier run stopped if there was one.
@@ -105,7 +105,7 @@ fn open_output(
     job: &Job,
     scorers: Vec<ScorerIdentity>,
     input: &mut Input,
-) -> Result<RunState<Output>, RunError> {
+) -> Result<RunState<LineOutput>, RunError> {
     let options = HeaderOptions {
         mapping: &job.mapping,
         explain: job.explain,
@@ -117,7 +117,7 @@ fn open_output(
     let (name, sink): (PathBuf, Box<dyn Write>) = match &job.target.destination {
         Destination::File(paths) => {
             let opened = resume::open(paths.clone(), &header, job.existing.mode, input)?;
-            return Ok(opened.map(Output::File));
+            return Ok(opened.map(LineOutput::File));
         }
         Destination::Stdout => (PathBuf::from("standard output"), Box::new(std::io::stdout())),
         Destination::Device(path) => {
@@ -127,7 +127,7 @@ fn open_output(
     };
     let counts = Counts::new(header.scorers.len());
     let rejects = job.target.named_rejects().map(PartialFile::create).transpose()?;
-    Ok(RunState::InProgress(Output::Stream(StreamOutput { name, sink, rejects, counts })))
+    Ok(RunState::InProgress(LineOutput::Stream(StreamOutput { name, sink, rejects, counts })))
 }
 
 /// Scores the distinct inputs of the lines with models, and keeps the verdicts.
@@ -152,11 +152,11 @@ fn prefetched(job: &Job, backend: &dyn Backend) -> Result<VerdictStore, RunError
     Ok(store)
 }
 
-fn score(
+fn score_lines(
     job: &Job,
     backend: &dyn Backend,
     mut input: Input,
-    mut output: Output,
+    mut output: LineOutput,
 ) -> Result<(Counts, RowProgress), RunError> {
     let mut progress =
         RowProgress::start(input.total_bytes, output.counts(), job.target.is_stdout());
@@ -175,7 +175,7 @@ fn score(
     );
     progress.finish();
     if let Err(error) = scored {
-        if let (Output::File(file), false) = (&output, is_stdin) {
+        if let (LineOutput::File(file), false) = (&output, is_stdin) {
             let rows = file.counts.rows();
             eprintln!("{rows} rows are done; the same command goes on from there");
         }

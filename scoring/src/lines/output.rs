@@ -39,7 +39,7 @@ pub(crate) fn chunk_digest(output: &[u8], rejects: &[u8]) -> String {
 }
 
 /// An open output.
-pub(crate) enum Output {
+pub(crate) enum LineOutput {
     /// A file that gets its name when it is complete, with a journal.
     File(FileOutput),
     /// Standard output, a pipe or a device.
@@ -65,7 +65,7 @@ pub(crate) struct StreamOutput {
     pub(crate) counts: Counts,
 }
 
-impl Output {
+impl LineOutput {
     /// Counts of this run and of the run that it resumes.
     pub(crate) fn counts(&self) -> &Counts {
         match self {

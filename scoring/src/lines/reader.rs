@@ -1,6 +1,6 @@
 //! Splits bytes into chunks of lines.
 //!
-//! Where chunks end depends on the bytes and on [`Limits`] alone (unless they are eager), so that
+//! Where chunks end depends on the bytes and on [`ChunkLimits`] alone (unless they are eager), so that
 //! reading the same input again gives the same chunks. Resuming a run needs this.
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -12,7 +12,7 @@ use crate::ordered::Held;
 
 /// Where chunks and lines end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Limits {
+pub(crate) struct ChunkLimits {
     /// Lines in a chunk that are not blank.
     pub(crate) chunk_rows: usize,
     /// Bytes after which a chunk ends with the line at hand.
@@ -28,7 +28,7 @@ pub(crate) struct Limits {
     pub(crate) eager: bool,
 }
 
-impl Default for Limits {
+impl Default for ChunkLimits {
     fn default() -> Self {
         Self {
             chunk_rows: 256,
@@ -54,15 +54,15 @@ pub(crate) struct Mark {
 
 /// Consecutive lines.
 #[derive(Debug)]
-pub struct Chunk {
+pub struct LineChunk {
     bytes: Vec<u8>,
-    spans: Vec<Span>,
+    spans: Vec<LineSpan>,
     /// Where the chunk ends in the input.
     pub(crate) end: Mark,
 }
 
 #[derive(Debug)]
-struct Span {
+struct LineSpan {
     number: u64,
     range: Range<usize>,
     cut: Option<Cut>,
@@ -71,13 +71,13 @@ struct Span {
 /// Marks a line that is too long, of which only the head is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cut {
-    /// Bytes of the whole line.
+    /// Length of the complete line in bytes.
     pub line_bytes: u64,
 }
 
 /// A line that is not blank, without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Line<'c> {
+pub struct InputLine<'c> {
     /// Position in the input, from 1; blank lines count.
     pub number: u64,
     /// The line, or its head if it was cut.
@@ -86,10 +86,10 @@ pub struct Line<'c> {
     pub cut: Option<Cut>,
 }
 
-impl Chunk {
+impl LineChunk {
     /// Returns the lines in order.
-    pub fn lines(&self) -> impl Iterator<Item = Line<'_>> {
-        self.spans.iter().map(|span| Line {
+    pub fn lines(&self) -> impl Iterator<Item = InputLine<'_>> {
+        self.spans.iter().map(|span| InputLine {
             number: span.number,
             bytes: &self.bytes[span.range.clone()],
             cut: span.cut,
@@ -97,28 +97,28 @@ impl Chunk {
     }
 }
 
-impl Held for Chunk {
+impl Held for LineChunk {
     fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 }
 
 /// Reads chunks.
-pub(crate) struct Reader<R> {
+pub(crate) struct LineReader<R> {
     source: BufReader<R>,
-    limits: Limits,
+    limits: ChunkLimits,
     hash: Sha256,
     lines: u64,
     bytes: u64,
     rows: u64,
-    peeked: Option<Chunk>,
+    peeked: Option<LineChunk>,
 }
 
 const READ_BYTES: usize = 256 << 10;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-impl<R: Read> Reader<R> {
-    pub(crate) fn new(source: R, limits: Limits) -> Self {
+impl<R: Read> LineReader<R> {
+    pub(crate) fn new(source: R, limits: ChunkLimits) -> Self {
         Self {
             source: BufReader::with_capacity(READ_BYTES, source),
             limits,
@@ -131,7 +131,7 @@ impl<R: Read> Reader<R> {
     }
 
     /// Returns the next chunk without consuming it.
-    pub(crate) fn peek(&mut self) -> io::Result<Option<&Chunk>> {
+    pub(crate) fn peek(&mut self) -> io::Result<Option<&LineChunk>> {
         if self.peeked.is_none() {
             self.peeked = self.read_chunk()?;
         }
@@ -139,14 +139,14 @@ impl<R: Read> Reader<R> {
     }
 
     /// Returns the next chunk; `None` at the end of the input or of `limits.rows`.
-    pub(crate) fn next(&mut self) -> io::Result<Option<Chunk>> {
+    pub(crate) fn next(&mut self) -> io::Result<Option<LineChunk>> {
         match self.peeked.take() {
             Some(chunk) => Ok(Some(chunk)),
             None => self.read_chunk(),
         }
     }
 
-    fn read_chunk(&mut self) -> io::Result<Option<Chunk>> {
+    fn read_chunk(&mut self) -> io::Result<Option<LineChunk>> {
         let begin = self.bytes;
         let (mut bytes, mut spans) = (Vec::new(), Vec::new());
         while spans.len() < self.limits.chunk_rows
@@ -170,11 +170,11 @@ impl<R: Read> Reader<R> {
         }
         let digest = self.hash.clone().finalize().into();
         let end = Mark { lines: self.lines, bytes: self.bytes, digest };
-        Ok(Some(Chunk { bytes, spans, end }))
+        Ok(Some(LineChunk { bytes, spans, end }))
     }
 
     /// Appends one line without its end to `bytes`; `None` at the end of the input.
-    fn read_line(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<Span>> {
+    fn read_line(&mut self, bytes: &mut Vec<u8>) -> io::Result<Option<LineSpan>> {
         let (begin, start) = (self.bytes, bytes.len());
         let (mut cut, mut ended) = (false, false);
         while !ended {
@@ -205,13 +205,13 @@ impl<R: Read> Reader<R> {
             range.end -= 1;
         }
         let cut = cut.then_some(Cut { line_bytes });
-        Ok(Some(Span { number: self.lines, range, cut }))
+        Ok(Some(LineSpan { number: self.lines, range, cut }))
     }
 }
 
 /// Appends `content` to the line that begins at `start`. Keeps only the head of a line that grows
 /// too long, and returns false.
-fn keep(content: &[u8], bytes: &mut Vec<u8>, start: usize, limits: Limits) -> bool {
+fn keep(content: &[u8], bytes: &mut Vec<u8>, start: usize, limits: ChunkLimits) -> bool {
     let held = bytes.len() - start;
     if held + content.len() <= limits.line_bytes {
         bytes.extend_from_slice(content);
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const SMALL: Limits = Limits {
+    const SMALL: ChunkLimits = ChunkLimits {
         chunk_rows: 2,
         chunk_bytes: 16,
         line_bytes: 8,
@@ -254,13 +254,13 @@ mod tests {
         }
     }
 
-    fn chunks(input: &[u8], limits: Limits, step: usize) -> Vec<Chunk> {
-        let mut reader = Reader::new(Trickle(input, step), limits);
+    fn chunks(input: &[u8], limits: ChunkLimits, step: usize) -> Vec<LineChunk> {
+        let mut reader = LineReader::new(Trickle(input, step), limits);
         std::iter::from_fn(|| reader.next().expect("memory does not fail")).collect()
     }
 
-    fn shown(chunks: &[Chunk]) -> Vec<Vec<String>> {
-        let line = |line: Line<'_>| {
+    fn shown(chunks: &[LineChunk]) -> Vec<Vec<String>> {
+        let line = |line: InputLine<'_>| {
             let text = String::from_utf8_lossy(line.bytes).into_owned();
             let cut = line.cut.map(|cut| format!(" of {}", cut.line_bytes)).unwrap_or_default();
             format!("{}:{text}{cut}", line.number)
@@ -299,14 +299,14 @@ mod tests {
 
     #[test]
     fn limit_of_rows_ends_reading() {
-        let limits = Limits { rows: 3, ..SMALL };
+        let limits = ChunkLimits { rows: 3, ..SMALL };
         let read = chunks(b"a\n\nb\nc\nd\ne\n", limits, 100);
         assert_eq!(shown(&read), [vec!["1:a", "3:b"], vec!["4:c"]]);
     }
 
     #[test]
     fn peek_does_not_consume() {
-        let mut reader = Reader::new(&b"a\nb\nc"[..], SMALL);
+        let mut reader = LineReader::new(&b"a\nb\nc"[..], SMALL);
         let end = reader.peek().expect("readable").expect("a chunk").end;
         assert_eq!(reader.next().expect("readable").expect("the same chunk").end, end);
         assert_eq!(reader.next().expect("readable").expect("another").end.lines, 3);
@@ -314,7 +314,7 @@ mod tests {
 
     #[test]
     fn eager_reader_returns_complete_lines_without_waiting() {
-        let limits = Limits { eager: true, chunk_rows: 100, ..SMALL };
+        let limits = ChunkLimits { eager: true, chunk_rows: 100, ..SMALL };
         let lines = |step| -> Vec<usize> {
             let chunks = chunks(b"a\nb\nc\nd", limits, step);
             chunks.iter().map(|chunk| chunk.lines().count()).collect()
@@ -331,7 +331,7 @@ mod tests {
             let (whole, pieces) = (chunks(input.as_bytes(), SMALL, 1000),
                                    chunks(input.as_bytes(), SMALL, step));
             prop_assert_eq!(shown(&whole), shown(&pieces));
-            let ends = |chunks: &[Chunk]| chunks.iter().map(|chunk| chunk.end).collect::<Vec<_>>();
+            let ends = |chunks: &[LineChunk]| chunks.iter().map(|chunk| chunk.end).collect::<Vec<_>>();
             prop_assert_eq!(ends(&whole), ends(&pieces));
             for chunk in &whole {
                 let prefix = &input.as_bytes()[..usize::try_from(chunk.end.bytes).expect("small")];

@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 
-use super::reader::Line;
+use super::reader::InputLine;
 use crate::rejects::{RejectForm, Rejected};
 
 /// Why a row was rejected.
@@ -19,7 +19,7 @@ pub(crate) fn write(
     out: &mut Vec<u8>,
     form: RejectForm,
     file: &str,
-    line: Line<'_>,
+    line: InputLine<'_>,
     rejection: &Rejection<'_>,
 ) {
     let whole = line.bytes.len() as u64;
@@ -37,12 +37,12 @@ pub(crate) fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::lines::reader::{Limits, Reader};
+    use crate::lines::reader::{ChunkLimits, LineReader};
     use crate::rejects::KEPT_BYTES;
 
     fn rejected(bytes: &[u8], form: RejectForm) -> String {
-        let limits = Limits { line_bytes: 100_000, ..Limits::default() };
-        let mut reader = Reader::new(bytes, limits);
+        let limits = ChunkLimits { line_bytes: 100_000, ..ChunkLimits::default() };
+        let mut reader = LineReader::new(bytes, limits);
         let chunk = reader.next().expect("readable").expect("a line");
         let line = chunk.lines().next().expect("a line");
         let mut out = Vec::new();

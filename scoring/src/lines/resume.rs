@@ -14,7 +14,7 @@ use datasets::sink::beside;
 use super::input::Input;
 use super::journal::{Journal, Past, Record};
 use super::output::{FileOutput, chunk_digest};
-use super::reader::Chunk;
+use super::reader::LineChunk;
 use crate::counts::Counts;
 use crate::error::RunError;
 use crate::files::{PartialFile, sync_folder};
@@ -166,7 +166,7 @@ fn replay(
     Ok(agreed)
 }
 
-fn is_of(record: &Record, chunk: &Chunk) -> bool {
+fn is_of(record: &Record, chunk: &LineChunk) -> bool {
     let end = chunk.end;
     (record.lines, record.input_bytes) == (end.lines, end.bytes)
         && record.input_digest == hex(&end.digest)
@@ -174,12 +174,12 @@ fn is_of(record: &Record, chunk: &Chunk) -> bool {
 
 /// Output and reject file, read in step with the records.
 struct Outputs {
-    output: Part,
-    rejects: Part,
+    output: WrittenFile,
+    rejects: WrittenFile,
 }
 
 /// A file that is read in pieces. A missing file is empty.
-struct Part {
+struct WrittenFile {
     path: PathBuf,
     file: Option<File>,
     piece: Vec<u8>,
@@ -190,7 +190,7 @@ impl Outputs {
         // Rejected rows are named before the output is.
         let partial = beside(rejects, ".partial");
         let rejects = if partial.exists() { &partial } else { rejects };
-        Ok(Self { output: Part::open(written)?, rejects: Part::open(rejects)? })
+        Ok(Self { output: WrittenFile::open(written)?, rejects: WrittenFile::open(rejects)? })
     }
 
     fn agree(&mut self, record: &Record, before: Option<&Record>) -> Result<bool, RunError> {
@@ -201,7 +201,7 @@ impl Outputs {
     }
 }
 
-impl Part {
+impl WrittenFile {
     fn open(path: &Path) -> Result<Self, RunError> {
         let file = match File::open(path) {
             Ok(file) => Some(file),

@@ -7,7 +7,7 @@ use std::ops::Range;
 use openapi::ScoreResult;
 use serde_json::value::RawValue;
 
-use crate::mapping::Row;
+use crate::mapping::JsonRow;
 use crate::mapping::json_row::range_in;
 use crate::target::SCORES_COLUMN;
 use crate::verdict_json::VerdictJson;
@@ -29,7 +29,7 @@ impl<'l> ScoresSlot<'l> {
     /// replaced if `overwrite` is set and an error otherwise.
     pub(crate) fn find(
         line: &'l str,
-        row: &Row<'l>,
+        row: &JsonRow<'l>,
         scorers: &[String],
         overwrite: bool,
     ) -> Result<Self, String> {
@@ -40,7 +40,7 @@ impl<'l> ScoresSlot<'l> {
         };
         let mut kept = Vec::new();
         if value.get() != "null" {
-            let old = Row::parse(value.get()).map_err(|_| "'scores' is not an object")?;
+            let old = JsonRow::parse(value.get()).map_err(|_| "'scores' is not an object")?;
             for (name, score) in old.columns() {
                 if !scorers.iter().any(|scorer| scorer == name) {
                     kept.push((name.clone(), *score));
@@ -74,8 +74,8 @@ impl<'l> ScoresSlot<'l> {
 }
 
 /// Returns the first of `scorers` that the row has a score of; `None` if it has no such score.
-pub(crate) fn existing_score<'s>(row: &Row<'_>, scorers: &'s [String]) -> Option<&'s str> {
-    let old = Row::parse(row.column(SCORES_COLUMN).ok()??.get()).ok()?;
+pub(crate) fn existing_score<'s>(row: &JsonRow<'_>, scorers: &'s [String]) -> Option<&'s str> {
+    let old = JsonRow::parse(row.column(SCORES_COLUMN).ok()??.get()).ok()?;
     let is_taken = |name: &&String| old.columns().iter().any(|(own, _)| own == *name);
     scorers.iter().find(is_taken).map(String::as_str)
 }
@@ -92,10 +92,10 @@ mod tests {
 
     fn splice(line: &str, scorers: &[&str], overwrite: bool) -> Result<String, String> {
         let scorers: Vec<String> = scorers.iter().map(ToString::to_string).collect();
-        let row = Row::parse(line).expect("a row");
+        let row = JsonRow::parse(line).expect("a row");
         let place = ScoresSlot::find(line, &row, &scorers, overwrite)?;
         let mut out = Vec::new();
-        // No results: what is looked at here is the place and what is kept.
+        // No results: only the position and the kept scores are tested.
         place.write(&scorers, &[], &mut out);
         Ok(String::from_utf8(out).expect("text in, text out"))
     }

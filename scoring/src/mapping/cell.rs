@@ -18,7 +18,7 @@ impl Cell<'_> {
     pub(super) fn content(self, wrong: impl Fn(&str) -> String) -> Result<Content, String> {
         match self {
             Self::Text(text) => Ok(Content::Text(text.to_owned())),
-            Self::Json(value) => read(value, "a text or messages", wrong),
+            Self::Json(value) => parse_value(value, "a text or messages", wrong),
         }
     }
 
@@ -40,9 +40,9 @@ impl Cell<'_> {
         match self {
             Self::Text(text) => Ok(vec![text.to_owned()]),
             Self::Json(value) if value.get().starts_with('"') => {
-                Ok(vec![read(value, "a text", wrong)?])
+                Ok(vec![parse_value(value, "a text", wrong)?])
             }
-            Self::Json(value) => read(value, "a text or a list of texts", wrong),
+            Self::Json(value) => parse_value(value, "a text or a list of texts", wrong),
         }
     }
 
@@ -53,7 +53,7 @@ impl Cell<'_> {
             Self::Json(value) if is_number(value) => Ok(Reference::Text(value.get().to_owned())),
             Self::Json(value) => {
                 let expected = "a text, a number, a list of texts or an object";
-                read(value, expected, wrong)
+                parse_value(value, expected, wrong)
             }
         }
     }
@@ -65,7 +65,7 @@ impl Cell<'_> {
     ) -> Result<Vec<T>, String> {
         match self {
             Self::Text(_) => Err(wrong(expected)),
-            Self::Json(value) => read(value, expected, wrong),
+            Self::Json(value) => parse_value(value, expected, wrong),
         }
     }
 
@@ -85,12 +85,12 @@ impl Cell<'_> {
     }
 }
 
-fn read<T: DeserializeOwned>(
+fn parse_value<T: DeserializeOwned>(
     value: &RawValue,
     expected: &str,
     wrong: impl Fn(&str) -> String,
 ) -> Result<T, String> {
-    // The parser knows more than the kind of the whole: which message, which field.
+    // For lists and objects the parser names the message or field at fault.
     serde_json::from_str(value.get()).map_err(|error| match value.get().as_bytes()[0] {
         b'[' | b'{' => {
             let text = error.to_string();

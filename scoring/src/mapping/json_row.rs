@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 /// A JSON object whose values are still text.
 #[derive(Debug)]
-pub struct Row<'l> {
+pub struct JsonRow<'l> {
     columns: Vec<(Cow<'l, str>, &'l RawValue)>,
 }
 
@@ -18,7 +18,7 @@ pub struct Row<'l> {
 #[derive(Deserialize)]
 struct Name<'l>(#[serde(borrow)] Cow<'l, str>);
 
-impl<'de> Deserialize<'de> for Row<'de> {
+impl<'de> Deserialize<'de> for JsonRow<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(RowVisitor)
     }
@@ -27,22 +27,22 @@ impl<'de> Deserialize<'de> for Row<'de> {
 struct RowVisitor;
 
 impl<'de> Visitor<'de> for RowVisitor {
-    type Value = Row<'de>;
+    type Value = JsonRow<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a JSON object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Row<'de>, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonRow<'de>, A::Error> {
         let mut columns = Vec::new();
         while let Some((Name(name), value)) = map.next_entry()? {
             columns.push((name, value));
         }
-        Ok(Row { columns })
+        Ok(JsonRow { columns })
     }
 }
 
-impl<'l> Row<'l> {
+impl<'l> JsonRow<'l> {
     /// Parses one line. The error is a sentence for the reject file.
     pub fn parse(line: &'l str) -> Result<Self, String> {
         serde_json::from_str(line).map_err(|error| {
@@ -109,7 +109,7 @@ impl<'l> Row<'l> {
 /// Returns an element of an object or a list; `None` for other values.
 pub(crate) fn inside<'l>(value: &'l RawValue, step: &str) -> Result<Option<&'l RawValue>, String> {
     match value.get().as_bytes()[0] {
-        b'{' => Row::parse(value.get())?.column(step),
+        b'{' => JsonRow::parse(value.get())?.column(step),
         b'[' => {
             let elements: Vec<&RawValue> =
                 serde_json::from_str(value.get()).expect("a raw list is a list");
@@ -131,7 +131,7 @@ mod tests {
 
     #[track_caller]
     fn check(line: &str, path: &str, expected: Result<Option<&str>, &str>) {
-        let found = Row::parse(line).and_then(|row| row.at(path));
+        let found = JsonRow::parse(line).and_then(|row| row.at(path));
         let found = found.as_ref().map(|value| value.map(RawValue::get)).map_err(String::as_str);
         assert_eq!(found, expected, "{path} in {line}");
     }
@@ -142,7 +142,7 @@ mod tests {
         check(r#"{"a":{"b":[0,{"c.d":"\u00e9"}]}}"#, "a.b.1", Ok(Some(r#"{"c.d":"\u00e9"}"#)));
         check(r#"{"a":{"b":{"c":null}}}"#, "a.b.c", Ok(Some("null")));
         check(r#"{"\u0061":2}"#, "a", Ok(Some("2")));
-        // The whole name wins.
+        // The complete name wins.
         check(r#"{"a":{"b":1},"a.b":2}"#, "a.b", Ok(Some("2")));
         for path in ["b", "a.c", "a.b.c", "a.b.0", "", ".", "a.", ".a"] {
             check(r#"{"a":{"b":1}}"#, path, Ok(None));
@@ -169,7 +169,7 @@ mod tests {
     #[test]
     fn deeply_nested_values_are_parsed() {
         let deep = format!(r#"{{"a":{}1{}}}"#, "[".repeat(100_000), "]".repeat(100_000));
-        let row = Row::parse(&deep).expect("raw values are not descended into");
+        let row = JsonRow::parse(&deep).expect("raw values are not descended into");
         let path = format!("a{}", ".0".repeat(50));
         assert!(row.at(&path).expect("no duplicates").is_some());
     }
@@ -177,7 +177,7 @@ mod tests {
     #[test]
     fn range_of_a_value_is_its_position_in_the_line() {
         let line = r#" { "x" : [1, 2] , "y":3} "#;
-        let row = Row::parse(line).expect("a row");
+        let row = JsonRow::parse(line).expect("a row");
         let value = row.at("x").expect("no duplicates").expect("present");
         assert_eq!(&line[range_in(line, value)], "[1, 2]");
     }

@@ -15,7 +15,7 @@ use verifiers::extract::{self, AnswerPolicy};
 pub(crate) use self::cell::Cell;
 pub use self::column_names::ColumnNames;
 pub use self::field::Field;
-pub use self::json_row::Row;
+pub use self::json_row::JsonRow;
 use crate::error::RunError;
 
 /// How columns are mapped to fields, as the caller says.
@@ -27,13 +27,13 @@ pub struct MappingOptions {
     pub file: Option<PathBuf>,
     /// Fields that are not read from the column of their name.
     pub ignore: Vec<Field>,
-    /// Whether the final answer is taken out of a reference that is a whole solution.
+    /// Whether the final answer is extracted from a reference that is a worked solution.
     pub extract_reference: bool,
 }
 
 /// A field and the column that it is read from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-struct Source {
+struct FieldSource {
     field: Field,
     column: String,
     /// Whether the caller named it: then some row must have it.
@@ -43,7 +43,7 @@ struct Source {
 /// How rows become inputs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Mapping {
-    sources: Vec<Source>,
+    sources: Vec<FieldSource>,
     extract_reference: bool,
 }
 
@@ -72,7 +72,7 @@ impl Mapping {
         ];
         let mut sources = Vec::new();
         for (field, default, given, is_replaced) in fields {
-            let source = |chosen| move |column| Source { field, column, chosen };
+            let source = |chosen| move |column| FieldSource { field, column, chosen };
             if given.is_empty() && !is_replaced && !options.ignore.contains(&field) {
                 sources.push(source(false)(default.to_owned()));
             }
@@ -85,7 +85,7 @@ impl Mapping {
     pub fn of_pairs() -> Self {
         let fields =
             [(Field::Prompt, "question"), (Field::Response, "pred"), (Field::Reference, "gold")];
-        let source = |(field, column): (Field, &str)| Source {
+        let source = |(field, column): (Field, &str)| FieldSource {
             field,
             column: column.to_owned(),
             chosen: true,
@@ -94,7 +94,7 @@ impl Mapping {
     }
 
     /// Reads the input of a JSON row. The error is a sentence for the reject file.
-    pub fn input(&self, row: &Row<'_>) -> Result<ScoreInput, String> {
+    pub fn input(&self, row: &JsonRow<'_>) -> Result<ScoreInput, String> {
         self.read(|source| {
             let value = row.at(&self.sources[source].column)?;
             let value = value.filter(|value| value.get() != "null");
@@ -146,7 +146,7 @@ impl Mapping {
 
     /// Number of columns that each hold one response of a group.
     fn group_columns(&self) -> usize {
-        let of_group = |source: &&Source| source.field == Field::Responses;
+        let of_group = |source: &&FieldSource| source.field == Field::Responses;
         self.sources.iter().filter(of_group).count()
     }
 
@@ -162,7 +162,7 @@ impl Mapping {
 
     /// The position of the row's id among the columns.
     pub(crate) fn id_position(&self) -> Option<usize> {
-        let is_id = |source: &Source| source.field == Field::Id;
+        let is_id = |source: &FieldSource| source.field == Field::Id;
         self.sources.iter().position(is_id)
     }
 
@@ -174,7 +174,7 @@ impl Mapping {
     }
 
     /// Returns the row's id as it was written; `None` if it has none.
-    pub(crate) fn id<'l>(&self, row: &Row<'l>) -> Option<&'l RawValue> {
+    pub(crate) fn id<'l>(&self, row: &JsonRow<'l>) -> Option<&'l RawValue> {
         let source = self.sources.iter().find(|source| source.field == Field::Id)?;
         row.at(&source.column).ok().flatten()
     }
@@ -208,7 +208,7 @@ impl Mapping {
     ///
     /// # Errors
     /// A named column that no row has, and rows without any response.
-    pub(crate) fn check(&self, rows: &[Row<'_>]) -> Result<(), RunError> {
+    pub(crate) fn check(&self, rows: &[JsonRow<'_>]) -> Result<(), RunError> {
         let Some(sample) = rows.first() else {
             return Ok(());
         };
@@ -232,7 +232,7 @@ impl Mapping {
     }
 }
 
-fn missing(column: &str, sample: &Row<'_>, n_rows: usize) -> RunError {
+fn missing(column: &str, sample: &JsonRow<'_>, n_rows: usize) -> RunError {
     let near = rubrics::config::nearest(column, sample.names());
     let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
     let columns = column_list(sample);
@@ -244,7 +244,7 @@ fn missing(column: &str, sample: &Row<'_>, n_rows: usize) -> RunError {
 /// Most column names that a message lists.
 const LISTED: usize = 20;
 
-fn column_list(sample: &Row<'_>) -> String {
+fn column_list(sample: &JsonRow<'_>) -> String {
     let mut names: Vec<String> =
         sample.names().take(LISTED).map(|name| format!("'{name}'")).collect();
     if sample.names().nth(LISTED).is_some() {

@@ -35,11 +35,11 @@ struct ColumnPath {
 /// The cells of some rows, from which inputs are read.
 pub(super) struct Cells<'b> {
     mapping: &'b Mapping,
-    columns: Vec<Option<Texts<'b>>>,
+    columns: Vec<Option<CellTexts<'b>>>,
 }
 
 /// A column as texts or as JSON.
-enum Texts<'b> {
+enum CellTexts<'b> {
     Text(StringArray),
     Json(StringArray, &'b [String]),
 }
@@ -83,17 +83,17 @@ impl BoundColumns {
 
 impl ColumnPath {
     #[expect(clippy::wildcard_enum_match_arm, reason = "every other type is read by its JSON")]
-    fn texts(&self, batch: &RecordBatch) -> Result<Texts<'_>, ArrowError> {
+    fn texts(&self, batch: &RecordBatch) -> Result<CellTexts<'_>, ArrowError> {
         let array = self.column.values(batch)?;
         let is_json = is_json_text(self.column.field());
         match array.data_type() {
-            DataType::Utf8 if is_json => Ok(Texts::Json(array.as_string().clone(), &self.rest)),
-            DataType::Utf8 => Ok(Texts::Text(array.as_string().clone())),
+            DataType::Utf8 if is_json => Ok(CellTexts::Json(array.as_string().clone(), &self.rest)),
+            DataType::Utf8 => Ok(CellTexts::Text(array.as_string().clone())),
             DataType::LargeUtf8 | DataType::Utf8View if !is_json => {
                 let texts = cast(&array, &DataType::Utf8)?;
-                Ok(Texts::Text(texts.as_string().clone()))
+                Ok(CellTexts::Text(texts.as_string().clone()))
             }
-            _ => Ok(Texts::Json(self.column.json(batch)?, &self.rest)),
+            _ => Ok(CellTexts::Json(self.column.json(batch)?, &self.rest)),
         }
     }
 }
@@ -124,8 +124,8 @@ impl Cells<'_> {
                     hash.update([0]);
                     continue;
                 }
-                Some(Texts::Text(texts)) => (1, texts),
-                Some(Texts::Json(texts, _)) => (2, texts),
+                Some(CellTexts::Text(texts)) => (1, texts),
+                Some(CellTexts::Json(texts, _)) => (2, texts),
             };
             hash.update([kind]);
             for text in texts {
@@ -138,7 +138,7 @@ impl Cells<'_> {
     }
 }
 
-impl Texts<'_> {
+impl CellTexts<'_> {
     fn cell(&self, row: usize) -> Result<Option<Cell<'_>>, String> {
         match self {
             Self::Text(texts) if texts.is_null(row) => Ok(None),

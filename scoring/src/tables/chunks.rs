@@ -12,7 +12,7 @@ use crate::ordered::Held;
 use crate::selection::{Chosen, Selection};
 
 /// Rows that are scored together.
-pub(super) struct Chunk {
+pub(super) struct TableChunk {
     /// The name of their file.
     pub(super) file: Arc<str>,
     /// Their positions in the file.
@@ -23,7 +23,7 @@ pub(super) struct Chunk {
     pub(super) rejects: Vec<Reject>,
 }
 
-impl Held for Chunk {
+impl Held for TableChunk {
     fn held_bytes(&self) -> usize {
         self.data.get_array_memory_size()
     }
@@ -45,7 +45,7 @@ impl Chunks {
     }
 
     /// Returns the next rows; `None` at the end.
-    pub(super) fn next(&mut self) -> Result<Option<Chunk>, RunError> {
+    pub(super) fn next(&mut self) -> Result<Option<TableChunk>, RunError> {
         while !self.selection.is_past(self.position) {
             let Some(batch) = self.batches.next().transpose()? else {
                 return Ok(None);
@@ -59,7 +59,7 @@ impl Chunks {
     }
 
     /// Takes the selected rows of a batch.
-    fn chosen(&mut self, mut batch: Batch) -> Result<Chunk, RunError> {
+    fn chosen(&mut self, mut batch: Batch) -> Result<TableChunk, RunError> {
         let (start, rows) = (self.position, batch.data.num_rows());
         self.position += rows as u64;
         batch.rejects.retain(|reject| {
@@ -78,7 +78,7 @@ impl Chunks {
                 (listed(&batch, &rows)?, RowNumbers::Listed(numbers))
             }
         };
-        Ok(Chunk { file: batch.file, rows: numbers, data, rejects: batch.rejects })
+        Ok(TableChunk { file: batch.file, rows: numbers, data, rejects: batch.rejects })
     }
 }
 

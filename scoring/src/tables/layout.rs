@@ -46,7 +46,7 @@ const FLAT: [(&str, &str, Option<&str>); 8] = [
 ];
 
 /// The schema of the output and its relation to the input's.
-pub(super) struct Layout {
+pub(super) struct ScoredLayout {
     schema: SchemaRef,
     /// Positions of the input's columns that stay as they are.
     kept: Vec<usize>,
@@ -55,7 +55,7 @@ pub(super) struct Layout {
     form: VerdictForm,
 }
 
-impl Layout {
+impl ScoredLayout {
     /// Adds the verdicts of `scorers` to `schema`.
     ///
     /// # Errors
@@ -183,7 +183,7 @@ impl Layout {
         if let Some((at, stays)) = self.old.as_ref().filter(|(_, stays)| !stays.is_empty()) {
             let old = batch.column(*at).as_struct();
             for position in stays {
-                columns.push(within(old, *position)?);
+                columns.push(masked_field(old, *position)?);
             }
         }
         columns.extend(verdicts.into_iter().map(|array| Arc::new(array) as ArrayRef));
@@ -211,7 +211,7 @@ impl Layout {
         let Some((position, _)) = old.fields().find(scorer) else {
             return Ok(None);
         };
-        let column = within(old, position)?;
+        let column = masked_field(old, position)?;
         if *column.data_type() == DataType::Null {
             return Ok(None);
         }
@@ -224,7 +224,7 @@ impl Layout {
 }
 
 /// Returns a field of a struct, with a null wherever the struct is null.
-fn within(column: &StructArray, position: usize) -> Result<ArrayRef, ArrowError> {
+fn masked_field(column: &StructArray, position: usize) -> Result<ArrayRef, ArrowError> {
     let field = column.column(position);
     let Some(nulls) = column.nulls() else {
         return Ok(field.clone());
@@ -271,19 +271,19 @@ fn flat_column(
     inner: Option<&str>,
 ) -> Result<ArrayRef, ArrowError> {
     let (position, _) = FIELDS.find(name).expect("it is among the columns");
-    let column = within(verdicts, position)?;
+    let column = masked_field(verdicts, position)?;
     let Some(inner) = inner else {
         return Ok(column);
     };
     if let Some(list) = column.as_list_opt::<i32>() {
         let items = list.values().as_struct();
         let (position, _) = items.fields().find(inner).expect("it is among the fields");
-        let values = within(items, position)?;
+        let values = masked_field(items, position)?;
         let item = Arc::new(Field::new_list_field(values.data_type().clone(), true));
         let (offsets, nulls) = (list.offsets().clone(), list.nulls().cloned());
         return Ok(Arc::new(ListArray::try_new(item, offsets, values, nulls)?));
     }
     let column = column.as_struct();
     let (position, _) = column.fields().find(inner).expect("it is among the fields");
-    within(column, position)
+    masked_field(column, position)
 }

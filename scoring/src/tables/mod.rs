@@ -14,11 +14,11 @@ use std::time::Instant;
 
 use datasets::manifest::Time;
 use datasets::sink::{self, Sink, SinkOptions, beside};
-use datasets::source::{Dataset, InputFile, Limits};
+use datasets::source::{BatchLimits, Dataset, InputFile};
 
 use self::cells::BoundColumns;
 use self::chunks::Chunks;
-use self::layout::{ExistingVerdicts, Layout, VerdictForm};
+use self::layout::{ExistingVerdicts, ScoredLayout, VerdictForm};
 use self::process::{ScoredTable, TableScorer};
 use crate::backend::Backend;
 use crate::counts::Counts;
@@ -30,7 +30,7 @@ use crate::prefetch::prefetch;
 use crate::row_progress::RowProgress;
 use crate::selection::{RowSelection, Selection};
 use crate::stored_backend::StoredBackend;
-use crate::summary::Summary;
+use crate::summary::ScoreSummary;
 use crate::verdict_store::{self, StoreSnapshot, VerdictStore};
 
 /// Rows that are scored and kept together.
@@ -44,27 +44,27 @@ const CHUNK_BYTES: usize = 4 << 20;
 
 /// Key of the mark that a run leaves in its store before it gives its output a name: a run that is
 /// stopped between that and its end may be run again over its own output.
-const NAMING: verdict_store::Key = [0xff; 16];
+const NAMING: verdict_store::VerdictKey = [0xff; 16];
 
 /// A run over tables.
-struct Run<'j> {
+struct TableRun<'j> {
     job: &'j Job,
     backend: &'j dyn Backend,
     dataset: Dataset,
     selection: Selection,
     bound: BoundColumns,
-    layout: Layout,
+    layout: ScoredLayout,
 }
 
 /// Scores the rows of a dataset as tables.
-pub(crate) fn run(job: &Job) -> Result<Summary, RunError> {
+pub(crate) fn run(job: &Job) -> Result<ScoreSummary, RunError> {
     let sink = job.sink_options();
     let verdicts = job.target.output().map(|path| beside(path, ".verdicts"));
     // An output that exists may be that of an unfinished run; its store says so later.
     let overwrite = sink.overwrite || verdicts.as_ref().is_some_and(|path| path.exists());
     sink::check(&job.output, &SinkOptions { overwrite, ..sink.clone() })?;
     let rows = if job.remote.url.is_some() { REQUEST_ROWS } else { CHUNK_ROWS };
-    let limits = Limits { rows, bytes: CHUNK_BYTES };
+    let limits = BatchLimits { rows, bytes: CHUNK_BYTES };
     let dataset = Dataset::open(&job.inputs, &job.table.source(limits))?;
     refuse_inputs(job, &dataset)?;
     let rows = &job.table.rows;
@@ -73,9 +73,9 @@ pub(crate) fn run(job: &Job) -> Result<Summary, RunError> {
     let selection = Selection::new(dataset.rows(), wanted);
     let bound = BoundColumns::find(&job.mapping, dataset.schema())?;
     let (form, old) = (form(job), old(job));
-    let layout = Layout::new(dataset.schema(), &job.scorers, form, old)?;
+    let layout = ScoredLayout::new(dataset.schema(), &job.scorers, form, old)?;
     let backend = job.backend()?;
-    let run = Run { job, backend: &*backend, dataset, selection, bound, layout };
+    let run = TableRun { job, backend: &*backend, dataset, selection, bound, layout };
     run.execute(&sink, verdicts)
 }
 
@@ -105,12 +105,12 @@ fn refuse_inputs(job: &Job, dataset: &Dataset) -> Result<(), RunError> {
     Ok(())
 }
 
-impl Run<'_> {
+impl TableRun<'_> {
     fn execute(
         &self,
         options: &SinkOptions,
         verdicts: Option<PathBuf>,
-    ) -> Result<Summary, RunError> {
+    ) -> Result<ScoreSummary, RunError> {
         let started = Instant::now();
         let mut store = self.store(verdicts)?;
         let overwrite = options.overwrite || store.has(&NAMING);
@@ -132,7 +132,7 @@ impl Run<'_> {
             let scorer = self.scorer(self.backend, None);
             let mut chunks = self.chunks();
             let folder = self.job.work_folder();
-            let inputs = |chunk: &chunks::Chunk| scorer.inputs(chunk);
+            let inputs = |chunk: &chunks::TableChunk| scorer.inputs(chunk);
             prefetch(self.backend, &mut store, &folder, || chunks.next(), inputs)?;
         }
         let (counts, rejects, progress) = self.score(&mut sink, &mut store)?;
@@ -150,7 +150,7 @@ impl Run<'_> {
             manifest.write(Path::new(&self.job.output))?;
         }
         store.remove()?;
-        Ok(Summary::new(self.job, self.backend, counts, &progress))
+        Ok(ScoreSummary::new(self.job, self.backend, counts, &progress))
     }
 
     /// The store of verdicts until the output has its name.

@@ -18,14 +18,14 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
 use super::cells::{BoundColumns, Cells};
-use super::chunks::Chunk;
-use super::layout::Layout;
+use super::chunks::TableChunk;
+use super::layout::ScoredLayout;
 use super::verdict_columns;
 use crate::backend::{Backend, RowResults};
 use crate::counts::Counts;
 use crate::error::RunError;
 use crate::rejects::{RejectForm, Rejected};
-use crate::verdict_store::{self, Key, StoreSnapshot};
+use crate::verdict_store::{self, StoreSnapshot, VerdictKey};
 
 /// Zstandard level of stored verdicts.
 const LEVEL: i32 = 1;
@@ -39,7 +39,7 @@ pub(super) struct ScoredTable {
     /// Counts of this chunk.
     pub(super) counts: Counts,
     /// Key and payload for the store; `None` if the store had the verdicts.
-    pub(super) record: Option<(Key, Vec<u8>)>,
+    pub(super) record: Option<(VerdictKey, Vec<u8>)>,
     /// Rows whose verdicts the store had.
     pub(super) known_rows: u64,
 }
@@ -47,7 +47,7 @@ pub(super) struct ScoredTable {
 /// Scores chunks with one backend and one layout.
 pub(super) struct TableScorer<'p> {
     pub(super) bound: &'p BoundColumns,
-    pub(super) layout: &'p Layout,
+    pub(super) layout: &'p ScoredLayout,
     pub(super) backend: &'p dyn Backend,
     pub(super) scorers: &'p [String],
     /// Statuses to retry, with all other verdicts kept; `None` scores all rows.
@@ -76,7 +76,7 @@ type FailedRow = (usize, String);
 /// Verdicts of some rows of a chunk: one array for each scorer.
 struct NewVerdicts {
     by_scorer: Vec<StructArray>,
-    record: Option<(Key, Vec<u8>)>,
+    record: Option<(VerdictKey, Vec<u8>)>,
     /// Rows that could not be scored, by their index among the rows to score.
     failed: Vec<FailedRow>,
     is_known: bool,
@@ -84,7 +84,7 @@ struct NewVerdicts {
 
 impl TableScorer<'_> {
     /// Returns the inputs of a chunk that are to be scored.
-    pub(super) fn inputs(&self, chunk: &Chunk) -> Result<Vec<ScoreInput>, RunError> {
+    pub(super) fn inputs(&self, chunk: &TableChunk) -> Result<Vec<ScoreInput>, RunError> {
         let cells = self.bound.cells(&chunk.data).map_err(file_error(chunk))?;
         let (mut readable, to_score, _) = self.rows_to_score(chunk, &cells)?;
         let input = |at: &usize| readable.inputs[*at].take();
@@ -94,7 +94,7 @@ impl TableScorer<'_> {
     /// Returns the readable rows of a chunk, the indices of those to score, and their old verdicts.
     fn rows_to_score(
         &self,
-        chunk: &Chunk,
+        chunk: &TableChunk,
         cells: &Cells<'_>,
     ) -> Result<(ReadableRows, Vec<usize>, OldVerdicts), RunError> {
         let readable = readable(cells, chunk.data.num_rows());
@@ -104,7 +104,7 @@ impl TableScorer<'_> {
     }
 
     /// Scores the rows of a chunk.
-    pub(super) fn score(&self, chunk: &Chunk) -> Result<ScoredTable, RunError> {
+    pub(super) fn score(&self, chunk: &TableChunk) -> Result<ScoredTable, RunError> {
         let cells = self.bound.cells(&chunk.data).map_err(file_error(chunk))?;
         let (mut readable, to_score, old) = self.rows_to_score(chunk, &cells)?;
         let wanted = to_score.iter().filter_map(|at| readable.inputs[*at].take());
@@ -266,7 +266,7 @@ impl TableScorer<'_> {
 
     fn attached(
         &self,
-        chunk: &Chunk,
+        chunk: &TableChunk,
         rows: &[u64],
         verdicts: Vec<StructArray>,
     ) -> Result<RecordBatch, ArrowError> {
@@ -285,7 +285,7 @@ impl TableScorer<'_> {
     /// Writes the rejected rows as lines in order. Returns the lines and their number.
     fn rejects(
         &self,
-        chunk: &Chunk,
+        chunk: &TableChunk,
         cells: &Cells<'_>,
         rejected: Vec<(usize, String)>,
     ) -> Result<(Vec<u8>, u64), RunError> {
@@ -355,7 +355,7 @@ fn readable(cells: &Cells<'_>, rows: usize) -> ReadableRows {
     readable
 }
 
-fn file_error(chunk: &Chunk) -> impl Fn(ArrowError) -> RunError {
+fn file_error(chunk: &TableChunk) -> impl Fn(ArrowError) -> RunError {
     move |error| RunError::Failed(format!("{}: {error}", chunk.file))
 }
 
@@ -385,7 +385,7 @@ fn is_retried(
 }
 
 /// The store's key of the verdicts of these rows.
-fn key_of(cells: &Cells<'_>, to_score: &[usize]) -> Key {
+fn key_of(cells: &Cells<'_>, to_score: &[usize]) -> VerdictKey {
     let mut hash = Sha256::new();
     cells.digest(&mut hash);
     for index in to_score {

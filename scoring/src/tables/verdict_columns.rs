@@ -23,45 +23,45 @@ const TEXT: DataType = DataType::Utf8;
 const NUMBER: DataType = DataType::Float64;
 const INTEGER: DataType = DataType::Int64;
 
-fn of(fields: &[(&str, DataType)]) -> Fields {
+fn fields_of(fields: &[(&str, DataType)]) -> Fields {
     let field = |(name, data_type): &(&str, DataType)| Field::new(*name, data_type.clone(), true);
     fields.iter().map(field).collect()
 }
 
-fn list(item: DataType) -> DataType {
+fn list_of(item: DataType) -> DataType {
     DataType::List(Arc::new(Field::new_list_field(item, true)))
 }
 
 fn reason_type() -> DataType {
-    DataType::Struct(of(&[("code", TEXT), ("detail", TEXT)]))
+    DataType::Struct(fields_of(&[("code", TEXT), ("detail", TEXT)]))
 }
 
 fn candidate_type() -> DataType {
-    DataType::Struct(of(&[
+    DataType::Struct(fields_of(&[
         ("text", TEXT),
-        ("span", list(INTEGER)),
+        ("span", list_of(INTEGER)),
         ("count", INTEGER),
         ("source", TEXT),
-        ("flags", list(TEXT)),
+        ("flags", list_of(TEXT)),
     ]))
 }
 
 fn steps_type() -> DataType {
     let equality =
-        of(&[("span", list(INTEGER)), ("text", TEXT), ("label", TEXT), ("detail", TEXT)]);
-    list(DataType::Struct(of(&[
+        fields_of(&[("span", list_of(INTEGER)), ("text", TEXT), ("label", TEXT), ("detail", TEXT)]);
+    list_of(DataType::Struct(fields_of(&[
         ("index", INTEGER),
-        ("span", list(INTEGER)),
+        ("span", list_of(INTEGER)),
         ("score", NUMBER),
         ("raw", NUMBER),
         ("label", TEXT),
         ("critique", TEXT),
-        ("equalities", list(DataType::Struct(equality))),
+        ("equalities", list_of(DataType::Struct(equality))),
     ])))
 }
 
 fn parts_type() -> DataType {
-    list(DataType::Struct(of(&[
+    list_of(DataType::Struct(fields_of(&[
         ("name", TEXT),
         ("status", TEXT),
         ("score", NUMBER),
@@ -72,7 +72,7 @@ fn parts_type() -> DataType {
 }
 
 fn candidates_type() -> DataType {
-    list(DataType::Struct(of(&[
+    list_of(DataType::Struct(fields_of(&[
         ("index", INTEGER),
         ("status", TEXT),
         ("score", NUMBER),
@@ -82,24 +82,24 @@ fn candidates_type() -> DataType {
         ("label", TEXT),
         ("reason", reason_type()),
         ("candidate", candidate_type()),
-        ("against", list(NUMBER)),
+        ("against", list_of(NUMBER)),
         ("steps", steps_type()),
         ("parts", parts_type()),
     ])))
 }
 
 fn digests_type() -> DataType {
-    DataType::Struct(of(&[
+    DataType::Struct(fields_of(&[
         ("scorer", TEXT),
         ("model", TEXT),
         ("adapter", TEXT),
         ("prompt", TEXT),
-        ("revisions", list(INTEGER)),
+        ("revisions", list_of(INTEGER)),
     ]))
 }
 
 fn usage_type() -> DataType {
-    DataType::Struct(of(&[
+    DataType::Struct(fields_of(&[
         ("input_tokens", INTEGER),
         ("output_tokens", INTEGER),
         ("total_tokens", INTEGER),
@@ -108,7 +108,7 @@ fn usage_type() -> DataType {
 
 /// The columns of a verdict.
 pub(super) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    of(&[
+    fields_of(&[
         ("status", TEXT),
         ("score", NUMBER),
         ("raw", NUMBER),
@@ -162,12 +162,14 @@ fn integers(values: impl Iterator<Item = Option<u64>>) -> ArrayRef {
 }
 
 /// A column of pairs of integers, with a null for `None`.
-fn pairs(values: impl Iterator<Item = Option<[u64; 2]>>) -> Result<ArrayRef, ArrowError> {
+fn integer_pairs(values: impl Iterator<Item = Option<[u64; 2]>>) -> Result<ArrayRef, ArrowError> {
     let values: Vec<Option<[u64; 2]>> = values.collect();
     let lengths = values.iter().map(|pair| pair.map_or(0, |_| 2));
     let nulls = values.iter().map(Option::is_some).collect::<NullBuffer>();
     let items = integers(values.iter().flatten().flatten().map(|value| Some(*value)));
-    let DataType::List(item) = list(INTEGER) else { unreachable!("a list of integers is a list") };
+    let DataType::List(item) = list_of(INTEGER) else {
+        unreachable!("a list of integers is a list")
+    };
     let offsets = OffsetBuffer::from_lengths(lengths);
     Ok(Arc::new(ListArray::try_new(item, offsets, items, Some(nulls))?))
 }
@@ -185,13 +187,13 @@ fn candidates(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
     let span = |c: &Candidate| c.span.map(|at| at as u64);
     let flags: Vec<&[String]> =
         found.iter().map(|found| found.map_or(&[][..], |found| &found.flags)).collect();
-    let DataType::List(item) = list(TEXT) else { unreachable!("a list of texts is a list") };
+    let DataType::List(item) = list_of(TEXT) else { unreachable!("a list of texts is a list") };
     let offsets = OffsetBuffer::from_lengths(flags.iter().map(|flags| flags.len()));
     let items = texts(flags.iter().flat_map(|flags| flags.iter().map(|f| Some(f.as_str()))));
     let nulls = found.iter().map(Option::is_some).collect::<NullBuffer>();
     let columns = vec![
         texts(found.iter().map(|found| found.map(|c| c.text.as_str()))),
-        pairs(found.iter().map(|found| found.map(span)))?,
+        integer_pairs(found.iter().map(|found| found.map(span)))?,
         integers(found.iter().map(|found| found.map(|c| c.count as u64))),
         texts(found.iter().map(|found| found.map(|c| c.source.as_str()))),
         Arc::new(ListArray::try_new(item, offsets, items, Some(nulls))?),
@@ -208,7 +210,7 @@ fn digests(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
         text(|digests| digests.model.as_deref()),
         text(|digests| digests.adapter.as_deref()),
         text(|digests| digests.prompt.as_deref()),
-        pairs(results.iter().map(|result| result.digests.revisions))?,
+        integer_pairs(results.iter().map(|result| result.digests.revisions))?,
     ];
     structs(&digests_type(), columns, results.iter().map(|_| true))
 }

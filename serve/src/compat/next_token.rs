@@ -11,8 +11,8 @@ use crate::call::Call;
 use crate::compat::openai_chat::types::Prompt;
 use crate::error::ApiError;
 use crate::hosts::Served;
-use crate::labels::softmax;
 use crate::names::not_found;
+use base::stats::softmax;
 
 /// A query and its items.
 #[derive(Debug)]

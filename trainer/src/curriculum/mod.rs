@@ -19,8 +19,8 @@ use base::stats::softmax_with_temperature;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::random::decision;
 use arms::Arm;
+use base::seeded::decision;
 pub use fill::{Fill, FillConfig};
 pub use keep::{Fate, Keep, KeepCounts, NoProgressRule};
 use pool::PoolPosition;

@@ -4,7 +4,7 @@ use rand::seq::SliceRandom as _;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::random::decision;
+use base::seeded::decision;
 
 /// Problems and the position in their order.
 #[derive(Clone, Debug)]

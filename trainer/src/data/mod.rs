@@ -11,7 +11,7 @@ pub use jsonl::read_jsonl;
 pub use row::{Preference, Process, Ranked, Supervised, Tokenized, TrainingRow};
 
 use crate::error::Result;
-use crate::random::decision;
+use base::seeded::decision;
 
 /// All rows of a run.
 #[derive(Debug)]

@@ -74,7 +74,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::random::decision;
+    use base::seeded::decision;
 
     fn rng() -> impl Rng {
         decision(1, "test", &[])

@@ -2,7 +2,7 @@
 
 use rand_chacha::ChaCha12Rng;
 
-use crate::random::decision;
+use base::seeded::decision;
 
 /// Seed and step, which determine the random draws of one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

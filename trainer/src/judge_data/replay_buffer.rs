@@ -6,7 +6,7 @@ use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::item::{Group, ItemRole, TrainingItem};
-use crate::random::decision;
+use base::seeded::decision;
 
 /// A wrong answer and its problem.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use rand::RngExt as _;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
-use crate::random::decision;
+use base::seeded::decision;
 
 /// Mean self-given reward less mean true reward of the same answers, `(self, true)` each. It rises
 /// if the policy pleases its judge instead of solving the task. `None` without answers or if a

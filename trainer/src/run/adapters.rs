@@ -16,7 +16,7 @@ use super::config::{AdapterSection, RunConfig};
 use crate::error::{Result, TrainError};
 use crate::methods::MethodConfig;
 use crate::policy::{Policy, Workers};
-use crate::random::decision;
+use base::seeded::decision;
 
 /// PEFT's names of the modules of all linear layers.
 const ALL_LINEAR: [&str; 7] =

@@ -1,8 +1,9 @@
 //! Drives a run to its end: steps, logs, evaluations, checkpoints.
 
+use base::time::unix_time;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use super::TrainingRun;
 use crate::error::{Result, TrainError};
@@ -63,7 +64,11 @@ impl Logs {
         Ok(Logs {
             steps: lines("metrics.jsonl")?,
             evaluations: lines("evaluations.jsonl")?,
-            events: EventFile::create(&folder.join("events"), now(), resumed_at)?,
+            events: EventFile::create(
+                &folder.join("events"),
+                unix_time().as_secs_f64(),
+                resumed_at,
+            )?,
         })
     }
 
@@ -137,15 +142,9 @@ fn evaluate(run: &mut TrainingRun, logs: &mut Logs, tell: &mut dyn FnMut(News<'_
 }
 
 fn record(step: u64, prefix: &str, metrics: &Metrics) -> Record {
-    let mut record = Record::new(step, now());
+    let mut record = Record::new(step, unix_time().as_secs_f64());
     for (name, value) in metrics.iter() {
         record.set(&format!("{prefix}{name}"), value);
     }
     record
-}
-
-/// Seconds since 1970.
-fn now() -> f64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    since.unwrap_or(Duration::ZERO).as_secs_f64()
 }

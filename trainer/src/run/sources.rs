@@ -13,7 +13,7 @@ use toytask::{Encoder, Format, Mixture, TrainingTarget, check, sets};
 use crate::data::{EpochOrder, RowGenerator, Tokenized, TrainingRow, TrainingRows, read_jsonl};
 use crate::error::{Result, TrainError};
 use crate::item::{ItemRole, TrainingItem};
-use crate::random::decision;
+use base::seeded::decision;
 
 /// `[[data]]`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

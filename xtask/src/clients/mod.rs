@@ -12,7 +12,7 @@ use std::process::{Child, Command, ExitCode, ExitStatus};
 use std::time::{Duration, Instant};
 
 use crate::cargo;
-use crate::summary::Summary;
+use crate::summary::TestSummary;
 use proofs::{Against, Environment, PROOFS, Proof};
 use server::{Models, Server};
 
@@ -48,7 +48,7 @@ pub(crate) fn run(names: &[String]) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let mut summary = Summary::default();
+    let mut summary = TestSummary::default();
     for proof in chosen {
         println!("\nrunning: {} ({})", proof.name, proof.script);
         let begun = Instant::now();
@@ -172,7 +172,7 @@ fn logged(command: &mut Command, file: &Path) -> Result<ExitStatus, String> {
                 std::thread::sleep(Duration::from_millis(100));
             }
             Ok(None) => {
-                // Whether it can be ended changes nothing for who waits.
+                // A failure to end it does not change the result.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(format!("it was not over after {LIMIT:?}"));
@@ -198,7 +198,7 @@ fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(SHOWN)..].join("\n")
 }
 
-/// What a proof's log says of what was seen: lines of its own, without those of what it imports.
+/// The lines of a proof's log that the proof itself wrote, without those of its imports.
 fn account(log: &str) -> String {
     const OTHERS: [&str; 6] = ["Warning", "WARN", "INFO", "warnings.warn", "Docs: ", "it/s"];
     let is_told = |line: &&str| {
@@ -239,7 +239,7 @@ mod tests {
             let name = script.expect("readable").file_name();
             let name = name.to_string_lossy();
             let is_run = PROOFS.iter().any(|proof| proof.script.ends_with(&*name));
-            assert!(is_run || !name.ends_with(".py"), "{name} is nobody's proof");
+            assert!(is_run || !name.ends_with(".py"), "{name} belongs to no proof");
         }
     }
 

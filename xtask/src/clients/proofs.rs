@@ -16,7 +16,7 @@ pub(super) struct Proof {
     pub(super) environment: &'static Environment,
     pub(super) script: &'static str,
     pub(super) against: Against,
-    /// It trains a model, and is told where one is.
+    /// It trains a model, whose folder it gets.
     pub(super) policy: bool,
 }
 
@@ -24,16 +24,16 @@ pub(super) struct Proof {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Against {
     /// A server, which is started for it.
-    Served(Kind),
+    Served(ServerKind),
     /// The program, of which the script starts servers.
     Program,
-    /// The same, as pytest is told.
+    /// The same, as arguments of pytest.
     Package,
 }
 
 /// Servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ServerKind {
     /// With a model that writes.
     Writer,
     /// With a reward model.
@@ -81,30 +81,45 @@ const TRAINERS: &Environment = &Environment {
 /// Every proof, the light ones first.
 pub(super) const PROOFS: &[Proof] = &[
     Proof::of("package", RAY, "clients/python", Against::Package),
-    Proof::of("decisions", OPENAI, "tests/clients/decisions.py", Against::Served(Kind::Writer)),
-    Proof::of("graders", OPENAI, "tests/clients/graders.py", Against::Served(Kind::Writer)),
-    Proof::of("batches", OPENAI, "tests/clients/batches.py", Against::Served(Kind::Writer)),
-    Proof::of("chat", OPENAI, "tests/clients/chat.py", Against::Served(Kind::Writer)),
-    Proof::of("recipes", OPENAI, "tests/clients/compat.py", Against::Served(Kind::Reward)),
+    Proof::of(
+        "decisions",
+        OPENAI,
+        "tests/clients/decisions.py",
+        Against::Served(ServerKind::Writer),
+    ),
+    Proof::of("graders", OPENAI, "tests/clients/graders.py", Against::Served(ServerKind::Writer)),
+    Proof::of("batches", OPENAI, "tests/clients/batches.py", Against::Served(ServerKind::Writer)),
+    Proof::of("chat", OPENAI, "tests/clients/chat.py", Against::Served(ServerKind::Writer)),
+    Proof::of("recipes", OPENAI, "tests/clients/compat.py", Against::Served(ServerKind::Reward)),
     Proof::of(
         "verifiers",
         VERIFIERS,
         "tests/clients/verifiers_judge.py",
-        Against::Served(Kind::Reward),
+        Against::Served(ServerKind::Reward),
     ),
     Proof::of("parquet", RAY, "tests/clients/parquet_files.py", Against::Program),
     Proof::of("ray", RAY, "tests/clients/ray_data.py", Against::Program),
-    Proof::of("trainers", TRAINERS, "tests/clients/trainers.py", Against::Served(Kind::Limited)),
+    Proof::of(
+        "trainers",
+        TRAINERS,
+        "tests/clients/trainers.py",
+        Against::Served(ServerKind::Limited),
+    ),
     Proof::of("commands", TRAINERS, "tests/clients/recipes.py", Against::Program),
     Proof::of(
         "reward-files",
         TRAINERS,
         "tests/clients/reward_files.py",
-        Against::Served(Kind::Reward),
+        Against::Served(ServerKind::Reward),
     ),
     Proof {
         policy: true,
-        ..Proof::of("trl", TRAINERS, "tests/clients/trl_grpo.py", Against::Served(Kind::Reward))
+        ..Proof::of(
+            "trl",
+            TRAINERS,
+            "tests/clients/trl_grpo.py",
+            Against::Served(ServerKind::Reward),
+        )
     },
 ];
 

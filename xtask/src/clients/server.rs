@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::proofs::Kind;
+use super::proofs::ServerKind;
 use crate::cargo;
 
 /// Positions that the models have; as they are made they would hold a few sentences.
@@ -74,11 +74,11 @@ pub(super) struct Server {
 }
 
 impl Server {
-    pub(super) fn start(program: &Path, models: &Models, kind: Kind) -> Result<Self, String> {
+    pub(super) fn start(program: &Path, models: &Models, kind: ServerKind) -> Result<Self, String> {
         let (model, more) = match kind {
-            Kind::Writer => ("judge", None),
-            Kind::Reward => ("rm", None),
-            Kind::Limited => ("rm", Some("limits.client_requests=4")),
+            ServerKind::Writer => ("judge", None),
+            ServerKind::Reward => ("rm", None),
+            ServerKind::Limited => ("rm", Some("limits.client_requests=4")),
         };
         let batches = models.folder.join("batches");
         let mut command = Command::new(program);
@@ -113,7 +113,7 @@ impl Drop for Server {
 
 /// Where a server listens: the one line that it prints, once it takes work.
 fn url_of(child: &mut Child) -> Result<String, String> {
-    let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
+    let stdout = child.stdout.take().expect("stdout is a pipe");
     let mut line = String::new();
     let read = BufReader::new(stdout).read_line(&mut line);
     read.map_err(|error| format!("the server: {error}"))?;

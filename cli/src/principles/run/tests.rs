@@ -41,7 +41,7 @@ const LISTS: [(&str, &str); 5] = [
 ];
 
 impl Judge for Canned {
-    fn list(&mut self, all: &[Feedback]) -> Result<Vec<Answer>, CliError> {
+    fn list(&mut self, all: &[Feedback]) -> Result<Vec<JudgeListing>, CliError> {
         let answer = |one: &Feedback| {
             let text = LISTS.iter().find(|(words, _)| *words == one.feedback);
             let list = feedback::read(text.expect("canned words").1);
@@ -77,7 +77,7 @@ fn passed(
     let table = PrincipleTable::new(carried).expect("names differ");
     let sink = datasets::sink::SinkOptions::default();
     let output = DatasetOutput::create(&path("out.jsonl"), table.schema(), &sink);
-    let mut run = Run {
+    let mut run = ExtractionRun {
         columns,
         table,
         judge: Box::new(Canned),
@@ -85,11 +85,11 @@ fn passed(
         extraction: Extraction::new(options.clone()),
         output: output.expect("the folder is ours"),
     };
-    let mut progress = Progress::start("rows", dataset.rows());
+    let mut progress = ItemProgress::start("rows", dataset.rows());
     for batch in dataset.batches() {
         run.batch(&batch.expect("rows"), &mut progress).expect("nothing stops it");
     }
-    let Run { output, extraction, .. } = run;
+    let ExtractionRun { output, extraction, .. } = run;
     let counts = extraction.counts;
     let finished = output.finish().expect("the folder is ours");
     let read = |path: &str| -> Vec<Value> {
@@ -115,7 +115,7 @@ fn steps(keep_contradictions: bool) -> ExtractionOptions {
 fn principles_pass_the_steps_and_each_step_says_what_it_drops() {
     let three: Vec<&str> = LISTS[..3].iter().map(|(words, _)| *words).collect();
     let (counts, written, rejects) = passed(&[&three], &steps(false));
-    // Of 14: the voice is nowhere in the feedback; nobody else speaks of elegance; helpfulness goes
+    // 14 are listed: the voice is nowhere in the feedback; no other text names elegance; helpfulness goes
     // by name, three times; brevity is met partially once and clarity both met and not, three times;
     // correctness is said three times and brevity twice more, of which the first stay.
     let found = serde_json::to_value(&counts).expect("counts serialise");
@@ -165,7 +165,7 @@ fn a_row_with_an_annotator_who_cannot_be_heard_is_rejected() {
     let (counts, written, rejects) = passed(&rows, &steps(false));
     assert_eq!((counts.rows, counts.too_few_annotators, counts.asked), (4, 1, 8));
     assert_eq!(counts.failures.get("parse_error"), Some(&1));
-    // What the others of the rejected row said counts nowhere; who lists nothing agrees with nobody.
+    // Feedback of the rejected row counts nowhere; an empty list agrees with none.
     assert_eq!((counts.listed, counts.without_consensus), (14 + 5, 1 + 4));
     assert!(written.iter().all(|row| row["id"] == 3), "{written:?}");
     let [reject] = &rejects[..] else {

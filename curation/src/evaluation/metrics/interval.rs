@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::metric_row::MetricRow;
-use crate::seeded::Draws;
+use base::seeded::Draws;
+use base::stats::quantile_of_sorted;
 
 /// How sure an interval is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -122,28 +123,14 @@ pub fn bootstrap<T: MetricRow>(
         }
         values.extend(metric(&resample));
     }
-    if values.is_empty() || values.len() * 2 < intervals.resamples {
+    if values.len() * 2 < intervals.resamples {
         return None;
     }
     values.sort_unstable_by(f64::total_cmp);
     let tail = (1.0 - intervals.confidence.level()) / 2.0;
     Some(Interval {
-        low: percentile(&values, tail),
-        high: percentile(&values, 1.0 - tail),
+        low: quantile_of_sorted(&values, tail)?,
+        high: quantile_of_sorted(&values, 1.0 - tail)?,
         method: IntervalMethod::Bootstrap,
     })
-}
-
-/// The value at a share of sorted values, between two neighbours in proportion.
-fn percentile(sorted: &[f64], share: f64) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 resamples")]
-    let at = share * (sorted.len() - 1) as f64;
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "it lies between 0 and the last index"
-    )]
-    let below = at.floor() as usize;
-    let above = (below + 1).min(sorted.len() - 1);
-    sorted[below] + (sorted[above] - sorted[below]) * at.fract()
 }

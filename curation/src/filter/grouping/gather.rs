@@ -17,7 +17,7 @@ use super::super::dedupe::{RowDigest, digest};
 use super::super::pass::{FilteredRows, RowBatch, StepCounts};
 use super::{Expr, Grouping, RowContent};
 use crate::groups::normalised;
-use crate::seeded;
+use base::seeded;
 use datasets::query::SqlOption;
 use datasets::{DatasetError, Result};
 

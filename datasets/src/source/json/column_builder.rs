@@ -1,4 +1,4 @@
-//! Rows to columns: builders that take a row whole or give it back.
+//! Column builders that append a complete row or roll it back.
 
 use std::fmt;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) enum ColumnBuilder {
     Struct(ObjectBuilder),
 }
 
-/// Values of a fixed size; a null has a value that nobody reads.
+/// Values of a fixed size; the value under a null is ignored.
 #[derive(Debug, Default)]
 pub(crate) struct ValueBuilder<T> {
     values: Vec<T>,

@@ -17,7 +17,7 @@ use self::column_builder::RowSeed;
 pub(super) use self::column_builder::{ColumnBuilder, ObjectBuilder};
 use self::value_shape::{FitsShape, ValueShape};
 use super::lines::{LineReader, MAX_LINE_BYTES, NumberedLine};
-use super::{FileBatch, Limits, Reject, RowNumbers};
+use super::{BatchLimits, FileBatch, Reject, RowNumbers};
 use crate::{DatasetError, Result};
 
 /// What a first reading of a file found.
@@ -86,7 +86,7 @@ pub(super) struct JsonReader {
     file: Arc<str>,
     schema: SchemaRef,
     rows: ObjectBuilder,
-    limits: Limits,
+    limits: BatchLimits,
 }
 
 impl JsonReader {
@@ -94,7 +94,7 @@ impl JsonReader {
         text: Box<dyn BufRead + Send>,
         file: Arc<str>,
         schema: SchemaRef,
-        limits: Limits,
+        limits: BatchLimits,
     ) -> Self {
         Self {
             lines: LineReader::new(text),
@@ -160,7 +160,7 @@ fn text_of(line: NumberedLine, bytes: &[u8]) -> std::result::Result<&str, String
     std::str::from_utf8(bytes).map_err(|error| format!("not UTF-8 at byte {}", error.valid_up_to()))
 }
 
-/// What is wrong with a line. The position that `serde_json` names is of a text of one line.
+/// Describes the error of a line. The position that `serde_json` names is of a text of one line.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     let place = format!(" at line {} column {}", error.line(), error.column());

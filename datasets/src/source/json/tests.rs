@@ -25,7 +25,7 @@ fn columns(schema: &Schema) -> Vec<String> {
 }
 
 /// Reads `lines` and returns the rows as they would be written, and rejects as `row: reason`.
-fn read(lines: &str, limits: Limits) -> (Vec<Value>, Vec<String>) {
+fn read(lines: &str, limits: BatchLimits) -> (Vec<Value>, Vec<String>) {
     let inferred = infer(text(lines), "f").expect("readable");
     let mut reader = JsonReader::new(text(lines), "f".into(), inferred.schema, limits);
     let (mut rows, mut rejects) = (Vec::new(), Vec::new());
@@ -75,7 +75,7 @@ fn broken_rows_are_rejected() {
     fn check(bad: &str, part: &str) {
         let lines = format!("{{\"a\":[1,{{\"b\":\"x\"}}]}}\n{bad}\n\n{{\"a\":[2]}}\n");
         for rows in [1, 2, 100] {
-            let limits = Limits { rows, ..Limits::default() };
+            let limits = BatchLimits { rows, ..BatchLimits::default() };
             let (rows, rejects) = read(&lines, limits);
             assert_eq!(rows.len(), 2, "{bad}");
             assert_eq!(rejects.len(), 1, "{bad}: {rejects:?}");
@@ -108,7 +108,7 @@ fn rows_know_their_lines_and_batches_their_bounds() {
     let lines = "{\"a\":1}\n\n{\"a\":2}\nx\n{\"a\":3}\n{\"a\":4}";
     let inferred = infer(text(lines), "f").expect("readable");
     let numbers = |rows: usize, bytes: usize| {
-        let limits = Limits { rows, bytes };
+        let limits = BatchLimits { rows, bytes };
         let mut reader = JsonReader::new(text(lines), "f".into(), inferred.schema.clone(), limits);
         let next = || reader.next().expect("readable").map(|part| part.rows);
         std::iter::from_fn(next).collect::<Vec<_>>()
@@ -176,7 +176,7 @@ proptest! {
     fn what_is_read_is_what_was_written(rows in prop::collection::vec(
         prop::collection::btree_map("[abc]", value(), 0..4), 1..6), batch_rows in 1usize..4) {
         let lines: Vec<String> = rows.iter().map(|row| json!(row).to_string()).collect();
-        let limits = Limits { rows: batch_rows, ..Limits::default() };
+        let limits = BatchLimits { rows: batch_rows, ..BatchLimits::default() };
         let (found, rejects) = read(&lines.join("\n"), limits);
         prop_assert_eq!(rejects, Vec::<String>::new());
         prop_assert_eq!(found.len(), rows.len());

@@ -136,7 +136,7 @@ impl ValueShape {
 #[derive(Clone, Copy)]
 pub(super) struct FitsShape<'s>(pub(super) &'s ValueShape);
 
-/// A value with nothing to hold it against, read whole so that its strings are checked.
+/// A value without an expected shape, parsed completely so that its strings are checked.
 pub(super) struct CheckedValue;
 
 impl<'de> DeserializeSeed<'de> for FitsShape<'_> {

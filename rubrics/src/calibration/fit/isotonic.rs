@@ -1,9 +1,10 @@
 //! Isotonic regression by pooling adjacent violators.
 
+use base::stats::from_count;
 use base::stats::sigmoid;
 
 use super::{FitError, Sample};
-use crate::calibration::map::{Calibration, count};
+use crate::calibration::map::Calibration;
 
 /// Probabilities that are closer are one: a file of decimal numbers must keep points apart.
 const CLOSE: f64 = 1e-12;
@@ -19,7 +20,7 @@ struct Block {
 
 impl Block {
     fn value(&self) -> f64 {
-        count(self.right) / count(self.samples)
+        from_count(self.right) / from_count(self.samples)
     }
 
     fn merge(&mut self, later: &Self) {

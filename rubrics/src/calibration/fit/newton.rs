@@ -1,10 +1,11 @@
 //! Platt's two numbers by Newton's method with a step that is halved until it helps, after Lin, Lin
 //! and Weng, A Note on Platt's Probabilistic Outputs for Support Vector Machines, 2007.
 
+use base::stats::from_count;
 use base::stats::sigmoid;
 
 use super::{FitError, LEAST_SLOPE, Sample, scale};
-use crate::calibration::map::{Calibration, count};
+use crate::calibration::map::Calibration;
 
 const MAX_STEPS: usize = 100;
 
@@ -36,13 +37,13 @@ struct Slopes {
 pub(super) fn platt(samples: &[Sample]) -> Result<Calibration, FitError> {
     let scale = scale(samples);
     let aims = aims(samples, scale);
-    let n_right = count(samples.iter().filter(|sample| sample.right).count());
-    let n_wrong = count(samples.len()) - n_right;
+    let n_right = from_count(samples.iter().filter(|sample| sample.right).count());
+    let n_wrong = from_count(samples.len()) - n_right;
     let (mut a, mut b) = (0.0, ((n_right + 1.0) / (n_wrong + 1.0)).ln());
     let mut least = loss(&aims, a, b);
     for _ in 0..MAX_STEPS {
         let slopes = slopes(&aims, a, b);
-        if slopes.a.abs().max(slopes.b.abs()) < FLAT * count(samples.len()) {
+        if slopes.a.abs().max(slopes.b.abs()) < FLAT * from_count(samples.len()) {
             return line(a, b, scale);
         }
         let (aa, bb) = (slopes.aa + RIDGE, slopes.bb + RIDGE);
@@ -80,8 +81,8 @@ fn line(a: f64, b: f64, scale: f64) -> Result<Calibration, FitError> {
 }
 
 fn aims(samples: &[Sample], scale: f64) -> Vec<Aim> {
-    let n_right = count(samples.iter().filter(|sample| sample.right).count());
-    let n_wrong = count(samples.len()) - n_right;
+    let n_right = from_count(samples.iter().filter(|sample| sample.right).count());
+    let n_wrong = from_count(samples.len()) - n_right;
     let aim = |sample: &Sample| Aim {
         margin: sample.raw / scale,
         target: if sample.right {

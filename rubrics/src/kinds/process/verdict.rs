@@ -33,7 +33,7 @@ impl StepValue {
         let own = own.ok_or_else(|| unusable("the head has fewer outputs than it had"))?;
         let others = logits.iter().enumerate().filter(|(at, _)| *at != index);
         let others: Vec<f64> = others.map(|(_, logit)| f64::from(*logit)).collect();
-        let raw = if others.is_empty() { own } else { own - log_sum_exp(&others) };
+        let raw = if others.is_empty() { own } else { own - base::stats::log_sum_exp(&others) };
         if !raw.is_finite() {
             return Err(unusable("the head gave a number that is not finite"));
         }
@@ -141,9 +141,4 @@ fn notes(spans: &[Range<usize>], rewards: &[f64]) -> Vec<SpanNote> {
         value: Some(*reward),
     });
     notes.collect()
-}
-
-fn log_sum_exp(values: &[f64]) -> f64 {
-    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    most + values.iter().map(|x| (x - most).exp()).sum::<f64>().ln()
 }

@@ -44,7 +44,7 @@ const RESTART: OverwriteMode = OverwriteMode { overwrite: false, restart: true }
 const OVERWRITE: OverwriteMode = OverwriteMode { overwrite: true, restart: false };
 
 /// Every row goes to the output, and every second one to the rejected rows too.
-fn finished(chunk: &Chunk) -> ScoredLines {
+fn finished(chunk: &LineChunk) -> ScoredLines {
     let (mut output, mut rejects) = (Vec::new(), Vec::new());
     let mut counts = Counts::new(1);
     for line in chunk.lines() {
@@ -110,7 +110,7 @@ fn carry_on(
     Ok(Some(run.counts))
 }
 
-/// Names and contents of what is in the folder.
+/// Names and contents of the files in the folder.
 fn files(folder: &Path) -> Vec<(String, String)> {
     let entries = fs::read_dir(folder).expect("the folder is ours");
     let mut files: Vec<_> = entries
@@ -248,7 +248,7 @@ fn existing_output_is_kept_without_overwrite() {
     assert_eq!(kept[1..], [("out".to_owned(), "mine".to_owned())]);
     carry_on(folder.path(), OVERWRITE, usize::MAX).expect("asked for");
     assert!(files(folder.path()).iter().any(|(_, text)| text.ends_with("five!\n")));
-    // An output that nobody asked to replace is kept in the middle of a run, too.
+    // Without --overwrite an output is kept in the middle of a run, too.
     carry_on(folder.path(), OVERWRITE, 8).expect("asked for");
     refused(carry_on(folder.path(), NOTHING, usize::MAX));
 }
@@ -260,7 +260,7 @@ fn changed_output_of_a_complete_run_is_refused() {
     // The output has its name, and the journal is still there.
     carry_on(folder.path(), NOTHING, all_steps - 1).expect("nothing fails");
     assert!(folder.path().join("out").exists() && folder.path().join("out.journal").exists());
-    fs::write(folder.path().join("out"), "somebody else's").expect("ours");
+    fs::write(folder.path().join("out"), "another file").expect("ours");
     let message = refused(carry_on(folder.path(), NOTHING, usize::MAX));
     assert!(message.contains("has changed"), "{message}");
 }

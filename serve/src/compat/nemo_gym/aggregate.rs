@@ -1,6 +1,7 @@
 //! Aggregates `NeMo`-Gym verify replies: mean, maximum, minimum, median and standard deviation of
 //! every numeric field, per task and overall.
 
+use base::stats::{mean, median, sample_std};
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Number, Value, json};
@@ -104,46 +105,18 @@ fn described(columns: &Columns) -> Map<String, Value> {
     // One value has no deviation. If all fields have one value, 0 reads better.
     let lone = columns.values().all(|values| values.len() < 2);
     let figures = columns.iter().flat_map(|(name, values)| {
-        let std = deviation(values).or(lone.then_some(0.0));
+        let std = sample_std(values).or(lone.then_some(0.0));
         let figures = [
-            ("mean", Some(mean(values))),
+            ("mean", mean(values)),
             ("max", values.iter().copied().reduce(f64::max)),
             ("min", values.iter().copied().reduce(f64::min)),
-            ("median", Some(median(values))),
+            ("median", median(values)),
             ("std", std),
         ];
         let named = figures.map(|(figure, value)| (format!("{figure}/{name}"), value));
         named.into_iter()
     });
     figures.filter_map(|(name, value)| Some((name, number(value?)))).collect()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a count of rows is below 2^53")]
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
-}
-
-fn median(values: &[f64]) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let middle = sorted.len() / 2;
-    if sorted.len() % 2 == 1 {
-        sorted[middle]
-    } else {
-        f64::midpoint(sorted[middle - 1], sorted[middle])
-    }
-}
-
-/// Returns the sample standard deviation; `None` below two values.
-fn deviation(values: &[f64]) -> Option<f64> {
-    if values.len() < 2 {
-        return None;
-    }
-    let mean = mean(values);
-    let squares: f64 = values.iter().map(|x| (x - mean) * (x - mean)).sum();
-    #[expect(clippy::cast_precision_loss, reason = "a count of rows is below 2^53")]
-    let others = (values.len() - 1) as f64;
-    Some((squares / others).sqrt())
 }
 
 /// Converts a number to JSON; null if it is not finite.

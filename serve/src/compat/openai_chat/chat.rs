@@ -1,7 +1,5 @@
 //! Prepares chat requests: renders the conversation as the model's prompt.
 
-use std::time::{SystemTime, UNIX_EPOCH};
-
 use chat::{LocalTime, Rendered};
 use engine::{Conversation, Tokenizer};
 use serde_json::{Map, Value, json};
@@ -214,20 +212,14 @@ pub(crate) fn render(
     let digest = Sha256::digest(text.as_str());
     Ok(PromptTokens {
         token_ids: tokenizer.encode_text(&text).map_err(unusable)?.into(),
-        digest: hex(&digest),
+        digest: base::digest::hex(&digest),
         echo: None,
     })
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |all, byte| all + &format!("{byte:02x}"))
-}
-
 /// Returns the current time in UTC for templates that use it; only their prompts depend on it.
 fn now() -> LocalTime {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH);
-    let seconds = since.map_or(0, |since| since.as_secs());
-    LocalTime::from_unix(i64::try_from(seconds).unwrap_or(i64::MAX), 0)
+    LocalTime::from_unix(i64::try_from(base::time::unix_seconds()).unwrap_or(i64::MAX), 0)
 }
 
 /// Finds the end of the last message in the prompt. A template may trim the message.

@@ -3,7 +3,6 @@
 use engine::Tokenizer;
 use sha2::{Digest as _, Sha256};
 
-use super::chat::hex;
 use super::prepared::{PreparedRequest, PromptTokens, Prompts};
 use super::prompt_logprobs::{self, PromptLogprobs};
 use super::settings::{self, RouteDefaults, Settings};
@@ -116,7 +115,7 @@ impl Reading<'_> {
         }
         Ok(PromptTokens {
             token_ids: token_ids.into(),
-            digest: hex(&Sha256::digest(&text)),
+            digest: base::digest::hex(&Sha256::digest(&text)),
             echo: self.echo.map(|_| text),
         })
     }
@@ -132,7 +131,7 @@ impl Reading<'_> {
         let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
         let echo = self.echo.map(|skip| self.tokenizer.decode(&ids, skip));
         Ok(PromptTokens {
-            digest: hex(&Sha256::digest(&bytes)),
+            digest: base::digest::hex(&Sha256::digest(&bytes)),
             echo: echo.transpose().map_err(|error| invalid(path, error))?,
             token_ids: ids.into(),
         })

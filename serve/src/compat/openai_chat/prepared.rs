@@ -129,8 +129,7 @@ impl PreparedRequest {
             hash.update(revision.to_le_bytes());
         }
         let digest = hash.finalize();
-        let hex = digest.iter().take(6).map(|byte| format!("{byte:02x}"));
-        hex.fold("fp_".to_owned(), |all, one| all + &one)
+        format!("fp_{}", base::digest::hex(&digest[..6]))
     }
 }
 

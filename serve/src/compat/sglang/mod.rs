@@ -25,9 +25,9 @@ use crate::compat::openai_chat::types::{Prompt, Texts};
 use crate::compat::pooling::types::{ClassifyReply, Encoding, PooledUsage};
 use crate::error::ApiError;
 use crate::hosts::Served;
-use crate::labels::softmax;
 use crate::names;
 use crate::state::State;
+use base::stats::softmax;
 
 /// Reads a model's head in the form of OpenAI's embeddings: the vector of a reward model is its
 /// logit.

@@ -51,7 +51,7 @@ pub fn calls(
     if group.rollouts.len() < 2 {
         return Ok(Vec::new());
     }
-    let mut rng = crate::random::decision(seed.seed, "urpo calls", &[seed.step, group.item.index]);
+    let mut rng = base::seeded::decision(seed.seed, "urpo calls", &[seed.step, group.item.index]);
     let wordings = templates.of(TemplateKind::RankJudge);
     let template = wordings.first().expect("required above");
     let call = |order: Vec<usize>| {

@@ -173,7 +173,7 @@ pub fn preference_item(
     seed: StepSeed,
 ) -> Result<TrainingItem> {
     templates.require(&[TemplateKind::RankJudge])?;
-    let mut rng = crate::random::decision(seed.seed, "urpo order", &[seed.step, index]);
+    let mut rng = base::seeded::decision(seed.seed, "urpo order", &[seed.step, index]);
     let mut shown = ranked.to_vec();
     shown.shuffle(&mut rng);
     let (candidates, ranks): (Vec<&str>, Vec<f64>) = shown.into_iter().unzip();

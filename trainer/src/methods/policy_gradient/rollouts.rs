@@ -18,10 +18,10 @@ use crate::item::{Group, ItemRole, Rollout, TrainingItem};
 use crate::losses::length::overlong_penalty;
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
-use crate::random::decision;
 use crate::rollout::{
     RewardManager, RolloutParams, SampleRequest, SampledAnswer, Sampler, failures,
 };
+use base::seeded::decision;
 
 /// Samples answers from the live policy and scores them.
 #[derive(Debug)]

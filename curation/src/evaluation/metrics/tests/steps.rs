@@ -219,7 +219,7 @@ fn a_sample_without_a_score_can_be_the_worst_choice() {
 /// The same by drawing.
 #[test]
 fn the_mean_over_draws_is_what_drawing_gives() {
-    let mut draws = crate::seeded::Draws::new(4);
+    let mut draws = base::seeded::Draws::new(4);
     let samples: Vec<BestOfNSample> = (0..12)
         .map(|_| {
             sample(

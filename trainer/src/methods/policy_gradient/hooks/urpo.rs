@@ -18,8 +18,8 @@ use crate::judge_data::urpo::{self, Call, Open, OpenRule, RankJudgeConfig, Sched
 use crate::judge_data::{StepSeed, Templates};
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
-use crate::random::decision;
 use crate::rollout::{RolloutParams, SampleRequest};
+use base::seeded::decision;
 
 /// Adds ranked and open rows to the batch.
 #[derive(Debug)]
