@@ -45,7 +45,7 @@ impl Workload {
     /// The rows of a file, unchanged. The last body is filled with the first rows, so that every
     /// request holds `batch` inputs.
     pub(crate) fn from_file(path: &Path, common: &Common<'_>) -> Result<Self, LoadError> {
-        let inputs = rows::read(path)?;
+        let inputs = rows::read_rows(path)?;
         let bodies = inputs.len().div_ceil(common.batch);
         let mut rows = inputs.iter().cycle();
         let mut body = || -> Result<Body, LoadError> {

@@ -8,7 +8,7 @@ use std::fmt;
 use serde::de::{Deserializer, Error, Unexpected, Visitor};
 
 /// Reads a non-negative integer.
-pub fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
+pub fn read_unsigned<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     deserializer.deserialize_any(WholeVisitor)
 }
 
@@ -119,7 +119,7 @@ impl<'de> Visitor<'de> for OptionVisitor {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Option<u64>, D::Error> {
-        read(deserializer).map(Some)
+        read_unsigned(deserializer).map(Some)
     }
 }
 

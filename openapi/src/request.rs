@@ -78,7 +78,7 @@ pub struct Options {
     /// Adds `reason.detail` to all results; failures always have it.
     pub explain: bool,
     /// Seed of all sampling.
-    #[serde(deserialize_with = "integer::read")]
+    #[serde(deserialize_with = "integer::read_unsigned")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_992_u64)]
     pub seed: u64,
 }

@@ -42,7 +42,7 @@ impl InputRow {
 }
 
 /// Reads every row of `path`; blank lines are skipped.
-pub(super) fn read(path: &Path) -> Result<Vec<ScoreInput>, LoadError> {
+pub(super) fn read_rows(path: &Path) -> Result<Vec<ScoreInput>, LoadError> {
     let text =
         std::fs::read(path).map_err(|source| LoadError::Read { path: path.to_owned(), source })?;
     let lines = text.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);

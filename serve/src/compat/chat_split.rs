@@ -80,7 +80,7 @@ pub(crate) struct Rendered {
 }
 
 /// Splits a rendered text; `None` without known markers.
-pub(crate) fn read(text: &str) -> Option<Rendered> {
+pub(crate) fn split(text: &str) -> Option<Rendered> {
     let marked = FAMILIES.iter().find_map(|marks| by_marks(text, marks));
     let turns = marked.or_else(|| ROLE_TOKENS.iter().find_map(|roles| by_roles(text, roles)))?;
     let (last, before) = turns.split_last()?;
@@ -96,7 +96,7 @@ pub(crate) fn read(text: &str) -> Option<Rendered> {
 /// Splits a prompt into turns; text without markers is one user turn, empty text none.
 pub(crate) fn prompt(text: &str) -> Rendered {
     let user = || vec![turn("user", text)].into_iter().filter(|turn| !turn.content.is_empty());
-    read(text).unwrap_or_else(|| Rendered { turns: user().collect(), begun: String::new() })
+    split(text).unwrap_or_else(|| Rendered { turns: user().collect(), begun: String::new() })
 }
 
 /// Splits a rendered conversation at the start of the last assistant turn; `None` without one.
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &[(&str, &str)], begun: &str) {
-        let read = read(text).expect("it has marks");
+        let read = split(text).expect("it has marks");
         let turns: Vec<(&str, &str)> =
             read.turns.iter().map(|turn| (turn.role.as_str(), turn.content.as_str())).collect();
         assert_eq!((turns.as_slice(), read.begun.as_str()), (expected, begun), "{text}");
@@ -252,7 +252,7 @@ mod tests {
             "<|im_start|>",
             "the mark [INST] is",
         ] {
-            assert_eq!(read(text), None, "{text:?}");
+            assert_eq!(split(text), None, "{text:?}");
         }
         assert_eq!(prompt("Hi").turns, [turn("user", "Hi")]);
         assert_eq!(prompt("").turns, []);

@@ -51,7 +51,7 @@ pub(crate) fn scorer(
 /// # Errors
 /// A conversation that does not end with the assistant, fields that apply to generated text only,
 /// and a response that cannot be scored.
-pub(crate) async fn answer(
+pub(crate) async fn reply_with_reward(
     call: Call<'_>,
     scorer: Arc<Scorer>,
     request: ChatRequest,

@@ -53,7 +53,9 @@ pub(crate) async fn score(
     let begun = Call::begin(&request, payload, &state).await;
     let call = begun.map_err(ApiFlavor::Own.refusal())?;
     match shared_routes::parse(&call, parse_score).await? {
-        ScoreBody::Own(params) => answer(call, params).await.map_err(ApiFlavor::Own.refusal()),
+        ScoreBody::Own(params) => {
+            score_inputs(call, params).await.map_err(ApiFlavor::Own.refusal())
+        }
         ScoreBody::Vllm(params) => {
             let answered = vllm::score::answer(call, params).await;
             answered.map_err(ApiFlavor::Vllm.refusal())
@@ -66,7 +68,7 @@ pub(crate) async fn score(
 }
 
 /// Scores the inputs of a request.
-async fn answer(call: Call<'_>, params: ScoreRequest) -> Result<HttpResponse, ApiError> {
+async fn score_inputs(call: Call<'_>, params: ScoreRequest) -> Result<HttpResponse, ApiError> {
     check_count(params.inputs.len())?;
     let scorer = names::scorer(call.state, &params.model)?;
     let id = call.id();

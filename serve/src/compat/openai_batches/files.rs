@@ -62,7 +62,7 @@ pub(crate) async fn upload_file(
         }
         // The bytes go to disk and are not held in memory.
         let _permit = body::enter(&request, 0, &state)?;
-        let form = upload::read(&request, payload, &state, &batches).await?;
+        let form = upload::receive(&request, payload, &state, &batches).await?;
         let (owner, now) = (owner(&request, &state), unix_seconds());
         let kept = aside(move || {
             batches.keep_file(form.file, |id, place, bytes| FileRecord {

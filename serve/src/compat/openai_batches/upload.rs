@@ -55,7 +55,7 @@ struct FormFields {
 /// # Errors
 /// 400 for an invalid form, 408 below the minimum rate, 413 for a file that is too large, 422 for
 /// invalid fields, 507 for a full disk.
-pub(super) async fn read(
+pub(super) async fn receive(
     request: &HttpRequest,
     payload: Payload,
     state: &State,

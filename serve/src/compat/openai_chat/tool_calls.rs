@@ -72,7 +72,7 @@ impl ToolCallParser {
         }
         let calls = match self.calling {
             ToolCallMode::Never => None,
-            ToolCallMode::Whole => read(&held).map(|call| vec![call]),
+            ToolCallMode::Whole => parse_call(&held).map(|call| vec![call]),
             ToolCallMode::Blocks { several } => blocks(&held).map(|mut calls| {
                 calls.truncate(if several { calls.len() } else { 1 });
                 calls
@@ -109,7 +109,7 @@ fn blocks(text: &str) -> Option<Vec<FunctionCall>> {
     Some(calls)
 }
 
-fn read(text: &str) -> Option<FunctionCall> {
+fn parse_call(text: &str) -> Option<FunctionCall> {
     let (call, rest) = leading_call(text)?;
     rest.trim().is_empty().then_some(call)
 }

@@ -17,7 +17,7 @@ use crate::error::ApiError;
 ///
 /// # Errors
 /// 422 at the first invalid item.
-pub(super) fn read(input: &WireInput) -> Result<DecisionInput, ApiError> {
+pub(super) fn convert(input: &WireInput) -> Result<DecisionInput, ApiError> {
     let input = match input {
         WireInput::Text(text) => DecisionInput::text(text),
         WireInput::Items(items) => DecisionInput { parts: parts(items)? },

@@ -43,7 +43,7 @@ pub(crate) fn convert(request: DecisionRequest) -> Result<(DecisionQuery, OpenAi
     }
     let query = DecisionQuery {
         model: Some(request.model),
-        input: input::read(&request.input)?,
+        input: input::convert(&request.input)?,
         questions: request
             .questions
             .iter()

@@ -46,10 +46,10 @@ pub(crate) async fn get_reward(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    handle(ApiFlavor::FastApi, &request, payload, &state, answer).await
+    handle(ApiFlavor::FastApi, &request, payload, &state, score_samples).await
 }
 
-async fn answer(call: Call<'_>, params: RewardQuery) -> Result<HttpResponse, ApiError> {
+async fn score_samples(call: Call<'_>, params: RewardQuery) -> Result<HttpResponse, ApiError> {
     let n_queries = params.query.len();
     let lengths = [
         ("prompts", params.prompts.as_ref().map(Vec::len)),
@@ -68,7 +68,7 @@ async fn answer(call: Call<'_>, params: RewardQuery) -> Result<HttpResponse, Api
     }
     match target {
         Target::Scorer(scorer) => judged(call, scorer, params).await,
-        Target::Model(served) => read(call, &served, params).await,
+        Target::Model(served) => score_with_head(call, &served, params).await,
     }
 }
 
@@ -96,7 +96,7 @@ async fn judged(
 }
 
 /// Scores samples with a model's own head, which reads the query as one text.
-async fn read(
+async fn score_with_head(
     mut call: Call<'_>,
     served: &Served,
     params: RewardQuery,

@@ -149,8 +149,8 @@ pub(crate) fn parse_score(bytes: &[u8]) -> Result<ScoreBody, FlavoredError> {
     };
     match detect(bytes, &[OWN_SCORE, VLLM_SCORE, SGLANG_SCORE]).map_err(flavored(ApiFlavor::Own))? {
         0 => Err(flavored(ApiFlavor::Own)(error)),
-        1 => read(bytes, ScoreBody::Vllm, ApiFlavor::Vllm),
-        _ => read(bytes, ScoreBody::Sglang, ApiFlavor::Sglang),
+        1 => parse_as(bytes, ScoreBody::Vllm, ApiFlavor::Vllm),
+        _ => parse_as(bytes, ScoreBody::Sglang, ApiFlavor::Sglang),
     }
 }
 
@@ -160,8 +160,8 @@ pub(crate) fn parse_score(bytes: &[u8]) -> Result<ScoreBody, FlavoredError> {
 /// As [`parse_body`] for the detected interface; a body with fields of two interfaces.
 pub(crate) fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, FlavoredError> {
     match detect(bytes, &[VLLM_CLASSIFY, SGLANG_CLASSIFY]).map_err(flavored(ApiFlavor::Vllm))? {
-        0 => read(bytes, ClassifyBody::Vllm, ApiFlavor::Vllm),
-        _ => read(bytes, ClassifyBody::Sglang, ApiFlavor::Sglang),
+        0 => parse_as(bytes, ClassifyBody::Vllm, ApiFlavor::Vllm),
+        _ => parse_as(bytes, ClassifyBody::Sglang, ApiFlavor::Sglang),
     }
 }
 
@@ -171,12 +171,12 @@ pub(crate) fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, FlavoredError
 /// As [`parse_body`] for the detected interface; a body with fields of two interfaces.
 pub(crate) fn parse_rerank(bytes: &[u8]) -> Result<RerankBody, FlavoredError> {
     match detect(bytes, &[COHERE_RERANK, TEI_RERANK]).map_err(flavored(ApiFlavor::Vllm))? {
-        0 => read(bytes, RerankBody::Cohere, ApiFlavor::Vllm),
-        _ => read(bytes, RerankBody::Tei, ApiFlavor::Tei),
+        0 => parse_as(bytes, RerankBody::Cohere, ApiFlavor::Vllm),
+        _ => parse_as(bytes, RerankBody::Tei, ApiFlavor::Tei),
     }
 }
 
-fn read<T: DeserializeOwned, B>(
+fn parse_as<T: DeserializeOwned, B>(
     bytes: &[u8],
     body: impl Fn(T) -> B,
     flavor: ApiFlavor,

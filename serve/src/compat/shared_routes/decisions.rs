@@ -46,9 +46,13 @@ pub(crate) async fn decisions(
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
     match call.parse(parse_decision).await? {
-        DecisionBody::OpenAi(body) => answer(call, openai_decisions::convert(body)?).await,
-        DecisionBody::Sglang(body) => answer(call, sglang::decisions::convert(body)?).await,
-        DecisionBody::SystemOne(body) => answer(call, system_one::convert(body)?).await,
+        DecisionBody::OpenAi(body) => {
+            decide_and_reply(call, openai_decisions::convert(body)?).await
+        }
+        DecisionBody::Sglang(body) => {
+            decide_and_reply(call, sglang::decisions::convert(body)?).await
+        }
+        DecisionBody::SystemOne(body) => decide_and_reply(call, system_one::convert(body)?).await,
     }
 }
 
@@ -73,10 +77,10 @@ pub(crate) async fn systemone(
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
     let body = call.parse(parse_body::<SystemOneRequest>).await?;
-    answer(call, system_one::convert(body)?).await
+    decide_and_reply(call, system_one::convert(body)?).await
 }
 
-async fn answer<W: Wire>(
+async fn decide_and_reply<W: Wire>(
     mut call: Call<'_>,
     (query, wire): (DecisionQuery, W),
 ) -> Result<HttpResponse, ApiError> {

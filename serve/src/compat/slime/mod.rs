@@ -43,17 +43,20 @@ pub(crate) async fn remote_rm(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, Refusal> {
-    handle(ApiFlavor::FastApi, &request, payload, &state, answer).await
+    handle(ApiFlavor::FastApi, &request, payload, &state, score_sample).await
 }
 
-async fn answer(call: Call<'_>, params: RemoteRewardRequest) -> Result<HttpResponse, ApiError> {
+async fn score_sample(
+    call: Call<'_>,
+    params: RemoteRewardRequest,
+) -> Result<HttpResponse, ApiError> {
     let shape = target::reply_shape(&call)?;
     match target::of_url(&call)? {
         Target::Scorer(scorer) => judged(call, scorer, params, shape).await,
         Target::Model(served) => match &params.prompt {
             // A rendered prompt is split into its turns; other text is one turn.
-            Content::Text(text) if chat_split::read(text).is_some() => {
-                read(call, &served, &params, shape).await
+            Content::Text(text) if chat_split::split(text).is_some() => {
+                score_with_head(call, &served, &params, shape).await
             }
             Content::Text(_) | Content::Messages(_) => {
                 let scorer = names::scorer(call.state, served.name())?;
@@ -84,7 +87,7 @@ async fn judged(
     judged.reply(shaped(known, shape)).await
 }
 
-async fn read(
+async fn score_with_head(
     mut call: Call<'_>,
     served: &Served,
     params: &RemoteRewardRequest,

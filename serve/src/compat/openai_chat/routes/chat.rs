@@ -40,7 +40,7 @@ pub(crate) async fn chat_completions(
     let call = Call::begin(&request, payload, &state).await?;
     let params = call.parse(parse_body::<ChatRequest>).await?;
     if let Some(scorer) = nim::scorer(&state, &params)? {
-        return nim::answer(call, scorer, params).await;
+        return nim::reply_with_reward(call, scorer, params).await;
     }
     let incoming = GenerationCall::of(call);
     let (served, caller) = (find(&state, &params.model)?, incoming.caller);
