@@ -35,7 +35,7 @@ pub struct Admission {
 
 /// A refusal of admission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Refused {
+pub struct AtLimit {
     /// Estimated time to finish the work in hand.
     pub retry_after: Duration,
 }
@@ -67,17 +67,17 @@ impl Admission {
     /// Admits a request whose body has `bytes` bytes as announced.
     ///
     /// # Errors
-    /// [`Refused`] where a limit is reached. A request is admitted only while inputs are below
+    /// [`AtLimit`] where a limit is reached. A request is admitted only while inputs are below
     /// their limit, so that it is not read and parsed just to be refused.
-    pub fn enter(self: &Arc<Self>, bytes: usize) -> Result<Permit, Refused> {
+    pub fn enter(self: &Arc<Self>, bytes: usize) -> Result<Permit, AtLimit> {
         self.enter_within(bytes, self.limits.items, false)
     }
 
     /// Admits a request of batch priority, which may use half of the input limit only.
     ///
     /// # Errors
-    /// [`Refused`] where half of the inputs are in hand, or another limit is reached.
-    pub fn enter_behind(self: &Arc<Self>, bytes: usize) -> Result<Permit, Refused> {
+    /// [`AtLimit`] where half of the inputs are in hand, or another limit is reached.
+    pub fn enter_behind(self: &Arc<Self>, bytes: usize) -> Result<Permit, AtLimit> {
         self.enter_within(bytes, half(self.limits.items), true)
     }
 
@@ -86,7 +86,7 @@ impl Admission {
         bytes: usize,
         items: usize,
         yields: bool,
-    ) -> Result<Permit, Refused> {
+    ) -> Result<Permit, AtLimit> {
         let full = self.items.load(Ordering::Relaxed) >= items;
         if full || !reserve(&self.requests, 1, self.limits.requests) {
             return Err(self.refused());
@@ -135,8 +135,8 @@ impl Admission {
         self.item_nanos.store(old - old / 16 + each / 16, Ordering::Relaxed);
     }
 
-    fn refused(&self) -> Refused {
-        Refused { retry_after: self.expected_wait() }
+    fn refused(&self) -> AtLimit {
+        AtLimit { retry_after: self.expected_wait() }
     }
 }
 
@@ -144,8 +144,8 @@ impl Permit {
     /// Adds body bytes as they arrive.
     ///
     /// # Errors
-    /// [`Refused`] where the limit of bytes is reached.
-    pub fn add_bytes(&mut self, bytes: usize) -> Result<(), Refused> {
+    /// [`AtLimit`] where the limit of bytes is reached.
+    pub fn add_bytes(&mut self, bytes: usize) -> Result<(), AtLimit> {
         if !reserve(&self.admission.bytes, bytes, self.admission.limits.bytes) {
             return Err(self.admission.refused());
         }
@@ -157,9 +157,9 @@ impl Permit {
     /// else is in hand.
     ///
     /// # Errors
-    /// [`Refused`] where the limit of inputs is reached, or the work in hand would take longer than
+    /// [`AtLimit`] where the limit of inputs is reached, or the work in hand would take longer than
     /// `patience`.
-    pub fn add_items(&mut self, items: usize, patience: Duration) -> Result<(), Refused> {
+    pub fn add_items(&mut self, items: usize, patience: Duration) -> Result<(), AtLimit> {
         let admission = &self.admission;
         let limit = if self.yields { half(admission.limits.items) } else { admission.limits.items };
         let fits = |held: usize| match held.checked_add(items) {

@@ -60,7 +60,7 @@ pub(crate) fn enter(
     if state.is_draining() {
         return Err(ApiError::new(Code::Draining, "the server is shutting down"));
     }
-    let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
+    let refused = |refused: crate::admit::AtLimit| ApiError::overloaded(refused.retry_after);
     if BatchLine::of(request).is_some() {
         return state.admission.enter_behind(bytes).map_err(refused);
     }
@@ -94,7 +94,7 @@ async fn collect(
             return Err(too_large(state));
         }
         let beyond = body.len().saturating_sub(before);
-        let refused = |refused: crate::admit::Refused| ApiError::overloaded(refused.retry_after);
+        let refused = |refused: crate::admit::AtLimit| ApiError::overloaded(refused.retry_after);
         permit.add_bytes(beyond).map_err(refused)?;
     }
     Ok(body.freeze())

@@ -10,7 +10,7 @@ use openapi::{BodyError, Options};
 use rubrics::{Input, Priority, ScoreOptions, Scorer};
 use serde::Serialize;
 
-use crate::admit::{Permit, Refused};
+use crate::admit::{AtLimit, Permit};
 use crate::body::{self, INLINE_BYTES};
 use crate::cached_score::{self, CachedOutcome, CachedScore};
 use crate::convert;
@@ -113,7 +113,7 @@ impl<'r> Call<'r> {
         if patience.is_zero() {
             return Err(deadline_passed());
         }
-        let refused = |refused: Refused| ApiError::overloaded(refused.retry_after);
+        let refused = |refused: AtLimit| ApiError::overloaded(refused.retry_after);
         self.permit.add_items(items, patience).map_err(refused)?;
         Ok(patience)
     }
@@ -178,7 +178,7 @@ impl<'r> Call<'r> {
     ///
     /// # Errors
     /// 503 at a limit of admission, 504 if the deadline passed before any outcome.
-    pub(crate) async fn judge(
+    pub(crate) async fn score(
         mut self,
         scorer: Arc<Scorer>,
         inputs: &[Arc<Input>],

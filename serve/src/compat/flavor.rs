@@ -93,8 +93,8 @@ impl ApiFlavor {
     }
 
     /// Returns a closure for `map_err` that gives an error this flavor.
-    pub(crate) fn refusal(self) -> impl Fn(ApiError) -> Refusal {
-        move |error| Refusal { flavor: self, error }
+    pub(crate) fn refusal(self) -> impl Fn(ApiError) -> FlavoredApiError {
+        move |error| FlavoredApiError { flavor: self, error }
     }
 
     fn status(self, error: &ApiError) -> StatusCode {
@@ -152,18 +152,18 @@ fn tei_type(code: Code) -> TeiErrorType {
 
 /// An error with the flavor that renders it.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct FlavoredApiError {
     flavor: ApiFlavor,
     error: ApiError,
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for FlavoredApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.error.fmt(f)
     }
 }
 
-impl ResponseError for Refusal {
+impl ResponseError for FlavoredApiError {
     fn status_code(&self) -> StatusCode {
         self.flavor.status(&self.error)
     }

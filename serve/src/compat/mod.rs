@@ -40,7 +40,7 @@ use openapi::{MAX_INPUTS, parse_body};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-pub(crate) use self::flavor::{ApiFlavor, Refusal};
+pub(crate) use self::flavor::{ApiFlavor, FlavoredApiError};
 use crate::call::Call;
 use crate::error::{ApiError, Code};
 use crate::state::State;
@@ -55,7 +55,7 @@ pub(crate) async fn handle<'r, T: DeserializeOwned + Send + 'static>(
     payload: Payload,
     state: &'r State,
     answer: impl AsyncFnOnce(Call<'r>, T) -> Result<HttpResponse, ApiError>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let call = Call::begin(request, payload, state).await?;
         let body = call.parse(parse_body).await?;

@@ -59,10 +59,10 @@ pub(crate) async fn reply_with_reward(
     refuse_generation(&request)?;
     let input = Arc::new(input(request.messages)?);
     let (state, id) = (call.state, call.id());
-    let judged = call.judge(scorer, &[input], &Options::default()).await?;
-    let rewards = rewards::rewards(state, &judged.answers, |_| "messages".to_owned())?;
-    let body = reply(state, &id, &judged.scorer, rewards[0]);
-    judged.reply(body).await
+    let scored = call.score(scorer, &[input], &Options::default()).await?;
+    let rewards = rewards::rewards(state, &scored.answers, |_| "messages".to_owned())?;
+    let body = reply(state, &id, &scored.scorer, rewards[0]);
+    scored.reply(body).await
 }
 
 /// Refuses fields that would change generated text, since none is generated.

@@ -36,7 +36,7 @@ pub(crate) struct Scored<'r> {
 
 /// What the reply still has to count.
 enum Done<'r> {
-    Judged(ScoredCall<'r>),
+    Scored(ScoredCall<'r>),
     Read { call: Call<'r>, served: Served, working: Instant },
 }
 
@@ -52,7 +52,7 @@ pub(crate) async fn score(
     (activate, terms): (bool, RequestParams),
 ) -> Result<Scored<'_>, ApiError> {
     match target {
-        Target::Scorer(scorer) => judged(call, scorer, pairs, activate).await,
+        Target::Scorer(scorer) => score_with_scorer(call, scorer, pairs, activate).await,
         Target::Model(served) => read(call, served, pairs, (activate, terms)).await,
     }
 }
@@ -67,7 +67,7 @@ impl Scored<'_> {
         body: impl Serialize + Send + 'static,
     ) -> Result<HttpResponse, ApiError> {
         match self.done {
-            Done::Judged(judged) => judged.reply(body).await,
+            Done::Scored(scored) => scored.reply(body).await,
             Done::Read { call, served, working } => {
                 call.read_reply(&served, (self.scores.len(), working), body)
             }
@@ -75,7 +75,7 @@ impl Scored<'_> {
     }
 }
 
-async fn judged(
+async fn score_with_scorer(
     call: Call<'_>,
     scorer: Arc<Scorer>,
     pairs: Vec<TextPair>,
@@ -90,8 +90,8 @@ async fn judged(
         }));
     }
     let state = call.state;
-    let judged = call.judge(scorer, &inputs, &Options::default()).await?;
-    let rewards = rewards::rewards(state, &judged.answers, |at| paths[at].clone())?;
+    let scored = call.score(scorer, &inputs, &Options::default()).await?;
+    let rewards = rewards::rewards(state, &scored.answers, |at| paths[at].clone())?;
     let tokens = rewards.iter().filter_map(|reward| reward.evidence.trace.as_ref());
     let tokens = tokens.map(|trace| trace.usage.input_tokens as u64).sum();
     let score = |reward: &&rubrics::Score| {
@@ -99,16 +99,16 @@ async fn judged(
             return Ok(reward.score);
         }
         reward.raw.ok_or_else(|| {
-            let what = format_args!("'{}' has no raw value", judged.scorer.name());
+            let what = format_args!("'{}' has no raw value", scored.scorer.name());
             invalid("use_activation", what)
         })
     };
     let scores: Vec<f64> = rewards.iter().map(score).collect::<Result<_, _>>()?;
     Ok(Scored {
-        model: judged.scorer.name().to_owned(),
+        model: scored.scorer.name().to_owned(),
         scores,
         tokens,
-        done: Done::Judged(judged),
+        done: Done::Scored(scored),
     })
 }
 

@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::error_bodies::ScoreFailure;
 use crate::compat::shared_routes::bodies::{ScoreBody, ScoreReply, parse_score};
-use crate::compat::{ApiFlavor, Refusal, sglang, shared_routes, vllm};
+use crate::compat::{ApiFlavor, FlavoredApiError, sglang, shared_routes, vllm};
 use crate::convert::{self, InputEcho};
 use crate::error::{ApiError, Code};
 use crate::names;
@@ -49,7 +49,7 @@ pub(crate) async fn score(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let begun = Call::begin(&request, payload, &state).await;
     let call = begun.map_err(ApiFlavor::Own.refusal())?;
     match shared_routes::parse(&call, parse_score).await? {
@@ -74,17 +74,17 @@ async fn score_inputs(call: Call<'_>, params: ScoreRequest) -> Result<HttpRespon
     let id = call.id();
     let (inputs, echoes): (Vec<_>, Vec<_>) = params.inputs.into_iter().map(convert::input).unzip();
     let inputs: Vec<Arc<_>> = inputs.into_iter().map(Arc::new).collect();
-    let judged = call.judge(scorer, &inputs, &params.options).await?;
-    let results = results(&judged.scorer, echoes, &judged.answers);
+    let scored = call.score(scorer, &inputs, &params.options).await?;
+    let results = results(&scored.scorer, echoes, &scored.answers);
     let body = ScoreResponse {
         id: format!("score-{id}"),
         object: "score".to_owned(),
         created: unix_seconds(),
-        model: judged.scorer.name().to_owned(),
+        model: scored.scorer.name().to_owned(),
         usage: total(&results),
         results,
     };
-    judged.reply(body).await
+    scored.reply(body).await
 }
 
 fn check_count(count: usize) -> Result<(), ApiError> {

@@ -22,7 +22,7 @@ use self::types::{
     AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, RawRow,
     ReverifyMode, SessionSeed, VerifyReply, VerifyRequest,
 };
-use super::{ApiFlavor, Refusal, check_samples, handle, invalid, rewards, target};
+use super::{ApiFlavor, FlavoredApiError, check_samples, handle, invalid, rewards, target};
 use crate::call::{Call, ScoredCall, json};
 use crate::compat::error_bodies::DetailError;
 use crate::compat::gold_label::GoldLabel;
@@ -49,7 +49,7 @@ pub(crate) async fn verify(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::FastApi, &request, payload, &state, verified).await
 }
 
@@ -72,7 +72,7 @@ pub(crate) async fn verify_observed(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::FastApi, &request, payload, &state, verified).await
 }
 
@@ -90,7 +90,7 @@ pub(crate) async fn seed_session(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<web::Json<SessionSeed>, Refusal> {
+) -> Result<web::Json<SessionSeed>, FlavoredApiError> {
     seeded(&request, payload, &state).await
 }
 
@@ -110,7 +110,7 @@ pub(crate) async fn seed_observed(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<web::Json<SessionSeed>, Refusal> {
+) -> Result<web::Json<SessionSeed>, FlavoredApiError> {
     seeded(&request, payload, &state).await
 }
 
@@ -118,7 +118,7 @@ async fn seeded(
     request: &HttpRequest,
     payload: Payload,
     state: &State,
-) -> Result<web::Json<SessionSeed>, Refusal> {
+) -> Result<web::Json<SessionSeed>, FlavoredApiError> {
     let seeding = async {
         let call = Call::begin(request, payload, state).await?;
         call.parse(parse_body::<Map<String, Value>>).await
@@ -146,7 +146,7 @@ pub(crate) async fn aggregate_metrics(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let aggregating = async {
         let call = Call::begin(&request, payload, &state).await?;
         let params = call.parse(parse_body::<AggregateRequest>).await?;
@@ -190,7 +190,7 @@ pub(crate) async fn compare(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::FastApi, &request, payload, &state, compared).await
 }
 
@@ -204,9 +204,9 @@ async fn verified(call: Call<'_>, params: VerifyRequest) -> Result<HttpResponse,
         reference,
         ..Input::of(items::response("response", params.response)?)
     };
-    let judged = call.judge(scorer, &[Arc::new(input)], &Options::default()).await?;
-    let verdict = serde_json::to_vec(&verdict_of(&judged)).map_err(ApiError::internal)?;
-    Ok(judged.reply_bytes(joined(&row, &verdict)))
+    let scored = call.score(scorer, &[Arc::new(input)], &Options::default()).await?;
+    let verdict = serde_json::to_vec(&verdict_of(&scored)).map_err(ApiError::internal)?;
+    Ok(scored.reply_bytes(joined(&row, &verdict)))
 }
 
 /// Returns the row to repeat in the reply, without the fields of an earlier verification.
@@ -253,8 +253,8 @@ fn reference(params: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
 }
 
 /// Builds the fields that the reply adds to the row.
-fn verdict_of(judged: &ScoredCall<'_>) -> VerifyReply {
-    let answer = &judged.answers[0];
+fn verdict_of(scored: &ScoredCall<'_>) -> VerifyReply {
+    let answer = &scored.answers[0];
     let outcome: &Outcome = &answer.outcome;
     let evidence = match outcome {
         Ok(reward) => &reward.evidence,
@@ -269,7 +269,7 @@ fn verdict_of(judged: &ScoredCall<'_>) -> VerifyReply {
             0,
             InputEcho::default(),
             outcome,
-            answer.frame(&judged.scorer.digest_text()),
+            answer.frame(&scored.scorer.digest_text()),
         ),
         failure_class: failure.map(|_| "judge_failed".to_owned()),
         judge_error: failure.map(rewards::text),
@@ -300,13 +300,13 @@ async fn compared(call: Call<'_>, params: CompareRequest) -> Result<HttpResponse
         ..Input::of("")
     };
     let state = call.state;
-    let judged = call.judge(scorer, &[Arc::new(input)], &Options::default()).await?;
-    let reply = comparison(state, &judged)?;
-    judged.reply(reply).await
+    let scored = call.score(scorer, &[Arc::new(input)], &Options::default()).await?;
+    let reply = comparison(state, &scored)?;
+    scored.reply(reply).await
 }
 
-fn comparison(state: &State, judged: &ScoredCall<'_>) -> Result<CompareReply, ApiError> {
-    let whole = rewards::rewards(state, &judged.answers, |_| "response_objs".to_owned())?;
+fn comparison(state: &State, scored: &ScoredCall<'_>) -> Result<CompareReply, ApiError> {
+    let whole = rewards::rewards(state, &scored.answers, |_| "response_objs".to_owned())?;
     let members = whole[0].evidence.members.as_deref().unwrap_or_default();
     let rewards = members.iter().enumerate().map(|(at, member)| {
         let outcome = member.outcome.as_ref();

@@ -20,7 +20,7 @@ use crate::batches::{Batches, BeginOutcome, ENDPOINTS, StorageError};
 use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::responses::BatchFailures;
-use crate::compat::{ApiFlavor, Refusal, invalid};
+use crate::compat::{ApiFlavor, FlavoredApiError, invalid};
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
@@ -57,7 +57,7 @@ pub(crate) async fn create_batch(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let call = Call::begin(&request, payload, &state).await?;
         let batches = enabled(&state)?;
@@ -166,7 +166,7 @@ struct BatchQuery {
 pub(crate) async fn list_batches(
     request: HttpRequest,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let batches = enabled(&state)?;
         let params: BatchQuery = query(&request)?;
@@ -217,7 +217,7 @@ async fn named<T: Send + 'static>(
 pub(crate) async fn retrieve_batch(
     request: HttpRequest,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let found = named(&request, &state, Batches::batch).await?;
         Ok(HttpResponse::Ok().json(batch_object(found)))
@@ -240,7 +240,7 @@ pub(crate) async fn retrieve_batch(
 pub(crate) async fn cancel_batch(
     request: HttpRequest,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         match named(&request, &state, Batches::cancel).await? {
             (batch, true) => Ok(HttpResponse::Ok().json(batch_object(batch))),

@@ -19,7 +19,7 @@ use crate::batches::record::FileRecord;
 use crate::body;
 use crate::clock::unix_seconds;
 use crate::compat::responses::FileFailures;
-use crate::compat::{ApiFlavor, Refusal};
+use crate::compat::{ApiFlavor, FlavoredApiError};
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
@@ -53,7 +53,7 @@ pub(crate) async fn upload_file(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let batches = enabled(&state)?;
         let most = state.config.batches_max_file;
@@ -119,7 +119,7 @@ enum Order {
 pub(crate) async fn list_files(
     request: HttpRequest,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let batches = enabled(&state)?;
         let params: FileQuery = query(&request)?;
@@ -165,7 +165,7 @@ fn purpose_name(purpose: FilePurpose) -> &'static str {
 pub(crate) async fn retrieve_file(
     request: HttpRequest,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let file = find(&request, &state).await?;
         Ok(HttpResponse::Ok().json(file_object(file)))
@@ -187,7 +187,7 @@ pub(crate) async fn retrieve_file(
 pub(crate) async fn file_content(
     request: HttpRequest,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let found = find(&request, &state).await?;
         let batches = enabled(&state)?;
@@ -216,7 +216,7 @@ pub(crate) async fn file_content(
 pub(crate) async fn delete_file(
     request: HttpRequest,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let file = find(&request, &state).await?;
         let (batches, owner) = (enabled(&state)?, owner(&request, &state));

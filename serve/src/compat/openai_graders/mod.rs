@@ -27,7 +27,7 @@ use self::types::{GraderRunRequest, GraderValidateRequest};
 use crate::call::{Call, json};
 use crate::caller::Caller;
 use crate::compat::responses::GraderFailures;
-use crate::compat::{ApiFlavor, Refusal};
+use crate::compat::{ApiFlavor, FlavoredApiError};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -49,7 +49,7 @@ pub(crate) async fn run_grader(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
         let params: GraderRunRequest = call.parse(parse_body).await?;
@@ -83,7 +83,7 @@ pub(crate) async fn validate_grader(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
         let (params, given) = call.parse(with_text).await?;

@@ -16,7 +16,7 @@ use rubrics::{Input, Passage, Scorer};
 
 use self::types::{RewardQuery, RewardReply};
 use super::target::{self, Target};
-use super::{ApiFlavor, Refusal, chat_split, handle, invalid, pooling, rewards};
+use super::{ApiFlavor, FlavoredApiError, chat_split, handle, invalid, pooling, rewards};
 use crate::call::{Call, json};
 use crate::compat::gold_label::GoldLabel;
 use crate::compat::responses::RewardFailures;
@@ -45,7 +45,7 @@ pub(crate) async fn get_reward(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::FastApi, &request, payload, &state, score_samples).await
 }
 
@@ -67,13 +67,13 @@ async fn score_samples(call: Call<'_>, params: RewardQuery) -> Result<HttpRespon
         return reply(&RewardReply::default());
     }
     match target {
-        Target::Scorer(scorer) => judged(call, scorer, params).await,
+        Target::Scorer(scorer) => score_with_scorer(call, scorer, params).await,
         Target::Model(served) => score_with_head(call, &served, params).await,
     }
 }
 
 /// Scores samples with a scorer, which gets prompt and response separately.
-async fn judged(
+async fn score_with_scorer(
     call: Call<'_>,
     scorer: Arc<Scorer>,
     params: RewardQuery,
@@ -88,11 +88,11 @@ async fn judged(
         inputs.push(Arc::new(Input { reference, ..input(&path(at), query, prompt)? }));
     }
     let state = call.state;
-    let judged = call.judge(scorer, &inputs, &Options::default()).await?;
-    let rewards = rewards::rewards(state, &judged.answers, path)?;
+    let scored = call.score(scorer, &inputs, &Options::default()).await?;
+    let rewards = rewards::rewards(state, &scored.answers, path)?;
     let scores: Vec<f64> = rewards.iter().map(|reward| reward.score).collect();
     let body = with_scores(scores.clone(), scores);
-    judged.reply(body).await
+    scored.reply(body).await
 }
 
 /// Scores samples with a model's own head, which reads the query as one text.

@@ -18,7 +18,7 @@ use self::types::{
 use super::next_token::{self, Normalisation, Prompts};
 use super::pooling::{self, Tokens};
 use super::responses::{SglangFailures, VllmFailures};
-use super::{ApiFlavor, Refusal, base64, handle, invalid};
+use super::{ApiFlavor, FlavoredApiError, base64, handle, invalid};
 use crate::call::Call;
 use crate::clock::unix_seconds;
 use crate::compat::openai_chat::types::{Prompt, Texts};
@@ -44,7 +44,7 @@ pub(crate) async fn embeddings(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::Vllm, &request, payload, &state, embedded).await
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn classify(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::Sglang, &request, payload, &state, classes).await
 }
 

@@ -50,7 +50,7 @@ const TEI_RERANK: Interface = Interface {
 
 /// A body that cannot be parsed, with the interface that answers.
 #[derive(Debug)]
-pub(crate) struct FlavoredError {
+pub(crate) struct FlavoredBodyError {
     /// The interface of the body; the first of the path if it is undetermined.
     pub(crate) flavor: ApiFlavor,
     /// The error.
@@ -58,8 +58,8 @@ pub(crate) struct FlavoredError {
 }
 
 /// Returns a closure for `map_err` that gives an error this flavor.
-fn flavored(flavor: ApiFlavor) -> impl Fn(BodyError) -> FlavoredError {
-    move |error| FlavoredError { flavor, error }
+fn flavored(flavor: ApiFlavor) -> impl Fn(BodyError) -> FlavoredBodyError {
+    move |error| FlavoredBodyError { flavor, error }
 }
 
 /// A body of `POST /v1/score`.
@@ -141,7 +141,7 @@ pub(crate) enum RerankBodyReply {
 ///
 /// # Errors
 /// As [`parse_body`] for the detected interface; a body with fields of two interfaces.
-pub(crate) fn parse_score(bytes: &[u8]) -> Result<ScoreBody, FlavoredError> {
+pub(crate) fn parse_score(bytes: &[u8]) -> Result<ScoreBody, FlavoredBodyError> {
     let error = match parse_body(bytes) {
         Ok(own) => return Ok(ScoreBody::Own(own)),
         Err(error @ BodyError::Malformed { .. }) => return Err(flavored(ApiFlavor::Own)(error)),
@@ -158,7 +158,7 @@ pub(crate) fn parse_score(bytes: &[u8]) -> Result<ScoreBody, FlavoredError> {
 ///
 /// # Errors
 /// As [`parse_body`] for the detected interface; a body with fields of two interfaces.
-pub(crate) fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, FlavoredError> {
+pub(crate) fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, FlavoredBodyError> {
     match detect(bytes, &[VLLM_CLASSIFY, SGLANG_CLASSIFY]).map_err(flavored(ApiFlavor::Vllm))? {
         0 => parse_as(bytes, ClassifyBody::Vllm, ApiFlavor::Vllm),
         _ => parse_as(bytes, ClassifyBody::Sglang, ApiFlavor::Sglang),
@@ -169,7 +169,7 @@ pub(crate) fn parse_classify(bytes: &[u8]) -> Result<ClassifyBody, FlavoredError
 ///
 /// # Errors
 /// As [`parse_body`] for the detected interface; a body with fields of two interfaces.
-pub(crate) fn parse_rerank(bytes: &[u8]) -> Result<RerankBody, FlavoredError> {
+pub(crate) fn parse_rerank(bytes: &[u8]) -> Result<RerankBody, FlavoredBodyError> {
     match detect(bytes, &[COHERE_RERANK, TEI_RERANK]).map_err(flavored(ApiFlavor::Vllm))? {
         0 => parse_as(bytes, RerankBody::Cohere, ApiFlavor::Vllm),
         _ => parse_as(bytes, RerankBody::Tei, ApiFlavor::Tei),
@@ -180,7 +180,7 @@ fn parse_as<T: DeserializeOwned, B>(
     bytes: &[u8],
     body: impl Fn(T) -> B,
     flavor: ApiFlavor,
-) -> Result<B, FlavoredError> {
+) -> Result<B, FlavoredBodyError> {
     parse_body(bytes).map(body).map_err(flavored(flavor))
 }
 
@@ -188,8 +188,8 @@ fn parse_as<T: DeserializeOwned, B>(
 mod tests {
     use super::*;
 
-    fn outcome<T>(read: Result<T, FlavoredError>, name: impl Fn(&T) -> &'static str) -> String {
-        let FlavoredError { flavor, error } = match read {
+    fn outcome<T>(read: Result<T, FlavoredBodyError>, name: impl Fn(&T) -> &'static str) -> String {
+        let FlavoredBodyError { flavor, error } = match read {
             Ok(body) => return name(&body).to_owned(),
             Err(error) => error,
         };

@@ -6,7 +6,7 @@ use actix_web::{HttpRequest, HttpResponse, post};
 use super::bodies::{ClassifyBody, ClassifyBodyReply, parse_classify};
 use crate::call::Call;
 use crate::compat::responses::ClassifyFailures;
-use crate::compat::{ApiFlavor, Refusal, sglang, shared_routes, vllm};
+use crate::compat::{ApiFlavor, FlavoredApiError, sglang, shared_routes, vllm};
 use crate::state::State;
 
 /// Reads a model's head, as vLLM and `SGLang` do.
@@ -28,7 +28,7 @@ pub(crate) async fn classify(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let begun = Call::begin(&request, payload, &state).await;
     let call = begun.map_err(ApiFlavor::Vllm.refusal())?;
     match shared_routes::parse(&call, parse_classify).await? {

@@ -8,8 +8,8 @@ pub(crate) mod decisions;
 mod detect;
 pub(crate) mod rerank;
 
-use self::bodies::FlavoredError;
-use super::{ApiFlavor, Refusal};
+use self::bodies::FlavoredBodyError;
+use super::{ApiFlavor, FlavoredApiError};
 use crate::call::Call;
 use crate::error::ApiError;
 
@@ -19,9 +19,9 @@ use crate::error::ApiError;
 /// As [`Call::parse`].
 pub(crate) async fn parse<T: Send + 'static>(
     call: &Call<'_>,
-    parse: fn(&[u8]) -> Result<T, FlavoredError>,
-) -> Result<T, Refusal> {
+    parse: fn(&[u8]) -> Result<T, FlavoredBodyError>,
+) -> Result<T, FlavoredApiError> {
     let parsed = call.parse(move |bytes| Ok(parse(bytes))).await;
     let parsed = parsed.map_err(ApiFlavor::of(call.request.path()).refusal())?;
-    parsed.map_err(|FlavoredError { flavor, error }| flavor.refusal()(ApiError::body(error)))
+    parsed.map_err(|FlavoredBodyError { flavor, error }| flavor.refusal()(ApiError::body(error)))
 }

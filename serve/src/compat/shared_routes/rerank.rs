@@ -7,7 +7,7 @@ use super::bodies::{RerankBody, RerankBodyReply, parse_rerank};
 use crate::call::Call;
 use crate::compat::error_bodies::TeiError;
 use crate::compat::responses::RerankFailures;
-use crate::compat::{ApiFlavor, Refusal, shared_routes, tei, vllm};
+use crate::compat::{ApiFlavor, FlavoredApiError, shared_routes, tei, vllm};
 use crate::state::State;
 
 /// Ranks documents by relevance to a query.
@@ -34,7 +34,7 @@ pub(crate) async fn rerank(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     either(&request, payload, &state).await
 }
 
@@ -58,7 +58,7 @@ pub(crate) async fn reranking(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     either(&request, payload, &state).await
 }
 
@@ -66,7 +66,7 @@ async fn either(
     request: &HttpRequest,
     payload: Payload,
     state: &State,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let begun = Call::begin(request, payload, state).await;
     let call = begun.map_err(ApiFlavor::Vllm.refusal())?;
     match shared_routes::parse(&call, parse_rerank).await? {

@@ -12,7 +12,7 @@ use rubrics::{Input, Passage, Scorer};
 
 use self::types::{RemoteReward, RemoteRewardReply, RemoteRewardRequest};
 use super::target::{self, ReplyShape, Target};
-use super::{ApiFlavor, Refusal, chat_split, handle, pooling, rewards};
+use super::{ApiFlavor, FlavoredApiError, chat_split, handle, pooling, rewards};
 use crate::call::{Call, json};
 use crate::compat::responses::RewardFailures;
 use crate::error::ApiError;
@@ -42,7 +42,7 @@ pub(crate) async fn remote_rm(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::FastApi, &request, payload, &state, score_sample).await
 }
 
@@ -52,7 +52,7 @@ async fn score_sample(
 ) -> Result<HttpResponse, ApiError> {
     let shape = target::reply_shape(&call)?;
     match target::of_url(&call)? {
-        Target::Scorer(scorer) => judged(call, scorer, params, shape).await,
+        Target::Scorer(scorer) => score_with_scorer(call, scorer, params, shape).await,
         Target::Model(served) => match &params.prompt {
             // A rendered prompt is split into its turns; other text is one turn.
             Content::Text(text) if chat_split::split(text).is_some() => {
@@ -60,13 +60,13 @@ async fn score_sample(
             }
             Content::Text(_) | Content::Messages(_) => {
                 let scorer = names::scorer(call.state, served.name())?;
-                judged(call, scorer, params, shape).await
+                score_with_scorer(call, scorer, params, shape).await
             }
         },
     }
 }
 
-async fn judged(
+async fn score_with_scorer(
     call: Call<'_>,
     scorer: Arc<Scorer>,
     params: RemoteRewardRequest,
@@ -75,8 +75,8 @@ async fn judged(
     let is_native = call.state.registry.get(scorer.name()).is_none();
     let state = call.state;
     let inputs = [Arc::new(input(params))];
-    let judged = call.judge(scorer, &inputs, &Options::default()).await?;
-    let rewards = rewards::rewards(state, &judged.answers, |_| "response".to_owned())?;
+    let scored = call.score(scorer, &inputs, &Options::default()).await?;
+    let rewards = rewards::rewards(state, &scored.answers, |_| "response".to_owned())?;
     let reward = rewards[0];
     let known = RemoteReward {
         reward: reward.raw.filter(|_| is_native).unwrap_or(reward.score),
@@ -84,7 +84,7 @@ async fn judged(
         raw: reward.raw,
         label: reward.label.as_deref().map(str::to_owned),
     };
-    judged.reply(shaped(known, shape)).await
+    scored.reply(shaped(known, shape)).await
 }
 
 async fn score_with_head(

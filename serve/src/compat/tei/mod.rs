@@ -16,7 +16,7 @@ use self::types::{
 use super::pooling::{self, Tokens};
 use super::responses::TeiFailures;
 use super::target::{self, Target};
-use super::{ApiFlavor, Refusal, check_count, handle, invalid, pairs};
+use super::{ApiFlavor, FlavoredApiError, check_count, handle, invalid, pairs};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -40,7 +40,7 @@ pub(crate) async fn predict(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::Tei, &request, payload, &state, predicted).await
 }
 
@@ -57,7 +57,7 @@ pub(crate) async fn predict(
 pub(crate) async fn info(
     request: HttpRequest,
     state: Data<State>,
-) -> Result<Json<TeiInfo>, Refusal> {
+) -> Result<Json<TeiInfo>, FlavoredApiError> {
     let info = target::of_query(&state, request.query_string())
         .and_then(|target| model(&target).and_then(|served| describe(&state, served)));
     info.map(Json).map_err(ApiFlavor::Tei.refusal())

@@ -11,7 +11,7 @@ use crate::clock::unix_seconds;
 use crate::compat::next_token::{self, Normalisation, Prompts};
 use crate::compat::pooling::types::PooledUsage;
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, handle};
+use crate::compat::{ApiFlavor, FlavoredApiError, handle};
 use crate::error::ApiError;
 use crate::names;
 use crate::state::State;
@@ -31,7 +31,7 @@ pub(crate) async fn generative_scoring(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::Vllm, &request, payload, &state, answer).await
 }
 

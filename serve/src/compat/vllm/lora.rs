@@ -17,7 +17,7 @@ use super::types::{LoadAdapterRequest, UnloadAdapterRequest};
 use crate::call::Call;
 use crate::compat::error_bodies::VllmError;
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, invalid};
+use crate::compat::{ApiFlavor, FlavoredApiError, invalid};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::names::{self, not_found, shown};
@@ -43,7 +43,7 @@ pub(crate) async fn load_lora_adapter(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
         let folder = folder(&state)?;
@@ -71,7 +71,7 @@ pub(crate) async fn unload_lora_adapter(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
         folder(&state)?;

@@ -12,7 +12,7 @@ use crate::clock::unix_seconds;
 use crate::compat::pooling::types::{Encoding, PooledUsage};
 use crate::compat::pooling::{self as heads, Head, Tokens};
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, base64, handle, invalid};
+use crate::compat::{ApiFlavor, FlavoredApiError, base64, handle, invalid};
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;
@@ -33,7 +33,7 @@ pub(crate) async fn pooling(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::Vllm, &request, payload, &state, answer).await
 }
 

@@ -8,7 +8,7 @@ use super::types::{RerankReply, RerankRequest, RerankText, Reranked};
 use crate::call::Call;
 use crate::compat::pooling::types::PooledUsage;
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, check_count, handle, pairs, pooling, target};
+use crate::compat::{ApiFlavor, FlavoredApiError, check_count, handle, pairs, pooling, target};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -26,7 +26,7 @@ pub(crate) async fn v1_rerank(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     cohere(&request, payload, &state).await
 }
 
@@ -44,7 +44,7 @@ pub(crate) async fn v1_reranking(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     cohere(&request, payload, &state).await
 }
 
@@ -62,7 +62,7 @@ pub(crate) async fn v2_rerank(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     cohere(&request, payload, &state).await
 }
 
@@ -70,7 +70,7 @@ async fn cohere(
     request: &HttpRequest,
     payload: Payload,
     state: &State,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::Vllm, request, payload, state, answer).await
 }
 

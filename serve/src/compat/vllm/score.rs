@@ -10,7 +10,7 @@ use crate::compat::openai_chat::types::Texts;
 use crate::compat::pairs::{self, TextPair};
 use crate::compat::pooling::types::PooledUsage;
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, check_count, handle, invalid, pooling, target};
+use crate::compat::{ApiFlavor, FlavoredApiError, check_count, handle, invalid, pooling, target};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -32,7 +32,7 @@ pub(crate) async fn score(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     handle(ApiFlavor::Vllm, &request, payload, &state, answer).await
 }
 

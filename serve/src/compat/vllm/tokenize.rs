@@ -10,7 +10,7 @@ use crate::call::{Call, json};
 use crate::compat::openai_chat::{Rendering, render};
 use crate::compat::pooling::{self, Tokens};
 use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, Refusal, invalid};
+use crate::compat::{ApiFlavor, FlavoredApiError, invalid};
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;
@@ -32,7 +32,7 @@ pub(crate) async fn tokenize(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
         let params: TokenizeRequest = call.parse(parse_body).await?;
@@ -65,7 +65,7 @@ pub(crate) async fn detokenize(
     request: HttpRequest,
     payload: Payload,
     state: Data<State>,
-) -> Result<HttpResponse, Refusal> {
+) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let mut call = Call::begin(&request, payload, &state).await?;
         let params: DetokenizeRequest = call.parse(parse_body).await?;
