@@ -43,6 +43,12 @@ use crate::state::State;
 struct Base;
 
 /// Registers the documented routes. A route that is not registered here does not exist.
+///
+/// To add a native route: a handler with `#[utoipa::path]` in a file of `serve/src/routes`, its
+/// body types in the `openapi` crate, its `.service(…)` here, its path in
+/// `compat::ApiFlavor::of`, tests in `tests/http`, and `cargo xtask openapi` for
+/// `openapi/openapi.json`. The key check and the limits of `body` apply to every route; a handler
+/// that does work admits it by `Call`.
 fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(score::score)

@@ -7,6 +7,18 @@
 //! `responses`).
 //!
 //! verl has no folder: its reward client calls vLLM's `POST /classify`.
+//!
+//! To add an interface:
+//! 1. a folder here with its types and routes, and its `mod` line below;
+//! 2. a `.service(…)` per route in `serve/src/app.rs`;
+//! 3. its paths in [`ApiFlavor::of`], which gives errors before the body is parsed their shape; for
+//!    a new error shape a variant with its `status` and `response`, a body in `error_bodies`, and a
+//!    table in `responses`;
+//! 4. for a path that another interface has too, its body in `shared_routes/bodies.rs`, detected by
+//!    the fields that only it has (`shared_routes/detect.rs`);
+//! 5. for a route that a batch line may name, its path in `batches::ENDPOINTS`;
+//! 6. a row in `tests/http/compat/refusals.rs` and tests beside it, a row in `docs/compat.md`, and
+//!    `cargo xtask openapi` for `openapi/openapi.json`.
 
 mod base64;
 mod chat_split;
