@@ -148,10 +148,10 @@ fn time_verdicts<'a>(
 /// Scores pairs until `end`. Each measurement begins where the last one ended, so no time is left out.
 fn judge_until(end: Instant, scorer: &Arc<Scorer>, pairs: &[Arc<Input>]) -> ThreadCounts {
     let mut counted = ThreadCounts { nanos: histogram(), ok: 0, score_sum: 0.0 };
-    let ask = ScoreOptions::default();
+    let options = ScoreOptions::default();
     let mut last = Instant::now();
     for pair in pairs.iter().cycle() {
-        if let Ok(reward) = evaluate_now(scorer, pair, &ask) {
+        if let Ok(reward) = evaluate_now(scorer, pair, &options) {
             counted.ok += 1;
             counted.score_sum += reward.score;
         }

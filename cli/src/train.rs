@@ -100,7 +100,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
     };
     let stop = stop_on_signal()?;
     let mut show = Show::start(run.steps(), run.done());
-    let ended = drive(&mut run, &stop, &mut |news| show.tell(&news));
+    let ended = drive(&mut run, &stop, &mut |news| show.show_news(&news));
     show.end();
     if let Some(server) = server {
         let stopped = server.stop();
@@ -192,7 +192,7 @@ impl Show {
         Self { bar, last: None }
     }
 
-    fn tell(&mut self, news: &News<'_>) {
+    fn show_news(&mut self, news: &News<'_>) {
         match news {
             News::Step { line, metrics } => {
                 let text = format!("step {}/{}: {}", line.step, line.steps, brief(metrics));

@@ -1,12 +1,14 @@
-//! Progress of a run of known length, on standard error.
+//! Progress of a run of known length, on standard error: a bar on a terminal, a line every few seconds
+//! elsewhere.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::time::{Duration, Instant};
 
 use base::human::grouped;
+use indicatif::{ProgressBar, ProgressStyle};
 
-/// Time between lines.
-const SHOWN_EVERY: Duration = Duration::from_secs(5);
+/// Time between lines where there is no terminal.
+pub(crate) const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Progress of a run.
 pub struct ItemProgress {
@@ -16,45 +18,54 @@ pub struct ItemProgress {
     all: u64,
     started: Instant,
     shown: Instant,
+    /// `None` where standard error is no terminal.
+    bar: Option<ProgressBar>,
 }
 
 impl ItemProgress {
     /// Starts the clock of a run over `all` items.
     pub fn start(what: &'static str, all: u64) -> Self {
-        let now = Instant::now();
-        Self { what, done: 0, all, started: now, shown: now }
+        let started = Instant::now();
+        let bar = std::io::stderr().is_terminal().then(|| bar(Some(all)).with_message(what));
+        Self { what, done: 0, all, started, shown: started, bar }
     }
 
-    /// Adds `n` items, and prints a line every few seconds.
+    /// Adds `n` items to the bar, or prints a line every few seconds.
     pub fn advance(&mut self, n: u64) {
         self.done += n;
-        if self.shown.elapsed() < SHOWN_EVERY {
-            return;
+        if let Some(bar) = &self.bar {
+            bar.set_position(self.done);
+        } else if self.shown.elapsed() >= LINE_EVERY {
+            self.shown = Instant::now();
+            eprintln!("{}", self.line());
         }
-        self.shown = Instant::now();
-        let elapsed = self.started.elapsed().as_secs();
-        let rate = self.done / elapsed.max(1);
+    }
+
+    fn line(&self) -> String {
+        let rate = self.done / self.started.elapsed().as_secs().max(1);
         let left = self.all.saturating_sub(self.done) / rate.max(1);
-        let line = format!(
-            "{} of {} {}, {rate} a second, {left} s left",
-            grouped(self.done, ','),
-            grouped(self.all, ','),
-            self.what,
-        );
-        let mut stderr = std::io::stderr().lock();
-        // A line that cannot be shown is no reason to stop.
-        let _ = if stderr.is_terminal() {
-            write!(stderr, "\r{line}   ")
-        } else {
-            writeln!(stderr, "{line}")
-        };
+        let (done, all) = (grouped(self.done, ','), grouped(self.all, ','));
+        format!("{done} of {all} {}, {rate} a second, {left} s left", self.what)
     }
 }
 
 impl Drop for ItemProgress {
     fn drop(&mut self) {
-        if self.shown != self.started && std::io::stderr().is_terminal() {
-            eprintln!();
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
         }
     }
+}
+
+/// A bar over `total` bytes or rows; a spinner with the bytes so far if the total is unknown.
+pub(crate) fn bar(total: Option<u64>) -> ProgressBar {
+    let (bar, template) = match total {
+        Some(total) => {
+            let template = "{bar:30} {percent}% {msg}, {eta} left";
+            (ProgressBar::new(total), template)
+        }
+        None => (ProgressBar::new_spinner(), "{spinner} {binary_bytes} {msg}"),
+    };
+    let style = ProgressStyle::with_template(template).expect("the template is valid");
+    bar.with_style(style)
 }

@@ -6,13 +6,11 @@ use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
 use base::human::grouped;
-use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar};
 
 use crate::counts::Counts;
+use crate::progress::{LINE_EVERY, bar};
 use crate::status_counts::StatusCounts;
-
-/// Time between lines where there is no terminal.
-const LINE_EVERY: Duration = Duration::from_secs(5);
 
 /// Progress of a scoring run.
 pub(crate) struct RowProgress {
@@ -67,17 +65,15 @@ impl RowProgress {
 
     /// Shows that `done` of the total is done.
     pub(crate) fn update(&mut self, done: u64, counts: &Counts) {
-        let text = self.describe(done, counts);
         match &mut self.show {
-            Show::Bar(bar) => {
-                bar.set_position(done);
-                bar.set_message(text);
-            }
-            Show::Lines { last } if last.elapsed() >= LINE_EVERY => {
-                *last = Instant::now();
-                eprintln!("{text}");
-            }
-            Show::Lines { .. } => {}
+            Show::Lines { last } if last.elapsed() < LINE_EVERY => return,
+            Show::Lines { last } => *last = Instant::now(),
+            Show::Bar(bar) => bar.set_position(done),
+        }
+        let text = self.describe(done, counts);
+        match &self.show {
+            Show::Bar(bar) => bar.set_message(text),
+            Show::Lines { .. } => eprintln!("{text}"),
         }
     }
 
@@ -138,16 +134,4 @@ fn statuses(counts: &Counts) -> String {
     let others = sums.iter().filter(|(status, _)| *status != "ok");
     let shown = others.map(|(status, count)| format!(", {} {status}", grouped(*count, ',')));
     shown.collect()
-}
-
-fn bar(total: Option<u64>) -> ProgressBar {
-    let (bar, template) = match total {
-        Some(total) => {
-            let template = "{bar:30} {percent}% {msg}, {eta} left";
-            (ProgressBar::new(total), template)
-        }
-        None => (ProgressBar::new_spinner(), "{spinner} {binary_bytes} {msg}"),
-    };
-    let style = ProgressStyle::with_template(template).expect("the template is valid");
-    bar.with_style(style)
 }

@@ -138,7 +138,7 @@ fn ask_all(url: &str, sequences: &[Arc<[u32]>]) -> Result<HttpRound, RunError> {
         let mut answered = Vec::new();
         while let Some(body) = bodies.get(next.fetch_add(1, Ordering::Relaxed)) {
             let begin = Instant::now();
-            let computed = ask(&agent, url, body)?;
+            let computed = post(&agent, url, body)?;
             answered.push((begin.elapsed().as_secs_f64(), computed));
         }
         Ok(answered)
@@ -162,7 +162,7 @@ fn body(token_ids: &[u32]) -> String {
 }
 
 /// Sends one request. Returns the number of computed prompt tokens.
-fn ask(agent: &ureq::Agent, url: &str, body: &str) -> Result<usize, RunError> {
+fn post(agent: &ureq::Agent, url: &str, body: &str) -> Result<usize, RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(format!("{url}: {error}"));
     let sent = agent.post(url).content_type("application/json").send(body);
     let mut reply = sent.map_err(|error| failed(&error))?;

@@ -92,7 +92,7 @@ impl Served {
             let agent = ureq::Agent::from(config.build());
             let mut statuses = Vec::new();
             while let Some(body) = bodies.get(next.fetch_add(1, Ordering::Relaxed)) {
-                statuses.extend(self.ask(&agent, body)?);
+                statuses.extend(self.post(&agent, body)?);
             }
             Ok(statuses)
         };
@@ -110,7 +110,7 @@ impl Served {
     }
 
     /// Returns the status of each input of a request, with its reason where it has no verdict.
-    fn ask(&self, agent: &ureq::Agent, body: &str) -> Result<Vec<String>, RunError> {
+    fn post(&self, agent: &ureq::Agent, body: &str) -> Result<Vec<String>, RunError> {
         let sent = agent.post(&self.url).content_type("application/json");
         let mut reply = sent.send(body).map_err(failed)?;
         let text = reply.body_mut().read_to_string().map_err(failed)?;

@@ -77,11 +77,11 @@ fn batch(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
     let all = sequences(probe);
     let together: Vec<_> = all.iter().map(|sequence| (sequence, None)).collect();
     let terms = probe.uncached();
-    let in_batch = probe.ask(&together, terms)?;
+    let in_batch = probe.run_all(&together, terms)?;
     for (sequence, answer) in all.iter().zip(&in_batch) {
         let expected = probe.alone(sequence)?;
         let terms = probe.uncached();
-        let by_itself = probe.ask(&[(sequence, None)], terms)?;
+        let by_itself = probe.run_all(&[(sequence, None)], terms)?;
         let len = sequence.token_ids.len();
         let place = |how: &str| format!("a sequence of {len} tokens, {how}");
         same(sequence, rows(&by_itself[0])?, &expected, &place("alone in the engine"))?;
@@ -109,7 +109,7 @@ fn cache(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
             .filter(|((at, _), _)| *at == last)
             .unzip();
         let sequence = ProbeSequence { token_ids: sequence.token_ids.clone(), reads };
-        let answer = probe.ask(&[(&sequence, None)], terms)?.remove(0);
+        let answer = probe.run_all(&[(&sequence, None)], terms)?.remove(0);
         same(&sequence, rows(&answer)?, &expected, &format!("a sequence {what}"))?;
         if what != "computed" && answer.usage.cached_tokens == 0 {
             return Err(format!("nothing of a sequence {what} came from the cache"));
@@ -176,12 +176,12 @@ fn adapters(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
     let mixed: Vec<_> =
         all.iter().flat_map(|sequence| [(sequence, None), (sequence, Some(&name))]).collect();
     let terms = probe.uncached();
-    let answers = probe.ask(&mixed, terms)?;
+    let answers = probe.run_all(&mixed, terms)?;
     let mut changed = false;
     for (sequence, pair) in all.iter().zip(answers.chunks(2)) {
         let expected = probe.alone(sequence)?;
         let terms = probe.uncached();
-        let adapted = probe.ask(&[(sequence, Some(&name))], terms)?;
+        let adapted = probe.run_all(&[(sequence, Some(&name))], terms)?;
         same(sequence, rows(&pair[0])?, &expected, "the base beside an adapter")?;
         same(sequence, rows(&pair[1])?, rows(&adapted[0])?, "an adapter beside the base")?;
         changed |= rows(&pair[1])? != expected;

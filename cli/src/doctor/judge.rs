@@ -151,8 +151,8 @@ fn score_inputs(
     tools: &Tools,
     place: Option<usize>,
 ) -> Vec<Result<f64, Failure>> {
-    let ask = ScoreOptions { priority: Priority::Batch, ..ScoreOptions::default() };
-    let scored = block_on(rubrics::score(scorer, inputs, ask, tools));
+    let options = ScoreOptions { priority: Priority::Batch, ..ScoreOptions::default() };
+    let scored = block_on(rubrics::score(scorer, inputs, options, tools));
     let own = scored.into_iter().map(|scored| match place {
         None => scored.outcome.map(|reward| reward.score),
         Some(place) => {

@@ -103,7 +103,7 @@ impl<'a> ProbeEngine<'a> {
     }
 
     /// What the engine gives of sequences that arrive together, each under an adapter or none.
-    pub(super) fn ask(
+    pub(super) fn run_all(
         &self,
         sequences: &[(&ProbeSequence, Option<&Arc<str>>)],
         terms: RequestParams,

@@ -42,7 +42,7 @@ pub(super) fn run(args: &DenoiseArgs) -> Result<CommandOutcome, CliError> {
         let batch = batch?;
         let batch_votes = match &votes {
             Some(votes) => votes.batch(first, batch.data.num_rows()),
-            None => voting.ask(&batch)?,
+            None => voting.votes(&batch)?,
         };
         first += batch.data.num_rows();
         let decided = denoiser.decide(&batch_votes, voting.names().len());
@@ -123,11 +123,11 @@ fn collect_votes(
     rescale: bool,
 ) -> Result<AllVotes, CliError> {
     let mut votes = AllVotes::new(voting.names().len());
-    let what = if voting.asks_scorers() { "pairs scored" } else { "pairs read" };
+    let what = if voting.runs_scorers() { "pairs scored" } else { "pairs read" };
     let mut progress = ItemProgress::start(what, dataset.rows());
     for batch in dataset.batches() {
         let batch = batch?;
-        votes.add(voting.ask(&batch)?);
+        votes.add(voting.votes(&batch)?);
         progress.advance(batch.data.num_rows() as u64);
     }
     if rescale {
@@ -136,7 +136,7 @@ fn collect_votes(
     Ok(votes)
 }
 
-/// Where rows go.
+/// Outputs of a run.
 struct Writing {
     table: DenoiseTable,
     output: DatasetOutput,

@@ -28,7 +28,7 @@ pub(super) struct Voting {
 
 /// Scorers and the columns of the pairs that they score.
 struct Scorers {
-    judging: Box<dyn Backend>,
+    backend: Box<dyn Backend>,
     value: VerdictValue,
     pair: PairColumns,
     tallies: Vec<StatusCounts>,
@@ -48,7 +48,7 @@ impl Voting {
         names.extend(columns.iter().map(ScoreDifference::name));
         if names.is_empty() {
             return Err(CliError::Usage(
-                "nobody votes: name a scorer with --scorer, a column of differences with \
+                "there is no voter: name a scorer with --scorer, a column of differences with \
                  --strength, or two columns of scores with --chosen-score and --rejected-score"
                     .to_owned(),
             ));
@@ -82,18 +82,18 @@ impl Voting {
         &self.names
     }
 
-    /// Whether votes take work that is not to be done twice.
-    pub(super) fn asks_scorers(&self) -> bool {
+    /// Whether votes need scorers, which are run once only.
+    pub(super) fn runs_scorers(&self) -> bool {
         self.scorers.is_some()
     }
 
     /// The scorers with the digests of their models.
     pub(super) fn digests(&self) -> Vec<(String, String)> {
-        let judges = self.scorers.iter().flat_map(|scorers| scorers.judging.scorers());
-        judges.map(|judge| (judge.name, judge.digest)).collect()
+        let scorers = self.scorers.iter().flat_map(|scorers| scorers.backend.scorers());
+        scorers.map(|scorer| (scorer.name, scorer.digest)).collect()
     }
 
-    /// What the scorers said, by their names.
+    /// Statuses of the results, by the names of the scorers.
     pub(super) fn tallies(&self) -> Vec<(&str, &StatusCounts)> {
         let tallies = self.scorers.iter().flat_map(|scorers| &scorers.tallies);
         self.names.iter().map(String::as_str).zip(tallies).collect()
@@ -105,12 +105,12 @@ impl Voting {
     }
 
     /// The votes on a batch of pairs.
-    pub(super) fn ask(&mut self, batch: &Batch) -> Result<BatchVotes, CliError> {
+    pub(super) fn votes(&mut self, batch: &Batch) -> Result<BatchVotes, CliError> {
         let n_pairs = batch.data.num_rows();
         let mut refusals = vec![None; n_pairs];
         let mut by_voter: Vec<Vec<Option<f64>>> = match &mut self.scorers {
             None => Vec::new(),
-            Some(scorers) => scorers.ask(&batch.data, &mut refusals)?,
+            Some(scorers) => scorers.votes(&batch.data, &mut refusals)?,
         };
         for column in &self.columns {
             by_voter.push(column.read(&batch.data)?);
@@ -123,7 +123,7 @@ impl Voting {
 impl Scorers {
     fn load(args: &VoterArgs, pair: PairColumns) -> Result<Self, CliError> {
         scorers::refuse_repeated(&args.scorers)?;
-        let judging = BackendOptions {
+        let backend = BackendOptions {
             scorers: &args.scorers,
             config: args.config.as_deref(),
             threads: args.threads.map(usize::from),
@@ -133,7 +133,7 @@ impl Scorers {
         .open()?;
         Ok(Self {
             tallies: vec![StatusCounts::default(); args.scorers.len()],
-            judging,
+            backend,
             value: args.value.value(),
             pair,
             refused: 0,
@@ -141,23 +141,23 @@ impl Scorers {
     }
 
     /// The votes of each scorer on each pair. Rows that are no pairs get their reasons.
-    fn ask(
+    fn votes(
         &mut self,
         batch: &RecordBatch,
         refusals: &mut [Option<String>],
     ) -> Result<Vec<Vec<Option<f64>>>, CliError> {
         let mut votes = vec![vec![None; batch.num_rows()]; self.tallies.len()];
-        let mut questions: Vec<(usize, ScoreInput)> = Vec::new();
+        let mut pairs: Vec<(usize, ScoreInput)> = Vec::new();
         for (row, input) in self.pair.inputs(batch)?.into_iter().enumerate() {
             match input {
-                Ok(input) => questions.push((row, input)),
+                Ok(input) => pairs.push((row, input)),
                 Err(reason) => refusals[row] = Some(reason),
             }
         }
-        for some in questions.chunks(BATCH) {
+        for some in pairs.chunks(BATCH) {
             let inputs = some.iter().map(|(_, input)| input.clone()).collect();
-            let judged = self.judging.score(inputs)?;
-            for ((row, _), results) in some.iter().zip(judged) {
+            let results = self.backend.score(inputs)?;
+            for ((row, _), results) in some.iter().zip(results) {
                 let Ok(results) = results else {
                     self.refused += 1;
                     continue;

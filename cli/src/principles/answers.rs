@@ -21,7 +21,7 @@ pub(super) struct Remembering {
     /// Lists by the digest of judge, settings and feedback.
     known: HashMap<String, Vec<Listed>>,
     /// Digest of the judge and its settings.
-    asked_of: String,
+    judge_digest: String,
 }
 
 /// A line of the cache file.
@@ -55,7 +55,7 @@ impl Remembering {
         }
         let known = read_cache(&mut file, path)?;
         Ok(Self {
-            asked_of: digest::of(json!([judge.described(), manner]).to_string().as_bytes()),
+            judge_digest: digest::of(json!([judge.described(), manner]).to_string().as_bytes()),
             judge,
             path: path.to_owned(),
             file,
@@ -66,7 +66,7 @@ impl Remembering {
     fn key(&self, feedback: &Feedback) -> String {
         let turns = feedback::turns(feedback);
         let turns = turns.iter().map(|turn| json!([turn.role, turn.content]));
-        digest::of(json!([self.asked_of, turns.collect::<Vec<_>>()]).to_string().as_bytes())
+        digest::of(json!([self.judge_digest, turns.collect::<Vec<_>>()]).to_string().as_bytes())
     }
 
     fn keep(&mut self, key: String, list: &[Listed]) -> Result<(), CliError> {
@@ -87,10 +87,10 @@ impl Judge for Remembering {
         let mut is_new =
             |at: &usize| !self.known.contains_key(&keys[*at]) && seen.insert(&keys[*at]);
         let new: Vec<usize> = (0..all.len()).filter(|at| is_new(at)).collect();
-        let asked: Vec<Feedback> = new.iter().map(|at| all[*at].clone()).collect();
-        let told = self.judge.list(&asked)?;
+        let missing: Vec<Feedback> = new.iter().map(|at| all[*at].clone()).collect();
+        let answers = self.judge.list(&missing)?;
         let mut failed: HashMap<&String, JudgeListing> = HashMap::new();
-        for (at, answer) in new.into_iter().zip(told) {
+        for (at, answer) in new.into_iter().zip(answers) {
             match answer {
                 Ok(list) => self.keep(keys[at].clone(), &list)?,
                 Err(why) => {
@@ -200,29 +200,29 @@ mod tests {
     fn cached_answer_is_not_requested_again() {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let path = folder.path().join("answers.jsonl");
-        let asked = Arc::new(AtomicUsize::new(0));
+        let requested = Arc::new(AtomicUsize::new(0));
         let open = |name| {
-            let judge = Box::new(Counting(asked.clone(), name));
+            let judge = Box::new(Counting(requested.clone(), name));
             Remembering::open(&path, judge, &json!(0))
         };
         let all = feedback(&["a", "x", "b", "a"]);
         let first = open("j").expect("a new file").list(&all).expect("answers");
-        assert_eq!(asked.swap(0, Ordering::Relaxed), 3);
+        assert_eq!(requested.swap(0, Ordering::Relaxed), 3);
         let mut again = open("j").expect("the same file");
         assert_eq!(again.list(&all).expect("answers"), first);
-        assert_eq!(asked.swap(0, Ordering::Relaxed), 1, "the failure alone");
+        assert_eq!(requested.swap(0, Ordering::Relaxed), 1, "the failure alone");
         let busy = open("j").err().map(|error| error.to_string());
         assert!(busy.is_some_and(|busy| busy.contains("another run is writing")));
         drop(again);
         let mut other = open("another judge").expect("the same file");
         other.list(&all).expect("answers");
-        assert_eq!(asked.swap(0, Ordering::Relaxed), 3);
+        assert_eq!(requested.swap(0, Ordering::Relaxed), 3);
         drop(other);
         // A crash in the middle of a line.
         let bytes = std::fs::read(&path).expect("it is there");
         std::fs::write(&path, &bytes[..bytes.len() - 9]).expect("the folder is ours");
         open("another judge").expect("a torn file").list(&all).expect("answers");
-        assert_eq!(asked.swap(0, Ordering::Relaxed), 2, "the failure and what was torn");
+        assert_eq!(requested.swap(0, Ordering::Relaxed), 2, "the failure and the torn line");
         assert_eq!(std::fs::read(&path).expect("it is there"), bytes);
     }
 

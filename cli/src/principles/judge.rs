@@ -68,7 +68,7 @@ impl Engines {
 }
 
 /// Options of the judge's requests.
-pub(super) fn ask(seed: u64) -> ScoreOptions {
+pub(super) fn batch_options(seed: u64) -> ScoreOptions {
     ScoreOptions { priority: Priority::Batch, seed, ..ScoreOptions::default() }
 }
 
@@ -97,7 +97,7 @@ pub(super) fn judge(
             seed: own.seed,
         }));
     }
-    let engines = engines.expect("models are loaded where no server is asked").clone();
+    let engines = engines.expect("models are loaded where no server is used").clone();
     let served = engines.find(&own.model, "--judge")?;
     feedback::check(&served).map_err(|what| CliError::Usage(format!("--judge: {what}")))?;
     Ok(Box::new(Local { engines, served, manner, seed: own.seed }))
@@ -113,9 +113,10 @@ struct Local {
 impl Judge for Local {
     fn list(&mut self, feedback: &[Feedback]) -> Result<Vec<JudgeListing>, CliError> {
         let tools = &self.engines.tools;
-        let listing = feedback::extract(&self.served, feedback, self.manner, ask(self.seed), tools);
+        let listing =
+            feedback::extract(&self.served, feedback, self.manner, batch_options(self.seed), tools);
         let answers = scoring::backend::block_on(listing);
-        Ok(answers.into_iter().map(|answer| answer.map_err(told)).collect())
+        Ok(answers.into_iter().map(|answer| answer.map_err(status_and_reason)).collect())
     }
 
     fn described(&self) -> Value {
@@ -183,13 +184,13 @@ fn parse_reply(reply: Reply) -> JudgeListing {
         return Err(("truncated", message.to_owned()));
     }
     match choice["message"]["content"].as_str() {
-        Some(text) => feedback::read(text).map_err(told),
+        Some(text) => feedback::read(text).map_err(status_and_reason),
         None => Err(("parse_error", "the reply holds no text".to_owned())),
     }
 }
 
 /// Converts a failure to a status and a reason.
-fn told(failure: Failure) -> (&'static str, String) {
+fn status_and_reason(failure: Failure) -> (&'static str, String) {
     let status = serve::convert::status_name(serve::convert::status(failure.kind));
     let detail = failure.reason.detail;
     let detail = detail.map_or_else(|| failure.reason.code.to_owned(), String::from);

@@ -7,7 +7,7 @@ use rubrics::Served;
 use serde_json::{Value, json};
 
 use super::client::{Access, Client, Reply};
-use super::judge::{Engines, ask};
+use super::judge::{Engines, batch_options};
 use super::{PrinciplesArgs, SimilarityArg};
 use crate::error::CliError;
 
@@ -30,7 +30,7 @@ impl Similarity {
         let own = &args.similarity;
         let model = match own.similarity {
             SimilarityArg::Ngram if own.embedding_model.is_some() => {
-                let message = "--embedding-model is asked with --similarity embedding";
+                let message = "--embedding-model needs --similarity embedding";
                 return Err(CliError::Usage(message.to_owned()));
             }
             SimilarityArg::Ngram => return Ok(Self::Ngram),
@@ -76,7 +76,8 @@ impl Similarity {
             Self::Ngram => return Ok(rows.iter().map(|texts| ngram_vectors(texts)).collect()),
             Self::Model(..) | Self::Server(..) if flat.is_empty() => Vec::new(),
             Self::Model(engines, served) => {
-                let embedding = rubrics::embedding::embed(served, &flat, ask(0), &engines.tools);
+                let embedding =
+                    rubrics::embedding::embed(served, &flat, batch_options(0), &engines.tools);
                 let vectors = scoring::backend::block_on(embedding).map_err(|failure| {
                     let detail = failure.reason.detail.unwrap_or(failure.reason.code.into());
                     CliError::Failed(format!("'{}' does not embed: {detail}", served.name()))

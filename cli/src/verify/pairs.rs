@@ -90,8 +90,10 @@ impl PairRun<'_> {
                 Err((code, detail)) => results[index] = Some(refused(code, detail)),
             }
         }
-        for (scorer, asked) in by_scorer.iter().enumerate().filter(|(_, asked)| !asked.is_empty()) {
-            let (places, inputs): (Vec<usize>, Vec<_>) = asked.iter().cloned().unzip();
+        for (scorer, members) in
+            by_scorer.iter().enumerate().filter(|(_, members)| !members.is_empty())
+        {
+            let (places, inputs): (Vec<usize>, Vec<_>) = members.iter().cloned().unzip();
             for (place, result) in places.into_iter().zip(self.local.score_with(scorer, &inputs)) {
                 results[place] = Some(result);
             }

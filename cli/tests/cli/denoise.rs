@@ -356,7 +356,7 @@ fn wrong_use_is_refused() {
     let input = folder.write("in.jsonl", pairs());
     let output = folder.name("out.jsonl");
     let with = |more: &[&'static str]| [&[input.as_str(), "-o", output.as_str()], more].concat();
-    check(&with(&[]), &["nobody votes", "--scorer"]);
+    check(&with(&[]), &["there is no voter", "--scorer"]);
     check(&with(&["--strength", "aa"]), &["--strength: no column 'aa'", "near: 'a'"]);
     check(&with(&["--strength", "prompt"]), &["holds text, and not numbers"]);
     check(&with(&["--strength", "a", "--strength", "a"]), &["'a' votes twice"]);

@@ -10,28 +10,28 @@ const MAX_WAIT: Duration = Duration::from_mins(1);
 /// Wait before the second try without `Retry-After`; it doubles with every try.
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 
-/// Why a try failed.
+/// Error of one attempt.
 pub enum AttemptError {
-    /// Another try may help, after this wait if the server sent `Retry-After`.
+    /// A retry may succeed, after this wait if the server sent `Retry-After`.
     Retryable(String, Option<Duration>),
-    /// No other try will help.
+    /// No retry can succeed.
     Fatal(String),
 }
 
 /// Calls `attempt` until it succeeds, at most `retries` times after the first.
 ///
 /// # Errors
-/// A lasting trouble, or the last passing one.
+/// A fatal error, or the last retryable one.
 pub fn with_retries<T>(
     retries: u32,
     mut attempt: impl FnMut() -> Result<T, AttemptError>,
 ) -> Result<T, RunError> {
     let (mut wait, mut left) = (FIRST_WAIT, retries);
     loop {
-        let (message, asked) = match attempt() {
+        let (message, server_wait) = match attempt() {
             Ok(reply) => return Ok(reply),
             Err(AttemptError::Fatal(message)) => return Err(RunError::Failed(message)),
-            Err(AttemptError::Retryable(message, asked)) => (message, asked),
+            Err(AttemptError::Retryable(message, server_wait)) => (message, server_wait),
         };
         if left == 0 {
             let tries = retries + 1;
@@ -39,7 +39,7 @@ pub fn with_retries<T>(
             return Err(RunError::Failed(message));
         }
         left -= 1;
-        std::thread::sleep(asked.unwrap_or(wait).min(MAX_WAIT));
+        std::thread::sleep(server_wait.unwrap_or(wait).min(MAX_WAIT));
         wait = (wait * 2).min(MAX_WAIT);
     }
 }
@@ -68,7 +68,7 @@ pub fn retry_after(headers: &ureq::http::HeaderMap) -> Option<Duration> {
     Some(Duration::from_secs(seconds))
 }
 
-/// Classifies a transport error: a request that cannot be made at all is a lasting trouble.
+/// Classifies a transport error: a request that cannot be made at all is fatal.
 pub fn transport(url: &str, error: &ureq::Error) -> AttemptError {
     let message = format!("{url}: {error}");
     let hopeless =

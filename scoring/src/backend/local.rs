@@ -56,7 +56,7 @@ impl LocalBackend {
         Self::of(rules.cloned().collect(), Arc::new(NoModels), threads, explain)
     }
 
-    /// Records the requests to engines on a tape, for a measurement.
+    /// Records the requests to engines, for a measurement.
     #[must_use]
     pub fn with_recorder(mut self, recorder: Arc<RequestRecorder>) -> Self {
         self.tools.recorder = Some(recorder);
@@ -101,12 +101,13 @@ impl LocalBackend {
 
     /// Scores inputs with one scorer: one result for each, in order.
     pub fn score_with(&self, scorer: usize, inputs: &[Arc<Input>]) -> Vec<ScoreResult> {
-        let ask = ScoreOptions {
+        let options = ScoreOptions {
             priority: Priority::Batch,
             explain: self.explain,
             ..ScoreOptions::default()
         };
-        let outcomes = block_on(rubrics::score(&self.scorers[scorer], inputs, ask, &self.tools));
+        let outcomes =
+            block_on(rubrics::score(&self.scorers[scorer], inputs, options, &self.tools));
         let result = |(index, scored): (usize, TimedOutcome)| {
             let frame = Frame {
                 scorer_digest: &self.digests[scorer],
