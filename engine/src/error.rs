@@ -58,7 +58,7 @@ pub enum RequestError {
     NotFinite {
         /// The number: `NaN`, `inf` or `-inf`.
         value: f32,
-        /// Where: `in the logits at position 12`.
+        /// The place: `in the logits at position 12`.
         place: String,
     },
     /// No continuation satisfies the constraint.
@@ -115,7 +115,7 @@ impl From<ChatError> for LoadError {
     }
 }
 
-/// How long to wait after [`SubmitError::Overloaded`]: the time that the queue takes at the recent
+/// The time to wait after [`SubmitError::Overloaded`]: the time that the queue takes at the recent
 /// rate, between 1 and 60 seconds.
 pub fn retry_after(queued_tokens: usize, tokens_per_second: f64) -> Duration {
     #[expect(clippy::cast_precision_loss, reason = "a count of tokens is below 2^53")]

@@ -23,7 +23,7 @@ pub struct HostSpec {
     pub name: String,
     /// A folder in the Hugging Face layout.
     pub folder: Folder,
-    /// How weight matrices are stored in memory.
+    /// The storage of weight matrices in memory.
     pub storage: Storage,
     /// The engine's resources.
     pub capacity: Capacity,
@@ -65,7 +65,7 @@ pub struct Capacity {
 pub struct Host {
     /// The name that requests use.
     pub name: Arc<str>,
-    /// Where it was loaded from; `None` for a live model.
+    /// The folder that it was loaded from; `None` for a live model.
     folder: Option<Folder>,
     /// Its engine.
     pub engine: Engine,
@@ -153,7 +153,7 @@ impl Host {
             .as_ref()
     }
 
-    /// Where it was loaded from; `None` for a live model.
+    /// The folder that it was loaded from; `None` for a live model.
     pub fn folder(&self) -> Option<&Folder> {
         self.folder.as_ref()
     }

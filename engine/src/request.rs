@@ -56,7 +56,7 @@ impl Task {
     }
 }
 
-/// How the requests of one submission are scheduled.
+/// Parameters of scheduling, common to the requests of one submission.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestParams {
     /// Interactive requests go first; batch requests keep a share of each step.

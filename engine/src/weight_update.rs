@@ -16,7 +16,7 @@ use crate::error::{WeightUpdateError, panic_message};
 /// The result of a weight update.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WeightUpdate<T> {
-    /// What the callback returned.
+    /// The callback's value.
     pub value: T,
     /// The new revision, of everything computed from now on.
     pub revision: u64,

@@ -47,7 +47,7 @@ pub enum TrainError {
     AtStep {
         /// The step, from 1.
         step: u64,
-        /// What failed.
+        /// The failure.
         source: Box<TrainError>,
     },
     /// The run has no learning signal any more.

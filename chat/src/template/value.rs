@@ -130,21 +130,8 @@ impl Value {
 
     /// The text of a string.
     pub(super) fn as_text(&self) -> Option<&Text> {
-        match self {
-            Value::Str(s) => Some(&s.text),
-            Value::Undefined
-            | Value::None
-            | Value::Bool(_)
-            | Value::Int(_)
-            | Value::Float(_)
-            | Value::Seq(_)
-            | Value::Map(_)
-            | Value::Namespace(_)
-            | Value::Macro(_)
-            | Value::Builtin(_)
-            | Value::Method(_)
-            | Value::Loop(_) => None,
-        }
+        let Value::Str(s) = self else { return None };
+        Some(&s.text)
     }
 
     /// The characters of a string.
@@ -162,21 +149,11 @@ impl Value {
 
     /// An integer; Python's booleans are integers.
     pub(super) fn as_int(&self) -> Option<i128> {
-        match self {
-            Value::Bool(b) => Some(i128::from(*b)),
-            Value::Int(i) => Some(*i),
-            Value::Undefined
-            | Value::None
-            | Value::Float(_)
-            | Value::Str(_)
-            | Value::Seq(_)
-            | Value::Map(_)
-            | Value::Namespace(_)
-            | Value::Macro(_)
-            | Value::Builtin(_)
-            | Value::Method(_)
-            | Value::Loop(_) => None,
+        if let Value::Bool(b) = self {
+            return Some(i128::from(*b));
         }
+        let Value::Int(i) = self else { return None };
+        Some(*i)
     }
 
     /// Values of a JSON document. Strings, keys included, have the given origin.

@@ -16,25 +16,13 @@ pub(super) fn str_of(heap: &Heap, value: &Value) -> Result<Text, RenderError> {
 
 /// Appends `str(value)`, after the heap has admitted its length.
 pub(super) fn push_str_of(heap: &Heap, value: &Value, out: &mut Text) -> Result<(), RenderError> {
-    match value {
-        Value::Undefined => Ok(()),
-        Value::Str(s) => {
-            heap.grow(out.len(), s.text.len())?;
-            out.push(&s.text);
-            Ok(())
-        }
-        Value::None
-        | Value::Bool(_)
-        | Value::Int(_)
-        | Value::Float(_)
-        | Value::Seq(_)
-        | Value::Map(_)
-        | Value::Namespace(_)
-        | Value::Macro(_)
-        | Value::Builtin(_)
-        | Value::Method(_)
-        | Value::Loop(_) => push_repr(heap, value, out),
+    if matches!(value, Value::Undefined) {
+        return Ok(());
     }
+    let Value::Str(s) = value else { return push_repr(heap, value, out) };
+    heap.grow(out.len(), s.text.len())?;
+    out.push(&s.text);
+    Ok(())
 }
 
 /// Appends `repr(value)`.

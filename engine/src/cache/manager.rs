@@ -18,7 +18,7 @@ pub struct BlockManager {
     generation: u64,
 }
 
-/// What an allocation takes from cache.
+/// The part of an allocation that comes from cache.
 struct CacheHit {
     cached: usize,
     /// Full blocks, which are shared.
@@ -36,7 +36,7 @@ impl BlockManager {
         BlockManager { pool: BlockPool::new(n_blocks), tree: Tree::default(), generation: 0 }
     }
 
-    /// How much of a sequence's first `limit` tokens is computed or being computed.
+    /// Matches a sequence's first `limit` tokens against those computed or being computed.
     pub fn match_prefix(
         &self,
         namespace: &CacheNamespace,

@@ -16,7 +16,7 @@ pub struct CacheNamespace {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SequenceId(pub u64);
 
-/// How much of a sequence is in the cache.
+/// The part of a sequence that is in the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PrefixMatch {
     /// Computed tokens at its start, within the limit of the query.

@@ -11,7 +11,7 @@ use super::tree::NodeId;
 pub struct Allocation<'a> {
     /// The sequence.
     pub owner: SequenceId,
-    /// Where it shares prefixes.
+    /// The namespace in which it shares prefixes.
     pub namespace: &'a CacheNamespace,
     /// Its tokens so far.
     pub token_ids: &'a [u32],
@@ -47,7 +47,7 @@ pub struct BlockTable {
     pub(super) generation: u64,
 }
 
-/// Where an open table is attached to the tree.
+/// The place at which an open table is attached to the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TreePosition {
     /// At the leaf that it computes: what it commits can be shared at once.

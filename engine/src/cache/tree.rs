@@ -71,7 +71,7 @@ impl PrefixNode {
     }
 }
 
-/// How far a sequence is in the tree.
+/// The part of a sequence that is in the tree.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Match {
     /// The deepest node with a token of the sequence.
@@ -158,14 +158,13 @@ impl Tree {
         }
     }
 
-    /// How far a sequence is in a namespace's tree; `None` if the namespace has none.
+    /// Matches a sequence against a namespace's tree; `None` if the namespace has none.
     pub(super) fn find(&self, namespace: &CacheNamespace, token_ids: &[u32]) -> Option<Match> {
         let root = self.roots.get(namespace)?;
         Some(self.descend(*root, token_ids))
     }
 
-    /// How far a sequence is in the tree that has `node`, whose tokens are all computed, on its
-    /// path.
+    /// Matches a sequence in the tree that has `node`, whose tokens are all computed, on its path.
     pub(super) fn descend(&self, mut node: NodeId, token_ids: &[u32]) -> Match {
         let mut at = self.node(node).end();
         while let Some(next) = token_ids.get(at) {

@@ -195,8 +195,8 @@ impl Ranked {
         self.weights.len()
     }
 
-    /// How many are kept: the fewest with a total weight of `needed`, each at least `least`. `None`
-    /// if the list is too short to know.
+    /// Number of kept tokens: the fewest with a total weight of `needed`, each at least `least`.
+    /// `None` if the list is too short to know.
     fn kept(&self, needed: u64, least: u64) -> Option<usize> {
         let heavy = self.weights.partition_point(|w| *w >= least);
         let (last, _) = find(&self.weights, needed - 1);

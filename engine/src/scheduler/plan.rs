@@ -8,10 +8,10 @@ use crate::cache::SequenceId;
 use super::state::{Scheduler, class};
 use super::step::{Member, Step, StepPlan};
 
-/// Batch sequences keep one in so many tokens of the budget.
+/// Batch sequences keep one in this many tokens of the budget.
 const BATCH_PRIORITY_DIVISOR: usize = 8;
 
-/// While an interactive generation decodes, prefill takes one in so many tokens of the budget.
+/// While an interactive generation decodes, prefill takes one in this many tokens of the budget.
 const PREFILL_DIVISOR: usize = 8;
 
 impl Scheduler {

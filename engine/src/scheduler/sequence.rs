@@ -19,7 +19,7 @@ pub struct Sequence {
     pub id: SequenceId,
     /// Its tokens; generated ones are appended.
     pub token_ids: Vec<u32>,
-    /// Where it shares prefixes.
+    /// The namespace in which it shares prefixes.
     pub namespace: CacheNamespace,
     /// The forward's slot of its adapter; `None` for the base model.
     pub slot: Option<AdapterSlot>,
@@ -59,7 +59,7 @@ pub(super) struct SequenceState {
     pub(super) unshared: bool,
 }
 
-/// What a sequence reports after a step.
+/// The result of a step for a sequence.
 #[derive(Debug, PartialEq)]
 pub(super) enum SequenceProgress {
     /// Nothing yet.

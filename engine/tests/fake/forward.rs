@@ -184,7 +184,7 @@ pub(crate) fn naive(token_ids: &[u32], adapter: Option<AdapterSlot>, read: &Outp
     naive_under(0, token_ids, adapter, read)
 }
 
-/// The same under given weights.
+/// As [`naive`], under given weights.
 pub(crate) fn naive_under(
     weights: u64,
     token_ids: &[u32],

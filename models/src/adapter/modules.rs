@@ -78,7 +78,7 @@ pub(super) fn is_bare(path: &str) -> bool {
     path.starts_with("layers.") || path.starts_with("embed_tokens")
 }
 
-/// The layer that a path names, if it does.
+/// The layer in a path; `None` if it has none.
 fn layer(path: &str) -> Option<usize> {
     let path = path.strip_prefix(DECODER).unwrap_or(path);
     let (index, _) = path.strip_prefix("layers.")?.split_once('.')?;

@@ -1,4 +1,4 @@
-//! How large an update is, without forming it.
+//! The norm of an update, without forming the product.
 
 use rayon::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What an adapter says of itself, before there is a base to bind it to.
+//! The configuration of an adapter, without a base to bind it to.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub struct Outline {
     pub base_model: Option<String>,
     /// Digest of the base that it was trained on, where the trainer wrote one.
     pub base_digest: Option<String>,
-    /// What it was trained for, such as `SEQ_CLS`.
+    /// The task that it was trained for, such as `SEQ_CLS`.
     pub task_type: Option<String>,
     /// The rank where no pattern says otherwise.
     pub rank: usize,

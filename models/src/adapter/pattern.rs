@@ -1,23 +1,23 @@
-//! How PEFT matches module names: by regular expressions, searched from the start of the name.
+//! PEFT's matching of module names: by regular expressions, searched from the start of the name.
 
 use fancy_regex::{Regex, RegexBuilder};
 
-/// Steps that one match may take before the pattern is given up: Python's engine has no such bound,
-/// and an adapter is a file from anywhere.
+/// Maximum steps of one match: Python's engine has no such bound, and an adapter may be from any
+/// source.
 const MATCH_STEPS: usize = 1_000_000;
 
 /// A pattern over module names, such as `model.layers.0.self_attn.q_proj`.
 #[derive(Clone, Debug)]
 pub(super) enum Pattern {
-    /// Letters, digits, `_` and `.` only, to be found after the start or a dot and up to the end of
-    /// the name: most patterns are names. The dot stands for any character, as it does in Python.
+    /// Letters, digits, `_` and `.` only, matched after the start or a dot and up to the end of the
+    /// name: most patterns are names. The dot matches any character, as in Python.
     Tail(String),
     /// Anything else.
     Regex(Box<Regex>),
 }
 
 impl Pattern {
-    /// A key of `rank_pattern` or `alpha_pattern`: PEFT's `get_pattern_key` looks for it as
+    /// A key of `rank_pattern` or `alpha_pattern`: PEFT's `get_pattern_key` matches it as
     /// `(.*\.)?(key)$`.
     pub(super) fn tail(key: &str) -> Result<Pattern, String> {
         let plain = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
@@ -48,7 +48,7 @@ impl Pattern {
         }
     }
 
-    /// The number that the group `idx` matches in the name, where the pattern matches at all.
+    /// The number that the group `idx` matches in the name; `None` if the pattern does not match.
     pub(super) fn index(&self, name: &str) -> Result<Option<usize>, String> {
         let Pattern::Regex(regex) = self else {
             return Ok(None);

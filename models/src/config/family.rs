@@ -71,7 +71,7 @@ pub(super) enum BiasRule {
     AttentionAndMlp,
 }
 
-/// How the fields name the rotary embedding.
+/// The fields of the rotary embedding.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum RopeRule {
     /// One for all layers, over full heads.
@@ -82,7 +82,8 @@ pub(super) enum RopeRule {
     ByLayerType { local_theta: f64 },
 }
 
-/// What Gemma adds: embeddings scaled by √width, norms of `1 + weight`, `hidden_activation`, and:
+/// The additions of Gemma: embeddings scaled by √width, norms of `1 + weight`, `hidden_activation`,
+/// and two caps.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gemma {
     /// Default of `attn_logit_softcapping`.

@@ -23,7 +23,7 @@ const HARMLESS: &[&str] = &[
     "summary_first_dropout",
     "summary_dropout_prob",
     "use_cache",
-    // How the weights are stored: the files themselves say it.
+    // Storage of the weights, which the files themselves state.
     "dtype",
     "torch_dtype",
     "use_bfloat16",

@@ -54,7 +54,7 @@ pub struct ModelConfig {
     pub attention_scale: f32,
     /// `cap · tanh(x / cap)` on attention scores (Gemma 2).
     pub attention_softcap: Option<f32>,
-    /// The same on the vocabulary logits (Gemma 2).
+    /// The cap on the vocabulary logits (Gemma 2).
     pub logit_softcap: Option<f32>,
     /// The activation of the gate.
     pub activation: Activation,

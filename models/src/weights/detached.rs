@@ -10,12 +10,12 @@ use super::weight_source::WeightSource;
 use crate::error::{ModelError, Result};
 use crate::packed::{Matrix, Weight};
 
-/// A [`WeightSource`] over variables that [`super::TrainableWeights`] made. What is built from it
-/// shares their storage: nothing is copied, a forward over it records no graph, and a variable that
-/// is written in place (`Var::set`, or an optimiser's step) is seen by the next forward.
+/// A [`WeightSource`] over variables of [`super::TrainableWeights`]. A decoder built from it shares
+/// their storage: nothing is copied, a forward records no graph, and the next forward uses the
+/// numbers that were written in place (`Var::set`, or an optimiser's step).
 ///
-/// Nothing may be computed while a variable is written: candle locks each tensor and not all of
-/// them, so that a forward could see some of a step.
+/// No forward may run while a variable is written: candle locks each tensor and not all of them, so
+/// that a forward could use a part of a step.
 #[derive(Clone, Copy, Debug)]
 pub struct DetachedWeights<'a> {
     names: &'a Names,

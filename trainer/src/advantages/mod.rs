@@ -61,7 +61,7 @@ pub struct AnswerStep {
 /// A verdict on a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Signal {
-    /// How wrong it is, from 0 to 1, by the votes of critiques: CAPO.
+    /// The degree of wrongness, from 0 to 1, by the votes of critiques: CAPO.
     Wrong(f64),
     /// Its relation to the solution: TP-GRPO.
     Label(Label),

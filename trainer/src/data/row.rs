@@ -56,7 +56,7 @@ pub struct Preference {
     pub chosen: String,
     /// The worse answer.
     pub rejected: String,
-    /// How much better `chosen` is; `None` if unknown.
+    /// The margin by which `chosen` is better; `None` if unknown.
     pub margin: Option<f64>,
 }
 

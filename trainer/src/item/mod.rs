@@ -103,7 +103,7 @@ pub struct Rollout {
 /// A step of an answer, as a scorer judged it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedStep {
-    /// Where it stands in the text, in code points.
+    /// Its place in the text, in code points.
     pub span: Range<usize>,
     /// From 0, wrong, to 1, right; `None` if nothing in it could be checked.
     pub score: Option<f64>,

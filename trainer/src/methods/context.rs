@@ -1,13 +1,14 @@
 //! Input and output of every method.
 
+use models::Output;
 use rubrics::Registry;
 
 use crate::data::TrainingRow;
 use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
-use crate::losses::Stats;
+use crate::losses::{Loss, Stats};
 use crate::metrics::Metrics;
-use crate::policy::{Gradients, Policy, PolicySequence};
+use crate::policy::{Grad, Gradients, Packing, Policy, PolicySequence};
 
 /// The input of a method for one step.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,32 @@ pub struct StepContext<'a> {
 }
 
 impl StepContext<'_> {
+    /// Computes the gradients of a loss over a batch, whose sequences stay together in groups of
+    /// `together`, and reports the loss with its statistics. `loss` takes the sequences of a
+    /// micro-batch, by index, and the outputs read of each; it adds to the meter and returns its
+    /// gradient with respect to each output.
+    ///
+    /// # Errors
+    /// Sequences that cannot be run or read, and errors of `loss`.
+    pub(crate) fn loss_gradients(
+        &self,
+        sequences: &[PolicySequence],
+        together: usize,
+        mut loss: impl FnMut(&[usize], &[Vec<Output>], &mut LossMeter) -> Result<Vec<Vec<Grad>>>,
+    ) -> Result<MethodOutput> {
+        let mut meter = LossMeter::default();
+        let mut gradients = Gradients::new(self.policy);
+        let packing = Packing { tokens: self.micro_tokens, together };
+        let metered =
+            |members: &[usize], outputs: &[Vec<Output>]| loss(members, outputs, &mut meter);
+        self.policy.gradients(sequences, packing, &mut gradients, metered)?;
+        let mut metrics = Metrics::default();
+        metrics.set("loss", meter.value);
+        report(&mut metrics, &meter.stats);
+        metrics.set("tokens_forward", count_tokens(sequences));
+        Ok(MethodOutput { gradients: Some(gradients), metrics })
+    }
+
     /// Looks up the adapter that a method names; `None` trains the model itself.
     ///
     /// # Errors
@@ -74,6 +101,21 @@ impl RunNames<'_> {
 /// Counts the tokens of all sequences.
 pub(crate) fn count_tokens<'a>(sequences: impl IntoIterator<Item = &'a PolicySequence>) -> f64 {
     sequences.into_iter().map(|sequence| sequence.token_ids.len()).sum::<usize>() as f64
+}
+
+/// The loss of a batch, summed over micro-batches.
+#[derive(Debug, Default)]
+pub(crate) struct LossMeter {
+    value: f64,
+    stats: Stats,
+}
+
+impl LossMeter {
+    /// Adds the loss of a micro-batch, or of a part of it.
+    pub(crate) fn add(&mut self, loss: &Loss) {
+        self.value += loss.value;
+        self.stats.merge(&loss.stats);
+    }
 }
 
 /// Reports the means of a loss's statistics.

@@ -1,16 +1,14 @@
 //! Direct preference optimisation: pairs of answers against a frozen reference.
 
-use models::Output;
 use serde::{Deserialize, Serialize};
 
-use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
+use super::context::{MethodOutput, StepContext, check_rows, wrong_kind};
 use super::outputs::{logprobs, output_grads};
 use crate::data::TrainingRow;
 use crate::error::{Result, TrainError};
+use crate::losses::Layout;
 use crate::losses::preference::{DirectPreference, PreferredAnswers};
-use crate::losses::{Layout, Stats};
-use crate::metrics::Metrics;
-use crate::policy::{Gradients, Packing, PolicySequence};
+use crate::policy::PolicySequence;
 
 /// Options of preference optimisation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,9 +59,7 @@ pub(super) fn step(
         weights.push(row.margin.filter(|_| config.weighted).unwrap_or(1.0));
     }
     let reference = reference_logprobs(config, step, &sequences)?;
-    let (mut value, mut stats) = (0.0, Stats::default());
-    let mut gradients = Gradients::new(step.policy);
-    let loss = |members: &[usize], outputs: &[Vec<Output>]| {
+    step.loss_gradients(&sequences, 2, |members, outputs, meter| {
         let (mut logp, mut before, mut cu_seqlens) = (Vec::new(), Vec::new(), vec![0]);
         for (member, outputs) in members.iter().zip(outputs) {
             logp.extend(logprobs(outputs)?);
@@ -81,18 +77,10 @@ pub(super) fn step(
             weights: Some(&weights),
         };
         let loss = config.loss.evaluate(&answers, rows.len())?;
-        value += loss.value;
-        stats.merge(&loss.stats);
+        meter.add(&loss);
         let parts = cu_seqlens.windows(2).map(|ends| output_grads(&loss.grad[ends[0]..ends[1]]));
         Ok(parts.collect())
-    };
-    let packing = Packing { tokens: step.micro_tokens, together: 2 };
-    step.policy.gradients(&sequences, packing, &mut gradients, loss)?;
-    let mut metrics = Metrics::default();
-    metrics.set("loss", value);
-    report(&mut metrics, &stats);
-    metrics.set("tokens_forward", count_tokens(&sequences));
-    Ok(MethodOutput { gradients: Some(gradients), metrics })
+    })
 }
 
 /// Computes log-probabilities under the reference; `None` if the loss uses none.

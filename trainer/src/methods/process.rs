@@ -6,13 +6,12 @@ use std::sync::Arc;
 use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};
 
-use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
+use super::context::{MethodOutput, StepContext, check_rows, wrong_kind};
 use crate::data::{Process, TrainingRow};
 use crate::error::{Result, TrainError};
+use crate::losses::Loss;
 use crate::losses::process::{binary, two_class};
-use crate::losses::{Loss, Stats};
-use crate::metrics::Metrics;
-use crate::policy::{Grad, Gradients, Packing, PolicySequence};
+use crate::policy::{Grad, PolicySequence};
 
 /// Options of a process reward model's training: those of the scorer `process` that will use it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -60,24 +59,15 @@ pub(super) fn step(
         labels.push(row.labels.iter().map(number).collect::<Vec<_>>());
     }
     let total = labels.iter().flatten().flatten().count();
-    let (mut value, mut stats) = (0.0, Stats::default());
-    let mut gradients = Gradients::new(step.policy);
-    let loss = |members: &[usize], outputs: &[Vec<Output>]| {
+    step.loss_gradients(&sequences, 1, |members, outputs, meter| {
         let mut output_grads = Vec::with_capacity(members.len());
         for (member, outputs) in members.iter().zip(outputs) {
             let (loss, own) = one(outputs, &labels[*member], total)?;
-            value += loss.value;
-            stats.merge(&loss.stats);
+            meter.add(&loss);
             output_grads.push(own);
         }
         Ok(output_grads)
-    };
-    step.policy.gradients(&sequences, Packing::of(step.micro_tokens), &mut gradients, loss)?;
-    let mut metrics = Metrics::default();
-    metrics.set("loss", value);
-    report(&mut metrics, &stats);
-    metrics.set("tokens_forward", count_tokens(&sequences));
-    Ok(MethodOutput { gradients: Some(gradients), metrics })
+    })
 }
 
 /// The output read after each step: wrong first, so that both forms have the same order.

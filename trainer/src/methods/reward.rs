@@ -4,13 +4,11 @@
 use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};
 
-use super::context::{MethodOutput, StepContext, check_rows, count_tokens, report, wrong_kind};
+use super::context::{MethodOutput, StepContext, check_rows, wrong_kind};
 use crate::data::TrainingRow;
 use crate::error::{Result, TrainError};
-use crate::losses::Stats;
 use crate::losses::preference::{BradleyTerry, Pairs};
-use crate::metrics::Metrics;
-use crate::policy::{Grad, Gradients, Packing, PolicySequence};
+use crate::policy::{Grad, PolicySequence};
 
 /// Options of a reward model's training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,28 +53,18 @@ pub(super) fn step(
         }
         margins.push(row.margin.unwrap_or(0.0));
     }
-    let (mut value, mut stats) = (0.0, Stats::default());
-    let mut gradients = Gradients::new(step.policy);
     let total = rows.len();
-    let loss = |members: &[usize], outputs: &[Vec<Output>]| {
+    step.loss_gradients(&sequences, 2, |members, outputs, meter| {
         let scores: Vec<f64> = outputs.iter().map(|o| head_score(o)).collect::<Result<_>>()?;
         let (chosen, rejected) = halves(&scores);
         let margins: Vec<f64> = members.iter().step_by(2).map(|at| margins[at / 2]).collect();
         let pairs = Pairs { margins: Some(&margins), ..Pairs::new(&chosen, &rejected) };
         let loss = config.loss.evaluate(&pairs, total)?;
-        value += loss.value;
-        stats.merge(&loss.stats);
+        meter.add(&loss);
         let (chosen, rejected) = loss.grad.split_at(chosen.len());
         let output_grads = chosen.iter().zip(rejected).flat_map(|(c, r)| [*c, *r]);
         Ok(output_grads.map(|grad| vec![head_grad(grad)]).collect())
-    };
-    let packing = Packing { tokens: step.micro_tokens, together: 2 };
-    step.policy.gradients(&sequences, packing, &mut gradients, loss)?;
-    let mut metrics = Metrics::default();
-    metrics.set("loss", value);
-    report(&mut metrics, &stats);
-    metrics.set("tokens_forward", count_tokens(&sequences));
-    Ok(MethodOutput { gradients: Some(gradients), metrics })
+    })
 }
 
 /// Splits scores into even and odd entries.

@@ -17,7 +17,7 @@ use crate::time::LocalTime;
 /// Maximum nesting of statements, expressions and macro calls; bounds the native stack.
 const MAX_NESTING: u32 = 400;
 
-/// How a statement ends.
+/// The end of a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
     Next,

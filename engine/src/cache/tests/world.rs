@@ -25,7 +25,7 @@ pub(super) enum Op {
         /// Allocates even if another sequence is computing the prefix.
         ignore_pending: bool,
     },
-    /// Computes up to so many more tokens of a table.
+    /// Computes up to this many more tokens of a table.
     Step {
         table: usize,
         tokens: usize,
@@ -34,7 +34,7 @@ pub(super) enum Op {
         table: usize,
         positions: usize,
     },
-    /// With `short`, passes only so many of its tokens, and a copy that is still due is not made.
+    /// With `short`, passes only this many of its tokens, and a copy that is still due is not made.
     Release {
         table: usize,
         short: Option<usize>,

@@ -26,7 +26,7 @@ fn c1_verdicts_are_boxed_and_exact() {
         ("Because so. \\boxed{No}\n", "No", 1.0),
         ("\\boxed{No} no, wait: \\boxed{Yes}", "Yes", 1.0),
         ("\\boxed{ A }", "A", 1.0),
-        // What the published prompts ask for, and what their verifier does not read.
+        // The format of the published prompts, which their verifier does not read.
         ("\\box{Yes}", "Yes", 0.0),
         ("\\box{A} \\boxed{B}", "A", 0.0),
         ("\\boxed{Yes} or \\boxed{No}", "Yes", 0.0),
