@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use engine::{Capacity, Folder, Host, HostSpec, Storage};
 use openapi::ScoreRequest;
-use rubrics::{Models, Pool, Registry, ScoreOptions, Tools};
+use rubrics::{Models, Registry, ScoreOptions, Tools, VerifierPool};
 use serde_json::Value;
 use serve::Config;
 use serve::convert::{self, Frame};
@@ -135,7 +135,8 @@ fn run(example: &Example) -> (Value, bool) {
         serde_json::from_value(example.request.clone()).expect("a request of /v1/score");
     let scorer = registry.get(&request.model).expect("it is configured");
     let (input, echo) = convert::input(request.inputs[0].clone());
-    let tools = Tools { pool: Pool::new(2, 1024).expect("threads start"), models, recorder: None };
+    let tools =
+        Tools { pool: VerifierPool::new(2, 1024).expect("threads start"), models, recorder: None };
     let ask = ScoreOptions {
         explain: request.options.explain,
         seed: request.options.seed,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rubrics::Registry;
-use rubrics::rubric::scaffold::{self, GroupDecay, Sample, Schedule, StepDecay};
+use rubrics::rubric::scaffold::{self, GroupDecay, Schedule, StepDecay, TrainingSample};
 use rubrics::rubric::{Rubric, parse};
 
 use crate::error::{CliError, CommandOutcome};
@@ -135,7 +135,8 @@ fn show(args: &ScaffoldArgs) -> Result<CommandOutcome, CliError> {
         },
     };
     for index in 0..args.group_size {
-        let sample = Sample { index, group: args.group_size, step: args.step, steps: args.steps };
+        let sample =
+            TrainingSample { index, group: args.group_size, step: args.step, steps: args.steps };
         let wrong = |error: scaffold::ScaffoldError| CliError::Usage(error.to_string());
         let shown = scaffold::shown(&schedule, sample, rubric.items.len()).map_err(wrong)?;
         let message = scaffold::message(&rubric, &schedule, sample, args.seed).map_err(wrong)?;

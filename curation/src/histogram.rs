@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn bars_hold_the_numbers() {
+    fn bars_cover_the_numbers() {
         #[track_caller]
         fn check(values: &[f64], bars: usize, line: &str) {
             let values: Vec<Option<f64>> = values.iter().copied().map(Some).collect();
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_number_is_counted_apart() {
+    fn nan_values_are_counted_separately() {
         let found = counted(&[Some(1.0), None, Some(f64::NAN), Some(f64::INFINITY)]);
         assert_eq!((found.rows, found.without), (1, 3));
     }

@@ -16,7 +16,7 @@ pub struct Answer {
     /// The subjects of the answer, outermost first: `x` of `x = 5` and of `x \in [0, 1)`,
     /// `f(x)` of `f(x) = x^2`, `(p, q)` of `(p, q) = (3, 2)`, both `a` and `b` of `a = b = 101`.
     pub(crate) subjects: Vec<Subject>,
-    pub(crate) form: Form,
+    pub(crate) form: AnswerForm,
     /// Repairs and observations of the reader, in order.
     pub(crate) notes: Vec<Note>,
 }
@@ -24,12 +24,12 @@ pub struct Answer {
 impl Answer {
     /// Joins `members` into one list.
     pub fn list(members: Vec<Self>) -> Self {
-        Self { subjects: Vec::new(), form: Form::List(members), notes: Vec::new() }
+        Self { subjects: Vec::new(), form: AnswerForm::List(members), notes: Vec::new() }
     }
 
     /// Returns whether the answer is a list without brackets.
     pub fn is_list(&self) -> bool {
-        matches!(self.form, Form::List(_))
+        matches!(self.form, AnswerForm::List(_))
     }
 }
 
@@ -47,7 +47,7 @@ pub(crate) enum Subject {
 
 /// The types of answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum AnswerForm {
     /// A number or an expression, with or without a unit.
     Value(Value),
     /// `left = right` where the left side is more than a [`Subject`].
@@ -91,17 +91,17 @@ pub(crate) enum Form {
 pub(crate) struct Value {
     /// The value in terms of the unit; a percent sign is a factor of 1/100 in it.
     pub(crate) expr: Expr,
-    /// Where it was written as one decimal literal: the power of ten of its last digit, after
-    /// percent signs and powers of ten.
+    /// For one decimal literal: the power of ten of its last digit, after percent signs and powers
+    /// of ten.
     pub(crate) last_digit: Option<i32>,
     /// Whether it was written with a percent sign.
     pub(crate) is_percent: bool,
     pub(crate) unit: Option<Measure>,
-    /// How a fraction was written.
+    /// Notation of a fraction.
     pub(crate) is_reduced: bool,
 }
 
-/// How two sides are related.
+/// Relation of two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Relation {
     Equal,
@@ -178,7 +178,7 @@ pub(crate) enum Note {
     StrayDelimiter,
     /// Every backslash was written twice.
     DoubleBackslash,
-    /// A comma was read as a decimal point, as the configuration asks.
+    /// A comma was read as a decimal point, as configured.
     DecimalComma,
     /// An approximation after the exact value was left out.
     ApproximationDropped,
@@ -222,7 +222,7 @@ impl Note {
     }
 }
 
-/// Why a text was not read.
+/// Reason why a text was not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unread {
     /// No grammar reads all of it.
@@ -242,7 +242,7 @@ impl From<crate::Exhausted> for Unread {
     }
 }
 
-impl Form {
+impl AnswerForm {
     /// Returns the name of the type, for explanations.
     pub(crate) fn type_name(&self) -> &'static str {
         match self {

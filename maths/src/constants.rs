@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::answer::{Answer, Form};
+use crate::answer::{Answer, AnswerForm};
 use crate::expr::{Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::measure::constant_named;
@@ -38,7 +38,7 @@ pub fn with_constants(
     ws: &mut Workspace<'_>,
 ) -> Result<Answer, Exhausted> {
     let mut answer = answer.clone();
-    if let Form::Value(value) = &mut answer.form {
+    if let AnswerForm::Value(value) = &mut answer.form {
         value.expr = ws.replaced(value.expr, &mut |ws, node| {
             let Node::Symbol(name) = node else {
                 return Ok(None);

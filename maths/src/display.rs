@@ -1,13 +1,15 @@
 //! Answers for people, as they were understood.
 
-use super::answer::{Answer, Brackets, Chain, Condition, Form, Numeral, Region, Relation, Subject};
+use super::answer::{
+    Answer, AnswerForm, Brackets, Chain, Condition, Numeral, Region, Relation, Subject,
+};
 use super::calendar::{Clock, Date};
 use super::expr::{Expr, Workspace};
 
 /// Texts in a sentence have at most this many characters.
 const MAX_CHARS: usize = 120;
 
-/// How formulas are written.
+/// Notation of formulas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     Plain,
@@ -27,23 +29,23 @@ impl Display<'_, '_> {
         for subject in &answer.subjects {
             out += &self.subject(subject);
             out += match &answer.form {
-                Form::Region(_) => self.words(" in ", " \\in "),
-                Form::Value(_)
-                | Form::Equation(..)
-                | Form::Inequality(_)
-                | Form::Set(_)
-                | Form::Tuple(..)
-                | Form::List(_)
-                | Form::Matrix(_)
-                | Form::Piecewise(_)
-                | Form::Congruence { .. }
-                | Form::Numeral(_)
-                | Form::Ratio(_)
-                | Form::Date(_)
-                | Form::Clock(_)
-                | Form::Truth(_)
-                | Form::Sequence(_)
-                | Form::Text(_) => " = ",
+                AnswerForm::Region(_) => self.words(" in ", " \\in "),
+                AnswerForm::Value(_)
+                | AnswerForm::Equation(..)
+                | AnswerForm::Inequality(_)
+                | AnswerForm::Set(_)
+                | AnswerForm::Tuple(..)
+                | AnswerForm::List(_)
+                | AnswerForm::Matrix(_)
+                | AnswerForm::Piecewise(_)
+                | AnswerForm::Congruence { .. }
+                | AnswerForm::Numeral(_)
+                | AnswerForm::Ratio(_)
+                | AnswerForm::Date(_)
+                | AnswerForm::Clock(_)
+                | AnswerForm::Truth(_)
+                | AnswerForm::Sequence(_)
+                | AnswerForm::Text(_) => " = ",
             };
         }
         out += &self.form(&answer.form);
@@ -58,9 +60,9 @@ impl Display<'_, '_> {
         }
     }
 
-    fn form(&self, form: &Form) -> String {
+    fn form(&self, form: &AnswerForm) -> String {
         match form {
-            Form::Value(value) => {
+            AnswerForm::Value(value) => {
                 let mut out = self.expr(value.expr);
                 if let Some(unit) = &value.unit {
                     out.push(' ');
@@ -68,19 +70,19 @@ impl Display<'_, '_> {
                 }
                 out
             }
-            Form::Equation(left, right) => {
+            AnswerForm::Equation(left, right) => {
                 format!("{} = {}", self.expr(*left), self.expr(*right))
             }
-            Form::Inequality(chain) => self.chain(chain),
-            Form::Region(region) => self.region(region),
-            Form::Set(members) => {
+            AnswerForm::Inequality(chain) => self.chain(chain),
+            AnswerForm::Region(region) => self.region(region),
+            AnswerForm::Set(members) => {
                 let (open, close) = match self.style {
                     Style::Plain => ("{", "}"),
                     Style::Latex => ("\\{", "\\}"),
                 };
                 format!("{open}{}{close}", self.members(members))
             }
-            Form::Tuple(brackets, members) => {
+            AnswerForm::Tuple(brackets, members) => {
                 let (open, close) = match (brackets, self.style) {
                     (Brackets::Round, _) => ("(", ")"),
                     (Brackets::Square, _) => ("[", "]"),
@@ -89,27 +91,27 @@ impl Display<'_, '_> {
                 };
                 format!("{open}{}{close}", self.members(members))
             }
-            Form::List(members) => self.members(members),
-            Form::Matrix(rows) => self.matrix(rows),
-            Form::Piecewise(pieces) => {
+            AnswerForm::List(members) => self.members(members),
+            AnswerForm::Matrix(rows) => self.matrix(rows),
+            AnswerForm::Piecewise(pieces) => {
                 let pieces = pieces.iter().map(|(value, condition)| {
                     format!("{} {}", self.expr(*value), self.condition(condition.as_ref()))
                 });
                 pieces.collect::<Vec<_>>().join("; ")
             }
-            Form::Congruence { residues, modulus } => {
+            AnswerForm::Congruence { residues, modulus } => {
                 let (residues, modulus) = (self.exprs(residues, ", "), self.expr(*modulus));
                 match self.style {
                     Style::Plain => format!("{residues} (mod {modulus})"),
                     Style::Latex => format!("{residues} \\pmod{{{modulus}}}"),
                 }
             }
-            Form::Numeral(numeral) => numeral_text(numeral),
-            Form::Ratio(terms) => self.exprs(terms, ":"),
-            Form::Date(date) => date_text(date),
-            Form::Clock(clock) => clock_text(*clock),
-            Form::Truth(truth) => truth.to_string(),
-            Form::Sequence(text) | Form::Text(text) => text.clone(),
+            AnswerForm::Numeral(numeral) => numeral_text(numeral),
+            AnswerForm::Ratio(terms) => self.exprs(terms, ":"),
+            AnswerForm::Date(date) => date_text(date),
+            AnswerForm::Clock(clock) => clock_text(*clock),
+            AnswerForm::Truth(truth) => truth.to_string(),
+            AnswerForm::Sequence(text) | AnswerForm::Text(text) => text.clone(),
         }
     }
 

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::answer::{Answer, Form, Note};
+use crate::answer::{Answer, AnswerForm, Note};
 use crate::compare::Evidence;
 use crate::display::{Display, Style, shortened};
 use crate::expr::Workspace;
 
-/// Why writing into a [`String`] may be taken for granted.
+/// Message of the infallible write into a [`String`].
 const WRITES: &str = "writing to a string cannot fail";
 
 /// Both sides of a comparison, for its sentences.
@@ -57,7 +57,7 @@ impl Sides<'_, '_> {
             write!(out, "; decided by member {member}").expect(WRITES);
         }
         let unit = |answer: &Answer| {
-            let Form::Value(value) = &answer.form else {
+            let AnswerForm::Value(value) = &answer.form else {
                 return None;
             };
             value.unit.as_ref().map(|unit| unit.name.clone())

@@ -24,7 +24,7 @@ impl Fuel {
         Self { limit, used: 0 }
     }
 
-    /// Takes `units`, or takes what is left and fails.
+    /// Takes `units`, or takes the rest and fails.
     ///
     /// # Errors
     /// [`Exhausted`] when less than `units` is left; the budget is then used up, so that every

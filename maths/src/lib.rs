@@ -3,11 +3,11 @@
 //! A text is read as a whole or not at all, by one of two grammars (LaTeX and plain text), into a
 //! typed [`Answer`] over the hash-consed expressions of a [`Workspace`]. The gold answer's type
 //! decides how two answers are compared ([`Comparer`]); equality of expressions is a ladder of
-//! exact rules ([`algebra`]), and interval arithmetic proves differences. What is neither proven
+//! exact rules ([`algebra`]), and interval arithmetic proves differences. A pair neither proven
 //! equal nor proven different is undecided.
 //!
 //! Work is counted in [`Fuel`]. This crate knows nothing of scores, verdicts, responses or
-//! extraction: the `verifiers` crate turns an [`Outcome`] into a verdict.
+//! extraction: the `verifiers` crate turns a [`Comparison`] into a verdict.
 
 pub mod algebra;
 mod angle;
@@ -35,7 +35,7 @@ mod testing;
 
 pub use angle::has_plain_angle;
 pub use answer::{Answer, MAX_BYTES, Unread};
-pub use compare::{AnswerType, Comparer, Evidence, Outcome, Texts};
+pub use compare::{AnswerTexts, AnswerType, Comparer, Comparison, Evidence};
 pub use constants::{PhysicalConstant, UnknownConstant, with_constants};
 pub use delimiters::{MAX_LAYERS, unwrapped};
 pub use explain::{Sides, quoted};

@@ -68,7 +68,7 @@ impl<'a> DecimalLiteral<'a> {
 }
 
 /// Returns the number whose decimal digits are `digits`, the last `decimals` of them after the
-/// point. Costs what [`cost`] says.
+/// point. Costs [`cost`].
 pub(crate) fn decimal(digits: &str, decimals: usize) -> RBig {
     let numerator = IBig::from_str_radix(digits, 10).expect("the caller passes digits only");
     if decimals == 0 {
@@ -77,7 +77,7 @@ pub(crate) fn decimal(digits: &str, decimals: usize) -> RBig {
     RBig::from_parts(numerator, UBig::from(10u8).pow(decimals))
 }
 
-/// Returns 10 to the power of `exponent`. Costs what [`cost`] says of `|exponent|` digits.
+/// Returns 10 to the power of `exponent`. Costs [`cost`] of `|exponent|` digits.
 pub(crate) fn power_of_ten(exponent: i32) -> RBig {
     let magnitude = usize::try_from(exponent.unsigned_abs()).expect("a usize has 32 bits");
     let power = UBig::from(10u8).pow(magnitude);

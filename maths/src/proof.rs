@@ -44,7 +44,7 @@ pub struct Witness {
     pub values: Option<(String, String)>,
 }
 
-/// Why nothing was proven.
+/// Reason why nothing was proven.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Doubt {
     /// They agree to many digits wherever they were tried: likely equal, not certain.

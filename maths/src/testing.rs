@@ -5,7 +5,7 @@ use dashu::rational::RBig;
 use super::expr::{Constant, Expr, Function, Node, Workspace};
 
 /// Reads prefix notation: `(+ x (* 2 (sin pi)))`. Constructors with less to write.
-pub(super) fn read(text: &str, ws: &mut Workspace<'_>) -> Expr {
+pub(super) fn read_expr(text: &str, ws: &mut Workspace<'_>) -> Expr {
     let spaced = text.replace('(', " ( ").replace(')', " ) ");
     let tokens: Vec<&str> = spaced.split_whitespace().collect();
     let (expr, rest) = read_one(&tokens, ws);

@@ -4,7 +4,7 @@ use dashu::rational::RBig;
 use serde::{Serialize, Serializer};
 
 use super::algebra;
-use super::answer::Form;
+use super::answer::AnswerForm;
 use super::expr::Workspace;
 use super::read::{self, ReadOptions};
 use crate::fuel::Fuel;
@@ -50,7 +50,7 @@ impl std::str::FromStr for Bound {
         let mut ws = Workspace::new(&mut fuel);
         let answer =
             read::read_answer(text, ReadOptions::default(), &mut ws).map_err(|_| BadBound)?;
-        let Form::Value(value) = answer.form else {
+        let AnswerForm::Value(value) = answer.form else {
             return Err(BadBound);
         };
         let is_bare = value.unit.is_none() && answer.subjects.is_empty();

@@ -9,10 +9,10 @@ use crate::models::Served;
 use crate::outcome::{Failure, Trace};
 use crate::{ScoreOptions, Tools};
 
-/// A vector for each text, in order: the model's last hidden state, after the final norm, at the last
-/// token of the text between the tokens that its tokenizer puts round a sequence. So embedding models
-/// of the decoder kind are read, such as Qwen3-Embedding. Vectors are as long as the model makes
-/// them.
+/// Computes a vector for each text, in order: the model's last hidden state, after the final norm,
+/// at the last token of the text with the special tokens that its tokenizer adds. This is the
+/// pooling of decoder embedding models such as Qwen3-Embedding. Vectors have the hidden size and
+/// are not normalised.
 ///
 /// # Errors
 /// The first failure of any text: a text that cannot be encoded or is too long, or an engine that
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_has_one_vector_whatever_stands_beside_it() {
+    fn embeddings_do_not_depend_on_other_texts() {
         let bench = Bench::real("", Preset::Qwen2, TinyHead::Sequence, 1);
         let together = embedded(&bench, &["clarity", "brevity", "clarity"]).expect("vectors");
         let alone = embedded(&bench, &["clarity"]).expect("a vector");
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_without_a_token_and_texts_that_are_too_long_are_refused() {
+    fn empty_and_too_long_texts_are_refused() {
         let bench = Bench::real("", Preset::Qwen2, TinyHead::Vocab, 1);
         for text in [String::new(), "long ".repeat(1 << 16)] {
             let failure = embedded(&bench, &[&text]).expect_err("it is refused");

@@ -17,7 +17,7 @@ use verifiers::Reason;
 
 use crate::models::{Models, Prompted, Served};
 use crate::outcome::{Failure, FailureKind, Trace};
-use crate::pool::{Pool, catch_panic, check_deadline};
+use crate::pool::{VerifierPool, catch_panic, check_deadline};
 use crate::{Priority, ScoreOptions};
 
 pub use recorder::{RecordedRequest, RequestRecorder};
@@ -26,11 +26,11 @@ pub use recorder::{RecordedRequest, RequestRecorder};
 /// thousand inputs leaves room for others and is not refused for its size.
 const QUEUE_SHARE: usize = 4;
 
-/// What scoring needs from outside.
+/// Resources of scoring.
 #[derive(Debug)]
 pub struct Tools {
     /// Threads for verifiers, and for rendering and encoding prompts.
-    pub pool: Pool,
+    pub pool: VerifierPool,
     /// The served models.
     pub models: Arc<dyn Models>,
     /// Records every engine request, for benchmarks; `None` to record nothing.
@@ -78,7 +78,7 @@ pub(crate) struct Writing {
 
 /// A generated text.
 #[derive(Debug, Clone)]
-pub(crate) struct Written {
+pub(crate) struct GeneratedText {
     /// The text, without special tokens.
     pub(crate) text: String,
     /// Its tokens, the stop token included.
@@ -144,7 +144,7 @@ impl<'a> EngineClient<'a> {
                 return;
             }
             let outcome = check_deadline(deadline).and_then(|()| catch_panic(work));
-            // A receiver that is gone is a cancelled call.
+            // A dropped receiver is a cancelled call.
             let _ = reply.send(outcome);
         };
         let submitted = self.tools.pool.submit(self.options.priority, Box::new(job));
@@ -175,13 +175,13 @@ impl<'a> EngineClient<'a> {
     ///
     /// # Errors
     /// The first failure of any prompt, such as a constraint that cannot be compiled. A text that
-    /// was cut at its limit is no failure here; see [`Written::is_whole`].
+    /// was cut at its limit is no failure here; see [`GeneratedText::is_whole`].
     pub(crate) async fn write(
         &self,
         served: &Served,
         prompts: &[(&Prompted, Writing)],
         trace: &mut Trace,
-    ) -> Result<Vec<Written>, Failure> {
+    ) -> Result<Vec<GeneratedText>, Failure> {
         let mut sequences = Vec::with_capacity(prompts.len());
         for (prompt, writing) in prompts {
             let sampling = self.sampling(served, writing).await?;
@@ -189,7 +189,7 @@ impl<'a> EngineClient<'a> {
             sequences.push((prompt.token_ids.clone(), want));
         }
         let outputs = self.submit(served, sequences, trace).await?;
-        let texts = outputs.into_iter().map(|answer| written(served, answer));
+        let texts = outputs.into_iter().map(|answer| generated_text(served, answer));
         texts.collect()
     }
 
@@ -206,9 +206,9 @@ impl<'a> EngineClient<'a> {
         if let Some(known) = known {
             return Ok(known.constraint.fork());
         }
-        let (host, asked) = (served.host.clone(), grammar.clone());
+        let (host, wanted) = (served.host.clone(), grammar.clone());
         let compile = move || match host.vocabulary() {
-            Ok(vocabulary) => vocabulary.compile(&asked).map_err(|e| e.to_string()),
+            Ok(vocabulary) => vocabulary.compile(&wanted).map_err(|e| e.to_string()),
             Err(error) => Err(error.to_string()),
         };
         let constraint = self.run(compile).await?;
@@ -320,7 +320,7 @@ impl<'a> EngineClient<'a> {
 }
 
 /// Decodes the text of a generation.
-fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
+fn generated_text(served: &Served, answer: RequestOutput) -> Result<GeneratedText, Failure> {
     let TaskOutput::Tokens { tokens, finish } = answer.output else {
         return Err(wrong_output());
     };
@@ -335,7 +335,7 @@ fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
         let reason = Reason::with("text_not_decoded", error.to_string());
         Failure::new(FailureKind::Internal, reason)
     })?;
-    Ok(Written {
+    Ok(GeneratedText {
         text,
         tokens,
         is_whole: match finish {
@@ -345,7 +345,7 @@ fn written(served: &Served, answer: RequestOutput) -> Result<Written, Failure> {
     })
 }
 
-impl Written {
+impl GeneratedText {
     /// The text, if it was not cut at its token limit.
     ///
     /// # Errors

@@ -19,7 +19,7 @@ use crate::sample::Sample;
 use crate::scorer::ScorerMethod;
 use crate::{Input, Passage, Responses, ScoreOptions, Scorer, group};
 
-/// Where an evaluation runs.
+/// Place of an evaluation.
 #[derive(Clone, Copy)]
 pub(crate) enum Runner<'a> {
     /// On this thread, without models.
@@ -69,7 +69,7 @@ async fn evaluate_group(
     if let (ScorerMethod::Model(model), Runner::Engines(client)) = (scorer.method(), runner) {
         match samples.iter().find_map(|sample| sample.as_ref().err()) {
             None => {
-                let parts = Parts { scorers: scorer.parts(), client };
+                let parts = PartScorers { scorers: scorer.parts(), client };
                 let evaluator = Evaluator { client, scorers: &parts };
                 let samples = samples.into_iter().flatten().collect();
                 return model.evaluate_group(samples, evaluator).await;
@@ -84,7 +84,7 @@ async fn evaluate_group(
             Err(failure) => Err(failure),
         }
     });
-    let group = group::mean(runner.all(outcomes).await);
+    let group = group::outcome_mean(runner.all(outcomes).await);
     match scorer.method() {
         ScorerMethod::Pipeline(pipeline) => pipeline.normalise(group),
         ScorerMethod::Answer(_) | ScorerMethod::Arithmetic(_) | ScorerMethod::Model(_) => group,
@@ -107,7 +107,7 @@ async fn evaluate_sample(scorer: &Arc<Scorer>, sample: Sample<'_>, runner: Runne
             evaluate_pipeline(pipeline, scorer.parts(), sample, runner).await
         }
         (ScorerMethod::Model(model), Runner::Engines(client)) => {
-            let parts = Parts { scorers: scorer.parts(), client };
+            let parts = PartScorers { scorers: scorer.parts(), client };
             model.evaluate(sample, Evaluator { client, scorers: &parts }).await
         }
         (ScorerMethod::Model(_), Runner::Worker(_)) => {
@@ -184,12 +184,12 @@ impl<'a> Runner<'a> {
 }
 
 /// The scorers that a kind may call.
-struct Parts<'a> {
+struct PartScorers<'a> {
     scorers: &'a [Arc<Scorer>],
     client: &'a EngineClient<'a>,
 }
 
-impl OtherScorers for Parts<'_> {
+impl OtherScorers for PartScorers<'_> {
     fn evaluate<'a>(&'a self, name: &'a str, sample: Sample<'a>) -> ScoreFuture<'a> {
         match self.scorers.iter().find(|scorer| scorer.name() == name) {
             Some(scorer) => boxed(scorer, sample, Runner::Engines(self.client)),

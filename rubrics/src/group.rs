@@ -8,7 +8,7 @@ use crate::outcome::{Evidence, Failure, Member, Outcome, Score, Trace};
 
 /// Mean of the scores of the responses, which for right and wrong answers is the pass rate; the
 /// first failure if a response has none.
-pub(crate) fn mean(outcomes: Vec<Outcome>) -> Outcome {
+pub(crate) fn outcome_mean(outcomes: Vec<Outcome>) -> Outcome {
     let trace = trace(&outcomes);
     let members = ranked(outcomes);
     let scores: Result<Vec<f64>, &Failure> =

@@ -107,7 +107,7 @@ impl Input {
         }
     }
 
-    /// The same with a text as reference.
+    /// Sets a text as reference.
     #[must_use]
     pub fn against(mut self, reference: impl Into<String>) -> Self {
         self.reference = Some(Reference::Text(reference.into()));
@@ -127,8 +127,8 @@ impl Input {
         responses + prompt + lists
     }
 
-    /// Adds everything that may change a score to `hash`. Every text goes in with its length
-    /// and every field with its tag, so that no two inputs run together.
+    /// Adds everything that may change a score to `hash`. Texts are framed with their lengths and
+    /// fields with their tags, so that different inputs have different hashes.
     pub fn hash_into(&self, hash: &mut Sha256) {
         let mut sink = Sink(hash);
         match &self.prompt {
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_turn_answers_if_the_assistant_spoke_it() {
+    fn last_assistant_turn_is_the_response() {
         let turn = |role: &str| Message { role: role.into(), content: role.to_uppercase() };
         let spoken = Passage::Messages(vec![turn("user"), turn("assistant")]);
         assert_eq!(spoken.answer_text(), Some("ASSISTANT"));

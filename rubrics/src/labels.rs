@@ -1,8 +1,8 @@
 //! Verdict labels: probabilities of the answers of a judge, read at one position without generation.
 //!
-//! Each label must be one distinct token after the prompt, in every configured spelling. A tokenizer
-//! for which it is not is refused when the model is loaded: a difference between the first pieces of
-//! two words says nothing about the words.
+//! Each label must be one distinct token after the prompt, in every configured spelling. Other
+//! tokenizers are refused at load: the difference between the first tokens of two words is
+//! meaningless.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::models::{Prompted, Served};
 use crate::outcome::{Failure, FailureKind};
 
-/// Which spellings of a label count.
+/// Spellings of a label that count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Spelling {
@@ -152,7 +152,7 @@ impl LabelRead {
 
 /// The single token of `label` after a prompt.
 fn token_after(served: &Served, prompt: &Prompted, label: &str) -> Result<u32, String> {
-    // What follows a special token is read by itself; only the end of the prompt matters then.
+    // Text after a special token is encoded separately; only the end of the prompt matters then.
     let before = tail(prompt);
     let mut text = before.clone();
     text.push_str(label, Origin::Request);

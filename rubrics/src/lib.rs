@@ -43,7 +43,7 @@ pub use outcome::{
     PartReport, Score, SpanNote, StepScore, Trace,
 };
 pub use pipeline::{Adjust, Combine, Measured, OnError, PartSpec, Pipeline, Role};
-pub use pool::Pool;
+pub use pool::VerifierPool;
 pub use registry::{DEFAULT_MODEL, DEFAULT_SCORERS, Registry};
 pub use score::{TimedOutcome, score};
 pub use scorer::Scorer;

@@ -41,8 +41,7 @@ impl ModelScorer {
         &*self.kind
     }
 
-    /// What the digest of the scorer covers; `scorers` are the digests of
-    /// [`ScorerKind::scorers`].
+    /// Content of the scorer's digest; `scorers` are the digests of [`ScorerKind::scorers`].
     pub(crate) fn digest_options(&self, scorers: &[String]) -> Value {
         let calibration = self.common.calibration.as_ref();
         let calibration = calibration.map(|map| map.to_json(Value::Null));
@@ -53,7 +52,7 @@ impl ModelScorer {
     /// Checks the kind against the served models.
     ///
     /// # Errors
-    /// What is missing, for the operator.
+    /// Missing requirements, for the operator.
     pub(crate) fn check(&self, models: &dyn Models) -> Result<(), String> {
         for name in self.kind.models() {
             if models.find(name).is_none() {

@@ -127,7 +127,7 @@ impl Served {
     /// Renders and encodes.
     ///
     /// # Errors
-    /// A refusal: this conversation cannot be put to this model.
+    /// A refusal: the model cannot take this conversation.
     pub(crate) fn prompt(&self, chat: &Chat<'_>) -> Result<Prompted, Failure> {
         let refused = |what: String| Failure::refused("prompt_not_rendered", what);
         let text = self.render(chat).map_err(refused)?;
@@ -178,7 +178,7 @@ impl<'a> Chat<'a> {
         Self { open: false, ..Self::with_generation_prompt(turns) }
     }
 
-    /// The same with the template's reasoning switches on or off.
+    /// Sets the template's reasoning switches.
     #[must_use]
     pub fn reasoning(mut self, on: bool) -> Self {
         self.reasoning = on;

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use engine::Revisions;
 use verifiers::{Certainty, Reason, Verdict, VerifyError};
 
-/// The result for one input: a score, or why there is none.
+/// The result for one input: a score or a failure.
 pub type Outcome = Result<Score, Failure>;
 
 /// A measured score with its evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Score {
-    /// Finite; in [0, 1] unless the documentation of the scorer says otherwise.
+    /// Finite; in [0, 1] unless the scorer documents another range.
     pub score: f64,
     /// Unbounded value behind the score, such as a logit; `None` if the scorer has none.
     pub raw: Option<f64>,
@@ -27,7 +27,7 @@ pub struct Score {
     pub evidence: Evidence,
 }
 
-/// Why there is no score.
+/// The reason for a missing score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failure {
     /// The kind.
@@ -99,7 +99,7 @@ pub struct Evidence {
 pub struct SpanNote {
     /// Where.
     pub span: Range<usize>,
-    /// What it is: `token_reward`, or the principle that it is evidence for.
+    /// Its meaning: `token_reward`, or the principle that it is evidence for.
     pub label: Cow<'static, str>,
     /// Its value, where it has one.
     pub value: Option<f64>,
@@ -191,7 +191,7 @@ pub struct ExtractedAnswer {
 /// The reward of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepScore {
-    /// Where the step stands.
+    /// Range of the step.
     pub span: Range<usize>,
     /// In [0, 1]; `None` where nothing could be checked.
     pub score: Option<f64>,
@@ -214,7 +214,7 @@ pub struct EqualityReport {
     pub text: String,
     /// `right`, `wrong` or `unchecked`.
     pub label: &'static str,
-    /// What was computed, or why it was not.
+    /// The computation, or why there is none.
     pub detail: String,
 }
 
@@ -223,7 +223,7 @@ pub struct EqualityReport {
 pub struct PartReport {
     /// The part's name.
     pub name: String,
-    /// Its weight in the whole.
+    /// Its weight in the total.
     pub weight: f64,
     /// Outcome of the part; `None` if the pipeline did not evaluate it.
     pub outcome: Option<Outcome>,
@@ -326,7 +326,7 @@ impl Failure {
         Self { kind, reason, evidence }
     }
 
-    /// The same with what was looked at.
+    /// Adds evidence.
     #[must_use]
     pub fn with_evidence(mut self, evidence: Evidence) -> Self {
         self.evidence = evidence;
@@ -341,8 +341,8 @@ impl Failure {
 
 /// Byte ranges of a text as ranges of code points.
 ///
-/// Ranges are asked for in rising order of their start as a rule, so each count goes on from the
-/// last one and a whole set of spans costs one pass.
+/// Ranges usually come in rising order of their starts, so each count continues from the last one,
+/// and a set of spans takes one pass.
 pub(crate) struct CodePoints<'t> {
     text: &'t str,
     ascii: bool,

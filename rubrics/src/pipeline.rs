@@ -38,7 +38,7 @@ impl Pipeline {
     pub fn next(&self, outcomes: &[Option<Outcome>]) -> Option<usize> {
         let is_open = |index: &usize| outcomes[*index].is_none() && self.matters(*index, outcomes);
         let open = (0..outcomes.len()).find(is_open)?;
-        let asked = || self.parts.iter().zip(&outcomes[..open]);
+        let evaluated = || self.parts.iter().zip(&outcomes[..open]);
         let fatal = self.fatal(outcomes).is_some();
         let closed = match self.combine {
             Combine::WeightedSum
@@ -48,9 +48,9 @@ impl Pipeline {
             | Combine::Uwo { .. }
             | Combine::R1 => false,
             Combine::Gate | Combine::GRa => {
-                asked().any(|(part, outcome)| !self.opens(part, outcome.as_ref()))
+                evaluated().any(|(part, outcome)| !self.opens(part, outcome.as_ref()))
             }
-            Combine::Cascade => asked().any(|(_, outcome)| decides(outcome.as_ref())),
+            Combine::Cascade => evaluated().any(|(_, outcome)| decides(outcome.as_ref())),
         };
         (!fatal && !closed).then_some(open)
     }

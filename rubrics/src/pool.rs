@@ -23,7 +23,7 @@ pub(crate) struct QueueFull;
 
 /// A fixed set of worker threads. Dropping the pool lets queued jobs finish and joins the workers.
 #[derive(Debug)]
-pub struct Pool {
+pub struct VerifierPool {
     /// `None` only while dropping.
     queues: Option<Queues<Sender<Job>>>,
     workers: Vec<JoinHandle<()>>,
@@ -38,7 +38,7 @@ struct Queues<E> {
 /// One in this many jobs is taken from the batch queue first.
 const BATCH_SHARE: u32 = 8;
 
-impl Pool {
+impl VerifierPool {
     /// `threads` workers and room for `capacity` waiting jobs in each queue.
     pub fn new(threads: usize, capacity: usize) -> std::io::Result<Self> {
         let (interactive, interactive_out) = bounded(capacity);
@@ -78,7 +78,7 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for VerifierPool {
     fn drop(&mut self) {
         self.queues = None;
         for worker in self.workers.drain(..) {
@@ -138,8 +138,8 @@ mod tests {
     use std::sync::mpsc;
 
     #[test]
-    fn interactive_goes_first_and_batch_is_not_starved() {
-        let pool = Pool::new(1, 100).expect("one thread");
+    fn interactive_runs_first_without_starving_batch() {
+        let pool = VerifierPool::new(1, 100).expect("one thread");
         let (gate, wait) = mpsc::channel::<()>();
         let (log, seen) = mpsc::channel();
         let block = move || {
@@ -165,8 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn a_full_queue_is_a_value() {
-        let pool = Pool::new(1, 1).expect("one thread");
+    fn full_queue_is_an_overload_error() {
+        let pool = VerifierPool::new(1, 1).expect("one thread");
         let (gate, wait) = mpsc::channel::<()>();
         let (running, started) = mpsc::channel();
         let block = move || {

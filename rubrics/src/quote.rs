@@ -1,28 +1,28 @@
-//! Where a quotation stands in a text, when whoever quoted was not exact.
+//! Approximate search of a quotation in a text.
 //!
 //! RLBFF (arXiv 2509.21319) keeps a quoted span where `RapidFuzz`'s partial ratio exceeds 60. The
-//! ratio here is of the same family and as easy to state: over all stretches of the text, the
-//! largest of `100 · (1 − d / (length of quote + length of stretch))`, where `d` counts the
-//! characters to insert and delete. `RapidFuzz` looks at stretches of about the quote's length only.
+//! ratio here is of the same family: the largest, over all substrings of the text, of `100 · (1 − d
+//! / (length of quote + length of substring))`, where `d` counts the characters to insert and
+//! delete. `RapidFuzz` considers substrings of about the quote's length only.
 
 use std::ops::Range;
 
-/// Characters of the quote times characters of the text beyond which only exact places are looked
-/// for: a fraction of a second of one core.
+/// Limit of characters of the quote times characters of the text for approximate search, a fraction
+/// of a second of one core; above it only exact matches are found.
 const MOST_CELLS: usize = 1 << 26;
 
-/// A place that a quotation was found at.
+/// A match of a quotation.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Place {
+pub(crate) struct QuoteMatch {
     /// Code points of the text.
     pub(crate) span: Range<usize>,
     /// From 0 to 100.
     pub(crate) ratio: f64,
 }
 
-/// The stretch of `text` that is most like `quote`, the first of equals; white space at the
-/// quote's ends does not count. `None` where no stretch has a ratio above `least`.
-pub(crate) fn locate(quote: &str, text: &str, least: f64) -> Option<Place> {
+/// Finds the substring of `text` with the highest ratio to `quote`, the first of equal ones; white
+/// space around the quote is ignored. `None` if no substring has a ratio above `least`.
+pub(crate) fn locate(quote: &str, text: &str, least: f64) -> Option<QuoteMatch> {
     let quote = quote.trim();
     if quote.is_empty() {
         return None;
@@ -30,7 +30,7 @@ pub(crate) fn locate(quote: &str, text: &str, least: f64) -> Option<Place> {
     let quoted: Vec<char> = quote.chars().collect();
     if let Some(byte) = text.find(quote) {
         let start = text[..byte].chars().count();
-        return Some(Place { span: start..start + quoted.len(), ratio: 100.0 });
+        return Some(QuoteMatch { span: start..start + quoted.len(), ratio: 100.0 });
     }
     let text: Vec<char> = text.chars().collect();
     if quoted.len().saturating_mul(text.len()) > MOST_CELLS {
@@ -40,19 +40,19 @@ pub(crate) fn locate(quote: &str, text: &str, least: f64) -> Option<Place> {
     (best.ratio > least).then_some(best)
 }
 
-/// An alignment of the first characters of the quote with a stretch that ends here.
+/// An alignment of a prefix of the quote with a substring that ends at the current column.
 #[derive(Clone, Copy)]
 struct Cell {
     edits: usize,
     start: usize,
 }
 
-/// Sellers' alignment: one column for each character of the text, in which row `i` has the fewest
-/// insertions and deletions that make the first `i` characters of the quote a stretch which ends
-/// here. Any stretch may begin anywhere, so row 0 costs nothing.
-fn nearest(quote: &[char], text: &[char]) -> Option<Place> {
+/// Finds the best substring by Sellers' alignment: one column for each character of the text, in
+/// which row `i` has the fewest insertions and deletions between the first `i` characters of the
+/// quote and a substring that ends there. A substring may begin anywhere, so row 0 costs nothing.
+fn nearest(quote: &[char], text: &[char]) -> Option<QuoteMatch> {
     let mut column: Vec<Cell> = (0..=quote.len()).map(|edits| Cell { edits, start: 0 }).collect();
-    let mut best: Option<Place> = None;
+    let mut best: Option<QuoteMatch> = None;
     for (end, c) in (1..).zip(text) {
         let mut diagonal = column[0];
         column[0].start = end;
@@ -73,7 +73,7 @@ fn nearest(quote: &[char], text: &[char]) -> Option<Place> {
         let ratio = ratio(last.edits, quote.len() + end - last.start);
         if last.start < end && best.as_ref().is_none_or(|best| ratio > best.ratio) {
             let span = last.start..end;
-            best = Some(Place { span, ratio });
+            best = Some(QuoteMatch { span, ratio });
         }
     }
     best
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quotes_are_found() {
+    fn locates_exact_and_approximate_quotes() {
         let check = |quote: &str, text: &str, expected: Option<Range<usize>>| {
             let place = locate(quote, text, 60.0);
             assert_eq!(place.map(|p| p.span), expected, "{quote:?} in {text:?}");
@@ -99,7 +99,7 @@ mod tests {
         check("  the sum\n", "so the sum is 3", Some(3..10));
         check("a", "b a a", Some(2..3));
         check("größer", "x ist größer als y", Some(6..12));
-        // One letter is wrong.
+        // One wrong letter.
         check("the sun is", "so the sum is 3", Some(3..13));
         check("completely different", "zzzzz 12345", None);
         check("", "text", None);
@@ -112,14 +112,14 @@ mod tests {
         // Six of seven characters agree: one deletion and one insertion over 7 + 7.
         let place = locate("the sum", "..the sun..", 60.0).expect("found");
         assert!((place.ratio - 100.0 * (1.0 - 1.0 / 13.0)).abs() < 1e-9, "{place:?}");
-        // A ratio has to exceed what is asked for.
+        // The ratio must exceed the threshold.
         assert_eq!(locate("ab", "ax", 66.7), None);
         let place = locate("ab", "ax", 66.6).expect("2/3 of the characters agree");
         assert_eq!(place.span, 0..1);
     }
 
     #[test]
-    fn a_text_too_long_to_align_is_searched_exactly() {
+    fn text_too_long_to_align_is_searched_exactly() {
         let text = "ab ".repeat(1 << 14);
         let quote = "ba ".repeat(1 << 12);
         assert_eq!(locate(&quote, &text, 60.0), None);

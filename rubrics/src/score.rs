@@ -11,7 +11,7 @@ use tokio::sync::oneshot;
 use crate::engine_client::{EngineClient, Tools};
 use crate::evaluate::{Runner, evaluate, evaluate_now};
 use crate::outcome::{Failure, Outcome};
-use crate::pool::{Pool, catch_panic, check_deadline, panicked};
+use crate::pool::{VerifierPool, catch_panic, check_deadline, panicked};
 use crate::{Input, ScoreOptions, Scorer};
 
 /// An outcome and where its time went.
@@ -53,7 +53,7 @@ pub async fn score(
             None => results.extend((0..count).map(|_| unscored(Failure::queue_full()))),
             Some(reply) => match reply.await {
                 Ok(chunk) => results.extend(chunk),
-                // The pool stopped before it came to this job.
+                // The pool stopped before this job.
                 Err(_) => results.extend((0..count).map(|_| unscored(Failure::internal()))),
             },
         }
@@ -93,7 +93,7 @@ fn submit(
     scorer: &Arc<Scorer>,
     inputs: &[Arc<Input>],
     options: ScoreOptions,
-    pool: &Pool,
+    pool: &VerifierPool,
 ) -> Option<oneshot::Receiver<Vec<TimedOutcome>>> {
     let (reply, receiver) = oneshot::channel();
     let scorer = Arc::clone(scorer);
@@ -107,7 +107,7 @@ fn submit(
             }
             results.push(evaluate_timed(&scorer, input, &options, submitted));
         }
-        // A receiver that is gone is a cancelled call.
+        // A dropped receiver is a cancelled call.
         let _ = reply.send(results);
     };
     pool.submit(options.priority, Box::new(job)).ok()?;

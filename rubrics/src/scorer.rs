@@ -34,7 +34,7 @@ pub struct Scorer {
     method: ScorerMethod,
 }
 
-/// How a scorer evaluates a sample.
+/// Evaluation method of a scorer.
 pub(crate) enum ScorerMethod {
     /// Extracts an answer and verifies it.
     Answer(AnswerScorer),
@@ -55,7 +55,7 @@ impl std::fmt::Debug for Scorer {
     }
 }
 
-/// What goes into a scorer's digest.
+/// Content of a scorer's digest.
 #[derive(Serialize)]
 struct Identity<'a, O> {
     kind: &'a str,
@@ -231,7 +231,7 @@ impl Scorer {
     /// Checks it and its parts against the served models.
     ///
     /// # Errors
-    /// What is missing, for the operator.
+    /// Missing requirements, for the operator.
     pub fn check(&self, models: &dyn Models) -> Result<(), String> {
         self.parts.iter().try_for_each(|part| part.check(models))?;
         match &self.method {

@@ -1,4 +1,4 @@
-//! What tests of model scorers stand on: made models, scripted ones, and a registry beside them.
+//! Support of tests of model scorers: small models, scripted ones, and a registry.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ use tiny_models::{Preset, TinyHead, TinySpec};
 use crate::config::Document;
 use crate::models::{Models, Served};
 use crate::outcome::Outcome;
-use crate::{Input, Pool, Registry, ScoreOptions, Tools, score};
+use crate::{Input, Registry, ScoreOptions, Tools, VerifierPool, score};
 
-/// Scorers, and the one model `m` that they may ask.
+/// Scorers with one model `m`.
 pub(crate) struct Bench {
     pub(crate) registry: Registry,
     pub(crate) tools: Tools,
@@ -71,13 +71,13 @@ impl Bench {
 
     /// Over any model.
     pub(crate) fn over(toml: &str, host: Host) -> Self {
-        let (registry, problems) = read(toml);
+        let (registry, problems) = read_registry(toml);
         assert_eq!(problems, Vec::<String>::new());
         let host = Arc::new(host);
         Self {
             registry,
             tools: Tools {
-                pool: Pool::new(2, 1 << 16).expect("threads start"),
+                pool: VerifierPool::new(2, 1 << 16).expect("threads start"),
                 models: Arc::new(Only(host.clone())),
                 recorder: None,
             },
@@ -85,7 +85,7 @@ impl Bench {
         }
     }
 
-    /// What is missing for the scorers to work.
+    /// Returns what the scorers lack.
     pub(crate) fn check(&self) -> Result<(), Vec<String>> {
         self.registry.check(&*self.tools.models)
     }
@@ -100,6 +100,21 @@ impl Bench {
         scored.into_iter().map(|scored| scored.outcome).collect()
     }
 
+    /// Asserts that inputs have the same verdicts together as alone, and returns them.
+    #[track_caller]
+    pub(crate) fn independent(
+        &self,
+        scorer: &str,
+        inputs: &[Input],
+        ask: ScoreOptions,
+    ) -> Vec<Outcome> {
+        let together = verdicts(self.all(scorer, inputs, ask));
+        let alone =
+            inputs.iter().flat_map(|input| self.all(scorer, std::slice::from_ref(input), ask));
+        assert_eq!(verdicts(alone.collect()), together);
+        together
+    }
+
     /// Judges one input, with explanations.
     pub(crate) fn one(&self, scorer: &str, input: Input) -> Outcome {
         let ask = ScoreOptions { explain: true, ..ScoreOptions::default() };
@@ -107,8 +122,8 @@ impl Bench {
     }
 }
 
-/// A model that says of the tokens of some texts, after each prompt, how likely they are; of all
-/// others that they are not.
+/// A model with given log-probabilities for some texts' tokens after each prompt, and none for all
+/// others.
 pub(crate) struct Beliefs<F> {
     tokenizer: Arc<Tokenizer>,
     vocab_size: usize,
@@ -157,12 +172,12 @@ pub(crate) fn unique_tokens(sequences: &[Arc<[u32]>]) -> usize {
     unique
 }
 
-/// The scorers of a configuration in which the model `m` is known, and what is wrong with it.
-pub(crate) fn read(toml: &str) -> (Registry, Vec<String>) {
+/// Returns the scorers of a configuration with the model `m`, and its problems.
+pub(crate) fn read_registry(toml: &str) -> (Registry, Vec<String>) {
     read_beside(toml, None)
 }
 
-/// The same with files in a folder.
+/// Reads scorers with files in a folder.
 pub(crate) fn read_beside(toml: &str, base: Option<&Path>) -> (Registry, Vec<String>) {
     let document = Document::new("test", toml);
     let registry = {
@@ -176,7 +191,15 @@ pub(crate) fn read_beside(toml: &str, base: Option<&Path>) -> (Registry, Vec<Str
     (registry, problems.iter().map(ToString::to_string).collect())
 }
 
-/// The outcomes without what they took: tokens depend on what is cached, verdicts must not.
+/// Asserts that a configuration has exactly one problem, which contains `expected`.
+#[track_caller]
+pub(crate) fn assert_one_problem(toml: &str, expected: &str) {
+    let (_, problems) = read_registry(toml);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].contains(expected), "{problems:?}");
+}
+
+/// Returns the outcomes without usage: cached tokens may differ, verdicts must not.
 pub(crate) fn verdicts(outcomes: Vec<Outcome>) -> Vec<Outcome> {
     outcomes.into_iter().map(bare).collect()
 }

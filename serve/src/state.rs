@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rubrics::decide::Calibrations;
-use rubrics::{NoModels, Pool, Registry, Tools};
+use rubrics::{NoModels, Registry, Tools, VerifierPool};
 
 use crate::Config;
 use crate::admit::Admission;
@@ -62,7 +62,7 @@ impl State {
         Ok(Self {
             batches: batches.transpose()?.map(Arc::new),
             tools: Tools {
-                pool: Pool::new(config.threads, POOL_JOBS)?,
+                pool: VerifierPool::new(config.threads, POOL_JOBS)?,
                 models: Arc::new(NoModels),
                 recorder: None,
             },

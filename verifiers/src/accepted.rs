@@ -45,7 +45,7 @@ impl<'a> Accepted<'a> {
     /// `judge` gives the verdict for one text, or the reason why that text cannot be used. Any
     /// right verdict wins. Where none is right, an unusable text is an error: it might have been
     /// the one that the candidate matches. Otherwise a presumed verdict wins over a proven one,
-    /// because nothing was proven for the whole list.
+    /// because nothing was proven for the complete list.
     pub(crate) fn judge(
         self,
         mut judge: impl FnMut(&'a str) -> Result<Verdict, Reason>,
@@ -87,7 +87,7 @@ fn less_certain(first: Option<Verdict>, second: Verdict) -> Verdict {
     }
 }
 
-/// Returns the candidate, ready to be judged, or the verdict that it gets without being looked at.
+/// Returns the candidate to judge, or its verdict without comparison.
 ///
 /// Takes `cost` of its length in bytes from `fuel`.
 pub(crate) fn candidate<'a>(
@@ -104,7 +104,7 @@ pub(crate) fn candidate<'a>(
     }
 }
 
-/// Takes the work that the gold answer alone asks for.
+/// Charges the work of the gold answer alone.
 ///
 /// # Errors
 /// `BadReference`: the candidate has no part in this cost, so it cannot earn a 0 by it.
@@ -117,7 +117,7 @@ pub(crate) fn charge_gold(fuel: &mut Fuel, units: u64) -> Result<(), VerifyError
     })
 }
 
-/// Creates a 0 because the candidate asks for more work than a verdict may cost.
+/// Creates a 0 for a candidate whose work exceeds the fuel.
 pub(crate) fn too_costly() -> Verdict {
     Verdict::presumed_wrong("too_costly", Reason::code("fuel_spent"))
 }

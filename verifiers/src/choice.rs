@@ -18,13 +18,13 @@ use crate::accepted::{Accepted, candidate, charge_gold, quoted};
 use crate::text::fold_cost;
 use crate::{Claim, Fuel, Gold, Reason, Verdict, Verifier, VerifierId, VerifyError};
 use clean::clean;
-use key::Key;
-use labels::{Label, LabelSet};
+use key::AnswerKey;
+use labels::{ChoiceLabel, LabelSet};
 
 /// Passes over a text: cleaning it, reading it, comparing it.
 const PASSES: u64 = 3;
 
-/// How many choices are right.
+/// Number of right choices.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ChoiceConfig {
@@ -47,7 +47,7 @@ enum Said {
     /// The text of a choice; more labels than one only where their texts are the same.
     Content(LabelSet),
     /// A label, and a text that is not the text of its choice.
-    Conflict(Label),
+    Conflict(ChoiceLabel),
     /// Several answers to choose from.
     Hedged,
     /// Nothing that can be read as a choice.
@@ -62,7 +62,7 @@ impl ChoiceVerifier {
 
     fn judge(
         &self,
-        key: Result<Key, Reason>,
+        key: Result<AnswerKey, Reason>,
         given: &Result<&str, Verdict>,
         explain: bool,
     ) -> Result<Verdict, Reason> {
@@ -75,7 +75,7 @@ impl ChoiceVerifier {
         Ok(self.verdict(&key, said, text, explain))
     }
 
-    fn verdict(&self, key: &Key, said: Said, text: &str, explain: bool) -> Verdict {
+    fn verdict(&self, key: &AnswerKey, said: Said, text: &str, explain: bool) -> Verdict {
         let wrong = |code, detail: &dyn Fn() -> String| {
             Verdict::proven(false, "wrong", Reason::explained(code, explain, detail))
         };
@@ -101,7 +101,7 @@ impl ChoiceVerifier {
     }
 
     /// Returns whether choices with the same text, and the labels `labels`, are the answer.
-    fn is_right_content(&self, key: &Key, labels: LabelSet) -> bool {
+    fn is_right_content(&self, key: &AnswerKey, labels: LabelSet) -> bool {
         if self.config.multiple { labels == key.answer } else { labels.meets(key.answer) }
     }
 }
@@ -117,7 +117,7 @@ impl Verifier for ChoiceVerifier {
             charge_gold(fuel, object_cost(fields))?;
             let given = candidate(claim.candidate, fuel, reading_cost);
             return self
-                .judge(Key::from_object(fields, multiple), &given, claim.explain)
+                .judge(AnswerKey::from_object(fields, multiple), &given, claim.explain)
                 .map_err(VerifyError::BadReference);
         }
         let accepted = Accepted::of(claim.gold)?;
@@ -127,7 +127,8 @@ impl Verifier for ChoiceVerifier {
             charge_gold(fuel, reading_cost(text))?;
         }
         let given = candidate(claim.candidate, fuel, |text| entries * reading_cost(text));
-        accepted.judge(|text| self.judge(Key::from_text(text, multiple), &given, claim.explain))
+        accepted
+            .judge(|text| self.judge(AnswerKey::from_text(text, multiple), &given, claim.explain))
     }
 }
 
@@ -161,7 +162,7 @@ fn object_cost(fields: &serde_json::Map<String, serde_json::Value>) -> u64 {
 
 /// Reads a candidate. The order matters: the label of a choice is a label even where it is also the
 /// text of another, and the text of a choice is that choice even where it looks like a list.
-fn said(raw: &str, key: &Key, multiple: bool) -> Said {
+fn said(raw: &str, key: &AnswerKey, multiple: bool) -> Said {
     let cleaned = clean(raw);
     let core = read::core(&cleaned);
     let list = read::list(core, key.alphabet);
@@ -191,7 +192,7 @@ fn said(raw: &str, key: &Key, multiple: bool) -> Said {
 }
 
 /// Reads labels with the texts of their choices.
-fn said_with_content(core: &str, key: &Key, multiple: bool) -> Said {
+fn said_with_content(core: &str, key: &AnswerKey, multiple: bool) -> Said {
     let whole = labelled(core, key);
     if multiple && !matches!(whole, Said::Labels(_)) {
         for separator in ['\n', ';', ','] {
@@ -204,7 +205,7 @@ fn said_with_content(core: &str, key: &Key, multiple: bool) -> Said {
 }
 
 /// Returns the labels of the parts of `core`, where every part names exactly one.
-fn segments(core: &str, separator: char, key: &Key) -> Option<LabelSet> {
+fn segments(core: &str, separator: char, key: &AnswerKey) -> Option<LabelSet> {
     let mut labels = LabelSet::default();
     for part in core.split(separator).map(read::outer) {
         if !part.is_empty() {
@@ -214,7 +215,7 @@ fn segments(core: &str, separator: char, key: &Key) -> Option<LabelSet> {
     (labels.len() > 1).then_some(labels)
 }
 
-fn segment(part: &str, key: &Key) -> Option<Label> {
+fn segment(part: &str, key: &AnswerKey) -> Option<ChoiceLabel> {
     if let Some(list) = read::list(part, key.alphabet) {
         return list.labels.only();
     }
@@ -228,13 +229,13 @@ fn segment(part: &str, key: &Key) -> Option<Label> {
 }
 
 /// Returns the label of `B) Paris` where the text of B is known to be `Paris`.
-fn agreeing(text: &str, key: &Key) -> Option<Label> {
+fn agreeing(text: &str, key: &AnswerKey) -> Option<ChoiceLabel> {
     let (label, content) = read::labelled(text, key.alphabet)?;
     (key.agrees(label, content) == Some(true)).then_some(label)
 }
 
 /// Reads `B) Paris`.
-fn labelled(text: &str, key: &Key) -> Said {
+fn labelled(text: &str, key: &AnswerKey) -> Said {
     let Some((label, content)) = read::labelled(text, key.alphabet) else {
         return Said::Unread;
     };

@@ -1,7 +1,7 @@
 //! Errors in the configuration of a verifier.
 
-/// Why a configuration is refused. Found when a verifier is built, so that no claim is ever judged
-/// under a configuration that means nothing.
+/// Error of a configuration, found when a verifier is built, so that no claim is judged under an
+/// invalid one.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ConfigError {
     /// Without a bound every text has the right length, so the verifier could not fail.

@@ -8,7 +8,7 @@ use crate::{Claim, Fuel, Reason, Verdict, Verifier, VerifierId, VerifyError};
 /// Bytes that one unit of fuel compares.
 const BYTES_PER_UNIT: u64 = 64;
 
-/// How texts are compared.
+/// Options of the comparison.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExactConfig {

@@ -50,7 +50,7 @@ pub struct FormatConfig {
     pub nothing_outside: bool,
     /// Whether every block must hold more than white space. On by default.
     pub nonempty: bool,
-    /// Which block must open after which. None by default.
+    /// Blocks that must follow others. None by default.
     pub followed_by: Vec<Follow>,
     /// The tag that the prompt has already opened, as reasoning models' chat templates do with
     /// `<think>`: the response starts inside its block. None by default.
@@ -75,13 +75,13 @@ impl Default for FormatConfig {
 /// Right when the response carries the configured tags. The gold answer is not used.
 #[derive(Debug, Clone)]
 pub struct FormatVerifier {
-    rules: Rules,
+    rules: TagRules,
     scanner: Regex,
 }
 
 /// The configuration with every name resolved to its index.
 #[derive(Debug, Clone)]
-struct Rules {
+struct TagRules {
     /// Required tags first, in order, then the optional ones.
     tags: Vec<Tag>,
     ordered: bool,
@@ -104,7 +104,7 @@ impl FormatVerifier {
     /// # Errors
     /// The variants of [`ConfigError`] about tags.
     pub fn new(config: FormatConfig) -> Result<Self, ConfigError> {
-        let rules = Rules::resolve(config)?;
+        let rules = TagRules::resolve(config)?;
         let names: Vec<String> = rules.tags.iter().map(|t| regex::escape(&t.name)).collect();
         let scanner = Regex::new(&format!("</?(?:{})>", names.join("|")))
             .expect("64 escaped names of 64 bytes compile");
@@ -138,7 +138,7 @@ impl Verifier for FormatVerifier {
     }
 }
 
-impl Rules {
+impl TagRules {
     fn resolve(config: FormatConfig) -> Result<Self, ConfigError> {
         let mut rules = Self {
             tags: Vec::new(),

@@ -20,14 +20,14 @@ use serde_json::Value;
 use crate::accepted::{Accepted, candidate, charge_gold, quoted, scan_cost, too_costly};
 use crate::{Claim, ConfigError, Fuel, Gold, Reason, Verdict, Verifier, VerifierId, VerifyError};
 use fence::unfenced;
-use parse::{Document, Malformed, parse};
+use parse::{Document, Malformed, parse_document};
 use refusal::Refusal;
-use schema::{Outcome, Schema};
+use schema::{Schema, Validation};
 
 /// Bytes of JSON that one unit of fuel parses.
 const BYTES_PER_UNIT: u64 = 8;
 
-/// Which JSON is accepted.
+/// Accepted JSON.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct JsonConfig {
@@ -99,9 +99,9 @@ impl JsonVerifier {
         let content = if self.allow_fence {
             unfenced(text)
         } else {
-            fence::Content { text, lines_before: 0 }
+            fence::FencedText { text, lines_before: 0 }
         };
-        parse(content.text)
+        parse_document(content.text)
             .map_err(|malformed| refused(&malformed, content.lines_before, claim.explain))
     }
 }
@@ -113,7 +113,7 @@ impl Verifier for JsonVerifier {
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
         let one = |schema: Option<&Schema>, fuel: &mut Fuel| {
-            judge(schema, &self.read(claim, fuel), fuel, claim.explain)
+            judge_document(schema, &self.read(claim, fuel), fuel, claim.explain)
         };
         if let Some(schema) = &self.fixed {
             return Ok(one(Some(schema), fuel));
@@ -140,7 +140,7 @@ impl JsonVerifier {
         let mut schemas = Vec::new();
         for text in accepted.texts() {
             charge_gold(fuel, parse_cost(text))?;
-            let parsed = parse(text);
+            let parsed = parse_document(text);
             let schema = match &parsed {
                 Ok(document) => Ok(&document.value),
                 Err(malformed) => Err(unreadable_schema(malformed)),
@@ -151,12 +151,12 @@ impl JsonVerifier {
         let mut schemas = schemas.into_iter();
         accepted.judge(|_| {
             let schema = schemas.next().expect("one schema for each text")?;
-            Ok(judge(Some(&schema), &document, fuel, claim.explain))
+            Ok(judge_document(Some(&schema), &document, fuel, claim.explain))
         })
     }
 }
 
-fn judge(
+fn judge_document(
     schema: Option<&Schema>,
     document: &Result<Document, Verdict>,
     fuel: &mut Fuel,
@@ -166,11 +166,11 @@ fn judge(
         Ok(document) => document,
         Err(verdict) => return verdict.clone(),
     };
-    match schema.map_or(Outcome::Valid, |schema| schema.check(document, fuel, explain)) {
-        Outcome::Valid => Verdict::proven(true, "valid", Reason::code("json_valid")),
-        Outcome::Spent => too_costly(),
-        Outcome::TooDeep => Verdict::presumed_wrong("too_costly", Reason::code("too_deep")),
-        Outcome::Mismatch(detail) => {
+    match schema.map_or(Validation::Valid, |schema| schema.check(document, fuel, explain)) {
+        Validation::Valid => Verdict::proven(true, "valid", Reason::code("json_valid")),
+        Validation::Spent => too_costly(),
+        Validation::TooDeep => Verdict::presumed_wrong("too_costly", Reason::code("too_deep")),
+        Validation::Mismatch(detail) => {
             let reason = Reason::explained("schema_mismatch", explain, || {
                 detail.unwrap_or_else(|| "the place of the mismatch takes too long to find".into())
             });

@@ -36,10 +36,10 @@ pub struct LengthConfig {
     pub min: u64,
     /// The largest accepted length; none means no limit.
     pub max: Option<u64>,
-    /// What is counted.
+    /// Unit of length.
     pub unit: LengthUnit,
-    /// How many units beyond a bound the score takes to fall from 1 to 0, in a straight line. With
-    /// 0, the default, every length outside the bounds scores 0.
+    /// Units beyond a bound over which the score falls linearly from 1 to 0. With 0, the default,
+    /// every length outside the bounds scores 0.
     ///
     /// The soft overlong punishment of DAPO (arXiv 2503.14476) with a cache of n
     /// tokens is `falloff = n` with its reward raised by 1, so that it lies in [0, 1].
@@ -68,7 +68,7 @@ impl LengthVerifier {
     }
 
     fn judge(&self, text: &str, explain: bool) -> Verdict {
-        let length = measure(text, self.config.unit);
+        let length = length_in(text, self.config.unit);
         let max = self.config.max.unwrap_or(u64::MAX);
         let (label, code, beyond) = if length < self.config.min {
             ("too_short", "length_below", self.config.min - length)
@@ -110,7 +110,7 @@ impl Verifier for LengthVerifier {
     }
 }
 
-fn measure(text: &str, unit: LengthUnit) -> u64 {
+fn length_in(text: &str, unit: LengthUnit) -> u64 {
     let count = match unit {
         LengthUnit::Chars => text.chars().count(),
         LengthUnit::Words => text.split_whitespace().count(),

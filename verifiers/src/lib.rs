@@ -1,8 +1,8 @@
 //! Answer verifiers: pure, deterministic functions with a work budget.
 //!
 //! A verifier compares a *candidate* (what was extracted from a response) with a *gold* answer and
-//! returns a [`Verdict`] in [0, 1] or a [`VerifyError`]. It knows nothing of models, HTTP, clocks
-//! or other candidates. Extraction is a stage of its own ([`extract`]).
+//! returns a [`Verdict`] in [0, 1] or a [`VerifyError`]. It knows no models, HTTP, clocks or other
+//! candidates. Extraction is a separate stage ([`extract`]).
 //!
 //! The rule that every verifier follows: a candidate that is missing, unreadable or too costly is
 //! a verdict of 0 with its reason, because the response earned it; a gold answer that cannot be

@@ -34,7 +34,7 @@ pub struct PatternConfig {
     /// The pattern; the gold answer is then not used. None, the default, takes the gold text, or
     /// any of the gold texts, as the pattern.
     pub pattern: Option<String>,
-    /// What must match.
+    /// Part of the text that must match.
     pub mode: MatchMode,
     /// Whether white space around the candidate is cut off first. On by default.
     pub trim: bool,
@@ -125,7 +125,7 @@ fn fixed_pattern(source: &str, mode: MatchMode) -> Result<Pattern, String> {
     Pattern::compile(source, PatternCost::of(source)?, mode)
 }
 
-/// Returns the pattern of one gold text, or why that text is none.
+/// Compiles the pattern of one gold text; the error says why it is invalid.
 fn gold_pattern(
     source: &str,
     mode: MatchMode,

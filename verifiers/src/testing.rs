@@ -1,4 +1,4 @@
-//! How the unit tests of the verifiers ask for a verdict.
+//! Verdicts in unit tests of the verifiers.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ pub(crate) fn judge(
     if let (Ok(brief), Ok(explained)) = (&brief, &explained) {
         assert_eq!(brief.score, explained.score, "explaining changes no score");
         assert_eq!(brief.reason.code, explained.reason.code);
-        assert_eq!(brief.reason.detail, None, "nobody asked for a detail");
+        assert_eq!(brief.reason.detail, None, "no detail was requested");
     } else {
         assert_eq!(brief, explained, "explaining changes no error");
     }

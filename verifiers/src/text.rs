@@ -1,8 +1,8 @@
-//! `text`: the same words, however they are typed.
+//! `text`: equality of words under normalisation.
 //!
 //! There is no "contains" mode. A candidate that lists every answer contains the right one, so
-//! containment pays for listing; ask for the answer alone, or use `regex` with a pattern that says
-//! what may stand around it.
+//! containment would reward listing; prompt for the answer alone, or use `regex` with a pattern for
+//! the text around it.
 
 use caseless::Caseless;
 use regex::Regex;

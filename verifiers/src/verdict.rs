@@ -30,12 +30,12 @@ impl From<bool> for UnitScore {
     }
 }
 
-/// Why a verdict is what it is.
+/// The reason of a verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reason {
     /// Stable, for programs: snake case.
     pub code: &'static str,
-    /// For people; `None` unless the claim asks for an explanation.
+    /// For people; `None` unless the claim requests an explanation.
     pub detail: Option<Cow<'static, str>>,
 }
 
@@ -56,7 +56,7 @@ impl Reason {
     }
 }
 
-/// How certain a verdict is.
+/// Certainty of a verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Certainty {
     /// Proven, or decided by a documented rule of the answer's type.
@@ -106,13 +106,13 @@ pub struct VerifierId {
     pub revision: u32,
 }
 
-/// Why there is no verdict. Never the candidate's fault.
+/// Reason for a missing verdict. Never the candidate's fault.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum VerifyError {
     /// The gold answer is missing or cannot be used.
     #[error("bad reference: {}", .0.code)]
     BadReference(Reason),
-    /// This verifier cannot tell; another one might.
+    /// This verifier cannot decide; another one might.
     #[error("undecided: {}", .0.code)]
     Undecided(Reason),
 }

@@ -14,7 +14,9 @@ use std::time::Instant;
 
 use serde_json::Value;
 use verifiers::Fuel;
-use verifiers::arithmetic::{Arithmetic, Check, Label, Rule, Step, StepReport};
+use verifiers::arithmetic::{
+    Arithmetic, ArithmeticStep, EqualityCheck, EqualityRule, StepLabel, StepReport,
+};
 
 /// The models whose solutions are in the data, by their keys.
 const MODELS: [&str; 4] =
@@ -26,7 +28,7 @@ const SAMPLE_SEED: u64 = 4;
 /// Reports in the sample.
 const SAMPLE_SIZE: usize = 50;
 
-/// A solution and what is known of it.
+/// A solution with its labels.
 struct Solution {
     /// `gold`, or a key of [`MODELS`].
     author: &'static str,
@@ -34,7 +36,7 @@ struct Solution {
     row: usize,
     question: String,
     text: String,
-    /// Whether the data says that its final answer is right; unknown for gold.
+    /// Whether the final answer is labelled right; `None` for gold solutions.
     is_correct: Option<bool>,
 }
 
@@ -95,24 +97,26 @@ fn count(table: &mut Table, author: &'static str, position: usize, row: &str, by
     *cells.entry(author).or_default() += by;
 }
 
-fn rule_row(rule: Rule) -> &'static str {
+fn rule_row(rule: EqualityRule) -> &'static str {
     match rule {
-        Rule::Exact => "right, exactly",
-        Rule::Rounded => "right, written rounded",
-        Rule::Truncated => "right, written truncated",
-        Rule::FloatingPoint => "right, within floating-point error",
-        Rule::PercentPoints => "right, written in percent",
+        EqualityRule::Exact => "right, exactly",
+        EqualityRule::Rounded => "right, written rounded",
+        EqualityRule::Truncated => "right, written truncated",
+        EqualityRule::FloatingPoint => "right, within floating-point error",
+        EqualityRule::PercentPoints => "right, written in percent",
     }
 }
 
-fn count_check(table: &mut Table, author: &'static str, check: &Check) {
+fn count_check(table: &mut Table, author: &'static str, check: &EqualityCheck) {
     count(table, author, 5, "equalities", 1);
     match check {
-        Check::Right { rule, .. } => count(table, author, 6, rule_row(*rule), 1),
-        Check::Wrong { run_on: false, .. } => count(table, author, 7, "wrong", 1),
-        Check::Wrong { run_on: true, .. } => count(table, author, 7, "wrong, a run-on chain", 1),
-        Check::DividesByZero => count(table, author, 7, "wrong, divides by zero", 1),
-        Check::Unchecked { why } => {
+        EqualityCheck::Right { rule, .. } => count(table, author, 6, rule_row(*rule), 1),
+        EqualityCheck::Wrong { run_on: false, .. } => count(table, author, 7, "wrong", 1),
+        EqualityCheck::Wrong { run_on: true, .. } => {
+            count(table, author, 7, "wrong, a run-on chain", 1);
+        }
+        EqualityCheck::DividesByZero => count(table, author, 7, "wrong, divides by zero", 1),
+        EqualityCheck::Unchecked { why } => {
             let row = format!("unchecked: {}", why.as_str());
             count(table, author, 8, &row, 1);
         }
@@ -129,9 +133,9 @@ fn count_solution(table: &mut Table, solution: &Solution) {
         let label = step.label();
         let row = format!("steps {}", label.as_str());
         let position = match label {
-            Label::Right => 2,
-            Label::Wrong => 3,
-            Label::Unchecked => 4,
+            StepLabel::Right => 2,
+            StepLabel::Wrong => 3,
+            StepLabel::Unchecked => 4,
         };
         count(table, author, position, &row, 1);
         for equality in &step.equalities {
@@ -188,7 +192,7 @@ fn section() -> String {
 }
 
 #[test]
-fn the_page_holds_the_counts() {
+fn page_has_the_current_counts() {
     let Some(solutions) = solutions() else { return };
     let section = section();
     for line in lines(&solutions) {
@@ -197,7 +201,7 @@ fn the_page_holds_the_counts() {
 }
 
 #[test]
-fn the_page_holds_the_sample() {
+fn page_has_the_current_sample() {
     let Some(solutions) = solutions() else { return };
     let (section, wrong) = (section(), wrong_steps(&solutions));
     for (number, (solution, step)) in (1..).zip(sample(wrong, SAMPLE_SEED)) {
@@ -240,11 +244,11 @@ fn sample<T>(mut items: Vec<T>, seed: u64) -> Vec<T> {
 }
 
 /// Every wrong step of the models.
-fn wrong_steps(solutions: &[Solution]) -> Vec<(&Solution, Step)> {
+fn wrong_steps(solutions: &[Solution]) -> Vec<(&Solution, ArithmeticStep)> {
     let models = solutions.iter().filter(|solution| solution.author != "gold");
     let wrong = models.flat_map(|solution| {
         let steps = check(solution).steps.into_iter();
-        let wrong = steps.filter(|step| step.label() == Label::Wrong);
+        let wrong = steps.filter(|step| step.label() == StepLabel::Wrong);
         wrong.map(move |step| (solution, step))
     });
     wrong.collect()

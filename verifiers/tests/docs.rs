@@ -17,7 +17,7 @@ use verifiers::{Candidate, Claim, Fuel, Gold, Verifier, VerifyError};
 const EXAMPLES: [&str; 5] = ["config", "gold", "candidate", "score", "reason"];
 const KEYS: [&str; 3] = ["key", "default", "meaning"];
 
-/// A table and the section that it stands in.
+/// A table with its section.
 struct Table {
     section: String,
     header: Vec<String>,

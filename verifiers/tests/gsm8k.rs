@@ -8,7 +8,7 @@ use verifiers::extract::{self, AnswerPolicy};
 use verifiers::math::Math;
 use verifiers::{Candidate, Claim, Fuel, Gold, Verdict, Verifier};
 
-/// The rows of a data file, or `None` (and a line that says so) where the data are absent.
+/// Reads the rows of a data file; `None`, with a message, if the data are absent.
 fn rows(file: &str) -> Option<Vec<Value>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared/data/gsm8k").join(file);
     let Ok(text) = std::fs::read_to_string(&path) else {

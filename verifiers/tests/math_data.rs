@@ -2,7 +2,7 @@
 //!
 //! Rows on which we disagree with a label are listed in `math_data/disagreements.tsv`: the set, the
 //! line of its file, and why. A row that is listed must disagree and no other may, so that the list
-//! says what is. What it calls unsupported counts against us; the other labels are wrong, or of a
+//! stays exact. Entries marked unsupported count against us; the other labels are wrong, or of a
 //! policy that is not ours by default.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verdict, Verifier, Veri
 
 const DISAGREEMENTS: &str = include_str!("math_data/disagreements.tsv");
 
-/// The rows of a set, or `None` (and a line that says so) where the data are absent.
+/// Reads the rows of a set; `None`, with a message, if the data are absent.
 fn rows(set: &str) -> Option<Vec<Value>> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("../../shared/data/math")
@@ -72,7 +72,7 @@ fn is_equal(judged: &Result<Verdict, VerifyError>) -> bool {
     matches!(judged, Ok(verdict) if verdict.score == UnitScore::ONE)
 }
 
-/// What became of the rows of a set.
+/// Results of a set's rows.
 #[derive(Debug, Default)]
 struct Tally {
     rows: usize,

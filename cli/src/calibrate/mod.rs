@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use base::file::write_atomic;
 use rubrics::calibration::{
-    Calibration, FitError, Method, Prediction, Sample, ScorerCalibration, cross_fit, figures, fit,
+    Calibration, FitError, LabelledValue, Method, Prediction, ScorerCalibration, cross_fit,
+    figures, fit,
 };
 
 use scoring::files::refuse_same_file;
@@ -173,13 +174,13 @@ fn report<'r>(
 }
 
 /// Applies a map to samples.
-fn mapped(samples: &[Sample], map: &Calibration) -> Vec<Prediction> {
+fn mapped(samples: &[LabelledValue], map: &Calibration) -> Vec<Prediction> {
     let said: Vec<f64> = samples.iter().map(|sample| map.apply(sample.raw)).collect();
     predictions(samples, &said)
 }
 
-fn predictions(samples: &[Sample], said: &[f64]) -> Vec<Prediction> {
-    let prediction = |(sample, probability): (&Sample, &f64)| Prediction {
+fn predictions(samples: &[LabelledValue], said: &[f64]) -> Vec<Prediction> {
+    let prediction = |(sample, probability): (&LabelledValue, &f64)| Prediction {
         probability: *probability,
         right: sample.right,
     };

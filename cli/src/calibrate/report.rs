@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use rubrics::calibration::{Bin, Binning, Calibration, Figures, Sample, ScorerCalibration, bins};
+use rubrics::calibration::{
+    Bin, Binning, Calibration, Figures, LabelledValue, ScorerCalibration, bins,
+};
 use serde::Serialize;
 
 use super::mapped;
@@ -92,7 +94,7 @@ impl FitReport<'_> {
     }
 
     /// The plotted data: raw values, and calibrated ones of the same rows.
-    pub(super) fn curves(&self, samples: &[Sample], map: &Calibration) -> [Curve; 2] {
+    pub(super) fn curves(&self, samples: &[LabelledValue], map: &Calibration) -> [Curve; 2] {
         let neutral = Calibration::Platt { a: 1.0, b: 0.0 };
         let binned = |map: &Calibration| bins(&mapped(samples, map), Binning::EqualMass(BINS));
         [

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use openapi::Status;
-use rubrics::calibration::Sample;
+use rubrics::calibration::LabelledValue;
 use scoring::lines::{Input, InputLine};
 use scoring::mapping::JsonRow;
 use serde::Deserialize;
@@ -28,7 +28,7 @@ pub(super) struct Columns<'a> {
 /// Samples of a file.
 #[derive(Debug, Default)]
 pub(super) struct CalibrationRows {
-    pub(super) samples: Vec<Sample>,
+    pub(super) samples: Vec<LabelledValue>,
     /// Rows that were left out, by status.
     pub(super) left_out: BTreeMap<String, u64>,
 }
@@ -42,7 +42,7 @@ struct RowVerdict {
 
 /// A row: a sample, or the status of a row without one.
 enum CalibrationRow {
-    Sample(Sample),
+    Sample(LabelledValue),
     LeftOut(String),
 }
 
@@ -108,7 +108,7 @@ impl Columns<'_> {
             (_, _) => self.verdict(&row)?,
         };
         Ok(match raw {
-            Ok(raw) => CalibrationRow::Sample(Sample { raw, right }),
+            Ok(raw) => CalibrationRow::Sample(LabelledValue { raw, right }),
             Err(status) => CalibrationRow::LeftOut(status),
         })
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rubrics::{
-    Failure, Input, Passage, Pool, Priority, Reference, Responses, ScoreOptions, Scorer, Tools,
+    Failure, Input, Passage, Priority, Reference, Responses, ScoreOptions, Scorer, Tools,
+    VerifierPool,
 };
 use scoring::backend::block_on;
 use scoring::scorers;
@@ -79,7 +80,7 @@ pub(super) fn check_judge(
     let names = [question.judge.to_owned()];
     let (found, models) = scorers::load_by_name(&registry, question.config, &names)?;
     let scorer = &found[0];
-    let pool = Pool::new(models::threads(), POOL_JOBS)
+    let pool = VerifierPool::new(models::threads(), POOL_JOBS)
         .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
     let tools = Tools { pool, models, recorder: None };
     let report = examine(question, scorer, &tools);

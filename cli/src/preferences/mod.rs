@@ -6,7 +6,7 @@ mod voting;
 
 use std::path::{Path, PathBuf};
 
-use curation::preferences::{Action, Rule, Rules, StdDevKind, StrengthRange};
+use curation::preferences::{Action, StdDevKind, StrengthRange, StrengthRule, StrengthRules};
 use datasets::sink::SinkOptions;
 
 use crate::dataset_args::{SinkArgs, SourceArgs};
@@ -187,7 +187,7 @@ pub(crate) fn run(args: &DenoiseArgs) -> Result<CommandOutcome, CliError> {
 
 impl RuleArgs {
     /// The rules in order of precedence, and their texts for people.
-    fn rules(&self) -> (Rules, Vec<String>) {
+    fn rules(&self) -> (StrengthRules, Vec<String>) {
         let smoothing = self.smoothing.unwrap_or(0.0);
         let listed = [
             ("keep", &self.keep, Action::Keep),
@@ -199,12 +199,15 @@ impl RuleArgs {
         let (mut rules, mut words) = (Vec::new(), Vec::new());
         for (name, ranges, action) in listed {
             for range in ranges {
-                rules.push(Rule { from: range.from, below: range.below, action });
+                rules.push(StrengthRule { from: range.from, below: range.below, action });
                 words.push(format!("{name} {}", range.text));
             }
         }
-        let rules =
-            Rules { rules, most_spread: self.max_std, least_measured: usize::from(self.min_votes) };
+        let rules = StrengthRules {
+            rules,
+            most_spread: self.max_std,
+            least_measured: usize::from(self.min_votes),
+        };
         (rules, words)
     }
 

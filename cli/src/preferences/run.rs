@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use curation::preferences::{
-    AllVotes, ColumnForm, DecidedPair, DenoiseTable, DenoiseTableOptions, Denoiser, Rules,
+    AllVotes, ColumnForm, DecidedPair, DenoiseTable, DenoiseTableOptions, Denoiser, StrengthRules,
     histogram,
 };
 use datasets::source::{Batch, Dataset};
@@ -92,7 +92,7 @@ fn table_options(args: &DenoiseArgs, voting: &Voting) -> DenoiseTableOptions {
 }
 
 /// Every option that bears on the output.
-fn described(args: &DenoiseArgs, rules: &Rules, voting: &Voting) -> serde_json::Value {
+fn described(args: &DenoiseArgs, rules: &StrengthRules, voting: &Voting) -> serde_json::Value {
     let scorers = voting.digests().into_iter();
     let scorers = scorers.map(|(name, digest)| json!({ "name": name, "digest": digest }));
     json!({

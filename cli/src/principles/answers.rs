@@ -29,7 +29,7 @@ pub(super) struct Remembering {
 #[serde(deny_unknown_fields)]
 struct CachedListing {
     key: String,
-    /// What [`feedback::read`] reads.
+    /// What [`feedback::read_feedback`] reads.
     answer: Value,
 }
 
@@ -126,7 +126,7 @@ fn read_cache(file: &mut File, path: &Path) -> Result<HashMap<String, Vec<Listed
         }
         let parsed: Result<CachedListing, _> = serde_json::from_slice(&line);
         let parsed = parsed.map_err(|error| error.to_string()).and_then(|line| {
-            let list = feedback::read(&line.answer.to_string());
+            let list = feedback::read_feedback(&line.answer.to_string());
             let list = list.map_err(|failure| failure.reason.code.to_owned())?;
             Ok((line.key, list))
         });

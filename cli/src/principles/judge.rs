@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use rubrics::feedback::{self, Feedback, Listed, Manner};
-use rubrics::{Failure, FailureKind, Pool, Priority, ScoreOptions, Served, Tools};
+use rubrics::{Failure, FailureKind, Priority, ScoreOptions, Served, Tools, VerifierPool};
 use scoring::scorers;
 use serde_json::{Value, json};
 use serve::hosts::Hosts;
@@ -47,7 +47,7 @@ impl Engines {
         let hosts = Arc::new(scorers::all_models(args.judge.config.as_deref())?);
         let cores = scoring::backend::cores();
         let threads = args.judge.threads.map_or(cores, usize::from);
-        let pool = Pool::new(threads, POOL_JOBS)
+        let pool = VerifierPool::new(threads, POOL_JOBS)
             .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;
         let tools = Tools { pool, models: hosts.clone(), recorder: None };
         Ok(Some(Arc::new(Self { hosts, tools })))
@@ -184,7 +184,7 @@ fn parse_reply(reply: Reply) -> JudgeListing {
         return Err(("truncated", message.to_owned()));
     }
     match choice["message"]["content"].as_str() {
-        Some(text) => feedback::read(text).map_err(status_and_reason),
+        Some(text) => feedback::read_feedback(text).map_err(status_and_reason),
         None => Err(("parse_error", "the reply holds no text".to_owned())),
     }
 }

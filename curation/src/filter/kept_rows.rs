@@ -92,7 +92,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_mask_is_what_was_decided(decisions in prop::collection::vec(any::<bool>(), 0..300),
+        fn mask_equals_the_decisions(decisions in prop::collection::vec(any::<bool>(), 0..300),
                                       cut in 0usize..300) {
             let kept = KeptRows::of(decisions.iter().copied());
             let mut set = KeptRows::none(decisions.len() as u64);

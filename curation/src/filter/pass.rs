@@ -113,8 +113,8 @@ impl FilteredRows {
         self.next
     }
 
-    /// What became of the rows until here. Where reading was cut short, what conditions drop is not
-    /// known, because other threads may have been ahead; an earlier pass knows it.
+    /// Returns the counts of rows so far. After an early end the rows dropped by conditions are
+    /// unknown, because other threads may have been ahead; an earlier pass has their number.
     pub(super) fn counted(&self, is_cut: bool) -> StepCounts {
         if let Some(earlier) = &self.earlier {
             return earlier.counted.clone();

@@ -137,7 +137,7 @@ impl FilterPlan {
         }
     }
 
-    /// What a run may use, files too.
+    /// Resources of a run, spill files included.
     pub(super) fn bounds(&self) -> QueryLimits {
         QueryLimits {
             memory_bytes: self.resources.memory_bytes,
@@ -228,7 +228,7 @@ impl FilterPlan {
         receiver: &mut dyn RowSink,
     ) -> Result<FilterReport> {
         self.engine = self.engine.within(&self.bounds())?;
-        let ordering = self.ordering.take().expect("asked for");
+        let ordering = self.ordering.take().expect("requested");
         let last = Arc::new(Mutex::new(passed.last));
         let own = last.clone();
         let fault = FirstError::default();

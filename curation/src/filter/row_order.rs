@@ -124,7 +124,7 @@ fn size(rows: u64) -> usize {
 }
 
 impl OrderCounts {
-    /// What the steps dropped of so many rows.
+    /// Returns the rows dropped by each step.
     pub(super) fn dropped(&self, mut rows: u64) -> Vec<DroppedRows> {
         let mut dropped = Vec::new();
         let mut keep = |kept: Option<u64>, condition: String| {

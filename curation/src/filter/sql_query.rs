@@ -42,7 +42,7 @@ impl FilterPlan {
         let own = rejects.clone();
         let on_reject: OnReject = Arc::new(move |reject| lock(&own).report(reject));
         let table = || ScanTable::new(self.last_scan(), on_reject.clone());
-        // Nothing is read before the first row is asked for: this plan says the columns.
+        // Planning alone reads no rows; it gives the columns.
         let planned = self.engine.query(sql, table()).await?;
         let schema = planned.schema();
         drop(planned);

@@ -84,7 +84,7 @@ fn resources(memory_bytes: usize, spill: &std::path::Path) -> FilterResources {
     FilterResources { threads: 2, memory_bytes, texts_bytes: None, spill: spill.to_owned() }
 }
 
-fn answer(
+fn query_rows(
     dataset: &Dataset,
     spill: &std::path::Path,
     options: FilterOptions,
@@ -109,7 +109,7 @@ fn check(options: &FilterOptions, ids: &[u32], dropped: &[(&str, u64)]) {
     let files = files(&rows(20));
     for dataset in &files.datasets {
         let (lines, report) =
-            answer(dataset, &files.spill, options.clone()).expect("a good question");
+            query_rows(dataset, &files.spill, options.clone()).expect("a good question");
         let expected: Vec<String> = ids.iter().map(|id| format!("{{\"id\":{id}}}\n")).collect();
         let expected = expected.concat();
         assert_eq!(lines, expected, "{options:?}");
@@ -192,12 +192,12 @@ fn rows_are_ordered_drawn_and_cut() {
 }
 
 #[test]
-fn a_limit_ends_the_reading() {
+fn limit_ends_reading_early() {
     let files = files(&rows(20));
     let options = FilterOptions { limit: Some(3), ..of("id > 2") };
     for dataset in &files.datasets {
         let (lines, report) =
-            answer(dataset, &files.spill, options.clone()).expect("a good question");
+            query_rows(dataset, &files.spill, options.clone()).expect("a good question");
         assert_eq!(lines, "{\"id\":3}\n{\"id\":4}\n{\"id\":5}\n");
         assert!(report.dropped.iter().all(|dropped| dropped.rows.is_none()), "{report:?}");
     }
@@ -213,7 +213,7 @@ fn samples_follow_from_the_seed() {
             select: Some("id".to_owned()),
             ..FilterOptions::default()
         };
-        answer(dataset, &files.spill, options).expect("a good question")
+        query_rows(dataset, &files.spill, options).expect("a good question")
     };
     let (first, report) = draw(&files.datasets[0], 1);
     assert_eq!(first.lines().count(), 20);
@@ -256,7 +256,7 @@ fn columns_are_selected() {
         let files = files(&rows(20));
         for dataset in &files.datasets {
             let options = FilterOptions { select: Some(select.to_owned()), ..of("id = 3") };
-            let (lines, _) = answer(dataset, &files.spill, options).expect("a good question");
+            let (lines, _) = query_rows(dataset, &files.spill, options).expect("a good question");
             assert_eq!(lines, expected, "{select}");
         }
     }
@@ -284,7 +284,7 @@ fn whole_queries_are_answered() {
         let files = files(&rows(20));
         for dataset in &files.datasets {
             let options = FilterOptions { sql: Some(sql.to_owned()), ..FilterOptions::default() };
-            let (lines, _) = answer(dataset, &files.spill, options).expect("a good question");
+            let (lines, _) = query_rows(dataset, &files.spill, options).expect("a good question");
             assert_eq!(lines, expected, "{sql}");
         }
     }
@@ -312,7 +312,8 @@ fn whole_queries_are_answered() {
 #[track_caller]
 fn check_refused(options: &FilterOptions, parts: &[&str]) {
     let files = files(&rows(3));
-    let error = answer(&files.datasets[0], &files.spill, options.clone()).map(|(lines, _)| lines);
+    let error =
+        query_rows(&files.datasets[0], &files.spill, options.clone()).map(|(lines, _)| lines);
     let error = error.expect_err("a bad question").to_string();
     for part in parts {
         assert!(error.contains(part), "{error:?} does not say {part:?}");
@@ -396,14 +397,14 @@ fn nothing_but_queries_over_data_is_run() {
         format!("SELECT {}1 FROM data", "-".repeat(9).replace('-', "- ").repeat(2000)),
     ] {
         let options = FilterOptions { sql: Some(sql.clone()), ..FilterOptions::default() };
-        let found = answer(&files.datasets[0], &files.spill, options);
+        let found = query_rows(&files.datasets[0], &files.spill, options);
         assert!(matches!(found, Err(DatasetError::Query { .. })), "{sql}");
     }
     assert!(!target.exists());
 }
 
 #[test]
-fn a_file_that_has_changed_ends_the_run() {
+fn changed_file_ends_the_run() {
     let files = files(&rows(20));
     for dataset in &files.datasets {
         let path = dataset.files()[0].path();
@@ -411,7 +412,7 @@ fn a_file_that_has_changed_ends_the_run() {
         bytes.push(b'\n');
         std::fs::write(path, bytes).expect("ours");
         for options in [FilterOptions::default(), of("id > 1")] {
-            let ran = answer(dataset, &files.spill, options).map(|(lines, _)| lines);
+            let ran = query_rows(dataset, &files.spill, options).map(|(lines, _)| lines);
             let error = ran.expect_err("another file").to_string();
             assert!(error.contains("was changed while it was read"), "{error}");
         }
@@ -419,7 +420,7 @@ fn a_file_that_has_changed_ends_the_run() {
 }
 
 #[test]
-fn what_memory_has_no_room_for_goes_to_files() {
+fn sorts_beyond_memory_spill_to_files() {
     let files = files(&rows(60_000));
     let sort = |memory_bytes| {
         let options = FilterOptions {
@@ -460,7 +461,7 @@ proptest! {
         let below = values.iter().filter(|(n, _)| *n < bound).count();
         let mut found = Vec::new();
         for dataset in &files.datasets {
-            let (lines, report) = answer(dataset, &files.spill, options.clone()).expect("a good question");
+            let (lines, report) = query_rows(dataset, &files.spill, options.clone()).expect("a good question");
             prop_assert_eq!(report.written, kept as u64);
             prop_assert_eq!(report.dropped[0].rows, Some(below as u64));
             found.push(lines);

@@ -2,10 +2,10 @@
 //! reward models are most reliable on: the extremes.
 //!
 //! The filters and their weights are those of the authors' public code; the paper's text is not
-//! known to us. There a batch is drawn with replacement in proportion to the weights. What is ours:
-//! with equal scores the choice follows from a seed and the content, the weights of *best-random*
-//! are given for any number of responses (the code's 0.4 and 0.1 are those of five), and
-//! [`keep`] chooses rows once and for all, as a dataset needs it.
+//! known to us. There a batch is drawn with replacement in proportion to the weights. Ours: with
+//! equal scores the choice follows from a seed and the content, the weights of *best-random* are
+//! given for any number of responses (the code's 0.4 and 0.1 are those of five), and [`keep`]
+//! chooses rows once and for all, as a dataset needs it.
 
 use serde::Serialize;
 

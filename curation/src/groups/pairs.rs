@@ -121,8 +121,8 @@ impl BothOrders {
 /// Reads both orders of two responses from a matrix whose entry `[i][j]` is the probability that
 /// response i beats response j when i is shown first. An entry that is missing was not measured.
 ///
-/// A matrix whose entries are means over both orders, in which the two of a pair always add up to 1,
-/// says nothing about orders: read so, it agrees with itself.
+/// A matrix of means over both orders, in which the entries of a pair add up to 1, has no
+/// information about orders: its orders always agree.
 pub fn both_orders(matrix: &[Vec<Option<f64>>], chosen: usize, rejected: usize) -> BothOrders {
     let at = |row: usize, column: usize| *matrix.get(row)?.get(column)?;
     BothOrders {
@@ -159,8 +159,8 @@ pub fn best_worst(
     if difference < rule.margin {
         return Err(NoPair::WithinMargin { difference });
     }
-    let asked = orders(chosen, rejected);
-    let agreement = asked.map_or(OrderAgreement::NotAsked, BothOrders::agreement);
+    let both = orders(chosen, rejected);
+    let agreement = both.map_or(OrderAgreement::NotAsked, BothOrders::agreement);
     let is_wanted = match agreement {
         OrderAgreement::NotAsked | OrderAgreement::Agrees => true,
         OrderAgreement::Contradicts

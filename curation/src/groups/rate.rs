@@ -32,20 +32,20 @@ pub fn pass_rate(scores: &[Option<f64>], mark: f64) -> PassRate {
 impl PassRate {
     /// Share of the measured responses that pass; `None` if none was measured.
     pub fn rate(&self) -> Option<f64> {
-        (self.measured > 0).then(|| share(self.passed, self.measured))
+        (self.measured > 0).then(|| ratio(self.passed, self.measured))
     }
 
     /// Bounds of the pass rate over all responses, whatever the unmeasured ones are worth; `None` for
     /// an empty group.
     pub fn bounds(&self) -> Option<(f64, f64)> {
         let all = self.measured + self.unmeasured;
-        let bounds = || (share(self.passed, all), share(self.passed + self.unmeasured, all));
+        let bounds = || (ratio(self.passed, all), ratio(self.passed + self.unmeasured, all));
         (all > 0).then(bounds)
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 responses")]
-fn share(part: usize, whole: usize) -> f64 {
+fn ratio(part: usize, whole: usize) -> f64 {
     part as f64 / whole as f64
 }
 
@@ -70,7 +70,7 @@ pub enum BandPosition {
     NotMeasured,
 }
 
-/// Why a band is invalid.
+/// Error of a band.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum BandError {
     /// It is not two numbers.

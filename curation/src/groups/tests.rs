@@ -18,7 +18,7 @@ fn scored(scores: &[Option<f64>]) -> Vec<GroupMember<'static>> {
 const SOME: fn(f64) -> Option<f64> = Some;
 
 #[test]
-fn pass_rates_leave_out_what_was_not_measured() {
+fn pass_rates_leave_out_missing_scores() {
     // scores, mark; passed, measured, unmeasured, rate, bounds
     type Line = (&'static [Option<f64>], (usize, usize, usize), Option<f64>, Option<(f64, f64)>);
     let lines: [Line; 5] = [
@@ -77,7 +77,7 @@ fn bands_have_their_ends() {
 }
 
 #[test]
-fn the_best_is_the_best_of_what_was_measured() {
+fn best_is_chosen_among_measured_responses() {
     for (scores, expected_best, expected_worst) in [
         (&[][..], None, None),
         (&[None][..], None, None),
@@ -131,7 +131,7 @@ fn pairs_are_of_the_best_and_the_worst() {
 }
 
 #[test]
-fn both_orders_must_agree_where_they_are_asked_for() {
+fn required_orders_must_agree() {
     let group = scored(&[Some(0.0), Some(1.0)]);
     for (first, second, expected) in [
         (Some(0.9), Some(0.6), OrderAgreement::Agrees),
@@ -195,7 +195,7 @@ fn vote(ballots: &[(Option<&str>, Option<f64>)]) -> String {
 }
 
 #[test]
-fn the_greatest_weight_wins() {
+fn greatest_weight_wins() {
     let one = SOME(1.0);
     for (ballots, expected) in [
         (&[][..], "none 0"),
@@ -218,7 +218,7 @@ fn the_greatest_weight_wins() {
 }
 
 #[test]
-fn answers_are_normalised_and_nothing_more() {
+fn votes_compare_normalised_answers() {
     for (answer, expected) in [
         (" 42 ", Some("42")),
         ("$ 42 $.", Some("42")),
@@ -257,7 +257,7 @@ fn filters_have_the_weights_of_the_code() {
 }
 
 #[test]
-fn filters_keep_what_their_name_says() {
+fn filters_keep_their_extremes() {
     let group = scored(&[Some(1.0), Some(-2.0), Some(3.0), None, Some(2.0)]);
     assert_eq!(keep(&group, Filtration::BestOfN, 2, 0), [2]);
     assert_eq!(keep(&group, Filtration::BestWorst, 2, 0), [1, 2]);
@@ -312,7 +312,7 @@ fn groups() -> impl Strategy<Value = Vec<Option<f64>>> {
 
 proptest! {
     #[test]
-    fn no_choice_depends_on_the_order(scores in groups(), seed in any::<u64>()) {
+    fn choices_do_not_depend_on_row_order(scores in groups(), seed in any::<u64>()) {
         let group = scored(&scores);
         let mut turned = group.clone();
         let mut draws = Draws::new(seed);
@@ -342,7 +342,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_not_measured_changes_nothing(scores in groups(), seed in any::<u64>()) {
+    fn missing_scores_change_nothing(scores in groups(), seed in any::<u64>()) {
         let group = scored(&scores);
         let all: Vec<GroupMember<'static>> = group.clone();
         let some: Vec<GroupMember<'static>> =

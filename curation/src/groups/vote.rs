@@ -83,7 +83,7 @@ pub fn majority(ballots: &[Ballot<'_>], normalise: impl Fn(&str) -> Option<Strin
         let answers = winners.into_iter().map(|(answer, _, _)| answer).collect();
         return VoteOutcome::Tied { answers, n_silent };
     }
-    let (answer, voters, weight) = winners.pop().expect("the greatest weight is somebody's");
+    let (answer, voters, weight) = winners.pop().expect("there is a greatest weight");
     VoteOutcome::Won { answer, voters, share: weight / whole, n_silent }
 }
 

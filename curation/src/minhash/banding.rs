@@ -1,4 +1,4 @@
-//! How a signature is cut into bands.
+//! Division of a signature into bands.
 
 use super::{MinHashError, MinHashOptions};
 
@@ -12,11 +12,11 @@ pub struct Banding {
 }
 
 impl Banding {
-    /// The longest bands that still find a pair at the threshold with the probability asked for:
-    /// the longer the bands, the fewer pairs far below the threshold are looked at in vain.
+    /// Chooses the longest bands that find a pair at the threshold with the required recall: longer
+    /// bands propose fewer candidates far below the threshold.
     ///
     /// # Errors
-    /// [`MinHashError::TooFewPermutations`] where not even bands of one row do.
+    /// [`MinHashError::TooFewPermutations`] if even bands of one row miss the recall.
     pub fn choose(options: &MinHashOptions) -> Result<Self, MinHashError> {
         let of_rows = |rows: usize| Self { bands: options.permutations / rows, rows };
         let finds = |banding: &Self| banding.probability(options.threshold) >= options.recall;
@@ -29,7 +29,8 @@ impl Banding {
         })
     }
 
-    /// Probability that two texts of this Jaccard similarity are candidates: 1 - (1 - s^r)^b.
+    /// Returns the probability that two texts of this Jaccard similarity are candidates: 1 - (1 -
+    /// s^r)^b.
     pub fn probability(self, similarity: f64) -> f64 {
         let power = |base: f64, exponent: usize| {
             let exponent = i32::try_from(exponent).expect("at most 4096 permutations");
@@ -38,7 +39,7 @@ impl Banding {
         1.0 - power(1.0 - power(similarity, self.rows), self.bands)
     }
 
-    /// Permutations that are used.
+    /// Returns the number of permutations used.
     pub fn permutations(self) -> usize {
         self.bands * self.rows
     }

@@ -1,20 +1,20 @@
-//! The index: one text in, whether it repeats an earlier one out.
+//! Index of near-duplicates: insertion reports whether a text repeats an earlier one.
 
 use std::collections::{HashMap, HashSet};
 
 use super::{Banding, MinHashError, MinHashOptions, Shingled, Shingles};
 use base::seeded::{self, Draws};
 
-/// What a text is to those that came before it.
+/// Relation of a text to the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Seen {
+pub enum TextStatus {
     /// No earlier text is a duplicate of it.
     New,
     /// It belongs to the cluster of an earlier row.
     Duplicate {
         /// The first row of the cluster.
         first: usize,
-        /// The row of the cluster that it was held against.
+        /// The row of the cluster that it was compared with.
         near: usize,
         /// Their Jaccard similarity.
         similarity: f64,
@@ -24,22 +24,22 @@ pub enum Seen {
 /// Clusters of near-duplicate texts, built in one pass. Rows are numbered in the order of insertion,
 /// from 0.
 ///
-/// A text is in the cluster of every text that it is a duplicate of, so that a late one can join
-/// two clusters which both began before it. What [`NearDuplicates::insert`] answered for their
-/// first rows was right when it was said; [`NearDuplicates::first_of`] says what holds now. Which
-/// texts are together does not depend on their order; which of them is the first one does.
+/// A text is in the cluster of every text that it duplicates, so that a late text can join two
+/// existing clusters. The result of [`NearDuplicates::insert`] holds at the time of insertion;
+/// [`NearDuplicates::first_of`] returns the current first row. The clusters do not depend on the
+/// order of rows; their first rows do.
 #[derive(Debug)]
 pub struct NearDuplicates {
     options: MinHashOptions,
     banding: Banding,
     /// One for each permutation.
     keys: Vec<u64>,
-    /// For each band: its hash to the entry that had it last.
+    /// For each band: from hash to the last entry with that hash.
     buckets: Vec<HashMap<u64, u32>>,
     /// For each entry and band: the entry before it in the bucket, or [`NONE`].
     before: Vec<u32>,
-    entries: Vec<Entry>,
-    /// Texts that are equal but for case and white space, by digest: their first row.
+    entries: Vec<IndexedText>,
+    /// First row of texts that are equal but for case and white space, by digest.
     equal: HashMap<[u8; 16], u32>,
     /// Union-find over rows; the root of a tree is its least row.
     parents: Vec<u32>,
@@ -47,17 +47,17 @@ pub struct NearDuplicates {
     n_too_long: usize,
 }
 
-/// A text as an index has read it, of use to that index alone.
+/// A text with its band hashes, valid for the index that computed it.
 #[derive(Debug, Clone)]
 pub struct Signed {
     text: Shingled,
-    /// The hash of each band; none for a text that is too long.
+    /// The hash of each band; empty for a text that is too long.
     hashes: Vec<u64>,
 }
 
-/// A row that others are held against.
+/// A row that later rows are compared with.
 #[derive(Debug)]
-struct Entry {
+struct IndexedText {
     row: u32,
     shingles: Shingles,
 }
@@ -66,7 +66,7 @@ struct Entry {
 const NONE: u32 = u32::MAX;
 
 impl NearDuplicates {
-    /// An empty index.
+    /// Creates an empty index.
     ///
     /// # Errors
     /// A setting that is out of its range, or permutations too few for the threshold.
@@ -88,42 +88,43 @@ impl NearDuplicates {
         })
     }
 
-    /// How signatures are cut.
+    /// Returns the bands of signatures.
     pub fn banding(&self) -> Banding {
         self.banding
     }
 
-    /// Rows that were inserted.
+    /// Returns the number of inserted rows.
     pub fn n_rows(&self) -> usize {
         self.parents.len()
     }
 
-    /// Rows with more shingles than are compared, copies not counted.
+    /// Returns the number of rows with too many shingles to compare, without copies.
     pub fn n_too_long(&self) -> usize {
         self.n_too_long
     }
 
-    /// Takes the next text.
+    /// Inserts the next text.
     ///
     /// # Errors
     /// [`MinHashError::Full`] once the index has passed its bound, and
     /// [`MinHashError::TooManyRows`]; the text is not in the index then.
-    pub fn insert(&mut self, text: &str) -> Result<Seen, MinHashError> {
+    pub fn insert(&mut self, text: &str) -> Result<TextStatus, MinHashError> {
         self.insert_signed(self.sign(text))
     }
 
-    /// Reads a text for this index. This is what costs most, and many threads can do it.
+    /// Computes the signature of a text, the expensive part of an insertion; many threads can do
+    /// it.
     pub fn sign(&self, text: &str) -> Signed {
         let text = Shingled::read(text, &self.options);
         let hashes = text.shingles.as_ref().map(|set| self.band_hashes(set));
         Signed { text, hashes: hashes.unwrap_or_default() }
     }
 
-    /// Takes the next text, read by this index.
+    /// Inserts the next text, signed by this index.
     ///
     /// # Errors
     /// As [`NearDuplicates::insert`].
-    pub fn insert_signed(&mut self, signed: Signed) -> Result<Seen, MinHashError> {
+    pub fn insert_signed(&mut self, signed: Signed) -> Result<TextStatus, MinHashError> {
         let Signed { text, hashes } = signed;
         let row = self.room()?;
         self.parents.push(row);
@@ -134,14 +135,14 @@ impl NearDuplicates {
         self.equal.insert(text.digest, row);
         let Some(shingles) = text.shingles else {
             self.n_too_long += 1;
-            return Ok(Seen::New);
+            return Ok(TextStatus::New);
         };
         let near = self.join_near(row, &shingles, &hashes);
         self.enter(row, shingles, &hashes);
-        Ok(near.map_or(Seen::New, |(near, similarity)| self.duplicate(row, near, similarity)))
+        Ok(near.map_or(TextStatus::New, |(near, similarity)| self.duplicate(row, near, similarity)))
     }
 
-    /// The first row of the cluster of `row`, by all that was inserted until now.
+    /// Returns the current first row of the cluster of `row`.
     pub fn first_of(&self, row: usize) -> usize {
         let mut at = u32::try_from(row).expect("rows are numbered in 32 bits");
         while self.parents[at as usize] != at {
@@ -150,12 +151,12 @@ impl NearDuplicates {
         at as usize
     }
 
-    /// For each row the first row of its cluster.
+    /// Returns the first row of each row's cluster.
     pub fn clusters(&self) -> Vec<usize> {
         (0..self.n_rows()).map(|row| self.first_of(row)).collect()
     }
 
-    /// Bytes that the index holds on the heap, by the capacity of its tables.
+    /// Returns the bytes of the index on the heap, by the capacity of its tables.
     pub fn memory_bytes(&self) -> usize {
         // A hash table keeps a byte of metadata a slot, and fills 7 of 8 slots.
         let table = |capacity: usize, entry: usize| capacity * 8 / 7 * (entry + 1);
@@ -164,11 +165,11 @@ impl NearDuplicates {
         buckets
             + table(self.equal.capacity(), 20)
             + (self.before.capacity() + self.parents.capacity()) * size_of::<u32>()
-            + self.entries.capacity() * size_of::<Entry>()
+            + self.entries.capacity() * size_of::<IndexedText>()
             + self.shingle_bytes
     }
 
-    /// The number of the next row.
+    /// Returns the number of the next row.
     fn room(&self) -> Result<u32, MinHashError> {
         let held = self.memory_bytes();
         match self.options.max_bytes {
@@ -181,11 +182,15 @@ impl NearDuplicates {
         row.filter(|row| *row < NONE).ok_or(MinHashError::TooManyRows { most: NONE as usize })
     }
 
-    fn duplicate(&self, row: u32, near: u32, similarity: f64) -> Seen {
-        Seen::Duplicate { first: self.first_of(row as usize), near: near as usize, similarity }
+    fn duplicate(&self, row: u32, near: u32, similarity: f64) -> TextStatus {
+        TextStatus::Duplicate {
+            first: self.first_of(row as usize),
+            near: near as usize,
+            similarity,
+        }
     }
 
-    /// The hash of each band of the signature.
+    /// Computes the hash of each band of the signature.
     fn band_hashes(&self, shingles: &Shingles) -> Vec<u64> {
         let least = |key: &u64| least(shingles.hashes(), *key);
         let signature: Vec<u64> = self.keys.iter().map(least).collect();
@@ -197,8 +202,8 @@ impl NearDuplicates {
         bands.map(hash).collect()
     }
 
-    /// Joins `row` with the cluster of each earlier row that is a duplicate of it. Returns the one
-    /// that is the most similar of those that it was held against, the earliest among equals.
+    /// Joins `row` with the cluster of each earlier row that is a duplicate of it. Returns the most
+    /// similar row of those compared, the first of equals.
     fn join_near(&mut self, row: u32, shingles: &Shingles, hashes: &[u64]) -> Option<(u32, f64)> {
         let mut nearest: Option<(u32, f64)> = None;
         let mut looked_at = HashSet::new();
@@ -211,7 +216,7 @@ impl NearDuplicates {
                     continue;
                 }
                 let other = self.entries[index].row;
-                // A cluster that the row is in already need not be asked again.
+                // The row is in this cluster already.
                 if self.root(other) == self.root(row) {
                     continue;
                 }
@@ -230,7 +235,7 @@ impl NearDuplicates {
         nearest
     }
 
-    /// The similarity with an entry, if it is that of duplicates.
+    /// Returns the similarity with an entry if they are duplicates.
     fn similarity(&self, shingles: &Shingles, entry: usize) -> Option<f64> {
         let other = &self.entries[entry].shingles;
         if shingles.jaccard_at_most(other) < self.options.threshold {
@@ -246,16 +251,16 @@ impl NearDuplicates {
             self.before.push(bucket.insert(*hash, index).unwrap_or(NONE));
         }
         self.shingle_bytes += shingles.len() * size_of::<u64>();
-        self.entries.push(Entry { row, shingles });
+        self.entries.push(IndexedText { row, shingles });
     }
 
-    /// Puts two rows into one cluster, whose root is its least row.
+    /// Joins the clusters of two rows; the root is the least row.
     fn join(&mut self, a: u32, b: u32) {
         let (a, b) = (self.root(a), self.root(b));
         self.parents[a.max(b) as usize] = a.min(b);
     }
 
-    /// The least row of a cluster; halves the way to it.
+    /// Returns the least row of a cluster, with path halving.
     fn root(&mut self, mut row: u32) -> u32 {
         while self.parents[row as usize] != row {
             let above = self.parents[row as usize];
@@ -266,10 +271,10 @@ impl NearDuplicates {
     }
 }
 
-/// The least element of a set under the permutation of a key. The empty set has none, and the greatest
-/// number stands for it: all empty texts share one digest, so it is alone.
+/// Returns the least element of a set under the permutation of a key; the greatest number for the
+/// empty set, which is unique because all empty texts share one digest.
 ///
-/// Four minima at a time do not wait for each other, which takes a third less time than one.
+/// Four independent minima take a third less time than one.
 fn least(hashes: &[u64], key: u64) -> u64 {
     const LANES: usize = 4;
     let mut least = [u64::MAX; LANES];
@@ -292,7 +297,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_least_is_that_of_all(hashes in prop::collection::vec(any::<u64>(), 0..20), key in any::<u64>()) {
+        fn least_equals_the_minimum_of_all(hashes in prop::collection::vec(any::<u64>(), 0..20), key in any::<u64>()) {
             let all = hashes.iter().map(|hash| seeded::mix(hash ^ key)).min();
             prop_assert_eq!(least(&hashes, key), all.unwrap_or(u64::MAX));
         }

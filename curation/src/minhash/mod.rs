@@ -1,27 +1,27 @@
-//! Near-duplicate texts: `MinHash` signatures, banded locality-sensitive hashing, and every
-//! candidate held against the exact Jaccard similarity.
+//! Near-duplicate texts: `MinHash` signatures, banded locality-sensitive hashing, and the exact
+//! Jaccard similarity of every candidate.
 //!
 //! The resemblance of two texts is the Jaccard similarity of their sets of shingles, and the least
-//! element of a set under a random permutation is that of another set with just this probability
+//! element of a set under a random permutation is that of another set with exactly this probability
 //! (Broder, *On the resemblance and containment of documents*, 1997). A signature is the least
 //! element under each of k permutations; it is cut into b bands of r rows, and two texts are
 //! candidates if one band is equal, which happens with probability 1 - (1 - s^r)^b at similarity s
 //! (Leskovec, Rajaraman, Ullman, *Mining of Massive Datasets*, chapter 3).
 //!
-//! A signature only proposes. Whether two texts are duplicates is decided by their shingle sets,
-//! so that no pair below the threshold is ever called one; what the bands miss stays.
+//! Signatures only propose candidates. Shingle sets decide whether two texts are duplicates, so
+//! that no pair below the threshold is a duplicate; pairs that the bands miss are kept.
 //!
 //! # Memory
-//! One row that is not the copy of an earlier one keeps its distinct shingles (8 bytes each, at
-//! most [`MinHashOptions::max_shingles`]), an entry in each band (at most 8 bytes in a list and 39 in a
+//! A row that does not copy an earlier one keeps its distinct shingles (8 bytes each, at most
+//! [`MinHashOptions::max_shingles`]), an entry in each band (at most 8 bytes in a list and 39 in a
 //! hash table) and at most 160 bytes beside: with the default of 21 bands, about 1 KB and 8 bytes a
-//! shingle. A copy keeps at most 8 bytes. [`NearDuplicates::memory_bytes`] says what is held,
-//! [`MinHashOptions::max_bytes`] bounds it.
+//! shingle. A copy keeps at most 8 bytes. [`NearDuplicates::memory_bytes`] returns the memory in
+//! use, [`MinHashOptions::max_bytes`] bounds it.
 //!
 //! # Time
-//! A text is held against every earlier one that shares a band with it and is not in its cluster
-//! yet. Where many texts are of one template and yet no duplicates, these are many: longer bands
-//! (a lower recall or more permutations) look at fewer.
+//! A text is compared with every earlier one that shares a band and is not in its cluster yet.
+//! Texts of one template that are not duplicates have many of these: longer bands (a lower recall
+//! or more permutations) propose fewer.
 
 mod banding;
 mod index;
@@ -30,10 +30,10 @@ mod shingles;
 mod tests;
 
 pub use banding::Banding;
-pub use index::{NearDuplicates, Seen, Signed};
+pub use index::{NearDuplicates, Signed, TextStatus};
 pub use shingles::{Shingled, Shingles};
 
-/// How texts are compared.
+/// Options of the comparison of texts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MinHashOptions {
     /// Words in a shingle.
@@ -42,11 +42,11 @@ pub struct MinHashOptions {
     pub threshold: f64,
     /// Permutations of a signature.
     pub permutations: usize,
-    /// Probability with which a pair that stands just at the threshold is to be found.
+    /// Probability of finding a pair exactly at the threshold.
     pub recall: f64,
-    /// Key of the hashes. The same rows and the same seed give the same answers.
+    /// Key of the hashes. The same rows and seed give the same results.
     pub seed: u64,
-    /// Distinct shingles up to which a text is compared. A longer one is a duplicate of equal
+    /// Most distinct shingles of a text that is compared. A longer text is a duplicate of equal
     /// texts only; [`NearDuplicates::n_too_long`] counts them.
     pub max_shingles: usize,
     /// Bytes that the index may hold; `None` for no bound.
@@ -67,7 +67,7 @@ impl Default for MinHashOptions {
     }
 }
 
-/// Why texts cannot be compared.
+/// Error of the comparison of texts.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum MinHashError {
     /// A setting is out of its range.
@@ -75,9 +75,9 @@ pub enum MinHashError {
     Setting {
         /// The setting.
         name: &'static str,
-        /// What was given.
+        /// The given value.
         value: String,
-        /// What may be given.
+        /// The valid values.
         expected: &'static str,
     },
     /// Too few permutations for the threshold.
@@ -90,9 +90,9 @@ pub enum MinHashError {
         permutations: usize,
         /// The threshold.
         threshold: f64,
-        /// The probability that was asked for.
+        /// The required probability.
         recall: f64,
-        /// The greatest that these permutations reach.
+        /// The greatest probability of these permutations.
         reached: f64,
     },
     /// The index has reached its bound.
@@ -101,11 +101,11 @@ pub enum MinHashError {
          give it more memory, longer shingles, or fewer rows"
     )]
     Full {
-        /// Rows that are in it.
+        /// Rows in the index.
         rows: usize,
-        /// Bytes that it holds.
+        /// Bytes in use.
         held: usize,
-        /// Bytes that it may hold.
+        /// The limit in bytes.
         bound: usize,
     },
     /// More rows than can be numbered.
@@ -120,7 +120,7 @@ impl MinHashOptions {
     /// Checks every setting.
     ///
     /// # Errors
-    /// [`MinHashError::Setting`] names the first that is out of its range.
+    /// [`MinHashError::Setting`] for the first setting out of its range.
     pub fn check(&self) -> Result<(), MinHashError> {
         let bad =
             |name, value: String, expected| Err(MinHashError::Setting { name, value, expected });

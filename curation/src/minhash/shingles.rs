@@ -1,4 +1,4 @@
-//! Texts to sets of shingles.
+//! Sets of shingles of texts.
 
 use std::collections::HashSet;
 
@@ -12,12 +12,12 @@ use base::seeded;
 
 /// The distinct shingles of a text as 64-bit hashes, sorted.
 ///
-/// Two different shingles share a hash with probability 2^-64, which is the one thing that keeps
-/// [`Shingles::jaccard`] from being exact for certain.
+/// [`Shingles::jaccard`] is exact but for hash collisions, of probability 2^-64 for two different
+/// shingles.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shingles(Box<[u64]>);
 
-/// What is known of a text.
+/// Digest and shingles of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shingled {
     /// The first 16 bytes of the SHA-256 of its words: equal for texts that differ in case, white
@@ -28,13 +28,14 @@ pub struct Shingled {
 }
 
 impl Shingled {
-    /// Reads a text. Words are the segments of Unicode Standard Annex 29 that are not white space,
-    /// after canonical case folding. Punctuation and symbols are words of their own, for `x + 1`
-    /// and `x - 1` are different things to ask. A text of fewer words than a shingle has is one
-    /// shingle, and a text without any word has none.
+    /// Splits a text into shingles. Words are the segments of Unicode Standard Annex 29 that are
+    /// not white space, after canonical case folding. Punctuation and symbols are separate words,
+    /// so that `x + 1` and `x - 1` differ. A text of fewer words than a shingle is one shingle; a
+    /// text without words has none.
     pub fn read(text: &str, options: &MinHashOptions) -> Self {
         let folded = folded(text);
-        // White space goes first: a mark that combines with a blank makes one segment with it.
+        // White space is split off first: a combining mark forms one segment with a blank before
+        // it.
         let words = folded.split_whitespace();
         let words = words.flat_map(|text| text.split_word_bounds());
         let mut sha = Sha256::new();
@@ -60,8 +61,8 @@ impl Shingled {
     }
 }
 
-/// A text after canonical case folding. Most words are of ASCII alone, for which lower case is all there
-/// is to it; a blank takes part in no composition, so that words can be folded one by one.
+/// Folds case canonically. For ASCII words that is lower case; blanks take part in no composition,
+/// so that words can be folded one by one.
 fn folded(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     for word in text.split_inclusive(|c: char| c.is_ascii_whitespace()) {
@@ -81,28 +82,28 @@ impl Shingles {
         Self(sorted)
     }
 
-    /// The hashes in order.
+    /// Returns the hashes in order.
     pub fn hashes(&self) -> &[u64] {
         &self.0
     }
 
-    /// How many there are.
+    /// Returns the number of shingles.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether the set is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The Jaccard similarity: shared shingles over all of both. That of two empty sets is 1.
+    /// Returns the Jaccard similarity, intersection over union; 1 for two empty sets.
     pub fn jaccard(&self, other: &Self) -> f64 {
         let shared = self.shared(other);
         ratio(shared, self.len() + other.len() - shared)
     }
 
-    /// The greatest similarity that sets of these sizes can have.
+    /// Returns the greatest similarity of sets of these sizes.
     pub(super) fn jaccard_at_most(&self, other: &Self) -> f64 {
         let (fewer, more) = (self.len().min(other.len()), self.len().max(other.len()));
         ratio(fewer, more)
@@ -169,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_folded_as_the_whole_is(text in "([ -~\t\n]|[\u{300}\u{308}\u{345}\u{1e9b}\u{df}\u{130}\u{212b}\u{3a3}\u{a0}\u{2000}\u{ac00}\u{11a8}]|\\PC){0,24}") {
+        fn folding_words_equals_folding_the_text(text in "([ -~\t\n]|[\u{300}\u{308}\u{345}\u{1e9b}\u{df}\u{130}\u{212b}\u{3a3}\u{a0}\u{2000}\u{ac00}\u{11a8}]|\\PC){0,24}") {
             let whole: String = text.nfd().default_case_fold().nfc().collect();
             prop_assert_eq!(folded(&text), whole);
         }

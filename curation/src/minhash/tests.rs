@@ -9,12 +9,12 @@ fn options(words: usize, threshold: f64) -> MinHashOptions {
     MinHashOptions { words, threshold, ..MinHashOptions::default() }
 }
 
-/// Bands of one row, and so many that a miss will not be met.
+/// Bands of one row, so many that a miss is practically impossible.
 fn thorough(words: usize, threshold: f64) -> MinHashOptions {
     MinHashOptions { permutations: 200, recall: 1.0 - 1e-12, ..options(words, threshold) }
 }
 
-/// Jaccard over lists of words, without any hash.
+/// Jaccard similarity over lists of words, without hashes.
 fn naive(a: &str, b: &str, words: usize) -> f64 {
     let set = |text: &str| -> HashSet<Vec<String>> {
         let all: Vec<String> = text.split(' ').map(str::to_owned).collect();
@@ -63,7 +63,7 @@ proptest! {
     ) {
         let mut index = NearDuplicates::new(options(words, threshold)).expect("valid options");
         for (row, text) in texts.iter().enumerate() {
-            if let Seen::Duplicate { first, near, similarity } = index.insert(text).expect("room") {
+            if let TextStatus::Duplicate { first, near, similarity } = index.insert(text).expect("room") {
                 prop_assert!(first <= near && near < row);
                 let exact = naive(text, &texts[near], words);
                 prop_assert!(exact >= threshold, "{exact} {threshold}");
@@ -81,7 +81,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_together_does_not_depend_on_the_order(texts in texts(), seed in any::<u64>()) {
+    fn clusters_do_not_depend_on_row_order(texts in texts(), seed in any::<u64>()) {
         let settings = MinHashOptions { seed, ..options(2, 0.5) };
         let mut turned: Vec<usize> = (0..texts.len()).collect();
         let mut draws = Draws::new(seed);
@@ -99,16 +99,16 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_read_and_is_its_own_duplicate(text in ".{0,60}") {
+    fn any_text_is_its_own_duplicate(text in ".{0,60}") {
         let mut index = NearDuplicates::new(MinHashOptions::default()).expect("valid options");
-        prop_assert_eq!(index.insert(&text).expect("room"), Seen::New);
-        let again = Seen::Duplicate { first: 0, near: 0, similarity: 1.0 };
+        prop_assert_eq!(index.insert(&text).expect("room"), TextStatus::New);
+        let again = TextStatus::Duplicate { first: 0, near: 0, similarity: 1.0 };
         prop_assert_eq!(index.insert(&format!(" {text}\t")).expect("room"), again);
     }
 }
 
 /// Pairs of texts that share `shared` of their words and have `own` each, all different.
-fn pair(draws: &mut Draws, shared: usize, own: usize) -> [String; 2] {
+fn near_pair(draws: &mut Draws, shared: usize, own: usize) -> [String; 2] {
     let mut words = |n: usize| -> Vec<String> {
         let word = |_| format!("w{}", draws.next_bits());
         (0..n).map(word).collect()
@@ -120,8 +120,8 @@ fn pair(draws: &mut Draws, shared: usize, own: usize) -> [String; 2] {
 }
 
 #[test]
-fn as_many_pairs_are_found_as_the_formula_says() {
-    // Few permutations, so that many pairs are missed and the count says something.
+fn found_pairs_match_the_formula() {
+    // Few permutations, so that many pairs are missed.
     let settings = MinHashOptions { permutations: 24, recall: 0.6, ..options(1, 0.5) };
     let mut index = NearDuplicates::new(settings.clone()).expect("valid options");
     let banding = index.banding();
@@ -131,7 +131,7 @@ fn as_many_pairs_are_found_as_the_formula_says() {
     for _ in 0..1500 {
         let shared = 40 + draws.below(20);
         let own = 1 + draws.below(shared / 2);
-        let [a, b] = pair(&mut draws, shared, own);
+        let [a, b] = near_pair(&mut draws, shared, own);
         let similarity = naive(&a, &b, 1);
         assert!(similarity >= settings.threshold);
         let probability = banding.probability(similarity);
@@ -139,14 +139,14 @@ fn as_many_pairs_are_found_as_the_formula_says() {
         variance += probability * (1.0 - probability);
         index.insert(&a).expect("room");
         let seen = index.insert(&b).expect("room");
-        found += f64::from(u8::from(seen != Seen::New));
+        found += f64::from(u8::from(seen != TextStatus::New));
     }
     let margin = 4.0 * f64::sqrt(variance);
     assert!((found - expected).abs() < margin, "{found} of {expected} ± {margin}");
 }
 
 #[test]
-fn bands_reach_the_recall_that_was_asked_for() {
+fn bands_reach_the_required_recall() {
     for threshold in [0.3, 0.5, 0.7, 0.8, 0.9, 1.0] {
         for recall in [0.5, 0.9, 0.99] {
             let settings = MinHashOptions { recall, ..options(5, threshold) };
@@ -176,14 +176,14 @@ fn same(a: &str, b: &str) -> bool {
 }
 
 #[test]
-fn words_are_those_of_unicode() {
+fn words_follow_unicode_segmentation() {
     for (a, b, expected) in [
         ("Hello,  World", "hello, world", true),
         ("a\nb\t c\u{a0}d", " A B C D ", true),
         ("STRASSE", "straße", true),
         ("e\u{301}cole", "École", true),
         ("", " \n\u{3000}", true),
-        // What maths, code and answers differ by stays.
+        // Differences of maths, code and answers are kept.
         ("x+1", "x-1", false),
         ("x^2", "x2", false),
         ("x²", "x2", false),
@@ -218,7 +218,7 @@ fn shingles_are_counted_once() {
 }
 
 #[test]
-fn a_late_row_joins_two_clusters() {
+fn late_row_joins_two_clusters() {
     let row = |from: usize, to: usize| -> String {
         let words = (from..to).map(|word| format!("w{word}"));
         words.collect::<Vec<_>>().join(" ")
@@ -226,9 +226,9 @@ fn a_late_row_joins_two_clusters() {
     let texts = [row(0, 10), row(4, 14), row(2, 12)];
     // 6 of 14 words are shared by the outer two, 8 of 12 by each with the middle one.
     let mut index = NearDuplicates::new(thorough(1, 0.6)).expect("valid options");
-    assert_eq!(index.insert(&texts[0]), Ok(Seen::New));
-    assert_eq!(index.insert(&texts[1]), Ok(Seen::New));
-    let Ok(Seen::Duplicate { first, .. }) = index.insert(&texts[2]) else {
+    assert_eq!(index.insert(&texts[0]), Ok(TextStatus::New));
+    assert_eq!(index.insert(&texts[1]), Ok(TextStatus::New));
+    let Ok(TextStatus::Duplicate { first, .. }) = index.insert(&texts[2]) else {
         panic!("it is a duplicate of both");
     };
     assert_eq!(first, 0);
@@ -236,7 +236,7 @@ fn a_late_row_joins_two_clusters() {
 }
 
 #[test]
-fn texts_that_are_too_long_are_duplicates_of_equal_ones_only() {
+fn too_long_texts_duplicate_only_equal_ones() {
     let settings = MinHashOptions { max_shingles: 3, ..options(1, 0.5) };
     let mut index = NearDuplicates::new(settings).expect("valid options");
     for (text, expected) in [
@@ -247,8 +247,8 @@ fn texts_that_are_too_long_are_duplicates_of_equal_ones_only() {
         ("c b a", Some(0)),
     ] {
         let first = match index.insert(text).expect("room") {
-            Seen::New => None,
-            Seen::Duplicate { first, .. } => Some(first),
+            TextStatus::New => None,
+            TextStatus::Duplicate { first, .. } => Some(first),
         };
         assert_eq!(first, expected, "{text}");
     }
@@ -256,21 +256,21 @@ fn texts_that_are_too_long_are_duplicates_of_equal_ones_only() {
 }
 
 #[test]
-fn memory_is_what_the_page_says() {
+fn memory_stays_within_the_documented_bound() {
     let mut index = NearDuplicates::new(MinHashOptions::default()).expect("valid options");
     let bands = index.banding().bands;
     assert_eq!(bands, 21, "the documentation states this number");
     let mut draws = Draws::new(5);
     let (n_rows, n_shingles) = (3000, 20);
     for _ in 0..n_rows {
-        let [text, _] = pair(&mut draws, n_shingles + 4, 0);
+        let [text, _] = near_pair(&mut draws, n_shingles + 4, 0);
         index.insert(&text).expect("room");
     }
     let row = 8 * n_shingles + bands * (8 + 39) + 160;
     let held = index.memory_bytes();
     assert!(held <= n_rows * row, "{held}");
     let before = index.memory_bytes();
-    let copy = pair(&mut Draws::new(5), n_shingles + 4, 0);
+    let copy = near_pair(&mut Draws::new(5), n_shingles + 4, 0);
     for _ in 0..n_rows {
         index.insert(&copy[0]).expect("room");
     }
@@ -278,12 +278,12 @@ fn memory_is_what_the_page_says() {
 }
 
 #[test]
-fn a_full_index_says_so_and_stays_usable() {
+fn full_index_is_an_error_and_stays_usable() {
     let settings = MinHashOptions { max_bytes: Some(40_000), ..MinHashOptions::default() };
     let mut index = NearDuplicates::new(settings).expect("valid options");
     let mut draws = Draws::new(9);
     let error = loop {
-        let [text, _] = pair(&mut draws, 30, 0);
+        let [text, _] = near_pair(&mut draws, 30, 0);
         if let Err(error) = index.insert(&text) {
             break error;
         }

@@ -1,12 +1,13 @@
-//! How strengths are spread, when all of them are known.
+//! Histogram of strengths.
 
 use crate::histogram::{Bar, Histogram};
 
-/// Bars that are shown.
+/// Target number of bars.
 const SHOWN: f64 = 24.0;
 
-/// The histogram of numbers in bars as wide as a power of two that begin at its multiples. `None`
-/// where no number is finite. It does not depend on their order, and takes no memory beside theirs.
+/// Makes a histogram with bars whose width is a power of two, starting at its multiples; `None` if
+/// no number is finite. It does not depend on the order of the numbers and needs no memory beside
+/// theirs.
 pub fn histogram(name: &str, numbers: Vec<f64>) -> Option<Histogram> {
     let n_numbers = numbers.len();
     let mut finite = numbers;
@@ -37,8 +38,8 @@ pub fn histogram(name: &str, numbers: Vec<f64>) -> Option<Histogram> {
     })
 }
 
-/// The finest power of two of which few bars hold everything, and which the numbers can still be
-/// told apart by.
+/// Returns the least power of two of which few bars cover all numbers and which floats of this size
+/// resolve.
 fn width(min: f64, max: f64) -> f64 {
     let mut width = 2f64.powi(-20);
     let largest = min.abs().max(max.abs());
@@ -55,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bars_hold_the_numbers() {
+    fn bars_cover_the_numbers() {
         #[track_caller]
         fn check(numbers: &[f64], line: Option<&str>) {
             let found = histogram("strength", numbers.to_vec()).map(|h| h.sparkline());

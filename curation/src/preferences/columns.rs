@@ -1,5 +1,4 @@
-//! Columns of preference pairs: prompt and responses for scorers, and scores or strengths that rows have
-//! already.
+//! Columns of preference pairs: prompt and responses for scorers, and existing scores or strengths.
 
 use datasets::column::Column;
 use datasets::{DatasetError, RecordBatch, Result, SchemaRef};
@@ -15,7 +14,7 @@ pub struct PairColumns {
     rejected: Column,
 }
 
-/// A vote that the rows hold already.
+/// A vote from columns of the rows.
 pub enum ScoreDifference {
     /// A column of differences.
     Column(Column),
@@ -23,13 +22,13 @@ pub enum ScoreDifference {
     Scores(Column, Column),
 }
 
-/// The score of the chosen response less that of the rejected one; `None` without both or if it is not
-/// finite.
+/// Subtracts the score of the rejected response from that of the chosen one; `None` without both,
+/// or if the difference is not finite.
 pub fn difference(chosen: Option<f64>, rejected: Option<f64>) -> Option<f64> {
     Some(chosen? - rejected?).filter(|difference| difference.is_finite())
 }
 
-/// Positions of two top-level columns, which are exchanged in flipped pairs.
+/// Finds the positions of two top-level columns, which are exchanged in flipped pairs.
 ///
 /// # Errors
 /// [`DatasetError`] for a column that is missing or nested.
@@ -81,7 +80,7 @@ impl ScoreDifference {
         strengths.chain(scores).collect()
     }
 
-    /// The name of the voter.
+    /// Returns the name of the voter.
     pub fn name(&self) -> String {
         match self {
             Self::Column(column) => column.path().to_owned(),
@@ -89,8 +88,8 @@ impl ScoreDifference {
         }
     }
 
-    /// Positions of both score columns, which are exchanged with the responses; `None` unless both are
-    /// top-level.
+    /// Returns the positions of both score columns, which are exchanged with the responses; `None`
+    /// unless both are top-level.
     pub fn exchanged(&self) -> Option<(usize, usize)> {
         match self {
             Self::Column(_) => None,
@@ -98,7 +97,7 @@ impl ScoreDifference {
         }
     }
 
-    /// The votes on the pairs of a batch.
+    /// Reads the votes on the pairs of a batch.
     ///
     /// # Errors
     /// [`DatasetError::File`] for a batch with other columns.
@@ -136,7 +135,7 @@ impl PairColumns {
         })
     }
 
-    /// Positions of the responses, which are exchanged in flipped pairs.
+    /// Returns the positions of the responses, which are exchanged in flipped pairs.
     ///
     /// # Errors
     /// [`DatasetError::Usage`] for a nested column.
@@ -152,8 +151,8 @@ impl PairColumns {
         Ok((position(&self.chosen, "--chosen")?, position(&self.rejected, "--rejected")?))
     }
 
-    /// The scorer inputs of a batch, each with both responses; a row that is no pair is an error with
-    /// its reason.
+    /// Returns the scorer inputs of a batch, each with both responses; a row that is not a pair is
+    /// an error with its reason.
     ///
     /// # Errors
     /// [`DatasetError::File`] for a batch with other columns.
@@ -190,8 +189,8 @@ impl PairColumns {
     }
 }
 
-/// Splits the common beginning of two conversations off as their prompt, leaving at least one message
-/// in each: datasets without a prompt column are often written so.
+/// Splits off the common beginning of two conversations as their prompt, leaving at least one
+/// message in each; many datasets without a prompt column have this form.
 fn split_common_prefix(chosen: Content, rejected: Content) -> (Option<Content>, Content, Content) {
     match (chosen, rejected) {
         (Content::Messages(mut chosen), Content::Messages(mut rejected)) => {

@@ -1,4 +1,4 @@
-//! From votes to decisions, batch by batch.
+//! Decisions from votes, batch by batch.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::{
 pub struct BatchVotes {
     /// One for each voter, pair after pair.
     pub votes: Vec<Option<f64>>,
-    /// For each row the reason why it is no pair; `None` for a pair.
+    /// For each row the reason why it is not a pair; `None` for a pair.
     pub refusals: Vec<Option<String>>,
 }
 
@@ -42,7 +42,7 @@ impl AllVotes {
         self.scales = Some(self.votes.scales());
     }
 
-    /// The votes on one pair, rescaled if asked for.
+    /// Returns the votes on one pair, rescaled if configured.
     fn pair(&self, index: usize) -> Vec<Option<f64>> {
         let votes = self.votes.pair(index);
         match &self.scales {
@@ -51,12 +51,12 @@ impl AllVotes {
         }
     }
 
-    /// The strength of every pair; `None` for a pair without votes.
+    /// Returns the strength of every pair; `None` for a pair without votes.
     pub fn strengths(&self, std_dev: StdDevKind) -> impl Iterator<Item = Option<Strength>> {
         (0..self.votes.n_pairs()).map(move |index| strength(&self.pair(index), std_dev))
     }
 
-    /// The votes on `n_pairs` pairs from position `first` on.
+    /// Returns the votes on `n_pairs` pairs from position `first` on.
     pub fn batch(&self, first: usize, n_pairs: usize) -> BatchVotes {
         let pairs = first..first + n_pairs;
         BatchVotes {
@@ -66,14 +66,14 @@ impl AllVotes {
     }
 }
 
-/// Pairs by what became of them.
+/// Counts of pairs by decision.
 #[derive(Debug)]
 pub struct DenoiseCounts {
     /// All pairs.
     pub pairs: u64,
     /// Pairs of each rule, in order.
     pub rules: Vec<RuleCount>,
-    /// Pairs that no rule holds for.
+    /// Pairs without a matching rule.
     pub kept: u64,
     /// Pairs on which the voters differ too much.
     pub disputed: u64,
@@ -124,22 +124,22 @@ impl DenoiseCounts {
     }
 }
 
-/// Decides about pairs by resolved rules, and counts.
+/// Decides pairs by resolved rules and counts the decisions.
 pub struct Denoiser {
     rules: ResolvedRules,
     std_dev: StdDevKind,
     counts: DenoiseCounts,
-    /// The strength of every pair; NaN where it was not measured.
+    /// The strength of every pair; NaN if not measured.
     means: Vec<f64>,
 }
 
 impl Denoiser {
-    /// Starts with nothing decided. `names` are those of the rules, in order.
+    /// Creates a denoiser. `names` are the names of the rules, in order.
     pub fn new(rules: ResolvedRules, names: Vec<String>, std_dev: StdDevKind) -> Self {
         Self { counts: DenoiseCounts::new(names, &rules), rules, std_dev, means: Vec::new() }
     }
 
-    /// Decides about the pairs of a batch; `None` for a row that is no pair.
+    /// Decides the pairs of a batch; `None` for a row that is not a pair.
     pub fn decide(&mut self, batch: &BatchVotes, n_voters: usize) -> Vec<Option<DecidedPair>> {
         let pairs = batch.votes.chunks(n_voters).zip(&batch.refusals);
         let decide = |(votes, refusal): (&[Option<f64>], &Option<String>)| {
@@ -155,7 +155,7 @@ impl Denoiser {
         pairs.map(decide).collect()
     }
 
-    /// The counts, and the strength of every pair (NaN where it was not measured).
+    /// Returns the counts and the strength of every pair (NaN if not measured).
     pub fn finish(self) -> (DenoiseCounts, Vec<f64>) {
         (self.counts, self.means)
     }

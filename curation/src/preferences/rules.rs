@@ -4,22 +4,23 @@ use serde::Serialize;
 
 use super::Strength;
 
-/// A bound on strengths.
+/// A bound of strengths.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StrengthBound {
     /// A strength, in the unit of the scores.
     Strength(f64),
-    /// The strength at this share, from 0 to 1, of all measured pairs in ascending order. Pairs of
-    /// equal strength on both sides of it lie neither below nor above: no order decides about them.
+    /// The strength at this share, from 0 to 1, of all measured pairs in ascending order. Equal
+    /// strengths on both sides of it lie neither below nor above, so that the order of pairs
+    /// decides nothing.
     Quantile(f64),
 }
 
-/// What is done with a pair.
+/// The action of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Action {
-    /// It stays as it is, whatever later rules say.
+    /// The pair is kept as it is; later rules do not apply.
     Keep,
     /// Chosen and rejected change places.
     Flip,
@@ -33,35 +34,35 @@ pub enum Action {
         /// ε, from 0 to 1.
         smoothing: f64,
     },
-    /// The pair goes.
+    /// The pair is dropped.
     Drop,
 }
 
 /// An action for the pairs between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Rule {
+pub struct StrengthRule {
     /// Strengths from here on; `None` for all from the weakest on.
     pub from: Option<StrengthBound>,
     /// Strengths below this one; `None` for all to the strongest.
     pub below: Option<StrengthBound>,
-    /// What is done with them.
+    /// The action.
     pub action: Action,
 }
 
-/// Rules in order: the first that a pair falls under decides, and a pair that falls under none is
-/// kept as it is.
+/// Rules in order: the first that matches decides, and a pair without a matching rule is kept as it
+/// is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Rules {
+pub struct StrengthRules {
     /// The rules.
-    pub rules: Vec<Rule>,
-    /// A pair on which the scorers differ by more than this is dropped before any rule is asked. A
-    /// spread that is not known is no reason to drop.
+    pub rules: Vec<StrengthRule>,
+    /// Greatest spread between scorers; a pair above it is dropped before any rule applies. An
+    /// unknown spread drops nothing.
     pub most_spread: Option<f64>,
-    /// A pair that fewer scorers measured is not judged.
+    /// Least number of scorers that measured a pair; with fewer it is not judged.
     pub least_measured: usize,
 }
 
-/// Rules with their quantiles as strengths: what decides about single pairs.
+/// Rules with quantiles resolved to strengths, which decide single pairs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ResolvedRules {
     ranges: Vec<ResolvedRule>,
@@ -69,42 +70,41 @@ pub struct ResolvedRules {
     least_measured: usize,
 }
 
-/// A rule whose bounds are strengths. A quantile of no pairs is no number, which nothing is below or
-/// above.
+/// A rule whose bounds are strengths. A quantile of no pairs is NaN, which matches nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ResolvedRule {
     /// Strengths from here on.
     pub from: Option<f64>,
     /// Strengths below this one.
     pub below: Option<f64>,
-    /// What is done with them.
+    /// The action.
     pub action: Action,
 }
 
-/// What becomes of a pair.
+/// The decision about a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "decision")]
 pub enum PairDecision {
-    /// It stays a row.
+    /// The pair is kept.
     Row {
         /// Whether chosen and rejected change places.
         flipped: bool,
         /// Probability that the chosen response, after the flip, is the better: the target of the
         /// loss -q log σ(Δ) - (1 - q) log σ(-Δ).
         label: f64,
-        /// By how much the scorers prefer it, after the flip: the adaptive margin of the loss
-        /// -log σ(Δ - margin).
+        /// Mean preference of the scorers, after the flip: the adaptive margin of the loss -log σ(Δ
+        /// - margin).
         margin: f64,
     },
-    /// It goes, by a rule.
+    /// Dropped by a rule.
     Dropped,
-    /// It goes, because the scorers differ too much.
+    /// Dropped because the scorers differ too much.
     Disputed,
-    /// Too few scorers measured it. It is never taken for a weak one.
+    /// Measured by too few scorers; never taken for a weak pair.
     NotMeasured,
 }
 
-/// What is wrong with rules.
+/// Error of rules.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum RuleError {
     /// A number is out of its range.
@@ -114,9 +114,9 @@ pub enum RuleError {
         rule: usize,
         /// The number.
         what: &'static str,
-        /// What was given.
+        /// The given value.
         value: f64,
-        /// What may be given.
+        /// The valid range.
         expected: &'static str,
     },
     /// No strength can fall under a rule.
@@ -136,7 +136,7 @@ pub enum RuleError {
     Spread(f64),
 }
 
-impl Rules {
+impl StrengthRules {
     /// Whether a rule can be applied only when all strengths are known.
     pub fn need_all_strengths(&self) -> bool {
         let is_quantile = |bound: Option<StrengthBound>| match bound {
@@ -149,7 +149,7 @@ impl Rules {
 
     /// Whether a pair may be flipped.
     pub fn may_flip(&self) -> bool {
-        let flips = |rule: &Rule| match rule.action {
+        let flips = |rule: &StrengthRule| match rule.action {
             Action::Flip | Action::FlipAndSoften { .. } => true,
             Action::Keep | Action::Soften { .. } | Action::Drop => false,
         };
@@ -176,7 +176,7 @@ impl Rules {
         if let Some(spread) = self.most_spread.filter(|spread| spread.is_nan() || *spread < 0.0) {
             return Err(RuleError::Spread(spread));
         }
-        let range = |(rule, position): (&Rule, usize)| rule.range(position, &sorted);
+        let range = |(rule, position): (&StrengthRule, usize)| rule.range(position, &sorted);
         let ranges = self.rules.iter().zip(1..).map(range);
         Ok(ResolvedRules {
             ranges: ranges.collect::<Result<_, _>>()?,
@@ -186,7 +186,7 @@ impl Rules {
     }
 }
 
-impl Rule {
+impl StrengthRule {
     fn range(&self, position: usize, sorted: &[f64]) -> Result<ResolvedRule, RuleError> {
         match self.action {
             Action::Keep | Action::Flip | Action::Drop => {}
@@ -200,7 +200,7 @@ impl Rule {
             self.from.map(at(Side::From)).transpose()?,
             self.below.map(at(Side::Below)).transpose()?,
         );
-        // Quantiles of few pairs may well coincide; two strengths that were written down may not.
+        // Quantiles of few pairs may coincide; two given strengths may not.
         if let (Some(StrengthBound::Strength(from)), Some(StrengthBound::Strength(below))) =
             (self.from, self.below)
             && from >= below
@@ -212,7 +212,7 @@ impl Rule {
 }
 
 impl StrengthBound {
-    /// The strength that the bound stands for.
+    /// Resolves the bound to a strength.
     fn at(self, side: Side, rule: usize, sorted: &[f64]) -> Result<f64, RuleError> {
         match self {
             Self::Strength(strength) if strength.is_nan() => Err(RuleError::OutOfRange {
@@ -242,17 +242,17 @@ fn in_range(
     Err(RuleError::OutOfRange { rule, what, value, expected })
 }
 
-/// Which side of a quantile is meant.
+/// A side of a quantile.
 #[derive(Debug, Clone, Copy)]
 enum Side {
-    /// What is as strong, or stronger.
+    /// As strong, or stronger.
     From,
-    /// What is weaker.
+    /// Weaker.
     Below,
 }
 
-/// The strength that parts the ⌊share × n⌋ weakest pairs from the rest. Beyond the last pair it is
-/// infinite, and of no pairs it is no number.
+/// Returns the strength that separates the ⌊share × n⌋ weakest pairs from the rest: infinite beyond
+/// the last pair, NaN without pairs.
 fn quantile(side: Side, sorted: &[f64], share: f64) -> f64 {
     if sorted.is_empty() {
         return f64::NAN;
@@ -285,7 +285,7 @@ impl ResolvedRule {
 }
 
 impl PairDecision {
-    /// Its name in columns and reports.
+    /// Returns its name in columns and reports.
     pub fn name(&self) -> &'static str {
         match self {
             Self::Row { flipped, label, .. } => match (*flipped, *label < 1.0) {
@@ -302,13 +302,13 @@ impl PairDecision {
 }
 
 impl ResolvedRules {
-    /// The rules with strengths for bounds, in order.
+    /// Returns the resolved rules, in order.
     pub fn ranges(&self) -> &[ResolvedRule] {
         &self.ranges
     }
 
-    /// What becomes of a pair, and the position of the rule that says so; none for a pair that no
-    /// rule is asked about or that falls under none.
+    /// Decides a pair. Returns the decision and the position of the rule; `None` if no rule applies
+    /// or matches.
     pub fn decide(&self, strength: Option<&Strength>) -> (PairDecision, Option<usize>) {
         let Some(strength) = strength.filter(|s| s.measured >= self.least_measured) else {
             return (PairDecision::NotMeasured, None);

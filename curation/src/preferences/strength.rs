@@ -3,38 +3,38 @@
 use base::stats::from_count;
 use serde::Serialize;
 
-/// How a standard deviation is taken.
+/// Divisor of a standard deviation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StdDevKind {
-    /// Over the scorers as they are: divided by their number.
+    /// The number of scorers.
     #[default]
     Population,
-    /// As of a sample of scorers: divided by their number less one, and not known for one scorer.
+    /// The number of scorers less one; undefined for one scorer.
     Sample,
 }
 
-/// What several scorers say of one pair.
+/// The preference of several scorers on one pair.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Strength {
     /// Mean of the differences, in the unit of the scores.
     pub mean: f64,
-    /// Their standard deviation; `None` where it is not known.
+    /// Their standard deviation; `None` if undefined.
     pub spread: Option<f64>,
     /// Scorers that measured both responses.
     pub measured: usize,
     /// Scorers that did not.
     pub unmeasured: usize,
-    /// Of the measured, those that prefer the rejected response.
+    /// Scorers that prefer the rejected response.
     pub against: usize,
 }
 
-/// The strength of a pair from each scorer's score of the chosen response less that of the rejected
-/// one, `None` where either is missing. `None` where no scorer measured both.
+/// Computes the strength of a pair from each scorer's score of the chosen response less that of the
+/// rejected one, `None` if either is missing. `None` if no scorer measured both.
 pub fn strength(differences: &[Option<f64>], spread: StdDevKind) -> Option<Strength> {
     let mut found: Vec<f64> =
         differences.iter().flatten().copied().filter(|difference| difference.is_finite()).collect();
-    // Sums are taken in one order, whatever that of the scorers is.
+    // Sorted, so that sums do not depend on the order of the scorers.
     found.sort_unstable_by(f64::total_cmp);
     let measured = found.len();
     if measured == 0 {

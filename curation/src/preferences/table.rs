@@ -1,4 +1,4 @@
-//! Pairs with what was decided about them, as columns beside their own.
+//! Columns with decisions, added to the columns of pairs.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use datasets::json_text::is_json_text;
 use datasets::source::type_name;
 use datasets::{DatasetError, Result};
 
-/// How decisions stand beside the columns of a pair.
+/// Layout of the added columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnForm {
     /// One column, an object.
@@ -25,14 +25,14 @@ pub enum ColumnForm {
     Flat,
 }
 
-/// What a table adds and exchanges.
+/// Columns that a table adds and exchanges.
 #[derive(Debug, Clone)]
 pub struct DenoiseTableOptions {
-    /// Name of the column that is added, and what the names of flat ones begin with.
+    /// Name of the added column, or prefix of the flat ones.
     pub column: String,
     /// Its form.
     pub form: ColumnForm,
-    /// Who votes, in order.
+    /// Names of the voters, in order.
     pub voters: Vec<String>,
     /// Positions of the columns that change places in flipped pairs, the chosen response's first.
     pub exchanged: Vec<(usize, usize)>,
@@ -40,23 +40,23 @@ pub struct DenoiseTableOptions {
     pub keep_unmeasured: bool,
 }
 
-/// What became of one pair.
+/// One pair with votes and decision.
 #[derive(Debug, Clone)]
 pub struct DecidedPair {
-    /// A vote of each voter on the pair as it was.
+    /// A vote of each voter on the original pair.
     pub votes: Vec<Option<f64>>,
     /// Their strength.
     pub strength: Option<Strength>,
-    /// What was decided.
+    /// The decision.
     pub decision: PairDecision,
 }
 
-/// The rows that stay and those that go, both with all columns.
+/// Kept and dropped rows, both with all columns.
 #[derive(Debug, Clone)]
 pub struct SplitRows {
-    /// Flipped where that was decided.
+    /// Kept pairs, flipped if decided.
     pub kept: RecordBatch,
-    /// Dropped, disputed and not measured pairs as they were.
+    /// Dropped, disputed and not measured pairs, unchanged.
     pub left_out: RecordBatch,
 }
 
@@ -65,16 +65,16 @@ pub struct SplitRows {
 pub struct DenoiseTable {
     options: DenoiseTableOptions,
     schema: SchemaRef,
-    /// What is added, an object each of whose fields may become a column.
+    /// The added fields, one object or a column each.
     added: Fields,
 }
 
 impl DenoiseTable {
-    /// For pairs with these columns.
+    /// Creates a table for pairs with these columns.
     ///
     /// # Errors
-    /// [`DatasetError::Query`] where a column that is added is there already, and where two columns
-    /// that change places do not hold the same.
+    /// [`DatasetError::Query`] if an added column exists already, or if two exchanged columns have
+    /// different types.
     pub fn new(schema: &SchemaRef, options: DenoiseTableOptions) -> Result<Self> {
         for (chosen, rejected) in &options.exchanged {
             let (chosen, rejected) = (schema.field(*chosen), schema.field(*rejected));
@@ -116,19 +116,19 @@ impl DenoiseTable {
         Ok(Self { options, schema: Arc::new(Schema::new(fields)), added })
     }
 
-    /// The columns of the rows that come out.
+    /// Returns the schema of the output.
     pub fn schema(&self) -> &SchemaRef {
         &self.schema
     }
 
-    /// Adds to each row of a batch what became of it, `None` for one that is no pair and appears
-    /// nowhere.
+    /// Adds decisions to the rows of a batch and splits them; a row with `None` is not a pair and
+    /// is left out of both parts.
     ///
     /// # Errors
     /// [`ArrowError`] for a batch with other columns.
     ///
     /// # Panics
-    /// If there is not one entry a row.
+    /// If the number of decisions is not the number of rows.
     pub fn parts(
         &self,
         batch: &RecordBatch,
@@ -173,7 +173,7 @@ impl DenoiseTable {
         }
     }
 
-    /// The columns of the batch, with those of flipped pairs exchanged.
+    /// Returns the columns of the batch, exchanged in flipped pairs.
     fn exchanged(
         &self,
         batch: &RecordBatch,
@@ -193,7 +193,7 @@ impl DenoiseTable {
         Ok(columns)
     }
 
-    /// The parts of what is added, in the order of [`added`].
+    /// Builds the added columns, in the order of [`added`].
     fn columns(&self, judged: &[Option<DecidedPair>]) -> Vec<ArrayRef> {
         let votes = (0..self.options.voters.len()).map(|voter| -> ArrayRef {
             let vote = |judged: &Option<DecidedPair>| judged.as_ref()?.votes[voter];
@@ -247,8 +247,8 @@ fn is_flipped(judged: Option<&DecidedPair>) -> bool {
     })
 }
 
-/// The parts of what is added. Votes, mean, spread and counts are of the pair as it was; label and
-/// margin are of the pair as it is written.
+/// Returns the added fields. Votes, mean, spread and counts describe the original pair; label and
+/// margin the written one.
 fn added(voters: &[String]) -> Fields {
     let number = |name: &str| Field::new(name, DataType::Float64, true);
     let count = |name: &str| Field::new(name, DataType::UInt32, true);
@@ -268,7 +268,7 @@ fn added(voters: &[String]) -> Fields {
     .into()
 }
 
-/// A column for each vote and each other part.
+/// Returns a column for each vote and each other field.
 fn flat(prefix: &str, added: &Fields) -> Vec<FieldRef> {
     let named = |name: &str, field: &FieldRef| -> FieldRef {
         Arc::new(field.as_ref().clone().with_name(name))
@@ -285,7 +285,7 @@ fn flat(prefix: &str, added: &Fields) -> Vec<FieldRef> {
     columns
 }
 
-/// What a column holds, for people.
+/// Names the type of a column, for people.
 fn held(field: &Field) -> String {
     if is_json_text(field) {
         return "values of several types".to_owned();
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_added_or_exchanged_is_refused() {
+    fn existing_or_mismatched_columns_are_refused() {
         #[track_caller]
         fn check(schema: Schema, parts: &[&str]) {
             let table = DenoiseTable::new(&Arc::new(schema), options(ColumnForm::Object));

@@ -26,7 +26,7 @@ fn strength_is_mean_and_deviation() {
 }
 
 #[test]
-fn rescaling_gives_every_scorer_one_voice() {
+fn rescaling_gives_scorers_equal_weight() {
     // Root mean squares: of 3 and 4 it is sqrt(12.5), of 300 and 400 a hundred times that.
     let pairs = [
         [Some(3.0), Some(-400.0), Some(0.0)],
@@ -55,20 +55,20 @@ fn of(mean: f64) -> Option<Strength> {
     strength(&[Some(mean)], StdDevKind::Population)
 }
 
-/// Flip up to a bound, soften up to another, drop from a third on.
-fn three(flip: StrengthBound, soften: StrengthBound, drop: StrengthBound) -> Rules {
-    let rule = |from, below, action| Rule { from, below, action };
-    Rules {
+/// Rules that flip below one bound, soften below another and drop from a third on.
+fn three(flip: StrengthBound, soften: StrengthBound, drop: StrengthBound) -> StrengthRules {
+    let rule = |from, below, action| StrengthRule { from, below, action };
+    StrengthRules {
         rules: vec![
             rule(None, Some(flip), Action::Flip),
             rule(None, Some(soften), Action::Soften { smoothing: 0.2 }),
             rule(Some(drop), None, Action::Drop),
         ],
-        ..Rules::default()
+        ..StrengthRules::default()
     }
 }
 
-fn decisions(rules: &Rules, means: &[f64]) -> Vec<String> {
+fn decisions(rules: &StrengthRules, means: &[f64]) -> Vec<String> {
     let strengths: Vec<Option<Strength>> = means.iter().map(|mean| of(*mean)).collect();
     let resolved = rules.resolve(strengths.iter().copied()).expect("valid rules");
     let shown = |strength: &Option<Strength>| match resolved.decide(strength.as_ref()).0 {
@@ -83,7 +83,7 @@ fn decisions(rules: &Rules, means: &[f64]) -> Vec<String> {
 }
 
 #[test]
-fn the_first_rule_that_a_pair_falls_under_decides() {
+fn first_matching_rule_decides() {
     let rules = three(
         StrengthBound::Strength(-1.0),
         StrengthBound::Strength(0.5),
@@ -107,16 +107,16 @@ fn quantiles_are_counts_of_the_weakest() {
         decisions(&rules, &[5.0, 4.0, 3.0, 2.0, 1.0]),
         ["drop", "1.00 4", "1.00 3", "0.90 2", "flip 1.00 -1"]
     );
-    // Where strengths are equal, no order decides which of them falls under a rule: none does.
+    // Equal strengths on both sides of a quantile match no rule.
     assert_eq!(decisions(&rules, &[1.0, 1.0, 1.0, 1.0, 1.0]), ["1.00 1"; 5]);
     for (share, n_flipped) in [(0.0, 0), (0.07, 7), (0.29, 29), (0.555, 55), (1.0, 100)] {
-        let rules = Rules {
-            rules: vec![Rule {
+        let rules = StrengthRules {
+            rules: vec![StrengthRule {
                 from: None,
                 below: Some(StrengthBound::Quantile(share)),
                 action: Action::Flip,
             }],
-            ..Rules::default()
+            ..StrengthRules::default()
         };
         let means: Vec<f64> = (0..100).map(f64::from).collect();
         let flipped = decisions(&rules, &means);
@@ -126,14 +126,14 @@ fn quantiles_are_counts_of_the_weakest() {
 }
 
 #[test]
-fn what_is_kept_falls_under_no_later_rule() {
-    let rule = |from, action| Rule { from, below: None, action };
-    let rules = Rules {
+fn kept_pairs_skip_later_rules() {
+    let rule = |from, action| StrengthRule { from, below: None, action };
+    let rules = StrengthRules {
         rules: vec![
             rule(Some(StrengthBound::Strength(2.0)), Action::Keep),
             rule(None, Action::Drop),
         ],
-        ..Rules::default()
+        ..StrengthRules::default()
     };
     assert_eq!(decisions(&rules, &[1.0, 2.0]), ["drop", "1.00 2"]);
     let resolved = rules.resolve([]).expect("valid rules");
@@ -145,20 +145,20 @@ fn what_is_kept_falls_under_no_later_rule() {
 
 #[test]
 fn flipping_and_softening_go_together() {
-    let rules = Rules {
-        rules: vec![Rule {
+    let rules = StrengthRules {
+        rules: vec![StrengthRule {
             from: None,
             below: Some(StrengthBound::Strength(0.0)),
             action: Action::FlipAndSoften { smoothing: 0.1 },
         }],
-        ..Rules::default()
+        ..StrengthRules::default()
     };
     assert_eq!(decisions(&rules, &[-2.0, 2.0]), ["flip 0.95 2", "1.00 2"]);
 }
 
 #[test]
-fn what_was_not_measured_is_not_weak() {
-    let rules = Rules {
+fn unmeasured_pairs_are_not_weak() {
+    let rules = StrengthRules {
         least_measured: 2,
         most_spread: Some(1.0),
         ..three(
@@ -189,19 +189,23 @@ fn what_was_not_measured_is_not_weak() {
             PairDecision::NotMeasured
         ]
     );
-    // Cuts over nothing leave what they are shown as it is.
+    // Quantiles of no pairs match nothing.
     let resolved = rules.resolve([None]).expect("valid rules");
     assert_eq!(resolved.decide(strengths[0].as_ref()).0, row(false, 1.25));
 }
 
 #[test]
 fn bad_rules_are_refused_by_number() {
-    let rule = |from, below, action| Rules {
+    let rule = |from, below, action| StrengthRules {
         rules: vec![
-            Rule { from: None, below: Some(StrengthBound::Strength(0.0)), action: Action::Flip },
-            Rule { from, below, action },
+            StrengthRule {
+                from: None,
+                below: Some(StrengthBound::Strength(0.0)),
+                action: Action::Flip,
+            },
+            StrengthRule { from, below, action },
         ],
-        ..Rules::default()
+        ..StrengthRules::default()
     };
     for (from, below, action) in [
         (None, Some(StrengthBound::Quantile(1.5)), Action::Drop),
@@ -221,14 +225,14 @@ fn bad_rules_are_refused_by_number() {
         assert_eq!(number, 2, "{rules:?}");
     }
     for spread in [-1.0, f64::NAN] {
-        let rules = Rules { most_spread: Some(spread), ..Rules::default() };
+        let rules = StrengthRules { most_spread: Some(spread), ..StrengthRules::default() };
         assert!(matches!(rules.resolve([]), Err(RuleError::Spread(_))));
     }
 }
 
 proptest! {
     #[test]
-    fn nothing_depends_on_the_order(
+    fn decisions_do_not_depend_on_pair_order(
         means in prop::collection::vec(-3i8..4, 1..20), share in 0.0f64..1.0, seed in any::<u64>()
     ) {
         let means: Vec<f64> = means.into_iter().map(f64::from).collect();

@@ -1,24 +1,23 @@
-//! The votes on all pairs of a dataset.
+//! Votes on all pairs of a dataset.
 
 use base::stats::from_count;
 
-/// Votes on pairs in order, 8 bytes each: of each voter its score of the chosen response less that
-/// of the rejected one.
+/// Votes on pairs in order, 8 bytes each: each voter's score of the chosen response less that of
+/// the rejected one.
 #[derive(Debug, Clone)]
 pub struct Votes {
     n_voters: usize,
-    /// Pair after pair; no number where there is no vote.
+    /// Pair after pair; NaN without a vote.
     differences: Vec<f64>,
 }
 
 impl Votes {
-    /// No votes yet, of so many voters.
+    /// Starts without votes.
     pub fn new(n_voters: usize) -> Self {
         Self { n_voters, differences: Vec::new() }
     }
 
-    /// Adds the votes on pairs, one after the other: a multiple of the voters. What is not finite is
-    /// no vote.
+    /// Adds votes pair by pair, one for each voter. A vote that is not finite counts as missing.
     ///
     /// # Panics
     /// If votes are missing.
@@ -29,12 +28,12 @@ impl Votes {
         self.differences.extend(votes.iter().map(number));
     }
 
-    /// Pairs.
+    /// Returns the number of pairs.
     pub fn n_pairs(&self) -> usize {
         self.differences.len() / self.n_voters.max(1)
     }
 
-    /// The votes on one pair, counted from 0.
+    /// Returns the votes on the pair at `index`, from 0.
     ///
     /// # Panics
     /// If there is no such pair.
@@ -43,10 +42,9 @@ impl Votes {
         own.iter().map(|vote| Some(*vote).filter(|vote| !vote.is_nan())).collect()
     }
 
-    /// The root mean square of each voter's differences over all pairs, by which they are divided so
-    /// that a voter with large numbers does not outvote the others: the zero between the two
-    /// responses stays where it is. 1 for a voter that always says zero. Does not depend on the
-    /// order of the pairs.
+    /// Computes the root mean square of each voter's differences over all pairs. Dividing by it
+    /// gives voters equal weight and keeps the sign of differences. 1 for a voter that always votes
+    /// zero. Does not depend on the order of the pairs.
     pub fn scales(&self) -> Vec<f64> {
         (0..self.n_voters).map(|voter| self.scale(voter)).collect()
     }
@@ -60,7 +58,7 @@ impl Votes {
     }
 }
 
-/// Votes on one pair divided by their voters' scales.
+/// Divides the votes on one pair by their voters' scales.
 pub fn rescaled(votes: &[Option<f64>], scales: &[f64]) -> Vec<Option<f64>> {
     let scaled = votes.iter().zip(scales);
     scaled.map(|(vote, scale)| vote.map(|vote| vote / scale)).collect()

@@ -22,7 +22,7 @@ pub struct ListedPrinciple {
     pub evidence: String,
 }
 
-/// Why a judge lists nothing for a feedback.
+/// Failure of a judge on one feedback.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgeFailure {
     /// Status, as verdicts have it.
@@ -31,7 +31,7 @@ pub struct JudgeFailure {
     pub reason: String,
 }
 
-/// What a judge says about one feedback.
+/// A judge's result for one feedback.
 pub type JudgeAnswer = Result<Vec<ListedPrinciple>, JudgeFailure>;
 
 /// Thresholds and choices of the steps.
@@ -109,7 +109,7 @@ pub struct UsableRows {
 #[derive(Debug)]
 pub struct Extraction {
     options: ExtractionOptions,
-    /// What became of rows, feedback and principles so far.
+    /// Counts of rows, feedback and principles so far.
     pub counts: ExtractionCounts,
 }
 
@@ -143,8 +143,8 @@ impl Extraction {
     /// Combines the answers about the annotators of a row and keeps the principles with evidence.
     ///
     /// # Errors
-    /// The reason of the first missing answer: without one annotator's principles nothing can be said
-    /// about what the others agree on.
+    /// The reason of the first missing answer: without one annotator's principles, agreement is
+    /// unknown.
     pub fn combine(
         &mut self,
         position: usize,

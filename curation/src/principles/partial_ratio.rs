@@ -1,4 +1,4 @@
-//! How well a text is found in another one, as `RapidFuzz` defines its `partial_ratio`.
+//! Similarity of a text to the best part of another, `RapidFuzz`'s `partial_ratio`.
 //!
 //! The shorter text is held against every stretch of the longer one that is as long as it is, and
 //! against the shorter stretches at both ends. A stretch's similarity is that of Indel: with the
@@ -10,7 +10,7 @@ use std::collections::HashMap;
 /// The greatest similarity, from 0 to 100, of the shorter text to a stretch of the longer one. Two
 /// empty texts are alike; an empty one is like no other.
 pub fn partial_ratio(a: &str, b: &str) -> f64 {
-    // What is quoted as it stands is found at once, however long both are.
+    // An exact quotation is found at once, at any length.
     if !a.is_empty() && !b.is_empty() && (a.contains(b) || b.contains(a)) {
         return 100.0;
     }
@@ -84,7 +84,7 @@ fn best(needle: &[char], hay: &[char]) -> Ratio {
 /// A text that is looked for: which of its places hold which character, as bits.
 struct Needle {
     characters: HashMap<char, usize>,
-    /// Of each character its bits, one after the other.
+    /// Bits of each character, one after the other.
     masks: Vec<u64>,
     n_words: usize,
 }
@@ -102,7 +102,8 @@ impl Needle {
         Self { characters, masks, n_words }
     }
 
-    /// Where the bits of each character of a text begin; none for one that the needle lacks.
+    /// Returns where the bits of each character of a text begin; `None` for a character that the
+    /// needle lacks.
     fn places(&self, hay: &[char]) -> Vec<Option<usize>> {
         hay.iter().map(|c| self.characters.get(c).copied()).collect()
     }
@@ -116,7 +117,7 @@ impl Needle {
         self.closed(&open)
     }
 
-    /// The same with each beginning of a text, from its first character on.
+    /// Returns the length for each prefix of a text.
     fn beginnings(&self, hay: &[Option<usize>]) -> Vec<usize> {
         let mut open = vec![u64::MAX; self.n_words];
         let one = |place: &Option<usize>| {

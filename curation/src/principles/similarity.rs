@@ -1,4 +1,4 @@
-//! How alike short texts are, by the characters that they share.
+//! Similarity of short texts by shared characters.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -16,9 +16,9 @@ pub fn normalised(text: &str) -> String {
     words.trim_matches(|c: char| !c.is_alphanumeric()).to_owned()
 }
 
-/// Vectors of length 1 whose products are the cosines between character n-gram TF-IDF profiles.
-/// This is no neural embedding: it knows spelling and not meaning. `clear` and `clarity` are somewhat
-/// alike, `concise` and `short` not at all.
+/// Vectors of length 1 whose products are the cosines between character n-gram TF-IDF profiles. Not
+/// a neural embedding: it compares spelling and not meaning. `clear` and `clarity` are somewhat
+/// similar, `concise` and `short` not at all.
 ///
 /// N-grams of 2 to 4 characters are taken inside of words that have a space at both ends. A weight is
 /// the count in the text times ln((1 + n) / (1 + d)) + 1, where n is the number of texts given here
@@ -48,7 +48,7 @@ pub fn ngram_vectors(texts: &[String]) -> Vec<Vec<f32>> {
     profiles.iter().map(vector).collect()
 }
 
-/// A vector of length 1 in the same direction, or the zero vector where there is none.
+/// Normalises a vector to length 1; the zero vector stays zero.
 pub fn unit_vector(vector: &[f64]) -> Vec<f32> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     let is_one = length > 0.0 && length.is_finite();

@@ -38,7 +38,7 @@ pub struct StatedPrinciple {
     pub annotator: usize,
     /// The principle in few words.
     pub principle: String,
-    /// What the feedback says of the response.
+    /// The feedback's verdict on the response.
     pub verdict: PrincipleVerdict,
     /// The words of the feedback that say so.
     pub evidence: String,
@@ -49,11 +49,11 @@ pub struct StatedPrinciple {
 pub struct SupportedPrinciple {
     /// The principle.
     pub stated: StatedPrinciple,
-    /// How well its words are found in the feedback, from 0 to 100.
+    /// Similarity of its words to the feedback, from 0 to 100.
     pub evidence_ratio: f64,
     /// The direction of its text, of length 1.
     pub vector: Vec<f32>,
-    /// Of the most alike principle of each other annotator the least cosine.
+    /// Least cosine with the most similar principle of each other annotator.
     pub agreement: f64,
 }
 
@@ -76,8 +76,8 @@ pub fn with_evidence(
 }
 
 /// Keeps principles that every other annotator has too: one at least whose cosine is above `least`,
-/// whatever its verdict. `vectors` are the directions of the principles' texts, of length 1. With one
-/// annotator there is nobody to agree with, and nothing stays.
+/// whatever its verdict. `vectors` are the directions of the principles' texts, of length 1. With
+/// one annotator there is no agreement, and nothing is kept.
 pub fn with_consensus(
     stated: Vec<(StatedPrinciple, f64)>,
     vectors: Vec<Vec<f32>>,
@@ -116,7 +116,7 @@ pub fn without_named(
     found
 }
 
-/// Leaves out what is met in part.
+/// Leaves out principles that are met in part.
 pub fn without_partial(mut found: Vec<SupportedPrinciple>) -> Vec<SupportedPrinciple> {
     found.retain(|found| found.stated.verdict != PrincipleVerdict::Partially);
     found

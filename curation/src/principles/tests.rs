@@ -25,7 +25,7 @@ fn feedback() -> Vec<String> {
 }
 
 #[test]
-fn words_that_nobody_wrote_are_no_evidence() {
+fn words_not_in_the_feedback_are_no_evidence() {
     #[track_caller]
     fn check(principle: &str, evidence_of: &str, annotator: usize, kept: bool) {
         let stated = vec![stated(annotator, principle, PrincipleVerdict::Yes, evidence_of)];
@@ -44,7 +44,7 @@ fn words_that_nobody_wrote_are_no_evidence() {
 }
 
 #[test]
-fn the_bound_on_evidence_is_not_part_of_it() {
+fn evidence_bound_is_exclusive() {
     // 2 · 3 / 10 = 60 per cent.
     let exact = || vec![stated(0, "p", PrincipleVerdict::Yes, "abc12")];
     let own = ["abcxyzabc98".to_owned()];
@@ -68,7 +68,7 @@ fn names(found: &[SupportedPrinciple]) -> Vec<&str> {
 }
 
 #[test]
-fn everybody_must_agree() {
+fn all_annotators_must_agree() {
     use PrincipleVerdict::{No, Yes};
     #[track_caller]
     fn check(of: &[(usize, f64, PrincipleVerdict)], n_annotators: usize, expected: &[&str]) {
@@ -82,14 +82,14 @@ fn everybody_must_agree() {
     check(&[(0, 0.0, Yes), (1, 30.0, Yes)], 3, &[]);
     check(&[(0, 0.0, Yes), (1, 37.0, Yes)], 2, &[]);
     check(&[(0, 0.0, Yes), (1, 36.0, Yes)], 2, &["p0", "p36"]);
-    // Oneself is nobody else, however often one says it.
+    // Repeats of one annotator are no agreement.
     check(&[(0, 0.0, Yes), (0, 1.0, Yes)], 2, &[]);
     check(&[(0, 0.0, Yes)], 1, &[]);
     check(&[], 3, &[]);
 }
 
 #[test]
-fn agreement_is_that_of_whoever_agrees_least() {
+fn agreement_is_the_least_over_annotators() {
     use PrincipleVerdict::Yes;
     let (stated, vectors) =
         placed(&[(0, 0.0, Yes), (1, 10.0, Yes), (1, 80.0, Yes), (2, 20.0, Yes)]);
@@ -98,7 +98,7 @@ fn agreement_is_that_of_whoever_agrees_least() {
 }
 
 #[test]
-fn what_is_left_out_is_left_out_by_name_and_verdict() {
+fn principles_are_left_out_by_name_and_verdict() {
     use PrincipleVerdict::{No, Partially, Yes};
     let (stated, vectors) = placed(&[(0, 0.0, Yes), (1, 1.0, Partially), (0, 2.0, No)]);
     let found = with_consensus(stated, vectors, 2, 0.8);
@@ -109,7 +109,7 @@ fn what_is_left_out_is_left_out_by_name_and_verdict() {
 }
 
 #[test]
-fn what_says_the_same_stays_once_and_what_is_disputed_goes() {
+fn repeats_are_merged_and_disputes_dropped() {
     use PrincipleVerdict::{No, Yes};
     #[track_caller]
     fn check(of: &[(usize, f64, PrincipleVerdict)], agreed: &[&str], once: &[&str]) {

@@ -421,7 +421,7 @@ async fn dead_thread_fails_all_callers() {
 }
 
 #[test]
-fn interactive_goes_first_and_batch_is_not_starved() {
+fn interactive_runs_first_without_starving_batch() {
     let (engine, gate) = start(Fake::new(BLOCKS));
     let submit = |priority, tokens: &[u32]| {
         let params = RequestParams { priority, ..RequestParams::default() };

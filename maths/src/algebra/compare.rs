@@ -2,7 +2,7 @@
 
 use dashu::rational::RBig;
 
-use super::exact::Evaluator;
+use super::exact::ExactEvaluator;
 use super::modular::{self, FieldPoint};
 use super::poly::Poly;
 use super::ring::{KernelKind, Ring};
@@ -226,7 +226,7 @@ fn by_rationals(
         }));
     }
     let mut share = Share::new(ws.fuel.left() / 3);
-    let mut value = |expr| Evaluator { ws: &mut *ws, share: &mut share }.value(expr);
+    let mut value = |expr| ExactEvaluator { ws: &mut *ws, share: &mut share }.value(expr);
     let (a, b) = (value(left), value(right));
     Ok(match (a, b) {
         (Err(Stop::Exhausted), _) | (_, Err(Stop::Exhausted)) => return Err(Exhausted),
@@ -245,10 +245,10 @@ fn by_rationals(
 
 /// Returns the witness of two numbers: there is nothing to choose.
 fn constants(left: &RBig, right: &RBig) -> Option<Witness> {
-    Some(Witness { at: Vec::new(), values: Some((shown(left)?, shown(right)?)) })
+    Some(Witness { at: Vec::new(), values: Some((exact_text(left)?, exact_text(right)?)) })
 }
 
-fn shown(value: &RBig) -> Option<String> {
+fn exact_text(value: &RBig) -> Option<String> {
     // A digit has more than three bits.
     let is_short = super::exact::bits(value) <= 3 * u64::try_from(MAX_SHOWN).unwrap_or(0);
     is_short.then(|| value.to_string())
@@ -361,11 +361,11 @@ fn rational_witness(
             }
         }
         let mut share = Share::new(ws.fuel.left() / 16);
-        let mut value = |expr| Evaluator { ws: &mut *ws, share: &mut share }.value(expr);
+        let mut value = |expr| ExactEvaluator { ws: &mut *ws, share: &mut share }.value(expr);
         if let (Ok(Some(a)), Ok(Some(b))) = (value(sides[0]), value(sides[1]))
             && a != b
         {
-            let values = shown(&a).zip(shown(&b));
+            let values = exact_text(&a).zip(exact_text(&b));
             return Ok(Some(Witness { at, values }));
         }
     }

@@ -15,7 +15,7 @@ const MAX_INDEX: usize = 4096;
 
 /// Evaluates expressions to rational numbers.
 #[derive(Debug)]
-pub(super) struct Evaluator<'r, 'f> {
+pub(super) struct ExactEvaluator<'r, 'f> {
     pub(super) ws: &'r mut Workspace<'f>,
     pub(super) share: &'r mut Share,
 }
@@ -46,8 +46,8 @@ pub(super) fn integer_root(value: &UBig, index: usize) -> Option<UBig> {
     (root.pow(index) == *value).then_some(root)
 }
 
-impl Evaluator<'_, '_> {
-    /// Returns the value of `expr` if it is rational and direct arithmetic finds it; `None` says
+impl ExactEvaluator<'_, '_> {
+    /// Returns the value of `expr` if it is rational and direct arithmetic finds it; `None` proves
     /// nothing.
     pub(super) fn value(&mut self, expr: Expr) -> Result<Option<RBig>, Stop> {
         self.spend(1)?;

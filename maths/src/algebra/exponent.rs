@@ -68,7 +68,7 @@ impl Exponent {
         self.above.div_euclid(self.below)
     }
 
-    /// Returns what is left after [`Self::floor`], in [0, 1).
+    /// Returns the fractional part after [`Self::floor`], in [0, 1).
     pub(super) fn fraction(self) -> Self {
         Self { above: self.above.rem_euclid(self.below), below: self.below }
     }

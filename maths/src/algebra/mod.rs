@@ -6,7 +6,7 @@
 //! 1. exact rational arithmetic ([`exact`]);
 //! 2. values in a finite field, which prove rational functions different ([`modular`]);
 //! 3. the difference in normal form ([`ring`], [`build`]) and its zero test ([`zero`]): rational
-//!    functions, roots, exponentials and what is written with them.
+//!    functions, roots, exponentials and expressions of them.
 //!
 //! Nothing here rounds: an enclosure by integers proves the signs that roots need ([`ball`]).
 

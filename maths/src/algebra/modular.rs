@@ -4,7 +4,7 @@ use dashu::base::Signed;
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
-use super::exact::Evaluator;
+use super::exact::ExactEvaluator;
 use super::stop::{Share, Stop, big};
 use crate::expr::{Expr, Name, Node, Workspace};
 
@@ -58,7 +58,7 @@ pub(super) fn value_at(
         }
         Node::Power(base, exponent) => {
             let (base, exponent) = (*base, *exponent);
-            let exponent = Evaluator { ws, share }.value(exponent)?;
+            let exponent = ExactEvaluator { ws, share }.value(exponent)?;
             let Some(exponent) = exponent.filter(RBig::is_int) else {
                 return Ok(None);
             };

@@ -15,7 +15,7 @@ use super::stop::Stop;
 /// Primes up to here are split off from radicands.
 const MAX_PRIME: u32 = 10_000;
 
-/// Which root is meant where the radicand may be negative.
+/// Branch of a root whose radicand may be negative.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Branch {
     /// The value of `exp(exponent ln(base))`.

@@ -10,7 +10,7 @@ use dashu::integer::UBig;
 use dashu::rational::RBig;
 use indexmap::IndexSet;
 
-use super::exact::{Evaluator, bits};
+use super::exact::{ExactEvaluator, bits};
 use super::exponent::Exponent;
 use super::poly::{Kernel, Monomial, Poly, Term};
 use super::stop::{Share, Stop, big};
@@ -93,8 +93,8 @@ impl<'r, 'f> Ring<'r, 'f> {
     }
 
     /// Returns rational arithmetic on the same share.
-    pub(super) fn exact(&mut self) -> Evaluator<'_, 'f> {
-        Evaluator { ws: &mut *self.ws, share: &mut self.share }
+    pub(super) fn exact(&mut self) -> ExactEvaluator<'_, 'f> {
+        ExactEvaluator { ws: &mut *self.ws, share: &mut self.share }
     }
 
     /// Returns the kernel of `kind`: the same one for equal kinds.
@@ -272,7 +272,7 @@ impl<'r, 'f> Ring<'r, 'f> {
     }
 
     /// Returns the factor that all terms of a sum share: its leading coefficient and the least
-    /// powers of its kernels. What is left begins with the coefficient 1.
+    /// powers of its kernels. The rest begins with the coefficient 1.
     fn split(&mut self, poly: &Poly) -> Result<(Term, Poly), Stop> {
         self.spend(1 + poly.len().saturating_mul(1 + width(poly)))?;
         let mut common = Vec::new();

@@ -1,14 +1,14 @@
-//! Why an attempt ended early, and the share of fuel that an attempt may use.
+//! Early end of an attempt, and its share of fuel.
 
 use crate::fuel::{Exhausted, Fuel};
 
-/// Why an attempt ended without a result.
+/// Reason why an attempt ended without a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The fuel of the verdict is gone.
+    /// The fuel of the verdict is spent.
     Exhausted,
-    /// The share of this attempt does not pay for the next step. What is left of the verdict's fuel
-    /// can pay for another attempt.
+    /// The share of this attempt does not cover the next step. The rest of the verdict's fuel can
+    /// cover another attempt.
     Costly,
     /// The expression has no value: a division by zero, `0/0`.
     Undefined,

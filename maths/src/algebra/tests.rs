@@ -1,4 +1,4 @@
-//! Comparisons, by what is proven of them.
+//! Comparisons with their proofs.
 
 use proptest::prelude::*;
 
@@ -9,21 +9,21 @@ use crate::proof::{Assumptions, Doubt, Proof, Rule};
 use crate::read::{self, Dialect};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Outcome {
+enum Decision {
     Equal,
     Different,
     Neither,
 }
 
-fn outcome(proof: &Proof) -> Outcome {
+fn outcome(proof: &Proof) -> Decision {
     match proof {
-        Proof::Equal(_) => Outcome::Equal,
-        Proof::Different(..) => Outcome::Different,
-        Proof::Undecided(_) => Outcome::Neither,
+        Proof::Equal(_) => Decision::Equal,
+        Proof::Different(..) => Decision::Different,
+        Proof::Undecided(_) => Decision::Neither,
     }
 }
 
-fn read(text: &str, ws: &mut Workspace<'_>) -> Expr {
+fn read_plain(text: &str, ws: &mut Workspace<'_>) -> Expr {
     let read = read::read_expression(text, Dialect::Plain, ws);
     read.unwrap_or_else(|unread| panic!("{text}: {unread:?}"))
 }
@@ -31,13 +31,13 @@ fn read(text: &str, ws: &mut Workspace<'_>) -> Expr {
 fn prove(left: &str, right: &str, positive: bool) -> Proof {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);
-    let left = read(left, &mut ws);
-    let right = read(right, &mut ws);
+    let left = read_plain(left, &mut ws);
+    let right = read_plain(right, &mut ws);
     compare(left, right, Assumptions { positive }, &mut ws).expect("no more than its share")
 }
 
 /// Checks all pairs, both ways round, and names every one that fails.
-fn check_all(expected: Outcome, positive: bool, pairs: &[(&str, &str)]) {
+fn check_all(expected: Decision, positive: bool, pairs: &[(&str, &str)]) {
     let mut failures = Vec::new();
     for (left, right) in pairs {
         for (left, right) in [(left, right), (right, left)] {
@@ -53,7 +53,7 @@ fn check_all(expected: Outcome, positive: bool, pairs: &[(&str, &str)]) {
 #[test]
 fn rational_numbers_are_decided() {
     check_all(
-        Outcome::Equal,
+        Decision::Equal,
         false,
         &[
             ("3/4", "0.75"),
@@ -77,7 +77,7 @@ fn rational_numbers_are_decided() {
         ],
     );
     check_all(
-        Outcome::Different,
+        Decision::Different,
         false,
         &[
             ("1/2004!", "1/2006!"),
@@ -92,8 +92,8 @@ fn rational_numbers_are_decided() {
             ("oo", "5"),
         ],
     );
-    check_all(Outcome::Equal, false, &[("oo", "oo"), ("-oo", "-oo"), ("2*oo", "oo")]);
-    check_all(Outcome::Neither, false, &[("1/0", "2/0"), ("0/0", "0/0")]);
+    check_all(Decision::Equal, false, &[("oo", "oo"), ("-oo", "-oo"), ("2*oo", "oo")]);
+    check_all(Decision::Neither, false, &[("1/0", "2/0"), ("0/0", "0/0")]);
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn costly_expressions_end_within_their_share() {
     ] {
         let mut fuel = Fuel::default();
         let mut ws = Workspace::new(&mut fuel);
-        let left_expr = read(left, &mut ws);
-        let right_expr = read(right, &mut ws);
+        let left_expr = read_plain(left, &mut ws);
+        let right_expr = read_plain(right, &mut ws);
         let found = compare(left_expr, right_expr, Assumptions::default(), &mut ws);
         let is_equal = matches!(found, Ok(Proof::Equal(_)));
         assert!(!is_equal, "{left} | {right}: {found:?}");
@@ -123,7 +123,7 @@ fn costly_expressions_end_within_their_share() {
 #[test]
 fn rational_functions_are_decided() {
     check_all(
-        Outcome::Equal,
+        Decision::Equal,
         false,
         &[
             ("(x+1)^2", "x^2+2x+1"),
@@ -137,7 +137,7 @@ fn rational_functions_are_decided() {
         ],
     );
     check_all(
-        Outcome::Different,
+        Decision::Different,
         false,
         &[
             ("x", "y"),
@@ -156,17 +156,17 @@ fn quotient_of_many_terms_is_decided() {
     let powers: Vec<String> = (0..800).map(|power| format!("x^{power}")).collect();
     let sum = powers.join("+");
     let equal = prove("(x^800-1)/(x-1)", &sum, false);
-    assert_eq!(outcome(&equal), Outcome::Equal, "{equal:?}");
+    assert_eq!(outcome(&equal), Decision::Equal, "{equal:?}");
     let zero = prove(&format!("(x^800-1)/(x-1)-({sum})"), "0", false);
-    assert_eq!(outcome(&zero), Outcome::Equal, "{zero:?}");
+    assert_eq!(outcome(&zero), Decision::Equal, "{zero:?}");
     let other = prove("(x^800-1)/(x-1)", &format!("{sum}+1"), false);
-    assert_eq!(outcome(&other), Outcome::Different, "{other:?}");
+    assert_eq!(outcome(&other), Decision::Different, "{other:?}");
 }
 
 #[test]
 fn algebraic_numbers_are_decided() {
     check_all(
-        Outcome::Equal,
+        Decision::Equal,
         false,
         &[
             ("sqrt(8)", "2*sqrt(2)"),
@@ -202,7 +202,7 @@ fn algebraic_numbers_are_decided() {
         ],
     );
     check_all(
-        Outcome::Different,
+        Decision::Different,
         false,
         &[
             ("4", "4*sqrt(2)"),
@@ -221,7 +221,7 @@ fn algebraic_numbers_are_decided() {
 #[test]
 fn trigonometric_identities_are_equal() {
     check_all(
-        Outcome::Equal,
+        Decision::Equal,
         false,
         &[
             ("sin(pi/6)", "1/2"),
@@ -256,7 +256,7 @@ fn trigonometric_identities_are_equal() {
 #[test]
 fn elementary_identities_are_equal() {
     check_all(
-        Outcome::Equal,
+        Decision::Equal,
         false,
         &[
             ("exp(a)*exp(b)", "exp(a+b)"),
@@ -326,7 +326,7 @@ fn elementary_identities_are_equal() {
 #[test]
 fn elementary_functions_that_differ_are_different() {
     check_all(
-        Outcome::Different,
+        Decision::Different,
         false,
         &[
             ("1-exp(-1)", "1+exp(-1)"),
@@ -342,13 +342,13 @@ fn elementary_functions_that_differ_are_different() {
         ],
     );
     let unproven = [("sqrt(1/n)", "1/sqrt(n)"), ("(-1)^n", "cos(n*pi)"), ("f(x)-f(x)+oo-oo", "0")];
-    check_all(Outcome::Neither, false, &unproven);
+    check_all(Decision::Neither, false, &unproven);
 }
 
 #[test]
 fn closed_forms_are_equal_by_calculus() {
     check_all(
-        Outcome::Equal,
+        Decision::Equal,
         false,
         &[
             ("Sum(k, (k, 1, n))", "n*(n+1)/2"),
@@ -359,14 +359,14 @@ fn closed_forms_are_equal_by_calculus() {
         ],
     );
     let different = [("Sum(k, (k, 1, n))", "n*(n-1)/2"), ("Sum(k, (k, 1, 10))", "54")];
-    check_all(Outcome::Different, false, &different);
+    check_all(Decision::Different, false, &different);
     assert_eq!(prove("Sum(k, (k, 1, 10))", "55", false), Proof::Equal(Rule::Calculus));
 }
 
 #[test]
 fn positive_variables_simplify_roots() {
     check_all(
-        Outcome::Equal,
+        Decision::Equal,
         true,
         &[
             ("sqrt(1/n)", "1/sqrt(n)"),
@@ -414,21 +414,21 @@ fn proportional_ignores_constant_factors() {
     let found = |left: &str, right: &str| {
         let mut fuel = Fuel::default();
         let mut ws = Workspace::new(&mut fuel);
-        let left = read(left, &mut ws);
-        let right = read(right, &mut ws);
+        let left = read_plain(left, &mut ws);
+        let right = read_plain(right, &mut ws);
         let found = proportional(left, right, Assumptions::default(), &mut ws);
         outcome(&found.expect("no more than its share"))
     };
     for (left, right, expected) in [
-        ("x+y-1", "2x+2y-2", Outcome::Equal),
-        ("x+y-1", "1-x-y", Outcome::Equal),
-        ("sqrt(2)*x+2", "x+sqrt(2)", Outcome::Equal),
-        ("x/2+1/x", "x^2*1/x+2/x", Outcome::Equal),
-        ("sin(x)*2", "3*sin(x)", Outcome::Equal),
-        ("3x-y+13", "3x+4y+14", Outcome::Different),
-        ("x", "x^2", Outcome::Different),
-        ("x", "0", Outcome::Different),
-        ("x-1", "x+1", Outcome::Different),
+        ("x+y-1", "2x+2y-2", Decision::Equal),
+        ("x+y-1", "1-x-y", Decision::Equal),
+        ("sqrt(2)*x+2", "x+sqrt(2)", Decision::Equal),
+        ("x/2+1/x", "x^2*1/x+2/x", Decision::Equal),
+        ("sin(x)*2", "3*sin(x)", Decision::Equal),
+        ("3x-y+13", "3x+4y+14", Decision::Different),
+        ("x", "x^2", Decision::Different),
+        ("x", "0", Decision::Different),
+        ("x-1", "x+1", Decision::Different),
     ] {
         assert_eq!(found(left, right), expected, "{left} | {right}");
         assert_eq!(found(right, left), expected, "{right} | {left}");
@@ -440,23 +440,23 @@ fn polynomials_have_their_coefficients() {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);
     let x = ws.name("x");
-    let expr = read("a*(x+1)^2-b/2", &mut ws);
+    let expr = read_plain("a*(x+1)^2-b/2", &mut ws);
     let parts = polynomial(expr, x, &mut ws).expect("cheap").expect("a polynomial");
     for (part, expected) in parts.iter().zip(["a-b/2", "2a", "a"]) {
-        let expected = read(expected, &mut ws);
+        let expected = read_plain(expected, &mut ws);
         let found = compare(*part, expected, Assumptions::default(), &mut ws);
-        assert_eq!(outcome(&found.expect("cheap")), Outcome::Equal);
+        assert_eq!(outcome(&found.expect("cheap")), Decision::Equal);
     }
     assert_eq!(parts.len(), 3);
     for text in ["1/x", "sin(x)", "sqrt(x)", "1/(x+1)"] {
-        let expr = read(text, &mut ws);
+        let expr = read_plain(text, &mut ws);
         assert_eq!(polynomial(expr, x, &mut ws), Ok(None), "{text}");
     }
-    let line = read("3x+pi-x/2", &mut ws);
+    let line = read_plain("3x+pi-x/2", &mut ws);
     let (slope, constant) = linear(line, x, &mut ws).expect("cheap").expect("a line");
     assert_eq!(rational(slope, &mut ws), Ok(Some("5/2".parse().expect("a fraction"))));
     assert_eq!(rational(constant, &mut ws), Ok(None));
-    let square = read("x^2", &mut ws);
+    let square = read_plain("x^2", &mut ws);
     assert_eq!(linear(square, x, &mut ws), Ok(None));
 }
 
@@ -466,10 +466,10 @@ fn substitution_captures_nothing() {
     let mut ws = Workspace::new(&mut fuel);
     let x = ws.name("x");
     let k = ws.name("k");
-    let sum = read("Sum(k*x, (k, 1, n))", &mut ws);
+    let sum = read_plain("Sum(k*x, (k, 1, n))", &mut ws);
     let names: Vec<&str> = variables(sum, &ws).into_iter().map(|name| ws.spelling(name)).collect();
     assert_eq!(names.len(), 2);
-    let by = read("k+1", &mut ws);
+    let by = read_plain("k+1", &mut ws);
     let result = substitute(sum, x, by, &mut ws).expect("cheap");
     assert!(variables(result, &ws).contains(&k));
     assert_eq!(substitute(sum, k, by, &mut ws), Ok(sum));
@@ -506,11 +506,11 @@ proptest! {
 
     #[test]
     fn rendering_stays_equal((left, right, scale) in renderings()) {
-        prop_assert_eq!(outcome(&prove(&left, &right, false)), Outcome::Equal);
-        prop_assert_eq!(outcome(&prove(&right, &left, false)), Outcome::Equal);
+        prop_assert_eq!(outcome(&prove(&left, &right, false)), Decision::Equal);
+        prop_assert_eq!(outcome(&prove(&right, &left, false)), Decision::Equal);
         let other = format!("{right}+1/{scale}");
-        prop_assert_eq!(outcome(&prove(&left, &other, false)), Outcome::Different);
+        prop_assert_eq!(outcome(&prove(&left, &other, false)), Decision::Different);
         let other = format!("{right}+cos(y)");
-        prop_assert_ne!(outcome(&prove(&left, &other, false)), Outcome::Equal);
+        prop_assert_ne!(outcome(&prove(&left, &other, false)), Decision::Equal);
     }
 }

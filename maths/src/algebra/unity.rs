@@ -10,11 +10,11 @@ use super::zero::Truth;
 use crate::expr::Function;
 use crate::interval;
 
-/// Orders of roots of unity above this are not looked at.
+/// Greatest order of roots of unity.
 const MAX_ORDER: i64 = 5040;
 
 /// A number of the field: coefficients of powers of a primitive root of unity, not unique.
-type Sum = Vec<(usize, RBig)>;
+type CyclotomicNumber = Vec<(usize, RBig)>;
 
 impl Ring<'_, '_> {
     /// Decides whether a sum with roots of unity other than `i` is zero.
@@ -51,9 +51,13 @@ impl Ring<'_, '_> {
 
     /// Returns a term without its root of unity and without those square roots that lie in the
     /// field.
-    fn in_field(&mut self, term: &Term, order: usize) -> Result<(Monomial, Sum), Stop> {
+    fn in_field(
+        &mut self,
+        term: &Term,
+        order: usize,
+    ) -> Result<(Monomial, CyclotomicNumber), Stop> {
         let modulus = i64::try_from(order).map_err(|_| Stop::Costly)?;
-        let mut sum: Sum = vec![(0, term.coefficient.clone())];
+        let mut sum: CyclotomicNumber = vec![(0, term.coefficient.clone())];
         let mut outside = Vec::new();
         for (kernel, exponent) in term.monomial.0.clone() {
             if kernel == TURN {
@@ -220,7 +224,7 @@ fn order(poly: &Poly) -> Result<Option<usize>, Stop> {
 
 /// Returns the square root of a prime as a sum of roots of unity: a Gauss sum, times `-i` where the
 /// prime is 3 modulo 4.
-fn square_root(prime: usize, order: usize) -> Sum {
+fn square_root(prime: usize, order: usize) -> CyclotomicNumber {
     let eighth = order / 8;
     if prime == 2 {
         return vec![(eighth, RBig::ONE), (order - eighth, RBig::ONE)];
@@ -237,7 +241,7 @@ fn square_root(prime: usize, order: usize) -> Sum {
     terms.collect()
 }
 
-fn product(left: &Sum, right: &Sum, order: usize) -> Sum {
+fn product(left: &CyclotomicNumber, right: &CyclotomicNumber, order: usize) -> CyclotomicNumber {
     let mut product = Vec::with_capacity(left.len() * right.len());
     for (a, x) in left {
         for (b, y) in right {

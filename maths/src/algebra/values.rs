@@ -24,7 +24,7 @@ pub(super) fn rational(
     ws: &mut Workspace<'_>,
 ) -> Result<Option<RBig>, Exhausted> {
     let mut share = Share::new(ws.fuel.left() / 4);
-    let mut evaluator = exact::Evaluator { ws, share: &mut share };
+    let mut evaluator = exact::ExactEvaluator { ws, share: &mut share };
     match evaluator.value(expr) {
         Ok(Some(value)) => return Ok(Some(value)),
         Ok(None) => {}

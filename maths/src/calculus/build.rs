@@ -10,7 +10,7 @@ use crate::fuel::Exhausted;
 const MAX_BITS: usize = 4096;
 
 /// Returns the exact number that `expr` is written as.
-pub(super) fn number<'w>(expr: Expr, ws: &'w Workspace<'_>) -> Option<&'w RBig> {
+pub(super) fn exact_number<'w>(expr: Expr, ws: &'w Workspace<'_>) -> Option<&'w RBig> {
     match ws.node(expr) {
         Node::Number(value) => Some(value),
         Node::Symbol(_)
@@ -25,11 +25,11 @@ pub(super) fn number<'w>(expr: Expr, ws: &'w Workspace<'_>) -> Option<&'w RBig> 
 }
 
 pub(super) fn is_zero(expr: Expr, ws: &Workspace<'_>) -> bool {
-    number(expr, ws).is_some_and(RBig::is_zero)
+    exact_number(expr, ws).is_some_and(RBig::is_zero)
 }
 
 fn is_one(expr: Expr, ws: &Workspace<'_>) -> bool {
-    number(expr, ws).is_some_and(RBig::is_one)
+    exact_number(expr, ws).is_some_and(RBig::is_one)
 }
 
 fn fits(value: &RBig) -> bool {
@@ -43,7 +43,7 @@ pub(super) fn add(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<Exp
     if is_zero(right, ws) {
         return Ok(left);
     }
-    let folded = match (number(left, ws), number(right, ws)) {
+    let folded = match (exact_number(left, ws), exact_number(right, ws)) {
         (Some(left), Some(right)) => Some(left + right),
         (None, _) | (_, None) => None,
     };
@@ -63,7 +63,7 @@ pub(super) fn mul(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<Exp
     if is_zero(right, ws) || is_one(left, ws) {
         return Ok(right);
     }
-    let folded = match (number(left, ws), number(right, ws)) {
+    let folded = match (exact_number(left, ws), exact_number(right, ws)) {
         (Some(left), Some(right)) => Some(left * right),
         (None, _) | (_, None) => None,
     };
@@ -88,7 +88,7 @@ pub(super) fn sub(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<Exp
 
 /// Returns the quotient; of a division by a written zero the power of it, which has no value.
 pub(super) fn div(left: Expr, right: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
-    let inverse = match number(right, ws) {
+    let inverse = match exact_number(right, ws) {
         Some(value) if !value.is_zero() => {
             let inverse = RBig::ONE / value;
             ws.number(inverse)?
@@ -108,7 +108,7 @@ pub(super) fn power(base: Expr, exponent: Expr, ws: &mut Workspace<'_>) -> Resul
     if is_zero(exponent, ws) && !is_zero(base, ws) {
         return ws.integer(1);
     }
-    let folded = match (number(base, ws), number(exponent, ws)) {
+    let folded = match (exact_number(base, ws), exact_number(exponent, ws)) {
         (Some(base), Some(exponent)) if exponent.denominator().is_one() && !base.is_zero() => {
             let exponent = isize::try_from(exponent.numerator()).unwrap_or(isize::MAX);
             let bits = base.numerator().bit_len() + base.denominator().bit_len();
@@ -244,7 +244,7 @@ fn product(factors: Vec<Expr>, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted
     let mut folded = ws.integer(1)?;
     let mut others = Vec::with_capacity(factors.len());
     for factor in factors {
-        if number(factor, ws).is_some() {
+        if exact_number(factor, ws).is_some() {
             folded = mul(folded, factor, ws)?;
         } else {
             others.push(factor);

@@ -2,10 +2,10 @@
 
 use dashu::rational::RBig;
 
-use super::build::number;
+use super::build::exact_number;
 use crate::expr::{Constant, Expr, Node, Workspace};
 
-/// An end of a range, or what a variable goes to.
+/// An end of a range, or the target of a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     At(Expr),
@@ -14,15 +14,16 @@ pub(super) enum End {
 }
 
 impl End {
-    /// Returns what `expr` says; `None` if it has no value, or is infinite in a way that is not
-    /// known.
+    /// Converts `expr` to an end; `None` if it has no value or an unknown infinite one.
     pub(super) fn of(expr: Expr, ws: &Workspace<'_>) -> Option<Self> {
         let is_infinite = |expr: &Expr| *ws.node(*expr) == Node::Constant(Constant::Infinity);
         match ws.node(expr) {
             Node::Constant(Constant::Infinity) => Some(Self::PlusInfinity),
             Node::Constant(Constant::Undefined) => None,
             Node::Product(factors) if factors.iter().any(is_infinite) => match factors.as_ref() {
-                [factor, _] if number(*factor, ws).is_some_and(|value| *value < RBig::ZERO) => {
+                [factor, _]
+                    if exact_number(*factor, ws).is_some_and(|value| *value < RBig::ZERO) =>
+                {
                     Some(Self::MinusInfinity)
                 }
                 _ => None,

@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use dashu::base::Signed;
 use dashu::rational::RBig;
 
-use super::build::{add, call, div, is_zero, mul, number, power, small_power, sub};
+use super::build::{add, call, div, exact_number, is_zero, mul, power, small_power, sub};
 use super::end::End;
-use super::terms::{Term, TermFactor, expand, is_positive};
+use super::terms::{PowerTerm, TermFactor, expand, is_positive};
 use crate::expr::{Bound, Constant, Expr, Function, Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::interval;
@@ -41,7 +41,7 @@ pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Exp
 }
 
 fn definite(
-    term: &Term,
+    term: &PowerTerm,
     from: Expr,
     to: Expr,
     ws: &mut Workspace<'_>,
@@ -61,7 +61,12 @@ fn definite(
 
 /// Decides whether `term` is continuous from one end to the other, or has at most an end where it
 /// can be integrated all the same.
-fn is_regular(term: &Term, from: End, to: End, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
+fn is_regular(
+    term: &PowerTerm,
+    from: End,
+    to: End,
+    ws: &mut Workspace<'_>,
+) -> Result<bool, Exhausted> {
     if !is_power_regular(&term.degree, from, to, ws)? {
         return Ok(false);
     }
@@ -122,7 +127,11 @@ fn is_power_regular(
 }
 
 /// Returns the antiderivative at an end, or its limit there.
-fn primitive_at(term: &Term, end: End, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
+fn primitive_at(
+    term: &PowerTerm,
+    end: End,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
     let is_upper = match end {
         End::At(x) => return antiderivative(term, x, false, ws),
         End::PlusInfinity => true,
@@ -160,7 +169,7 @@ fn primitive_at(term: &Term, end: End, ws: &mut Workspace<'_>) -> Result<Option<
 /// Returns an antiderivative of `term` with `x` in the place of its variable. Logarithms are of
 /// absolute values where `is_indefinite`, or of what the range leaves positive.
 fn antiderivative(
-    term: &Term,
+    term: &PowerTerm,
     x: Expr,
     is_indefinite: bool,
     ws: &mut Workspace<'_>,
@@ -208,7 +217,7 @@ fn power_rule(
     let product = mul(a, x, ws)?;
     let inner = add(product, b, ws)?;
     if *degree == RBig::NEG_ONE {
-        let size = match number(inner, ws) {
+        let size = match exact_number(inner, ws) {
             Some(value) if *value > RBig::ZERO && !is_indefinite => inner,
             Some(_) | None => call(Function::Abs, inner, ws)?,
         };
@@ -235,7 +244,11 @@ fn square_root(expr: Expr, ws: &mut Workspace<'_>) -> Result<Expr, Exhausted> {
 }
 
 /// Integrates `x^n ln x`: `x^(n+1) (ln x / (n+1) - 1 / (n+1)^2)`.
-fn logarithm_rule(term: &Term, x: Expr, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
+fn logarithm_rule(
+    term: &PowerTerm,
+    x: Expr,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
     if term.degree == RBig::NEG_ONE {
         return Ok(None);
     }
@@ -292,7 +305,7 @@ fn integrated(
                 let logarithm = call(Function::Ln, *base, ws)?;
                 mul(*a, logarithm, ws)?
             };
-            if is_zero(rate, ws) || number(*base, ws).is_some_and(RBig::is_one) {
+            if is_zero(rate, ws) || exact_number(*base, ws).is_some_and(RBig::is_one) {
                 return Ok(None);
             }
             let exponent = mul(*a, x, ws)?;

@@ -1,8 +1,8 @@
 //! Calculus: closed forms of sums, products, integrals, limits and derivatives.
 //!
 //! A closed form is returned only where a rule gives it: finite ranges are written out, polynomials
-//! and geometric terms are summed by formula, integrals go by antiderivatives of terms whose range
-//! is looked at, and limits by continuity or by power series. The rest has none.
+//! and geometric terms are summed by formula, integrals use antiderivatives of terms on checked
+//! ranges, and limits use continuity or power series. Anything else has no closed form.
 //!
 //! An indefinite integral gives one antiderivative: the constant is left out.
 

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use dashu::rational::RBig;
 
 use super::ZeroTest;
-use super::build::{add, call, depends, div, is_zero, mul, neg, number, power, small_power};
+use super::build::{add, call, depends, div, exact_number, is_zero, mul, neg, power, small_power};
 use super::end::End;
 use crate::expr::{Constant, Expr, Function, Name, Node, Workspace};
 use crate::fuel::Exhausted;
@@ -133,7 +133,7 @@ impl Series {
 impl Expander {
     /// Decides whether `expr` is 0, if that is proven either way.
     fn vanishes(&self, expr: Expr, ws: &mut Workspace<'_>) -> Result<Option<bool>, Exhausted> {
-        match number(expr, ws) {
+        match exact_number(expr, ws) {
             Some(value) => Ok(Some(value.is_zero())),
             None => (self.is_zero)(expr, ws),
         }
@@ -224,7 +224,8 @@ impl Expander {
                     self.of_function(function, &inner, ws)
                 }
                 [radicand, index] if function == Function::Root => {
-                    let Some(index) = number(*index, ws).filter(|index| !index.is_zero()).cloned()
+                    let Some(index) =
+                        exact_number(*index, ws).filter(|index| !index.is_zero()).cloned()
                     else {
                         return Ok(None);
                     };
@@ -246,7 +247,7 @@ impl Expander {
         exponent: Expr,
         ws: &mut Workspace<'_>,
     ) -> Result<Option<Series>, Exhausted> {
-        if let Some(exponent) = number(exponent, ws).cloned() {
+        if let Some(exponent) = exact_number(exponent, ws).cloned() {
             let Some(base) = self.expand(base, ws)? else {
                 return Ok(None);
             };
@@ -386,7 +387,7 @@ impl Expander {
             factors.push(if j % 2 == 1 { factor } else { -factor });
         }
         let series = rest.composed(&factors, ws)?;
-        let constant = if number(first, ws).is_some_and(RBig::is_one) {
+        let constant = if exact_number(first, ws).is_some_and(RBig::is_one) {
             ws.integer(0)?
         } else {
             call(Function::Ln, first, ws)?

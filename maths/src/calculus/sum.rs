@@ -5,8 +5,10 @@ use std::cmp::Ordering;
 use dashu::integer::IBig;
 use dashu::rational::RBig;
 
-use super::build::{add, call, div, is_zero, mul, number, power, small_power, sub, substitute};
-use super::terms::{Term, TermFactor, expand};
+use super::build::{
+    add, call, div, exact_number, is_zero, mul, power, small_power, sub, substitute,
+};
+use super::terms::{PowerTerm, TermFactor, expand};
 use crate::expr::{Binder, Bound, Constant, Expr, Function, Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::interval;
@@ -23,7 +25,7 @@ pub(super) fn closed(bound: &Bound, ws: &mut Workspace<'_>) -> Result<Option<Exp
         return Ok(None);
     };
     let is_sum = bound.binder == Binder::Sum;
-    let count = match (number(from, ws), number(to, ws)) {
+    let count = match (exact_number(from, ws), exact_number(to, ws)) {
         (Some(from), Some(to)) => count(from, to),
         (None, _) | (_, None) => None,
     };
@@ -68,7 +70,7 @@ fn written_out(
         let Some(term) = substitute(bound.body, bound.variable, index, ws)? else {
             return Ok(None);
         };
-        if number(term, ws).is_none() {
+        if exact_number(term, ws).is_none() {
             parts.push(term);
         } else if is_sum {
             total = add(total, term, ws)?;
@@ -134,7 +136,7 @@ fn by_terms(
 
 /// Returns the sum of `term` without its coefficient.
 fn finite(
-    term: &Term,
+    term: &PowerTerm,
     from: Expr,
     to: Expr,
     ws: &mut Workspace<'_>,
@@ -253,8 +255,12 @@ fn bernoulli(last: usize) -> Vec<RBig> {
 }
 
 /// Returns the sum of `term`, without its coefficient, from `from` on.
-fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Expr>, Exhausted> {
-    let start = number(from, ws).and_then(|from| u32::try_from(from.numerator()).ok());
+fn infinite(
+    term: &PowerTerm,
+    from: Expr,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Expr>, Exhausted> {
+    let start = exact_number(from, ws).and_then(|from| u32::try_from(from.numerator()).ok());
     let one = ws.integer(1)?;
     if !term.degree.denominator().is_one() {
         return Ok(None);
@@ -292,7 +298,7 @@ fn infinite(term: &Term, from: Expr, ws: &mut Workspace<'_>) -> Result<Option<Ex
         (TermFactor::Exponential { base, a }, -1) if start == Some(1) => {
             // -ln(1 - r), at -1 too.
             let ratio = power(*base, *a, ws)?;
-            let is_alternating = number(ratio, ws) == Some(&RBig::NEG_ONE);
+            let is_alternating = exact_number(ratio, ws) == Some(&RBig::NEG_ONE);
             if !is_alternating && !may_converge(ratio, ws)? {
                 return Ok(None);
             }

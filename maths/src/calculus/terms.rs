@@ -3,7 +3,7 @@
 use dashu::base::Signed;
 use dashu::rational::RBig;
 
-use super::build::{add, depends, is_zero, linear, mul, number, power};
+use super::build::{add, depends, exact_number, is_zero, linear, mul, power};
 use crate::expr::{Constant, Expr, Function, Name, Node, Workspace};
 use crate::fuel::Exhausted;
 
@@ -15,7 +15,7 @@ const MAX_POWER: i64 = 16;
 
 /// `coefficient * x^degree * shape`.
 #[derive(Debug, Clone)]
-pub(super) struct Term {
+pub(super) struct PowerTerm {
     /// Free of `x`.
     pub(super) coefficient: Expr,
     pub(super) degree: RBig,
@@ -59,12 +59,12 @@ pub(super) fn expand(
     expr: Expr,
     x: Name,
     ws: &mut Workspace<'_>,
-) -> Result<Option<Vec<Term>>, Exhausted> {
+) -> Result<Option<Vec<PowerTerm>>, Exhausted> {
     if !depends(expr, x, ws)? {
         return Ok(Some(vec![constant(expr)]));
     }
     match ws.node(expr).clone() {
-        Node::Symbol(_) => Ok(Some(vec![plain(ws.integer(1)?, RBig::ONE)])),
+        Node::Symbol(_) => Ok(Some(vec![plain_term(ws.integer(1)?, RBig::ONE)])),
         Node::Sum(list) => {
             let mut terms = Vec::new();
             for part in list {
@@ -94,28 +94,28 @@ pub(super) fn expand(
     }
 }
 
-fn constant(coefficient: Expr) -> Term {
-    plain(coefficient, RBig::ZERO)
+fn constant(coefficient: Expr) -> PowerTerm {
+    plain_term(coefficient, RBig::ZERO)
 }
 
-fn plain(coefficient: Expr, degree: RBig) -> Term {
-    Term { coefficient, degree, shape: TermFactor::One }
+fn plain_term(coefficient: Expr, degree: RBig) -> PowerTerm {
+    PowerTerm { coefficient, degree, shape: TermFactor::One }
 }
 
 /// Returns a term that is nothing but a shape.
-fn shaped(shape: TermFactor, coefficient: Expr) -> Vec<Term> {
-    vec![Term { coefficient, degree: RBig::ZERO, shape }]
+fn shaped(shape: TermFactor, coefficient: Expr) -> Vec<PowerTerm> {
+    vec![PowerTerm { coefficient, degree: RBig::ZERO, shape }]
 }
 
 fn product(
-    left: &[Term],
-    right: &[Term],
+    left: &[PowerTerm],
+    right: &[PowerTerm],
     ws: &mut Workspace<'_>,
-) -> Result<Option<Vec<Term>>, Exhausted> {
+) -> Result<Option<Vec<PowerTerm>>, Exhausted> {
     if left.len() * right.len() > MAX_TERMS {
         return Ok(None);
     }
-    let mut terms: Vec<Term> = Vec::new();
+    let mut terms: Vec<PowerTerm> = Vec::new();
     for one in left {
         for other in right {
             ws.fuel.spend(4)?;
@@ -130,7 +130,7 @@ fn product(
             });
             match same {
                 Some(term) => term.coefficient = add(term.coefficient, coefficient, ws)?,
-                None => terms.push(Term { coefficient, degree, shape }),
+                None => terms.push(PowerTerm { coefficient, degree, shape }),
             }
         }
     }
@@ -180,7 +180,7 @@ fn expand_call(
     argument: Expr,
     x: Name,
     ws: &mut Workspace<'_>,
-) -> Result<Option<Vec<Term>>, Exhausted> {
+) -> Result<Option<Vec<PowerTerm>>, Exhausted> {
     let Some((a, b)) = linear(argument, x, ws)? else {
         return Ok(None);
     };
@@ -206,22 +206,22 @@ fn expand_power(
     exponent: Expr,
     x: Name,
     ws: &mut Workspace<'_>,
-) -> Result<Option<Vec<Term>>, Exhausted> {
+) -> Result<Option<Vec<PowerTerm>>, Exhausted> {
     if !depends(base, x, ws)? {
         return exponential(base, exponent, x, ws);
     }
-    let Some(exponent) = number(exponent, ws).cloned() else {
+    let Some(exponent) = exact_number(exponent, ws).cloned() else {
         return Ok(None);
     };
     let one = ws.integer(1)?;
     if let Some((a, b)) = linear(base, x, ws)? {
         if is_zero(b, ws) && a == one {
-            return Ok(Some(vec![plain(one, exponent)]));
+            return Ok(Some(vec![plain_term(one, exponent)]));
         }
         if is_zero(b, ws) && exponent.denominator().is_one() {
             let degree = exponent.clone();
             let exponent = ws.number(exponent)?;
-            return Ok(Some(vec![plain(power(a, exponent, ws)?, degree)]));
+            return Ok(Some(vec![plain_term(power(a, exponent, ws)?, degree)]));
         }
         if exponent.is_negative() || !exponent.denominator().is_one() {
             return Ok(Some(shaped(TermFactor::Linear { a, b, exponent }, one)));
@@ -249,10 +249,10 @@ fn expand_power(
 
 /// Returns an integer power of a single power of the variable, or of an exponential function of it.
 fn single_power(
-    terms: &[Term],
+    terms: &[PowerTerm],
     exponent: &RBig,
     ws: &mut Workspace<'_>,
-) -> Result<Option<Vec<Term>>, Exhausted> {
+) -> Result<Option<Vec<PowerTerm>>, Exhausted> {
     let [term] = terms else { return Ok(None) };
     if !exponent.denominator().is_one() || !term.degree.denominator().is_one() {
         return Ok(None);
@@ -271,18 +271,22 @@ fn single_power(
         | TermFactor::Logarithm => return Ok(None),
     };
     let coefficient = power(term.coefficient, exponent, ws)?;
-    Ok(Some(vec![Term { coefficient, degree, shape }]))
+    Ok(Some(vec![PowerTerm { coefficient, degree, shape }]))
 }
 
 /// Returns `1 / (a x^2 + c)` for positive numbers.
-fn bell(terms: &[Term], one: Expr, ws: &mut Workspace<'_>) -> Result<Option<Vec<Term>>, Exhausted> {
+fn bell(
+    terms: &[PowerTerm],
+    one: Expr,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<Vec<PowerTerm>>, Exhausted> {
     if let [_] = terms {
         return single_power(terms, &RBig::NEG_ONE, ws);
     }
     let mut square = None;
     let mut rest = None;
     for term in terms {
-        let value = number(term.coefficient, ws).filter(|value| **value > RBig::ZERO);
+        let value = exact_number(term.coefficient, ws).filter(|value| **value > RBig::ZERO);
         let (Some(value), TermFactor::One) = (value.cloned(), &term.shape) else {
             return Ok(None);
         };
@@ -306,7 +310,7 @@ fn exponential(
     exponent: Expr,
     x: Name,
     ws: &mut Workspace<'_>,
-) -> Result<Option<Vec<Term>>, Exhausted> {
+) -> Result<Option<Vec<PowerTerm>>, Exhausted> {
     let Some((a, b)) = linear(exponent, x, ws)? else {
         return Ok(None);
     };
@@ -319,7 +323,7 @@ pub(super) fn is_positive(base: Expr, ws: &mut Workspace<'_>) -> Result<bool, Ex
     if *ws.node(base) == Node::Constant(Constant::E) {
         return Ok(true);
     }
-    if let Some(value) = number(base, ws) {
+    if let Some(value) = exact_number(base, ws) {
         return Ok(*value > RBig::ZERO);
     }
     let sign = crate::interval::sign(base, ws)?;

@@ -5,7 +5,7 @@ use crate::expr::{Binder, Bound, Direction, Expr, Workspace};
 use crate::fuel::Fuel;
 use crate::interval::{Separation, separate};
 use crate::proof::Assumptions;
-use crate::testing::read;
+use crate::testing::read_expr;
 
 const BOTH: Binder = Binder::Limit(Direction::Both);
 
@@ -14,8 +14,8 @@ fn check(binder: Binder, body: &str, from: &str, to: &str, expected: &str) {
     let mut fuel = Fuel::new(2_000_000);
     let ws = &mut Workspace::new(&mut fuel);
     let variable = ws.name("x");
-    let body = read(body, ws);
-    let mut end = |text: &str| (!text.is_empty()).then(|| read(text, ws));
+    let body = read_expr(body, ws);
+    let mut end = |text: &str| (!text.is_empty()).then(|| read_expr(text, ws));
     let (from, to) = (end(from), end(to));
     let bound = Bound { binder, variable, from, to, body };
     let value = closed(&bound, algebra::zero_test, ws).expect("there is fuel");
@@ -23,7 +23,7 @@ fn check(binder: Binder, body: &str, from: &str, to: &str, expected: &str) {
         assert_eq!(value, None, "{bound:?}");
         return;
     }
-    let expected = read(expected, ws);
+    let expected = read_expr(expected, ws);
     let value = value.unwrap_or_else(|| panic!("no closed form of {bound:?}"));
     if value == expected {
         return;
@@ -124,7 +124,7 @@ fn derivatives_follow_the_rules() {
         let mut fuel = Fuel::new(2_000_000);
         let ws = &mut Workspace::new(&mut fuel);
         let variable = ws.name("x");
-        let (body, expected): (Expr, Expr) = (read(body, ws), read(expected, ws));
+        let (body, expected): (Expr, Expr) = (read_expr(body, ws), read_expr(expected, ws));
         let slope =
             derivative(body, variable, ws).expect("there is fuel").expect("it has a derivative");
         let found = separate(slope, expected, Assumptions { positive: true }, ws);

@@ -3,7 +3,7 @@
 use super::Clock;
 use super::lexer::{DateToken, tokens};
 
-/// Which half of the day was named.
+/// Half of the day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Half {
     Morning,
@@ -11,11 +11,11 @@ enum Half {
     Open,
 }
 
-/// Returns the time that `text` says, all of it: `7:30 pm`, `19:30`, `7:30:15`, `7 p.m.`,
-/// `7 o'clock`, `noon`, `midnight`.
+/// Parses all of `text` as a time: `7:30 pm`, `19:30`, `7:30:15`, `7 p.m.`, `7 o'clock`, `noon`,
+/// `midnight`.
 pub(crate) fn clock(text: &str) -> Option<Clock> {
     let tokens = tokens(text)?;
-    let (numbers, half) = split(&tokens)?;
+    let (numbers, half) = time_parts(&tokens)?;
     let (hour, minute, second, digits) = numbers;
     if minute > 59 || second.is_some_and(|second| second > 59) {
         return None;
@@ -24,7 +24,7 @@ pub(crate) fn clock(text: &str) -> Option<Clock> {
     let hour = match half {
         Half::Open if hour == 24 && minute == 0 && second.unwrap_or(0) == 0 => 0,
         Half::Open => (hour <= 23).then_some(hour)?,
-        // `19:30 pm` says its half twice.
+        // `19:30 pm` names its half twice.
         Half::Afternoon if (13..=23).contains(&hour) => hour,
         Half::Morning | Half::Afternoon => {
             let is_hour = (1..=12).contains(&hour);
@@ -38,7 +38,7 @@ pub(crate) fn clock(text: &str) -> Option<Clock> {
 type Numbers<'a> = (u8, u8, Option<u8>, &'a str);
 
 /// Returns the numbers of a time and its half of the day.
-fn split<'a>(tokens: &[DateToken<'a>]) -> Option<(Numbers<'a>, Half)> {
+fn time_parts<'a>(tokens: &[DateToken<'a>]) -> Option<(Numbers<'a>, Half)> {
     use DateToken::{Mark, Number, Space, Word};
     let tokens: Vec<_> = tokens.iter().filter(|token| **token != Space).collect();
     let word_of_day = |word: &str| match word.to_ascii_lowercase().as_str() {
@@ -81,7 +81,7 @@ fn split<'a>(tokens: &[DateToken<'a>]) -> Option<(Numbers<'a>, Half)> {
     Some(((hour, minute, second, digits), half(rest)?))
 }
 
-/// Returns what stands after the numbers.
+/// Parses the half of the day after the numbers.
 fn half(rest: &[&DateToken<'_>]) -> Option<Half> {
     use DateToken::{Mark, Word};
     match rest {

@@ -21,9 +21,9 @@ const MONTHS: [&str; 12] = [
 const WEEKDAYS: [&str; 7] =
     ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
 
-/// Returns the date that `text` says, all of it: a month by name with a day or a year or both
-/// (`July 4, 1776`, `4 July`, `July 1776`), or three numbers (`1776-07-04`, `7/4/1776`, `4.7.1776`,
-/// `1776年7月4日`), with a weekday before it or an era after it.
+/// Parses all of `text` as a date: a month by name with a day or a year or both (`July 4, 1776`, `4
+/// July`, `July 1776`), or three numbers (`1776-07-04`, `7/4/1776`, `4.7.1776`, `1776年7月4日`), with
+/// a weekday before it or an era after it.
 ///
 /// With slashes and hyphens the month comes first unless it cannot, and the order is ambiguous
 /// where it could be the other; with points the day comes first unless it cannot. Years have four
@@ -33,7 +33,7 @@ pub(crate) fn date(text: &str) -> Option<Date> {
     let tokens = tokens(text)?;
     let tokens = without_weekday(&tokens);
     let (tokens, era) = without_era(tokens);
-    let date = named(tokens, era).or_else(|| numbered(tokens, era))?;
+    let date = month_name_date(tokens, era).or_else(|| numbered(tokens, era))?;
     exists(&date).then_some(date)
 }
 
@@ -116,7 +116,7 @@ fn without_era<'t, 'a>(tokens: &'t [DateToken<'a>]) -> (&'t [DateToken<'a>], Opt
 }
 
 /// Parses a date with the name of its month.
-fn named(tokens: &[DateToken<'_>], era: Option<Era>) -> Option<Date> {
+fn month_name_date(tokens: &[DateToken<'_>], era: Option<Era>) -> Option<Date> {
     use DateToken::{Mark, Number, Space, Word};
     let mut parts = Vec::with_capacity(4);
     let mut last = Space;

@@ -16,8 +16,8 @@ pub(super) struct Date {
     pub(super) month: u8,
     /// 1 to 31.
     pub(super) day: Option<u8>,
-    /// Where day and month could be exchanged (`4/7/1776`), they are in the order month, day, and
-    /// this is set.
+    /// Whether day and month could be exchanged (`4/7/1776`); they are then in the order month,
+    /// day.
     pub(super) is_ambiguous: bool,
 }
 

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::{Clock, Date, clock, date};
 
 /// Writes year, month and day, 0 where open, with an exclamation mark where the order is ambiguous.
-fn shown(date: Date) -> String {
+fn iso_text(date: Date) -> String {
     let Date { year, month, day, is_ambiguous } = date;
     let year = year.map_or("-".to_owned(), |year| year.to_string());
     let mark = if is_ambiguous { "!" } else { "" };
@@ -12,7 +12,7 @@ fn shown(date: Date) -> String {
 
 fn check_date(texts: &str, expected: &str) {
     for text in texts.split(" ; ") {
-        let found = date(text).map(shown).unwrap_or_default();
+        let found = date(text).map(iso_text).unwrap_or_default();
         assert_eq!(found, expected, "{text:?}");
     }
 }

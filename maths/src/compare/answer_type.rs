@@ -1,9 +1,9 @@
 //! Reading an answer as a type that the caller names.
 
 use super::region_of;
-use crate::answer::{Answer, Brackets, Form};
+use crate::answer::{Answer, AnswerForm, Brackets};
 
-/// The type that a caller says an answer has.
+/// The type of an answer as given by the caller.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerType {
     /// A number or an expression.
@@ -38,16 +38,22 @@ impl Answer {
     /// another type.
     pub fn into_type(self, wanted: AnswerType, text: &str) -> Option<Self> {
         let form = match (wanted, self.form) {
-            (AnswerType::Text, _) => Form::Text(text.trim().to_owned()),
-            (AnswerType::Number, form @ Form::Value(_))
-            | (AnswerType::Interval, form @ (Form::Region(_) | Form::Inequality(_)))
-            | (AnswerType::Tuple, form @ Form::Tuple(..)) => form,
-            (AnswerType::Interval, form @ Form::Tuple(..)) => Form::Region(region_of(&form)?),
-            (AnswerType::Tuple, Form::List(members)) => Form::Tuple(Brackets::Round, members),
+            (AnswerType::Text, _) => AnswerForm::Text(text.trim().to_owned()),
+            (AnswerType::Number, form @ AnswerForm::Value(_))
+            | (AnswerType::Interval, form @ (AnswerForm::Region(_) | AnswerForm::Inequality(_)))
+            | (AnswerType::Tuple, form @ AnswerForm::Tuple(..)) => form,
+            (AnswerType::Interval, form @ AnswerForm::Tuple(..)) => {
+                AnswerForm::Region(region_of(&form)?)
+            }
+            (AnswerType::Tuple, AnswerForm::List(members)) => {
+                AnswerForm::Tuple(Brackets::Round, members)
+            }
             (
                 AnswerType::Set,
-                Form::Set(members) | Form::List(members) | Form::Tuple(_, members),
-            ) => Form::Set(members),
+                AnswerForm::Set(members)
+                | AnswerForm::List(members)
+                | AnswerForm::Tuple(_, members),
+            ) => AnswerForm::Set(members),
             (
                 AnswerType::Number | AnswerType::Interval | AnswerType::Tuple | AnswerType::Set,
                 _,

@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use dashu::base::{Gcd as _, RemEuclid as _};
 use dashu::integer::{IBig, UBig};
 
-use super::{Comparer, Outcome, bare, mismatch};
+use super::{Comparer, Comparison, bare, mismatch};
 use crate::algebra;
-use crate::answer::{Answer, Form};
+use crate::answer::{Answer, AnswerForm};
 use crate::expr::Expr;
 use crate::fuel::Exhausted;
 
@@ -28,18 +28,18 @@ struct Classes {
 }
 
 impl Comparer<'_, '_> {
-    /// Compares with gold residue classes. `7k + 3` says the same as `3 (mod 7)`.
+    /// Compares with gold residue classes. `7k + 3` equals `3 (mod 7)`.
     pub(super) fn for_congruence(
         &mut self,
         residues: &[Expr],
         modulus: Expr,
         candidate: &Answer,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         let gold = Congruence { residues, modulus };
-        if let Form::Congruence { residues, modulus } = &candidate.form {
+        if let AnswerForm::Congruence { residues, modulus } = &candidate.form {
             return self.congruences(gold, Congruence { residues, modulus: *modulus });
         }
-        let Form::Value(value) = &candidate.form else {
+        let AnswerForm::Value(value) = &candidate.form else {
             return Ok(mismatch());
         };
         match self.family_residue(value.expr)? {
@@ -55,7 +55,7 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: Congruence<'_>,
         other: Congruence<'_>,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         let own = self.classes(gold)?;
         let theirs = self.classes(other)?;
         let (Some(own), Some(theirs)) = (own, theirs) else {
@@ -65,24 +65,24 @@ impl Comparer<'_, '_> {
         let (Some(own), Some(theirs)) =
             (self.listed(&own, &common)?, self.listed(&theirs, &common)?)
         else {
-            return Ok(Outcome::incomparable("congruence_no_rule"));
+            return Ok(Comparison::incomparable("congruence_no_rule"));
         };
-        Ok(Outcome::proven(own == theirs, "congruence_equal", "congruence_different"))
+        Ok(Comparison::proven(own == theirs, "congruence_equal", "congruence_different"))
     }
 
     fn symbolic_congruences(
         &mut self,
         gold: Congruence<'_>,
         other: Congruence<'_>,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         if !self.exprs(gold.modulus, other.modulus)?.is_equal() {
-            return Ok(Outcome::incomparable("congruence_no_rule"));
+            return Ok(Comparison::incomparable("congruence_no_rule"));
         }
         let answers = |exprs: &[Expr]| exprs.iter().map(|e| bare(*e)).collect::<Vec<_>>();
         Ok(match self.in_order(&answers(gold.residues), &answers(other.residues))? {
-            Outcome::Equal(_) => Outcome::equal("congruence_equal"),
-            Outcome::Different(_) | Outcome::Incomparable(_) | Outcome::Undecided(_) => {
-                Outcome::incomparable("congruence_no_rule")
+            Comparison::Equal(_) => Comparison::equal("congruence_equal"),
+            Comparison::Different(_) | Comparison::Incomparable(_) | Comparison::Undecided(_) => {
+                Comparison::incomparable("congruence_no_rule")
             }
         })
     }

@@ -4,10 +4,10 @@ use std::cmp::Ordering;
 
 use dashu::rational::RBig;
 
-use super::region::{End, Span, Spans, point};
-use super::{Comparer, Outcome, mismatch, region_of, value};
+use super::region::{End, NumberRange, Spans, point};
+use super::{Comparer, Comparison, mismatch, region_of, value};
 use crate::algebra;
-use crate::answer::{Answer, Chain, Form, Relation, Subject};
+use crate::answer::{Answer, AnswerForm, Chain, Relation, Subject};
 use crate::expr::{Expr, Function, Node};
 use crate::fuel::Exhausted;
 use crate::interval;
@@ -40,8 +40,8 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: Equation,
         candidate: &Answer,
-    ) -> Result<Outcome, Exhausted> {
-        if let Form::Equation(left, right) = candidate.form {
+    ) -> Result<Comparison, Exhausted> {
+        if let AnswerForm::Equation(left, right) = candidate.form {
             return self.equations(gold, Equation { left, right });
         }
         match as_equation(candidate) {
@@ -56,17 +56,19 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: Equation,
         other: Equation,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         let own = self.ws.difference(gold.left, gold.right)?;
         let theirs = self.ws.difference(other.left, other.right)?;
         Ok(match self.proportional(own, theirs)? {
-            Outcome::Equal(_) => Outcome::equal("equation_equal"),
-            Outcome::Different(_) if self.is_polynomial(own)? && self.is_polynomial(theirs)? => {
-                Outcome::different("equation_different")
+            Comparison::Equal(_) => Comparison::equal("equation_equal"),
+            Comparison::Different(_)
+                if self.is_polynomial(own)? && self.is_polynomial(theirs)? =>
+            {
+                Comparison::different("equation_different")
             }
             // Other factors, such as a denominator, may make up the difference.
-            Outcome::Different(_) => Outcome::incomparable("equation_no_rule"),
-            rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => rest,
+            Comparison::Different(_) => Comparison::incomparable("equation_no_rule"),
+            rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => rest,
         })
     }
 
@@ -84,8 +86,8 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: &Chain,
         candidate: &Answer,
-    ) -> Result<Outcome, Exhausted> {
-        if let Form::Inequality(other) = &candidate.form {
+    ) -> Result<Comparison, Exhausted> {
+        if let AnswerForm::Inequality(other) = &candidate.form {
             return self.inequalities(gold, other);
         }
         let Some(region) = region_of(&candidate.form) else {
@@ -106,31 +108,31 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: &Chain,
         other: &Chain,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         if gold == other {
-            return Ok(Outcome::equal("identical"));
+            return Ok(Comparison::equal("identical"));
         }
         let own = self.solved(std::slice::from_ref(gold))?;
         let theirs = self.solved(std::slice::from_ref(other))?;
         if let (Some((name, own)), Some((other_name, theirs))) = (own, theirs) {
             if name != other_name {
-                return Ok(Outcome::different("variable_different"));
+                return Ok(Comparison::different("variable_different"));
             }
             return Ok(match self.same_spans(Some(own), Some(theirs))? {
-                Outcome::Equal(_) => Outcome::equal("inequality_equal"),
-                Outcome::Different(_) => Outcome::different("inequality_different"),
-                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => rest,
+                Comparison::Equal(_) => Comparison::equal("inequality_equal"),
+                Comparison::Different(_) => Comparison::different("inequality_different"),
+                rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => rest,
             });
         }
         self.same_links(gold, other)
     }
 
     /// Decides whether every link of one chain has its equal in the other, up to a positive factor.
-    fn same_links(&mut self, gold: &Chain, other: &Chain) -> Result<Outcome, Exhausted> {
+    fn same_links(&mut self, gold: &Chain, other: &Chain) -> Result<Comparison, Exhausted> {
         let own = self.links(gold)?;
         let mut free = self.links(other)?;
         if own.len() != free.len() {
-            return Ok(Outcome::incomparable("inequality_no_rule"));
+            return Ok(Comparison::incomparable("inequality_no_rule"));
         }
         for link in own {
             let mut found = None;
@@ -147,20 +149,20 @@ impl Comparer<'_, '_> {
                 None => return self.opposed(gold, other),
             }
         }
-        Ok(Outcome::equal("inequality_equal"))
+        Ok(Comparison::equal("inequality_equal"))
     }
 
     /// Proves single links different whose sides are proportional and whose relations differ.
-    fn opposed(&mut self, gold: &Chain, other: &Chain) -> Result<Outcome, Exhausted> {
+    fn opposed(&mut self, gold: &Chain, other: &Chain) -> Result<Comparison, Exhausted> {
         let (own, theirs) = (self.links(gold)?, self.links(other)?);
         let ([own], [theirs]) = (own.as_slice(), theirs.as_slice()) else {
-            return Ok(Outcome::incomparable("inequality_no_rule"));
+            return Ok(Comparison::incomparable("inequality_no_rule"));
         };
         let sides = self.proportional(own.difference, theirs.difference)?;
         Ok(match sides {
-            Outcome::Equal(_) => Outcome::different("inequality_different"),
-            Outcome::Different(_) | Outcome::Incomparable(_) | Outcome::Undecided(_) => {
-                Outcome::incomparable("inequality_no_rule")
+            Comparison::Equal(_) => Comparison::different("inequality_different"),
+            Comparison::Different(_) | Comparison::Incomparable(_) | Comparison::Undecided(_) => {
+                Comparison::incomparable("inequality_no_rule")
             }
         })
     }
@@ -224,11 +226,11 @@ impl Comparer<'_, '_> {
     pub(super) fn solved(
         &mut self,
         chains: &[Chain],
-    ) -> Result<Option<(Expr, Vec<Span>)>, Exhausted> {
+    ) -> Result<Option<(Expr, Vec<NumberRange>)>, Exhausted> {
         let mut unknown = None;
         let mut all = vec![self.line()?];
         for chain in chains {
-            for (relation, left, right) in pairs(chain) {
+            for (relation, left, right) in chain_relations(chain) {
                 let Some((own, spans)) = self.solved_pair(relation, left, right)? else {
                     return Ok(None);
                 };
@@ -251,7 +253,7 @@ impl Comparer<'_, '_> {
         relation: Relation,
         left: Expr,
         right: Expr,
-    ) -> Result<Option<(Expr, Vec<Span>)>, Exhausted> {
+    ) -> Result<Option<(Expr, Vec<NumberRange>)>, Exhausted> {
         for (side, other, relation) in [(left, right, relation), (right, left, mirrored(relation))]
         {
             let is_value = matches!(self.ws.node(side), Node::Apply(..) | Node::Symbol(_));
@@ -285,7 +287,7 @@ impl Comparer<'_, '_> {
         relation: Relation,
         inner: Expr,
         bound: Expr,
-    ) -> Result<Option<(Expr, Vec<Span>)>, Exhausted> {
+    ) -> Result<Option<(Expr, Vec<NumberRange>)>, Exhausted> {
         let below = self.ws.negated(bound)?;
         let zero = self.ws.integer(0)?;
         if !matches!(self.order(zero, bound)?, Some(Ordering::Less | Ordering::Equal)) {
@@ -387,7 +389,7 @@ impl Comparer<'_, '_> {
                 }
             }
         };
-        let inside = Span {
+        let inside = NumberRange {
             from: End { at: first, is_in: relation == Relation::LessOrEqual },
             to: End { at: last, is_in: relation == Relation::LessOrEqual },
         };
@@ -403,7 +405,7 @@ impl Comparer<'_, '_> {
             }
             Relation::Greater | Relation::GreaterOrEqual => {
                 let closed = relation == Relation::Greater;
-                let inside = Span {
+                let inside = NumberRange {
                     from: End { at: first, is_in: closed },
                     to: End { at: last, is_in: closed },
                 };
@@ -414,13 +416,13 @@ impl Comparer<'_, '_> {
     }
 
     /// Returns the numbers with the relation to `bound`.
-    fn beyond(&mut self, relation: Relation, bound: Expr) -> Result<Vec<Span>, Exhausted> {
+    fn beyond(&mut self, relation: Relation, bound: Expr) -> Result<Vec<NumberRange>, Exhausted> {
         let line = self.line()?;
         let end = |is_in| End { at: bound, is_in };
-        // `x < ∞` says that x is a number.
+        // `x < ∞` holds for every number.
         let is_infinite = value::infinity(self.ws, bound).is_some();
-        let below = |is_in: bool| Span { from: line.from, to: end(is_in && !is_infinite) };
-        let above = |is_in: bool| Span { from: end(is_in && !is_infinite), to: line.to };
+        let below = |is_in: bool| NumberRange { from: line.from, to: end(is_in && !is_infinite) };
+        let above = |is_in: bool| NumberRange { from: end(is_in && !is_infinite), to: line.to };
         Ok(match relation {
             Relation::Less => vec![below(false)],
             Relation::LessOrEqual => vec![below(true)],
@@ -443,7 +445,8 @@ impl Comparer<'_, '_> {
 /// Returns `y = 2x + 1` as an equation: a value whose only subject is a variable or a function's
 /// value.
 pub(super) fn as_equation(answer: &Answer) -> Option<Equation> {
-    let ([Subject::Expr(subject)], Form::Value(value)) = (answer.subjects.as_slice(), &answer.form)
+    let ([Subject::Expr(subject)], AnswerForm::Value(value)) =
+        (answer.subjects.as_slice(), &answer.form)
     else {
         return None;
     };
@@ -462,7 +465,7 @@ fn mirrored(relation: Relation) -> Relation {
 }
 
 /// Returns the links of a chain as written.
-fn pairs(chain: &Chain) -> impl Iterator<Item = (Relation, Expr, Expr)> + '_ {
+fn chain_relations(chain: &Chain) -> impl Iterator<Item = (Relation, Expr, Expr)> + '_ {
     let lefts = std::iter::once(chain.first).chain(chain.rest.iter().map(|(_, side)| *side));
     lefts.zip(&chain.rest).map(|(left, (relation, right))| (*relation, left, *right))
 }

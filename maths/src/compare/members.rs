@@ -1,8 +1,8 @@
 //! Answers of several members: in order, or as sets in which repeats count.
 
-use super::{Comparer, Outcome, mismatch, region_of};
+use super::{Comparer, Comparison, mismatch, region_of};
 use crate::algebra;
-use crate::answer::{Answer, Form, Region, Subject};
+use crate::answer::{Answer, AnswerForm, Region, Subject};
 use crate::expr::{Expr, Node};
 use crate::fuel::Exhausted;
 
@@ -16,56 +16,58 @@ impl Comparer<'_, '_> {
         gold: &Answer,
         members: &[Answer],
         candidate: &Answer,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         if let Some(outcome) = self.families(members, candidate)? {
             return Ok(outcome);
         }
         match &candidate.form {
-            Form::Set(others) | Form::List(others) => self.unordered(members, others),
+            AnswerForm::Set(others) | AnswerForm::List(others) => self.unordered(members, others),
             // A list of one, or `x = 1, y = 2` for which a tuple says the values in that order.
-            Form::Tuple(_, others) if members.iter().all(|m| !m.subjects.is_empty()) => {
+            AnswerForm::Tuple(_, others) if members.iter().all(|m| !m.subjects.is_empty()) => {
                 self.in_order(members, others)
             }
-            Form::Region(region) => {
+            AnswerForm::Region(region) => {
                 let Some(own) = region_of(&gold.form) else {
                     return Ok(mismatch());
                 };
                 self.regions(&own, region)
             }
-            Form::Value(_) if members.len() == 1 => self.answers(&members[0], candidate, None),
-            Form::Value(_) => self.some_of(members, candidate),
-            Form::Equation(..)
-            | Form::Inequality(_)
-            | Form::Tuple(..)
-            | Form::Matrix(_)
-            | Form::Piecewise(_)
-            | Form::Congruence { .. }
-            | Form::Numeral(_)
-            | Form::Ratio(_)
-            | Form::Date(_)
-            | Form::Clock(_)
-            | Form::Truth(_)
-            | Form::Sequence(_)
-            | Form::Text(_) => Ok(mismatch()),
+            AnswerForm::Value(_) if members.len() == 1 => {
+                self.answers(&members[0], candidate, None)
+            }
+            AnswerForm::Value(_) => self.some_of(members, candidate),
+            AnswerForm::Equation(..)
+            | AnswerForm::Inequality(_)
+            | AnswerForm::Tuple(..)
+            | AnswerForm::Matrix(_)
+            | AnswerForm::Piecewise(_)
+            | AnswerForm::Congruence { .. }
+            | AnswerForm::Numeral(_)
+            | AnswerForm::Ratio(_)
+            | AnswerForm::Date(_)
+            | AnswerForm::Clock(_)
+            | AnswerForm::Truth(_)
+            | AnswerForm::Sequence(_)
+            | AnswerForm::Text(_) => Ok(mismatch()),
         }
     }
 
     /// Compares one answer with several gold answers: wrong, unless all of them are that one.
-    fn some_of(&mut self, members: &[Answer], candidate: &Answer) -> Result<Outcome, Exhausted> {
+    fn some_of(&mut self, members: &[Answer], candidate: &Answer) -> Result<Comparison, Exhausted> {
         for (index, member) in members.iter().enumerate() {
             match self.answers(member, candidate, None)? {
-                Outcome::Equal(_) => {}
-                Outcome::Different(_) => {
-                    return Ok(Outcome::different("members_missing").at(index));
+                Comparison::Equal(_) => {}
+                Comparison::Different(_) => {
+                    return Ok(Comparison::different("members_missing").at(index));
                 }
-                Outcome::Incomparable(_) => return Ok(mismatch()),
-                Outcome::Undecided(doubt) => return Ok(Outcome::Undecided(doubt)),
+                Comparison::Incomparable(_) => return Ok(mismatch()),
+                Comparison::Undecided(doubt) => return Ok(Comparison::Undecided(doubt)),
             }
         }
         Ok(if self.policy.collapse_repeats {
-            Outcome::equal("members_equal")
+            Comparison::equal("members_equal")
         } else {
-            Outcome::different("members_missing")
+            Comparison::different("members_missing")
         })
     }
 
@@ -74,30 +76,34 @@ impl Comparer<'_, '_> {
         &mut self,
         members: &[Answer],
         others: &[Answer],
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         if members.len() != others.len() {
-            return Ok(Outcome::different("length_different"));
+            return Ok(Comparison::different("length_different"));
         }
         let mut open = None;
         for (index, (member, other)) in members.iter().zip(others).enumerate() {
             match self.answers(member, other, None)? {
-                Outcome::Equal(_) => {}
-                Outcome::Different(ground) => return Ok(Outcome::Different(ground).at(index)),
+                Comparison::Equal(_) => {}
+                Comparison::Different(ground) => return Ok(Comparison::Different(ground).at(index)),
                 // A later member may still prove a difference.
-                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
+                rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => {
                     open = open.or(Some(rest.at(index)));
                 }
             }
         }
-        Ok(open.unwrap_or(Outcome::equal("members_equal")))
+        Ok(open.unwrap_or(Comparison::equal("members_equal")))
     }
 
     /// Compares without order. Equality carries over, so each candidate member can take the first
     /// gold member that it equals.
-    fn unordered(&mut self, members: &[Answer], others: &[Answer]) -> Result<Outcome, Exhausted> {
+    fn unordered(
+        &mut self,
+        members: &[Answer],
+        others: &[Answer],
+    ) -> Result<Comparison, Exhausted> {
         self.ws.fuel.spend(1 + members.len() as u64)?;
         if members == others {
-            return Ok(Outcome::equal("members_equal"));
+            return Ok(Comparison::equal("members_equal"));
         }
         if self.policy.collapse_repeats {
             let (members, others) = (self.distinct(members)?, self.distinct(others)?);
@@ -108,9 +114,13 @@ impl Comparer<'_, '_> {
         self.matched(&members, &others)
     }
 
-    fn matched(&mut self, members: &[&Answer], others: &[&Answer]) -> Result<Outcome, Exhausted> {
+    fn matched(
+        &mut self,
+        members: &[&Answer],
+        others: &[&Answer],
+    ) -> Result<Comparison, Exhausted> {
         if members.len() > MAX_UNORDERED || others.len() > MAX_UNORDERED {
-            return Ok(Outcome::incomparable("too_many_members"));
+            return Ok(Comparison::incomparable("too_many_members"));
         }
         let mut free: Vec<&Answer> = others.to_vec();
         let mut open = None;
@@ -120,12 +130,12 @@ impl Comparer<'_, '_> {
             let mut found = None;
             for (place, other) in free.iter().enumerate() {
                 match self.answers(member, other, None)? {
-                    Outcome::Equal(_) => {
+                    Comparison::Equal(_) => {
                         found = Some(place);
                         break;
                     }
-                    Outcome::Different(_) => {}
-                    rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
+                    Comparison::Different(_) => {}
+                    rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => {
                         own_open = own_open.or(Some(rest.at(index)));
                     }
                 }
@@ -140,11 +150,11 @@ impl Comparer<'_, '_> {
         }
         // A gold member that differs from all that is left proves the difference, whatever is open.
         Ok(match (missing, open, free.is_empty()) {
-            (Some(index), _, _) => Outcome::different("members_missing").at(index),
+            (Some(index), _, _) => Comparison::different("members_missing").at(index),
             (None, Some(open), _) if members.len() == others.len() => open,
-            (None, Some(_), _) => Outcome::different("length_different"),
-            (None, None, false) => Outcome::different("members_added"),
-            (None, None, true) => Outcome::equal("members_equal"),
+            (None, Some(_), _) => Comparison::different("length_different"),
+            (None, None, false) => Comparison::different("members_added"),
+            (None, None, true) => Comparison::equal("members_equal"),
         })
     }
 
@@ -168,8 +178,8 @@ impl Comparer<'_, '_> {
         &mut self,
         members: &[Answer],
         candidate: &Answer,
-    ) -> Result<Option<Outcome>, Exhausted> {
-        let others = if let Form::List(others) = &candidate.form {
+    ) -> Result<Option<Comparison>, Exhausted> {
+        let others = if let AnswerForm::List(others) = &candidate.form {
             others.as_slice()
         } else {
             std::slice::from_ref(candidate)
@@ -194,7 +204,7 @@ impl Comparer<'_, '_> {
                 _ => false,
             };
             let is_integers =
-                matches!(&member.form, Form::Region(Region::Integers | Region::Naturals));
+                matches!(&member.form, AnswerForm::Region(Region::Integers | Region::Naturals));
             of_symbol && is_integers
         };
         let (declarations, values): (Vec<&Answer>, Vec<&Answer>) =
@@ -202,9 +212,13 @@ impl Comparer<'_, '_> {
         (!declarations.is_empty() && !values.is_empty()).then_some(values)
     }
 
-    fn families_match(&mut self, own: &[&Answer], other: &[&Answer]) -> Result<Outcome, Exhausted> {
+    fn families_match(
+        &mut self,
+        own: &[&Answer],
+        other: &[&Answer],
+    ) -> Result<Comparison, Exhausted> {
         if own.len() != other.len() {
-            return Ok(Outcome::incomparable("families_different"));
+            return Ok(Comparison::incomparable("families_different"));
         }
         let mut free = other.to_vec();
         for member in own {
@@ -219,16 +233,17 @@ impl Comparer<'_, '_> {
                 Some(place) => {
                     free.swap_remove(place);
                 }
-                None => return Ok(Outcome::incomparable("families_different")),
+                None => return Ok(Comparison::incomparable("families_different")),
             }
         }
-        Ok(Outcome::equal("families_equal"))
+        Ok(Comparison::equal("families_equal"))
     }
 
     /// Decides whether two members run through the same values while their parameters run through
     /// the integers: `a + b·k` and `c ± b·m` with (a - c)/b an integer.
     fn is_same_family(&mut self, gold: &Answer, candidate: &Answer) -> Result<bool, Exhausted> {
-        let (Form::Value(own), Form::Value(other)) = (&gold.form, &candidate.form) else {
+        let (AnswerForm::Value(own), AnswerForm::Value(other)) = (&gold.form, &candidate.form)
+        else {
             return Ok(self.answers(gold, candidate, None)?.is_equal());
         };
         if self.exprs(own.expr, other.expr)?.is_equal() {

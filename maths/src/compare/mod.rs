@@ -17,7 +17,7 @@ mod text_compare;
 mod value;
 
 use super::algebra;
-use super::answer::{Answer, Brackets, Form, Region, Value};
+use super::answer::{Answer, AnswerForm, Brackets, Region, Value};
 use super::calendar::Clock;
 use super::expr::{Expr, Workspace};
 use super::interval::{self, Separation};
@@ -29,15 +29,15 @@ use crate::fuel::Exhausted;
 pub use self::answer_type::AnswerType;
 use self::congruence::Congruence;
 use self::inequality::Equation;
-pub use self::outcome::{Evidence, Outcome, Texts};
+pub use self::outcome::{AnswerTexts, Comparison, Evidence};
 
 /// The state of a comparison.
 pub struct Comparer<'c, 'f> {
     /// The workspace of both answers.
     pub ws: &'c mut Workspace<'f>,
-    /// What counts as equal beyond mathematics.
+    /// Policy for disputed equalities.
     pub policy: Policy,
-    /// How far a candidate may lie from the gold value.
+    /// Tolerance around the gold value.
     pub tolerance: &'c Tolerance,
 }
 
@@ -50,11 +50,11 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: &Answer,
         candidate: &Answer,
-        texts: Option<Texts<'_>>,
-    ) -> Result<Outcome, Exhausted> {
+        texts: Option<AnswerTexts<'_>>,
+    ) -> Result<Comparison, Exhausted> {
         self.ws.fuel.spend(1)?;
         let candidate = match subject::relate(self.ws, gold, candidate) {
-            subject::Relation::Conflict => return Ok(Outcome::different("variable_different")),
+            subject::Relation::Conflict => return Ok(Comparison::different("variable_different")),
             subject::Relation::Same => candidate,
             subject::Relation::Reordered(ref order) => &subject::reordered(candidate, order),
         };
@@ -63,7 +63,7 @@ impl Comparer<'_, '_> {
             return Ok(outcome);
         };
         if text_compare::are_same_letters(texts, self.ws.fuel)? {
-            return Ok(Outcome::equal("text_equal"));
+            return Ok(Comparison::equal("text_equal"));
         }
         if text_compare::may_be_words(&gold.form, &candidate.form) {
             return Ok(text_compare::compare(texts, self.ws.fuel)?.unwrap_or(outcome));
@@ -72,32 +72,35 @@ impl Comparer<'_, '_> {
     }
 
     /// Compares by the table of types: gold in rows, candidates in columns.
-    fn forms(&mut self, gold: &Answer, candidate: &Answer) -> Result<Outcome, Exhausted> {
+    fn forms(&mut self, gold: &Answer, candidate: &Answer) -> Result<Comparison, Exhausted> {
         match &gold.form {
-            Form::Value(value) => self.for_value(gold, value, candidate),
-            Form::Equation(left, right) => {
+            AnswerForm::Value(value) => self.for_value(gold, value, candidate),
+            AnswerForm::Equation(left, right) => {
                 self.for_equation(Equation { left: *left, right: *right }, candidate)
             }
-            Form::Inequality(chain) => self.for_inequality(chain, candidate),
-            Form::Region(region) => self.for_region(region, candidate),
-            Form::Set(members) | Form::List(members) => self.for_members(gold, members, candidate),
-            Form::Tuple(brackets, members) => self.for_tuple(*brackets, members, candidate),
-            Form::Matrix(rows) => self.for_matrix(rows, candidate),
-            Form::Piecewise(pieces) => {
-                let Form::Piecewise(others) = &candidate.form else {
+            AnswerForm::Inequality(chain) => self.for_inequality(chain, candidate),
+            AnswerForm::Region(region) => self.for_region(region, candidate),
+            AnswerForm::Set(members) | AnswerForm::List(members) => {
+                self.for_members(gold, members, candidate)
+            }
+            AnswerForm::Tuple(brackets, members) => self.for_tuple(*brackets, members, candidate),
+            AnswerForm::Matrix(rows) => self.for_matrix(rows, candidate),
+            AnswerForm::Piecewise(pieces) => {
+                let AnswerForm::Piecewise(others) = &candidate.form else {
                     return Ok(mismatch());
                 };
                 self.piecewise(pieces, others)
             }
-            Form::Congruence { residues, modulus } => {
+            AnswerForm::Congruence { residues, modulus } => {
                 self.for_congruence(residues, *modulus, candidate)
             }
-            Form::Numeral(numeral) => Ok(value::numeral(numeral, &candidate.form)),
-            Form::Ratio(terms) => self.for_ratio(terms, candidate),
-            Form::Clock(clock) => self.for_clock(*clock, candidate),
-            Form::Date(_) | Form::Truth(_) | Form::Sequence(_) | Form::Text(_) => {
-                Ok(as_written(&gold.form, &candidate.form))
-            }
+            AnswerForm::Numeral(numeral) => Ok(value::numeral(numeral, &candidate.form)),
+            AnswerForm::Ratio(terms) => self.for_ratio(terms, candidate),
+            AnswerForm::Clock(clock) => self.for_clock(*clock, candidate),
+            AnswerForm::Date(_)
+            | AnswerForm::Truth(_)
+            | AnswerForm::Sequence(_)
+            | AnswerForm::Text(_) => Ok(as_written(&gold.form, &candidate.form)),
         }
     }
 
@@ -106,29 +109,29 @@ impl Comparer<'_, '_> {
         gold: &Answer,
         value: &Value,
         candidate: &Answer,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         match &candidate.form {
-            Form::Value(other) => {
+            AnswerForm::Value(other) => {
                 let outcome = self.values(value, other)?;
                 self.renamed_or(outcome, value.expr, other.expr)
             }
-            Form::Equation(left, right) => match inequality::as_equation(gold) {
+            AnswerForm::Equation(left, right) => match inequality::as_equation(gold) {
                 Some(equation) => self.equations(equation, Equation { left: *left, right: *right }),
                 None => Ok(mismatch()),
             },
-            Form::Set(members) | Form::List(members) => self.one_of_many(gold, members),
-            Form::Numeral(numeral) => {
+            AnswerForm::Set(members) | AnswerForm::List(members) => self.one_of_many(gold, members),
+            AnswerForm::Numeral(numeral) => {
                 let expr = self.ws.number(numeral.value())?;
                 self.exprs(value.expr, expr)
             }
-            Form::Ratio(terms) => match terms.as_slice() {
+            AnswerForm::Ratio(terms) => match terms.as_slice() {
                 [a, b] if self.policy.ratio_as_fraction => {
                     let quotient = self.ws.quotient(*a, *b)?;
                     self.exprs(value.expr, quotient)
                 }
                 _ => Ok(mismatch()),
             },
-            Form::Congruence { residues, modulus } => {
+            AnswerForm::Congruence { residues, modulus } => {
                 let family = self.family_residue(value.expr)?;
                 match (family, residues.as_slice()) {
                     (Some((residue, step)), [_]) => self.congruences(
@@ -138,38 +141,42 @@ impl Comparer<'_, '_> {
                     _ => Ok(mismatch()),
                 }
             }
-            Form::Matrix(rows) => match rows.as_slice() {
+            AnswerForm::Matrix(rows) => match rows.as_slice() {
                 [row] if row.len() == 1 => self.exprs(value.expr, row[0]),
                 _ => Ok(mismatch()),
             },
-            Form::Inequality(_)
-            | Form::Region(_)
-            | Form::Tuple(..)
-            | Form::Piecewise(_)
-            | Form::Date(_)
-            | Form::Clock(_)
-            | Form::Truth(_)
-            | Form::Sequence(_)
-            | Form::Text(_) => Ok(mismatch()),
+            AnswerForm::Inequality(_)
+            | AnswerForm::Region(_)
+            | AnswerForm::Tuple(..)
+            | AnswerForm::Piecewise(_)
+            | AnswerForm::Date(_)
+            | AnswerForm::Clock(_)
+            | AnswerForm::Truth(_)
+            | AnswerForm::Sequence(_)
+            | AnswerForm::Text(_) => Ok(mismatch()),
         }
     }
 
     /// Compares a candidate of several answers with a gold answer of one: right only where all of
     /// them are that one.
-    fn one_of_many(&mut self, gold: &Answer, members: &[Answer]) -> Result<Outcome, Exhausted> {
+    fn one_of_many(&mut self, gold: &Answer, members: &[Answer]) -> Result<Comparison, Exhausted> {
         for (index, member) in members.iter().enumerate() {
             let outcome = self.answers(gold, member, None)?;
             if members.len() == 1 {
                 return Ok(outcome);
             }
             match outcome {
-                Outcome::Equal(_) => {}
-                Outcome::Different(_) => return Ok(Outcome::different("several_answers").at(index)),
-                Outcome::Incomparable(_) => return Ok(Outcome::incomparable("several_answers")),
-                Outcome::Undecided(doubt) => return Ok(Outcome::Undecided(doubt)),
+                Comparison::Equal(_) => {}
+                Comparison::Different(_) => {
+                    return Ok(Comparison::different("several_answers").at(index));
+                }
+                Comparison::Incomparable(_) => {
+                    return Ok(Comparison::incomparable("several_answers"));
+                }
+                Comparison::Undecided(doubt) => return Ok(Comparison::Undecided(doubt)),
             }
         }
-        Ok(Outcome::equal("members_equal"))
+        Ok(Comparison::equal("members_equal"))
     }
 
     fn for_tuple(
@@ -177,9 +184,9 @@ impl Comparer<'_, '_> {
         brackets: Brackets,
         members: &[Answer],
         candidate: &Answer,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         match &candidate.form {
-            Form::Tuple(others_in, others) => {
+            AnswerForm::Tuple(others_in, others) => {
                 // A pair may be an interval, where brackets mean something.
                 let is_pair = members.len() == 2 && others.len() == 2;
                 let may_differ = |b| b == Brackets::Angle;
@@ -188,54 +195,58 @@ impl Comparer<'_, '_> {
                     && !may_differ(brackets)
                     && !may_differ(*others_in)
                 {
-                    return Ok(Outcome::different("brackets_different"));
+                    return Ok(Comparison::different("brackets_different"));
                 }
                 self.in_order(members, others)
             }
-            Form::Matrix(rows) if self.policy.column_as_tuple => match entries(rows) {
+            AnswerForm::Matrix(rows) if self.policy.column_as_tuple => match entries(rows) {
                 Some(entries) => self.in_order(members, &entries),
                 None => Ok(mismatch()),
             },
-            Form::Region(region) => match region::of_pair(brackets, members) {
+            AnswerForm::Region(region) => match region::of_pair(brackets, members) {
                 Some(interval) => self.regions(&interval, region),
                 None => Ok(mismatch()),
             },
-            Form::Inequality(chain) => match region::of_pair(brackets, members) {
+            AnswerForm::Inequality(chain) => match region::of_pair(brackets, members) {
                 Some(interval) => self.interval_by_inequality(&interval, chain),
                 None => Ok(mismatch()),
             },
-            // `x = 1, y = 2` says what `(1, 2)` says; `1, 2` might mean either of two things.
-            Form::List(others) if others.iter().all(|other| !other.subjects.is_empty()) => {
+            // `x = 1, y = 2` equals `(1, 2)`; `1, 2` is ambiguous.
+            AnswerForm::List(others) if others.iter().all(|other| !other.subjects.is_empty()) => {
                 self.in_order(members, others)
             }
-            Form::Value(_)
-            | Form::Equation(..)
-            | Form::Set(_)
-            | Form::List(_)
-            | Form::Matrix(_)
-            | Form::Piecewise(_)
-            | Form::Congruence { .. }
-            | Form::Numeral(_)
-            | Form::Ratio(_)
-            | Form::Date(_)
-            | Form::Clock(_)
-            | Form::Truth(_)
-            | Form::Sequence(_)
-            | Form::Text(_) => Ok(mismatch()),
+            AnswerForm::Value(_)
+            | AnswerForm::Equation(..)
+            | AnswerForm::Set(_)
+            | AnswerForm::List(_)
+            | AnswerForm::Matrix(_)
+            | AnswerForm::Piecewise(_)
+            | AnswerForm::Congruence { .. }
+            | AnswerForm::Numeral(_)
+            | AnswerForm::Ratio(_)
+            | AnswerForm::Date(_)
+            | AnswerForm::Clock(_)
+            | AnswerForm::Truth(_)
+            | AnswerForm::Sequence(_)
+            | AnswerForm::Text(_) => Ok(mismatch()),
         }
     }
 
-    fn for_matrix(&mut self, rows: &[Vec<Expr>], candidate: &Answer) -> Result<Outcome, Exhausted> {
-        if let Form::Matrix(others) = &candidate.form {
+    fn for_matrix(
+        &mut self,
+        rows: &[Vec<Expr>],
+        candidate: &Answer,
+    ) -> Result<Comparison, Exhausted> {
+        if let AnswerForm::Matrix(others) = &candidate.form {
             if rows.len() != others.len() || rows[0].len() != others[0].len() {
-                return Ok(Outcome::different("shape_different"));
+                return Ok(Comparison::different("shape_different"));
             }
             let flat = |rows: &[Vec<Expr>]| -> Vec<Answer> {
                 rows.iter().flatten().map(|entry| bare(*entry)).collect()
             };
             return self.in_order(&flat(rows), &flat(others));
         }
-        let Form::Tuple(_, members) = &candidate.form else {
+        let AnswerForm::Tuple(_, members) = &candidate.form else {
             return Ok(mismatch());
         };
         match entries(rows) {
@@ -244,17 +255,17 @@ impl Comparer<'_, '_> {
         }
     }
 
-    fn for_ratio(&mut self, terms: &[Expr], candidate: &Answer) -> Result<Outcome, Exhausted> {
-        if let Form::Ratio(others) = &candidate.form {
+    fn for_ratio(&mut self, terms: &[Expr], candidate: &Answer) -> Result<Comparison, Exhausted> {
+        if let AnswerForm::Ratio(others) = &candidate.form {
             return self.ratios(terms, others);
         }
-        if let (Form::Value(value), [a, b]) = (&candidate.form, terms)
+        if let (AnswerForm::Value(value), [a, b]) = (&candidate.form, terms)
             && self.policy.ratio_as_fraction
         {
             let quotient = self.ws.quotient(*a, *b)?;
             return self.exprs(quotient, value.expr);
         }
-        let Form::Clock(clock) = &candidate.form else {
+        let AnswerForm::Clock(clock) = &candidate.form else {
             return Ok(mismatch());
         };
         match self.clock_of(terms)? {
@@ -263,10 +274,10 @@ impl Comparer<'_, '_> {
         }
     }
 
-    fn for_clock(&mut self, clock: Clock, candidate: &Answer) -> Result<Outcome, Exhausted> {
-        let other = if let Form::Ratio(terms) = &candidate.form {
+    fn for_clock(&mut self, clock: Clock, candidate: &Answer) -> Result<Comparison, Exhausted> {
+        let other = if let AnswerForm::Ratio(terms) = &candidate.form {
             self.clock_of(terms)?
-        } else if let Form::Clock(other) = candidate.form {
+        } else if let AnswerForm::Clock(other) = candidate.form {
             Some(other)
         } else {
             None
@@ -295,14 +306,14 @@ impl Comparer<'_, '_> {
     }
 
     /// Decides whether two expressions have the same value.
-    pub(super) fn exprs(&mut self, gold: Expr, candidate: Expr) -> Result<Outcome, Exhausted> {
+    pub(super) fn exprs(&mut self, gold: Expr, candidate: Expr) -> Result<Comparison, Exhausted> {
         if gold == candidate {
-            return Ok(Outcome::equal("identical"));
+            return Ok(Comparison::equal("identical"));
         }
         let finding = self.compared(gold, candidate)?;
         match finding {
             Proof::Undecided(doubt) if doubt != Doubt::LikelyEqual && self.is_plain(gold)? => {
-                Ok(Outcome::incomparable(blame(doubt)))
+                Ok(Comparison::incomparable(blame(doubt)))
             }
             Proof::Equal(_) | Proof::Different(..) | Proof::Undecided(_) => Ok(outcome(finding)),
         }
@@ -369,46 +380,46 @@ fn entries(rows: &[Vec<Expr>]) -> Option<Vec<Answer>> {
 
 /// Returns an expression as an answer of its own.
 pub(super) fn bare(expr: Expr) -> Answer {
-    Answer { subjects: Vec::new(), form: Form::Value(Value::bare(expr)), notes: Vec::new() }
+    Answer { subjects: Vec::new(), form: AnswerForm::Value(Value::bare(expr)), notes: Vec::new() }
 }
 
 /// Compares the types that are equal to none but their own: dates, truth values, sequences.
-fn as_written(gold: &Form, candidate: &Form) -> Outcome {
-    if let (Form::Date(own), Form::Date(other)) = (gold, candidate) {
+fn as_written(gold: &AnswerForm, candidate: &AnswerForm) -> Comparison {
+    if let (AnswerForm::Date(own), AnswerForm::Date(other)) = (gold, candidate) {
         return agreement(own.agrees(other), "date");
     }
-    if let (Form::Truth(own), Form::Truth(other)) = (gold, candidate) {
-        return Outcome::proven(own == other, "truth_equal", "truth_different");
+    if let (AnswerForm::Truth(own), AnswerForm::Truth(other)) = (gold, candidate) {
+        return Comparison::proven(own == other, "truth_equal", "truth_different");
     }
     // Texts of whole answers are compared with their typesetting; these are members of an answer.
-    if let (Form::Text(own), Form::Text(other)) = (gold, candidate)
+    if let (AnswerForm::Text(own), AnswerForm::Text(other)) = (gold, candidate)
         && text_compare::words(own) == text_compare::words(other)
     {
-        return Outcome::equal("text_equal");
+        return Comparison::equal("text_equal");
     }
-    let (Form::Sequence(own), Form::Sequence(other)) = (gold, candidate) else {
+    let (AnswerForm::Sequence(own), AnswerForm::Sequence(other)) = (gold, candidate) else {
         return mismatch();
     };
     if own == other {
-        Outcome::equal("sequence_equal")
+        Comparison::equal("sequence_equal")
     } else {
-        Outcome::incomparable("sequence_as_written")
+        Comparison::incomparable("sequence_as_written")
     }
 }
 
 /// Returns the outcome for types that no rule compares.
-pub(super) fn mismatch() -> Outcome {
-    Outcome::incomparable("type_mismatch")
+pub(super) fn mismatch() -> Comparison {
+    Comparison::incomparable("type_mismatch")
 }
 
 /// Returns what dates and times say of each other.
-fn agreement(agrees: Option<bool>, what: &'static str) -> Outcome {
+fn agreement(agrees: Option<bool>, what: &'static str) -> Comparison {
     match (agrees, what) {
-        (Some(true), "date") => Outcome::equal("date_equal"),
-        (Some(false), "date") => Outcome::different("date_different"),
-        (Some(true), _) => Outcome::equal("time_equal"),
-        (Some(false), _) => Outcome::different("time_different"),
-        (None, _) => Outcome::incomparable("date_incomplete"),
+        (Some(true), "date") => Comparison::equal("date_equal"),
+        (Some(false), "date") => Comparison::different("date_different"),
+        (Some(true), _) => Comparison::equal("time_equal"),
+        (Some(false), _) => Comparison::different("time_different"),
+        (None, _) => Comparison::incomparable("date_incomplete"),
     }
 }
 
@@ -423,13 +434,13 @@ fn blame(doubt: Doubt) -> &'static str {
 }
 
 /// Returns a finding of algebra as an outcome.
-pub(super) fn outcome(finding: Proof) -> Outcome {
+pub(super) fn outcome(finding: Proof) -> Comparison {
     match finding {
-        Proof::Equal(rule) => Outcome::equal(equal_code(rule)),
+        Proof::Equal(rule) => Comparison::equal(equal_code(rule)),
         Proof::Different(rule, witness) => {
-            Outcome::Different(Evidence { code: different_code(rule), witness, member: None })
+            Comparison::Different(Evidence { code: different_code(rule), witness, member: None })
         }
-        Proof::Undecided(doubt) => Outcome::Undecided(doubt),
+        Proof::Undecided(doubt) => Comparison::Undecided(doubt),
     }
 }
 
@@ -460,18 +471,18 @@ fn different_code(rule: Rule) -> &'static str {
 }
 
 /// Returns the names the regions that a candidate's form may be.
-pub(super) fn region_of(form: &Form) -> Option<Region> {
-    if let Form::Region(region) = form {
+pub(super) fn region_of(form: &AnswerForm) -> Option<Region> {
+    if let AnswerForm::Region(region) = form {
         return Some(region.clone());
     }
-    if let Form::Tuple(brackets, members) = form {
+    if let AnswerForm::Tuple(brackets, members) = form {
         return region::of_pair(*brackets, members);
     }
-    let Form::Set(members) = form else {
+    let AnswerForm::Set(members) = form else {
         return None;
     };
     let point = |member: &Answer| {
-        let Form::Value(value) = &member.form else {
+        let AnswerForm::Value(value) = &member.form else {
             return None;
         };
         value.unit.is_none().then_some(value.expr)

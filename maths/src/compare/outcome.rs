@@ -4,7 +4,7 @@ use crate::proof::{Doubt, Witness};
 
 /// The outcome of a comparison.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Outcome {
+pub enum Comparison {
     /// They mean the same, by proof or by a documented rule.
     Equal(Evidence),
     /// They differ, by proof or by a documented rule.
@@ -32,7 +32,7 @@ impl Evidence {
     }
 }
 
-impl Outcome {
+impl Comparison {
     pub(crate) fn equal(code: &'static str) -> Self {
         Self::Equal(Evidence::new(code))
     }
@@ -68,7 +68,7 @@ impl Outcome {
 
 /// The texts of both sides, for answers that are compared as they are written.
 #[derive(Debug, Clone, Copy)]
-pub struct Texts<'t> {
+pub struct AnswerTexts<'t> {
     /// The gold answer as given.
     pub gold: &'t str,
     /// The candidate as given.

@@ -1,37 +1,37 @@
 //! Piecewise answers, whatever the order of their pieces.
 
-use super::region::Span;
-use super::{Comparer, Outcome};
+use super::region::NumberRange;
+use super::{Comparer, Comparison};
 use crate::algebra;
 use crate::answer::Condition;
 use crate::expr::{Expr, Node};
 use crate::fuel::Exhausted;
 
-type Piece = (Expr, Option<Condition>);
+type ConditionalValue = (Expr, Option<Condition>);
 
 /// A value and where it holds.
-type Range = (Expr, Vec<Span>);
+type Range = (Expr, Vec<NumberRange>);
 
 impl Comparer<'_, '_> {
     /// Compares by the ranges in which each value holds, or condition by condition where these are
     /// not ranges of one variable.
     pub(super) fn piecewise(
         &mut self,
-        pieces: &[Piece],
-        others: &[Piece],
-    ) -> Result<Outcome, Exhausted> {
+        pieces: &[ConditionalValue],
+        others: &[ConditionalValue],
+    ) -> Result<Comparison, Exhausted> {
         if let (Some((name, own)), Some((other_name, theirs))) =
             (self.ranges(pieces)?, self.ranges(others)?)
         {
             if name != other_name {
-                return Ok(Outcome::different("variable_different"));
+                return Ok(Comparison::different("variable_different"));
             }
             return self.same_ranges(name, &own, &theirs);
         }
         if pieces.len() != others.len() {
-            return Ok(Outcome::incomparable("pieces_no_rule"));
+            return Ok(Comparison::incomparable("pieces_no_rule"));
         }
-        let mut free: Vec<&Piece> = others.iter().collect();
+        let mut free: Vec<&ConditionalValue> = others.iter().collect();
         for piece in pieces {
             let mut found = None;
             for (place, other) in free.iter().enumerate() {
@@ -46,10 +46,10 @@ impl Comparer<'_, '_> {
                 Some(place) => {
                     free.swap_remove(place);
                 }
-                None => return Ok(Outcome::incomparable("pieces_no_rule")),
+                None => return Ok(Comparison::incomparable("pieces_no_rule")),
             }
         }
-        Ok(Outcome::equal("pieces_equal"))
+        Ok(Comparison::equal("pieces_equal"))
     }
 
     fn same_condition(
@@ -72,7 +72,10 @@ impl Comparer<'_, '_> {
     }
 
     /// Returns the ranges of one variable in which each piece holds; an earlier piece wins.
-    fn ranges(&mut self, pieces: &[Piece]) -> Result<Option<(Expr, Vec<Range>)>, Exhausted> {
+    fn ranges(
+        &mut self,
+        pieces: &[ConditionalValue],
+    ) -> Result<Option<(Expr, Vec<Range>)>, Exhausted> {
         let mut unknown = None;
         let mut rest = vec![self.line()?];
         let mut ranges = Vec::with_capacity(pieces.len());
@@ -108,8 +111,8 @@ impl Comparer<'_, '_> {
         unknown: Expr,
         own: &[Range],
         theirs: &[Range],
-    ) -> Result<Outcome, Exhausted> {
-        let domain = |ranges: &[Range]| -> Vec<Span> {
+    ) -> Result<Comparison, Exhausted> {
+        let domain = |ranges: &[Range]| -> Vec<NumberRange> {
             ranges.iter().flat_map(|(_, spans)| spans.clone()).collect()
         };
         let (own_domain, their_domain) = (self.merged(domain(own))?, self.merged(domain(theirs))?);
@@ -120,7 +123,7 @@ impl Comparer<'_, '_> {
         for (value, spans) in own {
             for (other, other_spans) in theirs {
                 let Some(common) = self.common(spans, other_spans)? else {
-                    return Ok(Outcome::incomparable("pieces_no_rule"));
+                    return Ok(Comparison::incomparable("pieces_no_rule"));
                 };
                 let outcome = self.same_values(unknown, (*value, *other), &common)?;
                 if !outcome.is_equal() {
@@ -128,7 +131,7 @@ impl Comparer<'_, '_> {
                 }
             }
         }
-        Ok(Outcome::equal("pieces_equal"))
+        Ok(Comparison::equal("pieces_equal"))
     }
 
     /// Decides whether two values are the same wherever `spans` say: as expressions on a range, by
@@ -137,23 +140,23 @@ impl Comparer<'_, '_> {
         &mut self,
         unknown: Expr,
         (value, other): (Expr, Expr),
-        spans: &[Span],
-    ) -> Result<Outcome, Exhausted> {
+        spans: &[NumberRange],
+    ) -> Result<Comparison, Exhausted> {
         let whole = self.exprs(value, other)?;
         if whole.is_equal() || spans.is_empty() {
-            return Ok(Outcome::equal("pieces_equal"));
+            return Ok(Comparison::equal("pieces_equal"));
         }
         if spans.iter().any(|span| span.from.at != span.to.at) {
             // They differ somewhere, perhaps outside of these ranges (`|x|` and `x`): no proof.
             return Ok(match whole {
-                Outcome::Undecided(doubt) => Outcome::Undecided(doubt),
-                Outcome::Different(_) | Outcome::Equal(_) | Outcome::Incomparable(_) => {
-                    Outcome::incomparable("pieces_different")
+                Comparison::Undecided(doubt) => Comparison::Undecided(doubt),
+                Comparison::Different(_) | Comparison::Equal(_) | Comparison::Incomparable(_) => {
+                    Comparison::incomparable("pieces_different")
                 }
             });
         }
         let Node::Symbol(name) = *self.ws.node(unknown) else {
-            return Ok(Outcome::incomparable("pieces_no_rule"));
+            return Ok(Comparison::incomparable("pieces_no_rule"));
         };
         for span in spans {
             let at = span.from.at;
@@ -164,6 +167,6 @@ impl Comparer<'_, '_> {
                 return Ok(outcome);
             }
         }
-        Ok(Outcome::equal("pieces_equal"))
+        Ok(Comparison::equal("pieces_equal"))
     }
 }

@@ -6,8 +6,8 @@
 
 use std::cmp::Ordering;
 
-use super::{Comparer, Outcome, bare, mismatch};
-use crate::answer::{Answer, Brackets, Chain, Form, Region};
+use super::{Comparer, Comparison, bare, mismatch};
+use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region};
 use crate::expr::{Constant, Expr};
 use crate::fuel::Exhausted;
 
@@ -24,13 +24,13 @@ pub(super) struct End {
 
 /// The numbers between two ends; a single number where both are equal and in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Span {
+pub(super) struct NumberRange {
     pub(super) from: End,
     pub(super) to: End,
 }
 
 /// Spans, or `None` if the order of their ends is not known.
-pub(super) type Spans = Option<Vec<Span>>;
+pub(super) type Spans = Option<Vec<NumberRange>>;
 
 /// Returns the interval that a pair in brackets may be.
 pub(super) fn of_pair(brackets: Brackets, members: &[Answer]) -> Option<Region> {
@@ -38,7 +38,7 @@ pub(super) fn of_pair(brackets: Brackets, members: &[Answer]) -> Option<Region> 
         return None;
     };
     let end = |answer: &Answer| {
-        let Form::Value(value) = &answer.form else {
+        let AnswerForm::Value(value) = &answer.form else {
             return None;
         };
         (value.unit.is_none() && answer.subjects.is_empty()).then_some(value.expr)
@@ -57,8 +57,8 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: &Region,
         candidate: &Answer,
-    ) -> Result<Outcome, Exhausted> {
-        if let Form::Inequality(chain) = &candidate.form {
+    ) -> Result<Comparison, Exhausted> {
+        if let AnswerForm::Inequality(chain) = &candidate.form {
             return self.interval_by_inequality(gold, chain);
         }
         match super::region_of(&candidate.form) {
@@ -72,7 +72,7 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: &Region,
         chain: &Chain,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         if !self.policy.inequality_as_interval {
             return Ok(mismatch());
         }
@@ -86,9 +86,13 @@ impl Comparer<'_, '_> {
     }
 
     /// Decides whether two regions are the same set.
-    pub(super) fn regions(&mut self, gold: &Region, other: &Region) -> Result<Outcome, Exhausted> {
+    pub(super) fn regions(
+        &mut self,
+        gold: &Region,
+        other: &Region,
+    ) -> Result<Comparison, Exhausted> {
         if gold == other {
-            return Ok(Outcome::equal("identical"));
+            return Ok(Comparison::equal("identical"));
         }
         let (own_spans, other_spans) = (self.spans(gold)?, self.spans(other)?);
         if own_spans.is_some() && other_spans.is_some() {
@@ -100,48 +104,48 @@ impl Comparer<'_, '_> {
         let are_named = [gold, other].map(is_named);
         Ok(match are_named {
             // Two of the named sets, or one and an interval: never the same.
-            [true, true] => Outcome::different("region_different"),
-            [true, false] if other_spans.is_some() => Outcome::different("region_different"),
-            [false, true] if own_spans.is_some() => Outcome::different("region_different"),
-            [true | false, true | false] => Outcome::incomparable("region_no_rule"),
+            [true, true] => Comparison::different("region_different"),
+            [true, false] if other_spans.is_some() => Comparison::different("region_different"),
+            [false, true] if own_spans.is_some() => Comparison::different("region_different"),
+            [true | false, true | false] => Comparison::incomparable("region_no_rule"),
         })
     }
 
-    pub(super) fn same_spans(&mut self, own: Spans, other: Spans) -> Result<Outcome, Exhausted> {
+    pub(super) fn same_spans(&mut self, own: Spans, other: Spans) -> Result<Comparison, Exhausted> {
         let (Some(own), Some(other)) = (own, other) else {
-            return Ok(Outcome::incomparable("region_no_rule"));
+            return Ok(Comparison::incomparable("region_no_rule"));
         };
         if own.len() != other.len() {
-            return Ok(Outcome::different("region_different"));
+            return Ok(Comparison::different("region_different"));
         }
         let mut open = None;
         for (index, (own, other)) in own.iter().zip(&other).enumerate() {
             match self.same_ends(*own, *other)? {
-                Outcome::Equal(_) => {}
-                Outcome::Different(ground) => return Ok(Outcome::Different(ground).at(index)),
-                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
+                Comparison::Equal(_) => {}
+                Comparison::Different(ground) => return Ok(Comparison::Different(ground).at(index)),
+                rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => {
                     open = open.or(Some(rest));
                 }
             }
         }
-        Ok(open.unwrap_or(Outcome::equal("region_equal")))
+        Ok(open.unwrap_or(Comparison::equal("region_equal")))
     }
 
-    fn same_ends(&mut self, own: Span, other: Span) -> Result<Outcome, Exhausted> {
+    fn same_ends(&mut self, own: NumberRange, other: NumberRange) -> Result<Comparison, Exhausted> {
         let mut open = None;
         for (own, other) in [(own.from, other.from), (own.to, other.to)] {
             let is_alike = own.is_in == other.is_in;
             let (own, other) = (bare(own.at), bare(other.at));
             match self.answers(&own, &other, None)? {
-                Outcome::Equal(_) if is_alike => {}
-                Outcome::Equal(_) => return Ok(Outcome::different("end_bracket_different")),
-                Outcome::Different(_) => return Ok(Outcome::different("region_different")),
-                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => {
+                Comparison::Equal(_) if is_alike => {}
+                Comparison::Equal(_) => return Ok(Comparison::different("end_bracket_different")),
+                Comparison::Different(_) => return Ok(Comparison::different("region_different")),
+                rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => {
                     open = open.or(Some(rest));
                 }
             }
         }
-        Ok(open.unwrap_or(Outcome::equal("region_equal")))
+        Ok(open.unwrap_or(Comparison::equal("region_equal")))
     }
 
     /// Returns the spans of a region of real numbers.
@@ -194,19 +198,19 @@ impl Comparer<'_, '_> {
     }
 
     /// Returns all real numbers.
-    pub(super) fn line(&mut self) -> Result<Span, Exhausted> {
+    pub(super) fn line(&mut self) -> Result<NumberRange, Exhausted> {
         let at = self.ws.constant(Constant::Infinity)?;
         let below = self.ws.negated(at)?;
         let end = |at| End { at, is_in: false };
-        Ok(Span { from: end(below), to: end(at) })
+        Ok(NumberRange { from: end(below), to: end(at) })
     }
 
     /// Sorts spans, leaves empty ones out and joins what touches.
-    pub(super) fn merged(&mut self, spans: Vec<Span>) -> Result<Spans, Exhausted> {
+    pub(super) fn merged(&mut self, spans: Vec<NumberRange>) -> Result<Spans, Exhausted> {
         if spans.len() > MAX_SPANS {
             return Ok(None);
         }
-        let mut sorted: Vec<Span> = Vec::with_capacity(spans.len());
+        let mut sorted: Vec<NumberRange> = Vec::with_capacity(spans.len());
         for span in spans {
             match self.order(span.from.at, span.to.at)? {
                 None => return Ok(None),
@@ -224,7 +228,7 @@ impl Comparer<'_, '_> {
             }
             sorted.insert(place, span);
         }
-        let mut merged: Vec<Span> = Vec::with_capacity(sorted.len());
+        let mut merged: Vec<NumberRange> = Vec::with_capacity(sorted.len());
         for span in sorted {
             let Some(last) = merged.last().copied() else {
                 merged.push(span);
@@ -260,7 +264,11 @@ impl Comparer<'_, '_> {
     }
 
     /// Returns what two lists of spans have in common.
-    pub(super) fn common(&mut self, left: &[Span], right: &[Span]) -> Result<Spans, Exhausted> {
+    pub(super) fn common(
+        &mut self,
+        left: &[NumberRange],
+        right: &[NumberRange],
+    ) -> Result<Spans, Exhausted> {
         let mut all = Vec::new();
         for a in left {
             for b in right {
@@ -269,7 +277,7 @@ impl Comparer<'_, '_> {
                 else {
                     return Ok(None);
                 };
-                all.push(Span {
+                all.push(NumberRange {
                     from: if start == Ordering::Less { b.from } else { a.from },
                     to: if stop == Ordering::Less { a.to } else { b.to },
                 });
@@ -279,7 +287,10 @@ impl Comparer<'_, '_> {
     }
 
     /// Returns the real numbers outside sorted, disjoint spans.
-    pub(super) fn complement(&mut self, spans: &[Span]) -> Result<Vec<Span>, Exhausted> {
+    pub(super) fn complement(
+        &mut self,
+        spans: &[NumberRange],
+    ) -> Result<Vec<NumberRange>, Exhausted> {
         let line = self.line()?;
         let flipped = |end: End| End { is_in: !end.is_in, ..end };
         let mut rest = Vec::with_capacity(spans.len() + 1);
@@ -287,30 +298,30 @@ impl Comparer<'_, '_> {
         for span in spans {
             if span.from.at != line.from.at {
                 let to = flipped(span.from);
-                rest.push(Span { from, to });
+                rest.push(NumberRange { from, to });
             }
             from = flipped(span.to);
         }
         if from.at != line.to.at {
-            rest.push(Span { from, to: line.to });
+            rest.push(NumberRange { from, to: line.to });
         }
         Ok(rest)
     }
 }
 
 /// Returns one number.
-pub(super) fn point(at: Expr) -> Span {
+pub(super) fn point(at: Expr) -> NumberRange {
     let end = End { at, is_in: true };
-    Span { from: end, to: end }
+    NumberRange { from: end, to: end }
 }
 
 /// Returns a region that is one interval.
-fn interval(region: &Region) -> Option<Span> {
+fn interval(region: &Region) -> Option<NumberRange> {
     let Region::Interval { from, to, has_from, has_to } = region else {
         return None;
     };
     let end = |at: Expr, is_in: bool| End { at, is_in };
-    Some(Span { from: end(*from, *has_from), to: end(*to, *has_to) })
+    Some(NumberRange { from: end(*from, *has_from), to: end(*to, *has_to) })
 }
 
 /// A set of numbers with a name that is no set of spans.

@@ -1,9 +1,9 @@
 //! Subjects of answers: `x` of `x = 5`.
 
-use crate::answer::{Answer, Form, Subject};
+use crate::answer::{Answer, AnswerForm, Subject};
 use crate::expr::{Expr, Node, Workspace};
 
-/// How the subjects of two answers are related.
+/// Relation of the subjects of two answers.
 pub(super) enum Relation {
     /// Nothing speaks against comparing the answers as they are.
     Same,
@@ -84,10 +84,10 @@ pub(super) fn reordered(answer: &Answer, places: &[usize]) -> Answer {
         let pick = |place: &usize| members.get(*place).cloned();
         (members.len() == places.len()).then(|| places.iter().map(pick).collect())?
     };
-    let form = if let Form::Tuple(brackets, members) = &answer.form {
-        in_order(members).map(|members| Form::Tuple(*brackets, members))
-    } else if let Form::List(members) = &answer.form {
-        in_order(members).map(Form::List)
+    let form = if let AnswerForm::Tuple(brackets, members) = &answer.form {
+        in_order(members).map(|members| AnswerForm::Tuple(*brackets, members))
+    } else if let AnswerForm::List(members) = &answer.form {
+        in_order(members).map(AnswerForm::List)
     } else {
         None
     };

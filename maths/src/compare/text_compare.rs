@@ -2,20 +2,20 @@
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use super::outcome::{Outcome, Texts};
-use crate::answer::Form;
+use super::outcome::{AnswerTexts, Comparison};
+use crate::answer::AnswerForm;
 use crate::fuel::{Exhausted, Fuel};
 
 /// Returns whether two forms may be words: a text on either side, or letters that read as a
 /// product.
-pub(super) fn may_be_words(gold: &Form, candidate: &Form) -> bool {
-    let is_text = |form: &Form| matches!(form, Form::Text(_));
+pub(super) fn may_be_words(gold: &AnswerForm, candidate: &AnswerForm) -> bool {
+    let is_text = |form: &AnswerForm| matches!(form, AnswerForm::Text(_));
     is_text(gold) || is_text(candidate)
 }
 
 /// Decides whether both sides are the same letters in the same case, with nothing but typesetting
 /// around them: `E` and `\text{E}`, whatever else these may stand for.
-pub(super) fn are_same_letters(texts: Texts<'_>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
+pub(super) fn are_same_letters(texts: AnswerTexts<'_>, fuel: &mut Fuel) -> Result<bool, Exhausted> {
     let bytes = texts.gold.len() + texts.candidate.len();
     fuel.spend(1 + bytes as u64 / 8)?;
     let letters = |text: &str| without_typesetting(text).trim().to_owned();
@@ -25,7 +25,10 @@ pub(super) fn are_same_letters(texts: Texts<'_>, fuel: &mut Fuel) -> Result<bool
 }
 
 /// Compares the sides as words; `None` if either has no letters.
-pub(super) fn compare(texts: Texts<'_>, fuel: &mut Fuel) -> Result<Option<Outcome>, Exhausted> {
+pub(super) fn compare(
+    texts: AnswerTexts<'_>,
+    fuel: &mut Fuel,
+) -> Result<Option<Comparison>, Exhausted> {
     let bytes = texts.gold.len() + texts.candidate.len();
     fuel.spend(1 + bytes as u64 / 8)?;
     let (gold, candidate) = (words(texts.gold), words(texts.candidate));
@@ -33,10 +36,10 @@ pub(super) fn compare(texts: Texts<'_>, fuel: &mut Fuel) -> Result<Option<Outcom
         return Ok(None);
     }
     Ok(Some(if gold == candidate {
-        Outcome::equal("text_equal")
+        Comparison::equal("text_equal")
     } else {
         // Two different wordings may still mean the same.
-        Outcome::incomparable("text_differs")
+        Comparison::incomparable("text_differs")
     }))
 }
 

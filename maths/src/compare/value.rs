@@ -6,9 +6,9 @@ use dashu::base::{Abs, Signed};
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
-use super::{Comparer, Outcome, bare, mismatch, outcome};
+use super::{Comparer, Comparison, bare, mismatch, outcome};
 use crate::algebra;
-use crate::answer::{Answer, Form, Numeral, Value};
+use crate::answer::{Answer, AnswerForm, Numeral, Value};
 use crate::expr::{Constant, Expr, Function, Name, Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::interval;
@@ -18,7 +18,7 @@ use crate::policy::LogBase;
 use crate::proof::Proof;
 use crate::tolerance::Tolerance;
 
-/// How the units of both sides are related.
+/// Relation of the units of both sides.
 enum Units {
     /// The same, or none.
     Same,
@@ -35,7 +35,11 @@ enum Units {
 
 impl Comparer<'_, '_> {
     /// Compares two values with their units.
-    pub(super) fn values(&mut self, gold: &Value, candidate: &Value) -> Result<Outcome, Exhausted> {
+    pub(super) fn values(
+        &mut self,
+        gold: &Value,
+        candidate: &Value,
+    ) -> Result<Comparison, Exhausted> {
         let units = match self.units(gold, candidate)? {
             Ok(units) => units,
             Err(outcome) => return Ok(outcome),
@@ -46,23 +50,23 @@ impl Comparer<'_, '_> {
             Units::Symbol { gold, candidate } => return self.exprs(gold, candidate),
         };
         let outcome = self.amounts(gold, candidate, expr)?;
-        let Outcome::Equal(ground) = outcome else {
+        let Comparison::Equal(ground) = outcome else {
             return Ok(outcome);
         };
         if self.policy.reduced && gold.is_reduced && !candidate.is_reduced {
-            return Ok(Outcome::different("not_reduced"));
+            return Ok(Comparison::different("not_reduced"));
         }
         let is_exact = ground.code != "within_tolerance";
         Ok(match units {
-            Units::Dropped if self.policy.unit_required => Outcome::different("unit_missing"),
-            Units::Dropped if is_exact => Outcome::equal("unit_dropped"),
-            Units::Added if is_exact => Outcome::equal("unit_added"),
-            Units::Converted(_) if is_exact => Outcome::equal("unit_converted"),
+            Units::Dropped if self.policy.unit_required => Comparison::different("unit_missing"),
+            Units::Dropped if is_exact => Comparison::equal("unit_dropped"),
+            Units::Added if is_exact => Comparison::equal("unit_added"),
+            Units::Converted(_) if is_exact => Comparison::equal("unit_converted"),
             Units::Same
             | Units::Dropped
             | Units::Added
             | Units::Converted(_)
-            | Units::Symbol { .. } => Outcome::Equal(ground),
+            | Units::Symbol { .. } => Comparison::Equal(ground),
         })
     }
 
@@ -71,11 +75,11 @@ impl Comparer<'_, '_> {
         &mut self,
         gold: &Value,
         candidate: &Value,
-    ) -> Result<Result<Units, Outcome>, Exhausted> {
+    ) -> Result<Result<Units, Comparison>, Exhausted> {
         let (own, other) = match (&gold.unit, &candidate.unit) {
             (None, None) => return Ok(Ok(Units::Same)),
             (Some(mixed), None) | (None, Some(mixed)) if mixed.is_mixed => {
-                return Ok(Err(Outcome::incomparable("unit_missing")));
+                return Ok(Err(Comparison::incomparable("unit_missing")));
             }
             (Some(own), None) if self.is_symbolic(candidate.expr)? => {
                 return Ok(Ok(Units::Symbol {
@@ -106,8 +110,8 @@ impl Comparer<'_, '_> {
                 let offset = self.ws.number(offset)?;
                 Ok(Units::Converted(self.ws.sum(vec![scaled, offset])?))
             }
-            Conversion::OtherDimension => Err(Outcome::different("units_different")),
-            Conversion::OtherThing => Err(Outcome::incomparable("units_different")),
+            Conversion::OtherDimension => Err(Comparison::different("units_different")),
+            Conversion::OtherThing => Err(Comparison::incomparable("units_different")),
         })
     }
 
@@ -139,7 +143,7 @@ impl Comparer<'_, '_> {
         gold: &Value,
         candidate: &Value,
         expr: Expr,
-    ) -> Result<Outcome, Exhausted> {
+    ) -> Result<Comparison, Exhausted> {
         let outcome = self.exprs(gold.expr, expr)?;
         if outcome.is_equal() {
             return Ok(outcome);
@@ -150,11 +154,11 @@ impl Comparer<'_, '_> {
             let percent = if gold.is_percent { &mut left } else { &mut right };
             *percent = self.ws.product(vec![*percent, hundred])?;
             if self.exprs(left, right)?.is_equal() {
-                return Ok(Outcome::equal("percent_as_number"));
+                return Ok(Comparison::equal("percent_as_number"));
             }
         }
         if self.is_within(gold, expr)? {
-            return Ok(Outcome::equal("within_tolerance"));
+            return Ok(Comparison::equal("within_tolerance"));
         }
         Ok(outcome)
     }
@@ -207,11 +211,11 @@ impl Comparer<'_, '_> {
     /// that is equal under its flag, and without it no proof of a difference.
     pub(super) fn renamed_or(
         &mut self,
-        found: Outcome,
+        found: Comparison,
         gold: Expr,
         candidate: Expr,
-    ) -> Result<Outcome, Exhausted> {
-        if !matches!(found, Outcome::Different(_)) {
+    ) -> Result<Comparison, Exhausted> {
+        if !matches!(found, Comparison::Different(_)) {
             return Ok(found);
         }
         let (own, other) =
@@ -235,9 +239,9 @@ impl Comparer<'_, '_> {
             }
             if self.exprs(gold, renamed)?.is_equal() {
                 return Ok(if self.policy.renamed_constants {
-                    Outcome::equal("renamed_equal")
+                    Comparison::equal("renamed_equal")
                 } else {
-                    Outcome::incomparable("variables_renamed")
+                    Comparison::incomparable("variables_renamed")
                 });
             }
         }
@@ -245,28 +249,32 @@ impl Comparer<'_, '_> {
     }
 
     /// Compares two ratios of any length.
-    pub(super) fn ratios(&mut self, terms: &[Expr], others: &[Expr]) -> Result<Outcome, Exhausted> {
+    pub(super) fn ratios(
+        &mut self,
+        terms: &[Expr],
+        others: &[Expr],
+    ) -> Result<Comparison, Exhausted> {
         if terms.len() != others.len() {
-            return Ok(Outcome::different("ratio_different"));
+            return Ok(Comparison::different("ratio_different"));
         }
         // Nothing cancels where a term is 0: `12:0` is not `1:0`.
         if self.any_zero(terms)? || self.any_zero(others)? {
             return Ok(match self.in_order(&all_bare(terms), &all_bare(others))? {
-                Outcome::Equal(_) => Outcome::equal("ratio_equal"),
-                Outcome::Different(_) => Outcome::different("ratio_different"),
-                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => rest,
+                Comparison::Equal(_) => Comparison::equal("ratio_equal"),
+                Comparison::Different(_) => Comparison::different("ratio_different"),
+                rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => rest,
             });
         }
         for (term, other) in terms.iter().zip(others).skip(1) {
             let left = self.ws.product(vec![terms[0], *other])?;
             let right = self.ws.product(vec![others[0], *term])?;
             match self.exprs(left, right)? {
-                Outcome::Equal(_) => {}
-                Outcome::Different(_) => return Ok(Outcome::different("ratio_different")),
-                rest @ (Outcome::Incomparable(_) | Outcome::Undecided(_)) => return Ok(rest),
+                Comparison::Equal(_) => {}
+                Comparison::Different(_) => return Ok(Comparison::different("ratio_different")),
+                rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => return Ok(rest),
             }
         }
-        Ok(Outcome::equal("ratio_equal"))
+        Ok(Comparison::equal("ratio_equal"))
     }
 
     fn any_zero(&mut self, terms: &[Expr]) -> Result<bool, Exhausted> {
@@ -279,9 +287,13 @@ impl Comparer<'_, '_> {
     }
 
     /// Decides whether the sides are equal up to a constant factor.
-    pub(super) fn proportional(&mut self, left: Expr, right: Expr) -> Result<Outcome, Exhausted> {
+    pub(super) fn proportional(
+        &mut self,
+        left: Expr,
+        right: Expr,
+    ) -> Result<Comparison, Exhausted> {
         if left == right {
-            return Ok(Outcome::equal("identical"));
+            return Ok(Comparison::equal("identical"));
         }
         let assumptions = self.assumptions();
         let finding = with_logs(self.ws, self.policy.log, (left, right), |ws, left, right| {
@@ -313,17 +325,17 @@ fn orders(n: usize) -> Vec<Vec<usize>> {
 
 /// Compares a numeral with a base. The base belongs to the question: a value in another one is no
 /// answer to that, and digits without a base are a number of base ten.
-pub(super) fn numeral(gold: &Numeral, candidate: &Form) -> Outcome {
-    let Form::Numeral(other) = candidate else {
+pub(super) fn numeral(gold: &Numeral, candidate: &AnswerForm) -> Comparison {
+    let AnswerForm::Numeral(other) = candidate else {
         return mismatch();
     };
     if gold.base == other.base {
-        return Outcome::proven(gold == other, "numeral_equal", "numeral_different");
+        return Comparison::proven(gold == other, "numeral_equal", "numeral_different");
     }
     if gold.value() == other.value() {
-        return Outcome::incomparable("base_different");
+        return Comparison::incomparable("base_different");
     }
-    Outcome::different("numeral_different")
+    Comparison::different("numeral_different")
 }
 
 /// Runs `find` on both sides with every bare logarithm given its base; both readings are tried

@@ -56,10 +56,9 @@ pub(crate) struct Bound {
     pub(crate) binder: Binder,
     /// The bound variable. It may also occur free outside.
     pub(crate) variable: Name,
-    /// Where it starts, what it goes to in a limit, or where a derivative is taken; `None` in an
-    /// indefinite integral.
+    /// Lower end, target of a limit, or point of a derivative; `None` in an indefinite integral.
     pub(crate) from: Option<Expr>,
-    /// Where it ends; `None` in limits, derivatives and indefinite integrals.
+    /// Upper end; `None` in limits, derivatives and indefinite integrals.
     pub(crate) to: Option<Expr>,
     pub(crate) body: Expr,
 }

@@ -17,7 +17,7 @@ const MAX_BYTES: usize = 2000;
 /// Digits of a number that are shown.
 const MAX_DIGITS: usize = 400;
 
-/// How tight an expression holds together where it is written.
+/// Precedence of a written expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
     Sum,

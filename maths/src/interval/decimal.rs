@@ -35,7 +35,7 @@ fn of_interval(interval: &Interval, digits: u32) -> String {
         Some(top) if top < -MAX_TOP => "0".to_owned(),
         Some(_) => {
             let middle = (interval.lower() + interval.upper()) / IBig::from(2);
-            // What is not told from 0 is shown as 0.
+            // An interval around 0 is shown as 0.
             if interval.contains_zero() { "0".to_owned() } else { of_rational(&middle, digits) }
         }
     }

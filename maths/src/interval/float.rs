@@ -17,7 +17,7 @@ pub(super) const MAX_EXPONENT: i64 = 1 << 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct OutOfRange;
 
-/// Where a result is rounded to.
+/// Direction of rounding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Toward {
     /// The largest representable number that is not above.

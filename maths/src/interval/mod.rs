@@ -1,7 +1,7 @@
 //! Enclosures: intervals that certainly contain the value of an expression.
 //!
-//! Disjoint enclosures of two expressions prove that they differ. Enclosures that agree, however
-//! closely, prove nothing: [`separate`] then says how far they were looked at, and no more.
+//! Disjoint enclosures of two expressions prove that they differ. Overlapping enclosures prove
+//! nothing, however narrow: [`separate`] then returns only their precision.
 //!
 //! Where variables occur, they stand for real numbers: square roots and logarithms of negative
 //! numbers have no value, and neither has a negative number to the power of 1/3, which some read as
@@ -29,7 +29,7 @@ use crate::fuel::Exhausted;
 pub use self::bounds::Interval;
 pub(crate) use self::sample::separate;
 
-/// Why there is no enclosure.
+/// Reason why there is no enclosure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// Undecided at this precision; a higher one may decide.

@@ -8,7 +8,7 @@ use super::{Separation, constant, decimal, enclose, separate, sign};
 use crate::expr::Workspace;
 use crate::fuel::Fuel;
 use crate::proof::Assumptions;
-use crate::testing::read;
+use crate::testing::read_expr;
 
 fn with_workspace<T>(run: impl FnOnce(&mut Workspace<'_>) -> T) -> T {
     let mut fuel = Fuel::new(2_000_000);
@@ -18,7 +18,7 @@ fn with_workspace<T>(run: impl FnOnce(&mut Workspace<'_>) -> T) -> T {
 /// Returns what `separate` finds, in a letter: `A`part, `T`ogether, `V`: no value, `R`: no rule.
 fn separated(left: &str, right: &str, positive: bool) -> char {
     with_workspace(|ws| {
-        let (left, right) = (read(left, ws), read(right, ws));
+        let (left, right) = (read_expr(left, ws), read_expr(right, ws));
         match separate(left, right, Assumptions { positive }, ws) {
             Ok(Separation::Apart(_)) => 'A',
             Ok(Separation::Together { .. }) => 'T',
@@ -119,7 +119,7 @@ fn huge_values_are_refused_cheaply() {
     let check = |text: &str| {
         let mut fuel = Fuel::new(100_000);
         let mut ws = Workspace::new(&mut fuel);
-        let expr = read(text, &mut ws);
+        let expr = read_expr(text, &mut ws);
         let one = ws.integer(1).expect("there is fuel");
         let found = separate(expr, one, Assumptions::default(), &mut ws);
         assert_eq!(found, Ok(Separation::NoValue), "{text}");
@@ -144,7 +144,7 @@ fn huge_values_are_refused_cheaply() {
 fn signs_are_proven_or_none() {
     let check = |text: &str, expected| {
         with_workspace(|ws| {
-            let expr = read(text, ws);
+            let expr = read_expr(text, ws);
             assert_eq!(sign(expr, ws), Ok(expected), "{text}");
         });
     };
@@ -162,7 +162,7 @@ fn signs_are_proven_or_none() {
 fn values_are_shown_in_decimal() {
     let check = |text: &str, digits, expected: &str| {
         with_workspace(|ws| {
-            let expr = read(text, ws);
+            let expr = read_expr(text, ws);
             let value = constant(expr, digits * 4 + 64, ws).expect("there is fuel");
             let value = value.expect("it has a value");
             assert_eq!(decimal::of_value(&value, digits), expected, "{text}");
@@ -184,7 +184,7 @@ fn values_are_shown_in_decimal() {
 fn intervals_contain_their_constants_and_are_narrow() {
     let check = |text: &str, numerator: &str, decimals: usize| {
         with_workspace(|ws| {
-            let expr = read(text, ws);
+            let expr = read_expr(text, ws);
             let scale = RBig::from(IBig::from(10).pow(decimals));
             let below = RBig::from(numerator.parse::<IBig>().expect("digits")) / &scale;
             let above = &below + RBig::ONE / scale;
@@ -232,7 +232,7 @@ proptest! {
         let sign = if negative && function != "ln" { "-" } else { "" };
         let text = format!("({function} {sign}{numerator}/{})", 1u128 << power);
         with_workspace(|ws| {
-            let expr = read(&text, ws);
+            let expr = read_expr(&text, ws);
             let coarse = enclose(expr, 64, ws).expect("there is fuel");
             let fine = enclose(expr, 512, ws).expect("there is fuel");
             // The hyperbolic sine of a million is out of bounds.
@@ -248,11 +248,11 @@ proptest! {
     fn identities_hold(numerator in 1i64..1_000_000_000, denominator in 1i64..1_000_000) {
         with_workspace(|ws| {
             let text = format!("(^ e (ln {numerator}/{denominator}))");
-            let (expr, value) = (read(&text, ws), read(&format!("{numerator}/{denominator}"), ws));
+            let (expr, value) = (read_expr(&text, ws), read_expr(&format!("{numerator}/{denominator}"), ws));
             let found = separate(expr, value, Assumptions::default(), ws);
             assert!(matches!(found, Ok(Separation::Together { .. })), "{text}");
             let text = format!("(+ (^ (sin {numerator}) 2) (^ (cos {numerator}) 2))");
-            let (expr, value) = (read(&text, ws), read("1", ws));
+            let (expr, value) = (read_expr(&text, ws), read_expr("1", ws));
             let found = separate(expr, value, Assumptions::default(), ws);
             assert!(matches!(found, Ok(Separation::Together { .. })), "{text}");
         });

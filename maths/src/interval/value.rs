@@ -24,7 +24,7 @@ pub(super) enum NumericValue {
 
 /// A value as two intervals.
 #[derive(Debug, Clone)]
-pub(super) struct Parts {
+pub(super) struct ComplexParts {
     pub(super) re: Interval,
     pub(super) im: Interval,
 }
@@ -48,7 +48,7 @@ impl NumericValue {
     }
 
     /// Returns the value of `parts`, as the simplest kind.
-    pub(super) fn from_parts(parts: Parts) -> Self {
+    pub(super) fn from_parts(parts: ComplexParts) -> Self {
         if parts.im.is_zero() {
             Self::from_interval(parts.re)
         } else {
@@ -63,13 +63,13 @@ impl NumericValue {
         }
     }
 
-    pub(super) fn parts(&self, bits: u32) -> Result<Parts, Stop> {
+    pub(super) fn parts(&self, bits: u32) -> Result<ComplexParts, Stop> {
         Ok(match self {
             Self::Exact(value) => {
-                Parts { re: Interval::from_rational(value, bits)?, im: Interval::integer(0) }
+                ComplexParts { re: Interval::from_rational(value, bits)?, im: Interval::integer(0) }
             }
-            Self::Real(re) => Parts { re: re.clone(), im: Interval::integer(0) },
-            Self::Complex(re, im) => Parts { re: re.clone(), im: im.clone() },
+            Self::Real(re) => ComplexParts { re: re.clone(), im: Interval::integer(0) },
+            Self::Complex(re, im) => ComplexParts { re: re.clone(), im: im.clone() },
         })
     }
 
@@ -112,7 +112,7 @@ fn not_real(im: &Interval) -> Stop {
 }
 
 /// Complex arithmetic.
-impl Parts {
+impl ComplexParts {
     pub(super) fn add(&self, other: &Self, bits: u32) -> Result<Self, Stop> {
         Ok(Self { re: self.re.add(&other.re, bits)?, im: self.im.add(&other.im, bits)? })
     }

@@ -4,10 +4,10 @@ use dashu::rational::RBig;
 
 use super::{Conversion, Measure, parse_marked_unit};
 
-/// Bytes of a unit's name that are looked at.
+/// Longest name of a unit, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Why a value has no counterpart in another unit.
+/// Reason why a value does not convert to another unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum UnitError {
     /// The tables do not know the unit of the value.

@@ -24,17 +24,21 @@ pub(super) fn tokens(text: &str) -> Option<Vec<UnitToken<'_>>> {
     let mut tokens = Vec::with_capacity(8);
     let mut rest = text.trim();
     while let Some(first) = rest.chars().next() {
-        let (token, after) = step(rest, first, tokens.last())?;
+        let (token, after) = next_token(rest, first, tokens.last())?;
         tokens.extend(token);
         rest = after;
     }
     Some(tokens)
 }
 
-type Step<'a> = (Option<UnitToken<'a>>, &'a str);
+type TokenAndRest<'a> = (Option<UnitToken<'a>>, &'a str);
 
 /// Returns the token at the start of `rest`, if it is one and no space, and what follows it.
-fn step<'a>(rest: &'a str, first: char, last: Option<&UnitToken<'a>>) -> Option<Step<'a>> {
+fn next_token<'a>(
+    rest: &'a str,
+    first: char,
+    last: Option<&UnitToken<'a>>,
+) -> Option<TokenAndRest<'a>> {
     let after = &rest[first.len_utf8()..];
     let is_after_word = matches!(last, Some(UnitToken::Word(_)));
     let token = match first {
@@ -68,7 +72,7 @@ fn step<'a>(rest: &'a str, first: char, last: Option<&UnitToken<'a>>) -> Option<
 
 /// Parses a run of letters; Chinese characters are no letters of a Latin word, nor the other way
 /// round.
-fn word(rest: &str) -> Step<'_> {
+fn word(rest: &str) -> TokenAndRest<'_> {
     if let Some(after) = rest.strip_prefix("US$") {
         return (Some(UnitToken::Word("$")), after);
     }
@@ -77,7 +81,7 @@ fn word(rest: &str) -> Step<'_> {
 }
 
 /// Parses a degree sign, with the letter of a temperature scale after it.
-fn degree(after: &str) -> Step<'_> {
+fn degree(after: &str) -> TokenAndRest<'_> {
     let letter = after.trim_start_matches([' ', '\u{A0}']);
     let is_letter = |c: char| {
         let next = letter.strip_prefix(c);
@@ -93,7 +97,7 @@ fn degree(after: &str) -> Step<'_> {
 }
 
 /// Returns what follows `^`: an integer, in braces or round brackets or bare, or a degree sign.
-fn power(rest: &str) -> Option<Step<'_>> {
+fn power(rest: &str) -> Option<TokenAndRest<'_>> {
     let rest = rest.trim_start();
     let (inner, after) = if let Some(inner) = rest.strip_prefix('{') {
         inner.split_once('}')?
@@ -130,7 +134,7 @@ fn integer(text: &str) -> Option<i8> {
 }
 
 /// Parses an integer in superscript digits.
-fn superscript(rest: &str) -> Option<Step<'_>> {
+fn superscript(rest: &str) -> Option<TokenAndRest<'_>> {
     let is_super = |c: char| matches!(c, '⁻' | '⁺' | '¹' | '²' | '³' | '⁰' | '⁴'..='⁹');
     let end = rest.find(|c| !is_super(c)).unwrap_or(rest.len());
     let plain: String = rest[..end].chars().map(plain_digit).collect();

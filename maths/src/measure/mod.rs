@@ -22,11 +22,11 @@ pub(super) use self::reader::{parse_marked_unit, parse_unit};
 /// A unit, possibly compound: `m`, `km/h`, `kg·m/s^2`, `egg/day`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Measure {
-    /// What one of it is in base units: metre, kilogram, second, ampere, kelvin, mole, candela,
-    /// degree, radian, month, bit, and the main unit of a currency.
+    /// Size of one in base units: metre, kilogram, second, ampere, kelvin, mole, candela, degree,
+    /// radian, month, bit, and the main unit of a currency.
     pub(super) scale: RBig,
-    /// Where its scale starts, in base units: only temperatures alone, not differences of them or
-    /// parts of a compound, have one that is not 0.
+    /// Zero of its scale, in base units; not 0 only for temperatures alone, not for differences of
+    /// them or parts of a compound.
     pub(super) offset: RBig,
     pub(super) dimension: Dimension,
     /// Counted things with their exponents, sorted by name, none with exponent 0. Adjectives
@@ -61,7 +61,7 @@ pub(super) struct Dimension {
     pub(super) currency: Option<(&'static str, i8)>,
 }
 
-/// How a value in one unit is written in another.
+/// Conversion of a value to another unit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Conversion {
     /// The number stays.

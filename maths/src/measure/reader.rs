@@ -18,24 +18,24 @@ const MAX_WORDS: usize = 8;
 const MAX_POWER: i8 = 12;
 const MAX_BRACKETS: usize = 3;
 
-/// Returns the unit that `text` says, all of it; `None` if it says something else.
+/// Parses all of `text` as a unit; `None` if it is something else.
 ///
 /// `text` holds no LaTeX: `km/h`, `m^2`, `kg m s^{-2}`, `square meters`, `dollars per hour`,
 /// `eggs`, `$`. Nothing marks its letters as words, so they might be variables: of single letters
 /// only `m`, `s`, `g`, `h` and `L` are units.
 pub(crate) fn parse_unit(text: &str) -> Option<Measure> {
-    parse(text, false)
+    parse_measure(text, false)
 }
 
 /// Returns [`parse_unit`] for text that was marked as words, by `\text{…}` or an upright font:
 /// there every letter that stands for a unit does, and any short word counts.
 pub(crate) fn parse_marked_unit(text: &str) -> Option<Measure> {
-    parse(text, true)
+    parse_measure(text, true)
 }
 
-fn parse(text: &str, is_marked: bool) -> Option<Measure> {
+fn parse_measure(text: &str, is_marked: bool) -> Option<Measure> {
     let tokens = tokens(text)?;
-    let mut reader = Reader::new(is_marked);
+    let mut reader = UnitReader::new(is_marked);
     let mut rest = tokens.as_slice();
     while !rest.is_empty() {
         rest = reader.step(rest)?;
@@ -52,7 +52,7 @@ enum Last {
 }
 
 #[expect(clippy::struct_excessive_bools, reason = "each is set and cleared by marks of its own")]
-struct Reader {
+struct UnitReader {
     is_marked: bool,
     scale: RBig,
     offset: RBig,
@@ -80,7 +80,7 @@ struct Reader {
     words: usize,
 }
 
-impl Reader {
+impl UnitReader {
     fn new(is_marked: bool) -> Self {
         Self {
             is_marked,
@@ -205,7 +205,7 @@ impl Reader {
         (is_first && !self.is_in_of).then_some(rest)
     }
 
-    /// Reads a word of what is measured.
+    /// Reads a word of the measured thing.
     fn measured<'t, 'a>(
         &mut self,
         lower: &str,

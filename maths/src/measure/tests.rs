@@ -3,14 +3,14 @@ use proptest::prelude::*;
 
 use super::{Conversion, Measure, constant_named, parse_marked_unit, parse_unit};
 
-fn measure(text: &str) -> Measure {
+fn read_measure(text: &str) -> Measure {
     parse_marked_unit(text).unwrap_or_else(|| panic!("no unit: {text:?}"))
 }
 
 /// Checks that `value` of the one unit is `expected` of the other.
 fn check(value: &str, from: &str, expected: &str, to: &str) {
     let number = |text: &str| text.parse::<RBig>().expect("the test writes fractions");
-    let found = match measure(from).conversion(&measure(to)) {
+    let found = match read_measure(from).conversion(&read_measure(to)) {
         Conversion::Same => number(value),
         Conversion::Linear { factor, offset } => number(value) * factor + offset,
         other @ (Conversion::OtherDimension | Conversion::OtherThing) => {
@@ -24,14 +24,14 @@ fn check(value: &str, from: &str, expected: &str, to: &str) {
 fn check_same(table: &str) {
     for from in table.split(" ; ") {
         for to in table.split(" ; ") {
-            let found = measure(from).conversion(&measure(to));
+            let found = read_measure(from).conversion(&read_measure(to));
             assert_eq!(found, Conversion::Same, "{from:?}, {to:?}");
         }
     }
 }
 
 fn check_other(from: &str, to: &str, expected: &Conversion) {
-    let (from, to) = (measure(from), measure(to));
+    let (from, to) = (read_measure(from), read_measure(to));
     assert_eq!(&from.conversion(&to), expected, "{from:?} {to:?}");
     assert_eq!(&to.conversion(&from), expected, "{to:?} {from:?}");
 }
@@ -179,14 +179,14 @@ fn marks_make_words_of_letters() {
 
 #[test]
 fn degrees_are_recognised() {
-    assert!(measure("arcmin").is_degrees() && !measure("rad").is_degrees());
+    assert!(read_measure("arcmin").is_degrees() && !read_measure("rad").is_degrees());
 }
 
 #[test]
 fn constants_have_units() {
     let light = constant_named("c").expect("it is in the table");
     assert_eq!(light.value, RBig::from(299_792_458u32));
-    assert_eq!(light.measure.conversion(&measure("m/s")), Conversion::Same);
+    assert_eq!(light.measure.conversion(&read_measure("m/s")), Conversion::Same);
     for name in [
         "h",
         "hbar",
@@ -233,7 +233,7 @@ proptest! {
         from in "(k|c|m)?(m|g|s|L|N|J|W)(/(h|min|s|kg|eggs))?",
         to in "(k|c|m)?(m|g|s|L|N|J|W)(/(h|min|s|kg|eggs))?",
     ) {
-        let (from, to) = (measure(&from), measure(&to));
+        let (from, to) = (read_measure(&from), read_measure(&to));
         let there = from.conversion(&to);
         let back = to.conversion(&from);
         match (there, back) {

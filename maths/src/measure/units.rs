@@ -21,7 +21,7 @@ pub(super) struct Unit {
     prefixes: Prefixes,
 }
 
-/// Which prefixes a unit takes.
+/// Prefixes that a unit takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Prefixes {
     None,
@@ -322,7 +322,7 @@ pub(super) fn prefixed(word: &str) -> Option<(Unit, String)> {
         };
         let (numerator, denominator, power) = unit.factor;
         let factor = (numerator, denominator, power + ten);
-        takes.then(|| (Unit { factor, ..unit }, written(symbol, unit.name)))
+        takes.then(|| (Unit { factor, ..unit }, prefixed_unit(symbol, unit.name)))
     });
     decimal.or_else(|| binary(word))
 }
@@ -333,16 +333,16 @@ fn binary(word: &str) -> Option<(Unit, String)> {
     if let Some(unit) = word.strip_prefix('K').and_then(symbol).filter(takes) {
         let (numerator, denominator, ten) = unit.factor;
         let factor = (numerator, denominator, ten + 3);
-        return Some((Unit { factor, ..unit }, written("k", unit.name)));
+        return Some((Unit { factor, ..unit }, prefixed_unit("k", unit.name)));
     }
     BINARY_PREFIXES.iter().find_map(|(symbol, name, two)| {
         let unit = behind(word, symbol, name).filter(takes)?;
-        Some((Unit { two: *two, ..unit }, written(symbol, unit.name)))
+        Some((Unit { two: *two, ..unit }, prefixed_unit(symbol, unit.name)))
     })
 }
 
 /// Writes a prefixed unit with the first spelling of micro in the table.
-fn written(prefix: &str, unit: &str) -> String {
+fn prefixed_unit(prefix: &str, unit: &str) -> String {
     let prefix = match prefix {
         "μ" | "u" => "µ",
         other => other,

@@ -12,8 +12,7 @@ pub(super) fn is_short(lower: &str) -> bool {
     SHORT_WORDS.binary_search(&lower).is_ok() || SHORT_WORDS.binary_search(&singular).is_ok()
 }
 
-/// Returns whether `lower` only says where or of what kind a quantity is: "years old", "dollars
-/// each".
+/// Returns whether `lower` only qualifies a quantity: "years old", "dollars each".
 pub(super) fn is_qualifier(lower: &str) -> bool {
     QUALIFIERS.binary_search(&lower).is_ok()
 }
@@ -452,7 +451,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_lists_are_sorted() {
+    fn word_lists_are_sorted() {
         assert!(NO_UNITS.is_sorted());
         assert!(SHORT_WORDS.is_sorted());
         assert!(QUALIFIERS.is_sorted());

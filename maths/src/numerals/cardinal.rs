@@ -1,6 +1,6 @@
 //! Whole numbers in words.
 
-use super::Word;
+use super::NumeralWord;
 
 const SMALL: [&str; 20] = [
     "zero",
@@ -74,12 +74,12 @@ fn tens(word: &str) -> Option<u64> {
     Some(10 * (2 + u64::try_from(index).ok()?))
 }
 
-/// Returns the whole number that all of `words` say.
-pub(super) fn cardinal(words: &[Word<'_>]) -> Option<u64> {
+/// Parses all of `words` as a whole number.
+pub(super) fn cardinal(words: &[NumeralWord<'_>]) -> Option<u64> {
     let mut total = 0u64;
     let mut smallest_scale = u64::MAX;
     let mut rest = words;
-    if let [Word { letters: "zero", .. }] = words {
+    if let [NumeralWord { letters: "zero", .. }] = words {
         return Some(0);
     }
     while !rest.is_empty() {
@@ -101,23 +101,25 @@ pub(super) fn cardinal(words: &[Word<'_>]) -> Option<u64> {
 }
 
 /// Returns `rest` behind an "and", which must not end it.
-fn without_and<'w, 'a>(rest: &'w [Word<'a>]) -> Option<&'w [Word<'a>]> {
+fn without_and<'w, 'a>(rest: &'w [NumeralWord<'a>]) -> Option<&'w [NumeralWord<'a>]> {
     match rest.split_first() {
-        Some((Word { letters: "and", .. }, behind)) => (!behind.is_empty()).then_some(behind),
+        Some((NumeralWord { letters: "and", .. }, behind)) => {
+            (!behind.is_empty()).then_some(behind)
+        }
         Some(_) | None => Some(rest),
     }
 }
 
 /// Parses a number below a thousand, or hundreds up to ninety-nine of them, and what follows it.
-fn group<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])> {
+fn group<'w, 'a>(words: &'w [NumeralWord<'a>]) -> Option<(u64, &'w [NumeralWord<'a>])> {
     let (count, rest) = match words {
-        [Word { letters: "a", .. }, rest @ ..] => {
+        [NumeralWord { letters: "a", .. }, rest @ ..] => {
             let next = rest.first()?.letters;
             (next == "hundred" || scale(next).is_some()).then_some((1, rest))?
         }
         words => below_hundred(words)?,
     };
-    let [Word { letters: "hundred", .. }, rest @ ..] = rest else {
+    let [NumeralWord { letters: "hundred", .. }, rest @ ..] = rest else {
         return Some((count, rest));
     };
     let hundreds = (1..100).contains(&count) && count % 10 != 0 || count < 10;
@@ -130,7 +132,7 @@ fn group<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])> {
 }
 
 /// Parses a number from 1 to 99 and what follows it.
-fn below_hundred<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])> {
+fn below_hundred<'w, 'a>(words: &'w [NumeralWord<'a>]) -> Option<(u64, &'w [NumeralWord<'a>])> {
     let (first, rest) = words.split_first()?;
     if let Some(number) = small(first.letters) {
         return (number > 0).then_some((number.into(), rest));
@@ -146,13 +148,13 @@ fn below_hundred<'w, 'a>(words: &'w [Word<'a>]) -> Option<(u64, &'w [Word<'a>])>
 }
 
 /// Returns the number of an ordinal: a cardinal whose last word is an ordinal.
-pub(super) fn ordinal(words: &[Word<'_>]) -> Option<u64> {
+pub(super) fn ordinal(words: &[NumeralWord<'_>]) -> Option<u64> {
     let (last, before) = words.split_last()?;
     let stem = cardinal_of(last.letters)?;
     let mut words = before.to_vec();
-    words.push(Word { letters: stem, is_joined: last.is_joined });
+    words.push(NumeralWord { letters: stem, is_joined: last.is_joined });
     if before.is_empty() && (stem == "hundred" || scale(stem).is_some()) {
-        words.insert(0, Word { letters: "one", is_joined: false });
+        words.insert(0, NumeralWord { letters: "one", is_joined: false });
     }
     cardinal(&words)
 }

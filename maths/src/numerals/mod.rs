@@ -13,7 +13,7 @@ use self::cardinal::{cardinal, digit, ordinal};
 /// The longest text that is read, in bytes, and its words at most.
 const MAX_BYTES: usize = 200;
 
-/// Returns the number that `text` says in words, all of it.
+/// Parses all of `text` as a number in words.
 ///
 /// - Cardinals below 10^18: `one hundred and five`, `two million`, `a dozen`, `minus seven`.
 /// - Ordinals: `third`, `twenty-first`, `21st`.
@@ -29,7 +29,7 @@ pub(super) fn words(text: &str) -> Option<RBig> {
         return Some(number);
     }
     let lower = text.to_ascii_lowercase();
-    let words = split(&lower)?;
+    let words = hyphenated_words(&lower)?;
     match words.as_slice() {
         [sign, rest @ ..] if matches!(sign.letters, "minus" | "negative") => {
             unsigned(rest).map(|number| -number)
@@ -58,13 +58,13 @@ fn suffixed(text: &str) -> Option<RBig> {
 
 /// A word, and whether a hyphen joins it to the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Word<'a> {
+struct NumeralWord<'a> {
     letters: &'a str,
     is_joined: bool,
 }
 
 /// Returns the words of `text`; `None` if anything but letters, spaces and hyphens is in it.
-fn split(text: &str) -> Option<Vec<Word<'_>>> {
+fn hyphenated_words(text: &str) -> Option<Vec<NumeralWord<'_>>> {
     let mut words = Vec::with_capacity(8);
     for run in text.split_ascii_whitespace() {
         let run = run.strip_suffix(',').unwrap_or(run);
@@ -72,13 +72,13 @@ fn split(text: &str) -> Option<Vec<Word<'_>>> {
             if letters.is_empty() || !letters.bytes().all(|b| b.is_ascii_lowercase()) {
                 return None;
             }
-            words.push(Word { letters, is_joined: index > 0 });
+            words.push(NumeralWord { letters, is_joined: index > 0 });
         }
     }
     Some(words)
 }
 
-fn unsigned(words: &[Word<'_>]) -> Option<RBig> {
+fn unsigned(words: &[NumeralWord<'_>]) -> Option<RBig> {
     if let Some(point) = words.iter().position(|word| word.letters == "point") {
         return decimal(&words[..point], &words[point + 1..]);
     }
@@ -91,7 +91,7 @@ fn unsigned(words: &[Word<'_>]) -> Option<RBig> {
 }
 
 /// Parses `three point one four`, with a scale word after it or not.
-fn decimal(whole: &[Word<'_>], digits: &[Word<'_>]) -> Option<RBig> {
+fn decimal(whole: &[NumeralWord<'_>], digits: &[NumeralWord<'_>]) -> Option<RBig> {
     let whole = if whole.is_empty() { 0 } else { cardinal(whole)? };
     let (last, before) = digits.split_last()?;
     let (digits, scale) = match cardinal::scale(last.letters) {
@@ -109,7 +109,7 @@ fn decimal(whole: &[Word<'_>], digits: &[Word<'_>]) -> Option<RBig> {
 }
 
 /// Parses `a dozen`, `two dozen`, `half a dozen`.
-fn dozens(words: &[Word<'_>]) -> Option<RBig> {
+fn dozens(words: &[NumeralWord<'_>]) -> Option<RBig> {
     let (last, count) = words.split_last()?;
     if !matches!(last.letters, "dozen" | "dozens") {
         return None;
@@ -122,15 +122,15 @@ fn dozens(words: &[Word<'_>]) -> Option<RBig> {
 }
 
 /// Parses a count, or "a".
-fn numerator(words: &[Word<'_>]) -> Option<u128> {
+fn numerator(words: &[NumeralWord<'_>]) -> Option<u128> {
     match words {
-        [Word { letters: "a" | "an", .. }] => Some(1),
+        [NumeralWord { letters: "a" | "an", .. }] => Some(1),
         words => cardinal(words).map(u128::from),
     }
 }
 
 /// Parses `one half`, `two thirds`, `three twenty-fifths`, `half`.
-fn fraction(words: &[Word<'_>]) -> Option<RBig> {
+fn fraction(words: &[NumeralWord<'_>]) -> Option<RBig> {
     let (last, before) = words.split_last()?;
     if before.is_empty() {
         return match last.letters {
@@ -153,7 +153,7 @@ fn fraction(words: &[Word<'_>]) -> Option<RBig> {
 }
 
 /// Returns the number below the line, and whether it is plural.
-fn denominator(words: &[Word<'_>]) -> Option<(u64, bool)> {
+fn denominator(words: &[NumeralWord<'_>]) -> Option<(u64, bool)> {
     let (last, before) = words.split_last()?;
     let known = match last.letters {
         "half" => Some((2, false)),
@@ -170,12 +170,13 @@ fn denominator(words: &[Word<'_>]) -> Option<(u64, bool)> {
     }
     let singular = last.letters.strip_suffix('s').filter(|_| last.letters != "s");
     let mut ending = before.to_vec();
-    ending.push(Word { letters: singular.unwrap_or(last.letters), is_joined: last.is_joined });
+    ending
+        .push(NumeralWord { letters: singular.unwrap_or(last.letters), is_joined: last.is_joined });
     ordinal(&ending).map(|number| (number, singular.is_some()))
 }
 
 /// Parses `two and three quarters`, `one and a half`.
-fn mixed(words: &[Word<'_>]) -> Option<RBig> {
+fn mixed(words: &[NumeralWord<'_>]) -> Option<RBig> {
     let and = words.iter().rposition(|word| word.letters == "and")?;
     let whole = cardinal(&words[..and])?;
     let part = fraction(&words[and + 1..])?;

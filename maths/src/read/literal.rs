@@ -108,7 +108,7 @@ fn small(whole: &str, fraction: &str) -> RBig {
 
 /// The conventions that decide how digits are read.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Rules {
+pub(super) struct DigitRules {
     /// Whether a bare comma may separate thousands: not inside brackets, where it separates
     /// members.
     pub(super) comma_groups: bool,
@@ -130,7 +130,7 @@ pub(super) struct Scanned<'a> {
 
 /// Returns the literal at the start of `text`, which starts with a digit or with a point and a
 /// digit. `None` if separators contradict each other, as in `1 234,567`.
-pub(super) fn scan(text: &str, rules: Rules) -> Option<Scanned<'_>> {
+pub(super) fn scan(text: &str, rules: DigitRules) -> Option<Scanned<'_>> {
     let mut end = digits_from(text, 0);
     let mut separator = "";
     if (1..=3).contains(&end) && !text.starts_with('0') {
@@ -174,7 +174,7 @@ fn european<'a>(text: &'a str, literal: &mut Literal<'a>, end: &mut usize) -> bo
 const SEPARATORS: [&str; 8] = [",\\!", "{,}\\!", "{,}", "\\,", "\\ ", "~", ",", " "];
 
 /// Returns the end of the groups of three digits after `first` digits, and what separates them.
-fn grouped(text: &str, first: usize, rules: Rules) -> (usize, &'static str) {
+fn grouped(text: &str, first: usize, rules: DigitRules) -> (usize, &'static str) {
     let rest = &text[first..];
     let Some(separator) = SEPARATORS.into_iter().find(|s| rest.starts_with(s)) else {
         return (first, "");
@@ -255,7 +255,12 @@ fn dot(text: &str) -> Option<usize> {
 }
 
 /// Returns the power of ten, where one follows.
-fn scientific<'a>(text: &'a str, literal: &mut Literal<'a>, end: usize, rules: Rules) -> usize {
+fn scientific<'a>(
+    text: &'a str,
+    literal: &mut Literal<'a>,
+    end: usize,
+    rules: DigitRules,
+) -> usize {
     let rest = &text[end..];
     if !rest.starts_with(['e', 'E']) {
         return end;

@@ -20,7 +20,7 @@ mod unicode;
 
 use std::borrow::Cow;
 
-use super::answer::{Answer, Form, MAX_BYTES, Note, Unread, Value};
+use super::answer::{Answer, AnswerForm, MAX_BYTES, Note, Unread, Value};
 use super::calendar;
 use super::expr::{Expr, Workspace};
 use super::measure;
@@ -33,7 +33,7 @@ use crate::number::DecimalLiteral;
 /// Literals up to this many bytes fit machine words and cost next to nothing.
 const SHORT: usize = 19;
 
-/// How a text is written.
+/// Notation of a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     /// LaTeX: letters are variables.
@@ -67,7 +67,7 @@ pub fn dialect(text: &str) -> Dialect {
     if has_command || has_groups || dollars == 2 { Dialect::Latex } else { Dialect::Plain }
 }
 
-/// Returns the answer that all of `text` states.
+/// Parses all of `text` as an answer.
 ///
 /// # Errors
 /// [`Unread`] says why there is none.
@@ -89,7 +89,7 @@ pub fn read_answer(
         return Ok(of_form(form));
     }
     if let Some(numeral) = answer::prefixed(text) {
-        return Ok(of_form(Form::Numeral(numeral)));
+        return Ok(of_form(AnswerForm::Numeral(numeral)));
     }
     if let Some(answer) = with_chinese_unit(text, ws)? {
         return Ok(answer);
@@ -101,13 +101,13 @@ pub fn read_answer(
         Err(error) => {
             let bare = answer::bare(&normal);
             let prose = bare.and_then(|bare| answer::prose(&bare));
-            return prose.map(|text| of_form(Form::Text(text))).ok_or(error);
+            return prose.map(|text| of_form(AnswerForm::Text(text))).ok_or(error);
         }
     };
     let setting = Setting { dialect, repair: options.repair, plus_minus: None };
     let mut lexed = lexed;
     crosses(&mut lexed.items);
-    let mut answer = answer::answer(&lexed.items, setting, ws)?;
+    let mut answer = answer::read_answer_items(&lexed.items, setting, ws)?;
     answer.notes.splice(0..0, lexed.notes);
     if is_doubled {
         answer.notes.insert(0, Note::DoubleBackslash);
@@ -153,7 +153,7 @@ fn length(text: &str) -> u64 {
     u64::try_from(text.len()).unwrap_or(u64::MAX)
 }
 
-fn of_form(form: Form) -> Answer {
+fn of_form(form: AnswerForm) -> Answer {
     Answer { subjects: Vec::new(), form, notes: Vec::new() }
 }
 
@@ -169,7 +169,7 @@ fn plain_number(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer>, Un
     let value = literal.value();
     let decimals = literal.decimals().and_then(|n| i32::try_from(n).ok());
     let expr = ws.number(if text.starts_with('-') { -value } else { value })?;
-    Ok(Some(of_form(Form::Value(Value {
+    Ok(Some(of_form(AnswerForm::Value(Value {
         expr,
         last_digit: decimals.map(|n| -n),
         is_percent: false,
@@ -193,14 +193,14 @@ fn with_chinese_unit(text: &str, ws: &mut Workspace<'_>) -> Result<Option<Answer
     let Some(mut answer) = plain_number(text[..at].trim(), ws)? else {
         return Ok(None);
     };
-    if let Form::Value(value) = &mut answer.form {
+    if let AnswerForm::Value(value) = &mut answer.form {
         value.unit = Some(unit);
     }
     Ok(Some(answer))
 }
 
 /// Returns a date or a time of day. `7:30` and `1:2:3` without more are ratios.
-fn timed(text: &str) -> Option<Form> {
+fn timed(text: &str) -> Option<AnswerForm> {
     if text.len() > MAX_TIME {
         return None;
     }
@@ -209,15 +209,15 @@ fn timed(text: &str) -> Option<Form> {
         return None;
     }
     if let Some(date) = calendar::date(&bare) {
-        return Some(Form::Date(date));
+        return Some(AnswerForm::Date(date));
     }
     let has_letters = bare.contains(|c: char| c.is_alphabetic());
     let has_zero = bare.starts_with('0');
     let clock = calendar::clock(&bare).filter(|_| has_letters || has_zero)?;
-    Some(Form::Clock(clock))
+    Some(AnswerForm::Clock(clock))
 }
 
-/// Returns the expression that all of `text` states.
+/// Parses all of `text` as an expression.
 ///
 /// # Errors
 /// [`Unread`] says why there is none.
@@ -229,10 +229,10 @@ pub fn read_expression(
     if text.len() > MAX_BYTES {
         return Err(Unread::TooLong);
     }
-    whole(text, dialect, ReadOptions::default(), ws, &mut Vec::new())
+    parse_expression(text, dialect, ReadOptions::default(), ws, &mut Vec::new())
 }
 
-fn whole(
+fn parse_expression(
     text: &str,
     dialect: Dialect,
     options: ReadOptions,

@@ -118,7 +118,7 @@ pub(super) fn big(word: &str) -> Option<Big> {
 }
 
 /// Returns the set of numbers called `word` in the plain grammar.
-pub(super) fn numbers(word: &str) -> Option<Numbers> {
+pub(super) fn number_domain(word: &str) -> Option<Numbers> {
     Some(match word {
         "EmptySet" => Numbers::Empty,
         "Integers" => Numbers::Integers,
@@ -157,7 +157,7 @@ pub(super) fn command(name: &str) -> Option<Token<'static>> {
     operator(name)
         .or_else(|| relation(name))
         .or_else(|| object(name))
-        .or_else(|| numbers(name).map(Token::Numbers))
+        .or_else(|| number_domain(name).map(Token::Numbers))
 }
 
 fn operator(name: &str) -> Option<Token<'static>> {

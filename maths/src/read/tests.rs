@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::{Dialect, ReadOptions, dialect, read_answer, read_expression};
 use crate::Fuel;
-use crate::answer::{Answer, Brackets, Chain, Form, Note, Region, Subject, Unread};
+use crate::answer::{Answer, AnswerForm, Brackets, Chain, Note, Region, Subject, Unread};
 use crate::expr::{Expr, Workspace};
 
 const WRITES: &str = "writing to a string cannot fail";
@@ -59,7 +59,7 @@ fn simple_values_are_read() {
 
 /// Returns an answer in a few words: its subjects, its type, and its expressions in the plain
 /// grammar.
-fn told(answer: &Answer, ws: &Workspace<'_>) -> String {
+fn described(answer: &Answer, ws: &Workspace<'_>) -> String {
     let mut out = String::new();
     for subject in &answer.subjects {
         match subject {
@@ -78,7 +78,7 @@ fn joined(exprs: &[Expr], ws: &Workspace<'_>) -> String {
 }
 
 fn members(answers: &[Answer], ws: &Workspace<'_>) -> String {
-    let texts: Vec<String> = answers.iter().map(|answer| told(answer, ws)).collect();
+    let texts: Vec<String> = answers.iter().map(|answer| described(answer, ws)).collect();
     texts.join("; ")
 }
 
@@ -122,9 +122,9 @@ fn told_region(region: &Region, ws: &Workspace<'_>) -> String {
     }
 }
 
-fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
+fn told_form(form: &AnswerForm, ws: &Workspace<'_>) -> String {
     match form {
-        Form::Value(value) => {
+        AnswerForm::Value(value) => {
             let mut out = ws.plain(value.expr);
             if let Some(unit) = &value.unit {
                 write!(out, " <{}>", unit.name).expect(WRITES);
@@ -137,19 +137,19 @@ fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
             }
             out
         }
-        Form::Equation(left, right) => format!("{} = {}", ws.plain(*left), ws.plain(*right)),
-        Form::Inequality(chain) => told_chain(chain, ws),
-        Form::Region(region) => told_region(region, ws),
-        Form::Set(set) => format!("{{{}}}", members(set, ws)),
-        Form::Tuple(Brackets::Round, tuple) => format!("({})", members(tuple, ws)),
-        Form::Tuple(Brackets::Square, tuple) => format!("[{}]", members(tuple, ws)),
-        Form::Tuple(Brackets::Angle, tuple) => format!("<{}>", members(tuple, ws)),
-        Form::List(list) => format!("list {}", members(list, ws)),
-        Form::Matrix(rows) => {
+        AnswerForm::Equation(left, right) => format!("{} = {}", ws.plain(*left), ws.plain(*right)),
+        AnswerForm::Inequality(chain) => told_chain(chain, ws),
+        AnswerForm::Region(region) => told_region(region, ws),
+        AnswerForm::Set(set) => format!("{{{}}}", members(set, ws)),
+        AnswerForm::Tuple(Brackets::Round, tuple) => format!("({})", members(tuple, ws)),
+        AnswerForm::Tuple(Brackets::Square, tuple) => format!("[{}]", members(tuple, ws)),
+        AnswerForm::Tuple(Brackets::Angle, tuple) => format!("<{}>", members(tuple, ws)),
+        AnswerForm::List(list) => format!("list {}", members(list, ws)),
+        AnswerForm::Matrix(rows) => {
             let rows: Vec<String> = rows.iter().map(|row| joined(row, ws)).collect();
             format!("matrix {}", rows.join(" / "))
         }
-        Form::Piecewise(pieces) => {
+        AnswerForm::Piecewise(pieces) => {
             let mut out = String::from("cases");
             for (value, condition) in pieces {
                 let chains: Vec<String> = condition
@@ -162,35 +162,35 @@ fn told_form(form: &Form, ws: &Workspace<'_>) -> String {
             }
             out
         }
-        Form::Congruence { residues, modulus } => {
+        AnswerForm::Congruence { residues, modulus } => {
             format!("{} mod {}", joined(residues, ws), ws.plain(*modulus))
         }
-        Form::Numeral(numeral) => {
+        AnswerForm::Numeral(numeral) => {
             let sign = if numeral.is_negative { "-" } else { "" };
             format!("{sign}{} base {}", numeral.digits, numeral.base)
         }
-        Form::Ratio(terms) => format!("ratio {}", joined(terms, ws)),
-        Form::Date(date) => format!("date {:?} {} {:?}", date.year, date.month, date.day),
-        Form::Clock(clock) => format!("clock {} {}", clock.hour, clock.minute),
-        Form::Truth(truth) => format!("{truth}"),
-        Form::Sequence(text) => format!("sequence {text}"),
-        Form::Text(text) => format!("text {text}"),
+        AnswerForm::Ratio(terms) => format!("ratio {}", joined(terms, ws)),
+        AnswerForm::Date(date) => format!("date {:?} {} {:?}", date.year, date.month, date.day),
+        AnswerForm::Clock(clock) => format!("clock {} {}", clock.hour, clock.minute),
+        AnswerForm::Truth(truth) => format!("{truth}"),
+        AnswerForm::Sequence(text) => format!("sequence {text}"),
+        AnswerForm::Text(text) => format!("text {text}"),
     }
 }
 
 /// Reads `text` and describes the answer.
-fn read(text: &str, options: ReadOptions) -> Result<(String, Vec<Note>), Unread> {
+fn display_of(text: &str, options: ReadOptions) -> Result<(String, Vec<Note>), Unread> {
     let mut fuel = Fuel::default();
     let mut ws = Workspace::new(&mut fuel);
     let answer = read_answer(text, options, &mut ws)?;
-    Ok((told(&answer, &ws), answer.notes))
+    Ok((described(&answer, &ws), answer.notes))
 }
 
 fn check(rows: &[(&str, &str)]) {
     let mut wrong = String::new();
     for (text, expected) in rows {
-        let found = match read(text, ReadOptions::default()) {
-            Ok((told, _)) => told,
+        let found = match display_of(text, ReadOptions::default()) {
+            Ok((described, _)) => described,
             Err(unread) => format!("{unread:?}"),
         };
         if found != *expected {

@@ -27,7 +27,7 @@ pub(super) enum Gap {
     Wide,
 }
 
-/// How letters were set.
+/// Typesetting of letters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Style {
     /// In plain text, where words are words.

@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use unicode_normalization::UnicodeNormalization;
 
 /// Returns `text` with every known character outside ASCII rewritten. Unknown ones stay, and no
-/// formula holds them. `None` if a character would make the text look different from what it says.
+/// formula holds them. `None` for a character that makes text look different from its content.
 pub(super) fn normalised(text: &str) -> Option<Cow<'_, str>> {
     if text.is_ascii() {
         return Some(Cow::Borrowed(text));

@@ -1,7 +1,7 @@
 //! Fitting maps on samples whose truth is known.
 //!
-//! All three fits are deterministic, and none depends on the order of the samples but through the
-//! rounding of sums.
+//! All three fits are deterministic; the order of the samples changes nothing but the rounding of
+//! sums.
 
 use base::stats::sigmoid;
 
@@ -10,9 +10,9 @@ use super::map::{Calibration, Temperature};
 mod isotonic;
 mod newton;
 
-/// A raw value and whether what it judged was right.
+/// A raw value and the truth of what it scored.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
+pub struct LabelledValue {
     /// The scorer's raw value: a margin, unbounded.
     pub raw: f64,
     /// The truth.
@@ -24,16 +24,16 @@ pub struct Sample {
 pub enum Method {
     /// One number; the raw value 0 stays at 0.5.
     Temperature,
-    /// Two numbers: it moves the middle too.
+    /// Two numbers: slope and offset.
     Platt,
-    /// Any rising shape; it wants the most samples.
+    /// Any rising shape; needs the most samples.
     Isotonic,
 }
 
-/// Why samples have no map.
+/// Error of a fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum FitError {
-    /// A raw value that is not a number.
+    /// A raw value is not finite.
     #[error("sample {index} has a raw value that is not finite")]
     NotFinite {
         /// From 0.
@@ -47,31 +47,31 @@ pub enum FitError {
         /// The right ones.
         right: usize,
     },
-    /// One raw value for everything.
+    /// All raw values are equal.
     #[error("all raw values are the same number, which says nothing about any sample")]
     AllEqual,
     /// A higher raw value does not mean a likelier right answer.
     #[error("right samples do not have the higher raw values: no rising map fits")]
     NotRising,
-    /// No right sample is below 0 and no wrong one above, so the best temperature is none.
+    /// No right sample is below 0 and no wrong one above, so no temperature is the best.
     #[error(
         "0 separates all right samples from all wrong ones: any smaller temperature fits better"
     )]
     Separable,
-    /// The search did not end.
+    /// The search did not converge.
     #[error("the fit did not converge")]
     NotConverged,
     /// Too few samples of a class for the folds.
     #[error("{folds} folds need {folds} samples of each class, and the smaller one has {given}")]
     TooFewForFolds {
-        /// Folds asked for.
+        /// Folds requested.
         folds: usize,
         /// Samples of the smaller class.
         given: usize,
     },
 }
 
-/// The map of this family that fits the samples best.
+/// Fits the map of this family to the samples.
 ///
 /// - Temperature: least negative log-likelihood, which is convex in `1 / T`.
 /// - Platt: least cross-entropy against his smoothed targets, `(n + 1) / (n + 2)` for the right
@@ -80,7 +80,7 @@ pub enum FitError {
 ///
 /// # Errors
 /// [`FitError`].
-pub fn fit(samples: &[Sample], method: Method) -> Result<Calibration, FitError> {
+pub fn fit(samples: &[LabelledValue], method: Method) -> Result<Calibration, FitError> {
     check(samples)?;
     match method {
         Method::Temperature => temperature(samples),
@@ -89,13 +89,17 @@ pub fn fit(samples: &[Sample], method: Method) -> Result<Calibration, FitError> 
     }
 }
 
-/// For every sample the probability by a map that was fitted without its fold, in the order of the
+/// Computes each sample's probability by a map fitted without its fold, in the order of the
 /// samples. The same samples give the same folds; every fold has both classes in about the same
 /// shares.
 ///
 /// # Errors
-/// [`FitError`], also where a fold alone cannot be left out.
-pub fn cross_fit(samples: &[Sample], method: Method, folds: usize) -> Result<Vec<f64>, FitError> {
+/// [`FitError`], also if the samples outside a fold cannot be fitted.
+pub fn cross_fit(
+    samples: &[LabelledValue],
+    method: Method,
+    folds: usize,
+) -> Result<Vec<f64>, FitError> {
     check(samples)?;
     let n_right = samples.iter().filter(|sample| sample.right).count();
     let smaller = n_right.min(samples.len() - n_right);
@@ -106,7 +110,7 @@ pub fn cross_fit(samples: &[Sample], method: Method, folds: usize) -> Result<Vec
     let mut probabilities = vec![0.0; samples.len()];
     for fold in 0..folds {
         let others = samples.iter().zip(&fold_of);
-        let others: Vec<Sample> =
+        let others: Vec<LabelledValue> =
             others.filter(|(_, of)| **of != fold).map(|(sample, _)| *sample).collect();
         let map = fit(&others, method)?;
         for (index, sample) in samples.iter().enumerate() {
@@ -118,10 +122,10 @@ pub fn cross_fit(samples: &[Sample], method: Method, folds: usize) -> Result<Vec
     Ok(probabilities)
 }
 
-/// The fold of each sample. Each class is shuffled and dealt out by itself: files have their rows
-/// in groups, of five responses to a prompt perhaps, and dealing in their order would give the
-/// same places of every group to the same fold.
-pub(super) fn deal(samples: &[Sample], folds: usize) -> Vec<usize> {
+/// Assigns each sample to a fold. Each class is shuffled and dealt separately: rows of files come
+/// in groups, say of five responses to a prompt, and dealing in file order would put the same
+/// positions of every group into the same fold.
+pub(super) fn deal(samples: &[LabelledValue], folds: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..samples.len()).collect();
     order.sort_by_key(|index| base::seeded::split_mix(*index as u64));
     let mut dealt = [0_usize; 2];
@@ -134,7 +138,7 @@ pub(super) fn deal(samples: &[Sample], folds: usize) -> Vec<usize> {
     fold_of
 }
 
-fn check(samples: &[Sample]) -> Result<(), FitError> {
+fn check(samples: &[LabelledValue]) -> Result<(), FitError> {
     let bad = samples.iter().position(|sample| !sample.raw.is_finite());
     if let Some(index) = bad {
         return Err(FitError::NotFinite { index });
@@ -151,19 +155,20 @@ fn check(samples: &[Sample]) -> Result<(), FitError> {
     Ok(())
 }
 
-/// A map that rises less than this over raw values scaled to 1 is level, and which way it leans is
+/// Least slope of a rising map over raw values scaled to 1; below it, the sign of the slope is
 /// rounding.
 const LEAST_SLOPE: f64 = 1e-6;
 
-/// The largest size of a raw value: fits work on raw values over it, so that nothing overflows.
-/// Raw values differ, so it is above 0.
-fn scale(samples: &[Sample]) -> f64 {
+/// Returns the largest magnitude of a raw value. Fits divide raw values by it, so that nothing
+/// overflows. Raw values differ, so it is above 0.
+fn scale(samples: &[LabelledValue]) -> f64 {
     let sizes = samples.iter().map(|sample| sample.raw.abs());
     sizes.fold(0.0, f64::max)
 }
 
-/// The slope of the negative log-likelihood in `beta = 1 / T` rises, so its root is the minimum.
-fn temperature(samples: &[Sample]) -> Result<Calibration, FitError> {
+/// Fits a temperature: the slope of the negative log-likelihood in `beta = 1 / T` rises, so its
+/// root is the minimum.
+fn temperature(samples: &[LabelledValue]) -> Result<Calibration, FitError> {
     let scale = scale(samples);
     let slope = |beta: f64| -> f64 {
         let terms = samples.iter().map(|sample| {
@@ -175,7 +180,8 @@ fn temperature(samples: &[Sample]) -> Result<Calibration, FitError> {
     if slope(LEAST_SLOPE) >= 0.0 {
         return Err(FitError::NotRising);
     }
-    let is_misplaced = |sample: &Sample| sample.raw != 0.0 && (sample.raw > 0.0) != sample.right;
+    let is_misplaced =
+        |sample: &LabelledValue| sample.raw != 0.0 && (sample.raw > 0.0) != sample.right;
     if !samples.iter().any(is_misplaced) {
         return Err(FitError::Separable);
     }
@@ -186,7 +192,7 @@ fn temperature(samples: &[Sample]) -> Result<Calibration, FitError> {
             return Err(FitError::NotConverged);
         }
     }
-    // Halving a bracket of one binade leaves nothing after as many steps as there are bits.
+    // Bisection of one binade ends after as many steps as a float has bits.
     for _ in 0..64 {
         let middle = 0.5 * (low + high);
         if slope(middle) < 0.0 {

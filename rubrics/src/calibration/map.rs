@@ -15,31 +15,31 @@ pub enum Calibration {
         /// Any finite number.
         b: f64,
     },
-    /// A rising line through points (probability said, probability meant).
+    /// A rising line through points (raw probability, calibrated probability).
     Isotonic {
         /// First numbers rise, second numbers do not fall, all in [0, 1].
         points: Vec<[f64; 2]>,
     },
 }
 
-/// A finite number above 0 that log-probabilities are divided by.
+/// A divisor of log-probabilities, finite and above 0.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Temperature(pub(super) f64);
 
 impl Temperature {
-    /// A temperature, if it is finite and above 0.
+    /// Creates a temperature; `None` unless `value` is finite and above 0.
     pub fn new(value: f64) -> Option<Self> {
         (value.is_finite() && value > 0.0).then_some(Self(value))
     }
 
-    /// The number.
+    /// Returns the number.
     pub fn value(self) -> f64 {
         self.0
     }
 }
 
 impl Calibration {
-    /// The probability for a margin.
+    /// Maps a margin to a probability.
     pub fn apply(&self, margin: f64) -> f64 {
         match self {
             Self::Temperature(t) => sigmoid(margin / t.0),

@@ -1,9 +1,9 @@
-//! How good probabilities are.
+//! Measures of the calibration and ranking of probabilities.
 
 use base::stats::from_count;
 use serde::Serialize;
 
-/// A probability and what came true.
+/// A probability and the truth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Prediction {
     /// In [0, 1].
@@ -12,24 +12,24 @@ pub struct Prediction {
     pub right: bool,
 }
 
-/// How predictions are put into bins.
+/// Assignment of predictions to bins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Binning {
     /// Bins of one width between 0 and 1; empty ones are left out.
     EqualWidth(usize),
-    /// Bins of about as many predictions each. Equal probabilities are never parted, so that the
-    /// bins do not depend on the order of the predictions.
+    /// Bins of about equal counts. Equal probabilities share a bin, so that bins do not depend on
+    /// the order of the predictions.
     EqualMass(usize),
 }
 
-/// Predictions of about one probability.
+/// Predictions of similar probability.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Bin {
     /// How many.
     pub count: usize,
     /// Their mean probability.
     pub mean: f64,
-    /// The share that came true.
+    /// The share that is right.
     pub right: f64,
 }
 
@@ -42,21 +42,22 @@ pub struct Figures {
     pub ece_mass: f64,
     /// Mean squared error (Brier).
     pub brier: f64,
-    /// Mean negative log-likelihood in nats. A probability that is sure and wrong counts as
-    /// 1e-12, because its logarithm is infinite.
+    /// Mean negative log-likelihood in nats. Probabilities of the truth below 1e-12 count as 1e-12,
+    /// because the logarithm of 0 is infinite.
     pub nll: f64,
-    /// Area under the receiver operating characteristic; what no rising map changes, but for ties
-    /// that it makes.
+    /// Area under the receiver operating characteristic; rising maps change it only by the ties
+    /// that they make.
     pub auroc: f64,
 }
 
-/// The bins of the figures.
+/// Bins of the expected calibration errors.
 const BINS: usize = 10;
 
-/// The least probability of what came true, for logarithms.
+/// Least probability of the truth in logarithms.
 const LEAST: f64 = 1e-12;
 
-/// All figures; `None` unless there are right and wrong ones and every probability is one.
+/// Computes all figures; `None` without both right and wrong predictions, or with a probability
+/// outside [0, 1].
 pub fn figures(predictions: &[Prediction]) -> Option<Figures> {
     let is_one = |it: &Prediction| (0.0..=1.0).contains(&it.probability);
     if !predictions.iter().all(is_one) {
@@ -80,7 +81,7 @@ pub fn figures(predictions: &[Prediction]) -> Option<Figures> {
     })
 }
 
-/// The predictions in bins, in rising order; none for no bin.
+/// Groups predictions into bins, in rising order; empty for no bins.
 pub fn bins(predictions: &[Prediction], how: Binning) -> Vec<Bin> {
     let sorted = sorted(predictions);
     match how {
@@ -93,7 +94,7 @@ pub fn bins(predictions: &[Prediction], how: Binning) -> Vec<Bin> {
     }
 }
 
-/// The bins' differences between what was said and what came true, weighted by their sizes.
+/// Returns the mean difference between probability and accuracy over bins, weighted by their sizes.
 pub fn expected_error(bins: &[Bin]) -> f64 {
     let all: usize = bins.iter().map(|bin| bin.count).sum();
     if all == 0 {
@@ -103,7 +104,8 @@ pub fn expected_error(bins: &[Bin]) -> f64 {
     terms.sum::<f64>() / from_count(all)
 }
 
-/// The chance that a right one is above a wrong one, ties counting one half; `None` without both.
+/// Returns the probability that a right prediction is above a wrong one, ties counting one half;
+/// `None` without both.
 pub fn auroc(predictions: &[Prediction]) -> Option<f64> {
     let sorted = sorted(predictions);
     let n_right = predictions.iter().filter(|it| it.right).count();
@@ -111,7 +113,7 @@ pub fn auroc(predictions: &[Prediction]) -> Option<f64> {
     if n_right == 0 || n_wrong == 0 {
         return None;
     }
-    // Counted in halves, so that it stays whole: a right one beats every wrong one below it twice.
+    // Counted in halves, so that counts stay integers.
     let (mut halves, mut below) = (0_u128, 0_u128);
     for tied in sorted.chunk_by(|a, b| a.probability.total_cmp(&b.probability).is_eq()) {
         let right = tied.iter().filter(|it| it.right).count() as u128;
@@ -126,7 +128,7 @@ pub fn auroc(predictions: &[Prediction]) -> Option<f64> {
 
 fn sorted(predictions: &[Prediction]) -> Vec<Prediction> {
     let mut sorted = predictions.to_vec();
-    // Minus zero and zero are one probability.
+    // Minus zero equals zero.
     for it in &mut sorted {
         it.probability += 0.0;
     }
@@ -144,7 +146,7 @@ fn width_bin(probability: f64, n: usize) -> usize {
     place.min(n.saturating_sub(1))
 }
 
-/// Runs that end with the first change of probability at or after their share.
+/// Splits predictions into runs of at least an equal share, each ending at a change of probability.
 fn mass_runs(sorted: &[Prediction], n: usize) -> Vec<&[Prediction]> {
     let mut runs = Vec::new();
     let mut rest = sorted;

@@ -5,49 +5,49 @@ use serde_json::Value;
 
 use super::map::{Calibration, Temperature};
 
-/// A map as it is written: `{"temperature": 1.7}`, `{"platt": {"a": 0.8, "b": -0.1}}` or
-/// `{"isotonic": [[0.1, 0.2], [0.9, 0.8]]}`.
+/// A map in JSON: `{"temperature": 1.7}`, `{"platt": {"a": 0.8, "b": -0.1}}` or `{"isotonic":
+/// [[0.1, 0.2], [0.9, 0.8]]}`.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum WrittenMap {
     Temperature(f64),
-    Platt(Line),
+    Platt(LinearMap),
     Isotonic(Vec<[f64; 2]>),
 }
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Line {
+pub(crate) struct LinearMap {
     a: f64,
     b: f64,
 }
 
-/// A number of a map that cannot be.
+/// An invalid number of a map.
 #[derive(Debug)]
-pub(crate) struct Fault {
-    /// Where in the map.
+pub(crate) struct MapFault {
+    /// Field of the map.
     pub(crate) field: &'static str,
     /// What is wrong.
     pub(crate) what: String,
 }
 
 impl WrittenMap {
-    /// The map, if its numbers can be.
-    pub(crate) fn read(self) -> Result<Calibration, Fault> {
+    /// Returns the map if its numbers are valid.
+    pub(crate) fn read(self) -> Result<Calibration, MapFault> {
         let (field, fault) = match &self {
             Self::Temperature(t) => ("temperature", temperature_fault(*t)),
-            Self::Platt(Line { a, b }) => match slope_fault(*a) {
+            Self::Platt(LinearMap { a, b }) => match slope_fault(*a) {
                 Some(what) => ("platt.a", Some(what)),
                 None => ("platt.b", finite_fault(*b)),
             },
             Self::Isotonic(points) => ("isotonic", points_fault(points)),
         };
         if let Some(what) = fault {
-            return Err(Fault { field, what });
+            return Err(MapFault { field, what });
         }
         Ok(match self {
             Self::Temperature(t) => Calibration::Temperature(Temperature(t)),
-            Self::Platt(Line { a, b }) => Calibration::Platt { a, b },
+            Self::Platt(LinearMap { a, b }) => Calibration::Platt { a, b },
             Self::Isotonic(points) => Calibration::Isotonic { points },
         })
     }
@@ -57,13 +57,13 @@ impl From<&Calibration> for WrittenMap {
     fn from(map: &Calibration) -> Self {
         match map {
             Calibration::Temperature(t) => Self::Temperature(t.value()),
-            Calibration::Platt { a, b } => Self::Platt(Line { a: *a, b: *b }),
+            Calibration::Platt { a, b } => Self::Platt(LinearMap { a: *a, b: *b }),
             Calibration::Isotonic { points } => Self::Isotonic(points.clone()),
         }
     }
 }
 
-/// Why a number is no temperature.
+/// Returns why `t` is not a temperature; `None` if it is one.
 pub(crate) fn temperature_fault(t: f64) -> Option<String> {
     (!t.is_finite() || t <= 0.0).then(|| format!("{t} is not above 0"))
 }
@@ -90,10 +90,10 @@ fn points_fault(points: &[[f64; 2]]) -> Option<String> {
     Some(format!("point {} does not rise from the one before", at + 1))
 }
 
-/// The calibration of one scorer: what turns its raw value into its score.
+/// The calibration of one scorer: its map from raw value to score.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ScorerCalibration {
-    /// The name by which verdicts and reports call it.
+    /// Its name in verdicts and reports.
     pub name: String,
     /// From raw value to score.
     pub map: Calibration,
@@ -101,16 +101,16 @@ pub struct ScorerCalibration {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct MapFile {
     name: String,
     map: WrittenMap,
-    /// How it was fitted: for people, and read by nobody.
+    /// How it was fitted, for people; not read.
     #[serde(default, rename = "about")]
     _about: Option<Value>,
 }
 
 #[derive(Serialize)]
-struct Written<'c> {
+struct MapFileContent<'c> {
     name: &'c str,
     map: WrittenMap,
     #[serde(skip_serializing_if = "Value::is_null")]
@@ -120,7 +120,7 @@ struct Written<'c> {
 /// A scorer's calibration that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WrittenError {
-    /// It is no JSON, or not what a calibration looks like.
+    /// Invalid JSON, or not the fields of a calibration.
     #[error("line {line}, column {column}: {what}")]
     Syntax {
         /// From 1.
@@ -130,7 +130,7 @@ pub enum WrittenError {
         /// What is wrong.
         what: String,
     },
-    /// A number that cannot be.
+    /// An invalid value.
     #[error("{field}: {what}")]
     Value {
         /// The field, such as `map.platt.a`.
@@ -141,13 +141,13 @@ pub enum WrittenError {
 }
 
 impl ScorerCalibration {
-    /// Reads the text of a file: `{"name": "…", "map": {…}}`, and optionally `about`, which says
-    /// how the map was fitted and changes nothing.
+    /// Parses a calibration file: `{"name": "…", "map": {…}}`, and optionally `about`, which
+    /// describes the fit and is ignored.
     ///
     /// # Errors
-    /// [`WrittenError`]; the caller knows the file's name.
+    /// [`WrittenError`], without the name of the file.
     pub fn from_json(text: &str) -> Result<Self, WrittenError> {
-        let file: File = serde_json::from_str(text).map_err(|error| WrittenError::Syntax {
+        let file: MapFile = serde_json::from_str(text).map_err(|error| WrittenError::Syntax {
             line: error.line(),
             column: error.column(),
             what: error.to_string(),
@@ -165,9 +165,9 @@ impl ScorerCalibration {
         Ok(Self { name: file.name, map })
     }
 
-    /// The text of a file; `about` is null, or says how the map was fitted.
+    /// Serialises to the text of a file; `about` describes the fit, or is null.
     pub fn to_json(&self, about: Value) -> String {
-        let written = Written { name: &self.name, map: WrittenMap::from(&self.map), about };
+        let written = MapFileContent { name: &self.name, map: WrittenMap::from(&self.map), about };
         let text = serde_json::to_string_pretty(&written);
         text.expect("a map is made of finite numbers") + "\n"
     }

@@ -25,17 +25,17 @@ pub enum Vote {
     Greedy,
 }
 
-/// The wrong steps of a solution, by vote.
+/// Wrong steps of a solution, by vote.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WrongSteps {
     /// For each step how wrong it is, in [0, 1]: 0 or 1 but for [`Vote::Average`].
     pub weights: Vec<f64>,
-    /// Critiques that the vote rests on. Where it is 0 no step counts as wrong, and whoever reports
+    /// Readable critiques, on which the vote rests. If 0, no step counts as wrong, and a report of
     /// the vote should say so.
     pub readable: usize,
 }
 
-/// What a right answer and a wrong step weigh.
+/// Weights of a right answer and of a wrong step.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Weights {
     /// `W_whole`.
@@ -52,12 +52,12 @@ impl Default for Weights {
     }
 }
 
-/// Votes over critiques, each a list of the wrong steps' numbers from 1, or `None` where it could
-/// not be read.
+/// Takes a vote over critiques: each lists the numbers of the wrong steps, from 1; `None` if it is
+/// unreadable.
 ///
-/// Ours, because the sheet that we work from does not have them from the paper: numbers outside
-/// `1..=n_steps` are ignored, a number given twice counts once, a critique that cannot be read
-/// leaves `k`, and where none can be read no step is wrong.
+/// Rules of our own, where we have none from the paper: numbers outside `1..=n_steps` are ignored,
+/// a repeated number counts once, an unreadable critique does not count towards `k`, and without a
+/// readable critique no step is wrong.
 pub fn vote(critiques: &[Option<Vec<usize>>], n_steps: usize, how: Vote) -> WrongSteps {
     let voting = match how {
         Vote::Greedy => critiques.get(..1).unwrap_or_default(),
@@ -88,7 +88,7 @@ pub fn vote(critiques: &[Option<Vec<usize>>], n_steps: usize, how: Vote) -> Wron
     WrongSteps { weights: counts.into_iter().map(weight).collect(), readable }
 }
 
-/// `R_t = r_v W_whole - 1[t in T_err] W_process` for the tokens of each step.
+/// Returns the reward of each step's tokens: `R_t = r_v W_whole - 1[t in T_err] W_process`.
 ///
 /// # Errors
 /// A weight of a step outside [0, 1], or a weight of the method below 0.
@@ -104,8 +104,8 @@ pub fn step_rewards(
     results(wrong.iter().map(reward).collect())
 }
 
-/// The advantages of tokens: their rewards, normalised by all token rewards of the group at once,
-/// which holds one list a response.
+/// Normalises token rewards over all tokens of the group at once. `group` has one list for each
+/// response.
 ///
 /// # Errors
 /// No token at all, or a number that is not finite.

@@ -13,16 +13,16 @@ pub const LAMBDA_BEST_OF_N: f64 = 0.5;
 /// The authors' λ in their PPO example, with [`Variance::Unbiased`].
 pub const LAMBDA_PPO: f64 = 0.1;
 
-/// The mean of the members' rewards.
+/// Returns the mean of the members' rewards.
 ///
 /// # Errors
 /// No member, or a number that is not finite.
 pub fn mean(rewards: &[f64]) -> Result<f64, CombineError> {
     some_finite("reward", rewards)?;
-    super::spread::mean(rewards)
+    super::spread::finite_mean(rewards)
 }
 
-/// Worst-case optimisation: the smallest reward of any member.
+/// Returns the smallest reward of any member: worst-case optimisation (WCO).
 ///
 /// # Errors
 /// No member, or a number that is not finite.
@@ -31,7 +31,8 @@ pub fn worst_case(rewards: &[f64]) -> Result<f64, CombineError> {
     Ok(rewards.iter().copied().fold(f64::INFINITY, f64::min))
 }
 
-/// Uncertainty-weighted optimisation: the mean less `lambda` times the variance between members.
+/// Returns the mean less `lambda` times the variance between members: uncertainty-weighted
+/// optimisation (UWO).
 ///
 /// # Errors
 /// No member, one member where the variance needs two, a negative `lambda`, or a number that is
@@ -48,9 +49,9 @@ pub fn uncertainty_weighted(
     result(mean - lambda * spread)
 }
 
-/// The scale of one member, by its rewards on a reference set that all members have seen. Models
-/// whose logits have different scales are comparable only after it; the authors' code leaves this
-/// step to the user.
+/// Mean and standard deviation of one member's rewards on a reference set that all members have
+/// scored. Models whose logits have different scales are comparable only after standardisation; the
+/// authors' code leaves this step to the user.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Standard {
     mean: f64,
@@ -58,7 +59,7 @@ pub struct Standard {
 }
 
 impl Standard {
-    /// A scale whose numbers are known.
+    /// Creates a scale from known numbers.
     ///
     /// # Errors
     /// A number that is not finite, or a standard deviation that is not above 0.
@@ -75,7 +76,7 @@ impl Standard {
         Ok(Self { mean, std })
     }
 
-    /// The scale of a member with these rewards on the reference set.
+    /// Computes the scale of a member from its rewards on the reference set.
     ///
     /// # Errors
     /// Fewer than two rewards, a reward that is not finite, or rewards that are all equal.
@@ -87,7 +88,7 @@ impl Standard {
         Self::new(mean, spread.sqrt())
     }
 
-    /// `(reward - mean) / std`.
+    /// Returns `(reward - mean) / std`.
     ///
     /// # Errors
     /// A reward that is not finite, or a quotient that is not.

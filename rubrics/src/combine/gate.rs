@@ -1,11 +1,11 @@
-//! Gated reward accumulation (G-RA, 2508.10548): what a lower reward pays counts only where every
-//! higher one is above its gate.
+//! Gated reward accumulation (G-RA, 2508.10548): a lower reward counts only if every higher one is
+//! above its threshold.
 
 use super::numbers::{CombineError, equally_many, finite, results};
 
-/// `R'(i)`: the rewards in order of priority, each set to 0 unless every reward before it is
-/// strictly above its own threshold. The outcome stands first, so that a trajectory without one (an
-/// empty patch) earns nothing for its form. The total is the sum.
+/// Returns `R'(i)`: the rewards in order of priority, each set to 0 unless every reward before it
+/// is strictly above its own threshold. The outcome comes first, so that a trajectory without one
+/// (an empty patch) earns nothing for its form. The total is the sum.
 ///
 /// `thresholds` has one entry for each reward but the last, which gates nothing.
 ///

@@ -1,11 +1,11 @@
-//! A grade between the grades: the plug-and-play judge (2506.05748).
+//! Expected grade of a judge: the plug-and-play judge (2506.05748).
 //!
 //! The paper's scoring formula is not public. The expected value over the grade tokens is our
-//! reading; it tells responses apart that would get the same likeliest grade.
+//! reading; it separates responses with the same likeliest grade.
 
 use super::numbers::{CombineError, at_least, equally_many, finite, not_negative, result};
 
-/// `Σ k·p(k) / Σ p(k)` over the grades `k`.
+/// Returns `Σ k·p(k) / Σ p(k)` over the grades `k`.
 ///
 /// # Errors
 /// No grades, lists of different lengths, a number that is not finite, a negative probability, and
@@ -39,13 +39,13 @@ mod tests {
         };
         check(&[7.0], &[0.2], 7.0);
         check(&[0.0, 1.0, 2.0], &[0.25, 0.5, 0.25], 1.0);
-        // What the grades do not hold together is divided away: (7·0.3 + 8·0.1) / 0.4.
+        // The probability outside the grades is divided away: (7·0.3 + 8·0.1) / 0.4.
         check(&[7.0, 8.0], &[0.3, 0.1], 7.25);
         check(&[-1.0, 1.0], &[1e-300, 1e-300], 0.0);
     }
 
     #[test]
-    fn what_is_no_distribution_has_no_grade() {
+    fn invalid_distribution_has_no_grade() {
         for (grades, probabilities) in [
             (&[][..], &[][..]),
             (&[1.0][..], &[][..]),

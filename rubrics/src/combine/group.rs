@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::numbers::{CombineError, at_least, finite, not_negative, results, some_finite};
 use super::spread::Variance;
-use super::spread::{all_equal, mean, moments};
+use super::spread::{all_equal, finite_mean, moments};
 
 /// How a group's rewards become advantages.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -24,12 +24,12 @@ pub enum Normalisation {
     LeaveOneOut,
 }
 
-/// SPARK's (2509.22624): unbiased, and 1e-9.
+/// SPARK's normalisation (2509.22624): unbiased variance, epsilon 1e-9.
 pub const SPARK: Normalisation =
     Normalisation::Grpo { variance: Variance::Unbiased, epsilon: 1e-9 };
 
-/// The advantage of each reward. A group of one, and a group of equal rewards, say nothing about
-/// which response is better: every advantage is then exactly 0, under every normalisation.
+/// Computes the advantage of each reward. A group of one and a group of equal rewards do not rank
+/// responses: every advantage is then exactly 0, under every normalisation.
 ///
 /// # Errors
 /// No reward, a negative epsilon, or a number that is not finite.
@@ -48,17 +48,17 @@ pub fn advantages(rewards: &[f64], how: Normalisation) -> Result<Vec<f64>, Combi
             let scale = spread.sqrt() + epsilon;
             centred(mean).map(|value| value / scale).collect()
         }
-        Normalisation::Mean => centred(mean(rewards)?).collect(),
+        Normalisation::Mean => centred(finite_mean(rewards)?).collect(),
         Normalisation::LeaveOneOut => {
             let n = from_count(rewards.len());
             // r - (S - r) / (n - 1) is (r - S / n) n / (n - 1).
-            centred(mean(rewards)?).map(|value| value * (n / (n - 1.0))).collect()
+            centred(finite_mean(rewards)?).map(|value| value * (n / (n - 1.0))).collect()
         }
     };
     results(values)
 }
 
-/// The share of rewards that are at least `least`.
+/// Returns the share of rewards that are at least `least`.
 ///
 /// # Errors
 /// No reward, or a number that is not finite.

@@ -1,10 +1,10 @@
-//! How numbers become rewards: the published formulas as pure functions over `f64`.
+//! Published reward formulas as pure functions over `f64`.
 //!
-//! Nothing here asks a model, reads a text that a model wrote (but for one format check) or knows
-//! what a scorer is. Every function takes finite numbers and gives finite numbers: what is not
-//! finite, not in its range or not of the right length is a [`CombineError`], so that a failed
-//! measurement cannot come out as a reward. Where a paper leaves something open, the choice is a
-//! parameter, and its documentation says that it is ours.
+//! No function calls a model, knows scorers, or (but for one format check) reads text of a model.
+//! Every function takes finite numbers and returns finite numbers: a number that is not finite or
+//! out of range, or a list of the wrong length, is a [`CombineError`], so that a failed measurement
+//! cannot become a reward. Where a paper leaves something open, the choice is a parameter, and its
+//! documentation says that it is ours.
 //!
 //! | module | method | from |
 //! |---|---|---|

@@ -1,4 +1,4 @@
-//! Checks of the numbers that are combined, and of the result.
+//! Checks of the numbers to combine and of the result.
 
 /// Why numbers have no combination.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -31,7 +31,7 @@ pub enum CombineError {
         /// Its place in its list, from 0.
         index: usize,
     },
-    /// A number lies where the method has no meaning.
+    /// A number is outside the range of the method.
     #[error("{what} {index} is not {range}")]
     OutOfRange {
         /// What the number is.
@@ -41,7 +41,7 @@ pub enum CombineError {
         /// Where it should lie.
         range: &'static str,
     },
-    /// All numbers were finite, and what came of them is not.
+    /// All numbers were finite, but their combination is not.
     #[error("the numbers are too large: their combination is not finite")]
     Overflow,
 }
@@ -97,12 +97,12 @@ pub(super) fn equally_many(
     Ok(())
 }
 
-/// A result, unless it left the finite numbers on the way.
+/// Returns `value` if it is finite.
 pub(super) fn result(value: f64) -> Result<f64, CombineError> {
     if value.is_finite() { Ok(value) } else { Err(CombineError::Overflow) }
 }
 
-/// Results, unless one of them left the finite numbers on the way.
+/// Returns `values` if all of them are finite.
 pub(super) fn results(values: Vec<f64>) -> Result<Vec<f64>, CombineError> {
     if values.iter().all(|value| value.is_finite()) {
         Ok(values)

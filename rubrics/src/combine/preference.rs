@@ -1,6 +1,6 @@
-//! A preference that does not depend on which response stands first: Pairwise-RL (2504.04950).
+//! Preference that does not depend on the order of the responses: Pairwise-RL (2504.04950).
 //!
-//! No formula of the paper is public. That both orders are averaged is our reading.
+//! The paper's formula is not public. Averaging both orders is our reading.
 
 use super::numbers::{CombineError, shares};
 
@@ -9,16 +9,16 @@ use super::numbers::{CombineError, shares};
 pub struct Preference {
     /// `p = (P_AB + 1 - P_BA) / 2`: how surely the first response is the better one.
     pub probability: f64,
-    /// `P_AB + P_BA - 1`: above 0 for a judge that prefers what stands first, 0 for one that does
-    /// not care, below 0 for one that prefers what stands second.
+    /// `P_AB + P_BA - 1`: above 0 if the judge prefers the first position, 0 without bias, below 0
+    /// if it prefers the second position.
     pub position_bias: f64,
     /// Whether both orders prefer the same response, or neither order prefers one.
     pub is_consistent: bool,
 }
 
-/// The preference of the first response over the second. `in_order` is the probability that the
-/// judge names what stands first where the first response does, `swapped` the same where the
-/// second response does.
+/// Computes the preference for the first response over the second. `in_order` is the judge's
+/// probability for the first position with the first response there, `swapped` with the second
+/// response there.
 ///
 /// # Errors
 /// A probability outside [0, 1].

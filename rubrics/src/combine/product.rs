@@ -1,13 +1,13 @@
-//! The reward of R1-Reward (Training Multimodal Reward Model Through Stable Reinforcement
-//! Learning, 2505.02835): format, accuracy, and a consistency that only a right answer can cash in.
+//! Reward of R1-Reward (Training Multimodal Reward Model Through Stable Reinforcement Learning,
+//! 2505.02835): format, accuracy, and consistency, which pays only with a right answer.
 
 use super::numbers::{CombineError, finite, result, shares};
 
-/// `R = 0.5 format + accuracy (1 + 0.5 consistency)`.
+/// Returns `R = 0.5 format + accuracy (1 + 0.5 consistency)`.
 ///
-/// `format` and `accuracy` are 0 or 1, or a number between; `consistency` is 1 where a judge finds
-/// that the reasoning leads to the answer, -1 where it does not, and 0 where the judge could not be
-/// read. Consistency multiplies accuracy, so that by itself it earns nothing.
+/// `format` and `accuracy` are 0 or 1, or a number between; `consistency` is 1 if a judge finds
+/// that the reasoning leads to the answer, -1 if not, and 0 if the judge's output is unreadable. It
+/// multiplies accuracy, so that alone it earns nothing.
 ///
 /// # Errors
 /// A number outside its range.
@@ -25,7 +25,7 @@ pub fn r1_reward(format: f64, accuracy: f64, consistency: f64) -> Result<f64, Co
     result(0.5 * format + accuracy * (1.0 + 0.5 * consistency))
 }
 
-/// Which of two responses a reward model of this kind preferred.
+/// The response of a pair that such a reward model prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Choice {
     /// `1`.
@@ -34,7 +34,8 @@ pub enum Choice {
     Second,
 }
 
-/// The part of a well-formed output between its answer tags; `None` where the format is broken.
+/// Returns the text between the answer tags of a well-formed output; `None` if the format is
+/// broken.
 ///
 /// It accepts what the authors' expression `^<think>.*?</think><answer>.*?</answer>$`, in which a
 /// dot is any character, accepts in Python, a line feed after the end included, in one pass and
@@ -47,7 +48,8 @@ pub fn answer_text(output: &str) -> Option<&str> {
     Some(answer)
 }
 
-/// The choice of a well-formed output: exactly `1` or `2`, but for white space around it.
+/// Returns the choice of a well-formed output: exactly `1` or `2`, apart from white space around
+/// it.
 pub fn choice(output: &str) -> Option<Choice> {
     match answer_text(output)?.trim() {
         "1" => Some(Choice::First),

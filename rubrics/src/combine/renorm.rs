@@ -1,14 +1,14 @@
 //! `ReNorm` of PPR (Hybrid Reward Normalization for Process-supervised Non-verifiable Agentic Tasks,
 //! 2509.25598): process and outcome rewards in [0, 1], each less one half.
 //!
-//! That one half is subtracted from both is reported of the paper; where the outcome enters is
-//! not, so both readings are here, and neither is called the paper's.
+//! Subtracting one half from both is reported of the paper; the place of the outcome is not, so
+//! both readings are here, and neither is called the paper's.
 
 use serde::{Deserialize, Serialize};
 
 use super::numbers::{CombineError, shares, some_finite};
 
-/// Where the outcome enters.
+/// Steps whose reward includes the outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeAt {
@@ -19,7 +19,7 @@ pub enum OutcomeAt {
     LastStep,
 }
 
-/// The reward of each step of an episode.
+/// Computes the reward of each step of an episode.
 ///
 /// # Errors
 /// No step, or a reward outside [0, 1].

@@ -1,12 +1,12 @@
-//! One response out of many.
+//! Selection of one response among several.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
 use super::numbers::{CombineError, equally_many, not_negative, result, shares, some_finite};
-use super::spread::mean;
+use super::spread::finite_mean;
 
-/// The score of a trajectory: the mean of P(Yes) over the samples of a judge, as in MARS-SQL
+/// Scores a trajectory by the mean of P(Yes) over the samples of a judge, as in MARS-SQL
 /// (2511.01008).
 ///
 /// # Errors
@@ -14,10 +14,10 @@ use super::spread::mean;
 pub fn mean_yes(probabilities: &[f64]) -> Result<f64, CombineError> {
     some_finite("probability", probabilities)?;
     shares("probability", probabilities)?;
-    mean(probabilities)
+    finite_mean(probabilities)
 }
 
-/// The index of the largest score; of equal ones the earliest.
+/// Returns the index of the largest score, the first of equal ones.
 ///
 /// # Errors
 /// No score, or one that is not finite.
@@ -32,10 +32,10 @@ pub fn best(scores: &[f64]) -> Result<usize, CombineError> {
     Ok(best)
 }
 
-/// The index of the earliest response with the winning answer: the one whose responses' weights
-/// have the largest sum (Is PRM Necessary?, 2505.11227, with a model's scores of its own samples).
-/// A response without an answer has no vote; of answers with equal sums the one that came first
-/// wins. `None` where no response has an answer.
+/// Returns the index of the first response with the winning answer: the answer with the largest sum
+/// of weights (Is PRM Necessary?, 2505.11227, where the weights are a model's scores of its own
+/// samples). A response without an answer has no vote; the first of answers with equal sums wins.
+/// `None` if no response has an answer.
 ///
 /// # Errors
 /// Lists of different lengths, a weight that is negative or not finite, or a sum that is not.

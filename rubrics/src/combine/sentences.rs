@@ -1,16 +1,16 @@
-//! The reward of a judge that reads sentence by sentence: TRM (2509.25409).
+//! Reward of a judge that decides sentence by sentence: TRM (2509.25409).
 
 use serde::Serialize;
 
 use super::numbers::{CombineError, finite, result, shares};
 
-/// What a judgement of a sentence earns.
+/// Weights of the judgement of a sentence.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SentenceWeights {
-    /// Share of the faithfulness; the correctness has the rest.
+    /// Share of faithfulness; correctness has the rest.
     pub alpha: f64,
-    /// What finding an incorrect sentence earns on top. That there is such a bonus is reported of
-    /// the paper, its value is not: the default is 0, and it is ours.
+    /// Bonus for finding an incorrect sentence. The paper is reported to have one, of unknown
+    /// value: the default of 0 is ours.
     pub detection_bonus: f64,
 }
 
@@ -21,19 +21,19 @@ impl Default for SentenceWeights {
     }
 }
 
-/// What is known of a sentence and of its judgement.
+/// Truth of a sentence and correctness of its judgement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SentenceVerdict {
     /// Whether the judge was right about its faithfulness to the documents.
     pub faithfulness_right: bool,
     /// Whether the judge was right about its correctness.
     pub correctness_right: bool,
-    /// Whether the sentence is in truth incorrect.
+    /// Whether the sentence is incorrect by its labels.
     pub is_incorrect: bool,
 }
 
-/// `alpha 1[faithfulness right] + (1 - alpha) 1[correctness right]`, and the bonus where an
-/// incorrect sentence was found to be so.
+/// Returns `alpha 1[faithfulness right] + (1 - alpha) 1[correctness right]`, plus the bonus if an
+/// incorrect sentence was found to be incorrect.
 ///
 /// # Errors
 /// An alpha outside [0, 1], or a bonus that is not finite.

@@ -9,22 +9,20 @@ use serde::Serialize;
 
 use super::numbers::{CombineError, finite, result, results};
 
-/// What the last two steps get under Delta. The sheet that we work from recalls these two indices
-/// and does not have them from the paper, so they are an option, and neither way is called the
-/// paper's.
+/// Rewards of the last two steps under Delta. We do not have these two indices from the paper
+/// itself, so they are an option, and neither variant is called the paper's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The last step gets 0, because it carries the reward of success, and the one before keeps
-    /// its score. A solution of one step gets 0 in all, one of two steps the score of its first:
-    /// from there on more steps change nothing.
+    /// The last step gets 0, because it carries the reward of success, and the one before keeps its
+    /// score. The sum is 0 for one step, and the first score for two steps or more.
     #[default]
     SuccessOnly,
     /// The last step keeps its score; the sum is the first score for every number of steps.
     OwnScore,
 }
 
-/// How step scores become step rewards.
+/// Maps step scores to step rewards.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Shaping {
@@ -35,7 +33,7 @@ pub enum Shaping {
     },
     /// `q_k - q_(k+1)`.
     Delta {
-        /// What the last two steps get.
+        /// Rewards of the last two steps.
         ending: Ending,
     },
     /// Delta of the clipped scores, the best of the three in the paper.
@@ -47,7 +45,7 @@ pub enum Shaping {
     },
 }
 
-/// The rewards of the steps with the given scores; none for no step.
+/// Computes step rewards from step scores; an empty list gives an empty list.
 ///
 /// # Errors
 /// A number that is not finite, or differences that are not.
@@ -60,7 +58,7 @@ pub fn shape(scores: &[f64], how: Shaping) -> Result<Vec<f64>, CombineError> {
     }
 }
 
-/// `success + alpha * sum of step rewards`. The value of alpha is not known from the paper.
+/// Returns `success + alpha * sum of step rewards`. The value of alpha is not known from the paper.
 ///
 /// # Errors
 /// A number that is not finite, or a sum that is not.
@@ -71,7 +69,7 @@ pub fn total(success: f64, alpha: f64, rewards: &[f64]) -> Result<f64, CombineEr
     result(success + alpha * rewards.iter().sum::<f64>())
 }
 
-/// The return from each step on: the sum of its reward and all later ones.
+/// Computes the return from each step on: the sum of its reward and all later ones.
 ///
 /// # Errors
 /// A reward that is not finite, or a sum that is not.

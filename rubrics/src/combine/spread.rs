@@ -1,39 +1,39 @@
-//! Mean and variance, with the divisor that a method means.
+//! Mean and variance, with the divisor that a method uses.
 
 use base::stats::from_count;
 use serde::{Deserialize, Serialize};
 
 use super::numbers::{CombineError, at_least, result};
 
-/// What the squared deviations are divided by. Papers and their code differ, so nothing assumes.
+/// Divisor of the squared deviations. Papers and their code differ, so there is no default.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Variance {
-    /// By n: the variance of these numbers.
+    /// n: the variance of these numbers.
     Population,
-    /// By n - 1: the estimate for where they came from. It needs two numbers.
+    /// n - 1: the estimate for their distribution. It needs two numbers.
     Unbiased,
 }
 
-/// `values` is not empty and finite; the caller has looked.
-pub(super) fn mean(values: &[f64]) -> Result<f64, CombineError> {
+/// Returns the mean; `values` is not empty and finite.
+pub(super) fn finite_mean(values: &[f64]) -> Result<f64, CombineError> {
     result(values.iter().sum::<f64>() / from_count(values.len()))
 }
 
-/// Mean and variance; `values` is not empty and finite.
+/// Returns mean and variance; `values` is not empty and finite.
 pub(super) fn moments(values: &[f64], how: Variance) -> Result<(f64, f64), CombineError> {
     let (divisor, least) = match how {
         Variance::Population => (values.len(), 1),
         Variance::Unbiased => (values.len() - 1, 2),
     };
     at_least(least, "numbers for a variance", values.len())?;
-    let mean = mean(values)?;
+    let mean = finite_mean(values)?;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     Ok((mean, result(squares / from_count(divisor))?))
 }
 
-/// Whether all numbers are the same one. Then their spread is 0 and not what rounding leaves of
-/// it, which a division would blow up.
+/// Whether all numbers are equal. Their spread is then exactly 0; computed, it could be a rounding
+/// error, which a division would magnify.
 pub(super) fn all_equal(values: &[f64]) -> bool {
     #[expect(clippy::float_cmp, reason = "the very same number is meant")]
     values.windows(2).all(|pair| pair[0] == pair[1])

@@ -1,12 +1,12 @@
-//! One number from the scores of steps.
+//! Aggregation of step scores to one number.
 
 use base::stats::from_count;
 use serde::Serialize;
 
 use super::numbers::{CombineError, at_least, finite, result, some_finite};
-use super::spread::mean;
+use super::spread::finite_mean;
 
-/// How the scores of steps make one number.
+/// An aggregation of step scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Aggregation {
@@ -23,7 +23,7 @@ pub enum Aggregation {
     SumOfLogits,
 }
 
-/// The aggregate of the scores of all steps.
+/// Aggregates the scores of all steps.
 ///
 /// # Errors
 /// No step, a score that is not finite, and for [`Aggregation::SumOfLogits`] one that has no
@@ -33,14 +33,14 @@ pub fn aggregate(scores: &[f64], how: Aggregation) -> Result<f64, CombineError> 
     match how {
         Aggregation::Min => Ok(scores.iter().copied().fold(f64::INFINITY, f64::min)),
         Aggregation::Product => result(scores.iter().product()),
-        Aggregation::Mean => mean(scores),
+        Aggregation::Mean => finite_mean(scores),
         Aggregation::Last => Ok(scores[scores.len() - 1]),
         Aggregation::SumOfLogits => sum_of_logits(&logits(scores)?),
     }
 }
 
-/// The sum of the steps' logits, for scorers that have the logits themselves: nothing is lost to
-/// the rounding of probabilities near 0 and 1.
+/// Sums the steps' logits, for scorers that have logits: probabilities near 0 and 1 would round
+/// them.
 ///
 /// # Errors
 /// No step, or a logit that is not finite.
@@ -62,8 +62,8 @@ fn logits(probabilities: &[f64]) -> Result<Vec<f64>, CombineError> {
     Ok(probabilities.iter().map(logit).collect())
 }
 
-/// The index, from 0, of the first step whose score is below `threshold`; `None` where there is
-/// none, which `ProcessBench` writes as -1 ("`ProcessBench`: Identifying Process Errors in
+/// Returns the index, from 0, of the first step whose score is below `threshold`; `None` if there
+/// is none, which `ProcessBench` writes as -1 ("`ProcessBench`: Identifying Process Errors in
 /// Mathematical Reasoning", 2412.06559). A solution without steps has no wrong one.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ pub fn first_error(scores: &[f64], threshold: f64) -> Result<Option<usize>, Comb
     Ok(scores.iter().position(|score| *score < threshold))
 }
 
-/// The share of steps that a retrospective critique marks right: r(τ) of `StepORLM`
+/// Returns the share of steps that a retrospective critique marks right: r(τ) of `StepORLM`
 /// (2509.22558).
 ///
 /// # Errors

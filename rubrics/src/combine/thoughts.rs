@@ -1,23 +1,23 @@
 //! Rewards of thoughts: TP-GRPO (2507.23317).
 //!
 //! Neighbouring steps with one label make a thought. Outcome rewards are standardised over the
-//! group, process rewards are not; what a wrong thought costs grows with the group's accuracy, so
-//! that a strong model pays for detours and a weak one hardly.
+//! group, process rewards are not; the cost of a wrong thought grows with the group's accuracy, so
+//! that detours cost a strong model much and a weak one little.
 
 use std::ops::Range;
 
 use super::numbers::{CombineError, finite, result, shares};
 
-/// What a step is to the solution that it stands in.
+/// Relation of a step to its solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Label {
+pub enum ThoughtLabel {
     /// Right, in a right solution.
     Right,
     /// Wrong, in a right solution.
     Wrong,
-    /// Of a wrong solution, and leading to its wrong answer.
+    /// In a wrong solution, leading to its wrong answer.
     Matching,
-    /// Of a wrong solution, and not leading to its answer: nobody knows.
+    /// In a wrong solution, not leading to its answer: its correctness is unknown.
     Mismatched,
 }
 
@@ -25,15 +25,15 @@ pub enum Label {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Thought {
     /// Their label.
-    pub label: Label,
+    pub label: ThoughtLabel,
     /// Their indices.
     pub steps: Range<usize>,
 }
 
 /// Merges neighbours with equal labels.
-pub fn merge(labels: &[Label]) -> Vec<Thought> {
+pub fn merge(labels: &[ThoughtLabel]) -> Vec<Thought> {
     let mut start = 0;
-    let thought = |run: &[Label]| {
+    let thought = |run: &[ThoughtLabel]| {
         let steps = start..start + run.len();
         start = steps.end;
         Thought { label: run[0], steps }
@@ -41,8 +41,8 @@ pub fn merge(labels: &[Label]) -> Vec<Thought> {
     labels.chunk_by(|a, b| a == b).map(thought).collect()
 }
 
-/// `r_c = alpha acc_G`: what a wrong thought of a right solution costs. The paper's alpha is not
-/// known, so there is no default.
+/// Returns `r_c = alpha acc_G`, the cost of a wrong thought in a right solution. The paper's alpha
+/// is not known, so there is no default.
 ///
 /// # Errors
 /// An alpha that is not above 0, or an accuracy outside [0, 1].
@@ -55,8 +55,8 @@ pub fn capability(alpha: f64, accuracy: f64) -> Result<f64, CombineError> {
     result(alpha * accuracy)
 }
 
-/// The advantage of a thought's tokens, which is what is reported to take effect: `outcome` is the
-/// response's reward, standardised over its group, `capability` is `r_c`.
+/// Returns the advantage of a thought's tokens, as the paper is reported to apply it: `outcome` is
+/// the response's reward, standardised over its group, `capability` is `r_c`.
 ///
 /// | solution | thought | advantage |
 /// |---|---|---|
@@ -67,12 +67,12 @@ pub fn capability(alpha: f64, accuracy: f64) -> Result<f64, CombineError> {
 ///
 /// # Errors
 /// A number that is not finite.
-pub fn advantage(label: Label, outcome: f64, capability: f64) -> Result<f64, CombineError> {
+pub fn advantage(label: ThoughtLabel, outcome: f64, capability: f64) -> Result<f64, CombineError> {
     finite("outcome", &[outcome])?;
     finite("capability", &[capability])?;
     match label {
-        Label::Right | Label::Matching => Ok(outcome),
-        Label::Wrong => result(outcome - capability),
-        Label::Mismatched => Ok(0.0),
+        ThoughtLabel::Right | ThoughtLabel::Matching => Ok(outcome),
+        ThoughtLabel::Wrong => result(outcome - capability),
+        ThoughtLabel::Mismatched => Ok(0.0),
     }
 }

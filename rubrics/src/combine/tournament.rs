@@ -1,12 +1,12 @@
-//! Many responses by their pairs: the mean probability of being the better one.
+//! Ranking of responses by pairs: the mean probability of being the better one.
 //!
-//! A round robin of a pairwise judge (2506.05748, 2504.04950); no paper of ours fixes how pairs
-//! make an order. The mean needs no fit, cannot fail to converge and stays in [0, 1].
+//! A round robin of a pairwise judge (2506.05748, 2504.04950); our papers do not fix how pairs make
+//! an order. The mean needs no fit, cannot fail to converge and stays in [0, 1].
 
 use base::stats::from_count;
 
-/// Of each response, the mean of its decided pairs; `None` for one without any. Row `i` of
-/// `against` says how surely response `i` is better than each of them.
+/// Returns the mean over each response's decided pairs; `None` for a response without one. Row `i`
+/// of `against` has the probabilities that response `i` is better than each other one.
 pub fn mean_wins(against: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
     let mean = |row: &Vec<Option<f64>>| {
         let decided: Vec<f64> = row.iter().flatten().copied().collect();

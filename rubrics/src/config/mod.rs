@@ -6,5 +6,5 @@ mod reader;
 mod tests;
 
 pub use base::nearest;
-pub use problem::{NAME_RULE, Problem, Step, fits_name};
+pub use problem::{NAME_RULE, PathSegment, Problem, fits_name};
 pub use reader::{Document, Section, parse_bytes, parse_duration};

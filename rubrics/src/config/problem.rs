@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, and where.
+//! Problems of a configuration, with their places.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ pub struct Problem {
     pub line: Option<usize>,
     /// Dotted key, such as `scorer[1].part[0].weight`; empty for the file as a whole.
     pub key: String,
-    /// What is wrong and what would be right.
+    /// The problem and its remedy.
     pub message: String,
 }
 
@@ -28,16 +28,16 @@ impl std::fmt::Display for Problem {
     }
 }
 
-/// A step from a table or a list to what it holds.
+/// A segment of a path: from a table or a list to an entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum PathSegment {
     /// To the value of a key.
     Key(String),
     /// To an entry, from 0.
     Index(usize),
 }
 
-impl Step {
+impl PathSegment {
     /// Adds the step to a dotted key.
     pub fn write_to(&self, path: &mut String) {
         match self {

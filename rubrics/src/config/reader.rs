@@ -14,7 +14,7 @@ use toml::de::{DeTable, DeValue};
 
 use base::nearest;
 
-use super::problem::{Problem, Step};
+use super::problem::{PathSegment, Problem};
 
 /// A configuration file under validation.
 pub struct Document<'t> {
@@ -61,7 +61,7 @@ impl<'t> Document<'t> {
             key: key.to_owned(),
             message: message.into(),
         };
-        // A table that two readers look at, scorers for the names of models, is wrong once.
+        // A table with two readers (scorers, for the names of models) reports a problem once.
         let mut problems = self.problems.borrow_mut();
         if !problems.contains(&problem) {
             problems.push(problem);
@@ -75,7 +75,7 @@ pub struct Section<'d, 't> {
     path: String,
     table: &'d DeTable<'t>,
     span: Range<usize>,
-    asked: RefCell<BTreeSet<&'static str>>,
+    known_keys: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'d, 't> Section<'d, 't> {
@@ -85,7 +85,7 @@ impl<'d, 't> Section<'d, 't> {
         table: &'d DeTable<'t>,
         span: Range<usize>,
     ) -> Self {
-        Self { document, path, table, span, asked: RefCell::default() }
+        Self { document, path, table, span, known_keys: RefCell::default() }
     }
 
     /// Whether `key` is present.
@@ -229,15 +229,15 @@ impl<'d, 't> Section<'d, 't> {
         self.read(key, "a table", |value| value.as_table().and_then(table_to_json))
     }
 
-    /// The whole table as JSON, for what is read by a reader of its own; every key counts as asked
-    /// for. What JSON cannot hold, a date or a number that is not finite, becomes null.
+    /// Converts the table to JSON, for sections with their own reader; every key counts as read.
+    /// Dates and numbers that are not finite become null.
     pub fn to_json(&self) -> serde_json::Value {
         table_to_lenient_json(self.table)
     }
 
     /// Reports a problem at a place inside of this table, or at the nearest table around it where
     /// there is nothing at that place.
-    pub fn problem_at(&self, place: &[Step], message: impl Into<String>) {
+    pub fn problem_at(&self, place: &[PathSegment], message: impl Into<String>) {
         let mut path = self.path.clone();
         for step in place {
             step.write_to(&mut path);
@@ -254,13 +254,13 @@ impl<'d, 't> Section<'d, 't> {
 
     /// Reports the keys that were not read. Call it last.
     pub fn finish(self) {
-        let asked = self.asked.borrow();
+        let known_keys = self.known_keys.borrow();
         for key in self.table.keys() {
             let name = key.get_ref().as_ref();
-            if asked.contains(name) {
+            if known_keys.contains(name) {
                 continue;
             }
-            let hint = nearest(name, asked.iter().copied())
+            let hint = nearest(name, known_keys.iter().copied())
                 .map(|near| format!("; did you mean '{near}'?"))
                 .unwrap_or_default();
             let path = self.join(name);
@@ -290,7 +290,7 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     fn find(&self, key: &'static str) -> Option<(Range<usize>, &'d Spanned<DeValue<'t>>)> {
-        self.asked.borrow_mut().insert(key);
+        self.known_keys.borrow_mut().insert(key);
         let entry = self.table.iter().find(|(name, _)| name.get_ref() == key);
         entry.map(|(name, value)| (name.span(), value))
     }
@@ -300,22 +300,22 @@ impl<'d, 't> Section<'d, 't> {
     }
 }
 
-/// Where the last step of a place that exists begins.
-fn offset_of(table: &DeTable<'_>, place: &[Step]) -> Option<usize> {
+/// Returns the offset of the last existing segment of a path.
+fn offset_of(table: &DeTable<'_>, place: &[PathSegment]) -> Option<usize> {
     let mut steps = place.iter();
-    let Some(Step::Key(first)) = steps.next() else {
+    let Some(PathSegment::Key(first)) = steps.next() else {
         return None;
     };
     let (key, mut value) = table.iter().find(|(key, _)| *key.get_ref() == *first)?;
     let mut offset = key.span().start;
     for step in steps {
         let next = match step {
-            Step::Key(name) => {
+            PathSegment::Key(name) => {
                 let mut entries = value.get_ref().as_table().into_iter().flatten();
                 let entry = entries.find(|(key, _)| *key.get_ref() == **name);
                 entry.map(|(key, value)| (key.span().start, value))
             }
-            Step::Index(index) => {
+            PathSegment::Index(index) => {
                 let entry = value.get_ref().as_array().and_then(|list| list.get(*index));
                 entry.map(|value| (value.span().start, value))
             }

@@ -14,7 +14,7 @@ fn problems(text: &str, read: impl FnOnce(&Section<'_, '_>)) -> Vec<String> {
 }
 
 #[test]
-fn every_problem_is_reported_with_its_place() {
+fn problems_are_reported_with_their_places() {
     let text = "bind = 3\nsise = \"8MiB\"\n\n[limits]\ndeadline = \"fast\"\ninputs = 0\n";
     let found = problems(text, |root| {
         root.text("bind");

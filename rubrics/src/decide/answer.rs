@@ -10,7 +10,7 @@ use base::stats::sigmoid;
 /// The answer to one question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecisionAnswer {
-    /// What it comes to.
+    /// The verdict.
     pub verdict: DecisionVerdict,
     /// Probability of each alternative in order (for a predicate Yes, then No); they sum to 1.
     pub probabilities: Vec<f64>,
@@ -20,7 +20,7 @@ pub struct DecisionAnswer {
     /// Logit of each label in order, or, if labels were scored as continuations, the sum of
     /// its tokens' log-probabilities.
     pub logits: Vec<f64>,
-    /// How the labels were read.
+    /// Method of reading the labels.
     pub method: Method,
     /// The calibration that was applied.
     pub calibration: Option<Arc<str>>,
@@ -30,7 +30,7 @@ pub struct DecisionAnswer {
     pub label_token_ids: Option<Arc<[u32]>>,
 }
 
-/// What an answer comes to.
+/// The verdict of an answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DecisionVerdict {
     /// Yes or no.
@@ -54,7 +54,7 @@ pub enum DecisionVerdict {
     },
 }
 
-/// How labels are read.
+/// Method of reading labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Method {
     /// Each label is one token: its logit at the answer position.
@@ -64,19 +64,19 @@ pub enum Method {
     Continuations,
 }
 
-/// What was read for a question; all of it finite.
+/// Label scores of a question, all finite.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Read {
+pub(super) struct LabelScores {
     /// Logit or log-probability of each label.
     pub(super) scores: Vec<f64>,
-    /// What to subtract from a score to get a log-probability.
+    /// Subtrahend that turns a score into a log-probability.
     pub(super) normalizer: f64,
 }
 
 /// Verdict, probabilities and the name of the calibration that was applied.
-pub(super) fn judge(
+pub(super) fn decide_answer(
     question: &Question,
-    read: &Read,
+    read: &LabelScores,
     calibrations: Option<&Calibrations>,
 ) -> (DecisionVerdict, Vec<f64>, Option<Arc<str>>) {
     let name = |used: bool| calibrations.filter(|_| used).map(|all| all.name.clone());
@@ -110,12 +110,12 @@ pub(super) fn judge(
     }
 }
 
-impl Read {
+impl LabelScores {
     /// The probability that all labels hold together.
     pub(super) fn mass(&self) -> f64 {
         let top = max(&self.scores);
         let sum: f64 = self.scores.iter().map(|z| (z - top).exp()).sum();
-        // The parts were rounded to f32 one by one, so that the whole may come out above 1.
+        // Each part was rounded to f32, so that the sum may exceed 1.
         (top + sum.ln() - self.normalizer).exp().min(1.0)
     }
 }
@@ -135,7 +135,7 @@ fn count(probabilities: &[f64]) -> f64 {
     probabilities.len() as f64
 }
 
-/// How far the likeliest option stands above a guess: `(K p_max - 1) / (K - 1)`.
+/// Returns the excess of the likeliest option over chance: `(K p_max - 1) / (K - 1)`.
 fn choice_confidence(probabilities: &[f64]) -> f64 {
     let k = count(probabilities);
     ((k * max(probabilities) - 1.0) / (k - 1.0)).clamp(0.0, 1.0)
@@ -179,11 +179,11 @@ mod tests {
         Question { instructions: "?".to_owned(), kind }
     }
 
-    fn read(scores: &[f64], normalizer: f64) -> Read {
-        Read { scores: scores.to_vec(), normalizer }
+    fn read(scores: &[f64], normalizer: f64) -> LabelScores {
+        LabelScores { scores: scores.to_vec(), normalizer }
     }
 
-    fn logs(probabilities: &[f64]) -> Read {
+    fn logs(probabilities: &[f64]) -> LabelScores {
         let scores: Vec<f64> = probabilities.iter().map(|p| p.ln()).collect();
         read(&scores, 0.0)
     }
@@ -191,9 +191,10 @@ mod tests {
     #[test]
     fn choices() {
         let check = |scores: &[f64], option: usize, confidence: f64| {
-            let (verdict, _, _) = judge(&question("choice", scores.len()), &logs(scores), None);
+            let (verdict, _, _) =
+                decide_answer(&question("choice", scores.len()), &logs(scores), None);
             let DecisionVerdict::Choice { option: found, confidence: sure } = verdict else {
-                unreachable!("a choice was asked for")
+                unreachable!("a choice was requested")
             };
             assert_eq!(found, option, "{scores:?}");
             assert!(close(sure, confidence), "{scores:?}: {sure}");
@@ -208,9 +209,10 @@ mod tests {
     #[test]
     fn scores() {
         let check = |scores: &[f64], value: f64, confidence: f64| {
-            let (verdict, _, _) = judge(&question("score", scores.len()), &logs(scores), None);
+            let (verdict, _, _) =
+                decide_answer(&question("score", scores.len()), &logs(scores), None);
             let DecisionVerdict::Score { value: found, confidence: sure } = verdict else {
-                unreachable!("a score was asked for")
+                unreachable!("a score was requested")
             };
             assert!(close(found, value), "{scores:?}: {found}");
             assert!(close(sure, confidence), "{scores:?}: {sure}");
@@ -231,21 +233,21 @@ mod tests {
             score: None,
         };
         let (_, p, name) =
-            judge(&question("predicate", 0), &read(&[0.5, 0.0], 3.0), Some(&calibrations));
+            decide_answer(&question("predicate", 0), &read(&[0.5, 0.0], 3.0), Some(&calibrations));
         assert!(close(p[0], sigmoid(2.0)), "{p:?}");
         assert_eq!(name.as_deref(), Some("fit"));
         let (_, p, name) =
-            judge(&question("choice", 2), &read(&[3.0, 1.0], 3.0), Some(&calibrations));
+            decide_answer(&question("choice", 2), &read(&[3.0, 1.0], 3.0), Some(&calibrations));
         assert!(close(p[0], sigmoid(1.0)), "{p:?}");
         assert_eq!(name.as_deref(), Some("fit"));
         let (_, p, name) =
-            judge(&question("score", 2), &read(&[3.0, 1.0], 3.0), Some(&calibrations));
+            decide_answer(&question("score", 2), &read(&[3.0, 1.0], 3.0), Some(&calibrations));
         assert!(close(p[0], sigmoid(2.0)), "{p:?}");
         assert_eq!(name, None, "a score has no calibration here");
     }
 
     #[test]
-    fn the_mass_is_what_the_labels_hold() {
+    fn label_mass_is_the_sum_of_label_probabilities() {
         assert!(close(logs(&[0.25, 0.125]).mass(), 0.375));
         assert!(close(read(&[1000.0, 1000.0], 1002.0).mass(), 2.0 * (-2.0_f64).exp()));
         assert!(close(read(&[1.0, -1e4], 1.0 - 1e-9).mass(), 1.0));
@@ -257,7 +259,7 @@ mod tests {
             let scores: Vec<f64> = scores.into_iter().map(f64::from).collect();
             let read = read(&scores, 0.0);
             for kind in ["choice", "score", "predicate"] {
-                let (verdict, p, _) = judge(&question(kind, scores.len()), &read, None);
+                let (verdict, p, _) = decide_answer(&question(kind, scores.len()), &read, None);
                 prop_assert!((p.iter().sum::<f64>() - 1.0).abs() < 1e-12);
                 let sure = match verdict {
                     DecisionVerdict::Predicate { probability } => probability,

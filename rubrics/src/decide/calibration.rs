@@ -9,7 +9,7 @@ use serde::Deserialize;
 
 use crate::calibration::{Calibration, Temperature, WrittenMap, temperature_fault};
 
-/// What is done to the answers of a model, by kind of question.
+/// Calibration maps of a model's answers, by kind of question.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Calibrations {
     /// The name that replies state.
@@ -60,16 +60,16 @@ pub enum CalibrationError {
 /// The file as it is written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct CalibrationFile {
     name: Option<String>,
     predicate: Option<WrittenMap>,
-    choice: Option<Scale>,
-    score: Option<Scale>,
+    choice: Option<TemperatureTable>,
+    score: Option<TemperatureTable>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Scale {
+struct TemperatureTable {
     temperature: f64,
 }
 
@@ -100,12 +100,13 @@ impl Calibrations {
     /// # Errors
     /// [`CalibrationError::Syntax`] and [`CalibrationError::Value`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, CalibrationError> {
-        let file: File = serde_json::from_str(text).map_err(|error| CalibrationError::Syntax {
-            path: path.to_owned(),
-            line: error.line(),
-            column: error.column(),
-            what: error.to_string(),
-        })?;
+        let file: CalibrationFile =
+            serde_json::from_str(text).map_err(|error| CalibrationError::Syntax {
+                path: path.to_owned(),
+                line: error.line(),
+                column: error.column(),
+                what: error.to_string(),
+            })?;
         let value = |field: &str, fault: Option<String>| match fault {
             None => Ok(()),
             Some(what) => Err(CalibrationError::Value {
@@ -114,8 +115,8 @@ impl Calibrations {
                 what,
             }),
         };
-        let scale = |field: &str, scale: Option<Scale>| {
-            let Some(Scale { temperature }) = scale else {
+        let scale = |field: &str, scale: Option<TemperatureTable>| {
+            let Some(TemperatureTable { temperature }) = scale else {
                 return Ok(None);
             };
             value(field, temperature_fault(temperature))?;

@@ -1,9 +1,9 @@
 //! Prompts and labels as tokens.
 //!
-//! The input is encoded once for all questions: where the tokenizer reads the input and the
-//! question apart as it reads them together, a prompt's tokens are those of the two parts. Whether
-//! it does is found out with probes that no request has a part in, so that a question's tokens do
-//! not depend on its company.
+//! The input is encoded once for all questions if the tokenizer encodes input and question
+//! separately as it does together; a prompt's tokens are then those of the two parts. Fixed probes
+//! decide this, independent of requests, so that a question's tokens do not depend on other
+//! questions.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -17,12 +17,12 @@ use super::question::DecisionInput;
 
 /// The date in every prompt: an answer must not change with the calendar.
 const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minute: 0, second: 0 };
-/// Switches by which templates are told not to reason first. They are false unless they are given;
-/// the answer is the first token after the prompt, and with reasoning that would be none.
+/// Template switches that enable reasoning; false unless given. The answer is the first token after
+/// the prompt, so reasoning would leave no answer there.
 pub const REASONING_SWITCHES: [&str; 2] = ["enable_thinking", "thinking"];
-/// What stands around reasoning.
+/// Marks around reasoning.
 const REASONING: (&str, &str) = ("<think>", "</think>");
-/// How a label may follow the prompt; the first that does for all labels of a question is taken.
+/// Text between prompt and label; the first variant that fits all labels of a question is used.
 const VARIANTS: [&str; 2] = ["", " "];
 
 /// A question as tokens.
@@ -32,7 +32,7 @@ pub(super) struct Encoded {
     pub(super) labels: Labels,
 }
 
-/// How the labels follow a prompt.
+/// Encoding of labels after a prompt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Labels {
     /// Each is one token, and no two are the same.
@@ -50,7 +50,7 @@ pub(super) struct Encoder<'a> {
     splits: bool,
     /// The rendered text before the question, and its tokens: the same for all questions.
     head: Option<(Text, Vec<u32>)>,
-    /// What was found for labels after the end of a template.
+    /// Known labels after the end of a template.
     known: HashMap<(String, Vec<String>), Option<Labels>>,
 }
 
@@ -139,7 +139,7 @@ impl<'a> Encoder<'a> {
         })
     }
 
-    /// Whether the tokenizer reads the two parts of a prompt as it reads the whole.
+    /// Whether the tokenizer encodes the two parts of a prompt as it encodes the joined text.
     fn probe(&self) -> Result<bool, DecideError> {
         for text in ["a", "1.", "b c "] {
             let input = prompt::input_block(&DecisionInput::text(text));
@@ -164,8 +164,8 @@ impl<'a> Encoder<'a> {
         self.tokenizer.encode_text(text).map_err(unsupported)
     }
 
-    /// The labels after this very prompt. A special token in the template's end parts what stands
-    /// before it from what comes after it; then the labels are the same after every question.
+    /// Returns the labels after this prompt. A special token in the template's end separates the
+    /// texts before and after it; the labels are then the same after every question.
     fn labels(
         &mut self,
         pieces: &Pieces,
@@ -234,7 +234,7 @@ impl<'a> Encoder<'a> {
     }
 }
 
-/// An answer inside of a reasoning block is none.
+/// Refuses a template that leaves a reasoning block open: the answer would be reasoning.
 fn refuse_open_reasoning(suffix: &str) -> Result<(), DecideError> {
     let (open, close) = REASONING;
     if suffix.rfind(open) > suffix.rfind(close) {

@@ -1,8 +1,8 @@
-//! Why there is no decision.
+//! Errors of decisions.
 
 use engine::{RequestError, SubmitError};
 
-/// Why a request has no decisions. A failure is never a number.
+/// Error of a request for decisions. A failure is never a number.
 #[derive(Debug, Clone, thiserror::Error, PartialEq)]
 pub enum DecideError {
     /// An invalid question. Nothing was computed.
@@ -24,10 +24,10 @@ pub enum DecideError {
         given: usize,
         /// The most that fit.
         max: usize,
-        /// What is too small.
+        /// The limit that was exceeded.
         holder: &'static str,
     },
-    /// The model cannot be asked: it has no vocabulary head, no chat template, or a template that
+    /// The model cannot decide: it has no vocabulary head, no chat template, or a template that
     /// refuses the prompt.
     #[error("the model cannot be asked: {0}")]
     Unsupported(String),

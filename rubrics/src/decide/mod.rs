@@ -1,8 +1,8 @@
 //! Typed questions, answered from the probabilities of labels at one position. No text is
 //! generated.
 //!
-//! [`prepare`] makes the prompts and needs a processor; [`Prepared::run`] waits for the engine;
-//! [`decide`] is both. It knows no wire: the HTTP edge and the scorers that ask a model in
+//! [`prepare`] makes the prompts, which takes processor time; [`Prepared::run`] waits for the
+//! engine; [`decide`] does both. It knows no wire format: the HTTP routes and the scorers of
 //! principles share it.
 
 mod answer;
@@ -24,18 +24,18 @@ pub use answer::{DecisionAnswer, DecisionVerdict, Method};
 pub use calibration::{CalibrationError, Calibrations};
 pub use error::{DecideError, FieldPath};
 pub use prompt::PROMPT_FORMAT;
-pub use question::{Alternative, DecisionInput, InputPart, Question, QuestionKind, Source};
+pub use question::{Alternative, DecisionInput, InputPart, MessageSource, Question, QuestionKind};
 
 pub use encode::REASONING_SWITCHES;
 
 use encode::{Encoded, Encoder, Labels};
 
-/// How to ask.
+/// Options of decisions.
 #[derive(Debug, Clone, Default)]
 pub struct DecideOptions {
     /// The adapter that answers, or none for the model itself.
     pub adapter: Option<Arc<str>>,
-    /// What is done to the probabilities.
+    /// Calibration of the probabilities.
     pub calibrations: Option<Arc<Calibrations>>,
     /// Switches of the chat template. Those that turn reasoning on are off unless they are given:
     /// an answer is the first token after the prompt.
@@ -94,11 +94,11 @@ pub async fn decide(
     prepare(host, input, questions, asking)?.run(terms).await
 }
 
-/// Makes the prompts, and checks the questions, the labels and the lengths.
+/// Makes the prompts and checks questions, labels and lengths.
 ///
 /// # Errors
 /// [`DecideError::Question`] and [`DecideError::TooLong`] name the question;
-/// [`DecideError::Unsupported`] says what the model lacks. Nothing was computed then.
+/// [`DecideError::Unsupported`] names what the model lacks. Nothing was computed then.
 pub fn prepare(
     host: &Host,
     input: &DecisionInput,

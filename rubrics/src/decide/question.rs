@@ -5,7 +5,7 @@ use super::error::{DecideError, FieldPath};
 /// Most alternatives of a question: the two-letter labels.
 const MAX_ALTERNATIVES: usize = 26 * 26;
 
-/// What every question of a request is about.
+/// Input of all questions of a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct DecisionInput {
     /// The pieces in order.
@@ -15,7 +15,7 @@ pub struct DecisionInput {
 impl DecisionInput {
     /// An input that is one text.
     pub fn text(text: impl Into<String>) -> Self {
-        let part = InputPart { source: Source::Document, text: text.into() };
+        let part = InputPart { source: MessageSource::Document, text: text.into() };
         Self { parts: vec![part] }
     }
 }
@@ -23,16 +23,16 @@ impl DecisionInput {
 /// A piece of the input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InputPart {
-    /// Who or what it comes from.
-    pub source: Source,
+    /// Its source.
+    pub source: MessageSource,
     /// The text, as it was given.
     pub text: String,
 }
 
-/// Where a piece of the input comes from. The set is closed because its names stand in the prompt
-/// outside the quoted text: a name from a request could pretend to be more than a name.
+/// Source of a part of the input. The set is closed because source names are outside the quoted
+/// text of the prompt, where a name from a request could inject instructions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum MessageSource {
     /// A text without a role.
     Document,
     /// The system message of a conversation.
@@ -45,7 +45,7 @@ pub enum Source {
     Assistant,
     /// A call that the assistant made.
     ToolCall,
-    /// What a call gave.
+    /// The result of a tool call.
     ToolOutput,
 }
 
@@ -54,18 +54,18 @@ pub enum Source {
 pub struct Question {
     /// The question.
     pub instructions: String,
-    /// How it can be answered.
+    /// Its kind of answer.
     pub kind: QuestionKind,
 }
 
-/// How a question can be answered.
+/// A kind of answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum QuestionKind {
     /// Yes or no.
     Predicate {
-        /// What counts as yes.
+        /// Meaning of yes.
         yes: Option<String>,
-        /// What counts as no.
+        /// Meaning of no.
         no: Option<String>,
     },
     /// One of several options without an order.
@@ -84,9 +84,9 @@ pub enum QuestionKind {
 /// An option or a level.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alternative {
-    /// What it is called.
+    /// Its name.
     pub text: String,
-    /// What it means, where the name alone does not say it.
+    /// Its meaning, if the name is not enough.
     pub description: Option<String>,
 }
 
@@ -124,8 +124,8 @@ impl Question {
         }
     }
 
-    /// Refuses what cannot be asked. `tokens` says how a text is read, so that two spellings of
-    /// one text are found to be one.
+    /// Refuses invalid questions. `tokens` encodes a text, so that two spellings of the same tokens
+    /// count as equal.
     pub(super) fn check(
         &self,
         index: usize,

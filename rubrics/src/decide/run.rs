@@ -7,7 +7,7 @@ use engine::{
     TaskOutput, Usage,
 };
 
-use super::answer::{DecisionAnswer, Method, Read, judge};
+use super::answer::{DecisionAnswer, LabelScores, Method, decide_answer};
 use super::encode::Labels;
 use super::error::DecideError;
 use super::{Decisions, Planned, Prepared};
@@ -22,8 +22,7 @@ impl Prepared {
         self.planned.iter().map(Planned::n_works).sum()
     }
 
-    /// Waits for the engine, and makes answers of what it read. Dropping the future cancels what
-    /// is not done.
+    /// Runs the prepared questions on the engine. Dropping the future cancels unfinished requests.
     ///
     /// # Errors
     /// [`DecideError::Submit`] and [`DecideError::Failed`]. A number that is not finite is a
@@ -53,7 +52,7 @@ impl Prepared {
             rest = others;
             let read = planned.read(index, own)?;
             let (verdict, probabilities, calibration) =
-                judge(&planned.question, &read, self.calibrations.as_deref());
+                decide_answer(&planned.question, &read, self.calibrations.as_deref());
             decided.answers.push(DecisionAnswer {
                 verdict,
                 probabilities,
@@ -72,8 +71,8 @@ impl Prepared {
     }
 }
 
-/// The answers to all works, in order. What one submission has computed the next one finds in the
-/// engine's cache.
+/// Submits all requests and returns their outputs in order. Later submissions reuse the engine's
+/// prefix cache.
 async fn submit(
     engine: &Engine,
     works: Vec<Request>,
@@ -134,9 +133,9 @@ impl Planned {
         }
     }
 
-    /// What the engine read for this question; `index` is for the message of a failure.
-    fn read(&self, index: usize, answers: &[RequestOutput]) -> Result<Read, RequestError> {
-        let mut read = Read { scores: Vec::new(), normalizer: 0.0 };
+    /// Returns the label scores of this question; `index` is for the message of a failure.
+    fn read(&self, index: usize, answers: &[RequestOutput]) -> Result<LabelScores, RequestError> {
+        let mut read = LabelScores { scores: Vec::new(), normalizer: 0.0 };
         for answer in answers {
             let TaskOutput::Rows(outputs) = &answer.output else {
                 return Err(RequestError::Model("tokens where rows were asked for".to_owned()));
@@ -150,7 +149,7 @@ impl Planned {
     }
 }
 
-impl Read {
+impl LabelScores {
     fn labels(&mut self, outputs: &[Output], n: usize) -> Result<(), RequestError> {
         match outputs {
             [Output::Labels { logits, log_normalizer: Some(normalizer) }] if logits.len() == n => {

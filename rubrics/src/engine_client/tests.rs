@@ -40,11 +40,11 @@ part = [{ scorer = 'good', weight = 1.0, on_error = 'fail' }, { scorer = 'math',
 
 fn trace(outcome: &Outcome) -> &Trace {
     let reward = outcome.as_ref().expect("it is judged");
-    reward.evidence.trace.as_ref().expect("a model was asked")
+    reward.evidence.trace.as_ref().expect("a model was called")
 }
 
 #[test]
-fn a_verdict_names_its_weights_where_they_change() {
+fn verdicts_name_live_weights_revisions() {
     let weights = Arc::new(AtomicU64::new(0));
     let script = Numbered(weights.clone());
     let bench = Bench::scripted(SCORERS, TinyHead::Sequence, |_| script);
@@ -67,7 +67,7 @@ fn a_verdict_names_its_weights_where_they_change() {
         assert_eq!(raw.map(f64::to_bits), Some(f64::from(revision).to_bits()));
         assert_eq!(trace(&outcome).revisions, here);
         assert_eq!(trace(&bench.one("both", input.clone())).revisions, here);
-        // What asks the model is another judge now; what asks none is the same.
+        // Scorers with a model have a new digest; those without keep theirs.
         for name in ["good", "both"] {
             let identity = identity(name);
             assert!(!identities.contains(&identity), "{name} at {revision}");
@@ -78,7 +78,7 @@ fn a_verdict_names_its_weights_where_they_change() {
 }
 
 #[test]
-fn what_is_made_of_several_answers_names_the_oldest_and_the_newest() {
+fn combined_verdicts_name_oldest_and_newest_revision() {
     let of = |oldest, newest| Some(Revisions { oldest, newest });
     let check = |parts: &[Option<Revisions>], expected| {
         let mut whole = Trace::default();

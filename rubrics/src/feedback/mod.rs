@@ -1,7 +1,7 @@
 //! Principles in people's feedback, listed by a model: the first step of RLBFF's data (2509.21319).
 //!
 //! The paper's prompt is not known; the wording in `rubrics/prompts/feedback-principles.toml` is ours.
-//! [`turns`] is the prompt of the judge, [`schema`] the schema of its answer, and [`read`] parses
+//! [`turns`] is the prompt of the judge, [`schema`] the schema of its answer, and [`read_feedback`] parses
 //! the answer; [`extract`] does all three with a model of this process.
 
 #[cfg(test)]
@@ -52,13 +52,13 @@ pub enum Met {
 pub struct Listed {
     /// The principle in few words.
     pub principle: String,
-    /// What the feedback says of the response.
+    /// The feedback's verdict on the response.
     pub met: Met,
     /// The words of the feedback that say so.
     pub evidence: String,
 }
 
-/// How a judge writes.
+/// Sampling options of a judge.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Manner {
     /// A list that is longer is a failure, and not its first part.
@@ -67,16 +67,16 @@ pub struct Manner {
     pub temperature: f32,
 }
 
-/// The text that a judge writes, as it stands there.
+/// The text of a judge, as written.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Text {
-    principles: Vec<Item>,
+    principles: Vec<FeedbackItem>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Item {
+struct FeedbackItem {
     principle: String,
     verdict: String,
     evidence: String,
@@ -96,7 +96,7 @@ pub fn wording() -> Arc<str> {
     Prompt::built_in(WORDING).digest.clone()
 }
 
-/// What a judge's answer must be, as a JSON schema.
+/// Returns the JSON schema of a judge's answer.
 pub fn schema() -> Value {
     json!({
         "type": "object",
@@ -121,13 +121,13 @@ pub fn schema() -> Value {
     })
 }
 
-/// The list that a text holds. Reasoning before a last `</think>` and one fence round the object are
-/// no part of it; everything else that is not the object makes the text unreadable, for half a list
+/// Parses the list in a text. Reasoning before a last `</think>` and one fence around the object
+/// are removed; anything else beside the object makes the text unreadable, because half a list
 /// would be a guess.
 ///
 /// # Errors
-/// [`FailureKind::ParseError`] with what is wrong.
-pub fn read(text: &str) -> Result<Vec<Listed>, Failure> {
+/// [`FailureKind::ParseError`] with the reason.
+pub fn read_feedback(text: &str) -> Result<Vec<Listed>, Failure> {
     let answer = text.rsplit_once("</think>").map_or(text, |(_, answer)| answer);
     let text: Text =
         serde_json::from_str(unfenced(answer)).map_err(|error| unreadable(&error.to_string()))?;
@@ -173,7 +173,7 @@ pub fn check(served: &Served) -> Result<(), String> {
     compiled.map(drop).map_err(|error| error.to_string())
 }
 
-/// Digest of the model and of all that stands round a row's own texts.
+/// Digest of the model and of the prompt around a row's texts.
 pub fn digest(served: &Served) -> String {
     let adapter = served.adapter.as_ref().map_or("", |adapter| &adapter.digest);
     let wording = wording_digest(served, &[&Prompt::built_in(WORDING)]);
@@ -181,8 +181,8 @@ pub fn digest(served: &Served) -> String {
     base::digest::of(all.as_bytes())
 }
 
-/// Asks a model of this process about each feedback; one answer for each, in order. All are asked at
-/// once: the engine puts them into an order, and computes what they share once.
+/// Extracts principles from each feedback with a local model; one result for each, in order. All
+/// requests are submitted at once: the engine schedules them and computes shared prefixes once.
 pub async fn extract(
     served: &Served,
     feedback: &[Feedback],
@@ -209,10 +209,10 @@ pub async fn extract(
                 grammar: Some(Grammar::JsonSchema(schema())),
             };
             let mut trace = Trace::default();
-            let asked = [(&prompt, writing)];
-            let written = client.write(served, &asked, &mut trace).await?;
+            let requests = [(&prompt, writing)];
+            let written = client.write(served, &requests, &mut trace).await?;
             let written = written.first().ok_or_else(Failure::internal)?;
-            read(written.whole()?)
+            read_feedback(written.whole()?)
         }
     };
     join_all(feedback.iter().map(one)).await

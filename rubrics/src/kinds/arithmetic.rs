@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use serde::Serialize;
 use verifiers::arithmetic::{
-    self, Arithmetic, ArithmeticConfig, Equality, Label, Rounding, RunOn, Splitter, Step,
-    StepReport,
+    self, Arithmetic, ArithmeticConfig, ArithmeticStep, Equality, Rounding, RunOn, Splitter,
+    StepLabel, StepReport,
 };
 use verifiers::math::steps as symbolic;
 use verifiers::{Fuel, Reason, UnitScore, Verdict, VerifierId, VerifyError};
@@ -15,7 +15,7 @@ use crate::Input;
 use crate::config::Section;
 use crate::outcome::{CodePoints, EqualityReport, Evidence, Failure, Outcome, Score, StepScore};
 
-/// How checked steps make one number. Steps in which nothing could be checked do not count.
+/// Aggregation of checked steps. Steps without a checkable equality do not count.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Aggregate {
@@ -26,7 +26,7 @@ enum Aggregate {
     Mean,
 }
 
-/// What is checked, and how it makes one number.
+/// Checks and their aggregation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 struct Checks {
     /// Whether equalities and rewrites with variables are checked too.
@@ -49,8 +49,8 @@ pub(crate) const NAME: &str = "arithmetic";
 pub(crate) const DESCRIPTION: &str = "checks every equality that a solution's steps state";
 
 impl ArithmeticScorer {
-    /// Reads the options of a section; what is wrong with them becomes its problems. `fuel` bounds
-    /// the work on one response.
+    /// Reads the options of a section; errors become its problems. `fuel` bounds the work on one
+    /// response.
     pub(crate) fn read(section: &Section<'_, '_>, fuel: u64) -> Self {
         let splitters = [
             ("lines", Splitter::Lines),
@@ -125,7 +125,7 @@ fn conclude(
     aggregate: Aggregate,
 ) -> Result<Verdict, VerifyError> {
     let scores: Vec<f64> = rewards.iter().filter_map(|step| step.score).collect();
-    let is_wrong = |step: &StepScore| step.label == Label::Wrong.as_str();
+    let is_wrong = |step: &StepScore| step.label == StepLabel::Wrong.as_str();
     if let Some(index) = rewards.iter().position(is_wrong) {
         let reason = Reason::with("step_wrong", format!("the first wrong step is steps[{index}]"));
         return Ok(Verdict::proven(aggregate.of(&scores), "wrong", reason));
@@ -152,11 +152,11 @@ fn add(
 ) {
     let mut points = CodePoints::new(response);
     for ((step, counted), reward) in symbolic.steps.iter().zip(&report.steps).zip(rewards) {
-        let is_judged = |claim: &symbolic::Claim| {
+        let is_judged = |claim: &symbolic::StepClaim| {
             counted.equalities.iter().any(|equality| {
                 let overlaps =
                     equality.span.start < claim.span.end && claim.span.start < equality.span.end;
-                overlaps && equality.check.label() != Label::Unchecked
+                overlaps && equality.check.label() != StepLabel::Unchecked
             })
         };
         let mut label = counted.label();
@@ -171,19 +171,20 @@ fn add(
         }
         reward.label = label.as_str().into();
         reward.score = match label {
-            Label::Right => Some(1.0),
-            Label::Wrong => Some(0.0),
-            Label::Unchecked => None,
+            StepLabel::Right => Some(1.0),
+            StepLabel::Wrong => Some(0.0),
+            StepLabel::Unchecked => None,
         };
     }
 }
 
-/// One wrong claim makes a step wrong; one right claim, and none that is wrong, makes it right.
-fn combined(own: Label, other: Label) -> Label {
+/// Combines labels of a step: wrong with one wrong claim, right with a right claim and no wrong
+/// one.
+fn combined(own: StepLabel, other: StepLabel) -> StepLabel {
     match (own, other) {
-        (Label::Wrong, _) | (_, Label::Wrong) => Label::Wrong,
-        (Label::Right, _) | (_, Label::Right) => Label::Right,
-        (Label::Unchecked, Label::Unchecked) => Label::Unchecked,
+        (StepLabel::Wrong, _) | (_, StepLabel::Wrong) => StepLabel::Wrong,
+        (StepLabel::Right, _) | (_, StepLabel::Right) => StepLabel::Right,
+        (StepLabel::Unchecked, StepLabel::Unchecked) => StepLabel::Unchecked,
     }
 }
 
@@ -205,7 +206,7 @@ fn rewards(report: &StepReport, response: &str) -> Vec<StepScore> {
     steps.map(|step| reward(step, response, &mut points)).collect()
 }
 
-fn reward(step: &Step, response: &str, points: &mut CodePoints<'_>) -> StepScore {
+fn reward(step: &ArithmeticStep, response: &str, points: &mut CodePoints<'_>) -> StepScore {
     let span = points.range(&step.span);
     let equalities = step.equalities.iter();
     let equalities = equalities.map(|equality| report(equality, response, points)).collect();

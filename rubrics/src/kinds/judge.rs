@@ -20,7 +20,7 @@ use std::sync::Arc;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 
-use super::options::{Slots as SlotNames, Thinking, Wording, WritingOptions, share};
+use super::options::{Slots as SlotNames, Thinking, Wording, WritingOptions, read_share};
 use super::{Evaluator, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::models::Models;
@@ -29,12 +29,12 @@ use crate::sample::Sample;
 use crate::{Message, group};
 use ask::{JudgeCaller, JudgePrompt};
 use rubric::{Mode, Rationale, Rubric};
-use rules::{Average, GradeChoice, Inconsistent, Rules};
+use rules::{Average, GradeChoice, Inconsistent, ScoringRules};
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "judge";
 
-/// What is judged by where the configuration does not say.
+/// Default criteria.
 const CRITERIA: [&str; 4] = ["correct", "complete", "relevant", "clear"];
 /// The best grade of a single response: with 0 as the least, every grade is one digit, which is one
 /// token in most vocabularies.
@@ -53,7 +53,7 @@ const ORDERS: u64 = 2;
 struct JudgeKind {
     model: String,
     prompt_options: Arc<JudgePrompt>,
-    rules: Rules,
+    rules: ScoringRules,
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
@@ -66,7 +66,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
         Mode::List => ("judge-list", list::SLOTS),
     };
     let wording = read_wording(section, name, slots);
-    let min_label_mass = share(section, "min_label_mass").unwrap_or(0.5);
+    let min_label_mass = read_share(section, "min_label_mass").unwrap_or(0.5);
     let writing = WritingOptions::read(section, WritingOptions::greedy(MAX_TOKENS));
     let mut prompt_options = JudgePrompt {
         demonstrations: Vec::new(),
@@ -76,7 +76,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
         min_label_mass,
         writing,
     };
-    prompt_options.demonstrations = demonstrations::read(section, &prompt_options);
+    prompt_options.demonstrations = demonstrations::read_demonstrations(section, &prompt_options);
     Some(Box::new(JudgeKind { model: model?, prompt_options: Arc::new(prompt_options), rules }))
 }
 
@@ -120,7 +120,7 @@ fn read_rubric(section: &Section<'_, '_>) -> Rubric {
     }
 }
 
-fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> Rules {
+fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> ScoringRules {
     let scores = [("expected", GradeChoice::Expected), ("sampled", GradeChoice::Sampled)];
     let inconsistents = [("abstain", Inconsistent::Abstain), ("average", Inconsistent::Average)];
     let averages = [("log_odds", Average::LogOdds), ("probability", Average::Probability)];
@@ -145,7 +145,7 @@ fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> Rules {
         Mode::List => (MOST_LISTED, 257),
     };
     let most = section.integer("max_group", 2..limit).unwrap_or(most);
-    Rules {
+    ScoringRules {
         score,
         inconsistent: section.word("inconsistent", &inconsistents).unwrap_or_default(),
         average: section.word("average", &averages).unwrap_or_default(),
@@ -191,11 +191,15 @@ impl ScorerKind for JudgeKind {
         if !served.has_vocabulary() {
             return Err(format!("'{}' has no vocabulary to judge in", self.model));
         }
-        let asked = [Message::new("user", "What is 2 + 2?")];
+        let conversation = [Message::new("user", "What is 2 + 2?")];
         let (slots, count, reads) = match self.prompt_options.rubric.mode {
-            Mode::Grade => (grade::slots(&self.prompt_options.rubric, &asked, "4"), 1, true),
-            Mode::Pair => (pair::slots(&self.prompt_options.rubric, &asked, ["4", "5"]), 2, true),
-            Mode::List => (list::slots(&self.prompt_options.rubric, &asked, &["4", "5"]), 2, false),
+            Mode::Grade => (grade::slots(&self.prompt_options.rubric, &conversation, "4"), 1, true),
+            Mode::Pair => {
+                (pair::slots(&self.prompt_options.rubric, &conversation, ["4", "5"]), 2, true)
+            }
+            Mode::List => {
+                (list::slots(&self.prompt_options.rubric, &conversation, &["4", "5"]), 2, false)
+            }
         };
         let tried = self.prompt_options.try_on(&served, &slots, count, reads);
         tried.map_err(Failure::into_message)
@@ -205,7 +209,8 @@ impl ScorerKind for JudgeKind {
         Box::pin(async move {
             let client = evaluator.client;
             let served = client.served(&self.model)?;
-            grade::judge(&self.prompt_options, self.rules.score, served, sample, client).await
+            grade::judge_grades(&self.prompt_options, self.rules.score, served, sample, client)
+                .await
         })
     }
 
@@ -239,10 +244,10 @@ impl JudgeKind {
         match mode {
             Mode::Grade => {
                 let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
-                group::mean(join_all(outcomes).await)
+                group::outcome_mean(join_all(outcomes).await)
             }
-            Mode::Pair => pair::judge(caller(), self.rules, &samples).await,
-            Mode::List => list::judge(caller(), self.rules.orders, &samples).await,
+            Mode::Pair => pair::judge_pairs(caller(), self.rules, &samples).await,
+            Mode::List => list::judge_list(caller(), self.rules.orders, &samples).await,
         }
     }
 }

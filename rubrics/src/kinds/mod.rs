@@ -86,7 +86,7 @@ pub(crate) trait ScorerKind: Send + Sync {
     /// Checks that the served models have the heads, labels and roles that it needs.
     ///
     /// # Errors
-    /// What is missing, for the operator.
+    /// Missing requirements, for the operator.
     fn check(&self, models: &dyn Models) -> Result<(), String>;
 
     /// Scores one response.
@@ -107,11 +107,11 @@ pub(crate) trait ScorerKind: Send + Sync {
 
     /// Combines the outcomes of responses that were scored one by one; their mean by default.
     fn aggregate_group(&self, outcomes: Vec<Outcome>) -> Outcome {
-        group::mean(outcomes)
+        group::outcome_mean(outcomes)
     }
 }
 
-/// What a kind may call while it evaluates.
+/// Services of an evaluation.
 #[derive(Clone, Copy)]
 pub(crate) struct Evaluator<'a> {
     /// Engines and worker threads.

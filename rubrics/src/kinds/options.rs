@@ -19,10 +19,10 @@ const LEAST_LABEL_MASS: f64 = 0.5;
 /// More than any judgement needs; it keeps a mistyped number from holding an engine.
 const MOST_TOKENS: u64 = 1 << 17;
 
-/// How verdict tokens are read.
+/// Options of reading verdict tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct LabelOptions {
-    /// `min_label_mass`: what the labels must hold together for a verdict.
+    /// `min_label_mass`: the least total probability of the labels for a verdict.
     pub(crate) min_label_mass: f64,
     /// `spellings`: which spellings of a label count.
     pub(crate) spellings: Spelling,
@@ -32,13 +32,13 @@ impl LabelOptions {
     /// `min_label_mass` (0.5) and `spellings` (`both`).
     pub(crate) fn read(section: &Section<'_, '_>) -> Self {
         Self {
-            min_label_mass: share(section, "min_label_mass").unwrap_or(LEAST_LABEL_MASS),
+            min_label_mass: read_share(section, "min_label_mass").unwrap_or(LEAST_LABEL_MASS),
             spellings: section.word("spellings", SPELLINGS).unwrap_or_default(),
         }
     }
 }
 
-/// How texts are written.
+/// Options of generated texts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct WritingOptions {
     /// `max_tokens`: a text that reaches it is a failure.
@@ -148,7 +148,7 @@ pub(crate) struct Slots<'a> {
     pub(crate) optional: &'a [&'a str],
 }
 
-/// A prompt as a part of a scorer's options, where its digest stands for it.
+/// A prompt in a scorer's options, represented by its digest.
 #[derive(Debug, Clone)]
 pub(crate) struct Wording(Arc<Prompt>);
 
@@ -164,7 +164,7 @@ impl Wording {
         Self::read_from(section, "message", name, slots)
     }
 
-    /// The same from tables of another name, for kinds with more than one wording.
+    /// Reads a wording from tables of another name, for kinds with several wordings.
     pub(crate) fn read_from(
         section: &Section<'_, '_>,
         key: &'static str,
@@ -180,7 +180,7 @@ impl Wording {
             table.finish();
             Some(MessageTemplate { role: role?, content: content? })
         });
-        // Every table is read before the first wrong one ends it, so that all problems are told.
+        // Every table is read before an error returns, so that all problems are reported.
         let messages: Vec<Option<MessageTemplate>> = messages.collect();
         let messages: Vec<MessageTemplate> = messages.into_iter().collect::<Option<_>>()?;
         match custom(&messages, slots) {
@@ -226,7 +226,7 @@ fn custom(messages: &[MessageTemplate], slots: Slots<'_>) -> Result<Prompt, Stri
 }
 
 /// A number from 0 to 1.
-pub(crate) fn share(section: &Section<'_, '_>, key: &'static str) -> Option<f64> {
+pub(crate) fn read_share(section: &Section<'_, '_>, key: &'static str) -> Option<f64> {
     number_within(section, key, 0.0, 1.0)
 }
 

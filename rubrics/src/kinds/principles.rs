@@ -32,7 +32,7 @@ use crate::{Input, Message};
 use combine::Combine;
 use generation::{Generation, Generative};
 use list::Principle;
-use question::{Question, reward};
+use question::{PrincipleQuestion, reward};
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "principles";
@@ -50,7 +50,7 @@ struct PrinciplesKind {
     prompt_options: Arc<PrinciplePrompt>,
 }
 
-/// How principles are put to the model and how its answers are read.
+/// Prompt of principles and method of reading answers.
 #[derive(Debug, Serialize)]
 struct PrinciplePrompt {
     role: RoleChoice,
@@ -60,7 +60,7 @@ struct PrinciplePrompt {
     generative: Option<Generative>,
 }
 
-/// Where a principle stands.
+/// Role of the message with a principle.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum RoleChoice {
@@ -169,8 +169,8 @@ impl ScorerKind for PrinciplesKind {
         }
         let turns = [Message::new("user", "What is 2 + 2?"), Message::new("assistant", "4")];
         let principles = [Principle::of("correct", 1.0)];
-        let asked = self.prompt_options.questions(&served, &turns, &principles);
-        asked.map(drop).map_err(Failure::into_message)
+        let checked = self.prompt_options.questions(&served, &turns, &principles);
+        checked.map(drop).map_err(Failure::into_message)
     }
 
     fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
@@ -191,9 +191,9 @@ impl PrinciplesKind {
         }
         let served = client.served(&self.model)?;
         let host = served.clone();
-        let (prompt_options, asked) = (self.prompt_options.clone(), principles.clone());
+        let (prompt_options, owned) = (self.prompt_options.clone(), principles.clone());
         let questions =
-            client.run(move || prompt_options.questions(&host, &turns, &asked)).await??;
+            client.run(move || prompt_options.questions(&host, &turns, &owned)).await??;
         let mut evidence = Evidence {
             trace: Some(Trace {
                 prompt: Some(wording_digest(&served, &[&self.prompt_options.wording])),
@@ -204,8 +204,8 @@ impl PrinciplesKind {
         let read = match self.prompt_options.generative {
             None => self.read(&served, &questions, client, &mut evidence).await,
             Some(how) => {
-                let (asked, response) = (&principles, sample.response);
-                let writing = Generation { how, asked, response };
+                let response = sample.response;
+                let writing = Generation { how, principles: &principles, response };
                 let (served, evidence) = (&served, &mut evidence);
                 writing.judge(served, &questions, client, evidence).await
             }
@@ -237,11 +237,11 @@ impl PrinciplesKind {
     async fn read(
         &self,
         served: &Served,
-        questions: &[Question],
+        questions: &[PrincipleQuestion],
         client: &EngineClient<'_>,
         evidence: &mut Evidence,
     ) -> Result<Vec<Outcome>, Failure> {
-        let want = |question: &Question| {
+        let want = |question: &PrincipleQuestion| {
             let prompted = &question.prompted;
             (prompted.token_ids.clone(), question.labels.want(prompted))
         };
@@ -266,7 +266,7 @@ impl PrinciplePrompt {
         served: &Served,
         turns: &[Message],
         principles: &[Principle],
-    ) -> Result<Vec<Question>, Failure> {
+    ) -> Result<Vec<PrincipleQuestion>, Failure> {
         let refused = |what: String| Failure::refused("labels_unusable", what);
         let has_role = self.has_role(served)?;
         let shown = transcript(turns);
@@ -283,12 +283,12 @@ impl PrinciplePrompt {
             let prompted =
                 served.prompt(&Chat::with_generation_prompt(&own).reasoning(reasoning))?;
             let labels = if self.generative.is_some() {
-                judgement::labels(served)
+                judgement::yes_no_labels(served)
             } else {
                 let spellings = self.labels.spellings;
                 Labels::after(served, &prompted, &judgement::VERDICTS, spellings)
             };
-            Ok(Question { labels: labels.map_err(refused)?, prompted })
+            Ok(PrincipleQuestion { labels: labels.map_err(refused)?, prompted })
         };
         principles.iter().map(question).collect()
     }

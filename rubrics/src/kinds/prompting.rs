@@ -1,5 +1,5 @@
-//! What the kinds whose models write have in common: the texts of an input as a prompt has them,
-//! and what a judgement leaves behind whether or not it comes to a verdict.
+//! Shared parts of generative kinds: texts of an input in prompts, and the record of a judgement
+//! with or without a verdict.
 
 use std::borrow::Cow;
 
@@ -7,7 +7,7 @@ use verifiers::{Reason, VerifyError};
 
 use super::options::LabelOptions;
 use crate::combine::CombineError;
-use crate::engine_client::{EngineClient, Written};
+use crate::engine_client::{EngineClient, GeneratedText};
 use crate::labels::{LabelRead, Labels};
 use crate::models::{Chat, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
@@ -15,10 +15,10 @@ use crate::prompt::{Prompt, transcript};
 use crate::sample::Sample;
 use crate::{Input, Message, Reference};
 
-/// What a judgement leaves behind.
+/// Record of a judgement.
 #[derive(Debug, Clone)]
 pub(super) struct EvaluationLog {
-    /// What it took.
+    /// Its usage.
     pub(super) trace: Trace,
     /// Texts written; `None` without `explain`.
     outputs: Option<Vec<ModelText>>,
@@ -32,7 +32,7 @@ impl EvaluationLog {
     }
 
     /// Keeps a text of the model.
-    pub(super) fn wrote(&mut self, role: &'static str, written: &Written) {
+    pub(super) fn wrote(&mut self, role: &'static str, written: &GeneratedText) {
         let finish = if written.is_whole { "stop" } else { "length" };
         self.keep(role, &written.text, finish);
     }
@@ -56,12 +56,12 @@ impl EvaluationLog {
         }
     }
 
-    /// What was looked at.
+    /// Returns the evidence.
     pub(super) fn evidence(self) -> Evidence {
         Evidence { outputs: self.outputs, trace: Some(self.trace), ..Evidence::default() }
     }
 
-    /// A failure with what was looked at.
+    /// Adds the evidence to a failure.
     pub(super) fn failed(self, failure: Failure) -> Failure {
         failure.with_evidence(self.evidence())
     }
@@ -124,11 +124,11 @@ pub(super) fn question(sample: &Sample<'_>) -> Result<String, Failure> {
     }
 }
 
-/// The reference in words.
+/// Returns the reference as text.
 ///
 /// # Errors
-/// [`FailureKind::BadReference`] where there is none.
-pub(super) fn reference(input: &Input) -> Result<String, Failure> {
+/// [`FailureKind::BadReference`] if there is none.
+pub(super) fn reference_text(input: &Input) -> Result<String, Failure> {
     let text = match &input.reference {
         None => String::new(),
         Some(Reference::Text(text)) => text.clone(),
@@ -145,15 +145,15 @@ pub(super) fn reference(input: &Input) -> Result<String, Failure> {
     Ok(text)
 }
 
-/// The reference as a paragraph of a prompt; empty unless it is to be shown.
+/// Renders the reference as a paragraph of a prompt; empty unless `show`.
 ///
 /// # Errors
-/// [`FailureKind::BadReference`] where there is none to show.
+/// [`FailureKind::BadReference`] if there is none to show.
 pub(super) fn reference_shown(sample: &Sample<'_>, show: bool) -> Result<String, Failure> {
     if !show {
         return Ok(String::new());
     }
-    let text = quotation(&reference(sample.input)?);
+    let text = quotation(&reference_text(sample.input)?);
     Ok(format!("The right answer:\n{text}"))
 }
 
@@ -167,8 +167,7 @@ pub(super) fn said(text: &str) -> Message {
     Message::new("assistant", text)
 }
 
-/// What a model said once it had thought: the text after its last `</think>`, and nothing of a
-/// thought that never ended.
+/// Returns the text after the last `</think>`, without a thought that never ended.
 pub(super) fn after_thinking(text: &str) -> &str {
     const CLOSE: &str = "</think>";
     match text.rfind(CLOSE) {
@@ -199,7 +198,7 @@ pub(super) fn mean(values: &[f64]) -> f64 {
 ///
 /// # Errors
 /// [`FailureKind::Abstain`] if the labels have too little probability.
-pub(super) async fn labels(
+pub(super) async fn judge_by_labels(
     client: &EngineClient<'_>,
     served: &Served,
     turns: Vec<Message>,

@@ -1,13 +1,13 @@
-//! `kind = "reward"`: how good a response is, by a model's score head at its last token.
+//! `kind = "reward"`: score of a response by a model's score head at the last token.
 //!
 //! A head of one output is the scalar reward model of preference training (Training a Helpful and
 //! Harmless Assistant with Reinforcement Learning from Human Feedback, 2204.05862), and a value
-//! head is read in the same way. Of a head with several outputs one is chosen, or they are combined
-//! with weights: qualities such as those of `HelpSteer2` (2406.08673), or classes of which a
-//! softmax tells how likely each is.
+//! head is read in the same way. A head with several outputs is reduced to one of them or to their
+//! weighted sum: qualities such as those of `HelpSteer2` (2406.08673), or classes with softmax
+//! probabilities.
 //!
-//! A model without a head that was trained to end a conversation with a verdict is read for two
-//! label tokens at the same place ([`labelled`]).
+//! A model without a head, trained to end a conversation with a verdict, is read for two label
+//! tokens at the same place ([`labelled`]).
 
 mod labelled;
 mod options;
@@ -26,15 +26,15 @@ use crate::engine_client::EngineClient;
 use crate::models::{Chat, Models, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Score, Trace};
 use crate::sample::Sample;
-use base::stats::sigmoid;
+use base::stats::{sigmoid, softmax};
 
-use options::{Counted, Options, ScoreTransform};
+use options::{CountedOutputs, RewardOptions, ScoreTransform};
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "reward";
 
 struct RewardKind {
-    options: Options,
+    options: RewardOptions,
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
@@ -42,7 +42,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     if section.word("method", &ways).unwrap_or(false) {
         return labelled::read(section, names);
     }
-    let options = Options::read(section, names)?;
+    let options = RewardOptions::read(section, names)?;
     Some(Box::new(RewardKind { options }))
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
 /// # Errors
 /// What the model lacks.
 pub(crate) fn native(served: &Served) -> Result<Box<dyn ScorerKind>, String> {
-    let options = Options::native(served.name());
+    let options = RewardOptions::native(served.name());
     options.fit(served)?;
     Ok(Box::new(RewardKind { options }))
 }
@@ -96,7 +96,7 @@ impl RewardKind {
         let served = client.served(&self.options.model)?;
         let turns = sample.conversation();
         let rendering = served.clone();
-        let prompt = client.run(move || whole(&rendering, &turns)).await??;
+        let prompt = client.run(move || tokenized(&rendering, &turns)).await??;
         let last = prompt.token_ids.len() - 1;
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
         let want = vec![(prompt.token_ids.clone(), Task::scores([last]))];
@@ -109,7 +109,7 @@ impl RewardKind {
     }
 }
 
-impl Options {
+impl RewardOptions {
     /// The reward of a head's outputs.
     fn reward(&self, logits: &[f64], trace: Trace) -> Outcome {
         let scores = match self.score {
@@ -139,7 +139,7 @@ impl Options {
     /// The score and the unbounded value behind it.
     fn whole(&self, logits: &[f64], scores: &[f64]) -> Result<(f64, Option<f64>), Failure> {
         match &self.counted {
-            Counted::One(index) => {
+            CountedOutputs::One(index) => {
                 let (Some(logit), Some(score)) = (logits.get(*index), scores.get(*index)) else {
                     return Err(unusable("the head has fewer outputs than it had"));
                 };
@@ -149,7 +149,7 @@ impl Options {
                 };
                 Ok((*score, Some(raw)))
             }
-            Counted::Weighted(weights) => {
+            CountedOutputs::Weighted(weights) => {
                 if weights.len() != logits.len() {
                     return Err(unusable("the head has not as many outputs as it had"));
                 }
@@ -171,8 +171,8 @@ impl Options {
         let part = |(index, (raw, score)): (usize, (&f64, &f64))| PartReport {
             name: self.name(index),
             weight: match &self.counted {
-                Counted::One(counted) => f64::from(u8::from(*counted == index)),
-                Counted::Weighted(weights) => weights[index],
+                CountedOutputs::One(counted) => f64::from(u8::from(*counted == index)),
+                CountedOutputs::Weighted(weights) => weights[index],
             },
             outcome: Some(Ok(Score {
                 score: *score,
@@ -187,11 +187,11 @@ impl Options {
     }
 }
 
-/// A conversation as it is; it has at least one token.
+/// Renders and encodes a conversation to at least one token.
 ///
 /// # Errors
-/// A refusal: it cannot be put to this model.
-fn whole(served: &Served, turns: &[Message]) -> Result<Prompted, Failure> {
+/// A refusal: the model cannot take this conversation.
+fn tokenized(served: &Served, turns: &[Message]) -> Result<Prompted, Failure> {
     let prompt = served.prompt(&Chat::without_generation_prompt(turns))?;
     if prompt.token_ids.is_empty() {
         let detail = "the chat template makes nothing of this conversation";

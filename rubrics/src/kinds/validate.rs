@@ -1,10 +1,10 @@
-//! `kind = "validate"`: does a candidate solve the question? The probability that a model begins
-//! its answer with Yes, and of a group the candidate for which it is the greatest.
+//! `kind = "validate"`: the probability that a model begins its answer with Yes to whether a
+//! candidate solves the question, and the most probable candidate of a group.
 //!
 //! This is the selection of MARS-SQL (2511.01008), which takes the mean of P(Yes) at the first
 //! token over eight samples of temperature 0.2. The probability at the first token depends on the
-//! prompt alone, and not on what is sampled after it: all samples have the same one, and it is their
-//! mean. So it is read once, without sampling, for any number of `samples`.
+//! prompt alone, and not on later tokens: all samples have the same one, and it is their mean. So
+//! it is read once, without sampling, for any number of `samples`.
 
 #[cfg(test)]
 mod tests;
@@ -30,12 +30,12 @@ use crate::{Message, Passage, Responses, group};
 pub(crate) const NAME: &str = "validate";
 
 const SLOTS: Slots<'static> = Slots { needed: &["question", "candidate"], optional: &["context"] };
-/// That of a candidate that solves the question, and the other one.
+/// Labels of a right and of a wrong candidate.
 const LABELS: [&str; 2] = ["Yes", "No"];
 
 /// The options, with their defaults filled in.
 #[derive(Debug, Clone, Serialize)]
-struct Options {
+struct ValidateOptions {
     model: String,
     reading: LabelOptions,
     context: Documents,
@@ -49,12 +49,12 @@ enum Documents {
     /// Every response of a group.
     #[default]
     Shared,
-    /// Each the response that stands at its place.
+    /// One document for each response.
     Each,
 }
 
 struct ValidateKind {
-    options: Arc<Options>,
+    options: Arc<ValidateOptions>,
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
@@ -64,7 +64,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     let reading = LabelOptions::read(section);
     let context = section.word("context", &documents).unwrap_or_default();
     let (wording, model) = (Wording::read(section, NAME, SLOTS), names.model(section, "model"));
-    let options = Arc::new(Options { model: model?, reading, context, wording: wording? });
+    let options = Arc::new(ValidateOptions { model: model?, reading, context, wording: wording? });
     Some(Box::new(ValidateKind { options }))
 }
 
@@ -108,8 +108,8 @@ impl ScorerKind for ValidateKind {
         }
         let question = [Message::new("user", "A question?")];
         let turns = self.options.turns(&question, "A candidate.", &[]);
-        let asked = self.options.ask(&served, &turns);
-        asked.map(|_| ()).map_err(|failure| {
+        let checked = self.options.ask(&served, &turns);
+        checked.map(|_| ()).map_err(|failure| {
             let detail = failure.reason.detail;
             detail.map_or_else(|| failure.reason.code.to_owned(), Into::into)
         })
@@ -120,7 +120,7 @@ impl ScorerKind for ValidateKind {
     }
 
     fn aggregate_group(&self, outcomes: Vec<Outcome>) -> Outcome {
-        selected(group::mean(outcomes))
+        selected(group::outcome_mean(outcomes))
     }
 }
 
@@ -163,8 +163,8 @@ impl ValidateKind {
     }
 }
 
-impl Options {
-    /// The messages that ask.
+impl ValidateOptions {
+    /// Renders the question.
     fn turns(&self, question: &[Message], candidate: &str, documents: &[String]) -> Vec<Message> {
         let known: String = documents.iter().map(|document| quoted(document)).collect();
         let known = if documents.is_empty() { "Nothing." } else { known.trim_end() };

@@ -54,26 +54,26 @@ impl Pipeline {
         if values.is_empty() {
             return Err(nothing_counted());
         }
-        number(combine(&values).map_err(no_combination)?, code)
+        combined_score(combine(&values).map_err(no_combination)?, code)
     }
 
     fn weighted(&self, outcomes: &[Option<Outcome>], code: &'static str) -> Outcome {
-        let asked = self.parts.iter().zip(outcomes);
-        let asked: Vec<f64> =
-            asked.filter_map(|(part, outcome)| outcome.as_ref().map(|_| part.weight)).collect();
+        let evaluated = self.parts.iter().zip(outcomes);
+        let evaluated: Vec<f64> =
+            evaluated.filter_map(|(part, outcome)| outcome.as_ref().map(|_| part.weight)).collect();
         let (mut total, mut weight, mut n_counted) = (0.0, 0.0, 0);
         for (part, value) in self.counted(outcomes) {
             total += part.weight * value;
             weight += part.weight;
             n_counted += 1;
         }
-        if n_counted < asked.len() {
+        if n_counted < evaluated.len() {
             if weight == 0.0 {
                 return Err(nothing_counted());
             }
-            total *= asked.iter().sum::<f64>() / weight;
+            total *= evaluated.iter().sum::<f64>() / weight;
         }
-        number(total, code)
+        combined_score(total, code)
     }
 
     fn smallest(&self, outcomes: &[Option<Outcome>]) -> Outcome {
@@ -81,7 +81,7 @@ impl Pipeline {
             .counted(outcomes)
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .ok_or_else(nothing_counted)?;
-        let reward = number(smallest.1, "minimum")?;
+        let reward = combined_score(smallest.1, "minimum")?;
         let label = Some(Cow::Owned(smallest.0.name.clone()));
         Ok(Score { label, ..reward })
     }
@@ -100,11 +100,11 @@ impl Pipeline {
         };
         let reward =
             r1_reward(value(Role::Format)?, value(Role::Accuracy)?, value(Role::Consistency)?);
-        number(reward.map_err(no_combination)?, "r1_reward")
+        combined_score(reward.map_err(no_combination)?, "r1_reward")
     }
 }
 
-/// The first decision; where there is none, the last 0 that was given by rule.
+/// Returns the first decision; without one, the last 0 by rule.
 fn cascade(outcomes: &[Option<Outcome>]) -> Outcome {
     let answered = outcomes.iter().flatten().rev().find(|outcome| outcome.is_ok());
     let decided = outcomes.iter().flatten().find(|outcome| decides(Some(outcome)));
@@ -118,7 +118,7 @@ fn cascade(outcomes: &[Option<Outcome>]) -> Outcome {
 }
 
 /// An outcome that is a number.
-pub(super) fn number(score: f64, code: &'static str) -> Outcome {
+pub(super) fn combined_score(score: f64, code: &'static str) -> Outcome {
     if !score.is_finite() {
         return Err(no_combination(CombineError::Overflow));
     }

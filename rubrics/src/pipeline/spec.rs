@@ -11,16 +11,16 @@ use crate::outcome::{Failure, FailureKind, Outcome};
 /// The parts of a pipeline and how they are combined.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pipeline {
-    /// How the parts are combined.
+    /// Combination of the parts.
     pub combine: Combine,
     /// The parts, in order of evaluation. Never empty.
     pub parts: Vec<PartSpec>,
-    /// How scores of a group are normalised; `None` if they are not.
+    /// Normalisation of a group's scores; `None` for no normalisation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub normalise: Option<Normalisation>,
 }
 
-/// How parts are combined.
+/// A combination of parts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Combine {
@@ -44,8 +44,8 @@ pub enum Combine {
     /// Sum of weight times score over the evaluated parts: a part is evaluated only if every part
     /// before it scored at least its threshold.
     Gate,
-    /// The same with every part before it strictly above its threshold, and every part of weight 1
-    /// unless it says otherwise (G-RA, 2508.10548).
+    /// A part counts only if every part before it is strictly above its threshold; parts have
+    /// weight 1 by default (G-RA, 2508.10548).
     GRa,
     /// The outcome of the first part that decides: the next one is evaluated only if a part
     /// abstained, or gave a presumed and not a proven 0.

@@ -1,4 +1,4 @@
-use super::combined::number;
+use super::combined::combined_score;
 use super::*;
 use crate::combine::Variance::{Population, Unbiased};
 use crate::combine::ensemble::Standard;
@@ -8,7 +8,7 @@ use verifiers::Certainty;
 
 #[expect(clippy::unnecessary_wraps, reason = "it stands beside failures")]
 fn reward(score: f64, certainty: Certainty) -> Outcome {
-    let reward = number(score, "test").expect("test scores are finite");
+    let reward = combined_score(score, "test").expect("test scores are finite");
     Ok(Score { certainty, ..reward })
 }
 
@@ -73,29 +73,31 @@ fn adjust(part: &mut PartSpec, word: &str) {
     }
 }
 
-fn run(combine: Combine, lines: &[&str]) -> (usize, Outcome) {
+fn run_pipeline(combine: Combine, lines: &[&str]) -> (usize, Outcome) {
     let (pipeline, ready) = pipeline(combine, lines);
     let mut known = vec![None; ready.len()];
     while let Some(next) = pipeline.next(&known) {
         known[next] = Some(ready[next].clone());
     }
-    let asked = known.iter().flatten().count();
-    (asked, pipeline.combine(known))
+    let evaluated = known.iter().flatten().count();
+    (evaluated, pipeline.combine(known))
 }
 
-fn check(combine: Combine, lines: &[&str], asked: usize, expected: Result<f64, FailureKind>) {
-    let (count, outcome) = run(combine, lines);
+fn check(combine: Combine, lines: &[&str], evaluated: usize, expected: Result<f64, FailureKind>) {
+    let (count, outcome) = run_pipeline(combine, lines);
     let got = outcome.map(|r| r.score).map_err(|f| f.kind);
     match (got, expected) {
         (Ok(a), Ok(b)) => assert!((a - b).abs() < 1e-12, "{lines:?}: {a} {b}"),
         (a, b) => assert_eq!(a, b, "{lines:?}"),
     }
-    assert_eq!(count, asked, "{lines:?}");
+    assert_eq!(count, evaluated, "{lines:?}");
 }
 
 #[test]
 fn weighted_sums() {
-    let sum = |lines: &[&str], asked, expected| check(Combine::WeightedSum, lines, asked, expected);
+    let sum = |lines: &[&str], evaluated, expected| {
+        check(Combine::WeightedSum, lines, evaluated, expected);
+    };
     sum(&["0.8 - fail 1", "0.2 - fail 0.5"], 2, Ok(0.9));
     sum(&["0.8 - fail 1", "0.2 - fail bad"], 2, Err(FailureKind::BadReference));
     sum(&["0.8 - fail timeout", "0.2 - fail 1"], 1, Err(FailureKind::Timeout));
@@ -108,7 +110,7 @@ fn weighted_sums() {
 
 #[test]
 fn minima() {
-    let min = |lines: &[&str], asked, expected| check(Combine::Min, lines, asked, expected);
+    let min = |lines: &[&str], evaluated, expected| check(Combine::Min, lines, evaluated, expected);
     min(&["1 - fail 1", "1 - fail 0.25"], 2, Ok(0.25));
     min(&["1 - fail 1", "1 - skip bad"], 2, Ok(1.0));
     min(&["1 - fail 1", "1 - floor bad"], 2, Ok(0.0));
@@ -117,7 +119,8 @@ fn minima() {
 
 #[test]
 fn gates_open_past_their_threshold() {
-    let gate = |lines: &[&str], asked, expected| check(Combine::Gate, lines, asked, expected);
+    let gate =
+        |lines: &[&str], evaluated, expected| check(Combine::Gate, lines, evaluated, expected);
     gate(&["0 1 fail 1", "1 - fail 0.5"], 2, Ok(0.5));
     gate(&["0 1 fail 0.9", "1 - fail 1"], 1, Ok(0.0));
     gate(&["0.5 0.5 fail 0.5", "1 1 fail 0", "1 - fail 1"], 2, Ok(0.25));
@@ -128,7 +131,8 @@ fn gates_open_past_their_threshold() {
 
 #[test]
 fn cascades_stop_at_the_first_decision() {
-    let cascade = |lines: &[&str], asked, expected| check(Combine::Cascade, lines, asked, expected);
+    let cascade =
+        |lines: &[&str], evaluated, expected| check(Combine::Cascade, lines, evaluated, expected);
     cascade(&["1 - fail 0", "1 - fail 1"], 1, Ok(0.0));
     cascade(&["1 - fail abstain", "1 - fail 1"], 2, Ok(1.0));
     cascade(&["1 - fail 0?", "1 - fail 1"], 2, Ok(1.0));
@@ -140,13 +144,15 @@ fn cascades_stop_at_the_first_decision() {
 
 #[test]
 fn means_and_products() {
-    let mean = |lines: &[&str], asked, expected| check(Combine::Mean, lines, asked, expected);
+    let mean =
+        |lines: &[&str], evaluated, expected| check(Combine::Mean, lines, evaluated, expected);
     mean(&["1 - fail 1", "1 - fail 0.25"], 2, Ok(0.625));
     mean(&["1 - fail 1", "1 - skip bad", "1 - fail 0.5"], 3, Ok(0.75));
     mean(&["1 - fail 1", "1 - floor bad"], 2, Ok(0.5));
     mean(&["1 - fail timeout", "1 - fail 1"], 1, Err(FailureKind::Timeout));
     mean(&["1 - skip bad"], 1, Err(FailureKind::Abstain));
-    let product = |lines: &[&str], asked, expected| check(Combine::Product, lines, asked, expected);
+    let product =
+        |lines: &[&str], evaluated, expected| check(Combine::Product, lines, evaluated, expected);
     product(&["1 - fail 0.5", "1 - fail 0.25"], 2, Ok(0.125));
     product(&["1 - fail 0.5", "1 - skip bad"], 2, Ok(0.5));
     product(&["1 - fail 0.5", "1 - floor bad"], 2, Ok(0.0));
@@ -172,7 +178,7 @@ fn b2_uncertainty_weighted_parts() {
 
 #[test]
 fn b5_r1_parts() {
-    let r1 = |lines: &[&str], asked, expected| check(Combine::R1, lines, asked, expected);
+    let r1 = |lines: &[&str], evaluated, expected| check(Combine::R1, lines, evaluated, expected);
     let lines = |format, accuracy, consistency| {
         [
             format!("1 - fail {format} format"),
@@ -180,14 +186,14 @@ fn b5_r1_parts() {
             format!("1 - floor {consistency} consistency"),
         ]
     };
-    let check_all = |all: [String; 3], asked, expected| {
+    let check_all = |all: [String; 3], evaluated, expected| {
         let lines: Vec<&str> = all.iter().map(String::as_str).collect();
-        r1(&lines, asked, expected);
+        r1(&lines, evaluated, expected);
     };
     check_all(lines("1", "1", "1"), 3, Ok(2.0));
     check_all(lines("1", "1", "-1"), 3, Ok(1.0));
     check_all(lines("1", "1", "bad"), 3, Ok(1.5));
-    // Consistency alone earns nothing, and nobody is asked for it.
+    // Consistency alone earns nothing and is not evaluated.
     check_all(lines("1", "0", "1"), 2, Ok(0.5));
     check_all(lines("0", "0", "1"), 2, Ok(0.0));
     check_all(lines("1", "bad", "1"), 2, Err(FailureKind::BadReference));
@@ -197,7 +203,8 @@ fn b5_r1_parts() {
 
 #[test]
 fn b3_gated_accumulation_of_parts() {
-    let g_ra = |lines: &[&str], asked, expected| check(Combine::GRa, lines, asked, expected);
+    let g_ra =
+        |lines: &[&str], evaluated, expected| check(Combine::GRa, lines, evaluated, expected);
     g_ra(&["1 0 fail 1", "1 0 fail 0.5", "1 - fail 0.25"], 3, Ok(1.75));
     // Strictly above: an outcome of 0 does not pass a threshold of 0.
     g_ra(&["1 0 fail 0", "1 0 fail 0.5", "1 - fail 0.25"], 1, Ok(0.0));
@@ -223,12 +230,12 @@ fn parts_are_adjusted_before_they_count() {
 }
 
 #[test]
-fn a_group_is_normalised_only_as_a_whole() {
+fn group_is_normalised_only_when_complete() {
     let check = |words: &[&str], how, expected: Option<&[f64]>| {
         let (mut pipeline, _) = pipeline(Combine::Mean, &[]);
         pipeline.normalise = how;
         let outcomes = words.iter().map(|word| outcome(word)).collect();
-        let group = pipeline.normalise(group::mean(outcomes));
+        let group = pipeline.normalise(group::outcome_mean(outcomes));
         let evidence = group.map_or_else(|failure| failure.evidence, |reward| reward.evidence);
         let members = evidence.members.expect("it is a group");
         let got: Option<Vec<f64>> = members.iter().map(|member| member.normalised).collect();
@@ -246,21 +253,21 @@ fn a_group_is_normalised_only_as_a_whole() {
 
 proptest! {
     #[test]
-    fn the_minimum_is_no_part_above(scores in prop::collection::vec(0.0f64..=1.0, 1..6)) {
+    fn minimum_is_the_smallest_part(scores in prop::collection::vec(0.0f64..=1.0, 1..6)) {
         let lines: Vec<String> = scores.iter().map(|s| format!("1 - fail {s}")).collect();
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let (_, outcome) = run(Combine::Min, &lines);
+        let (_, outcome) = run_pipeline(Combine::Min, &lines);
         let score = outcome.expect("every part scored").score;
         prop_assert!(scores.iter().all(|s| score <= *s));
         prop_assert!(scores.contains(&score));
     }
 
     #[test]
-    fn a_failing_part_is_never_a_number(position in 0usize..4, combine in 0usize..2) {
+    fn failing_part_is_never_a_number(position in 0usize..4, combine in 0usize..2) {
         let combine = [Combine::WeightedSum, Combine::Min][combine];
         let lines: Vec<&str> =
             (0..4).map(|i| if i == position { "1 - fail bad" } else { "1 - fail 1" }).collect();
-        let (_, outcome) = run(combine, &lines);
+        let (_, outcome) = run_pipeline(combine, &lines);
         prop_assert_eq!(outcome.expect_err("the part failed").kind, FailureKind::BadReference);
     }
 }

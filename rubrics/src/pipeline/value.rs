@@ -1,4 +1,4 @@
-//! How a part's number is rescaled before it counts.
+//! Rescaling of a part's number.
 
 use serde::Serialize;
 
@@ -7,7 +7,7 @@ use crate::combine::ensemble::Standard;
 /// Rescaling of the score of a part, in the order of the fields.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Adjust {
-    /// Which number of the part counts.
+    /// The number of the part that counts.
     #[serde(rename = "value", skip_serializing_if = "Measured::is_score")]
     pub measured: Measured,
     /// Standardisation by a reference set; `None` for none.

@@ -1,8 +1,8 @@
 //! Prompts: versioned files under `rubrics/prompts`, and the texts of a request put into them.
 //!
 //! A prompt is a TOML file: a name, a version, and messages whose contents have slots,
-//! `{{slot|form}}`. The form says how a text is kept inside of its place, because nothing that a
-//! request says may pass for a word of ours:
+//! `{{slot|form}}`. The form defines how a text is confined to its slot, so that no text of a
+//! request can pass for ours:
 //!
 //! | form | what becomes of the text |
 //! |---|---|
@@ -30,7 +30,7 @@ pub(crate) use transcript::{lines, quoted, transcript};
 /// The wording of one question.
 #[derive(Debug, Clone)]
 pub struct Prompt {
-    /// What reports call it.
+    /// Name in reports.
     pub name: String,
     /// Rises with every change of the wording.
     pub version: u32,
@@ -43,18 +43,18 @@ pub struct Prompt {
 #[derive(Debug, Clone)]
 struct Template {
     role: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<PromptSegment>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum PromptSegment {
     Text(String),
-    Slot { name: String, form: Form },
+    Slot { name: String, form: SlotForm },
 }
 
-/// How a text is kept inside of its place.
+/// Confinement of a text to its slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum SlotForm {
     Quoted,
     Line,
     Triple,
@@ -64,7 +64,7 @@ enum Form {
 /// The file as it is written.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct PromptFile {
     name: String,
     version: u32,
     message: Vec<MessageTemplate>,
@@ -108,7 +108,8 @@ const FILES: &[&str] = &[
 
 static BUILT_IN: LazyLock<BTreeMap<String, Arc<Prompt>>> = LazyLock::new(|| {
     let read = |text: &&str| {
-        let file: File = toml::from_str(text).expect("the prompts that come with us are valid");
+        let file: PromptFile =
+            toml::from_str(text).expect("the prompts that come with us are valid");
         let prompt = Prompt::new(&file.name, file.version, &file.message);
         let prompt = prompt.expect("the prompts that come with us are valid");
         (file.name, Arc::new(prompt))
@@ -117,10 +118,10 @@ static BUILT_IN: LazyLock<BTreeMap<String, Arc<Prompt>>> = LazyLock::new(|| {
 });
 
 impl Prompt {
-    /// A prompt that comes with the crate.
+    /// Returns a built-in prompt.
     ///
     /// # Panics
-    /// Where there is none of this name: names are written in our own code.
+    /// If there is none of this name; names are literals in this crate.
     pub(crate) fn built_in(name: &str) -> Arc<Self> {
         let found = BUILT_IN.get(name);
         found.expect("the prompt comes with the crate").clone()
@@ -148,8 +149,10 @@ impl Prompt {
         let mut slots = Vec::new();
         for piece in self.messages.iter().flat_map(|message| &message.pieces) {
             match piece {
-                Piece::Slot { name, .. } if !slots.contains(&name.as_str()) => slots.push(name),
-                Piece::Slot { .. } | Piece::Text(_) => {}
+                PromptSegment::Slot { name, .. } if !slots.contains(&name.as_str()) => {
+                    slots.push(name);
+                }
+                PromptSegment::Slot { .. } | PromptSegment::Text(_) => {}
             }
         }
         slots
@@ -168,8 +171,8 @@ impl Prompt {
             let mut content = String::new();
             for piece in &message.pieces {
                 match piece {
-                    Piece::Text(text) => content.push_str(text),
-                    Piece::Slot { name, form } => form.write(text_of(name), &mut content),
+                    PromptSegment::Text(text) => content.push_str(text),
+                    PromptSegment::Slot { name, form } => form.write(text_of(name), &mut content),
                 }
             }
             Message { role: message.role.clone(), content }
@@ -178,7 +181,7 @@ impl Prompt {
     }
 }
 
-impl Form {
+impl SlotForm {
     fn write(self, text: &str, out: &mut String) {
         match self {
             Self::Quoted => out.push_str(quoted(text).trim_end_matches('\n')),
@@ -196,7 +199,7 @@ impl Form {
     }
 }
 
-fn pieces(content: &str) -> Result<Vec<Piece>, String> {
+fn pieces(content: &str) -> Result<Vec<PromptSegment>, String> {
     let mut pieces = Vec::new();
     let mut rest = content;
     while let Some(open) = rest.find("{{") {
@@ -204,24 +207,24 @@ fn pieces(content: &str) -> Result<Vec<Piece>, String> {
             return Err("a slot is not closed".to_owned());
         };
         if open > 0 {
-            pieces.push(Piece::Text(rest[..open].to_owned()));
+            pieces.push(PromptSegment::Text(rest[..open].to_owned()));
         }
         pieces.push(slot(&rest[open + 2..open + length])?);
         rest = &rest[open + length + 2..];
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Text(rest.to_owned()));
+        pieces.push(PromptSegment::Text(rest.to_owned()));
     }
     Ok(pieces)
 }
 
-fn slot(inside: &str) -> Result<Piece, String> {
+fn slot(inside: &str) -> Result<PromptSegment, String> {
     let (name, form) = inside.split_once('|').unwrap_or((inside, "quoted"));
     let form = match form.trim() {
-        "quoted" => Form::Quoted,
-        "line" => Form::Line,
-        "triple" => Form::Triple,
-        "raw" => Form::Raw,
+        "quoted" => SlotForm::Quoted,
+        "line" => SlotForm::Line,
+        "triple" => SlotForm::Triple,
+        "raw" => SlotForm::Raw,
         other => {
             return Err(format!(
                 "the slot '{}' has the form '{other}'; there are quoted, line, triple and raw",
@@ -229,5 +232,5 @@ fn slot(inside: &str) -> Result<Piece, String> {
             ));
         }
     };
-    Ok(Piece::Slot { name: name.trim().to_owned(), form })
+    Ok(PromptSegment::Slot { name: name.trim().to_owned(), form })
 }

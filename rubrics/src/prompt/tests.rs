@@ -5,7 +5,7 @@ use super::*;
 const VERSIONS: &str = include_str!("../../prompts/versions.tsv");
 
 #[test]
-fn a_wording_changes_with_its_version() {
+fn changed_wording_needs_a_new_version() {
     let mut known = BTreeMap::new();
     for line in VERSIONS.lines().filter(|line| !line.starts_with('#')) {
         let fields: Vec<&str> = line.split('\t').collect();
@@ -48,7 +48,7 @@ fn slots_are_filled_in_their_form() {
 }
 
 #[test]
-fn a_slot_that_cannot_be_read_is_an_error() {
+fn malformed_slot_is_an_error() {
     for content in ["{{x", "{{x|loud}}", "a }} {{x"] {
         assert!(Prompt::new("p", 1, &[message(content)]).is_err(), "{content}");
     }

@@ -2,7 +2,7 @@
 
 use crate::Message;
 
-/// What the lines of a quoted text begin with.
+/// Prefix of quoted lines.
 const QUOTE: &str = "> ";
 
 /// A text with `> ` before each of its lines, and a line break at its end.
@@ -27,8 +27,8 @@ pub(crate) fn transcript(turns: &[Message]) -> String {
     out
 }
 
-/// The set is closed because its words stand outside of the quotation: a role from a request could
-/// pretend to be more than a role.
+/// Names the speaker of a role. The set is closed because speakers are outside the quotation, where
+/// a role from a request could inject instructions.
 fn speaker(role: &str) -> &'static str {
     match role {
         "system" | "developer" => "System:",

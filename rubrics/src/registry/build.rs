@@ -16,11 +16,10 @@ use crate::kinds::{
 use crate::model_scorer::CommonOptions;
 use crate::scorer::ScorersByName;
 
-/// Reads the options of a kind that calls models; what is wrong with them becomes problems of the
-/// section.
-type Reader = fn(&Section<'_, '_>, &Names<'_>) -> Option<Box<dyn ScorerKind>>;
+/// Reads the options of a kind that calls models; errors become problems of the section.
+type KindReader = fn(&Section<'_, '_>, &Names<'_>) -> Option<Box<dyn ScorerKind>>;
 
-const MODEL_KINDS: &[(&str, Reader)] = &[
+const MODEL_KINDS: &[(&str, KindReader)] = &[
     (critic::NAME, critic::read),
     (grounded::NAME, grounded::read),
     (judge::NAME, judge::read),
@@ -32,7 +31,7 @@ const MODEL_KINDS: &[(&str, Reader)] = &[
     (validate::NAME, validate::read),
 ];
 
-/// Where the sections of a file find models, scorers and files.
+/// Names that the sections of a file may use.
 pub(super) struct Scope<'r> {
     /// The scorers that come before in the file, and the built-in ones.
     pub(super) scorers: &'r ScorersByName,
@@ -72,7 +71,7 @@ pub(super) fn build(
 fn model_scorer(
     section: &Section<'_, '_>,
     name: String,
-    read: Reader,
+    read: KindReader,
     scope: &Scope<'_>,
 ) -> Option<Scorer> {
     let default = CommonOptions::default();

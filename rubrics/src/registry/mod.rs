@@ -53,16 +53,16 @@ impl Registry {
         self
     }
 
-    /// The built-in scorers and the `[[scorer]]` tables of `root`, which may redefine them. What
-    /// is wrong becomes problems of the document. `models` are the models and adapters that are
-    /// configured elsewhere; those of the file's own tables are known too.
+    /// Builds the built-in scorers and the `[[scorer]]` tables of `root`, which may redefine them.
+    /// Errors become problems of the document. `models` are models and adapters configured
+    /// elsewhere, beside those of the file's own tables.
     pub fn read(root: &Section<'_, '_>, models: &[&str]) -> Self {
         Self::read_beside(root, models, None)
     }
 
-    /// The same where files that scorers name, such as rubrics, are relative to `base`; without it
-    /// none is read, and a scorer that names one is a problem. Where no model is configured, the
-    /// scorers of [`Registry::with_default_model`] are there too.
+    /// Builds the registry with files of scorers, such as rubrics, relative to `base`; without
+    /// `base`, a scorer that names a file is a problem. Without a configured model, the scorers of
+    /// [`Registry::with_default_model`] are added.
     pub fn read_beside(root: &Section<'_, '_>, models: &[&str], base: Option<&Path>) -> Self {
         let tables = ["model", "adapter"].into_iter();
         let own = tables.flat_map(|key| root.sections(key));
@@ -86,7 +86,7 @@ impl Registry {
     /// Checks every scorer against the served models.
     ///
     /// # Errors
-    /// What is missing, for each scorer that cannot work.
+    /// Missing requirements of each unusable scorer.
     pub fn check(&self, models: &dyn Models) -> Result<(), Vec<String>> {
         let problems = self.iter().filter_map(|scorer| scorer.check(models).err());
         let problems: Vec<String> = problems.collect();
@@ -111,7 +111,7 @@ impl Registry {
         self.scorers.len()
     }
 
-    /// Whether there is none.
+    /// Whether the registry is empty.
     pub fn is_empty(&self) -> bool {
         self.scorers.is_empty()
     }

@@ -2,7 +2,7 @@ use super::*;
 use crate::{Input, Passage, Responses, ScoreOptions, evaluate_now};
 
 /// The names that a configuration adds, and its problems.
-fn read(text: &str) -> (Vec<String>, Vec<String>) {
+fn read_config(text: &str) -> (Vec<String>, Vec<String>) {
     let document = Document::new("t.toml", text);
     let registry = {
         let table = document.parse();
@@ -20,13 +20,13 @@ fn read(text: &str) -> (Vec<String>, Vec<String>) {
 }
 
 fn check_valid(text: &str, expected: &[&str]) {
-    let (added, problems) = read(text);
+    let (added, problems) = read_config(text);
     assert_eq!(problems, [""; 0], "{text}");
     assert_eq!(added, expected, "{text}");
 }
 
 fn check_problems(text: &str, expected: &[&str]) {
-    let (_, problems) = read(text);
+    let (_, problems) = read_config(text);
     assert_eq!(problems.len(), expected.len(), "{problems:#?}");
     for (problem, expected) in problems.iter().zip(expected) {
         assert!(problem.contains(expected), "{problem} does not hold {expected}");
@@ -42,7 +42,7 @@ fn built_in_scorers_need_no_configuration() {
 }
 
 #[test]
-fn the_default_model_has_scorers_where_no_other_is_configured() {
+fn default_model_scorers_exist_without_configuration() {
     let read = |text: &str, models: &[&str]| {
         let document = Document::new("t.toml", text);
         let registry = {
@@ -82,7 +82,7 @@ fn pipelines_find_their_parts_in_any_order() {
 }
 
 #[test]
-fn what_a_pipeline_must_say() {
+fn incomplete_pipelines_are_refused() {
     check_problems(
         r#"
         [[scorer]]
@@ -143,7 +143,7 @@ fn two_parts(head: &str, first: &str, second: &str) -> String {
 }
 
 #[test]
-fn every_way_to_combine_can_be_written() {
+fn all_combinations_can_be_configured() {
     let valid = |head: &str, first: &str, second: &str| {
         check_valid(&two_parts(head, first, second), &["p"]);
     };
@@ -177,7 +177,7 @@ fn every_way_to_combine_can_be_written() {
 }
 
 #[test]
-fn a_group_is_normalised_and_keeps_its_mean() {
+fn group_normalisation_keeps_its_mean() {
     let text = two_parts("combine = \"mean\"\nnormalise = \"mean\"", "", "");
     let document = Document::new("t.toml", &text);
     let table = document.parse();
@@ -207,7 +207,7 @@ fn check_two(head: &str, first: &str, second: &str, expected: &[&str]) {
 }
 
 #[test]
-fn what_the_ways_to_combine_refuse() {
+fn combinations_refuse_invalid_parts() {
     check_two("combine = \"meen\"", "", "", &["did you mean 'mean'?"]);
     check_two(
         "combine = \"uwo\"\nlambda = -1\nvariance = \"biased\"",
@@ -225,7 +225,7 @@ fn what_the_ways_to_combine_refuse() {
 }
 
 #[test]
-fn what_the_adjustments_of_a_part_refuse() {
+fn adjustments_refuse_invalid_values() {
     check_two(
         "combine = \"mean\"",
         "standardise = { mean = 0, std = 0 }",
@@ -253,7 +253,7 @@ fn what_the_adjustments_of_a_part_refuse() {
 }
 
 #[test]
-fn what_parts_must_be_together() {
+fn parts_must_be_compatible() {
     check_two(
         "combine = \"r1\"",
         "role = \"accuracy\"",
@@ -286,7 +286,7 @@ fn what_parts_must_be_together() {
 }
 
 #[test]
-fn a_pipeline_cannot_lead_back_to_itself() {
+fn pipeline_cycles_are_refused() {
     let part = |name: &str| format!("part = [{{ scorer = \"{name}\", on_error = \"fail\" }}]\n");
     let head = |name: &str| {
         format!("[[scorer]]\nname = \"{name}\"\nkind = \"pipeline\"\ncombine = \"min\"\n")
@@ -317,7 +317,7 @@ fn near_names_are_offered() {
 }
 
 #[test]
-fn digests_follow_every_option_and_not_the_name() {
+fn digest_covers_options_and_not_the_name() {
     let digest = |text: &str, name: &str| {
         let document = Document::new("t.toml", text);
         let table = document.parse();
@@ -341,7 +341,7 @@ fn digests_follow_every_option_and_not_the_name() {
 }
 
 #[test]
-fn a_marker_has_its_options() {
+fn marker_options_are_checked() {
     let scorer = |rest: &str| {
         format!("[[scorer]]\nname = \"m\"\nkind = \"exact\"\nextract = \"marked\"\n{rest}")
     };

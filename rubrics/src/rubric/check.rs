@@ -1,13 +1,13 @@
-//! What is wrong between the items of a rubric.
+//! Faults between the items of a rubric.
 
 use std::collections::HashMap;
 
-use super::item::{Item, Veto};
+use super::item::{RubricItem, Veto};
 use super::table::Table;
-use crate::config::Step;
+use crate::config::PathSegment;
 
-/// Two items of one name cannot be told apart in a report.
-pub(super) fn ids(root: &Table<'_>, items: &[(usize, Item)]) {
+/// Reports need distinct names of items.
+pub(super) fn ids(root: &Table<'_>, items: &[(usize, RubricItem)]) {
     let mut first: HashMap<&str, usize> = HashMap::new();
     for (index, item) in items {
         if let Some(before) = first.get(item.id.as_str()) {
@@ -20,7 +20,7 @@ pub(super) fn ids(root: &Table<'_>, items: &[(usize, Item)]) {
 }
 
 /// Two vetoes on the same words of which one always strikes.
-pub(super) fn vetoes(root: &Table<'_>, items: &[(usize, Item)]) {
+pub(super) fn vetoes(root: &Table<'_>, items: &[(usize, RubricItem)]) {
     let mut least: HashMap<&str, (usize, f64)> = HashMap::new();
     for (index, item) in items {
         if let Some(Veto::Below(below)) = item.veto {
@@ -45,7 +45,7 @@ pub(super) fn vetoes(root: &Table<'_>, items: &[(usize, Item)]) {
 }
 
 /// A checklist on which nothing can be earned scores 0 whatever the response is.
-pub(super) fn some_positive(root: &Table<'_>, items: &[(usize, Item)]) {
+pub(super) fn some_positive(root: &Table<'_>, items: &[(usize, RubricItem)]) {
     if items.iter().any(|(_, item)| item.points > 0.0) {
         return;
     }
@@ -56,7 +56,11 @@ pub(super) fn some_positive(root: &Table<'_>, items: &[(usize, Item)]) {
 
 impl Table<'_> {
     fn fault_within(&self, list: &'static str, index: usize, key: &str, message: String) {
-        let at = vec![Step::Key(list.to_owned()), Step::Index(index), Step::Key(key.to_owned())];
+        let at = vec![
+            PathSegment::Key(list.to_owned()),
+            PathSegment::Index(index),
+            PathSegment::Key(key.to_owned()),
+        ];
         self.fault_at(at, message);
     }
 }

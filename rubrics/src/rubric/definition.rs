@@ -3,24 +3,24 @@
 use serde::Serialize;
 
 use super::error::RubricError;
-use super::item::{Answer, Item};
+use super::item::{ItemAnswer, RubricItem};
 use super::points::points;
 use super::rubicon::Rubicon;
 
-/// Criteria, and what they come to together.
+/// Criteria and their aggregation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Rubric {
     /// The criteria; never none.
-    pub items: Vec<Item>,
+    pub items: Vec<RubricItem>,
     /// What they come to.
     pub method: Method,
     /// Whether the score is cut to `[0, 1]`.
     pub clip: bool,
-    /// What a response gets that an item vetoes: 0 or -1.
+    /// Score of a vetoed response: 0 or -1.
     pub veto_score: f64,
 }
 
-/// What items come to together.
+/// Aggregation of items.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
@@ -30,7 +30,7 @@ pub enum Method {
     Rubicon(Rubicon),
 }
 
-/// What a rubric comes to.
+/// The result of a rubric.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Whole {
     /// The score: a veto's, or else the clipped or the unclipped number.
@@ -44,9 +44,9 @@ pub struct Whole {
 }
 
 impl Rubric {
-    /// Whether a model is asked for any item.
+    /// Whether any item needs a model.
     pub fn asks_model(&self) -> bool {
-        self.items.iter().any(Item::asks_model)
+        self.items.iter().any(RubricItem::asks_model)
     }
 
     /// The scorers that items name, each once.
@@ -54,10 +54,12 @@ impl Rubric {
         let mut names: Vec<&str> = Vec::new();
         for item in &self.items {
             match &item.answer {
-                Answer::Verifier(asked) if !names.contains(&asked.scorer.as_str()) => {
-                    names.push(&asked.scorer);
+                ItemAnswer::Verifier(verification)
+                    if !names.contains(&verification.scorer.as_str()) =>
+                {
+                    names.push(&verification.scorer);
                 }
-                Answer::Verifier(_) | Answer::YesNo | Answer::Tiers(_) => {}
+                ItemAnswer::Verifier(_) | ItemAnswer::YesNo | ItemAnswer::Tiers(_) => {}
             }
         }
         names
@@ -66,14 +68,14 @@ impl Rubric {
     /// The most tiers that an item has; 0 where none has any.
     pub fn most_tiers(&self) -> usize {
         let tiers = self.items.iter().map(|item| match &item.answer {
-            Answer::Tiers(tiers) => tiers.len(),
-            Answer::YesNo | Answer::Verifier(_) => 0,
+            ItemAnswer::Tiers(tiers) => tiers.len(),
+            ItemAnswer::YesNo | ItemAnswer::Verifier(_) => 0,
         });
         tiers.max().unwrap_or(0)
     }
 
-    /// The least that a response can come to, as far as each item goes by itself: every merit
-    /// missing and every fault there. Silence must not earn more than an attempt.
+    /// Returns the least score by single items: every merit missing and every fault present. An
+    /// empty response must not earn more than an attempt.
     pub fn least(&self) -> Option<f64> {
         let values: Vec<Option<f64>> = self.items.iter().map(|item| Some(item.worst())).collect();
         let whole = self.aggregate(&values).ok()?;
@@ -81,11 +83,10 @@ impl Rubric {
         Some(whole.score.min(unvetoed))
     }
 
-    /// What the items come to, given the value of each in order; `None` leaves an item out.
+    /// Aggregates the items by their values, in order; `None` leaves an item out.
     ///
     /// # Errors
-    /// [`RubricError`]: a number that is not finite never becomes a score, and neither does a veto
-    /// that nobody could look into.
+    /// [`RubricError`]: a number that is not finite or an undecided veto never becomes a score.
     pub fn aggregate(&self, values: &[Option<f64>]) -> Result<Whole, RubricError> {
         if values.len() != self.items.len() {
             return Err(RubricError::Length { given: values.len(), items: self.items.len() });

@@ -1,6 +1,6 @@
-//! Why a rubric has no score.
+//! Errors of aggregation.
 
-/// Why the values of items come to nothing.
+/// Error of the aggregation of items.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RubricError {
     /// Another number of values than of items.
@@ -26,7 +26,7 @@ pub enum RubricError {
     /// No item that could earn anything has a value.
     #[error("no item with a weight has a value")]
     NothingCounted,
-    /// The numbers of the rubric are so large that what they come to is not finite.
+    /// The numbers of the rubric are too large: the result is not finite.
     #[error("the rubric's numbers are too large: their combination is not finite")]
     Overflow,
 }

@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::check;
 use super::definition::{Method, Rubric};
-use super::item::Item;
+use super::item::RubricItem;
 use super::read_item::{self, Worth};
 use super::rubicon::{Interaction, Rubicon, Saturation, Shaping};
-use super::table::{Fault, Table};
-use crate::config::{Document, Problem, Section, Step, nearest};
+use super::table::{RubricFault, Table};
+use crate::config::{Document, PathSegment, Problem, Section, nearest};
 
 /// Most items of a rubric.
 pub const MAX_ITEMS: usize = 1000;
@@ -20,9 +20,9 @@ pub const MAX_ITEMS: usize = 1000;
 pub(super) const DEFENCE_TEXT: &str = include_str!("../../rubrics/defence.toml");
 
 /// The vetoes of the defence, without weight.
-static DEFENCE: LazyLock<Vec<Item>> = LazyLock::new(|| {
+static DEFENCE: LazyLock<Vec<RubricItem>> = LazyLock::new(|| {
     let rubric = parse("defence", DEFENCE_TEXT, &[]).expect("the defence is valid");
-    let named = rubric.items.into_iter().map(|item| Item {
+    let named = rubric.items.into_iter().map(|item| RubricItem {
         id: format!("defence:{}", item.id),
         points: 0.0,
         ..item
@@ -32,11 +32,11 @@ static DEFENCE: LazyLock<Vec<Item>> = LazyLock::new(|| {
 /// Most pairs that add something.
 const MAX_INTERACTIONS: usize = 1000;
 
-/// The rubric that a file holds: TOML, or JSON where its name ends with `.json`. In JSON the file
-/// may be the list of items alone. `scorers` are the names of those that items may ask.
+/// Parses a rubric file: TOML, or JSON if its name ends with `.json`. A JSON file may be just the
+/// list of items. `scorers` are the names of the scorers that items may use.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its place.
+/// All its problems, with their places.
 pub fn parse(file: &str, text: &str, scorers: &[&str]) -> Result<Rubric, Vec<Problem>> {
     let scorers: Vec<String> = scorers.iter().map(ToString::to_string).collect();
     if std::path::Path::new(file).extension().is_some_and(|end| end == "json") {
@@ -63,12 +63,14 @@ fn parse_json(file: &str, text: &str, scorers: &[String]) -> Result<Rubric, Vec<
     })?;
     let value = if value.is_array() { serde_json::json!({ "items": value }) } else { value };
     from_json(&value, scorers).map_err(|faults| {
-        let told = faults.into_iter();
-        told.map(|fault| problem(None, path_text("", &fault.at), fault.message)).collect()
+        faults
+            .into_iter()
+            .map(|fault| problem(None, path_text("", &fault.at), fault.message))
+            .collect()
     })
 }
 
-/// The rubric that a table of a TOML file holds; what is wrong becomes problems of its document.
+/// Parses the rubric in a table of a TOML file; faults become problems of its document.
 pub(crate) fn from_section(section: &Section<'_, '_>, scorers: &[String]) -> Option<Rubric> {
     match from_json(&section.to_json(), scorers) {
         Ok(rubric) => Some(rubric),
@@ -81,13 +83,13 @@ pub(crate) fn from_section(section: &Section<'_, '_>, scorers: &[String]) -> Opt
     }
 }
 
-/// The rubric that a JSON object holds.
+/// Parses the rubric in a JSON object.
 ///
 /// # Errors
-/// Everything that is wrong with it, each with its place; never nothing.
-pub(crate) fn from_json(value: &Value, scorers: &[String]) -> Result<Rubric, Vec<Fault>> {
+/// All its faults, with their places; at least one.
+pub(crate) fn from_json(value: &Value, scorers: &[String]) -> Result<Rubric, Vec<RubricFault>> {
     let faults = RefCell::default();
-    let rubric = Table::of(value, Vec::new(), &faults).and_then(|root| read(root, scorers));
+    let rubric = Table::of(value, Vec::new(), &faults).and_then(|root| read_root(root, scorers));
     let faults = faults.into_inner();
     match rubric {
         Some(rubric) if faults.is_empty() => Ok(rubric),
@@ -96,7 +98,7 @@ pub(crate) fn from_json(value: &Value, scorers: &[String]) -> Result<Rubric, Vec
 }
 
 /// A place as text, such as `rubric.items[2].points`.
-pub(crate) fn path_text(root: &str, at: &[Step]) -> String {
+pub(crate) fn path_text(root: &str, at: &[PathSegment]) -> String {
     let mut text = root.to_owned();
     for step in at {
         step.write_to(&mut text);
@@ -104,7 +106,7 @@ pub(crate) fn path_text(root: &str, at: &[Step]) -> String {
     text
 }
 
-fn read(root: Table<'_>, scorers: &[String]) -> Option<Rubric> {
+fn read_root(root: Table<'_>, scorers: &[String]) -> Option<Rubric> {
     for about in ["name", "description"] {
         root.text(about);
     }
@@ -116,7 +118,7 @@ fn read(root: Table<'_>, scorers: &[String]) -> Option<Rubric> {
     let known = items.as_deref().unwrap_or_default();
     let ending = read_aggregate(&root, aggregate, worth, known);
     root.finish();
-    let mut items: Vec<Item> = items?.into_iter().map(|(_, item)| item).collect();
+    let mut items: Vec<RubricItem> = items?.into_iter().map(|(_, item)| item).collect();
     let (rubric, is_defended) = ending?;
     if is_defended {
         items.extend(DEFENCE.iter().cloned());
@@ -124,8 +126,12 @@ fn read(root: Table<'_>, scorers: &[String]) -> Option<Rubric> {
     Some(Rubric { items, ..rubric })
 }
 
-/// The items with their places, and what is wrong with them and between them.
-fn read_items(root: &Table<'_>, worth: Worth, scorers: &[String]) -> Option<Vec<(usize, Item)>> {
+/// Reads the items and reports faults of them and between them.
+fn read_items(
+    root: &Table<'_>,
+    worth: Worth,
+    scorers: &[String],
+) -> Option<Vec<(usize, RubricItem)>> {
     root.require("items");
     let count = root.get("items")?.as_array().map(Vec::len);
     if let Some(count) = count
@@ -136,12 +142,12 @@ fn read_items(root: &Table<'_>, worth: Worth, scorers: &[String]) -> Option<Vec<
     }
     let tables = root.tables("items")?;
     let whole = count == Some(tables.len());
-    let read: Vec<Option<(usize, Item)>> = tables
+    let read: Vec<Option<(usize, RubricItem)>> = tables
         .into_iter()
-        .map(|(index, table)| Some((index, read_item::read(table, index, worth, scorers)?)))
+        .map(|(index, table)| Some((index, read_item::read_item(table, index, worth, scorers)?)))
         .collect();
     let is_whole = whole && read.iter().all(Option::is_some);
-    let items: Vec<(usize, Item)> = read.into_iter().flatten().collect();
+    let items: Vec<(usize, RubricItem)> = read.into_iter().flatten().collect();
     check::ids(root, &items);
     check::vetoes(root, &items);
     is_whole.then_some(items)
@@ -152,7 +158,7 @@ fn read_aggregate(
     root: &Table<'_>,
     table: Option<Table<'_>>,
     worth: Worth,
-    items: &[(usize, Item)],
+    items: &[(usize, RubricItem)],
 ) -> Option<(Rubric, bool)> {
     let mut rubric = Rubric {
         items: Vec::new(),
@@ -195,7 +201,7 @@ fn read_aggregate(
     Some((rubric, is_defended))
 }
 
-fn read_rubicon(table: &Table<'_>, items: &[(usize, Item)]) -> Rubicon {
+fn read_rubicon(table: &Table<'_>, items: &[(usize, RubricItem)]) -> Rubicon {
     Rubicon {
         base: table.amount("base").unwrap_or(0.0),
         saturation: table.table("saturation").and_then(read_saturation),
@@ -210,7 +216,7 @@ fn read_saturation(table: Table<'_>) -> Option<Saturation> {
     let read = match is_tanh {
         Some(true) => {
             table.require("a");
-            let a = within(&table, "a", 1e-6, 1e3);
+            let a = number_within(&table, "a", 1e-6, 1e3);
             a.map(Saturation::Tanh)
         }
         Some(false) => {
@@ -226,7 +232,7 @@ fn read_saturation(table: Table<'_>) -> Option<Saturation> {
 fn read_shaping(table: Table<'_>) -> Option<Shaping> {
     table.require("knee");
     table.require("power");
-    let (knee, power) = (table.amount("knee"), within(&table, "power", 1.0, 16.0));
+    let (knee, power) = (table.amount("knee"), number_within(&table, "power", 1.0, 16.0));
     let top = if table.has("top") { table.amount("top") } else { Some(1.0) };
     if let (Some(knee), Some(top)) = (knee, top)
         && knee >= top
@@ -237,7 +243,7 @@ fn read_shaping(table: Table<'_>) -> Option<Shaping> {
     Some(Shaping { knee: knee?, power: power?, top: top? })
 }
 
-fn within(table: &Table<'_>, key: &'static str, least: f64, most: f64) -> Option<f64> {
+fn number_within(table: &Table<'_>, key: &'static str, least: f64, most: f64) -> Option<f64> {
     let number = table.number(key)?;
     if !(least..=most).contains(&number) {
         table.fault(key, format!("must be from {least} to {most}"));
@@ -246,7 +252,7 @@ fn within(table: &Table<'_>, key: &'static str, least: f64, most: f64) -> Option
     Some(number)
 }
 
-fn read_interactions(table: &Table<'_>, items: &[(usize, Item)]) -> Vec<Interaction> {
+fn read_interactions(table: &Table<'_>, items: &[(usize, RubricItem)]) -> Vec<Interaction> {
     if !table.has("interactions") {
         return Vec::new();
     }
@@ -272,7 +278,7 @@ fn read_interactions(table: &Table<'_>, items: &[(usize, Item)]) -> Vec<Interact
     found
 }
 
-fn read_pair(pair: &Table<'_>, items: &[(usize, Item)]) -> Option<(usize, usize)> {
+fn read_pair(pair: &Table<'_>, items: &[(usize, RubricItem)]) -> Option<(usize, usize)> {
     pair.require("items");
     let [a, b] = pair.texts("items")?[..] else {
         pair.fault("items", "expected the ids of two items");

@@ -6,48 +6,48 @@ use crate::Reference;
 
 /// One criterion.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Item {
+pub struct RubricItem {
     /// Its name in reports; no two of a rubric are the same.
     pub id: String,
-    /// What must hold of the response; of an item with negative points, the fault that it may have.
+    /// The condition on the response; for an item with negative points, the fault.
     pub criterion: String,
-    /// What meeting it is worth; for a Rubicon rubric, its weight.
+    /// Points for meeting it; for a Rubicon rubric, its weight.
     pub points: f64,
     /// Words to sort by.
     pub tags: Vec<String>,
-    /// Who answers, and with what.
-    pub answer: Answer,
+    /// Method of answering.
+    pub answer: ItemAnswer,
     /// When it decides alone.
     pub veto: Option<Veto>,
 }
 
-/// How far a criterion is met, and who says so.
+/// Method of deciding how far a criterion is met.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Answer {
-    /// A model says whether it is met.
+pub enum ItemAnswer {
+    /// A model decides whether it is met.
     YesNo,
-    /// A model says which of these it is, worst or best first.
+    /// A model chooses one of these, worst or best first.
     Tiers(Vec<Tier>),
-    /// A scorer says, and no model is asked unless that scorer asks one.
+    /// A scorer decides; it may use a model.
     Verifier(Verification),
 }
 
 /// One of several grades of a criterion.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Tier {
-    /// What a response of this grade is like.
+    /// Description of a response of this grade.
     pub text: String,
-    /// What it is worth.
+    /// Its value.
     pub value: f64,
 }
 
-/// What a scorer is asked for a criterion.
+/// A criterion decided by a scorer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verification {
     /// The scorer's name.
     pub scorer: String,
-    /// What it compares the response with; without one, the input's own reference.
+    /// The reference; `None` for the input's own.
     pub reference: Option<Reference>,
     /// The least score of it that meets the criterion.
     pub at_least: f64,
@@ -63,20 +63,20 @@ pub enum Veto {
     Above(f64),
 }
 
-impl Item {
-    /// Whether a model is asked for it.
+impl RubricItem {
+    /// Whether it needs a model.
     pub fn asks_model(&self) -> bool {
         match &self.answer {
-            Answer::YesNo | Answer::Tiers(_) => true,
-            Answer::Verifier(_) => false,
+            ItemAnswer::YesNo | ItemAnswer::Tiers(_) => true,
+            ItemAnswer::Verifier(_) => false,
         }
     }
 
     /// The least and the greatest value that it can have.
     pub fn range(&self) -> (f64, f64) {
         match &self.answer {
-            Answer::YesNo | Answer::Verifier(_) => (0.0, 1.0),
-            Answer::Tiers(tiers) => {
+            ItemAnswer::YesNo | ItemAnswer::Verifier(_) => (0.0, 1.0),
+            ItemAnswer::Tiers(tiers) => {
                 let values = tiers.iter().map(|tier| tier.value);
                 let least = values.clone().fold(f64::INFINITY, f64::min);
                 (least, values.fold(f64::NEG_INFINITY, f64::max))

@@ -1,9 +1,9 @@
-//! Rubrics: lists of criteria with points or tiers, and what they come to together.
+//! Rubrics: lists of criteria with points or tiers, and their aggregation.
 //!
-//! Everything here is data and arithmetic. A [`Rubric`] is read from TOML or JSON by one reader
-//! ([`parse`]) and checked whole, so that one that exists can be judged by; [`Rubric::aggregate`]
-//! makes one number of what was found for its items; [`scaffold`] shows a policy a part of them
-//! while it rolls out. The scorer kind `rubric` finds out which criteria are met.
+//! Only data and arithmetic. [`parse`] reads a [`Rubric`] from TOML or JSON and checks it
+//! completely, so that an existing rubric is valid; [`Rubric::aggregate`] combines the values of
+//! its items; [`scaffold`] shows a part of the items to a policy during rollouts. The scorer kind
+//! `rubric` decides which criteria are met.
 //!
 //! | part | from |
 //! |---|---|
@@ -30,6 +30,6 @@ pub use definition::{Method, Rubric, Whole};
 pub use error::RubricError;
 pub use file::{MAX_ITEMS, parse};
 pub(crate) use file::{from_json, from_section, path_text};
-pub use item::{Answer, Item, Tier, Verification, Veto};
+pub use item::{ItemAnswer, RubricItem, Tier, Verification, Veto};
 pub use points::{Points, points};
 pub use rubicon::{Interaction, Rubicon, Saturation, Shaping};

@@ -2,7 +2,7 @@
 
 use super::error::RubricError;
 
-/// What a checklist comes to.
+/// The result of a checklist.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Points {
     /// The points of the items that are met.
@@ -15,12 +15,12 @@ pub struct Points {
     pub clipped: f64,
 }
 
-/// `Σ met_i p_i / Σ_{p_i > 0} p_i`, for items given as their points and how far each is met, in
-/// `[0, 1]`. An item without a value is left out of both sums. Where no item has positive points
-/// the score is 0, as in the paper's code: readers refuse such a rubric unless it is asked for.
+/// Returns `Σ met_i p_i / Σ_{p_i > 0} p_i` for items given by their points and by how far each is
+/// met, in `[0, 1]`. An item without a value is left out of both sums. Without positive points the
+/// score is 0, as in the paper's code; parsing refuses such a rubric unless configured.
 ///
 /// # Errors
-/// [`RubricError::NothingCounted`] where every item with positive points is left out, and
+/// [`RubricError::NothingCounted`] if every item with positive points is left out, and
 /// [`RubricError::Overflow`].
 pub fn points(items: &[(f64, Option<f64>)]) -> Result<Points, RubricError> {
     let counted = items.iter().filter_map(|(points, met)| Some((points, (*met)?)));

@@ -2,23 +2,23 @@
 
 use serde_json::Value;
 
-use super::item::{Answer, Item, Tier, Verification, Veto};
+use super::item::{ItemAnswer, RubricItem, Tier, Verification, Veto};
 use super::table::Table;
 use crate::Reference;
 use crate::config::nearest;
 
-/// Most tiers of an item: each is asked for by a letter.
+/// Most tiers of an item: each has a letter.
 pub(super) const MAX_TIERS: usize = 26;
 /// Most bytes of a criterion; a longer one is a document and no criterion.
 const MAX_CRITERION: usize = 16 << 10;
-/// What a scorer must give for its criterion to be met, unless the rubric says otherwise.
+/// Default least score with which a criterion is met.
 const AT_LEAST: f64 = 0.5;
 /// Beginnings of the tags by which `RuscaRL` hands an item to a rule.
 const RULE_TAGS: [&str; 3] = ["verifier", "function", "parameters"];
 /// The one function that its code has, and the scorer that does the same here.
 const FUNCTIONS: [(&str, &str); 1] = [("math_verify", "math")];
 
-/// What a rubric's method makes of an item's worth.
+/// Form of an item's worth under a method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Worth {
     /// `points`, which must be there and not 0.
@@ -27,13 +27,13 @@ pub(super) enum Worth {
     Weight,
 }
 
-/// The item that `table` describes; what is wrong with it becomes faults.
-pub(super) fn read(
+/// Reads the item in `table`; errors become faults.
+pub(super) fn read_item(
     table: Table<'_>,
     index: usize,
     worth: Worth,
     scorers: &[String],
-) -> Option<Item> {
+) -> Option<RubricItem> {
     let id = match table.get("id") {
         None => Some((index + 1).to_string()),
         Some(_) => table.text("id").map(str::to_owned),
@@ -46,18 +46,18 @@ pub(super) fn read(
     let points = read_worth(&table, worth);
     let tags = table.texts("tags").unwrap_or_default();
     let answer = read_answer(&table, worth, &tags, scorers);
-    let item = Item {
+    let item = RubricItem {
         id: id.unwrap_or_default(),
         criterion: criterion.unwrap_or_default().to_owned(),
         points: points.unwrap_or_default(),
         tags: tags.into_iter().map(str::to_owned).collect(),
         veto: None,
-        answer: answer.clone().unwrap_or(Answer::YesNo),
+        answer: answer.clone().unwrap_or(ItemAnswer::YesNo),
     };
     let veto = read_veto(&table, &item);
     let is_whole = criterion.is_some() && points.is_some() && answer.is_some();
     table.finish();
-    is_whole.then_some(Item { veto, ..item })
+    is_whole.then_some(RubricItem { veto, ..item })
 }
 
 fn read_worth(table: &Table<'_>, worth: Worth) -> Option<f64> {
@@ -87,22 +87,22 @@ fn read_answer(
     worth: Worth,
     tags: &[&str],
     scorers: &[String],
-) -> Option<Answer> {
+) -> Option<ItemAnswer> {
     let tagged = read_tags(table, tags, scorers);
     let verifier = table.has("verifier").then(|| {
-        let asked = table.table("verifier")?;
-        read_verifier(asked, scorers)
+        let verification = table.table("verifier")?;
+        read_verifier(verification, scorers)
     });
     let tiers = table.has("tiers").then(|| read_tiers(table, worth));
     let tagged = match tagged {
         Ok(None) => None,
-        Ok(Some(asked)) => Some(Some(asked)),
+        Ok(Some(verification)) => Some(Some(verification)),
         Err(Unusable) => Some(None),
     };
     let given = [
-        tagged.map(|asked| asked.map(Answer::Verifier)),
-        verifier.map(|asked| asked.map(Answer::Verifier)),
-        tiers.map(|tiers| tiers.map(Answer::Tiers)),
+        tagged.map(|verification| verification.map(ItemAnswer::Verifier)),
+        verifier.map(|verification| verification.map(ItemAnswer::Verifier)),
+        tiers.map(|tiers| tiers.map(ItemAnswer::Tiers)),
     ];
     let mut given = given.into_iter().flatten();
     let first = given.next();
@@ -111,7 +111,7 @@ fn read_answer(
         table.fault("criterion", rule);
         return None;
     }
-    first.unwrap_or(Some(Answer::YesNo))
+    first.unwrap_or(Some(ItemAnswer::YesNo))
 }
 
 fn read_verifier(table: Table<'_>, scorers: &[String]) -> Option<Verification> {
@@ -127,7 +127,7 @@ fn read_verifier(table: Table<'_>, scorers: &[String]) -> Option<Verification> {
     let reference = match table.get("reference") {
         None => Some(None),
         Some(value) => {
-            let read = reference(value);
+            let read = item_reference(value);
             if read.is_none() {
                 table.fault("reference", "expected a text, a list of texts or a table");
             }
@@ -146,7 +146,7 @@ fn no_scorer(name: &str, scorers: &[String]) -> String {
     format!("no scorer '{name}' may be asked here{hint}")
 }
 
-fn reference(value: &Value) -> Option<Reference> {
+fn item_reference(value: &Value) -> Option<Reference> {
     match value {
         Value::String(text) => Some(Reference::Text(text.clone())),
         Value::Array(texts) => {
@@ -197,7 +197,7 @@ fn read_tags(
     }))
 }
 
-/// What follows each of [`RULE_TAGS`].
+/// Reads the text after each of [`RULE_TAGS`].
 fn rule_tags<'t>(table: &Table<'_>, tags: &[&'t str]) -> Result<[Option<&'t str>; 3], Unusable> {
     let mut found = [None; 3];
     let mut is_usable = true;
@@ -233,7 +233,7 @@ fn read_tiers(table: &Table<'_>, worth: Worth) -> Option<Vec<Tier>> {
         tier.finish();
         Some(Tier { text: text?, value: value? })
     });
-    // Every tier is read before the first wrong one ends it, so that all faults are told.
+    // Every tier is read before an error returns, so that all faults are reported.
     let read: Vec<Option<Tier>> = read.collect();
     let tiers: Vec<Tier> = read.into_iter().collect::<Option<_>>()?;
     if !(2..=MAX_TIERS).contains(&count) {
@@ -257,7 +257,7 @@ fn read_tiers(table: &Table<'_>, worth: Worth) -> Option<Vec<Tier>> {
 
 /// `critical = { below = 0.5 }` or `{ above = 0.5 }`; one that always or never strikes, or strikes
 /// at what the points reward, is a fault.
-fn read_veto(table: &Table<'_>, item: &Item) -> Option<Veto> {
+fn read_veto(table: &Table<'_>, item: &RubricItem) -> Option<Veto> {
     let critical = table.table("critical")?;
     let (below, above) = (critical.number("below"), critical.number("above"));
     let is_one = critical.has("below") != critical.has("above");
@@ -283,7 +283,7 @@ fn read_veto(table: &Table<'_>, item: &Item) -> Option<Veto> {
     veto
 }
 
-fn contradiction(veto: Veto, item: &Item) -> Option<String> {
+fn contradiction(veto: Veto, item: &RubricItem) -> Option<String> {
     let (least, most) = item.range();
     if veto.strikes(least) && veto.strikes(most) {
         return Some(format!(

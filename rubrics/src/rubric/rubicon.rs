@@ -1,29 +1,29 @@
 //! The Rubicon score: weighted, saturated dimensions with interactions and shaping.
 //!
-//! Rubicon (Reinforcement Learning with Rubric Anchors, 2508.12790) says in prose that it weighs
-//! dimensions, saturates them, lets them interact, stretches the high end and vetoes. It gives no
-//! equation: what follows is ours, in this order and with every number an option.
+//! Rubicon (Reinforcement Learning with Rubric Anchors, 2508.12790) describes in prose that it
+//! weighs dimensions, saturates them, lets them interact, stretches the high end and vetoes. It has
+//! no equations: these are ours, in this order and with every number an option.
 //!
 //! 1. each dimension `r_k` by itself: saturated, `g(r_k)`;
 //! 2. the sum `base + Σ w_k g(r_k) + Σ γ_kl g(r_k) g(r_l)`;
 //! 3. shaping of that sum;
-//! 4. the cut to `[0, 1]`, where it is asked for;
+//! 4. the cut to `[0, 1]`, if configured;
 //! 5. vetoes, on the values before saturation.
 
 use serde::Serialize;
 
 use super::error::RubricError;
 
-/// How dimensions become one number.
+/// Combination of dimensions.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Rubicon {
-    /// What a response starts from.
+    /// Constant term.
     pub base: f64,
-    /// What is done to each dimension first.
+    /// Saturation of each dimension.
     pub saturation: Option<Saturation>,
-    /// What pairs of dimensions add.
+    /// Products of pairs of dimensions.
     pub interactions: Vec<Interaction>,
-    /// What is done to the sum.
+    /// Shaping of the sum.
     pub shaping: Option<Shaping>,
 }
 
@@ -37,7 +37,7 @@ pub enum Saturation {
     Cap(f64),
 }
 
-/// What a pair of dimensions adds beside its members.
+/// An interaction of two dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interaction {
     /// The items, by their places in the rubric, the smaller first.
@@ -50,7 +50,7 @@ pub struct Interaction {
 /// `R` below it. It is continuous, keeps the order, and leaves `t` where it is.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Shaping {
-    /// Where it begins.
+    /// Value at which it begins.
     pub knee: f64,
     /// At least 1.
     pub power: f64,
@@ -80,9 +80,9 @@ impl Shaping {
 }
 
 impl Rubicon {
-    /// Steps 1 to 3 for dimensions given as weight and value. Where a dimension has no value, the
-    /// weights of the others are scaled so that their absolute values come to the same total, and
-    /// its interactions fall away.
+    /// Applies steps 1 to 3 to dimensions given as weight and value. If a dimension has no value,
+    /// the weights of the others are scaled to the same total of absolute values, and its
+    /// interactions are left out.
     ///
     /// # Errors
     /// [`RubricError::NothingCounted`] and [`RubricError::Overflow`].

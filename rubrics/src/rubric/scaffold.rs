@@ -1,18 +1,18 @@
-//! Scaffolds: a part of the rubric shown to a policy while it rolls out, less and less of it.
+//! Scaffolds: a decreasing part of the rubric, shown to a policy in rollouts.
 //!
-//! `RuscaRL` (2508.16949), after its public code: of a group's samples the first sees most of the
-//! rubric and the last sees none, and all see less as training goes on. The log-probabilities of a
-//! scaffolded sample belong to the prompt with its scaffold; whoever trains on it decides what to
-//! do about that.
+//! `RuscaRL` (2508.16949), after its public code: the first sample of a group sees most of the
+//! rubric and the last sees nothing, and all see less as training proceeds. The log-probabilities
+//! of a scaffolded sample are conditioned on the prompt with its scaffold; the trainer decides how
+//! to handle that.
 
 use base::stats::from_count;
 use sha2::{Digest as _, Sha256};
 
 use super::definition::Rubric;
-use super::item::{Item, Veto};
+use super::item::{RubricItem, Veto};
 use crate::prompt::Prompt;
 
-/// How much is shown along a group and along training.
+/// Decay of the scaffold along a group and along training.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Schedule {
     /// Along a group.
@@ -21,25 +21,25 @@ pub struct Schedule {
     pub step: StepDecay,
 }
 
-/// How much the samples of one group see.
+/// Decay along a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum GroupDecay {
     /// `(n - 1 - i) / (n - 1)`: all for the first, nothing for the last.
     Linear,
-    /// All for the first so many samples, nothing for the others.
+    /// Everything for the first samples, nothing for the others.
     Binary(usize),
 }
 
-/// How much is shown at `x`, the share of training that is over.
+/// Decay along training; `x` is the completed share.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum StepDecay {
     /// As much as in the beginning.
     None,
     /// `1 / (1 + exp(steep (x - start)))`.
     Sigmoid {
-        /// Where half of it is gone.
+        /// Share of training at which half is shown.
         start: f64,
-        /// How fast it goes.
+        /// Steepness.
         steep: f64,
     },
     /// `1 - x`.
@@ -49,29 +49,29 @@ pub enum StepDecay {
 }
 
 impl Schedule {
-    /// What the paper's training script sets: linear in the group, a sigmoid with start 0.20 and
+    /// Settings of the paper's training script: linear in the group, a sigmoid with start 0.20 and
     /// steepness 125.
     pub const SCRIPT: Self =
         Self { group: GroupDecay::Linear, step: StepDecay::Sigmoid { start: 0.20, steep: 125.0 } };
-    /// What the paper's code defaults to: the same with 0.3 and 10.
+    /// Defaults of the paper's code: start 0.3 and steepness 10.
     pub const CODE_DEFAULT: Self =
         Self { group: GroupDecay::Linear, step: StepDecay::Sigmoid { start: 0.3, steep: 10.0 } };
 }
 
 /// One sample of one step of training.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sample {
+pub struct TrainingSample {
     /// Its place in its group, from 0.
     pub index: usize,
     /// Samples of the group.
     pub group: usize,
     /// The step of training, from 1.
     pub step: usize,
-    /// Steps of the whole training.
+    /// Total steps of training.
     pub steps: usize,
 }
 
-/// A sample that does not exist, or a schedule that says nothing.
+/// An impossible sample or an invalid schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum ScaffoldError {
     /// Its place lies outside of its group.
@@ -131,7 +131,7 @@ impl StepDecay {
     }
 }
 
-impl Sample {
+impl TrainingSample {
     /// The share of training that is over, `(s - 1) / (T - 1)`. A training of one step is at its
     /// beginning.
     fn progress(self) -> f64 {
@@ -142,13 +142,17 @@ impl Sample {
     }
 }
 
-/// How many of `n_items` a sample sees: `round(λ_group λ_step n)`, halves to the even number as
-/// the paper's code rounds. A training of one step has no decay along it.
+/// Returns the number of `n_items` that a sample sees: `round(λ_group λ_step n)`, rounding halves
+/// to even as the paper's code does. A training of one step has no decay.
 ///
 /// # Errors
 /// [`ScaffoldError`].
-pub fn shown(schedule: &Schedule, sample: Sample, n_items: usize) -> Result<usize, ScaffoldError> {
-    let Sample { index, group, step, steps } = sample;
+pub fn shown(
+    schedule: &Schedule,
+    sample: TrainingSample,
+    n_items: usize,
+) -> Result<usize, ScaffoldError> {
+    let TrainingSample { index, group, step, steps } = sample;
     if index >= group {
         return Err(ScaffoldError::Index { index, group });
     }
@@ -173,8 +177,8 @@ pub fn shown(schedule: &Schedule, sample: Sample, n_items: usize) -> Result<usiz
     Ok(wanted.min(n_items))
 }
 
-/// The system message that shows a sample its part of the rubric; `None` where it sees nothing.
-/// Which items it sees follows from `seed` and the sample alone.
+/// Renders the system message with a sample's part of the rubric; `None` if it sees nothing. `seed`
+/// and the sample determine the items.
 ///
 /// Items with positive points are to be included and those with negative points avoided; an item
 /// without points, such as a veto alone, is to be avoided where it strikes above. The message asks
@@ -185,17 +189,17 @@ pub fn shown(schedule: &Schedule, sample: Sample, n_items: usize) -> Result<usiz
 pub fn message(
     rubric: &Rubric,
     schedule: &Schedule,
-    sample: Sample,
+    sample: TrainingSample,
     seed: u64,
 ) -> Result<Option<String>, ScaffoldError> {
     let n_items = rubric.items.len();
     let picked = subset(n_items, shown(schedule, sample, n_items)?, sample, seed);
-    let items: Vec<&Item> = picked.into_iter().map(|at| &rubric.items[at]).collect();
+    let items: Vec<&RubricItem> = picked.into_iter().map(|at| &rubric.items[at]).collect();
     Ok(render(&items))
 }
 
 /// The message for these items; `None` for none.
-pub fn render(items: &[&Item]) -> Option<String> {
+pub fn render(items: &[&RubricItem]) -> Option<String> {
     if items.is_empty() {
         return None;
     }
@@ -212,7 +216,7 @@ pub fn render(items: &[&Item]) -> Option<String> {
 
 /// `k` of `n` places in their order: those with the smallest digests, which is a random choice
 /// that any machine repeats.
-fn subset(n: usize, k: usize, sample: Sample, seed: u64) -> Vec<usize> {
+fn subset(n: usize, k: usize, sample: TrainingSample, seed: u64) -> Vec<usize> {
     let mut drawn: Vec<([u8; 32], usize)> = (0..n)
         .map(|at| {
             let mut hash = Sha256::new_with_prefix(seed.to_le_bytes());
@@ -228,12 +232,12 @@ fn subset(n: usize, k: usize, sample: Sample, seed: u64) -> Vec<usize> {
     places
 }
 
-fn is_fault(item: &Item) -> bool {
+fn is_fault(item: &RubricItem) -> bool {
     let is_vetoed = matches!(item.veto, Some(Veto::Above(_)));
     item.points < 0.0 || (item.points == 0.0 && is_vetoed)
 }
 
-fn line(item: &Item) -> String {
+fn line(item: &RubricItem) -> String {
     let words: Vec<&str> = crate::prompt::lines(&item.criterion).collect();
     let points = item.points.abs();
     format!("- {} ({points} points)", words.join(" "))

@@ -6,37 +6,37 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
-use crate::config::{Step, nearest};
+use crate::config::{PathSegment, nearest};
 
-/// What is wrong, and where.
+/// A fault with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct RubricFault {
     /// From the rubric's root.
-    pub(crate) at: Vec<Step>,
-    /// What is wrong and what would be right.
+    pub(crate) at: Vec<PathSegment>,
+    /// The fault and its remedy.
     pub(crate) message: String,
 }
 
 /// Everything that was found so far.
-pub(super) type Faults = RefCell<Vec<Fault>>;
+pub(super) type Faults = RefCell<Vec<RubricFault>>;
 
 /// One object under validation.
 pub(super) struct Table<'v> {
     map: &'v Map<String, Value>,
-    at: Vec<Step>,
+    at: Vec<PathSegment>,
     faults: &'v Faults,
-    asked: RefCell<BTreeSet<&'static str>>,
+    known_keys: RefCell<BTreeSet<&'static str>>,
 }
 
 impl<'v> Table<'v> {
     /// The object that `value` is; anything else is a fault.
-    pub(super) fn of(value: &'v Value, at: Vec<Step>, faults: &'v Faults) -> Option<Self> {
+    pub(super) fn of(value: &'v Value, at: Vec<PathSegment>, faults: &'v Faults) -> Option<Self> {
         let Some(map) = value.as_object() else {
             let message = "expected a table".to_owned();
-            faults.borrow_mut().push(Fault { at, message });
+            faults.borrow_mut().push(RubricFault { at, message });
             return None;
         };
-        Some(Self { map, at, faults, asked: RefCell::default() })
+        Some(Self { map, at, faults, known_keys: RefCell::default() })
     }
 
     /// Whether `key` is present.
@@ -46,7 +46,7 @@ impl<'v> Table<'v> {
 
     /// The value of `key`.
     pub(super) fn get(&self, key: &'static str) -> Option<&'v Value> {
-        self.asked.borrow_mut().insert(key);
+        self.known_keys.borrow_mut().insert(key);
         self.map.get(key)
     }
 
@@ -107,7 +107,7 @@ impl<'v> Table<'v> {
         let items = self.read(key, "a list of tables", Value::as_array)?;
         let tables = items.iter().enumerate().filter_map(|(index, value)| {
             let mut at = self.place(key);
-            at.push(Step::Index(index));
+            at.push(PathSegment::Index(index));
             Some((index, Table::of(value, at, self.faults)?))
         });
         Some(tables.collect())
@@ -115,12 +115,12 @@ impl<'v> Table<'v> {
 
     /// Notes a fault at `key`, or at the table where the key is absent.
     pub(super) fn fault(&self, key: &'static str, message: impl Into<String>) {
-        self.faults.borrow_mut().push(Fault { at: self.place(key), message: message.into() });
+        self.faults.borrow_mut().push(RubricFault { at: self.place(key), message: message.into() });
     }
 
     /// Notes a fault at a place from the root.
-    pub(super) fn fault_at(&self, at: Vec<Step>, message: String) {
-        self.faults.borrow_mut().push(Fault { at, message });
+    pub(super) fn fault_at(&self, at: Vec<PathSegment>, message: String) {
+        self.faults.borrow_mut().push(RubricFault { at, message });
     }
 
     /// Notes that `key` is absent, where it is.
@@ -130,24 +130,24 @@ impl<'v> Table<'v> {
         }
     }
 
-    /// Notes that `key` says something that nobody reads here, and why.
+    /// Reports `key` as unused here, with the reason.
     pub(super) fn refuse(&self, key: &'static str, why: &str) {
         if self.has(key) {
             self.fault(key, why);
         }
     }
 
-    /// Notes the keys that nobody asked for. Call it last.
+    /// Reports the keys that were never read. Call it last.
     pub(super) fn finish(self) {
-        let asked = self.asked.borrow();
-        for key in self.map.keys().filter(|key| !asked.contains(key.as_str())) {
-            let hint = nearest(key, asked.iter().copied())
+        let known_keys = self.known_keys.borrow();
+        for key in self.map.keys().filter(|key| !known_keys.contains(key.as_str())) {
+            let hint = nearest(key, known_keys.iter().copied())
                 .map(|near| format!("; did you mean '{near}'?"))
                 .unwrap_or_default();
             let mut at = self.at.clone();
-            at.push(Step::Key(key.clone()));
+            at.push(PathSegment::Key(key.clone()));
             let message = format!("unknown key{hint}");
-            self.faults.borrow_mut().push(Fault { at, message });
+            self.faults.borrow_mut().push(RubricFault { at, message });
         }
     }
 
@@ -164,9 +164,9 @@ impl<'v> Table<'v> {
         converted
     }
 
-    fn place(&self, key: &'static str) -> Vec<Step> {
+    fn place(&self, key: &'static str) -> Vec<PathSegment> {
         let mut at = self.at.clone();
-        at.push(Step::Key(key.to_owned()));
+        at.push(PathSegment::Key(key.to_owned()));
         at
     }
 }

@@ -1,7 +1,7 @@
-//! Where the steps of a response begin and end: pure functions over text.
+//! Splitting of a response into steps: pure functions over text.
 //!
 //! Steps are half-open byte ranges in order, without overlap, none of them empty. Work is linear in
-//! the text, whatever it says.
+//! the length of any text.
 
 mod tags;
 #[cfg(test)]
@@ -13,7 +13,7 @@ use std::ops::Range;
 use serde::Serialize;
 use verifiers::arithmetic;
 
-/// What separates steps.
+/// Separator of steps.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Splitter {
@@ -26,13 +26,13 @@ pub(crate) enum Splitter {
     Numbered,
     /// Sentences, within lines.
     Sentences,
-    /// What stands between `<step>` and `</step>`.
+    /// Text between `<step>` and `</step>`.
     Tags,
     /// The thoughts of a `<think>` text.
     Thoughts,
 }
 
-/// What configurations call them.
+/// Names in configurations.
 pub(crate) const SPLITTERS: &[(&str, Splitter)] = &[
     ("blank_lines", Splitter::BlankLines),
     ("lines", Splitter::Lines),
@@ -43,7 +43,7 @@ pub(crate) const SPLITTERS: &[(&str, Splitter)] = &[
 ];
 
 impl Splitter {
-    /// The steps of a text.
+    /// Splits a text into steps.
     pub(crate) fn split(self, text: &str) -> Vec<Range<usize>> {
         let by = |splitter| arithmetic::split(text, splitter);
         match self {
@@ -56,7 +56,7 @@ impl Splitter {
         }
     }
 
-    /// What a text lacks in which no step was found.
+    /// Message for a text without steps.
     pub(crate) fn missing(self) -> &'static str {
         match self {
             Self::BlankLines | Self::Lines | Self::Numbered | Self::Sentences => {
@@ -67,8 +67,7 @@ impl Splitter {
         }
     }
 
-    /// A text that stands between two steps as a model is to see it: without the marks that were
-    /// only there for the splitter.
+    /// Returns the text between two steps for a prompt, without the tags of the splitter.
     pub(crate) fn between(self, gap: &str) -> String {
         match self {
             Self::Tags => tags::without(gap),
@@ -84,7 +83,7 @@ impl Splitter {
     }
 }
 
-/// `range` of a text without white space around it; nothing where nothing is left.
+/// Trims white space from `range` of `text`; `None` if nothing is left.
 fn trimmed(text: &str, range: Range<usize>) -> Option<Range<usize>> {
     let slice = &text[range.clone()];
     let start = range.start + (slice.len() - slice.trim_start().len());

@@ -7,8 +7,8 @@ use super::trimmed;
 const OPEN: &str = "<step>";
 const CLOSE: &str = "</step>";
 
-/// A step ends at its closing tag, at the next opening one, or at the end of the text, whichever
-/// comes first: a tag that was forgotten loses no step.
+/// Splits at tags. A step ends at its closing tag, at the next opening tag or at the end of the
+/// text, so that a missing tag loses no step.
 pub(super) fn split(text: &str) -> Vec<Range<usize>> {
     let mut steps = Vec::new();
     let mut begun = None;
@@ -31,7 +31,7 @@ pub(super) fn split(text: &str) -> Vec<Range<usize>> {
     steps
 }
 
-/// A text without the tags, and with a space at its end; nothing where nothing is left.
+/// Removes the tags and adds a space at the end; empty if nothing is left.
 pub(super) fn without(text: &str) -> String {
     let text = text.replace(OPEN, " ").replace(CLOSE, " ");
     match text.trim() {

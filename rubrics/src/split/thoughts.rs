@@ -1,8 +1,8 @@
 //! Thoughts of a `<think>` text.
 //!
-//! TP-GRPO (Smarter Not Harder, 2507.23317) lets a model cut the text into semantic steps. What is
-//! here is ours and needs none: a thought is a run of paragraphs, and a paragraph that turns round
-//! (`Wait`, `Alternatively`, `Let me check` …) begins the next one.
+//! TP-GRPO (Smarter Not Harder, 2507.23317) lets a model split the text into semantic steps. This
+//! rule is ours and needs no model: a thought is a run of paragraphs, and a paragraph that changes
+//! direction (`Wait`, `Alternatively`, `Let me check` …) begins the next one.
 
 use std::ops::Range;
 
@@ -11,7 +11,7 @@ use verifiers::arithmetic;
 const OPEN: &str = "<think>";
 const CLOSE: &str = "</think>";
 
-/// What a paragraph begins with that turns to something else, in lower case.
+/// First words of a paragraph that begins a new thought, in lower case.
 const TURNS: [&str; 11] = [
     "actually",
     "alternatively",
@@ -43,8 +43,8 @@ pub(super) fn split(text: &str) -> Vec<Range<usize>> {
     thoughts
 }
 
-/// Where the thinking stands. The opening tag may be the template's and thus missing; the closing
-/// one is missing where the text was cut.
+/// Returns the range of the thinking. The opening tag is missing if the template wrote it, the
+/// closing one if the text was cut.
 fn thinking(text: &str) -> Option<Range<usize>> {
     match (text.find(OPEN), text.find(CLOSE)) {
         (Some(open), Some(close)) if close < open => Some(0..close),

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use openapi::{ScoreInput, ScoreResult};
 use rubrics::{
-    Input, Models, NoModels, Pool, Priority, Registry, RequestRecorder, ScoreOptions, Scorer,
-    TimedOutcome, Tools,
+    Input, Models, NoModels, Priority, Registry, RequestRecorder, ScoreOptions, Scorer,
+    TimedOutcome, Tools, VerifierPool,
 };
 use serve::convert::{self, Frame, InputEcho};
 
@@ -70,7 +70,7 @@ impl LocalBackend {
         threads: usize,
         explain: bool,
     ) -> Result<Self, RunError> {
-        let pool = Pool::new(threads, POOL_JOBS)
+        let pool = VerifierPool::new(threads, POOL_JOBS)
             .map_err(|error| RunError::Failed(format!("cannot start threads: {error}")))?;
         let identity = |scorer: &Arc<Scorer>| base::digest::text(&scorer.digest_with(&*models));
         Ok(Self {

@@ -8,8 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use engine::{Host, Tokenizer};
 use rubrics::config::Document;
 use rubrics::{
-    Input, Models, Outcome, Passage, Pool, Reference, Registry, Responses, ScoreOptions, Served,
-    Tools,
+    Input, Models, Outcome, Passage, Reference, Registry, Responses, ScoreOptions, Served, Tools,
+    VerifierPool,
 };
 use testkit::fake::{self, Script};
 
@@ -88,7 +88,7 @@ impl Bench {
         let problems = document.into_problems();
         assert!(problems.is_empty(), "{problems:?}");
         let tools = Tools {
-            pool: Pool::new(1, 1 << 12).expect("a thread"),
+            pool: VerifierPool::new(1, 1 << 12).expect("a thread"),
             models: Arc::new(Only(host.clone())),
             recorder: None,
         };

@@ -24,7 +24,7 @@ mod tests;
 
 use std::ops::Range;
 
-use rubrics::combine::thoughts::Label;
+use rubrics::combine::thoughts::ThoughtLabel;
 use serde::{Deserialize, Serialize};
 
 pub use batch::{Middle, ReinforcePlusPlus, ReinforcePlusPlusBaseline, StableReinforce, Whitening};
@@ -64,7 +64,7 @@ pub enum Signal {
     /// The degree of wrongness, from 0 to 1, by the votes of critiques: CAPO.
     Wrong(f64),
     /// Its relation to the solution: TP-GRPO.
-    Label(Label),
+    Label(ThoughtLabel),
     /// Its own reward: PPR, iStar, returns of steps.
     Reward(f64),
 }

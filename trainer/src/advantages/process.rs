@@ -175,10 +175,10 @@ impl TpGrpo {
 }
 
 /// Whether a label is possible for a right, or a wrong, solution.
-fn fits(label: thoughts::Label, is_right: bool) -> bool {
+fn fits(label: thoughts::ThoughtLabel, is_right: bool) -> bool {
     match label {
-        thoughts::Label::Right | thoughts::Label::Wrong => is_right,
-        thoughts::Label::Matching | thoughts::Label::Mismatched => !is_right,
+        thoughts::ThoughtLabel::Right | thoughts::ThoughtLabel::Wrong => is_right,
+        thoughts::ThoughtLabel::Matching | thoughts::ThoughtLabel::Mismatched => !is_right,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Advantages by golden numbers and by invariants.
 
 use proptest::prelude::*;
-use rubrics::combine::thoughts::Label;
+use rubrics::combine::thoughts::ThoughtLabel;
 use serde::Deserialize;
 
 use super::steps::{grounded_rewards, implicit_rewards, token_returns};
@@ -42,10 +42,10 @@ struct StepCase {
 impl StepCase {
     fn step(&self) -> AnswerStep {
         let label = self.label.as_ref().map(|label| match label.as_str() {
-            "right" => Label::Right,
-            "wrong" => Label::Wrong,
-            "matching" => Label::Matching,
-            "mismatched" => Label::Mismatched,
+            "right" => ThoughtLabel::Right,
+            "wrong" => ThoughtLabel::Wrong,
+            "matching" => ThoughtLabel::Matching,
+            "mismatched" => ThoughtLabel::Mismatched,
             other => panic!("no label: {other}"),
         });
         let signal = self
@@ -222,8 +222,9 @@ fn a3_capo_right_answers_outrank_clean_steps() {
 
 #[test]
 fn a4_tp_grpo_punishes_detours_of_the_strong() {
-    let right = steps(&[Signal::Label(Label::Right), Signal::Label(Label::Wrong)]);
-    let wrong = steps(&[Signal::Label(Label::Matching), Signal::Label(Label::Mismatched)]);
+    let right = steps(&[Signal::Label(ThoughtLabel::Right), Signal::Label(ThoughtLabel::Wrong)]);
+    let wrong =
+        steps(&[Signal::Label(ThoughtLabel::Matching), Signal::Label(ThoughtLabel::Mismatched)]);
     let toml = "kind = 'tp_grpo'\nalpha = 0.5\nnormalise = 'mean'";
     let group =
         vec![Episode::new(1.0, 5).with_steps(&right), Episode::new(0.0, 4).with_steps(&wrong)];
@@ -310,8 +311,8 @@ fn steps_and_signals_that_do_not_fit_are_refused() {
     check("kind = 'capo'", 0.5, &[step(0, 2, Signal::Wrong(1.0))]);
     check("kind = 'capo'", 1.0, &[step(0, 2, Signal::Wrong(f64::NAN))]);
     let thoughts = "kind = 'tp_grpo'\nalpha = 1.0";
-    check(thoughts, 1.0, &[step(0, 2, Signal::Label(Label::Matching))]);
-    check(thoughts, 0.0, &[step(0, 2, Signal::Label(Label::Right))]);
+    check(thoughts, 1.0, &[step(0, 2, Signal::Label(ThoughtLabel::Matching))]);
+    check(thoughts, 0.0, &[step(0, 2, Signal::Label(ThoughtLabel::Right))]);
     check(thoughts, 0.5, &[]);
     check("kind = 'istar'", 1.0, &[step(0, 2, Signal::Reward(f64::INFINITY))]);
     check("kind = 'max_rl'", -1.0, &[]);

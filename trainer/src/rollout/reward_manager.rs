@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rubrics::{
-    FailureKind, Input, Models, Outcome, Passage, Pool, Priority, Reference, Registry, Responses,
-    ScoreOptions, Scorer, Served, StepScore, Tools, score,
+    FailureKind, Input, Models, Outcome, Passage, Priority, Reference, Registry, Responses,
+    ScoreOptions, Scorer, Served, StepScore, Tools, VerifierPool, score,
 };
 
 use crate::error::{Result, TrainError};
@@ -49,7 +49,7 @@ impl RewardManager {
         Ok(RewardManager {
             registry,
             tools: Tools {
-                pool: Pool::new(models::threads(), QUEUE).map_err(failed)?,
+                pool: VerifierPool::new(models::threads(), QUEUE).map_err(failed)?,
                 models,
                 recorder: None,
             },

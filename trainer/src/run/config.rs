@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rubrics::Registry;
-use rubrics::config::{Document, Problem, Section, Step};
+use rubrics::config::{Document, PathSegment, Problem, Section};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toytask::ModelSize;
@@ -342,9 +342,9 @@ fn typed<T: DeserializeOwned>(section: &Section<'_, '_>) -> Option<T> {
             .and_then(|rest| rest.split('`').next())
             .map(str::to_owned);
         if let Some(unknown) = &unknown
-            && place.last() != Some(&Step::Key(unknown.clone()))
+            && place.last() != Some(&PathSegment::Key(unknown.clone()))
         {
-            place.push(Step::Key(unknown.clone()));
+            place.push(PathSegment::Key(unknown.clone()));
         }
         section.problem_at(&place, message);
         if unknown.is_none() || !remove(&mut value, &place) {
@@ -353,26 +353,26 @@ fn typed<T: DeserializeOwned>(section: &Section<'_, '_>) -> Option<T> {
     }
 }
 
-fn steps(path: &serde_path_to_error::Path) -> Vec<Step> {
+fn steps(path: &serde_path_to_error::Path) -> Vec<PathSegment> {
     use serde_path_to_error::Segment;
     let step = |segment: &Segment| match segment {
-        Segment::Seq { index } => Some(Step::Index(*index)),
-        Segment::Map { key } => Some(Step::Key(key.clone())),
+        Segment::Seq { index } => Some(PathSegment::Index(*index)),
+        Segment::Map { key } => Some(PathSegment::Key(key.clone())),
         Segment::Enum { .. } | Segment::Unknown => None,
     };
     path.iter().filter_map(step).collect()
 }
 
 /// Removes the value at a place; returns whether there was one.
-fn remove(value: &mut serde_json::Value, place: &[Step]) -> bool {
-    let Some((Step::Key(last), before)) = place.split_last() else {
+fn remove(value: &mut serde_json::Value, place: &[PathSegment]) -> bool {
+    let Some((PathSegment::Key(last), before)) = place.split_last() else {
         return false;
     };
     let mut at = value;
     for step in before {
         let next = match step {
-            Step::Key(key) => at.get_mut(key),
-            Step::Index(index) => at.get_mut(index),
+            PathSegment::Key(key) => at.get_mut(key),
+            PathSegment::Index(index) => at.get_mut(index),
         };
         match next {
             Some(next) => at = next,

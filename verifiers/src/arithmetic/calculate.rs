@@ -9,7 +9,7 @@ use super::value::{self, NoValue, Reading};
 use super::words::Vocabulary;
 use crate::Fuel;
 
-/// Why an expression has no value.
+/// Reason why an expression has no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotComputed {
     /// It is not one arithmetic expression from its first character to its last.

@@ -6,12 +6,12 @@ use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
 use super::config::{ArithmeticConfig, Rounding};
-use super::report::Rule;
+use super::report::EqualityRule;
 use super::token::Numeral;
 
 /// A side that is one written number, and its places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Written {
+pub(super) struct WrittenNumber {
     /// Places after the point; none for a whole number.
     pub(super) decimals: usize,
 }
@@ -29,10 +29,10 @@ pub(super) struct Precision {
 pub(super) fn rounds_to(
     exact: &RBig,
     written: &RBig,
-    form: Written,
+    form: WrittenNumber,
     precision: Precision,
     config: &ArithmeticConfig,
-) -> Option<Rule> {
+) -> Option<EqualityRule> {
     if written.is_zero() {
         return None;
     }
@@ -54,30 +54,40 @@ pub(super) fn rounds_to(
 }
 
 /// Finds the rule by which `written` is `exact` rounded half up, or cut, at `unit`.
-fn rounded_at(exact: &RBig, written: &RBig, unit: &RBig, rounding: Rounding) -> Option<Rule> {
+fn rounded_at(
+    exact: &RBig,
+    written: &RBig,
+    unit: &RBig,
+    rounding: Rounding,
+) -> Option<EqualityRule> {
     if rounding == Rounding::Exact {
         return None;
     }
     let error = (exact - written).abs();
     if &error * RBig::from(2u8) <= *unit {
-        return Some(Rule::Rounded);
+        return Some(EqualityRule::Rounded);
     }
     let cut = error < *unit
         && exact.is_negative() == written.is_negative()
         && written.clone().abs() < exact.clone().abs();
-    (cut && rounding == Rounding::NearestOrTruncated).then_some(Rule::Truncated)
+    (cut && rounding == Rounding::NearestOrTruncated).then_some(EqualityRule::Truncated)
 }
 
-/// Finds the rule for a value said to be approximate: rounded up, or to the last digit that is not
+/// Finds the rule for a value marked as approximate: rounded up, or to the last digit that is not
 /// zero.
-fn rounded_roughly(exact: &RBig, written: &RBig, form: Written, unit: &RBig) -> Option<Rule> {
+fn rounded_roughly(
+    exact: &RBig,
+    written: &RBig,
+    form: WrittenNumber,
+    unit: &RBig,
+) -> Option<EqualityRule> {
     let error = (exact - written).abs();
     if error < *unit {
-        return Some(Rule::Rounded);
+        return Some(EqualityRule::Rounded);
     }
     let zeros = trailing_zeros(written);
     let coarse = RBig::from(UBig::from(10u8).pow(zeros));
-    (form.decimals == 0 && error * RBig::from(2u8) <= coarse).then_some(Rule::Rounded)
+    (form.decimals == 0 && error * RBig::from(2u8) <= coarse).then_some(EqualityRule::Rounded)
 }
 
 /// Zeros at the end of a whole number, up to 18.
@@ -99,14 +109,14 @@ pub(super) fn is_float_error(left: &RBig, right: &RBig) -> bool {
     error * RBig::from(1_000_000_000_000u64) <= scale
 }
 
-/// Returns whether two values are near enough for a text that says `about`: within a tenth.
+/// Returns whether two values are within a tenth, which `about` allows.
 pub(super) fn is_near(left: &RBig, right: &RBig) -> bool {
     let scale = left.clone().abs().max(right.clone().abs());
     let error = (left - right).abs();
     error * RBig::from(10u8) <= scale
 }
 
-/// Characters of a number that is looked at for rounding; more would say nothing.
+/// Longest number that is tested for rounding, in characters.
 const LONGEST_ROUNDED: usize = 40;
 
 /// Returns the relative error that a written number may hide where it looks rounded: it has more
@@ -122,7 +132,7 @@ pub(super) fn roughness(numeral: Numeral<'_>) -> Option<RBig> {
     let value = literal.value();
     let units = &value * RBig::from(UBig::from(10u8).pow(decimals));
     let looks_rounded = if decimals == 2 {
-        // 33, 66 or 67 of a hundred, whatever stands before the point.
+        // Cents of 33, 66 or 67, with any whole part.
         let cents = units.numerator() % IBig::from(100u8);
         [33u8, 66, 67].iter().any(|end| cents == IBig::from(*end))
     } else {

@@ -7,12 +7,12 @@ use serde::Serialize;
 pub struct ArithmeticConfig {
     /// The separator of steps.
     pub splitter: Splitter,
-    /// How a result with decimal places may differ from the exact value. A percentage has two
-    /// places more than are written: `14%` is 0.14.
+    /// Allowed rounding of results with decimal places. A percentage has two places more than are
+    /// written: `14%` is 0.14.
     pub decimals: Rounding,
-    /// How a whole result may differ where the text does not say that it is approximate.
+    /// Allowed rounding of whole results that the text does not mark as approximate.
     pub whole_numbers: Rounding,
-    /// How a chain of results such as `2 + 3 = 5 + 1 = 6` counts.
+    /// Treatment of a chain of results such as `2 + 3 = 5 + 1 = 6`.
     pub run_on: RunOn,
 }
 
@@ -37,12 +37,12 @@ pub enum Splitter {
     BlankLines,
     /// Sentences, within lines.
     Sentences,
-    /// Lines that start with `1.`, `2)`, `(3)` or `Step 4` each begin a step. What stands before
-    /// the first one is a step of its own.
+    /// Lines that start with `1.`, `2)`, `(3)` or `Step 4` each begin a step. Text before the first
+    /// one is a separate step.
     Numbered,
 }
 
-/// How a written result may differ from the exact value.
+/// Allowed difference of a written result from the exact value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounding {
@@ -54,11 +54,11 @@ pub enum Rounding {
     NearestOrTruncated,
 }
 
-/// How a false equality counts whose right side goes on with the value of its left side.
+/// Treatment of a false equality whose right side continues with the value of its left side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunOn {
-    /// Wrong, as it is stated; the report says that it is a run-on.
+    /// Wrong, as stated; the report marks it as a run-on.
     Wrong,
     /// Unchecked, for readers who care about results and not about notation.
     Unchecked,

@@ -32,14 +32,14 @@ pub(super) struct Expr {
     /// Its unit words, in [`Parsed::units`].
     pub(super) units: Range<usize>,
     /// The kind of expression.
-    pub(super) form: Form,
+    pub(super) form: ExprForm,
     /// Observations about the expression.
     pub(super) traits: Traits,
 }
 
 /// The kind of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ExprForm {
     /// One number, perhaps with a sign.
     Bare {
         /// Digits after the point.
@@ -53,7 +53,7 @@ pub(super) enum Form {
     Compound,
 }
 
-/// Where an expression has percent signs.
+/// Place of percent signs in an expression.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Percent {
     /// Nowhere.
@@ -70,9 +70,9 @@ pub(super) enum Percent {
 pub(super) struct Traits {
     /// A reason not to trust the reading, if there is one.
     pub(super) doubt: Option<Why>,
-    /// Where it has percent signs.
+    /// Place of its percent signs.
     pub(super) percent: Percent,
-    /// A currency sign stands in it.
+    /// It has a currency sign.
     pub(super) currency: bool,
     /// An operator in it is a word: `of`, `times`.
     pub(super) wordy: bool,
@@ -88,14 +88,14 @@ impl Traits {
 }
 
 impl Expr {
-    /// Returns whether a percent sign stands in it.
+    /// Returns whether it has a percent sign.
     pub(super) fn has_percent(&self) -> bool {
         self.traits.percent != Percent::Nowhere
     }
 
     /// Returns whether nothing is computed in it.
     pub(super) fn is_bare(&self) -> bool {
-        matches!(self.form, Form::Bare { .. })
+        matches!(self.form, ExprForm::Bare { .. })
     }
 }
 

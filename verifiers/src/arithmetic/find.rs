@@ -1,7 +1,7 @@
-//! From expressions to stated equalities: which expressions stand on the two sides of an equality
-//! sign, and whether what stands around them lets them be read as a whole.
+//! Stated equalities among expressions: the two sides of an equality sign, and whether the text
+//! around them allows reading them as an equality.
 //!
-//! A false `wrong` is worse than a missed one, so everything that might change what is meant makes
+//! A false `wrong` is worse than a missed one, so everything that might change the meaning makes
 //! the equality unreadable, or doubtful: a doubtful one is right when its numbers agree and is
 //! unchecked when they do not.
 
@@ -10,9 +10,9 @@ mod surroundings;
 
 use std::ops::{ControlFlow, Range};
 
-use crate::arithmetic::expr::{Expr, Form, Parsed};
+use crate::arithmetic::expr::{Expr, ExprForm, Parsed};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Class, Lexed, Op, Relation, TokenKind, Word};
+use crate::arithmetic::token::{Bound, Class, Lexed, Op, Relation, TokenKind, WordClass};
 
 /// Words between a computation and an equality sign that make it unreadable rather than something
 /// else.
@@ -20,7 +20,7 @@ const MAX_WORDS_BETWEEN: usize = 6;
 
 /// Two sides of an equality sign, as positions in [`Parsed::exprs`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Pair {
+pub(super) struct EqualitySides {
     pub(super) left: usize,
     pub(super) right: usize,
     /// `≈`, or a word such as `about` in the text.
@@ -37,7 +37,7 @@ pub(super) struct Pair {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Stated {
     /// An equality between two expressions.
-    Pair(Pair),
+    Pair(EqualitySides),
     /// An equality that cannot be read, with the byte range of what can be seen of it.
     Unreadable(Range<usize>, Why),
 }
@@ -114,7 +114,7 @@ impl Finder<'_, '_> {
         let (Side::Expr(left), Side::Expr(right)) = (left, right) else {
             return None;
         };
-        let computed = self.parsed.exprs[*left].form == Form::Compound;
+        let computed = self.parsed.exprs[*left].form == ExprForm::Compound;
         let plain = self.parsed.exprs[*right].is_bare();
         (computed && plain).then(|| Stated::Pair(self.pair(*left, *right)))
     }
@@ -210,7 +210,7 @@ impl Finder<'_, '_> {
 
     /// Returns the first token of the right side, after `about`.
     fn first_on_right(&self) -> usize {
-        let about = self.lexed.kind(self.at + 1) == Some(TokenKind::Word(Word::Approximate));
+        let about = self.lexed.kind(self.at + 1) == Some(TokenKind::Word(WordClass::Approximate));
         self.at + 1 + usize::from(about)
     }
 
@@ -225,7 +225,7 @@ impl Finder<'_, '_> {
     }
 
     /// Pairs two readable sides with the doubts about them.
-    fn pair(&self, left: usize, right: usize) -> Pair {
+    fn pair(&self, left: usize, right: usize) -> EqualitySides {
         let (left_expr, right_expr) = (&self.parsed.exprs[left], &self.parsed.exprs[right]);
         let trailing = self.trailing_words(right_expr);
         let doubt = left_expr
@@ -239,7 +239,7 @@ impl Finder<'_, '_> {
             .or_else(|| self.doubt_before(left_expr))
             .or_else(|| self.doubt_after(right_expr, &trailing));
         let marker = self.lexed.kind_before(left_expr.tokens.start);
-        Pair {
+        EqualitySides {
             left,
             right,
             approximate: self.relation == Relation::Approx || self.lexed.approximate,

@@ -5,13 +5,13 @@ use std::ops::Range;
 use dashu::base::Abs;
 use dashu::rational::RBig;
 
-use super::compare::{self, Precision, Written};
+use super::compare::{self, Precision, WrittenNumber};
 use super::config::{ArithmeticConfig, RunOn};
 use super::exact::Exact;
-use super::expr::{Code, Expr, Form, Parsed, Percent};
-use super::find::Pair;
-use super::report::{Check, Rule, Why};
-use super::token::{Lexed, Op, TokenKind, Word};
+use super::expr::{Code, Expr, ExprForm, Parsed, Percent};
+use super::find::EqualitySides;
+use super::report::{EqualityCheck, EqualityRule, Why};
+use super::token::{Lexed, Op, TokenKind, WordClass};
 use super::value::{self, NoValue, Reading};
 use super::words::{names_money, same_unit};
 use crate::Fuel;
@@ -33,11 +33,11 @@ pub(super) struct Judge<'s, 'a> {
 
 impl Judge<'_, '_> {
     /// Checks `pair`, and gives the values of its sides where both have one.
-    pub(super) fn judge(&mut self, pair: &Pair) -> (Check, Option<Values>) {
+    pub(super) fn judge(&mut self, pair: &EqualitySides) -> (EqualityCheck, Option<Values>) {
         let values = match self.values(pair, Reading::Plain) {
             Ok(values) => values,
             Err(NoValue::DividesByZero) if pair.doubt.is_none() => {
-                return (Check::DividesByZero, None);
+                return (EqualityCheck::DividesByZero, None);
             }
             Err(reason) => return (unchecked(reason, pair), None),
         };
@@ -48,17 +48,17 @@ impl Judge<'_, '_> {
         (check, Some(values))
     }
 
-    fn left(&self, pair: &Pair) -> &Expr {
+    fn left(&self, pair: &EqualitySides) -> &Expr {
         &self.parsed.exprs[pair.left]
     }
 
-    fn right(&self, pair: &Pair) -> &Expr {
+    fn right(&self, pair: &EqualitySides) -> &Expr {
         &self.parsed.exprs[pair.right]
     }
 
-    fn values(&mut self, pair: &Pair, reading: Reading) -> Result<Values, NoValue> {
+    fn values(&mut self, pair: &EqualitySides, reading: Reading) -> Result<Values, NoValue> {
         let left = self.value(pair.left, reading)?;
-        // Only the first number of the whole equality can have taken a dash for its sign.
+        // Only the first number of the equality can have taken a dash for its sign.
         let reading = match reading {
             Reading::FirstNegated => Reading::Plain,
             Reading::Plain | Reading::PercentPoints => reading,
@@ -72,9 +72,14 @@ impl Judge<'_, '_> {
     }
 
     /// Returns the rule by which the values agree, if one does.
-    fn rule(&self, pair: &Pair, (left, right): &Values, reading: Reading) -> Option<Rule> {
+    fn rule(
+        &self,
+        pair: &EqualitySides,
+        (left, right): &Values,
+        reading: Reading,
+    ) -> Option<EqualityRule> {
         if left == right {
-            return Some(Rule::Exact);
+            return Some(EqualityRule::Exact);
         }
         let (left_expr, right_expr) = (self.left(pair), self.right(pair));
         let precision = Precision {
@@ -82,10 +87,10 @@ impl Judge<'_, '_> {
             float: left_expr.traits.float || right_expr.traits.float,
         };
         if precision.float && compare::is_float_error(left, right) {
-            return Some(Rule::FloatingPoint);
+            return Some(EqualityRule::FloatingPoint);
         }
         let rounded = |exact, value, expr: &Expr| {
-            let form = written(expr.form, reading)?;
+            let form = written_number(expr.form, reading)?;
             compare::rounds_to(exact, value, form, precision, self.config)
         };
         rounded(left, right, right_expr).or_else(|| rounded(right, left, left_expr))
@@ -93,16 +98,21 @@ impl Judge<'_, '_> {
 
     /// Judges numbers that agree. Two plain numbers still state nothing where words may make them
     /// names.
-    fn agrees(&self, pair: &Pair, (left, _): &Values, rule: Rule) -> Check {
+    fn agrees(
+        &self,
+        pair: &EqualitySides,
+        (left, _): &Values,
+        rule: EqualityRule,
+    ) -> EqualityCheck {
         if let Some(why) = self.states_nothing(pair) {
-            return Check::Unchecked { why };
+            return EqualityCheck::Unchecked { why };
         }
-        Check::Right { computed: Exact(left.clone()), rule }
+        EqualityCheck::Right { computed: Exact(left.clone()), rule }
     }
 
     /// Returns whether two plain numbers are names; they state nothing for certain, unless the left
     /// one is the result of a computation: `f: 2 = 4`.
-    fn are_two_names(&self, pair: &Pair) -> bool {
+    fn are_two_names(&self, pair: &EqualitySides) -> bool {
         let alone = self.lexed.kind_before(self.left(pair).tokens.start);
         !matches!(alone, Some(TokenKind::Relation(_)))
             && self.left(pair).is_bare()
@@ -111,7 +121,7 @@ impl Judge<'_, '_> {
 
     /// Finds words that keep two plain numbers from stating anything: `15 gallons = 120 pints`,
     /// `Week 2 = 2`.
-    fn states_nothing(&self, pair: &Pair) -> Option<Why> {
+    fn states_nothing(&self, pair: &EqualitySides) -> Option<Why> {
         let (left, right) = (self.left(pair), self.right(pair));
         if !left.is_bare() || !right.is_bare() {
             return None;
@@ -125,25 +135,29 @@ impl Judge<'_, '_> {
     }
 
     /// Judges numbers that differ: wrong, unless something may explain it.
-    fn differs(&mut self, pair: &Pair, values: &Values) -> Check {
+    fn differs(&mut self, pair: &EqualitySides, values: &Values) -> EqualityCheck {
         if let Some(check) = self.percent_reading(pair, values) {
             return check;
         }
         let run_on = self.is_run_on(pair, &values.0);
         if let Some(why) = self.explanation(pair, values, run_on) {
-            return Check::Unchecked { why };
+            return EqualityCheck::Unchecked { why };
         }
-        Check::Wrong { left: Exact(values.0.clone()), right: Exact(values.1.clone()), run_on }
+        EqualityCheck::Wrong {
+            left: Exact(values.0.clone()),
+            right: Exact(values.1.clone()),
+            run_on,
+        }
     }
 
     /// Returns the other readings of percent signs: `5/20*100 = 25%`.
-    fn percent_reading(&mut self, pair: &Pair, values: &Values) -> Option<Check> {
+    fn percent_reading(&mut self, pair: &EqualitySides, values: &Values) -> Option<EqualityCheck> {
         let (left, right) = (self.left(pair), self.right(pair));
         let (left_percent, right_percent) = (left.has_percent(), right.has_percent());
         if !left_percent && !right_percent {
             return None;
         }
-        let right_is_plain = matches!(right.form, Form::Bare { .. });
+        let right_is_plain = matches!(right.form, ExprForm::Bare { .. });
         let reading = Reading::PercentPoints;
         let (left_points, right_points) = self.values(pair, reading).ok()?;
         let readings = [
@@ -157,14 +171,14 @@ impl Judge<'_, '_> {
         }
         let in_percent = !left_percent && right_is_plain && self.computes_percent(pair);
         if in_percent && pair.doubt.is_none() {
-            return Some(self.agrees(pair, values, Rule::PercentPoints));
+            return Some(self.agrees(pair, values, EqualityRule::PercentPoints));
         }
-        Some(Check::Unchecked { why: Why::Percent })
+        Some(EqualityCheck::Unchecked { why: Why::Percent })
     }
 
     /// Returns whether the left side may compute a percentage: it multiplies by 100, or divides
     /// nothing.
-    fn computes_percent(&self, pair: &Pair) -> bool {
+    fn computes_percent(&self, pair: &EqualitySides) -> bool {
         let code = self.parsed.code_of(self.left(pair));
         let hundred = code.iter().any(|code| match code {
             Code::Push(index) => self.lexed.numerals[*index].is(100),
@@ -174,7 +188,7 @@ impl Judge<'_, '_> {
     }
 
     /// Returns what may explain that the numbers differ.
-    fn explanation(&mut self, pair: &Pair, values: &Values, run_on: bool) -> Option<Why> {
+    fn explanation(&mut self, pair: &EqualitySides, values: &Values, run_on: bool) -> Option<Why> {
         if pair.doubt.is_some() {
             return pair.doubt;
         }
@@ -207,9 +221,9 @@ impl Judge<'_, '_> {
 
     /// A share or percentage set equal to an amount: `3/4 = 12 students`, `20% = 10`,
     /// `48 = 100% + 20%`, `(1-.30) = 20 beans`.
-    fn is_proportion(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
+    fn is_proportion(&self, pair: &EqualitySides, (left_value, right_value): &Values) -> bool {
         let is_share =
-            |expr: &Expr| expr.form == Form::Share || expr.traits.percent == Percent::Whole;
+            |expr: &Expr| expr.form == ExprForm::Share || expr.traits.percent == Percent::Whole;
         let is_amount = |value: &RBig| value.clone().abs() >= RBig::ONE;
         let (left, right) = (self.left(pair), self.right(pair));
         let amount_right = !right.has_percent() && is_amount(right_value);
@@ -233,7 +247,7 @@ impl Judge<'_, '_> {
 
     /// Returns whether the numbers differ by no more than a rounded number in them explains:
     /// `4/0.3333 = 12`.
-    fn rounded_operand_explains(&self, pair: &Pair, (left, right): &Values) -> bool {
+    fn rounded_operand_explains(&self, pair: &EqualitySides, (left, right): &Values) -> bool {
         let rough: RBig = [pair.left, pair.right]
             .iter()
             .map(|&index| &self.parsed.exprs[index])
@@ -249,7 +263,7 @@ impl Judge<'_, '_> {
     }
 
     /// Returns whether units may explain that the numbers differ.
-    fn units_explain(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
+    fn units_explain(&self, pair: &EqualitySides, (left_value, right_value): &Values) -> bool {
         let left = self.units(self.left(pair), 0..0);
         let right = self.units(self.right(pair), pair.trailing.clone());
         if left.is_some() && right.is_some() {
@@ -263,7 +277,7 @@ impl Judge<'_, '_> {
         }
         let measured = left.words.iter().chain(&right.words).any(|&at| {
             let kind = self.lexed.kind(at);
-            matches!(kind, Some(TokenKind::Word(Word::Measure | Word::Scale)))
+            matches!(kind, Some(TokenKind::Word(WordClass::Measure | WordClass::Scale)))
         });
         measured && compare::is_conversion(left_value, right_value)
     }
@@ -289,8 +303,8 @@ impl Judge<'_, '_> {
     }
 
     /// Returns whether the left side is a range, `Pages 10-15 = 6`: from one number to a larger
-    /// one, after a word that may name what is counted.
-    fn is_range(&self, pair: &Pair, (left_value, right_value): &Values) -> bool {
+    /// one, after a word that may name the counted things.
+    fn is_range(&self, pair: &EqualitySides, (left_value, right_value): &Values) -> bool {
         let left = self.left(pair);
         let difference = matches!(
             self.parsed.code_of(left),
@@ -298,20 +312,20 @@ impl Judge<'_, '_> {
         );
         let named = matches!(
             self.lexed.kind_before(left.tokens.start),
-            Some(TokenKind::Word(Word::Plain | Word::Measure | Word::Label))
+            Some(TokenKind::Word(WordClass::Plain | WordClass::Measure | WordClass::Label))
         );
         difference && named && *left_value < RBig::ZERO && *right_value > RBig::ZERO
     }
 
     /// Returns whether the dash before the first number makes the numbers agree when it is its
     /// sign.
-    fn agrees_with_sign(&mut self, pair: &Pair) -> bool {
+    fn agrees_with_sign(&mut self, pair: &EqualitySides) -> bool {
         self.values(pair, Reading::FirstNegated)
             .is_ok_and(|values| self.rule(pair, &values, Reading::FirstNegated).is_some())
     }
 
     /// Returns whether the right side goes on from the value of the left one.
-    fn is_run_on(&mut self, pair: &Pair, left: &RBig) -> bool {
+    fn is_run_on(&mut self, pair: &EqualitySides, left: &RBig) -> bool {
         let right = self.right(pair);
         if right.is_bare() {
             return false;
@@ -340,19 +354,19 @@ impl Units {
 
 /// Returns the places of a side that is one written number. A percent sign moves the point by two
 /// places where it is read as hundredths.
-fn written(form: Form, reading: Reading) -> Option<Written> {
-    let Form::Bare { decimals, percent } = form else {
+fn written_number(form: ExprForm, reading: Reading) -> Option<WrittenNumber> {
+    let ExprForm::Bare { decimals, percent } = form else {
         return None;
     };
     let moved = percent && reading != Reading::PercentPoints;
-    Some(Written { decimals: decimals.unwrap_or(0) + if moved { 2 } else { 0 } })
+    Some(WrittenNumber { decimals: decimals.unwrap_or(0) + if moved { 2 } else { 0 } })
 }
 
-fn unchecked(reason: NoValue, pair: &Pair) -> Check {
+fn unchecked(reason: NoValue, pair: &EqualitySides) -> EqualityCheck {
     let why = match reason {
         NoValue::DividesByZero => pair.doubt.unwrap_or(Why::Syntax),
         NoValue::NotRational => Why::Function,
         NoValue::TooCostly => Why::TooCostly,
     };
-    Check::Unchecked { why }
+    EqualityCheck::Unchecked { why }
 }

@@ -11,7 +11,7 @@ mod unicode;
 mod word;
 
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Lexed, Op, Relation, Token, TokenKind, Word};
+use crate::arithmetic::token::{Bound, Lexed, Op, Relation, Token, TokenKind, WordClass};
 use crate::arithmetic::words::Vocabulary;
 
 /// Bytes that an annotation may hold. A longer one is not a calculator's, and the bound keeps the
@@ -60,7 +60,7 @@ struct Lexer<'a, 'o> {
 }
 
 impl Lexer<'_, '_> {
-    /// Takes one token, or what stands between tokens. Always moves on.
+    /// Takes one token, or text between tokens. Always advances.
     fn next(&mut self, byte: u8) {
         match byte {
             b' ' | b'\t' | b'\r' => self.skip(1),
@@ -223,7 +223,7 @@ impl Lexer<'_, '_> {
             return self.push(2, TokenKind::Relation(Relation::Approx));
         }
         self.out.approximate = true;
-        self.push(1, TokenKind::Word(Word::Approximate));
+        self.push(1, TokenKind::Word(WordClass::Approximate));
     }
 
     /// Lexes `!`: `5! = 120` is a factorial, `so 5!` is excitement, `!=` denies an equality.

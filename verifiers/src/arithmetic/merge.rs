@@ -2,18 +2,21 @@
 
 use dashu::rational::RBig;
 
-use super::report::{Check, Equality, Source};
+use super::report::{Equality, EqualityCheck, EqualitySource};
 
 /// An equality with the values of its sides, where both have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(super) struct EvaluatedEquality {
     pub(super) equality: Equality,
     pub(super) values: Option<(RBig, RBig)>,
 }
 
 /// Joins both lists, each in the order of the text. An annotation inside an equality of the text
 /// that has the same two values is not listed again.
-pub(super) fn merge(prose: &mut Vec<Judged>, annotations: &mut Vec<Judged>) -> Vec<Equality> {
+pub(super) fn merge(
+    prose: &mut Vec<EvaluatedEquality>,
+    annotations: &mut Vec<EvaluatedEquality>,
+) -> Vec<Equality> {
     let mut at = 0;
     annotations.retain(|annotation| {
         let span = &annotation.equality.span;
@@ -24,7 +27,7 @@ pub(super) fn merge(prose: &mut Vec<Judged>, annotations: &mut Vec<Judged>) -> V
             .get_mut(at)
             .filter(|prose| prose.equality.span.start <= span.start && same(prose, annotation));
         if let Some(around) = around {
-            around.equality.source = Source::Both;
+            around.equality.source = EqualitySource::Both;
             return false;
         }
         true
@@ -36,12 +39,12 @@ pub(super) fn merge(prose: &mut Vec<Judged>, annotations: &mut Vec<Judged>) -> V
 }
 
 /// Returns whether two equalities state the same, or cannot be read for the same reason.
-fn same(a: &Judged, b: &Judged) -> bool {
+fn same(a: &EvaluatedEquality, b: &EvaluatedEquality) -> bool {
     match (&a.values, &b.values) {
         (Some(a), Some(b)) => a == b,
         (Some(_), None) | (None, Some(_)) => false,
         (None, None) => match (&a.equality.check, &b.equality.check) {
-            (Check::Unchecked { why: a }, Check::Unchecked { why: b }) => a == b,
+            (EqualityCheck::Unchecked { why: a }, EqualityCheck::Unchecked { why: b }) => a == b,
             (a, b) => a == b,
         },
     }

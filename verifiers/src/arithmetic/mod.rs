@@ -1,16 +1,16 @@
-//! A symbolic process scorer: which step of a solution states an equality that does not hold?
+//! A symbolic process scorer: finds steps of a solution that state false equalities.
 //!
 //! A solution is split into steps. Every equality that a step states between two arithmetic
-//! expressions is found, computed exactly and compared. What cannot be read for certain is
-//! reported as unchecked and never as right or wrong, because a right step that is called wrong
-//! teaches a model that right is wrong.
+//! expressions is found, computed exactly and compared. Equalities that cannot be read with
+//! certainty are reported as unchecked and never as right or wrong, because a right step marked
+//! wrong trains a model against right steps.
 //!
 //! # Stated equalities
 //! - `=`, `==`, `≈`, `equals`, `is equal to` between two expressions, and `is` from something
 //!   computed to a number (`20% of 50 is 10`).
 //! - A name before the sign makes an assignment (`Total = 12`, `x = 5`), which is not counted.
 //! - A chain `a = b = c` states `a = b` and `b = c`. In `2 + 3 = 5 + 1 = 6` the first is false; it
-//!   is reported with `run_on` set, so that a chain of results can be told from a miscalculation.
+//!   is reported with `run_on` set, which separates a chain of results from a miscalculation.
 //! - A calculator annotation states an equality of its own. The text around it, read without it,
 //!   states another; when both agree in both values they are reported once.
 //!
@@ -50,11 +50,14 @@ use std::ops::Range;
 pub use calculate::{NotComputed, evaluate};
 pub use config::{ArithmeticConfig, Rounding, RunOn, Splitter};
 pub use exact::Exact;
-pub use report::{Check, Equality, Label, Rule, Source, Step, StepReport, Why};
+pub use report::{
+    ArithmeticStep, Equality, EqualityCheck, EqualityRule, EqualitySource, StepLabel, StepReport,
+    Why,
+};
 pub use split::split;
 
 use crate::{Fuel, VerifierId};
-use read::Reader;
+use read::StepReader;
 use words::Vocabulary;
 
 /// The scorer.
@@ -81,8 +84,7 @@ impl Arithmetic {
     /// in `solution`, or splits a character, gives a step that states nothing. All spans of the
     /// report are byte ranges of `solution`.
     ///
-    /// Work is linear in the text and bounded by `fuel`; what is left when it runs out is
-    /// unchecked.
+    /// Work is linear in the text and bounded by `fuel`; the rest is unchecked when it runs out.
     pub fn check(
         &self,
         solution: &str,
@@ -90,10 +92,10 @@ impl Arithmetic {
         fuel: &mut Fuel,
     ) -> StepReport {
         let spans = given.map_or_else(|| Cow::Owned(self.split(solution, fuel)), Cow::Borrowed);
-        let mut reader = Reader::new(&self.config, &self.vocabulary, fuel);
+        let mut reader = StepReader::new(&self.config, &self.vocabulary, fuel);
         let steps = spans.iter().enumerate().map(|(index, span)| {
             let text = solution.get(span.clone()).unwrap_or_default();
-            Step { index, span: span.clone(), equalities: reader.read(text, span.start) }
+            ArithmeticStep { index, span: span.clone(), equalities: reader.read(text, span.start) }
         });
         let steps = steps.collect();
         StepReport::new(steps, reader.is_exhausted())
@@ -114,8 +116,8 @@ impl Default for Arithmetic {
     }
 }
 
-/// Returns the byte ranges of `solution` where `steps` stand, in their order and without overlap,
-/// each at the first place after the one before it. Nothing when one is not found.
+/// Returns the byte ranges of `steps` in `solution`, in order and without overlap, each at the
+/// first place after the one before it. `None` if one is not found.
 pub fn locate<S: AsRef<str>>(solution: &str, steps: &[S]) -> Option<Vec<Range<usize>>> {
     let mut from = 0;
     steps

@@ -10,9 +10,9 @@ mod phrase;
 
 use std::ops::Range;
 
-use crate::arithmetic::expr::{Code, Expr, Form, Parsed, Percent, Traits};
+use crate::arithmetic::expr::{Code, Expr, ExprForm, Parsed, Percent, Traits};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Lexed, Op, TokenKind, Word};
+use crate::arithmetic::token::{Bound, Lexed, Op, TokenKind, WordClass};
 use crate::arithmetic::words::{names_money, same_unit};
 
 /// An operator or bracket that waits for its right side.
@@ -38,11 +38,11 @@ impl Pending {
 
 /// Traits of a value on the stack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Term {
+struct StackValue {
     measure: Measure,
     /// In [`Parsed::units`].
     units: Range<usize>,
-    /// A currency sign stands with it.
+    /// It has a currency sign.
     money: bool,
 }
 
@@ -109,7 +109,7 @@ fn starts_operand(lexed: &Lexed<'_>, at: usize) -> bool {
 fn operator_at(lexed: &Lexed<'_>, at: usize) -> Option<Op> {
     match lexed.kind(at)? {
         TokenKind::Op(op) if starts_operand(lexed, at + 1) => Some(op),
-        TokenKind::Word(Word::Operation(op)) if starts_number(lexed, at + 1) => Some(op),
+        TokenKind::Word(WordClass::Operation(op)) if starts_number(lexed, at + 1) => Some(op),
         TokenKind::Op(_)
         | TokenKind::Word(_)
         | TokenKind::Number(_)
@@ -134,7 +134,7 @@ fn starts_number(lexed: &Lexed<'_>, at: usize) -> bool {
 #[derive(Debug, Default)]
 struct Stacks {
     pending: Vec<Pending>,
-    terms: Vec<Term>,
+    terms: Vec<StackValue>,
 }
 
 struct Parser<'l, 'a, 'o> {
@@ -237,7 +237,7 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
             self.binary(op);
             return true;
         }
-        if self.kind(0) == Some(TokenKind::Word(Word::Of)) {
+        if self.kind(0) == Some(TokenKind::Word(WordClass::Of)) {
             return self.of();
         }
         let implied = self.kind(0) == Some(TokenKind::Open) && self.lexed.is_attached(self.at);
@@ -247,7 +247,7 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         implied
     }
 
-    /// Reads `4(5)` as a product. After a division it is not certain what is divided.
+    /// Reads `4(5)` as a product. After a division the dividend is uncertain.
     fn implied_product(&mut self) {
         let fraction_follows =
             self.lexed.tokens[self.at].end - self.lexed.tokens[self.at].start > 1;
@@ -306,7 +306,7 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         }
     }
 
-    /// Emits a binary operation and joins what is known of its two sides.
+    /// Emits a binary operation and joins the traits of its two sides.
     fn apply(&mut self, code: Code, op: Op) {
         self.out.code.push(code);
         let right = self.stacks.terms.pop().expect("an operator has a right side");
@@ -332,13 +332,13 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
         };
         let units = if left.units.is_empty() { right.units } else { left.units };
         let money = left.money || right.money;
-        self.stacks.terms.push(Term { measure, units, money });
+        self.stacks.terms.push(StackValue { measure, units, money });
     }
 
     /// Returns whether the terms are measured in different things: `$3 + 75 cents`,
     /// `2 hours + 5 minutes`.
-    fn units_differ(&self, left: &Term, right: &Term) -> bool {
-        let words = |term: &Term| {
+    fn units_differ(&self, left: &StackValue, right: &StackValue) -> bool {
+        let words = |term: &StackValue| {
             let units = term.units.clone().map(|unit| self.out.units[unit]);
             units.map(|at| self.lexed.text_of(at))
         };
@@ -351,12 +351,12 @@ impl<'l, 'a, 'o> Parser<'l, 'a, 'o> {
     }
 
     /// Returns what kind of expression was read.
-    fn form(&self) -> Form {
+    fn form(&self) -> ExprForm {
         if self.n_operators == 0 {
             return self.bare_form();
         }
         let is_fraction = self.out.code.len() - self.code_start == 3;
         let is_share = is_fraction && phrase::share_at(self.lexed, self.first);
-        if is_share { Form::Share } else { Form::Compound }
+        if is_share { ExprForm::Share } else { ExprForm::Compound }
     }
 }

@@ -9,15 +9,15 @@ use super::expr::Parsed;
 use super::find::{self, Stated};
 use super::judge::Judge;
 use super::lex;
-use super::merge::{Judged, merge};
+use super::merge::{EvaluatedEquality, merge};
 use super::parse::parse;
-use super::report::{Check, Equality, Source, Why};
+use super::report::{Equality, EqualityCheck, EqualitySource, Why};
 use super::token::Lexed;
 use super::words::Vocabulary;
 use crate::{Exhausted, Fuel};
 
 /// Reads steps one after the other, with buffers that are used again.
-pub(super) struct Reader<'a, 's> {
+pub(super) struct StepReader<'a, 's> {
     config: &'s ArithmeticConfig,
     vocabulary: &'s Vocabulary,
     fuel: &'s mut Fuel,
@@ -25,11 +25,11 @@ pub(super) struct Reader<'a, 's> {
     lexed: Lexed<'a>,
     parsed: Parsed,
     stack: Vec<RBig>,
-    prose: Vec<Judged>,
-    annotations: Vec<Judged>,
+    prose: Vec<EvaluatedEquality>,
+    annotations: Vec<EvaluatedEquality>,
 }
 
-impl<'a, 's> Reader<'a, 's> {
+impl<'a, 's> StepReader<'a, 's> {
     pub(super) fn new(
         config: &'s ArithmeticConfig,
         vocabulary: &'s Vocabulary,
@@ -72,13 +72,13 @@ impl<'a, 's> Reader<'a, 's> {
 
     fn read_prose(&mut self, text: &'a str, offset: usize) {
         let mut found = std::mem::take(&mut self.prose);
-        self.read_text(text, offset, Source::Prose, &mut found);
+        self.read_text(text, offset, EqualitySource::Prose, &mut found);
         self.prose = found;
     }
 
     fn read_annotation(&mut self, text: &'a str, offset: usize) {
         let mut found = std::mem::take(&mut self.annotations);
-        self.read_text(text, offset, Source::Annotation, &mut found);
+        self.read_text(text, offset, EqualitySource::Annotation, &mut found);
         self.annotations = found;
     }
 
@@ -94,7 +94,13 @@ impl<'a, 's> Reader<'a, 's> {
     }
 
     /// Adds what `text` states to `out`.
-    fn read_text(&mut self, text: &'a str, offset: usize, source: Source, out: &mut Vec<Judged>) {
+    fn read_text(
+        &mut self,
+        text: &'a str,
+        offset: usize,
+        source: EqualitySource,
+        out: &mut Vec<EvaluatedEquality>,
+    ) {
         let whole = offset..offset + text.len();
         if self.lex_and_parse(text).is_err() {
             self.exhausted = true;
@@ -105,7 +111,7 @@ impl<'a, 's> Reader<'a, 's> {
             lexed: &self.lexed,
             parsed: &self.parsed,
             config: self.config,
-            calculator: source == Source::Annotation,
+            calculator: source == EqualitySource::Annotation,
             stack: &mut self.stack,
             fuel: self.fuel,
         };
@@ -116,7 +122,7 @@ impl<'a, 's> Reader<'a, 's> {
                 out.push(too_costly(span.start..whole.end, source));
                 return ControlFlow::Break(());
             }
-            out.push(judged(&mut judge, &stated, span, source));
+            out.push(evaluated_equality(&mut judge, &stated, span, source));
             ControlFlow::Continue(())
         });
         // A spend that fails empties the tank, be it here or inside a computation.
@@ -135,22 +141,25 @@ fn span_of(stated: &Stated, lexed: &Lexed<'_>, parsed: &Parsed) -> Range<usize> 
     }
 }
 
-fn judged(
+fn evaluated_equality(
     judge: &mut Judge<'_, '_>,
     stated: &Stated,
     span: Range<usize>,
-    source: Source,
-) -> Judged {
+    source: EqualitySource,
+) -> EvaluatedEquality {
     let (check, values) = match stated {
-        Stated::Unreadable(_, why) => (Check::Unchecked { why: *why }, None),
+        Stated::Unreadable(_, why) => (EqualityCheck::Unchecked { why: *why }, None),
         Stated::Pair(pair) => judge.judge(pair),
     };
-    Judged { equality: Equality { span, source, check }, values }
+    EvaluatedEquality { equality: Equality { span, source, check }, values }
 }
 
-fn too_costly(span: Range<usize>, source: Source) -> Judged {
+fn too_costly(span: Range<usize>, source: EqualitySource) -> EvaluatedEquality {
     let why = Why::TooCostly;
-    Judged { equality: Equality { span, source, check: Check::Unchecked { why } }, values: None }
+    EvaluatedEquality {
+        equality: Equality { span, source, check: EqualityCheck::Unchecked { why } },
+        values: None,
+    }
 }
 
 /// Returns whether the text has a digit and something that may state an equality.

@@ -8,7 +8,7 @@ use super::exact::Exact;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepReport {
     /// The steps in the order of the text.
-    pub steps: Vec<Step>,
+    pub steps: Vec<ArithmeticStep>,
     /// Position in `steps` of the first step with a wrong equality.
     pub first_wrong: Option<usize>,
     /// Whether the fuel ran out before all text was read. The rest is unchecked.
@@ -16,15 +16,15 @@ pub struct StepReport {
 }
 
 impl StepReport {
-    pub(super) fn new(steps: Vec<Step>, exhausted: bool) -> Self {
-        let first_wrong = steps.iter().position(|step| step.label() == Label::Wrong);
+    pub(super) fn new(steps: Vec<ArithmeticStep>, exhausted: bool) -> Self {
+        let first_wrong = steps.iter().position(|step| step.label() == StepLabel::Wrong);
         Self { steps, first_wrong, exhausted }
     }
 }
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct ArithmeticStep {
     /// Position, from 0.
     pub index: usize,
     /// Half-open byte range.
@@ -35,7 +35,7 @@ pub struct Step {
 
 /// The class of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Label {
+pub enum StepLabel {
     /// At least one equality was checked and every checked one holds.
     Right,
     /// At least one equality does not hold.
@@ -44,7 +44,7 @@ pub enum Label {
     Unchecked,
 }
 
-impl Label {
+impl StepLabel {
     /// Returns the name on the wire.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -55,15 +55,15 @@ impl Label {
     }
 }
 
-impl Step {
+impl ArithmeticStep {
     /// Returns the class of the step. Equalities that could not be read have no say in it.
-    pub fn label(&self) -> Label {
-        let mut label = Label::Unchecked;
+    pub fn label(&self) -> StepLabel {
+        let mut label = StepLabel::Unchecked;
         for equality in &self.equalities {
             match equality.check.label() {
-                Label::Wrong => return Label::Wrong,
-                Label::Right => label = Label::Right,
-                Label::Unchecked => {}
+                StepLabel::Wrong => return StepLabel::Wrong,
+                StepLabel::Right => label = StepLabel::Right,
+                StepLabel::Unchecked => {}
             }
         }
         label
@@ -72,9 +72,9 @@ impl Step {
     /// Returns 1 when right, 0 when wrong, `None` when unchecked.
     pub fn score(&self) -> Option<f64> {
         match self.label() {
-            Label::Right => Some(1.0),
-            Label::Wrong => Some(0.0),
-            Label::Unchecked => None,
+            StepLabel::Right => Some(1.0),
+            StepLabel::Wrong => Some(0.0),
+            StepLabel::Unchecked => None,
         }
     }
 }
@@ -84,15 +84,15 @@ impl Step {
 pub struct Equality {
     /// Half-open byte range, from the start of the left side to the end of the right side.
     pub span: Range<usize>,
-    /// Where it is stated.
-    pub source: Source,
+    /// Place of the statement.
+    pub source: EqualitySource,
     /// The result of the check.
-    pub check: Check,
+    pub check: EqualityCheck,
 }
 
-/// Where an equality is stated.
+/// Place where an equality is stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Source {
+pub enum EqualitySource {
     /// In the running text.
     Prose,
     /// In a calculator annotation, `<<48/2=24>>`.
@@ -104,13 +104,13 @@ pub enum Source {
 
 /// The result of checking an equality.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Check {
+pub enum EqualityCheck {
     /// It holds.
     Right {
         /// The exact value of the left side.
         computed: Exact,
         /// By which rule.
-        rule: Rule,
+        rule: EqualityRule,
     },
     /// It does not hold.
     Wrong {
@@ -118,30 +118,30 @@ pub enum Check {
         left: Exact,
         /// The exact value of the right side.
         right: Exact,
-        /// The right side goes on with the value of the left one, as in `2 + 3 = 5 + 1 = 6`: a
-        /// chain of results rather than a miscalculation, and false all the same.
+        /// The right side continues with the value of the left one, as in `2 + 3 = 5 + 1 = 6`: a
+        /// chain of results rather than a miscalculation, and still false.
         run_on: bool,
     },
     /// It divides by zero, so that it cannot hold.
     DividesByZero,
     /// It could not be read, or not for certain.
     Unchecked {
-        /// Why not.
+        /// The reason.
         why: Why,
     },
 }
 
-impl Check {
+impl EqualityCheck {
     /// Returns the class.
-    pub fn label(&self) -> Label {
+    pub fn label(&self) -> StepLabel {
         match self {
-            Self::Right { .. } => Label::Right,
-            Self::Wrong { .. } | Self::DividesByZero => Label::Wrong,
-            Self::Unchecked { .. } => Label::Unchecked,
+            Self::Right { .. } => StepLabel::Right,
+            Self::Wrong { .. } | Self::DividesByZero => StepLabel::Wrong,
+            Self::Unchecked { .. } => StepLabel::Unchecked,
         }
     }
 
-    /// Returns what was computed, or why it was not, for people.
+    /// Describes the computation, or why there is none, for people.
     pub fn detail(&self) -> String {
         match self {
             Self::Right { computed, rule } => match rule.note() {
@@ -160,7 +160,7 @@ impl Check {
 
 /// The rule by which an equality holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Rule {
+pub enum EqualityRule {
     /// The sides are equal.
     Exact,
     /// The written side is the other one rounded to the places that are written.
@@ -174,7 +174,7 @@ pub enum Rule {
     PercentPoints,
 }
 
-impl Rule {
+impl EqualityRule {
     /// Returns what the reader should know beside the value.
     fn note(self) -> Option<&'static str> {
         match self {
@@ -187,7 +187,7 @@ impl Rule {
     }
 }
 
-/// Why an equality was not checked.
+/// Reason why an equality was not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Why {
     /// A side holds a letter or a name that stands for a number.

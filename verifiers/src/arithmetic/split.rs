@@ -123,7 +123,7 @@ fn ends_sentence(before: &str, after: &str) -> bool {
     !is_marker && !is_abbreviation
 }
 
-/// Returns the last word of `text`, of which only the last few bytes are looked at.
+/// Returns the last word of `text`, from its last few bytes only.
 fn last_word(text: &str) -> &str {
     const LONGEST: usize = 8;
     let mut start = text.len().saturating_sub(LONGEST);

@@ -1,4 +1,4 @@
-//! Tables of what is found in a text and what becomes of it, laws, and hostile input.
+//! Tables of equalities with their results, laws, and hostile input.
 
 mod doubts;
 mod hostile;
@@ -43,6 +43,6 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 /// Checks that the only equality of `text` spans all of it, with this label and detail.
-fn whole(text: &str, expected: &str) {
+fn check_text(text: &str, expected: &str) {
     check(text, &[&format!("{text} | {expected}")]);
 }

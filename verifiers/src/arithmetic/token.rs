@@ -34,7 +34,7 @@ pub(super) enum TokenKind {
     /// An equality sign or a word for one.
     Relation(Relation),
     /// A word.
-    Word(Word),
+    Word(WordClass),
     /// A letter or name that stands for a number.
     Variable {
         /// A number is written right before it, as in `2x`.
@@ -56,7 +56,7 @@ pub(super) enum Class {
     /// Cannot belong to an expression that is read.
     Broken(Why),
     /// A word.
-    Word(Word),
+    Word(WordClass),
     /// No expression crosses it.
     Edge,
 }
@@ -102,7 +102,7 @@ pub(super) enum Relation {
 
 /// Words by the part they play beside numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Word {
+pub(super) enum WordClass {
     /// May name a unit.
     Plain,
     /// `a`, `the`, `each`: may stand in a unit phrase and name nothing.
@@ -132,7 +132,7 @@ pub(super) enum Word {
     Preposition,
     /// `about`, `roughly`.
     Approximate,
-    /// Before an expression it may change what is meant: `half`, `than`, `seven`.
+    /// Before an expression it may change the meaning: `half`, `than`, `seven`.
     Modifier,
     /// Ends a unit phrase: verbs, pronouns, conjunctions.
     Stop,
@@ -182,7 +182,7 @@ pub(super) struct Lexed<'a> {
     pub(super) annotations: Vec<std::ops::Range<usize>>,
     /// A word such as `about` or `rounded` stands in the text.
     pub(super) approximate: bool,
-    /// A word stands in the text that casts doubt on its equalities: [`Word::Caution`].
+    /// A word stands in the text that casts doubt on its equalities: [`WordClass::Caution`].
     pub(super) cautious: bool,
 }
 

@@ -1,4 +1,4 @@
-//! Exact evaluation. Sizes are looked at before anything is built, and fuel is charged for them.
+//! Exact evaluation. Sizes are checked and charged as fuel before anything is built.
 
 use dashu::base::{BitTest, Signed, UnsignedAbs};
 use dashu::integer::{IBig, UBig};
@@ -13,7 +13,7 @@ const MAX_BITS: usize = 4096;
 /// Bytes that a written number may have.
 const MAX_LITERAL: usize = 1024;
 
-/// How the signs of an expression are read.
+/// Reading of the signs of an expression.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
     /// As written.
@@ -24,7 +24,7 @@ pub(super) enum Reading {
     FirstNegated,
 }
 
-/// Why there is no value.
+/// Reason why there is no value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoValue {
     DividesByZero,

@@ -1,12 +1,12 @@
 //! The words that matter beside numbers, and the part each plays.
 
-use super::token::{Op, Word};
+use super::token::{Op, WordClass};
 
-/// Words by class. A word that is not here is [`Word::Plain`].
-const CLASSES: [(Word, &str); 20] = [
-    (Word::Article, "a an the each every another"),
+/// Words by class. A word that is not here is [`WordClass::Plain`].
+const CLASSES: [(WordClass, &str); 20] = [
+    (WordClass::Article, "a an the each every another"),
     (
-        Word::Measure,
+        WordClass::Measure,
         "second seconds sec secs minute minutes min mins hour hours hr hrs half-hour half-hours \
          day days week weeks month months year years decade decades century centuries \
          inch inches foot feet ft yard yards yd yds mile miles mi mm cm km meter meters metre \
@@ -18,64 +18,67 @@ const CLASSES: [(Word, &str); 20] = [
          dimes quarters usd euro euros pence mph kph kb mb gb tb bytes bits acre acres quarter",
     ),
     (
-        Word::Scale,
+        WordClass::Scale,
         "hundred hundreds thousand thousands million millions billion billions trillion squared \
          cubed factorial halves thirds fourths fifths sixths eighths tenths hundredths \
          thousandths mil bn am pm o'clock dozen dozens pair pairs couple score gross",
     ),
     (
-        Word::Comparison,
+        WordClass::Comparison,
         "more less fewer greater larger bigger smaller higher lower older younger longer shorter \
          taller faster slower heavier lighter cheaper",
     ),
-    (Word::Direction, "below short loss lost deficit debt behind owed owes overdrawn shortage"),
-    (Word::Function, "log ln sin cos tan sqrt exp max gcd lcm abs floor ceil ceiling root"),
     (
-        Word::Caution,
+        WordClass::Direction,
+        "below short loss lost deficit debt behind owed owes overdrawn shortage",
+    ),
+    (WordClass::Function, "log ln sin cos tan sqrt exp max gcd lcm abs floor ceil ceiling root"),
+    (
+        WordClass::Caution,
         "wrong incorrect incorrectly false mistake mistaken mistakenly error erroneous \
          contradiction impossible suppose assume assuming hypothetically base bases binary octal \
          hexadecimal hex mod modulo modular",
     ),
     (
-        Word::Label,
+        WordClass::Label,
         "total totals altogether overall cost costs price prices profit answer sum difference \
          product result amount value age ages revenue income earnings expenses salary change \
          balance number weight height length width area volume distance speed rate \
          ratio share subtotal",
     ),
-    (Word::Operation(Op::Add), "plus"),
-    (Word::Operation(Op::Sub), "minus"),
-    (Word::Operation(Op::Mul), "times multiplied"),
-    (Word::Operation(Op::Div), "divided"),
-    (Word::Of, "of"),
-    (Word::Per, "per"),
-    (Word::Preposition, "in for on within during under through across among"),
+    (WordClass::Operation(Op::Add), "plus"),
+    (WordClass::Operation(Op::Sub), "minus"),
+    (WordClass::Operation(Op::Mul), "times multiplied"),
+    (WordClass::Operation(Op::Div), "divided"),
+    (WordClass::Of, "of"),
+    (WordClass::Per, "per"),
+    (WordClass::Preposition, "in for on within during under through across among"),
     (
-        Word::Approximate,
+        WordClass::Approximate,
         "about approximately approx around roughly nearly almost rounded rounding round rounds \
          estimated nearest remainder remainders leftover leftovers whole full complete",
     ),
     (
-        Word::Modifier,
+        WordClass::Modifier,
         "half twice double doubled triple tripled thrice quadruple third fourth fifth \
          sixth eighth tenth by over from to into than between at with average mean percentage \
          one-half one-third one-fourth one-quarter two-thirds three-fourths three-quarters \
          negative subtract subtracted add added multiply divide cube",
     ),
     (
-        Word::Modifier,
+        WordClass::Modifier,
         "one two three four five six seven eight nine ten eleven twelve thirteen fourteen \
          fifteen sixteen seventeen eighteen nineteen twenty thirty forty fifty sixty seventy \
          eighty ninety",
     ),
     (
-        Word::Stop,
+        WordClass::Stop,
         "and or so if then thus hence therefore because since but while when where whereas after \
          before until once now also only still not no that which who whom there this these those \
          as she he they it we you his her hers their its my our your",
     ),
     (
-        Word::Stop,
+        WordClass::Stop,
         "are was were be been being has have had will would can could should must may might do \
          does did make makes made making get gets got getting give gives gave leave leaves \
          leaving means spend spends spent sell sells sold buy buys bought pay pays paid earn \
@@ -91,7 +94,7 @@ const LONGEST: usize = 16;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Vocabulary {
     /// Sorted by bytes.
-    entries: Vec<(&'static str, Word)>,
+    entries: Vec<(&'static str, WordClass)>,
     /// For each first letter, and one past the last, where its words start in `entries`.
     starts: [usize; 27],
 }
@@ -113,22 +116,22 @@ impl Vocabulary {
 
     /// Returns the part that `word` plays. A word with an apostrophe (`that's`, `Sara's`) ends a
     /// unit phrase.
-    pub(super) fn classify(&self, word: &str) -> Word {
+    pub(super) fn classify(&self, word: &str) -> WordClass {
         let mut lower = [0u8; LONGEST];
         let Some(lower) = lower.get_mut(..word.len()) else {
-            return Word::Plain;
+            return WordClass::Plain;
         };
         lower.copy_from_slice(word.as_bytes());
         lower.make_ascii_lowercase();
         let Some(letter @ b'a'..=b'z') = lower.first() else {
-            return Word::Plain;
+            return WordClass::Plain;
         };
         let bucket = usize::from(letter - b'a');
         let entries = &self.entries[self.starts[bucket]..self.starts[bucket + 1]];
         match entries.binary_search_by(|(entry, _)| entry.as_bytes().cmp(lower)) {
             Ok(index) => entries[index].1,
-            Err(_) if word.contains(['\'', '\u{2019}']) => Word::Stop,
-            Err(_) => Word::Plain,
+            Err(_) if word.contains(['\'', '\u{2019}']) => WordClass::Stop,
+            Err(_) => WordClass::Plain,
         }
     }
 }
@@ -152,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_table_holds_every_word_once_in_lower_case() {
+    fn word_table_is_unique_and_lower_case() {
         let vocabulary = Vocabulary::new();
         assert!(vocabulary.entries.is_sorted_by(|a, b| a.0 < b.0));
         for &(word, class) in &vocabulary.entries {
@@ -166,15 +169,15 @@ mod tests {
     fn words_have_their_classes() {
         let vocabulary = Vocabulary::new();
         for (word, class) in [
-            ("Hours", Word::Measure),
-            ("times", Word::Operation(Op::Mul)),
-            ("apples", Word::Plain),
-            ("Sara's", Word::Stop),
-            ("that\u{2019}s", Word::Stop),
-            ("incomprehensibilities", Word::Plain),
-            ("THE", Word::Article),
-            ("\u{e9}t\u{e9}", Word::Plain),
-            ("", Word::Plain),
+            ("Hours", WordClass::Measure),
+            ("times", WordClass::Operation(Op::Mul)),
+            ("apples", WordClass::Plain),
+            ("Sara's", WordClass::Stop),
+            ("that\u{2019}s", WordClass::Stop),
+            ("incomprehensibilities", WordClass::Plain),
+            ("THE", WordClass::Article),
+            ("\u{e9}t\u{e9}", WordClass::Plain),
+            ("", WordClass::Plain),
         ] {
             assert_eq!(vocabulary.classify(word), class, "{word}");
         }

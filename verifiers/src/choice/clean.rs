@@ -54,7 +54,7 @@ pub(super) fn clean(text: &str) -> String {
     out.trim().to_owned()
 }
 
-/// Handles what follows a backslash and returns what is left of the text.
+/// Handles the text after a backslash and returns the rest.
 fn command<'a>(rest: &'a str, out: &mut String, dropped: &mut Vec<bool>) -> &'a str {
     let name_len = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
     if name_len == 0 {

@@ -1,9 +1,9 @@
-//! The gold answer of a multiple-choice question: which labels are right, and what they stand for.
+//! The gold answer of a multiple-choice question: the right labels and their texts.
 
 use serde_json::{Map, Value};
 
 use super::clean::clean;
-use super::labels::{Alphabet, Label, LabelSet};
+use super::labels::{Alphabet, ChoiceLabel, LabelSet};
 use super::read;
 use crate::Reason;
 use crate::accepted::quoted;
@@ -11,7 +11,7 @@ use crate::text::fold;
 
 /// A gold answer, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct AnswerKey {
     pub(super) answer: LabelSet,
     pub(super) alphabet: Alphabet,
     choices: Vec<Choice>,
@@ -19,14 +19,14 @@ pub(super) struct Key {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Choice {
-    label: Label,
+    label: ChoiceLabel,
     /// The text as a text.
     plain: String,
     /// The text without typesetting.
     clean: String,
 }
 
-impl Key {
+impl AnswerKey {
     /// Reads a gold text: `B`, `(B)`, `B.`, `B)`; where `multiple`, also `A, C` and `AC`.
     pub(super) fn from_text(text: &str, multiple: bool) -> Result<Self, Reason> {
         let answer = labels_of(text, multiple)?;
@@ -70,7 +70,7 @@ impl Key {
     }
 
     /// Returns whether `label` can be the label of a choice.
-    pub(super) fn knows(&self, label: Label) -> bool {
+    pub(super) fn knows(&self, label: ChoiceLabel) -> bool {
         self.choices.is_empty() || self.choices.iter().any(|choice| choice.label == label)
     }
 
@@ -87,13 +87,13 @@ impl Key {
         }
         let core = content_key(core);
         let found = self.labels_where(|choice| choice.clean == core);
-        // Choices that differ in nothing but typesetting cannot be told apart here.
+        // Choices that differ only in typesetting are indistinguishable here.
         if found.len() == 1 { found } else { LabelSet::default() }
     }
 
     /// Decides whether `content` is the text of the choice `label`; `None` if its text is not
     /// known.
-    pub(super) fn agrees(&self, label: Label, content: &str) -> Option<bool> {
+    pub(super) fn agrees(&self, label: ChoiceLabel, content: &str) -> Option<bool> {
         let choice = self.choices.iter().find(|choice| choice.label == label)?;
         if choice.clean.is_empty() {
             return None;
@@ -154,7 +154,7 @@ fn answer_of(answer: Option<&Value>, multiple: bool) -> Result<LabelSet, Reason>
 fn choices_of(choices: &Value, alphabet: Alphabet) -> Result<Vec<Choice>, Reason> {
     let mut found = Vec::new();
     let mut seen = LabelSet::default();
-    let mut add = |label: Option<Label>, text: &Value| {
+    let mut add = |label: Option<ChoiceLabel>, text: &Value| {
         let label = label.filter(|label| label.alphabet() == alphabet && seen.insert(*label));
         let Some(label) = label else {
             return Err(Reason::with(
@@ -170,7 +170,7 @@ fn choices_of(choices: &Value, alphabet: Alphabet) -> Result<Vec<Choice>, Reason
     match choices {
         Value::Array(texts) => {
             for (index, text) in texts.iter().enumerate() {
-                add(Label::at(index, alphabet), text)?;
+                add(ChoiceLabel::at(index, alphabet), text)?;
             }
         }
         Value::Object(texts) => {

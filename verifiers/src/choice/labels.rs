@@ -2,16 +2,16 @@
 
 /// A letter `A` to `Z` or a digit `1` to `9`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Label(u8);
+pub(super) struct ChoiceLabel(u8);
 
-/// Which labels a question uses.
+/// Alphabet of a question's labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Alphabet {
     Letters,
     Digits,
 }
 
-impl Label {
+impl ChoiceLabel {
     /// Returns the label that `c` writes, in either case.
     pub(super) fn of(c: char) -> Option<Self> {
         let byte = u8::try_from(c).ok()?.to_ascii_uppercase();
@@ -40,7 +40,7 @@ impl Label {
     }
 }
 
-impl std::fmt::Display for Label {
+impl std::fmt::Display for ChoiceLabel {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", char::from(self.0))
     }
@@ -52,12 +52,12 @@ pub(super) struct LabelSet(u64);
 
 impl LabelSet {
     /// Returns the set with the one `label`.
-    pub(super) fn one(label: Label) -> Self {
+    pub(super) fn one(label: ChoiceLabel) -> Self {
         Self(label.bit())
     }
 
     /// Adds `label`; false when it was there.
-    pub(super) fn insert(&mut self, label: Label) -> bool {
+    pub(super) fn insert(&mut self, label: ChoiceLabel) -> bool {
         let new = self.0 & label.bit() == 0;
         self.0 |= label.bit();
         new
@@ -77,7 +77,7 @@ impl LabelSet {
     }
 
     /// Returns the label, where there is exactly one.
-    pub(super) fn only(self) -> Option<Label> {
+    pub(super) fn only(self) -> Option<ChoiceLabel> {
         self.labels().next().filter(|_| self.len() == 1)
     }
 
@@ -87,16 +87,16 @@ impl LabelSet {
     }
 
     /// Returns the labels, letters first.
-    fn labels(self) -> impl Iterator<Item = Label> {
+    fn labels(self) -> impl Iterator<Item = ChoiceLabel> {
         [Alphabet::Letters, Alphabet::Digits]
             .into_iter()
-            .flat_map(|alphabet| (0..26).map_while(move |index| Label::at(index, alphabet)))
+            .flat_map(|alphabet| (0..26).map_while(move |index| ChoiceLabel::at(index, alphabet)))
             .filter(move |label| self.0 & label.bit() != 0)
     }
 
     /// Returns the alphabet, where all labels share one.
     pub(super) fn alphabet(self) -> Option<Alphabet> {
-        let mut alphabets = self.labels().map(Label::alphabet);
+        let mut alphabets = self.labels().map(ChoiceLabel::alphabet);
         let first = alphabets.next()?;
         alphabets.all(|other| other == first).then_some(first)
     }

@@ -1,9 +1,9 @@
-//! How labels are written: alone, in lists, and in front of the text of a choice.
+//! Forms of labels: alone, in lists, and before the text of a choice.
 //!
-//! Everything here works on cleaned text and looks at the whole of it. A letter in the middle of
-//! prose is never a label, and the article `A` is prose.
+//! Everything here reads cleaned text completely. A letter in the middle of prose is never a label,
+//! and the article `A` is prose.
 
-use super::labels::{Alphabet, Label, LabelSet};
+use super::labels::{Alphabet, ChoiceLabel, LabelSet};
 
 const QUOTES: [char; 7] = ['"', '\'', '“', '”', '‘', '’', '_'];
 const ARTICLES: [&str; 2] = ["the", "my"];
@@ -66,9 +66,9 @@ fn starts_in_word(text: &str) -> bool {
     text.starts_with(|c: char| c.is_alphanumeric() || matches!(c, '_' | '\'' | '’'))
 }
 
-/// How a label is marked as one.
+/// Mark of a label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Form {
+enum LabelForm {
     /// `(B)`, `[B]`, `{B}`
     Bracketed,
     /// `B)`, `B.`, `B:`
@@ -78,14 +78,14 @@ enum Form {
 }
 
 /// Returns the label at the start of `text`, and what follows it.
-fn token(text: &str, alphabet: Alphabet) -> Option<(Label, Form, &str)> {
+fn token(text: &str, alphabet: Alphabet) -> Option<(ChoiceLabel, LabelForm, &str)> {
     let mut chars = text.chars();
     let first = chars.next()?;
     if let Some(close) = closing(first) {
         let inner = chars.as_str().trim_start();
         let label = label_at(inner, alphabet)?;
         let rest = inner[1..].trim_start().strip_prefix(close)?;
-        return Some((label, Form::Bracketed, rest));
+        return Some((label, LabelForm::Bracketed, rest));
     }
     let label = label_at(text, alphabet)?;
     let rest = &text[1..];
@@ -93,18 +93,18 @@ fn token(text: &str, alphabet: Alphabet) -> Option<(Label, Form, &str)> {
         return None;
     }
     if let Some(marked) = rest.strip_prefix([')', ']', ':']) {
-        return Some((label, Form::Marked, marked));
+        return Some((label, LabelForm::Marked, marked));
     }
     match rest.strip_prefix('.') {
         // `U.S.` and `1.5` are not marked labels.
-        Some(marked) if !starts_in_word(marked) => Some((label, Form::Marked, marked)),
+        Some(marked) if !starts_in_word(marked) => Some((label, LabelForm::Marked, marked)),
         Some(_) => None,
-        None => Some((label, Form::Bare, rest)),
+        None => Some((label, LabelForm::Bare, rest)),
     }
 }
 
-fn label_at(text: &str, alphabet: Alphabet) -> Option<Label> {
-    Label::of(text.chars().next()?).filter(|label| label.alphabet() == alphabet)
+fn label_at(text: &str, alphabet: Alphabet) -> Option<ChoiceLabel> {
+    ChoiceLabel::of(text.chars().next()?).filter(|label| label.alphabet() == alphabet)
 }
 
 fn closing(open: char) -> Option<char> {
@@ -137,7 +137,7 @@ fn plain_list(text: &str, alphabet: Alphabet) -> Option<List> {
         }
         let gap = separator(after);
         // `(A)(C)` needs nothing in between, and `f(x)` is no list.
-        if gap.rest.len() == after.len() && form != Form::Bracketed {
+        if gap.rest.len() == after.len() && form != LabelForm::Bracketed {
             return None;
         }
         either |= gap.either;
@@ -176,7 +176,7 @@ fn separator(text: &str) -> Gap<'_> {
 pub(super) fn concatenated(text: &str) -> Option<LabelSet> {
     let mut labels = LabelSet::default();
     for c in text.chars() {
-        let label = Label::of(c).filter(|_| c.is_ascii_uppercase())?;
+        let label = ChoiceLabel::of(c).filter(|_| c.is_ascii_uppercase())?;
         if !labels.insert(label) {
             return None;
         }
@@ -185,11 +185,11 @@ pub(super) fn concatenated(text: &str) -> Option<LabelSet> {
 }
 
 /// Returns a label and the text after it: `B) Paris`, `(B) Paris`, `B - Paris`, `B (Paris)`.
-pub(super) fn labelled(text: &str, alphabet: Alphabet) -> Option<(Label, &str)> {
+pub(super) fn labelled(text: &str, alphabet: Alphabet) -> Option<(ChoiceLabel, &str)> {
     let (label, form, rest) = token(text, alphabet)?;
     let content = match form {
-        Form::Bracketed | Form::Marked => rest.trim_start_matches([':', '.', '-', ' ']),
-        Form::Bare => {
+        LabelForm::Bracketed | LabelForm::Marked => rest.trim_start_matches([':', '.', '-', ' ']),
+        LabelForm::Bare => {
             let spaced = rest.trim_start();
             if let Some(after) = spaced.strip_prefix(['-', '–', '—']) {
                 // `A-level` is a word and `A - level` is a label with its text.
@@ -204,7 +204,7 @@ pub(super) fn labelled(text: &str, alphabet: Alphabet) -> Option<(Label, &str)> 
 }
 
 /// Returns whether `content`, the text after `label`, names another label as an answer too.
-pub(super) fn names_another(content: &str, label: Label) -> bool {
+pub(super) fn names_another(content: &str, label: ChoiceLabel) -> bool {
     let mut joined = false;
     for word in content.split(|c: char| c.is_whitespace() || "/|;".contains(c)) {
         if is_marked_label(word, label) || (joined && is_bare_label(word, label)) {
@@ -221,20 +221,22 @@ pub(super) fn names_another(content: &str, label: Label) -> bool {
 }
 
 /// Returns whether `word` is `(C)`, `C)`, `C.` or `C:` for a label other than `label`.
-fn is_marked_label(word: &str, label: Label) -> bool {
+fn is_marked_label(word: &str, label: ChoiceLabel) -> bool {
     let Some((other, form, _)) = token(word, label.alphabet()) else {
         return false;
     };
     other != label
         && match form {
-            Form::Bracketed => true,
-            Form::Marked => word.as_bytes()[1] == b')' || word.as_bytes()[0].is_ascii_uppercase(),
-            Form::Bare => false,
+            LabelForm::Bracketed => true,
+            LabelForm::Marked => {
+                word.as_bytes()[1] == b')' || word.as_bytes()[0].is_ascii_uppercase()
+            }
+            LabelForm::Bare => false,
         }
 }
 
 /// Returns whether `word` is `C` or `C,` for a label other than `label`.
-fn is_bare_label(word: &str, label: Label) -> bool {
+fn is_bare_label(word: &str, label: ChoiceLabel) -> bool {
     let word = outer(word);
     word.len() == 1
         && !word.as_bytes()[0].is_ascii_lowercase()

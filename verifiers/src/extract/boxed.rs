@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
-use super::{Candidate, Note, trim};
+use super::{FoundAnswer, Note, trim};
 
 /// A box and the place where its content starts.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ enum BoxEnd {
 /// Each box is searched for its end only up to the start of the next one, which makes the search
 /// linear. A box that has not ended by then is an outer box where both stand on one line, and an
 /// unclosed one otherwise.
-pub(super) fn find_boxes(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+pub(super) fn find_boxes(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     let haystack = &text.as_bytes()[part.clone()];
     let mut openers = memmem::find_iter(haystack, b"box")
         .filter_map(|at| opener_at(text, &part, part.start + at))
@@ -70,7 +70,7 @@ fn opener_at(text: &str, part: &Range<usize>, at: usize) -> Option<Opener> {
         return command(bytes, start, name_end);
     }
     let in_word = before.last().is_some_and(u8::is_ascii_alphanumeric);
-    let end = pair(*bytes.get(name_end)?)?;
+    let end = closing_bracket(*bytes.get(name_end)?)?;
     (!in_word).then_some(Opener { start, content: name_end + 1, end })
 }
 
@@ -79,7 +79,7 @@ fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
     let spaces = bytes[name_end..].iter().take_while(|b| b.is_ascii_whitespace());
     let content = name_end + spaces.count();
     let first = *bytes.get(content)?;
-    if let Some(end) = pair(first) {
+    if let Some(end) = closing_bracket(first) {
         return Some(Opener { start, content: content + 1, end });
     }
     let second_is_letter = bytes.get(content + 1).is_some_and(u8::is_ascii_alphabetic);
@@ -92,7 +92,7 @@ fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
     is_value.then_some(Opener { start, content, end: BoxEnd::Bare })
 }
 
-fn pair(open: u8) -> Option<BoxEnd> {
+fn closing_bracket(open: u8) -> Option<BoxEnd> {
     match open {
         b'{' => Some(BoxEnd::Pair(b'{', b'}')),
         b'(' => Some(BoxEnd::Pair(b'(', b')')),
@@ -101,12 +101,12 @@ fn pair(open: u8) -> Option<BoxEnd> {
 }
 
 /// Returns the candidate in a box and where the box ends, if it is not an outer one.
-fn close(text: &str, opener: &Opener, limit: usize, is_last: bool) -> Option<(Candidate, usize)> {
+fn close(text: &str, opener: &Opener, limit: usize, is_last: bool) -> Option<(FoundAnswer, usize)> {
     let bytes = &text.as_bytes()[..limit];
     let from = opener.content;
     let closed = |end: usize, after: usize| {
         let span = trim::space(text, from..end);
-        Some((Candidate::new(span, Note::None), after))
+        Some((FoundAnswer::new(span, Note::None), after))
     };
     match opener.end {
         BoxEnd::Bare => {
@@ -121,7 +121,7 @@ fn close(text: &str, opener: &Opener, limit: usize, is_last: bool) -> Option<(Ca
 }
 
 /// Ends a box without a closing brace at the end of its line.
-fn unclosed(text: &str, rest: Range<usize>, is_last: bool) -> Option<(Candidate, usize)> {
+fn unclosed(text: &str, rest: Range<usize>, is_last: bool) -> Option<(FoundAnswer, usize)> {
     let line = memchr(b'\n', &text.as_bytes()[rest.clone()]);
     if line.is_none() && !is_last {
         return None;
@@ -132,7 +132,7 @@ fn unclosed(text: &str, rest: Range<usize>, is_last: bool) -> Option<(Candidate,
         .iter()
         .fold(content, |c, delimiter| c.strip_suffix(delimiter).unwrap_or(c));
     let span = trim::space(text, rest.start..rest.start + content.len());
-    Some((Candidate::new(span, Note::Unclosed), end))
+    Some((FoundAnswer::new(span, Note::Unclosed), end))
 }
 
 /// Finds where the mark stands that closes what was opened before `from`. A backslash escapes.

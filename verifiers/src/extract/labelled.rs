@@ -4,14 +4,14 @@ use std::ops::Range;
 
 use memchr::{memchr, memmem};
 
-use super::{Candidate, Note, phrases, trim};
+use super::{FoundAnswer, Note, phrases, trim};
 
 /// Bytes within which a formula that starts a line of its own must end. A bound, so that many
 /// unfinished formulas cost linear time.
 const FORMULA_WINDOW: usize = 4096;
 
 /// Appends `<answer>…</answer>`; an unclosed one runs to the next one or to the end.
-pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     let bytes = &text.as_bytes()[..part.end];
     let mut starts =
         memmem::find_iter(&bytes[part.start..], b"<answer>").map(|at| part.start + at).peekable();
@@ -21,13 +21,13 @@ pub(super) fn find_tags(text: &str, part: Range<usize>, out: &mut Vec<Candidate>
         let closed = memmem::find(&bytes[from..limit], b"</answer>");
         let span = trim::space(text, from..closed.map_or(limit, |length| from + length));
         let note = if closed.is_some() { Note::None } else { Note::Unclosed };
-        out.push(Candidate::new(span, note));
+        out.push(FoundAnswer::new(span, note));
     }
 }
 
 /// Appends what follows `####`, up to the end of its line. More or fewer marks are a heading, and
 /// so are words that more text follows; a heading "Final answer" is a label of the line after it.
-pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     let bytes = &text.as_bytes()[..part.end];
     let mut starts = memmem::find_iter(&bytes[part.start..], b"####")
         .map(|at| part.start + at)
@@ -49,7 +49,7 @@ pub(super) fn find_hash_marks(text: &str, part: Range<usize>, out: &mut Vec<Cand
         } else {
             line
         };
-        out.push(Candidate::new(span, Note::None));
+        out.push(FoundAnswer::new(span, Note::None));
     }
 }
 
@@ -63,7 +63,7 @@ fn is_section_heading(text: &str, line: &Range<usize>, end: usize) -> bool {
 /// Appends the values of lines `A: …`, `Answer: …`, `**Final answer:** …`.
 ///
 /// An `A:` line directly before a `B:` line is an option of a multiple choice and no answer.
-pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     let bytes = &text.as_bytes()[..part.end];
     let mut start = part.start;
     while start < part.end {
@@ -80,7 +80,7 @@ pub(super) fn find_lines(text: &str, part: Range<usize>, out: &mut Vec<Candidate
             // A heading over nothing.
             continue;
         }
-        out.push(Candidate::new(span, Note::None));
+        out.push(FoundAnswer::new(span, Note::None));
     }
 }
 
@@ -123,7 +123,7 @@ fn without_prefix<'a>(text: &'a str, prefix: &str) -> Option<&'a str> {
 }
 
 /// Appends what follows "answer is", "answer:" and the like, up to the end of the sentence.
-pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candidate>) {
+pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     let mut phrases = phrases::find_phrases(text, &part).into_iter().peekable();
     while let Some((_, from)) = phrases.next() {
         let limit = phrases.peek().map_or(part.end, |next| next.0);
@@ -131,7 +131,7 @@ pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<Candida
         let sentence = line.start..sentence_end(text, line);
         let value = phrases::without_last_verb(&text[sentence.clone()]);
         let span = sentence.start..sentence.start + value.len();
-        out.push(Candidate::new(span, Note::None));
+        out.push(FoundAnswer::new(span, Note::None));
     }
 }
 

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::{Extracted, trim, visible};
 
-/// Which of several marked answers counts.
+/// The one of several marked answers that counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Occurrence {
@@ -25,7 +25,7 @@ pub enum Occurrence {
 pub fn marked<'a>(response: &'a str, marker: &str, which: Occurrence) -> Option<Extracted<'a>> {
     let mut found = Vec::new();
     for part in visible(response).ranges() {
-        closed(response, part.clone(), marker, &mut found);
+        closed_markers(response, part.clone(), marker, &mut found);
     }
     let chosen = match which {
         Occurrence::First => found.iter().min_by_key(|span| span.start),
@@ -42,8 +42,8 @@ pub fn marked<'a>(response: &'a str, marker: &str, which: Occurrence) -> Option<
     })
 }
 
-/// Appends what is between the braces of each marker of `part`, in the order in which they close.
-fn closed(text: &str, part: Range<usize>, marker: &str, out: &mut Vec<Range<usize>>) {
+/// Appends the text between the braces of each marker of `part`, in the order in which they close.
+fn closed_markers(text: &str, part: Range<usize>, marker: &str, out: &mut Vec<Range<usize>>) {
     let bytes = &text.as_bytes()[..part.end];
     let opener = format!("{marker}{{");
     let mut markers = memmem::find_iter(&bytes[part.start..], opener.as_bytes())

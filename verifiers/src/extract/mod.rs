@@ -1,4 +1,4 @@
-//! From a response to the text that answers.
+//! Extraction of the answer from a response.
 //!
 //! Extraction knows nothing of any gold answer. It looks at the visible text only (see
 //! [`visible`]), tries its sources from the most to the least explicit one, and takes the last
@@ -53,7 +53,7 @@ pub struct Extracted<'a> {
     pub span: Range<usize>,
     /// Candidates of the same source in the response; the last one is `text`.
     pub count: usize,
-    /// Where it was found.
+    /// Name of its source.
     pub source: &'static str,
     /// Warnings about the answer.
     pub flags: Vec<&'static str>,
@@ -70,8 +70,8 @@ pub const MANY_CANDIDATES: &str = "many_candidates";
 pub struct AnswerPolicy {
     /// Whether "the answer is …" counts. On by default.
     pub phrases: bool,
-    /// Whether a text that marks no answer is guessed at: by the whole of a short one, by its last
-    /// formula and by its last number. On by default.
+    /// Whether an answer is guessed in a text without a marked one: all of a short text, else its
+    /// last formula, else its last number. On by default.
     pub last_number: bool,
     /// A response with more different candidates of the chosen source than this is flagged
     /// `many_candidates`: the last one still answers, but rewards should know that others were
@@ -90,14 +90,14 @@ impl Default for AnswerPolicy {
 
 /// One possible answer of a source.
 #[derive(Debug)]
-struct Candidate {
+struct FoundAnswer {
     span: Range<usize>,
     note: Note,
     /// Whether it continues a list that the candidate before it belongs to.
     continues: bool,
 }
 
-impl Candidate {
+impl FoundAnswer {
     fn new(span: Range<usize>, note: Note) -> Self {
         Self { span, note, continues: false }
     }
@@ -114,9 +114,9 @@ enum Note {
 }
 
 /// A source appends its candidates in one visible part of the response, in order.
-type Source = fn(&str, Range<usize>, &mut Vec<Candidate>);
+type AnswerFinder = fn(&str, Range<usize>, &mut Vec<FoundAnswer>);
 
-const MARKED: [(&str, Source); 4] = [
+const MARKED: [(&str, AnswerFinder); 4] = [
     ("boxed", boxed::find_boxes),
     ("answer_tag", labelled::find_tags),
     ("hash_marks", labelled::find_hash_marks),
@@ -126,7 +126,7 @@ const MARKED: [(&str, Source); 4] = [
 /// Returns the answer in `response`, or `None` if there is none.
 pub fn answer<'a>(response: &'a str, policy: &AnswerPolicy) -> Option<Extracted<'a>> {
     let visible = visible(response);
-    let phrases: (&str, Source) = ("answer_phrase", labelled::find_phrases);
+    let phrases: (&str, AnswerFinder) = ("answer_phrase", labelled::find_phrases);
     let phrases = policy.phrases.then_some(phrases);
     for (source, find) in MARKED.into_iter().chain(phrases) {
         let mut candidates = Vec::new();
@@ -189,7 +189,7 @@ fn last_in(response: &str, part: &Range<usize>) -> Guess {
 
 /// Returns everything after the thinking, for callers that judge a response as a whole; `None` if
 /// no text is visible.
-pub fn whole(response: &str) -> Option<Extracted<'_>> {
+pub fn visible_response(response: &str) -> Option<Extracted<'_>> {
     let visible = visible(response);
     let span = trim::space(response, visible.ranges().last()?.clone());
     (!span.is_empty()).then(|| Extracted {
@@ -206,7 +206,7 @@ pub fn whole(response: &str) -> Option<Extracted<'_>> {
 fn choose<'a>(
     response: &'a str,
     source: &'static str,
-    candidates: &[Candidate],
+    candidates: &[FoundAnswer],
     policy: &AnswerPolicy,
 ) -> Option<Extracted<'a>> {
     let exact = candidates.iter().rposition(|c| c.note != Note::Approximation)?;
@@ -236,8 +236,8 @@ fn choose<'a>(
     })
 }
 
-/// Returns the spans of the list that ends with the last candidate; none where it stands alone.
-fn members(candidates: &[Candidate]) -> Vec<Range<usize>> {
+/// Returns the spans of the list that ends with the last candidate; empty if it is alone.
+fn members(candidates: &[FoundAnswer]) -> Vec<Range<usize>> {
     let joined = candidates.iter().rev().take_while(|c| c.continues).count();
     let from = candidates.len() - (joined + 1).min(candidates.len());
     if joined == 0 {
@@ -248,7 +248,7 @@ fn members(candidates: &[Candidate]) -> Vec<Range<usize>> {
 
 /// Returns whether more than `limit` different texts are among the candidates; a list in one
 /// sentence is one of them.
-fn has_more_than(limit: usize, response: &str, candidates: &[Candidate]) -> bool {
+fn has_more_than(limit: usize, response: &str, candidates: &[FoundAnswer]) -> bool {
     if candidates.len() <= limit {
         return false;
     }

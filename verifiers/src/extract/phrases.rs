@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use memchr::memmem::Finder;
 use memchr::{memchr2, memchr2_iter};
 
-/// How a language announces an answer.
+/// Phrases of a language that announce an answer.
 struct Language {
     /// The word for "answer" without its first letter, which may be a capital, so that one search
     /// finds both.
@@ -244,7 +244,7 @@ fn verb(after: &str, adjectives: &[&str], verbs: &[&str]) -> Option<usize> {
     Some(after.len() - rest.len())
 }
 
-/// How far from the word the verb at the end of its sentence may be, in characters.
+/// Greatest distance of the verb at the end of a sentence from the word, in characters.
 const MAX_LAST_VERB: usize = 200;
 
 /// Verbs that end a sentence, of languages that put them last.

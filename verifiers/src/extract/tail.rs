@@ -1,8 +1,8 @@
 //! The last number of a text, for responses that mark no answer.
 //!
-//! A guess, so it must at least be honest: what stands around the last digit is taken whole. The
-//! 2 of `3/11/2`, of `2\pi` or of `$\sqrt{2}$` is not an answer, but these texts are candidates,
-//! which the verifier then reads as a whole or not at all.
+//! The expression around the last digit is taken completely. The 2 of `3/11/2`, of `2\pi` or of
+//! `$\sqrt{2}$` is not an answer, but these texts are candidates, which the verifier reads
+//! completely or not at all.
 
 use std::ops::Range;
 
@@ -23,7 +23,7 @@ pub(super) fn last_number(text: &str, part: &Range<usize>) -> Option<Range<usize
         let digit = text[part.start..end].rfind(is_digit)? + part.start;
         let token = token_around(text, part, digit);
         if !is_word(&text[token.clone()]) {
-            return Some(number(text, part, &token));
+            return Some(number_span(text, part, &token));
         }
         end = token.start;
     }
@@ -65,14 +65,14 @@ fn is_separator(c: char) -> bool {
     c.is_whitespace() || is_chinese || "=<>\"“”`;|≈，：；！？（）".contains(c)
 }
 
-/// A word with a digit in it, such as `H2O`: no number.
+/// Whether a token is a word with a digit in it, such as `H2O`, and so not a number.
 fn is_word(token: &str) -> bool {
     let token = token.trim_matches(|c: char| c.is_ascii_punctuation() && c != '\\' && c != '$');
     token.starts_with(char::is_alphabetic) && token.chars().all(char::is_alphanumeric)
 }
 
 /// Returns the number whose last digit stands in `token`, with all that belongs to it.
-fn number(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
+fn number_span(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
     if let Some(formula) = formula_around(text, part, token) {
         return completed(text, part, formula);
     }

@@ -6,11 +6,11 @@ use memchr::memchr_iter;
 
 /// The visible parts of a response.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Visible(Parts);
+pub struct Visible(VisibleParts);
 
 /// Most responses have one part; only those with thinking tags pay for a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Parts {
+enum VisibleParts {
     Whole([Range<usize>; 1]),
     Some(Vec<Range<usize>>),
 }
@@ -20,8 +20,8 @@ impl Visible {
     /// response).
     pub fn ranges(&self) -> &[Range<usize>] {
         match &self.0 {
-            Parts::Whole(range) => range,
-            Parts::Some(ranges) => ranges,
+            VisibleParts::Whole(range) => range,
+            VisibleParts::Some(ranges) => ranges,
         }
     }
 }
@@ -48,7 +48,7 @@ pub fn visible(response: &str) -> Visible {
         memchr_iter(b'<', response.as_bytes()).filter_map(|at| tag_at(response, at)).peekable();
     if tags.peek().is_none() {
         let range = 0..response.len();
-        return Visible(Parts::Whole([range]));
+        return Visible(VisibleParts::Whole([range]));
     }
     let mut ranges = Vec::new();
     let mut open = None;
@@ -74,7 +74,7 @@ pub fn visible(response: &str) -> Visible {
         ranges.push(from..response.len());
     }
     ranges.retain(|range| !range.is_empty());
-    Visible(Parts::Some(ranges))
+    Visible(VisibleParts::Some(ranges))
 }
 
 /// Returns the thinking tag at `start`, where a `<` stands.

@@ -18,7 +18,7 @@ fn check(config: &Value, candidate: &str, code: &str, at: usize) {
     let right = code == "format_followed";
     assert_eq!(verdict.score, right.into());
     if !right {
-        let detail = verdict.reason.detail.expect("asked for");
+        let detail = verdict.reason.detail.expect("requested");
         let numbers: Vec<usize> = detail
             .split(|c: char| !c.is_ascii_digit())
             .filter_map(|number| number.parse().ok())

@@ -2,7 +2,7 @@
 
 use regex::Regex;
 
-use super::Rules;
+use super::TagRules;
 
 /// A violation of the format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,13 +41,13 @@ pub(super) struct Violation {
     pub(super) rule: Broken,
     /// The byte offset where it shows.
     at: usize,
-    /// The tag that the rule is about; text outside is about none, and says 0.
+    /// The tag of the rule; 0 for text outside of tags.
     tag: usize,
 }
 
 impl Violation {
     /// Describes the violation in a sentence.
-    pub(super) fn detail(&self, rules: &Rules) -> String {
+    pub(super) fn detail(&self, rules: &TagRules) -> String {
         let name = rules.tags[self.tag].name.as_str();
         let at = self.at;
         match self.rule {
@@ -64,9 +64,9 @@ impl Violation {
     }
 }
 
-/// Where the walk stands.
+/// State of the walk.
 struct Walk<'r> {
-    rules: &'r Rules,
+    rules: &'r TagRules,
     /// Blocks opened so far, by tag.
     blocks: Vec<usize>,
     /// The largest index among the required tags opened so far.
@@ -80,12 +80,12 @@ struct Walk<'r> {
 }
 
 /// Returns the first violation in the order of the text; a missing tag shows at its end.
-pub(super) fn first_violation(rules: &Rules, scanner: &Regex, text: &str) -> Option<Violation> {
+pub(super) fn first_violation(rules: &TagRules, scanner: &Regex, text: &str) -> Option<Violation> {
     Walk::new(rules).run(scanner, text).err()
 }
 
 impl<'r> Walk<'r> {
-    fn new(rules: &'r Rules) -> Self {
+    fn new(rules: &'r TagRules) -> Self {
         let mut blocks = vec![0; rules.tags.len()];
         let open = rules.starts_in.map(|tag| (tag, 0));
         if let Some(tag) = rules.starts_in {

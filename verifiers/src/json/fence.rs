@@ -2,19 +2,18 @@
 
 /// The JSON text of a response, and how many lines of the response come before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Content<'a> {
+pub(super) struct FencedText<'a> {
     pub(super) text: &'a str,
     pub(super) lines_before: usize,
 }
 
-/// Returns what stands inside the fence, where the whole of `text` is one fenced block marked
-/// `json` or not marked; otherwise all of it. White space around the block is allowed, prose is
-/// not.
-pub(super) fn unfenced(text: &str) -> Content<'_> {
-    fenced(text).unwrap_or(Content { text, lines_before: 0 })
+/// Returns the content of the fence if all of `text` is one fenced block marked `json` or not
+/// marked; otherwise all of it. White space around the block is allowed, prose is not.
+pub(super) fn unfenced(text: &str) -> FencedText<'_> {
+    fenced(text).unwrap_or(FencedText { text, lines_before: 0 })
 }
 
-fn fenced(text: &str) -> Option<Content<'_>> {
+fn fenced(text: &str) -> Option<FencedText<'_>> {
     let block = text.trim_start();
     let opened = block.strip_prefix("```")?;
     let (mark, rest) = opened.split_once('\n')?;
@@ -29,7 +28,7 @@ fn fenced(text: &str) -> Option<Content<'_>> {
         return None;
     }
     let before = &text[..text.len() - rest.len()];
-    Some(Content { text: inside, lines_before: before.matches('\n').count() })
+    Some(FencedText { text: inside, lines_before: before.matches('\n').count() })
 }
 
 #[cfg(test)]
@@ -47,7 +46,7 @@ mod tests {
             ("```json\n```", "", 1),
             ("1", "1", 0),
         ] {
-            let expected = Content { text: inside, lines_before };
+            let expected = FencedText { text: inside, lines_before };
             assert_eq!(unfenced(text), expected, "{text}");
         }
         for text in [

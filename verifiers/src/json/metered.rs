@@ -92,7 +92,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Where a property name is kept while it is validated as a value.
+/// A property name that is validated as a value.
 #[derive(Debug)]
 pub(super) struct NameBuffer {
     name: Value,
@@ -127,13 +127,13 @@ impl Json for Metered {
 }
 
 impl<'a> Node<'a, Metered> for View<'a> {
-    type Object = Fields<'a>;
+    type Object = ObjectFields<'a>;
     type Array = Items<'a>;
     type Number = &'a Number;
 
-    fn as_object(&self) -> Option<Fields<'a>> {
+    fn as_object(&self) -> Option<ObjectFields<'a>> {
         let fields = self.value.as_object()?;
-        (!self.meter.is_spent()).then_some(Fields { fields, view: *self })
+        (!self.meter.is_spent()).then_some(ObjectFields { fields, view: *self })
     }
 
     fn as_array(&self) -> Option<Items<'a>> {
@@ -184,12 +184,12 @@ impl<'a> Node<'a, Metered> for View<'a> {
 }
 
 /// The fields of an object.
-pub(super) struct Fields<'a> {
+pub(super) struct ObjectFields<'a> {
     fields: &'a Map<String, Value>,
     view: View<'a>,
 }
 
-impl<'a> Object<'a, Metered> for Fields<'a> {
+impl<'a> Object<'a, Metered> for ObjectFields<'a> {
     type Node = View<'a>;
     type MemberName = &'a str;
     type MembersIter = Members<'a>;

@@ -13,7 +13,7 @@ pub(super) struct Document {
     pub(super) depth: usize,
 }
 
-/// Why a text is not a document.
+/// Reason why a text is not a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Malformed {
     /// The key that an object holds twice, where that is the reason.
@@ -30,7 +30,7 @@ pub(super) struct Malformed {
 ///
 /// Depth is capped by the parser at 127 containers, so nothing that walks the value can
 /// overflow the stack. NaN, infinities and numbers beyond the range of a double are refused.
-pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
+pub(super) fn parse_document(text: &str) -> Result<Document, Malformed> {
     let notes = Notes::default();
     let mut parser = serde_json::Deserializer::from_str(text);
     let parsed = Unique { notes: &notes, depth: 0 }
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn refused(text: &str) -> Malformed {
-        parse(text).expect_err("these texts are malformed")
+        parse_document(text).expect_err("these texts are malformed")
     }
 
     #[test]
@@ -165,25 +165,25 @@ mod tests {
             assert_eq!(malformed.duplicate.as_deref(), Some(key), "{text}");
             assert_eq!(malformed.line, line, "{text}");
         }
-        assert!(parse(r#"[{"a":1},{"a":2}]"#).is_ok());
-        assert!(parse(r#"{"a":{"a":{"a":1}}}"#).is_ok());
+        assert!(parse_document(r#"[{"a":1},{"a":2}]"#).is_ok());
+        assert!(parse_document(r#"{"a":{"a":{"a":1}}}"#).is_ok());
     }
 
     #[test]
     fn depth_counts_containers() {
         for (text, depth) in [("1", 0), ("[]", 1), ("[[],{\"a\":[]}]", 3), (" \n{} ", 1)] {
-            assert_eq!(parse(text).map(|document| document.depth), Ok(depth), "{text}");
+            assert_eq!(parse_document(text).map(|document| document.depth), Ok(depth), "{text}");
         }
-        assert!(parse(&"[".repeat(100_000)).is_err());
+        assert!(parse_document(&"[".repeat(100_000)).is_err());
         let deep = |n: usize| format!("{}{}", "[".repeat(n), "]".repeat(n));
-        assert_eq!(parse(&deep(127)).map(|document| document.depth), Ok(127));
-        assert!(parse(&deep(128)).is_err());
+        assert_eq!(parse_document(&deep(127)).map(|document| document.depth), Ok(127));
+        assert!(parse_document(&deep(128)).is_err());
     }
 
     proptest! {
         #[test]
         fn agrees_with_serde_json_but_for_duplicates(text in "[\\[\\]{}:,\"a\\\\u0.1e-]{0,16}") {
-            match (parse(&text), serde_json::from_str::<Value>(&text)) {
+            match (parse_document(&text), serde_json::from_str::<Value>(&text)) {
                 (Ok(ours), theirs) => prop_assert_eq!(Some(ours.value), theirs.ok()),
                 (Err(malformed), theirs) => {
                     prop_assert!(malformed.duplicate.is_some() || theirs.is_err());
@@ -194,10 +194,10 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_precision() {
-        assert_eq!(parse("18446744073709551615").map(|d| d.value), Ok(json!(u64::MAX)));
-        assert_eq!(parse("-9223372036854775808").map(|d| d.value), Ok(json!(i64::MIN)));
-        assert!(parse("1e999").is_err());
-        assert!(parse("NaN").is_err());
-        assert!(parse("-Infinity").is_err());
+        assert_eq!(parse_document("18446744073709551615").map(|d| d.value), Ok(json!(u64::MAX)));
+        assert_eq!(parse_document("-9223372036854775808").map(|d| d.value), Ok(json!(i64::MIN)));
+        assert!(parse_document("1e999").is_err());
+        assert!(parse_document("NaN").is_err());
+        assert!(parse_document("-Infinity").is_err());
     }
 }

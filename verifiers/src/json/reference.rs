@@ -1,4 +1,4 @@
-//! Where the `$ref` of a schema points to.
+//! Target of a schema's `$ref`.
 
 use serde_json::{Map, Value};
 

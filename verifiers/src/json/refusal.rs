@@ -1,6 +1,6 @@
 //! Refusals of schemas.
 
-/// Why a schema is not used.
+/// Reason why a schema is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Refusal {
     /// Stable name for programs.

@@ -33,7 +33,7 @@ pub(super) struct Schema {
 
 /// The result of validating a document.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum Validation {
     Valid,
     /// Not valid; the place and the message, if requested and found within fuel.
     Mismatch(Option<String>),
@@ -78,19 +78,19 @@ impl Schema {
     }
 
     /// Checks `document`.
-    pub(super) fn check(&self, document: &Document, fuel: &mut Fuel, explain: bool) -> Outcome {
+    pub(super) fn check(&self, document: &Document, fuel: &mut Fuel, explain: bool) -> Validation {
         if u64::from(self.chain) * (document.depth as u64 + 1) > MAX_FRAMES {
-            return Outcome::TooDeep;
+            return Validation::TooDeep;
         }
         let meter = Meter::new(fuel.left(), self.prices);
         let valid = self.validator.is_valid(view(document, &meter));
         if fuel.spend(meter.used()).is_err() || meter.is_spent() {
-            return Outcome::Spent;
+            return Validation::Spent;
         }
         if valid {
-            return Outcome::Valid;
+            return Validation::Valid;
         }
-        Outcome::Mismatch(explain.then(|| self.explain(document)).flatten())
+        Validation::Mismatch(explain.then(|| self.explain(document)).flatten())
     }
 
     /// Returns the first error; `None` if finding it takes too long.

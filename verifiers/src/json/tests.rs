@@ -133,7 +133,7 @@ fn details_name_the_place() {
     }
     let long = format!("[{{\"age\": \"{}\"}}]", "x".repeat(10_000));
     let found = judge(&verifier(schema), &json!(null), Some(&long), &mut Fuel::default());
-    let detail = found.expect("a verdict").reason.detail.expect("asked for");
+    let detail = found.expect("a verdict").reason.detail.expect("requested");
     assert!(detail.len() < 250, "{}", detail.len());
 }
 

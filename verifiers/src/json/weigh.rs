@@ -31,7 +31,7 @@ const MAX_BYTES: u64 = 256 << 10;
 /// Most units of fuel that reading and compiling all patterns of a schema may ask for.
 const MAX_PATTERN_UNITS: u64 = 500_000;
 
-/// Where the schemas under a keyword apply.
+/// Values to which the schemas under a keyword apply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum AppliesTo {
     /// To the value at hand.
@@ -42,9 +42,9 @@ enum AppliesTo {
     Apart,
 }
 
-/// How a keyword holds schemas.
+/// Layout of a keyword's schemas.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
+enum SchemaLayout {
     /// One schema, or a list of schemas.
     Direct,
     /// By name.
@@ -52,29 +52,29 @@ enum Layout {
 }
 
 /// The keywords of all drafts that hold schemas.
-const APPLICATORS: [(&str, AppliesTo, Layout); 22] = [
-    ("allOf", AppliesTo::Here, Layout::Direct),
-    ("anyOf", AppliesTo::Here, Layout::Direct),
-    ("oneOf", AppliesTo::Here, Layout::Direct),
-    ("not", AppliesTo::Here, Layout::Direct),
-    ("if", AppliesTo::Here, Layout::Direct),
-    ("then", AppliesTo::Here, Layout::Direct),
-    ("else", AppliesTo::Here, Layout::Direct),
-    ("dependentSchemas", AppliesTo::Here, Layout::Named),
-    ("dependencies", AppliesTo::Here, Layout::Named),
-    ("properties", AppliesTo::Inside, Layout::Named),
-    ("patternProperties", AppliesTo::Inside, Layout::Named),
-    ("additionalProperties", AppliesTo::Inside, Layout::Direct),
-    ("unevaluatedProperties", AppliesTo::Inside, Layout::Direct),
-    ("propertyNames", AppliesTo::Inside, Layout::Direct),
-    ("items", AppliesTo::Inside, Layout::Direct),
-    ("prefixItems", AppliesTo::Inside, Layout::Direct),
-    ("additionalItems", AppliesTo::Inside, Layout::Direct),
-    ("unevaluatedItems", AppliesTo::Inside, Layout::Direct),
-    ("contains", AppliesTo::Inside, Layout::Direct),
-    ("contentSchema", AppliesTo::Inside, Layout::Direct),
-    ("$defs", AppliesTo::Apart, Layout::Named),
-    ("definitions", AppliesTo::Apart, Layout::Named),
+const APPLICATORS: [(&str, AppliesTo, SchemaLayout); 22] = [
+    ("allOf", AppliesTo::Here, SchemaLayout::Direct),
+    ("anyOf", AppliesTo::Here, SchemaLayout::Direct),
+    ("oneOf", AppliesTo::Here, SchemaLayout::Direct),
+    ("not", AppliesTo::Here, SchemaLayout::Direct),
+    ("if", AppliesTo::Here, SchemaLayout::Direct),
+    ("then", AppliesTo::Here, SchemaLayout::Direct),
+    ("else", AppliesTo::Here, SchemaLayout::Direct),
+    ("dependentSchemas", AppliesTo::Here, SchemaLayout::Named),
+    ("dependencies", AppliesTo::Here, SchemaLayout::Named),
+    ("properties", AppliesTo::Inside, SchemaLayout::Named),
+    ("patternProperties", AppliesTo::Inside, SchemaLayout::Named),
+    ("additionalProperties", AppliesTo::Inside, SchemaLayout::Direct),
+    ("unevaluatedProperties", AppliesTo::Inside, SchemaLayout::Direct),
+    ("propertyNames", AppliesTo::Inside, SchemaLayout::Direct),
+    ("items", AppliesTo::Inside, SchemaLayout::Direct),
+    ("prefixItems", AppliesTo::Inside, SchemaLayout::Direct),
+    ("additionalItems", AppliesTo::Inside, SchemaLayout::Direct),
+    ("unevaluatedItems", AppliesTo::Inside, SchemaLayout::Direct),
+    ("contains", AppliesTo::Inside, SchemaLayout::Direct),
+    ("contentSchema", AppliesTo::Inside, SchemaLayout::Direct),
+    ("$defs", AppliesTo::Apart, SchemaLayout::Named),
+    ("definitions", AppliesTo::Apart, SchemaLayout::Named),
 ];
 
 /// The cost of a schema.
@@ -124,7 +124,7 @@ pub(super) fn weigh(schema: &Value) -> Result<SchemaCost, Refusal> {
         cost: SchemaCost { compile_units, ..SchemaCost::default() },
     };
     survey.explore()?;
-    let mut scale = Scale { survey: &survey, known: HashMap::new(), open: HashSet::new() };
+    let mut scale = SchemaWeigher { survey: &survey, known: HashMap::new(), open: HashSet::new() };
     let mut cost = survey.cost;
     for schema in &survey.schemas {
         let weight = scale.weigh(schema, 0)?;
@@ -144,8 +144,8 @@ fn applied(fields: &Map<String, Value>) -> impl Iterator<Item = (AppliesTo, &Val
         let known = APPLICATORS.iter().find(|(name, ..)| name == keyword);
         let schemas: Vec<&Value> = match (known, value) {
             (None, _) => Vec::new(),
-            (Some((.., Layout::Named)), Value::Object(named)) => named.values().collect(),
-            (Some((.., Layout::Direct)), Value::Array(list)) => list.iter().collect(),
+            (Some((.., SchemaLayout::Named)), Value::Object(named)) => named.values().collect(),
+            (Some((.., SchemaLayout::Direct)), Value::Array(list)) => list.iter().collect(),
             (Some(_), _) => vec![value],
         };
         let place = known.map_or(AppliesTo::Apart, |(_, place, _)| *place);
@@ -186,7 +186,7 @@ impl<'s> Survey<'s> {
         Ok(())
     }
 
-    /// Notes the anchor and the patterns of one schema, and refuses what is not supported.
+    /// Records the anchor and the patterns of one schema, and refuses unsupported keywords.
     fn inspect(
         &mut self,
         schema: &'s Value,
@@ -251,7 +251,7 @@ impl<'s> Survey<'s> {
     }
 }
 
-/// How many keywords a schema applies to one value, by what the validator does with it.
+/// Number of keywords that a schema applies to one value, by the validator's operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Weight {
     /// To find whether the value is valid.
@@ -259,7 +259,7 @@ struct Weight {
     /// To find which fields or items were looked at, for `unevaluatedProperties` and its kin: that
     /// validates each part again, on every level.
     marking: u64,
-    /// To collect errors: alternatives are tried first, then asked for their errors.
+    /// To collect errors: alternatives are tried first, then report their errors.
     errors: u64,
     chain: u32,
 }
@@ -272,14 +272,14 @@ impl Weight {
 }
 
 /// Weighs schemas, each once.
-struct Scale<'a, 's> {
+struct SchemaWeigher<'a, 's> {
     survey: &'a Survey<'s>,
     known: HashMap<*const Value, Weight>,
     /// Schemas being weighed: to meet one again is a loop.
     open: HashSet<*const Value>,
 }
 
-impl<'s> Scale<'_, 's> {
+impl<'s> SchemaWeigher<'_, 's> {
     fn weigh(&mut self, schema: &'s Value, chain: u32) -> Result<Weight, Refusal> {
         let at = std::ptr::from_ref(schema);
         if let Some(known) = self.known.get(&at) {

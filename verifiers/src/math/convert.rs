@@ -5,7 +5,7 @@ use maths::UnitError;
 use crate::Fuel;
 use crate::arithmetic::{self, Exact, NotComputed};
 
-/// Why a value has no counterpart.
+/// Reason why a value does not convert.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotConverted {
     /// The value is not a number.
@@ -17,7 +17,8 @@ pub enum NotConverted {
 }
 
 /// Evaluates `value` and converts it from the unit `from` to the unit `to`, exactly:
-/// `convert("100", "degC", "degF")` is 212. [`maths::convert_unit`] says how units are written.
+/// `convert("100", "degC", "degF")` is 212. [`maths::convert_unit`] documents the notation of
+/// units.
 ///
 /// # Errors
 /// [`NotConverted`].

@@ -1,8 +1,8 @@
-//! Mathematical answers: does the candidate mean the same as the gold answer?
+//! Mathematical answers: compares the candidate's meaning with the gold answer's.
 //!
 //! The `maths` crate reads and compares; this module reads gold answers before candidates, bounds
-//! their fuel and turns outcomes into verdicts. What is neither proven equal nor proven different
-//! is *undecided*, and says so.
+//! their fuel and turns outcomes into verdicts. A pair that is neither proven equal nor proven
+//! different is *undecided*.
 //!
 //! Comparison is asymmetric: see [`Math`]. docs/math.md has every rule and flag with examples.
 
@@ -12,7 +12,7 @@ pub mod steps;
 
 use std::borrow::Cow;
 
-use maths::{Answer, AnswerType, Comparer, ReadOptions, Sides, Texts, Unread, Workspace};
+use maths::{Answer, AnswerTexts, AnswerType, Comparer, ReadOptions, Sides, Unread, Workspace};
 use serde::Serialize;
 use serde_json::{Map, Value as Json};
 
@@ -29,9 +29,9 @@ pub use maths::{
 /// The configuration of a [`Math`] verifier.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct MathConfig {
-    /// How far a candidate may lie from the gold value. Exact by default.
+    /// Tolerance around the gold value. Exact by default.
     pub tolerance: Tolerance,
-    /// What counts as equal where practice is divided.
+    /// Policy for disputed equalities.
     #[serde(flatten)]
     pub policy: Policy,
     /// Symbols that stand for constants of physics, in SI units, on both sides: `c`, `h`, `k_B`.
@@ -62,10 +62,10 @@ struct ReadGold<'a> {
 
 /// Both sides, and what they were read from.
 #[derive(Clone, Copy)]
-struct Pair<'a> {
+struct ComparedAnswers<'a> {
     gold: &'a Answer,
     candidate: &'a Answer,
-    texts: Texts<'a>,
+    texts: AnswerTexts<'a>,
 }
 
 impl Math {
@@ -121,13 +121,13 @@ impl Math {
         let several = self.several(claim.candidate, ws);
         let mut best: Option<Result<Verdict, VerifyError>> = None;
         for gold in golds {
-            let texts = Texts { gold: gold.text, candidate: text };
+            let texts = AnswerTexts { gold: gold.text, candidate: text };
             // Several marked answers are a list only if the gold answer is one.
             let candidate = match (gold.answer.is_list(), &several) {
                 (true, Some(several)) => several,
                 (true | false, _) => &candidate,
             };
-            let pair = Pair { gold: &gold.answer, candidate, texts };
+            let pair = ComparedAnswers { gold: &gold.answer, candidate, texts };
             let judged = self.compare(pair, claim.explain, ws);
             if matches!(&judged, Ok(verdict) if verdict.score == UnitScore::ONE) {
                 return judged;
@@ -153,7 +153,7 @@ impl Math {
 
     fn compare(
         &self,
-        pair: Pair<'_>,
+        pair: ComparedAnswers<'_>,
         explain: bool,
         ws: &mut Workspace<'_>,
     ) -> Result<Verdict, VerifyError> {
@@ -226,8 +226,7 @@ impl Math {
     }
 }
 
-/// Returns the verdict that claims less: what is undecided outweighs what is presumed, and that a
-/// proof.
+/// Returns the less certain verdict: undecided before presumed, presumed before proven.
 fn less_certain(
     first: Result<Verdict, VerifyError>,
     second: Result<Verdict, VerifyError>,
@@ -239,7 +238,7 @@ fn less_certain(
     if doubt(&first) > doubt(&second) { first } else { second }
 }
 
-/// Returns the gold answer as the type that the request says.
+/// Converts the gold answer to the type in the request.
 fn typed(gold: ReadGold<'_>, wanted: Option<AnswerType>) -> Result<ReadGold<'_>, VerifyError> {
     let ReadGold { text, answer } = gold;
     let Some(wanted) = wanted else {

@@ -1,6 +1,6 @@
-//! How findings become verdicts, errors and sentences.
+//! Verdicts, errors and sentences from findings.
 
-use maths::{Doubt, Evidence, MAX_BYTES, Outcome, Sides, Undecided, Unread, quoted};
+use maths::{Comparison, Doubt, Evidence, MAX_BYTES, Sides, Undecided, Unread, quoted};
 
 use crate::{Reason, Verdict, VerifyError};
 
@@ -38,7 +38,7 @@ fn because(unread: Unread) -> String {
 
 /// Returns the verdict that an outcome gives, or the error that it stays undecided.
 pub(super) fn verdict(
-    outcome: Outcome,
+    outcome: Comparison,
     undecided: Undecided,
     explain: bool,
     sides: &Sides<'_, '_>,
@@ -47,17 +47,17 @@ pub(super) fn verdict(
         Reason::explained(evidence.code, explain, || sides.sentence(sign, Some(&evidence)))
     };
     match outcome {
-        Outcome::Equal(evidence) => {
+        Comparison::Equal(evidence) => {
             let sign = if evidence.code == "within_tolerance" { "≈" } else { "=" };
             Ok(Verdict::proven(true, "equal", reason(evidence, sign)))
         }
-        Outcome::Different(evidence) => {
+        Comparison::Different(evidence) => {
             Ok(Verdict::proven(false, "different", reason(evidence, "≠")))
         }
-        Outcome::Incomparable(evidence) => {
+        Comparison::Incomparable(evidence) => {
             Ok(Verdict::presumed_wrong("different", reason(evidence, "is not compared with")))
         }
-        Outcome::Undecided(doubt) => {
+        Comparison::Undecided(doubt) => {
             let code = doubt_code(doubt);
             let reason = Reason::explained(code, explain, || sides.sentence("=?", None));
             match undecided {

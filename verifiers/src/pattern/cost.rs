@@ -43,19 +43,20 @@ impl PatternCost {
     /// The message for people, where the pattern does not parse or is beyond the limits.
     pub(crate) fn of(pattern: &str) -> Result<Self, String> {
         check_length(pattern)?;
-        let hir = parse(pattern, Tables::Unicode)?;
+        let hir = parse_pattern(pattern, Tables::Unicode)?;
         Self::measured(&hir).within_limits()
     }
 
     /// Returns the cost of a pattern of JSON Schema, which is translated before it is compiled: its
-    /// `\w` is ASCII, and some of its syntax does not parse here. Then every repetition is taken to
-    /// apply to the whole pattern, and every byte to be a class.
+    /// `\w` is ASCII, and some of its syntax does not parse here. Every repetition is then assumed
+    /// to apply to the complete pattern, and every byte to be a class.
     ///
     /// # Errors
     /// The message for people, where the pattern is beyond the limits.
     pub(crate) fn guess(pattern: &str) -> Result<Self, String> {
         check_length(pattern)?;
-        let hir = parse(pattern, Tables::Ascii).or_else(|_| parse(pattern, Tables::Unicode));
+        let hir = parse_pattern(pattern, Tables::Ascii)
+            .or_else(|_| parse_pattern(pattern, Tables::Unicode));
         if let Ok(hir) = hir {
             return Self::measured(&hir).within_limits();
         }
@@ -69,7 +70,7 @@ impl PatternCost {
     }
 
     fn measured(hir: &Hir) -> Self {
-        let (positions, ranges) = measure(hir);
+        let (positions, ranges) = positions_and_ranges(hir);
         Self { positions, ranges }
     }
 
@@ -125,7 +126,7 @@ enum Tables {
     Ascii,
 }
 
-fn parse(pattern: &str, tables: Tables) -> Result<Hir, String> {
+fn parse_pattern(pattern: &str, tables: Tables) -> Result<Hir, String> {
     let unicode = tables == Tables::Unicode;
     ParserBuilder::new()
         .nest_limit(NEST_LIMIT)
@@ -137,7 +138,7 @@ fn parse(pattern: &str, tables: Tables) -> Result<Hir, String> {
 }
 
 /// Positions and ranges. Recursion is bounded by [`NEST_LIMIT`].
-fn measure(hir: &Hir) -> (u64, u64) {
+fn positions_and_ranges(hir: &Hir) -> (u64, u64) {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => (1, 1),
         HirKind::Literal(literal) => {
@@ -156,14 +157,14 @@ fn measure(hir: &Hir) -> (u64, u64) {
         }
         HirKind::Repetition(repetition) => {
             let copies = repetition.max.unwrap_or(repetition.min).max(1);
-            let (positions, ranges) = measure(&repetition.sub);
+            let (positions, ranges) = positions_and_ranges(&repetition.sub);
             let copies = u64::from(copies);
             (positions.saturating_mul(copies), ranges.saturating_mul(copies))
         }
-        HirKind::Capture(capture) => measure(&capture.sub),
+        HirKind::Capture(capture) => positions_and_ranges(&capture.sub),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => parts
             .iter()
-            .map(measure)
+            .map(positions_and_ranges)
             .fold((0, 0), |sum, part| (sum.0.saturating_add(part.0), sum.1.saturating_add(part.1))),
     }
 }

@@ -1,13 +1,13 @@
-//! METEOR: which word stands for which.
+//! METEOR: alignment of words.
 
 use std::collections::HashMap;
 
 use super::porter::stem;
-use super::share;
+use super::ratio;
 
-/// How much precision weighs against recall.
+/// Weight of precision against recall.
 const ALPHA: f64 = 0.9;
-/// How steeply the penalty rises with the number of pieces.
+/// Exponent of the penalty.
 const BETA: i32 = 3;
 /// The largest penalty.
 const GAMMA: f64 = 0.5;
@@ -26,13 +26,13 @@ pub(super) fn meteor(input: &[&str], reference: &[&str]) -> f64 {
     if n == 0 {
         return 0.0;
     }
-    let (precision, recall) = (share(n, input.len()), share(n, reference.len()));
+    let (precision, recall) = (ratio(n, input.len()), ratio(n, reference.len()));
     let mean = precision * recall / (ALPHA * precision + (1.0 - ALPHA) * recall);
-    let penalty = GAMMA * share(pieces(&matches), n).powi(BETA);
+    let penalty = GAMMA * ratio(pieces(&matches), n).powi(BETA);
     (1.0 - penalty) * mean
 }
 
-/// Runs of words that stand in the same order in both.
+/// Counts runs of words that are in the same order in both.
 fn pieces(matches: &[(usize, usize)]) -> usize {
     let breaks = matches.windows(2).filter(|pair| {
         let (before, after) = (pair[0], pair[1]);
@@ -41,7 +41,7 @@ fn pieces(matches: &[(usize, usize)]) -> usize {
     1 + breaks.count()
 }
 
-/// Words that stand for none yet, as indices in order, and the pairs that were found.
+/// Unmatched words, as indices in order, and the pairs found.
 struct Unmatched {
     input: Vec<usize>,
     reference: Vec<usize>,

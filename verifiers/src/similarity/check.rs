@@ -12,9 +12,9 @@ pub enum TextCheck {
     Equal,
     /// They are not the same.
     Differs,
-    /// The reference stands in the input.
+    /// The input contains the reference.
     Contains,
-    /// The same whatever the case, as Unicode folds it.
+    /// Containment under Unicode case folding.
     ContainsFolded,
 }
 

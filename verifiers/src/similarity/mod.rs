@@ -1,5 +1,5 @@
-//! How alike two texts are, measured by characters, by n-grams and by aligned words: the measures
-//! that graders of other services are configured with.
+//! Similarity of texts by characters, n-grams and aligned words: the metrics of other services'
+//! graders.
 //!
 //! None of them reads meaning: a wrong answer in the right words scores high. They are here because
 //! graders ask for them, and as parts of a formula; a reward that rests on one alone is easily
@@ -7,7 +7,7 @@
 //!
 //! Each follows its paper and the package that is commonly used for it, so that a number means the
 //! same here and there: `rapidfuzz` for [`Metric::Fuzzy`], the `evaluate` collection for the
-//! others. Where they differ is said at the [`Metric`].
+//! others. The [`Metric`] documents differences.
 
 mod align;
 mod check;
@@ -37,10 +37,10 @@ pub enum Metric {
     /// The smaller of precision and recall over all n-grams of up to four words. "Google's Neural
     /// Machine Translation System" (arXiv 1609.08144), section 4.3, with the same tokens.
     Gleu,
-    /// Words aligned by form, then by stem, and a penalty for what is out of order. "METEOR: An
-    /// Automatic Metric for MT Evaluation" (Banerjee and Lavie, ACL 2005) with the weights 0.9,
-    /// 3 and 0.5, the tokens of BLEU in lower case, and Porter's stems. Synonyms are not aligned:
-    /// the list of them is no part of this program.
+    /// Words aligned by form, then by stem, and a penalty for words out of order. "METEOR: An
+    /// Automatic Metric for MT Evaluation" (Banerjee and Lavie, ACL 2005) with the weights 0.9, 3
+    /// and 0.5, the tokens of BLEU in lower case, and Porter's stems. Synonyms are not aligned: the
+    /// list of them is no part of this program.
     Meteor,
     /// The F1 score of n-grams of this many words. "ROUGE: A Package for Automatic Evaluation of
     /// Summaries" (Lin, ACL 2004). A word is a run of letters and digits in lower case, of any
@@ -87,11 +87,13 @@ pub fn similarity(
             )
         }
         Metric::RougeN(n) => {
-            let (input, reference) = words::ids(words::plain(input), words::plain(reference));
+            let (input, reference) =
+                words::ids(words::plain_words(input), words::plain_words(reference));
             ngrams::rouge(&input, &reference, n)
         }
         Metric::RougeL => {
-            let (input, reference) = words::ids(words::plain(input), words::plain(reference));
+            let (input, reference) =
+                words::ids(words::plain_words(input), words::plain_words(reference));
             subsequence::rouge(&input, &reference, fuel)?
         }
     };
@@ -111,11 +113,11 @@ fn f1(part: usize, input: usize, reference: usize) -> f64 {
     if part == 0 {
         return 0.0;
     }
-    2.0 * share(part, input + reference)
+    2.0 * ratio(part, input + reference)
 }
 
 /// Divides `part` by `whole`; 0 if `whole` is 0.
-fn share(part: usize, whole: usize) -> f64 {
+fn ratio(part: usize, whole: usize) -> f64 {
     if whole == 0 {
         return 0.0;
     }

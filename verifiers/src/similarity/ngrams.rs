@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{f1, share};
+use super::{f1, ratio};
 
 /// The longest runs that BLEU and GLEU count.
 const LONGEST: usize = 4;
@@ -29,7 +29,7 @@ fn runs(len: usize, n: usize) -> usize {
 }
 
 pub(super) fn bleu(input: &[u32], reference: &[u32]) -> f64 {
-    let precision = |n| share(shared(input, reference, n), runs(input.len(), n));
+    let precision = |n| ratio(shared(input, reference, n), runs(input.len(), n));
     let logs: f64 = (1..=LONGEST).map(|n| precision(n).ln()).sum();
     if logs == f64::NEG_INFINITY {
         return 0.0;
@@ -38,7 +38,7 @@ pub(super) fn bleu(input: &[u32], reference: &[u32]) -> f64 {
     let brevity = if input.len() > reference.len() {
         1.0
     } else {
-        (1.0 - share(reference.len(), input.len())).exp()
+        (1.0 - ratio(reference.len(), input.len())).exp()
     };
     brevity * (logs / 4.0).exp()
 }
@@ -47,7 +47,7 @@ pub(super) fn gleu(input: &[u32], reference: &[u32]) -> f64 {
     let all = |count: &dyn Fn(usize) -> usize| (1..=LONGEST).map(count).sum::<usize>();
     let both = all(&|n| shared(input, reference, n));
     let most = all(&|n| runs(input.len(), n)).max(all(&|n| runs(reference.len(), n)));
-    share(both, most)
+    ratio(both, most)
 }
 
 pub(super) fn rouge(input: &[u32], reference: &[u32], n: usize) -> f64 {

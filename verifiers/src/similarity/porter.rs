@@ -2,10 +2,10 @@
 //! three departures of its author's own programs: words of two letters stay, `bli` and `logi` are
 //! suffixes.
 
-/// A suffix and what stands in its place.
-type Rule = (&'static str, &'static str);
+/// A suffix and its replacement.
+type SuffixRule = (&'static str, &'static str);
 
-const SECOND: [Rule; 21] = [
+const SECOND: [SuffixRule; 21] = [
     ("ational", "ate"),
     ("tional", "tion"),
     ("enci", "ence"),
@@ -29,7 +29,7 @@ const SECOND: [Rule; 21] = [
     ("logi", "log"),
 ];
 
-const THIRD: [Rule; 7] = [
+const THIRD: [SuffixRule; 7] = [
     ("icate", "ic"),
     ("ative", ""),
     ("alize", "al"),
@@ -73,7 +73,7 @@ fn plural(word: &mut Vec<char>) {
 /// Strips `-eed`, `-ed` and `-ing`.
 fn past(word: &mut Vec<char>) {
     if ends(word, "eed") {
-        if measure(&word[..word.len() - 3]) > 0 {
+        if porter_measure(&word[..word.len() - 3]) > 0 {
             replace(word, 1, "");
         }
         return;
@@ -92,18 +92,18 @@ fn past(word: &mut Vec<char>) {
         if !matches!(word.last(), Some('l' | 's' | 'z')) {
             word.pop();
         }
-    } else if measure(word) == 1 && ends_closed(word) {
+    } else if porter_measure(word) == 1 && ends_closed(word) {
         word.push('e');
     }
 }
 
 /// The longest suffix that fits is replaced, where a measure is left of the word.
-fn longest(word: &mut Vec<char>, rules: &[Rule]) {
+fn longest(word: &mut Vec<char>, rules: &[SuffixRule]) {
     let fitting = rules.iter().filter(|(suffix, _)| ends(word, suffix));
     let Some((suffix, instead)) = fitting.max_by_key(|(suffix, _)| suffix.len()) else {
         return;
     };
-    if measure(&word[..word.len() - suffix.len()]) > 0 {
+    if porter_measure(&word[..word.len() - suffix.len()]) > 0 {
         replace(word, suffix.len(), instead);
     }
 }
@@ -115,7 +115,7 @@ fn fourth(word: &mut Vec<char>) {
     };
     let rest = &word[..word.len() - suffix.len()];
     let fits = *suffix != "ion" || matches!(rest.last(), Some('s' | 't'));
-    if fits && measure(rest) > 1 {
+    if fits && porter_measure(rest) > 1 {
         replace(word, suffix.len(), "");
     }
 }
@@ -124,12 +124,12 @@ fn fourth(word: &mut Vec<char>) {
 fn last(word: &mut Vec<char>) {
     if ends(word, "e") {
         let rest = &word[..word.len() - 1];
-        let n = measure(rest);
+        let n = porter_measure(rest);
         if n > 1 || (n == 1 && !ends_closed(rest)) {
             word.pop();
         }
     }
-    if ends(word, "ll") && measure(&word[..word.len() - 1]) > 1 {
+    if ends(word, "ll") && porter_measure(&word[..word.len() - 1]) > 1 {
         word.pop();
     }
 }
@@ -160,7 +160,7 @@ fn consonants(word: &[char]) -> Vec<bool> {
 }
 
 /// Counts how often a consonant follows a vowel.
-fn measure(word: &[char]) -> usize {
+fn porter_measure(word: &[char]) -> usize {
     let consonants = consonants(word);
     let turns = consonants.windows(2).filter(|pair| !pair[0] && pair[1]);
     turns.count()

@@ -22,9 +22,9 @@ pub(super) fn sentence(text: &str) -> String {
     padded.push(' ');
     let is_digit = |c: char| c.is_ascii_digit();
     let is_mark = |c: char| matches!(c, '.' | ',');
-    let apart = pairs(&padded, |a, b| !is_digit(a) && is_mark(b), |a, b| [a, ' ', b, ' ']);
-    let apart = pairs(&apart, |a, b| is_mark(a) && !is_digit(b), |a, b| [' ', a, ' ', b]);
-    let apart = pairs(&apart, |a, b| is_digit(a) && b == '-', |a, b| [a, ' ', b, ' ']);
+    let apart = write_pairs(&padded, |a, b| !is_digit(a) && is_mark(b), |a, b| [a, ' ', b, ' ']);
+    let apart = write_pairs(&apart, |a, b| is_mark(a) && !is_digit(b), |a, b| [' ', a, ' ', b]);
+    let apart = write_pairs(&apart, |a, b| is_digit(a) && b == '-', |a, b| [a, ' ', b, ' ']);
     apart.into_iter().collect()
 }
 
@@ -34,8 +34,8 @@ fn is_symbol(c: char) -> bool {
     matches!(c, '{'..='~' | '['..='`' | ' '..='&' | '('..='+' | ':'..='@' | '/')
 }
 
-/// Pairs of neighbours that fit are written anew; what was one of a pair is not one of the next.
-fn pairs(
+/// Rewrites pairs of neighbours that fit; a character belongs to at most one pair.
+fn write_pairs(
     text: &[char],
     fits: impl Fn(char, char) -> bool,
     write: impl Fn(char, char) -> [char; 4],
@@ -59,7 +59,7 @@ fn pairs(
 }
 
 /// Runs of letters and digits, in lower case.
-pub(super) fn plain(text: &str) -> Vec<String> {
+pub(super) fn plain_words(text: &str) -> Vec<String> {
     let lower = text.to_lowercase();
     let words = lower.split(|c: char| !c.is_alphanumeric());
     words.filter(|word| !word.is_empty()).map(str::to_owned).collect()

@@ -44,7 +44,7 @@ impl Judge for Canned {
     fn list(&mut self, all: &[Feedback]) -> Result<Vec<JudgeListing>, CliError> {
         let answer = |one: &Feedback| {
             let text = LISTS.iter().find(|(words, _)| *words == one.feedback);
-            let list = feedback::read(text.expect("canned words").1);
+            let list = feedback::read_feedback(text.expect("canned words").1);
             list.map_err(|failure| {
                 ("parse_error", failure.reason.detail.unwrap_or_default().into())
             })

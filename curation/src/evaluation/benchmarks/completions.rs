@@ -9,7 +9,7 @@ use crate::evaluation::metrics::{
 use datasets::json_rows::JsonRow;
 use openapi::ScoreInput;
 
-use super::fields::Fields;
+use super::fields::RowFields;
 use super::{BenchmarkRows, group_input, only};
 use crate::evaluation::input_scores::InputScores;
 
@@ -41,7 +41,7 @@ enum PromptKind {
 }
 
 impl PromptKind {
-    fn parse(fields: Fields<'_>) -> Result<Self, String> {
+    fn parse(fields: RowFields<'_>) -> Result<Self, String> {
         let subset = fields.text("subset")?;
         if !subset.eq_ignore_ascii_case(TIES) {
             return Ok(Self::Best(subset.to_owned()));
@@ -59,7 +59,7 @@ impl PromptKind {
 
 impl BenchmarkRows for RewardBench2 {
     fn add(&mut self, row: &JsonRow, _source: &str) -> Result<Vec<ScoreInput>, String> {
-        let fields = Fields::new(row);
+        let fields = RowFields::new(row);
         let kind = PromptKind::parse(fields)?;
         let (chosen, rejected) = (fields.texts("chosen")?, fields.texts("rejected")?);
         let n_right = chosen.len();
@@ -118,7 +118,7 @@ const STYLES: usize = 3;
 
 impl BenchmarkRows for RmBench {
     fn add(&mut self, row: &JsonRow, _source: &str) -> Result<Vec<ScoreInput>, String> {
-        let fields = Fields::new(row);
+        let fields = RowFields::new(row);
         let domain = fields.text("domain")?;
         let domain = Domain::of(domain).ok_or_else(|| {
             format!("'domain' is {domain:?}, and does not begin with chat, code, math or safety")

@@ -6,13 +6,13 @@ use serde_json::Value;
 
 /// A row or a nested object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Fields<'r> {
+pub(super) struct RowFields<'r> {
     object: &'r JsonRow,
     /// Path of the object in the row, with a trailing dot.
     within: &'static str,
 }
 
-impl<'r> Fields<'r> {
+impl<'r> RowFields<'r> {
     pub(super) fn new(row: &'r JsonRow) -> Self {
         Self { object: row, within: "" }
     }

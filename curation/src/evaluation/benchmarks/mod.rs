@@ -1,4 +1,4 @@
-//! Benchmark layouts: the inputs that a row asks scorers for, and the metrics of their scores.
+//! Benchmark layouts: the scorer inputs of a row, and the metrics of their scores.
 
 mod completions;
 mod fields;
@@ -37,7 +37,7 @@ pub enum Benchmark {
     BestOfN,
 }
 
-/// How a step with the rating 0 of `PRM800K` is labelled.
+/// Label of a step with the rating 0 of `PRM800K`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NeutralLabel {
     /// Right.

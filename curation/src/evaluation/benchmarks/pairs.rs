@@ -7,7 +7,7 @@ use crate::evaluation::metrics::{
 use datasets::json_rows::JsonRow;
 use openapi::ScoreInput;
 
-use super::fields::Fields;
+use super::fields::RowFields;
 use super::{BenchmarkRows, group_input, only};
 use crate::evaluation::input_scores::InputScores;
 
@@ -20,7 +20,7 @@ pub(super) struct RewardBench {
 
 impl BenchmarkRows for RewardBench {
     fn add(&mut self, row: &JsonRow, _source: &str) -> Result<Vec<ScoreInput>, String> {
-        let fields = Fields::new(row);
+        let fields = RowFields::new(row);
         let pair = ["chosen", "rejected"].map(|name| fields.text(name));
         let [chosen, rejected] = pair;
         let input =
@@ -73,7 +73,7 @@ impl JudgeBench {
 
 impl BenchmarkRows for JudgeBench {
     fn add(&mut self, row: &JsonRow, _source: &str) -> Result<Vec<ScoreInput>, String> {
-        let fields = Fields::new(row);
+        let fields = RowFields::new(row);
         let (a, b) = (fields.text("response_A")?, fields.text("response_B")?);
         let better = match fields.text("label")? {
             "A>B" => BetterResponse::A,

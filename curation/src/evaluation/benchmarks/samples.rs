@@ -4,7 +4,7 @@ use crate::evaluation::metrics::{BenchmarkReport, BestOfNSample, IntervalOptions
 use datasets::json_rows::JsonRow;
 use openapi::{Content, ScoreInput};
 
-use super::fields::Fields;
+use super::fields::RowFields;
 use super::{BenchmarkRows, only};
 use crate::evaluation::input_scores::InputScores;
 
@@ -32,7 +32,7 @@ fn is_unanswered(row: &JsonRow) -> bool {
     found.peek().is_some() && found.all(serde_json::Value::is_null)
 }
 
-fn response(fields: Fields<'_>) -> Result<String, String> {
+fn response(fields: RowFields<'_>) -> Result<String, String> {
     for name in ["response", "solution"] {
         if fields.optional(name).is_some() {
             return fields.text(name).map(str::to_owned);
@@ -43,7 +43,7 @@ fn response(fields: Fields<'_>) -> Result<String, String> {
 
 impl BenchmarkRows for BestOfN {
     fn add(&mut self, row: &JsonRow, _source: &str) -> Result<Vec<ScoreInput>, String> {
-        let fields = Fields::new(row);
+        let fields = RowFields::new(row);
         let problem = fields.text("problem")?.to_owned();
         let is_right = fields.flag("is_correct")?;
         if is_unanswered(row) {

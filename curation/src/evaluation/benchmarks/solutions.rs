@@ -9,7 +9,7 @@ use crate::evaluation::metrics::{
 use datasets::json_rows::JsonRow;
 use openapi::ScoreInput;
 
-use super::fields::Fields;
+use super::fields::RowFields;
 use super::{BenchmarkRows, NeutralLabel, only, steps_input};
 use crate::evaluation::input_scores::InputScores;
 
@@ -45,7 +45,7 @@ fn subset(id: &str) -> Option<&str> {
 
 impl BenchmarkRows for ProcessBench {
     fn add(&mut self, row: &JsonRow, source: &str) -> Result<Vec<ScoreInput>, String> {
-        let fields = Fields::new(row);
+        let fields = RowFields::new(row);
         let problem = fields.text("problem")?;
         let steps = steps(fields.texts("steps")?, "steps")?;
         let label = match fields.integer("label")? {
@@ -112,7 +112,7 @@ impl PrmBench {
 
 impl BenchmarkRows for PrmBench {
     fn add(&mut self, row: &JsonRow, _source: &str) -> Result<Vec<ScoreInput>, String> {
-        let fields = Fields::new(row);
+        let fields = RowFields::new(row);
         let question = fields.text("modified_question")?;
         let steps = steps(fields.texts("modified_process")?, "modified_process")?;
         let error_steps = fields.integers("error_steps")?;
@@ -182,8 +182,8 @@ impl Prm800k {
 
     /// Extracts the step that the solution continued with and its label: the chosen completion, else
     /// the human one, which is right, else the first one, which ended the labelling.
-    fn step(&self, step: Fields<'_>) -> Result<(String, Option<bool>), String> {
-        let completions = || -> Result<Fields<'_>, String> {
+    fn step(&self, step: RowFields<'_>) -> Result<(String, Option<bool>), String> {
+        let completions = || -> Result<RowFields<'_>, String> {
             let at = match step.optional("chosen_completion") {
                 Some(_) => step.integer("chosen_completion")?,
                 None => 0,
@@ -193,7 +193,7 @@ impl Prm800k {
             let completion = index.and_then(|index| list.get(index));
             let completion = completion.and_then(|value| value.as_object());
             completion
-                .map(Fields::new)
+                .map(RowFields::new)
                 .ok_or_else(|| format!("there is no completion {at} among {}", list.len()))
         };
         let written = step.optional("human_completion");
@@ -217,7 +217,7 @@ impl Prm800k {
 
 impl BenchmarkRows for Prm800k {
     fn add(&mut self, row: &JsonRow, _source: &str) -> Result<Vec<ScoreInput>, String> {
-        let fields = Fields::new(row);
+        let fields = RowFields::new(row);
         let question = fields.inside("question", "question.")?;
         let problem = question.text("problem")?;
         let label = fields.inside("label", "label.")?;
@@ -225,7 +225,7 @@ impl BenchmarkRows for Prm800k {
         for (index, step) in label.list("steps")?.iter().enumerate() {
             let within = |reason: String| format!("label.steps[{index}]: {reason}");
             let step = step.as_object().ok_or_else(|| within("no object".to_owned()))?;
-            let (text, label) = self.step(Fields::new(step)).map_err(within)?;
+            let (text, label) = self.step(RowFields::new(step)).map_err(within)?;
             texts.push(text);
             labels.push(label);
         }

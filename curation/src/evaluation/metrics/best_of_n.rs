@@ -1,4 +1,4 @@
-//! Best of n: how often the sample that a scorer prefers is right (*Let's Verify Step by Step*,
+//! Best of n: accuracy of the sample that a scorer prefers (*Let's Verify Step by Step*,
 //! 2305.20050, and its repository).
 //!
 //! There, n of a problem's samples are drawn without replacement, the one with the greatest score
@@ -17,7 +17,7 @@ use super::{
 /// A sample of a solution.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BestOfNSample {
-    /// What was to be solved.
+    /// The problem.
     pub problem: String,
     /// Whether it is right.
     pub is_right: bool,
@@ -25,13 +25,13 @@ pub struct BestOfNSample {
     pub score: Option<f64>,
 }
 
-/// A problem with its samples: those of a problem are drawn together.
+/// A problem with its samples, which are resampled together.
 #[derive(Debug, Clone)]
-struct Problem {
+struct SampledProblem {
     samples: Vec<(bool, Option<f64>)>,
 }
 
-impl MetricRow for Problem {
+impl MetricRow for SampledProblem {
     fn stratum(&self) -> &'static str {
         ""
     }
@@ -50,8 +50,8 @@ impl MetricRow for Problem {
     }
 }
 
-/// The share of problems that are solved by the best of n samples, for each n that is asked for and
-/// not above the greatest number of samples of a problem; and by any sample at all.
+/// Computes the share of problems solved by the best of n samples, for each requested n up to the
+/// greatest number of samples of a problem, and by any sample.
 pub fn best_of_n(
     samples: &[BestOfNSample],
     counts: &[usize],
@@ -62,17 +62,18 @@ pub fn best_of_n(
         let of_problem = by_problem.entry(&sample.problem).or_default();
         of_problem.push((sample.is_right, finite(sample.score)));
     }
-    let problems: Vec<Problem> =
-        by_problem.into_values().map(|samples| Problem { samples }).collect();
-    let all: Vec<&Problem> = problems.iter().collect();
+    let problems: Vec<SampledProblem> =
+        by_problem.into_values().map(|samples| SampledProblem { samples }).collect();
+    let all: Vec<&SampledProblem> = problems.iter().collect();
     let most = problems.iter().map(|p| p.samples.len()).max().unwrap_or(0);
     let wanted: Vec<usize> = counts.iter().copied().filter(|n| (1..=most).contains(n)).collect();
     let mut metrics = Vec::new();
     for n in wanted.iter().rev() {
-        let metric = |problems: &[&Problem]| mean(problems.iter().map(|p| p.solved(*n, most)));
+        let metric =
+            |problems: &[&SampledProblem]| mean(problems.iter().map(|p| p.solved(*n, most)));
         metrics.push(Metric::new(format!("best of {n}"), estimate(&all, &metric, intervals)));
     }
-    let any = |problems: &[&Problem]| {
+    let any = |problems: &[&SampledProblem]| {
         mean(problems.iter().map(|p| one_if(p.samples.iter().any(|(right, _)| *right))))
     };
     let mut ceiling = estimate(&all, &any, IntervalOptions { resamples: 0, ..intervals });
@@ -82,8 +83,9 @@ pub fn best_of_n(
     BenchmarkReport { metrics, notes }
 }
 
-impl Problem {
-    /// The probability that the best of n of `most` places, of which the last are empty, is right.
+impl SampledProblem {
+    /// Returns the probability that the best of n drawn from `most` places is right; the last
+    /// places are empty.
     fn solved(&self, n: usize, most: usize) -> f64 {
         let mut scored: Vec<(f64, bool)> = self
             .samples
@@ -93,7 +95,7 @@ impl Problem {
         scored.sort_unstable_by(|a, b| b.0.total_cmp(&a.0));
         let (mut better, mut solved) = (0, 0.0);
         for tied in scored.chunk_by(|a, b| a.0.total_cmp(&b.0).is_eq()) {
-            // That one of these is drawn and none that is better.
+            // One of these is drawn and no better one.
             let chosen = none_drawn(better, n, most) - none_drawn(better + tied.len(), n, most);
             let right = mean(tied.iter().map(|(_, is_right)| one_if(*is_right)));
             solved += chosen * right.expect("a chunk has an element");
@@ -103,8 +105,8 @@ impl Problem {
     }
 }
 
-/// The probability that none of the first `first` of `all` places is among n that are drawn:
-/// C(all - first, n) / C(all, n), as a product that cannot overflow.
+/// Returns the probability that n draws from `all` places miss the first `first`: C(all - first, n)
+/// / C(all, n), as a product that cannot overflow.
 fn none_drawn(first: usize, n: usize, all: usize) -> f64 {
     if first + n > all {
         return 0.0;

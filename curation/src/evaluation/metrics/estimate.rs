@@ -1,20 +1,20 @@
-//! A metric with what is known of its certainty.
+//! Metrics with their uncertainty.
 
 use serde::Serialize;
 
 use super::metric_row::MetricRow;
 use super::{Interval, IntervalOptions, bootstrap, wilson};
 
-/// A metric, and how far it can be trusted.
+/// A metric with its uncertainty.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Over the rows that were judged; `None` where the metric is not defined on them.
+    /// Over the judged rows; `None` if the metric is undefined on them.
     pub value: Option<f64>,
-    /// Of the same rows.
+    /// Confidence interval over the same rows.
     pub interval: Option<Interval>,
-    /// Over all rows, with those that were not judged as wrong.
+    /// Over all rows, with unjudged rows as wrong.
     pub at_least: Option<f64>,
-    /// Rows that were judged.
+    /// Judged rows.
     pub judged: usize,
     /// All rows.
     pub total: usize,
@@ -30,17 +30,17 @@ pub struct Metric {
     pub estimate: Estimate,
 }
 
-/// The metrics of a benchmark; the first is the one that it is known by.
+/// The metrics of a benchmark, the headline metric first.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct BenchmarkReport {
     /// The metrics.
     pub metrics: Vec<Metric>,
-    /// What a careful reader should know, with counts.
+    /// Caveats, with counts.
     pub notes: Vec<String>,
 }
 
 impl BenchmarkReport {
-    /// The metric of this name.
+    /// Returns the metric of this name.
     pub fn line(&self, name: &str) -> Option<&Estimate> {
         let line = self.metrics.iter().find(|line| line.name == name)?;
         Some(&line.estimate)
@@ -48,13 +48,13 @@ impl BenchmarkReport {
 }
 
 impl Metric {
-    /// A line.
+    /// Creates a metric.
     pub(super) fn new(name: impl Into<String>, estimate: Estimate) -> Self {
         Self { name: name.into(), estimate }
     }
 }
 
-/// A metric of judged rows, with an interval by resampling.
+/// Estimates a metric of judged rows, with an interval by resampling.
 pub fn estimate<T: MetricRow>(
     items: &[&T],
     metric: &dyn Fn(&[&T]) -> Option<f64>,
@@ -73,8 +73,8 @@ pub fn estimate<T: MetricRow>(
     }
 }
 
-/// The mean credit of judged rows, each in [0, 1]. The interval is Wilson's where every credit is
-/// 0 or 1, and by resampling where some are shared.
+/// Estimates the mean credit of judged rows, each in [0, 1]. The interval is Wilson's if every
+/// credit is 0 or 1, otherwise by resampling.
 pub fn share<T: MetricRow>(
     items: &[&T],
     credit: &dyn Fn(&T) -> Option<f64>,

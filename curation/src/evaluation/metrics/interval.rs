@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use base::stats::quantile_of_sorted;
 use serde::Serialize;
 
 use super::metric_row::MetricRow;
 use base::seeded::Draws;
 use base::stats::quantile_of_sorted;
 
-/// How sure an interval is.
+/// Confidence level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub enum Confidence {
     /// 90 %.
@@ -24,7 +25,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
-    /// The level.
+    /// Returns the level.
     pub fn level(self) -> f64 {
         match self {
             Self::P90 => 0.90,
@@ -33,7 +34,7 @@ impl Confidence {
         }
     }
 
-    /// The quantile of the normal distribution at (1 + level) / 2.
+    /// Returns the quantile of the normal distribution at (1 + level) / 2.
     fn z(self) -> f64 {
         match self {
             Self::P90 => 1.644_853_626_951_472_2,
@@ -43,12 +44,12 @@ impl Confidence {
     }
 }
 
-/// How intervals are made.
+/// Options of intervals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct IntervalOptions {
     /// Resamples of a bootstrap; 0 for none.
     pub resamples: usize,
-    /// How sure the interval is.
+    /// Confidence level of intervals.
     pub confidence: Confidence,
     /// Seed of the resamples.
     pub seed: u64,
@@ -67,11 +68,11 @@ pub struct Interval {
     pub low: f64,
     /// Upper end.
     pub high: f64,
-    /// How it was made.
+    /// Its method.
     pub method: IntervalMethod,
 }
 
-/// How an interval was made.
+/// Method of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IntervalMethod {
@@ -81,7 +82,7 @@ pub enum IntervalMethod {
     Bootstrap,
 }
 
-/// Wilson's score interval (1927) for `right` of `n`; `None` for n = 0.
+/// Computes Wilson's score interval (1927) for `right` of `n`; `None` for n = 0.
 pub fn wilson(right: usize, n: usize, confidence: Confidence) -> Option<Interval> {
     if n == 0 {
         return None;
@@ -99,8 +100,8 @@ pub fn wilson(right: usize, n: usize, confidence: Confidence) -> Option<Interval
     })
 }
 
-/// The percentile interval of a metric under resampling with replacement within each stratum.
-/// `None` without items or resamples, and where the metric is not defined on most resamples.
+/// Computes the percentile interval of a metric under resampling with replacement within each
+/// stratum. `None` without items or resamples, or if the metric is undefined on most resamples.
 pub fn bootstrap<T: MetricRow>(
     items: &[&T],
     metric: &dyn Fn(&[&T]) -> Option<f64>,

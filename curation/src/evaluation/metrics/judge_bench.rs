@@ -2,12 +2,12 @@
 //!
 //! Each order that names the right side counts +1, each that names the other -1, and a tie 0. A
 //! pair is right if the sum is positive. The benchmark counts an order without a verdict as a tie;
-//! here such a pair is not judged. Scorers that look at one response at a time give the same in both
-//! orders, and may be asked once.
+//! here such a pair is not judged. Scorers of single responses decide the same in both orders and
+//! may be called once.
 
 use super::{BenchmarkReport, IntervalOptions, Metric, MetricRow, one_if, share};
 
-/// Sources of the benchmark by their beginnings, with what they test.
+/// Prefixes of the benchmark's sources, with their topics.
 const SOURCES: [(&str, &str); 4] = [
     ("mmlu-pro", "knowledge (mmlu-pro)"),
     ("livebench-reasoning", "reasoning (livebench-reasoning)"),
@@ -24,7 +24,7 @@ pub enum BetterResponse {
     B,
 }
 
-/// What a judge says of a pair, whatever the order in which it saw the two.
+/// Decision of a judge about a pair, independent of the order of presentation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PairPreference {
     /// A is better.
@@ -35,7 +35,7 @@ pub enum PairPreference {
     Tie,
 }
 
-/// How often a pair is judged.
+/// Orders in which a pair is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JudgeOrders {
     /// A first, and B first.
@@ -47,20 +47,20 @@ pub enum JudgeOrders {
 /// A pair with the decisions on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JudgedPair {
-    /// Where the question is from.
+    /// Source of the question.
     pub source: String,
     /// The right side.
     pub better: BetterResponse,
-    /// What was said when A was shown first.
+    /// Decision with A first.
     pub first: Option<PairPreference>,
-    /// What was said when B was shown first.
+    /// Decision with B first.
     pub second: Option<PairPreference>,
-    /// Which of the two were asked for.
+    /// Requested orders.
     pub orders: JudgeOrders,
 }
 
 impl PairPreference {
-    /// The decision by two scores; `None` where one is missing.
+    /// Decides by two scores; `None` if one is missing.
     pub fn by_scores(a: Option<f64>, b: Option<f64>) -> Option<Self> {
         let (a, b) = (super::finite(a)?, super::finite(b)?);
         Some(if a > b {
@@ -82,7 +82,7 @@ impl PairPreference {
 }
 
 impl JudgedPair {
-    /// The decisions that were asked for, if all were made.
+    /// Returns the requested decisions; `None` if one is missing.
     fn decisions(&self) -> Option<Vec<PairPreference>> {
         match self.orders {
             JudgeOrders::Both => Some(vec![self.first?, self.second?]),
@@ -133,7 +133,7 @@ impl MetricRow for JudgedPair {
     }
 }
 
-/// The accuracy, overall and by source, and how far the orders agree.
+/// Computes the accuracy, overall and by source, and the agreement of the orders.
 pub fn judge_bench(pairs: &[JudgedPair], intervals: IntervalOptions) -> BenchmarkReport {
     let all: Vec<&JudgedPair> = pairs.iter().collect();
     let credit = |pair: &JudgedPair| pair.credit();

@@ -1,11 +1,11 @@
 //! Metrics of public benchmarks of reward models, judges and process reward models.
 //!
-//! Every metric is a pure function of scores. A row that the scorer could not judge is neither right
-//! nor wrong: [`Estimate`] has the metric over the rows that were judged,
-//! how many these are, and what the metric is at least, with every other row as wrong as can be.
+//! Every metric is a pure function of scores. A row without a score is neither right nor wrong:
+//! [`Estimate`] has the metric over the judged rows, their number, and a lower bound with every
+//! other row as wrong as possible.
 //!
-//! The definitions are those of the benchmarks' own repositories; each module says which, and where
-//! a corner is ours. A number that is not finite is taken for one that could not be measured.
+//! The definitions are those of the benchmarks' repositories; each module cites its own and marks
+//! details of ours. A number that is not finite counts as missing.
 
 mod best_of_n;
 mod estimate;
@@ -35,12 +35,12 @@ pub use reward_bench_2::{RewardBench2Prompt, ScoredCompletions, reward_bench_2};
 pub use rm_bench::{Domain, RmBenchRow, rm_bench};
 pub use steps::{Confusion, auroc, first_below, harmonic_mean};
 
-/// A score, if it is one.
+/// Returns a finite score.
 fn finite(score: Option<f64>) -> Option<f64> {
     score.filter(|score| score.is_finite())
 }
 
-/// The mean; `None` of nothing.
+/// Returns the mean; `None` without values.
 fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     let (mut sum, mut n) = (0.0, 0.0);
     for value in values {
@@ -50,7 +50,7 @@ fn mean(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     (n > 0.0).then(|| sum / n)
 }
 
-/// 1 or 0.
+/// Returns 1 or 0.
 fn one_if(is_right: bool) -> f64 {
     f64::from(u8::from(is_right))
 }

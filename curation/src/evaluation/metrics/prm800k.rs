@@ -1,9 +1,9 @@
-//! `PRM800K` (2305.20050): what people said of each step of a solution.
+//! `PRM800K` (2305.20050): human labels of the steps of solutions.
 //!
-//! The repository has no metric over its labels: what it measures is a choice among many samples,
-//! which is [`super::best_of_n`]. These are the usual ones for labelled steps: the mean of both F1
-//! (as `PRMBench` has it), the area under the receiver operating characteristic, the accuracies,
-//! and the F1 of the first wrong step (as `ProcessBench` has it).
+//! The repository has no metric over its labels; it measures best of n, which is
+//! [`super::best_of_n`]. These are the usual ones for labelled steps: the mean of both F1 (as
+//! `PRMBench` has it), the area under the receiver operating characteristic, the accuracies, and
+//! the F1 of the first wrong step (as `ProcessBench` has it).
 
 use super::process_bench::f1 as first_error_f1;
 use super::steps::OfSteps;
@@ -17,15 +17,15 @@ use super::{
 pub struct Prm800kRow {
     /// Whether each step is right; `None` for a step without a label, which counts nowhere.
     pub is_right: Vec<Option<bool>>,
-    /// A score of each step; `None` where the scorer could not judge the solution. The same length.
+    /// A score of each step, as many as labels; `None` if the scorer could not judge the solution.
     pub scores: Option<Vec<Option<f64>>>,
-    /// A step that scores below this is called wrong. One without a score is called right: nothing
-    /// was found in it.
+    /// A step that scores below this counts as found wrong. A step without a score counts as found
+    /// right.
     pub threshold: f64,
 }
 
 impl Prm800kRow {
-    /// Labelled steps with whether they were called right.
+    /// Returns labels and scores of labelled steps.
     fn steps(&self) -> impl Iterator<Item = (bool, Option<f64>)> + '_ {
         let scores = self.scores.iter().flatten();
         let labelled = self.is_right.iter().zip(scores);
@@ -52,7 +52,7 @@ impl Prm800kRow {
 
 impl MetricRow for Prm800kRow {
     fn stratum(&self) -> &str {
-        // Solutions with an error and without are two populations of the benchmark's making.
+        // Solutions with and without errors are two populations of the benchmark.
         if self.is_right.contains(&Some(false)) { "error" } else { "correct" }
     }
 
@@ -74,7 +74,7 @@ impl MetricRow for Prm800kRow {
     }
 }
 
-/// Metrics of labelled steps.
+/// Computes the metrics of labelled steps.
 pub fn prm800k(rows: &[Prm800kRow], intervals: IntervalOptions) -> BenchmarkReport {
     let all: Vec<&Prm800kRow> = rows.iter().collect();
     let pooled = |rows: &[&Prm800kRow]| {

@@ -1,14 +1,15 @@
-//! `PRMBench` (2501.03124): steps that were spoilt in nine ways.
+//! `PRMBench` (2501.03124): steps with nine classes of injected errors.
 //!
 //! The steps of all rows are counted together: `PRMScore` is 0.5 × the F1 of right steps and 0.5 ×
-//! that of wrong ones. So it is for each class of errors but `multi_solutions`, which has no wrong
-//! steps and whose score is the F1 of right ones; a dimension's score is the mean of its classes.
+//! that of wrong ones. The same holds for each class of errors but `multi_solutions`, which has no
+//! wrong steps and is scored by the F1 of right ones; a dimension's score is the mean of its
+//! classes.
 //!
-//! Ours: an F1 with nothing to divide by is not defined, and one without a hit is 0, where the
-//! benchmark's code says -1 in both cases. Its *similarity*, which needs the unspoilt solutions
-//! judged too, and its own labels of redundancy are not computed.
+//! Ours: an F1 with divisor 0 is undefined, and one without a hit is 0, where the benchmark's code
+//! has -1 in both cases. Its *similarity*, which needs scores of the original solutions, and its
+//! labels of redundancy are not computed.
 
-use super::steps::{OfSteps, share as ratio};
+use super::steps::{OfSteps, ratio};
 use super::{
     BenchmarkReport, Confusion, IntervalOptions, Metric, MetricRow, estimate, mean, one_if, share,
 };
@@ -23,15 +24,15 @@ const DIMENSIONS: [(&str, &[&str]); 3] = [
     ("sensitivity", &["missing_condition", "deception", MULTI_SOLUTIONS]),
 ];
 
-/// A row with what was said of its steps.
+/// A row with labels and findings of its steps.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PrmBenchRow {
     /// The class of the error.
     pub class: String,
     /// Whether each step is right.
     pub is_right: Vec<bool>,
-    /// Whether each step was called right; `None` where the scorer could not judge the row. The
-    /// same length.
+    /// Whether each step was found right, as many as labels; `None` if the scorer could not judge
+    /// the row.
     pub said_right: Option<Vec<bool>>,
 }
 
@@ -44,7 +45,7 @@ impl PrmBenchRow {
         confusion
     }
 
-    /// Whether the first wrong step was called wrong; `None` where there is none.
+    /// Whether the first wrong step was found wrong; `None` without wrong steps.
     fn first_error(&self) -> Option<f64> {
         let first = self.is_right.iter().position(|is_right| !is_right)?;
         let said_right = self.said_right.as_ref()?.get(first)?;
@@ -70,10 +71,10 @@ impl MetricRow for PrmBenchRow {
     }
 }
 
-/// `PRMScore` over all rows, by dimension and class, and the accuracies of steps.
+/// Computes `PRMScore` over all rows, by dimension and class, and the accuracies of steps.
 pub fn prm_bench(rows: &[PrmBenchRow], intervals: IntervalOptions) -> BenchmarkReport {
     let all: Vec<&PrmBenchRow> = rows.iter().collect();
-    let mut metrics = vec![Metric::new("PRMScore", estimate(&all, &score, intervals))];
+    let mut metrics = vec![Metric::new("PRMScore", estimate(&all, &prm_score, intervals))];
     for (dimension, classes) in DIMENSIONS {
         let members: Vec<&PrmBenchRow> =
             rows.iter().filter(|row| classes.contains(&row.class.as_str())).collect();
@@ -106,10 +107,10 @@ pub fn prm_bench(rows: &[PrmBenchRow], intervals: IntervalOptions) -> BenchmarkR
         rows.iter().filter(|row| row.is_right.contains(&false)).collect();
     let first = |row: &PrmBenchRow| row.first_error();
     metrics.push(Metric::new("first error", share(&with_error, &first, intervals)));
-    BenchmarkReport { metrics, notes: notes(rows) }
+    BenchmarkReport { metrics, notes: row_notes(rows) }
 }
 
-fn notes(rows: &[PrmBenchRow]) -> Vec<String> {
+fn row_notes(rows: &[PrmBenchRow]) -> Vec<String> {
     let mut notes = Vec::new();
     let known = || DIMENSIONS.iter().flat_map(|(_, classes)| classes.iter());
     let missing: Vec<&str> =
@@ -136,21 +137,21 @@ fn pooled(rows: &[&PrmBenchRow]) -> Confusion {
     counts.fold(Confusion::default(), Confusion::plus)
 }
 
-/// Half the F1 of right steps and half that of wrong ones.
+/// Returns the mean of the F1 of right steps and that of wrong ones.
 pub(super) fn of_confusion(confusion: Confusion) -> Option<f64> {
     Some(0.5 * confusion.f1()? + 0.5 * confusion.negative_f1()?)
 }
 
-fn score(rows: &[&PrmBenchRow]) -> Option<f64> {
+fn prm_score(rows: &[&PrmBenchRow]) -> Option<f64> {
     of_confusion(pooled(rows))
 }
 
-/// The score of the rows of one class.
+/// Returns the score of the rows of one class.
 fn of_class(class: &str, rows: &[&PrmBenchRow]) -> Option<f64> {
     let members: Vec<&PrmBenchRow> =
         rows.iter().copied().filter(|row| row.class == class).collect();
     match class {
         MULTI_SOLUTIONS => pooled(&members).f1(),
-        _ => score(&members),
+        _ => prm_score(&members),
     }
 }

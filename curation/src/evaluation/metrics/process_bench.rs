@@ -1,9 +1,9 @@
 //! `ProcessBench` (2412.06559): the first wrong step of a solution.
 //!
-//! A row is right if the step that was found is the labelled one, or none was found and none is
-//! labelled. The metric of a subset is the harmonic mean of the accuracy over rows with an error
-//! and of that over rows without, and the benchmark's is the mean over its subsets. Where both
-//! accuracies are 0 the harmonic mean is 0 here, and not a number in the benchmark's own code.
+//! A row is right if the found step is the labelled one, or if there is neither. The metric of a
+//! subset is the harmonic mean of the accuracies over rows with and without an error, and the
+//! benchmark's is the mean over its subsets. If both accuracies are 0, the harmonic mean is 0 here
+//! and NaN in the benchmark's code.
 
 use std::collections::BTreeMap;
 
@@ -12,31 +12,31 @@ use super::{
     mean, one_if, share,
 };
 
-/// A row with what was found in it.
+/// A row with its finding.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProcessBenchRow {
     /// The subset, such as `gsm8k`.
     pub subset: String,
-    /// The first wrong step, from 0; `None` where all are right.
+    /// The first wrong step, from 0; `None` if all are right.
     pub label: Option<usize>,
-    /// What the scorer found.
+    /// The scorer's finding.
     pub found: FirstErrorFinding,
 }
 
-/// What a scorer found in a solution.
+/// The finding of a scorer in a solution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FirstErrorFinding {
     /// This step, from 0, is the first wrong one.
     Step(usize),
     /// All steps are right.
     NoError,
-    /// It could not judge the solution.
+    /// The solution was not judged.
     NotJudged,
 }
 
 impl FirstErrorFinding {
-    /// The first step that scores below a threshold; `None` for scores of a solution that was not
-    /// judged.
+    /// Finds the first step that scores below a threshold; `scores` is `None` for a solution that
+    /// was not judged.
     pub fn below(scores: Option<&[Option<f64>]>, threshold: f64) -> Self {
         match scores.map(|scores| first_below(scores, threshold)) {
             Some(Some(step)) => Self::Step(step),
@@ -74,7 +74,7 @@ impl MetricRow for ProcessBenchRow {
     }
 }
 
-/// The mean F1, and each subset's F1 and accuracies.
+/// Computes the mean F1, and each subset's F1 and accuracies.
 pub fn process_bench(rows: &[ProcessBenchRow], intervals: IntervalOptions) -> BenchmarkReport {
     let all: Vec<&ProcessBenchRow> = rows.iter().collect();
     let mut subsets: BTreeMap<&str, Vec<&ProcessBenchRow>> = BTreeMap::new();

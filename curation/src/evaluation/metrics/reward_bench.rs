@@ -1,10 +1,10 @@
-//! `RewardBench` (2403.13787): which of two responses scores higher.
+//! `RewardBench` (2403.13787): accuracy on pairs of responses.
 //!
 //! A pair is right if the chosen response scores strictly higher: a tie is wrong. The score of a
-//! section is the mean of its subsets' accuracies, each weighted by a number of prompts that is part
-//! of the definition; that of `math-prm` (447 prompts) is set to 984, the number of its code
+//! section is the mean of its subsets' accuracies, each weighted by a number of prompts that is
+//! part of the definition; that of `math-prm` (447 prompts) is set to 984, the number of its code
 //! prompts. The overall score is the mean of the four sections. The leaderboard of 2024 added prior
-//! test sets with half a section's weight; these are other data and are not part of it here.
+//! test sets with half a section's weight; those are other data and not part of it here.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{
     BenchmarkReport, IntervalOptions, Metric, MetricRow, estimate, finite, mean, one_if, share,
 };
 
-/// Sections, their subsets and the weights of these.
+/// Sections with the weights of their subsets.
 const SECTIONS: [(&str, &[(&str, f64)]); 4] = [
     (
         "Chat",
@@ -62,7 +62,7 @@ const SECTIONS: [(&str, &[(&str, f64)]); 4] = [
 /// A row with the scores of its two responses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RewardBenchPair {
-    /// The subset, by the name that the data has.
+    /// The subset, by its name in the data.
     pub subset: String,
     /// Score of the chosen response.
     pub chosen: Option<f64>,
@@ -98,7 +98,7 @@ impl MetricRow for RewardBenchPair {
     }
 }
 
-/// The overall score, the sections, and every subset.
+/// Computes the overall score, the sections and every subset.
 pub fn reward_bench(rows: &[RewardBenchPair], intervals: IntervalOptions) -> BenchmarkReport {
     let all: Vec<&RewardBenchPair> = rows.iter().collect();
     let mut metrics = vec![Metric::new("overall", estimate(&all, &overall, intervals))];
@@ -118,10 +118,13 @@ pub fn reward_bench(rows: &[RewardBenchPair], intervals: IntervalOptions) -> Ben
         let credit = |pair: &RewardBenchPair| pair.credit();
         metrics.push(Metric::new(*subset, share(members, &credit, intervals)));
     }
-    BenchmarkReport { metrics, notes: notes(rows, &subsets) }
+    BenchmarkReport { metrics, notes: subset_notes(rows, &subsets) }
 }
 
-fn notes(rows: &[RewardBenchPair], subsets: &BTreeMap<&str, Vec<&RewardBenchPair>>) -> Vec<String> {
+fn subset_notes(
+    rows: &[RewardBenchPair],
+    subsets: &BTreeMap<&str, Vec<&RewardBenchPair>>,
+) -> Vec<String> {
     let mut notes = Vec::new();
     let ties = rows.iter().filter(|row| row.is_tie()).count();
     if ties > 0 {
@@ -149,7 +152,7 @@ fn weight(weights: &[(&str, f64)], row: &RewardBenchPair) -> Option<f64> {
     found.map(|(_, weight)| *weight)
 }
 
-/// The weighted mean over the subsets that have rows.
+/// Returns the weighted mean over the subsets with rows.
 fn weighted(weights: &[(&str, f64)], rows: &[&RewardBenchPair]) -> Option<f64> {
     let (mut sum, mut whole) = (0.0, 0.0);
     for (subset, weight) in weights {

@@ -13,7 +13,7 @@ use super::{BenchmarkReport, IntervalOptions, Metric, MetricRow, estimate, finit
 /// Styles, in the order of the data.
 const STYLES: [&str; 3] = ["concise", "detailed", "markdown"];
 
-/// What a row is about.
+/// Domain of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Domain {
     /// `chat`
@@ -40,12 +40,12 @@ pub struct RmBenchRow {
 }
 
 impl Domain {
-    /// The domain of a row whose column `domain` says this.
+    /// Parses the column `domain`.
     pub fn of(text: &str) -> Option<Self> {
         DOMAINS.into_iter().find(|domain| text.starts_with(domain.name()))
     }
 
-    /// The name.
+    /// Returns the name.
     pub fn name(self) -> &'static str {
         match self {
             Self::Chat => "chat",
@@ -56,7 +56,7 @@ impl Domain {
     }
 }
 
-/// A difficulty: which cells it is made of.
+/// A difficulty, a set of cells of the matrix.
 #[derive(Debug, Clone, Copy)]
 enum Difficulty {
     Easy,
@@ -110,7 +110,8 @@ impl MetricRow for RmBenchRow {
     }
 }
 
-/// The overall score, the difficulties, the domains, each domain by difficulty, and the matrix.
+/// Computes the overall score, the difficulties, the domains, each domain by difficulty, and the
+/// matrix.
 pub fn rm_bench(rows: &[RmBenchRow], intervals: IntervalOptions) -> BenchmarkReport {
     let all: Vec<&RmBenchRow> = rows.iter().collect();
     let whole: &dyn Fn(&[&RmBenchRow]) -> Option<f64> = &|rows| over_domains(rows, &of_domain);
@@ -164,7 +165,7 @@ fn of_domain(rows: &[&RmBenchRow]) -> Option<f64> {
     mean(DIFFICULTIES.into_iter().filter_map(|difficulty| cells(rows, difficulty)))
 }
 
-/// The mean over domains that have rows.
+/// Returns the mean over domains with rows.
 fn over_domains(
     rows: &[&RmBenchRow],
     metric: &dyn Fn(&[&RmBenchRow]) -> Option<f64>,

@@ -1,20 +1,20 @@
-//! What metrics of steps have in common.
+//! Shared parts of metrics of steps.
 
 use super::finite;
 
 /// A metric of counted steps.
 pub(super) type OfSteps = fn(Confusion) -> Option<f64>;
 
-/// Right and wrong steps by what was said of them. *Positive* is a step that is right.
+/// Confusion matrix of steps. *Positive* is a right step.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Confusion {
-    /// Right steps that were called right.
+    /// Right steps found right.
     pub true_positive: usize,
-    /// Wrong steps that were called right.
+    /// Wrong steps found right.
     pub false_positive: usize,
-    /// Wrong steps that were called wrong.
+    /// Wrong steps found wrong.
     pub true_negative: usize,
-    /// Right steps that were called wrong.
+    /// Right steps found wrong.
     pub false_negative: usize,
 }
 
@@ -30,7 +30,7 @@ impl Confusion {
         *count += 1;
     }
 
-    /// The counts of both.
+    /// Adds the counts.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -41,7 +41,7 @@ impl Confusion {
         }
     }
 
-    /// The same steps with the opposite said of each that was called what it is.
+    /// Returns the same steps with every correct finding inverted.
     #[must_use]
     pub fn all_wrong(self) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Confusion {
         }
     }
 
-    /// F1 of the right steps: 2 TP / (2 TP + FP + FN); `None` where there is nothing to divide by.
+    /// F1 of the right steps: 2 TP / (2 TP + FP + FN); `None` if the divisor is 0.
     pub fn f1(self) -> Option<f64> {
         f1(self.true_positive, self.false_positive, self.false_negative)
     }
@@ -62,45 +62,45 @@ impl Confusion {
         f1(self.true_negative, self.false_negative, self.false_positive)
     }
 
-    /// The share of right steps that were called right.
+    /// Returns the share of right steps found right.
     pub fn right_accuracy(self) -> Option<f64> {
-        share(self.true_positive, self.true_positive + self.false_negative)
+        ratio(self.true_positive, self.true_positive + self.false_negative)
     }
 
-    /// The share of wrong steps that were called wrong.
+    /// Returns the share of wrong steps found wrong.
     pub fn wrong_accuracy(self) -> Option<f64> {
-        share(self.true_negative, self.true_negative + self.false_positive)
+        ratio(self.true_negative, self.true_negative + self.false_positive)
     }
 
-    /// The share of steps that were called what they are.
+    /// Returns the share of correct findings.
     pub fn accuracy(self) -> Option<f64> {
         let right = self.true_positive + self.true_negative;
-        share(right, right + self.false_positive + self.false_negative)
+        ratio(right, right + self.false_positive + self.false_negative)
     }
 }
 
 fn f1(hits: usize, false_alarms: usize, misses: usize) -> Option<f64> {
-    share(2 * hits, 2 * hits + false_alarms + misses)
+    ratio(2 * hits, 2 * hits + false_alarms + misses)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far fewer than 2^53 steps")]
-pub(super) fn share(part: usize, whole: usize) -> Option<f64> {
+pub(super) fn ratio(part: usize, whole: usize) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
 
-/// The first step that scores below a threshold. A step that could not be measured is none.
+/// Returns the first step that scores below a threshold, ignoring steps without a score.
 pub fn first_below(scores: &[Option<f64>], threshold: f64) -> Option<usize> {
     scores.iter().position(|score| finite(*score).is_some_and(|score| score < threshold))
 }
 
-/// The harmonic mean of two shares; 0 where both are 0.
+/// Returns the harmonic mean of two shares; 0 if both are 0.
 pub fn harmonic_mean(a: f64, b: f64) -> f64 {
     let sum = a + b;
     if sum > 0.0 { 2.0 * a * b / sum } else { 0.0 }
 }
 
-/// The probability that a right step scores higher than a wrong one, ties as halves: the area under
-/// the receiver operating characteristic. `None` where either kind is missing.
+/// Returns the area under the receiver operating characteristic: the probability that a right step
+/// scores higher than a wrong one, ties as halves. `None` if either kind is missing.
 pub fn auroc(mut steps: Vec<(f64, bool)>) -> Option<f64> {
     steps.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
     let (mut wrong_below, mut wins) = (0.0, 0.0);

@@ -90,7 +90,7 @@ impl GroupDecider<'_> {
             GroupOperation::BestWorstPairs { margin, orders } => {
                 let rule =
                     PairRule { margin: *margin, both_orders: orders.is_some(), seed: self.seed };
-                pair(rows, &members, rule, decided);
+                decide_pair(rows, &members, rule, decided);
             }
             GroupOperation::Majority { .. } => vote(rows, decided),
         }
@@ -98,7 +98,7 @@ impl GroupDecider<'_> {
 }
 
 /// Makes a pair of the best and the worst row.
-fn pair(
+fn decide_pair(
     rows: &[GroupRow],
     members: &[GroupMember<'_>],
     rule: PairRule,

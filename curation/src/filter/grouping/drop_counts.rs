@@ -44,7 +44,7 @@ pub(super) enum DropReason {
     OtherAnswer,
     /// The row gives no answer.
     NoAnswer,
-    /// The rejected row stands in one row with the chosen one.
+    /// The rejected row was joined into one row with the chosen one.
     InPair,
 }
 
@@ -108,17 +108,18 @@ impl DropCounts {
     }
 
     /// Converts the counts to report lines; one line of 0 rows if nothing was dropped.
-    pub(super) fn told(&self, operation: &str) -> Vec<DroppedRows> {
+    pub(super) fn dropped_rows(&self, operation: &str) -> Vec<DroppedRows> {
         if self.dropped.is_empty() {
             return vec![DroppedRows::rows(operation.to_owned(), Some(0))];
         }
-        let told = |(why, (groups, rows)): (&DropReason, &(Option<u64>, u64))| DroppedRows {
-            condition: operation.to_owned(),
-            why: Some(why.words()),
-            rows: Some(*rows),
-            groups: *groups,
-        };
-        self.dropped.iter().map(told).collect()
+        let dropped_rows =
+            |(why, (groups, rows)): (&DropReason, &(Option<u64>, u64))| DroppedRows {
+                condition: operation.to_owned(),
+                why: Some(why.words()),
+                rows: Some(*rows),
+                groups: *groups,
+            };
+        self.dropped.iter().map(dropped_rows).collect()
     }
 
     /// Histogram of the pass rates.

@@ -1,4 +1,4 @@
-//! What a decision needs of each row, ready to be sorted by groups.
+//! Columns of each row that decisions need, ready to be sorted by groups.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -23,7 +23,7 @@ use datasets::{DatasetError, Result};
 
 /// The number of a row's group, in the order of first rows.
 pub(super) const GROUP: &str = "group";
-/// What puts the rows of a group in an order that follows from their content.
+/// Hash that orders the rows of a group by their content.
 pub(super) const TIE: &str = "tie";
 /// A row's position in the source.
 pub(super) const POSITION: &str = "position";
@@ -35,13 +35,13 @@ pub(super) const CONTENT: &str = "content";
 pub(super) const PROMPT: &str = "prompt";
 /// Its place in lists of comparisons; null where there are none.
 pub(super) const INDEX: &str = "index";
-/// Its list of comparisons; null where there is none.
+/// Its list of comparisons; null without one.
 pub(super) const AGAINST: &str = "against";
 
 /// Most groups: their numbers have 32 bits.
 const MOST_GROUPS: usize = u32::MAX as usize;
 
-/// The columns of what is gathered.
+/// Returns the schema of gathered rows.
 pub(super) fn schema() -> SchemaRef {
     let nullable = [SCORE, INDEX, AGAINST];
     let field = |(name, data_type)| Field::new(name, data_type, nullable.contains(&name));
@@ -81,14 +81,14 @@ pub(super) struct Gather {
 }
 
 impl Grouping {
-    /// What makes bytes of keys.
+    /// Returns the converter of keys to bytes.
     pub(super) fn key_rows(&self) -> Result<RowConverter> {
         let field = |(_, data_type): &(Expr, DataType)| SortField::new(data_type.clone());
         RowConverter::new(self.keys.iter().map(field).collect())
             .map_err(|error| SqlOption::GroupBy.error(error))
     }
 
-    /// What makes bytes of whole rows; columns of types that have no order are left out.
+    /// Returns the converter of rows to bytes, without columns of unordered types.
     fn whole_rows(&self) -> Result<Option<(Vec<usize>, RowConverter)>> {
         match self.content {
             RowContent::None | RowContent::Answer(_) | RowContent::Response(_) => return Ok(None),
@@ -138,7 +138,7 @@ impl Gather {
         self.source.positions()
     }
 
-    /// What became of the rows until here.
+    /// Returns the counts of rows so far.
     pub(super) fn counted(&self) -> StepCounts {
         self.source.counted(false)
     }
@@ -163,7 +163,7 @@ impl Gather {
             taken.map_err(|error| SqlOption::Against.error(error))
         };
         let has_response = |index: usize| match self.content {
-            // A response that is null is none, and has no score.
+            // A null response has no score.
             RowContent::Response(_) | RowContent::ResponseAndRow(_) => !contents[index].is_empty(),
             RowContent::None | RowContent::Answer(_) | RowContent::Row => true,
         };
@@ -228,7 +228,7 @@ impl Gather {
         Ok((groups, kept))
     }
 
-    /// The score of each row; one each where none is asked for.
+    /// Returns the score of each row; 1 if no score is configured.
     fn scores(&self, batch: &RecordBatch) -> Result<Vec<Option<f64>>> {
         let Some(score) = &self.score else {
             return Ok(vec![Some(1.0); batch.num_rows()]);
@@ -249,7 +249,7 @@ impl Gather {
         rows.map(Some).map_err(|error| SqlOption::GroupBy.error(error))
     }
 
-    /// A digest of what stands for each row's content; empty where it has none.
+    /// Returns a digest of each row's content; empty without content.
     fn contents(&self, batch: &RecordBatch, wholes: Option<&Rows>) -> Result<Vec<String>> {
         match (&self.content, wholes) {
             (RowContent::Answer(answer), _) => {

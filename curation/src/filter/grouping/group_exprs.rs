@@ -7,7 +7,7 @@ use super::operation::{GroupOperation, GroupOptions, Reads};
 use datasets::Result;
 use datasets::query::{SelectedColumn, SqlOption, near_names};
 
-/// What a pass decides by.
+/// Expressions that a pass decides by.
 pub(super) struct GroupExprs {
     pub(super) keys: GroupExpr,
     pub(super) score: Option<GroupExpr>,
@@ -46,7 +46,7 @@ impl GroupExprs {
             (Reads::Pairs, name) | (Reads::Responses, name @ Some(_)) => {
                 Some(column(name, "response", SqlOption::Response)?)
             }
-            // Without a column of that name the whole row stands for its response.
+            // Without a column of that name, the row itself is its response.
             (Reads::Responses, None) => column(&None, "response", SqlOption::Response).ok(),
             (Reads::Scores | Reads::Answers, _) => None,
         };
@@ -90,7 +90,7 @@ impl GroupExprs {
     }
 }
 
-/// A text that is the name of a column as it stands is that column, whatever characters it has.
+/// Returns the column with exactly this name, which may have any characters; else the expression.
 fn whole_name(text: &str, schema: &SchemaRef) -> GroupExpr {
     let sql = match schema.index_of(text) {
         Ok(_) => columns::sql(text, &[]),

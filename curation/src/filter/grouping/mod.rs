@@ -54,7 +54,7 @@ pub(super) struct Grouping {
     pairs: Option<PairColumns>,
 }
 
-/// What the content of a row is taken from.
+/// Source of a row's content.
 #[derive(Debug, Clone)]
 enum RowContent {
     /// Nothing: the decision does not use it.
@@ -131,7 +131,7 @@ impl Grouping {
             content,
             pairs,
         };
-        // Keys that cannot be compared are told before anything is read.
+        // Incomparable keys are refused before anything is read.
         grouping.key_rows()?;
         Ok(grouping)
     }
@@ -158,14 +158,14 @@ impl Grouping {
         let fault = FirstError::default();
         let batches = fault.watch(std::iter::from_fn(move || lock(&own).next()));
         let judge = GroupDecider { operation: &self.options.operation, by: &self.options.by, seed };
-        let decided = judged(&judge, batches, bounds, &gather).await;
+        let decided = decide_batches(&judge, batches, bounds, &gather).await;
         let mut decided = fault.or(decided)?;
         let gather = lock(&gather);
         let without_key = usize::try_from(gather.without_key());
         decided.tally.rows(DropReason::NoKey, without_key.unwrap_or(usize::MAX));
         let operation = self.words();
         let mut counted = gather.counted();
-        counted.dropped.extend(decided.tally.told(&operation));
+        counted.dropped.extend(decided.tally.dropped_rows(&operation));
         let pair_bytes = decided.pairs.capacity() * size_of::<PairPositions>();
         let report = GroupReport {
             operation,
@@ -181,7 +181,7 @@ impl Grouping {
 }
 
 /// Sorts rows by group and decides each group.
-async fn judged(
+async fn decide_batches(
     judge: &GroupDecider<'_>,
     batches: sorting::Batches,
     bounds: &QueryLimits,
@@ -199,7 +199,7 @@ async fn judged(
     let mut decided = GroupDecisions::new(lock(gather).positions());
     let (mut group, mut rows) = (None, Vec::new());
     while let Some(batch) = next {
-        for (number, row) in read(&batch) {
+        for (number, row) in read_group_rows(&batch) {
             if group != Some(number) && !rows.is_empty() {
                 judge.decide(&rows, &mut decided);
                 rows.clear();
@@ -216,7 +216,7 @@ async fn judged(
 }
 
 /// The rows of a sorted batch, each with its group.
-fn read(batch: &RecordBatch) -> impl Iterator<Item = (u64, GroupRow)> {
+fn read_group_rows(batch: &RecordBatch) -> impl Iterator<Item = (u64, GroupRow)> {
     let column = |name: &str| {
         let column = batch.column_by_name(name);
         column.expect("a column of our own table").clone()

@@ -45,14 +45,13 @@ pub(in super::super) struct PairColumns {
 
 /// Pairs in the order of their groups.
 ///
-/// A thread reads and sorts, and sends what it has through a channel with few places: the steps after
-/// it ask for one batch after the other, some of them while a runtime of their own is running on
-/// their thread, in which no other can run.
+/// A thread reads and sorts, and sends batches through a short channel: later steps pull batches
+/// one by one, some of them inside a runtime on their own thread, where no other runtime can run.
 pub(in super::super) struct PairRows {
-    /// There until the value goes away.
+    /// `Some` until the value is dropped.
     sorted: Option<Receiver<Result<RecordBatch>>>,
     thread: Option<JoinHandle<()>>,
-    /// Nobody wants any more.
+    /// The receiver was dropped.
     is_over: Arc<AtomicBool>,
     schema: SchemaRef,
     pairs: Vec<PairPositions>,
@@ -142,7 +141,7 @@ fn slots(pairs: &[PairPositions]) -> Vec<(u64, u64)> {
     slots
 }
 
-/// The rows of pairs as they stand in the source, with their slots.
+/// Rows of pairs in source order, with their slots.
 struct Numbered {
     source: FilteredRows,
     slots: std::vec::IntoIter<(u64, u64)>,
@@ -205,14 +204,14 @@ fn sort(numbered: Numbered, bounds: &QueryLimits, sender: &SyncSender<Result<Rec
         let mut stream = frame.map_err(failed)?.execute_stream().await.map_err(failed)?;
         while let Some(batch) = stream.next().await {
             if sender.send(Ok(batch.map_err(failed)?)).is_err() {
-                // Nobody wants any more: there were enough.
+                // The receiver was dropped: it had enough.
                 break;
             }
         }
         Ok::<(), DatasetError>(())
     });
     if let Err(error) = fault.or(sent) {
-        // Whoever does not listen has gone for a reason of its own.
+        // A dropped receiver has its own error.
         let _ = sender.send(Err(error));
     }
 }

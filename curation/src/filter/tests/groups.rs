@@ -1,4 +1,4 @@
-//! What is decided over groups, beside plain counting over the same rows.
+//! Decisions over groups, compared with plain counts over the same rows.
 
 use std::collections::BTreeMap;
 
@@ -59,7 +59,7 @@ fn majority() -> GroupOperation {
     GroupOperation::Majority { answer: "substr(response, 1, 2)".to_owned() }
 }
 
-/// Why rows were dropped, with the groups and the rows.
+/// Reason of dropped rows, with the numbers of groups and rows.
 type DropReason = (String, Option<u64>, u64);
 
 /// The rows that an operation gives of some lines, and what it dropped: the reason, groups, rows.
@@ -67,13 +67,13 @@ fn found(lines: &str, options: &FilterOptions) -> (Vec<Value>, Vec<DropReason>) 
     let files = files(lines);
     let mut answers = files.datasets.iter().map(|dataset| {
         let (lines, report) =
-            answer(dataset, &files.spill, options.clone()).expect("a good question");
-        let told = |dropped: &DroppedRows| {
+            query_rows(dataset, &files.spill, options.clone()).expect("a good question");
+        let listed = |dropped: &DroppedRows| {
             let rows = dropped.rows.expect("known");
             let why = dropped.why.unwrap_or_default();
             (why.to_owned(), dropped.groups, rows)
         };
-        let dropped: Vec<_> = report.dropped.iter().map(told).collect();
+        let dropped: Vec<_> = report.dropped.iter().map(listed).collect();
         let gone: u64 = dropped.iter().map(|(_, _, rows)| rows).sum();
         assert_eq!(report.read, report.written + gone, "{report:?}");
         let rows: Vec<Value> =
@@ -139,7 +139,7 @@ fn groups_are_decided_and_counted() {
         &[0, 3, 7, 8, 9, 12],
         &[no_key, unmeasured, other(2), ("every score is 0", Some(1), 2)],
     );
-    // A tie of two answers is nobody's; two rows of three are a majority.
+    // A tie of two answers has no majority; two rows of three have one.
     check(&majority(), &[3, 12], &[no_key, ("tie", Some(4), 9), ("another answer", None, 1)]);
 }
 
@@ -149,10 +149,10 @@ fn pairs_are_rows_of_preferences() {
     let expected = json!({"prompt": "a", "chosen": "a0", "rejected": "a1", "chosen_score": 1.0,
         "rejected_score": 0.0, "margin": 1.0});
     assert_eq!(rows, [expected]);
-    let told: Vec<(&str, u64)> =
+    let listed: Vec<(&str, u64)> =
         dropped.iter().map(|(why, _, rows)| (why.as_str(), *rows)).collect();
     assert_eq!(
-        told,
+        listed,
         [
             ("every key is null", 1),
             ("too few with a score", 4),
@@ -167,7 +167,7 @@ fn pairs_are_rows_of_preferences() {
 }
 
 #[test]
-fn pairs_that_say_nothing_are_left_out() {
+fn pairs_without_preference_are_left_out() {
     #[track_caller]
     fn check(rows: &[(&str, &str, Value, f64)], why: &str) {
         let line = |(key, prompt, response, score): &(&str, &str, Value, f64)| {
@@ -191,7 +191,7 @@ fn pairs_that_say_nothing_are_left_out() {
         &[("a", "p", text("x"), 1.0), ("a", "other", text("y"), 0.0)],
         "best and worst answer different prompts",
     );
-    // A response that is null is none, whatever score it has.
+    // A null response does not count, whatever its score.
     check(&[("a", "p", text("x"), 1.0), ("a", "p", Value::Null, 0.0)], "too few with a score");
 }
 
@@ -204,7 +204,7 @@ fn both_orders_must_prefer_the_chosen_response() {
                 "against": [null, first]}),
             json!({"q": "a", "prompt": "p", "response": "bad", "s_score": 0.0, "at": index,
                 "against": [second, null]}),
-            // So that the types are those of lists of numbers, whatever the rows above hold.
+            // Fixes the types to lists of numbers.
             json!({"q": "b", "prompt": "p", "response": "x", "s_score": 0.0, "at": 0,
                 "against": [0.5]}),
         ];
@@ -219,8 +219,8 @@ fn both_orders_must_prefer_the_chosen_response() {
         options.group.as_mut().expect("set").score = Some("s_score".to_owned());
         let (rows, dropped) = found(&lines, &options);
         assert_eq!(rows.len(), usize::from(why.is_none()));
-        let told = why.is_none_or(|why| dropped.iter().any(|(found, ..)| found == why));
-        assert!(told, "{dropped:?}");
+        let listed = why.is_none_or(|why| dropped.iter().any(|(found, ..)| found == why));
+        assert!(listed, "{dropped:?}");
     }
     let p = |p: f64| json!(p);
     let (one, null) = (&json!(1), &Value::Null);
@@ -257,17 +257,18 @@ fn messages_stay_messages_and_texts_join_them() {
         assert_eq!(&columns, expected);
     }
     let said = |role: &str, text: &str| json!([{"role": role, "content": text}]);
-    let (asked, good, bad) = (said("user", "1+1?"), said("assistant", "2"), said("assistant", "3"));
+    let (prompt, good, bad) =
+        (said("user", "1+1?"), said("assistant", "2"), said("assistant", "3"));
     let texts = [json!("1+1?"), json!("2"), json!("3")];
-    let all = [asked.clone(), good.clone(), bad.clone()];
-    check(&asked, [&good, &bad], &all);
-    check(&asked, [&texts[1], &texts[2]], &all);
+    let all = [prompt.clone(), good.clone(), bad.clone()];
+    check(&prompt, [&good, &bad], &all);
+    check(&prompt, [&texts[1], &texts[2]], &all);
     check(&texts[0], [&good, &bad], &all);
     check(&texts[0], [&texts[1], &texts[2]], &texts);
 }
 
 #[test]
-fn steps_after_groups_see_what_they_leave() {
+fn steps_after_groups_see_kept_rows() {
     let options = FilterOptions {
         wheres: vec!["id < 12".to_owned()],
         order_by: Some("id DESC".to_owned()),
@@ -291,9 +292,9 @@ fn steps_after_groups_see_what_they_leave() {
     };
     let files = files(&scored(&ROWS));
     let (lines, report) =
-        answer(&files.datasets[0], &files.spill, options).expect("a good question");
+        query_rows(&files.datasets[0], &files.spill, options).expect("a good question");
     assert!(lines.contains("\"id\":0"), "{lines}");
-    // What an earlier pass has counted is known, though the last one ended early.
+    // Counts of an earlier pass are known, though the last pass ended early.
     assert_eq!(report.dropped[0].rows, Some(7));
     assert!(report.dropped.last().expect("a limit").rows.is_none());
 }
@@ -327,8 +328,8 @@ fn keys_of_every_kind_make_groups() {
                 }),
                 ..FilterOptions::default()
             };
-            let (_, report) = answer(dataset, &files.spill, options).expect("a good question");
-            let groups = report.groups.expect("groups were asked for");
+            let (_, report) = query_rows(dataset, &files.spill, options).expect("a good question");
+            let groups = report.groups.expect("groups requested");
             assert_eq!(groups.groups, expected, "{by}");
         }
     }
@@ -344,7 +345,7 @@ fn keys_of_every_kind_make_groups() {
     check("*", 4);
 }
 
-/// Checks what is said of a question about groups.
+/// Checks the error of an invalid question about groups.
 #[track_caller]
 fn check_refused(change: impl Fn(&mut GroupOptions), parts: &[&str]) {
     let mut options = group(pairs(0.0));
@@ -355,7 +356,7 @@ fn check_refused(change: impl Fn(&mut GroupOptions), parts: &[&str]) {
         .replace("\"scores\":{", "\"text\":\"t\",\"scores\":{\"arithmetic\":{\"score\":1.0},");
     let files = files(&lines);
     for dataset in &files.datasets {
-        let error = answer(dataset, &files.spill, options.clone()).map(|(lines, _)| lines);
+        let error = query_rows(dataset, &files.spill, options.clone()).map(|(lines, _)| lines);
         let error = error.expect_err("a bad question").to_string();
         for part in parts {
             assert!(error.contains(part), "{error:?} does not say {part:?}");
@@ -415,14 +416,14 @@ fn numbers_of_groups_are_checked() {
 }
 
 #[test]
-fn a_score_must_be_there_or_named() {
+fn score_column_must_exist_or_be_named() {
     let empty = files("");
-    let asked = group(pass_rate(0.0, 1.0, 1));
-    let error = answer(&empty.datasets[0], &empty.spill, asked);
+    let options = group(pass_rate(0.0, 1.0, 1));
+    let error = query_rows(&empty.datasets[0], &empty.spill, options);
     let error = error.map(|(lines, _)| lines).expect_err("no score");
     assert!(error.to_string().contains("has no columns"), "{error}");
     let files = files("{\"q\":1,\"my_score\":0.5}\n");
-    let error = answer(&files.datasets[0], &files.spill, group(pass_rate(0.0, 1.0, 1)));
+    let error = query_rows(&files.datasets[0], &files.spill, group(pass_rate(0.0, 1.0, 1)));
     let error = error.map(|(lines, _)| lines).expect_err("no score").to_string();
     assert!(
         error.contains("no column scores.NAME.score") && error.contains("'my_score'"),
@@ -431,7 +432,7 @@ fn a_score_must_be_there_or_named() {
 }
 
 #[test]
-fn what_is_no_finite_number_is_no_score() {
+fn non_finite_scores_are_missing() {
     for (score, n_kept) in [
         ("CAST('NaN' AS DOUBLE)", 0),
         ("CAST('inf' AS DOUBLE)", 0),
@@ -504,9 +505,9 @@ fn lines_of(rows: &[(Option<u8>, Option<u8>)]) -> Vec<String> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(16))]
 
-    /// Where rows stand has no say in what is kept of them.
+    /// Positions of rows do not decide which are kept.
     #[test]
-    fn no_decision_depends_on_the_order(rows in any_rows(), seed in any::<u64>(), turn in 0usize..40) {
+    fn group_decisions_do_not_depend_on_row_order(rows in any_rows(), seed in any::<u64>(), turn in 0usize..40) {
         let mut lines = lines_of(&rows);
         // Some row has a score, so that the column is one of numbers.
         lines.push("{\"id\":99,\"q\":9,\"prompt\":9,\"response\":\"x\",\"scores\":{\"math\":{\"score\":1.0}}}\n".to_owned());
@@ -583,7 +584,7 @@ proptest! {
             prop_assert_eq!((of("chosen"), of("rejected")), (Some(*most), Some(*least)));
         }
         prop_assert_eq!((best.len(), made.len()), (n_best, n_pairs));
-        // Pairs stand in the order in which their groups begin.
+        // Pairs are in the order in which their groups begin.
         let first = |row: &Value| {
             let key = u8::try_from(row["prompt"].as_u64().expect("a key")).expect("small");
             groups[&key].iter().map(|(id, _)| *id).min()

@@ -50,12 +50,12 @@ fn check(options: &FilterOptions, expected: &[u32]) -> NearReport {
     let files = files(&lines());
     let mut reports = files.datasets.iter().map(|dataset| {
         let (lines, report) =
-            answer(dataset, &files.spill, options.clone()).expect("a good question");
+            query_rows(dataset, &files.spill, options.clone()).expect("a good question");
         let kept: Vec<String> = expected.iter().map(|id| format!("{{\"id\":{id}}}\n")).collect();
         assert_eq!(lines, kept.concat(), "{options:?}");
         let gone: u64 = report.dropped.iter().filter_map(|dropped| dropped.rows).sum();
         assert_eq!(report.read, report.written + gone);
-        report.near.expect("it was asked for")
+        report.near.expect("requested")
     });
     let first = reports.next().expect("a format");
     assert!(reports.all(|report| report == first));
@@ -63,7 +63,7 @@ fn check(options: &FilterOptions, expected: &[u32]) -> NearReport {
 }
 
 #[test]
-fn the_first_of_a_cluster_stays() {
+fn first_of_a_cluster_is_kept() {
     // 18 of 20 shingles are shared with one word changed at an end, 17 of 21 with both.
     let report = check(&near(&["text"], 0.85), &[0, 1, 3, 4, 7]);
     assert_eq!((report.texts, report.without_text, report.too_long), (7, 2, 0));
@@ -77,7 +77,7 @@ fn the_first_of_a_cluster_stays() {
 }
 
 #[test]
-fn a_late_text_joins_clusters() {
+fn late_text_joins_clusters() {
     let words = |range: std::ops::Range<usize>| -> String {
         let words: Vec<String> = range.map(|word| format!("w{word}")).collect();
         words.join(" ")
@@ -90,7 +90,7 @@ fn a_late_text_joins_clusters() {
     let files = files(&lines);
     // Neighbours share 17 of 21 shingles, the outer two 15 of 23.
     for dataset in &files.datasets {
-        let (lines, _) = answer(dataset, &files.spill, near(&["text"], 0.8)).expect("good");
+        let (lines, _) = query_rows(dataset, &files.spill, near(&["text"], 0.8)).expect("good");
         assert_eq!(lines, "{\"id\":0}\n");
     }
 }

@@ -9,7 +9,7 @@ use crate::expr::{Expr, Function};
 use crate::interval::Stop;
 use crate::interval::bounds::Interval;
 use crate::interval::float::{Float, Toward};
-use crate::interval::value::{NumericValue, Parts};
+use crate::interval::value::{ComplexParts, NumericValue};
 
 /// Numbers above two to the power of this are not rounded to integers.
 const MAX_INTEGER_BITS: i64 = 8192;
@@ -52,7 +52,7 @@ impl Evaluator<'_, '_, '_> {
             Function::Acosh => self.acosh(first),
             Function::Atanh => self.atanh(first),
             Function::Ln => self.ln(first),
-            // What it means is a policy, so it has no value here.
+            // Its meaning is a policy, so it has no value here.
             Function::LogBare => Err(Stop::NoRule),
             Function::Log => {
                 let (logarithm, base) = (self.ln(first)?, self.ln(last)?);
@@ -93,7 +93,7 @@ impl Evaluator<'_, '_, '_> {
         if function == Function::Re {
             return Ok(NumericValue::from_interval(parts.re));
         }
-        Ok(NumericValue::from_parts(Parts { re: parts.re, im: parts.im.neg() }))
+        Ok(NumericValue::from_parts(ComplexParts { re: parts.re, im: parts.im.neg() }))
     }
 
     fn abs(&mut self, value: &NumericValue) -> Result<NumericValue, Stop> {

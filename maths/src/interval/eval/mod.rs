@@ -11,10 +11,10 @@ use dashu::rational::RBig;
 use super::Stop;
 use super::bounds::Interval;
 use super::kernel::Kernel;
-use super::value::{NumericValue, Parts, size};
+use super::value::{ComplexParts, NumericValue, size};
 use crate::expr::{Binder, Bound, Constant, Expr, Name, Node, Workspace};
 
-/// Which numbers there are.
+/// Domain of numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::interval) enum Field {
     /// Square roots and logarithms of negative numbers have no value.
@@ -23,7 +23,7 @@ pub(in crate::interval) enum Field {
     Complex,
 }
 
-/// Values of what is free in an expression.
+/// Values of free variables.
 #[derive(Debug, Clone, Default)]
 pub(in crate::interval) struct SamplePoint {
     /// The last entry of a name counts.
@@ -256,7 +256,7 @@ impl<'w, 'f, 'k> Evaluator<'w, 'f, 'k> {
         self.add(left, &right)
     }
 
-    fn parts(&self, value: &NumericValue) -> Result<Parts, Stop> {
+    fn parts(&self, value: &NumericValue) -> Result<ComplexParts, Stop> {
         value.parts(self.bits())
     }
 

@@ -10,7 +10,7 @@ use super::{Evaluator, Field};
 use crate::expr::{Constant, Expr, Node};
 use crate::interval::Stop;
 use crate::interval::bounds::Interval;
-use crate::interval::value::{MAX_EXACT_BITS, NumericValue, Parts, size};
+use crate::interval::value::{ComplexParts, MAX_EXACT_BITS, NumericValue, size};
 
 /// Roots with an index up to this are taken directly, others through logarithms.
 const MAX_INDEX: u32 = 64;
@@ -187,7 +187,7 @@ impl Evaluator<'_, '_, '_> {
             (Ordering::Less, Field::Complex) => {
                 let re = self.kernel.ln(&value.real(bits)?.neg())?;
                 let im = self.kernel.pi()?;
-                Ok(NumericValue::from_parts(Parts { re, im }))
+                Ok(NumericValue::from_parts(ComplexParts { re, im }))
             }
         }
     }
@@ -199,7 +199,8 @@ impl Evaluator<'_, '_, '_> {
             NumericValue::Exact(value) => Ok(NumericValue::Exact(value / IBig::from(2))),
             NumericValue::Real(interval) => Ok(NumericValue::Real(interval.scaled(-1)?)),
             NumericValue::Complex(..) => {
-                let half = Parts { re: Interval::integer(1).scaled(-1)?, im: Interval::integer(0) };
+                let half =
+                    ComplexParts { re: Interval::integer(1).scaled(-1)?, im: Interval::integer(0) };
                 Ok(NumericValue::from_parts(value.parts(bits)?.mul(&half, bits)?))
             }
         }

@@ -1,17 +1,21 @@
 //! Answers in one pair of brackets: tuples, intervals, sets.
 
-use crate::answer::{Answer, Brackets, Form, Region, Unread};
+use crate::answer::{Answer, AnswerForm, Brackets, Region, Unread};
 use crate::read::Dialect;
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Environment, Token};
 
 use super::region::inside;
-use super::{Reader, Span, answer_of, bare_value, is_plus_minus, is_separator};
+use super::{AnswerReader, LexemeRange, answer_of, bare_value, is_plus_minus, is_separator};
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Reads the form of `span`, which `bracket` and its partner enclose; `None` if it is an
     /// expression like others.
-    pub(super) fn enclosed(&mut self, span: &Span, bracket: Bracket) -> Read<Option<Form>> {
+    pub(super) fn enclosed(
+        &mut self,
+        span: &LexemeRange,
+        bracket: Bracket,
+    ) -> ParseResult<Option<AnswerForm>> {
         let inner = inside(span);
         let Token::Close(closing) = self.token(span.end - 1) else {
             return Err(Unread::NotMaths);
@@ -21,7 +25,7 @@ impl Reader<'_, '_, '_> {
             Bracket::Environment(Environment::Matrix) => self.matrix(&inner).map(Some),
             Bracket::Environment(Environment::Determinant) => {
                 let value = bare_value(self.determinant_of(&inner)?);
-                Ok(Some(Form::Value(value)))
+                Ok(Some(AnswerForm::Value(value)))
             }
             Bracket::Environment(Environment::Cases) => self.cases(&inner).map(Some),
             Bracket::Brace => self.set(&inner).map(Some),
@@ -39,13 +43,17 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads one member in brackets, which then mean nothing.
-    fn single(&mut self, inner: Span) -> Read<Option<Form>> {
+    fn single(&mut self, inner: LexemeRange) -> ParseResult<Option<AnswerForm>> {
         let answer = self.whole(inner)?;
         if answer.subjects.is_empty() { Ok(Some(answer.form)) } else { Err(Unread::NotMaths) }
     }
 
     /// Reads two members or more between round, square or angle brackets, or an interval.
-    fn tuple(&mut self, span: &Span, brackets: (Bracket, Bracket)) -> Read<Form> {
+    fn tuple(
+        &mut self,
+        span: &LexemeRange,
+        brackets: (Bracket, Bracket),
+    ) -> ParseResult<AnswerForm> {
         if self.setting.plus_minus.is_none() && self.has(span, is_plus_minus) {
             return self.both_signs(span.clone());
         }
@@ -67,14 +75,18 @@ impl Reader<'_, '_, '_> {
         if members.len() == 2 && members.iter().any(|member| self.is_unbounded(member)) {
             return self.interval(&parts, brackets);
         }
-        Ok(Form::Tuple(kind, members))
+        Ok(AnswerForm::Tuple(kind, members))
     }
 
     fn is_unbounded(&self, member: &Answer) -> bool {
-        matches!(&member.form, Form::Value(value) if self.is_infinite(value.expr))
+        matches!(&member.form, AnswerForm::Value(value) if self.is_infinite(value.expr))
     }
 
-    fn interval(&mut self, parts: &[Span], brackets: (Bracket, Bracket)) -> Read<Form> {
+    fn interval(
+        &mut self,
+        parts: &[LexemeRange],
+        brackets: (Bracket, Bracket),
+    ) -> ParseResult<AnswerForm> {
         let [from, to] = parts else {
             return Err(Unread::NotMaths);
         };
@@ -83,7 +95,7 @@ impl Reader<'_, '_, '_> {
             Bracket::Round | Bracket::Reversed => Ok(false),
             _ => Err(Unread::NotMaths),
         };
-        Ok(Form::Region(Region::Interval {
+        Ok(AnswerForm::Region(Region::Interval {
             from: self.expression(from)?,
             to: self.expression(to)?,
             has_from: is_closed(brackets.0)?,
@@ -92,12 +104,12 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads what braces of a set hold.
-    fn set(&mut self, inner: &Span) -> Read<Form> {
+    fn set(&mut self, inner: &LexemeRange) -> ParseResult<AnswerForm> {
         if inner.is_empty() {
-            return Ok(Form::Region(Region::Empty));
+            return Ok(AnswerForm::Region(Region::Empty));
         }
         if let Some(region) = self.set_builder(inner)? {
-            return Ok(Form::Region(region));
+            return Ok(AnswerForm::Region(region));
         }
         let mut members = Vec::new();
         for part in self.split(inner, is_separator) {
@@ -107,10 +119,12 @@ impl Reader<'_, '_, '_> {
             let member = self.member(part)?;
             match member.form {
                 // `\pm` in a set adds both members to it.
-                Form::List(expanded) if member.subjects.is_empty() => members.extend(expanded),
+                AnswerForm::List(expanded) if member.subjects.is_empty() => {
+                    members.extend(expanded);
+                }
                 form => members.push(Answer { subjects: member.subjects, ..answer_of(form) }),
             }
         }
-        Ok(Form::Set(members))
+        Ok(AnswerForm::Set(members))
     }
 }

@@ -1,15 +1,15 @@
 //! Congruences: `x \equiv 3 \pmod 7`, `3 (mod 7)`, `x ≡ 3, 5 mod 7`.
 
-use crate::answer::{Answer, Form, Unread};
-use crate::read::parse::Read;
+use crate::answer::{Answer, AnswerForm, Unread};
+use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Token};
 
 use super::region::inside;
-use super::{Reader, Span, answer_of, is_separator};
+use super::{AnswerReader, LexemeRange, answer_of, is_separator};
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Reads the congruence that `span` states, if it is one.
-    pub(super) fn congruence(&mut self, span: Span) -> Read<Option<Answer>> {
+    pub(super) fn congruence(&mut self, span: LexemeRange) -> ParseResult<Option<Answer>> {
         let signs = self.split(&span, |token| token == Token::Congruent);
         if signs.len() > 2 {
             return Ok(None);
@@ -47,11 +47,14 @@ impl Reader<'_, '_, '_> {
         if values.is_empty() {
             return Err(Unread::NotMaths);
         }
-        Ok(Some(Answer { subjects, ..answer_of(Form::Congruence { residues: values, modulus }) }))
+        Ok(Some(Answer {
+            subjects,
+            ..answer_of(AnswerForm::Congruence { residues: values, modulus })
+        }))
     }
 
-    /// Finds where the modulus stands at the end of `span`, and where what is before it ends.
-    fn modulus(&self, span: &Span, is_congruence: bool) -> Option<(usize, Span)> {
+    /// Finds the modulus at the end of `span`, and the end of the text before it.
+    fn modulus(&self, span: &LexemeRange, is_congruence: bool) -> Option<(usize, LexemeRange)> {
         if let Some(at) = self.find_top(span, |token| token == Token::PostfixMod) {
             return Some((at, at + 1..span.end));
         }

@@ -1,26 +1,26 @@
 //! Matrices and cases.
 
-use crate::answer::{Condition, Form, Unread};
+use crate::answer::{AnswerForm, Condition, Unread};
 use crate::expr::Expr;
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::Token;
 
-use super::{Reader, Span};
+use super::{AnswerReader, LexemeRange};
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Returns the rows of `inner`, without an empty one at the end.
-    fn rows(&self, inner: &Span) -> Vec<Span> {
+    fn rows(&self, inner: &LexemeRange) -> Vec<LexemeRange> {
         let mut rows = self.split(inner, |token| token == Token::NewRow);
-        if rows.len() > 1 && rows.last().is_some_and(Span::is_empty) {
+        if rows.len() > 1 && rows.last().is_some_and(LexemeRange::is_empty) {
             rows.pop();
         }
         rows
     }
 
-    pub(super) fn matrix(&mut self, inner: &Span) -> Read<Form> {
+    pub(super) fn matrix(&mut self, inner: &LexemeRange) -> ParseResult<AnswerForm> {
         let mut rows: Vec<Vec<Expr>> = Vec::new();
         for row in self.rows(inner) {
-            let cells: Read<Vec<Expr>> = self
+            let cells: ParseResult<Vec<Expr>> = self
                 .split(&row, |token| token == Token::Ampersand)
                 .iter()
                 .map(|cell| self.expression(cell))
@@ -30,7 +30,7 @@ impl Reader<'_, '_, '_> {
         rectangular(rows)
     }
 
-    pub(super) fn cases(&mut self, inner: &Span) -> Read<Form> {
+    pub(super) fn cases(&mut self, inner: &LexemeRange) -> ParseResult<AnswerForm> {
         let mut pieces = Vec::new();
         let rows = self.rows(inner);
         for (index, row) in rows.iter().enumerate() {
@@ -40,11 +40,11 @@ impl Reader<'_, '_, '_> {
             }
             pieces.push((value, condition));
         }
-        Ok(Form::Piecewise(pieces))
+        Ok(AnswerForm::Piecewise(pieces))
     }
 
     /// Reads a value and its condition.
-    fn piece(&mut self, row: &Span) -> Read<(Expr, Option<Condition>)> {
+    fn piece(&mut self, row: &LexemeRange) -> ParseResult<(Expr, Option<Condition>)> {
         let is_border = |token: Token<'_>| token == Token::Ampersand || is_if(token);
         let at = self
             .find_top(row, is_border)
@@ -73,10 +73,10 @@ impl Reader<'_, '_, '_> {
         Ok((value, Some(self.condition(&rest)?)))
     }
 
-    pub(super) fn condition(&mut self, span: &Span) -> Read<Condition> {
+    pub(super) fn condition(&mut self, span: &LexemeRange) -> ParseResult<Condition> {
         let is_border = |token: Token<'_>| token == Token::Comma || token.word() == Some("and");
         let parts = self.split(span, is_border);
-        let chains: Read<Vec<_>> = parts.iter().map(|part| self.chain(part)).collect();
+        let chains: ParseResult<Vec<_>> = parts.iter().map(|part| self.chain(part)).collect();
         Ok(Condition(chains?))
     }
 }
@@ -86,10 +86,10 @@ fn is_if(token: Token<'_>) -> bool {
 }
 
 /// Returns the matrix of `rows`, which must be of one length.
-pub(super) fn rectangular(rows: Vec<Vec<Expr>>) -> Read<Form> {
+pub(super) fn rectangular(rows: Vec<Vec<Expr>>) -> ParseResult<AnswerForm> {
     let width = rows.first().map_or(0, Vec::len);
     if width == 0 || rows.iter().any(|row| row.len() != width) {
         return Err(Unread::NotMaths);
     }
-    Ok(Form::Matrix(rows))
+    Ok(AnswerForm::Matrix(rows))
 }

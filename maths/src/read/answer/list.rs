@@ -1,20 +1,20 @@
 //! Lists without brackets: commas, semicolons, "and", "or", wide spaces.
 
-use crate::answer::{Answer, Brackets, Form, Unread};
-use crate::read::parse::Read;
+use crate::answer::{Answer, AnswerForm, Brackets, Unread};
+use crate::read::parse::ParseResult;
 use crate::read::token::{Gap, Style, Token};
 
-use super::{Reader, Span, answer_of};
+use super::{AnswerReader, LexemeRange, answer_of};
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Reads the members of `span`, if it has several.
-    pub(super) fn members(&mut self, span: Span) -> Read<Option<Answer>> {
+    pub(super) fn members(&mut self, span: LexemeRange) -> ParseResult<Option<Answer>> {
         let strong = self.strong_parts(&span);
-        let mut parts: Vec<Vec<Span>> = Vec::with_capacity(strong.len());
+        let mut parts: Vec<Vec<LexemeRange>> = Vec::with_capacity(strong.len());
         for part in strong {
             parts.push(self.split(&part, |token| token == Token::Comma));
         }
-        if parts.iter().flatten().any(Span::is_empty) {
+        if parts.iter().flatten().any(LexemeRange::is_empty) {
             return Err(Unread::NotMaths);
         }
         if parts.len() == 1 && parts[0].len() == 1 {
@@ -25,26 +25,26 @@ impl Reader<'_, '_, '_> {
         let width = parts[0].len();
         let is_nested = parts.len() > 1 && width > 1 && parts.iter().all(|p| p.len() == width);
         if !is_nested {
-            let flat: Vec<Span> = parts.into_iter().flatten().collect();
+            let flat: Vec<LexemeRange> = parts.into_iter().flatten().collect();
             return self.list(&flat).map(Some);
         }
         let mut members = Vec::with_capacity(parts.len());
         for part in parts {
             let group = self.list(&part)?;
-            // Within a group of `1, 2; 3, 4` the order says which is which.
+            // Within a group of `1, 2; 3, 4` members are identified by their order.
             members.push(match group.form {
-                Form::List(inner) if group.subjects.is_empty() => {
-                    answer_of(Form::Tuple(Brackets::Round, inner))
+                AnswerForm::List(inner) if group.subjects.is_empty() => {
+                    answer_of(AnswerForm::Tuple(Brackets::Round, inner))
                 }
                 _ => group,
             });
         }
-        Ok(Some(answer_of(Form::List(members))))
+        Ok(Some(answer_of(AnswerForm::List(members))))
     }
 
     /// Returns the parts between semicolons, connectives and wide spaces between relations, without
     /// the commas at their ends.
-    fn strong_parts(&self, span: &Span) -> Vec<Span> {
+    fn strong_parts(&self, span: &LexemeRange) -> Vec<LexemeRange> {
         let relations = self
             .tops(span)
             .filter(|at| matches!(self.token(*at), Token::Relation(_) | Token::In))
@@ -77,7 +77,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns whether "and" or "or" stands between two members.
-    fn is_connective(&self, at: usize, span: &Span) -> bool {
+    fn is_connective(&self, at: usize, span: &LexemeRange) -> bool {
         let Token::Word { text, style } = self.token(at) else {
             return false;
         };
@@ -86,16 +86,16 @@ impl Reader<'_, '_, '_> {
         is_word && is_lower && at > span.start && at + 1 < span.end
     }
 
-    /// Reads a list of `spans`; what its first member is said to be of is said of all of them where
-    /// no other member has a relation.
-    fn list(&mut self, spans: &[Span]) -> Read<Answer> {
+    /// Reads a list of `spans`; the subject of the first member applies to all if no other member
+    /// has a relation.
+    fn list(&mut self, spans: &[LexemeRange]) -> ParseResult<Answer> {
         let mut members = Vec::with_capacity(spans.len());
         for span in spans {
             let member = self.member(span.clone())?;
             let is_expansion = spans.len() > 1 && member.subjects.is_empty();
             match member.form {
                 // `\pm` in a list adds its members to it.
-                Form::List(inner) if is_expansion => members.extend(inner),
+                AnswerForm::List(inner) if is_expansion => members.extend(inner),
                 form => members.push(Answer { form, ..member }),
             }
         }
@@ -106,6 +106,6 @@ impl Reader<'_, '_, '_> {
         if is_alone && spans.len() > 1 {
             subjects = std::mem::take(&mut members[0].subjects);
         }
-        Ok(Answer { subjects, ..answer_of(Form::List(members)) })
+        Ok(Answer { subjects, ..answer_of(AnswerForm::List(members)) })
     }
 }

@@ -6,15 +6,15 @@
 use dashu::base::BitTest;
 use dashu::rational::RBig;
 
-use crate::answer::{Form, Unread};
+use crate::answer::{AnswerForm, Unread};
 use crate::expr::{Expr, Node};
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Environment, Token};
 
 use super::region::inside;
-use super::{Reader, Span, bare_value};
+use super::{AnswerReader, LexemeRange, bare_value};
 
-type Rows = Vec<Vec<Expr>>;
+type MatrixRows = Vec<Vec<Expr>>;
 
 /// Most products that one product of matrices takes.
 const MAX_PRODUCTS: usize = 4096;
@@ -28,7 +28,7 @@ const MAX_BITS: usize = 512;
 /// A number or a matrix.
 enum Block {
     Scalar(Expr),
-    Matrix(Rows),
+    Matrix(MatrixRows),
 }
 
 /// The operands of an entry.
@@ -38,9 +38,9 @@ enum Operation {
     Product,
 }
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Returns whether a matrix or a determinant stands in `span`, in whatever brackets.
-    pub(super) fn has_matrix(&self, span: &Span) -> bool {
+    pub(super) fn has_matrix(&self, span: &LexemeRange) -> bool {
         let is_environment = |token| {
             matches!(
                 token,
@@ -51,21 +51,21 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns whether `Matrix(` of the plain grammar stands at `at`.
-    fn is_plain_matrix(&self, at: usize, span: &Span) -> bool {
+    fn is_plain_matrix(&self, at: usize, span: &LexemeRange) -> bool {
         self.token(at).word() == Some("Matrix")
             && at + 1 < span.end
             && self.token(at + 1) == Token::Open(Bracket::Round)
     }
 
     /// Reads the value of `span`, in which [`Self::has_matrix`].
-    pub(super) fn matrix_value(&mut self, span: &Span) -> Read<Form> {
+    pub(super) fn matrix_value(&mut self, span: &LexemeRange) -> ParseResult<AnswerForm> {
         Ok(match self.matrix_sum(span)? {
-            Block::Matrix(rows) => Form::Matrix(rows),
-            Block::Scalar(expr) => Form::Value(bare_value(expr)),
+            Block::Matrix(rows) => AnswerForm::Matrix(rows),
+            Block::Scalar(expr) => AnswerForm::Value(bare_value(expr)),
         })
     }
 
-    fn matrix_sum(&mut self, span: &Span) -> Read<Block> {
+    fn matrix_sum(&mut self, span: &LexemeRange) -> ParseResult<Block> {
         self.nesting += 1;
         if self.nesting > super::MAX_NESTING {
             return Err(Unread::TooCostly);
@@ -98,8 +98,8 @@ impl Reader<'_, '_, '_> {
         sum.ok_or(Unread::NotMaths)
     }
 
-    /// Reads the factors from left to right; what stands between matrices are numbers.
-    fn matrix_product(&mut self, span: Span) -> Read<Block> {
+    /// Reads the factors from left to right; factors between matrices are numbers.
+    fn matrix_product(&mut self, span: LexemeRange) -> ParseResult<Block> {
         let mut product: Option<Block> = None;
         let mut at = span.start;
         while at < span.end {
@@ -117,7 +117,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads the factor at `at` and the place after it.
-    fn matrix_factor(&mut self, at: usize, span: &Span) -> Read<(Block, usize)> {
+    fn matrix_factor(&mut self, at: usize, span: &LexemeRange) -> ParseResult<(Block, usize)> {
         if at >= span.end {
             return Err(Unread::NotMaths);
         }
@@ -144,7 +144,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns whether what stands at `at` is a matrix, or brackets around one.
-    fn opens_matrix(&self, at: usize, span: &Span) -> bool {
+    fn opens_matrix(&self, at: usize, span: &LexemeRange) -> bool {
         match self.token(at) {
             Token::Determinant => true,
             Token::Open(_) => self.has_matrix(&(at..self.items[at].mate)),
@@ -153,7 +153,11 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads a matrix, a determinant between bars, or brackets around arithmetic with them.
-    fn matrix_atom(&mut self, at: usize, span: &Span) -> Read<Option<(Block, usize)>> {
+    fn matrix_atom(
+        &mut self,
+        at: usize,
+        span: &LexemeRange,
+    ) -> ParseResult<Option<(Block, usize)>> {
         if self.is_plain_matrix(at, span) {
             let end = self.items[at + 1].mate + 1;
             let form = self.plain_matrix(&inside(&(at + 1..end)))?;
@@ -187,7 +191,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads the determinant whose rows `inner` holds.
-    pub(super) fn determinant_of(&mut self, inner: &Span) -> Read<Expr> {
+    pub(super) fn determinant_of(&mut self, inner: &LexemeRange) -> ParseResult<Expr> {
         match block_of(self.matrix(inner)?)? {
             Block::Matrix(rows) => self.determinant(&rows),
             Block::Scalar(_) => Err(Unread::NotMaths),
@@ -195,7 +199,12 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads `block` with an exponent after it: `T`, or an integer.
-    fn raised_matrix(&mut self, block: Block, at: usize, span: &Span) -> Read<(Block, usize)> {
+    fn raised_matrix(
+        &mut self,
+        block: Block,
+        at: usize,
+        span: &LexemeRange,
+    ) -> ParseResult<(Block, usize)> {
         if at >= span.end || self.token(at) != Token::Caret {
             return Ok((block, at));
         }
@@ -222,7 +231,7 @@ impl Reader<'_, '_, '_> {
         Ok((block, end))
     }
 
-    fn plus(&mut self, left: Block, right: Block) -> Read<Block> {
+    fn plus(&mut self, left: Block, right: Block) -> ParseResult<Block> {
         match (left, right) {
             (Block::Scalar(left), Block::Scalar(right)) => {
                 self.folded(Operation::Sum, &[left, right]).map(Block::Scalar)
@@ -234,7 +243,7 @@ impl Reader<'_, '_, '_> {
                 let mut rows = Vec::with_capacity(left.len());
                 for (own, other) in left.iter().zip(&right) {
                     let cells = own.iter().zip(other);
-                    let cells: Read<Vec<Expr>> =
+                    let cells: ParseResult<Vec<Expr>> =
                         cells.map(|(a, b)| self.folded(Operation::Sum, &[*a, *b])).collect();
                     rows.push(cells?);
                 }
@@ -246,7 +255,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn times(&mut self, left: Block, right: Block) -> Read<Block> {
+    fn times(&mut self, left: Block, right: Block) -> ParseResult<Block> {
         match (left, right) {
             (Block::Scalar(left), Block::Scalar(right)) => {
                 self.folded(Operation::Product, &[left, right]).map(Block::Scalar)
@@ -264,7 +273,7 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn matrix_times(&mut self, left: &Rows, right: &Rows) -> Read<Rows> {
+    fn matrix_times(&mut self, left: &MatrixRows, right: &MatrixRows) -> ParseResult<MatrixRows> {
         let (inner, width) = (right.len(), right[0].len());
         if left[0].len() != inner {
             return Err(Unread::NotMaths);
@@ -288,7 +297,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads an integer power, of the inverse where it is negative.
-    fn matrix_power(&mut self, rows: &Rows, power: Expr) -> Read<Rows> {
+    fn matrix_power(&mut self, rows: &MatrixRows, power: Expr) -> ParseResult<MatrixRows> {
         let Node::Number(power) = self.ws.node(power) else {
             return Err(Unread::NotMaths);
         };
@@ -310,7 +319,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads the inverse by cofactors.
-    fn inverse(&mut self, rows: &Rows) -> Read<Rows> {
+    fn inverse(&mut self, rows: &MatrixRows) -> ParseResult<MatrixRows> {
         let determinant = self.determinant(rows)?;
         let minus_one = self.ws.integer(-1)?;
         let scale = self.ws.power(determinant, minus_one)?;
@@ -331,7 +340,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads the determinant, expanded by its first row; that of no rows is 1.
-    fn determinant(&mut self, rows: &Rows) -> Read<Expr> {
+    fn determinant(&mut self, rows: &MatrixRows) -> ParseResult<Expr> {
         if rows.iter().any(|row| row.len() != rows.len()) {
             return Err(Unread::NotMaths);
         }
@@ -351,7 +360,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads the sum or product of `parts`, with small numbers in it folded into one.
-    fn folded(&mut self, operation: Operation, parts: &[Expr]) -> Read<Expr> {
+    fn folded(&mut self, operation: Operation, parts: &[Expr]) -> ParseResult<Expr> {
         let neutral = match operation {
             Operation::Sum => RBig::ZERO,
             Operation::Product => RBig::ONE,
@@ -384,20 +393,20 @@ fn bits(value: &RBig) -> usize {
     value.numerator().bit_len() + value.denominator().bit_len()
 }
 
-fn block_of(form: Form) -> Read<Block> {
+fn block_of(form: AnswerForm) -> ParseResult<Block> {
     match form {
-        Form::Matrix(rows) => Ok(Block::Matrix(rows)),
+        AnswerForm::Matrix(rows) => Ok(Block::Matrix(rows)),
         _ => Err(Unread::NotMaths),
     }
 }
 
-fn transposed(rows: &Rows) -> Rows {
+fn transposed(rows: &MatrixRows) -> MatrixRows {
     let column = |at: usize| rows.iter().map(|row| row[at]).collect();
     (0..rows[0].len()).map(column).collect()
 }
 
 /// Returns `rows` without one row and one column.
-fn without(rows: &Rows, row: usize, column: usize) -> Rows {
+fn without(rows: &MatrixRows, row: usize, column: usize) -> MatrixRows {
     let others = rows.iter().enumerate().filter(|(at, _)| *at != row);
     let cells = |row: &Vec<Expr>| {
         let cells = row.iter().enumerate().filter(|(at, _)| *at != column);

@@ -5,10 +5,10 @@ use dashu::rational::RBig;
 use crate::answer::Value;
 use crate::measure::{self, Measure};
 use crate::read::literal::Literal;
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::{Gap, Style, Token};
 
-use super::{Reader, Span, bare_value};
+use super::{AnswerReader, LexemeRange, bare_value};
 
 /// Most units of one amount.
 const MAX_PARTS: usize = 6;
@@ -19,17 +19,17 @@ const JOINED: [&str; 12] =
     ["ft", "in", "lb", "oz", "yd", "wk", "d", "h", "min", "s", "month", "year"];
 
 /// An amount in one unit.
-struct Part<'t> {
+struct UnitAmount<'t> {
     literal: Literal<'t>,
     unit: Measure,
     /// Whether "and" stands after it.
     is_joined: bool,
 }
 
-impl<'t> Reader<'t, '_, '_> {
+impl<'t> AnswerReader<'t, '_, '_> {
     /// Reads the value that all of `span` states, if it is one amount in two units or more, each
     /// smaller than the one before. The amount is given in the last.
-    pub(super) fn mixed(&mut self, span: &Span) -> Read<Option<Value>> {
+    pub(super) fn mixed(&mut self, span: &LexemeRange) -> ParseResult<Option<Value>> {
         let is_negative = self.slice(span).first().is_some_and(|i| i.token == Token::Minus);
         let Some(parts) = self.parts_of_amount(span.start + usize::from(is_negative)..span.end)
         else {
@@ -39,7 +39,7 @@ impl<'t> Reader<'t, '_, '_> {
             return Ok(None);
         };
         let mut sum = RBig::ZERO;
-        let mut before: Option<&Part<'_>> = None;
+        let mut before: Option<&UnitAmount<'_>> = None;
         for part in &parts {
             let amount = part.literal.value(self.ws.fuel)?;
             // `1 h 90 min` is no usual way to write an amount.
@@ -57,7 +57,7 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Returns the numbers, each with its unit, that fill `span`.
-    fn parts_of_amount(&self, span: Span) -> Option<Vec<Part<'t>>> {
+    fn parts_of_amount(&self, span: LexemeRange) -> Option<Vec<UnitAmount<'t>>> {
         let mut parts = Vec::new();
         let mut at = span.start;
         while at < span.end {
@@ -75,7 +75,7 @@ impl<'t> Reader<'t, '_, '_> {
             if parts.len() == MAX_PARTS {
                 return None;
             }
-            parts.push(Part { literal, unit, is_joined: next > end });
+            parts.push(UnitAmount { literal, unit, is_joined: next > end });
             at = next;
         }
         Some(parts)
@@ -83,7 +83,7 @@ impl<'t> Reader<'t, '_, '_> {
 
     /// Counts how many tokens join the part before `rest` and the next one: "and", with or without
     /// a comma before it. Amounts between commas alone are a list.
-    fn joint(&self, rest: Span) -> Option<usize> {
+    fn joint(&self, rest: LexemeRange) -> Option<usize> {
         let tokens: Vec<Token<'_>> =
             self.slice(&rest).iter().take(3).map(|item| item.token).collect();
         match tokens.as_slice() {
@@ -95,7 +95,7 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Returns the unit that `span`, words or marks of angles, states.
-    fn unit_of_part(&self, span: &Span, is_first: bool) -> Option<Measure> {
+    fn unit_of_part(&self, span: &LexemeRange, is_first: bool) -> Option<Measure> {
         let items = self.slice(span);
         match items {
             [] => None,
@@ -117,10 +117,10 @@ impl<'t> Reader<'t, '_, '_> {
 
 /// Returns whether the units are of one dimension, without things that are counted, each smaller
 /// than the one before, and may be joined as they are.
-fn are_one_amount(parts: &[Part<'_>]) -> bool {
+fn are_one_amount(parts: &[UnitAmount<'_>]) -> bool {
     let is_plain = |unit: &Measure| unit.things.is_empty() && unit.of.is_none() && unit.is_linear();
     let is_joint = |unit: &Measure| JOINED.contains(&unit.name.as_str());
-    let is_integer = |part: &Part<'_>| part.literal.is_integer();
+    let is_integer = |part: &UnitAmount<'_>| part.literal.is_integer();
     let [whole @ .., _] = parts else {
         return false;
     };

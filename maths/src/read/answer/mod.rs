@@ -1,4 +1,4 @@
-//! From tokens to an answer: lists, subjects, relations, and what stands between them.
+//! Answers from tokens: lists, subjects, relations, and the values between them.
 //!
 //! Every function takes a span of tokens and reads all of it. Spans are split at tokens that
 //! stand in no bracket, and a bracket is skipped in one step, so that reading costs time in
@@ -20,19 +20,19 @@ mod text;
 
 use std::ops::Range;
 
-use crate::answer::{Answer, Form, Note, Unread, Value};
+use crate::answer::{Answer, AnswerForm, Note, Unread, Value};
 use crate::expr::{Expr, Workspace};
 
 use super::Dialect;
 use super::explode::exploded;
-use super::parse::{self, Read, Setting};
+use super::parse::{self, ParseResult, Setting};
 use super::token::{Bracket, Lexeme, Token};
 
 pub(super) use self::numeral::prefixed;
 pub(super) use self::text::{bare, is_date_like, prose};
 
 /// A span of tokens.
-type Span = Range<usize>;
+type LexemeRange = Range<usize>;
 
 /// Fuel for what every expression costs, beside that of its text.
 const EXPRESSION: u64 = 6;
@@ -41,7 +41,7 @@ const EXPRESSION: u64 = 6;
 const MAX_NESTING: u16 = 12;
 
 /// The reader of answers.
-pub(super) struct Reader<'t, 'w, 'f> {
+pub(super) struct AnswerReader<'t, 'w, 'f> {
     items: &'t [Lexeme<'t>],
     ws: &'w mut Workspace<'f>,
     setting: Setting,
@@ -50,21 +50,21 @@ pub(super) struct Reader<'t, 'w, 'f> {
 }
 
 /// Returns the answer that all of `items` state.
-pub(super) fn answer(
+pub(super) fn read_answer_items(
     items: &[Lexeme<'_>],
     setting: Setting,
     ws: &mut Workspace<'_>,
-) -> Read<Answer> {
-    let mut reader = Reader { items, ws, setting, notes: Vec::new(), nesting: 0 };
+) -> ParseResult<Answer> {
+    let mut reader = AnswerReader { items, ws, setting, notes: Vec::new(), nesting: 0 };
     let mut answer = reader.whole(0..items.len())?;
     answer.notes = reader.notes;
     answer.notes.dedup();
     Ok(answer)
 }
 
-impl<'t> Reader<'t, '_, '_> {
+impl<'t> AnswerReader<'t, '_, '_> {
     /// Reads an answer with all that may be part of one.
-    fn whole(&mut self, span: Span) -> Read<Answer> {
+    fn whole(&mut self, span: LexemeRange) -> ParseResult<Answer> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             return Err(Unread::TooCostly);
@@ -75,7 +75,7 @@ impl<'t> Reader<'t, '_, '_> {
         answer
     }
 
-    fn dispatched(&mut self, span: Span) -> Read<Answer> {
+    fn dispatched(&mut self, span: LexemeRange) -> ParseResult<Answer> {
         if span.is_empty() {
             return Err(Unread::NotMaths);
         }
@@ -89,7 +89,7 @@ impl<'t> Reader<'t, '_, '_> {
             return Ok(answer);
         }
         if let Some(value) = self.mixed(&span)? {
-            return Ok(answer_of(Form::Value(value)));
+            return Ok(answer_of(AnswerForm::Value(value)));
         }
         match self.members(span.clone())? {
             Some(answer) => Ok(answer),
@@ -98,7 +98,7 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Returns `span` without braces around all of it, which are not seen.
-    fn peeled(&self, mut span: Span) -> Span {
+    fn peeled(&self, mut span: LexemeRange) -> LexemeRange {
         // In plain text braces are those of a set.
         if self.setting.dialect == Dialect::Plain {
             return span;
@@ -113,12 +113,12 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Returns whether one pair of brackets, opened by `bracket`, encloses all of `span`.
-    fn is_enclosed(&self, span: &Span, bracket: Bracket) -> bool {
+    fn is_enclosed(&self, span: &LexemeRange, bracket: Bracket) -> bool {
         self.enclosure(span) == Some(bracket)
     }
 
     /// Returns the bracket that opens a pair around all of `span`.
-    fn enclosure(&self, span: &Span) -> Option<Bracket> {
+    fn enclosure(&self, span: &LexemeRange) -> Option<Bracket> {
         let first = self.items.get(span.start).filter(|_| span.len() >= 2)?;
         match first.token {
             Token::Open(bracket) if first.mate + 1 == span.end => Some(bracket),
@@ -131,27 +131,27 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Returns the tokens of `span`.
-    fn slice(&self, span: &Span) -> &'t [Lexeme<'t>] {
+    fn slice(&self, span: &LexemeRange) -> &'t [Lexeme<'t>] {
         &self.items[span.clone()]
     }
 
     /// Returns whether any token of `span` is such.
-    fn has(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> bool {
+    fn has(&self, span: &LexemeRange, is_such: impl Fn(Token<'t>) -> bool) -> bool {
         self.slice(span).iter().any(|item| is_such(item.token))
     }
 
     /// Returns whether any token of `span` that stands in no bracket is such.
-    fn has_top(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> bool {
+    fn has_top(&self, span: &LexemeRange, is_such: impl Fn(Token<'t>) -> bool) -> bool {
         self.find_top(span, is_such).is_some()
     }
 
     /// Returns the first token of `span` that stands in no bracket and is such.
-    fn find_top(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> Option<usize> {
+    fn find_top(&self, span: &LexemeRange, is_such: impl Fn(Token<'t>) -> bool) -> Option<usize> {
         self.tops(span).find(|at| is_such(self.token(*at)))
     }
 
     /// Returns the places in `span` that stand in no bracket, brackets themselves by their opening.
-    fn tops(&self, span: &Span) -> impl Iterator<Item = usize> + use<'t> {
+    fn tops(&self, span: &LexemeRange) -> impl Iterator<Item = usize> + use<'t> {
         let items = self.items;
         let end = span.end;
         let mut next = span.start;
@@ -166,7 +166,7 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Returns the parts of `span` between top-level tokens that are such.
-    fn split(&self, span: &Span, is_such: impl Fn(Token<'t>) -> bool) -> Vec<Span> {
+    fn split(&self, span: &LexemeRange, is_such: impl Fn(Token<'t>) -> bool) -> Vec<LexemeRange> {
         let mut parts = Vec::new();
         let mut start = span.start;
         for at in self.tops(span) {
@@ -180,7 +180,7 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Reads the expression that all of `span` states.
-    fn expression(&mut self, span: &Span) -> Read<Expr> {
+    fn expression(&mut self, span: &LexemeRange) -> ParseResult<Expr> {
         if span.is_empty() {
             return Err(Unread::NotMaths);
         }
@@ -190,7 +190,7 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Reads [`Self::expression`], or `None` if there is none.
-    fn try_expression(&mut self, span: &Span) -> Read<Option<Expr>> {
+    fn try_expression(&mut self, span: &LexemeRange) -> ParseResult<Option<Expr>> {
         let notes = self.notes.len();
         match self.expression(span) {
             Ok(expr) => Ok(Some(expr)),
@@ -203,7 +203,7 @@ impl<'t> Reader<'t, '_, '_> {
     }
 
     /// Reads what stands between relations and separators.
-    fn value(&mut self, span: Span) -> Read<Form> {
+    fn value(&mut self, span: LexemeRange) -> ParseResult<AnswerForm> {
         self.nesting += 1;
         if self.nesting > MAX_NESTING {
             return Err(Unread::TooCostly);
@@ -214,7 +214,7 @@ impl<'t> Reader<'t, '_, '_> {
         form
     }
 
-    fn typed(&mut self, span: Span) -> Read<Form> {
+    fn typed(&mut self, span: LexemeRange) -> ParseResult<AnswerForm> {
         if span.is_empty() {
             return Err(Unread::NotMaths);
         }
@@ -225,7 +225,7 @@ impl<'t> Reader<'t, '_, '_> {
             return Ok(form);
         }
         if self.has_top(&span, is_set_operator) || self.is_named_set(&span) {
-            return Ok(Form::Region(self.region(span)?));
+            return Ok(AnswerForm::Region(self.region(span)?));
         }
         if let Some(bracket) = self.enclosure(&span)
             && let Some(form) = self.enclosed(&span, bracket)?
@@ -242,16 +242,16 @@ impl<'t> Reader<'t, '_, '_> {
             return self.ratio(&span);
         }
         if let Some(value) = self.mixed(&span)? {
-            return Ok(Form::Value(value));
+            return Ok(AnswerForm::Value(value));
         }
         if let Some(numeral) = self.numeral(&span) {
-            return Ok(Form::Numeral(numeral));
+            return Ok(AnswerForm::Numeral(numeral));
         }
-        self.quantity(span).map(Form::Value)
+        self.quantity(span).map(AnswerForm::Value)
     }
 
     /// Reads `\pm`: both readings, plus first.
-    fn both_signs(&mut self, span: Span) -> Read<Form> {
+    fn both_signs(&mut self, span: LexemeRange) -> ParseResult<AnswerForm> {
         self.notes.push(Note::PlusMinusExpanded);
         let mut members = Vec::with_capacity(2);
         for is_plus in [true, false] {
@@ -260,19 +260,20 @@ impl<'t> Reader<'t, '_, '_> {
             self.setting.plus_minus = None;
             members.push(answer_of(form?));
         }
-        Ok(Form::List(members))
+        Ok(AnswerForm::List(members))
     }
 
     /// Reads `a : b : c`.
-    fn ratio(&mut self, span: &Span) -> Read<Form> {
+    fn ratio(&mut self, span: &LexemeRange) -> ParseResult<AnswerForm> {
         let parts = self.split(span, |token| token == Token::Colon);
-        let terms: Read<Vec<Expr>> = parts.iter().map(|part| self.expression(part)).collect();
-        Ok(Form::Ratio(terms?))
+        let terms: ParseResult<Vec<Expr>> =
+            parts.iter().map(|part| self.expression(part)).collect();
+        Ok(AnswerForm::Ratio(terms?))
     }
 }
 
 /// Returns an answer without subjects.
-fn answer_of(form: Form) -> Answer {
+fn answer_of(form: AnswerForm) -> Answer {
     Answer { subjects: Vec::new(), form, notes: Vec::new() }
 }
 

@@ -3,14 +3,14 @@
 use crate::answer::Numeral;
 use crate::read::token::{Bracket, Lexeme, Token};
 
-use super::{Reader, Span};
+use super::{AnswerReader, LexemeRange};
 
 /// The longest numeral, in digits.
 const MAX_DIGITS: usize = 4096;
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Returns the numeral that all of `span` states, if it is one.
-    pub(super) fn numeral(&self, span: &Span) -> Option<Numeral> {
+    pub(super) fn numeral(&self, span: &LexemeRange) -> Option<Numeral> {
         let items = self.slice(span);
         let (is_negative, items) = match items {
             [sign, rest @ ..] if sign.token == Token::Minus => (true, rest),

@@ -1,4 +1,4 @@
-//! A number or an expression with what stands around it: currency, scale word, percent, unit.
+//! A number or an expression with its currency, scale word, percent sign and unit.
 
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
@@ -8,10 +8,10 @@ use crate::expr::{Expr, Node};
 use crate::measure::{self, Measure};
 use crate::number;
 use crate::read::names;
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Gap, Style, Token};
 
-use super::{Reader, Span, bare_value};
+use super::{AnswerReader, LexemeRange, bare_value};
 
 /// Words that multiply the number before them.
 const SCALES: [(&str, u64); 6] = [
@@ -26,9 +26,9 @@ const SCALES: [(&str, u64); 6] = [
 /// Currency codes that may stand before a number.
 const CODES: [&str; 7] = ["USD", "EUR", "GBP", "JPY", "INR", "Rs", "CNY"];
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Reads the value that all of `span` states.
-    pub(super) fn quantity(&mut self, span: Span) -> Read<Value> {
+    pub(super) fn quantity(&mut self, span: LexemeRange) -> ParseResult<Value> {
         let (is_negative, currency, body) = self.prefix(&span);
         let end = self.number_end(&body, currency.is_some());
         let number = body.start..end;
@@ -46,7 +46,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns a currency before the number, with a sign before or after it.
-    fn prefix(&self, span: &Span) -> (bool, Option<String>, Span) {
+    fn prefix(&self, span: &LexemeRange) -> (bool, Option<String>, LexemeRange) {
         let mut at = span.start;
         let is_negative = self.token(at) == Token::Minus;
         at += usize::from(is_negative || self.token(at) == Token::Plus);
@@ -70,7 +70,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Finds where the number or expression ends and words about it begin.
-    fn number_end(&self, span: &Span, has_currency: bool) -> usize {
+    fn number_end(&self, span: &LexemeRange, has_currency: bool) -> usize {
         let mut is_symbolic = false;
         for at in self.tops(span) {
             let is_first = at == span.start;
@@ -102,7 +102,7 @@ impl Reader<'_, '_, '_> {
 
     /// Returns whether the slash at `at` stands before the word of a unit and after an amount of
     /// money.
-    fn is_per(&self, at: usize, span: &Span, has_currency: bool, is_symbolic: bool) -> bool {
+    fn is_per(&self, at: usize, span: &LexemeRange, has_currency: bool, is_symbolic: bool) -> bool {
         let next = (at + 1 < span.end).then(|| self.token(at + 1));
         let is_word = matches!(next, Some(Token::Word { text, .. }) if text.len() > 1);
         has_currency && !is_symbolic && is_word
@@ -110,7 +110,7 @@ impl Reader<'_, '_, '_> {
 
     /// Returns whether the word at `at` starts a unit, a scale or a percentage and belongs to no
     /// formula.
-    fn starts_unit(&self, at: usize, span: &Span, is_symbolic: bool) -> bool {
+    fn starts_unit(&self, at: usize, span: &LexemeRange, is_symbolic: bool) -> bool {
         let item = self.items[at];
         let Token::Word { text, style } = item.token else {
             return false;
@@ -141,7 +141,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads the scale word of `1.5 million`.
-    fn scale(&mut self, rest: &mut Span, value: &mut Value) -> Read<()> {
+    fn scale(&mut self, rest: &mut LexemeRange, value: &mut Value) -> ParseResult<()> {
         let Some(word) = self.slice(rest).first().and_then(|item| item.token.word()) else {
             return Ok(());
         };
@@ -158,7 +158,12 @@ impl Reader<'_, '_, '_> {
     }
 
     /// A percent sign or word, after a number without variables.
-    fn percent(&mut self, rest: &mut Span, number: &Span, value: &mut Value) -> Read<()> {
+    fn percent(
+        &mut self,
+        rest: &mut LexemeRange,
+        number: &LexemeRange,
+        value: &mut Value,
+    ) -> ParseResult<()> {
         let words: Vec<Option<&str>> =
             self.slice(rest).iter().take(2).map(|item| item.token.word()).collect();
         let taken = match (self.slice(rest).first().map(|item| item.token), words.as_slice()) {
@@ -179,7 +184,12 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Multiplies `value` by `factor`, which is a power of ten where `exponent` says so.
-    fn multiply(&mut self, value: &mut Value, factor: &RBig, exponent: Option<i32>) -> Read<()> {
+    fn multiply(
+        &mut self,
+        value: &mut Value,
+        factor: &RBig,
+        exponent: Option<i32>,
+    ) -> ParseResult<()> {
         value.last_digit = value.last_digit.zip(exponent).map(|(last, e)| last + e);
         value.expr = if let Node::Number(number) = self.ws.node(value.expr) {
             let product = number * factor;
@@ -192,7 +202,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns the unit that all of `rest` and a currency before the number say.
-    fn unit(&self, rest: &Span, currency: Option<&str>) -> Read<Option<Measure>> {
+    fn unit(&self, rest: &LexemeRange, currency: Option<&str>) -> ParseResult<Option<Measure>> {
         if rest.is_empty() && currency.is_none() {
             return Ok(None);
         }
@@ -200,7 +210,7 @@ impl Reader<'_, '_, '_> {
         unit.map(Some).ok_or(Unread::NotMaths)
     }
 
-    pub(super) fn measure(&self, rest: &Span, currency: Option<&str>) -> Option<Measure> {
+    pub(super) fn measure(&self, rest: &LexemeRange, currency: Option<&str>) -> Option<Measure> {
         let mut text = String::new();
         let mut is_marked = currency.is_some();
         let mut last_word = "";
@@ -213,7 +223,7 @@ impl Reader<'_, '_, '_> {
             match item.token {
                 Token::Word { text: word, style } => {
                     is_marked |= style == Style::Upright;
-                    // `$5 dollars` says it once.
+                    // `$5 dollars` has the unit once.
                     if index == 0 && word.strip_suffix('s').unwrap_or(word) == last_word {
                         continue;
                     }
@@ -245,7 +255,7 @@ impl Reader<'_, '_, '_> {
 
     /// Returns the power of ten of the last digit of `span`, if it is one decimal literal with a
     /// sign or a power of ten.
-    fn last_digit(&self, span: &Span) -> Option<i32> {
+    fn last_digit(&self, span: &LexemeRange) -> Option<i32> {
         let tokens: Vec<Token<'_>> =
             self.slice(span).iter().take(9).map(|item| item.token).collect();
         let mut unsigned = tokens.as_slice();
@@ -265,7 +275,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Decides whether `expr`, if it is a fraction of two literals, is in lowest terms.
-    fn is_reduced(&mut self, expr: Expr) -> Read<bool> {
+    fn is_reduced(&mut self, expr: Expr) -> ParseResult<bool> {
         let Node::Product(factors) = self.ws.node(expr) else {
             return Ok(true);
         };

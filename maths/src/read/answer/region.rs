@@ -1,21 +1,21 @@
 //! Sets of numbers: intervals, unions, sets by their conditions, sets with names.
 
-use crate::answer::{Answer, Brackets, Form, Region, Subject, Unread};
+use crate::answer::{Answer, AnswerForm, Brackets, Region, Subject, Unread};
 use crate::expr::{Constant, Expr, Node};
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Numbers, Token};
 
-use super::{Reader, Span, is_separator};
+use super::{AnswerReader, LexemeRange, is_separator};
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Returns whether `span` is the name of a set of numbers.
-    pub(super) fn is_named_set(&self, span: &Span) -> bool {
+    pub(super) fn is_named_set(&self, span: &LexemeRange) -> bool {
         span.len() == 1 && matches!(self.token(span.start), Token::Numbers(_))
     }
 
     /// Reads what `\cup`, `\cap` and `\setminus` join; intersections bind tightest, the others are
     /// read from left to right.
-    pub(super) fn region(&mut self, span: Span) -> Read<Region> {
+    pub(super) fn region(&mut self, span: LexemeRange) -> ParseResult<Region> {
         self.nesting += 1;
         if self.nesting > super::MAX_NESTING {
             return Err(Unread::TooCostly);
@@ -48,7 +48,7 @@ impl Reader<'_, '_, '_> {
         Ok(region)
     }
 
-    fn intersection(&mut self, span: &Span) -> Read<Region> {
+    fn intersection(&mut self, span: &LexemeRange) -> ParseResult<Region> {
         let parts = self.split(span, |token| token == Token::Intersection);
         let mut members = Vec::with_capacity(parts.len());
         for part in parts {
@@ -60,10 +60,10 @@ impl Reader<'_, '_, '_> {
         }
     }
 
-    fn region_operand(&mut self, span: Span) -> Read<Region> {
+    fn region_operand(&mut self, span: LexemeRange) -> ParseResult<Region> {
         if self.is_named_set(&span) {
             return match self.token(span.start) {
-                Token::Numbers(numbers) => Ok(named(numbers)),
+                Token::Numbers(numbers) => Ok(named_region(numbers)),
                 _ => Err(Unread::NotMaths),
             };
         }
@@ -86,14 +86,14 @@ impl Reader<'_, '_, '_> {
             None => self.plain_call(&span)?,
         };
         match as_region(form.ok_or(Unread::NotMaths)?)? {
-            Form::Region(region) => Ok(region),
-            Form::Set(members) => points(members).map(Region::Points),
+            AnswerForm::Region(region) => Ok(region),
+            AnswerForm::Set(members) => points(members).map(Region::Points),
             _ => Err(Unread::NotMaths),
         }
     }
 
     /// Reads `{x | x > 3}` and `{x \in R : x > 3}`, from what the braces hold.
-    pub(super) fn set_builder(&mut self, inner: &Span) -> Read<Option<Region>> {
+    pub(super) fn set_builder(&mut self, inner: &LexemeRange) -> ParseResult<Option<Region>> {
         let is_bar = |token| matches!(token, Token::Bar | Token::Mid | Token::Colon);
         let Some(at) = self.find_top(inner, is_bar) else {
             return Ok(None);
@@ -138,11 +138,11 @@ impl Reader<'_, '_, '_> {
 }
 
 /// Returns what stands inside the brackets around `span`.
-pub(super) fn inside(span: &Span) -> Span {
+pub(super) fn inside(span: &LexemeRange) -> LexemeRange {
     span.start + 1..span.end - 1
 }
 
-pub(super) fn named(numbers: Numbers) -> Region {
+pub(super) fn named_region(numbers: Numbers) -> Region {
     match numbers {
         Numbers::Empty => Region::Empty,
         Numbers::Integers => Region::Integers,
@@ -153,11 +153,11 @@ pub(super) fn named(numbers: Numbers) -> Region {
     }
 }
 
-/// Returns what `form` says as a set: pairs in brackets are intervals.
-pub(super) fn as_region(form: Form) -> Read<Form> {
+/// Converts `form` to a set: pairs in brackets are intervals.
+pub(super) fn as_region(form: AnswerForm) -> ParseResult<AnswerForm> {
     let (brackets, members) = match form {
-        Form::Region(_) | Form::Set(_) => return Ok(form),
-        Form::Tuple(brackets, members) if members.len() == 2 => (brackets, members),
+        AnswerForm::Region(_) | AnswerForm::Set(_) => return Ok(form),
+        AnswerForm::Tuple(brackets, members) if members.len() == 2 => (brackets, members),
         _ => return Err(Unread::NotMaths),
     };
     let is_closed = match brackets {
@@ -166,7 +166,7 @@ pub(super) fn as_region(form: Form) -> Read<Form> {
         Brackets::Angle => return Err(Unread::NotMaths),
     };
     let ends = points(members)?;
-    Ok(Form::Region(Region::Interval {
+    Ok(AnswerForm::Region(Region::Interval {
         from: ends[0],
         to: ends[1],
         has_from: is_closed,
@@ -175,9 +175,11 @@ pub(super) fn as_region(form: Form) -> Read<Form> {
 }
 
 /// Returns the values of `members`, where all are values without units.
-pub(super) fn points(members: Vec<Answer>) -> Read<Vec<Expr>> {
+pub(super) fn points(members: Vec<Answer>) -> ParseResult<Vec<Expr>> {
     let point = |member: Answer| match member.form {
-        Form::Value(value) if value.unit.is_none() && member.subjects.is_empty() => Ok(value.expr),
+        AnswerForm::Value(value) if value.unit.is_none() && member.subjects.is_empty() => {
+            Ok(value.expr)
+        }
         _ => Err(Unread::NotMaths),
     };
     members.into_iter().map(point).collect()

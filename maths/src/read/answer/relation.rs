@@ -1,12 +1,12 @@
 //! Relations: assignments, equations, inequalities, membership.
 
-use crate::answer::{Answer, Chain, Form, Note, Relation, Subject, Unread};
+use crate::answer::{Answer, AnswerForm, Chain, Note, Relation, Subject, Unread};
 use crate::expr::{Expr, Node, Workspace, children};
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::Token;
 
 use super::region::as_region;
-use super::{Reader, Span, answer_of};
+use super::{AnswerReader, LexemeRange, answer_of};
 
 /// A token between two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,9 +15,9 @@ enum Link {
     Approx,
 }
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Reads an answer that is no list.
-    pub(super) fn member(&mut self, span: Span) -> Read<Answer> {
+    pub(super) fn member(&mut self, span: LexemeRange) -> ParseResult<Answer> {
         let span = self.peeled(span);
         if let Some(at) = self.find_top(&span, |token| token == Token::In) {
             return self.membership(span.start..at, at + 1..span.end);
@@ -30,7 +30,7 @@ impl Reader<'_, '_, '_> {
             |link: &Link| matches!(link, Link::Relation(Relation::Equal) | Link::Approx);
         if !links.iter().all(is_equality) {
             let chain = self.chain_of(&links, &parts)?;
-            return Ok(answer_of(Form::Inequality(chain)));
+            return Ok(answer_of(AnswerForm::Inequality(chain)));
         }
         let mut links = links;
         if parts[0].is_empty() {
@@ -41,7 +41,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns the relations of `span`, and what stands between them.
-    fn sides(&self, span: &Span) -> (Vec<Link>, Vec<Span>) {
+    fn sides(&self, span: &LexemeRange) -> (Vec<Link>, Vec<LexemeRange>) {
         let mut links = Vec::new();
         let mut parts = Vec::new();
         let mut start = span.start;
@@ -59,7 +59,7 @@ impl Reader<'_, '_, '_> {
         (links, parts)
     }
 
-    fn membership(&mut self, left: Span, right: Span) -> Read<Answer> {
+    fn membership(&mut self, left: LexemeRange, right: LexemeRange) -> ParseResult<Answer> {
         let subject = self.subject(&left)?.ok_or(Unread::NotMaths)?;
         let form = self.value(right)?;
         let form = as_region(form)?;
@@ -67,7 +67,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads the chain of relations that `span` states.
-    pub(super) fn chain(&mut self, span: &Span) -> Read<Chain> {
+    pub(super) fn chain(&mut self, span: &LexemeRange) -> ParseResult<Chain> {
         let (links, parts) = self.sides(span);
         if links.is_empty() {
             return Err(Unread::NotMaths);
@@ -75,7 +75,7 @@ impl Reader<'_, '_, '_> {
         self.chain_of(&links, &parts)
     }
 
-    fn chain_of(&mut self, links: &[Link], parts: &[Span]) -> Read<Chain> {
+    fn chain_of(&mut self, links: &[Link], parts: &[LexemeRange]) -> ParseResult<Chain> {
         let first = self.expression(&parts[0])?;
         let mut rest = Vec::with_capacity(links.len());
         for (link, part) in links.iter().zip(&parts[1..]) {
@@ -88,7 +88,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads `x = …`, `a = b = 101`, `x = 1/3 ≈ 0.33`, `2x + y = 3`.
-    fn equalities(&mut self, links: &[Link], mut parts: Vec<Span>) -> Read<Answer> {
+    fn equalities(&mut self, links: &[Link], mut parts: Vec<LexemeRange>) -> ParseResult<Answer> {
         let mut subjects = Vec::new();
         for part in &parts[..parts.len() - 1] {
             match self.subject(part)? {
@@ -125,7 +125,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads `left = right` where the left side is no subject.
-    fn equation(&mut self, left: &Span, right: &Span) -> Read<Answer> {
+    fn equation(&mut self, left: &LexemeRange, right: &LexemeRange) -> ParseResult<Answer> {
         let left_expr = self.expression(left)?;
         if is_constant(left_expr, self.ws) {
             // `5 = x`.
@@ -136,17 +136,17 @@ impl Reader<'_, '_, '_> {
             if let Some(right_expr) = self.try_expression(right)?
                 && !is_constant(right_expr, self.ws)
             {
-                return Ok(answer_of(Form::Equation(left_expr, right_expr)));
+                return Ok(answer_of(AnswerForm::Equation(left_expr, right_expr)));
             }
             self.notes.push(Note::ChainShortened);
             return Ok(answer_of(self.value(right.clone())?));
         }
         let right_expr: Expr = self.expression(right)?;
-        Ok(answer_of(Form::Equation(left_expr, right_expr)))
+        Ok(answer_of(AnswerForm::Equation(left_expr, right_expr)))
     }
 
     /// Reads the only subject of `answer`, if it is nothing else.
-    pub(super) fn symbol(&mut self, span: &Span) -> Read<Expr> {
+    pub(super) fn symbol(&mut self, span: &LexemeRange) -> ParseResult<Expr> {
         match self.subject(span)? {
             Some(Subject::Expr(expr)) => Ok(expr),
             Some(Subject::Several(_) | Subject::Text(_)) | None => Err(Unread::NotMaths),

@@ -5,14 +5,14 @@ use dashu::base::Sign;
 use crate::answer::{Subject, Unread};
 use crate::expr::{Binder, Constant, Expr, Function, Node, Workspace};
 use crate::read::names;
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Gap, Style, Token};
 
-use super::{Reader, Span};
+use super::{AnswerReader, LexemeRange};
 
-impl Reader<'_, '_, '_> {
+impl AnswerReader<'_, '_, '_> {
     /// Reads the subject that all of `span` states, if it is one.
-    pub(super) fn subject(&mut self, span: &Span) -> Read<Option<Subject>> {
+    pub(super) fn subject(&mut self, span: &LexemeRange) -> ParseResult<Option<Subject>> {
         let span = &self.peeled(span.clone());
         if span.is_empty() {
             return Ok(None);
@@ -59,7 +59,7 @@ impl Reader<'_, '_, '_> {
 
     /// Reads a single letter, which is a variable here even where elsewhere it is a constant, or a
     /// letter with digits that touch it.
-    fn letter(&mut self, span: &Span) -> Read<Option<Expr>> {
+    fn letter(&mut self, span: &LexemeRange) -> ParseResult<Option<Expr>> {
         let is_letter = |text: &str| text.len() == 1 && text.is_ascii();
         match self.slice(span) {
             [item] => match item.token {
@@ -80,7 +80,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Returns `Area`, `the area of the triangle`.
-    fn subject_words(&self, span: &Span) -> Option<String> {
+    fn subject_words(&self, span: &LexemeRange) -> Option<String> {
         let mut text = String::new();
         let mut is_word = false;
         for item in self.slice(span) {
@@ -102,7 +102,7 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads `P(x)`, `T(n)`, `W(1)`: on the left of an equality any letter may be a function.
-    fn applied_letter(&mut self, span: &Span) -> Read<Option<Expr>> {
+    fn applied_letter(&mut self, span: &LexemeRange) -> ParseResult<Option<Expr>> {
         let [letter, open, ..] = self.slice(span) else {
             return Ok(None);
         };

@@ -2,14 +2,14 @@
 
 use std::borrow::Cow;
 
-use crate::answer::{Form, Note, Region, Unread};
+use crate::answer::{AnswerForm, Note, Region, Unread};
 use crate::numerals;
 use crate::read::literal::Literal;
 use crate::read::names;
-use crate::read::parse::Read;
+use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Style, Token};
 
-use super::{Reader, Span, bare_value};
+use super::{AnswerReader, LexemeRange, bare_value};
 
 /// The longest answer in words, in bytes.
 const MAX_TEXT: usize = 400;
@@ -20,29 +20,29 @@ const SHORT_WORDS: [&str; 24] = [
     "sun", "mon", "tue", "wed", "thu", "fri", "sat", "dne", "to", "is", "of",
 ];
 
-impl Reader<'_, '_, '_> {
-    /// Reads what `span` says, if it is nothing but words.
-    pub(super) fn words(&mut self, span: Span) -> Read<Option<Form>> {
+impl AnswerReader<'_, '_, '_> {
+    /// Reads `span` as text if it is only words.
+    pub(super) fn words(&mut self, span: LexemeRange) -> ParseResult<Option<AnswerForm>> {
         let Some((text, is_marked)) = self.spelled(&span) else {
             return Ok(None);
         };
         let lower = text.to_ascii_lowercase();
         let form = match lower.as_str() {
-            "true" | "yes" => Form::Truth(true),
-            "false" | "no" => Form::Truth(false),
+            "true" | "yes" => AnswerForm::Truth(true),
+            "false" | "no" => AnswerForm::Truth(false),
             "all real numbers" | "all reals" | "real numbers" | "the real numbers"
-            | "all real number" => Form::Region(Region::Reals),
-            "all integers" | "integers" | "the integers" => Form::Region(Region::Integers),
-            "empty set" | "the empty set" => Form::Region(Region::Empty),
+            | "all real number" => AnswerForm::Region(Region::Reals),
+            "all integers" | "integers" | "the integers" => AnswerForm::Region(Region::Integers),
+            "empty set" | "the empty set" => AnswerForm::Region(Region::Empty),
             _ => {
                 if let Some(value) = numerals::words(&text).filter(|_| text.len() > 1) {
                     self.notes.push(Note::NumberWord);
-                    return Ok(Some(Form::Value(bare_value(self.ws.number(value)?))));
+                    return Ok(Some(AnswerForm::Value(bare_value(self.ws.number(value)?))));
                 }
                 if !is_prose(&text, is_marked) {
                     return Ok(None);
                 }
-                Form::Text(text)
+                AnswerForm::Text(text)
             }
         };
         Ok(Some(form))
@@ -50,7 +50,7 @@ impl Reader<'_, '_, '_> {
 
     /// Returns the words of `span`, where it holds words, hyphens and apostrophes only, and whether
     /// a font marks them as words.
-    fn spelled(&self, span: &Span) -> Option<(String, bool)> {
+    fn spelled(&self, span: &LexemeRange) -> Option<(String, bool)> {
         let mut text = String::new();
         let mut is_marked = false;
         for item in self.slice(span) {
@@ -76,13 +76,13 @@ impl Reader<'_, '_, '_> {
     }
 
     /// Reads `1, 2, \ldots, n`: as written, token by token.
-    pub(super) fn sequence(&mut self, span: Span) -> Read<Form> {
+    pub(super) fn sequence(&mut self, span: LexemeRange) -> ParseResult<AnswerForm> {
         let mut text = String::new();
         let mut has_content = false;
         for item in self.slice(&span) {
             has_content |=
                 matches!(item.token, Token::Number(_) | Token::Word { .. } | Token::Name(_));
-            written(item.token, &mut text)?;
+            write_token(item.token, &mut text)?;
         }
         // `0.333...` is an unfinished number.
         let is_unfinished = !self.has(&span, |token| {
@@ -99,12 +99,12 @@ impl Reader<'_, '_, '_> {
         if !has_content || is_unfinished {
             return Err(Unread::NotMaths);
         }
-        Ok(Form::Sequence(text))
+        Ok(AnswerForm::Sequence(text))
     }
 }
 
 /// Writes `token` in one spelling for all that mean the same.
-fn written(token: Token<'_>, out: &mut String) -> Read<()> {
+fn write_token(token: Token<'_>, out: &mut String) -> ParseResult<()> {
     let text = match token {
         Token::Number(literal) => {
             write_literal(&literal, out);
@@ -185,7 +185,7 @@ fn is_prose(text: &str, is_marked: bool) -> bool {
 fn is_mathematical(word: &str) -> bool {
     (names::function(word).is_some() && word.len() > 2)
         || names::greek(word).is_some_and(|_| word.len() > 3)
-        || names::numbers(word).is_some()
+        || names::number_domain(word).is_some()
         || matches!(word, "pi" | "ln" | "oo" | "infinity" | "Infinity" | "inf" | "mod")
 }
 

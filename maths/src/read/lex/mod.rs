@@ -1,22 +1,21 @@
-//! From text to tokens, in linear time.
+//! Lexer: text to tokens in linear time.
 //!
-//! One lexer serves both dialects: what differs is how runs of letters are understood, and that is
-//! said by their [`Style`]. It knows LaTeX's spacing, fonts, sizes and formula delimiters, so that
-//! nothing after it has to, and it gives up at the first character or command that it does not
-//! know.
+//! One lexer serves both dialects, which differ in the meaning of runs of letters, given by their
+//! [`Style`]. It handles LaTeX's spacing, fonts, sizes and formula delimiters for all later stages,
+//! and stops at the first unknown character or command.
 
 mod command;
 
 use crate::answer::{Note, Relation, Unread};
 
-use super::literal::{self, Rules};
+use super::literal::{self, DigitRules};
 use super::token::{Bracket, Gap, Lexeme, Style, Token};
 use super::{Dialect, ReadOptions};
 
 /// Brackets that may be open at once.
 const MAX_OPEN: usize = 400;
 
-/// The tokens of a text, and what was repaired on the way.
+/// The tokens of a text and its repairs.
 #[derive(Debug)]
 pub(super) struct Lexed<'a> {
     pub(super) items: Vec<Lexeme<'a>>,
@@ -71,9 +70,9 @@ struct Lexer<'a> {
     options: ReadOptions,
     /// Open brackets, innermost last.
     open: Vec<Opened>,
-    /// How many of them are brackets that are seen.
+    /// Number of visible brackets among them.
     brackets: usize,
-    /// How many open fonts are upright.
+    /// Number of upright open fonts.
     upright: usize,
     /// Bare dollar signs in the text: one is a currency sign, pairs enclose formulas.
     dollars: usize,
@@ -169,7 +168,7 @@ impl<'a> Lexer<'a> {
     fn number(&mut self) -> Option<()> {
         let follows_comma = self.gap == Gap::None && self.previous() == Some(Token::Comma);
         let is_inside = self.brackets > 0;
-        let rules = Rules {
+        let rules = DigitRules {
             comma_groups: !is_inside && !follows_comma,
             decimal_comma: self.options.decimal_comma && !is_inside,
             signed_exponent: self.dialect == Dialect::Plain,

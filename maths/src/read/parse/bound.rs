@@ -4,18 +4,18 @@ use crate::answer::{Relation, Unread};
 use crate::expr::{Binder, Bound, Constant, Direction, Expr, Node};
 use crate::read::token::{Big, Bracket, Token};
 
-use super::{Parser, Read};
+use super::{ParseResult, Parser};
 
 /// The bounds below and above a big operator, as places of tokens.
 #[derive(Default)]
-struct Limits {
+struct OperatorBounds {
     below: Option<(usize, usize)>,
     above: Option<(usize, usize)>,
 }
 
 impl Parser<'_, '_, '_, '_> {
     /// Reads `\sum` and its kin, from after the command on.
-    pub(super) fn big(&mut self, big: Big) -> Read<Expr> {
+    pub(super) fn big(&mut self, big: Big) -> ParseResult<Expr> {
         let limits = self.limits()?;
         match big {
             Big::Sum => self.series(Binder::Sum, &limits),
@@ -27,8 +27,8 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads what `_` and `^` say, in either order. Empty braces say nothing.
-    fn limits(&mut self) -> Read<Limits> {
-        let mut limits = Limits::default();
+    fn limits(&mut self) -> ParseResult<OperatorBounds> {
+        let mut limits = OperatorBounds::default();
         loop {
             let is_below = match self.peek() {
                 Some(Token::Underscore) => true,
@@ -57,12 +57,12 @@ impl Parser<'_, '_, '_, '_> {
         }
     }
 
-    fn between(&mut self, place: (usize, usize)) -> Read<Expr> {
+    fn between(&mut self, place: (usize, usize)) -> ParseResult<Expr> {
         self.within(place.0, place.1, Self::sum)
     }
 
     /// Reads the variable that a binder binds, by its spelling.
-    fn bound_name(&mut self) -> Read<String> {
+    fn bound_name(&mut self) -> ParseResult<String> {
         let Token::Name(letters) = self.next()? else {
             return Err(Unread::NotMaths);
         };
@@ -75,7 +75,7 @@ impl Parser<'_, '_, '_, '_> {
         Ok(self.ws.spelling(*name).to_owned())
     }
 
-    pub(super) fn bind(&mut self, bound: Bound) -> Read<Expr> {
+    pub(super) fn bind(&mut self, bound: Bound) -> ParseResult<Expr> {
         Ok(self.ws.intern(Node::Bound(Box::new(bound)))?)
     }
 
@@ -83,15 +83,15 @@ impl Parser<'_, '_, '_, '_> {
     pub(super) fn binding(
         &mut self,
         variable: &str,
-        read: impl FnOnce(&mut Self) -> Read<Expr>,
-    ) -> Read<Expr> {
+        read: impl FnOnce(&mut Self) -> ParseResult<Expr>,
+    ) -> ParseResult<Expr> {
         self.bound.push(variable.to_owned());
         let value = read(self)?;
         self.bound.pop();
         Ok(value)
     }
 
-    fn series(&mut self, binder: Binder, limits: &Limits) -> Read<Expr> {
+    fn series(&mut self, binder: Binder, limits: &OperatorBounds) -> ParseResult<Expr> {
         let below = limits.below.ok_or(Unread::NotMaths)?;
         let above = limits.above.ok_or(Unread::NotMaths)?;
         let (variable, from) = self.within(below.0, below.1, |parser| {
@@ -106,7 +106,7 @@ impl Parser<'_, '_, '_, '_> {
         self.bind(Bound { binder, variable, from, to, body })
     }
 
-    fn limit(&mut self, limits: &Limits) -> Read<Expr> {
+    fn limit(&mut self, limits: &OperatorBounds) -> ParseResult<Expr> {
         let (from, to) = limits.below.ok_or(Unread::NotMaths)?;
         let (end, direction) = self.direction(to);
         let (variable, point) = self.within(from, end, |parser| {
@@ -120,8 +120,7 @@ impl Parser<'_, '_, '_, '_> {
         self.bind(Bound { binder, variable, from: Some(point), to: None, body })
     }
 
-    /// Returns the side that `0^+` or `0^{+}` before the place `end` says, and where the point
-    /// ends.
+    /// Returns the side of `0^+` or `0^{+}` before the place `end`, and the end of the point.
     fn direction(&self, end: usize) -> (usize, Direction) {
         let side = |token| match token {
             Token::Plus => Some(Direction::Above),
@@ -143,7 +142,7 @@ impl Parser<'_, '_, '_, '_> {
         (end, Direction::Both)
     }
 
-    fn integral(&mut self, limits: &Limits) -> Read<Expr> {
+    fn integral(&mut self, limits: &OperatorBounds) -> ParseResult<Expr> {
         let from = limits.below.map(|place| self.between(place)).transpose()?;
         let to = limits.above.map(|place| self.between(place)).transpose()?;
         if from.is_some() != to.is_some() {
@@ -168,7 +167,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads the variable and the integrand: `x dx`, `(x dx)`, `\frac{dx}{x}`.
-    fn integrand(&mut self) -> Read<(String, Expr)> {
+    fn integrand(&mut self) -> ParseResult<(String, Expr)> {
         let (from, end) = (self.at, self.end);
         if let Some(at) = self.differential(from, end) {
             let (variable, body) = self.before_differential(from, at)?;
@@ -189,7 +188,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads the body from `from` up to the differential at `at`, and its variable.
-    fn before_differential(&mut self, from: usize, at: usize) -> Read<(String, Expr)> {
+    fn before_differential(&mut self, from: usize, at: usize) -> ParseResult<(String, Expr)> {
         let is_times = at > from && self.items[at - 1].token == Token::Times;
         let to = if is_times { at - 1 } else { at };
         self.at = at + 1;
@@ -205,7 +204,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads `\frac{3 dz}{z}`, from after the command on.
-    fn fractional_integrand(&mut self) -> Read<(String, Expr)> {
+    fn fractional_integrand(&mut self) -> ParseResult<(String, Expr)> {
         let open = self.at;
         self.expect(Token::Open(Bracket::Group))?;
         let close = self.items[open].mate;
@@ -217,7 +216,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads `Sum(k, (k, 1, n))`, `Integral(x, x)`, `Limit(f, x, 0)`, from after the name on.
-    pub(super) fn big_call(&mut self, big: Big) -> Read<Expr> {
+    pub(super) fn big_call(&mut self, big: Big) -> ParseResult<Expr> {
         let open = self.at;
         self.expect(Token::Open(Bracket::Round))?;
         let close = self.items[open].mate;
@@ -285,7 +284,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads `dir='+'`.
-    fn keyword_direction(&mut self) -> Read<Direction> {
+    fn keyword_direction(&mut self) -> ParseResult<Direction> {
         for token in [
             Token::Name("d"),
             Token::Name("i"),

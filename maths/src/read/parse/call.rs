@@ -5,9 +5,9 @@ use crate::expr::{Expr, Function, Node};
 use crate::read::Dialect;
 use crate::read::token::{Bracket, Token};
 
-use super::{Parser, Read, is_minus_one};
+use super::{ParseResult, Parser, is_minus_one};
 
-/// Where the arguments of a call were found.
+/// Places of a call's arguments.
 struct Arguments {
     list: Vec<Expr>,
     /// Whether they stood in brackets, so that an exponent after them is one of the call.
@@ -16,7 +16,7 @@ struct Arguments {
 
 impl Parser<'_, '_, '_, '_> {
     /// Reads a function of ours, from after its name on.
-    pub(super) fn function(&mut self, function: Function) -> Read<Expr> {
+    pub(super) fn function(&mut self, function: Function) -> ParseResult<Expr> {
         let mut base = None;
         let mut exponent = None;
         loop {
@@ -60,7 +60,7 @@ impl Parser<'_, '_, '_, '_> {
         function: Function,
         base: Option<Expr>,
         mut arguments: Vec<Expr>,
-    ) -> Read<Expr> {
+    ) -> ParseResult<Expr> {
         let mut function = function;
         if let Some(base) = base {
             arguments.push(base);
@@ -76,7 +76,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads the arguments in brackets, or the run of factors that follows.
-    fn call_arguments(&mut self, function: Function) -> Read<Arguments> {
+    fn call_arguments(&mut self, function: Function) -> ParseResult<Arguments> {
         let brackets = match self.peek() {
             Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace)) => true,
             Some(Token::Open(Bracket::Group)) => {
@@ -100,7 +100,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads the arguments separated by commas up to the bracket at `close`, and the bracket.
-    pub(super) fn arguments(&mut self, close: usize) -> Read<Vec<Expr>> {
+    pub(super) fn arguments(&mut self, close: usize) -> ParseResult<Vec<Expr>> {
         if close >= self.end {
             return Err(Unread::NotMaths);
         }
@@ -118,7 +118,7 @@ impl Parser<'_, '_, '_, '_> {
 
     /// Reads the argument of a function without brackets: factors up to the next function, operator
     /// or, where something other than a number came before it, bracket.
-    fn juxtaposed(&mut self) -> Read<Expr> {
+    fn juxtaposed(&mut self) -> ParseResult<Expr> {
         let is_negative = self.sign()?;
         let mut factors = vec![self.power()?];
         while let Some(token) = self.peek() {
@@ -148,7 +148,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads `\exp`, from after its name on.
-    pub(super) fn exponential(&mut self) -> Read<Expr> {
+    pub(super) fn exponential(&mut self) -> ParseResult<Expr> {
         let is_bracketed = matches!(
             self.peek(),
             Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace))
@@ -160,7 +160,7 @@ impl Parser<'_, '_, '_, '_> {
     }
 
     /// Reads the one argument in the bracket that follows.
-    pub(super) fn only_argument(&mut self) -> Read<Expr> {
+    pub(super) fn only_argument(&mut self) -> ParseResult<Expr> {
         let close = self.items[self.at].mate;
         self.at += 1;
         let arguments = self.arguments(close)?;

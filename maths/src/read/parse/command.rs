@@ -5,11 +5,11 @@ use crate::expr::{Expr, Function};
 use crate::read::literal::Literal;
 use crate::read::token::{Bracket, Gap, Token};
 
-use super::{Parser, Read};
+use super::{ParseResult, Parser};
 
 impl<'a> Parser<'_, 'a, '_, '_> {
     /// Reads `\frac`, from after the command on.
-    pub(super) fn fraction(&mut self) -> Read<Expr> {
+    pub(super) fn fraction(&mut self) -> ParseResult<Expr> {
         if let Some(derivative) = self.derivative()? {
             return Ok(derivative);
         }
@@ -25,7 +25,9 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads the fraction of two literals that follows, with the place after it.
-    pub(super) fn numeric_fraction(&mut self) -> Read<Option<(Literal<'a>, Literal<'a>, usize)>> {
+    pub(super) fn numeric_fraction(
+        &mut self,
+    ) -> ParseResult<Option<(Literal<'a>, Literal<'a>, usize)>> {
         let notes = self.notes.len();
         let found = self.numeric_fraction_after(self.at + 1)?;
         if found.is_none_or(|(above, below, _)| !above.is_integer() || !below.is_integer()) {
@@ -39,7 +41,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     fn numeric_fraction_after(
         &mut self,
         at: usize,
-    ) -> Read<Option<(Literal<'a>, Literal<'a>, usize)>> {
+    ) -> ParseResult<Option<(Literal<'a>, Literal<'a>, usize)>> {
         // `\frac12`.
         if let Some(Token::Number(both)) = self.token(at)
             && both.is_digits()
@@ -82,7 +84,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads an operand of a command: a group, or one letter or digit.
-    fn operand(&mut self) -> Read<Expr> {
+    fn operand(&mut self) -> ParseResult<Expr> {
         match self.peek() {
             Some(Token::Open(Bracket::Group)) => self.small_operand(),
             Some(Token::Number(digit)) if digit.is_digits() && digit.whole.len() == 1 => {
@@ -102,14 +104,14 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads `\binom`, from after the command on.
-    pub(super) fn binomial(&mut self) -> Read<Expr> {
+    pub(super) fn binomial(&mut self) -> ParseResult<Expr> {
         let total = self.operand()?;
         let chosen = self.operand()?;
         Ok(self.ws.call(Function::Binomial, vec![total, chosen])?)
     }
 
     /// Reads `\sqrt{x}`, `\sqrt[n]{x}`, `sqrt(x)`, `\sqrt3`, from after the command on.
-    pub(super) fn square_root(&mut self) -> Read<Expr> {
+    pub(super) fn square_root(&mut self) -> ParseResult<Expr> {
         let mut index = None;
         if self.peek() == Some(Token::Open(Bracket::Square)) {
             let close = self.items[self.at].mate;
@@ -138,7 +140,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads one letter under a root.
-    fn bare_radicand(&mut self) -> Read<Expr> {
+    fn bare_radicand(&mut self) -> ParseResult<Expr> {
         let notes = Note::RootBraces;
         if self.items[self.at].gap == Gap::None {
             self.repaired(notes)?;
@@ -151,7 +153,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads `√2`, `√(x+1)`, `∛8`, from after the sign on.
-    pub(super) fn root_sign(&mut self, index: u8) -> Read<Expr> {
+    pub(super) fn root_sign(&mut self, index: u8) -> ParseResult<Expr> {
         let radicand = match self.peek() {
             Some(Token::Open(Bracket::Round | Bracket::Square)) => self.only_argument()?,
             Some(Token::Name(_)) => self.bare_radicand()?,
@@ -164,7 +166,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         self.root(radicand, index)
     }
 
-    fn root(&mut self, radicand: Expr, index: Option<Expr>) -> Read<Expr> {
+    fn root(&mut self, radicand: Expr, index: Option<Expr>) -> ParseResult<Expr> {
         let two = self.ws.integer(2)?;
         match index {
             Some(index) if index != two => {

@@ -4,7 +4,7 @@ use crate::answer::Unread;
 use crate::expr::{Binder, Bound, Expr, Node};
 use crate::read::token::{Bracket, Lexeme, Token};
 
-use super::{Parser, Read};
+use super::{ParseResult, Parser};
 
 /// The highest order that is read.
 const MAX_ORDER: u8 = 8;
@@ -19,7 +19,7 @@ enum Above {
 impl<'a> Parser<'_, 'a, '_, '_> {
     /// Reads the derivative whose fraction follows, from after `\frac` on; `None` if it is a
     /// quotient like others.
-    pub(super) fn derivative(&mut self) -> Read<Option<Expr>> {
+    pub(super) fn derivative(&mut self) -> ParseResult<Option<Expr>> {
         let Some((above, below)) = self.braces_with_d() else {
             return Ok(None);
         };
@@ -57,9 +57,9 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     /// Returns the variable and the order of `dx` or `dx^2`.
     fn differential_below(&self, (from, to): (usize, usize)) -> Option<(&'a str, u8)> {
         match &self.items[from + 1..to] {
-            [item] => Some((named(item)?, 1)),
+            [item] => Some((derivative_name(item)?, 1)),
             [item, rest @ ..] => match order(rest)? {
-                (order, []) => Some((named(item)?, order)),
+                (order, []) => Some((derivative_name(item)?, order)),
                 (_, [_, ..]) => None,
             },
             [] => None,
@@ -74,7 +74,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         let above = match rest {
             [] => Above::Nothing,
             [item] => {
-                named(item)?;
+                derivative_name(item)?;
                 Above::Something(start, to)
             }
             [open, ..] if open.token == Token::Open(Bracket::Round) && open.mate + 1 == to => {
@@ -87,7 +87,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
 
     /// Reads what follows the operator: factors or, with brackets, these alone. `(x) y` after an
     /// operator is read one way by some and another by others.
-    fn derived(&mut self) -> Read<Expr> {
+    fn derived(&mut self) -> ParseResult<Expr> {
         let has_brackets = matches!(
             self.peek(),
             Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace))
@@ -104,7 +104,12 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads the derivative of `body`, of the given order, where the variable is itself.
-    pub(super) fn derivative_of(&mut self, body: Expr, variable: &str, order: u8) -> Read<Expr> {
+    pub(super) fn derivative_of(
+        &mut self,
+        body: Expr,
+        variable: &str,
+        order: u8,
+    ) -> ParseResult<Expr> {
         let symbol = self.ws.symbol(variable)?;
         let variable = self.ws.name(variable);
         self.bind(Bound {
@@ -116,8 +121,8 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         })
     }
 
-    /// Returns the order that `Derivative(f, (x, 2))` ends with; 1 where it says none.
-    pub(super) fn called_order(&self, ends: &[Expr]) -> Read<u8> {
+    /// Returns the order at the end of `Derivative(f, (x, 2))`; 1 without one.
+    pub(super) fn called_order(&self, ends: &[Expr]) -> ParseResult<u8> {
         let [end] = ends else {
             return if ends.is_empty() { Ok(1) } else { Err(Unread::NotMaths) };
         };
@@ -130,7 +135,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 }
 
-fn named<'a>(item: &Lexeme<'a>) -> Option<&'a str> {
+fn derivative_name<'a>(item: &Lexeme<'a>) -> Option<&'a str> {
     match item.token {
         Token::Name(name) => Some(name),
         _ => None,
@@ -161,7 +166,7 @@ fn order<'i, 'a>(items: &'i [Lexeme<'a>]) -> Option<(u8, &'i [Lexeme<'a>])> {
 }
 
 /// Refuses `\frac{d}{d…}` and `\frac{dy}{d…}`, which are no quotients.
-fn refused(above: (usize, usize), below: (usize, usize)) -> Read<Option<Expr>> {
+fn refused(above: (usize, usize), below: (usize, usize)) -> ParseResult<Option<Expr>> {
     let length = |place: (usize, usize)| place.1 - place.0;
     if length(above) <= 2 && length(below) >= 2 { Err(Unread::NotMaths) } else { Ok(None) }
 }

@@ -1,4 +1,4 @@
-//! From tokens to an expression: precedence climbing with counted depth.
+//! Parser of expressions: precedence climbing with bounded depth.
 //!
 //! From loosest to tightest: sums; products, quotients and `mod`, from left to right, where
 //! juxtaposition counts as a product of the same rank (`1/2x` is `(1/2)·x`); signs; powers, from
@@ -25,7 +25,7 @@ use super::token::{Bracket, Lexeme, Token};
 /// Levels that a formula may nest.
 const MAX_DEPTH: u16 = 120;
 
-pub(super) type Read<T> = Result<T, Unread>;
+pub(super) type ParseResult<T> = Result<T, Unread>;
 
 /// The setting of a parser.
 #[derive(Debug, Clone, Copy)]
@@ -41,7 +41,7 @@ pub(super) struct Setting {
 pub(super) struct Parser<'r, 'a, 'w, 'f> {
     items: &'r [Lexeme<'a>],
     at: usize,
-    /// Where what is read ends.
+    /// End of the text.
     end: usize,
     pub(super) ws: &'w mut Workspace<'f>,
     pub(super) notes: Vec<Note>,
@@ -61,7 +61,7 @@ pub(super) fn expression(
     setting: Setting,
     ws: &mut Workspace<'_>,
     notes: &mut Vec<Note>,
-) -> Read<Expr> {
+) -> ParseResult<Expr> {
     let mut parser = Parser {
         items,
         at: 0,
@@ -98,18 +98,18 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         found
     }
 
-    fn expect(&mut self, token: Token<'_>) -> Read<()> {
+    fn expect(&mut self, token: Token<'_>) -> ParseResult<()> {
         self.eat(token).then_some(()).ok_or(Unread::NotMaths)
     }
 
-    fn next(&mut self) -> Read<Token<'a>> {
+    fn next(&mut self) -> ParseResult<Token<'a>> {
         let token = self.peek().ok_or(Unread::NotMaths)?;
         self.at += 1;
         Ok(token)
     }
 
     /// A sign of repair, where repairs are allowed.
-    fn repaired(&mut self, note: Note) -> Read<()> {
+    fn repaired(&mut self, note: Note) -> ParseResult<()> {
         self.notes.push(note);
         self.setting.repair.then_some(()).ok_or(Unread::NotMaths)
     }
@@ -119,8 +119,8 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         &mut self,
         from: usize,
         to: usize,
-        read: impl FnOnce(&mut Self) -> Read<T>,
-    ) -> Read<T> {
+        read: impl FnOnce(&mut Self) -> ParseResult<T>,
+    ) -> ParseResult<T> {
         let (at, end) = (self.at, self.end);
         let bars = std::mem::take(&mut self.bars);
         (self.at, self.end) = (from, to);
@@ -134,7 +134,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads the terms.
-    fn sum(&mut self) -> Read<Expr> {
+    fn sum(&mut self) -> ParseResult<Expr> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             return Err(Unread::TooCostly);
@@ -157,13 +157,13 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Decides whether `\pm`, or `\mp` where `is_turned`, is a minus in this reading.
-    fn plus_minus(&self, is_turned: bool) -> Read<bool> {
+    fn plus_minus(&self, is_turned: bool) -> ParseResult<bool> {
         let is_plus = self.setting.plus_minus.ok_or(Unread::NotMaths)?;
         Ok(is_plus == is_turned)
     }
 
     /// Reads `-expr`, with the sign in the leading factor.
-    fn negated(&mut self, expr: Expr) -> Read<Expr> {
+    fn negated(&mut self, expr: Expr) -> ParseResult<Expr> {
         let Node::Product(factors) = self.ws.node(expr) else {
             return Ok(self.ws.negated(expr)?);
         };
@@ -177,7 +177,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads the factors, with a sign before them.
-    fn product(&mut self) -> Read<Expr> {
+    fn product(&mut self) -> ParseResult<Expr> {
         let mut is_negative = self.sign()?;
         let mut factors = vec![self.power()?];
         loop {
@@ -211,7 +211,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads the product of `factors`, with a sign in its leading factor.
-    fn signed(&mut self, mut factors: Vec<Expr>, is_negative: bool) -> Read<Expr> {
+    fn signed(&mut self, mut factors: Vec<Expr>, is_negative: bool) -> ParseResult<Expr> {
         if !is_negative {
             return Ok(self.ws.product(factors)?);
         }
@@ -226,8 +226,8 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(self.ws.product(factors)?)
     }
 
-    /// Reads the factors that stand side by side, without operators.
-    fn run(&mut self) -> Read<Expr> {
+    /// Reads factors side by side, without operators.
+    fn run(&mut self) -> ParseResult<Expr> {
         let mut factors = vec![self.signed_power()?];
         while let Some(token) = self.peek()
             && self.starts_operand(token)
@@ -239,7 +239,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Takes a sign; returns whether it is negative.
-    fn sign(&mut self) -> Read<bool> {
+    fn sign(&mut self) -> ParseResult<bool> {
         let is_negative = match self.peek() {
             Some(Token::Plus) => false,
             Some(Token::Minus) => true,
@@ -251,14 +251,14 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(is_negative)
     }
 
-    fn signed_power(&mut self) -> Read<Expr> {
+    fn signed_power(&mut self) -> ParseResult<Expr> {
         let is_negative = self.sign()?;
         let power = self.power()?;
         if is_negative { self.negated(power) } else { Ok(power) }
     }
 
     /// Refuses two numbers side by side, which are no product: `5 3`, `\frac{1}{2}3`.
-    fn check_juxtaposed(&self, next: Token<'_>) -> Read<()> {
+    fn check_juxtaposed(&self, next: Token<'_>) -> ParseResult<()> {
         let Token::Number(_) = next else {
             return Ok(());
         };

@@ -4,14 +4,14 @@ use crate::answer::Unread;
 use crate::expr::{Constant, Expr, Function, Node};
 use crate::read::token::{Bracket, Token};
 
-use super::{Parser, Read};
+use super::{ParseResult, Parser};
 
 /// The longest name, in bytes.
 const MAX_NAME: usize = 64;
 
 impl<'a> Parser<'_, 'a, '_, '_> {
     /// Reads a variable that starts with `letters`, or what it is applied to.
-    pub(super) fn variable(&mut self, letters: &'a str) -> Read<Expr> {
+    pub(super) fn variable(&mut self, letters: &'a str) -> ParseResult<Expr> {
         let spelling = self.marked(letters.to_owned())?;
         if spelling.len() == letters.len() && !self.bound.contains(&spelling) {
             match letters {
@@ -27,7 +27,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads `\bar{z}`, from after the command on.
-    pub(super) fn accented(&mut self, accent: &str) -> Read<Expr> {
+    pub(super) fn accented(&mut self, accent: &str) -> ParseResult<Expr> {
         let mut inner = String::new();
         self.name_part(&mut inner)?;
         let spelling = self.marked(format!("{accent}{{{inner}}}"))?;
@@ -35,7 +35,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads `spelling` with the subscripts and primes that follow.
-    fn marked(&mut self, mut spelling: String) -> Read<String> {
+    fn marked(&mut self, mut spelling: String) -> ParseResult<String> {
         loop {
             match (self.peek(), self.peek_at(1)) {
                 (Some(Token::Underscore), _) => {
@@ -59,7 +59,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads `x^2_1`: the subscript belongs to the name although it stands after the exponent.
-    fn late_subscript(&mut self, mut spelling: String) -> Read<Expr> {
+    fn late_subscript(&mut self, mut spelling: String) -> ParseResult<Expr> {
         // In plain text the subscript of `x^y_1` is one of the exponent.
         let is_name = matches!(self.peek_at(1), Some(Token::Name(_)));
         if self.peek() == Some(Token::Caret) && (self.is_latex() || !is_name) {
@@ -86,7 +86,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Writes `_` and a subscript to `spelling`.
-    fn subscript(&mut self, spelling: &mut String) -> Read<()> {
+    fn subscript(&mut self, spelling: &mut String) -> ParseResult<()> {
         let mut text = String::new();
         self.name_part(&mut text)?;
         let is_word = text.bytes().all(|b| b.is_ascii_alphanumeric());
@@ -102,7 +102,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Writes one token, or what a group holds, as a part of a name.
-    fn name_part(&mut self, out: &mut String) -> Read<()> {
+    fn name_part(&mut self, out: &mut String) -> ParseResult<()> {
         let end = match self.peek() {
             Some(Token::Open(Bracket::Group)) => self.items[self.at].mate,
             Some(_) => self.at,
@@ -140,8 +140,9 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(())
     }
 
-    /// Reads `f(x)`, `P(n, k)` and their kin: what is no product of a variable and a bracket.
-    fn applied(&mut self, letters: &str, spelling: &str) -> Read<Option<Expr>> {
+    /// Reads `f(x)`, `P(n, k)` and their kin: applications that are not products of a variable and
+    /// a bracket.
+    fn applied(&mut self, letters: &str, spelling: &str) -> ParseResult<Option<Expr>> {
         let inverse = matches!(letters, "f" | "g" | "h") && self.is_inverse();
         let open = if inverse { self.after_group() } else { self.at };
         if open >= self.end || self.items[open].token != Token::Open(Bracket::Round) {

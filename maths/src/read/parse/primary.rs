@@ -5,17 +5,17 @@ use crate::expr::{Constant, Expr, Function, Node};
 use crate::read::literal::Literal;
 use crate::read::token::{Bracket, Gap, Token};
 
-use super::{Parser, Read};
+use super::{ParseResult, Parser};
 
 impl<'a> Parser<'_, 'a, '_, '_> {
     /// Reads an operand with its factorials and its exponent.
-    pub(super) fn power(&mut self) -> Read<Expr> {
+    pub(super) fn power(&mut self) -> ParseResult<Expr> {
         let operand = self.primary()?;
         self.raised(operand)
     }
 
     /// Reads `operand` with what follows it: `!`, `^…`, a degree sign.
-    pub(super) fn raised(&mut self, operand: Expr) -> Read<Expr> {
+    pub(super) fn raised(&mut self, operand: Expr) -> ParseResult<Expr> {
         let mut operand = self.factorials(operand)?;
         if self.eat(Token::Caret) {
             let exponent = self.exponent()?;
@@ -34,7 +34,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         Ok(operand)
     }
 
-    fn factorials(&mut self, operand: Expr) -> Read<Expr> {
+    fn factorials(&mut self, operand: Expr) -> ParseResult<Expr> {
         let mut bangs = 0;
         while self.eat(Token::Bang) {
             bangs += 1;
@@ -48,7 +48,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads what follows `^`: a sign and one operand, which may have an exponent of its own.
-    pub(super) fn exponent(&mut self) -> Read<Expr> {
+    pub(super) fn exponent(&mut self) -> ParseResult<Expr> {
         self.depth += 1;
         if self.depth > super::MAX_DEPTH {
             return Err(Unread::TooCostly);
@@ -69,12 +69,12 @@ impl<'a> Parser<'_, 'a, '_, '_> {
         if is_negative { self.negated(exponent) } else { Ok(exponent) }
     }
 
-    pub(super) fn literal(&mut self, literal: &Literal<'_>) -> Read<Expr> {
+    pub(super) fn literal(&mut self, literal: &Literal<'_>) -> ParseResult<Expr> {
         let value = literal.value(self.ws.fuel)?;
         Ok(self.ws.number(value)?)
     }
 
-    fn primary(&mut self) -> Read<Expr> {
+    fn primary(&mut self) -> ParseResult<Expr> {
         let token = self.next()?;
         match token {
             Token::Number(literal) => self.number(&literal),
@@ -96,7 +96,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads a literal, or a mixed number that it starts.
-    fn number(&mut self, literal: &Literal<'a>) -> Read<Expr> {
+    fn number(&mut self, literal: &Literal<'a>) -> ParseResult<Expr> {
         if self.peek() == Some(Token::Underscore) {
             return Err(Unread::NotMaths);
         }
@@ -136,7 +136,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads `(…)`, `{…}`, `\lfloor … \rfloor` and so on, from after the opening bracket on.
-    fn bracketed(&mut self, bracket: Bracket) -> Read<Expr> {
+    fn bracketed(&mut self, bracket: Bracket) -> ParseResult<Expr> {
         let close = self.items[self.at - 1].mate;
         if close >= self.end {
             return Err(Unread::NotMaths);
@@ -167,7 +167,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads what braces hold: a sum, or `n \choose k`.
-    pub(super) fn group(&mut self) -> Read<Expr> {
+    pub(super) fn group(&mut self) -> ParseResult<Expr> {
         let above = self.sum()?;
         if !self.eat(Token::Choose) {
             return Ok(above);
@@ -177,7 +177,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads `|…|`, from after the first bar on.
-    fn bars(&mut self) -> Read<Expr> {
+    fn bars(&mut self) -> ParseResult<Expr> {
         self.bars += 1;
         let inner = self.sum()?;
         self.bars -= 1;
@@ -186,7 +186,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads `{}_nP_k` and `{}^nC_k`, from after the empty braces on.
-    fn counted(&mut self) -> Read<Expr> {
+    fn counted(&mut self) -> ParseResult<Expr> {
         if !self.eat(Token::Underscore) {
             self.expect(Token::Caret)?;
         }
@@ -202,7 +202,7 @@ impl<'a> Parser<'_, 'a, '_, '_> {
     }
 
     /// Reads a group, a number or a name without marks.
-    pub(super) fn small_operand(&mut self) -> Read<Expr> {
+    pub(super) fn small_operand(&mut self) -> ParseResult<Expr> {
         match self.next()? {
             Token::Number(literal) => self.literal(&literal),
             Token::Open(bracket @ Bracket::Group) => self.bracketed(bracket),

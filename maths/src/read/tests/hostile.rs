@@ -1,4 +1,4 @@
-use super::{check, read};
+use super::{check, display_of};
 use crate::Fuel;
 use crate::algebra;
 use crate::answer::{MAX_BYTES, Unread};
@@ -10,7 +10,7 @@ use proptest::prelude::*;
 #[test]
 fn malformed_texts_are_refused() {
     for text in r"( ; ) ; \frac{d}{dx} ; \sqrt ; { ; } ; \frac{2}{} ; \frac{}{2} ; \int ; ! ; !0 ; _ ; ^ ; \lfloor x ; \lfloor a \rceil ; () ; ((())) ; - ; \sin^x ; \cos^2 ; @ ; # ; $ ; % ; & ; * ; \ ; ~ ; \frac{(2 + x}{1 - x)} ; a\% ; \%100 ; \$ ; ||x| ; x=".split(" ; ") {
-        assert!(read(text, ReadOptions::default()).is_err(), "{text}");
+        assert!(display_of(text, ReadOptions::default()).is_err(), "{text}");
     }
 }
 
@@ -29,7 +29,7 @@ fn commands_with_effects_are_refused() {
         r"\write18{ls}",
         "4\u{202E}5",
     ] {
-        assert!(read(text, ReadOptions::default()).is_err(), "{text}");
+        assert!(display_of(text, ReadOptions::default()).is_err(), "{text}");
     }
 }
 
@@ -53,13 +53,13 @@ fn deep_and_long_texts_are_refused() {
         "$".repeat(60_001),
         "{".repeat(60_000),
     ] {
-        assert!(read(&text, ReadOptions::default()).is_err(), "{}", &text[..20]);
+        assert!(display_of(&text, ReadOptions::default()).is_err(), "{}", &text[..20]);
     }
-    let _ = read(&"1,".repeat(30_000), ReadOptions::default());
+    let _ = display_of(&"1,".repeat(30_000), ReadOptions::default());
     let long = "9".repeat(MAX_BYTES - 1);
-    assert!(read(&long, ReadOptions::default()).is_ok());
-    assert_eq!(read(&"9".repeat(1 << 20), ReadOptions::default()), Err(Unread::TooLong));
-    assert_eq!(read("1e999999999", ReadOptions::default()), Err(Unread::TooCostly));
+    assert!(display_of(&long, ReadOptions::default()).is_ok());
+    assert_eq!(display_of(&"9".repeat(1 << 20), ReadOptions::default()), Err(Unread::TooLong));
+    assert_eq!(display_of("1e999999999", ReadOptions::default()), Err(Unread::TooCostly));
     check(&[("3**1500000000", "3^1500000000"), ("factorial(10**7)", "factorial(10^7)")]);
 }
 

@@ -1,4 +1,4 @@
-use super::{check, read};
+use super::{check, display_of};
 use crate::answer::Note;
 use crate::read::ReadOptions;
 
@@ -79,9 +79,9 @@ fn units_are_read() {
         ("1/2 mile", "1/2 <"),
         ("$1.5 million", "1500000 <"),
     ] {
-        let (told, _) =
-            read(text, ReadOptions::default()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
-        assert!(told.starts_with(value), "{text}: {told}");
+        let (described, _) =
+            display_of(text, ReadOptions::default()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+        assert!(described.starts_with(value), "{text}: {described}");
     }
     check(&[
         ("3m", "3*m"),
@@ -142,14 +142,14 @@ fn repairs_are_noted() {
         (r"\frac{1}{2}$", Note::StrayDelimiter),
     ] {
         let (_, notes) =
-            read(text, ReadOptions::default()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
+            display_of(text, ReadOptions::default()).unwrap_or_else(|e| panic!("{text}: {e:?}"));
         assert_eq!(notes, [note], "{text}");
-        assert!(read(text, strict).is_err(), "{text}");
+        assert!(display_of(text, strict).is_err(), "{text}");
     }
     let comma = ReadOptions { repair: true, decimal_comma: true };
-    for (text, told) in
+    for (text, described) in
         [("1,22", "61/50 @-2"), ("1.234,56", "30864/25 @-2"), ("0,111", "111/1000 @-3")]
     {
-        assert_eq!(read(text, comma).unwrap().0, told, "{text}");
+        assert_eq!(display_of(text, comma).unwrap().0, described, "{text}");
     }
 }

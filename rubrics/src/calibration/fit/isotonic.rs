@@ -3,15 +3,16 @@
 use base::stats::from_count;
 use base::stats::sigmoid;
 
-use super::{FitError, Sample};
+use super::{FitError, LabelledValue};
 use crate::calibration::map::Calibration;
 
-/// Probabilities that are closer are one: a file of decimal numbers must keep points apart.
+/// Probabilities closer than this are merged, so that points stay distinct in a file of decimal
+/// numbers.
 const CLOSE: f64 = 1e-12;
 
-/// Samples in a row, in the order of their raw values, that share a value.
+/// Adjacent samples, in the order of their raw values, that share a fitted value.
 struct Block {
-    /// The least and the greatest probability said.
+    /// The least and the greatest raw probability.
     low: f64,
     high: f64,
     samples: usize,
@@ -29,16 +30,15 @@ impl Block {
         self.right += later.right;
     }
 
-    /// Whether `later` has a value that is not above this one's, decided in whole numbers.
+    /// Whether the value of `later` is not above this one's, decided in integers.
     fn is_violated_by(&self, later: &Self) -> bool {
         let cross = |a: usize, b: usize| a as u128 * b as u128;
         cross(later.right, self.samples) <= cross(self.right, later.samples)
     }
 }
 
-/// A point at each end of each block, so that the line is level within blocks and rises between
-/// them.
-pub(super) fn isotonic(samples: &[Sample]) -> Result<Calibration, FitError> {
+/// Fits a line with a point at each end of each block: level within blocks, rising between them.
+pub(super) fn isotonic(samples: &[LabelledValue]) -> Result<Calibration, FitError> {
     let mut pooled: Vec<Block> = Vec::new();
     for block in ties(samples) {
         pooled.push(block);
@@ -62,9 +62,9 @@ pub(super) fn isotonic(samples: &[Sample]) -> Result<Calibration, FitError> {
     Ok(Calibration::Isotonic { points })
 }
 
-/// Samples that say the same probability, in rising order.
-fn ties(samples: &[Sample]) -> Vec<Block> {
-    let said = |sample: &Sample| (sigmoid(sample.raw), sample.right);
+/// Groups samples of equal raw probability, in rising order.
+fn ties(samples: &[LabelledValue]) -> Vec<Block> {
+    let said = |sample: &LabelledValue| (sigmoid(sample.raw), sample.right);
     let mut said: Vec<(f64, bool)> = samples.iter().map(said).collect();
     said.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut blocks: Vec<Block> = Vec::new();

@@ -1,30 +1,30 @@
-//! Platt's two numbers by Newton's method with a step that is halved until it helps, after Lin, Lin
-//! and Weng, A Note on Platt's Probabilistic Outputs for Support Vector Machines, 2007.
+//! Platt's two numbers by Newton's method with backtracking line search, after Lin, Lin and Weng, A
+//! Note on Platt's Probabilistic Outputs for Support Vector Machines, 2007.
 
 use base::stats::from_count;
 use base::stats::sigmoid;
 
-use super::{FitError, LEAST_SLOPE, Sample, scale};
+use super::{FitError, LEAST_SLOPE, LabelledValue, scale};
 use crate::calibration::map::Calibration;
 
 const MAX_STEPS: usize = 100;
 
-/// Keeps the second derivatives invertible.
+/// Ridge that keeps the matrix of second derivatives invertible.
 const RIDGE: f64 = 1e-12;
 
-/// Slopes below this, per sample, are a minimum.
+/// Gradients below this, per sample, are a minimum.
 const FLAT: f64 = 1e-10;
 
-/// The share of the promised gain that a step must bring.
+/// Share of the linear decrease that a step must bring.
 const GAIN: f64 = 1e-4;
 
-/// A margin over the scale, and its smoothed target.
+/// A margin divided by the scale, and its smoothed target.
 struct Aim {
     margin: f64,
     target: f64,
 }
 
-/// The slopes and second derivatives of the loss in `a` and `b`.
+/// First and second derivatives of the loss in `a` and `b`.
 #[derive(Default)]
 struct Slopes {
     a: f64,
@@ -34,7 +34,7 @@ struct Slopes {
     bb: f64,
 }
 
-pub(super) fn platt(samples: &[Sample]) -> Result<Calibration, FitError> {
+pub(super) fn platt(samples: &[LabelledValue]) -> Result<Calibration, FitError> {
     let scale = scale(samples);
     let aims = aims(samples, scale);
     let n_right = from_count(samples.iter().filter(|sample| sample.right).count());
@@ -61,7 +61,7 @@ pub(super) fn platt(samples: &[Sample]) -> Result<Calibration, FitError> {
             }
             share *= 0.5;
             if share < 1e-10 {
-                // No step helps any more: this is the minimum within rounding.
+                // No step decreases the loss: this is the minimum within rounding.
                 return line(a, b, scale);
             }
         }
@@ -80,10 +80,10 @@ fn line(a: f64, b: f64, scale: f64) -> Result<Calibration, FitError> {
     Ok(Calibration::Platt { a, b })
 }
 
-fn aims(samples: &[Sample], scale: f64) -> Vec<Aim> {
+fn aims(samples: &[LabelledValue], scale: f64) -> Vec<Aim> {
     let n_right = from_count(samples.iter().filter(|sample| sample.right).count());
     let n_wrong = from_count(samples.len()) - n_right;
-    let aim = |sample: &Sample| Aim {
+    let aim = |sample: &LabelledValue| Aim {
         margin: sample.raw / scale,
         target: if sample.right {
             (n_right + 1.0) / (n_right + 2.0)
@@ -94,7 +94,7 @@ fn aims(samples: &[Sample], scale: f64) -> Vec<Aim> {
     samples.iter().map(aim).collect()
 }
 
-/// Cross-entropy: `log(1 + exp(x)) - target x`.
+/// Returns the cross-entropy: the sum of `log(1 + exp(x)) - target x`.
 fn loss(aims: &[Aim], a: f64, b: f64) -> f64 {
     let term = |aim: &Aim| {
         let x = a * aim.margin + b;

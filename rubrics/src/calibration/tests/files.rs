@@ -4,7 +4,7 @@ use super::*;
 use crate::calibration::{Method, ScorerCalibration, fit};
 
 #[test]
-fn a_file_is_read_as_it_was_written() {
+fn written_file_reads_back_equal() {
     let samples = drawn(&grid(), 40, |raw| sigmoid(0.7 * raw + 0.3));
     for method in [Method::Temperature, Method::Platt, Method::Isotonic] {
         let map = fit(&samples, method).expect("the samples are good");
@@ -22,7 +22,7 @@ fn a_file_is_read_as_it_was_written() {
 }
 
 #[test]
-fn what_no_file_may_say() {
+fn invalid_files_are_refused() {
     let check = |text: &str, expected: &str| {
         let error = ScorerCalibration::from_json(text).expect_err(text).to_string();
         assert!(error.contains(expected), "{error:?} does not hold {expected:?}");

@@ -6,13 +6,13 @@ use crate::calibration::{FitError, Method, Prediction, cross_fit, figures, fit};
 
 const METHODS: [Method; 3] = [Method::Temperature, Method::Platt, Method::Isotonic];
 
-fn samples(pairs: &[(f64, bool)]) -> Vec<Sample> {
-    let sample = |(raw, right): &(f64, bool)| Sample { raw: *raw, right: *right };
+fn samples(pairs: &[(f64, bool)]) -> Vec<LabelledValue> {
+    let sample = |(raw, right): &(f64, bool)| LabelledValue { raw: *raw, right: *right };
     pairs.iter().map(sample).collect()
 }
 
 #[test]
-fn fits_recover_what_the_samples_were_drawn_from() {
+fn fits_recover_the_map_of_the_samples() {
     for t in [0.25, 1.0, 3.0] {
         let drawn = drawn(&grid(), 2000, |raw| sigmoid(raw / t));
         match fit(&drawn, Method::Temperature) {
@@ -40,7 +40,7 @@ fn fits_recover_what_the_samples_were_drawn_from() {
 }
 
 #[test]
-fn isotonic_pools_what_falls() {
+fn isotonic_pools_adjacent_violators() {
     // Shares 0, 1/2, 1/3, 1: the middle two fall and share 2/5.
     let pairs = [
         (-1.0, false),
@@ -60,7 +60,7 @@ fn isotonic_pools_what_falls() {
 }
 
 #[test]
-fn what_cannot_be_fitted() {
+fn unfittable_samples_are_errors() {
     let check = |pairs: &[(f64, bool)], expected: [Option<FitError>; 3]| {
         for (method, expected) in METHODS.into_iter().zip(expected) {
             assert_eq!(fit(&samples(pairs), method).err(), expected, "{method:?} {pairs:?}");
@@ -92,8 +92,10 @@ fn what_cannot_be_fitted() {
 fn large_and_small_raw_values_fit() {
     for scale in [1e-200, 1e-6, 1e6, 1e200] {
         let drawn = drawn(&grid(), 200, sigmoid);
-        let scaled: Vec<Sample> =
-            drawn.iter().map(|sample| Sample { raw: sample.raw * scale, ..*sample }).collect();
+        let scaled: Vec<LabelledValue> = drawn
+            .iter()
+            .map(|sample| LabelledValue { raw: sample.raw * scale, ..*sample })
+            .collect();
         for method in [Method::Temperature, Method::Platt] {
             let map = fit(&scaled, method).expect("it is only another unit");
             for raw in grid() {
@@ -105,7 +107,7 @@ fn large_and_small_raw_values_fit() {
 }
 
 #[test]
-fn folds_leave_out_what_they_judge() {
+fn cross_fit_excludes_the_scored_fold() {
     let drawn = drawn(&grid(), 20, |raw| sigmoid(raw / 2.0));
     for method in METHODS {
         let probabilities = cross_fit(&drawn, method, 5).expect("enough of both");
@@ -128,10 +130,11 @@ fn folds_leave_out_what_they_judge() {
 }
 
 #[test]
-fn folds_are_even_and_do_not_follow_the_order_of_rows() {
+fn folds_are_even_and_shuffled() {
     // Five responses to each prompt, of which the same two are right.
-    let grouped: Vec<Sample> =
-        (0..1000).map(|row| Sample { raw: f64::from(row % 5), right: row % 5 > 2 }).collect();
+    let grouped: Vec<LabelledValue> = (0..1000)
+        .map(|row| LabelledValue { raw: f64::from(row % 5), right: row % 5 > 2 })
+        .collect();
     let fold_of = deal(&grouped, 5);
     for right in [false, true] {
         for fold in 0..5 {
@@ -148,15 +151,15 @@ fn folds_are_even_and_do_not_follow_the_order_of_rows() {
 }
 
 /// Samples on a coarse grid, so that ties and violations happen.
-fn any_samples() -> impl Strategy<Value = Vec<Sample>> {
+fn any_samples() -> impl Strategy<Value = Vec<LabelledValue>> {
     let sample = (-6_i32..=6, any::<bool>())
-        .prop_map(|(raw, right)| Sample { raw: f64::from(raw) / 2.0, right });
+        .prop_map(|(raw, right)| LabelledValue { raw: f64::from(raw) / 2.0, right });
     proptest::collection::vec(sample, 2..40)
 }
 
 proptest! {
     #[test]
-    fn what_is_fitted_never_falls_and_keeps_the_base_rate(all in any_samples()) {
+    fn fitted_maps_are_monotone_and_keep_the_base_rate(all in any_samples()) {
         for method in METHODS {
             let Ok(map) = fit(&all, method) else { continue };
             let said: Vec<f64> = grid().iter().map(|raw| map.apply(*raw)).collect();
@@ -172,7 +175,7 @@ proptest! {
     }
 
     #[test]
-    fn the_order_of_samples_does_not_matter(all in any_samples()) {
+    fn fits_do_not_depend_on_sample_order(all in any_samples()) {
         let mut turned = all.clone();
         turned.reverse();
         for method in METHODS {

@@ -36,7 +36,7 @@ proptest! {
 }
 
 #[test]
-fn the_neutral_ones_change_nothing() {
+fn neutral_maps_are_the_identity() {
     let neutral = [
         Calibration::Platt { a: 1.0, b: 0.0 },
         Calibration::Temperature(Temperature::new(1.0).expect("above 0")),

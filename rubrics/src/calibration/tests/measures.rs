@@ -1,6 +1,6 @@
 use crate::calibration::{Binning, Prediction, auroc, bins, expected_error, figures};
 
-/// `0.7+` is a probability of 0.7 that came true, `0.7-` one that did not.
+/// Parses predictions: `0.7+` is a right one of probability 0.7, `0.7-` a wrong one.
 fn predictions(text: &str) -> Vec<Prediction> {
     let read = |word: &str| {
         let (probability, truth) = word.split_at(word.len() - 1);
@@ -15,7 +15,7 @@ fn near(got: f64, expected: f64) {
 }
 
 #[test]
-fn areas_under_the_curve() {
+fn auroc_counts_ties_as_half() {
     let check = |text: &str, expected| near(auroc(&predictions(text)).expect("both"), expected);
     check("0.1- 0.9+", 1.0);
     check("0.9- 0.1+", 0.0);

@@ -6,15 +6,15 @@ mod fits;
 mod maps;
 mod measures;
 
-use super::{Calibration, Sample, sigmoid};
+use super::{Calibration, LabelledValue, sigmoid};
 
-/// For every raw value `copies` samples, of which as many are right as the probability says.
-fn drawn(raws: &[f64], copies: u32, probability: impl Fn(f64) -> f64) -> Vec<Sample> {
+/// Returns `copies` samples for every raw value, right in the share that the probability gives.
+fn drawn(raws: &[f64], copies: u32, probability: impl Fn(f64) -> f64) -> Vec<LabelledValue> {
     let mut samples = Vec::new();
     for raw in raws {
         let n_right = (probability(*raw) * f64::from(copies)).round();
         for index in 0..copies {
-            samples.push(Sample { raw: *raw, right: f64::from(index) < n_right });
+            samples.push(LabelledValue { raw: *raw, right: f64::from(index) < n_right });
         }
     }
     samples

@@ -70,13 +70,13 @@ proptest! {
     }
 
     #[test]
-    fn b1_clip_never_pays(scores in scores(0)) {
+    fn b1_clip_rewards_are_not_positive(scores in scores(0)) {
         let rewards = shape(&scores, Shaping::Clip { eta: 0.5 }).expect("finite");
         prop_assert!(rewards.iter().all(|reward| *reward <= 0.0));
     }
 
     #[test]
-    fn b2_pessimism_is_never_above_the_mean(rewards in scores(2)) {
+    fn b2_pessimistic_rewards_are_at_most_the_mean(rewards in scores(2)) {
         let mean = mean(&rewards).expect("finite");
         prop_assert!(worst_case(&rewards).expect("finite") <= mean + 1e-12);
         let weighted = |how| uncertainty_weighted(&rewards, 0.5, how).expect("finite");
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn e4_an_empty_patch_earns_nothing(rest in scores(0)) {
+    fn e4_empty_patch_earns_nothing(rest in scores(0)) {
         let mut rewards = vec![0.0];
         rewards.extend(&rest);
         let gates = vec![0.0; rest.len()];
@@ -94,13 +94,13 @@ proptest! {
     }
 
     #[test]
-    fn b4_a_failed_episode_pays_no_step(process in scores(1)) {
+    fn b4_failed_episode_has_no_positive_reward(process in scores(1)) {
         let rewards = renorm(&process, 0.0, OutcomeAt::EveryStep).expect("in range");
         prop_assert!(rewards.iter().all(|reward| *reward <= 0.0));
     }
 
     #[test]
-    fn advantages_sum_to_nothing_and_keep_the_order(rewards in scores(1), how in 0_usize..4) {
+    fn advantages_sum_to_zero_and_keep_the_order(rewards in scores(1), how in 0_usize..4) {
         let how = [
             SPARK,
             Normalisation::Grpo { variance: Population, epsilon: 0.0 },
@@ -128,7 +128,7 @@ fn e4_consistency_alone_earns_nothing() {
 }
 
 #[test]
-fn e5_groups_without_a_difference_have_no_advantage() {
+fn e5_equal_rewards_have_zero_advantages() {
     let grpo = |variance| Normalisation::Grpo { variance, epsilon: 0.0 };
     let all =
         [SPARK, grpo(Population), grpo(Unbiased), Normalisation::Mean, Normalisation::LeaveOneOut];
@@ -162,7 +162,7 @@ fn a3_a_right_answer_with_a_wrong_step_outranks_a_wrong_answer_without_one() {
 }
 
 #[test]
-fn b1_a_lone_step_under_the_recalled_ending_counts_for_nothing() {
+fn b1_single_step_under_success_only_gets_zero() {
     // The one place where a second step pays: documented at `Ending::SuccessOnly`.
     let how = Shaping::Delta { ending: Ending::SuccessOnly };
     let earned = |scores: &[f64]| sum(&shape(scores, how).expect("finite"));

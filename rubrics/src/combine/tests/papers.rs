@@ -13,7 +13,7 @@ use crate::combine::selection::{best, mean_yes, weighted_vote};
 use crate::combine::sentences::{SentenceVerdict, SentenceWeights, sentence_reward};
 use crate::combine::shaping::{Ending, Shaping, returns, shape, total};
 use crate::combine::steps::{Aggregation, aggregate, first_error, share_right, sum_of_logits};
-use crate::combine::thoughts::{self, Label};
+use crate::combine::thoughts::{self, ThoughtLabel};
 
 #[test]
 fn a0_grpo_advantages() {
@@ -82,8 +82,8 @@ fn a3_capo_token_rewards() {
 
 #[test]
 fn a4_tp_grpo_thoughts() {
-    use Label::{Matching, Mismatched, Right, Wrong};
-    let check = |labels: &[Label], expected: &[(Label, std::ops::Range<usize>)]| {
+    use ThoughtLabel::{Matching, Mismatched, Right, Wrong};
+    let check = |labels: &[ThoughtLabel], expected: &[(ThoughtLabel, std::ops::Range<usize>)]| {
         let thoughts = thoughts::merge(labels);
         let thoughts: Vec<_> = thoughts.into_iter().map(|t| (t.label, t.steps)).collect();
         assert_eq!(thoughts, expected);

@@ -9,7 +9,7 @@ use verifiers::{Candidate, Claim, Fuel, Gold, Reason, Verdict, Verifier};
 use crate::outcome::{CodePoints, Evidence, ExtractedAnswer, Failure, Outcome, Score};
 use crate::{Input, Reference};
 
-/// What of a response the verifier gets to see.
+/// Part of a response that is verified.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Extract {
@@ -21,7 +21,7 @@ pub(crate) enum Extract {
     Marked {
         /// `\boxed` in `\boxed{…}`.
         marker: String,
-        /// Which one counts.
+        /// The occurrence that counts.
         occurrence: Occurrence,
     },
     /// The text after the last thinking block.
@@ -30,11 +30,11 @@ pub(crate) enum Extract {
     Whole,
 }
 
-/// What makes a scorer that extracts an answer and verifies it.
+/// Configuration of a scorer that extracts an answer and verifies it.
 pub(crate) struct AnswerSpec {
     /// Purpose in one sentence, without its full stop.
     pub(crate) description: &'static str,
-    /// What of a response is verified.
+    /// Part of a response that is verified.
     pub(crate) extract: Extract,
     /// Compares it with the reference.
     pub(crate) verifier: Box<dyn Verifier>,
@@ -98,7 +98,7 @@ impl AnswerScorer {
             Extract::Marked { marker, occurrence } => {
                 extract::marked(response, marker, *occurrence)
             }
-            Extract::Visible => extract::whole(response),
+            Extract::Visible => extract::visible_response(response),
             Extract::Whole => Some(as_it_is(response)),
         }
     }
@@ -128,7 +128,7 @@ fn hedged(explain: bool) -> Verdict {
     Verdict::proven(false, "hedged", reason)
 }
 
-/// What the verifier judges; `members` are the texts of an answer that several marks hold.
+/// Returns the candidate for the verifier; `members` are the texts of an answer with several marks.
 fn candidate<'a>(found: Option<&Extracted<'a>>, members: &'a [&'a str]) -> Candidate<'a> {
     match found {
         None => Candidate::Missing,
@@ -139,7 +139,7 @@ fn candidate<'a>(found: Option<&Extracted<'a>>, members: &'a [&'a str]) -> Candi
 
 /// The visible text as an answer that nothing marks as one.
 fn unmarked(response: &str) -> Option<Extracted<'_>> {
-    let whole = extract::whole(response)?;
+    let whole = extract::visible_response(response)?;
     Some(Extracted { flags: vec!["fallback"], ..whole })
 }
 

@@ -22,25 +22,25 @@ use verifiers::text::{TextConfig, TextVerifier};
 use super::{AnswerSpec, Extract};
 use crate::config::Section;
 
-/// Reads the options of one kind; what is wrong with them becomes problems of the section.
-type Reader = fn(&Section<'_, '_>) -> Option<AnswerSpec>;
+/// Reads the options of one kind; errors become problems of the section.
+type OptionsReader = fn(&Section<'_, '_>) -> Option<AnswerSpec>;
 
 /// A kind that extracts an answer and verifies it.
 pub(crate) struct AnswerKind {
     /// Name of the kind in configurations.
     pub(crate) name: &'static str,
-    /// Whether a verdict costs about as much as a look-up in a cache: extraction and a comparison,
-    /// nothing compiled, no search through the whole response.
+    /// Whether a verdict costs about as much as a cache look-up: extraction and a comparison,
+    /// without compilation or a search through the response.
     pub(crate) is_cheap: bool,
     /// Reads its options.
-    pub(crate) read: Reader,
+    pub(crate) read: OptionsReader,
 }
 
 /// All kinds that extract an answer and verify it.
 pub(crate) const KINDS: &[AnswerKind] = &[
     kind("math", true, math),
     kind("choice", true, choice),
-    kind("text", true, text),
+    kind("text", true, text_spec),
     kind("exact", true, exact),
     kind("regex", false, regex),
     kind("format", false, format),
@@ -48,7 +48,7 @@ pub(crate) const KINDS: &[AnswerKind] = &[
     kind("length", false, length),
 ];
 
-const fn kind(name: &'static str, is_cheap: bool, read: Reader) -> AnswerKind {
+const fn kind(name: &'static str, is_cheap: bool, read: OptionsReader) -> AnswerKind {
     AnswerKind { name, is_cheap, read }
 }
 
@@ -77,7 +77,7 @@ fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     spec(description, extract, verifier, &config)
 }
 
-/// Where practice is divided about what counts as equal.
+/// Reads the policy for disputed equalities.
 fn math_policy(section: &Section<'_, '_>) -> Policy {
     let default = Policy::default();
     let flag = |key, default| section.boolean(key).unwrap_or(default);
@@ -101,7 +101,7 @@ fn math_policy(section: &Section<'_, '_>) -> Policy {
     }
 }
 
-/// The constants of physics that symbols stand for.
+/// Reads the physical constants that symbols denote.
 fn constants(section: &Section<'_, '_>) -> Vec<PhysicalConstant> {
     let symbols = section.texts("constants").unwrap_or_default();
     let known = |symbol: String| match symbol.parse() {
@@ -148,7 +148,7 @@ fn choice(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     spec(description, extract, verifier, &config)
 }
 
-fn text(section: &Section<'_, '_>) -> Option<AnswerSpec> {
+fn text_spec(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let config = TextConfig {
         strip_punctuation: section.boolean("strip_punctuation").unwrap_or(false),
         strip_articles: section.boolean("strip_articles").unwrap_or(false),
@@ -238,7 +238,7 @@ fn length(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     spec(description, extract, verifier, &config)
 }
 
-/// What of the response is judged, with `default` where the configuration is silent.
+/// Reads the part of the response that is judged; `default` if not configured.
 fn extract(section: &Section<'_, '_>, default: Extract) -> Extract {
     let policy = match &default {
         Extract::Answer(own) | Extract::AnswerOrWhole(own) => own.clone(),
@@ -265,7 +265,7 @@ fn extract(section: &Section<'_, '_>, default: Extract) -> Extract {
     }
 }
 
-/// The braces after `marker`, of which the last ones count unless `occurrence` says otherwise.
+/// Reads the extraction of braces after `marker`, the last ones unless `occurrence` is set.
 fn marked(section: &Section<'_, '_>) -> Extract {
     let words = [("first", Occurrence::First), ("last", Occurrence::Last)];
     let marker = section.text("marker");
@@ -283,7 +283,7 @@ fn marked_only() -> AnswerPolicy {
     AnswerPolicy { last_number: false, ..AnswerPolicy::default() }
 }
 
-/// What was built, or a problem at `key`.
+/// Returns the built value, or reports a problem at `key`.
 fn built<T, E: std::fmt::Display>(
     section: &Section<'_, '_>,
     key: &'static str,

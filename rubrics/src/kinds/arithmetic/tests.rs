@@ -4,8 +4,8 @@ use crate::config::Document;
 use crate::registry::Registry;
 use crate::{Input, ScoreOptions, evaluate_now};
 
-/// The label of each step under `options`, and the score; both `None` where there is none.
-fn judged(options: &str, response: &str) -> (Vec<String>, Option<f64>) {
+/// Returns the label of each step under `options`, and the score if there is one.
+fn evaluate_steps(options: &str, response: &str) -> (Vec<String>, Option<f64>) {
     let config = format!("[[scorer]]\nname = \"steps\"\nkind = \"arithmetic\"\n{options}\n");
     let document = Document::new("t.toml", &config);
     let table = document.parse();
@@ -25,7 +25,7 @@ fn judged(options: &str, response: &str) -> (Vec<String>, Option<f64>) {
 
 fn check(options: &str, response: &str, labels: &[&str], score: Option<f64>) {
     let labels = labels.iter().map(ToString::to_string).collect();
-    assert_eq!(judged(options, response), (labels, score), "{response}");
+    assert_eq!(evaluate_steps(options, response), (labels, score), "{response}");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
 use crate::combine::critique::{self, Vote, Weights};
 use crate::config::Section;
-use crate::engine_client::Written;
+use crate::engine_client::GeneratedText;
 use crate::kinds::options::{Slots, Wording};
 use crate::kinds::prompting::{self, EvaluationLog, mean, uncombined};
 use crate::kinds::{Evaluator, Names};
@@ -21,7 +21,7 @@ use crate::outcome::{
 use crate::sample::Sample;
 use crate::split::Splitter;
 
-/// What the spans with token rewards are called.
+/// Label of spans with token rewards.
 const TOKEN_REWARD: &str = "token_reward";
 
 /// The options of the mode.
@@ -39,7 +39,7 @@ pub(super) struct Capo {
     pub(super) outcome: Option<OutcomeScorer>,
 }
 
-/// What it means that no critique can be read.
+/// Result if no critique is readable.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum AllFailed {
@@ -102,13 +102,13 @@ impl Capo {
             &evaluator.client.served(model)?,
             &[&*self.wording],
         );
-        let asked = CritiqueRequest {
+        let request = CritiqueRequest {
             model,
             turns,
             samples: self.critiques,
             last_line: verdict::list_grammar(verdict::WRONG),
         };
-        let asking = self.critique.ask(asked, evaluator.client, &mut log);
+        let asking = self.critique.ask(request, evaluator.client, &mut log);
         let (written, outcome) =
             with_outcome(asking, self.outcome.as_ref(), sample, evaluator).await;
         if let Some(trace) = crate::group::trace(&outcome) {
@@ -138,7 +138,7 @@ impl Capo {
     }
 
     /// The vote over critiques as they were written.
-    fn voted(&self, steps: &Steps<'_>, written: &[Written]) -> Result<Voted, Failure> {
+    fn voted(&self, steps: &Steps<'_>, written: &[GeneratedText]) -> Result<Voted, Failure> {
         let read = written.iter().map(|critique| {
             let text = critique.whole()?;
             verdict::listed(text, verdict::WRONG, steps.len())
@@ -165,11 +165,15 @@ impl Capo {
         Ok(Voted { vote, steps })
     }
 
-    /// The vote over critiques as they were read.
+    /// Takes the vote over parsed critiques.
     ///
     /// # Errors
-    /// None can be read, and nothing says what that means.
-    fn vote(&self, read: &[Result<Listed, Failure>], n_steps: usize) -> Result<Counted, Failure> {
+    /// No critique is readable, and the configuration has no rule for it.
+    fn vote(
+        &self,
+        read: &[Result<Listed, Failure>],
+        n_steps: usize,
+    ) -> Result<CritiqueVote, Failure> {
         let named = |listed: &Result<Listed, Failure>| {
             let listed = listed.as_ref().ok()?;
             Some(listed.numbers.clone())
@@ -183,15 +187,15 @@ impl Capo {
             }));
         }
         let foreign = read.iter().flatten().map(|listed| listed.foreign).sum();
-        Ok(Counted {
+        Ok(CritiqueVote {
             weights: counted.weights,
             readable: counted.readable,
-            asked: read.len(),
+            critiques: read.len(),
             foreign,
         })
     }
 
-    /// The verdict, with token rewards where somebody says whether the whole is right.
+    /// Returns the verdict, with token rewards if an outcome says whether the solution is right.
     fn conclude(&self, voted: Voted, outcome: Option<Outcome>, log: EvaluationLog) -> Outcome {
         let spans = match (&self.outcome, &outcome) {
             (Some(outside), Some(outcome)) => {
@@ -240,30 +244,30 @@ impl Capo {
 
 /// Steps after a vote.
 struct Voted {
-    vote: Counted,
+    vote: CritiqueVote,
     steps: Vec<StepScore>,
 }
 
 /// A vote and what it rests on.
 #[derive(Debug)]
-struct Counted {
+struct CritiqueVote {
     /// For each step how wrong it is, in [0, 1].
     weights: Vec<f64>,
     readable: usize,
-    asked: usize,
+    critiques: usize,
     foreign: usize,
 }
 
-impl Counted {
+impl CritiqueVote {
     fn reason(&self) -> Reason {
         let code = match (self.readable, self.foreign) {
             (0, _) => "no_critique_read",
-            (_, 0) if self.readable == self.asked => "critique_vote",
+            (_, 0) if self.readable == self.critiques => "critique_vote",
             _ => "critique_vote_flagged",
         };
         let detail = format!(
             "{} of {} critiques were read; {} of the numbers in them belong to no step",
-            self.readable, self.asked, self.foreign
+            self.readable, self.critiques, self.foreign
         );
         Reason::with(code, detail)
     }

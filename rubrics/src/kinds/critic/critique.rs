@@ -1,5 +1,4 @@
-//! What the modes of a critic share: how a critique is written, and the scorer that measures the
-//! outcome beside it.
+//! Shared parts of the critic's modes: options of critiques, and the scorer of the outcome.
 
 use engine::Grammar;
 use futures_util::future::join;
@@ -7,18 +6,18 @@ use serde::Serialize;
 
 use crate::Message;
 use crate::config::Section;
-use crate::engine_client::{EngineClient, Written, stream_of};
-use crate::kinds::options::{WritingOptions, share};
+use crate::engine_client::{EngineClient, GeneratedText, stream_of};
+use crate::kinds::options::{WritingOptions, read_share};
 use crate::kinds::prompting::{self, EvaluationLog};
 use crate::kinds::{Evaluator, Names};
 use crate::outcome::{Failure, Outcome};
 use crate::sample::Sample;
 use crate::split::{SPLITTERS, Splitter};
 
-/// Tokens that a critique may have unless the configuration says otherwise.
+/// Default limit of a critique's tokens.
 const MAX_TOKENS: usize = 2048;
 
-/// How a critic writes.
+/// Generation options of a critic.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Critique {
     #[serde(flatten)]
@@ -39,19 +38,19 @@ impl Critique {
     /// Has `samples` critiques written of one prompt. They share all of it, and differ by chance.
     pub(super) async fn ask(
         &self,
-        asked: CritiqueRequest<'_>,
+        request: CritiqueRequest<'_>,
         client: &EngineClient<'_>,
         log: &mut EvaluationLog,
-    ) -> Result<Vec<Written>, Failure> {
-        let served = client.served(asked.model)?;
+    ) -> Result<Vec<GeneratedText>, Failure> {
+        let served = client.served(request.model)?;
         let prompt =
-            prompting::prompt(client, &served, asked.turns, self.writing.reasoning).await?;
+            prompting::prompt(client, &served, request.turns, self.writing.reasoning).await?;
         let one = |sample: u64| {
             let mut writing = self.writing.writing(stream_of(&prompt, sample));
-            writing.grammar = self.constrain.then(|| asked.last_line.clone());
+            writing.grammar = self.constrain.then(|| request.last_line.clone());
             (&prompt, writing)
         };
-        let all: Vec<_> = (0..asked.samples).map(one).collect();
+        let all: Vec<_> = (0..request.samples).map(one).collect();
         let written = client.write(&served, &all, &mut log.trace).await?;
         for critique in &written {
             log.wrote("critique", critique);
@@ -79,7 +78,7 @@ pub(super) fn outcome_scorer(
     section: &Section<'_, '_>,
     names: &Names<'_>,
 ) -> Result<Option<OutcomeScorer>, ()> {
-    let least = share(section, "outcome_threshold").unwrap_or(0.5);
+    let least = read_share(section, "outcome_threshold").unwrap_or(0.5);
     let Some(name) = section.text("outcome") else {
         return if section.has("outcome") { Err(()) } else { Ok(None) };
     };
@@ -132,7 +131,7 @@ impl OutcomeScorer {
         evaluator.scorers.evaluate(&self.name, sample).await
     }
 
-    /// Whether an outcome says that the solution is right.
+    /// Whether the outcome is that the solution is right.
     ///
     /// # Errors
     /// The scorer's failure, in its name.

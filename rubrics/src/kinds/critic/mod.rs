@@ -1,10 +1,10 @@
-//! `kind = "critic"`: a model reads a solution and says in words which of its steps are wrong.
+//! `kind = "critic"`: a model reads a solution and lists its wrong steps in words.
 //!
 //! | mode | what it asks | from |
 //! |---|---|---|
 //! | `capo` | several critiques list the wrong steps; a vote decides, and token rewards follow | CAPO (2508.02298) |
 //! | `thoughts` | labels for the steps of a thought, from its own reflections | TP-GRPO (2507.23317) |
-//! | `retrospective` | a word for every step once the whole was read | `StepORLM` (2509.22558) |
+//! | `retrospective` | a word for every step after reading the complete solution | `StepORLM` (2509.22558) |
 //! | `rerank` | the model's own verdict on each of many responses | Is PRM Necessary? (2505.11227) |
 //!
 //! What critics write is read strictly: the verdict is the last line or there is none, and a
@@ -63,26 +63,26 @@ enum Mode {
 
 pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
     #[derive(Clone, Copy)]
-    enum Word {
+    enum CriticMode {
         Capo,
         Thoughts,
         Retrospective,
         Rerank,
     }
     let words = [
-        ("capo", Word::Capo),
-        ("thoughts", Word::Thoughts),
-        ("retrospective", Word::Retrospective),
-        ("rerank", Word::Rerank),
+        ("capo", CriticMode::Capo),
+        ("thoughts", CriticMode::Thoughts),
+        ("retrospective", CriticMode::Retrospective),
+        ("rerank", CriticMode::Rerank),
     ];
     section.require("mode");
     let word = section.word("mode", &words);
     let model = names.model(section, "model");
     let mode = match word? {
-        Word::Capo => Mode::Capo(Capo::read(section, names)?),
-        Word::Thoughts => Mode::Thoughts(Thoughts::read(section, names)?),
-        Word::Retrospective => Mode::Retrospective(Retrospective::read(section, names)?),
-        Word::Rerank => Mode::Rerank(Rerank::read(section)?),
+        CriticMode::Capo => Mode::Capo(Capo::read(section, names)?),
+        CriticMode::Thoughts => Mode::Thoughts(Thoughts::read(section, names)?),
+        CriticMode::Retrospective => Mode::Retrospective(Retrospective::read(section, names)?),
+        CriticMode::Rerank => Mode::Rerank(Rerank::read(section)?),
     };
     Some(Box::new(Critic { model: model?, mode }))
 }
@@ -135,8 +135,8 @@ impl ScorerKind for Critic {
     fn min_score(&self) -> Option<f64> {
         match self.mode {
             Mode::Capo(_) | Mode::Retrospective(_) => Some(0.0),
-            // A thought is asked about beside an outcome, which says by itself what nothing earns;
-            // and what is compared is judged together.
+            // A thought is judged beside an outcome, which alone scores an empty response; and what
+            // is compared is judged together.
             Mode::Thoughts(_) | Mode::Rerank(_) => None,
         }
     }
@@ -188,11 +188,11 @@ impl ScorerKind for Critic {
                 Mode::Capo(_) | Mode::Retrospective(_) => {
                     let outcomes =
                         samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
-                    group::mean(join_all(outcomes).await)
+                    group::outcome_mean(join_all(outcomes).await)
                 }
-                Mode::Thoughts(thoughts) => {
-                    group::mean(thoughts.evaluate_all(&self.model, samples, evaluator).await)
-                }
+                Mode::Thoughts(thoughts) => group::outcome_mean(
+                    thoughts.evaluate_all(&self.model, samples, evaluator).await,
+                ),
                 Mode::Rerank(rerank) => {
                     rerank.evaluate_group(&self.model, samples, evaluator.client).await
                 }

@@ -32,7 +32,7 @@ pub(super) struct Rerank {
     select: Select,
 }
 
-/// How one response is chosen.
+/// Method of choosing a response.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Select {
@@ -65,7 +65,7 @@ impl Rerank {
         samples: Vec<Sample<'a>>,
         client: &'a EngineClient<'a>,
     ) -> Outcome {
-        let answers: Vec<Option<String>> = samples.iter().map(answer).collect();
+        let answers: Vec<Option<String>> = samples.iter().map(final_answer).collect();
         let judged = samples.into_iter().map(|sample| self.member(model, sample, client));
         let judged = join_all(judged).await;
         let chosen = self.choose(&judged, &answers);
@@ -130,7 +130,7 @@ impl Rerank {
         Ok(chosen.map(|index| places[index]))
     }
 
-    /// What the model believes of one response.
+    /// Judges one response by the model.
     async fn member(&self, model: &str, sample: Sample<'_>, client: &EngineClient<'_>) -> Outcome {
         if sample.response.trim().is_empty() {
             return Err(Failure::refused("response_empty", "there is nothing to judge"));
@@ -161,13 +161,14 @@ impl Rerank {
         client: &EngineClient<'_>,
         log: &mut EvaluationLog,
     ) -> Result<(f64, f64), Failure> {
-        let read = prompting::labels(client, served, turns, (&VERDICTS, self.labels), log).await?;
+        let read = prompting::judge_by_labels(client, served, turns, (&VERDICTS, self.labels), log)
+            .await?;
         Ok((read.shares()[0], read.margin()))
     }
 }
 
 /// The answer that a response marks.
-fn answer(sample: &Sample<'_>) -> Option<String> {
+fn final_answer(sample: &Sample<'_>) -> Option<String> {
     let found = extract::answer(sample.response, &AnswerPolicy::default())?;
     Some(found.text.trim().to_owned())
 }

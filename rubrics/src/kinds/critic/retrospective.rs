@@ -1,5 +1,5 @@
-//! `mode = "retrospective"`: the whole trajectory is read before any of its steps is judged; its
-//! reward is the share of right steps, and a solver or verifier stands beside it (`StepORLM`,
+//! `mode = "retrospective"`: the model reads the trajectory to its end before it judges steps; the
+//! reward is the share of right steps, beside an outcome of a solver or verifier (`StepORLM`,
 //! 2509.22558).
 
 use serde::Serialize;
@@ -9,10 +9,10 @@ use super::critique::{
     Critique, CritiqueRequest, OutcomeScorer, outcome_scorer, splitter, with_outcome,
 };
 use super::steps::{Mark, Steps};
-use super::verdict::{self, Judged};
+use super::verdict::{self, StepJudgements};
 use crate::combine::steps::share_right;
 use crate::config::Section;
-use crate::engine_client::Written;
+use crate::engine_client::GeneratedText;
 use crate::kinds::options::{Slots, Wording};
 use crate::kinds::prompting::{self, EvaluationLog, uncombined};
 use crate::kinds::{Evaluator, Names};
@@ -57,13 +57,13 @@ impl Retrospective {
             &evaluator.client.served(model)?,
             &[&*self.wording],
         );
-        let asked = CritiqueRequest {
+        let request = CritiqueRequest {
             model,
             turns,
             samples: 1,
             last_line: verdict::judgement_grammar(steps.len()),
         };
-        let asking = self.critique.ask(asked, evaluator.client, &mut log);
+        let asking = self.critique.ask(request, evaluator.client, &mut log);
         let (written, outcome) =
             with_outcome(asking, self.outcome.as_ref(), sample, evaluator).await;
         if let Some(trace) = crate::group::trace(&outcome) {
@@ -71,7 +71,7 @@ impl Retrospective {
         }
         let judged = written.and_then(|written| {
             let text = written[0].whole()?;
-            Ok((verdict::judged(text, steps.len())?, written))
+            Ok((verdict::read_judgements(text, steps.len())?, written))
         });
         match judged {
             Err(failure) => Err(log.failed(failure)),
@@ -101,9 +101,14 @@ impl Retrospective {
         Ok(self.wording.fill(&texts))
     }
 
-    /// The share of right steps. The outcome scorer does not change it: whether
-    /// the two agree decides what the critique may be used for, so the label says so.
-    fn conclude(&self, judged: &Judged, outcome: Option<Outcome>, evidence: Evidence) -> Outcome {
+    /// Returns the share of right steps. The outcome does not change it; the label says whether the
+    /// two agree, which decides the use of the critique.
+    fn conclude(
+        &self,
+        judged: &StepJudgements,
+        outcome: Option<Outcome>,
+        evidence: Evidence,
+    ) -> Outcome {
         let score = share_right(&judged.steps).map_err(uncombined)?;
         let overall = if judged.overall { "right" } else { "wrong" };
         let said = self.outcome.as_ref().zip(outcome.as_ref());
@@ -130,7 +135,11 @@ impl Retrospective {
     }
 }
 
-fn marked(steps: &Steps<'_>, judged: &Judged, written: &Written) -> Vec<crate::outcome::StepScore> {
+fn marked(
+    steps: &Steps<'_>,
+    judged: &StepJudgements,
+    written: &GeneratedText,
+) -> Vec<crate::outcome::StepScore> {
     steps.rewards(|index| {
         let right = judged.steps[index];
         Mark {

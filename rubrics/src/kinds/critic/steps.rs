@@ -1,4 +1,4 @@
-//! The steps of a solution: where they stand, and how a prompt shows them.
+//! The steps of a solution: their places, and their form in a prompt.
 
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -26,18 +26,18 @@ pub(super) struct Mark {
 }
 
 impl<'r> Steps<'r> {
-    /// Those of the client, or else what the splitter makes of the response.
+    /// Returns the client's steps, or else those of the splitter.
     ///
     /// # Errors
-    /// A refusal: there is none, or the client's do not stand in the response.
+    /// A refusal: there is no step, or the client's steps are not in the response.
     pub(super) fn of(sample: &Sample<'r>, splitter: Splitter) -> Result<Self, Failure> {
         Self::within(sample, 0..sample.response.len(), splitter)
     }
 
-    /// The same for the thought of the response alone.
+    /// Returns the steps of the response's thought.
     ///
     /// # Errors
-    /// A refusal, also where the response has no thought.
+    /// A refusal, also if the response has no thought.
     pub(super) fn of_thought(sample: &Sample<'r>) -> Result<Self, Failure> {
         let thought = thought(sample.response).ok_or_else(|| {
             let detail = "the response has no <think> text to judge";
@@ -70,8 +70,8 @@ impl<'r> Steps<'r> {
         self.spans.len()
     }
 
-    /// The steps as a prompt shows them, numbered from 1. What a step says is quoted, so that only
-    /// our own marks begin at the margin.
+    /// Renders the steps for a prompt, numbered from 1. Step texts are quoted, so that only our own
+    /// marks begin at the margin.
     pub(super) fn numbered(&self) -> String {
         let mut out = String::new();
         for (index, span) in self.spans.iter().enumerate() {
@@ -81,7 +81,7 @@ impl<'r> Steps<'r> {
         out
     }
 
-    /// The rewards of the steps; `mark` is asked with their indices.
+    /// Returns the steps with rewards; `mark` maps indices to marks.
     pub(super) fn rewards(&self, mut mark: impl FnMut(usize) -> Mark) -> Vec<StepScore> {
         let mut points = CodePoints::new(self.response);
         let spans = self.spans.iter().enumerate();
@@ -105,7 +105,7 @@ impl<'r> Steps<'r> {
         CodePoints::new(self.response).range(&(first.start..last.end))
     }
 
-    /// What follows the thought, or nothing.
+    /// Text after the thought.
     pub(super) fn after_thought(response: &str) -> &str {
         thought(response).map_or("", |range| {
             let rest = &response[range.end..];

@@ -15,18 +15,18 @@ use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
 use crate::combine::Variance;
 use crate::combine::group::{Normalisation, advantages};
-use crate::combine::thoughts::{Label, Thought, advantage, capability, merge};
+use crate::combine::thoughts::{Thought, ThoughtLabel, advantage, capability, merge};
 use crate::config::Section;
-use crate::engine_client::Written;
+use crate::engine_client::GeneratedText;
 use crate::kinds::options::{Slots, Wording};
 use crate::kinds::prompting::{self, EvaluationLog, uncombined};
 use crate::kinds::{Evaluator, Names};
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score, SpanNote};
 use crate::sample::Sample;
 
-/// What the spans with advantages are called.
+/// Label of spans with advantages.
 const TOKEN_ADVANTAGE: &str = "token_advantage";
-/// What keeps a group with hardly any spread from large advantages.
+/// Addend of the deviation, which bounds the advantages of a group with little spread.
 const EPSILON: f64 = 1e-9;
 
 /// The options of the mode.
@@ -92,20 +92,20 @@ impl Thoughts {
                 let failure = failure.unwrap_or_else(Failure::internal);
                 return member.failed(failure, self);
             };
-            let place = Place { right, outcome, capability: scale.capability };
+            let place = MemberStatistics { right, outcome, capability: scale.capability };
             self.conclude(&member, &place)
         });
         judged.collect()
     }
 
     /// Standardised outcomes of those that have one, and what a wrong thought costs.
-    fn scale(&self, known: &[f64]) -> Result<Scale, Failure> {
+    fn scale(&self, known: &[f64]) -> Result<GroupStatistics, Failure> {
         if known.is_empty() {
-            return Ok(Scale { outcomes: Vec::new(), capability: 0.0 });
+            return Ok(GroupStatistics { outcomes: Vec::new(), capability: 0.0 });
         }
         let how = Normalisation::Grpo { variance: self.variance, epsilon: EPSILON };
         let accuracy = prompting::mean(known);
-        Ok(Scale {
+        Ok(GroupStatistics {
             outcomes: advantages(known, how).map_err(uncombined)?,
             capability: capability(self.alpha, accuracy).map_err(uncombined)?,
         })
@@ -146,19 +146,19 @@ impl Thoughts {
             &evaluator.client.served(model)?,
             &[&**wording],
         ));
-        let asked =
+        let request =
             CritiqueRequest { model, turns, samples: 1, last_line: verdict::list_grammar(marker) };
-        let written = self.critique.ask(asked, evaluator.client, log).await?.remove(0);
+        let written = self.critique.ask(request, evaluator.client, log).await?.remove(0);
         let listed = verdict::listed(written.whole()?, marker, steps.len())?;
         Ok(Labelled {
-            labels: labels(right, &listed, steps.len()),
+            labels: step_labels(right, &listed, steps.len()),
             steps,
             foreign: listed.foreign,
             written,
         })
     }
 
-    fn conclude(&self, member: &Member<'_>, place: &Place) -> Outcome {
+    fn conclude(&self, member: &Member<'_>, place: &MemberStatistics) -> Outcome {
         let labelled = match &member.labelled {
             Ok(labelled) => labelled,
             Err(failure) => return member.failed(failure.clone(), self),
@@ -171,7 +171,7 @@ impl Thoughts {
         let steps = labelled.steps.rewards(|index| {
             let label = labelled.labels[index];
             Mark {
-                score: score(label),
+                score: label_score(label),
                 raw: Some(values[index]),
                 label: word(label),
                 critique: verdict::said_of(&labelled.written.text, index + 1),
@@ -200,17 +200,17 @@ impl Thoughts {
 }
 
 /// Statistics of a group that its members are scored by.
-struct Scale {
+struct GroupStatistics {
     outcomes: Vec<f64>,
     capability: f64,
 }
 
-/// Where a member stands in its group.
-struct Place {
+/// Statistics of a member in its group.
+struct MemberStatistics {
     right: bool,
     /// Its outcome, standardised.
     outcome: f64,
-    /// What a wrong thought costs.
+    /// Cost of a wrong thought.
     capability: f64,
 }
 
@@ -224,13 +224,13 @@ struct Member<'a> {
 /// A thought with labels.
 struct Labelled<'a> {
     steps: Steps<'a>,
-    labels: Vec<Label>,
+    labels: Vec<ThoughtLabel>,
     foreign: usize,
-    written: Written,
+    written: GeneratedText,
 }
 
 impl Member<'_> {
-    /// What was looked at: the outcome, and what the critic wrote.
+    /// Evidence: the outcome and the critique.
     fn evidence(&self, mode: &Thoughts) -> Evidence {
         let evidence = self.log.clone().map(EvaluationLog::evidence).unwrap_or_default();
         let mut trace = evidence.trace;
@@ -252,9 +252,12 @@ impl Member<'_> {
 
 /// Labels from the numbers that a critic lists: of wrong steps in a right solution, of matching
 /// ones in a wrong solution.
-fn labels(right: bool, listed: &Listed, n_steps: usize) -> Vec<Label> {
-    let (named, others) =
-        if right { (Label::Wrong, Label::Right) } else { (Label::Matching, Label::Mismatched) };
+fn step_labels(right: bool, listed: &Listed, n_steps: usize) -> Vec<ThoughtLabel> {
+    let (named, others) = if right {
+        (ThoughtLabel::Wrong, ThoughtLabel::Right)
+    } else {
+        (ThoughtLabel::Matching, ThoughtLabel::Mismatched)
+    };
     let mut labels = vec![others; n_steps];
     for number in &listed.numbers {
         labels[number - 1] = named;
@@ -263,26 +266,29 @@ fn labels(right: bool, listed: &Listed, n_steps: usize) -> Vec<Label> {
 }
 
 /// The advantage of each step, and the thoughts that they make.
-fn rewards(labels: &[Label], place: &Place) -> Result<(Vec<f64>, Vec<Thought>), Failure> {
+fn rewards(
+    labels: &[ThoughtLabel],
+    place: &MemberStatistics,
+) -> Result<(Vec<f64>, Vec<Thought>), Failure> {
     let values = labels.iter().map(|label| advantage(*label, place.outcome, place.capability));
     let values: Result<Vec<f64>, _> = values.collect();
     Ok((values.map_err(uncombined)?, merge(labels)))
 }
 
-/// Nobody knows what a mismatched step is worth.
-fn score(label: Label) -> Option<f64> {
+/// The value of a mismatched step is unknown.
+fn label_score(label: ThoughtLabel) -> Option<f64> {
     match label {
-        Label::Right => Some(1.0),
-        Label::Wrong | Label::Matching => Some(0.0),
-        Label::Mismatched => None,
+        ThoughtLabel::Right => Some(1.0),
+        ThoughtLabel::Wrong | ThoughtLabel::Matching => Some(0.0),
+        ThoughtLabel::Mismatched => None,
     }
 }
 
-fn word(label: Label) -> &'static str {
+fn word(label: ThoughtLabel) -> &'static str {
     match label {
-        Label::Right => "right",
-        Label::Wrong => "wrong",
-        Label::Matching => "matching",
-        Label::Mismatched => "mismatched",
+        ThoughtLabel::Right => "right",
+        ThoughtLabel::Wrong => "wrong",
+        ThoughtLabel::Matching => "matching",
+        ThoughtLabel::Mismatched => "mismatched",
     }
 }

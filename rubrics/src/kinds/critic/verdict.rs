@@ -28,7 +28,7 @@ pub(super) struct Listed {
 
 /// A judgement of every step and of the solution.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Judged {
+pub(super) struct StepJudgements {
     pub(super) steps: Vec<bool>,
     pub(super) overall: bool,
 }
@@ -68,16 +68,16 @@ pub(super) fn listed(text: &str, marker: &str, n_steps: usize) -> Result<Listed,
 ///
 /// # Errors
 /// The last line is not a judgement, or has not one word for each step.
-pub(super) fn judged(text: &str, n_steps: usize) -> Result<Judged, Failure> {
+pub(super) fn read_judgements(text: &str, n_steps: usize) -> Result<StepJudgements, Failure> {
     #[derive(Deserialize)]
     #[serde(deny_unknown_fields)]
     struct Wire {
-        steps: Vec<Word>,
-        overall: Word,
+        steps: Vec<StepWord>,
+        overall: StepWord,
     }
     #[derive(Deserialize, PartialEq)]
     #[serde(rename_all = "lowercase")]
-    enum Word {
+    enum StepWord {
         Right,
         Wrong,
     }
@@ -88,13 +88,13 @@ pub(super) fn judged(text: &str, n_steps: usize) -> Result<Judged, Failure> {
         let n_words = wire.steps.len();
         return Err(malformed(format!("{n_words} words for {n_steps} steps")));
     }
-    Ok(Judged {
-        steps: wire.steps.iter().map(|word| *word == Word::Right).collect(),
-        overall: wire.overall == Word::Right,
+    Ok(StepJudgements {
+        steps: wire.steps.iter().map(|word| *word == StepWord::Right).collect(),
+        overall: wire.overall == StepWord::Right,
     })
 }
 
-/// What the critique says of a step on a line `Step k: …`, the last one where there are several.
+/// Returns the critique's text about a step from its last line `Step k: …`.
 pub(super) fn said_of(text: &str, step: usize) -> Option<String> {
     let start = format!("Step {step}:");
     let mut said = text.lines().filter_map(|line| line.strip_prefix(&start));

@@ -26,10 +26,10 @@ pub(super) fn grammar(reasoning: bool) -> Grammar {
 }
 
 impl Judgement {
-    /// Reads the three lines. There is nothing else beside them but thinking.
+    /// Parses the three lines; nothing else may be beside them but thinking.
     ///
     /// # Errors
-    /// A line too few or too many, or one that is not as it was asked for.
+    /// A missing, extra or malformed line.
     pub(super) fn read(text: &str) -> Result<Self, Failure> {
         let lines: Vec<&str> = after_thinking(text).trim().lines().collect();
         let [faithful, reasoning, correct] = lines[..] else {

@@ -1,12 +1,12 @@
-//! `kind = "grounded"`: every sentence of an answer is held against documents: is it faithful to
-//! them, and is it correct (TRM, thinking-supervised reward model, 2509.25409)?
+//! `kind = "grounded"`: each sentence of an answer is compared with documents for faithfulness and
+//! correctness (TRM, thinking-supervised reward model, 2509.25409).
 //!
-//! Faithfulness is asked first, then for reasons, then for correctness. What is known of the paper
-//! weighs the judge's own two verdicts with α = 0.5 while it is trained; here the same weights make
-//! the sentence's score of the two verdicts.
+//! The judge decides faithfulness first, then gives reasons, then decides correctness. The paper is
+//! known to weigh the judge's two verdicts with α = 0.5 in training; here the same weights combine
+//! them to the sentence's score.
 //!
-//! Sentences are those outside of thinking. The question is asked once for each; everything but the
-//! sentence itself is the same every time, and computed once.
+//! Only sentences outside thinking count. There is one request for each; everything before the
+//! sentence is shared and computed once.
 
 mod judgement;
 
@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use verifiers::arithmetic::{self, Splitter};
 use verifiers::{Certainty, Reason, extract};
 
-use super::options::{LabelOptions, Slots, Wording, WritingOptions, share};
+use super::options::{LabelOptions, Slots, Wording, WritingOptions, read_share};
 use super::prompting::{self, EvaluationLog, mean};
 use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
@@ -38,7 +38,7 @@ pub(crate) const NAME: &str = "grounded";
 
 /// The verdicts that are read, the good one first.
 const VERDICTS: [&str; 2] = ["Yes", "No"];
-/// Tokens that a sentence's judgement may have unless the configuration says otherwise.
+/// Default limit of a judgement's tokens.
 const MAX_TOKENS: usize = 512;
 
 /// The options.
@@ -51,7 +51,7 @@ struct Grounded {
     mode: Mode,
 }
 
-/// How a sentence is judged.
+/// Method of judging a sentence.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 enum Mode {
@@ -90,7 +90,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     let most = section.integer("max_sentences", 1..100_001);
     Some(Box::new(Grounded {
         model: model?,
-        alpha: share(section, "alpha").unwrap_or(0.5),
+        alpha: read_share(section, "alpha").unwrap_or(0.5),
         max_sentences: most.and_then(|n| usize::try_from(n).ok()).unwrap_or(256),
         mode,
     }))
@@ -154,7 +154,7 @@ impl Grounded {
         let judged = sentences.iter().map(|span| {
             let sentence = prompting::quotation(&sample.response[span.clone()]);
             let texts =
-                Texts { documents: &documents, problem: &problem, answer: &answer, sentence };
+                SlotTexts { documents: &documents, problem: &problem, answer: &answer, sentence };
             self.sentence(&served, texts, client)
         });
         let judged = join_all(judged).await;
@@ -186,7 +186,7 @@ impl Grounded {
     async fn sentence(
         &self,
         served: &Served,
-        texts: Texts<'_>,
+        texts: SlotTexts<'_>,
         client: &EngineClient<'_>,
     ) -> (Result<Judgement, Failure>, EvaluationLog) {
         match &self.mode {
@@ -201,7 +201,7 @@ impl Grounded {
                 for wording in [faithful, correct] {
                     let turns = texts.fill(wording);
                     let how = (&VERDICTS[..], *labels);
-                    match prompting::labels(client, served, turns, how, &mut log).await {
+                    match prompting::judge_by_labels(client, served, turns, how, &mut log).await {
                         Ok(label) => read.push(label.shares()[0]),
                         Err(failure) => return (Err(failure), log),
                     }
@@ -215,7 +215,7 @@ impl Grounded {
     async fn written(
         &self,
         served: &Served,
-        texts: &Texts<'_>,
+        texts: &SlotTexts<'_>,
         client: &EngineClient<'_>,
         log: &mut EvaluationLog,
     ) -> Result<Judgement, Failure> {
@@ -245,7 +245,7 @@ impl Grounded {
             let span = points.range(range);
             match judged {
                 Ok(judged) => {
-                    spans.extend(notes(&span, &judged));
+                    spans.extend(sentence_notes(&span, &judged));
                     steps.push(self.step(span, judged));
                 }
                 Err(failure) => {
@@ -295,15 +295,15 @@ impl Grounded {
     }
 }
 
-/// What the slots of a wording are filled with.
-struct Texts<'a> {
+/// Texts of a wording's slots.
+struct SlotTexts<'a> {
     documents: &'a str,
     problem: &'a str,
     answer: &'a str,
     sentence: String,
 }
 
-impl Texts<'_> {
+impl SlotTexts<'_> {
     fn fill(&self, wording: &Prompt) -> Vec<crate::Message> {
         wording.fill(&[
             ("documents", self.documents),
@@ -329,7 +329,7 @@ fn documents(sample: &Sample<'_>) -> Result<String, Failure> {
 }
 
 /// Both values of a sentence.
-fn notes(span: &Range<usize>, judged: &Judgement) -> [SpanNote; 2] {
+fn sentence_notes(span: &Range<usize>, judged: &Judgement) -> [SpanNote; 2] {
     let note = |label: &'static str, value| SpanNote {
         span: span.clone(),
         label: label.into(),

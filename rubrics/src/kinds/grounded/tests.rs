@@ -1,7 +1,7 @@
 use tiny_models::{Preset, TinyHead};
 
 use super::judgement::Judgement;
-use crate::testing::{Bench, read, verdicts};
+use crate::testing::{Bench, read_registry};
 use crate::{FailureKind, Input, Outcome, Passage, ScoreOptions};
 
 const CONFIG: &str = "
@@ -32,7 +32,7 @@ fn input(response: &str) -> Input {
     }
 }
 
-/// The sentence that a prompt asks about.
+/// Returns the sentence in a prompt.
 fn sentence(prompt: &str) -> String {
     let from = prompt.find("The sentence:\n> ").expect("it has one");
     let rest = &prompt[from + "The sentence:\n> ".len()..];
@@ -44,7 +44,7 @@ fn reply(prompt: &str) -> String {
         "It is a rock." => ("yes", "yes"),
         "It is far away." => ("no", "yes"),
         "It is cheese." => ("no", "no"),
-        other => panic!("nobody asks about {other:?}"),
+        other => panic!("unexpected prompt {other:?}"),
     };
     if prompt.contains("Write three lines") {
         format!("Faithful: {faithful}\nReasoning: so it is said.\nCorrect: {correct}")
@@ -93,7 +93,7 @@ fn a9_trm_sentence_scores() {
 }
 
 #[test]
-fn broken_judgements_are_a_status_and_never_a_score() {
+fn malformed_judgements_fail_without_a_score() {
     let whole = "Faithful: yes\nReasoning: so.\nCorrect: no";
     let judgement = Judgement::read(whole).expect("it is whole");
     assert_eq!((judgement.faithful, judgement.correct), (1.0, 0.0));
@@ -128,7 +128,7 @@ fn broken_judgements_are_a_status_and_never_a_score() {
 }
 
 #[test]
-fn what_cannot_be_grounded_is_refused() {
+fn ungroundable_inputs_are_refused() {
     let bench = Bench::replying(CONFIG, reply);
     let check = |input: Input, code: &str| {
         let failure = bench.one("free", input).expect_err(code);
@@ -140,7 +140,7 @@ fn what_cannot_be_grounded_is_refused() {
     check(without(Some(vec![" ".to_owned()])), "context_missing");
     check(input("<think>It is a rock."), "no_sentences");
     check(input(&"It is a rock. ".repeat(4)), "too_many_sentences");
-    let (_, problems) = read("[[scorer]]\nname = 'a'\nkind = 'grounded'\nalpha = 2");
+    let (_, problems) = read_registry("[[scorer]]\nname = 'a'\nkind = 'grounded'\nalpha = 2");
     assert_eq!(problems.len(), 1, "{problems:?}");
 }
 
@@ -149,7 +149,7 @@ fn sentences_share_documents_and_answer() {
     let bench = Bench::replying(CONFIG, reply);
     let response = "It is a rock. It is far away. It is cheese.";
     let reward = bench.one("written", input(response)).expect("a reward");
-    let usage = reward.evidence.trace.expect("a model was asked").usage;
+    let usage = reward.evidence.trace.expect("a model was called").usage;
     assert!(usage.computed_tokens < usage.input_tokens, "{usage:?}");
 }
 
@@ -173,11 +173,6 @@ content = '{{documents}} so {{sentence}}?'
     let bench = Bench::real(config, Preset::Qwen2, TinyHead::Vocab, 5);
     assert_eq!(bench.check(), Ok(()));
     let inputs: Vec<Input> = (0..4).map(|n| input(&format!("It is {n}. It is."))).collect();
-    let together = verdicts(bench.all("read", &inputs, ScoreOptions::default()));
-    assert!(together.iter().all(Result::is_ok));
-    let alone = inputs.iter().flat_map(|input| {
-        let one = std::slice::from_ref(input);
-        bench.all("read", one, ScoreOptions::default())
-    });
-    assert_eq!(verdicts(alone.collect()), together);
+    let verdicts = bench.independent("read", &inputs, ScoreOptions::default());
+    assert!(verdicts.iter().all(Result::is_ok), "{verdicts:?}");
 }

@@ -1,9 +1,9 @@
-//! Putting one question to the judge: its prompt, what it writes, and its verdict's token.
+//! One question to the judge: its prompt, its text and its verdict's token.
 //!
-//! The verdict is read from log-probabilities at the place where it stands, before sampling and
-//! before any constraint: right at the beginning where reasons follow, and after the model's own
-//! reasons where they come first. What the model wrote is put there in compact form, so that the
-//! verdict stands after the same characters every time.
+//! The verdict is read from log-probabilities at its position, before sampling and before any
+//! constraint: at the beginning if reasons follow, and after the model's reasons if they come
+//! first. The model's text is inserted in compact form, so that the same characters always precede
+//! the verdict.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use verifiers::Reason;
 
 use super::rubric::{Judgement, Rubric};
 use crate::Message;
-use crate::engine_client::{EngineClient, Written, stream_of};
+use crate::engine_client::{EngineClient, GeneratedText, stream_of};
 use crate::kinds::options::{Thinking, Wording, WritingOptions};
 use crate::labels::{LabelRead, Labels, Spelling};
 use crate::models::{Chat, Prompted, Served, wording_digest};
@@ -30,7 +30,7 @@ pub(super) struct JudgePrompt {
     pub(super) writing: WritingOptions,
 }
 
-/// An example of a judgement: the messages that ask for it, and the judgement.
+/// An example of a judgement: the messages of its question, and the judgement.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Demonstration {
     pub(super) question: Vec<(String, String)>,
@@ -47,7 +47,7 @@ pub(super) struct RenderedQuestion {
     count: usize,
 }
 
-/// What became of a question.
+/// The result of a question.
 #[derive(Debug)]
 pub(super) struct JudgeReply {
     /// The generated judgement; `None` if only labels were read.
@@ -56,8 +56,8 @@ pub(super) struct JudgeReply {
     pub(super) read: Option<LabelRead>,
 }
 
-/// The verdict's place after a prompt, and the labels that may stand there.
-struct Verdict {
+/// The verdict's position after a prompt, with its possible labels.
+struct VerdictSlot {
     prompted: Prompted,
     labels: Labels,
 }
@@ -80,7 +80,7 @@ impl JudgePrompt {
     /// Renders and encodes a question about `count` responses.
     ///
     /// # Errors
-    /// A refusal: it cannot be put to this model.
+    /// A refusal: the model cannot take this prompt.
     pub(super) fn question(
         &self,
         served: &Served,
@@ -92,10 +92,10 @@ impl JudgePrompt {
         Ok(RenderedQuestion { prompted: served.prompt(&chat)?, count })
     }
 
-    /// Checks that the prompt can be rendered and the verdict be read.
+    /// Checks that the prompt can be rendered and the verdict can be read.
     ///
     /// # Errors
-    /// [`FailureKind::Refused`] with what is missing.
+    /// [`FailureKind::Refused`] with the missing part.
     pub(super) fn try_on(
         &self,
         served: &Served,
@@ -132,7 +132,7 @@ impl JudgePrompt {
         served: &Served,
         prompted: &Prompted,
         reason: Option<&str>,
-    ) -> Result<Verdict, Failure> {
+    ) -> Result<VerdictSlot, Failure> {
         let refused = |what: String| Failure::refused("labels_unusable", what);
         let mut text = prompted.text.clone();
         text.push_str(&self.rubric.before_verdict(reason), Origin::Request);
@@ -141,7 +141,7 @@ impl JudgePrompt {
         let labels = self.rubric.labels();
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         let labels = Labels::after(served, &prompted, &labels, Spelling::Bare).map_err(refused)?;
-        Ok(Verdict { prompted, labels })
+        Ok(VerdictSlot { prompted, labels })
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) struct JudgeCaller<'a> {
     pub(super) prompt_options: &'a Arc<JudgePrompt>,
     pub(super) served: Served,
     pub(super) client: &'a EngineClient<'a>,
-    /// What all questions took and said.
+    /// Usage and texts of all questions.
     pub(super) evidence: Evidence,
 }
 
@@ -172,11 +172,11 @@ impl<'a> JudgeCaller<'a> {
         }
     }
 
-    /// Asks all questions at once. With `reads` the verdicts are read from their tokens.
+    /// Runs all questions at once. With `reads`, verdicts are read from their tokens.
     ///
     /// # Errors
-    /// What fails for all of them: a prompt that cannot be made, an engine that cannot answer. What
-    /// is wrong with one judgement is that judgement's failure.
+    /// A failure of all questions: a prompt that cannot be rendered, or an unavailable engine.
+    /// Errors of one judgement are that judgement's failure.
     pub(super) async fn ask(
         &mut self,
         questions: Vec<(Slots, usize)>,
@@ -254,7 +254,7 @@ impl<'a> JudgeCaller<'a> {
                 let reason = reason.as_deref();
                 prompt_options.verdict(&served, prompted, reason)
             });
-            places.collect::<Result<Vec<Verdict>, Failure>>()
+            places.collect::<Result<Vec<VerdictSlot>, Failure>>()
         };
         let verdicts = self.client.run(place).await??;
         let wants = verdicts.iter().map(|verdict| {
@@ -278,7 +278,7 @@ impl<'a> JudgeCaller<'a> {
     }
 }
 
-fn kept(written: &Written) -> ModelText {
+fn kept(written: &GeneratedText) -> ModelText {
     ModelText {
         role: "judgement".into(),
         text: written.text.clone(),

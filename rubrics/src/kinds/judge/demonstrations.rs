@@ -9,9 +9,12 @@ use crate::config::Section;
 /// As many as the paper shows.
 const MOST: usize = 6;
 
-/// The demonstrations of a scorer: each as the messages that would ask for it and the judgement in
-/// the very form that the model is to write. What is wrong with one becomes a problem.
-pub(super) fn read(section: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Vec<Demonstration> {
+/// Reads the demonstrations of a scorer: each as the messages of its question and the judgement in
+/// the form that the model must write. Errors become problems.
+pub(super) fn read_demonstrations(
+    section: &Section<'_, '_>,
+    prompt_options: &JudgePrompt,
+) -> Vec<Demonstration> {
     let tables = section.sections("demonstration");
     if tables.len() > MOST {
         let what = format!("{} demonstrations; at most {MOST} are shown", tables.len());
@@ -27,7 +30,7 @@ pub(super) fn read(section: &Section<'_, '_>, prompt_options: &JudgePrompt) -> V
 
 fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Option<Demonstration> {
     let rubric = &prompt_options.rubric;
-    let asked: Vec<_> =
+    let conversation: Vec<_> =
         table.text("prompt").map(|text| Message::new("user", &text)).into_iter().collect();
     let judgement = table.required_text("judgement");
     let responses = match rubric.mode {
@@ -39,9 +42,9 @@ fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Optio
     };
     let responses: Vec<&str> = responses.iter().map(String::as_str).collect();
     let slots = match (rubric.mode, &responses[..]) {
-        (Mode::Grade, [response]) => grade::slots(rubric, &asked, response),
-        (Mode::Pair, [first, second]) => pair::slots(rubric, &asked, [first, second]),
-        (Mode::List, [_, _, ..]) => list::slots(rubric, &asked, &responses),
+        (Mode::Grade, [response]) => grade::slots(rubric, &conversation, response),
+        (Mode::Pair, [first, second]) => pair::slots(rubric, &conversation, [first, second]),
+        (Mode::List, [_, _, ..]) => list::slots(rubric, &conversation, &responses),
         (Mode::Grade | Mode::Pair, _) => {
             table.problem("responses", "a pair has two responses");
             return None;

@@ -20,13 +20,13 @@ use crate::sample::Sample;
 /// The slots that a wording must have.
 pub(super) const SLOTS: &[&str] = &["response"];
 
-pub(super) fn slots(rubric: &Rubric, asked: &[Message], response: &str) -> Slots {
-    let mut slots = common_slots(rubric, asked);
+pub(super) fn slots(rubric: &Rubric, conversation: &[Message], response: &str) -> Slots {
+    let mut slots = common_slots(rubric, conversation);
     slots.push(("response", response.to_owned()));
     slots
 }
 
-pub(super) async fn judge(
+pub(super) async fn judge_grades(
     prompt_options: &Arc<JudgePrompt>,
     scored: GradeChoice,
     served: Served,
@@ -51,16 +51,16 @@ pub(super) async fn judge(
     let mean = expected(&grades, &read.shares()).expect("shares are a distribution");
     let written = answered.judgement.map(|judgement| match judgement.said {
         Said::Grade(grade) => grade,
-        Said::Winner(_) | Said::Grades(_) => unreachable!("a grade was asked for"),
+        Said::Winner(_) | Said::Grades(_) => unreachable!("a grade was requested"),
     });
     let (grade, code) = match (scored, written) {
         (GradeChoice::Sampled, Some(grade)) => (f64::from(grade), "sampled_grade"),
         (GradeChoice::Sampled | GradeChoice::Expected, _) => (mean, "expected_grade"),
     };
-    let mut parts = vec![part("expected", scored == GradeChoice::Expected, mean, rubric)];
+    let mut parts = vec![grade_part("expected", scored == GradeChoice::Expected, mean, rubric)];
     if let Some(grade) = written {
         let counts = scored == GradeChoice::Sampled;
-        parts.push(part("sampled", counts, f64::from(grade), rubric));
+        parts.push(grade_part("sampled", counts, f64::from(grade), rubric));
     }
     evidence.parts = Some(parts);
     Ok(Score {
@@ -73,7 +73,7 @@ pub(super) async fn judge(
     })
 }
 
-fn part(name: &'static str, counts: bool, grade: f64, rubric: &Rubric) -> PartReport {
+fn grade_part(name: &'static str, counts: bool, grade: f64, rubric: &Rubric) -> PartReport {
     PartReport {
         name: name.to_owned(),
         weight: if counts { 1.0 } else { 0.0 },

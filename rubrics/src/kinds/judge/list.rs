@@ -22,18 +22,18 @@ use crate::sample::Sample;
 /// The slots that a wording must have.
 pub(super) const SLOTS: &[&str] = &["responses"];
 
-pub(super) fn slots(rubric: &Rubric, asked: &[Message], responses: &[&str]) -> Slots {
+pub(super) fn slots(rubric: &Rubric, conversation: &[Message], responses: &[&str]) -> Slots {
     let mut listed = String::new();
     for (number, response) in (1..).zip(responses) {
         let quotation = quoted(response);
         write!(listed, "Response {number}:\n{quotation}").expect("memory takes it");
     }
-    let mut slots = common_slots(rubric, asked);
+    let mut slots = common_slots(rubric, conversation);
     slots.push(("responses", listed.trim_end_matches('\n').to_owned()));
     slots
 }
 
-pub(super) async fn judge(
+pub(super) async fn judge_list(
     mut caller: JudgeCaller<'_>,
     orders: u64,
     samples: &[Sample<'_>],
@@ -43,19 +43,20 @@ pub(super) async fn judge(
     let shown = samples.iter().map(|sample| thinking.shown(sample.response));
     let shown: Vec<Cow<'_, str>> = shown.collect();
     let responses: Vec<&str> = shown.iter().map(|text| &**text).collect();
-    let asked = shared_conversation(samples)?;
+    let conversation = shared_conversation(samples)?;
     let seed = caller.client.options().seed;
-    let orders: Vec<Vec<usize>> = (0..orders).map(|n| order(seed, n, &asked, &responses)).collect();
+    let orders: Vec<Vec<usize>> =
+        (0..orders).map(|n| order(seed, n, &conversation, &responses)).collect();
     let questions = orders.iter().map(|order| {
         let shown: Vec<&str> = order.iter().map(|at| responses[*at]).collect();
-        (slots(&rubric, &asked, &shown), shown.len())
+        (slots(&rubric, &conversation, &shown), shown.len())
     });
     let answers = caller.ask(questions.collect(), false).await?;
     let evidence = caller.evidence;
     match means(&orders, answers, responses.len()) {
         Ok(grades) => {
             let members = grades.into_iter().map(|grade| Ok(reward(grade, &rubric)));
-            let mut whole = group::mean(members.collect())?;
+            let mut whole = group::outcome_mean(members.collect())?;
             let members = whole.evidence.members.take();
             whole.evidence = Evidence { members, ..evidence };
             Ok(whole)
@@ -78,7 +79,7 @@ fn means(
         let judgement = answered?.judgement.expect("lists are written");
         let grades = match judgement.said {
             Said::Grades(grades) => grades,
-            Said::Grade(_) | Said::Winner(_) => unreachable!("a list was asked for"),
+            Said::Grade(_) | Said::Winner(_) => unreachable!("a list was requested"),
         };
         for (at, grade) in order.iter().zip(grades) {
             means[*at] += f64::from(grade) / n_orders;
@@ -87,12 +88,12 @@ fn means(
     Ok(means)
 }
 
-/// A random order that follows from the seed and from what is judged: Fisher and Yates with the
+/// Returns a random order determined by the seed and the judged texts: Fisher and Yates with the
 /// numbers of a hash.
-fn order(seed: u64, n: u64, asked: &[Message], responses: &[&str]) -> Vec<usize> {
+fn order(seed: u64, n: u64, conversation: &[Message], responses: &[&str]) -> Vec<usize> {
     let mut hash = Sha256::new_with_prefix(seed.to_le_bytes());
     hash.update(n.to_le_bytes());
-    let turns = asked.iter().flat_map(|turn| [&*turn.role, &*turn.content]);
+    let turns = conversation.iter().flat_map(|turn| [&*turn.role, &*turn.content]);
     for text in turns.chain(responses.iter().copied()) {
         hash.update((text.len() as u64).to_le_bytes());
         hash.update(text);
@@ -125,7 +126,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn e3_orders_are_random_and_follow_from_what_is_judged() {
+    fn e3_orders_are_random_and_determined_by_the_input() {
         let responses = ["a", "b", "c", "d"];
         let own = |seed, n| order(seed, n, &[], &responses);
         assert_eq!(own(1, 0), own(1, 0));

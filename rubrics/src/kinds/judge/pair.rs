@@ -1,9 +1,9 @@
-//! Which response is better: every pair in both orders, by the difference of the log-probabilities
+//! Comparison of responses: every pair in both orders, by the difference of the log-probabilities
 //! of the two verdicts.
 //!
-//! A pair of equal texts is a tie without asking: whatever a judge says of it is about the places
-//! and not about the texts. A pair whose orders disagree has no verdict unless the configuration
-//! says that it is to be averaged all the same.
+//! A pair of equal texts is a tie without a request: any preference would be about positions and
+//! not about texts. A pair whose orders disagree has no verdict unless the configuration averages
+//! them.
 
 use std::borrow::Cow;
 
@@ -11,7 +11,7 @@ use verifiers::{Certainty, Reason};
 
 use super::ask::{JudgeCaller, JudgeReply, Slots};
 use super::rubric::Rubric;
-use super::rules::{Average, Inconsistent, Rules};
+use super::rules::{Average, Inconsistent, ScoringRules};
 use super::slots::{common_slots, shared_conversation};
 use crate::Message;
 use crate::combine::preference::preference;
@@ -24,34 +24,34 @@ use base::stats::sigmoid;
 /// The slots that a wording must have.
 pub(super) const SLOTS: &[&str] = &["response_a", "response_b"];
 
-/// What was found for a pair.
+/// The verdict on a pair.
 #[derive(Debug, Clone, Copy)]
 struct PairVerdict {
-    /// How surely the first response is the better one.
+    /// Probability that the first response is better.
     probability: f64,
     /// Its log-odds.
     log_odds: f64,
-    /// How much the judge prefers what stands first, from -1 to 1; none where it was not asked.
+    /// Preference of the judge for the first position, from -1 to 1; `None` without a request.
     position_bias: Option<f64>,
 }
 
-/// Two responses of a group and what was found; `first < second`.
-struct Pair {
+/// Two responses of a group and their verdict; `first < second`.
+struct JudgedPair {
     first: usize,
     second: usize,
     found: Result<PairVerdict, Failure>,
 }
 
-pub(super) fn slots(rubric: &Rubric, asked: &[Message], responses: [&str; 2]) -> Slots {
-    let mut slots = common_slots(rubric, asked);
+pub(super) fn slots(rubric: &Rubric, conversation: &[Message], responses: [&str; 2]) -> Slots {
+    let mut slots = common_slots(rubric, conversation);
     slots.push(("response_a", responses[0].to_owned()));
     slots.push(("response_b", responses[1].to_owned()));
     slots
 }
 
-pub(super) async fn judge(
+pub(super) async fn judge_pairs(
     mut caller: JudgeCaller<'_>,
-    rules: Rules,
+    rules: ScoringRules,
     samples: &[Sample<'_>],
 ) -> Outcome {
     let rubric = &caller.prompt_options.rubric;
@@ -60,14 +60,14 @@ pub(super) async fn judge(
     let thinking = caller.prompt_options.thinking;
     let shown = samples.iter().map(|sample| thinking.shown(sample.response));
     let shown: Vec<Cow<'_, str>> = shown.collect();
-    let asked = shared_conversation(samples)?;
+    let conversation = shared_conversation(samples)?;
     for (second, b) in shown.iter().enumerate() {
         for (first, a) in shown[..second].iter().enumerate() {
             let is_tie = a == b;
             pairs.push((first, second, is_tie));
             if !is_tie {
-                questions.push((slots(rubric, &asked, [a, b]), 2));
-                questions.push((slots(rubric, &asked, [b, a]), 2));
+                questions.push((slots(rubric, &conversation, [a, b]), 2));
+                questions.push((slots(rubric, &conversation, [b, a]), 2));
             }
         }
     }
@@ -82,16 +82,16 @@ pub(super) async fn judge(
             let (in_order, swapped) = (answer(), answer());
             both(in_order, swapped).and_then(|orders| decide(orders, rules))
         };
-        Pair { first, second, found }
+        JudgedPair { first, second, found }
     };
-    let pairs: Vec<Pair> = pairs.into_iter().map(found).collect();
-    whole(&pairs, samples.len(), caller.evidence)
+    let pairs: Vec<JudgedPair> = pairs.into_iter().map(found).collect();
+    overall(&pairs, samples.len(), caller.evidence)
 }
 
 /// Equal texts are equally good.
 const TIE: PairVerdict = PairVerdict { probability: 0.5, log_odds: 0.0, position_bias: None };
 
-/// The margins of what stands first, in both orders.
+/// Returns the margins of the first position, in both orders.
 fn both(
     in_order: Result<JudgeReply, Failure>,
     swapped: Result<JudgeReply, Failure>,
@@ -100,8 +100,8 @@ fn both(
     Ok([margin(in_order?), margin(swapped?)])
 }
 
-/// The verdict on a pair, of the margins of what stands first.
-fn decide([in_order, swapped]: [f64; 2], rules: Rules) -> Result<PairVerdict, Failure> {
+/// Decides a pair by the margins of the first position.
+fn decide([in_order, swapped]: [f64; 2], rules: ScoringRules) -> Result<PairVerdict, Failure> {
     let found = preference(sigmoid(in_order), sigmoid(swapped));
     let found = found.expect("a logistic function is from 0 to 1");
     if !found.is_consistent && rules.inconsistent == Inconsistent::Abstain {
@@ -129,7 +129,7 @@ fn log_odds(probability: f64) -> f64 {
 }
 
 /// The outcome for the group: the first response's, with all responses beside it.
-fn whole(pairs: &[Pair], count: usize, mut evidence: Evidence) -> Outcome {
+fn overall(pairs: &[JudgedPair], count: usize, mut evidence: Evidence) -> Outcome {
     let mut against = vec![vec![None; count]; count];
     for pair in pairs {
         if let Ok(decided) = &pair.found {
@@ -161,7 +161,7 @@ fn whole(pairs: &[Pair], count: usize, mut evidence: Evidence) -> Outcome {
 
 /// The outcome of one response. A pair without a verdict does not count where others decide; a pair
 /// that could not be judged fails both of its responses.
-fn member(pairs: &[Pair], at: usize, wins: Option<f64>) -> Outcome {
+fn member(pairs: &[JudgedPair], at: usize, wins: Option<f64>) -> Outcome {
     let own = pairs.iter().filter(|pair| pair.first == at || pair.second == at);
     let failures = own.filter_map(|pair| pair.found.as_ref().err());
     let mut failures: Vec<&Failure> = failures.collect();
@@ -177,9 +177,8 @@ fn member(pairs: &[Pair], at: usize, wins: Option<f64>) -> Outcome {
     }
 }
 
-/// How much the judge prefers what stands first, over all pairs that it was asked about: from -1 to
-/// 1, with 0 for a judge that does not care.
-fn position_bias(pairs: &[Pair]) -> Option<PartReport> {
+/// Returns the mean position bias over all judged pairs, from -1 to 1; 0 for an unbiased judge.
+fn position_bias(pairs: &[JudgedPair]) -> Option<PartReport> {
     let found = pairs.iter().filter_map(|pair| pair.found.as_ref().ok());
     let biases: Vec<f64> = found.filter_map(|decided| decided.position_bias).collect();
     #[expect(clippy::cast_precision_loss, reason = "a group has few pairs")]

@@ -1,14 +1,14 @@
-//! The rubric of a judge as one line of JSON, and the judgements that it asks for.
+//! The rubric of a judge as one line of JSON, and its judgements.
 //!
-//! A judgement is a JSON object of fixed fields. What a model writes is held to the schema token by
-//! token, and is read strictly all the same: what cannot be read is no judgement.
+//! A judgement is a JSON object of fixed fields. The schema constrains generation token by token,
+//! and the text is still parsed strictly.
 
 use std::fmt::Write as _;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-/// What one question compares.
+/// Number of responses in a question.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Mode {
@@ -21,7 +21,7 @@ pub(super) enum Mode {
     List,
 }
 
-/// What a judgement holds beside its verdict.
+/// Rationale of a judgement.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Rationale {
@@ -49,7 +49,7 @@ pub(super) struct Rubric {
 pub(super) enum Said {
     /// `score`.
     Grade(u32),
-    /// `winner`: 0 for what stands first.
+    /// `winner`: 0 for the first position.
     Winner(usize),
     /// `scores`.
     Grades(Vec<u32>),
@@ -62,7 +62,7 @@ pub(super) struct Judgement {
     pub(super) reason: Option<String>,
 }
 
-/// What the two responses of a pair are called.
+/// Names of the two responses of a pair.
 pub(super) const NAMES: [&str; 2] = ["A", "B"];
 
 #[derive(Deserialize)]
@@ -126,10 +126,10 @@ impl Rubric {
         })
     }
 
-    /// What a model wrote.
+    /// Parses a judgement.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The reason, for people.
     pub(super) fn read(&self, text: &str, count: usize) -> Result<Judgement, String> {
         let wrong = |error: serde_json::Error| error.to_string();
         let (said, reason) = match self.mode {
@@ -170,7 +170,7 @@ impl Rubric {
         self.object(&verdict, &json!(judgement.reason)).to_string()
     }
 
-    /// What stands in a judgement before the token of its verdict, given the reason.
+    /// Returns the text of a judgement before the token of its verdict, given the reason.
     pub(super) fn before_verdict(&self, reason: Option<&str>) -> String {
         let mut text = String::from("{");
         if self.rationale == Rationale::Before {

@@ -1,10 +1,10 @@
-//! How judgements become a score.
+//! Scoring rules of judgements.
 
 use serde::Serialize;
 
-/// How a verdict is made of judgements.
+/// Rules that make a verdict of judgements.
 #[derive(Debug, Clone, Copy, Serialize)]
-pub(super) struct Rules {
+pub(super) struct ScoringRules {
     pub(super) score: GradeChoice,
     pub(super) inconsistent: Inconsistent,
     pub(super) average: Average,
@@ -12,7 +12,7 @@ pub(super) struct Rules {
     pub(super) max_group: usize,
 }
 
-/// Which grade the score is.
+/// The grade that becomes the score.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum GradeChoice {
@@ -23,7 +23,7 @@ pub(super) enum GradeChoice {
     Sampled,
 }
 
-/// What becomes of a pair whose orders disagree.
+/// Treatment of a pair whose orders disagree.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Inconsistent {
@@ -34,7 +34,7 @@ pub(super) enum Inconsistent {
     Average,
 }
 
-/// What is averaged over the orders.
+/// Quantity that is averaged over the orders.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Average {

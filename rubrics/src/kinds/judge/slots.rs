@@ -7,14 +7,14 @@ use crate::outcome::Failure;
 use crate::prompt::transcript;
 use crate::sample::Sample;
 
-/// What the responses answer: everything before the last message.
+/// Returns the conversation before the last message.
 pub(super) fn conversation_before(sample: &Sample<'_>) -> Vec<Message> {
     let mut turns = sample.conversation();
     turns.pop();
     turns
 }
 
-/// What all responses of a group answer.
+/// Returns the conversation that all responses of a group answer.
 pub(super) fn shared_conversation(samples: &[Sample<'_>]) -> Result<Vec<Message>, Failure> {
     let first = conversation_before(&samples[0]);
     if samples[1..].iter().any(|sample| conversation_before(sample) != first) {
@@ -25,6 +25,6 @@ pub(super) fn shared_conversation(samples: &[Sample<'_>]) -> Result<Vec<Message>
 }
 
 /// The slots that all modes have.
-pub(super) fn common_slots(rubric: &Rubric, asked: &[Message]) -> Slots {
-    vec![("rubric", rubric.line()), ("conversation", transcript(asked))]
+pub(super) fn common_slots(rubric: &Rubric, conversation: &[Message]) -> Slots {
+    vec![("rubric", rubric.line()), ("conversation", transcript(conversation))]
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tiny_models::{Preset, TinyHead};
 
 use crate::outcome::{FailureKind, Score};
-use crate::testing::{Beliefs, Bench, read as read_config, verdicts};
+use crate::testing::{Beliefs, Bench, read_registry as read_config, verdicts};
 use crate::{Input, Outcome, Passage, RequestRecorder, Responses, ScoreOptions};
 
 fn config(options: &str) -> String {
@@ -51,7 +51,7 @@ fn part(reward: &Score, name: &str) -> Option<Score> {
 fn a2_expected_grade_over_the_grade_tokens() {
     let grades = |seen: &str| {
         assert!(seen.ends_with("<|im_start|>assistant\n{\"score\":"), "{seen}");
-        // 0.3 for 7, 0.1 for 8 and 0.2 for what is no grade.
+        // 0.3 for 7, 0.1 for 8 and 0.2 for a token that is not a grade.
         let logits = [("7", 0.3_f32), ("8", 0.1), ("x", 0.2)];
         logits.map(|(text, p)| (text.to_owned(), p.ln())).to_vec()
     };
@@ -87,7 +87,7 @@ fn a2_a_grade_comes_with_its_rationale() {
 }
 
 #[test]
-fn a_judgement_that_is_cut_is_no_grade() {
+fn truncated_judgement_has_no_grade() {
     for options in ["max_tokens = 8", "max_tokens = 8\nrationale = 'before'"] {
         let bench = replying(options, |_: &str| {
             r#"{"score":7,"reason":"It is 4 and nothing else."}"#.to_owned()
@@ -104,14 +104,14 @@ fn a_judgement_that_is_cut_is_no_grade() {
 }
 
 #[test]
-fn a_response_with_nothing_in_it_is_not_asked_about() {
-    let bench = replying("", |_: &str| panic!("it is not asked"));
+fn empty_response_is_refused_without_a_request() {
+    let bench = replying("", |_: &str| panic!("no request is expected"));
     let reward = bench.one("s", input(" \n")).expect("the least grade");
     close(reward.score, 0.0);
     assert_eq!(reward.reason.code, "too_little_content");
 }
 
-/// What stands first of two responses that name themselves, as `A` sees it.
+/// Returns which of two responses that name themselves comes first.
 fn places(seen: &str) -> (String, String) {
     let after = |heading: &str| {
         let text = seen.rsplit(heading).next().unwrap_or_default();
@@ -121,7 +121,7 @@ fn places(seen: &str) -> (String, String) {
     (after("\nResponse A:\n> "), after("\nResponse B:\n> "))
 }
 
-/// Each response has a strength; what stands first gets 0.5 on top.
+/// Each response has a strength; the first position adds 0.5.
 fn strengths(seen: &str) -> Vec<(String, f32)> {
     let strength = |text: &str| match text {
         "good" => 2.0,
@@ -162,7 +162,7 @@ fn a8_both_orders_are_averaged() {
 }
 
 #[test]
-fn e3_a_judge_that_looks_at_places_has_no_verdict() {
+fn e3_position_biased_judge_has_no_verdict() {
     let first = |_: &str| vec![("A".to_owned(), 1.0), ("B".to_owned(), 0.0)];
     let bench = believing(PAIR, first);
     let failure = bench.one("s", group(&["x", "y"])).expect_err("it abstains");
@@ -178,7 +178,7 @@ fn e3_a_judge_that_looks_at_places_has_no_verdict() {
 }
 
 #[test]
-fn equal_responses_are_a_tie_without_asking() {
+fn equal_responses_tie_without_a_request() {
     let bench = believing(PAIR, strengths);
     let mut bench = bench;
     let recorder = Arc::new(RequestRecorder::default());
@@ -268,7 +268,7 @@ fn a2_demonstrations_are_turns_in_the_form_of_the_judgement() {
         assert!(turns[3].contains("> 4\n"));
         r#"{"reason":"ok","score":6}"#.to_owned()
     });
-    // The check puts its own question, so the reply is asked of inputs alone.
+    // The check at load has its own request, so only inputs get this reply.
     let found = bench.one("s", input("4"));
     // The made model has room for short conversations only.
     match found {
@@ -278,7 +278,7 @@ fn a2_demonstrations_are_turns_in_the_form_of_the_judgement() {
 }
 
 #[test]
-fn configurations_are_checked_whole() {
+fn all_configuration_errors_are_reported() {
     let check = |options: &str, expected: &str| {
         let (_, problems) = read_config(&config(options));
         assert!(problems.len() == 1 && problems[0].contains(expected), "{options}: {problems:?}");
@@ -308,7 +308,7 @@ fn configurations_are_checked_whole() {
 }
 
 #[test]
-fn a_judge_whose_grades_are_not_single_tokens_is_refused_at_load() {
+fn multi_token_grades_are_refused_at_load() {
     let toml = config("scale_max = 10\nrationale = 'none'");
     let bench = Bench::real(&toml, Preset::Qwen2, TinyHead::Vocab, 0);
     let problems = bench.check().expect_err("10 is two tokens");

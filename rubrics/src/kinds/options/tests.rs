@@ -3,8 +3,8 @@ use crate::config::Document;
 
 const SLOTS: Slots<'static> = Slots { needed: &["response"], optional: &["prompt"] };
 
-/// What `read` makes of a file, and the problems that it leaves.
-fn read<T>(toml: &str, read: impl FnOnce(&Section<'_, '_>) -> T) -> (T, Vec<String>) {
+/// Returns the result of `read` on a file, with its problems.
+fn read_section<T>(toml: &str, read: impl FnOnce(&Section<'_, '_>) -> T) -> (T, Vec<String>) {
     let document = Document::new("test", toml);
     let value = {
         let table = document.parse();
@@ -18,22 +18,22 @@ fn read<T>(toml: &str, read: impl FnOnce(&Section<'_, '_>) -> T) -> (T, Vec<Stri
 }
 
 #[test]
-fn what_is_left_out_has_a_default() {
-    let (labels, problems) = read("", LabelOptions::read);
+fn missing_options_have_defaults() {
+    let (labels, problems) = read_section("", LabelOptions::read);
     assert!((labels.min_label_mass - 0.5).abs() < 1e-12);
     assert_eq!(labels.spellings, Spelling::Both);
     assert_eq!(problems, Vec::<String>::new());
     let default = WritingOptions::greedy(64);
-    let (writing, problems) = read("", |section| WritingOptions::read(section, default));
+    let (writing, problems) = read_section("", |section| WritingOptions::read(section, default));
     assert_eq!(writing, default);
     assert_eq!(problems, Vec::<String>::new());
 }
 
 #[test]
-fn what_is_given_is_taken() {
+fn given_options_are_used() {
     let toml = "max_tokens = 9\ntemperature = 0.5\ntop_p = 0.25\ntop_k = 3\nreasoning = true";
     let default = WritingOptions::greedy(64);
-    let (options, problems) = read(toml, |section| WritingOptions::read(section, default));
+    let (options, problems) = read_section(toml, |section| WritingOptions::read(section, default));
     assert_eq!(problems, Vec::<String>::new());
     let writing = options.writing(5);
     assert_eq!((writing.max_tokens, writing.top_k), (9, Some(3)));
@@ -43,7 +43,7 @@ fn what_is_given_is_taken() {
 }
 
 #[test]
-fn numbers_outside_of_their_range_are_problems() {
+fn out_of_range_numbers_are_problems() {
     for toml in [
         "max_tokens = 0",
         "max_tokens = 1000000",
@@ -56,7 +56,7 @@ fn numbers_outside_of_their_range_are_problems() {
         "min_label_mass = inf",
         "spellings = 'all'",
     ] {
-        let (_, problems) = read(toml, |section| {
+        let (_, problems) = read_section(toml, |section| {
             WritingOptions::read(section, WritingOptions::greedy(1));
             LabelOptions::read(section)
         });
@@ -65,10 +65,11 @@ fn numbers_outside_of_their_range_are_problems() {
 }
 
 #[test]
-fn a_wording_has_the_slots_of_its_kind() {
+fn wording_needs_the_slots_of_its_kind() {
     let message = |content: &str| format!("[[message]]\nrole = 'user'\ncontent = '{content}'");
     let check = |toml: &str, expected: Option<&str>| {
-        let (wording, problems) = read(toml, |section| Wording::read(section, "none", SLOTS));
+        let (wording, problems) =
+            read_section(toml, |section| Wording::read(section, "none", SLOTS));
         match expected {
             None => {
                 assert_eq!(problems, Vec::<String>::new(), "{toml}");
@@ -90,7 +91,7 @@ fn a_wording_has_the_slots_of_its_kind() {
 }
 
 #[test]
-fn a_judge_sees_what_a_user_would_see() {
+fn judge_prompts_hide_thinking() {
     let check = |response: &str, expected: &str| {
         assert_eq!(Thinking::Drop.shown(response), expected);
         assert_eq!(Thinking::Keep.shown(response), response);

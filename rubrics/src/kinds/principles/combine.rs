@@ -5,7 +5,7 @@ use verifiers::{Certainty, Reason};
 
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score};
 
-/// What makes one score of those of the principles.
+/// Aggregation of the principles' scores.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Combine {
@@ -23,7 +23,7 @@ impl Combine {
     pub(super) fn whole(self, parts: Vec<PartReport>, mut evidence: Evidence) -> Outcome {
         let mut rewards = Vec::with_capacity(parts.len());
         for part in &parts {
-            match part.outcome.as_ref().expect("every principle was asked") {
+            match part.outcome.as_ref().expect("every principle was judged") {
                 Ok(reward) => rewards.push((reward.clone(), part.weight)),
                 Err(failure) => {
                     let detail = failure.reason.detail.as_deref().unwrap_or_default();

@@ -6,21 +6,21 @@ use verifiers::Reason;
 
 use super::judgement;
 use super::list::Principle;
-use super::question::{Question, reward};
+use super::question::{PrincipleQuestion, reward};
 use crate::config::Section;
-use crate::engine_client::{EngineClient, Written, stream_of};
+use crate::engine_client::{EngineClient, GeneratedText, stream_of};
 use crate::kinds::options::WritingOptions;
 use crate::labels::Labels;
 use crate::models::Served;
 use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Outcome, SpanNote};
-use crate::quote::{Place, locate};
+use crate::quote::{QuoteMatch, locate};
 
 /// Enough for a paragraph of reasons; a judge that reasons at length needs more.
 const MAX_TOKENS: usize = 1024;
-/// What a quotation must have in common with a stretch of the response, as in the paper's filter.
+/// Least similarity of a quotation to a part of the response, as in the paper's filter.
 const QUOTE_RATIO: f64 = 60.0;
 
-/// How the generative form writes and is read.
+/// Options of the generative form.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub(super) struct Generative {
     pub(super) writing: WritingOptions,
@@ -28,14 +28,14 @@ pub(super) struct Generative {
     pub(super) evidence: bool,
 }
 
-/// What a judgement without a readable verdict comes to.
+/// Result of a judgement without a readable verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Missing {
     /// A failure: nothing was measured.
     #[default]
     Error,
-    /// EvaluationLog-odds of 0, as in the published environment.
+    /// Log-odds of 0, as in the published environment.
     Zero,
 }
 
@@ -64,7 +64,7 @@ impl Generative {
 /// Judgements in words.
 pub(super) struct Generation<'a> {
     pub(super) how: Generative,
-    pub(super) asked: &'a [Principle],
+    pub(super) principles: &'a [Principle],
     pub(super) response: &'a str,
 }
 
@@ -72,7 +72,7 @@ impl Generation<'_> {
     pub(super) async fn judge(
         &self,
         served: &Served,
-        questions: &[Question],
+        questions: &[PrincipleQuestion],
         client: &EngineClient<'_>,
         evidence: &mut Evidence,
     ) -> Result<Vec<Outcome>, Failure> {
@@ -90,7 +90,7 @@ impl Generation<'_> {
             evidence.outputs = Some(written.iter().map(kept).collect());
         }
         let mut outcomes = Vec::with_capacity(written.len());
-        for ((written, question), principle) in written.iter().zip(questions).zip(self.asked) {
+        for ((written, question), principle) in written.iter().zip(questions).zip(self.principles) {
             let mut outcome = self.verdict(served, written, &question.labels);
             if self.how.evidence
                 && let Ok(reward) = &mut outcome
@@ -107,7 +107,7 @@ impl Generation<'_> {
         Ok(outcomes)
     }
 
-    fn verdict(&self, served: &Served, written: &Written, labels: &Labels) -> Outcome {
+    fn verdict(&self, served: &Served, written: &GeneratedText, labels: &Labels) -> Outcome {
         let log_odds = judgement::log_odds(served, written, labels);
         match (log_odds, self.how.missing) {
             (Ok(raw), _) => Ok(reward(raw, "principle_judgement")),
@@ -121,7 +121,7 @@ impl Generation<'_> {
         }
     }
 
-    /// Where the quotations of a judgement stand in the response.
+    /// Locates the quotations of a judgement in the response.
     async fn quoted(
         &self,
         client: &EngineClient<'_>,
@@ -133,7 +133,7 @@ impl Generation<'_> {
         let search = move || {
             let quotes = judgement::quotations(&judgement).into_iter();
             let places = quotes.filter_map(|quote| locate(quote, &response, QUOTE_RATIO));
-            let note = |place: Place| SpanNote {
+            let note = |place: QuoteMatch| SpanNote {
                 span: place.span,
                 label: label.clone().into(),
                 value: Some(place.ratio),
@@ -144,7 +144,7 @@ impl Generation<'_> {
     }
 }
 
-fn kept(written: &Written) -> ModelText {
+fn kept(written: &GeneratedText) -> ModelText {
     ModelText {
         role: "judgement".into(),
         text: written.text.clone(),

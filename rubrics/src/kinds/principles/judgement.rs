@@ -1,31 +1,31 @@
-//! What a generative judge wrote about a principle: reasoning, and a verdict on its last line.
+//! Text of a generative judge about a principle: reasoning, and a verdict on its last line.
 //!
-//! The verdict is the last line of what the model itself wrote, so nothing that it was given and
-//! nothing that it quotes on the way can stand in its place.
+//! The verdict is the last line of the generated text, so that neither the prompt nor a quotation
+//! can replace it.
 
 use verifiers::Reason;
 
-use crate::engine_client::Written;
+use crate::engine_client::GeneratedText;
 use crate::labels::{Labels, Spelling};
 use crate::models::{Prompted, Served};
 use crate::outcome::{Failure, FailureKind};
 
 use engine::{SampledToken, Text};
 
-/// What the last line begins with.
+/// Prefix of the last line.
 const MARKER: &str = "Final Judgement:";
 /// The verdicts, in the order of [`Labels`].
 pub(super) const VERDICTS: [&str; 2] = ["Yes", "No"];
-/// What a line with a quotation begins with.
+/// Prefix of a line with a quotation.
 const EVIDENCE: &str = "Evidence:";
-/// How many likely tokens are listed beside the verdict.
+/// Number of likeliest tokens requested at the verdict.
 pub(super) const TOP: usize = 20;
 
 /// The tokens of the verdicts after the marker, with a space before them.
 ///
 /// # Errors
 /// The verdict that is no token of its own.
-pub(super) fn labels(served: &Served) -> Result<Labels, String> {
+pub(super) fn yes_no_labels(served: &Served) -> Result<Labels, String> {
     let text = Text::template(MARKER);
     let marker = Prompted { token_ids: served.encode(&text)?.into(), text };
     Labels::after(served, &marker, &VERDICTS, Spelling::Spaced)
@@ -38,7 +38,7 @@ pub(super) fn labels(served: &Served) -> Result<Labels, String> {
 /// without a verdict that can be read.
 pub(super) fn log_odds(
     served: &Served,
-    written: &Written,
+    written: &GeneratedText,
     labels: &Labels,
 ) -> Result<f64, Failure> {
     let text = written.whole()?;
@@ -64,14 +64,14 @@ pub(super) fn log_odds(
     Err(unread("verdict_outside_top", detail))
 }
 
-/// Which verdict the last line states.
+/// Parses the verdict of the last line.
 fn verdict(text: &str) -> Option<usize> {
     let last = text.trim_end().lines().next_back()?;
     let said = last.trim().strip_prefix(MARKER)?.strip_prefix(' ')?;
     VERDICTS.iter().position(|verdict| *verdict == said)
 }
 
-/// The last token with this id, if only white space and the end stand after it.
+/// Returns the last token with this id if only white space and the end follow it.
 fn verdict_token<'t>(
     served: &Served,
     tokens: &'t [SampledToken],
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn quotations_are_lines_of_their_own() {
+    fn quotations_are_separate_lines() {
         let text =
             "Evidence: \"a b\"\nso\n  Evidence: “c”\nEvidence:\nno Evidence: d\nEvidence: a b";
         assert_eq!(quotations(text), ["a b", "c"]);

@@ -5,13 +5,13 @@ use std::sync::LazyLock;
 
 use serde::{Deserialize, Serialize};
 
-/// More principles than anybody reads; it bounds what one input may cost.
+/// Most principles of an input; bounds its cost.
 const MOST_PRINCIPLES: usize = 1024;
 
-/// A principle as it is put to a model.
+/// A principle in a prompt.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Principle {
-    /// What reports call it.
+    /// Name in reports.
     pub(super) name: String,
     /// Text of the principle.
     pub(super) text: String,
@@ -19,12 +19,12 @@ pub(super) struct Principle {
     pub(super) weight: f64,
 }
 
-/// What is wrong with a list of principles.
+/// Error of a list of principles.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// No more than white space.
+    /// Only white space.
     Empty(usize),
-    /// The same as an earlier one.
+    /// Equal to an earlier one.
     Duplicate(usize, usize),
     /// Too many.
     TooMany(usize),
@@ -59,35 +59,35 @@ impl std::fmt::Display for Flaw {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LibraryFile {
-    principle: Vec<Entry>,
+    principle: Vec<LibraryPrinciple>,
 }
 
 /// A principle of the library.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Entry {
+pub(super) struct LibraryPrinciple {
     /// A word that configurations and requests use.
     pub(super) name: String,
-    /// What a model is asked about.
+    /// Text for the model.
     pub(super) text: String,
     /// When to use it.
     #[cfg_attr(not(test), expect(dead_code, reason = "for readers of the file"))]
     pub(super) description: String,
 }
 
-static LIBRARY: LazyLock<Vec<Entry>> = LazyLock::new(|| {
+static LIBRARY: LazyLock<Vec<LibraryPrinciple>> = LazyLock::new(|| {
     let file: LibraryFile = toml::from_str(include_str!("../../../principles.toml"))
         .expect("the principles that come with us are valid");
     file.principle
 });
 
 /// The principles that come with the crate.
-pub(super) fn library() -> &'static [Entry] {
+pub(super) fn library() -> &'static [LibraryPrinciple] {
     &LIBRARY
 }
 
 impl Principle {
-    /// What somebody meant: the name of a principle of the library, or a principle's own words.
+    /// Resolves the name of a library principle, or takes the text as a principle.
     pub(super) fn of(given: &str, weight: f64) -> Self {
         let known = library().iter().find(|entry| entry.name == given.trim());
         let text = known.map_or(given, |entry| &entry.text);
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_is_in_order() {
+    fn library_principles_are_valid() {
         let principles: Vec<Principle> =
             library().iter().map(|entry| Principle::of(&entry.name, 1.0)).collect();
         assert!(principles.len() >= 30);

@@ -1,4 +1,4 @@
-//! One principle as it is put to the model, and the score of its answer.
+//! One principle as a request, and the score of its answer.
 
 use base::stats::sigmoid;
 use verifiers::{Certainty, Reason};
@@ -7,8 +7,8 @@ use crate::labels::Labels;
 use crate::models::Prompted;
 use crate::outcome::{Evidence, Score};
 
-/// One principle as it is put to the model.
-pub(super) struct Question {
+/// One principle as a request.
+pub(super) struct PrincipleQuestion {
     pub(super) prompted: Prompted,
     pub(super) labels: Labels,
 }

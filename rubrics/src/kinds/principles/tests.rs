@@ -7,7 +7,7 @@ use tiny_models::{Preset, TinyHead, TinySpec};
 
 use super::*;
 use crate::outcome::FailureKind;
-use crate::testing::{Beliefs, Bench, read as read_config, unique_tokens, verdicts};
+use crate::testing::{Beliefs, Bench, read_registry as read_config, unique_tokens, verdicts};
 use crate::{Passage, RequestRecorder, Responses, ScoreOptions};
 
 fn config(options: &str) -> String {
@@ -26,7 +26,7 @@ fn belief(yes: f32, no: f32) -> Vec<(String, f32)> {
     vec![("Yes".to_owned(), yes), ("No".to_owned(), no)]
 }
 
-/// EvaluationLog-odds of 2 for principles that say "right", of -1 for those that say "brief", else 0.
+/// Log-odds of 2 for principles that say "right", of -1 for those that say "brief", else 0.
 fn believing(options: &str) -> Bench {
     let belief = |seen: &str| {
         let principle = seen.rsplit("Principle: ").next().unwrap_or_default();
@@ -63,7 +63,7 @@ fn a1_rlbff_log_odds() {
         let parts = reward.evidence.parts.expect("a part for each principle");
         assert_eq!(parts.len(), 1);
         assert_eq!(parts[0].name, "correctness");
-        let trace = reward.evidence.trace.expect("a model was asked");
+        let trace = reward.evidence.trace.expect("a model was called");
         assert!(trace.prompt.is_some() && trace.model.is_some());
     };
     // The words after a space say 1 by themselves; those without say 1.5.
@@ -126,7 +126,7 @@ fn principles_that_cannot_be_judged_are_refused() {
 }
 
 #[test]
-fn configurations_are_checked_whole() {
+fn all_configuration_errors_are_reported() {
     let check = |options: &str, expected: &str| {
         let (_, problems) = read_config(&config(options));
         assert!(problems.len() == 1 && problems[0].contains(expected), "{options}: {problems:?}");
@@ -149,7 +149,7 @@ fn configurations_are_checked_whole() {
 }
 
 #[test]
-fn a_model_that_wants_to_say_something_else_gives_no_verdict() {
+fn low_label_mass_gives_no_verdict() {
     let belief = |_: &str| {
         let mut belief = belief(0.0, 0.0);
         belief.push(("a".to_owned(), 3.0));
@@ -168,7 +168,7 @@ fn a_model_that_wants_to_say_something_else_gives_no_verdict() {
 }
 
 #[test]
-fn a_response_with_nothing_in_it_is_not_asked_about() {
+fn empty_response_is_refused_without_a_request() {
     let bench = believing("principles = ['right']");
     for response in ["", " \n\t", "<think>It is 4.</think>"] {
         let reward = bench.one("s", input(response)).expect("the least score");
@@ -178,7 +178,7 @@ fn a_response_with_nothing_in_it_is_not_asked_about() {
 }
 
 #[test]
-fn a_model_without_verdict_tokens_is_refused_at_load() {
+fn model_without_verdict_tokens_is_refused_at_load() {
     let toml = config("principles = ['x']");
     let bench = Bench::real(&toml, Preset::Qwen2, TinyHead::Sequence, 0);
     let problems = bench.check().expect_err("it has no vocabulary");
@@ -198,7 +198,7 @@ fn host_with_role(dir: &std::path::Path, script: impl FnOnce(&Host) -> RoleSeen)
 
 type RoleSeen = Beliefs<fn(&str) -> Vec<(String, f32)>>;
 
-/// Certain where the principle stands in a message of its own, right before the answer.
+/// Certain if the principle is in its own message, directly before the answer.
 fn role_seen(seen: &str) -> Vec<(String, f32)> {
     let own = "<|im_end|>\n<|im_start|>principle\nright<|im_end|>\n<|im_start|>assistant\n";
     let wanted = "<|im_start|>user\nWhat is 2 + 2?<|im_end|>\n<|im_start|>assistant\n4";
@@ -206,7 +206,7 @@ fn role_seen(seen: &str) -> Vec<(String, f32)> {
 }
 
 #[test]
-fn a1_the_principle_has_a_role_of_its_own_where_the_template_knows_it() {
+fn a1_principle_uses_its_own_role_if_supported() {
     let check = |role: &str, expected: f64| {
         let dir = tempfile::tempdir().expect("a folder");
         let host = host_with_role(dir.path(), |host| Beliefs::new(host, role_seen as _));
@@ -249,7 +249,7 @@ fn scores_do_not_depend_on_company() {
 
 /// k principles cost one prefill of the conversation and k endings.
 #[test]
-fn a_conversation_is_computed_once_for_all_principles() {
+fn conversation_is_computed_once_for_all_principles() {
     let mut bench = Bench::real(&config(REAL), Preset::Qwen2, TinyHead::Vocab, 5);
     let recorder = Arc::new(RequestRecorder::default());
     bench.tools.recorder = Some(recorder.clone());
@@ -267,7 +267,7 @@ fn a_conversation_is_computed_once_for_all_principles() {
     assert!(unique * 2 < usage.input_tokens, "nothing to share");
 }
 
-/// Replies with a text, and is in doubt of 1.5 where it says Yes or No after a space.
+/// Replies with a text, with log-odds of 1.5 at Yes or No after a space.
 struct Doubting<F> {
     replies: Replies<F>,
     ids: [u32; 2],
@@ -309,7 +309,7 @@ fn a1_rlbff_generative_judgement() {
         let bench = writing("", reply);
         let reward = bench.one("s", input("4")).expect("a reward");
         close(reward.raw.expect("log-odds"), expected);
-        let outputs = reward.evidence.outputs.expect("an explanation was asked for");
+        let outputs = reward.evidence.outputs.expect("an explanation requested");
         assert_eq!(outputs[0].text, reply);
     };
     check("It adds up.\nFinal Judgement: Yes", 1.5);
@@ -319,7 +319,7 @@ fn a1_rlbff_generative_judgement() {
 
 /// E1, E2: what cannot be read is no score; the published value for it is an option.
 #[test]
-fn e1_a_missing_verdict_token_is_a_failure_or_zero() {
+fn e1_missing_verdict_token_is_a_failure_or_zero() {
     let broken = [
         "Yes",
         "",
@@ -360,7 +360,7 @@ fn evidence_is_found_in_the_response() {
         let found = expected.is_some();
         let code = reward.reason.code;
         assert_eq!(code == "evidence_not_found", !found, "{quote}: {code}");
-        let spans = reward.evidence.spans.expect("evidence was asked for");
+        let spans = reward.evidence.spans.expect("evidence requested");
         assert_eq!(spans.first().map(|s| s.span.clone()), expected, "{quote}");
         assert!(spans.iter().all(|span| span.label == "right"));
     };

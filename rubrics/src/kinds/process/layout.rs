@@ -1,16 +1,15 @@
 //! One token sequence for a response and all of its steps.
 //!
-//! The separators stand inside the assistant's message, so the message has to pass through the chat
-//! template first, whatever that does to it. A character that nobody wrote marks their places on the
-//! way; then the marks become separators of our own writing. Text that spells the separator has the
-//! request as its origin, and never becomes its token.
+//! The separators are inside the assistant's message, which the chat template renders first. An
+//! unused character marks their places in the template; then the marks become trusted separators.
+//! Request text that spells the separator keeps its origin and never becomes its token.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
 
 use engine::{Origin, Text};
 
-use super::options::{Options, StepMethod};
+use super::options::{ProcessOptions, StepMethod};
 use crate::Message;
 use crate::models::{Chat, Prompted, Served};
 use crate::outcome::Failure;
@@ -20,15 +19,14 @@ pub(super) struct Laid {
     pub(super) prompt: Prompted,
     /// The token to read for each step.
     pub(super) at: Vec<usize>,
-    /// Where the first separator ends, in bytes of the rendered text.
+    /// End of the first separator, in bytes of the rendered text.
     pub(super) first_end: usize,
 }
 
-/// Lays out a conversation whose last turn has these steps. What stands between two steps goes
-/// before the second, unless it is white space; what stands after the last one has no influence on
-/// any step and is left out.
+/// Lays out a conversation whose last turn has these steps. Text between two steps precedes the
+/// second, unless it is white space; text after the last step affects no step and is left out.
 pub(super) fn lay(
-    options: &Options,
+    options: &ProcessOptions,
     served: &Served,
     mut turns: Vec<Message>,
     steps: &[Range<usize>],
@@ -68,7 +66,7 @@ pub(super) fn lay(
 }
 
 /// The tokens of the separator after a word. A head is read at one token that no text can spell.
-fn separator_ids(options: &Options, served: &Served) -> Result<Vec<u32>, Failure> {
+fn separator_ids(options: &ProcessOptions, served: &Served) -> Result<Vec<u32>, Failure> {
     const BEFORE: &str = "x";
     let separator = options.separator.as_str();
     let after = |origin| {
@@ -100,7 +98,7 @@ fn separator_ids(options: &Options, served: &Served) -> Result<Vec<u32>, Failure
     }
 }
 
-/// A character of the private use areas that stands nowhere in the conversation.
+/// Returns a character of the private use areas that does not occur in the conversation.
 fn unused_character(turns: &[Message]) -> Result<char, Failure> {
     let private = |c: &char| matches!(c, '\u{e000}'..='\u{f8ff}' | '\u{f0000}'..='\u{ffffd}');
     let used = turns.iter();
@@ -114,7 +112,7 @@ fn unused_character(turns: &[Message]) -> Result<char, Failure> {
 }
 
 /// The response with a mark after each of its steps.
-fn marked(options: &Options, response: &str, steps: &[Range<usize>], mark: char) -> String {
+fn marked(options: &ProcessOptions, response: &str, steps: &[Range<usize>], mark: char) -> String {
     let mut out = String::with_capacity(response.len() + steps.len() * mark.len_utf8());
     let mut end = 0;
     for step in steps {
@@ -150,8 +148,8 @@ fn separated(rendered: &Text, mark: char, separator: &str) -> (Text, Vec<usize>)
     (out, ends)
 }
 
-/// What an earlier reply spells may become an added token that is not special; the separator may
-/// not be one of them.
+/// Appends untrusted text, which may become added tokens that are not special, except the
+/// separator.
 fn push_untrusted(out: &mut Text, piece: &str, origin: Origin, separator: &str) {
     for (index, part) in piece.split(separator).enumerate() {
         if index > 0 {
@@ -161,7 +159,7 @@ fn push_untrusted(out: &mut Text, piece: &str, origin: Origin, separator: &str) 
     }
 }
 
-/// The last token of each place where the separator's tokens stand.
+/// Returns the last token of each separator.
 fn places(token_ids: &[u32], separator: &[u32]) -> Vec<usize> {
     let mut places = Vec::new();
     let mut from = 0;
@@ -176,7 +174,7 @@ fn places(token_ids: &[u32], separator: &[u32]) -> Vec<usize> {
     places
 }
 
-/// How often a text holds another one, also where two of them overlap.
+/// Counts occurrences of one text in another, overlapping ones included.
 fn occurrences(text: &str, part: &str) -> usize {
     let step = part.chars().next().map_or(1, char::len_utf8);
     let mut count = 0;

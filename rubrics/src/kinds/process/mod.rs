@@ -1,7 +1,6 @@
-//! `kind = "process"`: how good each step of a response is, by a model that was trained to say so.
+//! `kind = "process"`: scores of a response's steps by a process reward model.
 //!
-//! Two ways to ask, both with one sequence and one forward for a response, however many steps it
-//! has:
+//! Two methods, both with one sequence and one forward for a response of any number of steps:
 //!
 //! - `head`: a token head is read at a separator token after each step. Two outputs are the wrong
 //!   and the right of a step (Qwen2.5-Math-PRM, The Lessons of Developing Process Reward Models in
@@ -9,8 +8,8 @@
 //! - `labels`: the vocabulary is read for label tokens, `+` and `-`, at the place after each step
 //!   (Math-Shepherd, 2312.08935).
 //!
-//! A step's `raw` is the log-odds of right against everything else that the head or the labels can
-//! say; its `score` is their logistic function, which is the softmax.
+//! A step's `raw` is the log-odds of right against all other outputs or labels; its `score` is
+//! their logistic function, which is the softmax.
 
 mod layout;
 mod options;
@@ -36,18 +35,18 @@ use crate::outcome::{CodePoints, Failure, FailureKind, Outcome, Trace};
 use crate::sample::Sample;
 
 use layout::Laid;
-use options::{Aggregate, Options, StepMethod};
+use options::{Aggregate, ProcessOptions, StepMethod};
 use verdict::StepValue;
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "process";
 
 struct ProcessKind {
-    options: Arc<Options>,
+    options: Arc<ProcessOptions>,
 }
 
 pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
-    let options = Arc::new(Options::read(section, names)?);
+    let options = Arc::new(ProcessOptions::read(section, names)?);
     Some(Box::new(ProcessKind { options }))
 }
 
@@ -56,7 +55,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
 /// # Errors
 /// What the model lacks.
 pub(crate) fn native(served: &Served) -> Result<Box<dyn ScorerKind>, String> {
-    let options = Arc::new(Options::native(served.name()));
+    let options = Arc::new(ProcessOptions::native(served.name()));
     fits(&options, served)?;
     Ok(Box::new(ProcessKind { options }))
 }
@@ -64,7 +63,7 @@ pub(crate) fn native(served: &Served) -> Result<Box<dyn ScorerKind>, String> {
 /// A response on its way to the model.
 struct Asked {
     laid: Laid,
-    /// Where the steps stand, in code points of the response.
+    /// Ranges of the steps, in code points of the response.
     spans: Vec<Range<usize>>,
     /// The label tokens, where it is these that are read.
     labels: Option<Labels>,
@@ -117,20 +116,20 @@ impl ProcessKind {
         let given = sample.input.steps.clone();
         let turns = sample.conversation();
         let (options, rendering) = (self.options.clone(), served.clone());
-        let asked =
+        let request =
             client.run(move || ask(&options, &rendering, turns, given.as_deref())).await??;
-        let want = match &asked.labels {
-            None => Task::scores(asked.laid.at.iter().copied()),
-            Some(labels) => labels.want_at(&asked.laid.at),
+        let want = match &request.labels {
+            None => Task::scores(request.laid.at.iter().copied()),
+            Some(labels) => labels.want_at(&request.laid.at),
         };
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
-        let sequence = vec![(asked.laid.prompt.token_ids.clone(), want)];
+        let sequence = vec![(request.laid.prompt.token_ids.clone(), want)];
         let outputs = client.read(&served, sequence, &mut trace).await?;
-        let values = self.values(asked.labels.as_ref(), &outputs[0], &mut trace)?;
-        verdict::conclude(&self.options, &asked.spans, &values, trace)
+        let values = self.values(request.labels.as_ref(), &outputs[0], &mut trace)?;
+        verdict::conclude(&self.options, &request.spans, &values, trace)
     }
 
-    /// What was read at the steps.
+    /// Reads the values of the steps.
     fn values(
         &self,
         labels: Option<&Labels>,
@@ -160,7 +159,7 @@ impl ProcessKind {
 
 /// Splits, renders and encodes. The last turn is the response's.
 fn ask(
-    options: &Options,
+    options: &ProcessOptions,
     served: &Served,
     turns: Vec<Message>,
     given: Option<&[String]>,
@@ -197,7 +196,7 @@ fn labels_after(
 
 /// The steps as byte ranges of the response.
 fn steps_of(
-    options: &Options,
+    options: &ProcessOptions,
     response: &str,
     given: Option<&[String]>,
 ) -> Result<Vec<Range<usize>>, Failure> {
@@ -222,19 +221,19 @@ fn steps_of(
 }
 
 /// Checks a model by preparing a request with a response of one step.
-fn fits(options: &Options, served: &Served) -> Result<(), String> {
+fn fits(options: &ProcessOptions, served: &Served) -> Result<(), String> {
     has_outputs(options, served)?;
     let text = "First step.";
     let turns = vec![Message::new("user", "A question?"), Message::new("assistant", text)];
-    let asked = ask(options, served, turns, Some(&[text.to_owned()]));
-    asked.map(|_| ()).map_err(|failure| {
+    let request = ask(options, served, turns, Some(&[text.to_owned()]));
+    request.map(|_| ()).map_err(|failure| {
         let detail = failure.reason.detail;
         detail.map_or_else(|| failure.reason.code.to_owned(), Into::into)
     })
 }
 
 /// Checks that a model has the head or the vocabulary that the method reads.
-fn has_outputs(options: &Options, served: &Served) -> Result<(), String> {
+fn has_outputs(options: &ProcessOptions, served: &Served) -> Result<(), String> {
     let name = served.name();
     let index = match &options.method {
         StepMethod::Labels { .. } if served.has_vocabulary() => return Ok(()),

@@ -6,7 +6,7 @@ use crate::combine::shaping::{Ending, Shaping};
 use crate::combine::steps::Aggregation;
 use crate::config::Section;
 use crate::kinds::Names;
-use crate::kinds::options::{LabelOptions, share};
+use crate::kinds::options::{LabelOptions, read_share};
 use crate::split::{SPLITTERS, Splitter};
 
 /// The labels of Math-Shepherd.
@@ -16,12 +16,12 @@ const THRESHOLD: f64 = 0.5;
 
 /// The options, with their defaults filled in.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Options {
+pub(super) struct ProcessOptions {
     pub(super) model: String,
     pub(super) method: StepMethod,
-    /// What is put after each step.
+    /// Text after each step, at which it is read.
     pub(super) separator: String,
-    /// What is put between a separator and the next step.
+    /// Text between a separator and the next step.
     pub(super) joint: String,
     pub(super) splitter: Splitter,
     pub(super) aggregate: Aggregate,
@@ -30,24 +30,24 @@ pub(super) struct Options {
     pub(super) shaping: Option<Shaping>,
 }
 
-/// What is read at a step.
+/// Output that is read at a step.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum StepMethod {
     /// The model's head.
     Head {
-        /// Which of its outputs is a right step; without it the second of two, or the only one.
+        /// Output of a right step; by default the second of two, or the only one.
         score_index: Option<usize>,
     },
     /// Label tokens.
     Labels {
-        /// That of a right step and that of a wrong one.
+        /// Labels of a right and of a wrong step.
         labels: [String; 2],
         reading: LabelOptions,
     },
 }
 
-/// How the steps make one number.
+/// Aggregation of the steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Aggregate {
@@ -73,13 +73,13 @@ enum Way {
 }
 
 #[derive(Clone, Copy)]
-enum Shape {
+enum ShapingKind {
     Clip,
     Delta,
     ClipDelta,
 }
 
-impl Options {
+impl ProcessOptions {
     /// Reads a `[[scorer]]` table.
     pub(super) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Self> {
         let ways = [("head", Way::Head), ("labels", Way::Labels)];
@@ -88,14 +88,14 @@ impl Options {
             Way::Head => Some(StepMethod::Head { score_index: index(section) }),
             Way::Labels => {
                 let reading = LabelOptions::read(section);
-                labels(section).map(|labels| StepMethod::Labels { labels, reading })
+                read_step_labels(section).map(|labels| StepMethod::Labels { labels, reading })
             }
         };
         let separator = separator(section, way);
         let joint = section.text("joint");
         let splitter = section.word("splitter", SPLITTERS);
         let aggregate = section.word("aggregate", AGGREGATES);
-        let threshold = share(section, "threshold");
+        let threshold = read_share(section, "threshold");
         let shaping = shaping(section);
         let model = names.model(section, "model");
         Some(Self {
@@ -155,7 +155,7 @@ fn separator(section: &Section<'_, '_>, way: Way) -> Option<String> {
     Some(separator)
 }
 
-fn labels(section: &Section<'_, '_>) -> Option<[String; 2]> {
+fn read_step_labels(section: &Section<'_, '_>) -> Option<[String; 2]> {
     if !section.has("labels") {
         return Some(SHEPHERD_LABELS.map(str::to_owned));
     }
@@ -180,13 +180,17 @@ fn index(section: &Section<'_, '_>) -> Option<usize> {
 
 /// `shaping`, with `eta` and `ending` where it takes them.
 fn shaping(section: &Section<'_, '_>) -> Option<Shaping> {
-    let shapes = [("clip", Shape::Clip), ("delta", Shape::Delta), ("clip_delta", Shape::ClipDelta)];
+    let shapes = [
+        ("clip", ShapingKind::Clip),
+        ("delta", ShapingKind::Delta),
+        ("clip_delta", ShapingKind::ClipDelta),
+    ];
     let endings = [("success_only", Ending::SuccessOnly), ("own_score", Ending::OwnScore)];
     let eta = || section.number("eta").unwrap_or(THRESHOLD);
     let ending = || section.word("ending", &endings).unwrap_or_default();
     Some(match section.word("shaping", &shapes)? {
-        Shape::Clip => Shaping::Clip { eta: eta() },
-        Shape::Delta => Shaping::Delta { ending: ending() },
-        Shape::ClipDelta => Shaping::ClipThenDelta { eta: eta(), ending: ending() },
+        ShapingKind::Clip => Shaping::Clip { eta: eta() },
+        ShapingKind::Delta => Shaping::Delta { ending: ending() },
+        ShapingKind::ClipDelta => Shaping::ClipThenDelta { eta: eta(), ending: ending() },
     })
 }

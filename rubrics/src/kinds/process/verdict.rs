@@ -1,19 +1,19 @@
-//! From what was read at the steps to a reward.
+//! Reward from the values of steps.
 
 use std::ops::Range;
 
 use verifiers::{Certainty, Reason};
 
-use super::options::{Aggregate, Options};
+use super::options::{Aggregate, ProcessOptions};
 use crate::combine::steps::{Aggregation, aggregate, first_error, sum_of_logits};
 use crate::combine::{CombineError, shaping};
 use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Score, SpanNote, StepScore, Trace};
 use base::stats::sigmoid;
 
-/// What was read at one step; finite.
+/// The value of one step; finite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct StepValue {
-    /// EvaluationLog-odds of a right step.
+    /// Log-odds of a right step.
     raw: f64,
     /// Their logistic function.
     score: f64,
@@ -25,8 +25,7 @@ impl StepValue {
         Self { raw, score: sigmoid(raw) }
     }
 
-    /// Of a head's outputs at a step: the logit at `index` against all others together, or the
-    /// only logit.
+    /// Returns the log-odds of the output at `index` against all others, or the only logit.
     pub(super) fn of_head(logits: &[f32], index: Option<usize>) -> Result<Self, Failure> {
         let index = index.unwrap_or_else(|| logits.len().saturating_sub(1));
         let own = logits.get(index).copied().map(f64::from);
@@ -41,14 +40,14 @@ impl StepValue {
     }
 }
 
-/// What the model gave cannot be used.
+/// Failure of unusable outputs.
 pub(super) fn unusable(what: &'static str) -> Failure {
     Failure::new(FailureKind::Internal, Reason::with("head_unusable", what))
 }
 
-/// The reward of a response whose steps stand at `spans` and were read as `values`.
+/// Computes the reward of a response with steps at `spans` and their `values`.
 pub(super) fn conclude(
-    options: &Options,
+    options: &ProcessOptions,
     spans: &[Range<usize>],
     values: &[StepValue],
     trace: Trace,
@@ -59,13 +58,13 @@ pub(super) fn conclude(
         Failure::new(FailureKind::Internal, reason)
     };
     let wrong = first_error(&scores, options.threshold).map_err(failed)?;
-    let (score, raw) = whole(options.aggregate, values, &scores, wrong).map_err(failed)?;
+    let (score, raw) = overall(options.aggregate, values, &scores, wrong).map_err(failed)?;
     let rewards = match options.shaping {
         None => None,
         Some(how) => Some(shaping::shape(&scores, how).map_err(failed)?),
     };
     let steps = spans.iter().zip(values);
-    let steps = steps.map(|(span, value)| step(span, *value, options.threshold));
+    let steps = steps.map(|(span, value)| step_score(span, *value, options.threshold));
     let reason = match wrong {
         Some(index) => {
             let detail =
@@ -82,15 +81,15 @@ pub(super) fn conclude(
         certainty: Certainty::Proven,
         evidence: Evidence {
             steps: Some(steps.collect()),
-            spans: rewards.map(|rewards| notes(spans, &rewards)),
+            spans: rewards.map(|rewards| reward_notes(spans, &rewards)),
             trace: Some(trace),
             ..Evidence::default()
         },
     })
 }
 
-/// The number of the whole response, and the log-odds behind it where there are any.
-fn whole(
+/// Aggregates the response's score, and its log-odds if defined.
+fn overall(
     by: Aggregate,
     values: &[StepValue],
     scores: &[f64],
@@ -119,7 +118,7 @@ fn whole(
     }
 }
 
-fn step(span: &Range<usize>, value: StepValue, threshold: f64) -> StepScore {
+fn step_score(span: &Range<usize>, value: StepValue, threshold: f64) -> StepScore {
     StepScore {
         span: span.clone(),
         score: Some(value.score),
@@ -134,7 +133,7 @@ fn label(is_right: bool) -> &'static str {
     if is_right { "right" } else { "wrong" }
 }
 
-fn notes(spans: &[Range<usize>], rewards: &[f64]) -> Vec<SpanNote> {
+fn reward_notes(spans: &[Range<usize>], rewards: &[f64]) -> Vec<SpanNote> {
     let notes = spans.iter().zip(rewards).map(|(span, reward)| SpanNote {
         span: span.clone(),
         label: "step_reward".into(),

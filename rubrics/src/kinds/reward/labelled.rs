@@ -1,16 +1,15 @@
-//! `method = "labels"`: the verdict of a model that has no head, at the place where one would be
-//! read.
+//! `method = "labels"`: the verdict of a model without a head, read at the last token.
 //!
-//! The model was trained to say one of two words after a conversation that nobody continues, and
-//! the difference of their log-probabilities takes the place of a head's logit: what Math-Shepherd
-//! (arXiv 2312.08935) does after each step, once for the whole. Nothing is asked and nothing is
-//! written; for a model that wants a question there are `validate` and `principles`.
+//! The model was trained to predict one of two words after a conversation without a generation
+//! prompt, and the difference of their log-probabilities replaces a head's logit: Math-Shepherd's
+//! method for steps (arXiv 2312.08935), once for the response. There is no question and no
+//! generation; for models that need a question there are `validate` and `principles`.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 use verifiers::{Certainty, Reason};
 
-use super::{NAME, whole};
+use super::{NAME, tokenized};
 use crate::Message;
 use crate::config::Section;
 use crate::engine_client::EngineClient;
@@ -39,7 +38,7 @@ struct Labelled {
     score: ScoreTransform,
 }
 
-/// What the score is of the log-odds.
+/// Map from log-odds to score.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum ScoreTransform {
@@ -108,9 +107,9 @@ impl ScorerKind for Labelled {
             return Err(format!("'{}' has no vocabulary to read labels from", self.model));
         }
         let turns = [Message::new("user", "What is 2 + 2?"), Message::new("assistant", "4")];
-        let asked =
-            whole(&served, &turns).and_then(|prompt| self.after(&served, &prompt).map(drop));
-        asked.map_err(Failure::into_message)
+        let checked =
+            tokenized(&served, &turns).and_then(|prompt| self.after(&served, &prompt).map(drop));
+        checked.map_err(Failure::into_message)
     }
 
     fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
@@ -124,7 +123,7 @@ impl Labelled {
         let turns = sample.conversation();
         let (own, rendering) = (self.clone(), served.clone());
         let ask = move || {
-            let prompt = whole(&rendering, &turns)?;
+            let prompt = tokenized(&rendering, &turns)?;
             let labels = own.after(&rendering, &prompt)?;
             Ok::<_, Failure>((prompt, labels))
         };
@@ -167,7 +166,7 @@ mod tests {
 
     use crate::Input;
     use crate::outcome::FailureKind;
-    use crate::testing::{Beliefs, Bench, read};
+    use crate::testing::{Beliefs, Bench, read_registry};
 
     fn bench(options: &str, belief: fn(&str) -> Vec<(String, f32)>) -> Bench {
         let toml =
@@ -184,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn the_difference_of_two_labels_takes_the_place_of_a_logit() {
+    fn label_difference_is_the_logit() {
         let check = |options: &str, score: f64| {
             let bench = bench(options, yes_after_the_end);
             assert_eq!(bench.check(), Ok(()));
@@ -192,7 +191,7 @@ mod tests {
             let near = |found: f64, expected: f64| (found - expected).abs() < 1e-6;
             assert!(near(reward.score, score), "{}", reward.score);
             assert!(reward.raw.is_some_and(|raw| near(raw.abs(), 2.0)));
-            let trace = reward.evidence.trace.expect("a model was asked");
+            let trace = reward.evidence.trace.expect("a model was called");
             assert!(trace.label_mass.is_some_and(|mass| mass > 0.99));
         };
         check("", 1.0 / (1.0 + (-2.0_f64).exp()));
@@ -201,18 +200,18 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_says_neither_abstains() {
+    fn model_without_either_label_abstains() {
         let other = |_: &str| vec![("a".to_owned(), 9.0), ("Yes".to_owned(), 1.0)];
         let failure = bench("", other).one("s", Input::of("four"));
         assert_eq!(failure.expect_err("no verdict").kind, FailureKind::Abstain);
     }
 
     #[test]
-    fn options_that_cannot_be_are_told() {
+    fn impossible_options_are_reported() {
         let check = |options: &str, expected: &str| {
             let toml =
                 format!("[[scorer]]\nname = 's'\nkind = 'reward'\nmethod = 'labels'\n{options}\n");
-            let (_, problems) = read(&toml);
+            let (_, problems) = read_registry(&toml);
             assert!(
                 problems.len() == 1 && problems[0].contains(expected),
                 "{options}: {problems:?}"

@@ -8,17 +8,17 @@ use crate::models::Served;
 
 /// The options, with their defaults filled in.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Options {
+pub(super) struct RewardOptions {
     pub(super) model: String,
     pub(super) score: ScoreTransform,
-    pub(super) counted: Counted,
+    pub(super) counted: CountedOutputs,
     /// Whether the configuration names the outputs that count, as it must if there are several.
     chosen: bool,
     /// Names of the outputs, in order; they may be left out.
     labels: Option<Vec<String>>,
 }
 
-/// What the score is of the logits.
+/// Map from logits to score.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum ScoreTransform {
@@ -31,10 +31,10 @@ pub(super) enum ScoreTransform {
     Softmax,
 }
 
-/// Which outputs count.
+/// Outputs that count.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Counted {
+pub(super) enum CountedOutputs {
     /// One of them, from 0.
     One(usize),
     /// All of them, each with its weight.
@@ -44,13 +44,13 @@ pub(super) enum Counted {
 /// More outputs than any head has.
 const MOST_OUTPUTS: u64 = 1 << 16;
 
-impl Options {
+impl RewardOptions {
     /// Whether verdicts have a logit: weighted probabilities have none.
     pub(super) fn has_raw(&self) -> bool {
         match (&self.counted, self.score) {
-            (Counted::Weighted(_), ScoreTransform::Softmax) => false,
-            (Counted::Weighted(_), ScoreTransform::Raw | ScoreTransform::Sigmoid)
-            | (Counted::One(_), _) => true,
+            (CountedOutputs::Weighted(_), ScoreTransform::Softmax) => false,
+            (CountedOutputs::Weighted(_), ScoreTransform::Raw | ScoreTransform::Sigmoid)
+            | (CountedOutputs::One(_), _) => true,
         }
     }
 
@@ -62,11 +62,11 @@ impl Options {
             ("softmax", ScoreTransform::Softmax),
         ];
         let score = section.word("score", &words).unwrap_or_default();
-        let labels = labels(section);
+        let labels = read_output_labels(section);
         let counted = counted(section, labels.as_deref());
         let model = names.model(section, "model");
         let (model, counted) = (model?, counted?);
-        if let (Some(labels), Some(Counted::Weighted(weights))) = (&labels, &counted)
+        if let (Some(labels), Some(CountedOutputs::Weighted(weights))) = (&labels, &counted)
             && labels.len() != weights.len()
         {
             let message = format!("{} weights for {} labels", weights.len(), labels.len());
@@ -77,7 +77,7 @@ impl Options {
             model,
             score,
             chosen: counted.is_some(),
-            counted: counted.unwrap_or(Counted::One(0)),
+            counted: counted.unwrap_or(CountedOutputs::One(0)),
             labels,
         })
     }
@@ -87,7 +87,7 @@ impl Options {
         Self {
             model: model.to_owned(),
             score: ScoreTransform::default(),
-            counted: Counted::One(0),
+            counted: CountedOutputs::One(0),
             chosen: false,
             labels: None,
         }
@@ -115,24 +115,24 @@ impl Options {
             return Err(format!("{has}, and {} are named by `labels`", labels.len()));
         }
         match &self.counted {
-            Counted::One(index) if *index >= n => {
+            CountedOutputs::One(index) if *index >= n => {
                 Err(format!("{has}, counted from 0, and `label` is {index}"))
             }
-            Counted::Weighted(weights) if weights.len() != n => {
+            CountedOutputs::Weighted(weights) if weights.len() != n => {
                 Err(format!("{has}, and there are {} `weights`", weights.len()))
             }
-            Counted::One(_) | Counted::Weighted(_) => Ok(()),
+            CountedOutputs::One(_) | CountedOutputs::Weighted(_) => Ok(()),
         }
     }
 
-    /// What an output is called.
+    /// Returns the name of an output.
     pub(super) fn name(&self, index: usize) -> String {
         let label = self.labels.as_ref().and_then(|labels| labels.get(index));
         label.map_or_else(|| format!("output {index}"), Clone::clone)
     }
 }
 
-fn labels(section: &Section<'_, '_>) -> Option<Vec<String>> {
+fn read_output_labels(section: &Section<'_, '_>) -> Option<Vec<String>> {
     let labels = section.texts("labels")?;
     let repeated = |index: &usize| labels[..*index].contains(&labels[*index]);
     if let Some(index) = (1..labels.len()).find(repeated) {
@@ -142,19 +142,19 @@ fn labels(section: &Section<'_, '_>) -> Option<Vec<String>> {
     Some(labels)
 }
 
-/// `label` or `weights`, of which one may be given. Nothing in an option where neither is; nothing
-/// at all where what was given is wrong.
+/// Reads `label` or `weights`, at most one of which may be given: `Some(None)` without either,
+/// `None` if the given one is invalid.
 #[expect(
     clippy::option_option,
     reason = "what is wrong and what was left out are different things"
 )]
-fn counted(section: &Section<'_, '_>, labels: Option<&[String]>) -> Option<Option<Counted>> {
+fn counted(section: &Section<'_, '_>, labels: Option<&[String]>) -> Option<Option<CountedOutputs>> {
     if section.has("label") && section.has("weights") {
         section.problem("weights", "give either `label` or `weights`, not both");
         return None;
     }
     if section.has("label") {
-        return label(section, labels).map(|index| Some(Counted::One(index)));
+        return label(section, labels).map(|index| Some(CountedOutputs::One(index)));
     }
     if !section.has("weights") {
         return Some(None);
@@ -164,7 +164,7 @@ fn counted(section: &Section<'_, '_>, labels: Option<&[String]>) -> Option<Optio
         section.problem("weights", "at least one weight must be other than 0");
         return None;
     }
-    Some(Some(Counted::Weighted(weights)))
+    Some(Some(CountedOutputs::Weighted(weights)))
 }
 
 /// An index from 0, or one of the names.

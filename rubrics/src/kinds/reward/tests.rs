@@ -3,7 +3,7 @@ use testkit::fake::Script;
 use tiny_models::{Preset, TinyHead};
 
 use super::*;
-use crate::testing::{Bench, read, read_beside, verdicts};
+use crate::testing::{Bench, assert_one_problem, read_beside};
 use crate::{Input, Passage, Responses, ScoreOptions, Scorer};
 
 const CONFIG: &str = "
@@ -18,7 +18,7 @@ model = 'm'
 score = 'raw'
 ";
 
-/// The head says how long the conversation is.
+/// A head that returns the length of the conversation.
 struct Length;
 
 impl Script for Length {
@@ -31,7 +31,7 @@ impl Script for Length {
     }
 }
 
-/// The head says the same of everything.
+/// A head with constant outputs.
 struct Always(Vec<f32>);
 
 impl Script for Always {
@@ -48,7 +48,7 @@ fn scorer(options: &str) -> String {
     format!("[[scorer]]\nname = 's'\nkind = 'reward'\n{options}\n")
 }
 
-/// What a head with these outputs gives.
+/// Scores by a head with these outputs.
 fn reward_of(options: &str, head: TinyHead, outputs: &[f32]) -> Outcome {
     let outputs = outputs.to_vec();
     let bench = Bench::scripted(&scorer(options), head, |_: &Host| Always(outputs));
@@ -61,11 +61,11 @@ fn near(found: f64, expected: f64) {
 }
 
 #[test]
-fn the_head_is_read_at_the_last_token() {
+fn head_is_read_at_the_last_token() {
     let bench = Bench::scripted(CONFIG, TinyHead::Sequence, |_: &Host| Length);
     assert_eq!(bench.check(), Ok(()));
     let reward = bench.one("logit", Input::of("the answer")).expect("a reward");
-    let trace = reward.evidence.trace.expect("a model was asked");
+    let trace = reward.evidence.trace.expect("a model was called");
     assert!(trace.prompt.is_some());
     let tokens = trace.usage.input_tokens;
     #[expect(clippy::cast_precision_loss, reason = "a short prompt")]
@@ -120,7 +120,7 @@ fn each_output_is_a_part() {
 }
 
 #[test]
-fn a_broken_head_is_a_failure() {
+fn non_finite_head_is_a_failure() {
     #[track_caller]
     fn check(options: &str, outputs: &[f32], code: &str) {
         let failure = reward_of(options, TinyHead::Token, outputs).expect_err("no number");
@@ -134,12 +134,10 @@ fn a_broken_head_is_a_failure() {
 }
 
 #[test]
-fn what_is_wrong_is_told_when_it_is_read() {
+fn invalid_options_are_reported() {
     #[track_caller]
     fn check(options: &str, problem: &str) {
-        let (_, problems) = read(&scorer(options));
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].contains(problem), "{problems:?}");
+        assert_one_problem(&scorer(options), problem);
     }
     check("label = 1\nweights = [1]", "not both");
     check("label = 'good'", "neither an output");
@@ -154,13 +152,13 @@ fn what_is_wrong_is_told_when_it_is_read() {
 }
 
 #[test]
-fn what_the_model_lacks_is_told_when_it_is_loaded() {
+fn unsuitable_models_are_refused_at_load() {
     #[track_caller]
     fn check(head: TinyHead, options: &str, problem: Option<&str>) {
         let bench = Bench::scripted(&scorer(options), head, |_: &Host| Length);
-        let told = bench.check().err().unwrap_or_default().join("\n");
-        assert_eq!(problem.is_none(), told.is_empty(), "{told}");
-        assert!(told.contains(problem.unwrap_or_default()), "{told}");
+        let message = bench.check().err().unwrap_or_default().join("\n");
+        assert_eq!(problem.is_none(), message.is_empty(), "{message}");
+        assert!(message.contains(problem.unwrap_or_default()), "{message}");
     }
     for head in [TinyHead::Sequence, TinyHead::Reward, TinyHead::Value] {
         check(head, "", None);
@@ -187,18 +185,13 @@ fn scores_do_not_depend_on_company() {
         let bench = Bench::real(&config, Preset::Qwen2, head, 7);
         let inputs: Vec<Input> =
             (0..12).map(|n| Input::of(format!("the same beginning, and then {n}"))).collect();
-        let together = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
-        assert!(together.iter().all(Result::is_ok), "{together:?}");
-        let alone = inputs.iter().flat_map(|input| {
-            let one = std::slice::from_ref(input);
-            bench.all("s", one, ScoreOptions::default())
-        });
-        assert_eq!(verdicts(alone.collect()), together, "{head}");
+        let verdicts = bench.independent("s", &inputs, ScoreOptions::default());
+        assert!(verdicts.iter().all(Result::is_ok), "{head}: {verdicts:?}");
     }
 }
 
 #[test]
-fn a_group_is_ranked_and_scores_its_mean() {
+fn group_is_ranked_and_scores_its_mean() {
     let bench = Bench::scripted(CONFIG, TinyHead::Sequence, |_: &Host| Length);
     let texts = ["short", "a longer response", "short"];
     let group = Input {
@@ -214,7 +207,7 @@ fn a_group_is_ranked_and_scores_its_mean() {
 }
 
 #[test]
-fn a_model_by_its_own_name_is_its_head() {
+fn model_name_scores_by_its_head() {
     let native = |head| {
         let bench = Bench::real("", Preset::Qwen2, head, 7);
         let served = bench.tools.models.find("m").expect("it is served");
@@ -233,7 +226,7 @@ fn a_model_by_its_own_name_is_its_head() {
 }
 
 #[test]
-fn a_calibration_makes_the_score_of_the_raw_value() {
+fn calibration_maps_raw_value_to_score() {
     let dir = tempfile::tempdir().expect("a folder");
     let map = r#"{"name": "c", "map": {"platt": {"a": 2.0, "b": -1.0}}}"#;
     std::fs::write(dir.path().join("map.json"), map).expect("a file");

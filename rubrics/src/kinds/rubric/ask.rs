@@ -1,4 +1,4 @@
-//! Items put to a model: their prompts, and the labels that are read after them.
+//! Items judged by a model: their prompts, and the labels that are read after them.
 
 use std::sync::Arc;
 
@@ -12,13 +12,13 @@ use crate::labels::{LabelRead, Labels};
 use crate::models::{Chat, Prompted, Served};
 use crate::outcome::{Evidence, Failure, Outcome, Score, Trace};
 use crate::prompt::{lines, transcript};
-use crate::rubric::{Answer, Item, Tier};
+use crate::rubric::{ItemAnswer, RubricItem, Tier};
 use base::stats::sigmoid;
 
 /// Questions encoded at a time: each holds the tokens of the conversation.
 pub(super) const AT_ONCE: usize = 128;
 
-/// What all items of a case are shown, rendered once.
+/// Texts shared by all items of a sample, rendered once.
 #[derive(Debug, Clone)]
 pub(super) struct ItemTexts {
     conversation: String,
@@ -34,7 +34,7 @@ pub(super) struct ItemContext<'s> {
 }
 
 /// An item as tokens, with the labels to read at its end.
-struct Question {
+struct ItemQuestion {
     prompt: Prompted,
     labels: Labels,
 }
@@ -52,17 +52,17 @@ impl ItemTexts {
 }
 
 impl ItemPrompts {
-    /// The prompt of an item. What may stand in it as it is: the conversation, which is quoted
+    /// Renders the prompt of an item. Only two slots are raw: the conversation, which is quoted
     /// already, and tiers, which are one line each.
     pub(super) fn prompt(
         &self,
         served: &Served,
         shown: &ItemTexts,
-        item: &Item,
+        item: &RubricItem,
     ) -> Result<Prompted, Failure> {
         let (wording, tiers) = match &item.answer {
-            Answer::Tiers(tiers) => (&self.tiers, list(tiers)),
-            Answer::YesNo | Answer::Verifier(_) => (&self.item, String::new()),
+            ItemAnswer::Tiers(tiers) => (&self.tiers, tier_list(tiers)),
+            ItemAnswer::YesNo | ItemAnswer::Verifier(_) => (&self.item, String::new()),
         };
         let turns = wording.fill(&[
             ("conversation", &shown.conversation),
@@ -74,7 +74,7 @@ impl ItemPrompts {
         let reasoning = match self.ask {
             AnswerForm::Labels => false,
             AnswerForm::Json(writing, _) => {
-                writing.reasoning && matches!(item.answer, Answer::YesNo)
+                writing.reasoning && matches!(item.answer, ItemAnswer::YesNo)
             }
         };
         served.prompt(&Chat::with_generation_prompt(&turns).reasoning(reasoning))
@@ -87,7 +87,7 @@ impl ItemPrompts {
     pub(super) async fn read(
         &self,
         context: &ItemContext<'_>,
-        items: &[&Item],
+        items: &[&RubricItem],
         counting: Counting,
         trace: &mut Trace,
     ) -> Result<Vec<Outcome>, Failure> {
@@ -101,20 +101,20 @@ impl ItemPrompts {
     async fn read_some(
         &self,
         context: &ItemContext<'_>,
-        items: &[&Item],
+        items: &[&RubricItem],
         counting: Counting,
         trace: &mut Trace,
     ) -> Result<Vec<Outcome>, Failure> {
         let (asking, host, shown) = (self.clone(), context.served.clone(), context.shown.clone());
-        let own: Vec<Item> = items.iter().copied().cloned().collect();
-        let encode = move || -> Result<Vec<Question>, Failure> {
+        let own: Vec<RubricItem> = items.iter().copied().cloned().collect();
+        let encode = move || -> Result<Vec<ItemQuestion>, Failure> {
             let questions = own.iter().map(|item| asking.question(&host, &shown, item));
             questions.collect()
         };
         let questions = context.client.run(encode).await??;
-        let wants = questions.iter().map(|asked| {
-            let want = asked.labels.want(&asked.prompt);
-            (asked.prompt.token_ids.clone(), want)
+        let wants = questions.iter().map(|question| {
+            let want = question.labels.want(&question.prompt);
+            (question.prompt.token_ids.clone(), want)
         });
         let wants = wants.collect();
         let outputs = context.client.read(&context.served, wants, trace).await?;
@@ -124,7 +124,7 @@ impl ItemPrompts {
             let read = read_one(&question.labels, outputs)?;
             trace.saw_mass(Some(read.mass));
             let enough = read.enough_mass(self.labels.min_label_mass);
-            Ok(enough.map(|()| answer(item, &read, counting, explain)))
+            Ok(enough.map(|()| item_score(item, &read, counting, explain)))
         });
         outcomes.collect()
     }
@@ -133,8 +133,8 @@ impl ItemPrompts {
         &self,
         served: &Served,
         shown: &ItemTexts,
-        item: &Item,
-    ) -> Result<Question, Failure> {
+        item: &RubricItem,
+    ) -> Result<ItemQuestion, Failure> {
         let prompt = self.prompt(served, shown, item)?;
         // The first question that does not fit ends the others before they are written down.
         let (given, most) = (prompt.token_ids.len(), served.host.engine.limits().max_positions);
@@ -145,7 +145,7 @@ impl ItemPrompts {
         let labels = labels_of(&item.answer);
         let labels = Labels::after(served, &prompt, labels, self.labels.spellings)
             .map_err(|what| Failure::refused("labels_unusable", what))?;
-        Ok(Question { prompt, labels })
+        Ok(ItemQuestion { prompt, labels })
     }
 }
 
@@ -156,11 +156,11 @@ fn read_one(labels: &Labels, outputs: &[Output]) -> Result<LabelRead, Failure> {
     labels.read(output)
 }
 
-/// What the labels say of an item.
-fn answer(item: &Item, read: &LabelRead, counting: Counting, explain: bool) -> Score {
+/// Scores an item by its labels.
+fn item_score(item: &RubricItem, read: &LabelRead, counting: Counting, explain: bool) -> Score {
     match &item.answer {
-        Answer::Tiers(tiers) => tier(tiers, read, counting.tiers, explain),
-        Answer::YesNo | Answer::Verifier(_) => yes_no(read, counting.soft, explain),
+        ItemAnswer::Tiers(tiers) => tier(tiers, read, counting.tiers, explain),
+        ItemAnswer::YesNo | ItemAnswer::Verifier(_) => yes_no(read, counting.soft, explain),
     }
 }
 
@@ -220,7 +220,7 @@ pub(super) fn code(is_met: bool) -> &'static str {
 }
 
 /// Tiers by their letters, one line each, whatever their texts hold.
-fn list(tiers: &[Tier]) -> String {
+fn tier_list(tiers: &[Tier]) -> String {
     let lines = tiers.iter().zip(LETTERS).map(|(tier, letter)| {
         let words: Vec<&str> = lines(&tier.text).collect();
         format!("{letter}: {}", words.join(" "))

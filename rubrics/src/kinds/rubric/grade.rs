@@ -8,13 +8,13 @@ use verifiers::Reason;
 
 use super::ask::{ItemContext, code, verdict};
 use super::options::{AnswerForm, ItemPrompts};
-use crate::engine_client::{Written, stream_of};
+use crate::engine_client::{GeneratedText, stream_of};
 use crate::kinds::options::WritingOptions;
 use crate::models::Served;
 use crate::outcome::{Failure, FailureKind, ModelText, Outcome, Trace};
-use crate::rubric::Item;
+use crate::rubric::RubricItem;
 
-/// What the model writes.
+/// The model's JSON object.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Grade {
@@ -22,14 +22,14 @@ pub(super) struct Grade {
     pub(super) criteria_met: bool,
 }
 
-/// What one item took, beside its outcome.
+/// Outcome and usage of one item.
 pub(super) struct Graded {
     pub(super) outcome: Outcome,
     pub(super) texts: Vec<ModelText>,
     pub(super) trace: Trace,
 }
 
-/// What the model's text must be.
+/// Returns the grammar of the model's text.
 fn grammar() -> Grammar {
     Grammar::JsonSchema(json!({
         "type": "object",
@@ -50,9 +50,9 @@ pub(super) fn check(served: &Served) -> Result<(), String> {
 }
 
 impl ItemPrompts {
-    /// Asks one item, again with another stream of chance while its text is cut and tries are left.
-    /// Without chance a second try would be the first one again, and none is made.
-    pub(super) async fn grade(&self, context: &ItemContext<'_>, item: &Item) -> Graded {
+    /// Grades one item, with retries under other random streams while its text is truncated.
+    /// Without randomness a retry would repeat the first try, so there is none.
+    pub(super) async fn grade(&self, context: &ItemContext<'_>, item: &RubricItem) -> Graded {
         let mut graded = Graded {
             outcome: Err(Failure::internal()),
             texts: Vec::new(),
@@ -69,7 +69,7 @@ impl ItemPrompts {
     async fn tries(
         &self,
         context: &ItemContext<'_>,
-        item: &Item,
+        item: &RubricItem,
         (writing, retries): (WritingOptions, u64),
         graded: &mut Graded,
     ) -> Outcome {
@@ -84,8 +84,9 @@ impl ItemPrompts {
             // Reasoning comes first and is free: only what follows it is held to a form, by the
             // reader below.
             way.grammar = (!writing.reasoning).then(grammar);
-            let asked = [(&prompt, way)];
-            let written = context.client.write(&context.served, &asked, &mut graded.trace).await?;
+            let requests = [(&prompt, way)];
+            let written =
+                context.client.write(&context.served, &requests, &mut graded.trace).await?;
             let written = written.into_iter().next().ok_or_else(Failure::internal)?;
             if explain {
                 graded.texts.push(text_of(item, &written));
@@ -98,7 +99,7 @@ impl ItemPrompts {
     }
 }
 
-fn text_of(item: &Item, written: &Written) -> ModelText {
+fn text_of(item: &RubricItem, written: &GeneratedText) -> ModelText {
     ModelText {
         role: format!("grade of {}", item.id).into(),
         text: written.text.clone(),
@@ -106,8 +107,8 @@ fn text_of(item: &Item, written: &Written) -> ModelText {
     }
 }
 
-fn outcome(written: &Written, reasoning: bool, explain: bool) -> Outcome {
-    let grade = read(written.whole()?, reasoning)?;
+fn outcome(written: &GeneratedText, reasoning: bool, explain: bool) -> Outcome {
+    let grade = read_grade(written.whole()?, reasoning)?;
     let is_met = grade.criteria_met;
     let reason = Reason::explained(code(is_met), explain, || grade.explanation);
     let value = if is_met { 1.0 } else { 0.0 };
@@ -116,7 +117,7 @@ fn outcome(written: &Written, reasoning: bool, explain: bool) -> Outcome {
 
 /// The grade that a text holds and nothing beside it; after reasoning, the text that follows its
 /// last end.
-pub(super) fn read(text: &str, reasoning: bool) -> Result<Grade, Failure> {
+pub(super) fn read_grade(text: &str, reasoning: bool) -> Result<Grade, Failure> {
     const END: &str = "</think>";
     let answer = match (reasoning, text.rsplit_once(END)) {
         (true, Some((_, answer))) => answer,
@@ -126,7 +127,7 @@ pub(super) fn read(text: &str, reasoning: bool) -> Result<Grade, Failure> {
     serde_json::from_str(unfenced(answer)).map_err(|error| unreadable(&error.to_string()))
 }
 
-/// The inside of the fence that the paper asks for, where the text is one fenced block.
+/// Returns the content of the fence that the paper requests, if the text is one fenced block.
 fn unfenced(text: &str) -> &str {
     let text = text.trim();
     let inside = text.strip_prefix("```json").and_then(|rest| rest.strip_suffix("```"));

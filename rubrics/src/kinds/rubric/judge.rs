@@ -14,17 +14,19 @@ use crate::models::wording_digest;
 use crate::outcome::{
     Evidence, Failure, FailureKind, ModelText, Outcome, PartReport, Score, Trace,
 };
-use crate::rubric::{Answer, Item, Method, Rubric, Verification, Whole, from_json, path_text};
+use crate::rubric::{
+    ItemAnswer, Method, Rubric, RubricItem, Verification, Whole, from_json, path_text,
+};
 use crate::sample::Sample;
 use crate::{Input, Responses, group};
 
 /// Verifications that are under way at once: each holds a copy of the response.
 const AT_ONCE: usize = 8;
 /// Faults of an input's rubric that one message lists.
-const TOLD: usize = 5;
+const MAX_LISTED_FAULTS: usize = 5;
 
-/// What was found for the items.
-struct Found {
+/// Outcomes of the items.
+struct ItemOutcomes {
     outcomes: Vec<Outcome>,
     texts: Vec<ModelText>,
     trace: Option<Trace>,
@@ -48,7 +50,7 @@ impl RubricKind {
             Failure::refused("rubric_missing", detail)
         })?;
         let found = self.answers(rubric, sample, evaluator).await?;
-        whole(rubric, self.counting.on_item_error, found, evaluator.client.options().explain)
+        overall(rubric, self.counting.on_item_error, found, evaluator.client.options().explain)
     }
 
     /// The answers to all items, in order.
@@ -57,22 +59,22 @@ impl RubricKind {
         rubric: &Rubric,
         sample: Sample<'_>,
         evaluator: Evaluator<'_>,
-    ) -> Result<Found, Failure> {
+    ) -> Result<ItemOutcomes, Failure> {
         let verified = self.verify(rubric, sample, evaluator).await;
         let mut trace = group::trace(&verified);
         let mut verified = verified.into_iter();
         let mut texts = Vec::new();
-        let mut asked = Vec::new().into_iter();
+        let mut replies = Vec::new().into_iter();
         if rubric.asks_model() {
             let trace = trace.get_or_insert_default();
-            asked =
+            replies =
                 self.ask(rubric, sample, evaluator.client, (trace, &mut texts)).await?.into_iter();
         }
         let answers = rubric.items.iter().map(|item| {
-            let next = if item.asks_model() { asked.next() } else { verified.next() };
+            let next = if item.asks_model() { replies.next() } else { verified.next() };
             next.unwrap_or_else(|| Err(Failure::internal()))
         });
-        Ok(Found { outcomes: answers.collect(), texts, trace })
+        Ok(ItemOutcomes { outcomes: answers.collect(), texts, trace })
     }
 
     /// The model's answers to the items without a verifier, in order.
@@ -93,11 +95,11 @@ impl RubricKind {
         let shown = client.run(render).await?;
         let context = ItemContext { client, served, shown };
         let is_json = matches!(self.asking.ask, AnswerForm::Json(..));
-        let is_graded = |item: &&Item| is_json && matches!(item.answer, Answer::YesNo);
+        let is_graded = |item: &&RubricItem| is_json && matches!(item.answer, ItemAnswer::YesNo);
         let items = || rubric.items.iter().filter(|item| item.asks_model());
-        let labelled: Vec<&Item> = items().filter(|item| !is_graded(item)).collect();
+        let labelled: Vec<&RubricItem> = items().filter(|item| !is_graded(item)).collect();
         let read = self.asking.read(&context, &labelled, self.counting, trace).await?;
-        let to_grade: Vec<&Item> = items().filter(is_graded).collect();
+        let to_grade: Vec<&RubricItem> = items().filter(is_graded).collect();
         let mut graded = Vec::with_capacity(to_grade.len());
         for some in to_grade.chunks(ask::AT_ONCE) {
             let some = some.iter().map(|item| self.asking.grade(&context, item));
@@ -129,14 +131,15 @@ impl RubricKind {
         sample: Sample<'_>,
         evaluator: Evaluator<'_>,
     ) -> Vec<Outcome> {
-        let asked = rubric.items.iter().filter_map(|item| match &item.answer {
-            Answer::Verifier(asked) => Some(asked),
-            Answer::YesNo | Answer::Tiers(_) => None,
+        let verifications = rubric.items.iter().filter_map(|item| match &item.answer {
+            ItemAnswer::Verifier(verification) => Some(verification),
+            ItemAnswer::YesNo | ItemAnswer::Tiers(_) => None,
         });
-        let asked: Vec<&Verification> = asked.collect();
-        let mut outcomes = Vec::with_capacity(asked.len());
-        for some in asked.chunks(AT_ONCE) {
-            let some = some.iter().map(|asked| self.verify_one(asked, sample, evaluator));
+        let verifications: Vec<&Verification> = verifications.collect();
+        let mut outcomes = Vec::with_capacity(verifications.len());
+        for some in verifications.chunks(AT_ONCE) {
+            let some =
+                some.iter().map(|verification| self.verify_one(verification, sample, evaluator));
             outcomes.extend(join_all(some).await);
         }
         outcomes
@@ -144,29 +147,29 @@ impl RubricKind {
 
     async fn verify_one(
         &self,
-        asked: &Verification,
+        verification: &Verification,
         sample: Sample<'_>,
         evaluator: Evaluator<'_>,
     ) -> Outcome {
         let input = Arc::new(Input {
             prompt: sample.input.prompt.clone(),
             responses: Responses::One(sample.passage.clone()),
-            reference: asked.reference.clone().or_else(|| sample.input.reference.clone()),
+            reference: verification.reference.clone().or_else(|| sample.input.reference.clone()),
             steps: None,
             principles: None,
             rubric: None,
             context: None,
         });
         let own = Sample { input: &input, ..sample };
-        let judged = evaluator.scorers.evaluate(&asked.scorer, own).await?;
-        let is_met = judged.score >= asked.at_least;
+        let judged = evaluator.scorers.evaluate(&verification.scorer, own).await?;
+        let is_met = judged.score >= verification.at_least;
         let value = match (self.counting.soft, is_met) {
             (true, _) => judged.score.clamp(0.0, 1.0),
             (false, true) => 1.0,
             (false, false) => 0.0,
         };
         let said = judged.reason.detail.as_deref().unwrap_or(judged.reason.code);
-        let detail = || format!("{}: {said}", asked.scorer);
+        let detail = || format!("{}: {said}", verification.scorer);
         let reason = Reason::explained(code(is_met), evaluator.client.options().explain, detail);
         Ok(Score {
             evidence: judged.evidence,
@@ -175,23 +178,23 @@ impl RubricKind {
     }
 }
 
-/// The rubric of an input, or a refusal that names what is wrong with it.
+/// Parses the rubric of an input; a refusal lists its faults.
 pub(super) fn read_inline(value: &Value, scorers: &[String]) -> Result<Rubric, Failure> {
     from_json(value, scorers).map_err(|faults| {
-        let told = faults.iter().take(TOLD);
-        let mut lines: Vec<String> = told
+        let listed = faults.iter().take(MAX_LISTED_FAULTS);
+        let mut lines: Vec<String> = listed
             .map(|fault| format!("{}: {}", path_text("rubric", &fault.at), fault.message))
             .collect();
-        if faults.len() > TOLD {
-            lines.push(format!("and {} more", faults.len() - TOLD));
+        if faults.len() > MAX_LISTED_FAULTS {
+            lines.push(format!("and {} more", faults.len() - MAX_LISTED_FAULTS));
         }
         Failure::refused("rubric_unusable", lines.join("; "))
     })
 }
 
-/// What the answers come to.
-fn whole(rubric: &Rubric, on_error: OnItemError, found: Found, explain: bool) -> Outcome {
-    let Found { outcomes, texts, trace } = found;
+/// Aggregates the items' outcomes.
+fn overall(rubric: &Rubric, on_error: OnItemError, found: ItemOutcomes, explain: bool) -> Outcome {
+    let ItemOutcomes { outcomes, texts, trace } = found;
     let answered = rubric.items.iter().zip(&outcomes);
     let values: Result<Vec<Option<f64>>, Failure> =
         answered.map(|(item, outcome)| value_of(item, outcome, on_error)).collect();
@@ -226,10 +229,14 @@ fn whole(rubric: &Rubric, on_error: OnItemError, found: Found, explain: bool) ->
     }
 }
 
-/// What an item counts for; `None` leaves it out. A failure that may pass fails the whole whatever
-/// the options say, or a score would depend on how busy the machine was; and so does a failure of
-/// an item that may veto, or a judge that breaks down would let through what it is there to stop.
-fn value_of(item: &Item, outcome: &Outcome, on_error: OnItemError) -> Result<Option<f64>, Failure> {
+/// Returns the value of an item; `None` leaves it out. Two failures always fail the rubric: a
+/// transient one, or scores would depend on the machine's load, and one of an item with a veto, or
+/// a broken judge would let responses pass that it should stop.
+fn value_of(
+    item: &RubricItem,
+    outcome: &Outcome,
+    on_error: OnItemError,
+) -> Result<Option<f64>, Failure> {
     let failure = match outcome {
         Ok(reward) => return Ok(Some(reward.score)),
         Err(failure) => failure,

@@ -1,10 +1,10 @@
-//! `kind = "rubric"`: a checklist or graded dimensions, item by item, and what they come to.
+//! `kind = "rubric"`: a checklist or graded dimensions, judged item by item and aggregated.
 //!
-//! Each item is a question of its own over one shared conversation, the item last, so that the
+//! Each item is a separate request over one shared conversation, the item last, so that the
 //! conversation is computed once. A model answers with one token whose log-probabilities are read
 //! (`ask = "labels"`), or writes the grader's JSON object of `RuscaRL` (2508.16949; `ask =
 //! "json"`); tiers, as in Rubicon (2508.12790), are always read from one token; items that name a
-//! verifier are answered by that scorer. What the items come to is [`crate::rubric`]'s business.
+//! verifier are answered by that scorer. [`crate::rubric`] aggregates the items.
 
 mod ask;
 mod grade;
@@ -21,7 +21,7 @@ use super::{Evaluator, InputFields, ScoreFuture, ScorerKind};
 use crate::Message;
 use crate::labels::Labels;
 use crate::models::{Models, Served};
-use crate::rubric::{Answer, Item, Rubric, Tier};
+use crate::rubric::{ItemAnswer, Rubric, RubricItem, Tier};
 use crate::sample::Sample;
 
 /// Name of the kind in configurations.
@@ -67,13 +67,13 @@ impl ScorerKind for RubricKind {
             return Err(format!("'{name}' has no vocabulary head to answer with"));
         }
         let most_tiers = self.rubric.as_ref().map_or(0, Rubric::most_tiers);
-        self.probe(&served, Answer::YesNo)?;
+        self.probe(&served, ItemAnswer::YesNo)?;
         if most_tiers > 0 {
             let tier = |n: usize| Tier {
                 text: "a tier".to_owned(),
                 value: if n == 0 { 0.0 } else { 1.0 },
             };
-            self.probe(&served, Answer::Tiers((0..most_tiers).map(tier).collect()))?;
+            self.probe(&served, ItemAnswer::Tiers((0..most_tiers).map(tier).collect()))?;
         }
         Ok(())
     }
@@ -85,8 +85,8 @@ impl ScorerKind for RubricKind {
 
 impl RubricKind {
     /// Asks as a request would, up to the model.
-    fn probe(&self, served: &Served, answer: Answer) -> Result<(), String> {
-        let item = Item {
+    fn probe(&self, served: &Served, answer: ItemAnswer) -> Result<(), String> {
+        let item = RubricItem {
             id: "probe".to_owned(),
             criterion: "It is short.".to_owned(),
             points: 1.0,
@@ -101,7 +101,7 @@ impl RubricKind {
         let prompt =
             prompt.map_err(|failure| failure.reason.detail.unwrap_or_default().to_string())?;
         match (&item.answer, self.asking.ask) {
-            (Answer::YesNo, AnswerForm::Json(..)) => grade::check(served),
+            (ItemAnswer::YesNo, AnswerForm::Json(..)) => grade::check(served),
             (answer, _) => {
                 let labels = labels_of(answer);
                 Labels::after(served, &prompt, labels, self.asking.labels.spellings).map(drop)

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::config::{Section, nearest};
 use crate::kinds::options::{LabelOptions, Slots, Wording, WritingOptions};
 use crate::kinds::{Names, ScorerKind};
-use crate::rubric::{Answer, Rubric, built_in, built_in_names, from_section, parse};
+use crate::rubric::{ItemAnswer, Rubric, built_in, built_in_names, from_section, parse};
 
 /// The options.
 #[derive(Serialize)]
@@ -27,22 +27,22 @@ pub(super) struct RubricKind {
 pub(super) struct ItemPrompts {
     pub(super) ask: AnswerForm,
     pub(super) labels: LabelOptions,
-    /// The question for labels or for JSON, as `ask` has it.
+    /// The wording for labels or for JSON, by `ask`.
     pub(super) item: Wording,
     pub(super) tiers: Wording,
 }
 
-/// How a model answers whether a criterion is met.
+/// Form of a model's answer about a criterion.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum AnswerForm {
-    /// With one token, `Yes` or `No`, that is read and not written.
+    /// One token, `Yes` or `No`, read from log-probabilities.
     Labels,
-    /// With a JSON object that it writes, and so many more tries after one that was cut.
+    /// A generated JSON object, with retries after a truncated one.
     Json(WritingOptions, u64),
 }
 
-/// How answers count.
+/// Counting of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Counting {
     /// Whether probabilities and verifiers' scores are partial credit.
@@ -51,7 +51,7 @@ pub(super) struct Counting {
     pub(super) on_item_error: OnItemError,
 }
 
-/// What of the tiers' probabilities is the value.
+/// Value from the tiers' probabilities.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum TierValue {
@@ -62,11 +62,11 @@ pub(super) enum TierValue {
     Likeliest,
 }
 
-/// What an item without an answer means.
+/// Treatment of an item without an answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum OnItemError {
-    /// The whole fails.
+    /// The rubric fails.
     #[default]
     Fail,
     /// The item is left out.
@@ -84,16 +84,16 @@ pub(super) const LETTERS: [&str; 26] = [
 ];
 
 /// The answers that are read for an item.
-pub(super) fn labels_of(answer: &Answer) -> &'static [&'static str] {
+pub(super) fn labels_of(answer: &ItemAnswer) -> &'static [&'static str] {
     match answer {
-        Answer::YesNo | Answer::Verifier(_) => &YES_NO,
-        Answer::Tiers(tiers) => &LETTERS[..tiers.len().min(LETTERS.len())],
+        ItemAnswer::YesNo | ItemAnswer::Verifier(_) => &YES_NO,
+        ItemAnswer::Tiers(tiers) => &LETTERS[..tiers.len().min(LETTERS.len())],
     }
 }
 
-/// What begins the name of a rubric that comes with the program.
+/// Prefix of built-in rubrics' names.
 const BUILT_IN: &str = "builtin:";
-/// The scorers that the rubric of an input may ask, where the configuration does not say.
+/// Default scorers that an input's rubric may use.
 const VERIFIERS: [&str; 1] = ["math"];
 /// Tokens for a grade and its explanation.
 const MAX_TOKENS: usize = 512;
@@ -175,7 +175,7 @@ fn read_file(section: &Section<'_, '_>, names: &Names<'_>, path: &str) -> Result
     })
 }
 
-/// `verifiers`: the scorers that the rubric of an input may ask.
+/// Reads `verifiers`: the scorers that an input's rubric may use.
 fn read_verifiers(section: &Section<'_, '_>, names: &Names<'_>) -> Vec<String> {
     let Some(verifiers) = section.texts("verifiers") else {
         return VERIFIERS.map(str::to_owned).to_vec();

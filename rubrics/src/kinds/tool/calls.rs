@@ -1,7 +1,7 @@
-//! Tool calls in what a model wrote: in Qwen's tags, or as the JSON of an OpenAI message.
+//! Tool calls in generated text: in Qwen's tags, or as the JSON of an OpenAI message.
 //!
-//! Reading is strict. Something that is plainly meant for a call and is none becomes a broken call,
-//! which the model is told of: were it passed over, the text around it would count as a verdict.
+//! Parsing is strict. A malformed call becomes a broken call, which is reported to the model: if it
+//! were ignored, the text around it would count as a verdict.
 
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 const OPEN: &str = "<tool_call>";
 const CLOSE: &str = "</tool_call>";
 
-/// A call, or what is wrong with it.
+/// A call, or the error of a malformed one.
 pub(super) type Call = Result<Wanted, String>;
 
-/// What is to be called.
+/// Name of the tool.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Wanted {
     pub(super) name: String,
@@ -21,7 +21,7 @@ pub(super) struct Wanted {
 }
 
 /// The calls of a text, in order.
-pub(super) fn read(text: &str) -> Vec<Call> {
+pub(super) fn read_calls(text: &str) -> Vec<Call> {
     let tagged = tagged(text);
     if tagged.is_empty() { message(text.trim()) } else { tagged }
 }
@@ -57,7 +57,7 @@ struct Function {
 /// `{"type": "function", "function": …}`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Item {
+struct FunctionItem {
     #[serde(rename = "type")]
     _kind: FunctionWord,
     #[serde(default, rename = "id")]
@@ -81,7 +81,7 @@ struct CallMessage {
     _role: IgnoredAny,
     #[serde(default, rename = "content")]
     _content: IgnoredAny,
-    tool_calls: Vec<Item>,
+    tool_calls: Vec<FunctionItem>,
 }
 
 fn function(json: &str) -> Call {
@@ -109,11 +109,11 @@ fn message(text: &str) -> Vec<Call> {
         return Vec::new();
     }
     let items = if text.starts_with('[') {
-        serde_json::from_str::<Vec<Item>>(text)
+        serde_json::from_str::<Vec<FunctionItem>>(text)
     } else if text.contains("\"tool_calls\"") {
         serde_json::from_str::<CallMessage>(text).map(|message| message.tool_calls)
     } else {
-        serde_json::from_str::<Item>(text).map(|item| vec![item])
+        serde_json::from_str::<FunctionItem>(text).map(|item| vec![item])
     };
     match items {
         Ok(items) => items.into_iter().map(|item| wanted(item.function)).collect(),

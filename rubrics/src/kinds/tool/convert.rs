@@ -13,13 +13,13 @@ pub(super) struct Arguments {
     target_unit: String,
 }
 
-/// The value in the other unit, exactly.
+/// Converts a value to another unit, exactly.
 ///
 /// # Errors
-/// A value that is no number, or units that do not convert.
-pub(super) fn run(arguments: &Arguments) -> Result<String, String> {
+/// A value that is not a number, or incompatible units.
+pub(super) fn convert_units(arguments: &Arguments) -> Result<String, String> {
     let value = match &arguments.value {
-        Value::Number(number) => plain(number),
+        Value::Number(number) => plain_text(number),
         Value::String(text) => text.clone(),
         Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => {
             return Err("wrong arguments: the value is no number".to_owned());
@@ -32,10 +32,10 @@ pub(super) fn run(arguments: &Arguments) -> Result<String, String> {
 }
 
 /// A number of JSON without an exponent, which arithmetic in words of people does not have.
-fn plain(number: &Number) -> String {
+fn plain_text(number: &Number) -> String {
     let text = number.to_string();
     match number.as_f64() {
-        // Of all digits none is lost: this is the shortest text that reads as the same number.
+        // This is the shortest text that parses to the same number.
         Some(value) if text.contains(['e', 'E']) => format!("{value}"),
         Some(_) | None => text,
     }

@@ -1,14 +1,13 @@
-//! `kind = "tool"`: a model decides whether an answer agrees with the reference, and may compute on
-//! the way (`CoSineVerifier`, tool-augmented answer verification, 2512.01224).
+//! `kind = "tool"`: a model decides whether an answer agrees with the reference, with tools for
+//! computations (`CoSineVerifier`, tool-augmented answer verification, 2512.01224).
 //!
-//! The conversation is bounded: each turn the model writes; the calls in what it wrote are run and
-//! answered; a turn without calls is the last one and holds the verdict, of which the last
-//! occurrence counts. Tools are a closed set of pure computations, so that a call cannot lead to
-//! another model, and nothing that a response says is ever taken for a call or for a verdict: only
-//! what the model itself wrote is read.
+//! The conversation is bounded: in each turn the model writes, and the calls in its text are run
+//! and answered; a turn without calls is the last one and has the verdict, of which the last
+//! occurrence counts. Tools are a closed set of pure computations, so that a call cannot reach
+//! another model. Only generated text is parsed: text of a response is never a call or a verdict.
 //!
-//! What the published code does where we do not: the turn limit makes an error string, which is
-//! scored as incorrect. Here it is a failure unless `at_turn_limit = "incorrect"`.
+//! Unlike the published code, which scores the error string of the turn limit as incorrect, the
+//! turn limit is a failure here unless `at_turn_limit = "incorrect"`.
 
 mod calls;
 mod convert;
@@ -49,7 +48,7 @@ struct Verifying {
     mode: VerdictMode,
 }
 
-/// How the verdict is reached.
+/// Method of the verdict.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 enum VerdictMode {
@@ -75,7 +74,7 @@ struct Conversing {
     toolbox: Toolbox,
 }
 
-/// What it means that the model goes on calling tools.
+/// Result at the turn limit.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum AtTurnLimit {
@@ -86,7 +85,7 @@ enum AtTurnLimit {
     Incorrect,
 }
 
-/// How a verdict is written.
+/// Form of a verdict.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Marker {
@@ -137,7 +136,7 @@ fn label_mode(section: &Section<'_, '_>) -> Option<VerdictMode> {
         }
     };
     let default = LabelOptions::read(section);
-    // A label in brackets is written as it stands: unlike a word, it has no other spelling.
+    // A label in brackets, unlike a word, has only one spelling.
     let spellings = if section.has("spellings") { default.spellings } else { Spelling::Bare };
     Some(VerdictMode::Label { labels: LabelOptions { spellings, ..default }, words })
 }
@@ -209,8 +208,8 @@ impl Verifying {
             VerdictMode::Label { labels, words } => {
                 let words = words.each_ref().map(String::as_str);
                 let how = (&words[..], *labels);
-                let read = prompting::labels(client, &served, turns, how, &mut log).await;
-                read.map(|read| Verdict {
+                let read = prompting::judge_by_labels(client, &served, turns, how, &mut log).await;
+                read.map(|read| ToolVerdict {
                     score: read.shares()[0],
                     raw: Some(read.margin()),
                     is_correct: read.margin() >= 0.0,
@@ -231,9 +230,9 @@ impl Verifying {
         }
     }
 
-    /// The question as it is put to the model.
+    /// Renders the question for the model.
     fn turns(&self, sample: &Sample<'_>) -> Result<Vec<Message>, Failure> {
-        let reference = prompting::reference(sample.input)?;
+        let reference = prompting::reference_text(sample.input)?;
         let question = prompting::question(sample)?;
         let candidate = tail(prompting::after_thinking(sample.response), self.candidate_chars);
         if candidate.trim().is_empty() {
@@ -259,8 +258,8 @@ impl Verifying {
     }
 }
 
-/// What a conversation or a read came to.
-struct Verdict {
+/// Verdict of a conversation or of labels.
+struct ToolVerdict {
     score: f64,
     raw: Option<f64>,
     is_correct: bool,
@@ -274,18 +273,18 @@ impl Conversing {
         mut turns: Vec<Message>,
         client: &EngineClient<'_>,
         log: &mut EvaluationLog,
-    ) -> Result<Verdict, Failure> {
-        let mut counted = Counted::default();
+    ) -> Result<ToolVerdict, Failure> {
+        let mut counted = CallCounts::default();
         for _ in 0..self.max_turns {
             let reasoning = self.writing.reasoning;
             let prompt = prompting::prompt(client, served, turns.clone(), reasoning).await?;
             let writing = self.writing.writing(stream_of(&prompt, 0));
-            let asked = [(&prompt, writing)];
-            let written = client.write(served, &asked, &mut log.trace).await?;
+            let requests = [(&prompt, writing)];
+            let written = client.write(served, &requests, &mut log.trace).await?;
             log.wrote("judgement", &written[0]);
             counted.turns += 1;
             let text = written[0].whole()?;
-            let calls = calls::read(prompting::after_thinking(text));
+            let calls = calls::read_calls(prompting::after_thinking(text));
             if calls.is_empty() {
                 return self.verdict(prompting::after_thinking(text), &counted);
             }
@@ -299,18 +298,18 @@ impl Conversing {
             turns.push(prompting::said(text));
             let (probed, opening) = (served.clone(), turns[0].clone());
             let has_role = client.run(move || knows_tools(&probed, opening)).await?;
-            turns.extend(told(&answers, has_role));
+            turns.extend(result_turns(&answers, has_role));
         }
         self.out_of_turns(&counted)
     }
 
     /// The verdict of a turn without calls.
-    fn verdict(&self, text: &str, counted: &Counted) -> Result<Verdict, Failure> {
+    fn verdict(&self, text: &str, counted: &CallCounts) -> Result<ToolVerdict, Failure> {
         let (right, wrong) = match self.verdict {
             Marker::Bracketed => ("[Correct]", "[Incorrect]"),
             Marker::Bare => ("Correct", "Incorrect"),
         };
-        // The later one counts; an absent one stands before every other.
+        // The later one counts; `None` is less than every position.
         let is_correct = match (text.rfind(right), text.rfind(wrong)) {
             (None, None) => {
                 let detail = format!("neither {right} nor {wrong} was written");
@@ -318,7 +317,7 @@ impl Conversing {
             }
             (right, wrong) => right > wrong,
         };
-        Ok(Verdict {
+        Ok(ToolVerdict {
             score: f64::from(u8::from(is_correct)),
             raw: None,
             is_correct,
@@ -326,26 +325,26 @@ impl Conversing {
         })
     }
 
-    fn out_of_turns(&self, counted: &Counted) -> Result<Verdict, Failure> {
+    fn out_of_turns(&self, counted: &CallCounts) -> Result<ToolVerdict, Failure> {
         let reason = Reason::with("turn_limit", counted.detail());
         match self.at_turn_limit {
             AtTurnLimit::Fail => Err(Failure::new(FailureKind::ToolError, reason)),
             AtTurnLimit::Incorrect => {
-                Ok(Verdict { score: 0.0, raw: None, is_correct: false, reason })
+                Ok(ToolVerdict { score: 0.0, raw: None, is_correct: false, reason })
             }
         }
     }
 }
 
-/// What happened in a conversation.
+/// Counts of a conversation.
 #[derive(Debug, Clone, Copy, Default)]
-struct Counted {
+struct CallCounts {
     turns: usize,
     calls: usize,
     failed: usize,
 }
 
-impl Counted {
+impl CallCounts {
     fn detail(&self) -> String {
         format!("{} turns, {} tool calls, {} of which failed", self.turns, self.calls, self.failed)
     }
@@ -359,8 +358,8 @@ fn knows_tools(served: &Served, opening: Message) -> bool {
     rendered.is_ok_and(|text| text.as_str().contains(PROBE))
 }
 
-/// The turns that tell the model what its calls gave.
-fn told(answers: &[tools::Answer], has_role: bool) -> Vec<Message> {
+/// Returns the turns with the results of calls.
+fn result_turns(answers: &[tools::ToolResult], has_role: bool) -> Vec<Message> {
     let texts = answers.iter().map(|answer| answer.text.as_str());
     if has_role {
         return texts.map(|text| Message::new("tool", text)).collect();

@@ -13,10 +13,10 @@ use crate::config::{Section, nearest};
 
 /// Calls of one turn that are run; the others are refused.
 const MAX_CALLS: usize = 16;
-/// Bytes of a result that the model gets to see, unless the configuration says otherwise.
+/// Default limit of a result's bytes in the prompt.
 const MAX_RESULT: usize = 4096;
 
-/// A tool. None of them can ask a model, so that no call leads to another.
+/// A tool. No tool calls a model, so that calls do not cascade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Tool {
@@ -35,9 +35,9 @@ pub(super) struct Toolbox {
     pub(super) max_result_bytes: usize,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ToolResult {
     /// The text of the result for the model.
     pub(super) text: String,
     pub(super) is_ok: bool,
@@ -88,12 +88,12 @@ impl Tool {
     /// Runs it.
     ///
     /// # Errors
-    /// What is wrong with the arguments, or why there is no result, for the model.
+    /// The error of the arguments or of the computation, for the model.
     fn run(self, arguments: Map<String, Value>) -> Result<String, String> {
         let arguments = Value::Object(arguments);
         match self {
             Self::SymbolicVerify => {
-                let Pair { a, b } = typed(arguments)?;
+                let ComparedExpressions { a, b } = typed(arguments)?;
                 symbolic_verify(&a, &b)
             }
             Self::Calculator => {
@@ -101,14 +101,14 @@ impl Tool {
                 let value = arithmetic::evaluate(&expression, &mut Fuel::default());
                 value.map(|v| v.to_string()).map_err(|e| e.to_string())
             }
-            Self::UnitConversion => convert::run(&typed(arguments)?),
+            Self::UnitConversion => convert::convert_units(&typed(arguments)?),
         }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Pair {
+struct ComparedExpressions {
     a: String,
     b: String,
 }
@@ -168,14 +168,14 @@ impl Toolbox {
     }
 
     /// Runs all calls of a turn, in order.
-    pub(super) fn answer(&self, calls: Vec<Call>) -> Vec<Answer> {
+    pub(super) fn answer(&self, calls: Vec<Call>) -> Vec<ToolResult> {
         let run = |(index, call): (usize, Call)| {
             let result = if index < MAX_CALLS {
                 call.and_then(|wanted| self.tool(&wanted.name)?.run(wanted.arguments))
             } else {
                 Err(format!("a turn has at most {MAX_CALLS} calls"))
             };
-            self.told(result)
+            self.rendered(result)
         };
         calls.into_iter().enumerate().map(run).collect()
     }
@@ -188,18 +188,17 @@ impl Toolbox {
         })
     }
 
-    /// A result as the model is told: JSON, cut to what it may see, and without anything that
-    /// could end the place where it stands.
-    pub(super) fn told(&self, result: Result<String, String>) -> Answer {
+    /// Renders a result for the model: JSON, truncated to the limit, without a closing tag.
+    pub(super) fn rendered(&self, result: Result<String, String>) -> ToolResult {
         let is_ok = result.is_ok();
         let (status, key, text) = match result {
             Ok(text) => ("ok", "result", text),
             Err(text) => ("error", "error", text),
         };
-        let told = json!({"status": status, key: cut(text, self.max_result_bytes)});
-        Answer {
-            // `\/` is `/` to whoever reads JSON, and no closing tag to whoever reads tags.
-            text: told.to_string().replace("</", "<\\/"),
+        let message = json!({"status": status, key: cut(text, self.max_result_bytes)});
+        ToolResult {
+            // `\/` is `/` in JSON, and not a closing tag.
+            text: message.to_string().replace("</", "<\\/"),
             is_ok,
         }
     }

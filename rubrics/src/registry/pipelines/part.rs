@@ -19,8 +19,8 @@ pub(super) fn common(table: &Section<'_, '_>) -> Option<(String, String, OnError
     Some((name?, scorer?, on_error?))
 }
 
-/// Reads a part of a pipeline that combines as `combine` says.
-pub(super) fn read(table: &Section<'_, '_>, combine: Combine, last: bool) -> Option<PartSpec> {
+/// Reads a part of a pipeline with the combination `combine`.
+pub(super) fn read_part(table: &Section<'_, '_>, combine: Combine, last: bool) -> Option<PartSpec> {
     let common = common(table);
     let adjust = match combine {
         Combine::Cascade => Some(Adjust::default()),
@@ -131,7 +131,7 @@ fn standard(section: &Section<'_, '_>) -> Option<Standard> {
     Standard::new(mean?, std?).map_err(|error| section.problem("std", error.to_string())).ok()
 }
 
-/// What a failure may mean depends on the scale of the part.
+/// Checks `on_error` against the scale of the part.
 fn check_failure(table: &Section<'_, '_>, part: &PartSpec) {
     let is_r1 = part.role.is_some();
     match part.on_error {

@@ -13,7 +13,7 @@ const MAX_PARTS: usize = 64;
 /// Keeps a standard deviation of almost 0 from making advantages of rounding; SPARK's (2509.22624).
 const EPSILON: f64 = 1e-9;
 
-/// Reads the pipeline; what is wrong with it becomes problems, all of them at once.
+/// Reads the pipeline and reports all problems at once.
 pub(super) fn pipeline(section: &Section<'_, '_>) -> Option<Pipeline> {
     let combine = combine(section);
     let normalise = normalise(section);
@@ -25,11 +25,11 @@ pub(super) fn pipeline(section: &Section<'_, '_>) -> Option<Pipeline> {
     let last = tables.len() - 1;
     let read = |(index, table): (usize, Section<'_, '_>)| {
         let Some(combine) = combine else {
-            // Which keys a part has depends on the word that is wrong; these do not.
+            // The other keys of a part depend on the invalid word; these do not.
             part::common(&table);
             return None;
         };
-        let part = part::read(&table, combine, index == last);
+        let part = part::read_part(&table, combine, index == last);
         table.finish();
         part
     };
@@ -107,7 +107,7 @@ fn normalise(section: &Section<'_, '_>) -> Option<Option<Normalisation>> {
     Some(Some(Normalisation::Grpo { variance, epsilon }))
 }
 
-/// What is wrong with the parts together.
+/// Returns the problems of the parts in combination.
 fn problems(pipeline: &Pipeline) -> Vec<String> {
     let parts = &pipeline.parts;
     let mut problems = Vec::new();

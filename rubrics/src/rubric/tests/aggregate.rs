@@ -22,7 +22,7 @@ fn a12_ruscarl_score() {
 }
 
 #[test]
-fn an_item_without_a_value_is_left_out_of_both_sums() {
+fn item_without_value_leaves_both_sums() {
     let found = points(&[(5.0, Some(1.0)), (3.0, None), (-2.0, Some(1.0))]).expect("finite");
     close(found.unclipped, 3.0 / 5.0);
     let none = points(&[(5.0, None), (-2.0, Some(1.0))]);
@@ -61,7 +61,7 @@ fn b7_order_of_the_steps() {
 }
 
 #[test]
-fn a_dimension_without_a_value_hands_its_weight_on() {
+fn weights_are_rescaled_without_missing_dimensions() {
     let rubicon = Rubicon {
         interactions: vec![Interaction { items: (0, 1), gamma: 5.0 }],
         ..Rubicon::default()
@@ -109,7 +109,7 @@ fn b7_the_veto_comes_last() {
 }
 
 #[test]
-fn what_is_not_measured_is_no_number() {
+fn unmeasured_items_give_no_number() {
     let rubric = rubric(VETOED);
     let check = |values: &[Option<f64>], expected: RubricError| {
         assert_eq!(rubric.aggregate(values), Err(expected));

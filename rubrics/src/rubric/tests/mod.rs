@@ -4,14 +4,14 @@ mod scaffold;
 
 use super::*;
 
-/// A rubric that asks `math` and `exact` at most.
-fn read(file: &str, text: &str) -> Result<Rubric, Vec<String>> {
+/// Parses a rubric that may use `math` and `exact`.
+fn read_rubric(file: &str, text: &str) -> Result<Rubric, Vec<String>> {
     let read = parse(file, text, &["math", "exact"]);
     read.map_err(|problems| problems.iter().map(ToString::to_string).collect())
 }
 
 fn rubric(text: &str) -> Rubric {
-    read("r.toml", text).expect("a rubric")
+    read_rubric("r.toml", text).expect("a rubric")
 }
 
 #[track_caller]

@@ -1,14 +1,14 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{close, read, rubric};
+use super::{close, read_rubric, rubric};
 use crate::Reference;
 use crate::rubric::{
-    Answer, Method, Saturation, Veto, built_in, built_in_names, from_json, path_text,
+    ItemAnswer, Method, Saturation, Veto, built_in, built_in_names, from_json, path_text,
 };
 
 #[test]
-fn a_file_is_read_whole() {
+fn all_fields_of_a_file_are_read() {
     let rubric = rubric(
         "
 name = 'example'
@@ -55,29 +55,29 @@ verifier = { scorer = 'exact', reference = ['x', 'y'], at_least = 1 }
 fn json_and_toml_are_one_schema() {
     let toml = "[[items]]\ncriterion = 'c'\npoints = 5\ntags = ['a']\n[aggregate]\nclip = true\n";
     let json = r#"{"items": [{"criterion": "c", "points": 5, "tags": ["a"]}], "aggregate": {"clip": true}}"#;
-    assert_eq!(read("r.json", json), read("r.toml", toml));
-    let list = read("r.json", r#"[{"criterion": "c", "points": 5.0, "tags": ["a"]}]"#);
+    assert_eq!(read_rubric("r.json", json), read_rubric("r.toml", toml));
+    let list = read_rubric("r.json", r#"[{"criterion": "c", "points": 5.0, "tags": ["a"]}]"#);
     assert_eq!(list.expect("a list of items").items, rubric(toml).items);
 }
 
 #[test]
-fn a12_rule_tags_are_answered_by_a_verifier() {
-    let rubric = read(
+fn a12_rule_tags_use_a_verifier() {
+    let rubric = read_rubric(
         "r.json",
         r#"[{"criterion": "The answer is 42.", "points": 5,
              "tags": ["verifier:rule", "function:math_verify", "parameters:a:42", "axis:x"]}]"#,
     );
-    let Answer::Verifier(asked) = &rubric.expect("a rubric").items[0].answer else {
-        panic!("a model would be asked");
+    let ItemAnswer::Verifier(verification) = &rubric.expect("a rubric").items[0].answer else {
+        panic!("a model would be used");
     };
-    assert_eq!(asked.scorer, "math");
-    assert_eq!(asked.reference, Some(Reference::Text("a:42".to_owned())));
+    assert_eq!(verification.scorer, "math");
+    assert_eq!(verification.reference, Some(Reference::Text("a:42".to_owned())));
 }
 
 /// Problems of a TOML file, without its name.
 #[track_caller]
 fn check(text: &str, expected: &[&str]) {
-    let problems = read("r.toml", text).expect_err("it is wrong");
+    let problems = read_rubric("r.toml", text).expect_err("it is wrong");
     assert_eq!(problems.len(), expected.len(), "{problems:#?}");
     for (problem, expected) in problems.iter().zip(expected) {
         assert!(
@@ -88,7 +88,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn every_problem_is_told_with_its_place() {
+fn rubric_problems_name_their_places() {
     let text = "
 [[items]]
 criterion = ' '
@@ -224,10 +224,13 @@ fn json_faults_have_paths() {
     let faults = from_json(&json!({ "items": [{ "criterion": "c" }] }), &[]);
     let faults = faults.expect_err("points are missing");
     assert_eq!(path_text("rubric", &faults[0].at), "rubric.items[0].points");
-    assert!(read("r.toml", "items = [\n").is_err_and(|told| told[0].starts_with("r.toml:")));
-    let syntax = read("r.json", "{\n\"items\": [\n").expect_err("not JSON");
+    assert!(
+        read_rubric("r.toml", "items = [\n")
+            .is_err_and(|message| message[0].starts_with("r.toml:"))
+    );
+    let syntax = read_rubric("r.json", "{\n\"items\": [\n").expect_err("not JSON");
     assert!(syntax[0].starts_with("r.json:"), "{syntax:?}");
-    assert!(read("r.json", r#"{"items": [{"criterion": "c", "points": 1e999}]}"#).is_err());
+    assert!(read_rubric("r.json", r#"{"items": [{"criterion": "c", "points": 1e999}]}"#).is_err());
 }
 
 #[test]
@@ -240,8 +243,10 @@ fn rubrics_that_come_with_us() {
             .items
             .iter()
             .map(|item| match (&item.answer, item.points > 0.0) {
-                (Answer::Tiers(_), _) => Some(item.range().1),
-                (Answer::YesNo | Answer::Verifier(_), good) => Some(if good { 1.0 } else { 0.0 }),
+                (ItemAnswer::Tiers(_), _) => Some(item.range().1),
+                (ItemAnswer::YesNo | ItemAnswer::Verifier(_), good) => {
+                    Some(if good { 1.0 } else { 0.0 })
+                }
             })
             .collect();
         let whole = rubric.aggregate(&clean).expect("a value");
@@ -262,7 +267,7 @@ fn documented_rubrics_are_valid() {
     for (language, file) in [("toml", "r.toml"), ("json", "r.json")] {
         for part in text.split(&format!("```{language}\n")).skip(1) {
             let block = part.split("```").next().unwrap_or_default();
-            assert!(read(file, block).is_ok(), "{block}: {:?}", read(file, block));
+            assert!(read_rubric(file, block).is_ok(), "{block}: {:?}", read_rubric(file, block));
             count += 1;
         }
     }
@@ -285,9 +290,9 @@ fn junk() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// Whatever stands in the place of a value, there is a rubric that aggregates or there are faults.
+    /// With any junk as one of its values, a rubric aggregates or has faults.
     #[test]
-    fn no_rubric_is_half_read(junk in junk(), at in 0..40usize) {
+    fn corrupted_rubrics_parse_or_report_faults(junk in junk(), at in 0..40usize) {
         let mut value = json!({
             "name": "n",
             "items": [
@@ -314,7 +319,7 @@ proptest! {
     }
 }
 
-/// Puts `junk` in the place of the value that a walk comes to after so many others.
+/// Replaces the value at a position of a walk with `junk`.
 fn replace(value: &mut Value, left: &mut usize, junk: &Value) -> bool {
     if *left == 0 {
         *value = junk.clone();

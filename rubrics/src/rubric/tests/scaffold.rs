@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{close, rubric};
 use crate::rubric::scaffold::{
-    GroupDecay, Sample, ScaffoldError, Schedule, StepDecay, message, shown,
+    GroupDecay, ScaffoldError, Schedule, StepDecay, TrainingSample, message, shown,
 };
 
 const RUBRIC: &str = "
@@ -17,8 +17,8 @@ criterion = 'blames the reader'
 points = -2
 ";
 
-fn sample(index: usize, group: usize) -> Sample {
-    Sample { index, group, step: 1, steps: 350 }
+fn sample(index: usize, group: usize) -> TrainingSample {
+    TrainingSample { index, group, step: 1, steps: 350 }
 }
 
 const ONLY_GROUP: Schedule = Schedule { group: GroupDecay::Linear, step: StepDecay::None };
@@ -53,7 +53,7 @@ fn a12_ruscarl_scaffold_along_training() {
     check(StepDecay::Power(2.0), 0.5, 0.25);
     check(StepDecay::None, 1.0, 1.0);
     let at = |step: usize, steps: usize| {
-        let sample = Sample { index: 0, group: 8, step, steps };
+        let sample = TrainingSample { index: 0, group: 8, step, steps };
         shown(&Schedule::SCRIPT, sample, 10).expect("it exists")
     };
     // x = (s - 1) / (T - 1): 71 of 351 is x = 0.2.
@@ -62,13 +62,13 @@ fn a12_ruscarl_scaffold_along_training() {
 
 #[test]
 fn samples_that_do_not_exist_are_errors() {
-    let check = |sample: Sample, expected: ScaffoldError| {
+    let check = |sample: TrainingSample, expected: ScaffoldError| {
         assert_eq!(shown(&Schedule::SCRIPT, sample, 3), Err(expected));
     };
     check(sample(8, 8), ScaffoldError::Index { index: 8, group: 8 });
     check(sample(0, 0), ScaffoldError::Index { index: 0, group: 0 });
     for (step, steps) in [(0, 3), (4, 3), (1, 0)] {
-        let there = Sample { step, steps, ..sample(0, 2) };
+        let there = TrainingSample { step, steps, ..sample(0, 2) };
         check(there, ScaffoldError::Step { step, steps });
     }
     for step in [
@@ -110,7 +110,7 @@ proptest! {
     ) {
         for schedule in [Schedule::SCRIPT, Schedule::CODE_DEFAULT] {
             let of = |index, step| {
-                let sample = Sample { index, group, step, steps };
+                let sample = TrainingSample { index, group, step, steps };
                 shown(&schedule, sample, n_items).expect("it exists")
             };
             prop_assert!(of(0, 1) <= n_items);

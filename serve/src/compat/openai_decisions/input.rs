@@ -1,6 +1,6 @@
 //! Converts conversation items and contents in parts to decision input.
 
-use rubrics::decide::{DecisionInput, InputPart, Source};
+use rubrics::decide::{DecisionInput, InputPart, MessageSource};
 use serde_json::Value;
 
 use super::check_chars;
@@ -66,16 +66,16 @@ fn message(path: &str, item: &DecisionItem) -> Result<InputPart, ApiError> {
     refuse(path, "message", others(item, &taken))?;
     let role = needed(path, "role", item.role.as_deref())?;
     let content = needed(path, "content", item.content.as_ref())?;
-    let (source, kinds): (Source, &[DecisionPartType]) = match role {
+    let (source, kinds): (MessageSource, &[DecisionPartType]) = match role {
         "user" => {
             let kinds = &[DecisionPartType::InputText, DecisionPartType::InputJson];
-            (Source::User, kinds)
+            (MessageSource::User, kinds)
         }
-        "developer" => (Source::Developer, &[DecisionPartType::InputText]),
-        "system" => (Source::System, &[DecisionPartType::InputText]),
+        "developer" => (MessageSource::Developer, &[DecisionPartType::InputText]),
+        "system" => (MessageSource::System, &[DecisionPartType::InputText]),
         "assistant" => {
             let kinds = &[DecisionPartType::OutputText, DecisionPartType::Refusal];
-            (Source::Assistant, kinds)
+            (MessageSource::Assistant, kinds)
         }
         _ => {
             let what = "a role is `user`, `developer`, `system` or `assistant`";
@@ -115,7 +115,7 @@ impl<'i> Calls<'i> {
         let number = self.made.len();
         let space = item.namespace.as_deref().map(|space| format!("{space}."));
         Ok(InputPart {
-            source: Source::ToolCall,
+            source: MessageSource::ToolCall,
             text: format!("#{number} {}{name}({given})", space.unwrap_or_default()),
         })
     }
@@ -130,7 +130,10 @@ impl<'i> Calls<'i> {
             return Err(invalid(format!("{path}.call_id"), what));
         };
         let output = text(&format!("{path}.output"), output, &[DecisionPartType::InputText])?;
-        Ok(InputPart { source: Source::ToolOutput, text: format!("#{} {output}", before + 1) })
+        Ok(InputPart {
+            source: MessageSource::ToolOutput,
+            text: format!("#{} {output}", before + 1),
+        })
     }
 }
 

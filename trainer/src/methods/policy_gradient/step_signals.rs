@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use rubrics::combine::thoughts::Label;
+use rubrics::combine::thoughts::ThoughtLabel;
 
 use crate::advantages::{AdvantageKind, AnswerStep, Signal};
 use crate::error::{Result, TrainError};
@@ -84,12 +84,12 @@ impl StepSignal {
 
 /// The label of a step. In a right solution it is right or wrong; in a wrong solution the scorer
 /// must also say whether it leads to the wrong answer.
-fn label(step: &JudgedStep, rollout: &Rollout) -> Result<Option<Label>> {
+fn label(step: &JudgedStep, rollout: &Rollout) -> Result<Option<ThoughtLabel>> {
     match (&*step.label, rollout.is_right()) {
-        ("matching", false) => Ok(Some(Label::Matching)),
-        ("mismatched", false) => Ok(Some(Label::Mismatched)),
-        ("right", true) => Ok(Some(Label::Right)),
-        ("wrong", true) => Ok(Some(Label::Wrong)),
+        ("matching", false) => Ok(Some(ThoughtLabel::Matching)),
+        ("mismatched", false) => Ok(Some(ThoughtLabel::Mismatched)),
+        ("right", true) => Ok(Some(ThoughtLabel::Right)),
+        ("wrong", true) => Ok(Some(ThoughtLabel::Wrong)),
         _ if step.score.is_none() => Ok(None),
         (other, right) => Err(TrainError::Invalid(format!(
             "tp_grpo has no use for the step '{other}' of a {} solution: it needs the labels of a \

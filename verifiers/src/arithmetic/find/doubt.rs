@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::Finder;
 use crate::arithmetic::expr::Expr;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, TokenKind, Word};
+use crate::arithmetic::token::{Bound, TokenKind, WordClass};
 
 /// Words between a number and an expression that it may belong to.
 const MAX_WORDS_OF_QUANTITY: usize = 5;
@@ -13,32 +13,33 @@ const MAX_WORDS_OF_QUANTITY: usize = 5;
 const MAX_TRAILING_WORDS: usize = 3;
 
 impl Finder<'_, '_> {
-    /// Returns the words before the left side that may change what is meant: `half of`, `seven`,
-    /// `2 hours and`, `30 workers at a wage of`. A plain number after a word may be a name:
-    /// `Week 2`.
+    /// Returns the words before the left side that may change the meaning: `half of`, `seven`, `2
+    /// hours and`, `30 workers at a wage of`. A plain number after a word may be a name: `Week 2`.
     pub(super) fn doubt_before(&self, expr: &Expr) -> Option<Why> {
         let before = expr.tokens.start.checked_sub(1)?;
         let Some(TokenKind::Word(word)) = self.lexed.kind(before) else {
             return self.ends_list(before).then_some(Why::AdjacentNumbers);
         };
         let modifies = match word {
-            Word::Of => {
-                !matches!(self.lexed.kind_before(before), Some(TokenKind::Word(Word::Label)))
+            WordClass::Of => {
+                !matches!(self.lexed.kind_before(before), Some(TokenKind::Word(WordClass::Label)))
             }
-            Word::Modifier | Word::Comparison | Word::Scale | Word::Per | Word::Operation(_) => {
-                true
-            }
-            Word::Plain
-            | Word::Article
-            | Word::Measure
-            | Word::Label
-            | Word::Preposition
-            | Word::Direction
-            | Word::Function
-            | Word::Caution
-            | Word::Approximate => false,
+            WordClass::Modifier
+            | WordClass::Comparison
+            | WordClass::Scale
+            | WordClass::Per
+            | WordClass::Operation(_) => true,
+            WordClass::Plain
+            | WordClass::Article
+            | WordClass::Measure
+            | WordClass::Label
+            | WordClass::Preposition
+            | WordClass::Direction
+            | WordClass::Function
+            | WordClass::Caution
+            | WordClass::Approximate => false,
             // `the product of 3 and 4 + 5`, `not 4 + 5`.
-            Word::Stop => {
+            WordClass::Stop => {
                 self.follows_lone_number(before)
                     || self.lexed.text_of(before).eq_ignore_ascii_case("not")
             }
@@ -46,7 +47,7 @@ impl Finder<'_, '_> {
         if modifies || self.follows_quantity(before) {
             return Some(Why::Words);
         }
-        if word == Word::Stop && before > 0 && self.ends_with_measure(before - 1) {
+        if word == WordClass::Stop && before > 0 && self.ends_with_measure(before - 1) {
             return Some(Why::Units);
         }
         expr.is_bare().then_some(Why::Name)
@@ -78,14 +79,15 @@ impl Finder<'_, '_> {
         let start = end.saturating_sub(MAX_WORDS_OF_QUANTITY);
         let first_other = (start..=end).rev().find(|&at| {
             let kind = self.lexed.kind(at);
-            kind == Some(TokenKind::Word(Word::Stop)) || !matches!(kind, Some(TokenKind::Word(_)))
+            kind == Some(TokenKind::Word(WordClass::Stop))
+                || !matches!(kind, Some(TokenKind::Word(_)))
         });
         first_other.is_some_and(|at| matches!(self.lexed.kind(at), Some(TokenKind::Number(_))))
     }
 
     /// Returns whether a measured number ends with token `at`: `2 hours`.
     fn ends_with_measure(&self, at: usize) -> bool {
-        self.lexed.kind(at) == Some(TokenKind::Word(Word::Measure))
+        self.lexed.kind(at) == Some(TokenKind::Word(WordClass::Measure))
             && matches!(self.lexed.kind_before(at), Some(TokenKind::Number(_)))
     }
 
@@ -98,7 +100,10 @@ impl Finder<'_, '_> {
                 matches!(
                     self.lexed.kind(at),
                     Some(TokenKind::Word(
-                        Word::Plain | Word::Measure | Word::Article | Word::Scale
+                        WordClass::Plain
+                            | WordClass::Measure
+                            | WordClass::Article
+                            | WordClass::Scale
                     ))
                 )
             })
@@ -106,7 +111,7 @@ impl Finder<'_, '_> {
         start..start + count
     }
 
-    /// Returns what follows the right side and may change what is meant: `more than`, `million`,
+    /// Returns the text after the right side that may change the meaning: `more than`, `million`,
     /// `hours and 30 minutes`, a group of digits after a comma.
     pub(super) fn doubt_after(&self, expr: &Expr, trailing: &Range<usize>) -> Option<Why> {
         let end = expr.tokens.end;
@@ -114,11 +119,11 @@ impl Finder<'_, '_> {
             return Some(Why::Words);
         }
         match self.lexed.kind(end)? {
-            TokenKind::Word(Word::Comparison | Word::Modifier | Word::Operation(_)) => {
-                Some(Why::Words)
-            }
-            TokenKind::Word(Word::Scale) => Some(Why::Units),
-            TokenKind::Word(Word::Measure) => self.goes_on_in_smaller_units(trailing.end),
+            TokenKind::Word(
+                WordClass::Comparison | WordClass::Modifier | WordClass::Operation(_),
+            ) => Some(Why::Words),
+            TokenKind::Word(WordClass::Scale) => Some(Why::Units),
+            TokenKind::Word(WordClass::Measure) => self.goes_on_in_smaller_units(trailing.end),
             TokenKind::Boundary(Bound::Comma) => {
                 self.is_digit_group(end + 1).then_some(Why::AdjacentNumbers)
             }
@@ -149,14 +154,14 @@ impl Finder<'_, '_> {
                 Some(TokenKind::Word(word)) => Some(word),
                 Some(_) | None => None,
             })
-            .any(|word| word == Word::Direction)
+            .any(|word| word == WordClass::Direction)
     }
 
     /// Finds `2 hours 30`, `2 hours and 30`, with the words up to token `end`.
     fn goes_on_in_smaller_units(&self, end: usize) -> Option<Why> {
         let joined = usize::from(matches!(
             self.lexed.kind(end),
-            Some(TokenKind::Word(Word::Stop) | TokenKind::Boundary(Bound::Comma))
+            Some(TokenKind::Word(WordClass::Stop) | TokenKind::Boundary(Bound::Comma))
         ));
         let number = self.lexed.kind(end + joined);
         matches!(number, Some(TokenKind::Number(_))).then_some(Why::Units)

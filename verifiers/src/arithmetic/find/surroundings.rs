@@ -2,7 +2,7 @@
 
 use super::Finder;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Class, Op, TokenKind, Word};
+use crate::arithmetic::token::{Bound, Class, Op, TokenKind, WordClass};
 
 /// Tokens that are looked at to name what makes an expression unreadable.
 const LOOK_AROUND: usize = 32;
@@ -12,10 +12,12 @@ impl Finder<'_, '_> {
     pub(super) fn before(&self, start: usize) -> Option<Why> {
         let before = start.checked_sub(1)?;
         match self.lexed.class(before) {
-            Class::Arithmetic | Class::Word(Word::Operation(_)) => Some(self.culprit_before(start)),
+            Class::Arithmetic | Class::Word(WordClass::Operation(_)) => {
+                Some(self.culprit_before(start))
+            }
             Class::Variable => Some(Why::Variable),
             Class::Broken(why) => Some(why),
-            Class::Word(Word::Function) => Some(Why::Function),
+            Class::Word(WordClass::Function) => Some(Why::Function),
             Class::Word(_) => {
                 let called = self.lexed.is_attached(start)
                     && self.lexed.kind(start) == Some(TokenKind::Open);
@@ -62,7 +64,7 @@ impl Finder<'_, '_> {
     pub(super) fn unit_follows(&self, at: usize) -> bool {
         let is_word = matches!(
             self.lexed.kind(at + 1),
-            Some(TokenKind::Word(Word::Plain | Word::Measure | Word::Article))
+            Some(TokenKind::Word(WordClass::Plain | WordClass::Measure | WordClass::Article))
         );
         match self.lexed.kind(at) {
             Some(TokenKind::Op(Op::Div)) => is_word,

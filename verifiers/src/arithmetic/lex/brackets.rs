@@ -1,4 +1,4 @@
-//! Which brackets group numbers.
+//! Brackets that group numbers.
 
 use crate::arithmetic::token::{Bound, Token, TokenKind};
 

@@ -1,8 +1,8 @@
-//! Numbers, and what is written right after them.
+//! Numbers, and the marks directly after them.
 
 use super::Lexer;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Numeral, Op, TokenKind, Word};
+use crate::arithmetic::token::{Bound, Numeral, Op, TokenKind, WordClass};
 use maths::DecimalLiteral;
 
 impl Lexer<'_, '_> {
@@ -83,7 +83,7 @@ impl Lexer<'_, '_> {
             _ if digit_follows || letters == 1 => self.coefficient(letters),
             _ => {
                 let class = self.vocabulary.classify(name);
-                if letters == 2 && class != Word::Measure {
+                if letters == 2 && class != WordClass::Measure {
                     self.coefficient(letters);
                 } else {
                     self.push(letters, TokenKind::Word(class));

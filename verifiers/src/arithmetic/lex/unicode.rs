@@ -2,7 +2,7 @@
 
 use super::Lexer;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Bound, Numeral, Op, Relation, TokenKind, Word};
+use crate::arithmetic::token::{Bound, Numeral, Op, Relation, TokenKind, WordClass};
 
 impl Lexer<'_, '_> {
     /// Lexes a character outside ASCII.
@@ -26,7 +26,7 @@ impl Lexer<'_, '_> {
                 self.push(len, TokenKind::Relation(Relation::Approx));
             }
             '\u{a3}' | '\u{20a0}'..='\u{20cf}' | '\u{a5}' => self.push(len, TokenKind::Currency),
-            '\u{a2}' | '\u{b0}' => self.push(len, TokenKind::Word(Word::Measure)),
+            '\u{a2}' | '\u{b0}' => self.push(len, TokenKind::Word(WordClass::Measure)),
             '\u{221a}' | '\u{b1}' | '\u{221e}' | '\u{3c0}' => {
                 self.push(len, TokenKind::Broken(Why::Function));
             }

@@ -2,7 +2,7 @@
 
 use super::Lexer;
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Op, Relation, TokenKind, Word};
+use crate::arithmetic::token::{Op, Relation, TokenKind, WordClass};
 
 impl Lexer<'_, '_> {
     /// The word that starts here.
@@ -28,8 +28,8 @@ impl Lexer<'_, '_> {
             return self.push(len, TokenKind::Variable { coefficient: false });
         }
         let class = self.vocabulary.classify(word);
-        self.out.approximate |= class == Word::Approximate || self.is_left_over(word);
-        self.out.cautious |= class == Word::Caution;
+        self.out.approximate |= class == WordClass::Approximate || self.is_left_over(word);
+        self.out.cautious |= class == WordClass::Caution;
         self.push(len, TokenKind::Word(class));
     }
 
@@ -65,8 +65,8 @@ impl Lexer<'_, '_> {
     /// Lexes one ASCII letter: a word, a multiplication sign or a variable.
     fn letter(&mut self, letter: &str) {
         let kind = match letter {
-            "a" => TokenKind::Word(Word::Article),
-            "A" | "I" => TokenKind::Word(Word::Plain),
+            "a" => TokenKind::Word(WordClass::Article),
+            "A" | "I" => TokenKind::Word(WordClass::Plain),
             "x" | "X" if self.is_times() => TokenKind::Op(Op::Mul),
             _ => TokenKind::Variable { coefficient: false },
         };
@@ -87,7 +87,7 @@ impl Lexer<'_, '_> {
                     | TokenKind::Percent
                     | TokenKind::Close
                     | TokenKind::Currency
-                    | TokenKind::Word(Word::Plain | Word::Measure | Word::Scale)
+                    | TokenKind::Word(WordClass::Plain | WordClass::Measure | WordClass::Scale)
             )
         );
         let spaced_after = matches!(self.peek(1), Some(b' ' | b'\t' | b'<'));
@@ -126,7 +126,7 @@ impl Lexer<'_, '_> {
             return false;
         };
         let word = &self.text[token.start..token.end];
-        matches!(token.kind, TokenKind::Word(Word::Operation(_)))
+        matches!(token.kind, TokenKind::Word(WordClass::Operation(_)))
             && (word.ends_with("divided") || word.ends_with("multiplied"))
     }
 

@@ -1,9 +1,9 @@
 //! Operands: numbers with their signs, percent and currency signs.
 
-use super::{Measure, Parser, Pending, Term, phrase, starts_number, starts_operand};
-use crate::arithmetic::expr::{Code, Form, Percent};
+use super::{Measure, Parser, Pending, StackValue, phrase, starts_number, starts_operand};
+use crate::arithmetic::expr::{Code, ExprForm, Percent};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Numeral, Op, TokenKind, Word};
+use crate::arithmetic::token::{Numeral, Op, TokenKind, WordClass};
 
 /// Digits from which on a decimal is taken for the output of floating-point arithmetic.
 const FLOAT_DIGITS: usize = 12;
@@ -74,7 +74,11 @@ impl Parser<'_, '_, '_> {
         }
         self.out.code.push(Code::Push(index));
         let end = self.out.units.len();
-        self.stacks.terms.push(Term { measure: Measure::Plain, units: end..end, money: false });
+        self.stacks.terms.push(StackValue {
+            measure: Measure::Plain,
+            units: end..end,
+            money: false,
+        });
     }
 
     /// Notes that the last term has a currency sign.
@@ -155,7 +159,7 @@ impl Parser<'_, '_, '_> {
         let percent = self.lexed.kind(last) == Some(TokenKind::Percent);
         let small = matches!(self.lexed.kind(last), Some(TokenKind::Number(index))
             if matches!(self.lexed.numerals[index], Numeral::Small { .. }));
-        let article = usize::from(self.kind(1) == Some(TokenKind::Word(Word::Article)));
+        let article = usize::from(self.kind(1) == Some(TokenKind::Word(WordClass::Article)));
         if !(share || small || percent) || !starts_operand(self.lexed, self.at + 1 + article) {
             return false;
         }
@@ -178,7 +182,7 @@ impl Parser<'_, '_, '_> {
     }
 
     /// Returns the form of an expression without operators.
-    pub(super) fn bare_form(&self) -> Form {
+    pub(super) fn bare_form(&self) -> ExprForm {
         let code = &self.out.code[self.code_start..];
         let decimals = code.iter().find_map(|code| match code {
             Code::Push(index) => match self.lexed.numerals[*index] {
@@ -187,6 +191,6 @@ impl Parser<'_, '_, '_> {
             },
             Code::Neg | Code::Percent | Code::Mixed | Code::Apply(_) => None,
         });
-        Form::Bare { decimals, percent: code.contains(&Code::Percent) }
+        ExprForm::Bare { decimals, percent: code.contains(&Code::Percent) }
     }
 }

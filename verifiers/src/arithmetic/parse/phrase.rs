@@ -2,14 +2,14 @@
 
 use super::{Parser, operator_at, starts_number, starts_operand};
 use crate::arithmetic::report::Why;
-use crate::arithmetic::token::{Lexed, Op, Relation, TokenKind, Word};
+use crate::arithmetic::token::{Lexed, Op, Relation, TokenKind, WordClass};
 
 /// Words that may stand between an operand and the operator or equality sign after it.
 const MAX_WORDS: usize = 6;
 /// Words that may stand between a plain number and an equality sign, or before the word `is`.
 const MAX_WORDS_AFTER_NUMBER: usize = 2;
 
-/// A unit phrase that was looked at.
+/// A unit phrase.
 struct Phrase {
     /// Token after it.
     end: usize,
@@ -62,7 +62,7 @@ impl Parser<'_, '_, '_> {
             let Some(TokenKind::Word(word)) = self.lexed.kind(at) else {
                 break;
             };
-            let of_first = word == Word::Of && phrase.n_words == 0;
+            let of_first = word == WordClass::Of && phrase.n_words == 0;
             if !self.joins(word, at) || (of_first && starts_operand(self.lexed, at + 1)) {
                 break;
             }
@@ -70,30 +70,30 @@ impl Parser<'_, '_, '_> {
             phrase.n_words += 1;
             phrase.end = at + 1 + self.unit_power(at + 1);
             phrase.doubt = phrase.doubt.or(doubt_of(word, of_first));
-            phrase.names_result |= word == Word::Label || (later && self.is_capitalised(at));
+            phrase.names_result |= word == WordClass::Label || (later && self.is_capitalised(at));
         }
         phrase
     }
 
     /// Returns whether `word` at token `at` may stand in a unit phrase.
-    fn joins(&self, word: Word, at: usize) -> bool {
+    fn joins(&self, word: WordClass, at: usize) -> bool {
         match word {
-            Word::Plain
-            | Word::Article
-            | Word::Measure
-            | Word::Scale
-            | Word::Comparison
-            | Word::Label
-            | Word::Of
-            | Word::Per
-            | Word::Preposition => true,
-            Word::Operation(_) => !starts_number(self.lexed, at + 1),
-            Word::Approximate
-            | Word::Modifier
-            | Word::Direction
-            | Word::Function
-            | Word::Caution
-            | Word::Stop => false,
+            WordClass::Plain
+            | WordClass::Article
+            | WordClass::Measure
+            | WordClass::Scale
+            | WordClass::Comparison
+            | WordClass::Label
+            | WordClass::Of
+            | WordClass::Per
+            | WordClass::Preposition => true,
+            WordClass::Operation(_) => !starts_number(self.lexed, at + 1),
+            WordClass::Approximate
+            | WordClass::Modifier
+            | WordClass::Direction
+            | WordClass::Function
+            | WordClass::Caution
+            | WordClass::Stop => false,
         }
     }
 
@@ -114,7 +114,7 @@ impl Parser<'_, '_, '_> {
     fn record_units(&mut self, end: usize) {
         let start = self.out.units.len();
         for at in self.at..end {
-            if let Some(TokenKind::Word(Word::Plain | Word::Measure | Word::Scale)) =
+            if let Some(TokenKind::Word(WordClass::Plain | WordClass::Measure | WordClass::Scale)) =
                 self.lexed.kind(at)
             {
                 self.out.units.push(at);
@@ -131,24 +131,24 @@ impl Parser<'_, '_, '_> {
 }
 
 /// Explains why a phrase with this word may change the number before it.
-fn doubt_of(word: Word, of_first: bool) -> Option<Why> {
+fn doubt_of(word: WordClass, of_first: bool) -> Option<Why> {
     match word {
-        Word::Scale => Some(Why::Units),
-        Word::Comparison => Some(Why::Words),
-        Word::Of => of_first.then_some(Why::Words),
-        Word::Plain
-        | Word::Article
-        | Word::Measure
-        | Word::Label
-        | Word::Operation(_)
-        | Word::Per
-        | Word::Preposition
-        | Word::Approximate
-        | Word::Modifier
-        | Word::Direction
-        | Word::Function
-        | Word::Caution
-        | Word::Stop => None,
+        WordClass::Scale => Some(Why::Units),
+        WordClass::Comparison => Some(Why::Words),
+        WordClass::Of => of_first.then_some(Why::Words),
+        WordClass::Plain
+        | WordClass::Article
+        | WordClass::Measure
+        | WordClass::Label
+        | WordClass::Operation(_)
+        | WordClass::Per
+        | WordClass::Preposition
+        | WordClass::Approximate
+        | WordClass::Modifier
+        | WordClass::Direction
+        | WordClass::Function
+        | WordClass::Caution
+        | WordClass::Stop => None,
     }
 }
 

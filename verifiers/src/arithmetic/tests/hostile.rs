@@ -2,7 +2,7 @@
 
 use super::report;
 use crate::Fuel;
-use crate::arithmetic::{Arithmetic, Check, Label, StepReport, Why};
+use crate::arithmetic::{Arithmetic, EqualityCheck, StepLabel, StepReport, Why};
 
 /// Checks that `text` is read within the default fuel or stopped by it.
 fn bounded(text: &str) -> StepReport {
@@ -75,7 +75,7 @@ fn many_equalities_run_out_of_fuel() {
     let report = bounded(&text);
     assert!(report.exhausted);
     let last = report.steps[0].equalities.last().map(|equality| &equality.check);
-    assert_eq!(last, Some(&Check::Unchecked { why: Why::TooCostly }));
+    assert_eq!(last, Some(&EqualityCheck::Unchecked { why: Why::TooCostly }));
 }
 
 #[test]
@@ -85,17 +85,17 @@ fn unread_text_is_unchecked() {
     let report = Arithmetic::default().check(text, None, &mut fuel);
     assert!(report.exhausted);
     assert_eq!(report.steps.len(), 2);
-    assert_eq!(report.steps[1].label(), Label::Unchecked);
+    assert_eq!(report.steps[1].label(), StepLabel::Unchecked);
 }
 
 #[test]
 fn deep_nesting_is_refused() {
     let deep = |n: usize| format!("{}1{} = 1", "(".repeat(n), ")".repeat(n));
-    assert_eq!(report(&deep(10_000)).steps[0].label(), Label::Right);
+    assert_eq!(report(&deep(10_000)).steps[0].label(), StepLabel::Right);
     let open = format!("{}x = 1", "(".repeat(100_000));
     bounded(&open);
     let fractions = format!("{}1{} = 1", "\\frac{".repeat(10_000), "}{1}".repeat(10_000));
-    assert_eq!(report(&fractions).steps[0].label(), Label::Right);
+    assert_eq!(report(&fractions).steps[0].label(), StepLabel::Right);
 }
 
 #[test]
@@ -113,7 +113,10 @@ fn big_numbers_are_bounded() {
     ] {
         let report = bounded(&text);
         let check = &report.steps[0].equalities[0].check;
-        assert_eq!(*check, Check::Unchecked { why: Why::TooCostly }, "{text:.40}");
+        assert_eq!(*check, EqualityCheck::Unchecked { why: Why::TooCostly }, "{text:.40}");
     }
-    assert_eq!(report("2^100 = 1267650600228229401496703205376").steps[0].label(), Label::Right);
+    assert_eq!(
+        report("2^100 = 1267650600228229401496703205376").steps[0].label(),
+        StepLabel::Right
+    );
 }

@@ -8,7 +8,7 @@ use proptest::{prop_assert, prop_assert_eq, prop_assume};
 
 use super::{ArithmeticConfig, Splitter, report};
 use crate::Fuel;
-use crate::arithmetic::{Arithmetic, Label};
+use crate::arithmetic::{Arithmetic, StepLabel};
 
 /// An expression over whole numbers.
 #[derive(Debug, Clone)]
@@ -69,7 +69,7 @@ fn value(tree: &Tree) -> Option<RBig> {
     }
 }
 
-fn whole(number: &str, style: Style) -> String {
+fn whole_number(number: &str, style: Style) -> String {
     if !style.separators {
         return number.to_owned();
     }
@@ -87,7 +87,7 @@ fn whole(number: &str, style: Style) -> String {
 /// Writes every node but the outermost in parentheses.
 fn write(tree: &Tree, style: Style, outermost: bool) -> String {
     match tree {
-        Tree::Leaf(leaf) => format!("{}{}", style.currency, whole(&leaf.to_string(), style)),
+        Tree::Leaf(leaf) => format!("{}{}", style.currency, whole_number(&leaf.to_string(), style)),
         Tree::Node(left, op, right) => {
             let sign = match op {
                 '+' => style.plus,
@@ -104,8 +104,8 @@ fn write(tree: &Tree, style: Style, outermost: bool) -> String {
 
 /// Writes a value as a whole number or a fraction.
 fn write_value(value: &RBig, style: Style) -> String {
-    let numerator = whole(&value.numerator().to_string(), style);
-    let denominator = whole(&value.denominator().to_string(), style);
+    let numerator = whole_number(&value.numerator().to_string(), style);
+    let denominator = whole_number(&value.denominator().to_string(), style);
     if value.is_int() {
         format!("{}{numerator}", style.currency)
     } else {
@@ -113,7 +113,7 @@ fn write_value(value: &RBig, style: Style) -> String {
     }
 }
 
-fn label(text: &str) -> Label {
+fn label(text: &str) -> StepLabel {
     report(text).steps[0].label()
 }
 
@@ -129,12 +129,12 @@ proptest! {
         let Some(value) = value(&tree) else { return Ok(()) };
         let side = write(&tree, style, true);
         let right = format!("{before}{side} = {}{after}", write_value(&value, style));
-        prop_assert_eq!(label(&right), Label::Right, "{}", right);
+        prop_assert_eq!(label(&right), StepLabel::Right, "{}", right);
         let off = &value + RBig::ONE;
         // An amount in cents would explain the difference.
         prop_assume!(off != &value * RBig::from(100u8));
         let wrong = format!("{before}{side} = {}{after}", write_value(&off, style));
-        prop_assert_eq!(label(&wrong), Label::Wrong, "{}", wrong);
+        prop_assert_eq!(label(&wrong), StepLabel::Wrong, "{}", wrong);
     }
 
     #[test]
@@ -152,8 +152,8 @@ proptest! {
             let (whole, fraction) = digits.split_at(digits.len() - places);
             format!("{numerator} / {denominator} = {whole}.{fraction}")
         };
-        prop_assert_eq!(label(&write(&rounded)), Label::Right);
-        prop_assert_eq!(label(&write(&(&rounded + IBig::ONE))), Label::Wrong);
+        prop_assert_eq!(label(&write(&rounded)), StepLabel::Right);
+        prop_assert_eq!(label(&write(&(&rounded + IBig::ONE))), StepLabel::Wrong);
     }
 
     #[test]

@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use super::{ArithmeticConfig, Splitter, report, report_with};
 use crate::Fuel;
-use crate::arithmetic::{Arithmetic, Label, locate};
+use crate::arithmetic::{Arithmetic, StepLabel, locate};
 
-fn split(splitter: Splitter, text: &str, expected: &[&str]) {
+fn check_split(splitter: Splitter, text: &str, expected: &[&str]) {
     let config = ArithmeticConfig { splitter, ..ArithmeticConfig::default() };
     let report = report_with(config, text);
     let steps: Vec<&str> = report.steps.iter().map(|step| &text[step.span.clone()]).collect();
@@ -15,31 +15,31 @@ fn split(splitter: Splitter, text: &str, expected: &[&str]) {
 
 #[test]
 fn lines_are_steps() {
-    split(Splitter::Lines, "", &[]);
-    split(Splitter::Lines, " \n\t\n", &[]);
-    split(Splitter::Lines, "a\nb\r\n\n  c  ", &["a", "b", "c"]);
+    check_split(Splitter::Lines, "", &[]);
+    check_split(Splitter::Lines, " \n\t\n", &[]);
+    check_split(Splitter::Lines, "a\nb\r\n\n  c  ", &["a", "b", "c"]);
 }
 
 #[test]
 fn blank_lines_separate_steps() {
-    split(Splitter::BlankLines, "\n\na\nb\n \nc\n\n\n", &["a\nb", "c"]);
-    split(Splitter::BlankLines, "a", &["a"]);
+    check_split(Splitter::BlankLines, "\n\na\nb\n \nc\n\n\n", &["a\nb", "c"]);
+    check_split(Splitter::BlankLines, "a", &["a"]);
 }
 
 #[test]
 fn sentences_are_steps() {
-    split(
+    check_split(
         Splitter::Sentences,
         "He has 2.5 kg. Is it so? Yes! See no. 5 of Mr. X.\nNext line.",
         &["He has 2.5 kg.", "Is it so?", "Yes!", "See no. 5 of Mr. X.", "Next line."],
     );
-    split(Splitter::Sentences, "1. One. 2. Two", &["1. One.", "2. Two"]);
-    split(Splitter::Sentences, "So 3 + 4 = 7. Then 8.", &["So 3 + 4 = 7.", "Then 8."]);
+    check_split(Splitter::Sentences, "1. One. 2. Two", &["1. One.", "2. Two"]);
+    check_split(Splitter::Sentences, "So 3 + 4 = 7. Then 8.", &["So 3 + 4 = 7.", "Then 8."]);
 }
 
 #[test]
 fn numbered_lines_start_steps() {
-    split(
+    check_split(
         Splitter::Numbered,
         "Plan:\n1. a\nmore\n2) b\n\n(3) c\n**Step 4:** d\n5.5 is no marker",
         &["Plan:", "1. a\nmore", "2) b", "(3) c", "**Step 4:** d\n5.5 is no marker"],
@@ -59,9 +59,14 @@ fn equalities_go_on_in_the_next_line() {
 #[test]
 fn first_wrong_step_is_reported() {
     let report = report("Let x = 2.\n1 + 1 = 2 and 2x = 4\n1 + 1 = 2 and 1 + 2 = 4\n2 + 2 = 5");
-    let labels: Vec<Label> = report.steps.iter().map(super::super::Step::label).collect();
-    assert_eq!(labels, [Label::Unchecked, Label::Right, Label::Wrong, Label::Wrong]);
-    let scores: Vec<Option<f64>> = report.steps.iter().map(super::super::Step::score).collect();
+    let labels: Vec<StepLabel> =
+        report.steps.iter().map(super::super::ArithmeticStep::label).collect();
+    assert_eq!(
+        labels,
+        [StepLabel::Unchecked, StepLabel::Right, StepLabel::Wrong, StepLabel::Wrong]
+    );
+    let scores: Vec<Option<f64>> =
+        report.steps.iter().map(super::super::ArithmeticStep::score).collect();
     assert_eq!(scores, [None, Some(1.0), Some(0.0), Some(0.0)]);
     assert_eq!(report.first_wrong, Some(2));
     assert!(!report.exhausted);
@@ -73,10 +78,17 @@ fn given_ranges_are_steps() {
     let backwards = Range { start: 5, end: 2 };
     let given = [0..13, 15..text.len(), 1..4, 20..99, backwards];
     let report = Arithmetic::default().check(text, Some(&given), &mut Fuel::default());
-    let labels: Vec<Label> = report.steps.iter().map(super::super::Step::label).collect();
+    let labels: Vec<StepLabel> =
+        report.steps.iter().map(super::super::ArithmeticStep::label).collect();
     assert_eq!(
         labels,
-        [Label::Right, Label::Wrong, Label::Unchecked, Label::Unchecked, Label::Unchecked]
+        [
+            StepLabel::Right,
+            StepLabel::Wrong,
+            StepLabel::Unchecked,
+            StepLabel::Unchecked,
+            StepLabel::Unchecked
+        ]
     );
     let spans: Vec<_> = report.steps.iter().map(|step| step.span.clone()).collect();
     assert_eq!(spans, given);

@@ -1,7 +1,7 @@
 //! Tables of texts with the equalities found in them and their checks.
 
-use super::{ArithmeticConfig, Rounding, RunOn, check, check_with, report, whole};
-use crate::arithmetic::{Check, Source};
+use super::{ArithmeticConfig, Rounding, RunOn, check, check_text, check_with, report};
+use crate::arithmetic::{EqualityCheck, EqualitySource};
 
 #[test]
 fn notations_are_read() {
@@ -67,21 +67,25 @@ fn notations_are_read() {
         let [equality] = &report.steps[0].equalities[..] else {
             panic!("{text}: {report:?}");
         };
-        assert!(matches!(equality.check, Check::Right { .. }), "{text}: {:?}", equality.check);
+        assert!(
+            matches!(equality.check, EqualityCheck::Right { .. }),
+            "{text}: {:?}",
+            equality.check
+        );
         assert_eq!(equality.span, 0..text.len(), "{text}");
     }
 }
 
 #[test]
 fn exact_values_are_reported() {
-    whole("3 x $2.50 = $7.50", "right: 7.5");
-    whole("2/3 + 2/3 = 4/3", "right: 4/3");
-    whole("2 + 2 = 5", "wrong: 4 is not 5");
-    whole("1/3 + 1/3 = 1/2", "wrong: 2/3 is not 0.5");
-    whole("5/0 = 0", "wrong: division by zero");
-    whole("0^-1 = 0", "wrong: division by zero");
-    whole("0^0 = 1", "unchecked: function");
-    whole("4^(1/2) = 2", "unchecked: function");
+    check_text("3 x $2.50 = $7.50", "right: 7.5");
+    check_text("2/3 + 2/3 = 4/3", "right: 4/3");
+    check_text("2 + 2 = 5", "wrong: 4 is not 5");
+    check_text("1/3 + 1/3 = 1/2", "wrong: 2/3 is not 0.5");
+    check_text("5/0 = 0", "wrong: division by zero");
+    check_text("0^-1 = 0", "wrong: division by zero");
+    check_text("0^0 = 1", "unchecked: function");
+    check_text("4^(1/2) = 2", "unchecked: function");
 }
 
 #[test]
@@ -158,25 +162,25 @@ fn assignments_are_not_equalities() {
 
 #[test]
 fn unreadable_sides_are_unchecked() {
-    whole("2x = 10", "unchecked: variable");
-    whole("2 x = 10", "unchecked: variable");
-    whole("x + 5 = 12", "unchecked: variable");
-    whole("3*x = 24", "unchecked: variable");
-    whole("10 = 2x", "unchecked: variable");
-    whole("27 - 9 = (6 * x) - 3", "unchecked: variable");
-    whole("2(x + 1) * 3 = 12", "unchecked: variable");
-    whole("60g * 4/5 = 48", "unchecked: variable");
-    whole("5:30 - 2:15 = 3:15", "unchecked: time_or_ratio");
-    whole("5! = 120", "unchecked: function");
-    whole("\\sqrt{16} = 4", "unchecked: function");
-    whole("√16 = 4", "unchecked: function");
-    whole("1.234,5 * 2 = 2469", "unchecked: number_format");
-    whole("2e-05 * 2 = 4", "unchecked: number_format");
-    whole("$350 000 + 5 = 350005", "unchecked: adjacent_numbers");
-    whole("17 % 5 = 2", "unchecked: syntax");
-    whole("7 // 2 = 3", "unchecked: syntax");
-    whole("3 + * 4 = 7", "unchecked: syntax");
-    whole("f(3) + 4 = 7", "unchecked: variable");
+    check_text("2x = 10", "unchecked: variable");
+    check_text("2 x = 10", "unchecked: variable");
+    check_text("x + 5 = 12", "unchecked: variable");
+    check_text("3*x = 24", "unchecked: variable");
+    check_text("10 = 2x", "unchecked: variable");
+    check_text("27 - 9 = (6 * x) - 3", "unchecked: variable");
+    check_text("2(x + 1) * 3 = 12", "unchecked: variable");
+    check_text("60g * 4/5 = 48", "unchecked: variable");
+    check_text("5:30 - 2:15 = 3:15", "unchecked: time_or_ratio");
+    check_text("5! = 120", "unchecked: function");
+    check_text("\\sqrt{16} = 4", "unchecked: function");
+    check_text("√16 = 4", "unchecked: function");
+    check_text("1.234,5 * 2 = 2469", "unchecked: number_format");
+    check_text("2e-05 * 2 = 4", "unchecked: number_format");
+    check_text("$350 000 + 5 = 350005", "unchecked: adjacent_numbers");
+    check_text("17 % 5 = 2", "unchecked: syntax");
+    check_text("7 // 2 = 3", "unchecked: syntax");
+    check_text("3 + * 4 = 7", "unchecked: syntax");
+    check_text("f(3) + 4 = 7", "unchecked: variable");
     check("sqrt(16) = 4", &["(16) = 4 | unchecked: function"]);
     check("3 * 4 = ?", &["3 * 4 = | unchecked: syntax"]);
     check("30/2 = shoe size 15", &["30/2 = | unchecked: words"]);
@@ -201,27 +205,27 @@ fn list_markers_are_not_numbers() {
 
 #[test]
 fn rounded_results_are_right() {
-    whole("10/3 = 3.33", "right: 10/3, written rounded");
-    whole("20/3 = 6.67", "right: 20/3, written rounded");
-    whole("20/3 = 6.66", "right: 20/3, written truncated");
-    whole("20/3 = 6.65", "wrong: 20/3 is not 6.65");
-    whole("20/3 = 6.68", "wrong: 20/3 is not 6.68");
-    whole("1/8 = 0.13", "right: 0.125, written rounded");
-    whole("-20/3 = -6.67", "right: -20/3, written rounded");
-    whole("-20/3 = -6.66", "right: -20/3, written truncated");
-    whole("3.33 = 10/3", "right: 3.33, written rounded");
-    whole("10/3 = 3", "wrong: 10/3 is not 3");
-    whole("1/7 * 100% = 14%", "right: 1/7, written rounded");
-    whole("1/7 * 100% = 15%", "wrong: 1/7 is not 0.15");
-    whole("10/3 ≈ 3", "right: 10/3, written rounded");
-    whole("10/3 = about 3", "right: 10/3, written rounded");
-    whole("10/3 \\approx 3.3", "right: 10/3, written rounded");
+    check_text("10/3 = 3.33", "right: 10/3, written rounded");
+    check_text("20/3 = 6.67", "right: 20/3, written rounded");
+    check_text("20/3 = 6.66", "right: 20/3, written truncated");
+    check_text("20/3 = 6.65", "wrong: 20/3 is not 6.65");
+    check_text("20/3 = 6.68", "wrong: 20/3 is not 6.68");
+    check_text("1/8 = 0.13", "right: 0.125, written rounded");
+    check_text("-20/3 = -6.67", "right: -20/3, written rounded");
+    check_text("-20/3 = -6.66", "right: -20/3, written truncated");
+    check_text("3.33 = 10/3", "right: 3.33, written rounded");
+    check_text("10/3 = 3", "wrong: 10/3 is not 3");
+    check_text("1/7 * 100% = 14%", "right: 1/7, written rounded");
+    check_text("1/7 * 100% = 15%", "wrong: 1/7 is not 0.15");
+    check_text("10/3 ≈ 3", "right: 10/3, written rounded");
+    check_text("10/3 = about 3", "right: 10/3, written rounded");
+    check_text("10/3 \\approx 3.3", "right: 10/3, written rounded");
     check("10/3 = 4, rounded up", &["10/3 = 4 | right: 10/3, written rounded"]);
     check("Roughly, 1234 + 1 = 1200", &["1234 + 1 = 1200 | right: 1235, written rounded"]);
-    whole("10/3 ≈ 5", "wrong: 10/3 is not 5");
-    whole("1/30 = 0.0", "wrong: 1/30 is not 0");
-    whole("40000*1.1=44000.00000000001", "right: 44000, within floating-point error");
-    whole("10/3=3.3333333333333335", "right: 10/3, within floating-point error");
+    check_text("10/3 ≈ 5", "wrong: 10/3 is not 5");
+    check_text("1/30 = 0.0", "wrong: 1/30 is not 0");
+    check_text("40000*1.1=44000.00000000001", "right: 44000, within floating-point error");
+    check_text("10/3=3.3333333333333335", "right: 10/3, within floating-point error");
 }
 
 #[test]
@@ -237,24 +241,27 @@ fn configuration_restricts_rounding() {
 
 #[test]
 fn percent_points_are_right() {
-    whole("5/20*100 = 25%", "right: 25, written in percent");
-    whole("100 - 54 = 46%", "right: 46, written in percent");
-    whole("5/20 = 25%", "right: 0.25");
-    whole("150/5 = 30%", "unchecked: percent");
-    whole("5/20*100 = 26%", "wrong: 25 is not 0.26");
+    check_text("5/20*100 = 25%", "right: 25, written in percent");
+    check_text("100 - 54 = 46%", "right: 46, written in percent");
+    check_text("5/20 = 25%", "right: 0.25");
+    check_text("150/5 = 30%", "unchecked: percent");
+    check_text("5/20*100 = 26%", "wrong: 25 is not 0.26");
 }
 
 #[test]
 fn equalities_name_their_source() {
-    let sources = |text: &str| -> Vec<Source> {
+    let sources = |text: &str| -> Vec<EqualitySource> {
         let equalities = report(text).steps.remove(0).equalities;
         equalities.iter().map(|equality| equality.source).collect()
     };
-    assert_eq!(sources("48/2 = 24"), [Source::Prose]);
-    assert_eq!(sources("so <<48/2=24>>24"), [Source::Annotation]);
-    assert_eq!(sources("48/2 = <<48/2=24>>24"), [Source::Both]);
-    assert_eq!(sources("48/2 = <<48/2=24>>25"), [Source::Prose, Source::Annotation]);
-    assert_eq!(sources("2*4 = 8 = <<2*4=8>>8"), [Source::Prose, Source::Both]);
-    assert_eq!(sources("x+1 = <<x+1=8>>8"), [Source::Both]);
-    assert_eq!(sources("2 = <<2=2"), [Source::Prose]);
+    assert_eq!(sources("48/2 = 24"), [EqualitySource::Prose]);
+    assert_eq!(sources("so <<48/2=24>>24"), [EqualitySource::Annotation]);
+    assert_eq!(sources("48/2 = <<48/2=24>>24"), [EqualitySource::Both]);
+    assert_eq!(
+        sources("48/2 = <<48/2=24>>25"),
+        [EqualitySource::Prose, EqualitySource::Annotation]
+    );
+    assert_eq!(sources("2*4 = 8 = <<2*4=8>>8"), [EqualitySource::Prose, EqualitySource::Both]);
+    assert_eq!(sources("x+1 = <<x+1=8>>8"), [EqualitySource::Both]);
+    assert_eq!(sources("2 = <<2=2"), [EqualitySource::Prose]);
 }

@@ -1,6 +1,8 @@
 mod laws;
 
-use super::{AnswerPolicy, Extracted, MANY_CANDIDATES, Occurrence, answer, marked, whole};
+use super::{
+    AnswerPolicy, Extracted, MANY_CANDIDATES, Occurrence, answer, marked, visible_response,
+};
 
 fn found(response: &str) -> Option<Extracted<'_>> {
     answer(response, &AnswerPolicy::default())
@@ -452,7 +454,7 @@ fn many_different_candidates_are_flagged() {
 
 #[test]
 fn visible_text_follows_the_thinking() {
-    let text = |response| whole(response).map(|w| w.text);
+    let text = |response| visible_response(response).map(|w| w.text);
     assert_eq!(text(" a b "), Some("a b"));
     assert_eq!(text("a<think>b</think> c "), Some("c"));
     assert_eq!(text("<think>b"), None);

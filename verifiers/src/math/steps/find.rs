@@ -8,7 +8,7 @@ const ENVIRONMENTS: [&str; 6] = ["align*", "align", "aligned", "equation*", "equ
 /// Delimiters of formulas, longer ones first.
 const DELIMITERS: [(&str, &str); 4] = [("$$", "$$"), ("\\[", "\\]"), ("\\(", "\\)"), ("$", "$")];
 
-/// The longest formula that is looked at, in bytes.
+/// The longest formula that is checked, in bytes.
 const MAX_FORMULA: usize = 2048;
 
 /// Returns the byte ranges of the formulas of `text`, in order: what stands between delimiters, and
@@ -22,7 +22,7 @@ pub(super) fn formulas(text: &str) -> Vec<Range<usize>> {
         match delimited(text, start) {
             Some((inner, end)) => {
                 lines(text, plain..start, &mut found);
-                rows(text, inner, &mut found);
+                environment_rows(text, inner, &mut found);
                 at = end;
                 plain = end;
             }
@@ -104,7 +104,7 @@ fn has_words(text: &str) -> bool {
 }
 
 /// The rows of a formula: aligned ones are several.
-fn rows(text: &str, inner: Range<usize>, found: &mut Vec<Range<usize>>) {
+fn environment_rows(text: &str, inner: Range<usize>, found: &mut Vec<Range<usize>>) {
     let mut from = inner.start;
     let mut depth = 0usize;
     let bytes = text.as_bytes();

@@ -10,7 +10,7 @@ use maths::{
 };
 
 use super::find;
-use super::report::{Check, Why};
+use super::report::{ClaimCheck, Why};
 use crate::Exhausted;
 
 /// Words that say that what follows is a rewriting and no equation.
@@ -73,7 +73,7 @@ pub(super) fn links(
     formula: &str,
     setting: Setting,
     ws: &mut Workspace<'_>,
-) -> Result<Vec<(Range<usize>, Check)>, Exhausted> {
+) -> Result<Vec<(Range<usize>, ClaimCheck)>, Exhausted> {
     let Some(ranges) = find::sides(formula) else {
         return Ok(Vec::new());
     };
@@ -87,7 +87,7 @@ pub(super) fn links(
         let is_first = place == 0;
         let check = link(&pair[0], &pair[1], is_first, setting, ws)?;
         // A chain that has rewritten something goes on rewriting it.
-        setting.is_rewriting |= check == Check::Right && !pair[0].variables.is_empty();
+        setting.is_rewriting |= check == ClaimCheck::Right && !pair[0].variables.is_empty();
         checks.push((ranges[place].start..ranges[place + 1].end, check));
     }
     Ok(checks)
@@ -99,33 +99,33 @@ fn link(
     is_first: bool,
     setting: Setting,
     ws: &mut Workspace<'_>,
-) -> Result<Check, Exhausted> {
+) -> Result<ClaimCheck, Exhausted> {
     let (Some(left_expr), Some(right_expr)) = (left.expr, right.expr) else {
-        return Ok(Check::Unchecked(Why::Unread));
+        return Ok(ClaimCheck::Unchecked(Why::Unread));
     };
     if is_first && ws.is_name(left_expr) {
-        return Ok(Check::Unchecked(Why::Definition));
+        return Ok(ClaimCheck::Unchecked(Why::Definition));
     }
     match algebra::compare(left_expr, right_expr, Assumptions::default(), ws)? {
-        Proof::Equal(_) => Ok(Check::Right),
-        Proof::Undecided(Doubt::Costly) => Ok(Check::Unchecked(Why::TooCostly)),
+        Proof::Equal(_) => Ok(ClaimCheck::Right),
+        Proof::Undecided(Doubt::Costly) => Ok(ClaimCheck::Unchecked(Why::TooCostly)),
         Proof::Undecided(Doubt::LikelyEqual | Doubt::NoRule | Doubt::NoValue) => {
-            Ok(Check::Unchecked(Why::Undecided))
+            Ok(ClaimCheck::Unchecked(Why::Undecided))
         }
         Proof::Different(_, witness) => {
             let is_closed = left.variables.is_empty() && right.variables.is_empty();
             let is_same_kind = !left.variables.is_empty() && left.variables == right.variables;
             if !(is_closed || setting.is_rewriting && is_same_kind) {
-                return Ok(Check::Unchecked(Why::Equation));
+                return Ok(ClaimCheck::Unchecked(Why::Equation));
             }
             if setting.is_false_on_purpose {
-                return Ok(Check::Unchecked(Why::Contradiction));
+                return Ok(ClaimCheck::Unchecked(Why::Contradiction));
             }
             if let Some(excuse) = excuse(left, right, ws)? {
                 return Ok(excuse);
             }
-            let witness = shown(left, right, witness, ws);
-            Ok(Check::Wrong { witness })
+            let witness = witness_text(left, right, witness, ws);
+            Ok(ClaimCheck::Wrong { witness })
         }
     }
 }
@@ -135,11 +135,11 @@ fn excuse(
     left: &Side<'_>,
     right: &Side<'_>,
     ws: &mut Workspace<'_>,
-) -> Result<Option<Check>, Exhausted> {
+) -> Result<Option<ClaimCheck>, Exhausted> {
     let sides = [left, right];
     for expr in sides.into_iter().filter_map(|side| side.expr) {
         if maths::has_plain_angle(expr, ws)? {
-            return Ok(Some(Check::Unchecked(Why::Degrees)));
+            return Ok(Some(ClaimCheck::Unchecked(Why::Degrees)));
         }
     }
     if !sides.iter().any(|side| has_decimal(side.text)) {
@@ -152,18 +152,18 @@ fn excuse(
     let (Some(difference), Some(value)) =
         (interval::enclose(difference, 128, ws)?, interval::enclose(left_expr, 128, ws)?)
     else {
-        return Ok(Some(Check::Unchecked(Why::Approximate)));
+        return Ok(Some(ClaimCheck::Unchecked(Why::Approximate)));
     };
     let size = |interval: &interval::Interval| interval.lower().abs().max(interval.upper().abs());
     let gap = size(&difference);
     if let Some(places) = [right, left].into_iter().find_map(|side| places(side.text)) {
         let half = RBig::ONE / (RBig::from(2) * RBig::from(IBig::from(10).pow(places)));
         if gap <= half {
-            return Ok(Some(Check::Rounded));
+            return Ok(Some(ClaimCheck::Rounded));
         }
     }
     let is_near = gap * RBig::from(50) <= size(&value);
-    Ok(is_near.then_some(Check::Unchecked(Why::Approximate)))
+    Ok(is_near.then_some(ClaimCheck::Unchecked(Why::Approximate)))
 }
 
 fn has_decimal(text: &str) -> bool {
@@ -180,7 +180,7 @@ fn places(text: &str) -> Option<usize> {
 }
 
 /// Returns what shows that the sides differ.
-fn shown(
+fn witness_text(
     left: &Side<'_>,
     right: &Side<'_>,
     witness: Option<Witness>,
@@ -206,12 +206,15 @@ fn shown(
 }
 
 /// An equation in one variable, as a polynomial that is to be 0.
-struct Equation {
+struct OneVariableEquation {
     variable: Name,
     polynomial: Expr,
 }
 
-fn equation(formula: &str, ws: &mut Workspace<'_>) -> Result<Option<Equation>, Exhausted> {
+fn equation(
+    formula: &str,
+    ws: &mut Workspace<'_>,
+) -> Result<Option<OneVariableEquation>, Exhausted> {
     let Some(ranges) = find::sides(formula) else {
         return Ok(None);
     };
@@ -228,7 +231,7 @@ fn equation(formula: &str, ws: &mut Workspace<'_>) -> Result<Option<Equation>, E
         return Ok(None);
     };
     let is_polynomial = algebra::polynomial(polynomial, *variable, ws)?.is_some();
-    Ok(is_polynomial.then_some(Equation { variable: *variable, polynomial }))
+    Ok(is_polynomial.then_some(OneVariableEquation { variable: *variable, polynomial }))
 }
 
 /// Returns the roots that `x = …` claims: one, two by a sign of both kinds, or several joined by
@@ -286,8 +289,8 @@ pub(super) fn implication(
     conclusion: &str,
     setting: Setting,
     ws: &mut Workspace<'_>,
-) -> Result<Option<Check>, Exhausted> {
-    let Some(Equation { variable, polynomial }) = equation(premise, ws)? else {
+) -> Result<Option<ClaimCheck>, Exhausted> {
+    let Some(OneVariableEquation { variable, polynomial }) = equation(premise, ws)? else {
         return Ok(None);
     };
     let Some(roots) = claimed_roots(conclusion, variable, ws)? else {
@@ -299,13 +302,13 @@ pub(super) fn implication(
         match algebra::compare(value, zero, Assumptions::default(), ws)? {
             Proof::Equal(_) => {}
             Proof::Different(..) if setting.is_false_on_purpose || has_decimal(conclusion) => {
-                return Ok(Some(Check::Unchecked(Why::Approximate)));
+                return Ok(Some(ClaimCheck::Unchecked(Why::Approximate)));
             }
             Proof::Different(..) => {
                 let witness = format!("{} does not solve {}", conclusion.trim(), premise.trim());
-                return Ok(Some(Check::Wrong { witness }));
+                return Ok(Some(ClaimCheck::Wrong { witness }));
             }
-            Proof::Undecided(_) => return Ok(Some(Check::Unchecked(Why::Undecided))),
+            Proof::Undecided(_) => return Ok(Some(ClaimCheck::Unchecked(Why::Undecided))),
         }
     }
     for root in algebra::rational_roots(polynomial, variable, ws)? {
@@ -317,8 +320,8 @@ pub(super) fn implication(
         }
         if !is_kept {
             let name = ws.spelling(variable);
-            return Ok(Some(Check::Partial { lost: format!("{name} = {root}") }));
+            return Ok(Some(ClaimCheck::Partial { lost: format!("{name} = {root}") }));
         }
     }
-    Ok(Some(Check::Right))
+    Ok(Some(ClaimCheck::Right))
 }

@@ -1,8 +1,8 @@
-//! A symbolic process scorer: which step of a solution states something that is not so?
+//! A symbolic process scorer: finds steps of a solution with false statements.
 //!
-//! The formulas of each step are found, split at their relations, read as a whole or not at all,
-//! and compared exactly. A false alarm teaches a model that right is wrong, so that only a proven
-//! difference is wrong, and only where the formula certainly claims an equality.
+//! The formulas of each step are found, split at their relations, read completely or not at all,
+//! and compared exactly. A false alarm trains a model against right steps, so that only a proven
+//! difference is wrong, and only if the formula certainly claims an equality.
 //!
 //! # Claims
 //! - An equality without variables: `2(3 + 4) = 15`.
@@ -21,10 +21,10 @@ mod report;
 
 use std::ops::Range;
 
-pub use self::report::{Check, Claim, Step, StepReport, Why};
+pub use self::report::{ClaimCheck, DerivationStep, StepClaim, StepReport, Why};
 
 use self::judge::Setting;
-use crate::arithmetic::Label;
+use crate::arithmetic::StepLabel;
 use crate::{Exhausted, Fuel};
 use maths::Workspace;
 
@@ -44,8 +44,8 @@ const CONCLUSIONS: [&str; 10] = [
 
 /// Checks the formulas in the steps of `solution`, which are byte ranges of it.
 ///
-/// A range that does not lie in `solution`, or splits a character, gives a step without claims.
-/// What is left when the fuel runs out is unchecked.
+/// A range that does not lie in `solution`, or splits a character, gives a step without claims. The
+/// rest is unchecked when the fuel runs out.
 pub fn check(solution: &str, spans: &[Range<usize>], fuel: &mut Fuel) -> StepReport {
     let mut exhausted = false;
     let mut steps = Vec::with_capacity(spans.len());
@@ -55,9 +55,9 @@ pub fn check(solution: &str, spans: &[Range<usize>], fuel: &mut Fuel) -> StepRep
         if !exhausted {
             exhausted = claims_of(text, span.start, &mut claims, fuel).is_err();
         }
-        steps.push(Step { index, span: span.clone(), claims });
+        steps.push(DerivationStep { index, span: span.clone(), claims });
     }
-    let first_wrong = steps.iter().position(|step| step.label() == Label::Wrong);
+    let first_wrong = steps.iter().position(|step| step.label() == StepLabel::Wrong);
     StepReport { steps, first_wrong, exhausted }
 }
 
@@ -65,7 +65,7 @@ pub fn check(solution: &str, spans: &[Range<usize>], fuel: &mut Fuel) -> StepRep
 fn claims_of(
     text: &str,
     offset: usize,
-    claims: &mut Vec<Claim>,
+    claims: &mut Vec<StepClaim>,
     fuel: &mut Fuel,
 ) -> Result<(), Exhausted> {
     fuel.spend(1 + text.len() as u64 / 8)?;
@@ -81,14 +81,14 @@ fn claims_of(
                 && let Some(check) =
                     judge::implication(&text[premise.clone()], statement, setting, &mut ws)?
             {
-                claims.push(Claim {
+                claims.push(StepClaim {
                     span: offset + premise.start..offset + part.end,
                     formula: format!("{} => {}", text[premise].trim(), statement.trim()),
                     check,
                 });
             } else {
                 for (link, check) in judge::links(statement, setting, &mut ws)? {
-                    claims.push(Claim {
+                    claims.push(StepClaim {
                         span: offset + part.start + link.start..offset + part.start + link.end,
                         formula: statement[link].trim().to_owned(),
                         check,

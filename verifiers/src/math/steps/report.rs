@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use crate::arithmetic::Label;
+use crate::arithmetic::StepLabel;
 
 /// A solution, step by step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepReport {
     /// The steps in the order of the text.
-    pub steps: Vec<Step>,
+    pub steps: Vec<DerivationStep>,
     /// Position in `steps` of the first step with a wrong claim.
     pub first_wrong: Option<usize>,
     /// Whether the fuel ran out before all text was read. The rest is unchecked.
@@ -17,34 +17,34 @@ pub struct StepReport {
 
 /// One step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct DerivationStep {
     /// Position, from 0.
     pub index: usize,
     /// Half-open byte range.
     pub span: Range<usize>,
     /// The claims of the step, in the order of the text.
-    pub claims: Vec<Claim>,
+    pub claims: Vec<StepClaim>,
 }
 
 /// A claim: an equality, or that one equation follows from another.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Claim {
+pub struct StepClaim {
     /// Half-open byte range of the formula, or of both formulas.
     pub span: Range<usize>,
     /// The claim as it was written, without delimiters.
     pub formula: String,
     /// The result of the check.
-    pub check: Check,
+    pub check: ClaimCheck,
 }
 
 /// The result of checking a claim.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Check {
+pub enum ClaimCheck {
     /// Proven.
     Right,
     /// A decimal that is the other side rounded to the places written.
     Rounded,
-    /// Roots were lost: what is claimed follows only under conditions that are not checked.
+    /// Roots were lost: the claim follows only under unchecked conditions.
     Partial {
         /// A root that was lost, for people.
         lost: String,
@@ -58,7 +58,7 @@ pub enum Check {
     Unchecked(Why),
 }
 
-/// Why a claim was not checked.
+/// Reason why a claim was not checked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Why {
     /// A side could not be read.
@@ -95,17 +95,17 @@ impl Why {
     }
 }
 
-impl Check {
+impl ClaimCheck {
     /// Returns the class. Lost roots make nothing wrong.
-    pub fn label(&self) -> Label {
+    pub fn label(&self) -> StepLabel {
         match self {
-            Self::Right | Self::Rounded => Label::Right,
-            Self::Wrong { .. } => Label::Wrong,
-            Self::Partial { .. } | Self::Unchecked(_) => Label::Unchecked,
+            Self::Right | Self::Rounded => StepLabel::Right,
+            Self::Wrong { .. } => StepLabel::Wrong,
+            Self::Partial { .. } | Self::Unchecked(_) => StepLabel::Unchecked,
         }
     }
 
-    /// Returns what was found, for people.
+    /// Describes the result, for people.
     pub fn detail(&self) -> String {
         match self {
             Self::Right => "holds".to_owned(),
@@ -117,15 +117,15 @@ impl Check {
     }
 }
 
-impl Step {
+impl DerivationStep {
     /// Returns the class of the step. Claims that were not checked have no say in it.
-    pub fn label(&self) -> Label {
-        let mut label = Label::Unchecked;
+    pub fn label(&self) -> StepLabel {
+        let mut label = StepLabel::Unchecked;
         for claim in &self.claims {
             match claim.check.label() {
-                Label::Wrong => return Label::Wrong,
-                Label::Right => label = Label::Right,
-                Label::Unchecked => {}
+                StepLabel::Wrong => return StepLabel::Wrong,
+                StepLabel::Right => label = StepLabel::Right,
+                StepLabel::Unchecked => {}
             }
         }
         label

@@ -1,6 +1,6 @@
-use super::{Check, check};
+use super::{ClaimCheck, check};
 use crate::Fuel;
-use crate::arithmetic::Label;
+use crate::arithmetic::StepLabel;
 
 /// Returns the checks of the claims of one step, in letters: right, rounded `~`, partial, wrong,
 /// unchecked.
@@ -11,11 +11,11 @@ fn letters(text: &str) -> String {
     let claims = report.steps[0].claims.iter();
     claims
         .map(|claim| match claim.check {
-            Check::Right => 'r',
-            Check::Rounded => '~',
-            Check::Partial { .. } => 'p',
-            Check::Wrong { .. } => 'w',
-            Check::Unchecked(_) => 'u',
+            ClaimCheck::Right => 'r',
+            ClaimCheck::Rounded => '~',
+            ClaimCheck::Partial { .. } => 'p',
+            ClaimCheck::Wrong { .. } => 'w',
+            ClaimCheck::Unchecked(_) => 'u',
         })
         .collect()
 }
@@ -69,6 +69,6 @@ fn hostile_texts_end_unchecked() {
         let mut fuel = Fuel::default();
         let whole = 0..text.len();
         let report = check(&text, std::slice::from_ref(&whole), &mut fuel);
-        assert_ne!(report.steps[0].label(), Label::Wrong, "{text}");
+        assert_ne!(report.steps[0].label(), StepLabel::Wrong, "{text}");
     }
 }

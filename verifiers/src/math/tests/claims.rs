@@ -70,7 +70,7 @@ fn details_show_both_sides() {
         let verdict =
             judge(Tolerance::Exact, Gold::Text(gold), candidate).expect("the gold answer is fine");
         let detail = verdict.reason.detail;
-        detail.expect("an explanation was asked for").into_owned()
+        detail.expect("an explanation requested").into_owned()
     };
     for (gold, candidate, parts) in [
         ("0.5", "\\frac{1}{2}", &["1/2 = 1/2", "\\frac{1}{2}", "both read as value"][..]),

@@ -290,7 +290,7 @@ fn texts() -> Vec<String> {
 }
 
 /// Returns the verdict, and the fuel that it took.
-fn judged(gold: &str, candidate: &str) -> (Result<Verdict, VerifyError>, u64) {
+fn judge_with_fuel(gold: &str, candidate: &str) -> (Result<Verdict, VerifyError>, u64) {
     let claim =
         Claim { gold: Gold::Text(gold), candidate: Candidate::Text(candidate), explain: true };
     let mut fuel = Fuel::default();
@@ -306,7 +306,7 @@ fn processor_time() -> Duration {
     Duration::from_nanos(nanoseconds.unwrap_or_default())
 }
 
-fn shown(text: &str) -> String {
+fn display_spans(text: &str) -> String {
     text.chars().take(60).collect()
 }
 
@@ -323,10 +323,10 @@ fn hostile_texts_equal_no_ordinary_answer() {
     for text in texts() {
         for gold in GOLDS {
             for (gold, candidate) in [(gold, text.as_str()), (text.as_str(), gold)] {
-                let (verdict, _) = judged(gold, candidate);
+                let (verdict, _) = judge_with_fuel(gold, candidate);
                 let is_equal = verdict.as_ref().is_ok_and(|v| v.score.get() > 0.0);
-                assert!(!is_equal, "{:?}, {:?}", shown(gold), shown(candidate));
-                assert!(!code_of(&verdict).is_empty(), "{:?}", shown(&text));
+                assert!(!is_equal, "{:?}, {:?}", display_spans(gold), display_spans(candidate));
+                assert!(!code_of(&verdict).is_empty(), "{:?}", display_spans(&text));
             }
         }
     }
@@ -336,11 +336,11 @@ fn hostile_texts_equal_no_ordinary_answer() {
 #[test]
 fn hostile_texts_equal_themselves_or_are_refused() {
     for text in texts() {
-        let (verdict, _) = judged(&text, &text);
+        let (verdict, _) = judge_with_fuel(&text, &text);
         let is_different = verdict.as_ref().is_ok_and(|v| v.score.get() <= 0.0);
         let code = code_of(&verdict);
         let is_spent = code == "fuel_spent";
-        assert!(is_spent || !is_different, "{:?}: {code}", shown(&text));
+        assert!(is_spent || !is_different, "{:?}: {code}", display_spans(&text));
     }
 }
 
@@ -354,11 +354,11 @@ fn print_times() {
         for gold in GOLDS.into_iter().chain([text.as_str()]) {
             // The mean of several: processor time is counted by ticks.
             let start = processor_time();
-            let runs = [(); 5].map(|()| judged(gold, &text));
+            let runs = [(); 5].map(|()| judge_with_fuel(gold, &text));
             let mean = processor_time().saturating_sub(start) / 5;
             total += mean;
             let (verdict, fuel) = &runs[0];
-            rows.push((mean, *fuel, code_of(verdict), shown(gold), shown(&text)));
+            rows.push((mean, *fuel, code_of(verdict), display_spans(gold), display_spans(&text)));
         }
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.0));

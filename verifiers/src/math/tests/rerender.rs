@@ -16,7 +16,7 @@ enum Tree {
     Power(Box<Tree>, u32),
 }
 
-/// How to write it. Bits are taken from the end, one for each choice.
+/// Style of writing. Bits are taken from the end, one for each choice.
 struct Style {
     is_latex: bool,
     choices: u64,
@@ -151,7 +151,7 @@ proptest! {
         let gold = render(&tree, left.0, left.1);
         let candidate = render(&tree, right.0, right.1);
         prop_assert_eq!(label_of(&gold, &candidate), "equal", "{} and {}", gold, candidate);
-        // What is asked in another order, or on another thread, gets the same answer.
+        // Another order and another thread give the same verdict.
         let elsewhere = std::thread::spawn(move || label_of(&candidate, &gold));
         prop_assert_eq!(elsewhere.join().expect("verifying does not panic"), "equal");
     }

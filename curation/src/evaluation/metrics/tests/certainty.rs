@@ -6,7 +6,7 @@ use super::super::*;
 use super::near;
 
 #[test]
-fn wilson_is_wilsons() {
+fn wilson_matches_hand_computed_bounds() {
     // p = 0.5, n = 10, z² = 3.8415: middle 0.5, half 1.96 / 1.38415 × sqrt(0.025 + 0.0096) = 0.2634.
     let found = wilson(5, 10, Confidence::P95).expect("rows");
     assert!(
@@ -58,7 +58,7 @@ fn resampling_agrees_with_wilson() {
 
 #[test]
 fn resamples_keep_the_strata() {
-    // Every row of one stratum is right and every row of the other wrong: nothing varies.
+    // Every row of one stratum is right and every row of the other wrong, so resamples do not vary.
     let rows = [pairs("a", 10, 10), pairs("b", 0, 30)].concat();
     let all: Vec<&RewardBenchPair> = rows.iter().collect();
     let found = bootstrap(&all, &accuracy, IntervalOptions::default()).expect("rows");
@@ -66,7 +66,7 @@ fn resamples_keep_the_strata() {
 }
 
 #[test]
-fn what_is_not_defined_has_no_interval() {
+fn undefined_metrics_have_no_interval() {
     let rows = pairs("a", 1, 4);
     let all: Vec<&RewardBenchPair> = rows.iter().collect();
     let never = |_: &[&RewardBenchPair]| None;
@@ -104,7 +104,7 @@ fn scores() -> impl Strategy<Value = Option<f64>> {
 
 proptest! {
     #[test]
-    fn an_interval_holds_its_share(right in 0usize..200, wrong in 0usize..200) {
+    fn interval_covers_its_share(right in 0usize..200, wrong in 0usize..200) {
         let n = right + wrong;
         prop_assume!(n > 0);
         let share = f64::from(u16::try_from(right).expect("small"))
@@ -116,10 +116,10 @@ proptest! {
         }
     }
 
-    /// Whatever a scorer says or fails to say, a metric of shares is one, and what it is at least is
-    /// not above what it would be with any verdict on the rest.
+    /// For any scores, `at_least` is a share and not above the metric with any verdicts on the
+    /// unjudged rows.
     #[test]
-    fn what_a_metric_is_at_least_is_a_bound(
+    fn at_least_is_a_lower_bound(
         rows in prop::collection::vec((0usize..3, scores(), scores()), 1..20)
     ) {
         let subsets = ["alpacaeval-easy", "mt-bench-hard", "hep-rust"];

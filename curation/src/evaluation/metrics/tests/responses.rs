@@ -42,7 +42,7 @@ fn reward_bench_weighs_subsets_by_prompts() {
 }
 
 #[test]
-fn a_pair_without_a_score_is_neither_right_nor_wrong() {
+fn pair_without_a_score_is_neither_right_nor_wrong() {
     let mut rows = vec![pair("donotanswer", 1.0, 0.0), pair("donotanswer", 0.0, 1.0)];
     for (chosen, rejected) in [
         (None, Some(0.0)),
@@ -77,7 +77,7 @@ fn ties(single: Option<&[f64]>, tied: Option<(usize, &[f64])>) -> RewardBench2Pr
 }
 
 #[test]
-fn the_best_of_four_shares_its_point_with_equals() {
+fn best_of_four_shares_its_point_with_equals() {
     let rows = [
         best("Math", &[3.0, 1.0, 2.0, 0.0]),
         best("Math", &[3.0, 3.0, 2.0, 0.0]),
@@ -120,7 +120,7 @@ fn ties_count_accuracy_and_margins() {
 }
 
 #[test]
-fn ties_without_scores_are_as_wrong_as_can_be_at_least() {
+fn unscored_ties_count_as_wrong_in_the_lower_bound() {
     let mut broken = completions(2, &[1.0, 1.0, 0.0]);
     broken.scores[2] = None;
     let rows = [
@@ -174,7 +174,7 @@ fn rm_bench_has_three_difficulties() {
 }
 
 #[test]
-fn a_row_of_six_is_judged_whole_or_not() {
+fn row_of_six_without_a_score_is_not_judged() {
     let mut broken = styled(Domain::Code, [1.0; 3], [0.0; 3]);
     broken.rejected[1] = None;
     let rows = [styled(Domain::Code, [1.0; 3], [0.0; 3]), broken];
@@ -201,7 +201,7 @@ fn judged(
 }
 
 #[test]
-fn judge_bench_adds_the_orders_up() {
+fn judge_bench_sums_both_orders() {
     use PairPreference::{A, B, Tie};
     let rows = [
         // A is right: +1 +1, +1 0, +1 -1, 0 0, -1 0, -1 -1; right are the first two.
@@ -229,7 +229,7 @@ fn judge_bench_adds_the_orders_up() {
 }
 
 #[test]
-fn one_order_is_enough_where_the_order_does_not_matter() {
+fn single_order_suffices_without_position_bias() {
     let single = |first| JudgedPair {
         orders: JudgeOrders::Single,
         ..judged("mmlu-pro-law", BetterResponse::B, first, None)

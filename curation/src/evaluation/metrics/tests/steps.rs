@@ -42,7 +42,7 @@ fn process_bench_is_a_harmonic_mean() {
 }
 
 #[test]
-fn the_first_step_below_a_threshold_is_wrong() {
+fn first_step_below_the_threshold_is_wrong() {
     for (scores, expected) in [
         (&[][..], None),
         (&[Some(0.9), Some(0.5)][..], None),
@@ -92,7 +92,7 @@ fn prm_score_is_half_of_either_f1() {
 }
 
 #[test]
-fn rows_that_were_not_judged_are_not_lost() {
+fn unjudged_rows_count_in_the_lower_bound() {
     let rows = [
         flawed("circular", &[1, 0], Some(&[1, 0])),
         flawed("circular", &[1, 0], None),
@@ -106,7 +106,7 @@ fn rows_that_were_not_judged_are_not_lost() {
 }
 
 #[test]
-fn scores_that_nothing_defines_are_none() {
+fn undefined_scores_are_none() {
     for (counts, f1, negative_f1) in [
         ((0, 0, 0, 0), None, None),
         // Everything is called right: no wrong step is found, which is 0 and not undefined.
@@ -157,7 +157,7 @@ fn labelled_steps_are_counted_once() {
 }
 
 #[test]
-fn the_area_counts_pairs_in_order() {
+fn auroc_counts_ordered_pairs() {
     for (steps, expected) in [
         (vec![], None),
         (vec![(0.5, true)], None),
@@ -176,7 +176,7 @@ fn sample(problem: &str, is_right: bool, score: Option<f64>) -> BestOfNSample {
 }
 
 #[test]
-fn the_best_of_n_is_a_mean_over_all_draws() {
+fn best_of_n_is_the_mean_over_all_draws() {
     let samples = [
         // In order of score: wrong, right, right.
         sample("p", false, Some(0.9)),
@@ -192,7 +192,7 @@ fn the_best_of_n_is_a_mean_over_all_draws() {
         let mean = f64::midpoint(p, q);
         check(&report, &format!("best of {n}"), (Some(mean), Some(mean), 2, 2));
     }
-    assert_eq!(report.line("best of 4"), None, "nobody has four");
+    assert_eq!(report.line("best of 4"), None, "no problem has four samples");
     check(&report, "some sample is right", (Some(1.0), Some(1.0), 2, 2));
     // Equals share: three equal samples of which two are right.
     let equal: Vec<BestOfNSample> =
@@ -205,7 +205,7 @@ fn the_best_of_n_is_a_mean_over_all_draws() {
 }
 
 #[test]
-fn a_sample_without_a_score_can_be_the_worst_choice() {
+fn unscored_sample_is_the_worst_choice_in_the_lower_bound() {
     let samples = [
         sample("p", true, Some(0.5)),
         sample("p", false, None),

@@ -16,7 +16,7 @@ fn capo(vote: Vote, all_failed: AllFailed) -> Capo {
 }
 
 /// Critiques as the model wrote them.
-fn read(texts: &[&str], n_steps: usize) -> Vec<Result<Listed, Failure>> {
+fn read_critiques(texts: &[&str], n_steps: usize) -> Vec<Result<Listed, Failure>> {
     let read = texts.iter();
     read.map(|text| verdict::listed(text, verdict::WRONG, n_steps)).collect()
 }
@@ -30,9 +30,9 @@ fn a3_capo_votes_over_written_critiques() {
         "I am not sure.",
     ];
     let check = |vote, expected: &[f64]| {
-        let counted = capo(vote, AllFailed::Fail).vote(&read(&texts, 4), 4);
+        let counted = capo(vote, AllFailed::Fail).vote(&read_critiques(&texts, 4), 4);
         let counted = counted.expect("three can be read");
-        assert_eq!((counted.readable, counted.asked, counted.foreign), (3, 4, 1));
+        assert_eq!((counted.readable, counted.critiques, counted.foreign), (3, 4, 1));
         assert_eq!(counted.weights.len(), expected.len());
         for (weight, expected) in counted.weights.iter().zip(expected) {
             assert!((weight - expected).abs() < 1e-12, "{vote:?}");
@@ -47,9 +47,9 @@ fn a3_capo_votes_over_written_critiques() {
 }
 
 #[test]
-fn a3_capo_nothing_readable_is_a_failure_unless_it_is_said_to_mean_no_errors() {
+fn a3_capo_unreadable_critiques_fail_unless_configured() {
     let texts = ["Wrong steps: none", "", "[1]", "Wrong steps: [1] or so"];
-    let vote = |all_failed| capo(Vote::Union, all_failed).vote(&read(&texts, 2), 2);
+    let vote = |all_failed| capo(Vote::Union, all_failed).vote(&read_critiques(&texts, 2), 2);
     let failure = vote(AllFailed::Fail).expect_err("nothing was read");
     assert_eq!(failure.kind, FailureKind::ParseError);
     let counted = vote(AllFailed::NoErrors).expect("T_err is empty");

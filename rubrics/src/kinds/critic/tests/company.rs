@@ -1,11 +1,11 @@
-//! Verdicts that depend on what is asked and on nothing beside it.
+//! Independence of verdicts from other requests.
 
 use engine::{Host, Tokenizer};
 use std::sync::Arc;
 use testkit::fake::Script;
 use tiny_models::{Preset, TinyHead};
 
-use super::{asked, group};
+use super::{group, input_of};
 use crate::testing::{Bench, verdicts};
 use crate::{Input, ScoreOptions};
 
@@ -38,18 +38,13 @@ fn critiques_do_not_depend_on_company() {
     let bench = Bench::real(CONFIG, Preset::Qwen2, TinyHead::Vocab, 7);
     assert_eq!(bench.check(), Ok(()));
     let check = |scorer: &str, inputs: &[Input]| {
-        let together = verdicts(bench.all(scorer, inputs, ASK));
-        let alone = inputs.iter().flat_map(|input| {
-            let one = std::slice::from_ref(input);
-            bench.all(scorer, one, ASK)
-        });
-        assert_eq!(verdicts(alone.collect()), together);
+        let together = bench.independent(scorer, inputs, ASK);
         let reversed: Vec<Input> = inputs.iter().rev().cloned().collect();
         let mut reversed = verdicts(bench.all(scorer, &reversed, ASK));
         reversed.reverse();
         assert_eq!(reversed, together);
     };
-    let inputs: Vec<Input> = (0..4).map(|n| asked(&format!("One.\n\nTwo {n}"))).collect();
+    let inputs: Vec<Input> = (0..4).map(|n| input_of(&format!("One.\n\nTwo {n}"))).collect();
     check("capo", &inputs);
     let groups: Vec<Input> =
         (0..3).map(|n| group(&["It is \\boxed{4}", &format!("It is \\boxed{{{n}}}")])).collect();
@@ -83,7 +78,7 @@ impl Script for Torn {
 }
 
 #[test]
-fn a3_capo_critiques_differ_by_chance_and_repeat_by_seed() {
+fn a3_capo_critiques_vary_and_repeat_by_seed() {
     let config = "
 [[scorer]]
 name = 'capo'
@@ -96,7 +91,7 @@ max_tokens = 40
         tokenizer: host.tokenizer.clone(),
         vocab_size: host.engine.limits().vocab_size,
     });
-    let input = asked("One.\n\nTwo.");
+    let input = input_of("One.\n\nTwo.");
     let outcome = |seed| {
         let ask = ScoreOptions { seed, ..ASK };
         let outcomes = verdicts(bench.all("capo", std::slice::from_ref(&input), ask));

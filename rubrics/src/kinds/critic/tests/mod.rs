@@ -8,21 +8,21 @@ use crate::outcome::Score;
 use crate::{Input, Passage, Responses};
 
 /// A question, its answer 4, and a response.
-fn asked(response: &str) -> Input {
+fn input_of(response: &str) -> Input {
     Input {
         prompt: Some(Passage::Text("What is 2 + 2?".to_owned())),
         ..Input::of(response).against("4")
     }
 }
 
-/// The same with several responses.
+/// Builds an input with several responses.
 fn group(responses: &[&str]) -> Input {
     let responses = responses.iter();
     Input {
         responses: Responses::Group(
             responses.map(|text| Passage::Text((*text).to_owned())).collect(),
         ),
-        ..asked("")
+        ..input_of("")
     }
 }
 

@@ -1,6 +1,6 @@
 //! The four modes over models whose words are given.
 
-use super::{asked, close, group, labels, values};
+use super::{close, group, input_of, labels, values};
 use crate::FailureKind;
 use crate::testing::Bench;
 
@@ -23,7 +23,7 @@ max_tokens = 64
 #[test]
 fn a3_capo_token_rewards_of_a_critique() {
     let bench = capo("Step 2: it is 4.\nWrong steps: [2]");
-    let reward = bench.one("capo", asked(THREE_STEPS)).expect("a reward");
+    let reward = bench.one("capo", input_of(THREE_STEPS)).expect("a reward");
     close(reward.score, 2.0 / 3.0);
     assert_eq!(reward.reason.code, "critique_vote");
     assert_eq!(labels(&reward), ["right", "wrong", "right"]);
@@ -31,32 +31,32 @@ fn a3_capo_token_rewards_of_a_critique() {
     let steps = reward.evidence.steps.as_ref().expect("it has steps");
     assert_eq!(steps[1].critique.as_deref(), Some("it is 4."));
     assert_eq!(steps[1].span, 9..18);
-    let trace = reward.evidence.trace.as_ref().expect("a model was asked");
+    let trace = reward.evidence.trace.as_ref().expect("a model was called");
     assert!(trace.prompt.is_some() && trace.model.is_some());
 
     let wrong = THREE_STEPS.replace("boxed{4}", "boxed{7}");
-    let reward = bench.one("capo", asked(&wrong)).expect("a reward");
+    let reward = bench.one("capo", input_of(&wrong)).expect("a reward");
     assert_eq!(values(&reward, "token_reward"), [0.0, -1.0, 0.0]);
 }
 
 #[test]
-fn a3_capo_without_an_outcome_there_are_no_token_rewards() {
+fn a3_capo_token_rewards_need_an_outcome() {
     let bench = capo("Wrong steps: []");
-    let input = crate::Input { reference: None, ..asked(THREE_STEPS) };
+    let input = crate::Input { reference: None, ..input_of(THREE_STEPS) };
     let failure = bench.one("capo", input).expect_err("no reference, no outcome");
     assert_eq!(failure.kind, FailureKind::BadReference);
     assert_eq!(failure.evidence.steps.expect("steps were judged").len(), 3);
 }
 
 #[test]
-fn the_splitter_says_what_a_step_is() {
+fn splitter_defines_the_steps() {
     let check = |splitter: &str, expected: &[&str]| {
         let config = format!(
             "[[scorer]]\nname = 's'\nkind = 'critic'\nmode = 'capo'\nmax_tokens = 64\n{splitter}"
         );
         let reply = |_: &str| "Wrong steps: [2]".to_owned();
         let bench = Bench::replying(&config, reply);
-        let found = bench.one("s", asked("1 + 1 = 2\n2 + 2 = 5\n\nSo it is 5."));
+        let found = bench.one("s", input_of("1 + 1 = 2\n2 + 2 = 5\n\nSo it is 5."));
         assert_eq!(labels(&found.expect("a reward")), expected);
     };
     check("", &["right", "wrong"]);
@@ -66,8 +66,8 @@ fn the_splitter_says_what_a_step_is() {
 #[test]
 fn critiques_share_their_prompt() {
     let bench = capo("Wrong steps: []");
-    let reward = bench.one("capo", asked(THREE_STEPS)).expect("a reward");
-    let usage = reward.evidence.trace.expect("a model was asked").usage;
+    let reward = bench.one("capo", input_of(THREE_STEPS)).expect("a reward");
+    let usage = reward.evidence.trace.expect("a model was called").usage;
     let unique = usage.input_tokens / 4 + usage.output_tokens;
     assert!(usage.computed_tokens * 100 <= unique * 105, "{usage:?} for {unique} unique tokens");
     assert_eq!(reward.evidence.outputs.expect("explained").len(), 4);
@@ -121,15 +121,15 @@ max_tokens = 64
     check(1, &["right"], &[right]);
     check(2, &["matching", "mismatched"], &[wrong, 0.0]);
 
-    let alone = bench.one("thoughts", asked(responses[0])).expect("a reward");
-    // A group of one says nothing about which response is better, and its accuracy is 1.
+    let alone = bench.one("thoughts", input_of(responses[0])).expect("a reward");
+    // A group of one ranks nothing, and its accuracy is 1.
     let found = values(&alone, "token_advantage");
     close(found[0], 0.0);
     close(found[1], -0.6);
 }
 
 #[test]
-fn a4_a_member_without_an_outcome_fails_by_itself() {
+fn a4_member_without_outcome_fails_alone() {
     let config = "
 [[scorer]]
 name = 'thoughts'
@@ -165,7 +165,7 @@ outcome = 'math'
     });
     assert_eq!(bench.check(), Ok(()));
     let check = |scorer: &str, response: &str, label: &str| {
-        let reward = bench.one(scorer, asked(response)).expect("a reward");
+        let reward = bench.one(scorer, input_of(response)).expect("a reward");
         close(reward.score, 2.0 / 3.0);
         assert_eq!(reward.label.as_deref(), Some(label));
         assert_eq!(labels(&reward), ["right", "wrong", "right"]);
@@ -173,7 +173,7 @@ outcome = 'math'
     check("plain", THREE_STEPS, "right");
     check("beside", THREE_STEPS, "agrees");
     check("beside", &THREE_STEPS.replace("{4}", "{7}"), "disagrees");
-    let unknown = crate::Input { reference: None, ..asked(THREE_STEPS) };
+    let unknown = crate::Input { reference: None, ..input_of(THREE_STEPS) };
     let reward = bench.one("beside", unknown).expect("r does not need it");
     assert_eq!(reward.label.as_deref(), Some("outcome_unknown"));
 }

@@ -32,7 +32,7 @@ fn a2_the_rubric_is_one_line_of_json() {
 }
 
 #[test]
-fn judgements_are_read_as_they_are_written() {
+fn written_judgements_parse_back_equal() {
     for rationale in [Rationale::After, Rationale::Before, Rationale::None] {
         for (mode, said) in [
             (Mode::Grade, Said::Grade(7)),
@@ -106,7 +106,7 @@ fn e2_broken_judgements_are_not_read() {
 }
 
 #[test]
-fn a_grade_is_a_share_of_its_scale() {
+fn grades_are_shares_of_their_scale() {
     let check = |scale, grade, expected: f64| {
         let rubric = Rubric { scale, ..rubric(Mode::Grade, Rationale::None) };
         assert!((rubric.share(grade) - expected).abs() < 1e-12);

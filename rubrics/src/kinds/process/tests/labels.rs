@@ -6,7 +6,7 @@ use engine::{Host, Tokenizer};
 use testkit::fake::Script;
 use tiny_models::TinyHead;
 
-use super::{asked, near, scorer, steps_of, texts, with_steps};
+use super::{input_of, near, scorer, steps_of, texts, with_steps};
 use crate::outcome::FailureKind;
 use crate::testing::Bench;
 
@@ -49,11 +49,11 @@ fn bench(options: &str, separator: &'static str, rest: f32) -> Bench {
 const RESPONSE: &str = "One.\n\nTwo.\n\nThree.";
 
 #[test]
-fn the_labels_are_read_after_each_step() {
+fn labels_are_read_after_each_step() {
     for (options, separator) in [("", " ки"), ("separator = ' #'", " #")] {
         let bench = bench(options, separator, -20.0);
         assert_eq!(bench.check(), Ok(()));
-        let outcome = bench.one("s", asked(RESPONSE));
+        let outcome = bench.one("s", input_of(RESPONSE));
         assert_eq!(texts(&outcome, RESPONSE), ["One.", "Two.", "Three."]);
         let raws: Vec<f64> = steps_of(&outcome).iter().filter_map(|s| s.raw).collect();
         for (found, expected) in raws.iter().zip([2.0, -1.0, 0.5]) {
@@ -67,19 +67,19 @@ fn the_labels_are_read_after_each_step() {
 }
 
 #[test]
-fn labels_that_hold_little_decide_nothing() {
-    let failure = bench("", " ки", 20.0).one("s", asked(RESPONSE));
+fn low_label_mass_abstains() {
+    let failure = bench("", " ки", 20.0).one("s", input_of(RESPONSE));
     let failure = failure.expect_err("no number");
     assert_eq!((failure.kind, failure.reason.code), (FailureKind::Abstain, "low_label_mass"));
-    let kept = bench("min_label_mass = 0", " ки", 20.0).one("s", asked(RESPONSE));
+    let kept = bench("min_label_mass = 0", " ки", 20.0).one("s", input_of(RESPONSE));
     assert!(kept.is_ok(), "{kept:?}");
 }
 
 #[test]
-fn a_response_that_spells_the_separator_is_refused() {
+fn response_with_the_separator_is_refused() {
     #[track_caller]
     fn check(response: &str) {
-        let failure = bench("", " ки", -20.0).one("s", asked(response));
+        let failure = bench("", " ки", -20.0).one("s", input_of(response));
         let failure = failure.expect_err("no number");
         assert_eq!(
             (failure.kind, failure.reason.code),
@@ -93,7 +93,7 @@ fn a_response_that_spells_the_separator_is_refused() {
 }
 
 #[test]
-fn what_the_model_lacks_is_told_when_it_is_loaded() {
+fn unsuitable_models_are_refused_at_load() {
     #[track_caller]
     fn check(head: TinyHead, options: &str, problem: &str) {
         let config = scorer(&format!("method = 'labels'\n{options}"));
@@ -104,8 +104,8 @@ fn what_the_model_lacks_is_told_when_it_is_loaded() {
             margins: Vec::new(),
             rest: 0.0,
         });
-        let told = bench.check().expect_err("it cannot work").join("\n");
-        assert!(told.contains(problem), "{told}");
+        let message = bench.check().expect_err("it cannot work").join("\n");
+        assert!(message.contains(problem), "{message}");
     }
     check(TinyHead::Process, "", "no vocabulary");
     // This tokenizer has no token for a space and a minus.

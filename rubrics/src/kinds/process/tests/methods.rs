@@ -2,8 +2,8 @@
 
 use tiny_models::{Preset, TinyHead};
 
-use super::{asked, near, scorer, scripted, steps_of, texts, with_steps};
-use crate::testing::{Bench, verdicts};
+use super::{input_of, near, scorer, scripted, steps_of, texts, with_steps};
+use crate::testing::Bench;
 use crate::{Input, Passage, Responses, ScoreOptions};
 
 const THREE: &str = "One é.\n\nTwo.\n\nThree.";
@@ -12,10 +12,10 @@ const RAWS: [f32; 3] = [2.0, -1.0, 0.5];
 const SCORES: [f64; 3] = [0.880_797_078, 0.268_941_421, 0.622_459_331];
 
 #[test]
-fn every_step_is_read_at_its_separator() {
+fn steps_are_read_at_their_separators() {
     let bench = scripted("", &RAWS);
     assert_eq!(bench.check(), Ok(()));
-    let outcome = bench.one("s", asked(THREE));
+    let outcome = bench.one("s", input_of(THREE));
     assert_eq!(texts(&outcome, THREE), ["One é.", "Two.", "Three."]);
     for (at, step) in steps_of(&outcome).iter().enumerate() {
         near(step.raw.expect("log-odds"), f64::from(RAWS[at]));
@@ -33,7 +33,7 @@ fn every_step_is_read_at_its_separator() {
 fn steps_make_one_number() {
     #[track_caller]
     fn check(options: &str, score: f64, raw: Option<f64>) {
-        let reward = scripted(options, &RAWS).one("s", asked(THREE));
+        let reward = scripted(options, &RAWS).one("s", input_of(THREE));
         let reward = reward.expect("a reward");
         near(reward.score, score);
         assert_eq!(reward.raw.is_some(), raw.is_some(), "{options}");
@@ -53,9 +53,9 @@ fn steps_make_one_number() {
 }
 
 #[test]
-fn a_response_whose_steps_are_all_right_is_right() {
+fn response_of_right_steps_is_right() {
     let bench = scripted("threshold = 0.2", &RAWS);
-    let reward = bench.one("s", asked(THREE)).expect("a reward");
+    let reward = bench.one("s", input_of(THREE)).expect("a reward");
     assert_eq!(reward.label.as_deref(), Some("right"));
     assert_eq!(reward.reason.code, "steps_right");
 }
@@ -64,7 +64,7 @@ fn a_response_whose_steps_are_all_right_is_right() {
 fn b1_clip_and_delta_are_step_rewards() {
     #[track_caller]
     fn check(options: &str, expected: [f64; 3]) {
-        let reward = scripted(options, &RAWS).one("s", asked(THREE));
+        let reward = scripted(options, &RAWS).one("s", input_of(THREE));
         let evidence = reward.expect("a reward").evidence;
         let spans: Vec<_> = evidence.steps.expect("steps");
         let notes = evidence.spans.expect("step rewards");
@@ -83,11 +83,11 @@ fn b1_clip_and_delta_are_step_rewards() {
 }
 
 #[test]
-fn every_named_splitter_is_asked() {
+fn configured_splitter_is_used() {
     #[track_caller]
     fn check(splitter: &str, response: &str, expected: &[&str]) {
         let bench = scripted(&format!("splitter = '{splitter}'"), &RAWS);
-        let outcome = bench.one("s", asked(response));
+        let outcome = bench.one("s", input_of(response));
         assert_eq!(texts(&outcome, response), expected, "{splitter}");
     }
     check("blank_lines", "a\nb\n\nc", &["a\nb", "c"]);
@@ -104,7 +104,7 @@ fn one_sequence_a_response() {
     let tokens = |steps: &[&str]| {
         let reward = scripted("", &[1.0; 3]).one("s", with_steps("a b c", steps));
         let trace = reward.expect("a reward").evidence.trace;
-        trace.expect("a model was asked").usage.input_tokens
+        trace.expect("a model was called").usage.input_tokens
     };
     let whole = tokens(&["a b c"]);
     assert_eq!(tokens(&["a", " b c"]), whole + 1);
@@ -117,24 +117,19 @@ fn scores_do_not_depend_on_company() {
         let bench = Bench::real(&scorer("splitter = 'lines'"), Preset::Qwen2, head, 7);
         assert_eq!(bench.check(), Ok(()));
         let inputs: Vec<Input> = (0..12)
-            .map(|n| asked(&format!("the same beginning\nand then {n}\n{}", n * n)))
+            .map(|n| input_of(&format!("the same beginning\nand then {n}\n{}", n * n)))
             .collect();
-        let together = verdicts(bench.all("s", &inputs, ScoreOptions::default()));
-        assert!(together.iter().all(Result::is_ok), "{together:?}");
-        let alone = inputs.iter().flat_map(|input| {
-            let one = std::slice::from_ref(input);
-            bench.all("s", one, ScoreOptions::default())
-        });
-        assert_eq!(verdicts(alone.collect()), together, "{head}");
+        let verdicts = bench.independent("s", &inputs, ScoreOptions::default());
+        assert!(verdicts.iter().all(Result::is_ok), "{head}: {verdicts:?}");
     }
 }
 
-/// What a step scores does not depend on the steps that follow.
+/// A step's score does not depend on later steps.
 #[test]
-fn a_prefix_scores_what_it_scores_in_the_whole() {
+fn step_scores_do_not_depend_on_later_steps() {
     let bench = Bench::real(&scorer(""), Preset::Qwen2, TinyHead::Process, 7);
-    let whole = bench.one("s", asked(THREE));
-    let part = bench.one("s", asked("One é.\n\nTwo."));
+    let whole = bench.one("s", input_of(THREE));
+    let part = bench.one("s", input_of("One é.\n\nTwo."));
     let raws = |outcome| -> Vec<f64> {
         let steps = steps_of(outcome).iter();
         steps.map(|step| step.raw.expect("log-odds")).collect()
@@ -145,12 +140,12 @@ fn a_prefix_scores_what_it_scores_in_the_whole() {
 }
 
 #[test]
-fn a_group_is_ranked() {
+fn group_members_are_ranked() {
     let bench = scripted("aggregate = 'mean'", &RAWS);
     let texts = ["a", "a\n\nb", "a\n\nb\n\nc"];
     let group = Input {
         responses: Responses::Group(texts.map(|text| Passage::Text(text.to_owned())).into()),
-        ..asked("")
+        ..input_of("")
     };
     let members = bench.one("s", group).expect("a reward").evidence.members;
     let members = members.expect("a group");

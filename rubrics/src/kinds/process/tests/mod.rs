@@ -11,8 +11,8 @@ use crate::outcome::{Outcome, StepScore};
 use crate::testing::Bench;
 use crate::{Input, Passage};
 
-/// A head of two outputs: at the n-th separator the second is the n-th of these numbers above the
-/// first. It gives no number where it is read anywhere else.
+/// A head of two outputs: at the n-th separator the second exceeds the first by the n-th of these
+/// numbers; NaN at every other token.
 struct AtSteps {
     separator: u32,
     raws: Vec<f32>,
@@ -47,12 +47,12 @@ fn scripted(options: &str, raws: &[f32]) -> Bench {
     Bench::scripted(&scorer(options), TinyHead::Process, |host: &Host| AtSteps::new(host, raws))
 }
 
-fn asked(response: &str) -> Input {
+fn input_of(response: &str) -> Input {
     Input { prompt: Some(Passage::Text("What?".to_owned())), ..Input::of(response) }
 }
 
 fn with_steps(response: &str, steps: &[&str]) -> Input {
-    Input { steps: Some(steps.iter().map(ToString::to_string).collect()), ..asked(response) }
+    Input { steps: Some(steps.iter().map(ToString::to_string).collect()), ..input_of(response) }
 }
 
 fn steps_of(outcome: &Outcome) -> &[StepScore] {

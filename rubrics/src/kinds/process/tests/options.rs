@@ -1,18 +1,16 @@
-//! What a configuration may say, and what a model must have.
+//! Requirements on configurations and models.
 
 use engine::Host;
 use tiny_models::TinyHead;
 
 use super::{AtSteps, scorer};
-use crate::testing::{Bench, read};
+use crate::testing::{Bench, assert_one_problem};
 
 #[test]
-fn what_is_wrong_is_told_when_it_is_read() {
+fn invalid_options_are_reported() {
     #[track_caller]
     fn check(options: &str, problem: &str) {
-        let (_, problems) = read(&scorer(options));
-        assert_eq!(problems.len(), 1, "{problems:?}");
-        assert!(problems[0].contains(problem), "{problems:?}");
+        assert_one_problem(&scorer(options), problem);
     }
     check("method = 'guess'", "not one of head, labels");
     check("separator = ''", "something in it");
@@ -31,14 +29,14 @@ fn what_is_wrong_is_told_when_it_is_read() {
 }
 
 #[test]
-fn what_the_model_lacks_is_told_when_it_is_loaded() {
+fn unsuitable_models_are_refused_at_load() {
     #[track_caller]
     fn check(head: TinyHead, options: &str, problem: Option<&str>) {
         let bench =
             Bench::scripted(&scorer(options), head, |host: &Host| AtSteps::new(host, Vec::new()));
-        let told = bench.check().err().unwrap_or_default().join("\n");
-        assert_eq!(problem.is_none(), told.is_empty(), "{told}");
-        assert!(told.contains(problem.unwrap_or_default()), "{told}");
+        let message = bench.check().err().unwrap_or_default().join("\n");
+        assert_eq!(problem.is_none(), message.is_empty(), "{message}");
+        assert!(message.contains(problem.unwrap_or_default()), "{message}");
     }
     check(TinyHead::Process, "", None);
     check(TinyHead::Token, "score_index = 0", None);

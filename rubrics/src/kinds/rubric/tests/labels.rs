@@ -14,7 +14,7 @@ fn answers(prompt: &str) -> Vec<(&'static str, f32)> {
 fn parts(reward: &Score) -> Vec<(f64, Option<f64>, String)> {
     let parts = reward.evidence.parts.iter().flatten();
     let each = parts.map(|part| {
-        let found = part.outcome.clone().expect("it was asked").expect("it was answered");
+        let found = part.outcome.clone().expect("it was judged").expect("it was answered");
         let label = found.label.expect("it has one").into_owned();
         (found.score, found.raw, label)
     });
@@ -36,7 +36,7 @@ fn a12_labels_and_points() {
         close(part.1.expect("a margin"), margin);
         assert_eq!(part.2, label);
     }
-    let trace = judged.evidence.trace.expect("a model was asked");
+    let trace = judged.evidence.trace.expect("a model was called");
     assert!(trace.label_mass.expect("labels were read") > 0.99);
     assert!(trace.prompt.is_some() && trace.model.is_some());
 }
@@ -74,7 +74,7 @@ fn one_unsure(prompt: &str) -> Vec<(&'static str, f32)> {
 }
 
 #[test]
-fn an_item_without_an_answer() {
+fn unanswered_items_follow_the_configuration() {
     let on = |rule: &str| {
         let (bench, _) = saying(&config(&format!("on_item_error = '{rule}'"), THREE), one_unsure);
         bench.one("r", Input::of("x"))
@@ -88,13 +88,13 @@ fn an_item_without_an_answer() {
 }
 
 #[test]
-fn an_item_that_may_veto_must_be_answered() {
+fn unanswered_veto_item_fails_the_rubric() {
     let rubric =
         THREE.replace("criterion = 'two'\n", "criterion = 'two'\ncritical = { below = 0.5 }\n");
     for rule in ["fail", "skip", "unmet"] {
         let options = format!("on_item_error = '{rule}'");
         let (bench, _) = saying(&config(&options, &rubric), one_unsure);
-        let failed = bench.one("r", Input::of("x")).expect_err("nobody knows");
+        let failed = bench.one("r", Input::of("x")).expect_err("it is unknown");
         assert_eq!(failed.reason.code, "low_label_mass");
     }
     let (bench, _) = saying(&config("", &rubric), answers);
@@ -134,7 +134,7 @@ fn a13_tiers_are_read_from_one_token() {
 }
 
 #[test]
-fn labels_that_are_no_tokens_are_refused_when_the_server_starts() {
+fn multi_token_labels_are_refused_at_load() {
     let (bench, _) = saying(&config("spellings = 'spaced'", TIERS), |_: &str| Vec::new());
     let problems = bench.check().expect_err("a space and a letter are two tokens");
     assert!(problems[0].contains("must be one"), "{problems:?}");

@@ -14,18 +14,18 @@ use tiny_models::TinyHead;
 use crate::testing::Bench;
 use crate::{Input, Outcome, Score};
 
-/// A model that answers by what its prompt says, and remembers the prompts.
+/// A model that answers by its prompt, and records the prompts.
 pub(super) struct Says<F> {
     tokenizer: Arc<Tokenizer>,
     vocab_size: usize,
     answers: F,
-    seen: Seen,
+    seen: SeenPrompts,
 }
 
 /// Prompts, as tokens, in the order in which they were read.
-pub(super) type Seen = Arc<Mutex<Vec<Vec<u32>>>>;
+pub(super) type SeenPrompts = Arc<Mutex<Vec<Vec<u32>>>>;
 
-/// What labels that nobody names hold, in logits.
+/// Logit of labels that the script does not name.
 const UNLIKELY: f32 = -30.0;
 
 impl<F: Fn(&str) -> Vec<(&'static str, f32)> + Send> Script for Says<F> {
@@ -46,8 +46,8 @@ impl<F: Fn(&str) -> Vec<(&'static str, f32)> + Send> Script for Says<F> {
 pub(super) fn saying(
     toml: &str,
     says: impl Fn(&str) -> Vec<(&'static str, f32)> + Send + 'static,
-) -> (Bench, Seen) {
-    let seen = Seen::default();
+) -> (Bench, SeenPrompts) {
+    let seen = SeenPrompts::default();
     let own = seen.clone();
     let bench = Bench::scripted(toml, TinyHead::Vocab, |host: &Host| Says {
         tokenizer: host.tokenizer.clone(),

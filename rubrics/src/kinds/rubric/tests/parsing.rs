@@ -1,4 +1,4 @@
-use crate::kinds::rubric::grade::read;
+use crate::kinds::rubric::grade::read_grade;
 use crate::outcome::FailureKind;
 use crate::testing::Bench;
 use crate::{Input, ScoreOptions};
@@ -10,7 +10,7 @@ const GOOD: &str = r#"{"explanation": "It says \"so\".", "criteria_met": true}"#
 #[test]
 fn a12_grades_are_one_json_object() {
     let check = |text: &str, reasoning: bool| {
-        let grade = read(text, reasoning).expect("a grade");
+        let grade = read_grade(text, reasoning).expect("a grade");
         assert!(grade.criteria_met, "{text}");
         assert_eq!(grade.explanation, "It says \"so\".");
     };
@@ -22,9 +22,9 @@ fn a12_grades_are_one_json_object() {
 }
 
 #[test]
-fn a_broken_grade_is_a_status() {
+fn malformed_grade_is_a_failure() {
     let check = |text: &str, reasoning: bool| {
-        let failure = read(text, reasoning).expect_err(text);
+        let failure = read_grade(text, reasoning).expect_err(text);
         assert_eq!(failure.kind, FailureKind::ParseError, "{text}");
     };
     for broken in [
@@ -69,19 +69,19 @@ fn a12_grades_and_points() {
     assert_eq!(bench.check(), Ok(()));
     let judged = reward(bench.one("r", Input::of("x")));
     close(judged.score, 3.0 / 8.0);
-    let outputs = judged.evidence.outputs.expect("explanations are asked for");
+    let outputs = judged.evidence.outputs.expect("explanations requested");
     let roles: Vec<&str> = outputs.iter().map(|text| &*text.role).collect();
     assert_eq!(roles, ["grade of first", "grade of second", "grade of fault"]);
     assert!(outputs.iter().all(|text| text.finish == "stop"));
     let parts = judged.evidence.parts.expect("three");
-    let first = parts[0].outcome.clone().expect("asked").expect("answered");
+    let first = parts[0].outcome.clone().expect("a request").expect("answered");
     assert_eq!(first.reason.detail.as_deref(), Some("see"));
     let quiet = bench.all("r", &[Input::of("x")], ScoreOptions::default()).remove(0);
     assert_eq!(reward(quiet).evidence.outputs, None);
 }
 
 #[test]
-fn a_grade_that_never_ends_is_truncated() {
+fn endless_grade_is_truncated() {
     let endless = |_: &str| format!("{{\"explanation\":\"{}", "so ".repeat(500));
     let options = "ask = 'json'\nmax_tokens = 24";
     let bench = Bench::replying(&config(options, THREE), endless);

@@ -70,14 +70,14 @@ fn unique(mut prompts: Vec<Vec<u32>>) -> usize {
 }
 
 #[test]
-fn the_conversation_is_computed_once() {
+fn conversation_is_computed_once() {
     let item = |n| format!("[[scorer.rubric.items]]\ncriterion = 'it has {n}'\npoints = 1\n");
     let items = (0..40).map(item).collect::<Vec<_>>().concat();
     let (bench, seen) = saying(&config("", &items), |_: &str| yes_no(1.0, 0.0));
     let long = "a response of some length ".repeat(8);
     let judged = bench.one("r", Input::of(long)).expect("a reward");
-    let usage = judged.evidence.trace.expect("a model was asked").usage;
-    let unique = unique(seen.lock().expect("nobody panicked").clone());
+    let usage = judged.evidence.trace.expect("a model was called").usage;
+    let unique = unique(seen.lock().expect("no thread panicked").clone());
     #[expect(clippy::cast_precision_loss, reason = "a few thousand tokens")]
     let ratio = usage.computed_tokens as f64 / unique as f64;
     assert!(ratio <= 1.05, "{} computed, {unique} unique", usage.computed_tokens);
@@ -88,5 +88,5 @@ fn the_conversation_is_computed_once() {
 fn three_items_are_three_questions() {
     let (bench, seen) = saying(&config("", THREE), |_: &str| yes_no(1.0, 0.0));
     bench.one("r", Input::of("x")).expect("a reward");
-    assert_eq!(seen.lock().expect("nobody panicked").len(), 3);
+    assert_eq!(seen.lock().expect("no thread panicked").len(), 3);
 }

@@ -3,7 +3,7 @@ use serde_json::json;
 use super::{THREE, close, config, criterion, reward, saying, with_rubric, yes_no};
 use crate::config::Document;
 use crate::outcome::FailureKind;
-use crate::testing::read;
+use crate::testing::read_registry;
 use crate::{Input, Passage, Registry, Responses};
 
 const VERIFIED: &str = "
@@ -26,19 +26,19 @@ fn a12_rule_items_cost_no_model() {
         saying(&config("", &(VERIFIED.to_owned() + asked)), |_: &str| yes_no(3.0, 0.0));
     let judged = reward(bench.one("r", Input::of("so \\boxed{42}")));
     close(judged.score, 0.9);
-    let prompts = seen.lock().expect("nobody panicked").len();
+    let prompts = seen.lock().expect("no thread panicked").len();
     assert_eq!(prompts, 1);
     let (bench, seen) = saying(&config("", VERIFIED), |_: &str| yes_no(3.0, 0.0));
     assert!(!bench.registry.get("r").expect("configured").uses_models());
     let judged = reward(bench.one("r", Input::of("so \\boxed{42}")));
     close(judged.score, 0.8);
     assert_eq!(judged.evidence.trace, None);
-    assert!(seen.lock().expect("nobody panicked").is_empty());
+    assert!(seen.lock().expect("no thread panicked").is_empty());
 }
 
 #[test]
-fn a_verifier_that_cannot_say_is_a_failed_item() {
-    // The input has no reference that could stand in.
+fn undecided_verifier_is_a_failed_item() {
+    // The input has no reference to fall back to.
     let broken = VERIFIED.replace(", reference = '41'", "");
     let on = |rule: &str| {
         let (bench, _) =
@@ -51,7 +51,7 @@ fn a_verifier_that_cannot_say_is_a_failed_item() {
 }
 
 #[test]
-fn an_input_brings_its_own_rubric() {
+fn input_rubric_replaces_the_configured_one() {
     let met = |prompt: &str| match criterion(prompt) {
         "own" => yes_no(3.0, 0.0),
         _ => yes_no(0.0, 3.0),
@@ -77,7 +77,7 @@ fn an_input_brings_its_own_rubric() {
     refused(json!({ "items": many }), "10000 items");
     let wrong: Vec<_> = (0..7).map(|_| json!({})).collect();
     refused(json!({ "items": wrong }), "and 9 more");
-    let closed = read(&config("inline = false", THREE)).0;
+    let closed = read_registry(&config("inline = false", THREE)).0;
     assert!(closed.get("r").is_some());
     let (bench, _) = saying(&config("inline = false", THREE), met);
     let failed = bench.one("r", with_rubric(&own)).expect_err("not read");
@@ -85,7 +85,7 @@ fn an_input_brings_its_own_rubric() {
 }
 
 #[test]
-fn a_rubric_must_come_from_somewhere() {
+fn missing_rubric_is_refused() {
     let (bench, _) = saying(&config("", ""), |_: &str| yes_no(3.0, 0.0));
     let failed = bench.one("r", Input::of("x")).expect_err("there is none");
     assert_eq!(failed.reason.code, "rubric_missing");
@@ -97,7 +97,7 @@ fn a_rubric_must_come_from_somewhere() {
 }
 
 #[test]
-fn nothing_and_groups() {
+fn empty_responses_and_groups() {
     let (bench, _) = saying(&config("", THREE), |_: &str| yes_no(3.0, 0.0));
     let empty = reward(bench.one("r", Input::of(" \n")));
     close(empty.score, -0.25);
@@ -120,7 +120,7 @@ fn nothing_and_groups() {
 }
 
 fn problems(options: &str, rubric: &str) -> Vec<String> {
-    read(&config(options, rubric)).1
+    read_registry(&config(options, rubric)).1
 }
 
 #[test]
@@ -138,13 +138,13 @@ fn options_are_checked() {
     let nan = THREE.replace("points = 5", "points = nan");
     check("", &nan, "scorer[0].rubric.items[0].points: expected a finite number");
     let bare = "[[scorer]]\nname = 'r'\nkind = 'rubric'\n[[scorer.message]]\nrole = 'user'\ncontent = '{{criterion}}'\n";
-    let found = read(bare).1;
+    let found = read_registry(bare).1;
     assert!(found[0].contains("'conversation' or 'response'"), "{found:?}");
     assert_eq!(problems("rubric = 'builtin:defence'", ""), Vec::<String>::new());
 }
 
 #[test]
-fn a_file_lies_beside_the_configuration() {
+fn rubric_paths_are_relative_to_the_configuration() {
     let dir = tempfile::tempdir().expect("a folder");
     let file = "[[items]]\ncriterion = 'c'\npoints = 1\n";
     std::fs::write(dir.path().join("good.toml"), file).expect("written");
@@ -166,7 +166,7 @@ fn a_file_lies_beside_the_configuration() {
     std::fs::write(dir.path().join("good.toml"), file.replace("= 1", "= 2")).expect("written");
     assert_ne!(load("good.toml").0, before, "the digest covers what the file says");
     let (_, problems) = load("bad.json");
-    let missing = problems.iter().find(|told| told.contains("items[0].points: missing"));
-    assert!(missing.is_some_and(|told| told.contains("scorer[0].rubric")), "{problems:?}");
+    let missing = problems.iter().find(|message| message.contains("items[0].points: missing"));
+    assert!(missing.is_some_and(|message| message.contains("scorer[0].rubric")), "{problems:?}");
     assert!(load("none.toml").1[0].contains("cannot be read"));
 }

@@ -6,7 +6,7 @@ mod conversation;
 use crate::{Input, Passage};
 
 /// A question whose answer is 4, and a response.
-fn asked(response: &str) -> Input {
+fn input_of(response: &str) -> Input {
     Input {
         prompt: Some(Passage::Text("What is 2 + 2?".to_owned())),
         ..Input::of(response).against("4")
