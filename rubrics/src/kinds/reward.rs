@@ -26,7 +26,7 @@ use crate::engine_client::EngineClient;
 use crate::models::{Chat, Models, Prompted, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, FailureKind, Outcome, PartReport, Score, Trace};
 use crate::sample::Sample;
-use base::stats::{sigmoid, softmax};
+use base::stats::sigmoid;
 
 use options::{CountedOutputs, RewardOptions, ScoreTransform};
 

@@ -2,12 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use base::seeded::Draws;
 use base::stats::quantile_of_sorted;
 use serde::Serialize;
 
 use super::metric_row::MetricRow;
-use base::seeded::Draws;
-use base::stats::quantile_of_sorted;
 
 /// Confidence level.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
