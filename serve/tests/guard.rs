@@ -1,4 +1,4 @@
-//! Walks every registered route and calls it without a key.
+//! Calls every registered route without a key.
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{ServiceFactory, ServiceRequest, ServiceResponse};
@@ -22,7 +22,7 @@ fn document() -> web::Data<Document> {
     web::Data::new(Document::new(document_text()))
 }
 
-/// Method and path of every registered route, from the framework's own table.
+/// Lists method and path of every registered route, from the framework's own table.
 fn registered(tree: &IntrospectionTree) -> Vec<(Method, String)> {
     let report: Vec<Value> = serde_json::from_str(&tree.report_as_json()).expect("JSON");
     let mut routes = Vec::new();
@@ -41,7 +41,7 @@ fn registered(tree: &IntrospectionTree) -> Vec<(Method, String)> {
     routes
 }
 
-/// The routes of `app` that answer anything but 401 to a caller without a key.
+/// Lists the routes of `app` that do not answer 401 to a client without a key.
 async fn unguarded<F>(app: App<F>) -> (usize, Vec<String>)
 where
     F: ServiceFactory<
@@ -92,8 +92,7 @@ async fn unguarded_route_is_found() {
     }
 }
 
-/// What `/docs` shows is what the server has: a route that is registered but not documented, or
-/// the other way round, is named.
+/// The document and the registered routes have the same paths.
 #[actix_web::test]
 async fn document_lists_every_route() {
     let service = test::init_service(app(state(), document())).await;
@@ -115,7 +114,7 @@ async fn document_lists_every_route() {
     assert_eq!(routes, documented);
 }
 
-/// Lets everything pass; it is here for the type of the body.
+/// Passes every request; it only gives the body its type.
 async fn plain(
     request: ServiceRequest,
     next: actix_web::middleware::Next<impl actix_web::body::MessageBody + 'static>,

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::serving::{CONTEXT, Serving, changed, chunks, good, question, refused, tiny};
 
-/// ChatML that shows tools and calls, as Qwen's template does in more words.
+/// ChatML that renders tools and calls, like Qwen's template in short.
 const WITH_TOOLS: &str = r"{%- if tools %}{{- '<|im_start|>system\n' + (tools | tojson) + '<|im_end|>\n' }}{%- endif %}
 {%- for message in messages %}
 {{- '<|im_start|>' + message['role'] + '\n' + message['content'] }}
@@ -23,7 +23,7 @@ fn with_tools() -> Serving {
     )
 }
 
-/// Texts, reasons and log-probabilities of all choices.
+/// Returns texts, finish reasons and log-probabilities of all choices.
 fn choices(reply: &Value) -> Vec<Value> {
     let choices = reply["choices"].as_array().expect("choices").iter();
     let part = |choice: &Value| {
@@ -43,7 +43,7 @@ fn forget_ids(calls: &mut Value) {
     }
 }
 
-/// The same, put together from a stream.
+/// Assembles the same from the chunks of a stream.
 fn joined(chunks: &[Value], n: usize) -> Vec<Value> {
     let mut all = vec![json!([{"role": null, "content": null, "refusal": null}, null, null]); n];
     for choice in chunks.iter().flat_map(|chunk| chunk["choices"].as_array().expect("a list")) {
@@ -181,7 +181,7 @@ fn logprobs_agree_with_the_text() {
         assert_eq!(top.len(), 4);
         let numbers: Vec<f64> = top.iter().map(|t| t["logprob"].as_f64().unwrap()).collect();
         assert!(numbers.is_sorted_by(|a, b| a >= b), "{numbers:?}");
-        // Greedy: the token is the most likely one.
+        // Greedy: the token is the most probable one.
         assert_eq!(token["token"], top[0]["token"]);
         assert_eq!(token["logprob"], top[0]["logprob"]);
         let own = token["bytes"].as_array().expect("bytes").iter();
@@ -204,7 +204,7 @@ fn stop_strings_end_the_text() {
         let text = choice["message"]["content"].as_str().expect("a text").to_owned();
         (text, choice["finish_reason"].as_str().expect("a reason").to_owned())
     };
-    // A random model writes bytes that are no text too; some seed gives a beginning without them.
+    // A random model also writes bytes that are not text; some seed gives text at the start.
     let begun = |seed: &u32| {
         let (free, _) = ask(json!({"ignore_eos": true, "seed": seed}));
         let stop: String = free.chars().skip(4).take(3).collect();
@@ -296,7 +296,7 @@ fn tools_are_called() {
         let x = &arguments["x"];
         assert!(x.is_boolean() || x.is_null(), "{arguments}");
     }
-    // A model that may call writes a block; this one is made to.
+    // A model that may call writes a block; the constraint makes this one do so.
     let serving_with = with_tools();
     let block = r#"Well\. <tool_call>\{"name": "f", "arguments": \{"x": true\}\}</tool_call>"#;
     let more = json!({"tools": tools, "guided_regex": block, "max_tokens": 200});
@@ -306,7 +306,7 @@ fn tools_are_called() {
     assert_eq!(choice["message"]["content"], "Well. ");
     let call = &choice["message"]["tool_calls"][0]["function"];
     assert_eq!(*call, json!({"name": "f", "arguments": "{\"x\": true}"}));
-    // This model's template has no place for tools.
+    // This model's template does not render tools.
     refused(&ask(json!("auto")), 422, "invalid_body", "tools");
     let choice = good(&ask(json!("none")))["choices"][0].clone();
     assert!(choice["message"]["content"].is_string());
@@ -332,7 +332,7 @@ fn conversation_with_tool_calls_is_rendered() {
     };
     let reply = good(&serving.chat(&body("{\"x\": 1}")));
     let digest = |reply: &Value| reply["tribunal"]["digests"]["prompt"].clone();
-    // Space between the arguments' tokens is none of the prompt.
+    // White space between the tokens of the arguments is not part of the prompt.
     assert_eq!(digest(&reply), digest(&good(&serving.chat(&body("{\"x\":  1}")))));
     assert_ne!(digest(&reply), digest(&good(&serving.chat(&body("{\"x\": 2}")))));
     let path = "messages[2].tool_calls[0].function.arguments";
@@ -377,7 +377,7 @@ fn invalid_values_are_refused_by_path() {
         json!({"messages": [{"role": "user", "content": "x", "tool_calls": []}]}),
         "messages[0].tool_calls",
     );
-    // The template of this model knows no tools.
+    // The template of this model has no tools.
     check(json!({"messages": [{"role": "tool", "content": "x"}]}), "messages");
     check(json!({"n": 0}), "n");
     check(json!({"n": 401}), "n");

@@ -1,10 +1,10 @@
-//! What every client may rely on.
+//! Guarantees of the native interface.
 
 use serde_json::{Value, json};
 
 use crate::harness::Server;
 
-/// Inputs of every outcome, for `math`.
+/// Returns inputs with every outcome of `math`.
 fn mixed_inputs() -> Vec<(Value, &'static str)> {
     vec![
         (json!({"response": "so \\boxed{0.5}", "reference": "1/2"}), "ok"),
@@ -35,7 +35,7 @@ fn batch(inputs: &[Value]) -> Value {
     json!({"model": "math", "inputs": inputs, "options": {"cache": "bypass"}})
 }
 
-/// A result without what may differ from run to run.
+/// Removes the fields that differ between runs.
 fn stable(result: &Value) -> Value {
     let mut result = result.clone();
     let fields = result.as_object_mut().expect("a result is an object");

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::Server;
 use crate::models::{load, made};
 
-/// A model whose chat template is this one.
+/// Makes a model with this chat template.
 fn with_template(template: Option<&str>) -> Arc<Host> {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = made(folder.path());
@@ -24,7 +24,7 @@ fn with_template(template: Option<&str>) -> Arc<Host> {
 
 const QUESTION: &str = "Is it?\nOr is it not?";
 
-/// The answer to a choice of two about `input`, and the text of the prompt; or the error.
+/// Answers a choice of two about `input`; returns the answer with the prompt's text, or the error.
 fn ask(host: &Arc<Host>, input: &str) -> Result<(Value, String), Value> {
     let server = Server::with_models(vec![host.clone()]);
     let options = json!([{ "name": "one" }, { "name": "two" }]);
@@ -42,8 +42,7 @@ fn ask(host: &Arc<Host>, input: &str) -> Result<(Value, String), Value> {
     Ok((answer, text))
 }
 
-/// The prompts of two parts are those of one: the tokenizer would have made the same tokens of the
-/// whole message.
+/// Prompts that are encoded in two parts have the tokens of their whole text.
 #[test]
 fn prompt_tokens_equal_those_of_its_text() {
     let host = with_template(None);
@@ -80,7 +79,7 @@ fn templates_of_several_families_render() {
     check("{{ messages[0]['content'] }}\nAnswer:", "of one option alone.\nAnswer:");
     // The message is trimmed, and comes before more.
     check("<|im_start|>{{ messages[0].content | trim }} [/INST]", "of one option alone. [/INST]");
-    // Switches are there, reasoning is off, and the day is always the same.
+    // Template variables are set, reasoning is off, and the day is fixed.
     check(
         "{{ strftime_now('%d %b %Y') }} {{ messages[0].content }}<|im_end|>\
          {% if enable_thinking %}<think>{% else %}<think></think>{% endif %}",

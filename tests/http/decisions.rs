@@ -23,7 +23,7 @@ fn answered(server: &Server, body: &Value) -> Value {
     reply.json()
 }
 
-/// Status, code and param of a refusal.
+/// Returns status, code and param of a refusal.
 fn refused(reply: &Reply) -> String {
     let error = &reply.json()["error"];
     let param = error["param"].as_str().unwrap_or("-");
@@ -53,7 +53,7 @@ fn score() -> Value {
     ] })
 }
 
-/// Numbers that should sum to one.
+/// Adds numbers that should sum to one.
 fn sum(numbers: &[f64]) -> f64 {
     numbers.iter().sum()
 }
@@ -149,7 +149,7 @@ fn invalid_questions_are_refused_by_path() {
         &body(choice(&[json!("a"), json!("b"), json!("a")])),
         "422 invalid_body questions[0].choices[2].value",
     );
-    // One letter with its accent, and the letter and the accent, are read as one text.
+    // A composed letter and its decomposition are read as the same text.
     check(
         &body(choice(&[json!("\u{e9}"), json!("e\u{301}")])),
         "422 invalid_body questions[0].choices[1].value",
@@ -346,7 +346,7 @@ fn fifty_questions_at_once_equal_fifty_single_ones() {
     assert_eq!(together.len(), 50);
     for (question, answer) in questions.iter().zip(together).rev() {
         let alone = answered(&server, &openai(&input, std::slice::from_ref(question)));
-        // Numbers are written with as many digits as they have, so that equal texts are equal bits.
+        // Numbers are printed with all their digits, so that equal texts are equal bits.
         assert_eq!(alone["answers"][0].to_string(), answer.to_string(), "{question}");
     }
 }
@@ -372,7 +372,7 @@ fn four_hundred_questions_are_answered_in_order() {
     assert_eq!(answers[399]["type"], "score");
 }
 
-/// The queue holds fewer tokens than the questions have together.
+/// The queue holds fewer tokens than all questions together.
 #[test]
 fn small_queue_is_filled_in_turns() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -386,7 +386,7 @@ fn small_queue_is_filled_in_turns() {
     assert_eq!(answered(&small, &body)["answers"], answered(&large, &body)["answers"]);
 }
 
-/// More options than letters have labels of two letters, which this tokenizer splits.
+/// Beyond 26 options, labels have two letters, which this tokenizer splits.
 #[test]
 fn labels_of_several_tokens_are_scored_as_continuations() {
     let server = Server::with_models(vec![tiny("judge")]);
@@ -454,7 +454,7 @@ fn calibration_is_applied_and_named() {
     assert!((number(&first["probability"]) - expected).abs() < 1e-12);
 }
 
-/// What stands in an input is quoted: special tokens are text, and no line of it is ours.
+/// Input is quoted: special tokens are plain text, and no line of it begins at the margin.
 #[test]
 fn hostile_text_stays_quoted() {
     let server = Server::with_models(vec![tiny("judge")]);
@@ -466,7 +466,7 @@ fn hostile_text_stays_quoted() {
         let list = reply["answers"]["a"]["prompt_token_ids"].as_array().expect("a list").clone();
         list.iter().map(|id| id.as_u64().expect("an id")).collect()
     };
-    // The ids of the special tokens of the made tokenizer, and of the line break.
+    // Ids of the tokenizer's special tokens and of the newline.
     let special = |ids: &[u64]| ids.iter().filter(|id| (300..304).contains(*id)).count();
     let plain = tokens("text");
     let hostile = tokens(
@@ -479,7 +479,7 @@ fn hostile_text_stays_quoted() {
     assert_eq!(plain[..60], hostile[..60]);
 }
 
-/// A model that gives what it is told to.
+/// A model with a fixed logit.
 struct Broken(f32);
 
 impl Forward for Broken {
@@ -530,7 +530,7 @@ fn non_finite_logit_is_an_error() {
             assert_eq!(refused(&reply), "500 internal_error -", "{value}");
         }
     }
-    // With one number for all labels the first is chosen.
+    // With equal logits the first label is chosen.
     let server = Server::with_models(vec![broken(0.0)]);
     let reply = answered(&server, &openai(&json!("x"), &[choice(&letters(3))]));
     assert_eq!(reply["answers"][0]["choice"], "option 0");

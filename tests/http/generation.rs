@@ -1,4 +1,5 @@
-//! What holds for every generation: company, clients that leave, and those that mean harm.
+//! Properties of every generation: independence of concurrent requests, disconnects, hostile
+//! requests.
 
 use std::io::{Read as _, Write as _};
 
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::eventually;
 use crate::serving::{Serving, changed, chunks, good, lengthen, question, refused, tiny};
 
-/// The texts and numbers of a reply, without what differs from one to the next.
+/// Removes the fields that differ between replies.
 fn stable(reply: &Value) -> Value {
     json!([reply["choices"], reply["system_fingerprint"], reply["tribunal"]["digests"]])
 }
@@ -166,7 +167,7 @@ fn hostile_constraints_are_refused() {
 fn failed_model_gives_an_error() {
     let serving = changed(
         |folder| {
-            // The last numbers of the weights become NaN.
+            // The last weights become NaN.
             let path = folder.join("model.safetensors");
             let mut bytes = std::fs::read(&path).expect("it was made");
             let n = bytes.len();
@@ -179,7 +180,7 @@ fn failed_model_gives_an_error() {
     let body = question(&json!({}));
     let reply = serving.chat(&body);
     if reply.status == 200 {
-        // The numbers were too small a part to overflow; then they are numbers like others.
+        // The values were too few to overflow, so the model still works.
         return;
     }
     refused(&reply, 500, "internal_error", "");

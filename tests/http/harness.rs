@@ -1,4 +1,4 @@
-//! A server on a port of its own, and clients for it.
+//! A server on its own port, and clients for it.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -19,7 +19,7 @@ pub(crate) struct Server {
     background: Option<Background>,
     pub(crate) address: SocketAddr,
     agent: ureq::Agent,
-    /// The folder that its models came from, where they are read again.
+    /// The folder of its models, if they are read again later.
     pub(crate) files: Option<tempfile::TempDir>,
 }
 
@@ -52,7 +52,7 @@ impl Server {
         Self::configured("", |_| ())
     }
 
-    /// Starts with the scorers of a configuration text and changed settings.
+    /// Starts with the scorers of a configuration text and with changed settings.
     pub(crate) fn configured(scorers: &str, change: impl FnOnce(&mut Config)) -> Self {
         Self::guarded(scorers, Keys::default(), change)
     }
@@ -84,8 +84,7 @@ impl Server {
         }
     }
 
-    /// Starts where a server of this process has just stopped, which may still be letting go of its
-    /// folder.
+    /// Starts after another server of this process has stopped, which may still hold its folder.
     pub(crate) fn again(change: impl FnOnce(&mut Config)) -> Self {
         let mut config = Config { threads: 2, workers: 2, ..Config::default() };
         change(&mut config);
@@ -103,14 +102,14 @@ impl Server {
         }
     }
 
-    /// Asks for a drain and waits for the end.
+    /// Drains the server and waits until it has ended.
     pub(crate) fn stop(&mut self) {
         if let Some(background) = self.background.take() {
             background.stop().expect("the server ends well");
         }
     }
 
-    /// The running server, for a test that stops it from another thread.
+    /// Takes the running server, for a test that stops it from another thread.
     pub(crate) fn detach(&mut self) -> Background {
         self.background.take().expect("the server runs")
     }
@@ -126,7 +125,7 @@ impl Server {
         read(request.send(body.as_ref()).expect("the server answers"))
     }
 
-    /// Sends a body with headers of its own, with or without a content.
+    /// Sends a request with these headers, with or without a body.
     pub(crate) fn send(
         &self,
         method: &str,
@@ -150,7 +149,7 @@ impl Server {
         self.post("/v1/score", body.to_string())
     }
 
-    /// The only result of one input.
+    /// Returns the result of a single input.
     #[expect(clippy::needless_pass_by_value, reason = "callers write the input in place")]
     pub(crate) fn verdict(&self, model: &str, input: Value) -> Value {
         let reply = self.score(&json!({ "model": model, "inputs": [input] }));
@@ -158,11 +157,11 @@ impl Server {
         reply.json()["results"][0].clone()
     }
 
-    /// Writes raw bytes on a fresh connection and reads until the server closes it or says no more
-    /// for two seconds.
+    /// Writes raw bytes on a new connection and reads until the server closes it or is silent for
+    /// two seconds.
     pub(crate) fn raw(&self, bytes: &[u8]) -> String {
         let mut stream = self.connect();
-        // A server that has refused may close while we still write.
+        // A server that has refused may close during the write.
         let _ = stream.write_all(bytes);
         read_raw(&mut stream)
     }
@@ -173,7 +172,7 @@ impl Server {
         stream
     }
 
-    /// The value of a metric line that starts with `name`.
+    /// Returns the value of the metric line that starts with `name`.
     pub(crate) fn metric(&self, name: &str) -> f64 {
         let text = self.get("/metrics").text;
         let line = text.lines().find(|line| line.starts_with(name));
@@ -181,7 +180,7 @@ impl Server {
         value.map_or(0.0, |value| value.parse().expect("a number"))
     }
 
-    /// Waits until nothing is held: no items, no bytes, and no request but the asking one.
+    /// Waits until nothing is held: no items, no bytes, and no request but this one.
     pub(crate) fn settles(&self) {
         let idle = || {
             self.metric("tribunal_held{what=\"items\"}") == 0.0
@@ -205,15 +204,15 @@ impl Drop for Server {
     }
 }
 
-/// Reads what comes until the end of the connection or two seconds of silence.
+/// Reads until the end of the connection or two seconds of silence.
 pub(crate) fn read_raw(stream: &mut TcpStream) -> String {
     let mut bytes = Vec::new();
-    // Silence and a reset both end the reading; what came before is the answer.
+    // Silence and a reset both end the reading; the bytes read so far are the answer.
     let _ = stream.read_to_end(&mut bytes);
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// Polls until `condition` holds; a minute is the patience of a hung test, not a promise of speed.
+/// Polls until `condition` holds; the limit of a minute only ends a hung test.
 pub(crate) fn eventually(what: &str, condition: impl Fn() -> bool) {
     let start = Instant::now();
     while !condition() {
@@ -230,13 +229,13 @@ fn read(mut reply: ureq::http::Response<ureq::Body>) -> Reply {
     Reply { status, headers, text }
 }
 
-/// Counts that depend on what was asked before.
+/// Counts that depend on earlier requests.
 const COUNTS: [&str; 4] = ["cached_tokens", "cache_write_tokens", "computed_tokens", "created"];
 
-/// Texts that no two replies share.
+/// Prefixes of texts that differ between replies.
 const IDS: [&str; 5] = ["chatcmpl-", "classify-", "pooling-", "score-", "fp_"];
 
-/// A reply without what differs from machine to machine, to be compared with a recorded one.
+/// Removes the fields that differ between machines, for comparison with a recorded reply.
 fn shape(value: &Value) -> Value {
     match value {
         Value::Number(number) if number.is_f64() => json!("<float>"),

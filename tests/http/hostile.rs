@@ -1,4 +1,4 @@
-//! Bodies and clients that mean harm, or have bad luck.
+//! Hostile and faulty bodies and clients.
 
 use std::io::Write as _;
 
@@ -176,7 +176,7 @@ fn nothing_is_held_after_hostile_clients() {
     assert_eq!(server.get("/healthz").status, 200);
 }
 
-/// A batch that keeps one thread busy for a while.
+/// Returns a body that keeps one thread busy for a while.
 fn long_work() -> String {
     let text = "and 12 + 34 = 46 so ".repeat(5_000);
     let input = json!({ "response": text });
@@ -190,7 +190,8 @@ fn work_of_disconnected_client_is_cancelled() {
     let body = long_work();
     let head =
         format!("POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: {}\r\n\r\n", body.len());
-    // Whether the server notices before it is done is a race; one win in many shows the mechanism.
+    // Whether the server notices the disconnect in time is a race; one success in many attempts
+    // suffices.
     for _ in 0..30 {
         let mut stream = server.connect();
         stream.write_all(head.as_bytes()).expect("the head is taken");

@@ -33,7 +33,7 @@ fn every_route_requires_a_key() {
     }
 }
 
-/// A request whose body is only half there: it holds its bytes and its place.
+/// Sends half of a request, which holds its bytes and its place.
 pub(crate) fn half_a_request(server: &Server, announced: usize) -> std::net::TcpStream {
     let mut stream = server.connect();
     let head =
@@ -93,7 +93,7 @@ fn passed_deadlines_are_timeouts() {
     }));
     match late.status {
         504 => assert_eq!(late.code(), "deadline_passed"),
-        // A machine that read seven megabytes in six milliseconds still cannot have judged all.
+        // Even a machine that reads seven megabytes in six milliseconds cannot have scored all.
         200 => {
             let results = late.json();
             let results = results["results"].as_array().expect("results");

@@ -1,5 +1,5 @@
-//! Models that are trained while they are served: every verdict names the weights that gave it, and
-//! none comes from older weights than those of now.
+//! Models that are trained while they are served: every verdict names its weights revision, and
+//! none is older than the current one.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -27,7 +27,7 @@ fn folder(below: &Path, head: TinyHead) -> std::path::PathBuf {
     dir
 }
 
-/// A folder's model in training under a name.
+/// Makes a model in training from a folder.
 fn live(dir: &Path, name: &str) -> (Arc<Host>, LiveModel) {
     let folder = Folder::directory(dir);
     let model = Model::load(dir, &models::LoadOptions::default()).expect("it was made");
@@ -51,7 +51,7 @@ fn live(dir: &Path, name: &str) -> (Arc<Host>, LiveModel) {
     (Arc::new(host.expect("they fit")), live)
 }
 
-/// A step of training: every number moves.
+/// Takes a training step that changes every weight.
 fn step(host: &Host, live: &LiveModel) -> u64 {
     let write = || {
         for variable in live.variables.values() {
@@ -64,7 +64,7 @@ fn step(host: &Host, live: &LiveModel) -> u64 {
     updated.expect("the engine goes on").revision
 }
 
-/// A server whose one verifier thread makes prompts in the order in which inputs come.
+/// Starts a server with one verifier thread, which makes prompts in the order of inputs.
 fn server(hosts: Vec<Arc<Host>>) -> Server {
     let config = Config { threads: 1, workers: 2, ..Config::default() };
     let state = State::new(config, rubrics::Registry::built_in(), Keys::default());
@@ -152,7 +152,7 @@ fn texts_decisions_and_models_name_the_revision() {
     assert_ne!(fingerprints[0], fingerprints[1]);
 }
 
-/// A reward that is the number of its weights, and that is read when the test says so.
+/// A reward model whose output is its weights revision, computed when the test opens the gate.
 struct Gated {
     weights: Arc<AtomicU64>,
     stands: mpsc::Sender<()>,
@@ -173,8 +173,9 @@ impl Script for Gated {
     }
 }
 
-/// Of two inputs of a request the first is judged before a change and the second after it. Neither
-/// verdict is kept, and who waits for the first with another request gets one of the new weights.
+/// The first of a request's two inputs is judged before an update and the second after it. Neither
+/// verdict is cached, and a concurrent request that waits for the first gets one of the new
+/// weights.
 #[test]
 fn verdict_across_an_update_is_not_cached() {
     let below = tempfile::tempdir().expect("a folder");
@@ -183,11 +184,11 @@ fn verdict_across_an_update_is_not_cached() {
     let ((say, stands), (gate, opens)) = (mpsc::channel(), mpsc::channel());
     let script = Gated { weights: weights.clone(), stands: say, gate: opens };
     let host = Arc::new(fake::host("policy", &dir, |_| script).expect("a model"));
-    // What it says from now on names its weights.
+    // Outputs from now on name the new weights.
     let write = |to| move |weights: &AtomicU64| weights.store(to, Ordering::SeqCst);
     block_on(host.engine.update_weights(|| write(1)(&weights))).expect("it goes on");
     let server = server(vec![host.clone()]);
-    // More tokens than a step takes, so that the long one ends in a later step than the short one.
+    // More tokens than a step holds, so that the long one ends in a later step than the short one.
     let of = |n: usize| json!({ "prompt": "How much?", "response": "7".repeat(n) });
     let (short, long) = (of(100), of(6000));
     let verdict = |reply: &Value, at: usize| {
@@ -228,7 +229,7 @@ fn verdict_across_an_update_is_not_cached() {
         let (raw, revisions, _) = verdict(&waits, 0);
         assert_eq!((raw, revisions), (json!(2.0), json!([2, 2])));
     });
-    // The one who waited judged for itself; whether it was kept depends on when it came.
+    // The waiting request judged for itself; whether its outcome is cached depends on its time.
     for input in [&short, &long] {
         let body = json!({ "model": "policy", "inputs": [input] });
         let (raw, revisions, _) = verdict(&good(&server.score(&body)), 0);

@@ -1,5 +1,5 @@
-//! Every kind that asks a vocabulary, under a model and under an adapter of it, alone and all at
-//! once: the same verdicts, in every bit.
+//! Every kind that uses a vocabulary, over a model and its adapter, alone and concurrently: equal
+//! verdicts, bit for bit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,7 +13,8 @@ use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use crate::harness::Server;
 use crate::models::{block_on, load};
 
-/// Kinds with their options. Labels hold next to nothing in a made model, and its texts are cut.
+/// Kinds with their options. Labels have almost no mass in a random model, and its texts are
+/// truncated.
 const KINDS: &[(&str, &str)] = &[
     (
         "principles",
@@ -31,10 +32,11 @@ const KINDS: &[(&str, &str)] = &[
     ("tool", "mode = 'label'\nlabels = ['Y', 'N']\nmin_label_mass = 0"),
 ];
 
-/// Positions of the model: more than the longest prompt here.
+/// Positions of the model, more than the longest prompt here.
 const POSITIONS: u64 = 4096;
 
-/// A server with every kind twice: `KIND-base` over a model and `KIND-tuned` over its adapter.
+/// Starts a server with every kind twice: `KIND-base` over a model and `KIND-tuned` over its
+/// adapter.
 fn start() -> (Server, Vec<String>) {
     let folder = tempfile::tempdir().expect("a folder");
     let (dir, adapter) = (folder.path().join("chat"), folder.path().join("tuned"));
@@ -90,7 +92,7 @@ fn input(scorer: &str, n: usize) -> Value {
     input
 }
 
-/// The results without what they took.
+/// Returns the results without their costs.
 fn results(server: &Server, scorer: &str, inputs: &[Value]) -> Vec<Value> {
     let body = json!({ "model": scorer, "inputs": inputs, "options": { "cache": "bypass" } });
     let reply = server.score(&body);

@@ -1,4 +1,4 @@
-//! Tiny models, made and loaded on the spot, for servers of tests.
+//! Tiny models for servers of tests.
 
 use std::path::Path;
 use std::pin::pin;
@@ -11,17 +11,17 @@ use models::weights::Storage;
 use serde_json::Value;
 use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 
-/// Positions that the models of tests have; those of the presets would hold a few sentences.
+/// Positions of the test models; those of the presets would hold a few sentences.
 const POSITIONS: u64 = 4096;
 
-/// A tiny Qwen2 of random weights. Its tokenizer knows little more than bytes: letters and digits
-/// are one token each, and `Yes` is three.
+/// Makes a tiny Qwen2 with random weights. Its tokenizer has little more than bytes: letters and
+/// digits are one token each, and `Yes` is three.
 pub(crate) fn tiny(name: &str) -> Arc<Host> {
     let folder = tempfile::tempdir().expect("a folder");
     load(&made(folder.path()), name, |_| ())
 }
 
-/// The same with a random adapter.
+/// Makes the model of [`tiny`] with a random adapter.
 pub(crate) fn tiny_with_adapter(name: &str, adapter: &str) -> Arc<Host> {
     let folder = tempfile::tempdir().expect("a folder");
     let host = load(&made(folder.path()), name, |_| ());

@@ -1,4 +1,4 @@
-//! Scorers that ask models, over HTTP.
+//! Scorers that use models, over HTTP.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ aggregate = 'product'
 shaping = 'clip_delta'
 ";
 
-/// A server with a reward model `rm`, an adapter `strict` of it that has a head of its own, a
-/// process reward model `prm` and a model `chat` without a head.
+/// Starts a server with a reward model `rm`, its adapter `strict` with a head of its own, a process
+/// reward model `prm` and a model `chat` without a head.
 fn start() -> (Server, Vec<Arc<Host>>) {
     let folder = tempfile::tempdir().expect("a folder");
     let hosts = vec![
@@ -185,8 +185,8 @@ fn models_with_heads_are_listed_as_scorers() {
     assert_eq!(entry("chat")["digests"]["scorer"], Value::Null);
 }
 
-/// A model and its adapter in the same batches, and another model beside them: the same numbers as
-/// alone, bit for bit.
+/// A model, its adapter and another model in the same batches give the numbers of each alone, bit
+/// for bit.
 #[test]
 fn mixed_adapters_give_equal_scores() {
     let (server, _) = start();
@@ -213,7 +213,7 @@ fn mixed_adapters_give_equal_scores() {
     assert_ne!(alone[0], alone[1]);
 }
 
-/// The `raw` of every step of every result.
+/// Returns the `raw` of every step of every result.
 fn steps_of(server: &Server, inputs: &[Value]) -> Vec<f64> {
     let body = json!({ "model": "steps", "inputs": inputs, "options": { "cache": "bypass" } });
     let reply = server.score(&body).json();

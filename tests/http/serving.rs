@@ -17,18 +17,17 @@ use tiny_models::{Preset, TinySpec};
 
 use crate::harness::{Reply, Server};
 
-/// A server with a model called `tiny` and an adapter of it called `strict`, and the folders that
-/// they were loaded from.
+/// A server with a model `tiny` and its adapter `strict`, and their folders.
 pub(crate) struct Serving {
     pub(crate) server: Server,
     pub(crate) host: Arc<Host>,
     _folder: TempDir,
 }
 
-/// Tokens that a sequence of the model may have.
+/// Context length of the model in tokens.
 pub(crate) const CONTEXT: usize = 2048;
 
-/// A model of two layers that is served as `tiny`, after `change` of its folder.
+/// Starts a server with a model of two layers as `tiny`, after `change` of its folder.
 pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Config)) -> Serving {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let base = TinySpec::from(Preset::Qwen2);
@@ -76,12 +75,12 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
     Serving { server: Server::over(state), host, _folder: folder }
 }
 
-/// A model of two layers that is served as `tiny`.
+/// Starts a server with a model of two layers as `tiny`.
 pub(crate) fn tiny() -> Serving {
     changed(|_| (), |_| ())
 }
 
-/// Lets sequences of the model in a folder have so many tokens.
+/// Sets the context length of the model in a folder.
 pub(crate) fn lengthen(folder: &Path, positions: usize) {
     let path = folder.join("config.json");
     let text = std::fs::read_to_string(&path).expect("it was made");
@@ -100,7 +99,7 @@ impl Serving {
     }
 }
 
-/// A question to `tiny`, with more fields.
+/// Returns a chat request to `tiny` with further fields.
 pub(crate) fn question(more: &Value) -> Value {
     let mut body = json!({
         "model": "tiny",
@@ -112,7 +111,7 @@ pub(crate) fn question(more: &Value) -> Value {
     body
 }
 
-/// A prompt for `tiny`, with more fields.
+/// Returns a completion request to `tiny` with further fields.
 pub(crate) fn beginning(more: &Value) -> Value {
     let mut body = json!({"model": "tiny", "prompt": "It was in the sea", "max_tokens": 24});
     let fields = more.as_object().expect("fields").clone();
@@ -120,14 +119,14 @@ pub(crate) fn beginning(more: &Value) -> Value {
     body
 }
 
-/// The reply, which is a success.
+/// Returns the body of a successful reply.
 #[track_caller]
 pub(crate) fn good(reply: &Reply) -> Value {
     assert_eq!(reply.status, 200, "{}", reply.text);
     reply.json()
 }
 
-/// The chunks of a stream that ended well.
+/// Returns the chunks of a successful stream.
 #[track_caller]
 pub(crate) fn chunks(reply: &Reply) -> Vec<Value> {
     assert_eq!(reply.status, 200, "{}", reply.text);
@@ -141,7 +140,7 @@ pub(crate) fn chunks(reply: &Reply) -> Vec<Value> {
     chunks.iter().map(chunk).collect()
 }
 
-/// Checks status, code and the place that an error names.
+/// Checks status, code and param of an error.
 #[track_caller]
 pub(crate) fn refused(reply: &Reply, status: u16, code: &str, param: &str) {
     let found = (reply.status, reply.code());

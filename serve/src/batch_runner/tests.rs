@@ -1,4 +1,4 @@
-//! Batches from their file to their output, through processes that end at any step.
+//! Batches from input to output file, through processes that end at any step.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _};
@@ -40,7 +40,7 @@ fn config() -> Config {
     }
 }
 
-/// Lines of which every fourth asks for a scorer that is not there.
+/// Returns lines, every fourth of which names an unknown scorer.
 fn requests() -> String {
     let line = |n: usize| {
         let model = if n % 4 == 3 { "nobody" } else { "math" };
@@ -58,7 +58,7 @@ fn open(folder: &Path) -> Option<Batches> {
 }
 
 fn open_with(folder: &Path, faults: &Arc<dyn Faults>) -> Option<Batches> {
-    // The process before may not have let go of the database yet.
+    // The process before may still hold the database.
     let end = Instant::now() + Duration::from_secs(20);
     loop {
         match Batches::open_with(folder, &config(), faults.clone()) {
@@ -105,7 +105,8 @@ fn given(batches: &Batches, text: &str) -> BatchId {
     begun.expect("room").0.id
 }
 
-/// A process: works until the batch is over or `ends` says so, and then ends without a word.
+/// Simulates a process: works until the batch is finished or `ends` is true, and then ends
+/// abruptly.
 fn process<F: Faults + 'static>(
     folder: &Path,
     faults: &Arc<F>,
@@ -127,7 +128,7 @@ fn process<F: Faults + 'static>(
         let end = Instant::now() + Duration::from_mins(1);
         let over = || {
             let batch = batches.batch(id, OWNER);
-            // A database that fails says nothing of the batch.
+            // A database that fails returns no batch.
             batch.is_ok_and(|batch| batch.is_some_and(|batch| is_over(batch.status)))
         };
         while !ends() && !over() {
@@ -197,7 +198,7 @@ fn undisturbed_batch_completes() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(12))]
 
-    /// Processes that end at any of their steps, one after the other.
+    /// Processes end at any of their steps, one after the other.
     #[test]
     fn crash_at_any_step_keeps_each_line_once(ends in prop::collection::vec(0_usize..40, 1..4)) {
         let folder = tempfile::tempdir().expect("a folder");
@@ -209,7 +210,7 @@ proptest! {
         check_all_once(folder.path(), &id);
     }
 
-    /// A disk that is full, or cannot be written, for a while.
+    /// The disk is full or cannot be written for a while.
     #[test]
     fn full_disk_at_any_step_keeps_each_line_once(passing in 1_usize..30, failing in 1_usize..4, full: bool) {
         let kind = if full { ErrorKind::StorageFull } else { ErrorKind::ReadOnlyFilesystem };
@@ -317,7 +318,7 @@ fn expired_files_are_removed() {
     assert_eq!(batches.bytes(), 0);
 }
 
-/// A file without a record, or half of one, is what a process leaves that ends between the two.
+/// A process that ends between a file and its record leaves a file without a record.
 #[test]
 fn files_without_records_are_removed() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -1,4 +1,4 @@
-//! OpenAI's files and batches: from an upload to what came of it.
+//! OpenAI's files and batches, from upload to output.
 
 use std::net::TcpStream;
 use std::path::Path;
@@ -13,10 +13,10 @@ use super::{answered, good, start_with};
 use crate::harness::{Reply, Server, eventually};
 use crate::limits::half_a_request;
 
-/// The line that parts of forms are separated by.
+/// The content type of forms, with their boundary.
 pub(super) const FORM: (&str, &str) = ("content-type", "multipart/form-data; boundary=XX");
 
-/// A form of fields and a file.
+/// Builds a form of fields and a file.
 pub(super) fn form(fields: &[(&str, &str)], file: &[u8]) -> Vec<u8> {
     let mut form = Vec::new();
     for (name, value) in fields {
@@ -38,7 +38,7 @@ pub(super) fn in_folder(folder: &Path) -> impl FnOnce(&mut Config) {
     move |config| config.batches_folder = Some(folder)
 }
 
-/// A server that keeps files in a folder of its own.
+/// Starts a server with a batch folder of its own.
 pub(super) fn start() -> (Server, TempDir) {
     changed(|_| ())
 }
@@ -66,7 +66,7 @@ pub(super) fn line(custom_id: &str, url: &str, body: &Value) -> String {
     line.to_string() + "\n"
 }
 
-/// Lines that ask whether a number is two.
+/// Returns lines that score whether a number is two.
 pub(super) fn sums(count: usize) -> String {
     let one = |n: usize| {
         let input = json!({ "response": n.to_string(), "reference": "2" });
@@ -76,7 +76,7 @@ pub(super) fn sums(count: usize) -> String {
     (0..count).map(one).collect()
 }
 
-/// Uploads lines and begins a batch of them.
+/// Uploads lines and creates a batch of them.
 pub(super) fn begin(server: &Server, endpoint: &str, lines: impl AsRef<[u8]>) -> Value {
     let file = good(&upload(server, lines));
     let body = json!({
@@ -96,7 +96,7 @@ pub(super) fn reaches(server: &Server, batch: &Value, states: &[&str]) -> Value 
     poll(server, batch)
 }
 
-/// The lines of a file of a batch.
+/// Returns the lines of a batch's file.
 pub(super) fn lines_of(server: &Server, id: &Value) -> Vec<Value> {
     if id.is_null() {
         return Vec::new();
@@ -183,7 +183,7 @@ fn uploaded_batch_gives_its_output_file() {
     server.settles();
 }
 
-/// What differs from one run of the same request to the next.
+/// Removes the fields that differ between runs of the same request.
 fn stable(value: &Value) -> Value {
     const OWN: [&str; 11] = [
         "id",
@@ -284,8 +284,8 @@ fn invalid_lines_fail_a_batch_with_their_numbers() {
     assert_eq!(server.metric("tribunal_verdicts_total"), 0.0, "nothing was scored");
 }
 
-/// A server on which a batch stands still until the connections are dropped: it takes so many
-/// requests at a time, and has them.
+/// Starts a server whose batch waits until the connections are dropped, since they hold all its
+/// requests.
 fn with_a_batch_that_waits(lines: &str) -> (Server, TempDir, Value, Vec<TcpStream>) {
     let (server, folder) = changed(|config| {
         config.queue_requests = 3;
@@ -296,7 +296,7 @@ fn with_a_batch_that_waits(lines: &str) -> (Server, TempDir, Value, Vec<TcpStrea
     let answered = || server.metric("tribunal_batch_lines_total");
     let mut held = Vec::new();
     loop {
-        // Its lines come and go: a place is had when none of them was there first.
+        // Lines come and go: a place is free while none of them holds it.
         held.push(half_a_request(&server, 100));
         let before = answered();
         std::thread::sleep(Duration::from_millis(150));
@@ -363,7 +363,7 @@ fn restart_continues_a_batch() {
     assert_eq!(done["created_at"], batch["created_at"]);
 }
 
-/// A disk that fills while a batch runs: the batch waits, and goes on when there is room.
+/// The disk fills while a batch runs: the batch waits, and continues when there is room.
 #[test]
 fn full_disk_delays_a_batch() {
     let lines = sums(40);

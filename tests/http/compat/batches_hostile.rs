@@ -89,7 +89,7 @@ fn ids_are_never_paths() {
     assert_eq!(good(&server.get(&path)), file, "it is still there");
 }
 
-/// A part of a form with this head and this content.
+/// Returns a part of a form with this head and content.
 fn part(head: &str, content: &[u8]) -> Vec<u8> {
     let mut part = format!("--XX\r\n{head}\r\n\r\n").into_bytes();
     part.extend_from_slice(content);
@@ -161,7 +161,7 @@ fn malformed_forms_are_refused() {
         check(kind, &form);
     }
     check(FORM.1, &whole(&[purpose(), part("x-nothing: 1", b"{}")]));
-    // A form that ends before its end, and one that is cut in its head.
+    // A form that ends early, and one that is truncated in its head.
     for cut in [form.len() - 10, 20] {
         check(FORM.1, &form[..cut]);
     }
@@ -221,7 +221,7 @@ fn raw_upload(server: &Server, headers: &str, body: &[u8]) -> String {
     let head =
         format!("POST /v1/files HTTP/1.1\r\nhost: t\r\n{headers}content-type: {}\r\n\r\n", FORM.1);
     stream.write_all(head.as_bytes()).expect("the head is taken");
-    // A server that has refused may close while we still write.
+    // A server that has refused may close during the write.
     let _ = stream.write_all(body);
     read_raw(&mut stream)
 }
@@ -238,7 +238,7 @@ fn oversized_uploads_are_refused() {
         let reply = raw_upload(&server, headers, b"");
         assert!(reply.starts_with("HTTP/1.1 400") || reply.is_empty(), "{reply}");
     }
-    // Chunks without an end, and a body that stops.
+    // Endless chunks, and a body that stops.
     let begun = "--XX\r\ncontent-disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n";
     let mut chunks = format!("{:x}\r\n{begun}\r\n", begun.len()).into_bytes();
     for _ in 0..8 {
@@ -319,7 +319,7 @@ fn pages_follow_each_other() {
     assert_eq!(found, made);
 }
 
-/// Bodies that would be refused on their route are refused in their line, and alone.
+/// Bodies that their route would refuse are error lines, and affect no other line.
 #[test]
 fn invalid_bodies_of_lines_are_error_lines() {
     let (server, _folder) = start();

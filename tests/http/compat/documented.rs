@@ -1,5 +1,5 @@
-//! The bodies that `NeMo`-Gym and slime document, as files: `goldens/asked` has what they send, and
-//! the files beside it what they are answered, in every field.
+//! The documented bodies of `NeMo`-Gym and slime as files: `goldens/asked` has the requests, and
+//! the files beside it the replies, in every field.
 
 use serde_json::Value;
 
@@ -29,7 +29,7 @@ fn documented_nemo_gym_bodies_are_answered() {
     assert_eq!(row["reward"], 1.0);
     let failed = check(&server, "/verify", "nemo_gym_failed_row", "nemo_gym_failed_row.json");
     assert_eq!(failed["_ng_failure_class"], "judge_failed");
-    // A rollout with calls of functions in it: the last message is the answer.
+    // A rollout with tool calls: the last message is the answer.
     let tools =
         check(&server, "/ng-rollout/4-0/verify", "nemo_gym_tool_row", "nemo_gym_tool_row.json");
     assert_eq!(tools["reward"], 1.0);
@@ -40,7 +40,7 @@ fn documented_nemo_gym_bodies_are_answered() {
     recorded("nemo_gym_reverify_mode.json", &mode);
     let figures =
         check(&server, "/aggregate_metrics", "nemo_gym_aggregate", "nemo_gym_aggregate.json");
-    // Of five rows two were not measured, by this server's words and by another's.
+    // Two of five rows were not scored, one by this server and one by another.
     assert_eq!(figures["agent_metrics"]["mean/reward"], 2.0 / 3.0);
     let alone =
         check(&server, "/compare?model=good", "nemo_gym_compare", "nemo_gym_compare_alone.json");

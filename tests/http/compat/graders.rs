@@ -15,7 +15,7 @@ use crate::harness::{Server, recorded};
 const RUN: &str = "/v1/fine_tuning/alpha/graders/run";
 const VALIDATE: &str = "/v1/fine_tuning/alpha/graders/validate";
 
-/// A server with a model `judge`, which says what the last line of its prompt tells it to say.
+/// Starts a server with a model `judge`, which repeats the last line of its prompt.
 fn start() -> Server {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("judge");
@@ -40,7 +40,7 @@ fn run(server: &Server, grader: &Value, sample: &str, item: &Value) -> Value {
     answered(server, RUN, &body)
 }
 
-/// The flags that are set.
+/// Lists the flags that are set.
 fn flags(reply: &Value) -> Vec<&str> {
     let errors = reply["metadata"]["errors"].as_object().expect("an object");
     let set = errors.iter().filter(|(_, flag)| **flag == json!(true));
@@ -164,7 +164,7 @@ fn models_give_scores_and_labels() {
     server.settles();
 }
 
-/// Whatever a model would rather say, what it says is a result within its range.
+/// Model output is constrained to a result within its range.
 #[test]
 fn model_output_is_constrained_to_its_format() {
     let server = start();
@@ -248,7 +248,7 @@ fn failed_grade_has_no_reward() {
     let long = score(&"long ".repeat(50_000));
     failed(&server, &long, "4", "truncated_observation_error", at);
 
-    // Too long to be measured: who wrote it has 0, as under every verifier.
+    // Input that is too long has reward 0, as for every verifier.
     let long = "word ".repeat(400_000);
     let reply = run(&server, &alike("rouge_1"), &long, &json!({ "answer": "4" }));
     assert_eq!(reply["reward"], 0.0);

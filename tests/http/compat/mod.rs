@@ -1,4 +1,4 @@
-//! Interfaces of others, each with the bodies that its clients send.
+//! Foreign interfaces, each with the bodies that its clients send.
 
 #![expect(clippy::float_cmp, reason = "wires hand on the very number that the scorer gave")]
 
@@ -49,8 +49,8 @@ min_label_mass = 0
 inconsistent = 'average'
 ";
 
-/// A server with a reward model `rm`, an adapter `strict` of it, a process reward model `prm` and a
-/// model `chat` without a head, changed by `change`.
+/// Starts a server with a reward model `rm`, its adapter `strict`, a process reward model `prm` and
+/// a model `chat` without a head, changed by `change`.
 pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> (Server, Vec<Arc<Host>>) {
     let folder = tempfile::tempdir().expect("a folder");
     let hosts = vec![
@@ -85,7 +85,7 @@ pub(crate) fn start_with(change: impl FnOnce(&mut Config)) -> (Server, Vec<Arc<H
     (server, hosts)
 }
 
-/// The same as it is.
+/// Starts the server of [`start_with`] unchanged.
 pub(crate) fn start() -> (Server, Vec<Arc<Host>>) {
     start_with(|_| ())
 }
@@ -112,17 +112,17 @@ fn model(below: &Path, name: &str, head: TinyHead) -> Arc<Host> {
     load(&dir, name, |_| ())
 }
 
-/// A conversation as the models' own template renders it.
+/// Renders a conversation with the models' own template.
 pub(crate) fn rendered(question: &str, answer: &str) -> String {
     format!("<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n{answer}<|im_end|>\n")
 }
 
-/// The beginning of [`rendered`], up to where the assistant speaks.
+/// Returns the start of [`rendered`], up to the assistant's turn.
 pub(crate) fn prompt(question: &str) -> String {
     format!("<|im_start|>user\n{question}<|im_end|>\n<|im_start|>assistant\n")
 }
 
-/// The `raw` that the native interface gives a response under a reward model.
+/// Returns the native `raw` of a response under a reward model.
 pub(crate) fn native_raw(server: &Server, model: &str, question: &str, answer: &str) -> f64 {
     let verdict = server.verdict(model, json!({ "prompt": question, "response": answer }));
     number(&verdict["raw"])
@@ -137,8 +137,8 @@ pub(crate) fn sigmoid(x: f64) -> f64 {
     1.0 / (1.0 + (-x).exp())
 }
 
-/// Posts a body that must be refused with a status, at a place (`*` for any, `-` for none) and with
-/// words, both of which `read` finds in the reply.
+/// Posts a body that must be refused with a status, a param (`*` for any, `-` for none) and a
+/// message, both of which `read` finds in the reply.
 #[track_caller]
 #[expect(clippy::too_many_arguments, reason = "the columns of a table")]
 pub(crate) fn refused_by(
@@ -160,20 +160,20 @@ pub(crate) fn refused_by(
     }
 }
 
-/// A reply that must be a success.
+/// Returns the body of a successful reply.
 #[track_caller]
 pub(crate) fn good(reply: &Reply) -> Value {
     assert_eq!(reply.status, 200, "{}", reply.text);
     reply.json()
 }
 
-/// Posts a body that must be answered.
+/// Posts a body that must be accepted.
 #[track_caller]
 pub(crate) fn answered(server: &Server, path: &str, body: &Value) -> Value {
     good(&server.post(path, body.to_string()))
 }
 
-/// Status and place of an error as `FastAPI` has it, or its sentence.
+/// Returns status and location of a `FastAPI` error, or its message.
 #[expect(clippy::panic, reason = "a test that says what it saw")]
 pub(crate) fn detail(reply: &Reply) -> String {
     let detail = &reply.json()["detail"];
@@ -187,7 +187,7 @@ pub(crate) fn detail(reply: &Reply) -> String {
     format!("{} {what}", reply.status)
 }
 
-/// Posts a body that must be refused as `FastAPI` refuses it.
+/// Posts a body that must be refused with a `FastAPI` error.
 #[track_caller]
 pub(crate) fn check_detail(server: &Server, path: &str, body: &str, expected: &str) {
     let reply = server.post(path, body);

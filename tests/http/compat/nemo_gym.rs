@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::{answered, built_in, check_detail, good, number, start};
 use crate::harness::recorded;
 
-/// A rollout as an agent of `NeMo`-Gym posts it.
+/// Returns a rollout as an agent of `NeMo`-Gym posts it.
 fn rollout(text: &str) -> Value {
     json!({
         "responses_create_params": {
@@ -38,7 +38,7 @@ fn row_is_returned_with_its_reward() {
         assert_eq!(reply[field], rollout("It is \\boxed{4}.")[field], "{field}");
     }
     assert_eq!(reply.get("_ng_failure_class"), None);
-    // Verified again, as stored rollouts are.
+    // Stored rollouts are verified again.
     let again = answered(&server, "/verify?model=math", &reply);
     assert_eq!(again["reward"], 1.0);
     let wrong = answered(&server, "/verify", &rollout("\\boxed{5}"));
@@ -64,7 +64,7 @@ fn gold_answers_are_found_in_every_field() {
     }
 }
 
-/// A judgement that failed is a row with a class, which keeps it out of every figure.
+/// A failed judgement is a row with a failure class, which excludes it from every aggregate.
 #[test]
 fn failures_have_a_failure_class() {
     let server = built_in(Some("math"));
@@ -101,7 +101,7 @@ fn aggregates_and_session_routes_answer() {
     );
 }
 
-/// What a policy answered, as `NeMo`-Gym's judges of pairs are given it.
+/// Returns responses of a policy as `NeMo`-Gym's pairwise judges get them.
 fn answers(texts: &[&str]) -> Value {
     let object = |text: &&str| rollout(text)["response"].clone();
     json!({
@@ -110,7 +110,7 @@ fn answers(texts: &[&str]) -> Value {
     })
 }
 
-/// Where rollouts are observed their ids stand before the paths.
+/// Rollouts that are observed have their ids before the paths.
 #[test]
 fn prefixed_routes_equal_the_plain_ones() {
     let (server, _) = start();
@@ -136,7 +136,7 @@ fn responses_are_compared() {
     let pairs = reply["comparison_results"].as_array().expect("a list");
     assert_eq!(pairs.len(), 3);
     assert_eq!(pairs[0]["preference"], native["candidates"][0]["against"][1]);
-    // A scorer that judges each by itself has no pairs to tell of.
+    // A scorer that judges each response by itself has no pairs.
     let alone = answered(&server, "/compare?model=good", &answers(&texts[..1]));
     assert_eq!(alone["comparison_results"], Value::Null);
     assert!(number(&alone["rewards"][0]) > 0.0);

@@ -22,7 +22,7 @@ fn reward_is_a_chat_completion() {
         let raw = native_raw(&server, model, "How much?", "Two.");
         let choice = &reply["choices"][0];
         let text = choice["message"]["content"].as_str().expect("a text");
-        // What clients of NIM do with it.
+        // NIM's clients parse it like this.
         let value: f64 = text.strip_prefix("reward:").expect("a pair").parse().expect("a number");
         assert_eq!(value, raw);
         let token = &choice["logprobs"]["content"][0];
@@ -52,7 +52,7 @@ fn generation_fields_are_refused() {
     };
     check(&|body| body["stream"] = json!(true), (422, "stream"));
     check(&|body| body["n"] = json!(2), (422, "n"));
-    // Nothing has been answered yet, and nothing will be.
+    // The conversation has no answer yet.
     check(
         &|body| {
             body["model"] = json!("math");
@@ -61,7 +61,7 @@ fn generation_fields_are_refused() {
         (404, "model"),
     );
     check(&|body| body["model"] = json!("prmm"), (404, "model"));
-    // The response is there and the reference is not.
+    // There is a response but no reference.
     check(&|body| body["model"] = json!("math"), (422, "messages"));
     server.settles();
 }

@@ -23,7 +23,7 @@ fn scorer_gets_the_response_only() {
     let reply = answered(&server, "/get_reward", &body);
     assert_eq!(reply["rewards"], json!([1.0, 0.0, 1.0]));
     recorded("openrlhf_reward.json", &reply);
-    // As the client sends it: one sample a request, the scorer in the URL.
+    // As the client sends it: one sample per request, the scorer in the URL.
     let one = json!({
         "query": [rendered("What?", "4")], "prompts": [prompt("What?")], "labels": [["3", "4"]],
     });
@@ -60,10 +60,10 @@ fn truncated_queries_are_split_at_markers() {
     };
     let whole = rendered("Say \\boxed{3}.", "\\boxed{4}");
     assert_eq!(reward(&whole, None), 1.0);
-    // The trainer cut a long prompt at its beginning.
+    // The trainer truncated a long prompt from the left.
     let cut = &whole["<|im_start|>user\nSay".len()..];
     assert_eq!(reward(cut, Some(&prompt("Say \\boxed{3}."))), 1.0);
-    // A plain prompt, with a plain response behind it.
+    // A plain prompt followed by a plain response.
     assert_eq!(reward("2 + 2 = 4", Some("2 + 2 =")), 1.0);
     for (body, expected) in [
         (json!({ "query": ["4"], "labels": ["4"] }), "422 [\"body\",\"query\",0]"),
@@ -76,7 +76,7 @@ fn truncated_queries_are_split_at_markers() {
     }
 }
 
-/// A thinking tag that the template wrote belongs to the response.
+/// A thinking tag written by the template belongs to the response.
 #[test]
 fn opened_turn_belongs_to_the_response() {
     let server = built_in(Some("math"));
@@ -97,8 +97,7 @@ fn model_reads_the_query_unchanged() {
         let reply = answered(&server, &format!("/get_reward?model={model}"), &body);
         for (at, answer) in answers.iter().enumerate() {
             let raw = native_raw(&server, model, "How much?", answer);
-            // The same tokens, and so the same bits: special tokens that a response spells are
-            // text on both ways.
+            // Equal tokens give equal bits: special tokens in a response are plain text both ways.
             assert_eq!(number(&reply["rewards"][at]), raw, "{model}: {answer}");
             let score = 1.0 / (1.0 + (-raw).exp());
             assert!((number(&reply["scores"][at]) - score).abs() < 1e-12);
@@ -130,7 +129,7 @@ fn many_samples_fit_one_request() {
 fn only_reward_model_is_the_default() {
     let (server, _) = start();
     let body = json!({ "query": [rendered("?", "!")] }).to_string();
-    // Here there are two, and an adapter.
+    // There are two models and an adapter here.
     check_detail(&server, "/get_reward", &body, "404 the URL names no scorer");
     check_detail(&server, "/get_reward?model=rmm", &body, "404 no scorer \"rmm\"");
     check_detail(&server, "/get_reward?model=prm", &body, "404 the head of 'prm' reads steps");
@@ -138,7 +137,7 @@ fn only_reward_model_is_the_default() {
     check_detail(&server, "/get_reward?modle=rm", &body, "422 ");
 }
 
-/// A failed measurement is never a number, and this wire has no other place for it.
+/// A failed measurement is never a number, and this interface has no other field for it.
 #[test]
 fn unscored_sample_fails_the_request() {
     let server = built_in(Some("math"));

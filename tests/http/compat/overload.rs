@@ -1,4 +1,4 @@
-//! A server that has no room says so in each wire's own words, with the time to wait.
+//! Overload replies have each interface's status and shape, with the time to wait.
 
 use serde_json::Value;
 
@@ -86,7 +86,7 @@ fn client_above_its_rate_is_refused() {
             true
         });
     }
-    // What has no body is free.
+    // Requests without a body are not limited.
     for _ in 0..20 {
         assert_eq!(server.get("/healthz").status, 200);
     }

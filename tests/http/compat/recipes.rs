@@ -1,4 +1,4 @@
-//! The commands of docs/compat.md, sent as they are written.
+//! The commands of docs/compat.md, sent as written.
 
 use serde_json::Value;
 
@@ -28,7 +28,7 @@ fn documented_commands_are_answered() {
     assert!(commands.len() >= 5, "{commands:?}");
     let (server, _) = start_with(|config| config.wires_scorer = Some("math".to_owned()));
     for (path, body) in commands {
-        // Ids of a real model's words, and names of the models here.
+        // Token ids of a real model, and names of the models here.
         let body = body.replace("[9454, 2753]", "[9, 27]").replace("\"judge\"", "\"chat\"");
         let reply = server.post(&path, &body);
         assert_eq!(reply.status, 200, "{path} {body}: {}", reply.text);

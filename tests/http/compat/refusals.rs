@@ -1,6 +1,6 @@
-//! Every wire against bodies that are wrong in the same ways: no JSON, no object, fields of other
-//! types, fields that are absent, too many samples, unknown names, and fields of two interfaces.
-//! Each is refused with the wire's own status, in the wire's own shape, and nothing stays held.
+//! Every interface against the same kinds of invalid bodies: not JSON, not an object, fields of
+//! wrong types, missing fields, too many samples, unknown names, and fields of two interfaces. Each
+//! is refused with the interface's own status and shape, and nothing stays held.
 
 use serde_json::{Value, json};
 
@@ -16,20 +16,20 @@ enum Named {
     Nowhere,
 }
 
-/// A wire, and a body that it answers.
+/// An interface with a valid body.
 struct Wire {
     path: &'static str,
     body: Value,
     /// Fields without which the body is refused.
     required: &'static [&'static str],
-    /// Fields that are neither a number nor true.
+    /// Fields that accept neither a number nor true.
     typed: &'static [&'static str],
     /// The list of samples.
     many: Option<&'static str>,
     named: Named,
     /// Status and shape of the error of an invalid body.
     bad: (u16, Words),
-    /// Shape of what cannot be read as anybody's, where the path belongs to several.
+    /// Shape of errors of bodies whose interface is undetermined, where the path is shared.
     first: Words,
 }
 
@@ -130,7 +130,7 @@ fn vllm() -> Vec<Wire> {
         pooled("/v1/embeddings"),
         pairs("/score"),
         Wire {
-            // Without either it has no mark of vLLM's and is read as this server's own.
+            // Without either it has no field of vLLM's and is parsed as native.
             required: &["queries"],
             first: Words::Own,
             ..pairs("/v1/score")
@@ -241,7 +241,7 @@ fn refuses(server: &Server, path: &str, body: &str, (status, words): (u16, Words
     assert!(sentence.len() < 1_000, "{what}: {sentence}");
 }
 
-/// The body with another value in a field.
+/// Returns the body with another value in a field.
 fn with(body: &Value, field: &str, value: Value) -> String {
     let mut body = body.clone();
     body[field] = value;
@@ -270,7 +270,7 @@ fn check(server: &Server, wire: &Wire) {
     }
     for field in wire.typed {
         let wrong = [json!(true), json!({ "a": { "b": [] } }), json!([[[true]]]), json!(1e300)];
-        // An object with other fields may be an object that can be used.
+        // An object with other fields may be valid.
         let is_object = wire.body[field].is_object();
         for value in wrong.into_iter().filter(|value| !(is_object && value.is_object())) {
             refuses(wire.path, &with(&wire.body, field, value), (bad, words));
@@ -296,7 +296,7 @@ fn check(server: &Server, wire: &Wire) {
     server.settles();
 }
 
-/// The status of a body of the wrong shape before it is known whose it is.
+/// The status of a body of the wrong shape before its interface is detected.
 fn first_bad(wire: &Wire) -> u16 {
     match wire.first {
         Words::Own | Words::FastApi | Words::Tei => 422,

@@ -1,4 +1,4 @@
-//! `SGLang`: its routes for models that are read and not continued.
+//! `SGLang`: its routes without generation.
 
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn check_error(server: &Server, path: &str, body: &Value, expected: (u16, &str),
     });
 }
 
-/// What verl posts to `SGLang`, and what it reads of the reply.
+/// The request of verl to `SGLang`, and the field of the reply that it uses.
 #[test]
 fn embedding_of_reward_model_is_its_logit() {
     let (server, _) = start();
@@ -83,10 +83,10 @@ fn items_are_scored() {
     cold["temperature"] = json!(1e-3);
     let cold = scores(cold);
     assert!(number(&cold[0][0]) < 1e-3 || number(&cold[0][0]) > 1.0 - 1e-3, "{cold}");
-    // The item before the query is another sequence.
+    // With the item before the query it is another sequence.
     let first = scores(json!({ "label_token_ids": [40], "item_first": true }));
     assert_ne!(first, scores(json!({ "label_token_ids": [40] })));
-    // A model with a head gives what its head says, and needs no labels.
+    // A model with a head returns its output, and needs no labels.
     let text = rendered("How much?", "Two.");
     let headed = json!({ "model": "rm", "query": "", "items": text });
     let raw = native_raw(&server, "rm", "How much?", "Two.");

@@ -31,7 +31,7 @@ fn models_give_their_logit() {
     // Rendered text is encoded as written; the template ends a turn with a newline.
     let body = json!({ "prompt": prompt("How much?"), "response": "Two.<|im_end|>\n" });
     assert_eq!(number(&answered(&server, "/remote_rm?model=rm", &body)), raw);
-    // A scorer of the configuration gives its score.
+    // A configured scorer returns its score.
     let body = json!({ "prompt": prompt("How much?"), "response": "Two." });
     let score = number(&answered(&server, "/remote_rm?model=good", &body));
     assert!((score - 1.0 / (1.0 + (-raw).exp())).abs() < 1e-9);

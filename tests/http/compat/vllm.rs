@@ -1,11 +1,11 @@
-//! vLLM: its routes for models that are read and not continued.
+//! vLLM: its routes without generation.
 
 use serde_json::{Value, json};
 
 use super::{answered, native_raw, number, refused_by, rendered, sigmoid, start};
 use crate::harness::{Server, recorded};
 
-/// Status, place and sentence of an error as vLLM has it.
+/// Checks status, param and message of a vLLM error.
 #[track_caller]
 fn check_error(server: &Server, path: &str, body: &str, expected: (u16, &str), fragment: &str) {
     refused_by(server, path, body, expected, fragment, |reply| {
@@ -15,7 +15,7 @@ fn check_error(server: &Server, path: &str, body: &str, expected: (u16, &str), f
     });
 }
 
-/// What verl posts, and what it reads of the reply.
+/// The request of verl, and the field of the reply that it uses.
 #[test]
 fn classify_without_activation_gives_the_logit() {
     let (server, _) = start();
@@ -82,7 +82,7 @@ fn pairs_are_scored() {
             assert_eq!(answered(&server, path, &body)["data"], reply["data"], "{names:?}");
         }
     }
-    // A scorer judges the one as the response to the other.
+    // A scorer judges the second text as the response to the first.
     let body = json!({ "model": "good", "text_1": "How much?", "text_2": "Two." });
     let score = number(&answered(&server, "/score", &body)["data"][0]["score"]);
     let verdict = server.verdict("good", json!({ "prompt": "How much?", "response": "Two." }));
@@ -126,7 +126,7 @@ fn documents_are_ranked() {
     server.settles();
 }
 
-/// Base64 of little-endian floats, as clients decode it.
+/// Decodes base64 of little-endian floats as clients do.
 fn floats(text: &str) -> Vec<f64> {
     const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let digits = text.bytes().filter(|byte| *byte != b'=').map(|byte| {
@@ -171,7 +171,7 @@ fn pooling_gives_raw_outputs() {
     server.settles();
 }
 
-/// The probabilities of all tokens, and of some of them among themselves.
+/// Probabilities over the vocabulary, and over the labels.
 #[test]
 fn next_token_is_scored() {
     let (server, hosts) = start();
@@ -192,7 +192,7 @@ fn next_token_is_scored() {
     for at in 0..2 {
         assert!((p[at] / (p[at] + q[at]) - a[at]).abs() < 1e-6, "{p:?} {q:?} {a:?}");
     }
-    // SGLang's name for the same, with every label's number.
+    // SGLang's route for the same, with every label's number.
     let all: Vec<u32> = (0..vocab.min(1024)).collect();
     let body = json!({
         "model": "chat", "query": "Is it so? ", "items": ["Yes", "No way"],
@@ -233,7 +233,7 @@ fn tokens_are_encoded_and_decoded() {
     );
     let plain = json!({ "model": "chat", "prompt": back["prompt"] });
     let plain = answered(&server, "/tokenize", &plain);
-    // What a message spells is text, and what a prompt spells is meant.
+    // Special tokens in messages are plain text, and in prompts they are special.
     assert!(chat["count"].as_u64() > plain["count"].as_u64());
 }
 

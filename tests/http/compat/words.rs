@@ -1,4 +1,4 @@
-//! Where each wire has its words for what went wrong.
+//! The error shapes of the interfaces.
 
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ pub(super) enum Words {
 }
 
 impl Words {
-    /// The sentence of an error, which must have this shape and no other.
+    /// Returns the message of an error, which must have exactly this shape.
     #[track_caller]
     pub(super) fn sentence(self, reply: &Reply, what: &str) -> String {
         let body = reply.json();

@@ -79,7 +79,7 @@ fn line_has_at_most_one_entry() {
     }
 }
 
-/// A journal that ends anywhere has the entries that are whole, and takes the others again.
+/// A journal truncated anywhere keeps its complete entries and accepts the others again.
 #[test]
 fn torn_tail_is_truncated() {
     let place = place();
@@ -127,7 +127,7 @@ fn changed_byte_is_detected() {
 #[test]
 fn failed_append_can_be_repeated() {
     for kind in [ErrorKind::StorageFull, ErrorKind::ReadOnlyFilesystem] {
-        // Neither the writing nor the bringing to the disk works at first.
+        // The first write and the first sync fail.
         for passing in [0, 1, 2, 3] {
             let plan = FaultPlan::new(passing, 2, kind);
             let place = place_with(Arc::new(plan), 0);
@@ -157,8 +157,8 @@ fn append_beyond_the_quota_fails() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Whatever is given in whatever pieces, with a crash after any byte of any piece: every line
-    /// is there once in the end, with its first whole entry.
+    /// Entries in any portions, with a crash after any byte of any portion: every line has exactly
+    /// one entry in the end, its first complete one.
     #[test]
     fn faults_at_any_step_keep_each_line_once(
         pieces in prop::collection::vec((prop::collection::vec(1_u32..12, 1..5), 0.0..1.5_f64), 1..8),
@@ -166,7 +166,7 @@ proptest! {
         let place = place();
         for (given, kept) in pieces {
             let mut journal = place.open();
-            // Without what was torn.
+            // Without the torn tail.
             let before = fs::metadata(&place.path).expect("there").len();
             let entries: Vec<JournalRecord> = given.iter().copied().map(entry).collect();
             journal.append(&entries).expect("room");

@@ -103,7 +103,7 @@ fn bodies_are_kept_byte_for_byte() {
     let body = r#"{ "b" : 1e400, "a":0.1000000000000000055 , "n":12345678901234567890123 }"#;
     let raw = RawLine::Whole(line("a", body).into_bytes());
     let request = read(&raw, "/v1/score", BOUNDS);
-    // A number that nothing can hold is refused now and not when it is sent.
+    // A number out of range is refused now and not when the line is sent.
     assert!(request.is_err(), "{request:?}");
     let body = body.replace("1e400", "1e40");
     let raw = RawLine::Whole(line("a", &body).into_bytes());

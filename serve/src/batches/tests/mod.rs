@@ -1,4 +1,4 @@
-//! Journals and lines, and a disk that fails at any step.
+//! Tests of journals and lines, and a disk that fails at any step.
 
 mod journal;
 mod lines;
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::disk::{DiskStep, Faults};
 
-/// Lets so many steps pass, and then so many fail.
+/// Lets a number of steps pass, and then a number of steps fail.
 #[derive(Debug)]
 pub(crate) struct FaultPlan {
     passing: usize,
@@ -22,7 +22,7 @@ impl FaultPlan {
         FaultPlan { passing, failing, kind, seen: AtomicUsize::new(0) }
     }
 
-    /// Whether something has failed.
+    /// Returns whether a step has failed.
     pub(crate) fn tripped(&self) -> bool {
         self.seen.load(Ordering::SeqCst) > self.passing
     }
