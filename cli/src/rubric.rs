@@ -60,7 +60,7 @@ pub(crate) struct ScaffoldArgs {
     /// Step of training, from 1
     #[arg(long, value_name = "N", default_value_t = 1)]
     step: usize,
-    /// Steps of the whole training
+    /// Steps of the complete training
     #[arg(long, value_name = "N", default_value_t = 350)]
     steps: usize,
     /// How much less is shown as training goes on

@@ -193,7 +193,7 @@ fn merged(
     files: &[(PathBuf, u64)],
     time: Time,
 ) -> Result<Manifest, RunError> {
-    let first = &parts.first().expect("the command line asks for one").manifest;
+    let first = &parts.first().expect("the command line requires one").manifest;
     let inputs = serde_json::from_value(first["inputs"].clone());
     let inputs =
         inputs.map_err(|error| RunError::Usage(format!("a manifest's inputs: {error}")))?;

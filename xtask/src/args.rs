@@ -14,7 +14,7 @@ Commands:
                                makes environments below tests/clients/.venvs (some GB), runs the
                                proofs of tests/clients, or those of these names, and keeps a log
                                of each below target/clients; the last line is as above
-  check                        rustfmt and clippy over the whole workspace, warnings are errors
+  check                        rustfmt and clippy over the workspace, warnings are errors
   house [CRATE ...]            measure the code: circles of imports, back-running arrows, lines, and
                                names that stand for more than three types
   openapi                      write openapi/openapi.json from the server's own description

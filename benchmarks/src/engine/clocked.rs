@@ -1,5 +1,5 @@
 //! A forward that records the times of its steps, so that time in the forward and time between steps
-//! can be told apart.
+//! can be distinguished.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;

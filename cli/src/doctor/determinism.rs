@@ -134,7 +134,7 @@ fn decode(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
     let terms = probe.uncached();
     let answer = probe.answers(vec![work], terms)?.remove(0);
     let TaskOutput::Tokens { tokens, .. } = answer.output else {
-        return Err("tokens were asked for, and rows came".to_owned());
+        return Err("the engine gave rows in place of tokens".to_owned());
     };
     let ids = tokens.iter().map(|token| token.token_id);
     let whole: Arc<[u32]> = prompt.iter().copied().chain(ids).collect();
@@ -149,7 +149,7 @@ fn decode(probe: &mut ProbeEngine<'_>) -> Result<String, String> {
 fn compare_logprobs(tokens: &[SampledToken], read: &[Output]) -> Result<(), String> {
     for (at, (token, output)) in tokens.iter().zip(read).enumerate() {
         let Output::Logprob { logprob, .. } = output else {
-            return Err("a log-probability was asked for, and something else came".to_owned());
+            return Err("the engine gave another output in place of a log-probability".to_owned());
         };
         if token.logprob.to_bits() != logprob.to_bits() {
             return Err(format!(

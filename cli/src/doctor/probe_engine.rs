@@ -133,6 +133,6 @@ impl<'a> ProbeEngine<'a> {
 pub(super) fn rows(answer: &RequestOutput) -> Result<&[Output], String> {
     match &answer.output {
         TaskOutput::Rows(rows) => Ok(rows),
-        TaskOutput::Tokens { .. } => Err("rows were asked for, and tokens came".to_owned()),
+        TaskOutput::Tokens { .. } => Err("the engine gave tokens in place of rows".to_owned()),
     }
 }

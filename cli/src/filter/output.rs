@@ -87,8 +87,8 @@ impl FilterOutput {
         let rejects = beside(Path::new(&self.name), ".rejects.jsonl");
         let is_file = is_file(&self.name);
         let written = sink.finish()?;
-        let mut told = self.rejects.lock().expect("no code panics while holding the lock");
-        let Some(file) = told.file.take() else {
+        let mut reject_file = self.rejects.lock().expect("no code panics while holding the lock");
+        let Some(file) = reject_file.file.take() else {
             if is_file && self.options.overwrite {
                 // What an earlier run rejected is of an output that is gone.
                 remove_if_exists(&rejects)?;

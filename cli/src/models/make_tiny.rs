@@ -16,7 +16,7 @@ Examples:
   tribunal models make-tiny --family qwen3 --head sequence --labels 3 --dtype bf16 models/rater
   tribunal models make-tiny --like qwen2.5-0.5b --dtype f16 models/half
 
-The same options give the same bytes on every machine. The folder appears whole or not at all.
+The same options give the same bytes on every machine. The folder appears complete or not at all.
 
 Exit code: 0 made; 1 something failed; 2 wrong use, such as a folder that is not empty.";
 

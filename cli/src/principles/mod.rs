@@ -108,7 +108,7 @@ struct JudgeArgs {
     /// What chance follows from
     #[arg(long, value_name = "SEED", default_value_t = 0)]
     seed: u64,
-    /// Keep the judge's lists in this file, and do not ask again for those that are there: a run that
+    /// Keep the judge's lists in this file, and take those that are there from it: a run that
     /// was interrupted goes on
     #[arg(long, value_name = "FILE")]
     answers: Option<PathBuf>,
@@ -129,7 +129,7 @@ struct SimilarityArgs {
     /// Model whose hidden state at the last token is a text's direction
     #[arg(long, value_name = "MODEL", required_if_eq("similarity", "embedding"))]
     embedding_model: Option<String>,
-    /// Server whose /v1/embeddings is asked for the embedding model
+    /// Server whose /v1/embeddings runs the embedding model
     #[arg(long, value_name = "URL", requires = "embedding_model")]
     embedding_url: Option<String>,
 }

@@ -45,10 +45,10 @@ fn begin(server: &Server) -> String {
         requests()
     );
     let file = post(server, "/v1/files", "multipart/form-data; boundary=XX", &form);
-    let asked = json!({
+    let request = json!({
         "input_file_id": file["id"], "endpoint": "/v1/score", "completion_window": "24h",
     });
-    let batch = post(server, "/v1/batches", "application/json", &asked.to_string());
+    let batch = post(server, "/v1/batches", "application/json", &request.to_string());
     format!("/v1/batches/{}", batch["id"].as_str().expect("text"))
 }
 

@@ -82,7 +82,7 @@ fn the_example_over_gsm8k_gives_the_numbers_of_the_page() {
     for block in blocks(&section, "sh") {
         said += &shell(&folder, block).ends(0).stderr;
     }
-    // What the page prints is what was printed, but for the times.
+    // The output on the page equals the printed one, except for times.
     for block in blocks(&section, "text") {
         for line in block.lines() {
             assert!(said.contains(line), "{line:?} was not printed:\n{said}");

@@ -54,11 +54,11 @@ fn answer(stream: &TcpStream) -> Option<()> {
 
 fn chat(body: &Value) -> (u16, Value) {
     assert_eq!(body["response_format"]["json_schema"]["strict"], true);
-    let asked = body["messages"][0]["content"].as_str().expect("text");
+    let prompt = body["messages"][0]["content"].as_str().expect("text");
     let item = |principle: &str, evidence: &str| json!({"principle": principle, "verdict": "yes", "evidence": evidence});
-    let list = if asked.contains("> It is correct.") {
+    let list = if prompt.contains("> It is correct.") {
         json!({"principles": [item("correctness", "It is correct."), item("style", "correct")]})
-    } else if asked.contains("> The sum is accurate.") {
+    } else if prompt.contains("> The sum is accurate.") {
         json!({"principles": [item("accuracy", "The sum is accurate.")]})
     } else {
         return (400, json!({"error": {"message": "the prompt is too odd"}}));

@@ -65,7 +65,7 @@ pub(crate) fn tribunal_reading<S: AsRef<OsStr>>(
     let mut command = command(args);
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the binary starts");
-    let mut pipe = child.stdin.take().expect("stdin was asked for as a pipe");
+    let mut pipe = child.stdin.take().expect("stdin is a pipe");
     let output = std::thread::scope(|scope| {
         // A program that ends early closes the pipe; what it makes of its input is checked later.
         scope.spawn(move || drop(pipe.write_all(stdin)));
@@ -132,7 +132,7 @@ pub(crate) fn rows(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect(line)).collect()
 }
 
-/// Rows like those of a dataset, with right and wrong answers and columns that nobody reads.
+/// Rows like those of a dataset, with right and wrong answers and unused columns.
 pub(crate) fn dataset(n_rows: usize) -> String {
     let mut text = String::new();
     for row in 0..n_rows {

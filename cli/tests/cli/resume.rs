@@ -165,7 +165,7 @@ fn one_output_takes_one_run_and_standard_input_cannot_be_resumed() {
         .stderr(Stdio::null())
         .spawn()
         .expect("it starts");
-    let mut pipe = child.stdin.take().expect("stdin was asked for as a pipe");
+    let mut pipe = child.stdin.take().expect("stdin is a pipe");
     let text = dataset(2_000);
     pipe.write_all(text.as_bytes()).expect("it reads");
     let journal = folder.path("out.jsonl.journal");

@@ -245,7 +245,7 @@ fn mapped_columns_are_found() {
     run(&["--extract-reference"]).ends(1).says(&["1 rows were rejected"]);
     run(&["--extract-reference", "--ignore", "context", "--overwrite"]).ends(0);
     assert_eq!(folder.rows("out.jsonl")[0]["scores"]["math"]["score"], 1.0);
-    // The whole solution is no answer.
+    // The complete solution is no answer.
     run(&["--ignore", "context", "--overwrite"]).ends(0);
     assert_ne!(folder.rows("out.jsonl")[0]["scores"]["math"]["score"], 1.0);
 }

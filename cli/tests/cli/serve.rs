@@ -17,7 +17,7 @@ impl Server {
     pub(crate) fn start(args: &[&str]) -> Self {
         let all = ["serve", "--bind", "127.0.0.1:0", "--log", "error"].iter().chain(args);
         let mut child = command(all).stdout(Stdio::piped()).spawn().expect("the binary starts");
-        let stdout = child.stdout.take().expect("stdout was asked for as a pipe");
+        let stdout = child.stdout.take().expect("stdout is a pipe");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("text");
         let address = line.strip_prefix("tribunal listening on ").expect(&line);
@@ -174,7 +174,7 @@ fn a_model_that_cannot_be_served_ends_the_start() {
         "--adapter: a",
     ]);
     start(&["--model", &format!("math={path}")]).ends(2).says(&["a scorer is called 'math'"]);
-    // What is in them is an error of its own, that names the model and the file.
+    // Their content is an error of its own that names the model and the file.
     std::fs::write(folder.path("tiny").join("config.json"), "{").expect("the folder is ours");
     start(&["--model", &format!("x={path}")]).ends(1).says(&["model 'x'", "config.json"]);
 }

@@ -417,7 +417,7 @@ fn stored_verdicts_of_models_survive_a_kill() {
     }
     let ran = judge(&input, &output);
     let said = ran.stderr.lines().find(|line| line.contains("inputs to judge"));
-    let said = said.expect("it says what is left");
+    let said = said.expect("the message names the rest");
     assert!(!said.contains("; 0 verdicts are there"), "{said}");
     assert!(!said.starts_with("1,200 inputs"), "{said}");
     assert!(folder.read("out.parquet") == folder.read("whole.parquet"));
@@ -506,7 +506,7 @@ fn outputs_that_cannot_be_written_are_named_and_nothing_is_lost() {
     score(&input, &nowhere, &[]).ends(1).says(&["no/such/folder"]);
     let output = folder.name("out.parquet");
     let held = std::fs::File::create(folder.path("out.parquet.verdicts")).expect("ours");
-    held.lock().expect("nobody else holds it");
+    held.lock().expect("the lock is free");
     score(&input, &output, &[]).ends(1).says(&["another run is writing this output"]);
     assert!(!folder.path("out.parquet").exists());
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::program::{Folder, tribunal};
 
-/// The fenced blocks that are whole run files.
+/// The fenced blocks that are complete run files.
 fn run_files() -> Vec<String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let text = std::fs::read_to_string(root.join("docs/training.md")).expect("it is there");

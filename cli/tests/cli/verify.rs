@@ -11,7 +11,7 @@ fn one_pair_is_explained() {
     for part in ["status     ok", "score      1", "1/2", "boxed, characters 10 to 13", "sha256:"] {
         assert!(ran.stdout.contains(part), "{part:?} is missing: {}", ran.stdout);
     }
-    // A wrong answer is an answer to the question that was asked.
+    // A wrong answer is a result and no failure.
     let ran = tribunal(["verify", "--gold", "-1", "--pred", "-2"]).ends(0);
     assert!(ran.stdout.contains("score      0"), "{}", ran.stdout);
 }
@@ -98,8 +98,8 @@ fn a_pair_is_answered_before_the_next_one_comes() {
     let mut run = command(["verify", "--input", "-", "--json"]);
     let run = run.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
     let mut child = run.spawn().expect("it starts");
-    let mut questions = child.stdin.take().expect("stdin was asked for as a pipe");
-    let mut answers = BufReader::new(child.stdout.take().expect("stdout was asked for as a pipe"));
+    let mut questions = child.stdin.take().expect("stdin is a pipe");
+    let mut answers = BufReader::new(child.stdout.take().expect("stdout is a pipe"));
     for (gold, score) in [("1", 1.0), ("2", 0.0), ("1.0", 1.0)] {
         writeln!(questions, r#"{{"gold": "{gold}", "pred": "1"}}"#).expect("it reads");
         let mut answer = String::new();

@@ -84,7 +84,7 @@ impl OutputLock {
                 }
             }
             // The run before may have removed the file after it was opened here; then the lock is
-            // of a file that nobody else finds.
+            // of a file that no other process finds.
             let own = file.metadata().map_err(DatasetError::io("lock", &path))?;
             let is_there = fs::metadata(&path).is_ok_and(|there| there.ino() == own.ino());
             if is_there {

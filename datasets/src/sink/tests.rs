@@ -55,10 +55,10 @@ fn what_is_written_is_read_again() {
         let (folder, path) = folder();
         write(&path(name), &SinkOptions::default(), &batch, 77).expect("ours");
         assert_eq!(names(folder.path()), [name]);
-        let dataset = Dataset::open(&[path(name)], &SourceOptions::default()).expect("whole");
+        let dataset = Dataset::open(&[path(name)], &SourceOptions::default()).expect("readable");
         let text: String = dataset
             .batches()
-            .map(|batch| json_lines(&batch.expect("whole").data).expect("JSON"))
+            .map(|batch| json_lines(&batch.expect("readable").data).expect("JSON"))
             .collect();
         assert_eq!(text, expected, "{name}");
     }
@@ -203,10 +203,10 @@ fn layouts_that_few_read_become_plain() {
     let nothing: ArrayRef = Arc::new(NullArray::new(2));
     let batch = RecordBatch::try_from_iter_with_nullable([("v", view, true), ("z", nothing, true)]);
     write(&path("o.parquet"), &SinkOptions::default(), &batch.expect("columns"), 1).expect("ours");
-    let dataset = Dataset::open(&[path("o.parquet")], &SourceOptions::default()).expect("whole");
+    let dataset = Dataset::open(&[path("o.parquet")], &SourceOptions::default()).expect("readable");
     let types: Vec<&DataType> = dataset.schema().fields().iter().map(|f| f.data_type()).collect();
     assert_eq!(types, [&DataType::Utf8, &DataType::Null]);
-    let batch = dataset.batches().next().expect("one").expect("whole");
+    let batch = dataset.batches().next().expect("one").expect("readable");
     assert_eq!(
         json_lines(&batch.data).expect("JSON"),
         "{\"v\":\"a\",\"z\":null}\n{\"v\":null,\"z\":null}\n"

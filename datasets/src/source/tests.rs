@@ -227,7 +227,7 @@ fn broken_records_are_rejected() {
     #[track_caller]
     fn check(name: &str, content: &[u8], rows: u64, expected: &[(u64, &str)]) {
         let folder = Folder::new(&[(name, content)]);
-        let dataset = folder.open(&[name], &defaults()).expect("some rows are whole");
+        let dataset = folder.open(&[name], &defaults()).expect("some rows are readable");
         assert_eq!(dataset.rows(), rows, "{name}");
         let (mut found, mut rejects) = (0, Vec::new());
         for batch in dataset.batches() {

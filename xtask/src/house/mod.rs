@@ -170,10 +170,10 @@ mod tests {
     use super::*;
 
     /// What the house has now. A change may lower these numbers and does not raise them.
-    const MOST_CIRCLES: usize = 1;
-    const MOST_FILES_OF_A_CIRCLE: usize = 2;
-    const MOST_BACK_ARROWS: usize = 3;
-    const MOST_OVERWORKED_NAMES: usize = 65;
+    const MOST_CIRCLES: usize = 0;
+    const MOST_FILES_OF_A_CIRCLE: usize = 0;
+    const MOST_BACK_ARROWS: usize = 2;
+    const MOST_OVERWORKED_NAMES: usize = 8;
 
     #[test]
     fn the_house_keeps_its_measures() {

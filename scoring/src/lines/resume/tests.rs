@@ -246,10 +246,10 @@ fn existing_output_is_kept_without_overwrite() {
     assert!(message.contains("--overwrite"), "{message}");
     let kept = files(folder.path());
     assert_eq!(kept[1..], [("out".to_owned(), "mine".to_owned())]);
-    carry_on(folder.path(), OVERWRITE, usize::MAX).expect("asked for");
+    carry_on(folder.path(), OVERWRITE, usize::MAX).expect("--overwrite is set");
     assert!(files(folder.path()).iter().any(|(_, text)| text.ends_with("five!\n")));
     // Without --overwrite an output is kept in the middle of a run, too.
-    carry_on(folder.path(), OVERWRITE, 8).expect("asked for");
+    carry_on(folder.path(), OVERWRITE, 8).expect("--overwrite is set");
     refused(carry_on(folder.path(), NOTHING, usize::MAX));
 }
 
