@@ -27,7 +27,7 @@ pub struct Engine {
     /// the queue bound needs no counter.
     tokens: Arc<Semaphore>,
     /// Half as many permits, for batch jobs: see [`Engine::reserve_batch_capacity`].
-    batch_tokens: Arc<Semaphore>,
+    batch_priority_permits: Arc<Semaphore>,
     limits: Arc<RequestLimits>,
 }
 
@@ -49,7 +49,7 @@ impl Engine {
             commands,
             status,
             tokens: Arc::new(Semaphore::new(config.queue_tokens)),
-            batch_tokens: Arc::new(Semaphore::new(config.queue_tokens / 2)),
+            batch_priority_permits: Arc::new(Semaphore::new(config.queue_tokens / 2)),
             limits: Arc::new(RequestLimits::of(&config)),
         })
     }
@@ -83,7 +83,7 @@ impl Engine {
     pub async fn reserve_batch_capacity(&self, tokens: usize) -> OwnedSemaphorePermit {
         let most = (self.limits.queue_tokens / 2).min(tokens);
         let count = u32::try_from(most).unwrap_or(u32::MAX);
-        let permit = self.batch_tokens.clone().acquire_many_owned(count).await;
+        let permit = self.batch_priority_permits.clone().acquire_many_owned(count).await;
         permit.expect("the semaphore is never closed")
     }
 

@@ -105,7 +105,7 @@ impl Scheduler {
                 return true;
             }
             plan.preempted = true;
-            let victim = self.least_urgent();
+            let victim = self.preemption_victim();
             if self.running.len() == 1 {
                 // It is alone, and shared blocks take more memory than its own would.
                 self.get(victim).unshared = true;
@@ -114,9 +114,12 @@ impl Scheduler {
         }
     }
 
-    fn least_urgent(&self) -> SequenceId {
-        let urgency = |id: &&SequenceId| (self.sequences[id].sequence.priority, **id);
-        let last = self.running.iter().max_by_key(urgency);
+    /// The running sequence to preempt: the last one by priority and then by id. The urgency that a
+    /// waiting sequence lends does not count, so that the order is fixed and the first sequence by
+    /// it always continues.
+    fn preemption_victim(&self) -> SequenceId {
+        let order = |id: &&SequenceId| (self.sequences[id].sequence.priority, **id);
+        let last = self.running.iter().max_by_key(order);
         *last.expect("a sequence that lacks blocks is running")
     }
 

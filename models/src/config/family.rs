@@ -1,5 +1,15 @@
 //! The families, one row each: the fields and defaults of transformers 5.23's `configuration_*.py`
 //! and the computation of its `modeling_*.py`.
+//!
+//! To add a family:
+//!
+//! 1. a row of [`FAMILIES`], in the order in which errors list them;
+//! 2. a layer rule in `layers.rs`, if none there derives its windows and positions;
+//! 3. fields of its files that have no effect: `unused` and `inert` of the row, or `known.rs` if
+//!    every family has them;
+//! 4. tensor names in `models/src/weights/names.rs`, only if they differ from Llama's;
+//! 5. a tiny shape in `tiny-models/src/preset.rs`, and goldens by `cargo xtask parity`;
+//! 6. a row of the table in `docs/models.md`.
 
 use super::NormPlacement::{self, Both, Post, Pre};
 use super::QkNorm::{self, PerHead, Whole};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group::{check_normalisation, of_outcomes};
 use super::steps::{check_gamma, token_returns};
-use super::{Episode, TokenAdvantages};
+use super::{ScoredResponse, TokenAdvantages};
 use crate::losses::error::{FormulaError, Result, finite, setting};
 
 /// Whitening of the numbers of a batch: `(x - mean) / sqrt(max(variance, floor))`.
@@ -148,7 +148,7 @@ impl ReinforcePlusPlus {
         self.whitening.check()
     }
 
-    pub(super) fn evaluate(&self, groups: &[Vec<Episode<'_>>]) -> Result<TokenAdvantages> {
+    pub(super) fn evaluate(&self, groups: &[Vec<ScoredResponse<'_>>]) -> Result<TokenAdvantages> {
         let returns = returns(groups, self.gamma)?;
         let (whitened, _) = self.whitening.apply(&flat(&returns))?;
         Ok(shaped_as(&returns, whitened))
@@ -161,7 +161,7 @@ impl ReinforcePlusPlusBaseline {
         self.whitening.check()
     }
 
-    pub(super) fn evaluate(&self, groups: &[Vec<Episode<'_>>]) -> Result<TokenAdvantages> {
+    pub(super) fn evaluate(&self, groups: &[Vec<ScoredResponse<'_>>]) -> Result<TokenAdvantages> {
         let relative = of_outcomes(groups, self.group)?;
         let (whitened, _) = self.whitening.apply(&flat(&relative))?;
         let mut advantages = shaped_as(&relative, whitened);
@@ -182,7 +182,7 @@ impl StableReinforce {
         self.whitening.check()
     }
 
-    pub(super) fn evaluate(&self, groups: &[Vec<Episode<'_>>]) -> Result<TokenAdvantages> {
+    pub(super) fn evaluate(&self, groups: &[Vec<ScoredResponse<'_>>]) -> Result<TokenAdvantages> {
         let returns = returns(groups, self.gamma)?;
         let (mut whitened, mean) = self.whitening.apply(&flat(&returns))?;
         let middle = match self.middle {
@@ -199,8 +199,8 @@ impl StableReinforce {
 }
 
 /// The return of each token: its own rewards and all later ones, the outcome at the last.
-fn returns(groups: &[Vec<Episode<'_>>], gamma: f64) -> Result<TokenAdvantages> {
-    let episode = |episode: &Episode<'_>| {
+fn returns(groups: &[Vec<ScoredResponse<'_>>], gamma: f64) -> Result<TokenAdvantages> {
+    let episode = |episode: &ScoredResponse<'_>| {
         let mut rewards = match episode.token_rewards {
             [] => vec![0.0; episode.n_tokens],
             given => given.to_vec(),
@@ -210,7 +210,7 @@ fn returns(groups: &[Vec<Episode<'_>>], gamma: f64) -> Result<TokenAdvantages> {
         }
         token_returns(&rewards, gamma)
     };
-    let group = |group: &Vec<Episode<'_>>| group.iter().map(episode).collect();
+    let group = |group: &Vec<ScoredResponse<'_>>| group.iter().map(episode).collect();
     groups.iter().map(group).collect()
 }
 

@@ -5,7 +5,7 @@ use rubrics::combine::Variance;
 use rubrics::combine::group::{Normalisation, advantages};
 use serde::{Deserialize, Serialize};
 
-use super::{Episode, TokenAdvantages};
+use super::{ScoredResponse, TokenAdvantages};
 use crate::losses::error::{Result, all, setting};
 
 /// GRPO (2402.03300): `(R - mean) / (std + epsilon)`.
@@ -72,7 +72,7 @@ impl Rloo {
 }
 
 impl MaxRl {
-    pub(super) fn evaluate(groups: &[Vec<Episode<'_>>]) -> Result<TokenAdvantages> {
+    pub(super) fn evaluate(groups: &[Vec<ScoredResponse<'_>>]) -> Result<TokenAdvantages> {
         each_outcome(groups, |rewards| {
             all("reward", rewards, "0 or more", |reward| reward >= 0.0)?;
             let mean = rewards.iter().sum::<f64>() / rewards.len() as f64;
@@ -86,28 +86,29 @@ impl MaxRl {
 
 /// Gives every token of an answer the answer's advantage.
 pub(super) fn of_outcomes(
-    groups: &[Vec<Episode<'_>>],
+    groups: &[Vec<ScoredResponse<'_>>],
     how: Normalisation,
 ) -> Result<TokenAdvantages> {
     each_outcome(groups, |rewards| Ok(advantages(rewards, how)?))
 }
 
 /// The advantages of answers, from the rewards of a group.
-pub(super) fn outcomes(group: &[Episode<'_>], how: Normalisation) -> Result<Vec<f64>> {
-    let rewards: Vec<f64> = group.iter().map(Episode::total).collect();
+pub(super) fn outcomes(group: &[ScoredResponse<'_>], how: Normalisation) -> Result<Vec<f64>> {
+    let rewards: Vec<f64> = group.iter().map(ScoredResponse::total).collect();
     Ok(advantages(&rewards, how)?)
 }
 
 fn each_outcome(
-    groups: &[Vec<Episode<'_>>],
+    groups: &[Vec<ScoredResponse<'_>>],
     of: impl Fn(&[f64]) -> Result<Vec<f64>>,
 ) -> Result<TokenAdvantages> {
-    let group = |group: &Vec<Episode<'_>>| {
+    let group = |group: &Vec<ScoredResponse<'_>>| {
         if group.is_empty() {
             return Ok(Vec::new());
         }
-        let rewards: Vec<f64> = group.iter().map(Episode::total).collect();
-        let tokens = |(episode, advantage): (&Episode<'_>, f64)| vec![advantage; episode.n_tokens];
+        let rewards: Vec<f64> = group.iter().map(ScoredResponse::total).collect();
+        let tokens =
+            |(episode, advantage): (&ScoredResponse<'_>, f64)| vec![advantage; episode.n_tokens];
         Ok(group.iter().zip(of(&rewards)?).map(tokens).collect())
     };
     groups.iter().map(group).collect()

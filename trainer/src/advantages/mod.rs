@@ -1,7 +1,7 @@
 //! Advantages from rewards, one function per paper: group, leave-one-out, mean-only, whitened over
 //! the batch, and process-aware.
 //!
-//! A batch is groups of episodes: the answers to one prompt. Every function returns one advantage
+//! A batch is groups of responses to one prompt. Every function returns one advantage
 //! per token. If a method normalises numbers that are all equal, their advantages are exactly 0 and
 //! not a rounding residue; whether such a group is dropped is decided elsewhere. The process part
 //! of a process-aware method (a wrong thought, a step's own reward) does not become 0 for equal
@@ -13,6 +13,16 @@
 //! | [`batch`] | REINFORCE++ and its baseline form, whitening, `StableReinforce`'s filter |
 //! | [`process`] | CAPO, TP-GRPO, PPR, iStar, returns of steps |
 //! | [`steps`] | step rewards: iStar's implicit ones, SPA-RL's; returns, and steps to tokens |
+//!
+//! To add an advantage estimator:
+//!
+//! 1. its options as a struct in the module of its kind, with the paper and every default;
+//! 2. a variant of [`AdvantageKind`], with arms in [`AdvantageKind::check`] and
+//!    [`AdvantageKind::evaluate`];
+//! 3. an arm of `StepSignal::of` in `trainer/src/methods/policy_gradient/step_signals.rs`, which
+//!    names the signal that it reads of steps;
+//! 4. golden numbers and invariants in `trainer/src/advantages/tests.rs`;
+//! 5. a row of `docs/papers.md`.
 
 pub mod batch;
 pub mod group;
@@ -33,19 +43,20 @@ pub use process::{Capo, IStar, Ppr, StepReturns, TpGrpo};
 
 use crate::losses::error::{FormulaError, Result, finite, lengths};
 
-/// One answer: its reward, length and steps.
+/// A scored response to a prompt: its reward, length and steps.
 #[derive(Clone, Copy, Debug)]
-pub struct Episode<'a> {
+pub struct ScoredResponse<'a> {
     /// Its reward.
     pub reward: f64,
     /// Number of tokens.
     pub n_tokens: usize,
     /// Its steps, in order, for the process-aware methods.
     pub steps: &'a [AnswerStep],
-    /// Rewards of single tokens beside the reward of the answer, one per token or empty: minus
-    /// the divergence from the reference ([`penalties`](crate::losses::kl::penalties)). REINFORCE++
-    /// adds them token by token, the methods of groups add their sum to the reward, and the
-    /// process-aware methods refuse them.
+    /// Rewards of single tokens beside the reward of the answer, one per token or empty, such as
+    /// [`penalties`](crate::losses::kl::penalties). For callers of this crate: the training loop
+    /// leaves it empty, because its divergence is part of the loss. REINFORCE++ adds them token by
+    /// token, the methods of groups add their sum to the reward, and the process-aware methods
+    /// refuse them.
     pub token_rewards: &'a [f64],
 }
 
@@ -69,7 +80,7 @@ pub enum Signal {
     Reward(f64),
 }
 
-impl<'a> Episode<'a> {
+impl<'a> ScoredResponse<'a> {
     /// An answer with a reward and no steps.
     pub fn new(reward: f64, n_tokens: usize) -> Self {
         Self { reward, n_tokens, steps: &[], token_rewards: &[] }
@@ -153,6 +164,8 @@ impl Default for AdvantageKind {
 }
 
 impl AdvantageKind {
+    /// Checks the options.
+    ///
     /// # Errors
     /// An invalid option.
     pub fn check(&self) -> Result<()> {
@@ -174,7 +187,7 @@ impl AdvantageKind {
     ///
     /// # Errors
     /// Invalid options, steps or signals that do not fit, or numbers that are not finite.
-    pub fn evaluate(&self, groups: &[Vec<Episode<'_>>]) -> Result<TokenAdvantages> {
+    pub fn evaluate(&self, groups: &[Vec<ScoredResponse<'_>>]) -> Result<TokenAdvantages> {
         self.check()?;
         for group in groups {
             for (index, episode) in group.iter().enumerate() {
@@ -206,10 +219,10 @@ impl AdvantageKind {
 
 /// Applies a process-aware method to each group; an empty group gives nothing.
 fn each(
-    groups: &[Vec<Episode<'_>>],
-    of: impl Fn(&[Episode<'_>]) -> Result<Vec<Vec<f64>>>,
+    groups: &[Vec<ScoredResponse<'_>>],
+    of: impl Fn(&[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>>,
 ) -> Result<TokenAdvantages> {
-    let group = |group: &Vec<Episode<'_>>| {
+    let group = |group: &Vec<ScoredResponse<'_>>| {
         if group.iter().any(|episode| !episode.token_rewards.is_empty()) {
             return Err(FormulaError::Setting {
                 name: "token rewards of a process-aware method",

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group::{check_epsilon, check_normalisation, outcomes};
 use super::steps::{check_gamma, over_steps, token_returns, towards_steps};
-use super::{Episode, Signal};
+use super::{ScoredResponse, Signal};
 use crate::losses::error::{FormulaError, Result, setting};
 
 /// Division of a group's numbers by their standard deviation; our choice for papers that only say
@@ -125,7 +125,7 @@ impl Capo {
         check_normalisation(self.normalise)
     }
 
-    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+    pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
         let weights = Weights { whole: self.whole, process: self.process };
         let mut rewards = Vec::with_capacity(group.len());
         for (index, episode) in group.iter().enumerate() {
@@ -152,7 +152,7 @@ impl TpGrpo {
         check_normalisation(self.normalise)
     }
 
-    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+    pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
         let accuracy = group.iter().map(|episode| episode.reward).sum::<f64>() / group.len() as f64;
         let mut tokens = Vec::with_capacity(group.len());
         for ((index, episode), outcome) in
@@ -188,7 +188,7 @@ impl Ppr {
         check_normalisation(self.normalise)
     }
 
-    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+    pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
         let mut rewards = Vec::with_capacity(group.len());
         for (index, episode) in group.iter().enumerate() {
             let own = own_rewards(index, episode)?;
@@ -207,14 +207,14 @@ impl IStar {
         check_epsilon(self.epsilon)
     }
 
-    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+    pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
         let how = Normalisation::Grpo { variance: self.variance, epsilon: self.epsilon };
         let mut rewards = Vec::with_capacity(group.len());
         for (index, episode) in group.iter().enumerate() {
             rewards.push(own_rewards(index, episode)?);
         }
         let steps = together(&rewards, how)?;
-        let tokens = |((episode, steps), outcome): ((&Episode<'_>, Vec<f64>), f64)| {
+        let tokens = |((episode, steps), outcome): ((&ScoredResponse<'_>, Vec<f64>), f64)| {
             let sums: Vec<f64> = steps.iter().map(|own| outcome + self.alpha * own).collect();
             over_steps(episode, &sums, outcome)
         };
@@ -228,7 +228,7 @@ impl StepReturns {
         check_normalisation(self.normalise)
     }
 
-    pub(super) fn group(&self, group: &[Episode<'_>]) -> Result<Vec<Vec<f64>>> {
+    pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
         let mut rewards = Vec::with_capacity(group.len());
         for (index, episode) in group.iter().enumerate() {
             rewards.push(own_rewards(index, episode)?);
@@ -238,7 +238,7 @@ impl StepReturns {
 }
 
 fn relative_returns(
-    group: &[Episode<'_>],
+    group: &[ScoredResponse<'_>],
     rewards: &[Vec<f64>],
     gamma: f64,
     how: Normalisation,
@@ -248,7 +248,7 @@ fn relative_returns(
         returns.push(token_returns(steps, gamma)?);
     }
     let relative = together(&returns, how)?;
-    let tokens = |(episode, steps): (&Episode<'_>, Vec<f64>)| towards_steps(episode, &steps);
+    let tokens = |(episode, steps): (&ScoredResponse<'_>, Vec<f64>)| towards_steps(episode, &steps);
     Ok(group.iter().zip(relative).map(tokens).collect())
 }
 
@@ -263,7 +263,7 @@ fn together(steps: &[Vec<f64>], how: Normalisation) -> Result<Vec<Vec<f64>>> {
     Ok(steps.iter().map(take).collect())
 }
 
-fn own_rewards(index: usize, episode: &Episode<'_>) -> Result<Vec<f64>> {
+fn own_rewards(index: usize, episode: &ScoredResponse<'_>) -> Result<Vec<f64>> {
     signals(index, episode, "its reward", |signal| match signal {
         Signal::Reward(reward) => Some(reward),
         Signal::Wrong(_) | Signal::Label(_) => None,
@@ -272,7 +272,7 @@ fn own_rewards(index: usize, episode: &Episode<'_>) -> Result<Vec<f64>> {
 
 fn signals<T>(
     index: usize,
-    episode: &Episode<'_>,
+    episode: &ScoredResponse<'_>,
     range: &'static str,
     of: impl Fn(Signal) -> Option<T>,
 ) -> Result<Vec<T>> {
@@ -281,7 +281,7 @@ fn signals<T>(
     Option::ok_or(signals, FormulaError::OutOfRange { what, index, range })
 }
 
-fn right(index: usize, episode: &Episode<'_>) -> Result<bool> {
+fn right(index: usize, episode: &ScoredResponse<'_>) -> Result<bool> {
     #[expect(clippy::float_cmp, reason = "a verifier gives these very numbers")]
     let (is_right, is_wrong) = (episode.reward == 1.0, episode.reward == 0.0);
     if is_right || is_wrong {

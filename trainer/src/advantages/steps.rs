@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::Episode;
+use super::ScoredResponse;
 use crate::losses::error::{FormulaError, Result, finite, lengths, setting};
 
 /// The return at each place: its own reward and the discounted ones of all later places.
@@ -74,7 +74,7 @@ pub fn grounded_rewards(
 }
 
 /// Spreads numbers of steps over tokens: each step's tokens have its number, all others `outside`.
-pub(super) fn over_steps(episode: &Episode<'_>, values: &[f64], outside: f64) -> Vec<f64> {
+pub(super) fn over_steps(episode: &ScoredResponse<'_>, values: &[f64], outside: f64) -> Vec<f64> {
     let mut tokens = vec![outside; episode.n_tokens];
     for (step, value) in episode.steps.iter().zip(values) {
         tokens[step.tokens.clone()].fill(*value);
@@ -84,7 +84,7 @@ pub(super) fn over_steps(episode: &Episode<'_>, values: &[f64], outside: f64) ->
 
 /// Spreads returns of steps over tokens: a token between steps has the number of the next step, and
 /// those behind the last step have that one's. Tokens of an answer without steps have 0.
-pub(super) fn towards_steps(episode: &Episode<'_>, values: &[f64]) -> Vec<f64> {
+pub(super) fn towards_steps(episode: &ScoredResponse<'_>, values: &[f64]) -> Vec<f64> {
     let last = values.last().copied().unwrap_or(0.0);
     let mut tokens = vec![last; episode.n_tokens];
     let mut start = 0;

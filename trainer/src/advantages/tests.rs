@@ -5,7 +5,7 @@ use rubrics::combine::thoughts::ThoughtLabel;
 use serde::Deserialize;
 
 use super::steps::{grounded_rewards, implicit_rewards, token_returns};
-use super::{AdvantageKind, AnswerStep, Episode, Signal, TokenAdvantages};
+use super::{AdvantageKind, AnswerStep, ScoredResponse, Signal, TokenAdvantages};
 use crate::losses::FormulaError;
 use crate::losses::error::Result;
 use crate::losses::tests::{GOLDENS, all_near, near};
@@ -70,14 +70,15 @@ impl Case {
         self.groups.iter().map(group).collect()
     }
 
-    fn episodes<'a>(&'a self, steps: &'a Steps) -> Vec<Vec<Episode<'a>>> {
+    fn episodes<'a>(&'a self, steps: &'a Steps) -> Vec<Vec<ScoredResponse<'a>>> {
         let mut groups = Vec::new();
         for (group, steps) in self.groups.iter().zip(steps) {
             let answers = group.iter().zip(steps);
-            let episode = |(answer, steps): (&'a EpisodeCase, &'a Vec<AnswerStep>)| Episode {
-                token_rewards: &answer.token_rewards,
-                ..Episode::new(answer.reward, answer.n_tokens).with_steps(steps)
-            };
+            let episode =
+                |(answer, steps): (&'a EpisodeCase, &'a Vec<AnswerStep>)| ScoredResponse {
+                    token_rewards: &answer.token_rewards,
+                    ..ScoredResponse::new(answer.reward, answer.n_tokens).with_steps(steps)
+                };
             groups.push(answers.map(episode).collect());
         }
         groups
@@ -107,9 +108,9 @@ fn kind(toml: &str) -> AdvantageKind {
 /// Groups of answers of one token each.
 #[track_caller]
 fn outcomes(toml: &str, rewards: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
-    let groups: Vec<Vec<Episode<'_>>> = rewards
+    let groups: Vec<Vec<ScoredResponse<'_>>> = rewards
         .iter()
-        .map(|group| group.iter().map(|reward| Episode::new(*reward, 1)).collect())
+        .map(|group| group.iter().map(|reward| ScoredResponse::new(*reward, 1)).collect())
         .collect();
     let advantages = kind(toml).evaluate(&groups)?;
     Ok(advantages.into_iter().map(|group| group.concat()).collect())
@@ -206,9 +207,9 @@ fn a3_capo_right_answers_outrank_clean_steps() {
     let flawed = steps(&[Signal::Wrong(0.0), Signal::Wrong(1.0)]);
     let clean = steps(&[Signal::Wrong(0.0), Signal::Wrong(0.0)]);
     let group = vec![
-        Episode::new(1.0, 5).with_steps(&flawed),
-        Episode::new(0.0, 5).with_steps(&clean),
-        Episode::new(0.0, 4).with_steps(&flawed),
+        ScoredResponse::new(1.0, 5).with_steps(&flawed),
+        ScoredResponse::new(0.0, 5).with_steps(&clean),
+        ScoredResponse::new(0.0, 4).with_steps(&flawed),
     ];
     let got = kind("kind = 'capo'\nnormalise = 'mean'").evaluate(&[group]);
     let got = got.expect("good numbers");
@@ -226,13 +227,15 @@ fn a4_tp_grpo_punishes_detours_of_the_strong() {
     let wrong =
         steps(&[Signal::Label(ThoughtLabel::Matching), Signal::Label(ThoughtLabel::Mismatched)]);
     let toml = "kind = 'tp_grpo'\nalpha = 0.5\nnormalise = 'mean'";
-    let group =
-        vec![Episode::new(1.0, 5).with_steps(&right), Episode::new(0.0, 4).with_steps(&wrong)];
+    let group = vec![
+        ScoredResponse::new(1.0, 5).with_steps(&right),
+        ScoredResponse::new(0.0, 4).with_steps(&wrong),
+    ];
     let got = kind(toml).evaluate(&[group]).expect("good numbers");
     all_near("right", &got[0][0], &[0.5, 0.5, 0.25, 0.25, 0.5]);
     all_near("wrong", &got[0][1], &[-0.5, -0.5, 0.0, 0.0]);
     // With equal outcomes a wrong thought still costs.
-    let group = vec![Episode::new(1.0, 4).with_steps(&right); 2];
+    let group = vec![ScoredResponse::new(1.0, 4).with_steps(&right); 2];
     let got = kind(toml).evaluate(&[group]).expect("good numbers");
     all_near("all right", &got[0][0], &[0.0, 0.0, -0.5, -0.5]);
 }
@@ -241,8 +244,10 @@ fn a4_tp_grpo_punishes_detours_of_the_strong() {
 fn a7_ppr_a_failed_episode_pays_no_step() {
     let good = steps(&[Signal::Reward(1.0), Signal::Reward(0.5)]);
     let toml = "kind = 'ppr'\nnormalise = 'mean'";
-    let group =
-        vec![Episode::new(1.0, 5).with_steps(&good), Episode::new(0.0, 4).with_steps(&good)];
+    let group = vec![
+        ScoredResponse::new(1.0, 5).with_steps(&good),
+        ScoredResponse::new(0.0, 4).with_steps(&good),
+    ];
     let got = kind(toml).evaluate(&[group]).expect("good numbers");
     // Returns are 1.5 and 0.5, and -0.5 and -0.5; their mean is 1/4.
     all_near("done", &got[0][0], &[1.25, 1.25, 0.25, 0.25, 0.25]);
@@ -259,8 +264,10 @@ fn c5_istar_adds_steps_to_outcomes() {
         steps(&[Signal::Reward(1.0), Signal::Reward(0.0)]),
     );
     let toml = "kind = 'istar'\nvariance = 'population'\nepsilon = 0.0";
-    let group =
-        vec![Episode::new(1.0, 4).with_steps(&first), Episode::new(0.0, 5).with_steps(&second)];
+    let group = vec![
+        ScoredResponse::new(1.0, 4).with_steps(&first),
+        ScoredResponse::new(0.0, 5).with_steps(&second),
+    ];
     let got = kind(toml).evaluate(&[group]).expect("good numbers");
     all_near("right", &got[0][0], &[2.0, 2.0, 0.0, 0.0]);
     all_near("wrong", &got[0][1], &[0.0, 0.0, -2.0, -2.0, -1.0]);
@@ -277,8 +284,8 @@ fn c6_spa_step_rewards() {
 #[test]
 fn rewards_of_tokens_are_part_of_the_return() {
     let penalties = [-0.1, -0.2, -0.3];
-    let with = |token_rewards| Episode { token_rewards, ..Episode::new(1.0, 3) };
-    let group = vec![with(&penalties), Episode::new(0.0, 3)];
+    let with = |token_rewards| ScoredResponse { token_rewards, ..ScoredResponse::new(1.0, 3) };
+    let group = vec![with(&penalties), ScoredResponse::new(0.0, 3)];
     let got = kind("kind = 'mean'").evaluate(std::slice::from_ref(&group));
     all_near("group", &got.expect("good numbers")[0][0], &[0.2; 3]);
     let returns = [0.4, 0.5, 0.7, 0.0, 0.0, 0.0];
@@ -297,7 +304,7 @@ fn steps_and_signals_that_do_not_fit_are_refused() {
     let step = |from, to, signal| AnswerStep { tokens: from..to, signal };
     let reward = Signal::Reward(0.5);
     let check = |toml: &str, reward: f64, steps: &[AnswerStep]| {
-        let episode = Episode::new(reward, 4).with_steps(steps);
+        let episode = ScoredResponse::new(reward, 4).with_steps(steps);
         let got = kind(toml).evaluate(&[vec![episode]]);
         assert!(got.is_err(), "{toml}: {got:?}");
     };
@@ -329,7 +336,7 @@ fn too_large_numbers_are_errors() {
         let got = outcomes(toml, &[&[f64::MAX, f64::MAX, 0.0]]);
         assert!(got.is_err(), "{toml}: {got:?}");
     }
-    let episode = Episode { token_rewards: &[1.0], ..Episode::new(1.0, 2) };
+    let episode = ScoredResponse { token_rewards: &[1.0], ..ScoredResponse::new(1.0, 2) };
     let got = AdvantageKind::default().evaluate(&[vec![episode]]);
     assert!(matches!(got, Err(FormulaError::Length { .. })));
 }
@@ -369,7 +376,7 @@ fn empty_groups_have_no_advantages() {
     for toml in OF_GROUPS {
         assert_eq!(kind(toml).evaluate(&[]), Ok(vec![]), "{toml}");
         assert_eq!(kind(toml).evaluate(&[vec![]]), Ok(vec![vec![]]), "{toml}");
-        let silent = vec![Episode::new(1.0, 0), Episode::new(0.0, 0)];
+        let silent = vec![ScoredResponse::new(1.0, 0), ScoredResponse::new(0.0, 0)];
         assert_eq!(kind(toml).evaluate(&[silent]), Ok(vec![vec![vec![], vec![]]]), "{toml}");
     }
 }

@@ -25,7 +25,8 @@ pub enum ItemRole {
 }
 
 impl ItemRole {
-    /// Its name in logs and checkpoints.
+    /// Its name in logs and checkpoints, which call the policy `player` and the rank judge
+    /// `referee`.
     pub fn name(self) -> &'static str {
         match self {
             ItemRole::Policy => "player",

@@ -53,6 +53,8 @@ impl Default for Streams {
 }
 
 impl Streams {
+    /// Checks the options.
+    ///
     /// # Errors
     /// A share that is negative or not finite.
     pub fn check(&self) -> Result<()> {

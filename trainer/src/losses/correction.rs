@@ -122,6 +122,8 @@ impl Default for M2po {
 }
 
 impl Correction {
+    /// Checks the options.
+    ///
     /// # Errors
     /// Invalid bounds.
     pub fn check(&self) -> Result<()> {

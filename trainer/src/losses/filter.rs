@@ -51,6 +51,8 @@ impl Default for ResponseFilter {
 }
 
 impl ResponseFilter {
+    /// Checks the options.
+    ///
     /// # Errors
     /// A negative weight or power, or none above 0.
     pub fn check(&self) -> Result<()> {

@@ -40,6 +40,8 @@ pub struct Kl {
 }
 
 impl Kl {
+    /// Checks the options.
+    ///
     /// # Errors
     /// A weight that is negative or not finite.
     pub fn check(&self) -> Result<()> {

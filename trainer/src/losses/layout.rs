@@ -26,7 +26,7 @@ impl Stream {
     /// All of them, in the order of their indices.
     pub const ALL: [Self; 4] = [Self::Policy, Self::Judge, Self::Ce, Self::RefKl];
 
-    /// Its name in logs and goldens.
+    /// Its name in logs and goldens, which call the policy `player`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Policy => "player",

@@ -48,6 +48,6 @@ pub use kl::Kl;
 pub use layout::{Layout, Stream};
 pub use loss::Loss;
 pub use objective::Objective;
-pub use policy::Policy;
+pub use policy::PolicyLossKind;
 pub use stats::{Stats, Tally};
 pub use tokens::{MAX_LOG_RATIO, Tokens};

@@ -10,7 +10,7 @@ use super::kl::{Estimator, Kl};
 use super::layout::{LossSequence, Stream};
 use super::loss::Loss;
 use super::meter::Meter;
-use super::policy::Policy;
+use super::policy::PolicyLossKind;
 use super::tokens::{Ratio, Tokens, View};
 
 /// The objective of a run.
@@ -25,7 +25,7 @@ use super::tokens::{Ratio, Tokens, View};
 #[serde(default, deny_unknown_fields)]
 pub struct Objective {
     /// The policy loss; GRPO by default.
-    pub policy: Policy,
+    pub policy: PolicyLossKind,
     /// The aggregation of token losses; by default that of the policy loss's paper.
     pub aggregation: Option<Aggregation>,
     /// A divergence from the reference as part of the loss; `None` by default.
@@ -37,6 +37,8 @@ pub struct Objective {
 }
 
 impl Objective {
+    /// Checks the options.
+    ///
     /// # Errors
     /// Options that are invalid, alone or together.
     pub fn check(&self) -> Result<()> {
@@ -64,7 +66,7 @@ impl Objective {
     /// The loss of a batch, or of the part of it in a micro-batch; `denominators` are those of the
     /// batch for every part. A sequence is never split between parts.
     ///
-    /// Sequences of the streams `player` and `judge` get the policy loss, those of `ce` their
+    /// Sequences of the streams `policy` and `judge` get the policy loss, those of `ce` their
     /// cross-entropy `-logp`, those of `ref_kl` their divergence from the reference (estimated as
     /// in `kl`, by the share of the stream and not by `kl.weight`; these tokens were not sampled,
     /// so that `unbiased` is `k3` there).

@@ -221,7 +221,7 @@ fn row_grads(
         return Ok(output_grads);
     }
     Err(TrainError::Invalid(format!(
-        "a loss gave {} slopes for {} reads",
+        "a loss gave {} gradients for {} outputs",
         output_grads.len(),
         micro.batch.rows.len()
     )))

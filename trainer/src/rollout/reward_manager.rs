@@ -21,9 +21,9 @@ pub struct RewardManager {
 
 /// The models that scorers of a run may query: the policy, its adapters, and frozen models.
 #[derive(Debug)]
-struct Live(Vec<Arc<engine::Host>>);
+struct RunModels(Vec<Arc<engine::Host>>);
 
-impl Models for Live {
+impl Models for RunModels {
     fn find(&self, name: &str) -> Option<Served> {
         self.0.iter().find_map(|host| Served::of(host, name))
     }
@@ -43,7 +43,7 @@ impl RewardManager {
     /// # Errors
     /// Scorers that cannot work with this model, each with the missing feature.
     pub fn new(registry: Registry, hosts: Vec<Arc<engine::Host>>) -> Result<RewardManager> {
-        let models = Arc::new(Live(hosts));
+        let models = Arc::new(RunModels(hosts));
         registry.check(&*models).map_err(|problems| TrainError::Invalid(problems.join("\n")))?;
         let failed = |error: std::io::Error| TrainError::Engine(error.to_string());
         Ok(RewardManager {

@@ -22,12 +22,13 @@ impl TrainingRun {
     /// # Errors
     /// A problem that cannot be sampled or scored.
     pub fn evaluate(&mut self) -> Result<Metrics> {
-        let mut metrics = if self.rollouts.is_some() { problems(self)? } else { loss(self)? };
-        if let Some(evaluator) = &self.evaluator {
+        let mut metrics =
+            if self.policy_gradient.is_some() { problems(self)? } else { loss(self)? };
+        if let Some(rewards) = &self.judge_set_rewards {
             let max_tokens = self.config.evaluation.max_tokens.unwrap_or(MOST_ANSWER);
             for set in &self.config.evaluation.judge {
                 let cases = set.cases(&self.config.base, &self.sampler, max_tokens)?;
-                let measured = set.measure(&cases, evaluator)?;
+                let measured = set.measure(&cases, rewards)?;
                 metrics.extend(&format!("judge/{}/", set.name), &measured);
             }
         }
@@ -64,7 +65,8 @@ fn loss(run: &mut TrainingRun) -> Result<Metrics> {
 
 /// `greedy` and `pass@k` over the evaluation's problems.
 fn problems(run: &mut TrainingRun) -> Result<Metrics> {
-    let (Some(rollouts), Some(evaluation)) = (&run.rollouts, &mut run.evaluation) else {
+    let (Some(policy_gradient), Some(evaluation)) = (&run.policy_gradient, &mut run.evaluation)
+    else {
         return Ok(Metrics::default());
     };
     let n = evaluation.len().or(run.config.evaluation.problems);
@@ -92,14 +94,14 @@ fn problems(run: &mut TrainingRun) -> Result<Metrics> {
         temperature,
     };
     let mut metrics = Metrics::default();
-    let greedy = rewards(rollouts, &items, 1, params(0.0))?;
+    let greedy = rewards(policy_gradient, &items, 1, params(0.0))?;
     let rewarded: Vec<f64> = greedy.iter().flatten().filter_map(|reward| *reward).collect();
     set_mean(&mut metrics, "greedy", &rewarded);
     let unrewarded = greedy.iter().flatten().filter(|reward| reward.is_none());
     metrics.set("without_reward", unrewarded.count() as f64);
     let samples = run.config.evaluation.samples;
     if samples > 0 {
-        let sampled = rewards(rollouts, &items, samples, params(1.0))?;
+        let sampled = rewards(policy_gradient, &items, samples, params(1.0))?;
         for k in [1, 2, 4, 8, 16, 32, 64].into_iter().filter(|k| *k <= samples) {
             let passes: Vec<f64> = sampled
                 .iter()
@@ -127,17 +129,17 @@ fn set_mean(metrics: &mut Metrics, name: &str, numbers: &[f64]) {
 
 /// Samples `n` answers to each item and returns their rewards.
 fn rewards(
-    rollouts: &PolicyGradient,
+    policy_gradient: &PolicyGradient,
     items: &[&TrainingItem],
     n: usize,
     params: RolloutParams,
 ) -> Result<Vec<Vec<Option<f64>>>> {
-    let sampler = rollouts.sampler();
+    let sampler = policy_gradient.sampler();
     let mut requests = Vec::with_capacity(items.len() * n);
     for item in items {
         let prompt = sampler.prompt(item)?;
         for _ in 0..n {
-            let adapter = rollouts.policy_adapter();
+            let adapter = policy_gradient.policy_adapter();
             requests.push(SampleRequest::new(prompt.clone(), adapter, requests.len() as u64));
         }
     }
@@ -146,7 +148,7 @@ fn rewards(
         samples.map(|sample| sampler.rollout(sample)).collect::<Result<_>>()?;
     let mut pairs: Vec<(&TrainingItem, &mut Rollout)> =
         answers.iter_mut().enumerate().map(|(at, rollout)| (items[at / n], rollout)).collect();
-    rollouts.rewards().reward(&mut pairs, params.seed)?;
+    policy_gradient.rewards().reward(&mut pairs, params.seed)?;
     let rewards: Vec<Option<f64>> = answers.iter().map(|answer| answer.reward.ok()).collect();
     Ok(rewards.chunks(n).map(<[_]>::to_vec).collect())
 }

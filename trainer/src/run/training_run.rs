@@ -30,12 +30,12 @@ pub struct TrainingRun {
     asserted: Asserted,
     pub(super) sampler: Sampler,
     rows: TrainingRows,
-    pub(super) rollouts: Option<PolicyGradient>,
+    pub(super) policy_gradient: Option<PolicyGradient>,
     pub(super) evaluation: Option<TrainingRows>,
     /// The policy and the frozen models.
     hosts: Vec<Arc<Host>>,
     /// Scorers of the judge sets, if the evaluation has any.
-    pub(super) evaluator: Option<RewardManager>,
+    pub(super) judge_set_rewards: Option<RewardManager>,
     /// Number of completed steps.
     done: u64,
 }
@@ -96,8 +96,8 @@ impl TrainingRun {
         let mut run = TrainingRun {
             optimiser: AdamW::new(config.optimiser.adamw, &policy),
             asserted: Asserted::default(),
-            rollouts: None,
-            evaluator: None,
+            policy_gradient: None,
+            judge_set_rewards: None,
             hosts,
             folder,
             policy,
@@ -111,23 +111,25 @@ impl TrainingRun {
         run.serve_adapters()?;
         if !run.config.evaluation.judge.is_empty() {
             let scorers = run.config.scorers.clone();
-            run.evaluator = Some(RewardManager::new(scorers, run.hosts.clone())?);
+            run.judge_set_rewards = Some(RewardManager::new(scorers, run.hosts.clone())?);
         }
         if let MethodConfig::PolicyGradient(method) = &run.config.method {
             let scorers = run.config.scorers.clone();
-            let judge = RewardManager::new(scorers, run.hosts.clone())?;
-            run.rollouts = Some(PolicyGradient::new(
+            let rewards = RewardManager::new(scorers, run.hosts.clone())?;
+            run.policy_gradient = Some(PolicyGradient::new(
                 (**method).clone(),
                 run.sampler.clone(),
-                judge,
+                rewards,
                 &run.rows,
                 run.config.run.seed,
             )?);
         }
         if let Some(checkpoint) = checkpoint {
             run.done = checkpoint.restore(&mut run.optimiser, &run.policy)?;
-            if let (Some(rollouts), Some(state)) = (&mut run.rollouts, checkpoint.rollouts) {
-                rollouts.restore(state)?;
+            if let (Some(policy_gradient), Some(state)) =
+                (&mut run.policy_gradient, checkpoint.rollouts)
+            {
+                policy_gradient.restore(state)?;
             }
         }
         Ok(run)
@@ -201,8 +203,8 @@ impl TrainingRun {
                 engine.update_weights_blocking(|| optimiser.step(policy, gradients, rate));
             stepped.map_err(|error| TrainError::Engine(error.to_string()))?.value
         };
-        let mut metrics = if let Some(rollouts) = &mut self.rollouts {
-            rollouts.step(&step, &mut apply)?
+        let mut metrics = if let Some(policy_gradient) = &mut self.policy_gradient {
+            policy_gradient.step(&step, &mut apply)?
         } else {
             let output = offline_step(&self.config.method, &step, &mut self.rows)?;
             let mut metrics = output.metrics;
@@ -226,7 +228,7 @@ impl TrainingRun {
     /// Whether an evaluation is due after the step that was just taken.
     pub fn evaluation_is_due(&self) -> bool {
         let every = self.config.evaluation.every;
-        (self.evaluation.is_some() || self.evaluator.is_some())
+        (self.evaluation.is_some() || self.judge_set_rewards.is_some())
             && (self.done == self.steps() || (every > 0 && self.done.is_multiple_of(every)))
     }
 
@@ -242,7 +244,7 @@ impl TrainingRun {
                 optimiser: &self.optimiser,
                 done: self.done,
                 config: &self.config.json,
-                rollouts: self.rollouts.as_ref().map(PolicyGradient::state),
+                rollouts: self.policy_gradient.as_ref().map(PolicyGradient::state),
             },
             self.config.run.keep,
         )

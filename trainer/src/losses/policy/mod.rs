@@ -28,7 +28,7 @@ pub(crate) use term::{Cut, TokenLoss};
 /// The policy loss and its options.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Policy {
+pub enum PolicyLossKind {
     /// See [`Reinforce`].
     Reinforce(Reinforce),
     /// See [`Ppo`].
@@ -61,14 +61,14 @@ pub enum Policy {
     DecoupledPpo(DecoupledPpo),
 }
 
-impl Default for Policy {
+impl Default for PolicyLossKind {
     /// GRPO.
     fn default() -> Self {
         Self::Grpo(Grpo::default())
     }
 }
 
-impl Policy {
+impl PolicyLossKind {
     /// The aggregation of the method's paper. GRPO, Dr.GRPO, DAPO, GSPO, CISPO and decoupled PPO
     /// have theirs from their papers, `StableReinforce` from the published code; equal token
     /// weights for the others are common practice. OREAL divides each of its terms by its own
@@ -112,6 +112,8 @@ impl Policy {
         }
     }
 
+    /// Checks the options.
+    ///
     /// # Errors
     /// An invalid option.
     pub fn check(&self) -> Result<()> {

@@ -71,6 +71,8 @@ impl<'a> Pairs<'a> {
 }
 
 impl BradleyTerry {
+    /// Checks the options.
+    ///
     /// # Errors
     /// An invalid option.
     pub fn check(&self) -> Result<()> {

@@ -65,6 +65,8 @@ pub struct PreferredAnswers<'a> {
 }
 
 impl DirectPreference {
+    /// Checks the options.
+    ///
     /// # Errors
     /// An invalid option.
     pub fn check(&self) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::losses::aggregate::Aggregation;
 use crate::losses::filter::ResponseFilter;
 use crate::losses::kl::{Estimator, Kl, penalties};
 use crate::losses::length::{overlong_penalty, without_truncated};
-use crate::losses::policy::Policy;
+use crate::losses::policy::PolicyLossKind;
 use crate::losses::preference::weights::{JudgedSolution, Preference, confidence, step_orlm, wpo};
 use crate::losses::preference::{BradleyTerry, Pairs, plackett_luce, strength};
 use crate::losses::{Layout, Objective};
@@ -286,7 +286,7 @@ proptest! {
             let clipped = objective(&format!("policy = {{ kind = '{kind}' }}"));
             let aggregation = clipped.aggregation();
             let plain = Objective {
-                policy: Policy::Reinforce(crate::losses::policy::Reinforce {}),
+                policy: PolicyLossKind::Reinforce(crate::losses::policy::Reinforce {}),
                 aggregation: Some(aggregation),
                 ..Objective::default()
             };

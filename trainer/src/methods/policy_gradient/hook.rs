@@ -15,8 +15,8 @@ use crate::metrics::Metrics;
 
 /// An extension of the training loop. Hooks are called in the order in which they are registered.
 pub(super) trait Hook: Debug + Send {
-    /// Runs before a step samples; `new_episode` is true if the prompts started another pass.
-    fn before_sampling(&mut self, _cx: &mut HookContext<'_>, _new_episode: bool) -> Result<()> {
+    /// Runs before a step samples; `new_pass` is true if the prompts started another pass.
+    fn before_sampling(&mut self, _cx: &mut HookContext<'_>, _new_pass: bool) -> Result<()> {
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::advantages::{AdvantageKind, Episode};
+use crate::advantages::{AdvantageKind, ScoredResponse};
 use crate::curriculum::{Curriculum, CurriculumConfig, CurriculumState, GroupAdvantages};
 use crate::error::Result;
 use crate::item::{Group, TrainingItem};
@@ -15,8 +15,8 @@ use crate::metrics::Metrics;
 pub(super) struct Prompts {
     items: Vec<TrainingItem>,
     curriculum: Curriculum,
-    /// The episode of the last call of [`Prompts::begins_episode`].
-    episode: u64,
+    /// The pass through all prompts at the last call of [`Prompts::begins_pass`].
+    pass: u64,
     /// Mean reward of each prompt's last group.
     rewards: BTreeMap<u64, f64>,
 }
@@ -44,16 +44,16 @@ impl Prompts {
         Ok(Prompts {
             curriculum: Curriculum::new(config, all, seed)?,
             items,
-            episode: 0,
+            pass: 0,
             rewards: BTreeMap::new(),
         })
     }
 
-    /// Whether an episode, one pass through all prompts, ended since the last call.
-    pub(super) fn begins_episode(&mut self) -> bool {
+    /// Whether a pass through all prompts ended since the last call.
+    pub(super) fn begins_pass(&mut self) -> bool {
         let now = self.curriculum.episode();
-        let begins = now > self.episode;
-        self.episode = now;
+        let begins = now > self.pass;
+        self.pass = now;
         begins
     }
 
@@ -84,9 +84,9 @@ impl Prompts {
             .filter_map(|group| Some((group, group.rewards()?)))
             .filter(|(_, rewards)| !rewards.is_empty())
             .collect();
-        let episodes: Vec<Vec<Episode<'_>>> = rewarded
+        let episodes: Vec<Vec<ScoredResponse<'_>>> = rewarded
             .iter()
-            .map(|(_, rewards)| rewards.iter().map(|r| Episode::new(*r, 1)).collect())
+            .map(|(_, rewards)| rewards.iter().map(|r| ScoredResponse::new(*r, 1)).collect())
             .collect();
         let advantages = AdvantageKind::default().evaluate(&episodes)?;
         let advantages: Vec<Vec<f64>> = advantages.into_iter().map(|of| of.concat()).collect();
@@ -120,14 +120,14 @@ impl Prompts {
     pub(super) fn state(&self) -> PromptsState {
         PromptsState {
             curriculum: self.curriculum.state(),
-            episode: self.episode,
+            episode: self.pass,
             rewards: self.rewards.clone(),
         }
     }
 
     pub(super) fn restore(&mut self, state: PromptsState) -> Result<()> {
         self.curriculum.resume(state.curriculum)?;
-        self.episode = state.episode;
+        self.pass = state.episode;
         self.rewards = state.rewards;
         Ok(())
     }

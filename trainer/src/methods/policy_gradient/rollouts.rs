@@ -124,6 +124,7 @@ impl Phase {
         }
     }
 
+    /// The prefix of its metrics, in which the rank judge is called `referee`.
     fn prefix(self) -> &'static str {
         match self {
             Phase::Judge => "judge/",

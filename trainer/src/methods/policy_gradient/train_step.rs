@@ -58,8 +58,8 @@ impl PolicyGradient {
 
     fn train(&mut self, step: &StepContext<'_>, apply: &mut Apply<'_>) -> Result<Metrics> {
         let mut metrics = Metrics::default();
-        let new_episode = self.prompts.begins_episode();
-        self.call_hooks(step, &mut metrics, |hook, cx| hook.before_sampling(cx, new_episode))?;
+        let new_pass = self.prompts.begins_pass();
+        self.call_hooks(step, &mut metrics, |hook, cx| hook.before_sampling(cx, new_pass))?;
 
         // Sample groups of answers and score them.
         let scored = self.sample_and_score(step, &mut metrics)?;

@@ -5,7 +5,7 @@ use models::Output;
 
 use super::config::PolicyGradientConfig;
 use super::rollouts::ScoredGroup;
-use crate::advantages::{Episode, TokenAdvantages};
+use crate::advantages::{ScoredResponse, TokenAdvantages};
 use crate::error::{Result, TrainError};
 use crate::item::ItemRole;
 use crate::losses::correction::{Correction, M2po};
@@ -29,12 +29,12 @@ pub(super) struct UpdateBatch {
 }
 
 /// Lists rewards and steps of all answers, group by group, for advantages.
-pub(super) fn episodes(groups: &[ScoredGroup]) -> Vec<Vec<Episode<'_>>> {
+pub(super) fn episodes(groups: &[ScoredGroup]) -> Vec<Vec<ScoredResponse<'_>>> {
     let mut episodes = Vec::with_capacity(groups.len());
     for scored in groups {
         let answers = scored.rewards.iter().zip(&scored.group.rollouts).zip(&scored.steps);
         let episode = answers.map(|((reward, rollout), steps)| {
-            Episode::new(*reward, rollout.tokens.len()).with_steps(steps)
+            ScoredResponse::new(*reward, rollout.tokens.len()).with_steps(steps)
         });
         episodes.push(episode.collect());
     }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::advantages::AdvantageKind;
 use crate::curriculum::{CurriculumConfig, Fill, FillConfig, Keep};
 use crate::item::TrainingItem;
-use crate::losses::policy::{CreditWeights, Policy};
+use crate::losses::policy::{CreditWeights, PolicyLossKind};
 use crate::losses::{Objective, Streams};
 use crate::methods::context::RunNames;
 use crate::staleness::Partials;
@@ -155,7 +155,7 @@ impl PolicyGradientConfig {
                     .to_owned(),
             );
         }
-        if let Policy::Oreal(oreal) = &self.objective.policy
+        if let PolicyLossKind::Oreal(oreal) = &self.objective.policy
             && oreal.credit != CreditWeights::Even
         {
             problems.push(

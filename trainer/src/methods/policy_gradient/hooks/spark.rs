@@ -38,8 +38,8 @@ impl SparkHook {
 }
 
 impl Hook for SparkHook {
-    fn before_sampling(&mut self, _cx: &mut HookContext<'_>, new_episode: bool) -> Result<()> {
-        if new_episode {
+    fn before_sampling(&mut self, _cx: &mut HookContext<'_>, new_pass: bool) -> Result<()> {
+        if new_pass {
             self.queue.begin_episode();
         }
         Ok(())

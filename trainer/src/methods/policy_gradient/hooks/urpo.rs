@@ -115,7 +115,7 @@ impl UrpoHook {
 
 impl Hook for UrpoHook {
     /// Measures the rank judge on held-out rows, for the gate that admits open rows.
-    fn before_sampling(&mut self, cx: &mut HookContext<'_>, _new_episode: bool) -> Result<()> {
+    fn before_sampling(&mut self, cx: &mut HookContext<'_>, _new_pass: bool) -> Result<()> {
         let due = (cx.step.step - 1).is_multiple_of(self.config.every);
         if self.held_out.is_empty() || !due {
             return Ok(());
