@@ -1,6 +1,9 @@
-//! Atomic writes of files.
+//! Atomic writes of files, and opening without following symbolic links.
 
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 /// Writes `bytes` to `path` and replaces an existing file: into a temporary file of the same folder, which
@@ -18,6 +21,51 @@ pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     Ok(())
+}
+
+/// Opens a file for reading and writing with the further options, or creates it. Its contents stay
+/// as they are.
+///
+/// # Errors
+/// `path` is a symbolic link or something else that is no regular file, and system errors.
+pub fn open_regular(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    let mut options = options.clone();
+    options.read(true).write(true);
+    loop {
+        // A new file is created under the name itself, never behind a link of that name.
+        match options.clone().create_new(true).open(path) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            created => return created,
+        }
+        let refused = |what: &str| {
+            let message = format!("{} is {what} and not a file", path.display());
+            Err(io::Error::new(io::ErrorKind::InvalidInput, message))
+        };
+        let (named, file) = match (fs::symlink_metadata(path), options.open(path)) {
+            (Ok(named), _) if named.is_symlink() => return refused("a symbolic link"),
+            (Ok(named), _) if !named.is_file() => return refused("a folder or a device"),
+            (Ok(named), Ok(file)) => (named, file),
+            // Removed since: it can be created.
+            (Err(error), _) | (_, Err(error)) if error.kind() == io::ErrorKind::NotFound => {
+                continue;
+            }
+            (Err(error), _) | (_, Err(error)) => return Err(error),
+        };
+        // The name may have changed its meaning between the two calls.
+        if is_same(&named, &file.metadata()?) {
+            return Ok(file);
+        }
+    }
+}
+
+#[cfg(unix)]
+fn is_same(named: &fs::Metadata, opened: &fs::Metadata) -> bool {
+    (named.dev(), named.ino()) == (opened.dev(), opened.ino())
+}
+
+#[cfg(not(unix))]
+fn is_same(_named: &fs::Metadata, _opened: &fs::Metadata) -> bool {
+    true
 }
 
 /// Temporary files are for their owner alone by default; an output has the permissions of any new
@@ -46,6 +94,24 @@ mod tests {
             assert_eq!(std::fs::read_to_string(&path).expect("written"), text);
         }
         assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_symbolic_link_is_not_opened_and_its_target_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (target, link) = (folder.path().join("target"), folder.path().join("link"));
+        let options = OpenOptions::new();
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        open_regular(&link, &options).expect_err("a link to nothing");
+        assert!(!target.exists(), "nothing is created behind a link");
+        open_regular(&target, &options).expect("a new file").write_all(b"kept").expect("room");
+        let refused = open_regular(&link, &options).expect_err("a link");
+        assert!(refused.to_string().contains("symbolic link"), "{refused}");
+        open_regular(folder.path(), &options).expect_err("a folder");
+        let mut again = open_regular(&target, &options).expect("a file");
+        let text = std::io::read_to_string(&mut again).expect("readable");
+        assert_eq!(text, "kept");
     }
 
     #[test]

@@ -179,3 +179,20 @@ fn one_output_takes_one_run_and_standard_input_cannot_be_resumed() {
     go_on(&folder, &input, &["--restart"]).ends(0);
     assert_eq!(folder.rows("out.jsonl").len(), 2_000);
 }
+
+/// Whoever may write to the folder of an output could name a file of its owner there.
+#[test]
+fn symbolic_link_at_a_partial_file_is_refused_and_its_target_stays() {
+    for (output, format) in
+        [("out.jsonl", ".partial"), ("out.jsonl", ".journal"), ("out.parquet", ".partial")]
+    {
+        let folder = Folder::new();
+        let input = folder.write("in.jsonl", &dataset(10));
+        let kept = folder.write("kept", "of somebody else");
+        std::os::unix::fs::symlink(&kept, folder.path(&format!("{output}{format}")))
+            .expect("a link");
+        let refused = tribunal(args(&input, &folder.name(output))).says(&["symbolic link"]);
+        assert_ne!(refused.code, Some(0), "{output}{format}");
+        assert_eq!(folder.read("kept"), b"of somebody else", "{output}{format}");
+    }
+}

@@ -5,6 +5,8 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use base::file::open_regular;
+
 use crate::{DatasetError, Result};
 
 /// Maximum number of shards.
@@ -66,13 +68,8 @@ impl OutputLock {
     pub(super) fn take(output: &Path) -> Result<Self> {
         let path = beside(output, ".lock");
         loop {
-            let mut options = OpenOptions::new();
-            let file = options
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .open(&path)
-                .map_err(DatasetError::io("write", &path))?;
+            let file = open_regular(&path, &OpenOptions::new());
+            let file = file.map_err(DatasetError::io("write", &path))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {
@@ -125,7 +122,8 @@ impl PartialShard {
             }
         };
         let failed = || DatasetError::io("write", &path);
-        let file = File::create(&path).map_err(failed())?;
+        let file = open_regular(&path, &OpenOptions::new()).map_err(failed())?;
+        file.set_len(0).map_err(failed())?;
         let own = file.try_clone().map_err(failed())?;
         let partial = Self { path, file: own, rows: 0, is_named: false };
         Ok((file, partial))

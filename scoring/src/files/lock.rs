@@ -4,6 +4,8 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use base::file::open_regular;
+
 use crate::error::RunError;
 
 /// Opens or creates a file and locks it. The system releases the lock with the last handle, so that a
@@ -13,9 +15,8 @@ use crate::error::RunError;
 /// A file that another run holds, and system errors.
 pub(crate) fn open(path: &Path) -> Result<File, RunError> {
     loop {
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(false);
-        let file = options.open(path).map_err(RunError::file("open", path))?;
+        let opened = open_regular(path, &OpenOptions::new());
+        let file = opened.map_err(RunError::file("open", path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

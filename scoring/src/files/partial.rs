@@ -4,6 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use base::file::open_regular;
 use datasets::sink::beside;
 
 use crate::error::RunError;
@@ -36,9 +37,13 @@ impl PartialFile {
 
     fn open(target: &Path, empty: bool) -> Result<Self, RunError> {
         let partial = beside(target, ".partial");
-        let mut options = OpenOptions::new();
-        let options = options.read(true).write(true).create(true).truncate(empty);
-        let file = options.open(&partial).map_err(RunError::file("write", &partial))?;
+        let opened = open_regular(&partial, &OpenOptions::new()).and_then(|file| {
+            if empty {
+                file.set_len(0)?;
+            }
+            Ok(file)
+        });
+        let file = opened.map_err(RunError::file("write", &partial))?;
         Ok(Self { target: target.to_owned(), partial, file, bytes: 0 })
     }
 
