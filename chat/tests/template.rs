@@ -239,6 +239,30 @@ fn deep_expressions_are_refused_or_render() {
     assert_eq!(render(&negations, &one_message("x")).unwrap().as_str(), "True");
 }
 
+/// Without the bounds, each of these overflows the stack of its thread.
+#[test]
+fn long_chains_of_conditions_are_refused_or_render() {
+    let chain = |n: usize| format!("{{% if 0 %}}a{}{{% endif %}}", "{% elif 0 %}b".repeat(n));
+    let expression = |n: usize| format!("{{{{ {}'c' }}}}", "'b' if 0 else ".repeat(n));
+    for (source, place) in [
+        (format!("\n\n{}", chain(5_000)), "line 3: more than 256 `elif`"),
+        (format!("\n{}", expression(20_000)), "line 2: a tag has more than"),
+        (format!("{{% if {}1 %}}{{% endif %}}", "not ".repeat(20_000)), "line 1: a tag has more"),
+    ] {
+        let refused = ChatTemplate::new(vec![("default".to_owned(), source)], Vec::new());
+        let refused = refused.unwrap_err().to_string();
+        assert!(refused.contains(place), "{refused}");
+    }
+    for (source, expected) in
+        [(chain(100), ""), (expression(100), "c"), (chain(256), "deep"), (expression(512), "deep")]
+    {
+        match render(&source, &one_message("x")) {
+            Ok(rendered) => assert_eq!(rendered.as_str(), expected),
+            Err(refused) => assert!(refused.to_string().contains(expected), "{refused}"),
+        }
+    }
+}
+
 #[test]
 fn strftime_uses_the_callers_time() {
     let source = "{{ strftime_now('%Y-%m-%d') }}";

@@ -1,31 +1,74 @@
-//! Bounds on the operators of one tag, beside the parser's own bound on nesting.
+//! Bounds on the operators of one tag and on chains of `elif`, beside the parser's own bound on
+//! nesting.
 //!
 //! minijinja's parser bounds parentheses and blocks at 150 levels, but it recurses for every unary
-//! operator, and a long chain of other operators makes a tree that overflows the stack when it is
-//! dropped. Such a template is an error before it is parsed.
+//! operator, every `else` of a conditional expression and every `elif`, and a long chain of other
+//! operators makes a tree that overflows the stack when it is dropped. Such a template is an error
+//! before it is parsed.
 
 /// Most `not` and `-` in one tag: the parser recurses for each.
 const MAX_UNARY: usize = 128;
 /// Most operators, attributes, filters and brackets in one tag: each may nest the tree by one.
 const MAX_OPERATORS: usize = 1024;
+/// Most `elif` of the `if` blocks that are open at a place: each nests the tree by one.
+const MAX_ELIFS: usize = 256;
 
-/// Checks that no tag of `source` has more operators than the parser and the evaluator can nest.
+/// Checks that `source` nests no deeper than the parser and the evaluator can.
 ///
 /// # Errors
-/// Which bound a tag exceeds.
+/// The bound that is exceeded, and the line.
 pub(super) fn check_nesting(source: &str) -> Result<(), String> {
     let mut rest = source;
+    let mut blocks = OpenBlocks::default();
     while let Some(at) = rest.find('{') {
         let tag = &rest[at..];
+        let at_line = |what: String| {
+            let line = 1 + source[..source.len() - tag.len()].matches('\n').count();
+            format!("line {line}: {what}")
+        };
         let end = match tag.as_bytes().get(1) {
             Some(b'#') => tag.find("#}").unwrap_or(tag.len()),
-            Some(b'{') => check_tag(tag, "}}")?,
-            Some(b'%') => check_tag(tag, "%}")?,
+            Some(b'{') => check_tag(tag, "}}").map_err(at_line)?,
+            Some(b'%') => {
+                blocks.enter(tag).map_err(at_line)?;
+                check_tag(tag, "%}").map_err(at_line)?
+            }
             _ => 1,
         };
         rest = &tag[end..];
     }
     Ok(())
+}
+
+/// The `if` blocks that are open at a place.
+#[derive(Default)]
+struct OpenBlocks {
+    /// The number of `elif` of each.
+    elifs: Vec<usize>,
+    total: usize,
+}
+
+impl OpenBlocks {
+    fn enter(&mut self, tag: &str) -> Result<(), String> {
+        let name = tag[2..].trim_start_matches(['-', '+']).trim_start();
+        let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
+        match &name[..end] {
+            "if" => self.elifs.push(0),
+            "endif" => self.total -= self.elifs.pop().unwrap_or(0),
+            "elif" => {
+                // Without an `if` the parser refuses it.
+                if let Some(last) = self.elifs.last_mut() {
+                    *last += 1;
+                    self.total += 1;
+                }
+            }
+            _ => {}
+        }
+        if self.total > MAX_ELIFS {
+            return Err(format!("more than {MAX_ELIFS} `elif` one behind or within the other"));
+        }
+        Ok(())
+    }
 }
 
 /// Counts the operators of a tag and returns where it ends: at `close` outside of quotes and
@@ -91,6 +134,15 @@ mod tests {
             (format!("{{# {} #}}", repeat("not ", MAX_OPERATORS)), true),
             (format!("{{{{ '{}' }}}}", repeat("not -", MAX_OPERATORS)), true),
             (format!("{{{{ '\\'{}' }}}}", repeat("-", MAX_OPERATORS)), true),
+            (format!("{{% if x %}}{}{{% endif %}}", repeat("{% elif x %}", MAX_ELIFS)), true),
+            (format!("{{% if x %}}{}{{% endif %}}", repeat("{%- elif x %}", MAX_ELIFS + 1)), false),
+            // Chains one behind the other do not nest, chains within each other do.
+            (repeat("{% if x %}{% elif y %}{% endif %}", 2 * MAX_ELIFS), true),
+            (repeat("{% if x %}{% elif y %}", MAX_ELIFS + 1), false),
+            (
+                format!("{{% if x %}}{}", repeat("{%elif x%}{%if y%}{%endif%}", MAX_ELIFS + 1)),
+                false,
+            ),
             (format!("{{{{ 'é' ~ \"}}}}\" {} }}}}", repeat("-", MAX_UNARY + 1)), false),
         ] {
             let shown: String = source.chars().take(40).collect();

@@ -7,6 +7,7 @@ mod added;
 mod bytes;
 pub(crate) mod config;
 pub(crate) mod encode;
+mod growth;
 pub(crate) mod stream;
 
 use std::collections::HashSet;
@@ -71,6 +72,7 @@ impl Tokenizer {
         let unusable = |what: String| ChatError::File { path: path.clone(), what };
         let mut inner =
             tokenizers::Tokenizer::from_bytes(&bytes).map_err(|e| unusable(e.to_string()))?;
+        growth::check_growth(&inner).map_err(unusable)?;
         // Truncation and padding are decided here, not by the file.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| unusable(e.to_string()))?;

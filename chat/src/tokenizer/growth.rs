@@ -1,0 +1,173 @@
+//! Bounds on how much longer the steps of tokenizer.json may make a text.
+//!
+//! Each step may make a text a few times longer, and so a few dozen steps, each harmless, would fill
+//! any memory with a short text. The bound is the product of the steps' largest factors. Unicode
+//! normal forms count once: a second one changes nothing.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// Largest factor of a part; those of published models are below 700.
+const MAX_GROWTH: f64 = 1024.0;
+
+/// Most steps of a part.
+const MAX_STEPS: usize = 256;
+
+/// Checks the normalizer, the pre-tokenizer, the post-processor and the decoder.
+///
+/// # Errors
+/// The part that exceeds a bound, and the bound.
+pub(super) fn check_growth(tokenizer: &tokenizers::Tokenizer) -> Result<(), String> {
+    for (part, steps) in [
+        ("normalizer", json(tokenizer.get_normalizer())?),
+        ("pre_tokenizer", json(tokenizer.get_pre_tokenizer())?),
+        ("post_processor", json(tokenizer.get_post_processor())?),
+        ("decoder", json(tokenizer.get_decoder())?),
+    ] {
+        let mut total = Growth { factor: 1.0, steps: 0, has_unicode_form: false };
+        total.add(&steps);
+        if total.steps > MAX_STEPS {
+            return Err(format!("field `{part}`: more than {MAX_STEPS} steps"));
+        }
+        // An infinite factor is refused too.
+        if total.factor > MAX_GROWTH {
+            return Err(format!(
+                "field `{part}`: its steps may make a text more than {MAX_GROWTH} times as long"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn json(part: Option<&impl Serialize>) -> Result<Value, String> {
+    serde_json::to_value(part).map_err(|error| error.to_string())
+}
+
+struct Growth {
+    factor: f64,
+    steps: usize,
+    has_unicode_form: bool,
+}
+
+impl Growth {
+    fn add(&mut self, step: &Value) {
+        self.steps += 1;
+        self.factor *= match step["type"].as_str().unwrap_or_default() {
+            "Sequence" => {
+                let lists = ["normalizers", "pretokenizers", "processors", "decoders"];
+                let steps = lists.iter().filter_map(|list| step[*list].as_array()).flatten();
+                steps.for_each(|step| self.add(step));
+                1.0
+            }
+            // U+FDFA: 3 bytes become 33.
+            "NFC" | "NFD" | "NFKC" | "NFKD" => {
+                if std::mem::replace(&mut self.has_unicode_form, true) { 1.0 } else { 11.0 }
+            }
+            // Spaces around an ideograph, canonical decomposition, lower case.
+            "BertNormalizer" => 8.0,
+            // U+0130: 2 bytes become 3.
+            "Lowercase" => 1.5,
+            "Precompiled" => longest_replacement(&step["precompiled_charsmap"]),
+            "Replace" => replacement(&step["pattern"], &step["content"]),
+            // Before each text between two added tokens, of one byte at least.
+            "Prepend" => 1.0 + length(&step["prepend"]),
+            "ByteLevel" => 2.0,
+            "Metaspace" => 4.0,
+            "TemplateProcessing" => {
+                let pieces = step["single"].as_array().into_iter().flatten();
+                as_f64(pieces.filter(|piece| !piece["Sequence"].is_null()).count()).max(1.0)
+            }
+            _ => 1.0,
+        };
+    }
+}
+
+/// The factor of a replacement. A regular expression may match the empty text before every byte.
+fn replacement(pattern: &Value, content: &Value) -> f64 {
+    match length(&pattern["String"]) {
+        0.0 => 1.0 + length(content),
+        shortest => (length(content) / shortest).max(1.0),
+    }
+}
+
+fn length(text: &Value) -> f64 {
+    as_f64(text.as_str().map_or(0, str::len))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a bound on lengths that memory holds")]
+fn as_f64(length: usize) -> f64 {
+    length as f64
+}
+
+/// The longest text that a character map has in place of one byte or more: the map is the size of a
+/// trie, the trie, and texts that end with a zero byte.
+fn longest_replacement(map: &Value) -> f64 {
+    let map = base64(map.as_str().unwrap_or_default());
+    let trie = map.first_chunk().map_or(0, |size| u32::from_le_bytes(*size) as usize);
+    let texts = map.get(4_usize.saturating_add(trie)..).unwrap_or(&map);
+    let longest = texts.split(|byte| *byte == 0).map(<[u8]>::len).max();
+    as_f64(longest.unwrap_or(0)).max(1.0)
+}
+
+/// The bytes of a base64 text that a library wrote.
+fn base64(text: &str) -> Vec<u8> {
+    let digits = text.bytes().filter_map(|byte| match byte {
+        b'A'..=b'Z' => Some(byte - b'A'),
+        b'a'..=b'z' => Some(byte - b'a' + 26),
+        b'0'..=b'9' => Some(byte - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    });
+    let (mut bytes, mut bits, mut n_bits) = (Vec::with_capacity(text.len()), 0_u32, 0);
+    for digit in digits {
+        bits = (bits << 6 | u32::from(digit)) & 0xffff;
+        n_bits += 6;
+        if n_bits >= 8 {
+            n_bits -= 8;
+            bytes.extend_from_slice(&(bits >> n_bits).to_le_bytes()[..1]);
+        }
+    }
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn growth(steps: Value) -> f64 {
+        let mut total = Growth { factor: 1.0, steps: 0, has_unicode_form: false };
+        total.add(&steps);
+        total.factor
+    }
+
+    fn replace(pattern: Value, content: &str) -> Value {
+        json!({ "type": "Replace", "pattern": pattern, "content": content })
+    }
+
+    #[test]
+    fn factors_of_steps() {
+        let of = |kind: &str| growth(json!({ "type": kind }));
+        assert_eq!((of("NFKC"), of("Strip"), of("ByteLevel")), (11.0, 1.0, 2.0));
+        assert_eq!(growth(Value::Null), 1.0);
+        assert_eq!(growth(replace(json!({ "String": " " }), "▁")), 3.0);
+        assert_eq!(growth(replace(json!({ "String": "aaaa" }), "b")), 1.0);
+        assert_eq!(growth(replace(json!({ "String": "" }), "bb")), 3.0);
+        assert_eq!(growth(replace(json!({ "Regex": " {2,}" }), "▁")), 4.0);
+        // A trie of no bytes, and the texts "a" and "abcdef".
+        let map = json!({ "type": "Precompiled", "precompiled_charsmap": "AAAAAGEAYWJjZGVmAA==" });
+        assert_eq!(growth(map), 6.0);
+    }
+
+    #[test]
+    fn factors_multiply_and_unicode_forms_count_once() {
+        let unicode = ["NFD", "NFKC", "NFKD"].map(|kind| json!({ "type": kind }));
+        assert_eq!(growth(json!({ "type": "Sequence", "normalizers": unicode })), 11.0);
+        let twice = replace(json!({ "String": "a" }), "aa");
+        let inner = json!({ "type": "Sequence", "normalizers": vec![twice.clone(); 5] });
+        let outer = json!({ "type": "Sequence", "normalizers": [inner, twice] });
+        assert_eq!(growth(outer), 64.0);
+    }
+}
