@@ -5,6 +5,7 @@
 //! case, and nulls sort last in both directions.
 
 mod error;
+mod limits;
 mod paths;
 mod table;
 
@@ -109,6 +110,7 @@ impl SqlEngine {
 
     /// Parses a condition into its conjuncts, one [`Condition`] for each part joined by `AND`.
     pub fn conditions(&self, text: &str, option: SqlOption) -> Result<Vec<Condition>> {
+        limits::check(text, option)?;
         let explain = |error| error::explain(&error, option, text, &self.schema);
         let state = self.context.state();
         let dialect = state.config_options().sql_parser.dialect;
@@ -217,6 +219,7 @@ impl SqlEngine {
     /// Runs a SELECT over `data` and streams its rows, in a deterministic order.
     pub async fn query(&self, text: &str, table: ScanTable) -> Result<SendableRecordBatchStream> {
         let option = SqlOption::Sql;
+        limits::check(text, option)?;
         let explain = |error| error::explain(&error, option, text, &self.schema);
         self.context.register_table(TABLE, Arc::new(table)).map_err(explain)?;
         let state = self.context.state();
@@ -261,6 +264,7 @@ impl SqlEngine {
 
     /// Plans a query over an empty table `data`.
     fn plan(&self, sql: &str, option: SqlOption, text: &str) -> Result<LogicalPlan> {
+        limits::check(text, option)?;
         let explain = |error| error::explain_below(&error, option, text, &self.schema);
         let empty = MemTable::try_new(self.schema.clone(), vec![vec![]]).map_err(explain)?;
         self.context.register_table(TABLE, Arc::new(empty)).map_err(explain)?;
