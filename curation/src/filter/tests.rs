@@ -369,6 +369,38 @@ fn bad_questions_are_errors_with_their_place() {
     check(&unknown, &["no column 'nam'", "near: 'Name'"]);
 }
 
+/// Without the bound, 9,000 of them overflow the stack or plan for a minute.
+#[test]
+fn long_chains_of_operators_are_refused_and_long_lists_are_read() {
+    let files = files(&rows(20));
+    let wheres = |text: String| FilterOptions { wheres: vec![text], ..of("true") };
+    let ors = |n: usize| vec!["id = 3"; n].join(" OR ");
+    let refused = [
+        wheres(ors(9_000)),
+        wheres(vec!["id = 3"; 9_000].join(" AND ")),
+        wheres(format!("id = {}3", "1 + ".repeat(9_000))),
+        wheres(format!("{}true", "NOT ".repeat(9_000))),
+        wheres(format!("id = 3 OR ({} OR id = 3)", ors(300))),
+        FilterOptions { select: Some(format!("id, {} AS x", ors(9_000))), ..of("true") },
+        FilterOptions {
+            sql: Some(format!("SELECT id FROM data WHERE {}", ors(9_000))),
+            ..FilterOptions::default()
+        },
+        wheres(format!("id = {}3{}", "(".repeat(9_000), ")".repeat(9_000))),
+        wheres(format!("id = '{}'", "x".repeat(1 << 20))),
+    ];
+    for options in refused {
+        let error = answer(&files.datasets[0], &files.spill, options).expect_err("too long");
+        assert!(matches!(error, DatasetError::Query { .. }), "{error}");
+    }
+    let accepted =
+        [wheres(ors(200)), wheres(format!("id IN ({})", vec!["3, -3"; 9_000].join(", ")))];
+    for options in &accepted {
+        let (lines, _) = answer(&files.datasets[0], &files.spill, options.clone()).expect("a list");
+        assert_eq!(lines, "{\"id\":3}\n");
+    }
+}
+
 #[test]
 fn nothing_but_queries_over_data_is_run() {
     let files = files(&rows(3));
