@@ -14,9 +14,9 @@ use crate::pace::Pace;
 #[derive(Debug, Default)]
 pub struct Hosts {
     entries: Vec<HostEntry>,
-    /// Adapters that requests have loaded. An async lock: loading checks that the name is free and
-    /// then takes a while.
-    pub(crate) loaded: Mutex<Vec<Arc<str>>>,
+    /// Adapters that requests have loaded. The lock is held while one is loaded or unloaded, so that
+    /// the next request finds the list and the engines in agreement.
+    pub(crate) loaded: Arc<Mutex<Vec<Arc<str>>>>,
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Hosts {
             labels: Arc::new(Labels::read(&host)),
             host,
         };
-        Hosts { entries: hosts.into_iter().map(entry).collect(), loaded: Mutex::default() }
+        Hosts { entries: hosts.into_iter().map(entry).collect(), loaded: Arc::default() }
     }
 
     /// Returns the model or adapter of this name; models take precedence.

@@ -1,7 +1,10 @@
 //! vLLM: adapters that come and go by request.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::net::TcpStream;
 use std::path::Path;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tiny_models::{AdapterSpec, TinyHead, make_adapter};
@@ -97,5 +100,49 @@ fn adapters_are_loaded_and_unloaded() {
     assert_eq!(server.post(UNLOAD, gone.to_string()).status, 200);
     check(&server, "/classify", &json!({ "model": "new", "input": "x" }), 404, "no model");
     check(&server, UNLOAD, &gone, 404, "no adapter");
+    server.settles();
+}
+
+/// On a server that forgets a load when its client leaves, the engine has adapters that no list has.
+#[test]
+fn clients_that_leave_while_loading_leave_only_listed_adapters() {
+    let place = tempfile::tempdir().expect("a folder");
+    adapter(&place.path().join("one"), 11);
+    let allowed = place.path().to_owned();
+    let (server, _) = start_with(|config| config.wires_adapters = Some(allowed));
+    let load =
+        |name: &str| json!({ "lora_name": name, "lora_path": "one", "base_model_name": "rm" });
+    for n in 0..40 {
+        let body = load(&format!("left-{n}")).to_string();
+        let mut socket = TcpStream::connect(server.address).expect("the server listens");
+        let head = format!(
+            "POST {LOAD} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n",
+            body.len()
+        );
+        socket
+            .write_all(head.as_bytes())
+            .and_then(|()| socket.write_all(body.as_bytes()))
+            .expect("it reads");
+        // Some leave at once, and some when theirs has begun.
+        if n % 2 == 0 {
+            std::thread::sleep(Duration::from_millis(n / 4));
+        }
+    }
+    server.settles();
+    // The loads take turns: this one comes behind all that have begun.
+    let last = server.post(LOAD, load("last").to_string());
+    assert_eq!(last.status, 200, "{}", last.text);
+    let models = server.get("/v1/models").json();
+    let ids = models["data"].as_array().expect("a list").iter().map(|model| &model["id"]);
+    let loaded: Vec<&str> = ids
+        .filter_map(Value::as_str)
+        .filter(|id| id.starts_with("left-") || *id == "last")
+        .collect();
+    for name in loaded {
+        let reply = server.post(UNLOAD, json!({ "lora_name": name }).to_string());
+        assert_eq!(reply.status, 200, "{name}: {}", reply.text);
+    }
+    assert!(!server.get("/v1/models").text.contains("left-"));
     server.settles();
 }

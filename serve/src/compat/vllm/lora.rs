@@ -3,6 +3,10 @@
 //! A path in a request gives access to the server's files. So the routes are off until
 //! `wires.adapters` names a folder; adapters must lie in it after symbolic links are resolved; and
 //! adapters of the configuration can neither be replaced nor unloaded.
+//!
+//! A load or an unload that has begun ends, whether its client waits for it or not: an engine cannot
+//! take back half of it. At most one runs at a time, and clients that leave before theirs has begun
+//! leave nothing behind.
 
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -12,6 +16,7 @@ use actix_web::web::{self, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use engine::Host;
 use openapi::parse_body;
+use tokio::sync::OwnedMutexGuard;
 
 use super::types::{LoadAdapterRequest, UnloadAdapterRequest};
 use crate::call::Call;
@@ -92,7 +97,7 @@ fn folder(state: &State) -> Result<&Path, ApiError> {
 }
 
 async fn load(
-    state: &State,
+    state: &Data<State>,
     folder: &Path,
     params: LoadAdapterRequest,
 ) -> Result<HttpResponse, ApiError> {
@@ -104,7 +109,7 @@ async fn load(
     let path = inside(folder, &params.lora_path)?;
     // Held to the end, so that the second of two requests for one name sees the result of the
     // first.
-    let mut loaded = state.hosts.loaded.lock().await;
+    let loaded = state.hosts.loaded.clone().lock_owned().await;
     check_name(state, &loaded, &name, params.load_inplace)?;
     let is_new = !loaded.iter().any(|known| **known == name);
     if is_new && loaded.len() >= MOST_ADAPTERS {
@@ -112,20 +117,34 @@ async fn load(
             format_args!("{MOST_ADAPTERS} adapters are loaded by request, which is the most");
         return Err(invalid("lora_name", what));
     }
-    let (of, into) = (host.clone(), name.clone());
-    let loading = web::block(move || read(&of, &into, &path)).await;
-    let loading = loading.map_err(ApiError::internal)?;
-    loading.map_err(|what| invalid("lora_path", hidden(folder, &what)))?;
-    if is_new {
-        loaded.push(name.as_str().into());
-    }
-    tracing::info!(adapter = name, model = &*host.name, "loaded by request");
     let text = format!("Success: LoRA adapter '{name}' added successfully.");
+    to_the_end(load_locked(loaded, host, name, path))
+        .await??
+        .map_err(|what| invalid("lora_path", hidden(folder, &what)))?;
     Ok(plain(text))
 }
 
-async fn unload(state: &State, name: &str) -> Result<HttpResponse, ApiError> {
-    let mut loaded = state.hosts.loaded.lock().await;
+/// Reads an adapter into an engine and lists it, or says what is wrong with its folder.
+async fn load_locked(
+    mut loaded: OwnedMutexGuard<Vec<Arc<str>>>,
+    host: Arc<Host>,
+    name: String,
+    path: PathBuf,
+) -> Result<Result<(), String>, ApiError> {
+    let (of, into) = (host.clone(), name.clone());
+    let loading = web::block(move || read(&of, &into, &path)).await;
+    if let Err(problem) = loading.map_err(ApiError::internal)? {
+        return Ok(Err(problem));
+    }
+    if !loaded.iter().any(|known| **known == name) {
+        loaded.push(name.as_str().into());
+    }
+    tracing::info!(adapter = name, model = &*host.name, "loaded by request");
+    Ok(Ok(()))
+}
+
+async fn unload(state: &Data<State>, name: &str) -> Result<HttpResponse, ApiError> {
+    let loaded = state.hosts.loaded.clone().lock_owned().await;
     let Some(at) = loaded.iter().position(|known| **known == *name) else {
         return Err(if state.hosts.get(name).is_some() {
             forbidden("what the configuration has loaded is not taken away by request")
@@ -133,14 +152,31 @@ async fn unload(state: &State, name: &str) -> Result<HttpResponse, ApiError> {
             not_found(format!("no adapter {:?} was loaded by request", shown(name)))
         });
     };
-    let name = loaded.swap_remove(at);
+    let text = format!("Success: LoRA adapter '{name}' removed successfully.");
+    to_the_end(unload_locked(loaded, state.clone(), at)).await??;
+    Ok(plain(text))
+}
+
+/// Removes an adapter from all engines, and then from the list: where an engine fails, the next
+/// request can try again.
+async fn unload_locked(
+    mut loaded: OwnedMutexGuard<Vec<Arc<str>>>,
+    state: Data<State>,
+    at: usize,
+) -> Result<(), ApiError> {
+    let name = loaded[at].clone();
     for host in state.hosts.iter() {
         let removed = host.engine.remove_adapter(name.clone()).await;
         removed.map_err(ApiError::internal)?;
     }
+    loaded.swap_remove(at);
     tracing::info!(adapter = &*name, "unloaded by request");
-    let text = format!("Success: LoRA adapter '{name}' removed successfully.");
-    Ok(plain(text))
+    Ok(())
+}
+
+/// Runs work to its end, also where the caller is dropped.
+async fn to_the_end<T: 'static>(work: impl Future<Output = T> + 'static) -> Result<T, ApiError> {
+    actix_web::rt::spawn(work).await.map_err(ApiError::internal)
 }
 
 /// Returns the base model of an adapter.
