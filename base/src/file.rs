@@ -76,7 +76,7 @@ fn builder() -> tempfile::Builder<'static, 'static> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(std::fs::Permissions::from_mode(0o666));
+        builder.permissions(fs::Permissions::from_mode(0o666));
     }
     builder
 }

@@ -1,5 +1,8 @@
 //! Runs batches: one task each, all on one thread beside the event loops.
 //!
+//! At most `batches.max_active` batches run at a time, in turns; the others wait as records of the
+//! database, without a task, a file or memory of their own.
+//!
 //! A task takes the step that the state of its batch calls for. Every step can be repeated from its
 //! start, as happens after an I/O error or a restart.
 
@@ -7,19 +10,24 @@ mod local_routes;
 mod send;
 #[cfg(test)]
 mod tests;
+mod turns;
 mod waiting;
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
 use actix_web::rt::task::JoinHandle;
 use actix_web::web::Data;
+use futures_util::FutureExt as _;
 use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use self::local_routes::LocalRoutes;
 use self::send::Ended;
-use self::waiting::{blocking, stopped};
+use self::turns::Turns;
+use self::waiting::stopped;
 use crate::batches::ids::BatchId;
 use crate::batches::lines::{self, Checked};
 use crate::batches::record::BatchRecord;
@@ -66,9 +74,10 @@ impl BatchRunner {
     async fn run(self) {
         let mut stop = self.batches.stop.subscribe();
         let mut tasks = JoinSet::new();
+        let mut turns = Turns::default();
         let mut round = tokio::time::interval(ROUND);
         loop {
-            if let Err(error) = self.adopt(&mut tasks).await {
+            if let Err(error) = self.give_turns(&mut turns, &mut tasks).await {
                 self.report(&error, "batches could not be looked for");
                 tokio::time::sleep(WAITS.0).await;
                 self.batches.new_batch.notify_one();
@@ -78,45 +87,83 @@ impl BatchRunner {
                 () = stopped(&mut stop) => break,
                 () = self.batches.new_batch.notified() => {}
                 Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
-                    if ended.is_err() {
-                        tracing::error!("a panic ended the work on a batch; it begins anew");
-                        self.state.metrics.batch_fault();
-                        tokio::time::sleep(WAITS.1).await;
-                    }
+                    self.note_end(ended, &mut turns);
                 }
+                () = turns.delay_ends() => {}
                 _ = round.tick() => {
-                    let batches = self.batches.clone();
-                    if let Err(error) = blocking(move || batches.sweep()).await {
+                    if let Err(error) = self.batches.run(|batches| batches.sweep()).await {
                         self.report(&error, "old files could not be removed");
                     }
                 }
             }
         }
         while tasks.join_next().await.is_some() {}
+        if let Err(error) = self.batches.run(|batches| batches.end_well()).await {
+            self.report(&error, "the end of this process could not be recorded");
+        }
     }
 
-    /// Starts a task for each unfinished batch without one.
-    async fn adopt(&self, tasks: &mut JoinSet<()>) -> Result<(), StorageError> {
-        let batches = self.batches.clone();
-        let mut known = blocking(move || batches.store.batches()).await?;
-        known.retain(|batch| !is_over(batch.status));
-        known.sort_by_key(|batch| batch.place);
-        for batch in known {
+    /// Starts tasks for unfinished batches, up to the limit of running ones.
+    async fn give_turns(
+        &self,
+        turns: &mut Turns,
+        tasks: &mut JoinSet<BatchEnd>,
+    ) -> Result<(), StorageError> {
+        let mut waiting = self.batches.run(|batches| batches.store.unfinished()).await?;
+        turns.forget_all_but(&waiting);
+        let mut lives = self.batches.lives();
+        let (active, now) = (lives.len(), Instant::now());
+        let mut owners = turns::Owners::of(&waiting, |batch| lives.contains_key(&batch.id));
+        waiting.retain(|batch| !lives.contains_key(&batch.id) && !turns.is_delayed(&batch.id, now));
+        for _ in active..self.batches.max_active {
+            let Some(next) = turns.next(&waiting, &owners) else {
+                break;
+            };
+            let batch = waiting.swap_remove(next);
+            owners.add(&batch);
+            turns.begin(&batch.id);
             let progress = Arc::new(BatchProgress::default());
-            let mut lives = self.batches.lives();
-            if !lives.contains_key(&batch.id) {
-                lives.insert(batch.id.clone(), progress.clone());
-                let work = BatchTask { runner: self.clone(), id: batch.id, progress };
-                tasks.spawn_local(work.run_to_end());
+            lives.insert(batch.id.clone(), progress.clone());
+            let work = BatchTask { runner: self.clone(), id: batch.id.clone(), progress };
+            tasks.spawn_local(async move {
+                (batch.id, AssertUnwindSafe(work.run_to_end()).catch_unwind().await)
+            });
+        }
+        self.batches.has_waiting.store(!waiting.is_empty(), Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Delays a batch whose turn failed; the others go on.
+    fn note_end(&self, ended: Result<BatchEnd, JoinError>, turns: &mut Turns) {
+        // No task is aborted, and none panics past its catch.
+        let Ok((id, end)) = ended else { return };
+        match end {
+            Ok(TurnEnd::Done) => return,
+            Ok(TurnEnd::Failed) => {}
+            Err(_) => {
+                tracing::error!(batch = id.as_str(), "a panic ended the work on a batch");
+                self.state.metrics.batch_fault();
             }
         }
-        Ok(())
+        turns.delay(id, Instant::now() + WAITS.1);
     }
 
     fn report(&self, error: &StorageError, what: &str) {
         tracing::error!(%error, "{what}");
         self.state.metrics.batch_fault();
     }
+}
+
+/// A batch whose task has ended, with the result of its turn; an error is a panic.
+type BatchEnd = (BatchId, std::thread::Result<TurnEnd>);
+
+/// How a turn ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TurnEnd {
+    /// The batch is finished, the server stops, or the turn is over.
+    Done,
+    /// The batch waits for the disk, and others wait for their turn.
+    Failed,
 }
 
 /// The task of one batch.
@@ -143,18 +190,21 @@ enum Next {
 }
 
 impl BatchTask {
-    /// Takes steps until the batch is finished or the server stops.
-    async fn run_to_end(self) {
+    /// Takes steps until the batch is finished, the server stops or the turn ends.
+    async fn run_to_end(self) -> TurnEnd {
         let mut stop = self.runner.batches.stop.subscribe();
         let mut wait = WAITS.0;
         loop {
             match self.step().await {
                 Ok(Next::Step) => wait = WAITS.0,
-                Ok(Next::End) => break,
+                Ok(Next::End) => return TurnEnd::Done,
                 Err(error) => {
                     self.runner.report(&error, "a batch waits for the disk");
+                    if self.runner.batches.has_waiting.load(Ordering::Relaxed) {
+                        return TurnEnd::Failed;
+                    }
                     tokio::select! {
-                        () = stopped(&mut stop) => break,
+                        () = stopped(&mut stop) => return TurnEnd::Done,
                         () = tokio::time::sleep(wait) => wait = (wait * 2).min(WAITS.1),
                     }
                 }
@@ -163,8 +213,8 @@ impl BatchTask {
     }
 
     async fn step(&self) -> Result<Next, StorageError> {
-        let (batches, id) = (self.runner.batches.clone(), self.id.clone());
-        let Some(batch) = blocking(move || batches.store.batch(&id)).await? else {
+        let (batches, id) = (&self.runner.batches, self.id.clone());
+        let Some(batch) = batches.run(move |batches| batches.store.batch(&id)).await? else {
             return Ok(Next::End);
         };
         match batch.status {
@@ -175,21 +225,21 @@ impl BatchTask {
             | BatchStatus::Completed
             | BatchStatus::Expired
             | BatchStatus::Cancelled => {
-                let batches = self.runner.batches.clone();
-                let journal = batches.disk.journal(&batch.id);
-                blocking(move || Ok(batches.disk.remove(&journal)?)).await?;
+                let removing = batches.run(move |batches| {
+                    Ok(batches.disk.remove(&batches.disk.journal(&batch.id))?)
+                });
+                removing.await?;
                 Ok(Next::End)
             }
         }
     }
 
     async fn validate(&self, batch: BatchRecord) -> Result<Next, StorageError> {
-        let batches = self.runner.batches.clone();
-        let after_it = blocking(move || {
+        let after_it = self.runner.batches.run(move |batches| {
             let file = batches.content(&batch.input)?;
             let reader = std::io::BufReader::new(file);
             let checked = lines::check(reader, &batch.endpoint, batches.limits)?;
-            validated(&batches, &batch.id, &checked)
+            validated(batches, &batch.id, &checked)
         });
         self.note(after_it.await?);
         Ok(Next::Step)
@@ -206,11 +256,11 @@ impl BatchTask {
             batch: &batch,
         };
         match sending.run().await? {
-            Ended::Stopped => Ok(Next::End),
+            Ended::Stopped | Ended::Yielded => Ok(Next::End),
             Ended::Cancelled => Ok(Next::Step),
             Ended::Closed => {
-                let (batches, now) = (batches.clone(), unix_seconds());
-                let closing = blocking(move || {
+                let now = unix_seconds();
+                let closing = batches.run(move |batches| {
                     batches.store.change(&batch.id, &[], |batch| moved(batch, Event::Closed, now))
                 });
                 self.note(closing.await?);
@@ -220,8 +270,7 @@ impl BatchTask {
     }
 
     async fn publish(&self, batch: BatchRecord) -> Result<Next, StorageError> {
-        let batches = self.runner.batches.clone();
-        let publishing = blocking(move || {
+        let publishing = self.runner.batches.run(move |batches| {
             let now = unix_seconds();
             let frame = (batches.store.place(), now);
             let made = output::make(&batches.disk, &batch, batches.limits, frame)?;

@@ -1,7 +1,12 @@
 //! Sends the lines of a batch under a limit of concurrency, and journals their replies.
 //!
-//! Lines with a journal entry are not sent again. A line that meets an overload is retried; a reply
-//! that cannot be written waits for the disk, and its line is not sent again.
+//! Lines with an outcome in the journal are not sent again. A line that meets an overload is
+//! retried; a reply that cannot be written waits for the disk, and its line is not sent again.
+//!
+//! The attempt at a line is journalled before the line is sent. A line that was in flight when an
+//! earlier process died may have killed it: it is sent alone, with no other line of any batch in
+//! flight, so that a further death has one suspect. After `batches.max_attempts` deaths it is not
+//! sent again and becomes an error line of code `dead_letter`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -18,9 +23,9 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{JoinError, JoinSet};
 
 use super::local_routes::LocalRoutes;
-use super::waiting::{blocking, stopped};
+use super::waiting::stopped;
 use crate::batches::ids::LineId;
-use crate::batches::journal::{Journal, JournalRecord, LineOutcome};
+use crate::batches::journal::{Journal, JournalEvent, JournalRecord, LineOutcome};
 use crate::batches::lines::{self, LineLimits, LineRequest, Lines};
 use crate::batches::record::BatchRecord;
 use crate::batches::{BatchProgress, Batches, ENDPOINTS, StorageError, output};
@@ -44,6 +49,8 @@ pub(super) enum Ended {
     Cancelled,
     /// The server stops.
     Stopped,
+    /// The turn is over, and other batches wait.
+    Yielded,
 }
 
 /// The sender of a batch's lines.
@@ -73,30 +80,54 @@ impl BatchSender<'_> {
         let mut stop = self.batches.stop.subscribe();
         let line = self.line_terms();
         let mut answers = Answers::new();
-        let mut unsaved = Vec::new();
+        let (mut unsaved, mut granted, mut has_sent) = (Vec::new(), None, false);
+        let turn_end = Instant::now() + self.batches.turn;
         let ended = loop {
+            let is_turn_over = Instant::now() >= turn_end;
+            // Each turn sends a line at least, however long it waited for one.
+            let yields =
+                is_turn_over && has_sent && self.batches.has_waiting.load(Ordering::Relaxed);
+            let begun =
+                if yields { Vec::new() } else { self.begin(&mut send_state, granted.take()) };
+            granted = None;
+            has_sent |= !begun.is_empty();
+            unsaved.extend(begun.iter().map(|begun| JournalEvent::Begun(begun.line.number)));
             send_state = self.save(send_state, &mut unsaved, &mut stop).await?;
-            if send_state.queue.is_empty() && !send_state.at_end {
-                send_state = send_state.read_ahead().await?;
+            if !unsaved.is_empty() {
+                // The server stopped before the disk took them: none of these is sent.
+                break Ended::Stopped;
+            }
+            for BegunLine { line: QueuedLine { number, request, .. }, permit } in begun {
+                let call = LineCall { routes: self.routes.clone(), path, number, request, line };
+                answers.spawn_local(call.answer(permit, stop.clone()));
+            }
+            if yields && answers.is_empty() {
+                break Ended::Yielded;
+            }
+            if !yields && send_state.queue.is_empty() && !send_state.at_end {
+                send_state = send_state.read_ahead(self.batches).await?;
+                unsaved.append(&mut send_state.given_up);
+                continue;
             }
             let over = Instant::now() >= line.deadline;
             if over || (send_state.queue.is_empty() && answers.is_empty()) {
                 break Ended::Closed;
             }
+            let next = send_state.queue.front().filter(|_| !yields);
+            let next = next.map(|line| self.permits_of(line));
             tokio::select! {
                 biased;
                 () = stopped(&mut stop) => break Ended::Stopped,
                 () = self.progress.cancelled.notified() => break Ended::Cancelled,
                 () = tokio::time::sleep_until(line.deadline.into()) => break Ended::Closed,
+                () = tokio::time::sleep_until(turn_end.into()), if !is_turn_over => {}
                 Some(answer) = answers.join_next(), if !answers.is_empty() => {
                     unsaved.extend(taken(answer));
                     unsaved.extend(ready(&mut answers));
                 }
-                permit = self.permits.clone().acquire_owned(), if !send_state.queue.is_empty() => {
-                    let permit = permit.expect("the semaphore is never closed");
-                    let (number, request) = send_state.queue.pop_front().expect("it was just looked at");
-                    let call = LineCall { routes: self.routes.clone(), path, number, request, line };
-                    answers.spawn_local(call.answer(permit, stop.clone()));
+                permit = self.permits.clone().acquire_many_owned(next.unwrap_or(1)),
+                if next.is_some() => {
+                    granted = Some(permit.expect("the semaphore is never closed"));
                 }
             }
         };
@@ -114,9 +145,37 @@ impl BatchSender<'_> {
         Ok(ended)
     }
 
+    /// Takes lines from the queue while there are permits; `granted` is that of the first.
+    fn begin(
+        &self,
+        send_state: &mut SendState,
+        granted: Option<OwnedSemaphorePermit>,
+    ) -> Vec<BegunLine> {
+        let mut begun = Vec::new();
+        let mut granted = granted;
+        while let Some(line) = send_state.queue.front() {
+            let permits = self.permits_of(line);
+            let permit = granted
+                .take()
+                .or_else(|| self.permits.clone().try_acquire_many_owned(permits).ok());
+            let Some(permit) = permit else {
+                break;
+            };
+            let line = send_state.queue.pop_front().expect("it was just looked at");
+            begun.push(BegunLine { line, permit });
+        }
+        begun
+    }
+
+    /// Returns the number of permits of a line: all of them if it is to be sent alone.
+    fn permits_of(&self, line: &QueuedLine) -> u32 {
+        let count = if line.is_suspect { self.batches.concurrency } else { 1 };
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
     async fn open(&self) -> Result<SendState, StorageError> {
-        let (batches, batch) = (self.batches.clone(), self.batch.clone());
-        blocking(move || {
+        let batch = self.batch.clone();
+        let opening = self.batches.run(move |batches| {
             let journal = Journal::open(&batches.disk, &batches.disk.journal(&batch.id))?;
             let file = batches.content(&batch.input)?;
             let limits = batches.limits;
@@ -126,31 +185,35 @@ impl BatchSender<'_> {
                 limits,
                 endpoint: batch.endpoint,
                 queue: VecDeque::new(),
+                given_up: Vec::new(),
                 at_end: false,
             })
-        })
-        .await
+        });
+        opening.await
     }
 
     /// Journals the replies; retries after I/O errors until they are written or the server stops.
     async fn save(
         &self,
         mut send_state: SendState,
-        unsaved: &mut Vec<JournalRecord>,
+        unsaved: &mut Vec<JournalEvent>,
         stop: &mut watch::Receiver<bool>,
     ) -> Result<SendState, StorageError> {
         while !unsaved.is_empty() {
-            let entries = std::mem::take(unsaved);
-            let (now, left, written) = blocking(move || {
-                let written = send_state.journal.append(&entries);
-                Ok((send_state, entries, written))
-            })
-            .await?;
+            let events = std::mem::take(unsaved);
+            let writing = self.batches.run(move |_| {
+                let written = send_state.journal.append(&events);
+                Ok((send_state, events, written))
+            });
+            let (now, left, written) = writing.await?;
             send_state = now;
             match written {
                 Ok(()) => {
-                    for entry in &left {
-                        self.state.metrics.batch_line(entry.outcome == LineOutcome::Succeeded);
+                    for event in &left {
+                        if let JournalEvent::Ended(record) = event {
+                            let is_success = record.outcome == LineOutcome::Succeeded;
+                            self.state.metrics.batch_line(is_success);
+                        }
                     }
                     self.show(&send_state);
                 }
@@ -196,14 +259,30 @@ struct SendState {
     limits: LineLimits,
     endpoint: String,
     /// Lines that are read and not yet sent.
-    queue: VecDeque<(u32, LineRequest)>,
+    queue: VecDeque<QueuedLine>,
+    /// Outcomes of lines that are not sent again.
+    given_up: Vec<JournalEvent>,
     at_end: bool,
 }
 
+/// A line that waits to be sent.
+struct QueuedLine {
+    number: u32,
+    request: LineRequest,
+    /// It was in flight when a process died.
+    is_suspect: bool,
+}
+
+/// A line that is about to be sent.
+struct BegunLine {
+    line: QueuedLine,
+    permit: OwnedSemaphorePermit,
+}
+
 impl SendState {
-    /// Reads ahead lines that have no journal entry.
-    async fn read_ahead(mut self) -> Result<SendState, StorageError> {
-        blocking(move || {
+    /// Reads ahead lines without an outcome, and gives up those with too many process deaths.
+    async fn read_ahead(mut self, batches: &Arc<Batches>) -> Result<SendState, StorageError> {
+        let reading = batches.run(move |batches| {
             let mut bytes = 0;
             while self.queue.len() < READ_AHEAD.0 && bytes < READ_AHEAD.1 {
                 let Some((number, raw)) = self.lines.next()? else {
@@ -214,14 +293,27 @@ impl SendState {
                     continue;
                 }
                 // All lines passed validation; one that fails now is left unanswered.
-                if let Ok(request) = lines::read(&raw, &self.endpoint, self.limits) {
-                    bytes += request.body.len();
-                    self.queue.push_back((number, request));
+                let Ok(request) = lines::read(&raw, &self.endpoint, self.limits) else {
+                    continue;
+                };
+                let deaths = batches.deaths(self.journal.attempts(number));
+                if deaths >= batches.max_attempts {
+                    tracing::error!(
+                        line = number,
+                        deaths,
+                        "a line of a batch is given up: processes ended while they answered it"
+                    );
+                    let record = output::dead_letter(number, &request.custom_id, deaths)?;
+                    self.given_up.push(JournalEvent::Ended(record));
+                    continue;
                 }
+                bytes += request.body.len();
+                let is_suspect = deaths > 0;
+                self.queue.push_back(QueuedLine { number, request, is_suspect });
             }
             Ok(self)
-        })
-        .await
+        });
+        reading.await
     }
 }
 
@@ -280,16 +372,16 @@ impl LineCall {
     }
 }
 
-fn taken(answer: Result<Option<JournalRecord>, JoinError>) -> Option<JournalRecord> {
+fn taken(answer: Result<Option<JournalRecord>, JoinError>) -> Option<JournalEvent> {
     // Aborted tasks have no reply; panics are caught inside the task.
-    answer.ok().flatten()
+    answer.ok().flatten().map(JournalEvent::Ended)
 }
 
 /// Takes the replies that have arrived.
-fn ready(answers: &mut Answers) -> Vec<JournalRecord> {
-    let mut entries = Vec::new();
+fn ready(answers: &mut Answers) -> Vec<JournalEvent> {
+    let mut events = Vec::new();
     while let Some(answer) = answers.try_join_next() {
-        entries.extend(taken(answer));
+        events.extend(taken(answer));
     }
-    entries
+    events
 }

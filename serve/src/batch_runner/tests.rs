@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Read as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use actix_web::rt::System;
@@ -15,13 +17,11 @@ use serde_json::{Value, json};
 use crate::batch_runner;
 use crate::batches::disk::{Faults, NoFaults};
 use crate::batches::ids::{BatchId, FileId};
-use crate::batches::record::{BatchCounts, FilePurpose};
-use crate::batches::record::{BatchRecord, FileRecord, MOST_SECONDS, Times, WINDOW_SECONDS};
+use crate::batches::record::{BatchCounts, BatchRecord, FileRecord, WINDOW_SECONDS};
 use crate::batches::status::BatchStatus;
 use crate::batches::status::is_over;
-use crate::batches::tests::FaultPlan;
+use crate::batches::tests::{FaultPlan, batch_of, file_of};
 use crate::batches::{Batches, DeleteOutcome};
-use crate::clock::unix_seconds;
 use crate::config::Config;
 use crate::keys::Keys;
 use crate::routes::meta::Document;
@@ -35,6 +35,8 @@ fn config() -> Config {
         threads: 1,
         workers: 1,
         batches_concurrency: 3,
+        // Processes end in most tests here, and no line is the cause.
+        batches_max_attempts: 100,
         drain: Duration::from_secs(1),
         ..Config::default()
     }
@@ -57,6 +59,13 @@ fn open(folder: &Path) -> Option<Batches> {
     open_with(folder, &faults)
 }
 
+/// Opens a folder with changed limits.
+fn changed(folder: &Path, change: impl FnOnce(&mut Batches)) -> Batches {
+    let mut batches = open(folder).expect("it is usable");
+    change(&mut batches);
+    batches
+}
+
 fn open_with(folder: &Path, faults: &Arc<dyn Faults>) -> Option<Batches> {
     // The process before may still hold the database.
     let end = Instant::now() + Duration::from_secs(20);
@@ -75,38 +84,13 @@ fn open_with(folder: &Path, faults: &Arc<dyn Faults>) -> Option<Batches> {
 fn given(batches: &Batches, text: &str) -> BatchId {
     let mut writing = batches.begin_file().expect("room");
     writing.write(text.as_bytes()).expect("room");
-    let file = batches.keep_file(writing, |id, place, bytes| FileRecord {
-        id,
-        place,
-        owner: OWNER.to_owned(),
-        bytes,
-        created_at: unix_seconds(),
-        expires_at: None,
-        filename: "requests.jsonl".to_owned(),
-        purpose: FilePurpose::Batch,
-    });
-    let input = file.expect("room").id;
-    let begun = batches.begin(|id, place| BatchRecord {
-        id,
-        place,
-        owner: OWNER.to_owned(),
-        endpoint: "/v1/score".to_owned(),
-        input,
-        metadata: None,
-        keep_seconds: MOST_SECONDS,
-        status: BatchStatus::Validating,
-        created_at: unix_seconds(),
-        times: Times::default(),
-        faults: Vec::new(),
-        counts: BatchCounts::default(),
-        output: None,
-        error: None,
-    });
+    let keep = |id, place, bytes| FileRecord { id, bytes, ..file_of(OWNER, place) };
+    let input = batches.keep_file(writing, keep).expect("room").id;
+    let begun = batches.begin(|id, place| BatchRecord { id, ..batch_of(OWNER, place, input) });
     begun.expect("room").0.id
 }
 
-/// Simulates a process: works until the batch is finished or `ends` is true, and then ends
-/// abruptly.
+/// A process: works until the batch is over or `ends` says so, and then dies.
 fn process<F: Faults + 'static>(
     folder: &Path,
     faults: &Arc<F>,
@@ -117,7 +101,18 @@ fn process<F: Faults + 'static>(
     let Some(batches) = open_with(folder, &faults) else {
         return;
     };
-    let state = State::new(config(), Registry::built_in(), Keys::default());
+    work(batches, config(), |batches| ends() || is_finished(batches, id));
+}
+
+/// Whether a batch is finished; not known of a database that fails.
+fn is_finished(batches: &Batches, id: &BatchId) -> bool {
+    let batch = batches.batch(id, OWNER);
+    batch.is_ok_and(|batch| batch.is_some_and(|batch| is_over(batch.status)))
+}
+
+/// Works in a process until `ends`. The process dies then, unless `ends` has stopped it.
+fn work(batches: Batches, config: Config, ends: impl Fn(&Batches) -> bool) {
+    let state = State::new(config, Registry::built_in(), Keys::default());
     let mut state = state.expect("threads start");
     let batches = Arc::new(batches);
     state.batches = Some(batches.clone());
@@ -126,16 +121,13 @@ fn process<F: Faults + 'static>(
     System::new().block_on(async {
         let working = batch_runner::start(&state, &document).expect("there is a folder");
         let end = Instant::now() + Duration::from_mins(1);
-        let over = || {
-            let batch = batches.batch(id, OWNER);
-            // A database that fails returns no batch.
-            batch.is_ok_and(|batch| batch.is_some_and(|batch| is_over(batch.status)))
-        };
-        while !ends() && !over() {
+        while !ends(&batches) {
             assert!(Instant::now() < end, "the batch stands still");
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
-        working.abort();
+        if !*batches.stop.borrow() {
+            working.abort();
+        }
         let _ = working.await;
     });
 }
@@ -325,9 +317,7 @@ fn files_without_records_are_removed() {
     let id = begun(folder.path(), &requests());
     let batches = open(folder.path()).expect("it is usable");
     let known = batches.bytes();
-    let mut writing = batches.begin_file().expect("room");
-    writing.write(b"half").expect("room");
-    std::mem::forget(writing);
+    std::fs::write(folder.path().join("begun/half"), "half").expect("writable");
     let mut writing = batches.begin_file().expect("room");
     writing.write(b"without a record").expect("room");
     writing.keep(&FileId::new().expect("randomness")).expect("room");
@@ -342,10 +332,133 @@ fn files_without_records_are_removed() {
 }
 
 #[test]
-fn second_server_on_a_folder_is_refused() {
+fn second_server_on_a_folder_is_refused_and_changes_nothing() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = Batches::open(folder.path(), &config()).expect("it is usable");
+    let mut writing = first.begin_file().expect("room");
+    writing.write(b"half of an upload").expect("room");
     let second = Batches::open(folder.path(), &config()).expect_err("it is in use");
     assert!(second.to_string().contains("already open"), "{second}");
-    drop(first);
+    writing.keep(&FileId::new().expect("randomness")).expect("the upload is there still");
+}
+
+#[test]
+fn link_in_place_of_a_folder_is_refused_and_its_target_stays() {
+    for name in ["begun", "files", "journals", "lock", "batches.redb"] {
+        let place = tempfile::tempdir().expect("a folder");
+        let (folder, other) = (place.path().join("batches"), place.path().join("other"));
+        std::fs::create_dir(&folder).expect("a folder");
+        std::fs::create_dir(&other).expect("a folder");
+        let kept = other.join("kept");
+        std::fs::write(&kept, "of somebody else").expect("writable");
+        let target = if name.contains(['.', 'k']) { &kept } else { &other };
+        std::os::unix::fs::symlink(target, folder.join(name)).expect("a link");
+        let refused = Batches::open(&folder, &config()).expect_err("a link");
+        assert!(refused.to_string().contains("link"), "{name}: {refused}");
+        assert_eq!(std::fs::read_to_string(&kept).expect("it is there"), "of somebody else");
+        assert_eq!(std::fs::read_dir(&other).expect("readable").count(), 1, "{name}");
+    }
+}
+
+#[test]
+fn files_of_batches_are_for_their_owner_alone() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mode = |name: &str| {
+        let found = std::fs::metadata(folder.path().join(name)).expect("it is there");
+        found.permissions().mode() & 0o777
+    };
+    drop(open(folder.path()).expect("it is usable"));
+    assert_eq!((mode("batches.redb"), mode("lock"), mode("files")), (0o600, 0o600, 0o700));
+    // As an earlier version made it.
+    let readable = std::fs::Permissions::from_mode(0o644);
+    std::fs::set_permissions(folder.path().join("batches.redb"), readable).expect("ours");
+    drop(open(folder.path()).expect("it is usable"));
+    assert_eq!(mode("batches.redb"), 0o600);
+}
+
+/// Runs a process in which no line is answered, because the server has no room for requests, and
+/// ends it when the journal has `attempts` attempts: well or by death.
+fn process_that_answers_nothing(folder: &Path, id: &BatchId, attempts: u64, dies: bool) {
+    let config = Config { queue_bytes: 1, ..config() };
+    let batches = changed(folder, |batches| batches.max_attempts = 2);
+    work(batches, config, |batches| {
+        let journal = std::fs::metadata(batches.disk.journal(id));
+        let is_begun = journal.is_ok_and(|journal| journal.len() >= 25 * attempts);
+        if is_begun && !dies {
+            batches.stop();
+        }
+        is_begun
+    });
+}
+
+/// On a server that does not count attempts the line is sent at every start.
+#[test]
+fn line_in_flight_at_two_process_deaths_becomes_dead_letter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = begun(folder.path(), &requests());
+    process_that_answers_nothing(folder.path(), &id, 3, true);
+    // The three are suspected, and are sent one by one: the first alone is in flight.
+    process_that_answers_nothing(folder.path(), &id, 4, true);
+    let batches = changed(folder.path(), |batches| batches.max_attempts = 2);
+    work(batches, config(), |batches| is_finished(batches, &id));
+    let (batch, output, error) = finished(folder.path(), &id);
+    assert_eq!(batch.status, BatchStatus::Completed);
+    let expected = BatchCounts { total: 9, completed: 6, failed: 3 };
+    assert_eq!(batch.counts, expected);
+    let ids: Vec<&Value> = output.iter().map(|line| &line["custom_id"]).collect();
+    assert_eq!(ids, ["q1", "q2", "q4", "q5", "q6", "q8"]);
+    assert_eq!((&error[0]["custom_id"], &error[0]["response"]), (&json!("q0"), &Value::Null));
+    assert_eq!(error[0]["error"]["code"], "dead_letter");
+    assert_eq!(error[1]["response"]["status_code"], 404);
+}
+
+#[test]
+fn processes_that_end_in_good_order_make_no_dead_letter() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let id = begun(folder.path(), &requests());
+    for attempts in [3, 6, 9] {
+        process_that_answers_nothing(folder.path(), &id, attempts, false);
+    }
+    let batches = changed(folder.path(), |batches| batches.max_attempts = 2);
+    work(batches, config(), |batches| is_finished(batches, &id));
+    check_all_once(folder.path(), &id);
+}
+
+/// The number of files of a folder that this process has open.
+fn open_files(folder: &Path) -> usize {
+    let handles = std::fs::read_dir("/proc/self/fd").expect("a process has handles");
+    let paths = handles.flatten().filter_map(|handle| std::fs::read_link(handle.path()).ok());
+    paths
+        .filter(|path| ["journals", "files"].iter().any(|name| path.starts_with(folder.join(name))))
+        .count()
+}
+
+/// On a server that works on all batches at once, each waiting batch has two files open.
+#[test]
+fn waiting_batches_hold_no_files_and_all_have_their_turn() {
+    const BATCHES: usize = 20;
+    let folder = tempfile::tempdir().expect("a folder");
+    let ids: Vec<BatchId> = (0..BATCHES).map(|_| begun(folder.path(), &requests())).collect();
+    let opened = || changed(folder.path(), |batches| batches.max_active = 2);
+    let full = Config { queue_bytes: 1, ..config() };
+    let most = AtomicUsize::new(0);
+    work(opened(), full, |batches| {
+        most.fetch_max(open_files(folder.path()), Ordering::Relaxed);
+        let journals = batches.disk.journal_names().expect("readable");
+        // Two are at work, and none of their lines is answered.
+        if journals.len() == 2 && most.load(Ordering::Relaxed) >= 4 {
+            batches.stop();
+        }
+        *batches.stop.borrow()
+    });
+    assert_eq!(most.load(Ordering::Relaxed), 4, "a journal and an input for each that is at work");
+    let mut short = opened();
+    short.turn = Duration::ZERO;
+    work(short, config(), |batches| {
+        batches.disk.journal_names().is_ok_and(|names| names.is_empty())
+            && ids.iter().all(|id| is_finished(batches, id))
+    });
+    for id in &ids {
+        check_all_once(folder.path(), id);
+    }
 }

@@ -1,18 +1,21 @@
-//! The folder of files and journals.
+//! The folder of the database, files and journals.
 //!
-//! A file is written under a temporary name, synced, and renamed: half a file never has a final
-//! name. All bytes count against a quota. Every step that may fail consults [`Faults`] first, by
-//! which tests simulate full disks and power loss.
+//! One process at a time uses a folder: it holds a lock on it before it changes anything there. The
+//! folders inside are made here and are no links. A file is written under another name, brought to the disk, and then given its own: there is
+//! never half of one. All bytes are counted against a quota, and every step that may fail asks
+//! [`Faults`] first, which is how tests fill the disk and pull the plug.
 
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::ids::{BatchId, FileId};
+use base::file::open_regular;
+
+use super::ids::{BatchId, FileId, ProcessId};
 
 /// A disk operation that may fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,14 +56,30 @@ pub(crate) struct Disk {
     quota: u64,
     used: AtomicU64,
     faults: Arc<dyn Faults>,
+    /// This process, as journals name it.
+    pub(super) process: ProcessId,
+    /// Locked: the system lets go of it when the process ends.
+    _lock: File,
 }
 
 impl Disk {
-    /// Opens a folder, creating it if needed, and removes the unfinished files of earlier
-    /// processes.
+    /// Opens a folder, which is made if it is not there. What an earlier process had begun to write
+    /// is removed.
+    ///
+    /// # Errors
+    /// A folder that another process uses, links in the place of folders, and what the disk says.
+    /// Nothing in the folder has changed then.
     pub(crate) fn open(root: &Path, quota: u64, faults: Arc<dyn Faults>) -> io::Result<Disk> {
-        let disk = Disk { root: root.to_owned(), quota, used: AtomicU64::new(0), faults };
-        for folder in [root.to_owned(), disk.files(), disk.journals(), disk.begun()] {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(root)?;
+        let disk = Disk {
+            _lock: lock(&root.join("lock"))?,
+            process: ProcessId::new()?,
+            root: root.to_owned(),
+            quota,
+            used: AtomicU64::new(0),
+            faults,
+        };
+        for folder in [disk.files(), disk.journals(), disk.begun()] {
             make_folder(&folder)?;
         }
         for entry in fs::read_dir(disk.begun())? {
@@ -208,9 +227,28 @@ impl Drop for Writing {
     }
 }
 
-/// Opens a file for reading and writing, creating it with access for this user alone.
+/// Opens a file that only this user reads, or creates it; never through a link.
 pub(crate) fn open_own(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)
+    let mut options = OpenOptions::new();
+    let file = open_regular(path, options.mode(0o600))?;
+    // One of an earlier version may be readable for others.
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(file)
+}
+
+/// Locks a file until it is closed.
+fn lock(path: &Path) -> io::Result<File> {
+    let file = open_own(path)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => {
+            let message = "already open: another server uses this folder";
+            Err(io::Error::new(ErrorKind::ResourceBusy, message))
+        }
+        Err(TryLockError::Error(error)) => Err(error),
+    }
 }
 
 /// Syncs the entries of a folder.
@@ -222,9 +260,17 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
+/// Makes a folder that only this user reads.
 fn make_folder(path: &Path) -> io::Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(path)
+    match fs::DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        made => return made,
+    }
+    if fs::symlink_metadata(path)?.is_dir() {
+        return Ok(());
+    }
+    let message = format!("{} is a link or a file and not a folder", path.display());
+    Err(io::Error::new(ErrorKind::NotADirectory, message))
 }
 
 fn names(folder: &Path) -> io::Result<Vec<String>> {

@@ -1,4 +1,4 @@
-//! Ids of files, batches and batch lines.
+//! Names of files, batches, lines and processes.
 //!
 //! An id has 128 random bits, so that it cannot be guessed. Text becomes an id only through
 //! `parse`, so that an id is safe as part of a path.
@@ -62,7 +62,18 @@ impl LineId {
     }
 }
 
-/// Returns 128 random bits in hexadecimal.
+/// The id of a process that works on batches; random, so that no two processes share one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ProcessId(pub(crate) u64);
+
+impl ProcessId {
+    /// A new id.
+    pub(crate) fn new() -> std::io::Result<ProcessId> {
+        Ok(ProcessId(getrandom::u64().map_err(std::io::Error::other)?))
+    }
+}
+
+/// 128 bits in hexadecimal.
 fn random() -> std::io::Result<String> {
     let mut bytes = [0; HEX / 2];
     getrandom::fill(&mut bytes).map_err(std::io::Error::other)?;

@@ -1,14 +1,19 @@
-//! The journal of a batch: the results of its lines, in order of completion.
+//! The journal of a batch: the attempts at its lines and their outcomes, in order of time.
 //!
-//! An entry counts once it is complete on disk. It begins with a checksum of the rest, by which an
+//! An entry counts once it is complete. It begins with a checksum of the rest, by which an
 //! incomplete tail, left by a killed writer, is recognised and truncated; the lines in it are
-//! answered again. A line has at most one entry.
+//! answered again. A line with an outcome gets no further entry.
+//!
+//! The attempt at a line is written before the line is sent, so that the next process knows which
+//! lines were in flight when this one died. Attempts survive the process and need not survive the
+//! machine: they are synced with the next outcome.
 //!
 //! ```text
-//! entry = check [8] | line u32 | fate u8 | length u32 | text [length]     (little-endian)
+//! entry = check [8] | line u32 | event u8 | length u32 | text [length]     (little-endian)
+//! event = 1 succeeded | 2 failed | 3 begun, whose text is the process id [8]
 //! ```
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, BufReader, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::FileExt as _;
@@ -18,9 +23,11 @@ use std::sync::Arc;
 use sha2::{Digest as _, Sha256};
 
 use super::disk::{Disk, DiskStep, open_own};
+use super::ids::ProcessId;
 
 const CHECK: usize = 8;
 const HEAD: usize = CHECK + 9;
+const BEGUN: u8 = 3;
 
 /// The result kind of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +48,24 @@ pub(crate) struct JournalRecord {
     pub(crate) text: Vec<u8>,
 }
 
+/// An entry of a journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JournalEvent {
+    /// This process begins a line, by its number from 1.
+    Begun(u32),
+    /// A line has its outcome.
+    Ended(JournalRecord),
+}
+
+impl JournalEvent {
+    fn line(&self) -> u32 {
+        match self {
+            JournalEvent::Begun(line) => *line,
+            JournalEvent::Ended(record) => record.line,
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy)]
 struct RecordSpan {
     at: u64,
@@ -53,9 +78,18 @@ struct RecordSpan {
 pub(crate) struct Journal {
     disk: Arc<Disk>,
     file: File,
-    /// Offset at which the next entry begins.
+    entries: Entries,
+}
+
+/// What a journal holds.
+#[derive(Debug, Default)]
+struct Entries {
+    /// Where the next entry begins.
     end: u64,
-    places: BTreeMap<u32, RecordSpan>,
+    /// Where the outcomes of lines are.
+    outcomes: BTreeMap<u32, RecordSpan>,
+    /// The processes that began a line which has no outcome.
+    attempts: BTreeMap<u32, BTreeSet<ProcessId>>,
 }
 
 impl Journal {
@@ -63,73 +97,87 @@ impl Journal {
     pub(crate) fn open(disk: &Arc<Disk>, path: &Path) -> io::Result<Journal> {
         let file = open_own(path)?;
         let length = file.metadata()?.len();
-        let (places, end) = scan(&file, length)?;
-        if end < length {
-            file.set_len(end)?;
-            disk.release(length - end);
+        let entries = scan(&file, length)?;
+        if entries.end < length {
+            file.set_len(entries.end)?;
+            disk.release(length - entries.end);
         }
-        Ok(Journal { disk: Arc::clone(disk), file, end, places })
+        Ok(Journal { disk: Arc::clone(disk), file, entries })
     }
 
-    /// Appends and syncs entries; lines that have an entry already are skipped.
+    /// Appends events and syncs outcomes; lines that have an outcome already are skipped.
     ///
     /// # Errors
-    /// I/O errors. The journal is then unchanged, and the same entries may be appended again.
-    pub(crate) fn append(&mut self, entries: &[JournalRecord]) -> io::Result<()> {
-        let mut bytes = Vec::new();
-        let mut places = BTreeMap::new();
-        for entry in entries {
-            if self.has(entry.line) || places.contains_key(&entry.line) {
+    /// I/O errors. The journal is then unchanged, and the same events may be appended again.
+    pub(crate) fn append(&mut self, events: &[JournalEvent]) -> io::Result<()> {
+        let process = self.disk.process;
+        let (mut bytes, mut added) = (Vec::new(), Entries::default());
+        let mut is_synced = false;
+        for event in events {
+            let line = event.line();
+            if self.has(line) || added.outcomes.contains_key(&line) {
                 continue;
             }
-            let length = u32::try_from(entry.text.len());
-            let length = length.map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
-            let place = RecordSpan {
-                at: self.end + (bytes.len() + HEAD) as u64,
-                length,
-                outcome: entry.outcome,
-            };
-            bytes.extend_from_slice(&head(entry, length));
-            bytes.extend_from_slice(&entry.text);
-            places.insert(entry.line, place);
+            match event {
+                JournalEvent::Begun(line) => {
+                    push(&mut bytes, *line, BEGUN, &process.0.to_le_bytes())?;
+                    added.attempts.entry(*line).or_default().insert(process);
+                }
+                JournalEvent::Ended(record) => {
+                    let length = push(&mut bytes, record.line, code(record.outcome), &record.text)?;
+                    let at = self.entries.end + (bytes.len() - record.text.len()) as u64;
+                    let span = RecordSpan { at, length, outcome: record.outcome };
+                    added.outcomes.insert(record.line, span);
+                    is_synced = true;
+                }
+            }
         }
         if bytes.is_empty() {
             return Ok(());
         }
         let count = bytes.len() as u64;
         self.disk.reserve(count)?;
-        let written = self.write(&bytes);
+        let written = self.write(&bytes, is_synced);
         if let Err(error) = written {
-            // Bytes past the end are overwritten by the next entry or truncated at the next start.
-            let _ = self.file.set_len(self.end);
+            // What lies behind the end is written over by the next entry, or cut off by the next
+            // start.
+            let _ = self.file.set_len(self.entries.end);
             self.disk.release(count);
             return Err(error);
         }
-        self.end += count;
-        self.places.append(&mut places);
+        self.entries.end += count;
+        self.entries.add(added);
         Ok(())
     }
 
-    fn write(&self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all_at(bytes, self.end)?;
+    fn write(&self, bytes: &[u8], is_synced: bool) -> io::Result<()> {
+        self.file.write_all_at(bytes, self.entries.end)?;
+        if !is_synced {
+            return Ok(());
+        }
         self.disk.before(DiskStep::Sync)?;
         self.file.sync_data()
     }
 
-    /// Returns whether a line has an entry.
+    /// Returns the processes that began a line which has no outcome.
+    pub(crate) fn attempts(&self, line: u32) -> impl Iterator<Item = ProcessId> {
+        self.entries.attempts.get(&line).into_iter().flatten().copied()
+    }
+
+    /// Returns whether a line has an outcome.
     pub(crate) fn has(&self, line: u32) -> bool {
-        self.places.contains_key(&line)
+        self.entries.outcomes.contains_key(&line)
     }
 
     /// Counts the lines with this outcome.
     pub(crate) fn count(&self, outcome: LineOutcome) -> u32 {
-        let places = self.places.values().filter(|place| place.outcome == outcome);
+        let places = self.entries.outcomes.values().filter(|place| place.outcome == outcome);
         u32::try_from(places.count()).unwrap_or(u32::MAX)
     }
 
-    /// Reads the entry of a line.
+    /// Reads the outcome of a line; `None` if it has none.
     pub(crate) fn entry(&self, line: u32) -> io::Result<Option<JournalRecord>> {
-        let Some(place) = self.places.get(&line) else {
+        let Some(place) = self.entries.outcomes.get(&line) else {
             return Ok(None);
         };
         let mut text = vec![0; usize::try_from(place.length).map_err(io::Error::other)?];
@@ -138,17 +186,38 @@ impl Journal {
     }
 }
 
-fn head(entry: &JournalRecord, length: u32) -> [u8; HEAD] {
-    let mut head = [0; HEAD];
-    head[CHECK..CHECK + 4].copy_from_slice(&entry.line.to_le_bytes());
-    head[CHECK + 4] = match entry.outcome {
+impl Entries {
+    fn add(&mut self, added: Entries) {
+        for (line, processes) in added.attempts {
+            self.attempts.entry(line).or_default().extend(processes);
+        }
+        for (line, span) in added.outcomes {
+            self.attempts.remove(&line);
+            self.outcomes.entry(line).or_insert(span);
+        }
+    }
+}
+
+fn code(outcome: LineOutcome) -> u8 {
+    match outcome {
         LineOutcome::Succeeded => 1,
         LineOutcome::Failed => 2,
-    };
+    }
+}
+
+/// Adds an entry to `bytes` and returns the length of its text.
+fn push(bytes: &mut Vec<u8>, line: u32, event: u8, text: &[u8]) -> io::Result<u32> {
+    let length = u32::try_from(text.len());
+    let length = length.map_err(|_| io::Error::from(io::ErrorKind::FileTooLarge))?;
+    let mut head = [0; HEAD];
+    head[CHECK..CHECK + 4].copy_from_slice(&line.to_le_bytes());
+    head[CHECK + 4] = event;
     head[CHECK + 5..].copy_from_slice(&length.to_le_bytes());
-    let check = check(&head[CHECK..], &entry.text);
+    let check = check(&head[CHECK..], text);
     head[..CHECK].copy_from_slice(&check);
-    head
+    bytes.extend_from_slice(&head);
+    bytes.extend_from_slice(text);
+    Ok(length)
 }
 
 fn check(head: &[u8], text: &[u8]) -> [u8; CHECK] {
@@ -157,13 +226,13 @@ fn check(head: &[u8], text: &[u8]) -> [u8; CHECK] {
     *digest.first_chunk().expect("a digest has 32 bytes")
 }
 
-/// Finds the complete entries and the offset of the first incomplete one.
-fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, RecordSpan>, u64)> {
+/// Reads the complete entries and the offset of the first incomplete one.
+fn scan(mut file: &File, length: u64) -> io::Result<Entries> {
     file.seek(SeekFrom::Start(0))?;
     let mut reader = BufReader::with_capacity(1 << 20, file);
-    let (mut places, mut end) = (BTreeMap::new(), 0_u64);
+    let mut entries = Entries::default();
     let mut text = Vec::new();
-    while length - end >= HEAD as u64 {
+    while length - entries.end >= HEAD as u64 {
         let mut head = [0; HEAD];
         reader.read_exact(&mut head)?;
         let number = |at: usize| {
@@ -171,12 +240,7 @@ fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, RecordSpan>, 
             u32::from_le_bytes(*bytes)
         };
         let (line, size) = (number(CHECK), number(CHECK + 5));
-        let at = end + HEAD as u64;
-        let outcome = match head[CHECK + 4] {
-            1 => LineOutcome::Succeeded,
-            2 => LineOutcome::Failed,
-            _ => break,
-        };
+        let at = entries.end + HEAD as u64;
         if u64::from(size) > length - at {
             break;
         }
@@ -185,9 +249,21 @@ fn scan(mut file: &File, length: u64) -> io::Result<(BTreeMap<u32, RecordSpan>, 
         if check(&head[CHECK..], &text) != head[..CHECK] {
             break;
         }
-        let place = RecordSpan { at, length: size, outcome };
-        places.entry(line).or_insert(place);
-        end = at + u64::from(size);
+        let span = |outcome| RecordSpan { at, length: size, outcome };
+        let mut found = Entries::default();
+        match (head[CHECK + 4], text.first_chunk()) {
+            (1, _) => found.outcomes.extend([(line, span(LineOutcome::Succeeded))]),
+            (2, _) => found.outcomes.extend([(line, span(LineOutcome::Failed))]),
+            (BEGUN, Some(process)) => {
+                let process = ProcessId(u64::from_le_bytes(*process));
+                found.attempts.extend([(line, BTreeSet::from([process]))]);
+            }
+            _ => break,
+        }
+        entries.add(found);
+        entries.end = at + u64::from(size);
     }
-    Ok((places, end))
+    // A line that a process began again behind its outcome, as no process does.
+    entries.attempts.retain(|line, _| !entries.outcomes.contains_key(line));
+    Ok(entries)
 }

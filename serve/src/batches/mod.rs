@@ -7,6 +7,7 @@
 //! Nothing here knows how anything is judged.
 
 pub(crate) mod disk;
+mod disk_pool;
 mod error;
 pub(crate) mod ids;
 pub(crate) mod journal;
@@ -18,10 +19,11 @@ mod store;
 #[cfg(test)]
 pub(crate) mod tests;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::{Notify, watch};
 
@@ -29,19 +31,20 @@ use crate::batches::record::BatchCounts;
 
 pub(crate) use disk::Writing;
 use disk::{Disk, Faults, NoFaults};
+use disk_pool::DiskPool;
 pub(crate) use error::StorageError;
-use ids::{BatchId, FileId};
+use ids::{BatchId, FileId, ProcessId};
 use lines::LineLimits;
 use record::{BatchRecord, FileRecord};
 use status::{Event, after, is_over};
 use store::Store;
-pub(crate) use store::{BeginOutcome, DeleteOutcome};
+pub(crate) use store::{BeginOutcome, DeleteOutcome, Page, PageRange, UnfinishedBatch};
 
 use crate::clock::unix_seconds;
 use crate::config::Config;
 
-/// Most unfinished batches.
-const MOST_UNFINISHED: usize = 1_000;
+/// How long a batch is worked on while others wait for their turn.
+const TURN: Duration = Duration::from_mins(1);
 
 /// Most bytes of a line beside its body.
 const LINE_MARGIN: usize = 64 << 10;
@@ -82,10 +85,23 @@ pub(crate) struct BatchProgress {
 pub struct Batches {
     pub(crate) disk: Arc<Disk>,
     pub(crate) store: Store,
+    pool: DiskPool,
     pub(crate) limits: LineLimits,
     /// Lines that are answered concurrently.
     pub(crate) concurrency: usize,
-    /// Running batches. A plain lock: it is held for one map operation.
+    /// Process deaths during a line after which it is given up.
+    pub(crate) max_attempts: usize,
+    /// Unfinished batches of an owner.
+    max_unfinished: usize,
+    /// Batches that are worked on at a time. The others wait and hold nothing but their records.
+    pub(crate) max_active: usize,
+    /// How long a batch is worked on while others wait.
+    pub(crate) turn: Duration,
+    /// Whether batches wait for their turn.
+    pub(crate) has_waiting: AtomicBool,
+    /// Earlier processes with a clean end.
+    clean_ends: HashSet<ProcessId>,
+    /// A lock: it is held for a look into the map alone.
     pub(crate) progress: Mutex<HashMap<BatchId, Arc<BatchProgress>>>,
     /// Notified when a batch is created.
     pub(crate) new_batch: Notify,
@@ -112,14 +128,22 @@ impl Batches {
     ) -> Result<Batches, StorageError> {
         let quota = config.batches_quota as u64;
         let disk = Arc::new(Disk::open(folder, quota, faults)?);
+        let store = Store::open(disk.clone())?;
         let batches = Batches {
-            store: Store::open(disk.clone())?,
+            clean_ends: store.clean_ends()?,
+            store,
             disk,
+            pool: DiskPool::new()?,
             limits: LineLimits {
                 requests: u32::try_from(config.batches_max_requests).unwrap_or(u32::MAX),
                 line_bytes: config.max_body.saturating_add(LINE_MARGIN),
             },
             concurrency: config.batches_concurrency,
+            max_attempts: config.batches_max_attempts,
+            max_unfinished: config.batches_max_unfinished,
+            max_active: config.batches_max_active,
+            turn: TURN,
+            has_waiting: AtomicBool::new(false),
             progress: Mutex::default(),
             new_batch: Notify::new(),
             stop: watch::Sender::new(false),
@@ -147,10 +171,38 @@ impl Batches {
                 self.disk.remove(&self.disk.journal(&id))?;
             }
         }
+        if !self.clean_ends.is_empty() && self.disk.journal_names()?.is_empty() {
+            self.store.clear_clean_ends()?;
+        }
         Ok(())
     }
 
-    /// Stops sending lines and ends the batch runner.
+    /// Counts the processes among `attempts` that died: earlier ones without a clean end.
+    pub(crate) fn deaths(&self, attempts: impl Iterator<Item = ProcessId>) -> usize {
+        let died = |process: &ProcessId| {
+            *process != self.disk.process && !self.clean_ends.contains(process)
+        };
+        attempts.filter(died).count()
+    }
+
+    /// Records the clean end of this process.
+    pub(crate) fn end_well(&self) -> Result<(), StorageError> {
+        self.store.add_clean_end(self.disk.process)
+    }
+
+    /// Runs work that waits for the disk, away from the event loops.
+    ///
+    /// # Errors
+    /// Those of the work, and a panic in it.
+    pub(crate) async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        work: impl FnOnce(&Arc<Batches>) -> Result<T, StorageError> + Send + 'static,
+    ) -> Result<T, StorageError> {
+        let batches = self.clone();
+        self.pool.run(move || work(&batches)).await
+    }
+
+    /// No more lines are begun; who works on batches ends.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
     }
@@ -199,13 +251,15 @@ impl Batches {
         Ok(found.filter(|file| file.owner == owner && !file.is_expired(now)))
     }
 
-    /// Lists the files of this owner, newest first.
-    pub(crate) fn files(&self, owner: &str) -> Result<Vec<FileRecord>, StorageError> {
+    /// Reads a page of the files of this owner that pass; `None` if `after` is none of them.
+    pub(crate) fn files(
+        &self,
+        owner: &str,
+        range: &PageRange,
+        passes: impl Fn(&FileRecord) -> bool,
+    ) -> Result<Option<Page<FileRecord>>, StorageError> {
         let now = unix_seconds();
-        let mut files = self.store.files()?;
-        files.retain(|file| file.owner == owner && !file.is_expired(now));
-        files.sort_by_key(|file| std::cmp::Reverse((file.created_at, file.place)));
-        Ok(files)
+        self.store.page(owner, range, |file: &FileRecord| !file.is_expired(now) && passes(file))
     }
 
     /// Opens the contents of a file.
@@ -232,7 +286,7 @@ impl Batches {
         record: impl FnOnce(BatchId, u64) -> BatchRecord,
     ) -> Result<(BatchRecord, BeginOutcome), StorageError> {
         let batch = record(BatchId::new()?, self.store.place());
-        let beginning = self.store.begin(&batch, MOST_UNFINISHED)?;
+        let beginning = self.store.begin(&batch, self.max_unfinished)?;
         if beginning == BeginOutcome::Begun {
             self.new_batch.notify_one();
         }
@@ -250,13 +304,17 @@ impl Batches {
         Ok(own.map(|batch| self.current(batch)))
     }
 
-    /// Lists the batches of this owner, newest first.
-    pub(crate) fn batches(&self, owner: &str) -> Result<Vec<BatchRecord>, StorageError> {
-        let mut batches = self.store.batches()?;
-        batches.retain(|batch| batch.owner == owner);
-        batches.sort_by_key(|batch| std::cmp::Reverse((batch.created_at, batch.place)));
-        let current = |batch| self.current(batch);
-        Ok(batches.into_iter().map(current).collect())
+    /// Reads a page of the batches of this owner; `None` if `after` is none of them.
+    pub(crate) fn batches(
+        &self,
+        owner: &str,
+        range: &PageRange,
+    ) -> Result<Option<Page<BatchRecord>>, StorageError> {
+        let page = self.store.page(owner, range, |_: &BatchRecord| true)?;
+        Ok(page.map(|page| Page {
+            records: page.records.into_iter().map(|batch| self.current(batch)).collect(),
+            has_more: page.has_more,
+        }))
     }
 
     /// Cancels a batch of this owner. Returns its record, and whether its state allowed it; `None`
@@ -275,10 +333,11 @@ impl Batches {
             next.is_some()
         })?;
         let changed = changed.filter(|(batch, _)| batch.owner == owner);
-        if changed.is_some()
-            && let Some(progress) = self.lives().get(id)
-        {
-            progress.cancelled.notify_one();
+        if changed.is_some() {
+            match self.lives().get(id) {
+                Some(progress) => progress.cancelled.notify_one(),
+                None => self.new_batch.notify_one(),
+            }
         }
         Ok(changed.map(|(batch, done)| (self.current(batch), done)))
     }
@@ -304,19 +363,19 @@ impl Batches {
     /// Removes expired files and forgets old finished batches.
     pub(crate) fn sweep(&self) -> Result<(), StorageError> {
         let now = unix_seconds();
-        for file in self.store.files()? {
-            if file.is_expired(now)
-                && self.store.delete_file(&file.id, |file| file.is_expired(now))?
-                    == DeleteOutcome::Deleted
-            {
-                self.disk.remove(&self.disk.file(&file.id))?;
+        let expired = self.store.ids(|file: &FileRecord| file.is_expired(now))?;
+        for id in expired.iter().filter_map(|id| FileId::parse(id)) {
+            let deleted = self.store.delete_file(&id, |file| file.is_expired(now))?;
+            if deleted == DeleteOutcome::Deleted {
+                self.disk.remove(&self.disk.file(&id))?;
             }
         }
-        for batch in self.store.batches()? {
-            let old = batch.created_at.saturating_add(REMEMBERED_SECONDS) <= now;
-            if old && is_over(batch.status) {
-                self.store.forget(&batch.id)?;
-            }
+        let old = self.store.ids(|batch: &BatchRecord| {
+            let end = batch.created_at.saturating_add(REMEMBERED_SECONDS);
+            end <= now && is_over(batch.status)
+        })?;
+        for id in old.iter().filter_map(|id| BatchId::parse(id)) {
+            self.store.forget(&id)?;
         }
         Ok(())
     }

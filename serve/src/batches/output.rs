@@ -73,6 +73,18 @@ pub(crate) fn broken(line: u32, id: &LineId, custom_id: &str) -> JournalRecord {
     }
 }
 
+/// Builds the outcome of a line that is given up after `deaths` process deaths.
+pub(crate) fn dead_letter(
+    line: u32,
+    custom_id: &str,
+    deaths: usize,
+) -> std::io::Result<JournalRecord> {
+    let message = format!("the server's process ended {deaths} times while it answered this line");
+    let id = LineId::new()?;
+    let text = without_answer(id.as_str(), custom_id, "dead_letter", &message);
+    Ok(JournalRecord { line, outcome: LineOutcome::Failed, text: text.into_bytes() })
+}
+
 fn without_answer(id: &str, custom_id: &str, code: &str, message: &str) -> String {
     let error = json!({ "code": code, "message": message });
     json!({ "id": id, "custom_id": custom_id, "response": null, "error": error }).to_string()

@@ -1,33 +1,118 @@
 //! The database of file and batch records.
 //!
-//! A change is one transaction that reads what it depends on, so that concurrent requests cannot
-//! undo each other's work. After an I/O error the database is closed, and reopened by the next
-//! operation.
+//! Beside the records there are indexes of them: by owner and age, which pages of lists are read
+//! from, and of the unfinished batches. They are made anew at each start, so that a server of another
+//! version that knows none of them does no harm.
+//!
+//! A change is one transaction that reads what it decides by, so that two requests at once cannot
+//! undo each other's work. After a fault of the disk the database is opened anew: it says nothing
+//! more until then.
 
+use std::collections::HashSet;
+use std::ops::{Bound, RangeInclusive};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use redb::backends::FileBackend;
 use redb::{
-    Database, ReadTransaction, ReadableDatabase as _, ReadableTable, Table, TableDefinition,
+    Database, ReadTransaction, ReadableDatabase as _, ReadableTable, TableDefinition,
     WriteTransaction,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::disk::{Disk, DiskStep};
+use super::disk::{Disk, DiskStep, open_own};
 use super::error::StorageError;
-use super::ids::{BatchId, FileId};
+use super::ids::{BatchId, FileId, ProcessId};
 use super::record::{BatchRecord, FileRecord};
-use super::status::is_over;
+use super::status::{BatchStatus, is_over};
 
 const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
 const BATCHES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("batches");
+/// Files and batches by owner, time of creation and place.
+const FILES_OF: Index = TableDefinition::new("files_of");
+const BATCHES_OF: Index = TableDefinition::new("batches_of");
+/// Unfinished batches by owner and place: id, input file and whether lines are being sent.
+const UNFINISHED: TableDefinition<'_, (&str, u64), (&str, &str, bool)> =
+    TableDefinition::new("unfinished");
+/// Processes with a clean end.
+const CLEAN_ENDS: TableDefinition<'_, u64, ()> = TableDefinition::new("clean_ends");
 
 /// Cache size of the database in bytes.
 const CACHE_BYTES: usize = 16 << 20;
 
 type StoreResult<T> = Result<T, StorageError>;
+type Index = TableDefinition<'static, (&'static str, u64, u64), &'static str>;
+
+/// A record that belongs to an owner.
+pub(crate) trait Owned: Serialize + DeserializeOwned {
+    /// Its table.
+    const RECORDS: TableDefinition<'static, &'static str, &'static [u8]>;
+    /// Its index.
+    const BY_OWNER: Index;
+
+    /// Its id.
+    fn id(&self) -> &str;
+
+    /// Its owner, its time of creation and its place.
+    fn key(&self) -> (&str, u64, u64);
+}
+
+impl Owned for FileRecord {
+    const RECORDS: TableDefinition<'static, &'static str, &'static [u8]> = FILES;
+    const BY_OWNER: Index = FILES_OF;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn key(&self) -> (&str, u64, u64) {
+        (&self.owner, self.created_at, self.place)
+    }
+}
+
+impl Owned for BatchRecord {
+    const RECORDS: TableDefinition<'static, &'static str, &'static [u8]> = BATCHES;
+    const BY_OWNER: Index = BATCHES_OF;
+
+    fn id(&self) -> &str {
+        self.id.as_str()
+    }
+
+    fn key(&self) -> (&str, u64, u64) {
+        (&self.owner, self.created_at, self.place)
+    }
+}
+
+/// The records that a page has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PageRange {
+    /// The id of the last record of the page before; `None` for the first page.
+    pub(crate) after: Option<String>,
+    /// Most records of the page.
+    pub(crate) limit: usize,
+    /// Whether the oldest is first.
+    pub(crate) is_ascending: bool,
+}
+
+/// A page of a list.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Page<T> {
+    pub(crate) records: Vec<T>,
+    /// Whether there are records behind it.
+    pub(crate) has_more: bool,
+}
+
+/// An unfinished batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct UnfinishedBatch {
+    pub(crate) id: BatchId,
+    pub(crate) owner: String,
+    pub(crate) place: u64,
+    /// Whether its lines are being sent: everything else is soon done.
+    pub(crate) is_sending: bool,
+}
 
 /// The database.
 #[derive(Debug)]
@@ -72,15 +157,15 @@ impl Store {
             database: Mutex::new(None),
             next: AtomicU64::new(0),
         };
-        store.write(|transaction| {
-            transaction.open_table(FILES)?;
-            transaction.open_table(BATCHES)?;
-            Ok(())
+        let next = store.write(|transaction| {
+            transaction.open_table(CLEAN_ENDS)?;
+            transaction.open_table(UNFINISHED)?.retain(|_, _| false)?;
+            let files = index_all::<FileRecord>(transaction, |_| Ok(()))?;
+            let batches = index_all::<BatchRecord>(transaction, |batch| {
+                index_unfinished(transaction, batch)
+            })?;
+            Ok(files.max(batches))
         })?;
-        let files = store.files()?.into_iter().map(|file| file.place);
-        let batches = store.batches()?.into_iter().map(|batch| batch.place);
-        let last = files.chain(batches).max();
-        let next = last.map_or(0, |last| last.saturating_add(1));
         store.next.store(next, Ordering::Relaxed);
         Ok(store)
     }
@@ -90,19 +175,86 @@ impl Store {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Lists all files.
-    pub(crate) fn files(&self) -> StoreResult<Vec<FileRecord>> {
-        self.read(|transaction| all(&transaction.open_table(FILES)?))
-    }
-
-    /// Returns the record of a file.
+    /// A file.
     pub(crate) fn file(&self, id: &FileId) -> StoreResult<Option<FileRecord>> {
         self.read(|transaction| get(&transaction.open_table(FILES)?, id.as_str()))
     }
 
-    /// Lists all batches.
-    pub(crate) fn batches(&self) -> StoreResult<Vec<BatchRecord>> {
-        self.read(|transaction| all(&transaction.open_table(BATCHES)?))
+    /// Reads a page of an owner's records that pass; `None` if `after` is none of them.
+    pub(crate) fn page<T: Owned>(
+        &self,
+        owner: &str,
+        range: &PageRange,
+        passes: impl Fn(&T) -> bool,
+    ) -> StoreResult<Option<Page<T>>> {
+        self.read(|transaction| {
+            let records = transaction.open_table(T::RECORDS)?;
+            let index = transaction.open_table(T::BY_OWNER)?;
+            let (mut low, mut high) =
+                (Bound::Included((owner, 0, 0)), Bound::Included((owner, u64::MAX, u64::MAX)));
+            let before = match &range.after {
+                None => None,
+                Some(id) => {
+                    let found: Option<T> = get(&records, id)?;
+                    match found.filter(|record| record.key().0 == owner && passes(record)) {
+                        None => return Ok(None),
+                        found => found,
+                    }
+                }
+            };
+            if let Some((_, created_at, place)) = before.as_ref().map(Owned::key) {
+                let end = Bound::Excluded((owner, created_at, place));
+                *(if range.is_ascending { &mut low } else { &mut high }) = end;
+            }
+            let mut entries = index.range::<(&str, u64, u64)>((low, high))?;
+            let mut page = Page { records: Vec::new(), has_more: false };
+            while let Some(entry) =
+                if range.is_ascending { entries.next() } else { entries.next_back() }
+            {
+                let Some(record) = get::<T>(&records, entry?.1.value())?.filter(&passes) else {
+                    continue;
+                };
+                if page.records.len() == range.limit {
+                    page.has_more = true;
+                    break;
+                }
+                page.records.push(record);
+            }
+            Ok(Some(page))
+        })
+    }
+
+    /// Lists the unfinished batches of all owners.
+    pub(crate) fn unfinished(&self) -> StoreResult<Vec<UnfinishedBatch>> {
+        self.read(|transaction| {
+            let mut batches = Vec::new();
+            for entry in transaction.open_table(UNFINISHED)?.iter()? {
+                let (key, value) = entry?;
+                let ((owner, place), (id, _, is_sending)) = (key.value(), value.value());
+                let owner = owner.to_owned();
+                batches.extend(BatchId::parse(id).map(|id| UnfinishedBatch {
+                    id,
+                    owner,
+                    place,
+                    is_sending,
+                }));
+            }
+            Ok(batches)
+        })
+    }
+
+    /// Lists the ids of the records that pass, reading one record at a time.
+    pub(crate) fn ids<T: Owned>(&self, passes: impl Fn(&T) -> bool) -> StoreResult<Vec<String>> {
+        self.read(|transaction| {
+            let mut ids = Vec::new();
+            for row in transaction.open_table(T::RECORDS)?.iter()? {
+                let found: T = record(row?.1.value())?;
+                if passes(&found) {
+                    ids.push(found.id().to_owned());
+                }
+            }
+            Ok(ids)
+        })
     }
 
     /// Returns the record of a batch.
@@ -112,7 +264,7 @@ impl Store {
 
     /// Adds the record of a file.
     pub(crate) fn add_file(&self, file: &FileRecord) -> StoreResult<()> {
-        self.write(|transaction| put(&mut transaction.open_table(FILES)?, file.id.as_str(), file))
+        self.write(|transaction| put(transaction, file))
     }
 
     /// Deletes the record of a file that satisfies `passes`, unless an unfinished batch uses it.
@@ -122,34 +274,40 @@ impl Store {
         passes: impl Fn(&FileRecord) -> bool,
     ) -> StoreResult<DeleteOutcome> {
         self.write(|transaction| {
-            let mut files = transaction.open_table(FILES)?;
-            let found: Option<FileRecord> = get(&files, id.as_str())?;
-            if !found.is_some_and(|file| passes(&file)) {
+            let found = get::<FileRecord>(&transaction.open_table(FILES)?, id.as_str())?;
+            let Some(file) = found.filter(|file| passes(file)) else {
                 return Ok(DeleteOutcome::Absent);
+            };
+            // A batch has an input of its own owner.
+            let unfinished = transaction.open_table(UNFINISHED)?;
+            for entry in unfinished.range(all_of(&file.owner))? {
+                let entry = entry?.1;
+                let (batch, input, _) = entry.value();
+                if input == id.as_str()
+                    && let Some(batch) = BatchId::parse(batch)
+                {
+                    return Ok(DeleteOutcome::Needed(batch));
+                }
             }
-            let batches: Vec<BatchRecord> = all(&transaction.open_table(BATCHES)?)?;
-            let needs = |batch: &&BatchRecord| batch.input == *id && !is_over(batch.status);
-            if let Some(batch) = batches.iter().find(needs) {
-                return Ok(DeleteOutcome::Needed(batch.id.clone()));
-            }
-            files.remove(id.as_str())?;
+            remove(transaction, &file)?;
             Ok(DeleteOutcome::Deleted)
         })
     }
 
-    /// Adds a batch if its input file exists and fewer than `most` batches are unfinished.
+    /// Makes a batch known, if its file is there and its owner has fewer than `most` unfinished ones.
     pub(crate) fn begin(&self, batch: &BatchRecord, most: usize) -> StoreResult<BeginOutcome> {
         self.write(|transaction| {
-            let files = transaction.open_table(FILES)?;
-            let mut batches = transaction.open_table(BATCHES)?;
-            if files.get(batch.input.as_str())?.is_none() {
+            if transaction.open_table(FILES)?.get(batch.input.as_str())?.is_none() {
                 return Ok(BeginOutcome::NoFile);
             }
-            let known: Vec<BatchRecord> = all(&batches)?;
-            if known.iter().filter(|known| !is_over(known.status)).count() >= most {
+            let unfinished = transaction.open_table(UNFINISHED)?;
+            let is_full = unfinished.range(all_of(&batch.owner))?.nth(most.saturating_sub(1));
+            if is_full.transpose()?.is_some() {
                 return Ok(BeginOutcome::TooMany);
             }
-            put(&mut batches, batch.id.as_str(), batch)?;
+            drop(unfinished);
+            put(transaction, batch)?;
+            index_unfinished(transaction, batch)?;
             Ok(BeginOutcome::Begun)
         })
     }
@@ -163,18 +321,18 @@ impl Store {
         change: impl Fn(&mut BatchRecord) -> bool,
     ) -> StoreResult<Option<(BatchRecord, bool)>> {
         self.write(|transaction| {
-            let mut batches = transaction.open_table(BATCHES)?;
-            let Some(mut batch) = get::<BatchRecord>(&batches, id.as_str())? else {
+            let found = get::<BatchRecord>(&transaction.open_table(BATCHES)?, id.as_str())?;
+            let Some(mut batch) = found else {
                 return Ok(None);
             };
             let before = batch.clone();
             if !change(&mut batch) {
                 return Ok(Some((before, false)));
             }
-            put(&mut batches, id.as_str(), &batch)?;
-            let mut files = transaction.open_table(FILES)?;
+            put(transaction, &batch)?;
+            index_unfinished(transaction, &batch)?;
             for file in made {
-                put(&mut files, file.id.as_str(), file)?;
+                put(transaction, file)?;
             }
             Ok(Some((batch, true)))
         })
@@ -183,7 +341,31 @@ impl Store {
     /// Deletes the record of a finished batch.
     pub(crate) fn forget(&self, id: &BatchId) -> StoreResult<()> {
         self.write(|transaction| {
-            transaction.open_table(BATCHES)?.remove(id.as_str())?;
+            let found = get::<BatchRecord>(&transaction.open_table(BATCHES)?, id.as_str())?;
+            found.map_or(Ok(()), |batch| remove(transaction, &batch))
+        })
+    }
+
+    /// Records the clean end of a process: the lines that were in flight did not kill it.
+    pub(crate) fn add_clean_end(&self, process: ProcessId) -> StoreResult<()> {
+        self.write(|transaction| {
+            transaction.open_table(CLEAN_ENDS)?.insert(process.0, ())?;
+            Ok(())
+        })
+    }
+
+    /// Lists the processes with a clean end.
+    pub(crate) fn clean_ends(&self) -> StoreResult<HashSet<ProcessId>> {
+        self.read(|transaction| {
+            let ends = transaction.open_table(CLEAN_ENDS)?;
+            ends.iter()?.map(|end| Ok(ProcessId(end?.0.value()))).collect()
+        })
+    }
+
+    /// Removes all clean ends, for when no batch has attempts.
+    pub(crate) fn clear_clean_ends(&self) -> StoreResult<()> {
+        self.write(|transaction| {
+            transaction.open_table(CLEAN_ENDS)?.retain(|_, ()| false)?;
             Ok(())
         })
     }
@@ -216,7 +398,8 @@ impl Store {
             return Ok(database.clone());
         }
         let mut builder = Database::builder();
-        let opened = builder.set_cache_size(CACHE_BYTES).create(&self.path);
+        let file = FileBackend::new(open_own(&self.path)?).map_err(redb::Error::from)?;
+        let opened = builder.set_cache_size(CACHE_BYTES).create_with_backend(file);
         let opened = opened.map_err(redb::Error::from)?;
         let opened = Arc::new(opened);
         *slot = Some(opened.clone());
@@ -235,12 +418,56 @@ impl Store {
     }
 }
 
-type RecordTable<'t> = Table<'t, &'static str, &'static [u8]>;
+/// The range of an owner's unfinished batches.
+fn all_of(owner: &str) -> RangeInclusive<(&str, u64)> {
+    (owner, 0)..=(owner, u64::MAX)
+}
 
-fn put(rows: &mut RecordTable<'_>, key: &str, record: &impl Serialize) -> Result<(), redb::Error> {
+fn put<T: Owned>(transaction: &WriteTransaction, record: &T) -> Result<(), redb::Error> {
     let bytes = serde_json::to_vec(record).map_err(std::io::Error::other)?;
-    rows.insert(key, bytes.as_slice())?;
+    transaction.open_table(T::RECORDS)?.insert(record.id(), bytes.as_slice())?;
+    transaction.open_table(T::BY_OWNER)?.insert(record.key(), record.id())?;
     Ok(())
+}
+
+fn remove<T: Owned>(transaction: &WriteTransaction, record: &T) -> Result<(), redb::Error> {
+    transaction.open_table(T::RECORDS)?.remove(record.id())?;
+    transaction.open_table(T::BY_OWNER)?.remove(record.key())?;
+    Ok(())
+}
+
+/// Puts a batch into the index of unfinished ones, or takes it out.
+fn index_unfinished(
+    transaction: &WriteTransaction,
+    batch: &BatchRecord,
+) -> Result<(), redb::Error> {
+    let mut unfinished = transaction.open_table(UNFINISHED)?;
+    let key = (batch.owner.as_str(), batch.place);
+    if is_over(batch.status) {
+        unfinished.remove(key)?;
+    } else {
+        let is_sending = batch.status == BatchStatus::InProgress;
+        unfinished.insert(key, (batch.id.as_str(), batch.input.as_str(), is_sending))?;
+    }
+    Ok(())
+}
+
+/// Makes the index of a table anew and gives the place behind all records.
+fn index_all<T: Owned>(
+    transaction: &WriteTransaction,
+    each: impl Fn(&T) -> Result<(), redb::Error>,
+) -> Result<u64, redb::Error> {
+    let records = transaction.open_table(T::RECORDS)?;
+    let mut index = transaction.open_table(T::BY_OWNER)?;
+    index.retain(|_, _| false)?;
+    let mut next = 0;
+    for row in records.iter()? {
+        let found: T = record(row?.1.value())?;
+        index.insert(found.key(), found.id())?;
+        next = next.max(found.key().2.saturating_add(1));
+        each(&found)?;
+    }
+    Ok(next)
 }
 
 fn get<T: DeserializeOwned>(
@@ -251,16 +478,6 @@ fn get<T: DeserializeOwned>(
         return Ok(None);
     };
     record(found.value()).map(Some)
-}
-
-fn all<T: DeserializeOwned>(
-    rows: &impl ReadableTable<&'static str, &'static [u8]>,
-) -> Result<Vec<T>, redb::Error> {
-    let mut records = Vec::new();
-    for row in rows.iter()? {
-        records.push(record(row?.1.value())?);
-    }
-    Ok(records)
 }
 
 fn record<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, redb::Error> {

@@ -74,6 +74,12 @@ pub struct Config {
     pub batches_max_requests: usize,
     /// Batch lines that are answered concurrently.
     pub batches_concurrency: usize,
+    /// Most unfinished batches of an owner.
+    pub batches_max_unfinished: usize,
+    /// Batches that run at a time.
+    pub batches_max_active: usize,
+    /// Process deaths during a line of a batch after which it is given up.
+    pub batches_max_attempts: usize,
     /// Most bytes of all files; 0 for no limit.
     pub batches_quota: usize,
 }
@@ -106,6 +112,9 @@ impl Default for Config {
             batches_max_file: 200 << 20,
             batches_max_requests: 50_000,
             batches_concurrency: 32,
+            batches_max_unfinished: 1_000,
+            batches_max_active: 16,
+            batches_max_attempts: 2,
             batches_quota: 0,
         }
     }

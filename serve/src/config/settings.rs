@@ -101,6 +101,21 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         table: "batches",
+        key: "max_unfinished",
+        read: |c, v| into(&mut c.batches_max_unfinished, count(v)),
+    },
+    Setting {
+        table: "batches",
+        key: "max_active",
+        read: |c, v| into(&mut c.batches_max_active, count(v)),
+    },
+    Setting {
+        table: "batches",
+        key: "max_attempts",
+        read: |c, v| into(&mut c.batches_max_attempts, count(v)),
+    },
+    Setting {
+        table: "batches",
         key: "quota",
         read: |c, v| into(&mut c.batches_quota, bytes_or_none(v)),
     },

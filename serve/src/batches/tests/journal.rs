@@ -10,8 +10,8 @@ use tempfile::TempDir;
 
 use super::FaultPlan;
 use crate::batches::disk::{Disk, Faults, NoFaults};
-use crate::batches::ids::BatchId;
-use crate::batches::journal::{Journal, JournalRecord, LineOutcome};
+use crate::batches::ids::{BatchId, ProcessId};
+use crate::batches::journal::{Journal, JournalEvent, JournalRecord, LineOutcome};
 
 struct RecordSpan {
     _folder: TempDir,
@@ -42,6 +42,10 @@ fn entry(line: u32) -> JournalRecord {
     JournalRecord { line, outcome, text: text.into_bytes() }
 }
 
+fn ended(records: impl IntoIterator<Item = JournalRecord>) -> Vec<JournalEvent> {
+    records.into_iter().map(JournalEvent::Ended).collect()
+}
+
 fn lines(journal: &Journal) -> Vec<u32> {
     (0..100).filter(|line| journal.has(*line)).collect()
 }
@@ -50,8 +54,8 @@ fn lines(journal: &Journal) -> Vec<u32> {
 fn entries_survive_reopening() {
     let place = place();
     let mut journal = place.open();
-    journal.append(&[entry(7), entry(3)]).expect("room");
-    journal.append(&[entry(1)]).expect("room");
+    journal.append(&ended([entry(7), entry(3)])).expect("room");
+    journal.append(&ended([entry(1)])).expect("room");
     for journal in [journal, place.open()] {
         assert_eq!(lines(&journal), [1, 3, 7]);
         for line in [1, 3, 7] {
@@ -72,14 +76,37 @@ fn line_has_at_most_one_entry() {
     let place = place();
     let mut journal = place.open();
     let other = JournalRecord { text: b"another answer".to_vec(), ..entry(4) };
-    journal.append(&[entry(4), other.clone()]).expect("room");
-    journal.append(&[other]).expect("room");
+    journal.append(&ended([entry(4), other.clone()])).expect("room");
+    journal.append(&ended([other])).expect("room");
     for journal in [journal, place.open()] {
         assert_eq!(journal.entry(4).expect("readable"), Some(entry(4)));
     }
 }
 
-/// A journal truncated anywhere keeps its complete entries and accepts the others again.
+#[test]
+fn attempts_stay_until_the_outcome() {
+    let place = place();
+    let mut journal = place.open();
+    let begun = [JournalEvent::Begun(1), JournalEvent::Begun(2), JournalEvent::Begun(1)];
+    journal.append(&begun).expect("room");
+    for journal in [&journal, &place.open()] {
+        for line in [1, 2] {
+            let attempts: Vec<ProcessId> = journal.attempts(line).collect();
+            assert_eq!(attempts, [place.disk.process], "line {line}");
+        }
+        assert_eq!(journal.attempts(3).count(), 0);
+        assert_eq!(lines(journal), [0_u32; 0], "an attempt is no outcome");
+    }
+    journal.append(&ended([entry(2)])).expect("room");
+    journal.append(&[JournalEvent::Begun(2)]).expect("room");
+    for journal in [&journal, &place.open()] {
+        assert_eq!(journal.attempts(2).count(), 0, "it has its outcome");
+        assert_eq!(journal.attempts(1).count(), 1);
+        assert_eq!(lines(journal), [2]);
+    }
+}
+
+/// A journal that ends anywhere has the entries that are whole, and takes the others again.
 #[test]
 fn torn_tail_is_truncated() {
     let place = place();
@@ -87,7 +114,7 @@ fn torn_tail_is_truncated() {
     let mut ends = vec![0];
     let mut journal = place.open();
     for one in &all {
-        journal.append(std::slice::from_ref(one)).expect("room");
+        journal.append(&ended([one.clone()])).expect("room");
         ends.push(fs::metadata(&place.path).expect("there").len());
     }
     drop(journal);
@@ -97,7 +124,7 @@ fn torn_tail_is_truncated() {
         let mut journal = place.open();
         let expected = ends.iter().filter(|end| **end <= length as u64).count() - 1;
         assert_eq!(lines(&journal).len(), expected, "cut at {length}");
-        journal.append(&all).expect("room");
+        journal.append(&ended(all.clone())).expect("room");
         drop(journal);
         let journal = place.open();
         for one in &all {
@@ -111,7 +138,7 @@ fn torn_tail_is_truncated() {
 fn changed_byte_is_detected() {
     let place = place();
     let mut journal = place.open();
-    journal.append(&[entry(1), entry(2)]).expect("room");
+    journal.append(&ended([entry(1), entry(2)])).expect("room");
     drop(journal);
     let whole = fs::read(&place.path).expect("readable");
     let first = 17 + entry(1).text.len();
@@ -133,7 +160,7 @@ fn failed_append_can_be_repeated() {
             let place = place_with(Arc::new(plan), 0);
             let mut journal = place.open();
             for one in (1..6).map(entry) {
-                while let Err(error) = journal.append(std::slice::from_ref(&one)) {
+                while let Err(error) = journal.append(&ended([one.clone()])) {
                     assert_eq!(error.kind(), kind);
                     assert!(!journal.has(one.line));
                 }
@@ -148,8 +175,8 @@ fn failed_append_can_be_repeated() {
 fn append_beyond_the_quota_fails() {
     let place = place_with(Arc::new(NoFaults), 60);
     let mut journal = place.open();
-    journal.append(&[entry(4)]).expect("room");
-    let refused = journal.append(&[entry(3)]).expect_err("no room");
+    journal.append(&ended([entry(4)])).expect("room");
+    let refused = journal.append(&ended([entry(3)])).expect_err("no room");
     assert_eq!(refused.kind(), ErrorKind::StorageFull);
     assert_eq!(lines(&place.open()), [4]);
 }
@@ -169,7 +196,7 @@ proptest! {
             // Without the torn tail.
             let before = fs::metadata(&place.path).expect("there").len();
             let entries: Vec<JournalRecord> = given.iter().copied().map(entry).collect();
-            journal.append(&entries).expect("room");
+            journal.append(&ended(entries)).expect("room");
             drop(journal);
             let after = fs::metadata(&place.path).expect("there").len();
             #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss,
@@ -180,7 +207,7 @@ proptest! {
         }
         let mut journal = place.open();
         let all: Vec<JournalRecord> = (1..12).map(entry).collect();
-        journal.append(&all).expect("room");
+        journal.append(&ended(all.clone())).expect("room");
         let expected: Vec<u32> = (1..12).collect();
         prop_assert_eq!(lines(&place.open()), expected);
         for one in &all {

@@ -2,11 +2,16 @@
 
 mod journal;
 mod lines;
+mod store;
 
 use std::io::{self, ErrorKind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::disk::{DiskStep, Faults};
+use super::ids::{BatchId, FileId};
+use super::record::{BatchCounts, BatchRecord, FilePurpose, FileRecord, MOST_SECONDS, Times};
+use super::status::BatchStatus;
+use crate::clock::unix_seconds;
 
 /// Lets a number of steps pass, and then a number of steps fail.
 #[derive(Debug)]
@@ -33,5 +38,39 @@ impl Faults for FaultPlan {
         let seen = self.seen.fetch_add(1, Ordering::SeqCst);
         let fails = seen >= self.passing && seen - self.passing < self.failing;
         if fails { Err(self.kind.into()) } else { Ok(()) }
+    }
+}
+
+/// The record of a new, empty file.
+pub(crate) fn file_of(owner: &str, place: u64) -> FileRecord {
+    FileRecord {
+        id: FileId::new().expect("randomness"),
+        place,
+        owner: owner.to_owned(),
+        bytes: 0,
+        created_at: unix_seconds(),
+        expires_at: None,
+        filename: "requests.jsonl".to_owned(),
+        purpose: FilePurpose::Batch,
+    }
+}
+
+/// The record of a new batch.
+pub(crate) fn batch_of(owner: &str, place: u64, input: FileId) -> BatchRecord {
+    BatchRecord {
+        id: BatchId::new().expect("randomness"),
+        place,
+        owner: owner.to_owned(),
+        endpoint: "/v1/score".to_owned(),
+        input,
+        metadata: None,
+        keep_seconds: MOST_SECONDS,
+        status: BatchStatus::Validating,
+        created_at: unix_seconds(),
+        times: Times::default(),
+        faults: Vec::new(),
+        counts: BatchCounts::default(),
+        output: None,
+        error: None,
     }
 }

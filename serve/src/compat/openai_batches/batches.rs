@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::types::{BatchErrors, BatchList, BatchObject, BatchRequest};
 use super::upload::{check_anchor, check_seconds};
-use super::{Page, absent, aside, enabled, limit, owner, part, query};
+use super::{absent, enabled, found_page, owner, page_range, part, query};
 use crate::batches::ids::{BatchId, FileId};
 use crate::batches::record::{BatchCounts, FilePurpose};
 use crate::batches::record::{BatchRecord, MOST_SECONDS, Times, WINDOW};
@@ -67,14 +67,15 @@ pub(crate) async fn create_batch(
         let missing = || absent("file", &given, "input_file_id");
         let input = FileId::parse(&given).ok_or_else(missing)?;
         let owner = owner(&request, &state);
-        let (looking, id, of) = (batches.clone(), input.clone(), owner.clone());
-        let file = aside(move || looking.file(&id, &of)).await?;
+        let (id, of) = (input.clone(), owner.clone());
+        let file = batches.run(move |batches| batches.file(&id, &of)).await?;
         if file.ok_or_else(missing)?.purpose != FilePurpose::Batch {
             return Err(invalid("input_file_id", "the file's purpose is not 'batch'"));
         }
-        let (batch, beginning) =
-            aside(move || batches.begin(|id, place| record(id, place, &params, (input, owner))))
-                .await?;
+        let beginning = batches.run(move |batches| {
+            batches.begin(|id, place| record(id, place, &params, (input, owner)))
+        });
+        let (batch, beginning) = beginning.await?;
         match beginning {
             BeginOutcome::Begun => Ok(HttpResponse::Ok().json(batch_object(batch))),
             BeginOutcome::NoFile => Err(missing()),
@@ -170,11 +171,11 @@ pub(crate) async fn list_batches(
     let answering = async {
         let batches = enabled(&state)?;
         let params: BatchQuery = query(&request)?;
-        let limit = limit(params.limit, PAGE.0, PAGE.1)?;
-        let owner = owner(&request, &state);
-        let all = aside(move || batches.batches(&owner)).await?;
-        let page = Page::of(all, params.after.as_deref(), limit, |batch| batch.id.as_str())?;
-        let data: Vec<BatchObject> = page.items.into_iter().map(batch_object).collect();
+        let range = page_range((params.after.as_deref(), params.limit), PAGE, false)?;
+        let (owner, of) = (owner(&request, &state), range.clone());
+        let page = batches.run(move |batches| batches.batches(&owner, &of)).await?;
+        let page = found_page(page, &range)?;
+        let data: Vec<BatchObject> = page.records.into_iter().map(batch_object).collect();
         Ok(HttpResponse::Ok().json(BatchList {
             object: "list".to_owned(),
             first_id: data.first().map(|batch| batch.id.clone()),
@@ -200,7 +201,7 @@ async fn named<T: Send + 'static>(
     let missing = || absent("batch", given, "batch_id");
     let id = BatchId::parse(given).ok_or_else(missing)?;
     let owner = owner(request, state);
-    let found = aside(move || ask(&batches, &id, &owner)).await?;
+    let found = batches.run(move |batches| ask(batches, &id, &owner)).await?;
     found.ok_or_else(missing)
 }
 

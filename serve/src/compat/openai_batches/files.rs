@@ -2,20 +2,21 @@
 
 use std::fs::File;
 use std::io::{self, Read as _};
+use std::sync::Arc;
 
 use actix_web::http::header::{CONTENT_LENGTH, ContentType};
-use actix_web::web::{self, Bytes, Data, Payload};
+use actix_web::web::{Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, delete, get, post};
 use futures_util::stream;
 use openapi::ErrorBody;
 use serde::Deserialize;
 
 use super::types::{FileDeleted, FileList, FileObject, FileStatus, FileUpload};
-use super::{Page, absent, aside, enabled, limit, owner, part, query, upload};
-use crate::batches::DeleteOutcome;
+use super::{absent, enabled, found_page, owner, page_range, part, query, upload};
 use crate::batches::ids::FileId;
 use crate::batches::record::FilePurpose;
 use crate::batches::record::FileRecord;
+use crate::batches::{Batches, DeleteOutcome};
 use crate::body;
 use crate::clock::unix_seconds;
 use crate::compat::responses::FileFailures;
@@ -64,7 +65,7 @@ pub(crate) async fn upload_file(
         let _permit = body::enter(&request, 0, &state)?;
         let form = upload::receive(&request, payload, &state, &batches).await?;
         let (owner, now) = (owner(&request, &state), unix_seconds());
-        let kept = aside(move || {
+        let kept = batches.run(move |batches| {
             batches.keep_file(form.file, |id, place, bytes| FileRecord {
                 id,
                 place,
@@ -123,17 +124,18 @@ pub(crate) async fn list_files(
     let answering = async {
         let batches = enabled(&state)?;
         let params: FileQuery = query(&request)?;
-        let limit = limit(params.limit, MOST_FILES, MOST_FILES)?;
-        let owner = owner(&request, &state);
-        let mut files = aside(move || batches.files(&owner)).await?;
-        if let Some(purpose) = &params.purpose {
-            files.retain(|file| purpose_name(file.purpose) == purpose);
-        }
-        if params.order == Some(Order::Asc) {
-            files.reverse();
-        }
-        let page = Page::of(files, params.after.as_deref(), limit, |file| file.id.as_str())?;
-        let data: Vec<FileObject> = page.items.into_iter().map(file_object).collect();
+        let is_ascending = params.order == Some(Order::Asc);
+        let given = (params.after.as_deref(), params.limit);
+        let range = page_range(given, (MOST_FILES, MOST_FILES), is_ascending)?;
+        let (owner, of, purpose) = (owner(&request, &state), range.clone(), params.purpose);
+        let reading = batches.run(move |batches| {
+            let passes = |file: &FileRecord| {
+                purpose.as_ref().is_none_or(|purpose| purpose_name(file.purpose) == purpose)
+            };
+            batches.files(&owner, &of, passes)
+        });
+        let page = found_page(reading.await?, &range)?;
+        let data: Vec<FileObject> = page.records.into_iter().map(file_object).collect();
         Ok(HttpResponse::Ok().json(FileList {
             object: "list".to_owned(),
             first_id: data.first().map(|file| file.id.clone()),
@@ -192,12 +194,12 @@ pub(crate) async fn file_content(
         let found = find(&request, &state).await?;
         let batches = enabled(&state)?;
         let bytes = found.bytes;
-        let file = aside(move || batches.content(&found.id)).await?;
+        let file = batches.run(move |batches| batches.content(&found.id)).await?;
         Ok(HttpResponse::Ok()
             .content_type(ContentType::octet_stream())
             .insert_header((CONTENT_LENGTH, bytes))
             .no_chunking(bytes)
-            .streaming(pieces(file)))
+            .streaming(pieces(batches, file)))
     };
     answering.await.map_err(ApiFlavor::OpenAi.refusal())
 }
@@ -221,7 +223,7 @@ pub(crate) async fn delete_file(
         let file = find(&request, &state).await?;
         let (batches, owner) = (enabled(&state)?, owner(&request, &state));
         let id = file.id.clone();
-        match aside(move || batches.delete_file(&id, &owner)).await? {
+        match batches.run(move |batches| batches.delete_file(&id, &owner)).await? {
             DeleteOutcome::Deleted => Ok(HttpResponse::Ok().json(FileDeleted {
                 id: file.id.as_str().to_owned(),
                 object: "file".to_owned(),
@@ -243,20 +245,20 @@ async fn find(request: &HttpRequest, state: &State) -> Result<FileRecord, ApiErr
     let missing = || absent("file", given, "file_id");
     let id = FileId::parse(given).ok_or_else(missing)?;
     let owner = owner(request, state);
-    let found = aside(move || batches.file(&id, &owner)).await?;
+    let found = batches.run(move |batches| batches.file(&id, &owner)).await?;
     found.ok_or_else(missing)
 }
 
-/// Streams a file in chunks, each read on a blocking thread.
-fn pieces(file: File) -> impl stream::Stream<Item = io::Result<Bytes>> {
-    stream::try_unfold(file, |mut file| async move {
-        let reading = web::block(move || {
+/// Streams a file in chunks, each read on a thread of the disk.
+fn pieces(batches: Arc<Batches>, file: File) -> impl stream::Stream<Item = io::Result<Bytes>> {
+    stream::try_unfold((batches, file), |(batches, mut file)| async move {
+        let reading = batches.run(move |_| {
             let mut piece = Vec::new();
             file.by_ref().take(PIECE as u64).read_to_end(&mut piece)?;
-            Ok::<_, io::Error>((Bytes::from(piece), file))
+            Ok((Bytes::from(piece), file))
         });
-        let (piece, file) = reading.await.map_err(io::Error::other)??;
-        Ok((!piece.is_empty()).then_some((piece, file)))
+        let (piece, file) = reading.await.map_err(io::Error::other)?;
+        Ok((!piece.is_empty()).then_some((piece, (batches, file))))
     })
 }
 

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use actix_web::{HttpRequest, web};
 use serde::de::DeserializeOwned;
 
-use crate::batches::{Batches, StorageError};
+use crate::batches::{Batches, Page, PageRange};
 use crate::compat::invalid;
 use crate::error::{ApiError, Code};
 use crate::state::State;
@@ -45,80 +45,32 @@ fn query<T: DeserializeOwned>(request: &HttpRequest) -> Result<T, ApiError> {
     read.map(web::Query::into_inner).map_err(|error| invalid("query", error))
 }
 
-/// Runs disk work on a blocking thread.
-async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
-) -> Result<T, ApiError> {
-    let done = web::block(work).await.map_err(ApiError::internal)?;
-    done.map_err(ApiError::from)
-}
-
 /// Creates a 404 error.
 fn absent(what: &str, id: &str, param: &str) -> ApiError {
     let shown: String = id.chars().take(80).collect();
     ApiError::new(Code::NotFound, format!("no {what} {shown:?}")).at(param)
 }
 
-/// A page of a list.
-#[derive(Debug, PartialEq, Eq)]
-struct Page<T> {
-    items: Vec<T>,
-    has_more: bool,
-}
-
-impl<T> Page<T> {
-    /// Selects at most `limit` items after the one named `after`.
-    ///
-    /// # Errors
-    /// No item of that name.
-    fn of(
-        mut all: Vec<T>,
-        after: Option<&str>,
-        limit: usize,
-        name: impl Fn(&T) -> &str,
-    ) -> Result<Page<T>, ApiError> {
-        if let Some(after) = after {
-            let at = all.iter().position(|item| name(item) == after);
-            let at = at.ok_or_else(|| absent("object", after, "after"))?;
-            all.drain(..=at);
-        }
-        let has_more = all.len() > limit;
-        all.truncate(limit);
-        Ok(Page { items: all, has_more })
-    }
-}
-
-/// Returns the page size.
+/// Returns the range of a page.
 ///
 /// # Errors
-/// 422 outside 1 to `most`.
-fn limit(given: Option<usize>, default: usize, most: usize) -> Result<usize, ApiError> {
-    let limit = given.unwrap_or(default);
-    if (1..=most).contains(&limit) {
-        return Ok(limit);
+/// 422 for a limit outside 1 to `most`.
+fn page_range(
+    (after, limit): (Option<&str>, Option<usize>),
+    (default, most): (usize, usize),
+    is_ascending: bool,
+) -> Result<PageRange, ApiError> {
+    let limit = limit.unwrap_or(default);
+    if !(1..=most).contains(&limit) {
+        return Err(invalid("limit", format_args!("1 to {most} are taken")));
     }
-    Err(invalid("limit", format_args!("1 to {most} are taken")))
+    Ok(PageRange { after: after.map(str::to_owned), limit, is_ascending })
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn check(after: Option<&str>, limit: usize, expected: Option<(&[&str], bool)>) {
-        let all = vec!["a", "b", "c"];
-        let page = Page::of(all, after, limit, |item| *item).ok();
-        let expected = expected.map(|(items, has_more)| Page { items: items.to_vec(), has_more });
-        assert_eq!(page, expected, "{after:?} {limit}");
-    }
-
-    #[test]
-    fn pages_follow_each_other() {
-        check(None, 10, Some((&["a", "b", "c"], false)));
-        check(None, 3, Some((&["a", "b", "c"], false)));
-        check(None, 2, Some((&["a", "b"], true)));
-        check(Some("a"), 1, Some((&["b"], true)));
-        check(Some("b"), 1, Some((&["c"], false)));
-        check(Some("c"), 1, Some((&[], false)));
-        check(Some("d"), 1, None);
-    }
+/// Returns a page that was found.
+///
+/// # Errors
+/// 404 if the page begins behind a record that is not there.
+fn found_page<T>(page: Option<Page<T>>, range: &PageRange) -> Result<Page<T>, ApiError> {
+    page.ok_or_else(|| absent("object", range.after.as_deref().unwrap_or_default(), "after"))
 }

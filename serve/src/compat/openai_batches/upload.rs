@@ -9,7 +9,6 @@ use actix_web::web::Payload;
 use futures_util::StreamExt as _;
 use tokio::time::Instant;
 
-use super::aside;
 use crate::batches::record::{LEAST_SECONDS, MOST_SECONDS};
 use crate::batches::{Batches, Writing};
 use crate::compat::invalid;
@@ -157,8 +156,7 @@ async fn file(
     clock: &mut Clock,
 ) -> Result<Writing, ApiError> {
     let most = state.config.batches_max_file;
-    let beginning = batches.clone();
-    let mut writing = aside(move || beginning.begin_file()).await?;
+    let mut writing = batches.run(|batches| batches.begin_file()).await?;
     let (mut piece, mut length) = (Vec::with_capacity(PIECE), 0_usize);
     loop {
         let chunk = clock.in_time(field.next()).await?;
@@ -172,12 +170,12 @@ async fn file(
             piece.extend_from_slice(chunk);
         }
         if piece.len() >= PIECE || chunk.is_none() {
-            (writing, piece) = aside(move || {
+            let written = batches.run(move |_| {
                 writing.write(&piece)?;
                 piece.clear();
                 Ok((writing, piece))
-            })
-            .await?;
+            });
+            (writing, piece) = written.await?;
         }
         if chunk.is_none() {
             return Ok(writing);
