@@ -1,6 +1,7 @@
 //! Memory of this process and of the machine, from `/proc`; `None` where there is none.
 
 use std::fs::read_to_string;
+use std::path::{Path, PathBuf};
 
 /// The peak resident memory of this process, in bytes.
 pub fn peak_resident_bytes() -> Option<u64> {
@@ -10,6 +11,34 @@ pub fn peak_resident_bytes() -> Option<u64> {
 /// The resident memory of this process, in bytes.
 pub fn resident_bytes() -> Option<u64> {
     field(&read_to_string("/proc/self/status").ok()?, "VmRSS")
+}
+
+/// The resident memory of this process that no file stands behind, in bytes: what the system cannot
+/// take back without ending the process.
+pub fn resident_anonymous_bytes() -> Option<u64> {
+    field(&read_to_string("/proc/self/status").ok()?, "RssAnon")
+}
+
+/// The memory that this process may hold, in bytes: the smallest limit of its control groups (version
+/// 2, and version 1 as containers mount it) and the memory of the machine.
+pub fn limit_bytes() -> Option<u64> {
+    let groups = read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let limits = group_files(&groups).into_iter().filter_map(|file| {
+        // `max` is no number: no limit.
+        read_to_string(file).ok()?.trim().parse::<u64>().ok()
+    });
+    limits.chain(of_machine().map(|(total, _)| total)).min()
+}
+
+/// The files that may limit a process with this `/proc/self/cgroup`: of its group and of each group
+/// above it.
+fn group_files(groups: &str) -> Vec<PathBuf> {
+    let mut files = vec![PathBuf::from("/sys/fs/cgroup/memory/memory.limit_in_bytes")];
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::"));
+    let own = Path::new(own.unwrap_or("/").trim_start_matches('/'));
+    let above = own.ancestors().map(|group| Path::new("/sys/fs/cgroup").join(group));
+    files.extend(above.map(|group| group.join("memory.max")));
+    files
 }
 
 /// The total memory of the machine and the memory that programs can still get, in bytes.
@@ -42,7 +71,29 @@ pub fn gib(bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::field;
+    use std::path::Path;
+
+    use super::{field, group_files};
+
+    #[test]
+    fn limits_are_those_of_the_group_and_its_parents() {
+        let root = "/sys/fs/cgroup/memory.max";
+        for (groups, expected) in [
+            ("0::/\n", vec![root]),
+            ("", vec![root]),
+            (
+                "1:name=x:/y\n0::/a.slice/b.service\n",
+                vec![
+                    "/sys/fs/cgroup/a.slice/b.service/memory.max",
+                    "/sys/fs/cgroup/a.slice/memory.max",
+                    root,
+                ],
+            ),
+        ] {
+            let expected: Vec<_> = expected.into_iter().map(Path::new).collect();
+            assert_eq!(group_files(groups)[1..], expected, "{groups}");
+        }
+    }
 
     #[test]
     fn fields_of_proc_files() {

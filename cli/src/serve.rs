@@ -84,7 +84,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
     registry.check(&hosts).map_err(cannot_work)?;
     let state = State::new(config, registry, keys)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?
-        .with_hosts(hosts);
+        .with_hosts(hosts)
+        .with_release_memory(release_memory);
     let state = serve::calibrated(state, &catalogue)
         .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
     let ready = || {
@@ -94,6 +95,13 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
     serve::run_until_signal(listener, state, ready)
         .map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
     Ok(CommandOutcome::Done)
+}
+
+/// Gives pages that the allocator keeps back to the system.
+#[expect(unsafe_code, reason = "the allocator's calls are C functions")]
+fn release_memory() {
+    // SAFETY: it may be called by any thread at any time.
+    unsafe { libmimalloc_sys::mi_collect(true) };
 }
 
 /// Scorers that need outputs that their models do not have.

@@ -61,7 +61,11 @@ pub(crate) fn enter(
         return Err(ApiError::new(Code::Draining, "the server is shutting down"));
     }
     let refused = |refused: crate::admit::AtLimit| ApiError::overloaded(refused.retry_after);
-    if BatchLine::of(request).is_some() {
+    let is_batch_line = BatchLine::of(request).is_some();
+    if state.memory.refuses(bytes, is_batch_line) {
+        return Err(ApiError::out_of_memory());
+    }
+    if is_batch_line {
         return state.admission.enter_behind(bytes).map_err(refused);
     }
     let client = state.clients.of(request, &state.keys);

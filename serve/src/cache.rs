@@ -124,6 +124,12 @@ impl Cache {
         }
     }
 
+    /// Drops what is stored; what is in flight goes on.
+    pub fn clear(&self) {
+        self.stored.invalidate_all();
+        self.stored.run_pending_tasks();
+    }
+
     /// Returns the number of stored outcomes.
     pub fn len(&self) -> u64 {
         self.stored.entry_count()

@@ -125,6 +125,12 @@ impl ApiError {
         Self { retry_after: Some(retry_after), ..error }
     }
 
+    /// An overload by memory. It lasts as long as the requests that hold the memory, about a second.
+    pub fn out_of_memory() -> Self {
+        let error = Self::new(Code::Overloaded, "the server is short of memory (limits.memory)");
+        Self { retry_after: Some(Duration::from_secs(1)), ..error }
+    }
+
     /// Creates the error of an exceeded rate limit.
     pub fn too_fast(rate: u32, retry_after: Duration) -> Self {
         let message =

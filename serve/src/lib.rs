@@ -25,6 +25,7 @@ pub mod keys;
 pub mod labels;
 mod load;
 pub mod logs;
+pub mod memory;
 pub mod metrics;
 mod middleware;
 mod names;
@@ -70,6 +71,7 @@ pub async fn run(
         .listen(listener)?
         .run();
     let batches = batch_runner::start(&state, &document);
+    memory::watch(std::sync::Arc::downgrade(&state.clone().into_inner()))?;
     let handle = server.handle();
     actix_web::rt::spawn(async move {
         shutdown.await;

@@ -14,6 +14,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::memory::MemoryBudget;
+
 /// A stage of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub enum Stage {
@@ -95,6 +97,41 @@ struct BatchLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct LineLabels {
     outcome: &'static str,
+}
+
+/// Memory in use, read off with each scrape.
+#[derive(Debug, Default)]
+struct MemoryMetrics {
+    used: Gauge,
+    limit: Gauge,
+    stage: Gauge,
+    refused: Counter,
+}
+
+impl MemoryMetrics {
+    fn register(&self, registry: &mut Registry) {
+        let mut gauge = |name, help: &str, unit, gauge: &Gauge| match unit {
+            Some(unit) => registry.register_with_unit(name, help, unit, gauge.clone()),
+            None => registry.register(name, help, gauge.clone()),
+        };
+        let help = "Anonymous resident memory of the process";
+        gauge("memory_used", help, Some(Unit::Bytes), &self.used);
+        let help = "Memory that the process may hold; 0 if the system tells no limit";
+        gauge("memory_limit", help, Some(Unit::Bytes), &self.limit);
+        let help =
+            "0 normal, 1 batches pause, 2 cache dropped, 3 large bodies refused, 4 work refused";
+        gauge("memory_stage", help, None, &self.stage);
+        let help = "Requests and batch lines refused for want of memory";
+        registry.register("memory_refused", help, self.refused.clone());
+    }
+
+    fn set(&self, budget: &MemoryBudget) {
+        let bytes = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
+        self.used.set(bytes(budget.used()));
+        self.limit.set(bytes(budget.limit().unwrap_or(0)));
+        self.stage.set(i64::from(budget.stage() as u8));
+        raise(&self.refused, budget.refused() as u64);
+    }
 }
 
 /// Metrics that engines report, updated when the metrics are rendered.
@@ -191,6 +228,7 @@ pub struct Metrics {
     batches: Family<BatchLabels, Counter>,
     batch_lines: Family<LineLabels, Counter>,
     batch_faults: Counter,
+    memory: MemoryMetrics,
     engines: Engines,
 }
 
@@ -215,6 +253,7 @@ impl Metrics {
             batches: Family::default(),
             batch_lines: Family::default(),
             batch_faults: Counter::default(),
+            memory: MemoryMetrics::default(),
             engines: Engines::default(),
         };
         metrics.register();
@@ -245,7 +284,13 @@ impl Metrics {
         registry.register("batch_lines", help, self.batch_lines.clone());
         let help = "Times that the disk of batches did not do what it had to";
         registry.register("batch_storage_faults", help, self.batch_faults.clone());
+        self.memory.register(registry);
         self.engines.register(registry);
+    }
+
+    /// Takes over the memory in use, its limit and its stage.
+    pub fn memory(&self, budget: &MemoryBudget) {
+        self.memory.set(budget);
     }
 
     /// Counts `count` outcomes.

@@ -15,6 +15,7 @@ use crate::clients::Clients;
 use crate::clock::unix_seconds;
 use crate::hosts::Hosts;
 use crate::keys::Keys;
+use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 
 /// The state that all workers share.
@@ -34,6 +35,10 @@ pub struct State {
     pub cache: Arc<Cache>,
     /// Work in hand.
     pub admission: Arc<Admission>,
+    /// Memory in use, its limit, and what is refused because of it.
+    pub memory: MemoryBudget,
+    /// Gives freed memory back to the system; the allocator is the program's choice.
+    pub release_memory: fn(),
     /// Rate limits per client.
     pub clients: Clients,
     /// The batch store; `None` without a batch folder.
@@ -68,6 +73,8 @@ impl State {
             },
             cache: Arc::new(Cache::new(config.cache_memory)),
             admission: Arc::new(Admission::new(config.limits())),
+            memory: MemoryBudget::new(config.memory),
+            release_memory: || (),
             clients: Clients::new(config.client_requests),
             metrics: Metrics::new(),
             started: unix_seconds(),
@@ -85,6 +92,13 @@ impl State {
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
         self.hosts = Arc::new(hosts);
         self.tools.models = self.hosts.clone();
+        self
+    }
+
+    /// The same, with a function that gives freed memory back to the system.
+    #[must_use]
+    pub fn with_release_memory(mut self, release: fn()) -> Self {
+        self.release_memory = release;
         self
     }
 

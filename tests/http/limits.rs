@@ -106,3 +106,21 @@ fn passed_deadlines_are_timeouts() {
     assert_eq!(server.score(&capped).json()["results"][0]["status"], "ok");
     server.settles();
 }
+
+#[test]
+fn short_memory_refuses_work_and_answers_health() {
+    let server = Server::configured("", |config| config.memory = Some(1 << 20));
+    eventually("the limit is noticed", || server.metric("tribunal_memory_stage") > 3.5);
+    let input = json!({"response": "4", "reference": "4"});
+    let refused = server.score(&json!({"model": "math", "inputs": [input]}));
+    assert_eq!((refused.status, refused.code().as_str()), (503, "overloaded"));
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    assert!(refused.text.contains("limits.memory"), "{}", refused.text);
+    assert_eq!(server.get("/healthz").status, 200);
+    assert_eq!(server.get("/v1/models").status, 200);
+    assert!(server.metric("tribunal_memory_refused_total") > 0.5);
+    assert!(
+        server.metric("tribunal_memory_used_bytes") > server.metric("tribunal_memory_limit_bytes")
+    );
+    server.settles();
+}

@@ -48,6 +48,9 @@ pub struct Config {
     pub queue_bytes: usize,
     /// Requests per second and client; 0 for no limit.
     pub client_requests: u32,
+    /// Bytes of memory that the process may hold; `None` for the limit of the control group or the
+    /// machine.
+    pub memory: Option<u64>,
     /// Most time to answer a request.
     pub deadline: Duration,
     /// Most tokens in one engine step.
@@ -99,6 +102,7 @@ impl Default for Config {
             queue_items: 2048,
             queue_bytes: 256 << 20,
             client_requests: 0,
+            memory: None,
             deadline: Duration::from_secs(30),
             batch_tokens: 1024,
             kv_memory: 2 << 30,

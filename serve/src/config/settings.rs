@@ -56,6 +56,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "client_requests",
         read: |c, v| into(&mut c.client_requests, rate(v)),
     },
+    Setting { table: "limits", key: "memory", read: |c, v| into(&mut c.memory, memory(v)) },
     Setting { table: "limits", key: "deadline", read: |c, v| into(&mut c.deadline, time(v)) },
     Setting {
         table: "limits",
@@ -149,6 +150,14 @@ fn bytes(text: &str) -> Result<usize, &'static str> {
 
 fn bytes_or_none(text: &str) -> Result<usize, &'static str> {
     parse_bytes(text).ok_or("a size such as \"64MiB\", or \"0\" for none")
+}
+
+fn memory(text: &str) -> Result<Option<u64>, &'static str> {
+    if text == "auto" {
+        return Ok(None);
+    }
+    let size = parse_bytes(text).and_then(|size| u64::try_from(size).ok());
+    size.filter(|size| *size >= 1 << 20).map(Some).ok_or("\"auto\", or a size from \"1MiB\" on")
 }
 
 fn time(text: &str) -> Result<Duration, &'static str> {

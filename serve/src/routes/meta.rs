@@ -184,6 +184,7 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
         ("jobs", state.tools.pool.queued()),
         ("stored_verdicts", usize::try_from(state.cache.len()).unwrap_or(usize::MAX)),
     ];
+    state.metrics.memory(&state.memory);
     for host in state.hosts.iter() {
         let status = host.engine.status();
         state.metrics.engine(&host.name, host.engine.queued_tokens(), &status);

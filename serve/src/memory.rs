@@ -1,0 +1,245 @@
+//! Overload by memory: watches the anonymous resident memory of the process against a limit.
+//!
+//! A thread samples the memory ten times a second and sets a [`MemoryStage`]. Each stage sheds work
+//! that is cheaper to repeat than what the next stage sheds, as Envoy's overload manager does it. A
+//! stage is entered when less than its share of the limit is left, and is left again when a quarter
+//! more than that share is free, so that a server at the border does not change its mind with every
+//! sample.
+//!
+//! Pages of mapped files are not counted: the system takes them back before it ends a process.
+
+use std::sync::Weak;
+use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use base::memory::{limit_bytes, mib, resident_anonymous_bytes};
+
+use crate::state::State;
+
+/// Time between two samples.
+const INTERVAL: Duration = Duration::from_millis(100);
+
+/// The largest free share that a stage asks for, in bytes per hundredth of the limit: a machine of
+/// 512 GiB with 20 GiB left is not short of memory.
+const LARGEST_PERCENT: u64 = 100 << 20;
+
+/// What the server sheds for want of memory. Each stage includes those before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub enum MemoryStage {
+    /// Nothing.
+    Normal,
+    /// Lines of batches wait.
+    PauseBatches,
+    /// Stored verdicts are dropped, and none are kept.
+    DropCache,
+    /// Request bodies above 64 KiB are refused.
+    RefuseLargeBodies,
+    /// All work is refused; health, metrics and the list of models are answered.
+    RefuseWork,
+}
+
+impl MemoryStage {
+    const ALL: [Self; 5] = [
+        Self::Normal,
+        Self::PauseBatches,
+        Self::DropCache,
+        Self::RefuseLargeBodies,
+        Self::RefuseWork,
+    ];
+
+    /// Its name in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Normal => "normal",
+            Self::PauseBatches => "pause_batches",
+            Self::DropCache => "drop_cache",
+            Self::RefuseLargeBodies => "refuse_large_bodies",
+            Self::RefuseWork => "refuse_work",
+        }
+    }
+
+    /// Below this free share of the limit, in percent, the stage is entered.
+    fn free_percent(self) -> u64 {
+        match self {
+            Self::Normal => 0,
+            Self::PauseBatches => 20,
+            Self::DropCache => 15,
+            Self::RefuseLargeBodies => 10,
+            Self::RefuseWork => 5,
+        }
+    }
+
+    /// Bytes that must be free for the stage not to be entered.
+    fn reserve(self, limit: u64) -> u64 {
+        (limit / 100).min(LARGEST_PERCENT) * self.free_percent()
+    }
+}
+
+/// The memory in use, its limit and the stage that follows.
+#[derive(Debug)]
+pub struct MemoryBudget {
+    limit: Option<u64>,
+    used: AtomicU64,
+    stage: AtomicU8,
+    refused: AtomicUsize,
+}
+
+impl MemoryBudget {
+    /// A budget of `limit` bytes; `None` takes the limit of the control group or of the machine. On a
+    /// system that tells neither, or not the memory in use, every sample is [`MemoryStage::Normal`].
+    pub fn new(limit: Option<u64>) -> Self {
+        Self {
+            limit: limit.or_else(limit_bytes),
+            used: AtomicU64::new(resident_anonymous_bytes().unwrap_or(0)),
+            stage: AtomicU8::new(MemoryStage::Normal as u8),
+            refused: AtomicUsize::new(0),
+        }
+    }
+
+    /// The limit in bytes; `None` if the system tells none.
+    pub fn limit(&self) -> Option<u64> {
+        self.limit
+    }
+
+    /// Anonymous resident memory at the last sample, in bytes.
+    pub fn used(&self) -> u64 {
+        self.used.load(Ordering::Relaxed)
+    }
+
+    /// The stage of the last sample.
+    pub fn stage(&self) -> MemoryStage {
+        MemoryStage::ALL[usize::from(self.stage.load(Ordering::Relaxed))]
+    }
+
+    /// Requests that were refused for want of memory.
+    pub fn refused(&self) -> usize {
+        self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Whether a request whose body has `bytes` bytes is refused at this stage; counts it if so.
+    pub(crate) fn refuses(&self, bytes: usize, is_batch_line: bool) -> bool {
+        let stage = self.stage();
+        let refuses = match stage {
+            MemoryStage::Normal => false,
+            MemoryStage::PauseBatches | MemoryStage::DropCache => is_batch_line,
+            MemoryStage::RefuseLargeBodies => is_batch_line || bytes > crate::body::INLINE_BYTES,
+            MemoryStage::RefuseWork => true,
+        };
+        if refuses {
+            self.refused.fetch_add(1, Ordering::Relaxed);
+        }
+        refuses
+    }
+
+    /// Takes a sample of `used` bytes. Returns the stage if it changed.
+    fn sample(&self, used: u64) -> Option<MemoryStage> {
+        self.used.store(used, Ordering::Relaxed);
+        let limit = self.limit?;
+        let free = limit.saturating_sub(used);
+        let before = self.stage();
+        let holds = |stage: MemoryStage| {
+            let reserve = stage.reserve(limit);
+            free < if stage <= before { reserve + reserve / 4 } else { reserve }
+        };
+        let stage = MemoryStage::ALL.into_iter().rev().find(|stage| holds(*stage));
+        let stage = stage.unwrap_or(MemoryStage::Normal);
+        self.stage.store(stage as u8, Ordering::Relaxed);
+        (stage != before).then_some(stage)
+    }
+}
+
+/// Starts the thread that samples memory until the state is dropped.
+///
+/// # Errors
+/// The thread does not start.
+pub(crate) fn watch(state: Weak<State>) -> std::io::Result<()> {
+    let run = move || {
+        while let Some(state) = state.upgrade() {
+            let Some(used) = resident_anonymous_bytes() else { return };
+            if let Some(stage) = state.memory.sample(used) {
+                report(&state, stage);
+            }
+            if state.memory.stage() >= MemoryStage::DropCache {
+                state.cache.clear();
+                // The allocator keeps freed pages for its next callers, and the limit counts them.
+                (state.release_memory)();
+            }
+            drop(state);
+            std::thread::sleep(INTERVAL);
+        }
+    };
+    std::thread::Builder::new().name("memory".to_owned()).spawn(run).map(drop)
+}
+
+fn report(state: &State, stage: MemoryStage) {
+    let used = mib(state.memory.used());
+    let limit = state.memory.limit().map_or_else(String::new, mib);
+    if stage == MemoryStage::Normal {
+        tracing::info!(used, limit, "memory is free again");
+    } else {
+        tracing::warn!(stage = stage.name(), used, limit, "memory runs short");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stage_follows_the_free_memory_with_hysteresis() {
+        let budget = MemoryBudget::new(Some(1000 << 20));
+        let mut stages = Vec::new();
+        for used_mib in [0, 799, 801, 760, 749, 860, 951, 940, 937, 901, 0] {
+            budget.sample(used_mib << 20);
+            stages.push((used_mib, budget.stage()));
+        }
+        use MemoryStage::{DropCache, Normal, PauseBatches, RefuseWork};
+        let expected = [
+            (0, Normal),
+            (799, Normal),
+            (801, PauseBatches),
+            (760, PauseBatches),
+            (749, Normal),
+            (860, DropCache),
+            (951, RefuseWork),
+            (940, RefuseWork),
+            (937, MemoryStage::RefuseLargeBodies),
+            (901, MemoryStage::RefuseLargeBodies),
+            (0, Normal),
+        ];
+        assert_eq!(stages, expected);
+    }
+
+    #[test]
+    fn reserve_of_a_large_machine_is_bounded() {
+        let budget = MemoryBudget::new(Some(512 << 30));
+        budget.sample(509 << 30);
+        assert_eq!(budget.stage(), MemoryStage::Normal);
+        budget.sample(511 << 30);
+        assert_eq!(budget.stage(), MemoryStage::DropCache);
+    }
+
+    #[test]
+    fn stage_decides_what_is_refused() {
+        // Used MiB of 1,000; refused: a small body, a large one, a line of a batch.
+        for (used, expected) in [
+            (0, [false, false, false]),
+            (810, [false, false, true]),
+            (860, [false, false, true]),
+            (910, [false, true, true]),
+            (960, [true, true, true]),
+            (2000, [true, true, true]),
+        ] {
+            let budget = MemoryBudget::new(Some(1000 << 20));
+            budget.sample(used << 20);
+            let refused = [
+                budget.refuses(10, false),
+                budget.refuses(1 << 20, false),
+                budget.refuses(10, true),
+            ];
+            assert_eq!(refused, expected, "{used}");
+            assert_eq!(budget.refused(), refused.into_iter().filter(|one| *one).count());
+        }
+    }
+}
