@@ -4,9 +4,9 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 
-use serve::State;
 use serve::config::{Given, Loaded, Override, load};
 use serve::logs::{self, LogFormat};
+use serve::{Loading, State};
 
 use crate::error::{CliError, CommandOutcome};
 
@@ -18,7 +18,8 @@ Examples:
   tribunal serve --model judge=models/Qwen3-0.6B --adapter strict=judge:adapters/strict
 
 Flags come before the environment (TRIBUNAL_BIND, …), the environment before the file, and the
-file before the defaults. Models are loaded before the first request is answered. Once it listens, one line on standard output says where. SIGTERM and
+file before the defaults. While models are being loaded every request is answered with 503
+`loading`. Once they are, one line on standard output says where the server listens. SIGTERM and
 SIGINT make it refuse new work and answer what it has accepted; a second one ends it at once.";
 
 /// Serves scorers over HTTP.
@@ -79,15 +80,15 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
     let Loaded { config, registry, catalogue, keys } = loaded;
     let listener = listen(config.bind)?;
     let address = listener.local_addr().map_err(|error| cannot_listen(config.bind, &error))?;
-    let hosts = serve::load_models(&config, &catalogue)
-        .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
+    let loading = Loading::start(listener, &config).map_err(|error| cannot_start(&error))?;
+    let hosts = serve::load_models(&config, &catalogue).map_err(|error| cannot_start(&error))?;
     registry.check(&hosts).map_err(cannot_work)?;
     let state = State::new(config, registry, keys)
-        .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?
+        .map_err(|error| cannot_start(&error))?
         .with_hosts(hosts)
         .with_release_memory(release_memory);
-    let state = serve::calibrated(state, &catalogue)
-        .map_err(|error| CliError::Failed(format!("cannot start: {error}")))?;
+    let state = serve::calibrated(state, &catalogue).map_err(|error| cannot_start(&error))?;
+    let listener = loading.finish().map_err(|error| cannot_start(&error))?;
     let ready = || {
         let line = format!("tribunal listening on http://{address} (docs at /docs)\n");
         crate::print(&line).map_err(io::Error::other)
@@ -95,6 +96,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
     serve::run_until_signal(listener, state, ready)
         .map_err(|error| CliError::Failed(format!("the server failed: {error}")))?;
     Ok(CommandOutcome::Done)
+}
+
+fn cannot_start(error: &dyn std::fmt::Display) -> CliError {
+    CliError::Failed(format!("cannot start: {error}"))
 }
 
 /// Gives pages that the allocator keeps back to the system.

@@ -19,7 +19,7 @@ pub use base::Priority;
 pub use body::{BodyError, malformed, parse_body, without_position};
 pub use content::{Content, Message, Reference};
 pub use error::{ErrorBody, ErrorDetail};
-pub use meta::{Health, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness};
+pub use meta::{Health, Liveness, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness};
 pub use request::{CacheMode, MAX_INPUTS, Options, ScoreInput, ScoreRequest};
 pub use result::{
     Candidate, CandidateScore, CheckedEquality, Digests, ModelText, Part, Reason, ScoreResponse,

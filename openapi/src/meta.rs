@@ -74,10 +74,19 @@ pub struct Health {
     pub status: String,
 }
 
+/// The reply of `GET /livez`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+pub struct Liveness {
+    /// `ok`, or `stalled`.
+    pub status: String,
+    /// The parts that have had work and made no progress for `server.stall_timeout`.
+    pub stalled: Vec<String>,
+}
+
 /// The reply of `GET /readyz`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct Readiness {
-    /// `ready`, `draining`, or `failed` if a model's engine has stopped.
+    /// `ready`, `loading`, `draining`, `overloaded`, or `failed` if a model's engine has stopped.
     pub status: String,
     /// Number of scorers.
     pub scorers: usize,

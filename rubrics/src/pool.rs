@@ -6,6 +6,8 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
@@ -27,6 +29,8 @@ pub struct VerifierPool {
     /// `None` only while dropping.
     queues: Option<Queues<Sender<Job>>>,
     workers: Vec<JoinHandle<()>>,
+    /// For each worker the jobs that it has begun and those that it has ended, added up.
+    turns: Vec<Arc<AtomicU64>>,
 }
 
 #[derive(Debug, Clone)]
@@ -44,15 +48,18 @@ impl VerifierPool {
         let (interactive, interactive_out) = bounded(capacity);
         let (batch, batch_out) = bounded(capacity);
         let receivers = Queues { interactive: interactive_out, batch: batch_out };
-        let workers = (0..threads)
-            .map(|index| {
-                let queues = receivers.clone();
+        let turns: Vec<Arc<AtomicU64>> = (0..threads).map(|_| Arc::default()).collect();
+        let workers = turns
+            .iter()
+            .enumerate()
+            .map(|(index, turns)| {
+                let (queues, turns) = (receivers.clone(), Arc::clone(turns));
                 std::thread::Builder::new()
                     .name(format!("verify-{index}"))
-                    .spawn(move || work(&queues))
+                    .spawn(move || work(&queues, &turns))
             })
             .collect::<Result<_, _>>()?;
-        Ok(Self { queues: Some(Queues { interactive, batch }), workers })
+        Ok(Self { queues: Some(Queues { interactive, batch }), workers, turns })
     }
 
     /// Number of workers.
@@ -64,6 +71,12 @@ impl VerifierPool {
     pub fn queued(&self) -> usize {
         let waiting = self.queues.as_ref().map(|q| q.interactive.len() + q.batch.len());
         waiting.unwrap_or(0)
+    }
+
+    /// For each worker the jobs that it has begun and those that it has ended, added up: odd while
+    /// it works, and for good where a job ended it.
+    pub fn turns(&self) -> impl Iterator<Item = u64> {
+        self.turns.iter().map(|turns| turns.load(Ordering::Relaxed))
     }
 
     pub(crate) fn submit(&self, priority: Priority, job: Job) -> Result<(), QueueFull> {
@@ -88,7 +101,7 @@ impl Drop for VerifierPool {
     }
 }
 
-fn work(queues: &Queues<Receiver<Job>>) {
+fn work(queues: &Queues<Receiver<Job>>, turns: &AtomicU64) {
     let mut turn = 0u32;
     loop {
         turn = (turn + 1) % BATCH_SHARE;
@@ -102,7 +115,11 @@ fn work(queues: &Queues<Receiver<Job>>) {
             recv(second) -> job => job.or_else(|_| first.recv()),
         };
         match job {
-            Ok(job) => job(),
+            Ok(job) => {
+                turns.fetch_add(1, Ordering::Relaxed);
+                job();
+                turns.fetch_add(1, Ordering::Relaxed);
+            }
             Err(_) => return,
         }
     }
@@ -176,6 +193,7 @@ mod tests {
         };
         assert_eq!(pool.submit(Priority::Batch, Box::new(block)), Ok(()));
         started.recv().expect("the worker runs");
+        assert_eq!(pool.turns().collect::<Vec<_>>(), [1], "it is at its first job");
         for priority in [Priority::Batch, Priority::Interactive] {
             assert_eq!(pool.submit(priority, Box::new(|| ())), Ok(()));
             assert_eq!(pool.submit(priority, Box::new(|| ())), Err(QueueFull));

@@ -112,6 +112,13 @@ impl Admission {
         self.requests.load(Ordering::Relaxed)
     }
 
+    /// Whether no other request is taken now.
+    pub fn is_full(&self) -> bool {
+        self.requests() >= self.limits.requests
+            || self.items() >= self.limits.items
+            || self.bytes() >= self.limits.bytes
+    }
+
     /// Returns whether more than three quarters of the input limit are in use, so that optional
     /// work should be skipped.
     pub fn is_pressed(&self) -> bool {

@@ -96,6 +96,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(meta::health)
         .service(meta::models)
         .service(meta::healthz)
+        .service(meta::livez)
         .service(meta::readyz)
         .service(meta::metrics)
         .service(meta::openapi_json);

@@ -8,6 +8,7 @@ use actix_web::web::{Bytes, BytesMut, Payload};
 use futures_util::StreamExt as _;
 
 use crate::admit::Permit;
+use crate::clients;
 use crate::error::{ApiError, Code};
 use crate::extensions::BatchLine;
 use crate::state::State;
@@ -60,7 +61,11 @@ pub(crate) fn enter(
     if state.is_draining() {
         return Err(ApiError::new(Code::Draining, "the server is shutting down"));
     }
-    let refused = |refused: crate::admit::AtLimit| ApiError::overloaded(refused.retry_after);
+    let refused = |refused: crate::admit::AtLimit| {
+        // Readers that take nothing hold their requests' shares: the longest of them ends.
+        state.connections.end_longest_stall();
+        ApiError::overloaded(refused.retry_after)
+    };
     let is_batch_line = BatchLine::of(request).is_some();
     if state.memory.refuses(bytes, is_batch_line) {
         return Err(ApiError::out_of_memory());
@@ -68,9 +73,13 @@ pub(crate) fn enter(
     if is_batch_line {
         return state.admission.enter_behind(bytes).map_err(refused);
     }
-    let client = state.clients.of(request, &state.keys);
-    let taken = state.clients.take(client, Instant::now());
-    taken.map_err(|wait| ApiError::too_fast(state.clients.rate(), wait))?;
+    if state.connections.output_bytes() >= state.config.queue_output {
+        return Err(refused(crate::admit::AtLimit {
+            retry_after: state.admission.expected_wait(),
+        }));
+    }
+    let taken = state.clients.take(clients::client(request), Instant::now());
+    taken.map_err(|wait| ApiError::too_fast(state.config.client_requests, wait))?;
     state.admission.enter(bytes).map_err(refused)
 }
 

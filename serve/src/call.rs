@@ -191,9 +191,14 @@ impl<'r> Call<'r> {
         let own = own.and_then(|time| self.arrived.checked_add(time));
         let deadline = own.map_or(limit, |own| own.min(limit));
         let patience = self.admit(inputs.len(), deadline)?;
+        let priority = line.map_or(options.priority, |_| Priority::Batch);
+        let queues = &self.state.scorer_queues;
+        let place = queues.enter(scorer.name(), inputs.len(), priority, patience).await;
+        let _place = place.map_err(|full| ApiError::overloaded(full.retry_after))?;
+        let patience = deadline.saturating_duration_since(Instant::now());
         let margin = reply_margin(patience);
         let score_options = ScoreOptions {
-            priority: line.map_or(options.priority, |_| Priority::Batch),
+            priority,
             deadline: Some(deadline.checked_sub(margin).unwrap_or(deadline)),
             explain: options.explain,
             seed: options.seed,

@@ -3,17 +3,17 @@
 use std::time::{Duration, Instant};
 
 use actix_web::HttpRequest;
-use actix_web::http::header::AUTHORIZATION;
 use engine::Priority;
 use sha2::{Digest as _, Sha256};
 
+use crate::clients;
 use crate::error::{ApiError, Code};
 use crate::extensions::BatchLine;
 
 /// The sender of a request.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Caller {
-    /// Identifies the API key, or the owner of a batch; 0 without a key.
+    /// Identifies the API key (the address where there are no keys), or the owner of a batch.
     pub(crate) client: u64,
     /// When the reply is due.
     pub(crate) deadline: Instant,
@@ -23,11 +23,9 @@ pub(crate) struct Caller {
 impl Caller {
     /// Derives the sender of `request`, whose reply is due at `deadline`.
     pub(crate) fn new(request: &HttpRequest, deadline: Instant) -> Caller {
-        let key = request.headers().get(AUTHORIZATION);
         let line = BatchLine::of(request);
-        let client = || key.map_or(0, |key| digest_u64(key.as_bytes()));
         Caller {
-            client: line.map_or_else(client, |line| line.client),
+            client: line.map_or_else(|| clients::client(request), |line| line.client),
             deadline,
             is_batch_line: line.is_some(),
         }

@@ -1,26 +1,26 @@
-//! Rate limits per client: a token bucket for each, so that one that sends without pause leaves
-//! capacity to the others. Off unless `limits.client_requests` is set.
+//! Token buckets: how fast each client may come, and how many wrong keys each address may try.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use actix_web::HttpRequest;
-use actix_web::http::header::AUTHORIZATION;
 
-use crate::keys::Keys;
+use crate::extensions::Sender;
 
 /// Most buckets; beyond it, full ones are dropped.
 const MOST_CLIENTS: usize = 1 << 16;
 
-/// The token buckets of all clients.
+/// A bucket of tokens for each client.
 #[derive(Debug)]
-pub struct Clients {
-    /// Requests per second and client, and the size of each bucket; 0 for no limit.
-    rate: u32,
-    hasher: RandomState,
-    buckets: Mutex<HashMap<u64, Bucket>>,
+pub struct Buckets {
+    /// Tokens that are put into each bucket in a second; 0 for no limit.
+    per_second: f64,
+    /// Tokens that fit into a bucket.
+    size: f64,
+    by_client: Mutex<HashMap<u64, Bucket>>,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -29,63 +29,65 @@ struct Bucket {
     at: Instant,
 }
 
-impl Bucket {
-    fn at(self, now: Instant, rate: f64) -> Bucket {
-        let elapsed = now.saturating_duration_since(self.at);
-        Bucket { left: (self.left + elapsed.as_secs_f64() * rate).min(rate), at: now }
-    }
-}
-
-impl Clients {
-    /// Creates rate limits of `rate` requests per second and client.
-    pub fn new(rate: u32) -> Clients {
-        Clients { rate, hasher: RandomState::new(), buckets: Mutex::default() }
+impl Buckets {
+    /// Buckets that hold the tokens of a second.
+    pub fn per_second(rate: u32) -> Buckets {
+        let rate = f64::from(rate);
+        Buckets { per_second: rate, size: rate, by_client: Mutex::default() }
     }
 
-    /// Takes a request out of the client's bucket.
+    /// Buckets that hold the tokens of a minute.
+    pub fn per_minute(rate: u32) -> Buckets {
+        let size = f64::from(rate);
+        Buckets { per_second: size / 60.0, size, by_client: Mutex::default() }
+    }
+
+    /// Takes a token out of the bucket of `client`.
     ///
     /// # Errors
     /// The time until the bucket has one again.
     pub fn take(&self, client: u64, now: Instant) -> Result<(), Duration> {
-        if self.rate == 0 {
+        if self.per_second == 0.0 {
             return Ok(());
         }
-        let rate = f64::from(self.rate);
-        let full = Bucket { left: rate, at: now };
-        // The buckets are valid even after a panic elsewhere.
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        // A panic elsewhere leaves numbers that are still numbers.
+        let mut buckets = self.by_client.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MOST_CLIENTS && !buckets.contains_key(&client) {
-            buckets.retain(|_, bucket| bucket.at(now, rate).left < rate);
+            buckets.retain(|_, bucket| self.refilled(*bucket, now).left < self.size);
             if buckets.len() >= MOST_CLIENTS {
                 buckets.clear();
             }
         }
-        let bucket = buckets.entry(client).or_insert(full);
-        *bucket = bucket.at(now, rate);
+        let bucket = buckets.entry(client).or_insert(Bucket { left: self.size, at: now });
+        *bucket = self.refilled(*bucket, now);
         if bucket.left >= 1.0 {
             bucket.left -= 1.0;
             return Ok(());
         }
-        Err(Duration::from_secs_f64((1.0 - bucket.left) / rate))
+        Err(Duration::from_secs_f64((1.0 - bucket.left) / self.per_second))
     }
 
-    /// Returns the allowed requests per second.
-    pub fn rate(&self) -> u32 {
-        self.rate
+    fn refilled(&self, bucket: Bucket, now: Instant) -> Bucket {
+        let elapsed = now.saturating_duration_since(bucket.at).as_secs_f64();
+        Bucket { left: (bucket.left + elapsed * self.per_second).min(self.size), at: now }
     }
+}
 
-    /// Identifies the sender of a request: by its key, which the guard has checked, or without keys
-    /// by its address.
-    pub(crate) fn of(&self, request: &HttpRequest, keys: &Keys) -> u64 {
-        if keys.is_open() {
-            let address = request.peer_addr().map(|address| address.ip());
-            return self.hasher.hash_one(address);
-        }
-        let header = request.headers().get(AUTHORIZATION);
-        // The scheme before the key may be written in several ways.
-        let key = header.and_then(|value| value.as_bytes().rsplit(|byte| *byte == b' ').next());
-        self.hasher.hash_one(key)
+/// Numbers for addresses that no client can choose or foresee.
+#[derive(Debug, Default)]
+pub struct AddressIds(RandomState);
+
+impl AddressIds {
+    /// The number of an address; `None` is the address of a request without a connection.
+    pub fn of(&self, address: Option<IpAddr>) -> u64 {
+        self.0.hash_one(address)
     }
+}
+
+/// Identifies the sender of a request: its API key, or its address where there are no keys; 0 for
+/// the server's own requests.
+pub(crate) fn client(request: &HttpRequest) -> u64 {
+    Sender::of(request).map_or(0, |sender| sender.client)
 }
 
 #[cfg(test)]
@@ -94,7 +96,7 @@ mod tests {
 
     #[test]
     fn bucket_empties_and_refills() {
-        let clients = Clients::new(4);
+        let clients = Buckets::per_second(4);
         let start = Instant::now();
         let after = |millis| start + Duration::from_millis(millis);
         for _ in 0..4 {
@@ -115,21 +117,32 @@ mod tests {
     }
 
     #[test]
+    fn bucket_of_a_minute_refills_in_a_minute() {
+        let failures = Buckets::per_minute(3);
+        let start = Instant::now();
+        assert!((0..3).all(|_| failures.take(1, start).is_ok()));
+        assert_eq!(failures.take(1, start), Err(Duration::from_secs(20)));
+        let later = start + Duration::from_mins(1);
+        assert!((0..3).all(|_| failures.take(1, later).is_ok()));
+        assert!(failures.take(1, later).is_err());
+    }
+
+    #[test]
     fn without_a_rate_there_is_no_limit() {
-        let clients = Clients::new(0);
+        let clients = Buckets::per_second(0);
         let now = Instant::now();
         assert!((0..10_000).all(|_| clients.take(1, now).is_ok()));
-        assert!(clients.buckets.lock().expect("no thread panicked").is_empty());
+        assert!(clients.by_client.lock().expect("no test panicked").is_empty());
     }
 
     #[test]
     fn full_buckets_are_dropped_beyond_the_limit() {
-        let clients = Clients::new(1);
+        let clients = Buckets::per_second(1);
         let now = Instant::now();
         for client in 0..MOST_CLIENTS as u64 + 10 {
             assert_eq!(clients.take(client, now), Ok(()));
         }
-        let held = clients.buckets.lock().expect("no thread panicked").len();
+        let held = clients.by_client.lock().expect("no test panicked").len();
         assert!(held <= MOST_CLIENTS, "{held}");
     }
 }

@@ -59,8 +59,14 @@ pub enum Code {
     Overloaded,
     /// The client exceeds its rate limit.
     TooFast,
+    /// This address has sent too many wrong keys.
+    TooManyWrongKeys,
+    /// The body has a content type that is not taken.
+    UnsupportedMediaType,
     /// The server is shutting down.
     Draining,
+    /// The models are being loaded.
+    Loading,
     /// The deadline passed before any work was completed.
     DeadlinePassed,
     /// An internal error.
@@ -100,7 +106,14 @@ impl Code {
             Self::TooFast => {
                 (StatusCode::TOO_MANY_REQUESTS, "rate_limit_error", "rate_limit_exceeded")
             }
+            Self::TooManyWrongKeys => {
+                (StatusCode::TOO_MANY_REQUESTS, "authentication_error", "too_many_wrong_keys")
+            }
+            Self::UnsupportedMediaType => {
+                (StatusCode::UNSUPPORTED_MEDIA_TYPE, INVALID, "unsupported_media_type")
+            }
             Self::Draining => (StatusCode::SERVICE_UNAVAILABLE, "overloaded_error", "draining"),
+            Self::Loading => (StatusCode::SERVICE_UNAVAILABLE, "overloaded_error", "loading"),
             Self::DeadlinePassed => (StatusCode::GATEWAY_TIMEOUT, SERVER, "deadline_passed"),
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, SERVER, "internal_error"),
         }
@@ -110,7 +123,7 @@ impl Code {
 impl ApiError {
     /// Creates an error with a message for the client.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), param: None, log: None, retry_after: None }
+        Self { code, message: shortened(message.into()), param: None, log: None, retry_after: None }
     }
 
     /// Creates an internal error; the cause is logged and not sent to the client.
@@ -131,11 +144,25 @@ impl ApiError {
         Self { retry_after: Some(Duration::from_secs(1)), ..error }
     }
 
+    /// A request that comes before the models are loaded.
+    pub fn loading() -> Self {
+        let error = Self::new(Code::Loading, "the models are being loaded");
+        Self { retry_after: Some(Duration::from_secs(1)), ..error }
+    }
+
     /// Creates the error of an exceeded rate limit.
     pub fn too_fast(rate: u32, retry_after: Duration) -> Self {
         let message =
             format!("this client sends more requests than limits.client_requests: {rate} a second");
         Self { retry_after: Some(retry_after), ..Self::new(Code::TooFast, message) }
+    }
+
+    /// An address that has sent more wrong keys than it may.
+    pub fn too_many_wrong_keys(rate: u32, retry_after: Duration) -> Self {
+        let message = format!(
+            "this address has sent more wrong keys than limits.key_failures: {rate} a minute"
+        );
+        Self { retry_after: Some(retry_after), ..Self::new(Code::TooManyWrongKeys, message) }
     }
 
     /// Creates the error of a body that cannot be parsed.
@@ -154,7 +181,7 @@ impl ApiError {
     /// Adds the JSON path of the offending value.
     #[must_use]
     pub fn at(self, param: impl Into<String>) -> Self {
-        Self { param: Some(param.into()), ..self }
+        Self { param: Some(shortened(param.into())), ..self }
     }
 
     /// Adds the cause for the log.
@@ -210,6 +237,20 @@ impl ApiError {
     }
 }
 
+/// Most bytes of a message or of a place. A client's own text in it may be as long as its body.
+const MOST_BYTES: usize = 2048;
+
+/// The text, without its middle where it is too long: the place is at its beginning, the cause
+/// often at its end.
+fn shortened(text: String) -> String {
+    if text.len() <= MOST_BYTES {
+        return text;
+    }
+    let head = text.floor_char_boundary(MOST_BYTES / 4 * 3);
+    let tail = text.ceil_char_boundary(text.len() - MOST_BYTES / 4);
+    format!("{} ... {}", &text[..head], &text[tail..])
+}
+
 impl fmt::Display for ApiError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)
@@ -238,6 +279,16 @@ mod tests {
             assert_eq!(reply.headers().get("retry-after").expect("set"), seconds);
             assert_eq!(reply.headers().get("retry-after-ms").expect("set"), millis);
         }
+    }
+
+    #[test]
+    fn long_texts_of_clients_are_shortened() {
+        let long = "é".repeat(1_000_000);
+        let error = ApiError::new(Code::InvalidBody, format!("begin {long} end")).at(long);
+        let message = error.to_string();
+        assert!(message.len() < MOST_BYTES + 16, "{}", message.len());
+        assert!(message.starts_with("begin ") && message.ends_with(" end"));
+        assert!(error.param().expect("a place").len() < MOST_BYTES + 16);
     }
 
     #[test]

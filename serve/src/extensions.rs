@@ -1,8 +1,11 @@
 //! Request extensions: values that one layer attaches for another.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::{HttpMessage as _, HttpRequest};
+
+use crate::keys::Key;
 
 /// The request id; the client's own where it sent a usable one.
 #[derive(Debug, Clone)]
@@ -11,6 +14,26 @@ pub(crate) struct RequestId(pub(crate) String);
 /// When the request head was read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arrived(pub(crate) Instant);
+
+/// The sender of a request that the guard let pass.
+#[derive(Debug, Clone)]
+pub(crate) struct Sender {
+    /// Identifies the API key, or the address where there are no keys.
+    pub(crate) client: u64,
+    /// `None` where there are no keys.
+    pub(crate) key: Option<Arc<Key>>,
+}
+
+impl Sender {
+    /// The sender of a request; `None` for the server's own requests.
+    pub(crate) fn of(request: &HttpRequest) -> Option<Sender> {
+        request.extensions().get::<Sender>().cloned()
+    }
+}
+
+/// The name that an action of an administrator is about, for the audit log.
+#[derive(Debug, Clone)]
+pub(crate) struct AuditSubject(pub(crate) String);
 
 /// Finished stages of a request, as a `server-timing` header value.
 #[derive(Debug, Clone)]

@@ -16,33 +16,41 @@ pub mod clients;
 mod clock;
 mod compat;
 pub mod config;
+mod connections;
 pub mod convert;
 mod engine_errors;
 pub mod error;
 mod extensions;
 pub mod hosts;
+pub mod key_ring;
 pub mod keys;
 pub mod labels;
+pub mod liveness;
 mod load;
+mod loading;
 pub mod logs;
 pub mod memory;
 pub mod metrics;
 mod middleware;
 mod names;
+mod origin;
 mod pace;
 mod routes;
+pub mod scorer_queues;
 pub mod state;
 
 use std::future::Future;
 use std::net::TcpListener;
 
-use actix_web::{HttpServer, web};
+use actix_web::web;
 
 pub use app::{app, document, document_text};
 pub use background::{Background, run_until_signal};
 pub use config::Config;
+use connections::server::Server;
 pub use hosts::Hosts;
 pub use load::{CannotLoad, calibrated, load_models};
+pub use loading::Loading;
 pub use routes::meta::Document;
 pub use state::State;
 
@@ -58,32 +66,24 @@ pub async fn run(
 ) -> std::io::Result<()> {
     let state = web::Data::new(state);
     let document = web::Data::new(Document::new(document_text()));
-    let draining = state.clone();
-    let config = state.config.clone();
     let (shared, described) = (state.clone(), document.clone());
-    let server = HttpServer::new(move || app(shared.clone(), described.clone()))
-        .workers(config.workers)
-        .disable_signals()
-        .shutdown_timeout(config.drain.as_secs().max(1))
-        .client_request_timeout(config.head_timeout)
-        // A client that closes its sending half counts as disconnected: its work is cancelled.
-        .h1_allow_half_closed(false)
-        .listen(listener)?
-        .run();
+    let server = Server::start(listener, state.connections.clone(), &state.config, move || {
+        app(shared.clone(), described.clone())
+    });
+    let server = server.await?;
     let batches = batch_runner::start(&state, &document);
     memory::watch(std::sync::Arc::downgrade(&state.clone().into_inner()))?;
-    let handle = server.handle();
-    actix_web::rt::spawn(async move {
-        shutdown.await;
-        tracing::info!("draining");
-        draining.drain();
-        handle.stop(true).await;
-    });
-    let served = server.await;
+    let keys = actix_web::rt::spawn(key_ring::follow(state.clone()));
+    let watch = actix_web::rt::spawn(liveness::watch(state.clone(), server.beats()));
+    shutdown.await;
+    tracing::info!("draining");
     state.drain();
+    server.drain(state.config.drain).await;
+    keys.abort();
+    watch.abort();
     if let Some(batches) = batches {
         // A panic in the task has been reported, and the journals hold its results.
         let _ = batches.await;
     }
-    served
+    Ok(())
 }

@@ -134,6 +134,16 @@ impl MemoryMetrics {
     }
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ReloadLabels {
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ConnectionLabels {
+    event: &'static str,
+}
+
 /// Metrics that engines report, updated when the metrics are rendered.
 #[derive(Debug, Default)]
 struct Engines {
@@ -229,6 +239,8 @@ pub struct Metrics {
     batch_lines: Family<LineLabels, Counter>,
     batch_faults: Counter,
     memory: MemoryMetrics,
+    key_reloads: Family<ReloadLabels, Counter>,
+    connection_events: Family<ConnectionLabels, Counter>,
     engines: Engines,
 }
 
@@ -254,6 +266,8 @@ impl Metrics {
             batch_lines: Family::default(),
             batch_faults: Counter::default(),
             memory: MemoryMetrics::default(),
+            key_reloads: Family::default(),
+            connection_events: Family::default(),
             engines: Engines::default(),
         };
         metrics.register();
@@ -273,7 +287,7 @@ impl Metrics {
         registry.register("cache_lookups", "Where verdicts came from", self.cache.clone());
         registry.register(
             "held",
-            "Work in hand: requests, items, bytes, jobs, batches; and bytes of their files",
+            "Work in hand: requests, items, bytes, jobs, connections, output, batches; and bytes of their files",
             self.held.clone(),
         );
         let help = "Requests whose client left before the reply";
@@ -285,12 +299,29 @@ impl Metrics {
         let help = "Times that the disk of batches did not do what it had to";
         registry.register("batch_storage_faults", help, self.batch_faults.clone());
         self.memory.register(registry);
+        let help = "Times that the key file was read again, by outcome";
+        registry.register("key_reloads", help, self.key_reloads.clone());
+        let help = "Connections that were refused, gave way to others, or passed a deadline";
+        registry.register("connection_events", help, self.connection_events.clone());
         self.engines.register(registry);
     }
 
     /// Takes over the memory in use, its limit and its stage.
     pub fn memory(&self, budget: &MemoryBudget) {
         self.memory.set(budget);
+    }
+
+    /// Takes over the counts of what happened to connections.
+    pub(crate) fn connections(&self, events: impl Iterator<Item = (&'static str, u64)>) {
+        for (event, total) in events {
+            raise(&self.connection_events.get_or_create(&ConnectionLabels { event }), total);
+        }
+    }
+
+    /// Counts a reload of the key file.
+    pub fn key_reload(&self, done: bool) {
+        let outcome = if done { "done" } else { "refused" };
+        self.key_reloads.get_or_create(&ReloadLabels { outcome }).inc();
     }
 
     /// Counts `count` outcomes.

@@ -1,16 +1,22 @@
 //! Middleware of every request: request id, key check, metrics and access log.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::ConnectionType;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, web};
 
 use crate::compat::ApiFlavor;
-use crate::extensions::{Arrived, BatchLine, RequestId, StageTimes};
+use crate::connections::{Connection, ReplyBody};
+use crate::error::ApiError;
+use crate::extensions::{Arrived, AuditSubject, BatchLine, RequestId, Sender, StageTimes};
+use crate::keys::Scope;
+use crate::origin;
 use crate::state::State;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -41,13 +47,29 @@ pub(crate) async fn observe(
     let id = request_id(request.request());
     request.extensions_mut().insert(RequestId(id.clone()));
     request.extensions_mut().insert(Arrived(arrived));
+    let connection = request.conn_data::<Arc<Connection>>().cloned();
+    if let Some(connection) = &connection {
+        connection.begin_request();
+    }
     let mut leaving = Leaving { state, answered: false };
     let reply = match next.call(request).await {
         Ok(reply) => reply.map_into_boxed_body(),
-        Err(error) => return Err(error),
+        Err(error) => {
+            if let Some(connection) = &connection {
+                connection.end_reply();
+            }
+            return Err(error);
+        }
     };
     leaving.answered = true;
-    Ok(finish(reply, &id, arrived, &leaving.state))
+    let mut reply = finish(reply, &id, arrived, &leaving.state);
+    let Some(connection) = connection else {
+        return Ok(reply);
+    };
+    if leaving.state.is_draining() {
+        reply.response_mut().head_mut().set_connection_type(ConnectionType::Close);
+    }
+    Ok(reply.map_body(|_, body| BoxBody::new(ReplyBody::begin(body, connection))))
 }
 
 /// Checks the API key on every route, including unknown ones.
@@ -55,14 +77,75 @@ pub(crate) async fn guard(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    // Batch lines are the server's own requests: the batch itself passed this check.
-    if BatchLine::of(request.request()).is_none()
-        && let Err(error) = shared(&request).keys.check(request.headers())
-    {
-        let reply = ApiFlavor::of(request.path()).response(&error);
-        return Ok(request.into_response(reply));
+    // A line of a batch is the server's own request: its batch has passed here.
+    if BatchLine::of(request.request()).is_none() {
+        if let Some(reply) = origin::preflight(request.request(), &shared(&request).config) {
+            return Ok(request.into_response(reply));
+        }
+        match identify(request.request(), shared(&request)) {
+            Ok(sender) => {
+                if let Some(connection) = request.conn_data::<Arc<Connection>>() {
+                    connection.mark_known();
+                }
+                request.extensions_mut().insert(sender);
+            }
+            Err(error) => {
+                let reply = ApiFlavor::of(request.path()).response(&error);
+                return Ok(request.into_response(reply));
+            }
+        }
     }
-    next.call(request).await.map(ServiceResponse::map_into_boxed_body)
+    if Scope::of(request.path()) != [Scope::Admin] {
+        return next.call(request).await.map(ServiceResponse::map_into_boxed_body);
+    }
+    let reply = next.call(request).await?.map_into_boxed_body();
+    audit(&reply);
+    Ok(reply)
+}
+
+/// Writes the line of an action that changes what the server serves.
+fn audit(reply: &ServiceResponse<BoxBody>) {
+    let request = reply.request();
+    let key = Sender::of(request).and_then(|sender| sender.key);
+    let extensions = request.extensions();
+    let id = extensions.get::<RequestId>().map_or("", |id| id.0.as_str());
+    let subject = extensions.get::<AuditSubject>().map_or("", |subject| subject.0.as_str());
+    tracing::info!(
+        target: "audit",
+        action = request.path(),
+        subject,
+        status = reply.status().as_u16(),
+        key = key.as_ref().map_or("none", |key| key.label()),
+        address = request.peer_addr().map(|address| address.ip().to_string()),
+        request_id = id,
+        "admin",
+    );
+}
+
+/// The sender of a request that may pass.
+///
+/// # Errors
+/// 401 without a known key, 429 where the address has sent too many wrong ones, 403 where the key
+/// has not the scope of the route; without keys, those of [`origin::check`].
+fn identify(request: &HttpRequest, state: &State) -> Result<Sender, ApiError> {
+    let address = request.peer_addr().map(|address| address.ip());
+    let key = match state.keys.current().check(request.headers()) {
+        Ok(key) => key,
+        Err(error) => {
+            if address.is_some() {
+                let failures = state.key_failures.take(state.addresses.of(address), Instant::now());
+                let rate = state.config.key_failures;
+                failures.map_err(|wait| ApiError::too_many_wrong_keys(rate, wait))?;
+            }
+            return Err(error);
+        }
+    };
+    match &key {
+        Some(key) => key.allow(request.path())?,
+        None => origin::check(request, &state.config)?,
+    }
+    let client = key.as_ref().map_or_else(|| state.addresses.of(address), |key| key.id());
+    Ok(Sender { client, key })
 }
 
 fn shared(request: &ServiceRequest) -> &web::Data<State> {
@@ -80,6 +163,7 @@ fn finish(
     let stages = reply.request().extensions().get::<StageTimes>().cloned();
     let stages = stages.map_or_else(String::new, |times| times.0 + ", ");
     let timing = format!("{stages}total;dur={:.3}", total.as_secs_f64() * 1e3);
+    origin::add_headers(&mut reply, &state.config);
     let headers = reply.headers_mut();
     headers.insert(REQUEST_ID, header_value(id));
     headers.insert(SERVER_TIMING, header_value(&timing));

@@ -11,12 +11,16 @@ use crate::Config;
 use crate::admit::Admission;
 use crate::batches::Batches;
 use crate::cache::Cache;
-use crate::clients::Clients;
+use crate::clients::{AddressIds, Buckets};
 use crate::clock::unix_seconds;
+use crate::connections::Connections;
 use crate::hosts::Hosts;
+use crate::key_ring::KeyRing;
 use crate::keys::Keys;
+use crate::liveness::Liveness;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
+use crate::scorer_queues::ScorerQueues;
 
 /// The state that all workers share.
 #[derive(Debug)]
@@ -39,14 +43,24 @@ pub struct State {
     pub memory: MemoryBudget,
     /// Gives freed memory back to the system; the allocator is the program's choice.
     pub release_memory: fn(),
-    /// Rate limits per client.
-    pub clients: Clients,
+    /// Room for the work of single scorers.
+    pub scorer_queues: ScorerQueues,
+    /// Requests that each client may still send now.
+    pub clients: Buckets,
+    /// Wrong keys that each address may still send now.
+    pub key_failures: Buckets,
+    /// Numbers of addresses.
+    pub addresses: AddressIds,
+    /// Open connections.
+    pub connections: Arc<Connections>,
     /// The batch store; `None` without a batch folder.
     pub batches: Option<Arc<Batches>>,
+    /// Progress of the parts that do the work.
+    pub liveness: Liveness,
     /// Counters.
     pub metrics: Metrics,
-    /// The accepted API keys.
-    pub keys: Keys,
+    /// The keys that may call.
+    pub keys: KeyRing,
     /// Unix time in seconds at which the process was ready.
     pub started: u64,
     draining: AtomicBool,
@@ -75,13 +89,18 @@ impl State {
             admission: Arc::new(Admission::new(config.limits())),
             memory: MemoryBudget::new(config.memory),
             release_memory: || (),
-            clients: Clients::new(config.client_requests),
+            clients: Buckets::per_second(config.client_requests),
+            connections: Connections::new(&config),
+            scorer_queues: ScorerQueues::new(&config.queues),
+            key_failures: Buckets::per_minute(config.key_failures),
+            addresses: AddressIds::default(),
+            liveness: Liveness::new(config.stall_timeout),
             metrics: Metrics::new(),
             started: unix_seconds(),
             draining: AtomicBool::new(false),
             config,
             registry,
-            keys,
+            keys: KeyRing::new(keys),
             hosts: Arc::default(),
             calibrations: HashMap::new(),
         })
@@ -115,6 +134,11 @@ impl State {
         if let Some(batches) = &self.batches {
             batches.stop();
         }
+    }
+
+    /// Whether a request that came now would be refused for want of room.
+    pub fn is_overloaded(&self) -> bool {
+        self.admission.is_full() || self.connections.output_bytes() >= self.config.queue_output
     }
 
     /// Returns whether the server is draining.

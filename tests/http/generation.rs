@@ -50,7 +50,7 @@ fn endless_question() -> Value {
 fn start(serving: &Serving, body: &Value) -> std::net::TcpStream {
     let body = body.to_string();
     let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: t\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()
     );
     let mut stream = serving.server.connect();
@@ -199,8 +199,8 @@ fn failed_model_gives_an_error() {
 fn aborted_requests_hold_nothing() {
     let serving = tiny();
     for head in [
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: t\r\ncontent-length: 50\r\n\r\n{\"mod",
-        "POST /v1/completions HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{\"mod",
+        "POST /v1/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
     ] {
         let mut stream = serving.server.connect();
         stream.write_all(head.as_bytes()).expect("a fresh connection takes bytes");

@@ -118,13 +118,13 @@ fn large_texts_are_scored_within_their_fuel() {
 #[test]
 fn bodies_beyond_the_limit_are_413() {
     let server = Server::start();
-    let head = "POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: 104857600\r\n\r\n{";
+    let head = "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 104857600\r\n\r\n{";
     let reply = server.raw(head.as_bytes());
     assert!(reply.starts_with("HTTP/1.1 413"), "announced: {reply}");
     assert!(reply.contains("body_too_large"), "{reply}");
     let mut stream = server.connect();
     stream
-        .write_all(b"POST /v1/score HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n")
+        .write_all(b"POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n")
         .expect("the head is taken");
     let chunk = format!("100000\r\n{}\r\n", " ".repeat(1 << 20));
     // The server stops reading past its limit; the writes after that may fail.
@@ -139,7 +139,7 @@ fn slow_bodies_time_out() {
     let server = Server::configured("", |config| {
         config.body_timeout = std::time::Duration::from_millis(200);
     });
-    let head = "POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: 100\r\n\r\n{";
+    let head = "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{";
     let mut streams: Vec<_> = (0..50).map(|_| server.connect()).collect();
     for stream in &mut streams {
         stream.write_all(head.as_bytes()).expect("the head is taken");
@@ -158,12 +158,12 @@ fn slow_bodies_time_out() {
 fn nothing_is_held_after_hostile_clients() {
     let server = Server::start();
     let heads = [
-        "POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: 50\r\n\r\n{\"mod",
-        "POST /v1/score HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"mo",
-        "POST /v1/score HTTP/1.1\r\nhost: t\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
-        "POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: -1\r\n\r\n",
-        "POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}",
-        "GET /v1/models HTTP/1.1\r\nhost: t\r\nx-request-id: a b\r\n\r\n",
+        "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 50\r\n\r\n{\"mod",
+        "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"mo",
+        "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+        "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: -1\r\n\r\n",
+        "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}",
+        "GET /v1/models HTTP/1.1\r\nhost: localhost\r\nx-request-id: a b\r\n\r\n",
         "GET / HTTP/9.9\r\n\r\n",
         "\0\0\0\0",
     ];
@@ -188,8 +188,10 @@ fn long_work() -> String {
 fn work_of_disconnected_client_is_cancelled() {
     let server = Server::configured("", |config| config.threads = 1);
     let body = long_work();
-    let head =
-        format!("POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: {}\r\n\r\n", body.len());
+    let head = format!(
+        "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
+        body.len()
+    );
     // Whether the server notices the disconnect in time is a race; one success in many attempts
     // suffices.
     for _ in 0..30 {

@@ -15,8 +15,9 @@ fn every_route_requires_a_key() {
     let keys = Keys::parse(KEY).expect("a good key");
     let server = Server::guarded("", keys, |_| ());
     let status = |headers: &str| {
-        let request =
-            format!("GET /v1/models HTTP/1.1\r\nhost: t\r\nconnection: close\r\n{headers}\r\n");
+        let request = format!(
+            "GET /v1/models HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n{headers}\r\n"
+        );
         let reply = server.raw(request.as_bytes());
         reply.split(' ').nth(1).unwrap_or("none").to_owned()
     };
@@ -36,8 +37,9 @@ fn every_route_requires_a_key() {
 /// Sends half of a request, which holds its bytes and its place.
 pub(crate) fn half_a_request(server: &Server, announced: usize) -> std::net::TcpStream {
     let mut stream = server.connect();
-    let head =
-        format!("POST /v1/score HTTP/1.1\r\nhost: t\r\ncontent-length: {announced}\r\n\r\n{{");
+    let head = format!(
+        "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {announced}\r\n\r\n{{"
+    );
     stream.write_all(head.as_bytes()).expect("the head is taken");
     stream
 }

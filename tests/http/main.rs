@@ -3,12 +3,14 @@
 mod chat;
 mod compat;
 mod completions;
+mod connections;
 mod contract;
 mod decision_prompts;
 mod decisions;
 mod generation;
 mod harness;
 mod hostile;
+mod keys;
 mod lifecycle;
 mod limits;
 mod live;

@@ -49,6 +49,7 @@ impl ApiFlavor {
             | "/v1/models"
             | "/health"
             | "/healthz"
+            | "/livez"
             | "/readyz"
             | "/metrics"
             | "/openapi.json" => ApiFlavor::Own,
@@ -135,7 +136,7 @@ impl ApiFlavor {
 /// Returns the error type that vLLM and `SGLang` use for a status.
 fn kind(status: StatusCode) -> &'static str {
     match status.as_u16() {
-        400 | 408 | 413 => "BadRequestError",
+        400 | 408 | 413 | 415 => "BadRequestError",
         401 | 403 => "PermissionDeniedError",
         404 | 405 => "NotFoundError",
         422 => "UnprocessableEntityError",
@@ -146,8 +147,8 @@ fn kind(status: StatusCode) -> &'static str {
 
 fn tei_type(code: Code) -> TeiErrorType {
     match code {
-        Code::Overloaded | Code::TooFast => TeiErrorType::Overloaded,
-        Code::Draining | Code::DeadlinePassed => TeiErrorType::Unhealthy,
+        Code::Overloaded | Code::TooFast | Code::TooManyWrongKeys => TeiErrorType::Overloaded,
+        Code::Draining | Code::Loading | Code::DeadlinePassed => TeiErrorType::Unhealthy,
         Code::Internal | Code::ToolFailed | Code::StorageFull | Code::StorageFailed => {
             TeiErrorType::Backend
         }
@@ -164,6 +165,7 @@ fn tei_type(code: Code) -> TeiErrorType {
         | Code::BodyTimeout
         | Code::BodyTooLarge
         | Code::InvalidBody
+        | Code::UnsupportedMediaType
         | Code::Unmeasured => TeiErrorType::Validation,
     }
 }

@@ -14,12 +14,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rubrics::Registry;
-use rubrics::config::{Document, Problem};
+use rubrics::config::{Document, Problem, Section};
 
 use self::catalogue::Flags;
 use self::settings::{SETTINGS, Setting};
 use crate::admit::AdmissionLimits;
 use crate::keys::Keys;
+use crate::scorer_queues::{QueuePolicy, QueueSpec};
 
 pub use self::catalogue::{AdapterSpec, Catalogue, ModelSpec};
 
@@ -30,12 +31,32 @@ pub struct Config {
     pub bind: SocketAddr,
     /// File with one API key per line; without it the server accepts local clients without a key.
     pub api_keys_file: Option<PathBuf>,
+    /// Names by which clients may call a server without keys, beside the local ones.
+    pub hosts: Vec<String>,
+    /// Origins whose pages may call from a browser; none unless listed.
+    pub cors_origins: Vec<String>,
     /// Most bytes in a request body.
     pub max_body: usize,
     /// Most time for a request body to arrive.
     pub body_timeout: Duration,
     /// Most time for a request head to arrive.
     pub head_timeout: Duration,
+    /// How long a connection without a request stays open in a drain.
+    pub drain_idle: Duration,
+    /// Longest time between two requests of a connection.
+    pub idle_timeout: Duration,
+    /// Longest time in which a reader takes no byte of a reply.
+    pub write_timeout: Duration,
+    /// Longest time from the beginning of a reply to its end.
+    pub reply_timeout: Duration,
+    /// Longest time in which the rest of a body is read and dropped after its reply.
+    pub linger_timeout: Duration,
+    /// Open connections; 0 for what the descriptor limit leaves for them.
+    pub connections: usize,
+    /// Open connections of each address; 0 for any number.
+    pub address_connections: usize,
+    /// Time without progress, with work waiting, after which `/livez` fails.
+    pub stall_timeout: Duration,
     /// Most time to answer accepted work after shutdown began.
     pub drain: Duration,
     /// Number of event loops.
@@ -46,13 +67,19 @@ pub struct Config {
     pub queue_items: usize,
     /// Most body bytes in hand.
     pub queue_bytes: usize,
+    /// Bytes of replies that were made and not read.
+    pub queue_output: usize,
     /// Requests per second and client; 0 for no limit.
     pub client_requests: u32,
     /// Bytes of memory that the process may hold; `None` for the limit of the control group or the
     /// machine.
     pub memory: Option<u64>,
+    /// Wrong keys a minute that each address may send; 0 for any number.
+    pub key_failures: u32,
     /// Most time to answer a request.
     pub deadline: Duration,
+    /// Queues of single scorers.
+    pub queues: Vec<QueueSpec>,
     /// Most tokens in one engine step.
     pub batch_tokens: usize,
     /// Bytes of the KV cache, per model.
@@ -93,17 +120,30 @@ impl Default for Config {
         Self {
             bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             api_keys_file: None,
+            hosts: Vec::new(),
+            cors_origins: Vec::new(),
             max_body: 8 << 20,
             body_timeout: Duration::from_secs(10),
             head_timeout: Duration::from_secs(5),
+            drain_idle: Duration::from_millis(100),
+            idle_timeout: Duration::from_secs(5),
+            write_timeout: Duration::from_secs(30),
+            reply_timeout: Duration::from_mins(10),
+            linger_timeout: Duration::from_secs(1),
+            stall_timeout: Duration::from_mins(5),
+            connections: 0,
+            address_connections: 0,
             drain: Duration::from_secs(30),
             workers: cores,
             queue_requests: 1024,
             queue_items: 2048,
             queue_bytes: 256 << 20,
+            queue_output: 256 << 20,
             client_requests: 0,
             memory: None,
+            key_failures: 20,
             deadline: Duration::from_secs(30),
+            queues: Vec::new(),
             batch_tokens: 1024,
             kv_memory: 2 << 30,
             max_sequences: 256,
@@ -302,10 +342,34 @@ fn read_document(
         let known = [place.flags.names(), place.models.to_vec()].concat();
         let registry = Registry::read_beside(&root, &known, place.files);
         let catalogue = Catalogue::read(&root, &registry, place);
+        config.queues = read_queues(&root);
         root.finish();
         (registry, catalogue)
     };
     (registry, catalogue, document.into_problems())
+}
+
+/// Reads the `[[queue]]` tables.
+fn read_queues(root: &Section<'_, '_>) -> Vec<QueueSpec> {
+    let mut queues: Vec<QueueSpec> = Vec::new();
+    for section in root.sections("queue") {
+        let scorer = section.required_text("scorer");
+        section.require("size");
+        let size = section.integer("size", 1..1 << 24);
+        let timeout = section.duration("timeout");
+        let policy = section.word("policy", QueuePolicy::NAMES);
+        if let (Some(scorer), Some(size)) = (scorer, size) {
+            if queues.iter().any(|queue| queue.scorer == scorer) {
+                section.problem("scorer", format!("another queue of this file is for '{scorer}'"));
+            }
+            let timeout = timeout.unwrap_or(Duration::from_secs(1));
+            let policy = policy.unwrap_or(QueuePolicy::Reject);
+            let size = usize::try_from(size).unwrap_or(usize::MAX);
+            queues.push(QueueSpec { scorer, size, timeout, policy });
+        }
+        section.finish();
+    }
+    queues
 }
 
 /// Reads settings from the environment; the only place that does.
@@ -363,7 +427,7 @@ fn read_keys(config: &Config, problems: &mut Vec<Problem>) -> Keys {
     Keys::default()
 }
 
-/// Checks that the default scorer of foreign routes exists.
+/// Checks that scorers exist which other settings name.
 fn check_wires(
     config: &Config,
     registry: &Registry,
@@ -375,19 +439,19 @@ fn check_wires(
     {
         problems.push(problem("configuration", "wires.adapters", message));
     }
-    let Some(name) = &config.wires_scorer else {
-        return;
-    };
     let models = catalogue.models.iter().map(|model| model.name.as_str());
     let adapters = catalogue.adapters.iter().map(|adapter| adapter.name.as_str());
     let scorers = registry.iter().map(|scorer| scorer.name());
     let names: Vec<&str> = scorers.chain(models).chain(adapters).collect();
-    if !names.contains(&name.as_str()) {
-        let near = rubrics::config::nearest(name, names.into_iter());
-        let hint = near.map(|near| format!("; did you mean '{near}'?"));
-        let message =
-            format!("no scorer, model or adapter is called '{name}'{}", hint.unwrap_or_default());
-        problems.push(problem("configuration", "wires.scorer", message));
+    let wires = config.wires_scorer.iter().map(|name| ("wires.scorer", name));
+    let queues = config.queues.iter().map(|queue| ("queue.scorer", &queue.scorer));
+    for (key, name) in wires.chain(queues) {
+        if !names.contains(&name.as_str()) {
+            let near = rubrics::config::nearest(name, names.iter().copied());
+            let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
+            let message = format!("no scorer, model or adapter is called '{name}'{hint}");
+            problems.push(problem("configuration", key, message));
+        }
     }
 }
 

@@ -23,6 +23,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "api_keys_file",
         read: |c, v| into(&mut c.api_keys_file, path(v)),
     },
+    Setting { table: "server", key: "hosts", read: |c, v| into(&mut c.hosts, host_names(v)) },
+    Setting {
+        table: "server",
+        key: "cors_origins",
+        read: |c, v| into(&mut c.cors_origins, origins(v)),
+    },
     Setting { table: "server", key: "max_body", read: |c, v| into(&mut c.max_body, bytes(v)) },
     Setting {
         table: "server",
@@ -33,6 +39,42 @@ pub(super) const SETTINGS: &[Setting] = &[
         table: "server",
         key: "head_timeout",
         read: |c, v| into(&mut c.head_timeout, time(v)),
+    },
+    Setting { table: "server", key: "drain_idle", read: |c, v| into(&mut c.drain_idle, time(v)) },
+    Setting {
+        table: "server",
+        key: "idle_timeout",
+        read: |c, v| into(&mut c.idle_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "write_timeout",
+        read: |c, v| into(&mut c.write_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "reply_timeout",
+        read: |c, v| into(&mut c.reply_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "linger_timeout",
+        read: |c, v| into(&mut c.linger_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "stall_timeout",
+        read: |c, v| into(&mut c.stall_timeout, time(v)),
+    },
+    Setting {
+        table: "server",
+        key: "connections",
+        read: |c, v| into(&mut c.connections, count_or_any(v)),
+    },
+    Setting {
+        table: "server",
+        key: "address_connections",
+        read: |c, v| into(&mut c.address_connections, count_or_any(v)),
     },
     Setting { table: "server", key: "drain", read: |c, v| into(&mut c.drain, time(v)) },
     Setting { table: "server", key: "workers", read: |c, v| into(&mut c.workers, count(v)) },
@@ -53,10 +95,20 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         table: "limits",
+        key: "queue_output",
+        read: |c, v| into(&mut c.queue_output, bytes(v)),
+    },
+    Setting {
+        table: "limits",
         key: "client_requests",
         read: |c, v| into(&mut c.client_requests, rate(v)),
     },
     Setting { table: "limits", key: "memory", read: |c, v| into(&mut c.memory, memory(v)) },
+    Setting {
+        table: "limits",
+        key: "key_failures",
+        read: |c, v| into(&mut c.key_failures, rate(v)),
+    },
     Setting { table: "limits", key: "deadline", read: |c, v| into(&mut c.deadline, time(v)) },
     Setting {
         table: "limits",
@@ -143,6 +195,33 @@ fn name(text: &str) -> Result<Option<String>, &'static str> {
     }
 }
 
+/// Names with commas between.
+fn list(text: &str) -> Vec<String> {
+    let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
+}
+
+fn host_names(text: &str) -> Result<Vec<String>, &'static str> {
+    let names = list(text);
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    let good = names.iter().all(|name| name.bytes().all(plain));
+    if good { Ok(names) } else { Err("host names without ports, with commas between") }
+}
+
+fn origins(text: &str) -> Result<Vec<String>, &'static str> {
+    let origins = list(text);
+    let is_origin = |origin: &String| {
+        let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
+        host.is_some_and(|host| !host.is_empty() && !host.contains(['/', '*', '@', ' ']))
+    };
+    let good = origins.iter().all(is_origin);
+    if good {
+        Ok(origins)
+    } else {
+        Err("origins such as \"https://ui.example\", with commas between")
+    }
+}
+
 fn bytes(text: &str) -> Result<usize, &'static str> {
     let size = parse_bytes(text).filter(|size| *size > 0);
     size.ok_or("a size above zero such as \"8MiB\"")
@@ -171,9 +250,14 @@ fn count(text: &str) -> Result<usize, &'static str> {
     count.ok_or("a whole number above zero")
 }
 
+fn count_or_any(text: &str) -> Result<usize, &'static str> {
+    let count = text.parse().ok().filter(|count| *count <= 1 << 24);
+    count.ok_or("a whole number, or 0 for no number of its own")
+}
+
 fn rate(text: &str) -> Result<u32, &'static str> {
     let rate = text.parse().ok().filter(|rate| *rate <= 1 << 24);
-    rate.ok_or("a whole number of requests a second, or 0 for no limit")
+    rate.ok_or("a whole number, or 0 for no limit")
 }
 
 /// Accepts the CPU only, the one device of this build; nothing is stored.

@@ -141,3 +141,39 @@ fn all_problems_of_models_are_reported() {
     );
     check("model = 3\n[adapter]\n", &[], &[], &["t.toml:1: model", "t.toml:2: adapter"]);
 }
+
+#[test]
+fn queues_of_scorers_are_read() {
+    let text = "[[queue]]\nscorer = \"math\"\nsize = 9\n\
+                [[queue]]\nscorer = \"exact\"\nsize = 1\ntimeout = \"2s\"\npolicy = \"shed\"\n";
+    let (config, _, problems) = read(text, &[], &[]);
+    assert_eq!(problems, [""; 0]);
+    let queue = |scorer: &str, size, timeout, policy| QueueSpec {
+        scorer: scorer.to_owned(),
+        size,
+        timeout: Duration::from_secs(timeout),
+        policy,
+    };
+    let first = queue("math", 9, 1, QueuePolicy::Reject);
+    assert_eq!(config.queues, [first, queue("exact", 1, 2, QueuePolicy::Shed)]);
+    let text = "[[queue]]\nscorer = \"math\"\nsize = 0\npolicy = \"drop\"\n[[queue]]\nsize = 1\n";
+    let (_, _, problems) = read(text, &[], &[]);
+    let starts =
+        ["t.toml:3: queue[0].size", "t.toml:4: queue[0].policy", "t.toml:5: queue[1].scorer"];
+    assert_eq!(problems.len(), starts.len(), "{problems:?}");
+    for (problem, start) in problems.iter().zip(starts) {
+        assert!(problem.starts_with(start), "{problem}");
+    }
+}
+
+#[test]
+fn lists_have_commas_between() {
+    let text = "[server]\nhosts = \"box.lan, gpu1\"\ncors_origins = \"https://a.example\"\n";
+    let (config, _, problems) = read(text, &[], &[]);
+    assert_eq!(problems, [""; 0]);
+    assert_eq!(config.hosts, ["box.lan", "gpu1"]);
+    assert_eq!(config.cors_origins, ["https://a.example"]);
+    let text = "[server]\nhosts = \"box.lan:80\"\ncors_origins = \"*\"\n";
+    let (_, _, problems) = read(text, &[], &[]);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+}

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use actix_web::http::header::{ALLOW, ContentType, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, ResponseError as _, get, web};
 use openapi::{
-    ErrorBody, Health, MAX_INPUTS, ModelDigests, ModelInfo, ModelLimits, ModelList, Readiness,
+    ErrorBody, Health, Liveness, MAX_INPUTS, ModelDigests, ModelInfo, ModelLimits, ModelList,
+    Readiness,
 };
 
 use crate::compat::openai_chat::types::MAX_PROMPTS;
@@ -43,22 +45,44 @@ fn healthy() -> web::Json<Health> {
     web::Json(Health { status: "ok".to_owned() })
 }
 
+/// Whether the parts that do the work make progress. A server that fails here should be restarted.
+#[utoipa::path(
+    tag = "operations",
+    responses(
+        (status = 200, description = "Every part that has work makes progress.", body = Liveness),
+        (status = 401, description = "No valid API key.", body = ErrorBody),
+        (status = 503, description = "A part has had work and made no progress for server.stall_timeout.", body = Liveness),
+    )
+)]
+#[get("/livez")]
+pub(crate) async fn livez(state: web::Data<State>) -> HttpResponse {
+    let mut stalled = state.liveness.stalled(Instant::now());
+    let dead = state.hosts.iter().filter(|host| !host.engine.is_alive());
+    stalled.extend(dead.map(|host| format!("engine {}", host.name)));
+    if stalled.is_empty() {
+        HttpResponse::Ok().json(Liveness { status: "ok".to_owned(), stalled })
+    } else {
+        HttpResponse::ServiceUnavailable().json(Liveness { status: "stalled".to_owned(), stalled })
+    }
+}
+
 /// Reports whether the server accepts work.
 #[utoipa::path(
     tag = "operations",
     responses(
         (status = 200, description = "Scorers and models are loaded and work is taken.", body = Readiness),
         (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 503, description = "The server is shutting down, or a model's engine has stopped.", body = Readiness),
+        (status = 503, description = "The models are being loaded, the server is shutting down or holds as much work as it takes, or a model's engine has stopped.", body = Readiness),
     )
 )]
 #[get("/readyz")]
 pub(crate) async fn readyz(state: web::Data<State>) -> HttpResponse {
     let alive = state.hosts.iter().all(|host| host.engine.is_alive());
-    let status = match (state.is_draining(), alive) {
-        (true, _) => "draining",
-        (false, true) => "ready",
-        (false, false) => "failed",
+    let status = match (state.is_draining(), alive, state.is_overloaded()) {
+        (true, ..) => "draining",
+        (false, false, _) => "failed",
+        (false, true, true) => "overloaded",
+        (false, true, false) => "ready",
     };
     let body = Readiness {
         status: status.to_owned(),
@@ -182,6 +206,8 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
         ("items", state.admission.items()),
         ("bytes", state.admission.bytes()),
         ("jobs", state.tools.pool.queued()),
+        ("connections", state.connections.len()),
+        ("output_bytes", state.connections.output_bytes()),
         ("stored_verdicts", usize::try_from(state.cache.len()).unwrap_or(usize::MAX)),
     ];
     state.metrics.memory(&state.memory);
@@ -189,6 +215,7 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
         let status = host.engine.status();
         state.metrics.engine(&host.name, host.engine.queued_tokens(), &status);
     }
+    state.metrics.connections(state.connections.events());
     let text = state.metrics.render(&held).map_err(ApiError::internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
     Ok(HttpResponse::Ok().content_type(kind).body(text))

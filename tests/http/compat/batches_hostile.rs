@@ -76,7 +76,8 @@ fn ids_are_never_paths() {
         ("GET", "/v1/files//content"),
         ("GET", "/v1/files/a/b/content"),
     ] {
-        let request = format!("{method} {path} HTTP/1.1\r\nhost: t\r\nconnection: close\r\n\r\n");
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
         let reply = server.raw(request.as_bytes());
         assert!(reply.starts_with("HTTP/1.1 404"), "{path}: {reply}");
     }
@@ -218,8 +219,10 @@ fn invalid_forms_are_refused() {
 
 fn raw_upload(server: &Server, headers: &str, body: &[u8]) -> String {
     let mut stream = server.connect();
-    let head =
-        format!("POST /v1/files HTTP/1.1\r\nhost: t\r\n{headers}content-type: {}\r\n\r\n", FORM.1);
+    let head = format!(
+        "POST /v1/files HTTP/1.1\r\nhost: localhost\r\n{headers}content-type: {}\r\n\r\n",
+        FORM.1
+    );
     stream.write_all(head.as_bytes()).expect("the head is taken");
     // A server that has refused may close during the write.
     let _ = stream.write_all(body);

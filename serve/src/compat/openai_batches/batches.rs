@@ -22,6 +22,7 @@ use crate::clock::unix_seconds;
 use crate::compat::responses::BatchFailures;
 use crate::compat::{ApiFlavor, FlavoredApiError, invalid};
 use crate::error::{ApiError, Code};
+use crate::extensions::Sender;
 use crate::state::State;
 
 /// Default and most batches per page.
@@ -63,10 +64,13 @@ pub(crate) async fn create_batch(
         let batches = enabled(&state)?;
         let params: BatchRequest = call.parse(parse_body).await?;
         check(&params)?;
+        if let Some(key) = Sender::of(&request).and_then(|sender| sender.key) {
+            key.allow(&params.endpoint)?;
+        }
         let given = params.input_file_id.clone();
         let missing = || absent("file", &given, "input_file_id");
         let input = FileId::parse(&given).ok_or_else(missing)?;
-        let owner = owner(&request, &state);
+        let owner = owner(&request);
         let (id, of) = (input.clone(), owner.clone());
         let file = batches.run(move |batches| batches.file(&id, &of)).await?;
         if file.ok_or_else(missing)?.purpose != FilePurpose::Batch {
@@ -172,7 +176,7 @@ pub(crate) async fn list_batches(
         let batches = enabled(&state)?;
         let params: BatchQuery = query(&request)?;
         let range = page_range((params.after.as_deref(), params.limit), PAGE, false)?;
-        let (owner, of) = (owner(&request, &state), range.clone());
+        let (owner, of) = (owner(&request), range.clone());
         let page = batches.run(move |batches| batches.batches(&owner, &of)).await?;
         let page = found_page(page, &range)?;
         let data: Vec<BatchObject> = page.records.into_iter().map(batch_object).collect();
@@ -200,7 +204,7 @@ async fn named<T: Send + 'static>(
     let given = part(request, "batch_id");
     let missing = || absent("batch", given, "batch_id");
     let id = BatchId::parse(given).ok_or_else(missing)?;
-    let owner = owner(request, state);
+    let owner = owner(request);
     let found = batches.run(move |batches| ask(batches, &id, &owner)).await?;
     found.ok_or_else(missing)
 }

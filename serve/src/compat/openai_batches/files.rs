@@ -64,7 +64,7 @@ pub(crate) async fn upload_file(
         // The bytes go to disk and are not held in memory.
         let _permit = body::enter(&request, 0, &state)?;
         let form = upload::receive(&request, payload, &state, &batches).await?;
-        let (owner, now) = (owner(&request, &state), unix_seconds());
+        let (owner, now) = (owner(&request), unix_seconds());
         let kept = batches.run(move |batches| {
             batches.keep_file(form.file, |id, place, bytes| FileRecord {
                 id,
@@ -127,7 +127,7 @@ pub(crate) async fn list_files(
         let is_ascending = params.order == Some(Order::Asc);
         let given = (params.after.as_deref(), params.limit);
         let range = page_range(given, (MOST_FILES, MOST_FILES), is_ascending)?;
-        let (owner, of, purpose) = (owner(&request, &state), range.clone(), params.purpose);
+        let (owner, of, purpose) = (owner(&request), range.clone(), params.purpose);
         let reading = batches.run(move |batches| {
             let passes = |file: &FileRecord| {
                 purpose.as_ref().is_none_or(|purpose| purpose_name(file.purpose) == purpose)
@@ -221,7 +221,7 @@ pub(crate) async fn delete_file(
 ) -> Result<HttpResponse, FlavoredApiError> {
     let answering = async {
         let file = find(&request, &state).await?;
-        let (batches, owner) = (enabled(&state)?, owner(&request, &state));
+        let (batches, owner) = (enabled(&state)?, owner(&request));
         let id = file.id.clone();
         match batches.run(move |batches| batches.delete_file(&id, &owner)).await? {
             DeleteOutcome::Deleted => Ok(HttpResponse::Ok().json(FileDeleted {
@@ -244,7 +244,7 @@ async fn find(request: &HttpRequest, state: &State) -> Result<FileRecord, ApiErr
     let given = part(request, "file_id");
     let missing = || absent("file", given, "file_id");
     let id = FileId::parse(given).ok_or_else(missing)?;
-    let owner = owner(request, state);
+    let owner = owner(request);
     let found = batches.run(move |batches| batches.file(&id, &owner)).await?;
     found.ok_or_else(missing)
 }

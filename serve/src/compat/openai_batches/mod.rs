@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use crate::batches::{Batches, Page, PageRange};
 use crate::compat::invalid;
 use crate::error::{ApiError, Code};
+use crate::extensions::Sender;
 use crate::state::State;
 
 /// Returns the batch store.
@@ -29,9 +30,11 @@ fn enabled(state: &State) -> Result<Arc<Batches>, ApiError> {
     })
 }
 
-/// Returns the owner name of the client.
-fn owner(request: &HttpRequest, state: &State) -> String {
-    state.keys.owner(request.headers())
+/// The owner of the files and batches of a request: its API key, or the one owner that all have
+/// where there are no keys.
+fn owner(request: &HttpRequest) -> String {
+    let key = Sender::of(request).and_then(|sender| sender.key);
+    key.map_or_else(|| "anybody".to_owned(), |key| key.owner().to_owned())
 }
 
 /// Returns a parameter of the path.

@@ -204,7 +204,10 @@ fn fault(error: ApiError, path: &str) -> Result<GradeProblem, ApiError> {
         | Code::ToolFailed
         | Code::Overloaded
         | Code::TooFast
+        | Code::TooManyWrongKeys
+        | Code::UnsupportedMediaType
         | Code::Draining
+        | Code::Loading
         | Code::DeadlinePassed => Err(error),
     }
 }

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use actix_web::http::header::ContentType;
 use actix_web::web::{self, Data, Payload};
-use actix_web::{HttpRequest, HttpResponse, post};
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, post};
 use engine::Host;
 use openapi::parse_body;
 use tokio::sync::OwnedMutexGuard;
@@ -24,6 +24,7 @@ use crate::compat::error_bodies::VllmError;
 use crate::compat::responses::VllmFailures;
 use crate::compat::{ApiFlavor, FlavoredApiError, invalid};
 use crate::error::{ApiError, Code};
+use crate::extensions::AuditSubject;
 use crate::hosts::Served;
 use crate::names::{self, not_found, shown};
 use crate::state::State;
@@ -53,6 +54,7 @@ pub(crate) async fn load_lora_adapter(
         let mut call = Call::begin(&request, payload, &state).await?;
         let folder = folder(&state)?;
         let params: LoadAdapterRequest = call.parse(parse_body).await?;
+        request.extensions_mut().insert(AuditSubject(shown(&params.lora_name)));
         call.admit(1, call.deadline())?;
         load(&state, folder, params).await
     };
@@ -81,6 +83,7 @@ pub(crate) async fn unload_lora_adapter(
         let mut call = Call::begin(&request, payload, &state).await?;
         folder(&state)?;
         let params: UnloadAdapterRequest = call.parse(parse_body).await?;
+        request.extensions_mut().insert(AuditSubject(shown(&params.lora_name)));
         call.admit(1, call.deadline())?;
         unload(&state, &params.lora_name).await
     };

@@ -1,0 +1,416 @@
+//! Open connections: how many there are, which gives way to a new one, and when each is closed.
+//!
+//! The framework bounds the first head of a connection and the time between requests. What it does
+//! not bound is bounded here, around its sockets: readers that stall, replies without an end, later
+//! heads that trickle, bodies that go on after their reply, and the number of connections.
+
+pub(crate) mod server;
+mod socket;
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures_util::task::AtomicWaker;
+
+pub(crate) use self::socket::ReplyBody;
+use crate::config::Config;
+
+/// Descriptors for everything but connections: models, files of batches, pipes of code scorers.
+const RESERVE: usize = 256;
+
+/// Most connections unless configured, whatever the descriptor limit.
+const MOST: usize = 20_000;
+
+/// How long a reader must have stalled before its connection may give way to a new one.
+const STALL: Duration = Duration::from_secs(1);
+
+/// The open connections of a server, and what they hold.
+#[derive(Debug)]
+pub struct Connections {
+    most: usize,
+    most_per_address: usize,
+    times: Times,
+    start: Instant,
+    /// A lock, because opening one compares it with all others; once a connection, never a request.
+    table: Mutex<Table>,
+    /// When the drain began, in nanoseconds after `start`; [`NEVER`] before.
+    drained_at: AtomicU64,
+    output_bytes: AtomicUsize,
+    events: [AtomicU64; EVENTS.len()],
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    open: HashMap<u64, Arc<Connection>>,
+    per_address: HashMap<IpAddr, usize>,
+    opened: u64,
+}
+
+/// How long each phase of a connection may take.
+#[derive(Debug, Clone, Copy)]
+struct Times {
+    /// From the first byte of a head to its last.
+    head: Duration,
+    /// For the framework's own reply to a head that is late.
+    linger: Duration,
+    /// Between requests.
+    idle: Duration,
+    /// Without a byte taken by the reader.
+    write: Duration,
+    /// From the beginning of a reply to its end.
+    reply: Duration,
+    /// In a drain, for a request that is on its way.
+    drain_idle: Duration,
+}
+
+/// What happened to connections, as a metric names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ConnectionEvent {
+    Refused,
+    GaveWay,
+    TimedOut,
+}
+
+/// Names of the events, in their order.
+pub(crate) const EVENTS: [&str; 3] = ["refused", "gave_way", "timed_out"];
+
+/// A connection, shared by its socket, the requests on it and the table.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    id: u64,
+    address: IpAddr,
+    server: Arc<Connections>,
+    phase: AtomicU8,
+    /// When the phase began, in nanoseconds after the server's start.
+    since: AtomicU64,
+    /// When the phase must be over.
+    deadline: AtomicU64,
+    /// When the reader stopped taking bytes; [`NEVER`] while it takes them.
+    stalled_at: AtomicU64,
+    /// Whether a request on it had a key, or needed none.
+    known: AtomicBool,
+    closed: AtomicBool,
+    /// Bytes of replies that have not been written.
+    output_bytes: AtomicUsize,
+    waker: AtomicWaker,
+}
+
+/// No request has begun.
+const WAITING: u8 = 0;
+/// A part of a head has arrived.
+const HEAD: u8 = 1;
+/// A request is being read or answered.
+const ANSWERING: u8 = 2;
+/// A reply is being made and written.
+const REPLYING: u8 = 3;
+/// The rest of a reply is being written.
+const FLUSHING: u8 = 4;
+
+/// No time.
+const NEVER: u64 = u64::MAX;
+
+/// Why a connection is not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Refused;
+
+impl Connections {
+    /// Those of a server that is about to start.
+    pub fn new(config: &Config) -> Arc<Connections> {
+        Arc::new(Connections {
+            most: most_connections(config.connections),
+            most_per_address: config.address_connections,
+            times: Times {
+                head: config.head_timeout,
+                linger: config.linger_timeout,
+                idle: config.idle_timeout,
+                write: config.write_timeout,
+                reply: config.reply_timeout,
+                drain_idle: config.drain_idle,
+            },
+            start: Instant::now(),
+            table: Mutex::default(),
+            drained_at: AtomicU64::new(NEVER),
+            output_bytes: AtomicUsize::new(0),
+            events: Default::default(),
+        })
+    }
+
+    /// Number of open connections.
+    pub fn len(&self) -> usize {
+        self.table().open.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes of replies that were made and that their readers have not taken.
+    pub fn output_bytes(&self) -> usize {
+        self.output_bytes.load(Ordering::Relaxed)
+    }
+
+    /// How often each event happened, by its name.
+    pub(crate) fn events(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let counts = self.events.iter().map(|count| count.load(Ordering::Relaxed));
+        EVENTS.into_iter().zip(counts)
+    }
+
+    /// Takes a connection in. At the limit the one that is spared best gives way to it.
+    ///
+    /// # Errors
+    /// [`Refused`] where the address has as many as it may, or where none can give way.
+    fn open(self: &Arc<Self>, address: IpAddr) -> Result<Arc<Connection>, Refused> {
+        let mut table = self.table();
+        let of_address = table.per_address.get(&address).copied().unwrap_or(0);
+        let full = self.most_per_address != 0 && of_address >= self.most_per_address;
+        if full || (table.open.len() >= self.most && !self.make_room(&mut table)) {
+            drop(table);
+            self.count(ConnectionEvent::Refused);
+            return Err(Refused);
+        }
+        table.opened += 1;
+        let id = table.opened;
+        let now = self.nanos(Instant::now());
+        let connection = Arc::new(Connection {
+            id,
+            address,
+            server: Arc::clone(self),
+            phase: AtomicU8::new(WAITING),
+            since: AtomicU64::new(now),
+            deadline: AtomicU64::new(after(now, self.times.head + self.times.idle)),
+            stalled_at: AtomicU64::new(NEVER),
+            known: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            output_bytes: AtomicUsize::new(0),
+            waker: AtomicWaker::new(),
+        });
+        table.open.insert(id, Arc::clone(&connection));
+        *table.per_address.entry(address).or_default() += 1;
+        Ok(connection)
+    }
+
+    /// Lets a connection give way: first one that never had a good request, then one between
+    /// requests, then one whose reader has stalled; of these the one of longest standing. Returns
+    /// whether there was one.
+    fn make_room(&self, table: &mut Table) -> bool {
+        let now = self.nanos(Instant::now());
+        let spared = table.open.values().filter_map(|one| Some((one.spared(now)?, one)));
+        let Some((_, least)) = spared.min_by_key(|(order, _)| *order) else {
+            return false;
+        };
+        let least = Arc::clone(least);
+        table.forget(&least);
+        least.close();
+        self.count(ConnectionEvent::GaveWay);
+        true
+    }
+
+    /// Lets a connection give way where descriptors have run out.
+    fn free_descriptor(&self) {
+        self.make_room(&mut self.table());
+    }
+
+    /// Ends the connection whose reader has stalled for longest, where others need what it holds.
+    pub(crate) fn end_longest_stall(&self) {
+        let mut table = self.table();
+        let now = self.nanos(Instant::now());
+        let stalled = table.open.values().filter(|one| one.has_stalled(now));
+        let first = stalled.min_by_key(|one| one.stalled_at.load(Ordering::Relaxed)).cloned();
+        if let Some(first) = first {
+            table.forget(&first);
+            first.close();
+            self.count(ConnectionEvent::GaveWay);
+        }
+    }
+
+    /// From now on a connection between requests is closed, after a moment for a request that is on
+    /// its way.
+    fn begin_drain(&self) {
+        self.drained_at.store(self.nanos(Instant::now()), Ordering::Release);
+    }
+
+    /// Makes every connection look at the time.
+    fn wake_all(&self) {
+        self.table().open.values().for_each(|one| one.waker.wake());
+    }
+
+    /// Closes every connection, whatever it is doing.
+    fn close_all(&self) {
+        self.table().open.values().for_each(|one| one.close());
+    }
+
+    fn count(&self, event: ConnectionEvent) {
+        self.events[event as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn table(&self) -> std::sync::MutexGuard<'_, Table> {
+        // A panic elsewhere leaves a table whose connections still leave it one by one.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn nanos(&self, at: Instant) -> u64 {
+        let elapsed = at.saturating_duration_since(self.start).as_nanos();
+        u64::try_from(elapsed).unwrap_or(NEVER)
+    }
+
+    fn instant(&self, nanos: u64) -> Option<Instant> {
+        self.start.checked_add(Duration::from_nanos(nanos)).filter(|_| nanos != NEVER)
+    }
+}
+
+/// The end of a time that began at `now`.
+fn after(now: u64, time: Duration) -> u64 {
+    now.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(NEVER))
+}
+
+impl Table {
+    /// Takes a connection out of the table, once.
+    fn forget(&mut self, connection: &Connection) {
+        if self.open.remove(&connection.id).is_none() {
+            return;
+        }
+        if let Some(count) = self.per_address.get_mut(&connection.address) {
+            *count -= 1;
+            if *count == 0 {
+                self.per_address.remove(&connection.address);
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// A request begins: from here on the limits of requests hold.
+    pub(crate) fn begin_request(&self) {
+        self.enter(ANSWERING, None);
+    }
+
+    /// The request passed the guard.
+    pub(crate) fn mark_known(&self) {
+        self.known.store(true, Ordering::Relaxed);
+    }
+
+    /// A reply of so many bytes begins, as far as its length is known.
+    fn begin_reply(&self, bytes: usize) {
+        self.output_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.server.output_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.enter(REPLYING, Some(self.server.times.reply));
+    }
+
+    /// The last byte of the reply was made; its deadline holds until it is written.
+    pub(crate) fn end_reply(&self) {
+        self.phase.store(FLUSHING, Ordering::Relaxed);
+    }
+
+    /// Bytes have arrived.
+    fn bytes_arrived(&self) {
+        if self.phase() == WAITING {
+            let phase = self.deadline.load(Ordering::Relaxed);
+            self.enter(HEAD, Some(self.server.times.head + self.server.times.linger));
+            // A later byte never extends what an earlier one has begun.
+            self.deadline.fetch_min(phase, Ordering::Relaxed);
+        }
+    }
+
+    /// All bytes that were made have been written.
+    fn wrote_all(&self) {
+        if self.phase() == FLUSHING {
+            // The framework closes an idle connection by itself. This is for those that it does
+            // not: where the rest of a body is awaited, or where nothing is read any more.
+            let times = self.server.times;
+            self.enter(WAITING, Some(times.idle + times.head));
+        }
+        if self.phase() != REPLYING {
+            self.release_output();
+        }
+    }
+
+    fn release_output(&self) {
+        let bytes = self.output_bytes.swap(0, Ordering::Relaxed);
+        if bytes > 0 {
+            self.server.output_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        }
+    }
+
+    fn enter(&self, phase: u8, time: Option<Duration>) {
+        let now = self.server.nanos(Instant::now());
+        self.since.store(now, Ordering::Relaxed);
+        let deadline = time.map_or(NEVER, |time| after(now, time));
+        self.deadline.store(deadline, Ordering::Relaxed);
+        self.phase.store(phase, Ordering::Relaxed);
+    }
+
+    fn phase(&self) -> u8 {
+        self.phase.load(Ordering::Relaxed)
+    }
+
+    /// When it must be over with what it does; `None` where nothing presses.
+    fn deadline(&self) -> Option<Instant> {
+        self.server.instant(self.deadline.load(Ordering::Relaxed))
+    }
+
+    /// Notes that the reader takes no bytes, or that it does again.
+    fn set_stalled(&self, at: Option<Instant>) {
+        let nanos = at.map_or(NEVER, |at| self.server.nanos(at));
+        self.stalled_at.store(nanos, Ordering::Relaxed);
+    }
+
+    fn has_stalled(&self, now: u64) -> bool {
+        let at = self.stalled_at.load(Ordering::Relaxed);
+        at != NEVER && now >= after(at, STALL)
+    }
+
+    /// The order in which it gives way to others; `None` where it does not.
+    fn spared(&self, now: u64) -> Option<(u8, u64)> {
+        let since = self.since.load(Ordering::Relaxed);
+        match (self.phase(), self.known.load(Ordering::Relaxed)) {
+            (WAITING | HEAD, false) => Some((0, since)),
+            (WAITING | HEAD, true) => Some((1, since)),
+            _ if self.has_stalled(now) => Some((2, self.stalled_at.load(Ordering::Relaxed))),
+            _ => None,
+        }
+    }
+
+    /// Whether a drain closes it now.
+    fn is_drained(&self) -> bool {
+        let began = self.server.drained_at.load(Ordering::Acquire);
+        if began == NEVER || self.phase() != WAITING {
+            return false;
+        }
+        let since = self.since.load(Ordering::Relaxed);
+        self.server.nanos(Instant::now()) >= after(since, self.server.times.drain_idle)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    fn close(&self) {
+        self.closed.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    /// Gives back everything that it held.
+    fn end(&self) {
+        self.release_output();
+        self.server.table().forget(self);
+    }
+}
+
+/// The configured number of connections, or what the descriptor limit leaves for them.
+fn most_connections(configured: usize) -> usize {
+    let descriptors = descriptor_limit().unwrap_or(1024);
+    let spare = descriptors.saturating_sub(RESERVE.min(descriptors / 2)).max(1);
+    if configured == 0 { spare.min(MOST) } else { configured.min(spare) }
+}
+
+/// The number of descriptors that this process may have.
+fn descriptor_limit() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    let soft = line.split_ascii_whitespace().next()?;
+    Some(soft.parse().unwrap_or(usize::MAX))
+}

@@ -1,0 +1,312 @@
+//! Accepts connections and serves them: one task that accepts, and an event loop a worker.
+//!
+//! The framework's own server takes any number of connections, wraps no socket, and in a drain
+//! drops those that wait to be served. So the loop is here, and the framework serves one connection
+//! at a time.
+
+use std::io::{self, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::{Duration, Instant};
+
+use actix_http::HttpServiceBuilder;
+use actix_service::{
+    IntoServiceFactory as _, Service as _, ServiceFactory, ServiceFactoryExt as _, map_config,
+};
+use actix_web::body::BoxBody;
+use actix_web::dev::{AppConfig, ServiceRequest, ServiceResponse};
+use actix_web::{App, Error};
+use futures_util::future::LocalBoxFuture;
+use tokio::sync::{mpsc, oneshot};
+
+use super::socket::Socket;
+use super::{Connection, Connections};
+use crate::config::Config;
+use crate::liveness;
+
+/// What serves one connection to its end, on the thread of a worker.
+type Serving = Rc<dyn Fn(Socket) -> LocalBoxFuture<'static, ()>>;
+
+/// Blocking threads of all workers together.
+const BLOCKING_THREADS: usize = 512;
+
+/// How often a drain looks whether all connections have ended.
+const DRAIN_STEP: Duration = Duration::from_millis(10);
+
+/// How long nothing is accepted after the descriptors have run out.
+const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(20);
+
+/// How long connections may take to end before another server takes over.
+const HAND_OVER: Duration = Duration::from_secs(1);
+
+/// The reply to a connection that is one too many.
+const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+    retry-after: 1\r\nconnection: close\r\ncontent-length: 129\r\n\r\n\
+    {\"error\":{\"type\":\"overloaded_error\",\"code\":\"overloaded\",\
+    \"message\":\"the server has as many connections as it takes\",\"param\":null}}";
+
+/// A server that accepts connections.
+pub(crate) struct Server {
+    connections: Arc<Connections>,
+    accepting: actix_web::rt::task::JoinHandle<Accepting>,
+    stop: oneshot::Sender<()>,
+    workers: Vec<oneshot::Receiver<()>>,
+    beats: Vec<Arc<AtomicU64>>,
+}
+
+/// A connection on its way to a worker.
+struct Accepted {
+    stream: TcpStream,
+    peer: SocketAddr,
+    connection: Arc<Connection>,
+}
+
+struct Accepting {
+    listener: tokio::net::TcpListener,
+    workers: Workers,
+}
+
+/// The workers, which take connections in turn.
+struct Workers {
+    senders: Vec<mpsc::UnboundedSender<Accepted>>,
+    next: usize,
+    connections: Arc<Connections>,
+}
+
+impl Server {
+    /// Starts the workers, each with an application of its own, and accepts connections.
+    ///
+    /// # Errors
+    /// Threads that do not start, and a listener that cannot be used.
+    pub(crate) async fn start<T>(
+        listener: TcpListener,
+        connections: Arc<Connections>,
+        config: &Config,
+        app: impl Fn() -> App<T> + Clone + Send + 'static,
+    ) -> io::Result<Server>
+    where
+        T: ServiceFactory<
+                ServiceRequest,
+                Config = (),
+                Response = ServiceResponse<BoxBody>,
+                Error = Error,
+                InitError = (),
+            > + 'static,
+        T::Future: 'static,
+    {
+        listener.set_nonblocking(true)?;
+        let listener = tokio::net::TcpListener::from_std(listener)?;
+        let mut senders = Vec::new();
+        let mut workers = Vec::new();
+        let mut beats = Vec::new();
+        for number in 0..config.workers {
+            let (sender, accepted) = mpsc::unbounded_channel();
+            let (started, starting) = oneshot::channel();
+            let (ended, ending) = oneshot::channel();
+            let (app, config) = (app.clone(), config.clone());
+            let beat = Arc::new(AtomicU64::new(0));
+            beats.push(Arc::clone(&beat));
+            let threads = (BLOCKING_THREADS / config.workers).max(1);
+            let body = move || match runtime(threads) {
+                Ok(runtime) => runtime.block_on(async move {
+                    if let Some(serving) = serving(app(), &config).await
+                        && started.send(()).is_ok()
+                    {
+                        let beating = actix_web::rt::spawn(liveness::beat(beat));
+                        work(accepted, serving).await;
+                        beating.abort();
+                    }
+                    // A server that does not wait for it any more needs no word.
+                    let _ = ended.send(());
+                }),
+                Err(error) => tracing::error!(%error, "a worker cannot start"),
+            };
+            std::thread::Builder::new().name(format!("http-{number}")).spawn(body)?;
+            starting.await.map_err(|_| io::Error::other("a worker cannot start"))?;
+            senders.push(sender);
+            workers.push(ending);
+        }
+        let (stop, stopped) = oneshot::channel();
+        let handed = Workers { senders, next: 0, connections: connections.clone() };
+        let accepting = Accepting { listener, workers: handed };
+        let accepting = actix_web::rt::spawn(accepting.run(stopped));
+        Ok(Server { connections, accepting, stop, workers, beats })
+    }
+
+    /// The counters that the workers' event loops raise.
+    pub(crate) fn beats(&self) -> Vec<Arc<AtomicU64>> {
+        self.beats.clone()
+    }
+
+    /// Refuses new connections, lets those that have a request in hand end, and after `limit`
+    /// closes them.
+    pub(crate) async fn drain(self, limit: Duration) {
+        let end = Instant::now() + limit;
+        let Server { connections, accepting, stop, workers, .. } = self;
+        connections.begin_drain();
+        // An accepting task that has ended needs no word.
+        let _ = stop.send(());
+        if let Ok(accepting) = accepting.await {
+            let _workers = accepting.accept_rest();
+            while !connections.is_empty() && Instant::now() < end {
+                connections.wake_all();
+                tokio::time::sleep(DRAIN_STEP).await;
+            }
+            connections.close_all();
+        }
+        for worker in workers {
+            let left = end.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
+            // One that hangs in a request is left behind.
+            let _ = tokio::time::timeout(left, worker).await;
+        }
+    }
+
+    /// Hands the listener over to another server: connections that wait in it are that one's.
+    pub(crate) async fn hand_over(self) -> io::Result<TcpListener> {
+        let Server { connections, accepting, stop, .. } = self;
+        connections.begin_drain();
+        let _ = stop.send(());
+        let accepting = accepting.await.map_err(io::Error::other)?;
+        let end = Instant::now() + HAND_OVER;
+        while !connections.is_empty() {
+            if Instant::now() < end {
+                connections.wake_all();
+            } else {
+                connections.close_all();
+            }
+            tokio::time::sleep(DRAIN_STEP).await;
+        }
+        accepting.listener.into_std()
+    }
+}
+
+impl Accepting {
+    async fn run(mut self, mut stopped: oneshot::Receiver<()>) -> Accepting {
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = &mut stopped => return self,
+                accepted = self.listener.accept() => accepted,
+            };
+            let accepted = accepted.and_then(|(stream, peer)| Ok((stream.into_std()?, peer)));
+            if !self.workers.take(accepted) {
+                tokio::time::sleep(OUT_OF_DESCRIPTORS).await;
+            }
+        }
+    }
+
+    /// Takes what waits in the listener, whose clients have been told that they are connected, and
+    /// closes it.
+    fn accept_rest(mut self) -> Workers {
+        if let Ok(listener) = self.listener.into_std() {
+            loop {
+                match listener.accept() {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    accepted => {
+                        if !self.workers.take(accepted) {
+                            break;
+                        }
+                    }
+                }
+            }
+        }
+        self.workers
+    }
+}
+
+impl Workers {
+    /// Hands a connection to a worker, or refuses it. Returns whether another can be accepted now.
+    fn take(&mut self, accepted: io::Result<(TcpStream, SocketAddr)>) -> bool {
+        let (mut stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // The client's own fault, or no descriptors: of those one comes back.
+                let own = error.kind() == io::ErrorKind::ConnectionAborted;
+                if !own {
+                    tracing::warn!(%error, "a connection cannot be accepted");
+                    self.connections.free_descriptor();
+                }
+                return own;
+            }
+        };
+        match self.connections.open(peer.ip()) {
+            Ok(connection) => {
+                let accepted = Accepted { stream, peer, connection };
+                self.next = (self.next + 1) % self.senders.len();
+                if let Err(back) = self.senders[self.next].send(accepted) {
+                    back.0.connection.end();
+                }
+            }
+            Err(super::Refused) => {
+                // Its buffer is empty: this takes all of it or the client has left.
+                let _ = stream.write_all(REFUSAL);
+            }
+        }
+        true
+    }
+}
+
+/// The event loop of a worker.
+fn runtime(blocking_threads: usize) -> io::Result<actix_web::rt::Runtime> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(blocking_threads)
+        .build()?;
+    Ok(runtime.into())
+}
+
+/// Serves connections until no more come.
+async fn work(mut accepted: mpsc::UnboundedReceiver<Accepted>, serving: Serving) {
+    while let Some(Accepted { stream, peer, connection }) = accepted.recv().await {
+        // A reply is written whole; nothing is gained by waiting for more of it.
+        let _ = stream.set_nodelay(true);
+        match tokio::net::TcpStream::from_std(stream) {
+            Ok(stream) => {
+                let socket = Socket::new(stream, peer, connection);
+                actix_web::rt::spawn(serving(socket));
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection cannot be served");
+                connection.end();
+            }
+        }
+    }
+}
+
+/// An application as what serves a connection; `None` where it cannot be built.
+async fn serving<T>(app: App<T>, config: &Config) -> Option<Serving>
+where
+    T: ServiceFactory<
+            ServiceRequest,
+            Config = (),
+            Response = ServiceResponse<BoxBody>,
+            Error = Error,
+            InitError = (),
+        > + 'static,
+    T::Future: 'static,
+{
+    let app = app.into_factory().map_err(|error: Error| error.error_response());
+    let http = HttpServiceBuilder::default()
+        .keep_alive(config.idle_timeout)
+        .client_request_timeout(config.head_timeout)
+        .client_disconnect_timeout(config.linger_timeout)
+        // A client that closes its half has left: its work is cancelled.
+        .h1_allow_half_closed(false)
+        .on_connect_ext(|socket: &Socket, data| {
+            data.insert(Arc::clone(&socket.connection));
+        })
+        .h1::<_, BoxBody>(map_config(app, |()| AppConfig::default()));
+    let service = Rc::new(http.new_service(()).await.ok()?);
+    Some(Rc::new(move |socket| {
+        let service = Rc::clone(&service);
+        Box::pin(async move {
+            let peer = socket.peer;
+            // A connection that breaks, gives way or passes a deadline has no other to tell.
+            if let Err(error) = service.call((socket, Some(peer))).await {
+                tracing::trace!(%error, "a connection ended");
+            }
+        })
+    }))
+}

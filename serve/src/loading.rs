@@ -1,0 +1,89 @@
+//! Answers from the first moment: while models are being loaded, every request gets 503 `loading`.
+
+use std::net::TcpListener;
+use std::thread::JoinHandle;
+
+use actix_service::ServiceFactory;
+use actix_web::body::BoxBody;
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::{ConnectionType, Method};
+use actix_web::rt::System;
+use actix_web::{App, Error, HttpRequest, HttpResponse, web};
+use openapi::{Health, Readiness};
+use tokio::sync::oneshot;
+
+use crate::compat::ApiFlavor;
+use crate::config::Config;
+use crate::connections::Connections;
+use crate::connections::server::Server;
+use crate::error::ApiError;
+
+/// A listener whose clients are answered, on a thread of its own, until the server takes over.
+#[derive(Debug)]
+pub struct Loading {
+    stop: oneshot::Sender<()>,
+    thread: JoinHandle<std::io::Result<TcpListener>>,
+}
+
+impl Loading {
+    /// Begins to answer on `listener`.
+    ///
+    /// # Errors
+    /// A thread that does not start.
+    pub fn start(listener: TcpListener, config: &Config) -> std::io::Result<Loading> {
+        let (stop, stopped) = oneshot::channel::<()>();
+        let config = Config { workers: 1, ..config.clone() };
+        let serve = move || {
+            System::new().block_on(async move {
+                let connections = Connections::new(&config);
+                let server = Server::start(listener, connections, &config, app).await?;
+                // A sender that was dropped has no use for the listener either.
+                let _ = stopped.await;
+                server.hand_over().await
+            })
+        };
+        let thread = std::thread::Builder::new().name("loading".to_owned()).spawn(serve)?;
+        Ok(Loading { stop, thread })
+    }
+
+    /// Ends it and gives the listener back. Connections that come meanwhile wait in it.
+    ///
+    /// # Errors
+    /// A listener that could not be used.
+    pub fn finish(self) -> std::io::Result<TcpListener> {
+        // A thread that has ended by itself says why below.
+        let _ = self.stop.send(());
+        let ended = self.thread.join();
+        ended.unwrap_or_else(|_| Err(std::io::Error::other("the loading thread panicked")))
+    }
+}
+
+fn app() -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<BoxBody>,
+        Error = Error,
+        InitError = (),
+    >,
+> {
+    App::new().default_service(web::to(answer))
+}
+
+/// The process lives, is not ready, and does nothing else yet. Each connection ends with its reply,
+/// so that the next one finds the server.
+async fn answer(request: HttpRequest) -> HttpResponse {
+    let is_get = request.method() == Method::GET;
+    let mut reply = match request.path() {
+        "/livez" | "/healthz" if is_get => {
+            HttpResponse::Ok().json(Health { status: "ok".to_owned() })
+        }
+        "/readyz" if is_get => {
+            let body = Readiness { status: "loading".to_owned(), scorers: 0, models: 0 };
+            HttpResponse::ServiceUnavailable().json(body)
+        }
+        path => ApiFlavor::of(path).response(&ApiError::loading()),
+    };
+    reply.head_mut().set_connection_type(ConnectionType::Close);
+    reply
+}

@@ -1,0 +1,160 @@
+//! Room for the work of single scorers: a scorer that is slow, or much asked, takes no more of the
+//! server than its own queue has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rubrics::Priority;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// The queue of a scorer, as a `[[queue]]` table configures it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QueueSpec {
+    /// The scorer, model or adapter.
+    pub scorer: String,
+    /// Inputs that are answered at a time.
+    pub size: usize,
+    /// Longest time to wait for room.
+    pub timeout: Duration,
+    /// What happens to a request for which there is no room.
+    pub policy: QueuePolicy,
+}
+
+/// What happens to a request for which there is no room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum QueuePolicy {
+    /// It is refused at once.
+    Reject,
+    /// It waits its turn, and is refused after the queue's timeout.
+    Wait,
+    /// It waits, unless it is of priority `batch`: that is refused at once.
+    Shed,
+}
+
+impl QueuePolicy {
+    /// The policies by name.
+    pub(crate) const NAMES: &[(&str, QueuePolicy)] = &[
+        ("reject", QueuePolicy::Reject),
+        ("wait", QueuePolicy::Wait),
+        ("shed", QueuePolicy::Shed),
+    ];
+}
+
+/// The queues of all scorers that have one.
+#[derive(Debug)]
+pub struct ScorerQueues(HashMap<String, ScorerQueue>);
+
+#[derive(Debug)]
+struct ScorerQueue {
+    spec: QueueSpec,
+    room: Arc<Semaphore>,
+}
+
+/// Inputs in a queue, given back when dropped; nothing for a scorer without a queue.
+#[derive(Debug)]
+pub struct QueueShare(#[expect(dead_code, reason = "it is held")] Option<OwnedSemaphorePermit>);
+
+/// There was no room in time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QueueFull {
+    /// About when there may be room.
+    pub retry_after: Duration,
+}
+
+impl ScorerQueues {
+    /// Empty queues.
+    pub fn new(specs: &[QueueSpec]) -> ScorerQueues {
+        let queue = |spec: &QueueSpec| {
+            let room = Arc::new(Semaphore::new(spec.size));
+            (spec.scorer.clone(), ScorerQueue { spec: spec.clone(), room })
+        };
+        ScorerQueues(specs.iter().map(queue).collect())
+    }
+
+    /// Takes `items` inputs of a scorer in hand. A request that is larger than the queue takes all
+    /// of it.
+    ///
+    /// # Errors
+    /// [`QueueFull`] where the queue's policy refuses the request, or where there is no room within
+    /// the queue's timeout and `patience`.
+    pub async fn enter(
+        &self,
+        scorer: &str,
+        items: usize,
+        priority: Priority,
+        patience: Duration,
+    ) -> Result<QueueShare, QueueFull> {
+        let Some(ScorerQueue { spec, room }) = self.0.get(scorer) else {
+            return Ok(QueueShare(None));
+        };
+        let count = u32::try_from(items.min(spec.size)).unwrap_or(u32::MAX);
+        if let Ok(share) = Arc::clone(room).try_acquire_many_owned(count) {
+            return Ok(QueueShare(Some(share)));
+        }
+        let full = QueueFull { retry_after: spec.timeout };
+        let waits = match spec.policy {
+            QueuePolicy::Reject => false,
+            QueuePolicy::Wait => true,
+            QueuePolicy::Shed => priority == Priority::Interactive,
+        };
+        if !waits {
+            return Err(full);
+        }
+        let room = Arc::clone(room).acquire_many_owned(count);
+        match tokio::time::timeout(spec.timeout.min(patience), room).await {
+            Ok(Ok(share)) => Ok(QueueShare(Some(share))),
+            // A semaphore that is never closed fails only here.
+            Ok(Err(_)) | Err(_) => Err(full),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    fn queues(policy: QueuePolicy, timeout: Duration) -> ScorerQueues {
+        let scorer = "math".to_owned();
+        ScorerQueues::new(&[QueueSpec { scorer, size: 4, timeout, policy }])
+    }
+
+    const LONG: Duration = Duration::from_mins(10);
+
+    #[actix_web::test]
+    async fn full_queue_does_what_its_policy_says() {
+        use Priority::{Batch, Interactive};
+        for (policy, priority, waits) in [
+            (QueuePolicy::Reject, Interactive, false),
+            (QueuePolicy::Wait, Interactive, true),
+            (QueuePolicy::Wait, Batch, true),
+            (QueuePolicy::Shed, Interactive, true),
+            (QueuePolicy::Shed, Batch, false),
+        ] {
+            let queues = queues(policy, LONG);
+            let first = queues.enter("math", 3, Interactive, LONG).await.expect("room");
+            assert!(queues.enter("exact", 100, priority, LONG).await.is_ok(), "it has no queue");
+            let second = queues.enter("math", 2, priority, LONG);
+            futures_util::pin_mut!(second);
+            match second.as_mut().now_or_never() {
+                Some(ended) => assert!(ended.is_err() && !waits, "{policy:?} {priority:?}"),
+                None => {
+                    assert!(waits, "{policy:?} {priority:?}");
+                    drop(first);
+                    assert!(second.await.is_ok(), "room came back");
+                }
+            }
+        }
+    }
+
+    #[actix_web::test]
+    async fn waiting_ends_with_the_timeout() {
+        let queues = queues(QueuePolicy::Wait, Duration::from_millis(10));
+        let all = queues.enter("math", 100, Priority::Interactive, LONG).await;
+        let _all = all.expect("a request larger than the queue takes all of it");
+        let late = queues.enter("math", 1, Priority::Interactive, LONG).await;
+        assert_eq!(late.err(), Some(QueueFull { retry_after: Duration::from_millis(10) }));
+    }
+}
