@@ -156,11 +156,11 @@ fn replies_end_after_their_longest_time() {
 fn unread_output_is_refused_beyond_its_budget() {
     let server = Server::configured("", |config| {
         config.queue_output = 1 << 20;
-        config.write_timeout = Duration::from_secs(60);
+        config.write_timeout = Duration::from_mins(1);
     });
     let body = json!({"model": "math", "inputs": [{"response": "4", "reference": "4"}]});
     let stalled: Vec<TcpStream> = (0..8).map(|_| stalled_reader(&server)).collect();
-    eventually("the budget is spent", || held(&server, "output_bytes") > 1048576.0);
+    eventually("the budget is spent", || held(&server, "output_bytes") > 1_048_576.0);
     let reply = server.score(&body);
     assert_eq!((reply.status, reply.code().as_str()), (503, "overloaded"));
     assert!(reply.header("retry-after").is_some());
