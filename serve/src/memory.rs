@@ -188,13 +188,14 @@ mod tests {
 
     #[test]
     fn stage_follows_the_free_memory_with_hysteresis() {
+        use MemoryStage::{DropCache, Normal, PauseBatches, RefuseWork};
+
         let budget = MemoryBudget::new(Some(1000 << 20));
         let mut stages = Vec::new();
         for used_mib in [0, 799, 801, 760, 749, 860, 951, 940, 937, 901, 0] {
             budget.sample(used_mib << 20);
             stages.push((used_mib, budget.stage()));
         }
-        use MemoryStage::{DropCache, Normal, PauseBatches, RefuseWork};
         let expected = [
             (0, Normal),
             (799, Normal),

@@ -187,7 +187,7 @@ fn symbolic_link_at_a_partial_file_is_refused_and_its_target_stays() {
         [("out.jsonl", ".partial"), ("out.jsonl", ".journal"), ("out.parquet", ".partial")]
     {
         let folder = Folder::new();
-        let input = folder.write("in.jsonl", &dataset(10));
+        let input = folder.write("in.jsonl", dataset(10));
         let kept = folder.write("kept", "of somebody else");
         std::os::unix::fs::symlink(&kept, folder.path(&format!("{output}{format}")))
             .expect("a link");

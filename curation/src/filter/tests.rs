@@ -390,13 +390,13 @@ fn long_chains_of_operators_are_refused_and_long_lists_are_read() {
         wheres(format!("id = '{}'", "x".repeat(1 << 20))),
     ];
     for options in refused {
-        let error = answer(&files.datasets[0], &files.spill, options).expect_err("too long");
+        let error = query_rows(&files.datasets[0], &files.spill, options).expect_err("too long");
         assert!(matches!(error, DatasetError::Query { .. }), "{error}");
     }
     let accepted =
         [wheres(ors(200)), wheres(format!("id IN ({})", vec!["3, -3"; 9_000].join(", ")))];
     for options in &accepted {
-        let (lines, _) = answer(&files.datasets[0], &files.spill, options.clone()).expect("a list");
+        let (lines, _) = query_rows(&files.datasets[0], &files.spill, options.clone()).expect("a list");
         assert_eq!(lines, "{\"id\":3}\n");
     }
 }
