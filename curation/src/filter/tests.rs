@@ -396,7 +396,8 @@ fn long_chains_of_operators_are_refused_and_long_lists_are_read() {
     let accepted =
         [wheres(ors(200)), wheres(format!("id IN ({})", vec!["3, -3"; 9_000].join(", ")))];
     for options in &accepted {
-        let (lines, _) = query_rows(&files.datasets[0], &files.spill, options.clone()).expect("a list");
+        let (lines, _) =
+            query_rows(&files.datasets[0], &files.spill, options.clone()).expect("a list");
         assert_eq!(lines, "{\"id\":3}\n");
     }
 }
