@@ -91,9 +91,9 @@ mod tests {
         let path = folder.path().join("out.json");
         for text in ["one", "two"] {
             write_atomic(&path, text.as_bytes()).expect("the folder is ours");
-            assert_eq!(std::fs::read_to_string(&path).expect("written"), text);
+            assert_eq!(fs::read_to_string(&path).expect("written"), text);
         }
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 
     #[cfg(unix)]
@@ -110,7 +110,7 @@ mod tests {
         assert!(refused.to_string().contains("symbolic link"), "{refused}");
         open_regular(folder.path(), &options).expect_err("a folder");
         let mut again = open_regular(&target, &options).expect("a file");
-        let text = std::io::read_to_string(&mut again).expect("readable");
+        let text = io::read_to_string(&mut again).expect("readable");
         assert_eq!(text, "kept");
     }
 
@@ -118,9 +118,9 @@ mod tests {
     fn a_failed_write_leaves_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let taken = folder.path().join("taken");
-        std::fs::create_dir(&taken).expect("a folder");
+        fs::create_dir(&taken).expect("a folder");
         write_atomic(&taken, b"text").expect_err("a folder has this name");
         write_atomic(&folder.path().join("absent/file"), b"text").expect_err("no such folder");
-        assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1);
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 }
