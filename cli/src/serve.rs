@@ -86,7 +86,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
     let state = State::new(config, registry, keys)
         .map_err(|error| cannot_start(&error))?
         .with_hosts(hosts)
-        .with_release_memory(release_memory);
+        .with_release_memory(crate::train::release_memory);
     let state = serve::calibrated(state, &catalogue).map_err(|error| cannot_start(&error))?;
     let listener = loading.finish().map_err(|error| cannot_start(&error))?;
     let ready = || {
@@ -100,13 +100,6 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
 
 fn cannot_start(error: &dyn std::fmt::Display) -> CliError {
     CliError::Failed(format!("cannot start: {error}"))
-}
-
-/// Gives pages that the allocator keeps back to the system.
-#[expect(unsafe_code, reason = "the allocator's calls are C functions")]
-fn release_memory() {
-    // SAFETY: it may be called by any thread at any time.
-    unsafe { libmimalloc_sys::mi_collect(true) };
 }
 
 /// Scorers that need outputs that their models do not have.

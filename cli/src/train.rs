@@ -78,6 +78,13 @@ pub(crate) fn keep_memory() {
     unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
 }
 
+/// Gives pages that the allocator keeps back to the system.
+#[expect(unsafe_code, reason = "the allocator's calls are C functions")]
+pub(crate) fn release_memory() {
+    // SAFETY: it may be called by any thread at any time.
+    unsafe { libmimalloc_sys::mi_collect(true) };
+}
+
 pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
     let config = RunConfig::read(&args.run).map_err(failed)?;
     let resume = Resume { resume: args.resume, allow_changes: args.allow_changes };

@@ -67,7 +67,7 @@ pub(crate) fn enter(
         ApiError::overloaded(refused.retry_after)
     };
     let is_batch_line = BatchLine::of(request).is_some();
-    if state.memory.refuses(bytes, is_batch_line) {
+    if state.memory.refuses(bytes > INLINE_BYTES, is_batch_line) {
         return Err(ApiError::out_of_memory());
     }
     if is_batch_line {

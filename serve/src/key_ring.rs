@@ -1,18 +1,9 @@
-//! The keys in force, which are read again when their file changes or the process gets SIGHUP.
+//! The keys in force, which can be read again from their file.
 
-use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{Duration, SystemTime};
-
-use actix_web::web::Data;
-use tokio::signal::unix::{SignalKind, signal};
 
 use crate::keys::Keys;
-use crate::state::State;
-
-/// How often the file is looked at.
-const PERIOD: Duration = Duration::from_secs(1);
 
 /// The keys in force. A lock, because every request reads them and a reload replaces them whole.
 #[derive(Debug)]
@@ -34,7 +25,7 @@ impl KeyRing {
     }
 
     /// Reads the key file. One that cannot be used changes nothing. Returns whether it could.
-    fn reload(&self, path: &Path) -> bool {
+    pub(crate) fn reload(&self, path: &Path) -> bool {
         let read = std::fs::read_to_string(path).map_err(|error| error.to_string());
         let parsed = read.and_then(|text| {
             Keys::parse(&text).map_err(|problems| {
@@ -53,40 +44,6 @@ impl KeyRing {
                 tracing::error!(target: "audit", action = "reload_keys", problem, "refused");
                 false
             }
-        }
-    }
-}
-
-/// The state of a file that a replacement or a change makes different.
-type Stamp = Option<(SystemTime, u64, u64)>;
-
-fn stamp(path: &Path) -> Stamp {
-    let metadata = std::fs::metadata(path).ok()?;
-    Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
-}
-
-/// Keeps the keys in step with their file for as long as the server runs; ends at once where no
-/// file is configured.
-pub(crate) async fn follow(state: Data<State>) {
-    let Some(path) = state.config.api_keys_file.clone() else {
-        return;
-    };
-    let Ok(mut hangup) = signal(SignalKind::hangup()) else {
-        tracing::error!("SIGHUP cannot be listened for; keys are reloaded when their file changes");
-        return;
-    };
-    let mut seen = stamp(&path);
-    loop {
-        let signalled = tokio::select! {
-            _ = hangup.recv() => true,
-            () = tokio::time::sleep(PERIOD) => false,
-        };
-        let now = stamp(&path);
-        // A file that is away for a moment is on its way to be replaced.
-        if signalled || (now.is_some() && now != seen) {
-            seen = now;
-            let done = state.keys.reload(&path);
-            state.metrics.key_reload(done);
         }
     }
 }

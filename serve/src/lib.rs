@@ -38,6 +38,7 @@ mod pace;
 mod routes;
 pub mod scorer_queues;
 pub mod state;
+mod watchers;
 
 use std::future::Future;
 use std::net::TcpListener;
@@ -72,9 +73,9 @@ pub async fn run(
     });
     let server = server.await?;
     let batches = batch_runner::start(&state, &document);
-    memory::watch(std::sync::Arc::downgrade(&state.clone().into_inner()))?;
-    let keys = actix_web::rt::spawn(key_ring::follow(state.clone()));
-    let watch = actix_web::rt::spawn(liveness::watch(state.clone(), server.beats()));
+    watchers::sample_memory(std::sync::Arc::downgrade(&state.clone().into_inner()))?;
+    let keys = actix_web::rt::spawn(watchers::follow_keys(state.clone()));
+    let watch = actix_web::rt::spawn(watchers::note_progress(state.clone(), server.beats()));
     shutdown.await;
     tracing::info!("draining");
     state.drain();

@@ -8,12 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use actix_web::web::Data;
-
-use crate::state::State;
-
-/// How often progress is looked at, and how often an event loop shows that it runs.
-const PERIOD: Duration = Duration::from_millis(500);
+/// How often progress is noted, and how often an event loop shows that it runs.
+pub(crate) const PERIOD: Duration = Duration::from_millis(500);
 
 /// The progress of each part, as it was last seen.
 #[derive(Debug)]
@@ -64,29 +60,6 @@ impl Liveness {
 pub(crate) async fn beat(counter: Arc<AtomicU64>) {
     loop {
         counter.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(PERIOD).await;
-    }
-}
-
-/// Notes the progress of every part for as long as the server runs. `beats` are the counters of
-/// the event loops.
-pub(crate) async fn watch(state: Data<State>, beats: Vec<Arc<AtomicU64>>) {
-    loop {
-        let now = Instant::now();
-        for (number, beat) in beats.iter().enumerate() {
-            let count = beat.load(Ordering::Relaxed);
-            state.liveness.note(&format!("event loop {number}"), count, true, now);
-        }
-        for (number, turns) in state.tools.pool.turns().enumerate() {
-            let is_busy = turns % 2 == 1;
-            state.liveness.note(&format!("verifier thread {number}"), turns, is_busy, now);
-        }
-        for host in state.hosts.iter() {
-            let status = host.engine.status();
-            let has_work = status.running + status.queued > 0;
-            let steps = status.steps + status.failed_steps;
-            state.liveness.note(&format!("engine {}", host.name), steps, has_work, now);
-        }
         tokio::time::sleep(PERIOD).await;
     }
 }

@@ -8,16 +8,9 @@
 //!
 //! Pages of mapped files are not counted: the system takes them back before it ends a process.
 
-use std::sync::Weak;
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
-use std::time::Duration;
 
-use base::memory::{limit_bytes, mib, resident_anonymous_bytes};
-
-use crate::state::State;
-
-/// Time between two samples.
-const INTERVAL: Duration = Duration::from_millis(100);
+use base::memory::{limit_bytes, resident_anonymous_bytes};
 
 /// The largest free share that a stage asks for, in bytes per hundredth of the limit: a machine of
 /// 512 GiB with 20 GiB left is not short of memory.
@@ -117,13 +110,13 @@ impl MemoryBudget {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Whether a request whose body has `bytes` bytes is refused at this stage; counts it if so.
-    pub(crate) fn refuses(&self, bytes: usize, is_batch_line: bool) -> bool {
+    /// Returns whether a request is refused at this stage, and counts it if so.
+    pub(crate) fn refuses(&self, has_large_body: bool, is_batch_line: bool) -> bool {
         let stage = self.stage();
         let refuses = match stage {
             MemoryStage::Normal => false,
             MemoryStage::PauseBatches | MemoryStage::DropCache => is_batch_line,
-            MemoryStage::RefuseLargeBodies => is_batch_line || bytes > crate::body::INLINE_BYTES,
+            MemoryStage::RefuseLargeBodies => is_batch_line || has_large_body,
             MemoryStage::RefuseWork => true,
         };
         if refuses {
@@ -133,7 +126,7 @@ impl MemoryBudget {
     }
 
     /// Takes a sample of `used` bytes. Returns the stage if it changed.
-    fn sample(&self, used: u64) -> Option<MemoryStage> {
+    pub(crate) fn sample(&self, used: u64) -> Option<MemoryStage> {
         self.used.store(used, Ordering::Relaxed);
         let limit = self.limit?;
         let free = limit.saturating_sub(used);
@@ -146,39 +139,6 @@ impl MemoryBudget {
         let stage = stage.unwrap_or(MemoryStage::Normal);
         self.stage.store(stage as u8, Ordering::Relaxed);
         (stage != before).then_some(stage)
-    }
-}
-
-/// Starts the thread that samples memory until the state is dropped.
-///
-/// # Errors
-/// The thread does not start.
-pub(crate) fn watch(state: Weak<State>) -> std::io::Result<()> {
-    let run = move || {
-        while let Some(state) = state.upgrade() {
-            let Some(used) = resident_anonymous_bytes() else { return };
-            if let Some(stage) = state.memory.sample(used) {
-                report(&state, stage);
-            }
-            if state.memory.stage() >= MemoryStage::DropCache {
-                state.cache.clear();
-                // The allocator keeps freed pages for its next callers, and the limit counts them.
-                (state.release_memory)();
-            }
-            drop(state);
-            std::thread::sleep(INTERVAL);
-        }
-    };
-    std::thread::Builder::new().name("memory".to_owned()).spawn(run).map(drop)
-}
-
-fn report(state: &State, stage: MemoryStage) {
-    let used = mib(state.memory.used());
-    let limit = state.memory.limit().map_or_else(String::new, mib);
-    if stage == MemoryStage::Normal {
-        tracing::info!(used, limit, "memory is free again");
-    } else {
-        tracing::warn!(stage = stage.name(), used, limit, "memory runs short");
     }
 }
 
@@ -235,9 +195,9 @@ mod tests {
             let budget = MemoryBudget::new(Some(1000 << 20));
             budget.sample(used << 20);
             let refused = [
-                budget.refuses(10, false),
-                budget.refuses(1 << 20, false),
-                budget.refuses(10, true),
+                budget.refuses(false, false),
+                budget.refuses(true, false),
+                budget.refuses(false, true),
             ];
             assert_eq!(refused, expected, "{used}");
             assert_eq!(budget.refused(), refused.into_iter().filter(|one| *one).count());

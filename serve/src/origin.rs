@@ -167,7 +167,7 @@ mod tests {
         for host in ["localhost", "LOCALHOST:8080", "a.localhost", "127.0.0.1:1", "127.9.9.9"] {
             check(host, true);
         }
-        for host in ["[::1]:8080", "::1", "box.lan", "Box.lan:8080"] {
+        for host in ["[::1]:8080", "[::1]", "box.lan", "Box.lan:8080"] {
             check(host, true);
         }
         for host in ["t", "evil.example", "localhost.evil.example", "10.0.0.1", ""] {

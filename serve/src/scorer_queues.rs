@@ -138,13 +138,12 @@ mod tests {
             assert!(queues.enter("exact", 100, priority, LONG).await.is_ok(), "it has no queue");
             let second = queues.enter("math", 2, priority, LONG);
             futures_util::pin_mut!(second);
-            match second.as_mut().now_or_never() {
-                Some(ended) => assert!(ended.is_err() && !waits, "{policy:?} {priority:?}"),
-                None => {
-                    assert!(waits, "{policy:?} {priority:?}");
-                    drop(first);
-                    assert!(second.await.is_ok(), "room came back");
-                }
+            if let Some(ended) = second.as_mut().now_or_never() {
+                assert!(ended.is_err() && !waits, "{policy:?} {priority:?}");
+            } else {
+                assert!(waits, "{policy:?} {priority:?}");
+                drop(first);
+                assert!(second.await.is_ok(), "room came back");
             }
         }
     }

@@ -122,7 +122,8 @@ fn tiny(folder: &Folder) -> String {
 fn post(url: &str, body: &serde_json::Value) -> serde_json::Value {
     let agent: ureq::Agent =
         ureq::Agent::config_builder().http_status_as_error(false).build().into();
-    let sent = agent.post(url).send(body.to_string());
+    let request = agent.post(url).header("content-type", "application/json");
+    let sent = request.send(body.to_string());
     let text = sent.expect("it listens").body_mut().read_to_string();
     serde_json::from_str(&text.expect("text")).expect("every reply is JSON")
 }

@@ -30,7 +30,8 @@ use super::status::{BatchStatus, is_over};
 
 const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
 const BATCHES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("batches");
-/// Files and batches by owner, time of creation and place.
+/// Files and batches by owner, time of creation, place and id: the two output files of a batch share a
+/// place.
 const FILES_OF: Index = TableDefinition::new("files_of");
 const BATCHES_OF: Index = TableDefinition::new("batches_of");
 /// Unfinished batches by owner and place: id, input file and whether lines are being sent.
@@ -43,7 +44,8 @@ const CLEAN_ENDS: TableDefinition<'_, u64, ()> = TableDefinition::new("clean_end
 const CACHE_BYTES: usize = 16 << 20;
 
 type StoreResult<T> = Result<T, StorageError>;
-type Index = TableDefinition<'static, (&'static str, u64, u64), &'static str>;
+type IndexKey<'a> = (&'a str, u64, u64, &'a str);
+type Index = TableDefinition<'static, IndexKey<'static>, ()>;
 
 /// A record that belongs to an owner.
 pub(crate) trait Owned: Serialize + DeserializeOwned {
@@ -55,8 +57,8 @@ pub(crate) trait Owned: Serialize + DeserializeOwned {
     /// Its id.
     fn id(&self) -> &str;
 
-    /// Its owner, its time of creation and its place.
-    fn key(&self) -> (&str, u64, u64);
+    /// Its owner, its time of creation, its place and its id.
+    fn key(&self) -> IndexKey<'_>;
 }
 
 impl Owned for FileRecord {
@@ -67,8 +69,8 @@ impl Owned for FileRecord {
         self.id.as_str()
     }
 
-    fn key(&self) -> (&str, u64, u64) {
-        (&self.owner, self.created_at, self.place)
+    fn key(&self) -> IndexKey<'_> {
+        (&self.owner, self.created_at, self.place, self.id.as_str())
     }
 }
 
@@ -80,8 +82,8 @@ impl Owned for BatchRecord {
         self.id.as_str()
     }
 
-    fn key(&self) -> (&str, u64, u64) {
-        (&self.owner, self.created_at, self.place)
+    fn key(&self) -> IndexKey<'_> {
+        (&self.owner, self.created_at, self.place, self.id.as_str())
     }
 }
 
@@ -190,8 +192,8 @@ impl Store {
         self.read(|transaction| {
             let records = transaction.open_table(T::RECORDS)?;
             let index = transaction.open_table(T::BY_OWNER)?;
-            let (mut low, mut high) =
-                (Bound::Included((owner, 0, 0)), Bound::Included((owner, u64::MAX, u64::MAX)));
+            let mut low = Bound::Included((owner, 0, 0, ""));
+            let mut high = Bound::Excluded((owner, u64::MAX, 0, ""));
             let before = match &range.after {
                 None => None,
                 Some(id) => {
@@ -202,16 +204,16 @@ impl Store {
                     }
                 }
             };
-            if let Some((_, created_at, place)) = before.as_ref().map(Owned::key) {
-                let end = Bound::Excluded((owner, created_at, place));
+            if let Some(key) = before.as_ref().map(Owned::key) {
+                let end = Bound::Excluded(key);
                 *(if range.is_ascending { &mut low } else { &mut high }) = end;
             }
-            let mut entries = index.range::<(&str, u64, u64)>((low, high))?;
+            let mut entries = index.range::<IndexKey<'_>>((low, high))?;
             let mut page = Page { records: Vec::new(), has_more: false };
             while let Some(entry) =
                 if range.is_ascending { entries.next() } else { entries.next_back() }
             {
-                let Some(record) = get::<T>(&records, entry?.1.value())?.filter(&passes) else {
+                let Some(record) = get::<T>(&records, entry?.0.value().3)?.filter(&passes) else {
                     continue;
                 };
                 if page.records.len() == range.limit {
@@ -426,7 +428,7 @@ fn all_of(owner: &str) -> RangeInclusive<(&str, u64)> {
 fn put<T: Owned>(transaction: &WriteTransaction, record: &T) -> Result<(), redb::Error> {
     let bytes = serde_json::to_vec(record).map_err(std::io::Error::other)?;
     transaction.open_table(T::RECORDS)?.insert(record.id(), bytes.as_slice())?;
-    transaction.open_table(T::BY_OWNER)?.insert(record.key(), record.id())?;
+    transaction.open_table(T::BY_OWNER)?.insert(record.key(), ())?;
     Ok(())
 }
 
@@ -459,11 +461,11 @@ fn index_all<T: Owned>(
 ) -> Result<u64, redb::Error> {
     let records = transaction.open_table(T::RECORDS)?;
     let mut index = transaction.open_table(T::BY_OWNER)?;
-    index.retain(|_, _| false)?;
+    index.retain(|_, ()| false)?;
     let mut next = 0;
     for row in records.iter()? {
         let found: T = record(row?.1.value())?;
-        index.insert(found.key(), found.id())?;
+        index.insert(found.key(), ())?;
         next = next.max(found.key().2.saturating_add(1));
         each(&found)?;
     }

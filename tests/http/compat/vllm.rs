@@ -272,7 +272,7 @@ fn errors_have_their_shape() {
     check("/classify", json!({ "model": "prm", "input": "x" }), (404, "model"), "reads steps");
     check("/classify", json!({ "input": "x" }), (400, "model"), "there are several");
     let cut = json!({ "model": "rm", "input": "x", "truncate_prompt_tokens": 3 });
-    check("/classify", cut, (400, "truncate_prompt_tokens"), "not cut");
+    check("/classify", cut, (400, "truncate_prompt_tokens"), "not truncated");
     let both = json!({ "model": "rm", "input": "x", "activation": true, "use_activation": false });
     check("/classify", both, (400, "activation"), "otherwise");
     let long = json!({ "model": "rm", "input": ["a", "x ".repeat(4000)] });

@@ -1,0 +1,112 @@
+//! Tasks that run beside the requests for as long as the server does: they sample memory, note the
+//! progress of the working parts, and read keys again.
+
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant, SystemTime};
+
+use actix_web::web::Data;
+use base::memory::{mib, resident_anonymous_bytes};
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::liveness;
+use crate::memory::MemoryStage;
+use crate::state::State;
+
+/// Time between two samples of memory.
+const MEMORY_PERIOD: Duration = Duration::from_millis(100);
+
+/// Time between two looks at the key file.
+const KEY_FILE_PERIOD: Duration = Duration::from_secs(1);
+
+/// Starts the thread that samples memory until the state is dropped.
+///
+/// # Errors
+/// The thread does not start.
+pub(crate) fn sample_memory(state: Weak<State>) -> std::io::Result<()> {
+    let run = move || {
+        while let Some(state) = state.upgrade() {
+            let Some(used) = resident_anonymous_bytes() else { return };
+            if let Some(stage) = state.memory.sample(used) {
+                report_memory(&state, stage);
+            }
+            if state.memory.stage() >= MemoryStage::DropCache {
+                state.cache.clear();
+                // The allocator keeps freed pages for its next callers, and the limit counts them.
+                (state.release_memory)();
+            }
+            drop(state);
+            std::thread::sleep(MEMORY_PERIOD);
+        }
+    };
+    std::thread::Builder::new().name("memory".to_owned()).spawn(run).map(drop)
+}
+
+fn report_memory(state: &State, stage: MemoryStage) {
+    let used = mib(state.memory.used());
+    let limit = state.memory.limit().map_or_else(String::new, mib);
+    if stage == MemoryStage::Normal {
+        tracing::info!(used, limit, "memory is free again");
+    } else {
+        tracing::warn!(stage = stage.name(), used, limit, "memory runs short");
+    }
+}
+
+/// Notes the progress of every part for as long as the server runs. `beats` are the counters of
+/// the event loops.
+pub(crate) async fn note_progress(state: Data<State>, beats: Vec<Arc<AtomicU64>>) {
+    loop {
+        let now = Instant::now();
+        for (number, beat) in beats.iter().enumerate() {
+            let count = beat.load(Ordering::Relaxed);
+            state.liveness.note(&format!("event loop {number}"), count, true, now);
+        }
+        for (number, turns) in state.tools.pool.turns().enumerate() {
+            let is_busy = turns % 2 == 1;
+            state.liveness.note(&format!("verifier thread {number}"), turns, is_busy, now);
+        }
+        for host in state.hosts.iter() {
+            let status = host.engine.status();
+            let has_work = status.running + status.queued > 0;
+            let steps = status.steps + status.failed_steps;
+            state.liveness.note(&format!("engine {}", host.name), steps, has_work, now);
+        }
+        tokio::time::sleep(liveness::PERIOD).await;
+    }
+}
+
+/// The state of a file that a replacement or a change makes different.
+type Stamp = Option<(SystemTime, u64, u64)>;
+
+fn stamp(path: &Path) -> Stamp {
+    let metadata = std::fs::metadata(path).ok()?;
+    Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
+}
+
+/// Keeps the keys in step with their file for as long as the server runs; ends at once where no
+/// file is configured.
+pub(crate) async fn follow_keys(state: Data<State>) {
+    let Some(path) = state.config.api_keys_file.clone() else {
+        return;
+    };
+    let Ok(mut hangup) = signal(SignalKind::hangup()) else {
+        tracing::error!("SIGHUP cannot be listened for; keys are reloaded when their file changes");
+        return;
+    };
+    let mut seen = stamp(&path);
+    loop {
+        let signalled = tokio::select! {
+            _ = hangup.recv() => true,
+            () = tokio::time::sleep(KEY_FILE_PERIOD) => false,
+        };
+        let now = stamp(&path);
+        // A file that is away for a moment is on its way to be replaced.
+        if signalled || (now.is_some() && now != seen) {
+            seen = now;
+            let done = state.keys.reload(&path);
+            state.metrics.key_reload(done);
+        }
+    }
+}
