@@ -4,6 +4,12 @@
 //! [`answer`] and [`arithmetic`] run verifiers; all others call models through an [`Evaluator`] and
 //! implement [`ScorerKind`]. A kind knows neither the registry nor other scorers: it reads its
 //! options from a configuration section and [`Names`], and reaches another scorer by name.
+//!
+//! To add a kind that calls a model: a file or folder here, with a `mod` line; a row of `MODEL_KINDS` in
+//! `registry/build.rs`; its wording as a file of `rubrics/prompts`, listed in `FILES` of
+//! `prompt/mod.rs` and in `versions.tsv`; a flag of `InputFields` if it reads a field that no kind
+//! reads yet; a page of `docs/scorers`. To add a verifier: its module in the crate `verifiers` and a
+//! row of `KINDS` in `answer/options.rs`.
 
 pub(crate) mod answer;
 pub(crate) mod arithmetic;
