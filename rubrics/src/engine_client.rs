@@ -185,8 +185,8 @@ impl<'a> EngineClient<'a> {
         let mut sequences = Vec::with_capacity(prompts.len());
         for (prompt, writing) in prompts {
             let sampling = self.sampling(served, writing).await?;
-            let want = Task::Generate(Box::new(sampling));
-            sequences.push((prompt.token_ids.clone(), want));
+            let task = Task::Generate(Box::new(sampling));
+            sequences.push((prompt.token_ids.clone(), task));
         }
         let outputs = self.submit(served, sequences, trace).await?;
         let texts = outputs.into_iter().map(|answer| generated_text(served, answer));
@@ -255,18 +255,18 @@ impl<'a> EngineClient<'a> {
         if let Some(adapter) = &served.adapter {
             trace.adapter = Some(adapter.digest.clone());
         }
-        let work = |(token_ids, want)| Request {
+        let request = |(token_ids, task)| Request {
             token_ids,
             adapter: served.adapter.as_ref().map(|adapter| adapter.name.clone()),
-            task: want,
+            task,
         };
-        let mut rest = sequences.into_iter().map(work).peekable();
+        let mut rest = sequences.into_iter().map(request).peekable();
         let mut outputs = Vec::with_capacity(rest.len());
         while let Some(first) = rest.next() {
             let most = self.flow_tokens as usize;
             let mut tokens = first.token_ids.len();
             let mut wave = vec![first];
-            while let Some(next) = rest.next_if(|work| tokens + work.token_ids.len() <= most) {
+            while let Some(next) = rest.next_if(|next| tokens + next.token_ids.len() <= most) {
                 tokens += next.token_ids.len();
                 wave.push(next);
             }

@@ -12,7 +12,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
 use crate::engine_client::EngineClient;
-use crate::kinds::{Evaluator, OtherScorers, ScoreFuture};
+use crate::kinds::{KindContext, OtherScorers, ScoreFuture};
 use crate::outcome::{Failure, Outcome};
 use crate::pipeline::Pipeline;
 use crate::sample::Sample;
@@ -70,9 +70,9 @@ async fn evaluate_group(
         match samples.iter().find_map(|sample| sample.as_ref().err()) {
             None => {
                 let parts = PartScorers { scorers: scorer.parts(), client };
-                let evaluator = Evaluator { client, scorers: &parts };
+                let context = KindContext { client, scorers: &parts };
                 let samples = samples.into_iter().flatten().collect();
-                return model.evaluate_group(samples, evaluator).await;
+                return model.evaluate_group(samples, context).await;
             }
             Some(failure) if scorer.is_pairwise() => return Err(failure.clone()),
             Some(_) => {}
@@ -108,7 +108,7 @@ async fn evaluate_sample(scorer: &Arc<Scorer>, sample: Sample<'_>, runner: Runne
         }
         (ScorerMethod::Model(model), Runner::Engines(client)) => {
             let parts = PartScorers { scorers: scorer.parts(), client };
-            model.evaluate(sample, Evaluator { client, scorers: &parts }).await
+            model.evaluate(sample, KindContext { client, scorers: &parts }).await
         }
         (ScorerMethod::Model(_), Runner::Worker(_)) => {
             let detail = "this scorer asks models or other scorers, which one thread cannot do";

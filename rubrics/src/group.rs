@@ -12,7 +12,7 @@ pub(crate) fn outcome_mean(outcomes: Vec<Outcome>) -> Outcome {
     let trace = trace(&outcomes);
     let members = ranked(outcomes);
     let scores: Result<Vec<f64>, &Failure> =
-        members.iter().map(|member| member.outcome.as_ref().map(|reward| reward.score)).collect();
+        members.iter().map(|member| member.outcome.as_ref().map(|scored| scored.score)).collect();
     let whole = scores.map(|scores| {
         #[expect(clippy::cast_precision_loss, reason = "a group has far fewer than 2^53 members")]
         let count = scores.len() as f64;
@@ -35,7 +35,7 @@ pub(crate) fn outcome_mean(outcomes: Vec<Outcome>) -> Outcome {
 
 /// Group members with competition ranks: equal scores share the best rank.
 pub(crate) fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
-    let score = |outcome: &Outcome| outcome.as_ref().ok().map(|reward| reward.score);
+    let score = |outcome: &Outcome| outcome.as_ref().ok().map(|scored| scored.score);
     let scores: Vec<Option<f64>> = outcomes.iter().map(score).collect();
     let rank = |own: f64| 1 + scores.iter().flatten().filter(|other| **other > own).count();
     let ranks: Vec<Option<usize>> = scores.iter().map(|own| own.map(rank)).collect();
@@ -49,10 +49,7 @@ pub(crate) fn ranked(outcomes: Vec<Outcome>) -> Vec<Member> {
 pub(crate) fn trace<'o>(outcomes: impl IntoIterator<Item = &'o Outcome>) -> Option<Trace> {
     let mut whole: Option<Trace> = None;
     for outcome in outcomes {
-        let evidence = match outcome {
-            Ok(reward) => &reward.evidence,
-            Err(failure) => &failure.evidence,
-        };
+        let evidence = Evidence::of(outcome);
         if let Some(trace) = &evidence.trace {
             whole.get_or_insert_default().add(trace);
         }

@@ -77,12 +77,12 @@ impl Labels {
     }
 
     /// The task that reads the labels at the end of a prompt.
-    pub(crate) fn want(&self, prompt: &Prompted) -> Task {
+    pub(crate) fn task(&self, prompt: &Prompted) -> Task {
         Task::labels(prompt.token_ids.len() - 1, self.columns.clone(), true)
     }
 
     /// The task that reads the labels at several tokens of one sequence.
-    pub(crate) fn want_at(&self, at: &[usize]) -> Task {
+    pub(crate) fn task_at(&self, at: &[usize]) -> Task {
         let read = |at: &usize| {
             let columns = self.columns.clone();
             let mass = true;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use verifiers::{Certainty, Reason};
 
 use crate::calibration::ScorerCalibration;
-use crate::kinds::{Evaluator, ScorerKind};
+use crate::kinds::{KindContext, ScorerKind};
 use crate::models::Models;
 use crate::outcome::{Evidence, Failure, Outcome, Score};
 use crate::sample::Sample;
@@ -68,7 +68,7 @@ impl ModelScorer {
     }
 
     /// Scores one response.
-    pub(crate) async fn evaluate(&self, sample: Sample<'_>, evaluator: Evaluator<'_>) -> Outcome {
+    pub(crate) async fn evaluate(&self, sample: Sample<'_>, context: KindContext<'_>) -> Outcome {
         if self.kind.is_pairwise() {
             let detail = "this scorer compares responses: give 'responses', two or more";
             return Err(Failure::refused("group_needed", detail));
@@ -76,14 +76,14 @@ impl ModelScorer {
         if let Some(outcome) = self.too_little_content(&sample) {
             return outcome;
         }
-        self.calibrate(self.kind.evaluate(sample, evaluator).await)
+        self.calibrate(self.kind.evaluate(sample, context).await)
     }
 
     /// Scores the responses of a group.
     pub(crate) async fn evaluate_group(
         &self,
         samples: Vec<Sample<'_>>,
-        evaluator: Evaluator<'_>,
+        context: KindContext<'_>,
     ) -> Outcome {
         if self.kind.is_pairwise() && samples.len() < 2 {
             let detail = "a group of one has nothing to be compared with";
@@ -93,12 +93,12 @@ impl ModelScorer {
             samples.iter().map(|sample| self.too_little_content(sample)).collect();
         let is_plain = self.common.calibration.is_none() && gated.iter().all(Option::is_none);
         if self.kind.is_pairwise() || is_plain {
-            return self.kind.evaluate_group(samples, evaluator).await;
+            return self.kind.evaluate_group(samples, context).await;
         }
         let outcomes = samples.into_iter().zip(gated).map(|(sample, gated)| async move {
             match gated {
                 Some(outcome) => outcome,
-                None => self.calibrate(self.kind.evaluate(sample, evaluator).await),
+                None => self.calibrate(self.kind.evaluate(sample, context).await),
             }
         });
         self.kind.aggregate_group(join_all(outcomes).await)
@@ -106,11 +106,11 @@ impl ModelScorer {
 
     /// Replaces the score by the calibration of the raw value.
     fn calibrate(&self, outcome: Outcome) -> Outcome {
-        let mut reward = outcome?;
-        if let (Some(calibration), Some(raw)) = (&self.common.calibration, reward.raw) {
-            reward.score = calibration.map.apply(raw);
+        let mut scored = outcome?;
+        if let (Some(calibration), Some(raw)) = (&self.common.calibration, scored.raw) {
+            scored.score = calibration.map.apply(raw);
         }
-        Ok(reward)
+        Ok(scored)
     }
 
     /// The minimum score for a response with less than `min_content`; `None` if it has enough.

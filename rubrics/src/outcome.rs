@@ -15,7 +15,8 @@ pub type Outcome = Result<Score, Failure>;
 pub struct Score {
     /// Finite; in [0, 1] unless the scorer documents another range.
     pub score: f64,
-    /// Unbounded value behind the score, such as a logit; `None` if the scorer has none.
+    /// The number that the score was computed from, of any range, such as a logit; `None` if the
+    /// scorer has none.
     pub raw: Option<f64>,
     /// Class of the result, such as `equal`; `None` without classes.
     pub label: Option<Cow<'static, str>>,
@@ -92,6 +93,16 @@ pub struct Evidence {
     pub outputs: Option<Vec<ModelText>>,
     /// Models called and tokens used; `None` without a model.
     pub trace: Option<Trace>,
+}
+
+impl Evidence {
+    /// The evidence of an outcome: that of its score or of its failure.
+    pub fn of(outcome: &Outcome) -> &Self {
+        match outcome {
+            Ok(score) => &score.evidence,
+            Err(failure) => &failure.evidence,
+        }
+    }
 }
 
 /// A value or a remark on a span of the response.
@@ -188,14 +199,15 @@ pub struct ExtractedAnswer {
     pub flags: Vec<&'static str>,
 }
 
-/// The reward of one step.
+/// Score and label of one step.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StepScore {
     /// Range of the step.
     pub span: Range<usize>,
     /// In [0, 1]; `None` where nothing could be checked.
     pub score: Option<f64>,
-    /// Unbounded value behind the score, such as a logit; `None` if the scorer has none.
+    /// The number that the score was computed from, of any range, such as a logit; `None` if the
+    /// scorer has none.
     pub raw: Option<f64>,
     /// `right`, `wrong`, `unchecked`, or a model's label.
     pub label: Cow<'static, str>,

@@ -67,7 +67,7 @@ impl Pipeline {
             ..Evidence::default()
         };
         match whole {
-            Ok(reward) => Ok(Score { evidence, ..reward }),
+            Ok(scored) => Ok(Score { evidence, ..scored }),
             Err(failure) => Err(Failure { evidence, ..failure }),
         }
     }
@@ -76,19 +76,19 @@ impl Pipeline {
     /// A group with a response without a score is a failure already: scores relative to a part of
     /// the group would be other numbers.
     pub(crate) fn normalise(&self, group: Outcome) -> Outcome {
-        let mut reward = group?;
-        if let (Some(how), Some(members)) = (self.normalise, &mut reward.evidence.members) {
+        let mut scored = group?;
+        if let (Some(how), Some(members)) = (self.normalise, &mut scored.evidence.members) {
             let scores: Vec<f64> = members
                 .iter()
                 .flat_map(|member| &member.outcome)
-                .map(|reward| reward.score)
+                .map(|scored| scored.score)
                 .collect();
             let normalised = advantages(&scores, how).map_err(spec::no_combination)?;
             for (member, value) in members.iter_mut().zip(normalised) {
                 member.normalised = Some(value);
             }
         }
-        Ok(reward)
+        Ok(scored)
     }
 
     /// Whether a part can still change the outcome: in R1 the consistency of a wrong answer counts

@@ -179,10 +179,11 @@ impl Scorer {
         base::digest::text(&self.digest)
     }
 
-    /// SHA-256 over the scorer's digest and, for each model and adapter that it calls, the digest
-    /// and the revision of the weights as they are served now: all that may change a score beside
-    /// the input and the options. If it is the same before and after an evaluation, the same
-    /// weights computed all of it, because weights never return to an earlier revision.
+    /// SHA-256 over the scorer's digest and, for each model and adapter that it calls, its digest and
+    /// the revision of its weights at this moment; [`Scorer::digest`] if it calls none. A cache key
+    /// for scores: besides this digest only the input and the options of the request change a score.
+    /// An equal digest before and after an evaluation shows that one revision of the weights computed
+    /// all of it, because revisions only rise.
     pub fn digest_with(&self, models: &dyn Models) -> [u8; 32] {
         if self.models.is_empty() {
             return self.digest;

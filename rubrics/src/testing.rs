@@ -206,7 +206,7 @@ pub(crate) fn verdicts(outcomes: Vec<Outcome>) -> Vec<Outcome> {
 
 fn bare(mut outcome: Outcome) -> Outcome {
     let evidence = match &mut outcome {
-        Ok(reward) => &mut reward.evidence,
+        Ok(scored) => &mut scored.evidence,
         Err(failure) => &mut failure.evidence,
     };
     if let Some(trace) = &mut evidence.trace {

@@ -176,10 +176,7 @@ fn is_lasting(outcome: &Outcome) -> bool {
 
 /// Estimates the bytes of an entry.
 fn weigh(outcome: &Outcome) -> u32 {
-    let evidence = match outcome {
-        Ok(reward) => &reward.evidence,
-        Err(failure) => &failure.evidence,
-    };
+    let evidence = Evidence::of(outcome);
     let entry = size_of::<CacheKey>() + size_of::<Outcome>() + 64;
     u32::try_from(entry + evidence_bytes(evidence)).unwrap_or(u32::MAX)
 }

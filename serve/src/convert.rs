@@ -73,10 +73,7 @@ pub fn result(
     outcome: &Outcome,
     frame: Frame<'_>,
 ) -> wire::ScoreResult {
-    let evidence = match outcome {
-        Ok(reward) => &reward.evidence,
-        Err(failure) => &failure.evidence,
-    };
+    let evidence = Evidence::of(outcome);
     let summary = OutcomeSummary::of(outcome);
     let trace = evidence.trace.as_ref();
     wire::ScoreResult {
@@ -175,12 +172,12 @@ struct OutcomeSummary {
 impl OutcomeSummary {
     fn of(outcome: &Outcome) -> Self {
         match outcome {
-            Ok(reward) => Self {
+            Ok(score) => Self {
                 status: wire::Status::Ok,
-                score: Some(reward.score),
-                raw: reward.raw,
-                label: reward.label.as_deref().map(str::to_owned),
-                reason: Some(reason(&reward.reason)),
+                score: Some(score.score),
+                raw: score.raw,
+                label: score.label.as_deref().map(str::to_owned),
+                reason: Some(reason(&score.reason)),
             },
             Err(failure) => Self {
                 status: status(failure.kind),
@@ -282,10 +279,7 @@ fn part(part: &rubrics::PartReport) -> wire::Part {
 
 fn member((index, member): (usize, &rubrics::Member)) -> wire::CandidateScore {
     let summary = OutcomeSummary::of(&member.outcome);
-    let evidence = match &member.outcome {
-        Ok(reward) => &reward.evidence,
-        Err(failure) => &failure.evidence,
-    };
+    let evidence = Evidence::of(&member.outcome);
     wire::CandidateScore {
         index,
         status: summary.status,

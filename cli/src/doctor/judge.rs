@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use rubrics::{
-    Failure, Input, Passage, Priority, Reference, Responses, ScoreOptions, Scorer, Tools,
+    Evidence, Failure, Input, Passage, Priority, Reference, Responses, ScoreOptions, Scorer, Tools,
     VerifierPool,
 };
 use scoring::backend::block_on;
@@ -157,10 +157,7 @@ fn score_inputs(
     let own = scored.into_iter().map(|scored| match place {
         None => scored.outcome.map(|reward| reward.score),
         Some(place) => {
-            let evidence = match &scored.outcome {
-                Ok(reward) => &reward.evidence,
-                Err(failure) => &failure.evidence,
-            };
+            let evidence = Evidence::of(&scored.outcome);
             let member = evidence.members.as_ref().and_then(|all| all.get(place));
             match member {
                 Some(member) => member.outcome.clone().map(|reward| reward.score),

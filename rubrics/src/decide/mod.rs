@@ -89,9 +89,9 @@ pub async fn decide(
     input: &DecisionInput,
     questions: Vec<Question>,
     asking: DecideOptions,
-    terms: RequestParams,
+    params: RequestParams,
 ) -> Result<Decisions, DecideError> {
-    prepare(host, input, questions, asking)?.run(terms).await
+    prepare(host, input, questions, asking)?.run(params).await
 }
 
 /// Makes the prompts and checks questions, labels and lengths.

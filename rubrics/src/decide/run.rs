@@ -19,7 +19,7 @@ const QUEUE_SHARE: usize = 4;
 impl Prepared {
     /// Sequences that the engine will read.
     pub fn n_sequences(&self) -> usize {
-        self.planned.iter().map(Planned::n_works).sum()
+        self.planned.iter().map(Planned::n_requests).sum()
     }
 
     /// Runs the prepared questions on the engine. Dropping the future cancels unfinished requests.
@@ -27,10 +27,13 @@ impl Prepared {
     /// # Errors
     /// [`DecideError::Submit`] and [`DecideError::Failed`]. A number that is not finite is a
     /// failure of the request, and never an answer.
-    pub async fn run(self, terms: RequestParams) -> Result<Decisions, DecideError> {
-        let works: Vec<Request> =
-            self.planned.iter().flat_map(|planned| planned.works(self.adapter.as_ref())).collect();
-        let read = submit(&self.engine, works, terms).await?;
+    pub async fn run(self, params: RequestParams) -> Result<Decisions, DecideError> {
+        let requests: Vec<Request> = self
+            .planned
+            .iter()
+            .flat_map(|planned| planned.requests(self.adapter.as_ref()))
+            .collect();
+        let read = submit(&self.engine, requests, params).await?;
         let mut decided = Decisions {
             answers: Vec::with_capacity(self.planned.len()),
             usage: Usage::default(),
@@ -48,7 +51,7 @@ impl Prepared {
         }
         let mut rest = read.as_slice();
         for (index, planned) in self.planned.into_iter().enumerate() {
-            let (own, others) = rest.split_at(planned.n_works());
+            let (own, others) = rest.split_at(planned.n_requests());
             rest = others;
             let read = planned.read(index, own)?;
             let (verdict, probabilities, calibration) =
@@ -75,20 +78,21 @@ impl Prepared {
 /// prefix cache.
 async fn submit(
     engine: &Engine,
-    works: Vec<Request>,
-    terms: RequestParams,
+    requests: Vec<Request>,
+    params: RequestParams,
 ) -> Result<Vec<RequestOutput>, DecideError> {
     let most = engine.limits().queue_tokens / QUEUE_SHARE;
-    let mut answers = Vec::with_capacity(works.len());
-    let mut works = works.into_iter().peekable();
-    while let Some(first) = works.next() {
+    let mut answers = Vec::with_capacity(requests.len());
+    let mut requests = requests.into_iter().peekable();
+    while let Some(first) = requests.next() {
         let mut tokens = first.token_ids.len();
         let mut wave = vec![first];
-        while let Some(next) = works.next_if(|work| tokens + work.token_ids.len() <= most) {
+        while let Some(next) = requests.next_if(|request| tokens + request.token_ids.len() <= most)
+        {
             tokens += next.token_ids.len();
             wave.push(next);
         }
-        for answer in engine.submit(wave, terms)?.all().await {
+        for answer in engine.submit(wave, params)?.all().await {
             answers.push(answer?);
         }
     }
@@ -96,7 +100,7 @@ async fn submit(
 }
 
 impl Planned {
-    fn n_works(&self) -> usize {
+    fn n_requests(&self) -> usize {
         match &self.encoded.labels {
             Labels::Columns(_) => 1,
             Labels::Continuations(all) => all.len(),
@@ -110,24 +114,21 @@ impl Planned {
         }
     }
 
-    fn works(&self, adapter: Option<&Arc<str>>) -> Vec<Request> {
+    fn requests(&self, adapter: Option<&Arc<str>>) -> Vec<Request> {
         let prompt = &self.encoded.prompt;
-        let work = |token_ids: Arc<[u32]>, want| Request {
-            token_ids,
-            adapter: adapter.cloned(),
-            task: want,
-        };
+        let request =
+            |token_ids: Arc<[u32]>, task| Request { token_ids, adapter: adapter.cloned(), task };
         match &self.encoded.labels {
             Labels::Columns(columns) => {
-                let want = Task::labels(prompt.len() - 1, columns.clone(), true);
-                vec![work(prompt.clone(), want)]
+                let task = Task::labels(prompt.len() - 1, columns.clone(), true);
+                vec![request(prompt.clone(), task)]
             }
             Labels::Continuations(all) => all
                 .iter()
                 .map(|label| {
                     let token_ids: Arc<[u32]> = [prompt, label.as_slice()].concat().into();
-                    let want = Task::logprobs(&token_ids, prompt.len()..token_ids.len());
-                    work(token_ids, want)
+                    let task = Task::logprobs(&token_ids, prompt.len()..token_ids.len());
+                    request(token_ids, task)
                 })
                 .collect(),
         }
@@ -157,7 +158,7 @@ impl LabelScores {
                 self.normalizer = f64::from(*normalizer);
                 Ok(())
             }
-            _ => Err(other_than_asked()),
+            _ => Err(unexpected_output()),
         }
     }
 
@@ -165,7 +166,7 @@ impl LabelScores {
         let mut sum = 0.0;
         for output in outputs {
             let Output::Logprob { logprob, .. } = output else {
-                return Err(other_than_asked());
+                return Err(unexpected_output());
             };
             sum += f64::from(*logprob);
         }
@@ -189,6 +190,6 @@ impl LabelScores {
     }
 }
 
-fn other_than_asked() -> RequestError {
+fn unexpected_output() -> RequestError {
     RequestError::Model("the outputs are others than were asked for".to_owned())
 }

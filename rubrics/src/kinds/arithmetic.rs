@@ -101,17 +101,17 @@ impl ArithmeticScorer {
         };
         let mut fuel = Fuel::new(self.fuel);
         let report = self.arithmetic.check(response, given.as_deref(), &mut fuel);
-        let mut rewards = rewards(&report, response);
+        let mut steps = step_scores(&report, response);
         let mut exhausted = report.exhausted;
         if self.checks.symbolic {
             let spans: Vec<Range<usize>> =
                 report.steps.iter().map(|step| step.span.clone()).collect();
             let symbolic = symbolic::check(response, &spans, &mut fuel);
             exhausted |= symbolic.exhausted;
-            add(&symbolic, &report, response, &mut rewards);
+            add(&symbolic, &report, response, &mut steps);
         }
-        let verdict = conclude(&rewards, exhausted, self.checks.aggregate);
-        let evidence = Evidence { steps: Some(rewards), ..Evidence::default() };
+        let verdict = conclude(&steps, exhausted, self.checks.aggregate);
+        let evidence = Evidence { steps: Some(steps), ..Evidence::default() };
         match verdict {
             Ok(verdict) => Ok(Score::from_verdict(verdict, evidence)),
             Err(error) => Err(Failure::from_error(error, evidence)),
@@ -120,13 +120,13 @@ impl ArithmeticScorer {
 }
 
 fn conclude(
-    rewards: &[StepScore],
+    steps: &[StepScore],
     exhausted: bool,
     aggregate: Aggregate,
 ) -> Result<Verdict, VerifyError> {
-    let scores: Vec<f64> = rewards.iter().filter_map(|step| step.score).collect();
+    let scores: Vec<f64> = steps.iter().filter_map(|step| step.score).collect();
     let is_wrong = |step: &StepScore| step.label == StepLabel::Wrong.as_str();
-    if let Some(index) = rewards.iter().position(is_wrong) {
+    if let Some(index) = steps.iter().position(is_wrong) {
         let reason = Reason::with("step_wrong", format!("the first wrong step is steps[{index}]"));
         return Ok(Verdict::proven(aggregate.of(&scores), "wrong", reason));
     }
@@ -148,10 +148,10 @@ fn add(
     symbolic: &symbolic::StepReport,
     report: &StepReport,
     response: &str,
-    rewards: &mut [StepScore],
+    steps: &mut [StepScore],
 ) {
     let mut points = CodePoints::new(response);
-    for ((step, counted), reward) in symbolic.steps.iter().zip(&report.steps).zip(rewards) {
+    for ((step, counted), judged) in symbolic.steps.iter().zip(&report.steps).zip(steps) {
         let is_judged = |claim: &symbolic::StepClaim| {
             counted.equalities.iter().any(|equality| {
                 let overlaps =
@@ -162,15 +162,15 @@ fn add(
         let mut label = counted.label();
         for claim in step.claims.iter().filter(|claim| !is_judged(claim)) {
             label = combined(label, claim.check.label());
-            reward.equalities.get_or_insert_default().push(EqualityReport {
+            judged.equalities.get_or_insert_default().push(EqualityReport {
                 span: points.range(&claim.span),
                 text: claim.formula.clone(),
                 label: claim.check.label().as_str(),
                 detail: claim.check.detail(),
             });
         }
-        reward.label = label.as_str().into();
-        reward.score = match label {
+        judged.label = label.as_str().into();
+        judged.score = match label {
             StepLabel::Right => Some(1.0),
             StepLabel::Wrong => Some(0.0),
             StepLabel::Unchecked => None,
@@ -200,13 +200,13 @@ impl Aggregate {
     }
 }
 
-fn rewards(report: &StepReport, response: &str) -> Vec<StepScore> {
+fn step_scores(report: &StepReport, response: &str) -> Vec<StepScore> {
     let mut points = CodePoints::new(response);
     let steps = report.steps.iter();
-    steps.map(|step| reward(step, response, &mut points)).collect()
+    steps.map(|step| step_score(step, response, &mut points)).collect()
 }
 
-fn reward(step: &ArithmeticStep, response: &str, points: &mut CodePoints<'_>) -> StepScore {
+fn step_score(step: &ArithmeticStep, response: &str, points: &mut CodePoints<'_>) -> StepScore {
     let span = points.range(&step.span);
     let equalities = step.equalities.iter();
     let equalities = equalities.map(|equality| report(equality, response, points)).collect();

@@ -8,10 +8,10 @@
 
 mod ask;
 mod demonstrations;
+mod form;
 mod grade;
 mod list;
 mod pair;
-mod rubric;
 mod rules;
 mod slots;
 
@@ -21,14 +21,14 @@ use futures_util::future::join_all;
 use serde_json::{Value, json};
 
 use super::options::{Slots as SlotNames, Thinking, Wording, WritingOptions, read_share};
-use super::{Evaluator, Names, ScoreFuture, ScorerKind};
+use super::{KindContext, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::models::Models;
 use crate::outcome::{Failure, Outcome};
 use crate::sample::Sample;
 use crate::{Message, group};
 use ask::{JudgeCaller, JudgePrompt};
-use rubric::{Mode, Rationale, Rubric};
+use form::{JudgementForm, Mode, Rationale};
 use rules::{Average, GradeChoice, Inconsistent, ScoringRules};
 
 /// Name of the kind in configurations.
@@ -58,9 +58,9 @@ struct JudgeKind {
 
 pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<dyn ScorerKind>> {
     let model = names.model(section, "model");
-    let rubric = read_rubric(section);
-    let rules = read_rules(section, &rubric);
-    let (name, slots) = match rubric.mode {
+    let form = read_form(section);
+    let rules = read_rules(section, &form);
+    let (name, slots) = match form.mode {
         Mode::Grade => ("judge-grade", grade::SLOTS),
         Mode::Pair => ("judge-pair", pair::SLOTS),
         Mode::List => ("judge-list", list::SLOTS),
@@ -71,7 +71,7 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     let mut prompt_options = JudgePrompt {
         demonstrations: Vec::new(),
         thinking: Thinking::read(section),
-        rubric,
+        form,
         wording: wording?,
         min_label_mass,
         writing,
@@ -89,7 +89,7 @@ fn read_wording(
     Wording::read(section, name, slots)
 }
 
-fn read_rubric(section: &Section<'_, '_>) -> Rubric {
+fn read_form(section: &Section<'_, '_>) -> JudgementForm {
     let modes = [("grade", Mode::Grade), ("pair", Mode::Pair), ("list", Mode::List)];
     let rationales =
         [("after", Rationale::After), ("before", Rationale::Before), ("none", Rationale::None)];
@@ -112,7 +112,7 @@ fn read_rubric(section: &Section<'_, '_>) -> Rubric {
     if scale.0 >= scale.1 {
         section.problem("scale_max", "must be more than scale_min");
     }
-    Rubric {
+    JudgementForm {
         mode,
         rationale: section.word("rationale", &rationales).unwrap_or_default(),
         criteria,
@@ -120,7 +120,7 @@ fn read_rubric(section: &Section<'_, '_>) -> Rubric {
     }
 }
 
-fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> ScoringRules {
+fn read_rules(section: &Section<'_, '_>, form: &JudgementForm) -> ScoringRules {
     let scores = [("expected", GradeChoice::Expected), ("sampled", GradeChoice::Sampled)];
     let inconsistents = [("abstain", Inconsistent::Abstain), ("average", Inconsistent::Average)];
     let averages = [("log_odds", Average::LogOdds), ("probability", Average::Probability)];
@@ -131,16 +131,16 @@ fn read_rules(section: &Section<'_, '_>, rubric: &Rubric) -> ScoringRules {
         ("orders", Mode::List),
     ];
     for (key, mode) in meant {
-        if mode != rubric.mode && section.has(key) {
+        if mode != form.mode && section.has(key) {
             section.problem(key, "has no meaning in this mode");
         }
     }
     let score = section.word("score", &scores).unwrap_or_default();
-    if score == GradeChoice::Sampled && !rubric.gives_reasons() {
+    if score == GradeChoice::Sampled && !form.gives_reasons() {
         let what = "rationale = \"none\" reads the grade without writing one";
         section.problem("score", what);
     }
-    let (most, limit) = match rubric.mode {
+    let (most, limit) = match form.mode {
         Mode::Grade | Mode::Pair => (MOST_PAIRED, 65),
         Mode::List => (MOST_LISTED, 257),
     };
@@ -160,7 +160,7 @@ impl ScorerKind for JudgeKind {
     }
 
     fn description(&self) -> &'static str {
-        match self.prompt_options.rubric.mode {
+        match self.prompt_options.form.mode {
             Mode::Grade => "grades a response by a rubric",
             Mode::Pair => "says which response is better, in both orders",
             Mode::List => "grades the responses of a group side by side",
@@ -176,7 +176,7 @@ impl ScorerKind for JudgeKind {
     }
 
     fn is_pairwise(&self) -> bool {
-        match self.prompt_options.rubric.mode {
+        match self.prompt_options.form.mode {
             Mode::Grade => false,
             Mode::Pair | Mode::List => true,
         }
@@ -192,22 +192,22 @@ impl ScorerKind for JudgeKind {
             return Err(format!("'{}' has no vocabulary to judge in", self.model));
         }
         let conversation = [Message::new("user", "What is 2 + 2?")];
-        let (slots, count, reads) = match self.prompt_options.rubric.mode {
-            Mode::Grade => (grade::slots(&self.prompt_options.rubric, &conversation, "4"), 1, true),
+        let (slots, count, reads) = match self.prompt_options.form.mode {
+            Mode::Grade => (grade::slots(&self.prompt_options.form, &conversation, "4"), 1, true),
             Mode::Pair => {
-                (pair::slots(&self.prompt_options.rubric, &conversation, ["4", "5"]), 2, true)
+                (pair::slots(&self.prompt_options.form, &conversation, ["4", "5"]), 2, true)
             }
             Mode::List => {
-                (list::slots(&self.prompt_options.rubric, &conversation, &["4", "5"]), 2, false)
+                (list::slots(&self.prompt_options.form, &conversation, &["4", "5"]), 2, false)
             }
         };
         let tried = self.prompt_options.try_on(&served, &slots, count, reads);
         tried.map_err(Failure::into_message)
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
         Box::pin(async move {
-            let client = evaluator.client;
+            let client = context.client;
             let served = client.served(&self.model)?;
             grade::judge_grades(&self.prompt_options, self.rules.score, served, sample, client)
                 .await
@@ -217,9 +217,9 @@ impl ScorerKind for JudgeKind {
     fn evaluate_group<'a>(
         &'a self,
         samples: Vec<Sample<'a>>,
-        evaluator: Evaluator<'a>,
+        context: KindContext<'a>,
     ) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_samples(samples, evaluator))
+        Box::pin(self.evaluate_samples(samples, context))
     }
 }
 
@@ -227,9 +227,9 @@ impl JudgeKind {
     async fn evaluate_samples<'a>(
         &'a self,
         samples: Vec<Sample<'a>>,
-        evaluator: Evaluator<'a>,
+        context: KindContext<'a>,
     ) -> Outcome {
-        let mode = self.prompt_options.rubric.mode;
+        let mode = self.prompt_options.form.mode;
         if mode != Mode::Grade && samples.len() > self.rules.max_group {
             let detail = format!(
                 "{} responses; at most {} are compared (max_group)",
@@ -238,12 +238,12 @@ impl JudgeKind {
             );
             return Err(Failure::refused("group_too_large", detail));
         }
-        let client = evaluator.client;
+        let client = context.client;
         let served = client.served(&self.model)?;
         let caller = || JudgeCaller::new(&self.prompt_options, served, client);
         match mode {
             Mode::Grade => {
-                let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
+                let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, context));
                 group::outcome_mean(join_all(outcomes).await)
             }
             Mode::Pair => pair::judge_pairs(caller(), self.rules, &samples).await,

@@ -1,12 +1,12 @@
 //! Scorer kinds, one file or folder each: options, a check against the served models, and
 //! evaluation of a sample.
 //!
-//! [`answer`] and [`arithmetic`] run verifiers; all others call models through an [`Evaluator`] and
+//! [`answer`] and [`arithmetic`] run verifiers; all others call models through a [`KindContext`] and
 //! implement [`ScorerKind`]. A kind knows neither the registry nor other scorers: it reads its
 //! options from a configuration section and [`Names`], and reaches another scorer by name.
 //!
 //! To add a kind that calls a model: a file or folder here, with a `mod` line; a row of `MODEL_KINDS` in
-//! `registry/build.rs`; its wording as a file of `rubrics/prompts`, listed in `FILES` of
+//! `registry/kind_table.rs`; its wording as a file of `rubrics/prompts`, listed in `FILES` of
 //! `prompt/mod.rs` and in `versions.tsv`; a flag of `InputFields` if it reads a field that no kind
 //! reads yet; a page of `docs/scorers`. To add a verifier: its module in the crate `verifiers` and a
 //! row of `KINDS` in `answer/options.rs`.
@@ -63,7 +63,7 @@ pub(crate) trait ScorerKind: Send + Sync {
     /// Names of the models and adapters that it calls.
     fn models(&self) -> Vec<&str>;
 
-    /// Names of the scorers that it calls through [`Evaluator::scorer`].
+    /// Names of the scorers that it calls through [`KindContext::scorer`].
     fn scorers(&self) -> Vec<&str> {
         Vec::new()
     }
@@ -96,17 +96,17 @@ pub(crate) trait ScorerKind: Send + Sync {
     fn check(&self, models: &dyn Models) -> Result<(), String>;
 
     /// Scores one response.
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a>;
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a>;
 
     /// Scores the responses of a group, of which there is at least one: each by itself unless the
     /// kind compares them.
     fn evaluate_group<'a>(
         &'a self,
         samples: Vec<Sample<'a>>,
-        evaluator: Evaluator<'a>,
+        context: KindContext<'a>,
     ) -> ScoreFuture<'a> {
         Box::pin(async move {
-            let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
+            let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, context));
             self.aggregate_group(join_all(outcomes).await)
         })
     }
@@ -117,10 +117,10 @@ pub(crate) trait ScorerKind: Send + Sync {
     }
 }
 
-/// Services of an evaluation.
+/// The services that a kind may call during an evaluation.
 #[derive(Clone, Copy)]
-pub(crate) struct Evaluator<'a> {
-    /// Engines and worker threads.
+pub(crate) struct KindContext<'a> {
+    /// Calls engines and worker threads.
     pub(crate) client: &'a EngineClient<'a>,
     /// The scorers of [`ScorerKind::scorers`].
     pub(crate) scorers: &'a dyn OtherScorers,

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::options::{LabelOptions, Slots, Thinking, Wording, nothing_shown};
-use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
+use super::{InputFields, KindContext, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::engine_client::EngineClient;
 use crate::labels::Labels;
@@ -32,7 +32,7 @@ use crate::{Input, Message};
 use combine::Combine;
 use generation::{Generation, Generative};
 use list::Principle;
-use question::{PrincipleQuestion, reward};
+use question::{PrincipleQuestion, score_of};
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "principles";
@@ -173,8 +173,8 @@ impl ScorerKind for PrinciplesKind {
         checked.map(drop).map_err(Failure::into_message)
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_sample(sample, evaluator.client))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context.client))
     }
 }
 
@@ -241,19 +241,19 @@ impl PrinciplesKind {
         client: &EngineClient<'_>,
         evidence: &mut Evidence,
     ) -> Result<Vec<Outcome>, Failure> {
-        let want = |question: &PrincipleQuestion| {
+        let sequence = |question: &PrincipleQuestion| {
             let prompted = &question.prompted;
-            (prompted.token_ids.clone(), question.labels.want(prompted))
+            (prompted.token_ids.clone(), question.labels.task(prompted))
         };
-        let wants = questions.iter().map(want).collect();
+        let sequences = questions.iter().map(sequence).collect();
         let trace = evidence.trace.get_or_insert_default();
-        let outputs = client.read(served, wants, trace).await?;
+        let outputs = client.read(served, sequences, trace).await?;
         let mut outcomes = Vec::with_capacity(questions.len());
         for (question, outputs) in questions.iter().zip(&outputs) {
             let read = question.labels.read(&outputs[0])?;
             trace.saw_mass(Some(read.mass));
             let enough = read.enough_mass(self.prompt_options.labels.min_label_mass);
-            outcomes.push(enough.map(|()| reward(read.margin(), "principle_log_odds")));
+            outcomes.push(enough.map(|()| score_of(read.margin(), "principle_log_odds")));
         }
         Ok(outcomes)
     }

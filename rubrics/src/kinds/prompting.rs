@@ -67,7 +67,12 @@ impl EvaluationLog {
     }
 }
 
-/// Renders and encodes on a thread for such work.
+/// Applies the chat template to messages, with the prompt for the assistant's turn, and encodes the
+/// text, on a worker thread.
+///
+/// # Errors
+/// A refusal where the template or the tokenizer does not accept the messages; overload of the
+/// worker threads.
 pub(super) async fn prompt(
     client: &EngineClient<'_>,
     served: &Served,
@@ -215,8 +220,8 @@ pub(super) async fn judge_by_labels(
         Ok::<_, Failure>((prompt, labels))
     };
     let (prompt, labels) = client.run(prepare).await??;
-    let want = vec![(prompt.token_ids.clone(), labels.want(&prompt))];
-    let outputs = client.read(served, want, &mut log.trace).await?;
+    let sequences = vec![(prompt.token_ids.clone(), labels.task(&prompt))];
+    let outputs = client.read(served, sequences, &mut log.trace).await?;
     let read = labels.read(&outputs[0][0])?;
     log.trace.saw_mass(Some(read.mass));
     read.enough_mass(options.min_label_mass)?;

@@ -19,7 +19,7 @@ use verifiers::{Certainty, Reason};
 
 use engine::{Output, Task};
 
-use super::{Evaluator, Names, ScoreFuture, ScorerKind};
+use super::{KindContext, Names, ScoreFuture, ScorerKind};
 use crate::Message;
 use crate::config::Section;
 use crate::engine_client::EngineClient;
@@ -86,8 +86,8 @@ impl ScorerKind for RewardKind {
         self.options.fit(&served.expect("its name was checked"))
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_sample(sample, evaluator.client))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context.client))
     }
 }
 
@@ -99,8 +99,8 @@ impl RewardKind {
         let prompt = client.run(move || tokenized(&rendering, &turns)).await??;
         let last = prompt.token_ids.len() - 1;
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
-        let want = vec![(prompt.token_ids.clone(), Task::scores([last]))];
-        let outputs = client.read(&served, want, &mut trace).await?;
+        let sequences = vec![(prompt.token_ids.clone(), Task::scores([last]))];
+        let outputs = client.read(&served, sequences, &mut trace).await?;
         let [Output::Head(logits)] = &outputs[0][..] else {
             return Err(unusable("the model gave another output than its head's"));
         };

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use verifiers::{Certainty, Reason};
 
 use super::options::{LabelOptions, Slots, Wording};
-use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
+use super::{InputFields, KindContext, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::engine_client::EngineClient;
 use crate::labels::Labels;
@@ -115,8 +115,8 @@ impl ScorerKind for ValidateKind {
         })
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_sample(sample, evaluator.client))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context.client))
     }
 
     fn aggregate_group(&self, outcomes: Vec<Outcome>) -> Outcome {
@@ -144,7 +144,7 @@ impl ValidateKind {
             prompt: Some(wording_digest(&served, &[&self.options.wording])),
             ..Trace::default()
         };
-        let sequence = vec![(prompt.token_ids.clone(), labels.want(&prompt))];
+        let sequence = vec![(prompt.token_ids.clone(), labels.task(&prompt))];
         let outputs = client.read(&served, sequence, &mut trace).await?;
         let output = outputs[0].first().ok_or_else(nothing_read)?;
         let read = labels.read(output)?;
@@ -211,17 +211,17 @@ fn documents<'a>(whose: Documents, sample: &Sample<'a>) -> Result<&'a [String], 
 
 /// The group as its best candidate: the first of those that no other one exceeds.
 fn selected(mean: Outcome) -> Outcome {
-    let mut reward = mean?;
-    let members = reward.evidence.members.as_deref().unwrap_or_default();
+    let mut scored = mean?;
+    let members = scored.evidence.members.as_deref().unwrap_or_default();
     let best = members.iter().position(|member| member.rank == Some(1));
     let best = best.and_then(|at| Some((at, members[at].outcome.as_ref().ok()?.clone())));
     let (at, winner) = best.ok_or_else(nothing_read)?;
-    reward.score = winner.score;
-    reward.raw = winner.raw;
-    reward.label = Some(format!("responses[{at}]").into());
-    reward.reason =
+    scored.score = winner.score;
+    scored.raw = winner.raw;
+    scored.label = Some(format!("responses[{at}]").into());
+    scored.reason =
         Reason::with("selected", format!("responses[{at}] is the likeliest to solve the question"));
-    Ok(reward)
+    Ok(scored)
 }
 
 fn nothing_read() -> Failure {

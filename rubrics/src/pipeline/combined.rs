@@ -81,9 +81,9 @@ impl Pipeline {
             .counted(outcomes)
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .ok_or_else(nothing_counted)?;
-        let reward = combined_score(smallest.1, "minimum")?;
+        let scored = combined_score(smallest.1, "minimum")?;
         let label = Some(Cow::Owned(smallest.0.name.clone()));
-        Ok(Score { label, ..reward })
+        Ok(Score { label, ..scored })
     }
 
     fn r1(&self, outcomes: &[Option<Outcome>]) -> Outcome {
@@ -98,9 +98,9 @@ impl Pipeline {
             }
             .ok_or_else(nothing_counted)
         };
-        let reward =
+        let scored =
             r1_reward(value(Role::Format)?, value(Role::Accuracy)?, value(Role::Consistency)?);
-        combined_score(reward.map_err(no_combination)?, "r1_reward")
+        combined_score(scored.map_err(no_combination)?, "r1_reward")
     }
 }
 
@@ -109,7 +109,7 @@ fn cascade(outcomes: &[Option<Outcome>]) -> Outcome {
     let answered = outcomes.iter().flatten().rev().find(|outcome| outcome.is_ok());
     let decided = outcomes.iter().flatten().find(|outcome| decides(Some(outcome)));
     match decided.or(answered) {
-        Some(Ok(reward)) => Ok(reward.clone()),
+        Some(Ok(scored)) => Ok(scored.clone()),
         _ => Err(Failure::new(
             FailureKind::Abstain,
             Reason::with("no_part_decided", "every part of the cascade abstained"),
@@ -141,5 +141,5 @@ fn nothing_counted() -> Failure {
 
 /// Whether a cascade stops at this outcome.
 pub(super) fn decides(outcome: Option<&Outcome>) -> bool {
-    matches!(outcome, Some(Ok(reward)) if reward.certainty == Certainty::Proven)
+    matches!(outcome, Some(Ok(scored)) if scored.certainty == Certainty::Proven)
 }

@@ -36,7 +36,7 @@ pub enum Combine {
     Uwo {
         /// 0 or more.
         lambda: f64,
-        /// Its divisor.
+        /// Whether the variance divides by the number of parts or by one less.
         variance: Variance,
     },
     /// Format, accuracy and consistency (R1-Reward, 2505.02835), distinguished by their roles.
@@ -44,8 +44,8 @@ pub enum Combine {
     /// Sum of weight times score over the evaluated parts: a part is evaluated only if every part
     /// before it scored at least its threshold.
     Gate,
-    /// A part counts only if every part before it is strictly above its threshold; parts have
-    /// weight 1 by default (G-RA, 2508.10548).
+    /// As [`Combine::Gate`], but a part is evaluated only if every part before it scored strictly
+    /// more than its threshold; the default weight is 1 (G-RA, 2508.10548).
     GRa,
     /// The outcome of the first part that decides: the next one is evaluated only if a part
     /// abstained, or gave a presumed and not a proven 0.
@@ -103,10 +103,10 @@ impl PartSpec {
     /// # Errors
     /// The part's own failure; an abstention where the number that is wanted does not exist.
     pub(super) fn value(&self, outcome: &Outcome) -> Result<f64, Failure> {
-        let reward = outcome.as_ref().map_err(Failure::clone)?;
+        let scored = outcome.as_ref().map_err(Failure::clone)?;
         let measured = match self.adjust.measured {
-            Measured::Score => reward.score,
-            Measured::Raw => reward.raw.ok_or_else(|| self.no_raw())?,
+            Measured::Score => scored.score,
+            Measured::Raw => scored.raw.ok_or_else(|| self.no_raw())?,
         };
         let scaled = match self.adjust.standardise {
             None => measured,

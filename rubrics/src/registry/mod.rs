@@ -1,7 +1,7 @@
 //! Scorers by name: the built-in ones and those of a configuration.
 
-mod build;
 mod built_in;
+mod kind_table;
 mod pipelines;
 #[cfg(test)]
 mod tests;
@@ -9,7 +9,7 @@ mod tests;
 use std::path::Path;
 use std::sync::Arc;
 
-use build::Scope;
+use kind_table::Scope;
 
 use crate::config::{Document, NAME_RULE, Section, fits_name, nearest};
 use crate::scorer::ScorersByName;
@@ -143,7 +143,7 @@ impl Registry {
                 pipelines.push(pipelines::Draft::read(name, section));
             } else {
                 let scope = Scope { scorers: &self.scorers, models: model_names, base };
-                if let Some(scorer) = build::build(&section, name, &kind, &scope) {
+                if let Some(scorer) = kind_table::build(&section, name, &kind, &scope) {
                     self.insert(scorer);
                 }
                 section.finish();

@@ -49,11 +49,11 @@ pub(crate) async fn score(
     call: Call<'_>,
     target: Target,
     pairs: Vec<TextPair>,
-    (activate, terms): (bool, RequestParams),
+    (activate, params): (bool, RequestParams),
 ) -> Result<Scored<'_>, ApiError> {
     match target {
         Target::Scorer(scorer) => score_with_scorer(call, scorer, pairs, activate).await,
-        Target::Model(served) => read(call, served, pairs, (activate, terms)).await,
+        Target::Model(served) => read(call, served, pairs, (activate, params)).await,
     }
 }
 
@@ -116,14 +116,14 @@ async fn read(
     mut call: Call<'_>,
     served: Served,
     pairs: Vec<TextPair>,
-    (activate, terms): (bool, RequestParams),
+    (activate, params): (bool, RequestParams),
 ) -> Result<Scored<'_>, ApiError> {
     pooling::check_scalar(&served)?;
     let texts = pairs.into_iter().map(|pair| (pair.path, pair.query + &pair.document));
     let encoded = pooling::encode(&served, texts.collect(), pooling::as_written).await?;
     let sequences = encoded.into_iter().map(pooling::Tokens::last).collect();
     let working = Instant::now();
-    let answers = pooling::read(&mut call, &served, sequences, terms).await?;
+    let answers = pooling::read(&mut call, &served, sequences, params).await?;
     let score = |answer: &engine::RequestOutput| {
         let logits = pooling::lone(answer)?;
         Ok(if activate { served.labels.activated(&logits)[0] } else { logits[0] })

@@ -9,7 +9,7 @@ use crate::config::Section;
 use crate::engine_client::{EngineClient, GeneratedText, stream_of};
 use crate::kinds::options::{WritingOptions, read_share};
 use crate::kinds::prompting::{self, EvaluationLog};
-use crate::kinds::{Evaluator, Names};
+use crate::kinds::{KindContext, Names};
 use crate::outcome::{Failure, Outcome};
 use crate::sample::Sample;
 use crate::split::{SPLITTERS, Splitter};
@@ -104,12 +104,12 @@ pub(super) async fn with_outcome<'a, T>(
     critique: impl Future<Output = T>,
     scorer: Option<&'a OutcomeScorer>,
     sample: Sample<'a>,
-    evaluator: Evaluator<'a>,
+    context: KindContext<'a>,
 ) -> (T, Option<Outcome>) {
     let outcome = async {
         match scorer {
             None => None,
-            Some(scorer) => Some(scorer.evaluate(sample, evaluator).await),
+            Some(scorer) => Some(scorer.evaluate(sample, context).await),
         }
     };
     join(critique, outcome).await
@@ -126,9 +126,9 @@ impl OutcomeScorer {
     pub(super) async fn evaluate<'a>(
         &'a self,
         sample: Sample<'a>,
-        evaluator: Evaluator<'a>,
+        context: KindContext<'a>,
     ) -> Outcome {
-        evaluator.scorers.evaluate(&self.name, sample).await
+        context.scorers.evaluate(&self.name, sample).await
     }
 
     /// Whether the outcome is that the solution is right.
@@ -137,7 +137,7 @@ impl OutcomeScorer {
     /// The scorer's failure, in its name.
     pub(super) fn is_right(&self, outcome: &Outcome) -> Result<bool, Failure> {
         match outcome {
-            Ok(reward) => Ok(reward.score >= self.least),
+            Ok(scored) => Ok(scored.score >= self.least),
             Err(failure) => {
                 let code = failure.reason.code;
                 let detail = failure.reason.detail.as_deref().unwrap_or(code);

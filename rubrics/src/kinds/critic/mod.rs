@@ -27,7 +27,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::prompting;
-use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
+use super::{InputFields, KindContext, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::group;
 use crate::models::Models;
@@ -163,14 +163,13 @@ impl ScorerKind for Critic {
         }
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
         Box::pin(async move {
             match &self.mode {
-                Mode::Capo(capo) => capo.evaluate(&self.model, sample, evaluator).await,
-                Mode::Retrospective(mode) => mode.evaluate(&self.model, sample, evaluator).await,
+                Mode::Capo(capo) => capo.evaluate(&self.model, sample, context).await,
+                Mode::Retrospective(mode) => mode.evaluate(&self.model, sample, context).await,
                 Mode::Thoughts(thoughts) => {
-                    let mut group =
-                        thoughts.evaluate_all(&self.model, vec![sample], evaluator).await;
+                    let mut group = thoughts.evaluate_all(&self.model, vec![sample], context).await;
                     group.remove(0)
                 }
                 Mode::Rerank(_) => Err(Failure::refused("group_needed", "it compares responses")),
@@ -181,20 +180,19 @@ impl ScorerKind for Critic {
     fn evaluate_group<'a>(
         &'a self,
         samples: Vec<Sample<'a>>,
-        evaluator: Evaluator<'a>,
+        context: KindContext<'a>,
     ) -> ScoreFuture<'a> {
         Box::pin(async move {
             match &self.mode {
                 Mode::Capo(_) | Mode::Retrospective(_) => {
-                    let outcomes =
-                        samples.into_iter().map(|sample| self.evaluate(sample, evaluator));
+                    let outcomes = samples.into_iter().map(|sample| self.evaluate(sample, context));
                     group::outcome_mean(join_all(outcomes).await)
                 }
-                Mode::Thoughts(thoughts) => group::outcome_mean(
-                    thoughts.evaluate_all(&self.model, samples, evaluator).await,
-                ),
+                Mode::Thoughts(thoughts) => {
+                    group::outcome_mean(thoughts.evaluate_all(&self.model, samples, context).await)
+                }
                 Mode::Rerank(rerank) => {
-                    rerank.evaluate_group(&self.model, samples, evaluator.client).await
+                    rerank.evaluate_group(&self.model, samples, context.client).await
                 }
             }
         })

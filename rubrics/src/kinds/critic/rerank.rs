@@ -72,7 +72,7 @@ impl Rerank {
         let trace = group::trace(&judged);
         let first = judged.iter().find_map(|outcome| outcome.as_ref().err());
         let first = first.map(|failure| (failure.kind, failure.reason.clone()));
-        let score = |index: usize| judged[index].as_ref().map_or(0.0, |reward| reward.score);
+        let score = |index: usize| judged[index].as_ref().map_or(0.0, |scored| scored.score);
         let chosen = chosen.map(|chosen| chosen.map(|index| (index, score(index))));
         let evidence =
             Evidence { trace, members: Some(group::ranked(judged)), ..Evidence::default() };
@@ -112,8 +112,8 @@ impl Rerank {
         answers: &[Option<String>],
     ) -> Result<Option<usize>, Failure> {
         let measured = judged.iter().enumerate().filter_map(|(index, outcome)| {
-            let reward = outcome.as_ref().ok()?;
-            Some((index, reward.score))
+            let scored = outcome.as_ref().ok()?;
+            Some((index, scored.score))
         });
         let (places, scores): (Vec<usize>, Vec<f64>) = measured.unzip();
         if places.is_empty() {

@@ -15,7 +15,7 @@ use crate::config::Section;
 use crate::engine_client::GeneratedText;
 use crate::kinds::options::{Slots, Wording};
 use crate::kinds::prompting::{self, EvaluationLog, uncombined};
-use crate::kinds::{Evaluator, Names};
+use crate::kinds::{KindContext, Names};
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score};
 use crate::sample::Sample;
 use crate::split::Splitter;
@@ -48,24 +48,20 @@ impl Retrospective {
         &'a self,
         model: &'a str,
         sample: Sample<'a>,
-        evaluator: Evaluator<'a>,
+        context: KindContext<'a>,
     ) -> Outcome {
         let steps = Steps::of(&sample, self.splitter)?;
         let turns = self.turns(&sample, &steps)?;
-        let mut log = EvaluationLog::new(
-            evaluator.client,
-            &evaluator.client.served(model)?,
-            &[&*self.wording],
-        );
+        let mut log =
+            EvaluationLog::new(context.client, &context.client.served(model)?, &[&*self.wording]);
         let request = CritiqueRequest {
             model,
             turns,
             samples: 1,
             last_line: verdict::judgement_grammar(steps.len()),
         };
-        let asking = self.critique.ask(request, evaluator.client, &mut log);
-        let (written, outcome) =
-            with_outcome(asking, self.outcome.as_ref(), sample, evaluator).await;
+        let asking = self.critique.ask(request, context.client, &mut log);
+        let (written, outcome) = with_outcome(asking, self.outcome.as_ref(), sample, context).await;
         if let Some(trace) = crate::group::trace(&outcome) {
             log.trace.add(&trace);
         }

@@ -20,7 +20,7 @@ use crate::config::Section;
 use crate::engine_client::GeneratedText;
 use crate::kinds::options::{Slots, Wording};
 use crate::kinds::prompting::{self, EvaluationLog, uncombined};
-use crate::kinds::{Evaluator, Names};
+use crate::kinds::{KindContext, Names};
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score, SpanNote};
 use crate::sample::Sample;
 
@@ -70,9 +70,9 @@ impl Thoughts {
         &'a self,
         model: &'a str,
         samples: Vec<Sample<'a>>,
-        evaluator: Evaluator<'a>,
+        context: KindContext<'a>,
     ) -> Vec<Outcome> {
-        let members = samples.into_iter().map(|sample| self.member(model, sample, evaluator));
+        let members = samples.into_iter().map(|sample| self.member(model, sample, context));
         let members = join_all(members).await;
         let known: Vec<f64> = members
             .iter()
@@ -115,12 +115,12 @@ impl Thoughts {
         &'a self,
         model: &'a str,
         sample: Sample<'a>,
-        evaluator: Evaluator<'a>,
+        context: KindContext<'a>,
     ) -> Member<'a> {
-        let outcome = self.outcome.evaluate(sample, evaluator).await;
+        let outcome = self.outcome.evaluate(sample, context).await;
         let mut log = None;
         let labelled = match self.outcome.is_right(&outcome) {
-            Ok(right) => self.labelled(right, (model, sample, evaluator), &mut log).await,
+            Ok(right) => self.labelled(right, (model, sample, context), &mut log).await,
             Err(failure) => Err(failure),
         };
         Member { outcome, labelled, log }
@@ -130,7 +130,7 @@ impl Thoughts {
     async fn labelled<'a>(
         &self,
         right: bool,
-        (model, sample, evaluator): (&'a str, Sample<'a>, Evaluator<'a>),
+        (model, sample, context): (&'a str, Sample<'a>, KindContext<'a>),
         log: &mut Option<EvaluationLog>,
     ) -> Result<Labelled<'a>, Failure> {
         let steps = Steps::of_thought(&sample)?;
@@ -142,13 +142,13 @@ impl Thoughts {
             ("answer", &prompting::quotation(Steps::after_thought(sample.response))),
         ]);
         let log = log.insert(EvaluationLog::new(
-            evaluator.client,
-            &evaluator.client.served(model)?,
+            context.client,
+            &context.client.served(model)?,
             &[&**wording],
         ));
         let request =
             CritiqueRequest { model, turns, samples: 1, last_line: verdict::list_grammar(marker) };
-        let written = self.critique.ask(request, evaluator.client, log).await?.remove(0);
+        let written = self.critique.ask(request, context.client, log).await?.remove(0);
         let listed = verdict::listed(written.whole()?, marker, steps.len())?;
         Ok(Labelled {
             labels: step_labels(right, &listed, steps.len()),

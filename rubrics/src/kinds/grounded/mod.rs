@@ -23,7 +23,7 @@ use verifiers::{Certainty, Reason, extract};
 
 use super::options::{LabelOptions, Slots, Wording, WritingOptions, read_share};
 use super::prompting::{self, EvaluationLog, mean};
-use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
+use super::{InputFields, KindContext, Names, ScoreFuture, ScorerKind};
 use crate::config::Section;
 use crate::engine_client::{EngineClient, stream_of};
 use crate::labels::Labels;
@@ -136,8 +136,8 @@ impl ScorerKind for Grounded {
         }
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_sample(sample, evaluator.client))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context.client))
     }
 }
 

@@ -11,7 +11,7 @@ use engine::{Grammar, Origin};
 use serde::Serialize;
 use verifiers::Reason;
 
-use super::rubric::{Judgement, Rubric};
+use super::form::{Judgement, JudgementForm};
 use crate::Message;
 use crate::engine_client::{EngineClient, GeneratedText, stream_of};
 use crate::kinds::options::{Thinking, Wording, WritingOptions};
@@ -22,7 +22,9 @@ use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
 /// Prompt and sampling options of a judge.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct JudgePrompt {
-    pub(super) rubric: Rubric,
+    // Part of the digest of a scorer, which keeps the name.
+    #[serde(rename = "rubric")]
+    pub(super) form: JudgementForm,
     pub(super) wording: Wording,
     pub(super) thinking: Thinking,
     pub(super) demonstrations: Vec<Demonstration>,
@@ -56,8 +58,8 @@ pub(super) struct JudgeReply {
     pub(super) read: Option<LabelRead>,
 }
 
-/// The verdict's position after a prompt, with its possible labels.
-struct VerdictSlot {
+/// A prompt that ends where the verdict's token follows, and the labels that the token may be.
+struct VerdictPrompt {
     prompted: Prompted,
     labels: Labels,
 }
@@ -119,29 +121,29 @@ impl JudgePrompt {
 
     /// Whether a text is generated; `reads` is whether the verdict is read from its token.
     fn writes(&self, reads: bool) -> bool {
-        self.rubric.gives_reasons() || !reads
+        self.form.gives_reasons() || !reads
     }
 
     fn grammar(&self, count: usize) -> Grammar {
-        Grammar::JsonSchema(self.rubric.schema(count))
+        Grammar::JsonSchema(self.form.schema(count))
     }
 
-    /// The place of the verdict's token after a prompt.
+    /// The prompt continued up to the verdict's token.
     fn verdict(
         &self,
         served: &Served,
         prompted: &Prompted,
         reason: Option<&str>,
-    ) -> Result<VerdictSlot, Failure> {
+    ) -> Result<VerdictPrompt, Failure> {
         let refused = |what: String| Failure::refused("labels_unusable", what);
         let mut text = prompted.text.clone();
-        text.push_str(&self.rubric.before_verdict(reason), Origin::Request);
+        text.push_str(&self.form.before_verdict(reason), Origin::Request);
         let token_ids = served.encode(&text).map_err(refused)?.into();
         let prompted = Prompted { token_ids, text };
-        let labels = self.rubric.labels();
+        let labels = self.form.labels();
         let labels: Vec<&str> = labels.iter().map(String::as_str).collect();
         let labels = Labels::after(served, &prompted, &labels, Spelling::Bare).map_err(refused)?;
-        Ok(VerdictSlot { prompted, labels })
+        Ok(VerdictPrompt { prompted, labels })
     }
 }
 
@@ -227,7 +229,7 @@ impl<'a> JudgeCaller<'a> {
         }
         let judgements = written.iter().zip(questions).map(|(written, question)| {
             let text = written.whole()?;
-            let read = self.prompt_options.rubric.read(text, question.count);
+            let read = self.prompt_options.form.read(text, question.count);
             read.map(Some).map_err(unread)
         });
         Ok(judgements.collect())
@@ -254,16 +256,16 @@ impl<'a> JudgeCaller<'a> {
                 let reason = reason.as_deref();
                 prompt_options.verdict(&served, prompted, reason)
             });
-            places.collect::<Result<Vec<VerdictSlot>, Failure>>()
+            places.collect::<Result<Vec<VerdictPrompt>, Failure>>()
         };
         let verdicts = self.client.run(place).await??;
-        let wants = verdicts.iter().map(|verdict| {
+        let sequences = verdicts.iter().map(|verdict| {
             let prompted = &verdict.prompted;
-            (prompted.token_ids.clone(), verdict.labels.want(prompted))
+            (prompted.token_ids.clone(), verdict.labels.task(prompted))
         });
         let trace = self.evidence.trace.get_or_insert_default();
-        let wants: Vec<_> = wants.collect();
-        let outputs = self.client.read(&self.served, wants, trace).await?;
+        let sequences: Vec<_> = sequences.collect();
+        let outputs = self.client.read(&self.served, sequences, trace).await?;
         let mut verdicts = verdicts.iter().zip(&outputs);
         let least = self.prompt_options.min_label_mass;
         let answered = judgements.into_iter().map(|judgement| {

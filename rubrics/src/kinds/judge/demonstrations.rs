@@ -1,7 +1,7 @@
 //! Judgements that a judge is shown before it judges: `[[scorer.demonstration]]` tables.
 
 use super::ask::{Demonstration, JudgePrompt};
-use super::rubric::Mode;
+use super::form::Mode;
 use super::{grade, list, pair};
 use crate::Message;
 use crate::config::Section;
@@ -29,11 +29,11 @@ pub(super) fn read_demonstrations(
 }
 
 fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Option<Demonstration> {
-    let rubric = &prompt_options.rubric;
+    let form = &prompt_options.form;
     let conversation: Vec<_> =
         table.text("prompt").map(|text| Message::new("user", &text)).into_iter().collect();
     let judgement = table.required_text("judgement");
-    let responses = match rubric.mode {
+    let responses = match form.mode {
         Mode::Grade => vec![table.required_text("response")?],
         Mode::Pair | Mode::List => {
             table.require("responses");
@@ -41,10 +41,10 @@ fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Optio
         }
     };
     let responses: Vec<&str> = responses.iter().map(String::as_str).collect();
-    let slots = match (rubric.mode, &responses[..]) {
-        (Mode::Grade, [response]) => grade::slots(rubric, &conversation, response),
-        (Mode::Pair, [first, second]) => pair::slots(rubric, &conversation, [first, second]),
-        (Mode::List, [_, _, ..]) => list::slots(rubric, &conversation, &responses),
+    let slots = match (form.mode, &responses[..]) {
+        (Mode::Grade, [response]) => grade::slots(form, &conversation, response),
+        (Mode::Pair, [first, second]) => pair::slots(form, &conversation, [first, second]),
+        (Mode::List, [_, _, ..]) => list::slots(form, &conversation, &responses),
         (Mode::Grade | Mode::Pair, _) => {
             table.problem("responses", "a pair has two responses");
             return None;
@@ -54,7 +54,7 @@ fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Optio
             return None;
         }
     };
-    match rubric.read(&judgement?, responses.len()) {
+    match form.read(&judgement?, responses.len()) {
         Ok(judgement) => {
             // No demonstrations are there yet, so these are the messages of the question alone; the
             // system message is every question's own.
@@ -62,7 +62,7 @@ fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Optio
             let question = turns.filter(|turn| turn.role != "system");
             Some(Demonstration {
                 question: question.map(|turn| (turn.role, turn.content)).collect(),
-                judgement: rubric.write(&judgement),
+                judgement: form.write(&judgement),
             })
         }
         Err(what) => {

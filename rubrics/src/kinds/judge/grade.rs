@@ -6,7 +6,7 @@ use std::sync::Arc;
 use verifiers::{Certainty, Reason};
 
 use super::ask::{JudgeCaller, JudgePrompt, Slots};
-use super::rubric::{Rubric, Said};
+use super::form::{JudgementForm, Said};
 use super::rules::GradeChoice;
 use super::slots::{common_slots, conversation_before};
 use crate::Message;
@@ -20,8 +20,8 @@ use crate::sample::Sample;
 /// The slots that a wording must have.
 pub(super) const SLOTS: &[&str] = &["response"];
 
-pub(super) fn slots(rubric: &Rubric, conversation: &[Message], response: &str) -> Slots {
-    let mut slots = common_slots(rubric, conversation);
+pub(super) fn slots(form: &JudgementForm, conversation: &[Message], response: &str) -> Slots {
+    let mut slots = common_slots(form, conversation);
     slots.push(("response", response.to_owned()));
     slots
 }
@@ -33,12 +33,12 @@ pub(super) async fn judge_grades(
     sample: Sample<'_>,
     client: &EngineClient<'_>,
 ) -> Outcome {
-    let rubric = &prompt_options.rubric;
+    let form = &prompt_options.form;
     let response = prompt_options.thinking.shown(sample.response);
     if response.trim().is_empty() {
         return Ok(nothing_shown());
     }
-    let slots = slots(rubric, &conversation_before(&sample), &response);
+    let slots = slots(form, &conversation_before(&sample), &response);
     let mut caller = JudgeCaller::new(prompt_options, served, client);
     let answered = caller.ask(vec![(slots, 1)], true).await?.remove(0);
     let mut evidence = caller.evidence;
@@ -47,7 +47,7 @@ pub(super) async fn judge_grades(
         Err(failure) => return Err(failure.with_evidence(evidence)),
     };
     let read = answered.read.expect("grades are read");
-    let grades: Vec<f64> = (rubric.scale.0..=rubric.scale.1).map(f64::from).collect();
+    let grades: Vec<f64> = (form.scale.0..=form.scale.1).map(f64::from).collect();
     let mean = expected(&grades, &read.shares()).expect("shares are a distribution");
     let written = answered.judgement.map(|judgement| match judgement.said {
         Said::Grade(grade) => grade,
@@ -57,14 +57,14 @@ pub(super) async fn judge_grades(
         (GradeChoice::Sampled, Some(grade)) => (f64::from(grade), "sampled_grade"),
         (GradeChoice::Sampled | GradeChoice::Expected, _) => (mean, "expected_grade"),
     };
-    let mut parts = vec![grade_part("expected", scored == GradeChoice::Expected, mean, rubric)];
+    let mut parts = vec![grade_part("expected", scored == GradeChoice::Expected, mean, form)];
     if let Some(grade) = written {
         let counts = scored == GradeChoice::Sampled;
-        parts.push(grade_part("sampled", counts, f64::from(grade), rubric));
+        parts.push(grade_part("sampled", counts, f64::from(grade), form));
     }
     evidence.parts = Some(parts);
     Ok(Score {
-        score: rubric.share(grade),
+        score: form.share(grade),
         raw: Some(grade),
         label: written.map(|grade| grade.to_string().into()),
         reason: Reason::code(code),
@@ -73,12 +73,12 @@ pub(super) async fn judge_grades(
     })
 }
 
-fn grade_part(name: &'static str, counts: bool, grade: f64, rubric: &Rubric) -> PartReport {
+fn grade_part(name: &'static str, counts: bool, grade: f64, form: &JudgementForm) -> PartReport {
     PartReport {
         name: name.to_owned(),
         weight: if counts { 1.0 } else { 0.0 },
         outcome: Some(Ok(Score {
-            score: rubric.share(grade),
+            score: form.share(grade),
             raw: Some(grade),
             label: None,
             reason: Reason::code("grade"),

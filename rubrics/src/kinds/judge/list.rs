@@ -11,7 +11,7 @@ use sha2::{Digest as _, Sha256};
 use verifiers::{Certainty, Reason};
 
 use super::ask::{JudgeCaller, JudgeReply, Slots};
-use super::rubric::{Rubric, Said};
+use super::form::{JudgementForm, Said};
 use super::slots::{common_slots, shared_conversation};
 use crate::Message;
 use crate::group;
@@ -22,13 +22,13 @@ use crate::sample::Sample;
 /// The slots that a wording must have.
 pub(super) const SLOTS: &[&str] = &["responses"];
 
-pub(super) fn slots(rubric: &Rubric, conversation: &[Message], responses: &[&str]) -> Slots {
+pub(super) fn slots(form: &JudgementForm, conversation: &[Message], responses: &[&str]) -> Slots {
     let mut listed = String::new();
     for (number, response) in (1..).zip(responses) {
         let quotation = quoted(response);
         write!(listed, "Response {number}:\n{quotation}").expect("memory takes it");
     }
-    let mut slots = common_slots(rubric, conversation);
+    let mut slots = common_slots(form, conversation);
     slots.push(("responses", listed.trim_end_matches('\n').to_owned()));
     slots
 }
@@ -38,7 +38,7 @@ pub(super) async fn judge_list(
     orders: u64,
     samples: &[Sample<'_>],
 ) -> Outcome {
-    let rubric = caller.prompt_options.rubric.clone();
+    let form = caller.prompt_options.form.clone();
     let thinking = caller.prompt_options.thinking;
     let shown = samples.iter().map(|sample| thinking.shown(sample.response));
     let shown: Vec<Cow<'_, str>> = shown.collect();
@@ -49,13 +49,13 @@ pub(super) async fn judge_list(
         (0..orders).map(|n| order(seed, n, &conversation, &responses)).collect();
     let questions = orders.iter().map(|order| {
         let shown: Vec<&str> = order.iter().map(|at| responses[*at]).collect();
-        (slots(&rubric, &conversation, &shown), shown.len())
+        (slots(&form, &conversation, &shown), shown.len())
     });
     let answers = caller.ask(questions.collect(), false).await?;
     let evidence = caller.evidence;
     match means(&orders, answers, responses.len()) {
         Ok(grades) => {
-            let members = grades.into_iter().map(|grade| Ok(reward(grade, &rubric)));
+            let members = grades.into_iter().map(|grade| Ok(score_of(grade, &form)));
             let mut whole = group::outcome_mean(members.collect())?;
             let members = whole.evidence.members.take();
             whole.evidence = Evidence { members, ..evidence };
@@ -110,9 +110,9 @@ fn order(seed: u64, n: u64, conversation: &[Message], responses: &[&str]) -> Vec
     order
 }
 
-fn reward(grade: f64, rubric: &Rubric) -> Score {
+fn score_of(grade: f64, form: &JudgementForm) -> Score {
     Score {
-        score: rubric.share(grade),
+        score: form.share(grade),
         raw: Some(grade),
         label: None,
         reason: Reason::code("listed_grade"),

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use verifiers::{Certainty, Reason};
 
 use super::ask::{JudgeCaller, JudgeReply, Slots};
-use super::rubric::Rubric;
+use super::form::JudgementForm;
 use super::rules::{Average, Inconsistent, ScoringRules};
 use super::slots::{common_slots, shared_conversation};
 use crate::Message;
@@ -42,8 +42,8 @@ struct JudgedPair {
     found: Result<PairVerdict, Failure>,
 }
 
-pub(super) fn slots(rubric: &Rubric, conversation: &[Message], responses: [&str; 2]) -> Slots {
-    let mut slots = common_slots(rubric, conversation);
+pub(super) fn slots(form: &JudgementForm, conversation: &[Message], responses: [&str; 2]) -> Slots {
+    let mut slots = common_slots(form, conversation);
     slots.push(("response_a", responses[0].to_owned()));
     slots.push(("response_b", responses[1].to_owned()));
     slots
@@ -54,7 +54,7 @@ pub(super) async fn judge_pairs(
     rules: ScoringRules,
     samples: &[Sample<'_>],
 ) -> Outcome {
-    let rubric = &caller.prompt_options.rubric;
+    let form = &caller.prompt_options.form;
     let mut questions = Vec::new();
     let mut pairs = Vec::new();
     let thinking = caller.prompt_options.thinking;
@@ -66,8 +66,8 @@ pub(super) async fn judge_pairs(
             let is_tie = a == b;
             pairs.push((first, second, is_tie));
             if !is_tie {
-                questions.push((slots(rubric, &conversation, [a, b]), 2));
-                questions.push((slots(rubric, &conversation, [b, a]), 2));
+                questions.push((slots(form, &conversation, [a, b]), 2));
+                questions.push((slots(form, &conversation, [b, a]), 2));
             }
         }
     }
@@ -147,13 +147,13 @@ fn overall(pairs: &[JudgedPair], count: usize, mut evidence: Evidence) -> Outcom
     evidence.members = Some(members);
     evidence.parts = position_bias(pairs).map(|bias| vec![bias]);
     match first {
-        Ok(mut reward) => {
+        Ok(mut scored) => {
             if let [pair] = pairs {
                 let decided = pair.found.as_ref().expect("the first response has a score");
-                reward.raw = Some(decided.log_odds);
-                reward.label = Some(winner(decided.probability).into());
+                scored.raw = Some(decided.log_odds);
+                scored.label = Some(winner(decided.probability).into());
             }
-            Ok(Score { evidence, ..reward })
+            Ok(Score { evidence, ..scored })
         }
         Err(failure) => Err(failure.with_evidence(evidence)),
     }
@@ -168,7 +168,7 @@ fn member(pairs: &[JudgedPair], at: usize, wins: Option<f64>) -> Outcome {
     failures.sort_by_key(|failure| failure.kind == FailureKind::Abstain);
     let broken = failures.first().filter(|first| first.kind != FailureKind::Abstain);
     match (broken, wins) {
-        (None, Some(score)) => Ok(reward(score, "win_rate")),
+        (None, Some(score)) => Ok(score_of(score, "win_rate")),
         (Some(failure), _) => Err((*failure).clone()),
         (None, None) => {
             let first = failures.first().expect("a pair without a verdict has a failure");
@@ -186,7 +186,7 @@ fn position_bias(pairs: &[JudgedPair]) -> Option<PartReport> {
     (!biases.is_empty()).then(|| PartReport {
         name: "position_bias".to_owned(),
         weight: 0.0,
-        outcome: Some(Ok(reward(biases.iter().sum::<f64>() / count, "position_bias"))),
+        outcome: Some(Ok(score_of(biases.iter().sum::<f64>() / count, "position_bias"))),
     })
 }
 
@@ -198,7 +198,7 @@ fn winner(probability: f64) -> &'static str {
     }
 }
 
-fn reward(score: f64, code: &'static str) -> Score {
+fn score_of(score: f64, code: &'static str) -> Score {
     Score {
         score,
         raw: None,

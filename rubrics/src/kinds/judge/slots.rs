@@ -1,7 +1,7 @@
 //! Slots of the prompt that all modes fill.
 
 use super::ask::Slots;
-use super::rubric::Rubric;
+use super::form::JudgementForm;
 use crate::Message;
 use crate::outcome::Failure;
 use crate::prompt::transcript;
@@ -25,6 +25,6 @@ pub(super) fn shared_conversation(samples: &[Sample<'_>]) -> Result<Vec<Message>
 }
 
 /// The slots that all modes have.
-pub(super) fn common_slots(rubric: &Rubric, conversation: &[Message]) -> Slots {
-    vec![("rubric", rubric.line()), ("conversation", transcript(conversation))]
+pub(super) fn common_slots(form: &JudgementForm, conversation: &[Message]) -> Slots {
+    vec![("rubric", form.line()), ("conversation", transcript(conversation))]
 }

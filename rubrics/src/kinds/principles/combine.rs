@@ -21,10 +21,10 @@ pub(super) enum Combine {
 impl Combine {
     /// One outcome of those of the principles. It exists only where each of them has a score.
     pub(super) fn whole(self, parts: Vec<PartReport>, mut evidence: Evidence) -> Outcome {
-        let mut rewards = Vec::with_capacity(parts.len());
+        let mut measured = Vec::with_capacity(parts.len());
         for part in &parts {
             match part.outcome.as_ref().expect("every principle was judged") {
-                Ok(reward) => rewards.push((reward.clone(), part.weight)),
+                Ok(scored) => measured.push((scored.clone(), part.weight)),
                 Err(failure) => {
                     let detail = failure.reason.detail.as_deref().unwrap_or_default();
                     let detail = format!("principle '{}': {detail}", part.name);
@@ -36,11 +36,11 @@ impl Combine {
             }
         }
         evidence.parts = Some(parts);
-        if let [(only, _)] = &mut rewards[..] {
+        if let [(only, _)] = &mut measured[..] {
             let only = only.clone();
             return Ok(Score { evidence, ..only });
         }
-        let scores = rewards.iter().map(|(reward, weight)| (reward.score, *weight));
+        let scores = measured.iter().map(|(scored, weight)| (scored.score, *weight));
         Ok(Score {
             score: self.of(scores.collect()),
             raw: None,

@@ -6,7 +6,7 @@ use verifiers::Reason;
 
 use super::judgement;
 use super::list::Principle;
-use super::question::{PrincipleQuestion, reward};
+use super::question::{PrincipleQuestion, score_of};
 use crate::config::Section;
 use crate::engine_client::{EngineClient, GeneratedText, stream_of};
 use crate::kinds::options::WritingOptions;
@@ -93,12 +93,12 @@ impl Generation<'_> {
         for ((written, question), principle) in written.iter().zip(questions).zip(self.principles) {
             let mut outcome = self.verdict(served, written, &question.labels);
             if self.how.evidence
-                && let Ok(reward) = &mut outcome
+                && let Ok(scored) = &mut outcome
             {
                 let spans = self.quoted(client, &written.text, principle).await?;
                 if spans.is_empty() {
                     let detail = "no quotation of the judgement stands in the response";
-                    reward.reason = Reason::with("evidence_not_found", detail);
+                    scored.reason = Reason::with("evidence_not_found", detail);
                 }
                 evidence.spans.get_or_insert_default().extend(spans);
             }
@@ -110,12 +110,12 @@ impl Generation<'_> {
     fn verdict(&self, served: &Served, written: &GeneratedText, labels: &Labels) -> Outcome {
         let log_odds = judgement::log_odds(served, written, labels);
         match (log_odds, self.how.missing) {
-            (Ok(raw), _) => Ok(reward(raw, "principle_judgement")),
+            (Ok(raw), _) => Ok(score_of(raw, "principle_judgement")),
             (Err(failure), Missing::Zero) if failure.kind == FailureKind::ParseError => {
-                let mut reward = reward(0.0, "judgement_missing_as_zero");
-                reward.label = Some("unknown".into());
-                reward.reason.detail = failure.reason.detail;
-                Ok(reward)
+                let mut scored = score_of(0.0, "judgement_missing_as_zero");
+                scored.label = Some("unknown".into());
+                scored.reason.detail = failure.reason.detail;
+                Ok(scored)
             }
             (Err(failure), Missing::Zero | Missing::Error) => Err(failure),
         }

@@ -14,7 +14,7 @@ pub(super) struct PrincipleQuestion {
 }
 
 /// A verdict of log-odds.
-pub(super) fn reward(raw: f64, code: &'static str) -> Score {
+pub(super) fn score_of(raw: f64, code: &'static str) -> Score {
     Score {
         score: sigmoid(raw),
         raw: Some(raw),

@@ -24,7 +24,7 @@ use engine::{Output, Task};
 use serde_json::{Value, json};
 use verifiers::arithmetic;
 
-use super::{Evaluator, InputFields, Names, ScoreFuture, ScorerKind};
+use super::{InputFields, KindContext, Names, ScoreFuture, ScorerKind};
 use crate::Message;
 use crate::combine::steps::Aggregation;
 use crate::config::Section;
@@ -105,8 +105,8 @@ impl ScorerKind for ProcessKind {
         fits(&self.options, &served.expect("its name was checked"))
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_sample(sample, evaluator.client))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context.client))
     }
 }
 
@@ -118,12 +118,12 @@ impl ProcessKind {
         let (options, rendering) = (self.options.clone(), served.clone());
         let request =
             client.run(move || ask(&options, &rendering, turns, given.as_deref())).await??;
-        let want = match &request.labels {
+        let task = match &request.labels {
             None => Task::scores(request.laid.at.iter().copied()),
-            Some(labels) => labels.want_at(&request.laid.at),
+            Some(labels) => labels.task_at(&request.laid.at),
         };
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
-        let sequence = vec![(request.laid.prompt.token_ids.clone(), want)];
+        let sequence = vec![(request.laid.prompt.token_ids.clone(), task)];
         let outputs = client.read(&served, sequence, &mut trace).await?;
         let values = self.values(request.labels.as_ref(), &outputs[0], &mut trace)?;
         verdict::conclude(&self.options, &request.spans, &values, trace)

@@ -14,7 +14,7 @@ use crate::Message;
 use crate::config::Section;
 use crate::engine_client::EngineClient;
 use crate::kinds::options::LabelOptions;
-use crate::kinds::{Evaluator, Names, ScoreFuture, ScorerKind};
+use crate::kinds::{KindContext, Names, ScoreFuture, ScorerKind};
 use crate::labels::Labels;
 use crate::models::{Models, Served, wording_digest};
 use crate::outcome::{Evidence, Failure, Outcome, Score, Trace};
@@ -112,8 +112,8 @@ impl ScorerKind for Labelled {
         checked.map_err(Failure::into_message)
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_sample(sample, evaluator.client))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context.client))
     }
 }
 
@@ -129,8 +129,8 @@ impl Labelled {
         };
         let (prompt, labels) = client.run(ask).await??;
         let mut trace = Trace { prompt: Some(wording_digest(&served, &[])), ..Trace::default() };
-        let want = vec![(prompt.token_ids.clone(), labels.want(&prompt))];
-        let outputs = client.read(&served, want, &mut trace).await?;
+        let sequences = vec![(prompt.token_ids.clone(), labels.task(&prompt))];
+        let outputs = client.read(&served, sequences, &mut trace).await?;
         let read = labels.read(&outputs[0][0])?;
         trace.saw_mass(Some(read.mass));
         let evidence = Evidence { trace: Some(trace), ..Evidence::default() };

@@ -112,12 +112,12 @@ impl ItemPrompts {
             questions.collect()
         };
         let questions = context.client.run(encode).await??;
-        let wants = questions.iter().map(|question| {
-            let want = question.labels.want(&question.prompt);
-            (question.prompt.token_ids.clone(), want)
+        let sequences = questions.iter().map(|question| {
+            let task = question.labels.task(&question.prompt);
+            (question.prompt.token_ids.clone(), task)
         });
-        let wants = wants.collect();
-        let outputs = context.client.read(&context.served, wants, trace).await?;
+        let sequences = sequences.collect();
+        let outputs = context.client.read(&context.served, sequences, trace).await?;
         let explain = context.client.options().explain;
         let answered = items.iter().zip(&questions).zip(&outputs);
         let outcomes = answered.map(|((item, question), outputs)| {

@@ -7,8 +7,8 @@
 //! verifier are answered by that scorer. [`crate::rubric`] aggregates the items.
 
 mod ask;
+mod evaluate;
 mod grade;
-mod judge;
 pub(crate) mod options;
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use options::{AnswerForm, RubricKind, labels_of};
 
-use super::{Evaluator, InputFields, ScoreFuture, ScorerKind};
+use super::{InputFields, KindContext, ScoreFuture, ScorerKind};
 use crate::Message;
 use crate::labels::Labels;
 use crate::models::{Models, Served};
@@ -78,8 +78,8 @@ impl ScorerKind for RubricKind {
         Ok(())
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_sample(sample, evaluator))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context))
     }
 }
 

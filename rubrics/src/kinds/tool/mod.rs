@@ -22,7 +22,7 @@ use verifiers::{Certainty, Reason};
 
 use super::options::{LabelOptions, Slots, Wording, WritingOptions};
 use super::prompting::{self, EvaluationLog};
-use super::{Evaluator, Names, ScoreFuture, ScorerKind};
+use super::{KindContext, Names, ScoreFuture, ScorerKind};
 use crate::Message;
 use crate::config::Section;
 use crate::engine_client::{EngineClient, stream_of};
@@ -193,8 +193,8 @@ impl ScorerKind for Verifying {
         }
     }
 
-    fn evaluate<'a>(&'a self, sample: Sample<'a>, evaluator: Evaluator<'a>) -> ScoreFuture<'a> {
-        Box::pin(self.evaluate_sample(sample, evaluator.client))
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context.client))
     }
 }
 

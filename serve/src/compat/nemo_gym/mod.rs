@@ -15,7 +15,9 @@ use std::sync::Arc;
 use actix_web::web::{self, Bytes, Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, get, post};
 use openapi::{Options, parse_body};
-use rubrics::{FailureKind, Input, Member, Message, Outcome, Passage, Reference, Responses};
+use rubrics::{
+    Evidence, FailureKind, Input, Member, Message, Outcome, Passage, Reference, Responses,
+};
 use serde_json::{Map, Value};
 
 use self::types::{
@@ -256,10 +258,7 @@ fn reference(params: &VerifyRequest) -> Result<Option<Reference>, ApiError> {
 fn verdict_of(scored: &ScoredCall<'_>) -> VerifyReply {
     let answer = &scored.answers[0];
     let outcome: &Outcome = &answer.outcome;
-    let evidence = match outcome {
-        Ok(reward) => &reward.evidence,
-        Err(failure) => &failure.evidence,
-    };
+    let evidence = Evidence::of(outcome);
     let failure = outcome.as_ref().err();
     VerifyReply {
         row: Map::new(),

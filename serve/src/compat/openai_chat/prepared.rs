@@ -50,7 +50,7 @@ pub(crate) struct PreparedRequest {
     /// Whether a stream ends with the usage.
     pub(crate) include_usage: bool,
     /// Request parameters of the engine.
-    pub(crate) terms: RequestParams,
+    pub(crate) params: RequestParams,
 }
 
 impl PreparedRequest {
@@ -76,13 +76,13 @@ impl PreparedRequest {
             settings,
             stream,
             include_usage: options.include_usage.unwrap_or(false),
-            terms: terms(request, caller, stream),
+            params: request_params(request, caller, stream),
         })
     }
 
     /// Submits requests to the engine.
     pub(super) fn enqueue(&self, requests: Vec<Request>) -> Result<Ticket, ApiError> {
-        let taken = self.served.host.engine.submit(requests, self.terms);
+        let taken = self.served.host.engine.submit(requests, self.params);
         taken.map_err(|error| submit_error(&error, &self.served.pace, self.param))
     }
 
@@ -134,7 +134,7 @@ impl PreparedRequest {
 }
 
 /// Returns the request parameters. A stream has no deadline, since its reader sees the progress.
-fn terms(request: &Generation, caller: Caller, stream: bool) -> RequestParams {
+fn request_params(request: &Generation, caller: Caller, stream: bool) -> RequestParams {
     let priority = request.priority.map(|super::types::Urgency(priority)| priority);
     let salt = request.cache_salt.as_deref();
     RequestParams {

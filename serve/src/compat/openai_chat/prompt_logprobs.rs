@@ -64,12 +64,12 @@ async fn read_prompt(
     let ends: Vec<usize> = (1..ids.len()).collect();
     for rows in ends.chunks(ROWS) {
         let (first, last) = (rows[0], rows[rows.len() - 1]);
-        let works = vec![Request {
+        let requests = vec![Request {
             token_ids: ids[..last].into(),
             adapter: prepared.served.adapter.clone(),
             task: Task::Rows(rows.iter().map(|at| (at - 1, OutputSpec::Vocab)).collect()),
         }];
-        let answer = prepared.enqueue(works)?.all().await.pop();
+        let answer = prepared.enqueue(requests)?.all().await.pop();
         let answer = answer.ok_or_else(|| ApiError::internal("no answer for a work"))?;
         let answer = answer.map_err(|failure| engine_failure(&failure))?;
         read.computed_tokens += answer.usage.computed_tokens as u64;

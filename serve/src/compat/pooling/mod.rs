@@ -148,26 +148,26 @@ pub(crate) async fn read(
     call: &mut Call<'_>,
     served: &Served,
     sequences: Vec<PooledSequence>,
-    terms: RequestParams,
+    params: RequestParams,
 ) -> Result<Vec<RequestOutput>, ApiError> {
     check_lengths(served, &sequences)?;
     let deadline = call.deadline();
     let patience = call.admit(sequences.len(), deadline)?;
     let caller = Caller::new(call.request, deadline);
-    let terms = RequestParams {
+    let params = RequestParams {
         client: caller.client,
-        priority: caller.priority(terms.priority),
+        priority: caller.priority(params.priority),
         deadline: Some(deadline),
-        ..terms
+        ..params
     };
-    let reading = tokio::time::timeout(patience, in_waves(served, sequences, terms));
+    let reading = tokio::time::timeout(patience, in_waves(served, sequences, params));
     reading.await.map_err(|_| deadline_passed())?
 }
 
 async fn in_waves(
     served: &Served,
     sequences: Vec<PooledSequence>,
-    terms: RequestParams,
+    params: RequestParams,
 ) -> Result<Vec<RequestOutput>, ApiError> {
     let engine = &served.host.engine;
     let share = (engine.limits().queue_tokens / QUEUE_SHARE).max(1);
@@ -176,10 +176,10 @@ async fn in_waves(
     while let Some(first) = rest.next() {
         let path = first.tokens.path.clone();
         let mut tokens = first.tokens.ids.len();
-        let mut wave = vec![work(served, first)];
+        let mut wave = vec![request(served, first)];
         while let Some(next) = rest.next_if(|next| tokens + next.tokens.ids.len() <= share) {
             tokens += next.tokens.ids.len();
-            wave.push(work(served, next));
+            wave.push(request(served, next));
         }
         // A request waits for queue space once its first part is done; before that it is refused.
         let _room = if answers.is_empty() {
@@ -188,7 +188,7 @@ async fn in_waves(
             Some(engine.reserve_batch_capacity(tokens).await)
         };
         let (begun, in_hand) = (Instant::now(), engine.queued_tokens() + tokens);
-        let ticket = engine.submit(wave, terms);
+        let ticket = engine.submit(wave, params);
         let ticket = ticket.map_err(|error| submit_error(&error, &served.pace, &path))?;
         for answer in ticket.all().await {
             answers.push(answer.map_err(|failure| engine_failure(&failure))?);
@@ -198,7 +198,7 @@ async fn in_waves(
     Ok(answers)
 }
 
-fn work(served: &Served, sequence: PooledSequence) -> Request {
+fn request(served: &Served, sequence: PooledSequence) -> Request {
     Request {
         token_ids: sequence.tokens.ids.into(),
         adapter: served.adapter.clone(),

@@ -90,13 +90,13 @@ async fn decide_and_reply<W: Wire>(
     let deadline = call.deadline();
     let patience = call.admit(query.questions.len(), deadline)?;
     let working = Instant::now();
-    let terms = RequestParams {
+    let params = RequestParams {
         priority: Caller::new(call.request, deadline).priority(engine::Priority::default()),
         salt: query.cache_key.as_deref().map_or(0, salt),
         deadline: Some(deadline),
         ..RequestParams::default()
     };
-    let deciding = decide(state, &served, query, terms);
+    let deciding = decide(state, &served, query, params);
     let decided = tokio::time::timeout(patience, deciding).await;
     let decided = decided.map_err(|_| deadline_passed())?;
     let decided = decided.map_err(|error| api_error(&error, &wire))?;
@@ -119,7 +119,7 @@ async fn decide(
     state: &State,
     served: &Served,
     query: DecisionQuery,
-    terms: RequestParams,
+    params: RequestParams,
 ) -> Result<rubrics::decide::Decisions, DecideError> {
     let own = || state.calibrations.get(&served.host.name).cloned();
     let temperature = query.temperature.and_then(Temperature::new);
@@ -133,7 +133,7 @@ async fn decide(
     let host = served.host.clone();
     let preparing = web::block(move || prepare(&host, &query.input, query.questions, asking)).await;
     let failed = |error: actix_web::error::BlockingError| RequestError::Model(error.to_string());
-    preparing.map_err(failed)??.run(terms).await
+    preparing.map_err(failed)??.run(params).await
 }
 
 /// Assumed tokens per second of an engine for `Retry-After`, which is between a second and a minute

@@ -21,11 +21,11 @@ pub(crate) async fn answer(
     let served = names::model(call.state, request.model.as_deref())?;
     pooling::check_whole(&served)?;
     let activate = pooling::activates(request.use_activation, request.activation)?;
-    let terms = pooling::salted(request.cache_salt.as_deref());
+    let engine_params = pooling::salted(request.cache_salt.as_deref());
     let tokens = pooling::sequences(&served, request).await?;
     let working = Instant::now();
     let sequences = tokens.into_iter().map(Tokens::last).collect();
-    let answers = pooling::read(&mut call, &served, sequences, terms).await?;
+    let answers = pooling::read(&mut call, &served, sequences, engine_params).await?;
     let data = answers.iter().enumerate().map(|(index, answer)| {
         let probabilities = pooling::outputs(&served, answer, activate)?;
         Ok(pooling::classified(&served, index, probabilities))

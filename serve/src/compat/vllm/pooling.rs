@@ -42,7 +42,7 @@ async fn answer(mut call: Call<'_>, mut request: PoolingRequest) -> Result<HttpR
     let served = names::model(call.state, params.model.as_deref())?;
     let task = task(&served, request.task)?;
     let activate = heads::activates(params.use_activation, params.activation)?;
-    let terms = heads::salted(params.cache_salt.as_deref());
+    let engine_params = heads::salted(params.cache_salt.as_deref());
     let tokens = heads::sequences(&served, params).await?;
     let sequence = match task {
         PoolingTask::Classify => Tokens::last,
@@ -50,7 +50,7 @@ async fn answer(mut call: Call<'_>, mut request: PoolingRequest) -> Result<HttpR
     };
     let working = Instant::now();
     let sequences = tokens.into_iter().map(sequence).collect();
-    let answers = heads::read(&mut call, &served, sequences, terms).await?;
+    let answers = heads::read(&mut call, &served, sequences, engine_params).await?;
     let data = answers.iter().enumerate().map(|(index, answer)| {
         let rows = rows(&served, answer, activate)?;
         Ok(PooledRows {

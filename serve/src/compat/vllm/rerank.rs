@@ -85,12 +85,12 @@ pub(crate) async fn answer(
     pooling::check_truncation(params.truncate_prompt_tokens)?;
     check_count("documents", params.documents.len(), 1..=openapi::MAX_INPUTS)?;
     let activate = pooling::activates(params.use_activation, params.activation)?;
-    let terms = pooling::salted(params.cache_salt.as_deref());
+    let engine_params = pooling::salted(params.cache_salt.as_deref());
     let target = target::of_body(&call, params.model.as_deref())?;
     let texts: Vec<String> = params.documents.into_iter().map(|one| one.text).collect();
     let pairs = pairs::against("documents", &params.query, &texts);
     let id = format!("score-{}", call.id());
-    let scored = pairs::score(call, target, pairs, (activate, terms)).await?;
+    let scored = pairs::score(call, target, pairs, (activate, engine_params)).await?;
     let repeats = params.return_documents.unwrap_or(true);
     let document = |index: usize| RerankText { text: texts[index].clone() };
     let results = pairs::best(&scored.scores, params.top_n).map(|(index, score)| Reranked {

@@ -46,11 +46,11 @@ pub(crate) async fn answer(
 ) -> Result<HttpResponse, ApiError> {
     pooling::check_truncation(params.truncate_prompt_tokens)?;
     let activate = pooling::activates(params.use_activation, params.activation)?;
-    let terms = pooling::salted(params.cache_salt.as_deref());
+    let engine_params = pooling::salted(params.cache_salt.as_deref());
     let target = target::of_body(&call, params.model.as_deref())?;
     let pairs = pairs(params)?;
     let id = format!("score-{}", call.id());
-    let scored = pairs::score(call, target, pairs, (activate, terms)).await?;
+    let scored = pairs::score(call, target, pairs, (activate, engine_params)).await?;
     let data = scored.scores.iter().enumerate();
     let reply = PairScores {
         id,

@@ -9,7 +9,7 @@ use verifiers::{Certainty, Reason};
 use super::ask::{self, ItemContext, ItemTexts, code, verdict};
 use super::options::{AnswerForm, OnItemError, RubricKind};
 use crate::engine_client::EngineClient;
-use crate::kinds::Evaluator;
+use crate::kinds::KindContext;
 use crate::models::wording_digest;
 use crate::outcome::{
     Evidence, Failure, FailureKind, ModelText, Outcome, PartReport, Score, Trace,
@@ -36,12 +36,12 @@ impl RubricKind {
     pub(super) async fn evaluate_sample(
         &self,
         sample: Sample<'_>,
-        evaluator: Evaluator<'_>,
+        context: KindContext<'_>,
     ) -> Outcome {
         let inline = match &sample.input.rubric {
             Some(given) => {
                 let (value, scorers) = (Value::Object(given.clone()), self.verifiers.clone());
-                Some(evaluator.client.run(move || read_inline(&value, &scorers)).await??)
+                Some(context.client.run(move || read_inline(&value, &scorers)).await??)
             }
             None => None,
         };
@@ -49,8 +49,8 @@ impl RubricKind {
             let detail = "give 'rubric': this scorer has none of its own";
             Failure::refused("rubric_missing", detail)
         })?;
-        let found = self.answers(rubric, sample, evaluator).await?;
-        overall(rubric, self.counting.on_item_error, found, evaluator.client.options().explain)
+        let found = self.answers(rubric, sample, context).await?;
+        overall(rubric, self.counting.on_item_error, found, context.client.options().explain)
     }
 
     /// The answers to all items, in order.
@@ -58,9 +58,9 @@ impl RubricKind {
         &self,
         rubric: &Rubric,
         sample: Sample<'_>,
-        evaluator: Evaluator<'_>,
+        context: KindContext<'_>,
     ) -> Result<ItemOutcomes, Failure> {
-        let verified = self.verify(rubric, sample, evaluator).await;
+        let verified = self.verify(rubric, sample, context).await;
         let mut trace = group::trace(&verified);
         let mut verified = verified.into_iter();
         let mut texts = Vec::new();
@@ -68,7 +68,7 @@ impl RubricKind {
         if rubric.asks_model() {
             let trace = trace.get_or_insert_default();
             replies =
-                self.ask(rubric, sample, evaluator.client, (trace, &mut texts)).await?.into_iter();
+                self.ask(rubric, sample, context.client, (trace, &mut texts)).await?.into_iter();
         }
         let answers = rubric.items.iter().map(|item| {
             let next = if item.asks_model() { replies.next() } else { verified.next() };
@@ -129,7 +129,7 @@ impl RubricKind {
         &self,
         rubric: &Rubric,
         sample: Sample<'_>,
-        evaluator: Evaluator<'_>,
+        context: KindContext<'_>,
     ) -> Vec<Outcome> {
         let verifications = rubric.items.iter().filter_map(|item| match &item.answer {
             ItemAnswer::Verifier(verification) => Some(verification),
@@ -139,7 +139,7 @@ impl RubricKind {
         let mut outcomes = Vec::with_capacity(verifications.len());
         for some in verifications.chunks(AT_ONCE) {
             let some =
-                some.iter().map(|verification| self.verify_one(verification, sample, evaluator));
+                some.iter().map(|verification| self.verify_one(verification, sample, context));
             outcomes.extend(join_all(some).await);
         }
         outcomes
@@ -149,7 +149,7 @@ impl RubricKind {
         &self,
         verification: &Verification,
         sample: Sample<'_>,
-        evaluator: Evaluator<'_>,
+        context: KindContext<'_>,
     ) -> Outcome {
         let input = Arc::new(Input {
             prompt: sample.input.prompt.clone(),
@@ -161,7 +161,7 @@ impl RubricKind {
             context: None,
         });
         let own = Sample { input: &input, ..sample };
-        let judged = evaluator.scorers.evaluate(&verification.scorer, own).await?;
+        let judged = context.scorers.evaluate(&verification.scorer, own).await?;
         let is_met = judged.score >= verification.at_least;
         let value = match (self.counting.soft, is_met) {
             (true, _) => judged.score.clamp(0.0, 1.0),
@@ -170,7 +170,7 @@ impl RubricKind {
         };
         let said = judged.reason.detail.as_deref().unwrap_or(judged.reason.code);
         let detail = || format!("{}: {said}", verification.scorer);
-        let reason = Reason::explained(code(is_met), evaluator.client.options().explain, detail);
+        let reason = Reason::explained(code(is_met), context.client.options().explain, detail);
         Ok(Score {
             evidence: judged.evidence,
             ..verdict(value, is_met, Some(judged.score), reason)
@@ -238,7 +238,7 @@ fn value_of(
     on_error: OnItemError,
 ) -> Result<Option<f64>, Failure> {
     let failure = match outcome {
-        Ok(reward) => return Ok(Some(reward.score)),
+        Ok(scored) => return Ok(Some(scored.score)),
         Err(failure) => failure,
     };
     match on_error {

@@ -1,7 +1,7 @@
 use super::*;
 
-fn rubric(mode: Mode, rationale: Rationale) -> Rubric {
-    Rubric {
+fn form(mode: Mode, rationale: Rationale) -> JudgementForm {
+    JudgementForm {
         mode,
         rationale,
         criteria: vec!["right".to_owned(), "brief".to_owned()],
@@ -12,7 +12,7 @@ fn rubric(mode: Mode, rationale: Rationale) -> Rubric {
 #[test]
 fn a2_the_rubric_is_one_line_of_json() {
     let check = |mode, rationale, expected: &str| {
-        assert_eq!(rubric(mode, rationale).line(), expected);
+        assert_eq!(form(mode, rationale).line(), expected);
     };
     check(
         Mode::Grade,
@@ -39,12 +39,12 @@ fn written_judgements_parse_back_equal() {
             (Mode::Pair, Said::Winner(1)),
             (Mode::List, Said::Grades(vec![3, 0])),
         ] {
-            let rubric = rubric(mode, rationale);
-            let reason = rubric.gives_reasons().then(|| "a \"b\"\n".to_owned());
+            let form = form(mode, rationale);
+            let reason = form.gives_reasons().then(|| "a \"b\"\n".to_owned());
             let judgement = Judgement { said, reason };
-            let text = rubric.write(&judgement);
-            assert_eq!(rubric.read(&text, 2).as_ref(), Ok(&judgement), "{text}");
-            let before = rubric.before_verdict(judgement.reason.as_deref());
+            let text = form.write(&judgement);
+            assert_eq!(form.read(&text, 2).as_ref(), Ok(&judgement), "{text}");
+            let before = form.before_verdict(judgement.reason.as_deref());
             assert!(text.starts_with(&before), "{text}: {before}");
         }
     }
@@ -55,7 +55,7 @@ fn written_judgements_parse_back_equal() {
 fn e2_broken_judgements_are_not_read() {
     let check = |mode, texts: &[&str]| {
         for text in texts {
-            let read = rubric(mode, Rationale::After).read(text, 2);
+            let read = form(mode, Rationale::After).read(text, 2);
             assert!(read.is_err(), "{text}: {read:?}");
         }
     };
@@ -108,8 +108,8 @@ fn e2_broken_judgements_are_not_read() {
 #[test]
 fn grades_are_shares_of_their_scale() {
     let check = |scale, grade, expected: f64| {
-        let rubric = Rubric { scale, ..rubric(Mode::Grade, Rationale::None) };
-        assert!((rubric.share(grade) - expected).abs() < 1e-12);
+        let form = JudgementForm { scale, ..form(Mode::Grade, Rationale::None) };
+        assert!((form.share(grade) - expected).abs() < 1e-12);
     };
     check((0, 9), 4.5, 0.5);
     check((0, 10), 7.0, 0.7);

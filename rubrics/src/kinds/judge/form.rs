@@ -1,4 +1,5 @@
-//! The rubric of a judge as one line of JSON, and its judgements.
+//! The form of a judgement: the criteria, scale and output that a judge gets as one line of JSON (the
+//! rubric of the paper), and the judgements that it writes.
 //!
 //! A judgement is a JSON object of fixed fields. The schema constrains generation token by token,
 //! and the text is still parsed strictly.
@@ -34,9 +35,9 @@ pub(super) enum Rationale {
     None,
 }
 
-/// Criteria, scale and form of a judgement.
+/// Criteria, scale and output fields of a judgement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Rubric {
+pub(super) struct JudgementForm {
     pub(super) mode: Mode,
     pub(super) rationale: Rationale,
     pub(super) criteria: Vec<String>,
@@ -86,8 +87,8 @@ struct ListFields {
     reason: Option<String>,
 }
 
-impl Rubric {
-    /// The line that the system message is.
+impl JudgementForm {
+    /// The content of the system message: one line of JSON.
     pub(super) fn line(&self) -> String {
         let mut line = Map::new();
         line.insert("criteria".to_owned(), json!(self.criteria));
