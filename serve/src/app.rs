@@ -11,12 +11,12 @@ use utoipa_actix_web::AppExt as _;
 use utoipa_actix_web::service_config::ServiceConfig;
 use utoipa_swagger_ui::{Config as SwaggerConfig, SwaggerUi};
 
-use crate::compat::error_bodies::{
+use crate::compat::openai_batches::{batches, files};
+use crate::compat::openai_chat::completions;
+use crate::compat::shared::error_bodies::{
     ClassifyFailure, DetailError, RerankFailure, SglangError, TeiError, VllmError,
 };
-use crate::compat::openai_batches::{batches, files};
-use crate::compat::openai_chat::routes::{chat, completions};
-use crate::compat::shared_routes::{classify, decisions, rerank as shared_rerank};
+use crate::compat::shared_routes::{chat, classify, decisions, rerank as shared_rerank};
 use crate::compat::vllm::{generative, lora, pooling, rerank, score as pairs, tokenize};
 use crate::compat::{nemo_gym, openai_graders as graders, openrlhf, sglang, slime, tei};
 use crate::middleware::{guard, observe};
@@ -46,7 +46,7 @@ struct Base;
 ///
 /// To add a native route: a handler with `#[utoipa::path]` in a file of `serve/src/routes`, its
 /// body types in the `openapi` crate, its `.service(…)` here, its path in
-/// `compat::ApiFlavor::of`, tests in `tests/http`, and `cargo xtask openapi` for
+/// `compat::shared::ApiFlavor::of`, tests in `tests/http`, and `cargo xtask openapi` for
 /// `openapi/openapi.json`. The key check and the limits of `body` apply to every route; a handler
 /// that does work admits it by `Call`.
 fn routes(config: &mut ServiceConfig<'_>) {

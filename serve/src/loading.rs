@@ -12,7 +12,7 @@ use actix_web::{App, Error, HttpRequest, HttpResponse, web};
 use openapi::{Health, Readiness};
 use tokio::sync::oneshot;
 
-use crate::compat::ApiFlavor;
+use crate::compat::shared::ApiFlavor;
 use crate::config::Config;
 use crate::connections::Connections;
 use crate::connections::server::Server;

@@ -11,7 +11,7 @@ use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, web};
 
-use crate::compat::ApiFlavor;
+use crate::compat::shared::ApiFlavor;
 use crate::connections::{Connection, ReplyBody};
 use crate::error::ApiError;
 use crate::extensions::{Arrived, AuditSubject, BatchLine, RequestId, Sender, StageTimes};

@@ -10,10 +10,10 @@ use actix_web::HttpResponse;
 use openapi::Options;
 use rubrics::{Input, Message, Passage, Score, Scorer, Trace};
 
-use super::{invalid, rewards};
+use super::shared::{invalid, rewards};
 use crate::call::Call;
 use crate::clock::unix_seconds;
-use crate::compat::openai_chat::types::{
+use crate::compat::shared::generation::types::{
     ChatChoice, ChatLogprobs, ChatMessage, ChatRequest, ChatResponse, GenerationDigests,
     GenerationExtension, GenerationUsage, PromptTokensDetails, ReplyMessage, Role, TokenLogprob,
 };
@@ -91,7 +91,7 @@ fn input(messages: Vec<ChatMessage>) -> Result<Input, ApiError> {
             return Err(invalid(path, "a scorer reads texts"));
         }
         let content =
-            message.content.map(crate::compat::openai_chat::types::ChatContent::into_text);
+            message.content.map(crate::compat::shared::generation::types::ChatContent::into_text);
         turns.push(Message {
             role: role(message.role).to_owned(),
             content: content.or(message.refusal).unwrap_or_default(),

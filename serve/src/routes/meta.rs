@@ -11,7 +11,7 @@ use openapi::{
     Readiness,
 };
 
-use crate::compat::openai_chat::types::MAX_PROMPTS;
+use crate::compat::shared::generation::types::MAX_PROMPTS;
 use crate::error::{ApiError, Code};
 use crate::state::State;
 

@@ -5,7 +5,7 @@ use rubrics::Message;
 use super::rollout_types::{
     RolloutContent, RolloutInput, RolloutItem, RolloutParams, RolloutResponse,
 };
-use crate::compat::invalid;
+use crate::compat::shared::invalid;
 use crate::error::ApiError;
 
 /// Converts the prompt to turns: `instructions` first, then `input`. Reasoning is left out; tool

@@ -24,11 +24,11 @@ use self::types::{
     AggregateReply, AggregateRequest, CompareReply, CompareRequest, Comparison, RawRow,
     ReverifyMode, SessionSeed, VerifyReply, VerifyRequest,
 };
-use super::{ApiFlavor, FlavoredApiError, check_samples, handle, invalid, rewards, target};
+use super::shared::{ApiFlavor, FlavoredApiError, check_samples, handle, invalid, rewards, target};
 use crate::call::{Call, ScoredCall, json};
-use crate::compat::error_bodies::DetailError;
-use crate::compat::gold_label::GoldLabel;
-use crate::compat::responses::{RewardFailures, SessionFailures, VerifyFailures};
+use crate::compat::shared::error_bodies::DetailError;
+use crate::compat::shared::gold_label::GoldLabel;
+use crate::compat::shared::responses::{RewardFailures, SessionFailures, VerifyFailures};
 use crate::convert::{self, InputEcho};
 use crate::error::ApiError;
 use crate::state::State;

@@ -15,7 +15,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use super::rollout_types::{RolloutParams, RolloutResponse};
-use crate::compat::gold_label::GoldLabel;
+use crate::compat::shared::gold_label::GoldLabel;
 
 /// The fields of a row in order, each as raw JSON.
 pub(crate) type RawRow = IndexMap<String, Box<RawValue>>;

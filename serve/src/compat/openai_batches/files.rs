@@ -19,8 +19,8 @@ use crate::batches::record::FileRecord;
 use crate::batches::{Batches, DeleteOutcome};
 use crate::body;
 use crate::clock::unix_seconds;
-use crate::compat::responses::FileFailures;
-use crate::compat::{ApiFlavor, FlavoredApiError};
+use crate::compat::shared::responses::FileFailures;
+use crate::compat::shared::{ApiFlavor, FlavoredApiError};
 use crate::error::{ApiError, Code};
 use crate::state::State;
 

@@ -14,7 +14,7 @@ use actix_web::{HttpRequest, web};
 use serde::de::DeserializeOwned;
 
 use crate::batches::{Batches, Page, PageRange};
-use crate::compat::invalid;
+use crate::compat::shared::invalid;
 use crate::error::{ApiError, Code};
 use crate::extensions::Sender;
 use crate::state::State;

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use crate::batches::record::{LEAST_SECONDS, MOST_SECONDS};
 use crate::batches::{Batches, Writing};
-use crate::compat::invalid;
+use crate::compat::shared::invalid;
 use crate::error::{ApiError, Code};
 use crate::state::State;
 

@@ -1,38 +1,129 @@
-//! Text generation: a request becomes sequences for an engine, and the engine's output a reply,
-//! complete or streamed.
-//!
-//! The two routes differ in how prompts are made ([`chat`], [`completion`]) and in their replies
-//! ([`chat_format`], [`completion_format`]); they share the generation itself ([`generation`],
-//! [`stream`]). Text is assembled from the same increments in both cases, so that the chunks of a
-//! stream join to the complete reply.
+//! Text generation as OpenAI's clients request it: receives requests and sends replies, complete or
+//! streamed. The chat route is in [`super::shared_routes`], because NIM has it too.
 
-mod chat;
-mod chat_format;
-mod completion;
-mod completion_format;
-mod constraint;
-mod continuation;
-mod generation;
-mod logprobs;
-mod prepared;
-mod prompt_logprobs;
-pub(crate) mod routes;
-mod settings;
-mod stream;
-mod tool_calls;
-pub(crate) mod types;
+pub(crate) mod completions;
 
-pub(crate) use chat::{Rendering, chat, render};
-pub(crate) use chat_format::ChatFormat;
-pub(crate) use completion::completion;
-pub(crate) use completion_format::CompletionFormat;
-pub(crate) use generation::{Generated, ReplyFormat, RunningGeneration, answer};
-pub(crate) use prepared::PreparedRequest;
-pub(crate) use stream::stream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
+use actix_web::http::header::{CACHE_CONTROL, ContentType, HeaderName};
+use actix_web::web::{self, Data};
+use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use serde::Serialize;
+
+use crate::admit::Permit;
+use crate::call::Call;
+use crate::caller::Caller;
+use crate::compat::shared::generation::{
+    Generated, PreparedRequest, ReplyFormat, RunningGeneration, answer, stream,
+};
 use crate::error::{ApiError, Code};
+use crate::extensions::StageTimes;
+use crate::hosts::Served;
+use crate::metrics::Stage;
+use crate::names::shown;
+use crate::state::State;
 
-/// Creates a 422 error at a JSON path.
-fn invalid(path: &str, message: impl std::fmt::Display) -> ApiError {
-    ApiError::new(Code::InvalidBody, format!("{path}: {message}")).at(path)
+/// A parsed generation request, with the permit that it holds until its reply is made.
+pub(crate) struct GenerationCall {
+    pub(crate) caller: Caller,
+    /// Request id, of which the ids in the reply are made.
+    pub(crate) id: String,
+    permit: Permit,
+    read: Duration,
+    parsing: Instant,
+}
+
+impl GenerationCall {
+    /// Takes over a request whose body is parsed.
+    pub(crate) fn of(call: Call<'_>) -> GenerationCall {
+        GenerationCall {
+            caller: Caller::new(call.request, call.deadline()),
+            id: call.id(),
+            read: call.times().0,
+            parsing: call.parsing(),
+            permit: call.into_permit(),
+        }
+    }
+}
+
+/// Resolves a model or adapter by name.
+///
+/// # Errors
+/// 404 for an unknown name.
+pub(crate) fn find(state: &State, name: &str) -> Result<Served, ApiError> {
+    if let Some(served) = state.hosts.get(name) {
+        return Ok(served);
+    }
+    let shown = shown(name);
+    let message = if state.registry.get(name).is_some() {
+        format!(
+            "{shown:?} is a scorer: it judges a conversation that the assistant has ended, and generates nothing"
+        )
+    } else {
+        let near = state.hosts.near(name);
+        let hint = if near.is_empty() {
+            "GET /v1/models lists the models".to_owned()
+        } else {
+            format!("did you mean {}?", near.join(", "))
+        };
+        format!("no model {shown:?}; {hint}")
+    };
+    Err(ApiError::new(Code::ScorerNotFound, message).at("model"))
+}
+
+/// Runs rendering, encoding or compiling on a blocking thread.
+pub(crate) async fn aside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
+    web::block(work).await.map_err(ApiError::internal)?
+}
+
+/// Submits a request and sends its reply, complete or streamed.
+pub(crate) async fn reply<W, R>(
+    request: &HttpRequest,
+    state: Data<State>,
+    incoming: GenerationCall,
+    (prepared, format): (PreparedRequest, W),
+    whole: impl FnOnce(W, Generated) -> R,
+) -> Result<HttpResponse, ApiError>
+where
+    W: ReplyFormat + 'static,
+    R: Serialize,
+{
+    // Metrics are labelled by model and not by adapter, since adapters come and go without bound.
+    let name = prepared.served.host.name.clone();
+    let prepared = Arc::new(prepared);
+    let submitting = prepared.clone();
+    let running = aside(move || RunningGeneration::submit(&submitting)).await?;
+    let parse = incoming.parsing.elapsed();
+    for (stage, time) in [(Stage::Read, incoming.read), (Stage::Parse, parse)] {
+        state.metrics.stage(&name, stage, [time]);
+    }
+    if prepared.stream {
+        let events = stream(prepared, running, format, incoming.permit, state);
+        return Ok(HttpResponse::Ok()
+            .content_type("text/event-stream; charset=utf-8")
+            .insert_header((CACHE_CONTROL, "no-cache"))
+            .insert_header((HeaderName::from_static("x-accel-buffering"), "no"))
+            .streaming(events));
+    }
+    let working = Instant::now();
+    let generated = incoming.caller.in_time(answer(&prepared, running)).await?;
+    let (exec, replying) = (working.elapsed(), Instant::now());
+    let body = serde_json::to_vec(&whole(format, generated)).map_err(ApiError::internal)?;
+    let last = replying.elapsed();
+    for (stage, time) in [(Stage::Exec, exec), (Stage::Reply, last)] {
+        state.metrics.stage(&name, stage, [time]);
+    }
+    let millis = |time: Duration| time.as_secs_f64() * 1e3;
+    let times = format!(
+        "read;dur={:.3}, parse;dur={:.3}, exec;dur={:.3}, reply;dur={:.3}",
+        millis(incoming.read),
+        millis(parse),
+        millis(exec),
+        millis(last)
+    );
+    request.extensions_mut().insert(StageTimes(times));
+    Ok(HttpResponse::Ok().content_type(ContentType::json()).body(body))
 }

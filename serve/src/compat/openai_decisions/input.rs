@@ -9,8 +9,8 @@ use super::types::{
     DecisionPartType, MAX_CALL_ID_CHARS, MAX_JSON_BYTES, MAX_JSON_DEPTH, MAX_JSON_VALUES,
     MAX_TOOL_NAME_CHARS,
 };
-use crate::compat::decisions::text::TextOrJson;
-use crate::compat::{NO_IMAGES, invalid, refuse};
+use crate::compat::shared::decisions::text::TextOrJson;
+use crate::compat::shared::{NO_IMAGES, invalid, refuse};
 use crate::error::ApiError;
 
 /// Converts the input of a request.

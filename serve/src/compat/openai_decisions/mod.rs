@@ -15,9 +15,9 @@ use self::types::{
     DecisionRequest, DecisionUsage, MAX_PROMPT_CACHE_KEY_CHARS, MAX_SAFETY_IDENTIFIER_CHARS,
     ScoreLevel, ScoreProbability,
 };
-use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
-use crate::compat::decisions::{self, DecisionQuery, Wire};
-use crate::compat::{self, Json};
+use crate::compat::shared::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
+use crate::compat::shared::decisions::{self, DecisionQuery, Wire};
+use crate::compat::shared::{Json, check_count, invalid, refuse};
 use crate::error::ApiError;
 
 /// The part of a request that its reply needs.
@@ -63,31 +63,31 @@ fn check_chars(path: &str, text: &str, most: usize) -> Result<(), ApiError> {
     if given <= most {
         return Ok(());
     }
-    Err(compat::invalid(path, format_args!("{given} characters; at most {most} are taken")))
+    Err(invalid(path, format_args!("{given} characters; at most {most} are taken")))
 }
 
 fn question(path: &str, given: &DecisionQuestion) -> Result<Question, ApiError> {
-    let missing = |field: &str, what| Err(compat::invalid(format!("{path}.{field}"), what));
+    let missing = |field: &str, what| Err(invalid(format!("{path}.{field}"), what));
     let choices = ("choices", given.choices.is_some());
     let levels = ("levels", given.levels.is_some());
     let kind = match given.kind {
         DecisionQuestionType::Predicate => {
-            compat::refuse(path, "predicate", [choices, levels])?;
+            refuse(path, "predicate", [choices, levels])?;
             QuestionKind::Predicate { yes: None, no: None }
         }
         DecisionQuestionType::Choice => {
-            compat::refuse(path, "choice", [levels])?;
+            refuse(path, "choice", [levels])?;
             let Some(choices) = &given.choices else {
                 return missing("choices", "a choice has choices");
             };
             choice(&format!("{path}.choices"), choices)?
         }
         DecisionQuestionType::Score => {
-            compat::refuse(path, "score", [choices])?;
+            refuse(path, "score", [choices])?;
             let Some(levels) = &given.levels else {
                 return missing("levels", "a score has levels");
             };
-            compat::check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
+            check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
             let level = |level: &ScoreLevel| Alternative {
                 text: level.label.clone(),
                 description: described(level.description.as_ref()),
@@ -102,12 +102,12 @@ fn question(path: &str, given: &DecisionQuestion) -> Result<Question, ApiError> 
 /// Converts choices. Text and a boolean of the same spelling are two choices, which the model can
 /// distinguish only by quotation marks.
 fn choice(path: &str, choices: &[ChoiceOption]) -> Result<QuestionKind, ApiError> {
-    compat::check_count(path, choices.len(), 2..=MAX_CHOICES)?;
+    check_count(path, choices.len(), 2..=MAX_CHOICES)?;
     let mut seen = HashSet::with_capacity(choices.len());
     for (at, choice) in choices.iter().enumerate() {
         if !seen.insert(&choice.value) {
             let what = "the same choice stands earlier in the list";
-            return Err(compat::invalid(format!("{path}[{at}].value"), what));
+            return Err(invalid(format!("{path}[{at}].value"), what));
         }
     }
     let spelled = |value: &ChoiceValue| match value {

@@ -9,8 +9,8 @@ use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-use crate::compat::decisions::text::TextOrJson;
-use crate::compat::decisions::types::{AnswerNotes, DecisionNotes};
+use crate::compat::shared::decisions::text::TextOrJson;
+use crate::compat::shared::decisions::types::{AnswerNotes, DecisionNotes};
 
 /// Most characters of a `prompt_cache_key`.
 pub(crate) const MAX_PROMPT_CACHE_KEY_CHARS: usize = 64;

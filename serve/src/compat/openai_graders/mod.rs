@@ -26,8 +26,8 @@ use self::template::Subject;
 use self::types::{GraderRunRequest, GraderValidateRequest};
 use crate::call::{Call, json};
 use crate::caller::Caller;
-use crate::compat::responses::GraderFailures;
-use crate::compat::{ApiFlavor, FlavoredApiError};
+use crate::compat::shared::responses::GraderFailures;
+use crate::compat::shared::{ApiFlavor, FlavoredApiError};
 use crate::error::ApiError;
 use crate::state::State;
 

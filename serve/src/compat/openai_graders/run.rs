@@ -14,9 +14,9 @@ use super::grade::{Flag, Grade, GradeProblem};
 use super::spec::{Checked, Comparison, ModelGrader, TextComparison, Work};
 use super::template::Subject;
 use crate::caller::Caller;
-use crate::compat::invalid;
-use crate::compat::openai_chat::types::ChatRequest;
-use crate::compat::openai_chat::{RunningGeneration, answer, chat};
+use crate::compat::shared::generation::types::ChatRequest;
+use crate::compat::shared::generation::{RunningGeneration, answer, chat};
+use crate::compat::shared::invalid;
 use crate::error::{ApiError, Code};
 
 /// Most tokens of a model's text, unless the grader sets it.

@@ -9,7 +9,7 @@ use super::types::{
     Grader, GraderInput, GraderKind, GraderMessage, GraderPartKind, GraderRole, GraderSampling,
     SimilarityMetric, StringOperation, grader_parts,
 };
-use crate::compat::{NO_IMAGES, check_count, invalid, refuse};
+use crate::compat::shared::{NO_IMAGES, check_count, invalid, refuse};
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Map, Value, json};
 
 use super::grade::{Flag, GradeProblem};
-use crate::compat::invalid;
+use crate::compat::shared::invalid;
 use crate::error::ApiError;
 
 /// Most variables of a text.

@@ -15,11 +15,13 @@ use openapi::Options;
 use rubrics::{Input, Passage, Scorer};
 
 use self::types::{RewardQuery, RewardReply};
-use super::target::{self, Target};
-use super::{ApiFlavor, FlavoredApiError, chat_split, handle, invalid, pooling, rewards};
+use super::shared::target::{self, Target};
+use super::shared::{
+    ApiFlavor, FlavoredApiError, chat_split, check_samples, handle, invalid, pooling, rewards,
+};
 use crate::call::{Call, json};
-use crate::compat::gold_label::GoldLabel;
-use crate::compat::responses::RewardFailures;
+use crate::compat::shared::gold_label::GoldLabel;
+use crate::compat::shared::responses::RewardFailures;
 use crate::convert;
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -61,7 +63,7 @@ async fn score_samples(call: Call<'_>, params: RewardQuery) -> Result<HttpRespon
             return Err(invalid(field, what));
         }
     }
-    super::check_samples("query", n_queries)?;
+    check_samples("query", n_queries)?;
     let target = target::of_url(&call)?;
     if n_queries == 0 {
         return reply(&RewardReply::default());

@@ -6,7 +6,7 @@ use openapi::object;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::compat::gold_label::GoldLabel;
+use crate::compat::shared::gold_label::GoldLabel;
 
 /// Samples to reward: queries, each with the prompt that it begins with. The lists have equal
 /// length and may be empty.

@@ -4,8 +4,8 @@ use openapi::{integer, object};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::compat::decisions::text::{Named, TextOrJson};
-use crate::compat::decisions::types::{AnswerNotes, DecisionNotes};
+use crate::compat::shared::decisions::text::{Named, TextOrJson};
+use crate::compat::shared::decisions::types::{AnswerNotes, DecisionNotes};
 
 /// Questions about an input, in the shape of `SGLang`'s `/v1/decisions`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -8,10 +8,10 @@ use super::decision_types::{
     SglangAnswer, SglangCachedTokens, SglangDecision, SglangDecisionRequest, SglangQuestion,
     SglangQuestionType, SglangUsage,
 };
-use crate::compat::decisions::text::{Named, TextOrJson};
-use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
-use crate::compat::decisions::{self, DecisionQuery, Wire};
-use crate::compat::{self, Json};
+use crate::compat::shared::decisions::text::{Named, TextOrJson};
+use crate::compat::shared::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
+use crate::compat::shared::decisions::{self, DecisionQuery, Wire};
+use crate::compat::shared::{Json, check_count, invalid, refuse, refuse_images};
 use crate::error::ApiError;
 
 /// The part of a request that its reply needs.
@@ -28,7 +28,7 @@ pub(crate) struct SglangEcho {
 pub(crate) fn convert(
     request: SglangDecisionRequest,
 ) -> Result<(DecisionQuery, SglangEcho), ApiError> {
-    compat::refuse_images(&request.images)?;
+    refuse_images(&request.images)?;
     decisions::check_template_kwargs(&request.chat_template_kwargs)?;
     decisions::check_questions(request.questions.len())?;
     if let Some(version) = request.prompt_format_version
@@ -37,22 +37,22 @@ pub(crate) fn convert(
         let what = format_args!(
             "version {version} is not served; the wording here is version {PROMPT_FORMAT}"
         );
-        return Err(compat::invalid("prompt_format_version", what));
+        return Err(invalid("prompt_format_version", what));
     }
     if let Some(temperature) = request.temperature
         && temperature <= 0.0
     {
-        return Err(compat::invalid("temperature", format_args!("{temperature} is not above 0")));
+        return Err(invalid("temperature", format_args!("{temperature} is not above 0")));
     }
     let mut ids = std::collections::HashSet::new();
     for (at, question) in request.questions.iter().enumerate() {
         let path = format!("questions[{at}].id");
         if question.id.trim().is_empty() {
-            return Err(compat::invalid(path, "an id is not blank"));
+            return Err(invalid(path, "an id is not blank"));
         }
         if !ids.insert(&question.id) {
             let what = format_args!("{:?} is another question's id", question.id);
-            return Err(compat::invalid(path, what));
+            return Err(invalid(path, what));
         }
     }
     let query = DecisionQuery {
@@ -73,33 +73,33 @@ pub(crate) fn convert(
 }
 
 fn question(path: &str, given: &SglangQuestion) -> Result<Question, ApiError> {
-    let missing = |field: &str, what| Err(compat::invalid(format!("{path}.{field}"), what));
+    let missing = |field: &str, what| Err(invalid(format!("{path}.{field}"), what));
     let options = ("options", given.options.is_some());
     let levels = ("levels", given.levels.is_some());
     let outcomes = [("yes", given.yes.is_some()), ("no", given.no.is_some())];
     let kind = match given.kind {
         SglangQuestionType::Choice => {
-            compat::refuse(path, "choice", outcomes.into_iter().chain([levels]))?;
+            refuse(path, "choice", outcomes.into_iter().chain([levels]))?;
             let Some(options) = &given.options else {
                 return missing("options", "a choice has options");
             };
-            compat::check_count(&format!("{path}.options"), options.len(), 2..=MAX_CHOICES)?;
+            check_count(&format!("{path}.options"), options.len(), 2..=MAX_CHOICES)?;
             let option = |option: &super::decision_types::SglangOption| {
                 decisions::alternative(&option.name, option.description.as_ref())
             };
             QuestionKind::Choice { options: options.iter().map(option).collect() }
         }
         SglangQuestionType::Score => {
-            compat::refuse(path, "score", outcomes.into_iter().chain([options]))?;
+            refuse(path, "score", outcomes.into_iter().chain([options]))?;
             let Some(levels) = &given.levels else {
                 return missing("levels", "a score has levels");
             };
-            compat::check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
+            check_count(&format!("{path}.levels"), levels.len(), 2..=MAX_LEVELS)?;
             let level = |level: &TextOrJson| decisions::alternative(level.text(), None);
             QuestionKind::Score { levels: levels.iter().map(level).collect() }
         }
         SglangQuestionType::YesNo => {
-            compat::refuse(path, "yes_no", [options, levels])?;
+            refuse(path, "yes_no", [options, levels])?;
             let meaning =
                 |given: &Option<TextOrJson>| decisions::alternative("", given.as_ref()).description;
             QuestionKind::Predicate { yes: meaning(&given.yes), no: meaning(&given.no) }

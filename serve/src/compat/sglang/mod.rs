@@ -15,14 +15,14 @@ use self::types::{
     Embedded, EmbeddingReply, EmbeddingRequest, SglangMeta, SglangReward, SglangRewardRequest,
     SglangRewards, SglangScoreRequest, SglangScores, Vector,
 };
-use super::next_token::{self, Normalisation, Prompts};
-use super::pooling::{self, Tokens};
-use super::responses::{SglangFailures, VllmFailures};
-use super::{ApiFlavor, FlavoredApiError, base64, handle, invalid};
+use super::shared::next_token::{self, Normalisation, Prompts};
+use super::shared::pooling::{self, Tokens};
+use super::shared::responses::{SglangFailures, VllmFailures};
+use super::shared::{ApiFlavor, FlavoredApiError, base64, handle, invalid};
 use crate::call::Call;
 use crate::clock::unix_seconds;
-use crate::compat::openai_chat::types::{Prompt, Texts};
-use crate::compat::pooling::types::{ClassifyReply, Encoding, PooledUsage};
+use crate::compat::shared::generation::types::{Prompt, Texts};
+use crate::compat::shared::pooling::types::{ClassifyReply, Encoding, PooledUsage};
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use crate::compat::openai_chat::types::{Prompt, Texts};
-use crate::compat::pooling::types::{Encoding, PooledUsage};
+use crate::compat::shared::generation::types::{Prompt, Texts};
+use crate::compat::shared::pooling::types::{Encoding, PooledUsage};
 
 /// Items for next-token scoring, or for reading with a model's head.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -5,11 +5,11 @@ use serde::de::DeserializeOwned;
 use utoipa::ToSchema;
 
 use super::detect::{Interface, detect};
-use crate::compat::ApiFlavor;
-use crate::compat::pooling::types::ClassifyReply;
 use crate::compat::sglang::types::{
     SglangRewardRequest, SglangRewards, SglangScoreRequest, SglangScores,
 };
+use crate::compat::shared::ApiFlavor;
+use crate::compat::shared::pooling::types::ClassifyReply;
 use crate::compat::tei::types::{TeiRank, TeiRerankRequest};
 use crate::compat::vllm::types::{
     PairScores, RerankReply, RerankRequest, VllmClassifyRequest, VllmScoreRequest,

@@ -5,8 +5,9 @@ use actix_web::{HttpRequest, HttpResponse, post};
 
 use super::bodies::{ClassifyBody, ClassifyBodyReply, parse_classify};
 use crate::call::Call;
-use crate::compat::responses::ClassifyFailures;
-use crate::compat::{ApiFlavor, FlavoredApiError, sglang, shared_routes, vllm};
+use crate::compat::shared::responses::ClassifyFailures;
+use crate::compat::shared::{ApiFlavor, FlavoredApiError};
+use crate::compat::{sglang, shared_routes, vllm};
 use crate::state::State;
 
 /// Reads a model's head, as vLLM and `SGLang` do.

@@ -12,12 +12,13 @@ use rubrics::decide::{Calibrations, DecideError, DecideOptions, FieldPath, Tempe
 use super::decision_body::{DecisionBody, parse_decision};
 use crate::call::{Call, deadline_passed, json};
 use crate::caller::Caller;
-use crate::compat::decisions::{DecisionQuery, Wire, reply_notes};
 use crate::compat::openai_decisions::types::Decision;
-use crate::compat::pooling::salt;
-use crate::compat::responses::OpenAiFailures;
+use crate::compat::shared::decisions::{DecisionQuery, Wire, reply_notes};
+use crate::compat::shared::invalid;
+use crate::compat::shared::pooling::salt;
+use crate::compat::shared::responses::OpenAiFailures;
 use crate::compat::systemone::types::{SystemOneReply, SystemOneRequest};
-use crate::compat::{invalid, openai_decisions, sglang, systemone as system_one};
+use crate::compat::{openai_decisions, sglang, systemone as system_one};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::names::{self, not_found};

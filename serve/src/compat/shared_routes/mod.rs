@@ -2,6 +2,7 @@
 //! fields, and its reply, errors included, has the shape of that interface.
 
 pub(crate) mod bodies;
+pub(crate) mod chat;
 pub(crate) mod classify;
 mod decision_body;
 pub(crate) mod decisions;
@@ -9,7 +10,7 @@ mod detect;
 pub(crate) mod rerank;
 
 use self::bodies::FlavoredBodyError;
-use super::{ApiFlavor, FlavoredApiError};
+use super::shared::{ApiFlavor, FlavoredApiError};
 use crate::call::Call;
 use crate::error::ApiError;
 

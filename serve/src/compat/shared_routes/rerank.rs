@@ -5,9 +5,10 @@ use actix_web::{HttpRequest, HttpResponse, post};
 
 use super::bodies::{RerankBody, RerankBodyReply, parse_rerank};
 use crate::call::Call;
-use crate::compat::error_bodies::TeiError;
-use crate::compat::responses::RerankFailures;
-use crate::compat::{ApiFlavor, FlavoredApiError, shared_routes, tei, vllm};
+use crate::compat::shared::error_bodies::TeiError;
+use crate::compat::shared::responses::RerankFailures;
+use crate::compat::shared::{ApiFlavor, FlavoredApiError};
+use crate::compat::{shared_routes, tei, vllm};
 use crate::state::State;
 
 /// Ranks documents by relevance to a query.

@@ -11,10 +11,10 @@ use openapi::{Content, Options};
 use rubrics::{Input, Passage, Scorer};
 
 use self::types::{RemoteReward, RemoteRewardReply, RemoteRewardRequest};
-use super::target::{self, ReplyShape, Target};
-use super::{ApiFlavor, FlavoredApiError, chat_split, handle, pooling, rewards};
+use super::shared::target::{self, ReplyShape, Target};
+use super::shared::{ApiFlavor, FlavoredApiError, chat_split, handle, pooling, rewards};
 use crate::call::{Call, json};
-use crate::compat::responses::RewardFailures;
+use crate::compat::shared::responses::RewardFailures;
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::state::State;

@@ -4,7 +4,7 @@ use openapi::{Content, object};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::compat::gold_label::GoldLabel;
+use crate::compat::shared::gold_label::GoldLabel;
 
 /// One sample to reward.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

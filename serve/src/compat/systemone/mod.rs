@@ -10,10 +10,10 @@ use self::types::{
     SystemOneAnswer, SystemOneCriteria, SystemOneQuestion, SystemOneQuestionType, SystemOneReply,
     SystemOneRequest, SystemOneUsage,
 };
-use crate::compat::decisions::text::{Named, TextOrJson};
-use crate::compat::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
-use crate::compat::decisions::{self, DecisionQuery, Wire};
-use crate::compat::{self, Json};
+use crate::compat::shared::decisions::text::{Named, TextOrJson};
+use crate::compat::shared::decisions::types::{DecisionNotes, MAX_CHOICES, MAX_LEVELS};
+use crate::compat::shared::decisions::{self, DecisionQuery, Wire};
+use crate::compat::shared::{Json, check_count, invalid, refuse_images};
 use crate::error::ApiError;
 
 /// The part of a request that its reply needs.
@@ -29,7 +29,7 @@ pub(crate) struct SystemOneEcho {
 pub(crate) fn convert(
     request: SystemOneRequest,
 ) -> Result<(DecisionQuery, SystemOneEcho), ApiError> {
-    compat::refuse_images(&request.images)?;
+    refuse_images(&request.images)?;
     decisions::check_template_kwargs(&request.chat_template_kwargs)?;
     let Named(questions) = request.questions;
     decisions::check_questions(questions.len())?;
@@ -55,28 +55,25 @@ fn question(path: &str, given: &SystemOneQuestion) -> Result<Question, ApiError>
             noul(&criteria, outcomes)?
         }
         (SystemOneQuestionType::Choice, Some(SystemOneCriteria::ByName(Named(options)))) => {
-            compat::check_count(&criteria, options.len(), 2..=MAX_CHOICES)?;
+            check_count(&criteria, options.len(), 2..=MAX_CHOICES)?;
             let option = |(name, meaning): &(String, Option<TextOrJson>)| {
                 decisions::alternative(name, meaning.as_ref())
             };
             QuestionKind::Choice { options: options.iter().map(option).collect() }
         }
         (SystemOneQuestionType::Score, Some(SystemOneCriteria::Levels(levels))) => {
-            compat::check_count(&criteria, levels.len(), 2..=MAX_LEVELS)?;
+            check_count(&criteria, levels.len(), 2..=MAX_LEVELS)?;
             let level = |level: &TextOrJson| decisions::alternative(level.text(), None);
             QuestionKind::Score { levels: levels.iter().map(level).collect() }
         }
         (SystemOneQuestionType::Noul, Some(SystemOneCriteria::Levels(_))) => {
-            return Err(compat::invalid(
-                criteria,
-                "a noul takes an object with `true` and `false`",
-            ));
+            return Err(invalid(criteria, "a noul takes an object with `true` and `false`"));
         }
         (SystemOneQuestionType::Choice, None | Some(SystemOneCriteria::Levels(_))) => {
-            return Err(compat::invalid(criteria, "a choice takes an object of options"));
+            return Err(invalid(criteria, "a choice takes an object of options"));
         }
         (SystemOneQuestionType::Score, None | Some(SystemOneCriteria::ByName(_))) => {
-            return Err(compat::invalid(criteria, "a score takes a list of levels"));
+            return Err(invalid(criteria, "a score takes a list of levels"));
         }
     };
     Ok(Question { instructions: given.instructions.text().into_owned(), kind })
@@ -90,7 +87,7 @@ fn noul(path: &str, Named(outcomes): &Named<Option<TextOrJson>>) -> Result<Quest
             "false" => &mut no,
             _ => {
                 let what = "a noul has the outcomes `true` and `false`";
-                return Err(compat::invalid(format!("{path}.{name}"), what));
+                return Err(invalid(format!("{path}.{name}"), what));
             }
         };
         *outcome = decisions::alternative(name, meaning.as_ref()).description;

@@ -8,8 +8,8 @@ use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
-use crate::compat::decisions::text::{Named, TextOrJson};
-use crate::compat::decisions::types::{AnswerNotes, DecisionNotes};
+use crate::compat::shared::decisions::text::{Named, TextOrJson};
+use crate::compat::shared::decisions::types::{AnswerNotes, DecisionNotes};
 
 /// Questions about a state, in System One's shape.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]

@@ -13,10 +13,10 @@ use self::types::{
     PredictInputs, PredictReply, PredictRequest, Prediction, TeiInfo, TeiLabels, TeiModelType,
     TeiRank, TeiRerankRequest,
 };
-use super::pooling::{self, Tokens};
-use super::responses::TeiFailures;
-use super::target::{self, Target};
-use super::{ApiFlavor, FlavoredApiError, check_count, handle, invalid, pairs};
+use super::shared::pooling::{self, Tokens};
+use super::shared::responses::TeiFailures;
+use super::shared::target::{self, Target};
+use super::shared::{ApiFlavor, FlavoredApiError, check_count, handle, invalid, pairs};
 use crate::call::Call;
 use crate::error::ApiError;
 use crate::hosts::Served;

@@ -7,8 +7,8 @@ use actix_web::HttpResponse;
 use super::types::VllmClassifyRequest;
 use crate::call::Call;
 use crate::clock::unix_seconds;
-use crate::compat::pooling::types::{ClassifyReply, PooledUsage};
-use crate::compat::pooling::{self, Tokens};
+use crate::compat::shared::pooling::types::{ClassifyReply, PooledUsage};
+use crate::compat::shared::pooling::{self, Tokens};
 use crate::error::ApiError;
 use crate::names;
 

@@ -20,9 +20,9 @@ use tokio::sync::OwnedMutexGuard;
 
 use super::types::{LoadAdapterRequest, UnloadAdapterRequest};
 use crate::call::Call;
-use crate::compat::error_bodies::VllmError;
-use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, FlavoredApiError, invalid};
+use crate::compat::shared::error_bodies::VllmError;
+use crate::compat::shared::responses::VllmFailures;
+use crate::compat::shared::{ApiFlavor, FlavoredApiError, invalid};
 use crate::error::{ApiError, Code};
 use crate::extensions::AuditSubject;
 use crate::hosts::Served;

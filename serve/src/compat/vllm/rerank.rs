@@ -6,9 +6,11 @@ use actix_web::{HttpRequest, HttpResponse, post};
 
 use super::types::{RerankReply, RerankRequest, RerankText, Reranked};
 use crate::call::Call;
-use crate::compat::pooling::types::PooledUsage;
-use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, FlavoredApiError, check_count, handle, pairs, pooling, target};
+use crate::compat::shared::pooling::types::PooledUsage;
+use crate::compat::shared::responses::VllmFailures;
+use crate::compat::shared::{
+    ApiFlavor, FlavoredApiError, check_count, handle, pairs, pooling, target,
+};
 use crate::error::ApiError;
 use crate::state::State;
 

@@ -6,11 +6,13 @@ use actix_web::{HttpRequest, HttpResponse, post};
 use super::types::{PairScore, PairScores, VllmScoreRequest};
 use crate::call::Call;
 use crate::clock::unix_seconds;
-use crate::compat::openai_chat::types::Texts;
-use crate::compat::pairs::{self, TextPair};
-use crate::compat::pooling::types::PooledUsage;
-use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, FlavoredApiError, check_count, handle, invalid, pooling, target};
+use crate::compat::shared::generation::types::Texts;
+use crate::compat::shared::pairs::{self, TextPair};
+use crate::compat::shared::pooling::types::PooledUsage;
+use crate::compat::shared::responses::VllmFailures;
+use crate::compat::shared::{
+    ApiFlavor, FlavoredApiError, check_count, handle, invalid, pooling, target,
+};
 use crate::error::ApiError;
 use crate::state::State;
 

@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::types::{DetokenizeReply, DetokenizeRequest, TokenizeReply, TokenizeRequest};
 use crate::call::{Call, json};
-use crate::compat::openai_chat::{Rendering, render};
-use crate::compat::pooling::{self, Tokens};
-use crate::compat::responses::VllmFailures;
-use crate::compat::{ApiFlavor, FlavoredApiError, invalid};
+use crate::compat::shared::generation::{Rendering, render};
+use crate::compat::shared::pooling::{self, Tokens};
+use crate::compat::shared::responses::VllmFailures;
+use crate::compat::shared::{ApiFlavor, FlavoredApiError, invalid};
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;

@@ -8,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::compat::openai_chat::types::{ChatMessage, Prompt, Texts, Tool};
-use crate::compat::pooling::types::{Encoding, PooledUsage, pooled, unused_by_pooled};
+use crate::compat::shared::generation::types::{ChatMessage, Prompt, Texts, Tool};
+use crate::compat::shared::pooling::types::{Encoding, PooledUsage, pooled, unused_by_pooled};
 
 pooled! {
     /// Texts or a conversation to classify.

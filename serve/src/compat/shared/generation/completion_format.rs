@@ -6,9 +6,9 @@ use engine::{FinishReason, SampledToken, Tokenizer};
 
 use super::completion::PreparedCompletion;
 use super::continuation::{TextDelta, reason};
-use super::generation::{Generated, ReplyFormat};
 use super::logprobs::{ListedToken, Lists};
 use super::prompt_logprobs::{PromptLogprobs, table};
+use super::run::{Generated, ReplyFormat};
 use super::types::{
     CompletionChoice, CompletionLogprobs, CompletionResponse, GenerationExtension, GenerationUsage,
 };

@@ -8,7 +8,7 @@ use engine::{Output, OutputSpec, RequestOutput, RequestParams};
 use super::pooling::{self, Tokens};
 use super::{check_count, invalid};
 use crate::call::Call;
-use crate::compat::openai_chat::types::Prompt;
+use crate::compat::shared::generation::types::Prompt;
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names::not_found;

@@ -1,15 +1,15 @@
-//! `POST /v1/chat/completions`.
+//! `POST /v1/chat/completions`, which OpenAI's API and NIM share.
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{ErrorBody, parse_body};
 
-use super::{GenerationCall, aside, find, reply};
 use crate::call::Call;
 use crate::compat::nim;
-use crate::compat::openai_chat::types::{ChatRequest, ChatResponse};
-use crate::compat::openai_chat::{ChatFormat, chat};
-use crate::compat::responses::OpenAiFailures;
+use crate::compat::openai_chat::{GenerationCall, aside, find, reply};
+use crate::compat::shared::generation::types::{ChatRequest, ChatResponse};
+use crate::compat::shared::generation::{ChatFormat, chat};
+use crate::compat::shared::responses::OpenAiFailures;
 use crate::error::ApiError;
 use crate::state::State;
 

@@ -3,12 +3,13 @@
 use engine::Tokenizer;
 use sha2::{Digest as _, Sha256};
 
+use super::constraint;
 use super::prepared::{PreparedRequest, PromptTokens, Prompts};
 use super::prompt_logprobs::{self, PromptLogprobs};
 use super::settings::{self, RouteDefaults, Settings};
 use super::types::{CompletionRequest, MAX_PROMPTS, Prompt};
-use super::{constraint, invalid};
 use crate::caller::Caller;
+use crate::compat::shared::invalid;
 use crate::error::ApiError;
 use crate::hosts::Served;
 
@@ -126,7 +127,7 @@ impl Reading<'_> {
         }
         if let Some(at) = ids.iter().position(|id| *id as usize >= self.vocab_size) {
             let message = format!("the vocabulary has {} tokens", self.vocab_size);
-            return Err(invalid(&format!("{path}[{at}]"), message));
+            return Err(invalid(format!("{path}[{at}]"), message));
         }
         let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
         let echo = self.echo.map(|skip| self.tokenizer.decode(&ids, skip));

@@ -15,8 +15,8 @@ use futures_util::Stream;
 use futures_util::stream::unfold;
 use serde::Serialize;
 
-use super::generation::{GenerationEvent, ReplyFormat, RunningGeneration};
 use super::prepared::PreparedRequest;
+use super::run::{GenerationEvent, ReplyFormat, RunningGeneration};
 use crate::admit::Permit;
 use crate::error::ApiError;
 use crate::metrics::Stage;

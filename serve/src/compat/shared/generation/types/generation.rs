@@ -78,7 +78,7 @@ macro_rules! generation_fields {
             /// Texts that end the generation, excluded from it; at most 16 of at most 1,024
             /// characters.
             #[serde(skip_serializing_if = "Option::is_none")]
-            stop: Option<crate::compat::openai_chat::types::Texts>,
+            stop: Option<crate::compat::shared::generation::types::Texts>,
             /// Tokens that end the generation, in addition to the model's own.
             #[serde(skip_serializing_if = "Option::is_none")]
             stop_token_ids: Option<Vec<u32>>,
@@ -96,13 +96,13 @@ macro_rules! generation_fields {
             stream: Option<bool>,
             /// Contents of a stream beside the choices.
             #[serde(skip_serializing_if = "Option::is_none")]
-            stream_options: Option<crate::compat::openai_chat::types::StreamOptions>,
+            stream_options: Option<crate::compat::shared::generation::types::StreamOptions>,
             /// Format of the text: free, a JSON object, or JSON of a schema.
             #[serde(skip_serializing_if = "Option::is_none")]
-            response_format: Option<crate::compat::openai_chat::types::ResponseFormat>,
+            response_format: Option<crate::compat::shared::generation::types::ResponseFormat>,
             /// Constraint on the text.
             #[serde(skip_serializing_if = "Option::is_none")]
-            structured_outputs: Option<crate::compat::openai_chat::types::StructuredOutputs>,
+            structured_outputs: Option<crate::compat::shared::generation::types::StructuredOutputs>,
             /// Constrains the text to JSON of this schema.
             #[serde(skip_serializing_if = "Option::is_none")]
             guided_json: Option<serde_json::Value>,
@@ -118,7 +118,7 @@ macro_rules! generation_fields {
             guided_grammar: Option<String>,
             /// `interactive` or `batch`; or a number, of which 0 and below are interactive.
             #[serde(skip_serializing_if = "Option::is_none")]
-            priority: Option<crate::compat::openai_chat::types::Urgency>,
+            priority: Option<crate::compat::shared::generation::types::Urgency>,
             /// Cached prefixes are shared only among requests with the same salt.
             #[serde(skip_serializing_if = "Option::is_none")]
             cache_salt: Option<String>,
@@ -144,7 +144,7 @@ generation_fields! { plain [] }
 /// Declares a request with its own fields and those of [`Generation`].
 macro_rules! generation_request {
     ($($request:tt)*) => {
-        $crate::compat::openai_chat::types::generation::generation_fields! { request_with [$($request)*] }
+        $crate::compat::shared::generation::types::generation::generation_fields! { request_with [$($request)*] }
     };
 }
 
@@ -161,8 +161,8 @@ macro_rules! request_with {
 
         impl $name {
             /// Takes the shared fields out of the request.
-            pub(crate) fn take_generation(&mut self) -> $crate::compat::openai_chat::types::Generation {
-                $crate::compat::openai_chat::types::Generation { $($field: std::mem::take(&mut self.$field),)* }
+            pub(crate) fn take_generation(&mut self) -> $crate::compat::shared::generation::types::Generation {
+                $crate::compat::shared::generation::types::Generation { $($field: std::mem::take(&mut self.$field),)* }
             }
         }
     };

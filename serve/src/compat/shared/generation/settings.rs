@@ -6,8 +6,8 @@ use std::sync::Arc;
 use engine::sampling::{Constraint, Grammar, SamplingParams, StopStrings};
 use engine::{Host, Tokenizer};
 
-use super::invalid;
 use super::types::{Generation, MAX_STOP_CHARS, MAX_STOPS, MAX_TOP_LOGPROBS, Texts, biases};
+use crate::compat::shared::invalid;
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 
@@ -228,7 +228,7 @@ fn stop_token_ids(
     for (at, id) in ids.iter().enumerate() {
         if *id as usize >= vocab_size {
             let message = format!("the vocabulary has {vocab_size} tokens");
-            return Err(invalid(&format!("stop_token_ids[{at}]"), message));
+            return Err(invalid(format!("stop_token_ids[{at}]"), message));
         }
     }
     if !params.ignore_eos.unwrap_or(false) {

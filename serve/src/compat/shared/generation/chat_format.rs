@@ -6,8 +6,8 @@ use engine::{FinishReason, SampledToken, Tokenizer};
 
 use super::chat::PreparedChat;
 use super::continuation::{TextDelta, reason};
-use super::generation::{Generated, ReplyFormat};
 use super::logprobs;
+use super::run::{Generated, ReplyFormat};
 use super::tool_calls::{ToolCallParser, with_ids};
 use super::types::{
     ChatChoice, ChatChunk, ChatLogprobs, ChatResponse, ChunkChoice, Delta, DeltaToolCall,

@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use actix_web::web;
 use engine::{Output, OutputSpec, Request, Task, TaskOutput};
 
-use super::invalid;
 use super::logprobs::{bytes_of, text_of};
 use super::prepared::{PreparedRequest, PromptTokens};
 use super::types::PromptLogprob;
+use crate::compat::shared::invalid;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
 

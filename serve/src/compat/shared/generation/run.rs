@@ -9,9 +9,9 @@ use engine::{
 use serde::Serialize;
 
 use super::continuation::{Continuation, TextDelta};
-use super::invalid;
 use super::prepared::PreparedRequest;
 use super::types::{GenerationExtension, GenerationUsage, PromptTokensDetails};
+use crate::compat::shared::invalid;
 use crate::convert;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;

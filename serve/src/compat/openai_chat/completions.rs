@@ -6,9 +6,9 @@ use openapi::{ErrorBody, parse_body};
 
 use super::{GenerationCall, aside, find, reply};
 use crate::call::Call;
-use crate::compat::openai_chat::types::{CompletionRequest, CompletionResponse};
-use crate::compat::openai_chat::{CompletionFormat, completion};
-use crate::compat::responses::OpenAiFailures;
+use crate::compat::shared::generation::types::{CompletionRequest, CompletionResponse};
+use crate::compat::shared::generation::{CompletionFormat, completion};
+use crate::compat::shared::responses::OpenAiFailures;
 use crate::error::ApiError;
 use crate::state::State;
 

@@ -19,7 +19,7 @@ pub(crate) use self::input::{activates, check_truncation, sequences, texts};
 use self::types::Classified;
 use crate::call::{Call, deadline_passed};
 use crate::caller::{Caller, digest_u64};
-use crate::compat::{chat_split, invalid};
+use crate::compat::shared::{chat_split, invalid};
 use crate::engine_errors::{engine_failure, submit_error};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;

@@ -4,9 +4,9 @@ use actix_web::web;
 
 use super::Tokens;
 use super::types::Pooled;
-use crate::compat::openai_chat::types::Prompt;
-use crate::compat::openai_chat::{Rendering, render};
-use crate::compat::{check_count, invalid};
+use crate::compat::shared::generation::types::Prompt;
+use crate::compat::shared::generation::{Rendering, render};
+use crate::compat::shared::{check_count, invalid};
 use crate::error::ApiError;
 use crate::hosts::Served;
 

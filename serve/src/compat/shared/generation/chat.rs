@@ -5,14 +5,15 @@ use engine::{Conversation, Tokenizer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
+use super::constraint;
 use super::prepared::{PreparedRequest, PromptTokens, Prompts};
 use super::settings::{self, RouteDefaults, Settings};
 use super::tool_calls::ToolCallMode;
 use super::types::{
     ChatContent, ChatMessage, ChatRequest, FunctionDefinition, Role, Tool, ToolCall, ToolChoice,
 };
-use super::{constraint, invalid};
 use crate::caller::Caller;
+use crate::compat::shared::invalid;
 use crate::error::ApiError;
 use crate::hosts::Served;
 
@@ -260,7 +261,7 @@ fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
     let only = |there: bool, holder: bool, field: &str| {
         if there && !holder {
             let message = format!("a message of role {role} has none");
-            return Err(invalid(&path(field), message));
+            return Err(invalid(path(field), message));
         }
         Ok(())
     };
@@ -276,7 +277,7 @@ fn message(at: usize, message: ChatMessage) -> Result<Value, ApiError> {
     match content {
         Some(content) => fields.insert("content".to_owned(), content.into()),
         None if !calls.is_empty() => fields.insert("content".to_owned(), "".into()),
-        None => return Err(invalid(&path("content"), "missing")),
+        None => return Err(invalid(path("content"), "missing")),
     };
     for (name, value) in [
         ("name", message.name),
@@ -303,10 +304,10 @@ fn text(content: ChatContent, is_assistant: bool, path: &str) -> Result<String, 
             };
             if own.is_none() || other.is_some() {
                 let message = format!("a part of type {field} has a {field} and no more");
-                return Err(invalid(&format!("{path}[{at}]"), message));
+                return Err(invalid(format!("{path}[{at}]"), message));
             }
             if part.kind == super::types::PartKind::Refusal && !is_assistant {
-                return Err(invalid(&format!("{path}[{at}]"), "only an assistant refuses"));
+                return Err(invalid(format!("{path}[{at}]"), "only an assistant refuses"));
             }
         }
     }

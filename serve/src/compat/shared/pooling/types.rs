@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
-use crate::compat::openai_chat::types::{ChatMessage, Prompt};
+use crate::compat::shared::generation::types::{ChatMessage, Prompt};
 
 /// The input and options of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -46,11 +46,11 @@ macro_rules! pooled {
             pub(crate) model: Option<String>,
             /// Text, token ids, or a list of either. Special tokens in text are encoded as such.
             #[serde(skip_serializing_if = "Option::is_none")]
-            pub(crate) input: Option<$crate::compat::openai_chat::types::Prompt>,
+            pub(crate) input: Option<$crate::compat::shared::generation::types::Prompt>,
             /// A conversation, instead of `input`; the chat template renders it, and special tokens
             /// in it are plain text.
             #[serde(skip_serializing_if = "Option::is_none")]
-            pub(crate) messages: Option<Vec<$crate::compat::openai_chat::types::ChatMessage>>,
+            pub(crate) messages: Option<Vec<$crate::compat::shared::generation::types::ChatMessage>>,
             /// Whether the tokenizer adds its special tokens around a text; true by default.
             #[serde(skip_serializing_if = "Option::is_none")]
             pub(crate) add_special_tokens: Option<bool>,
@@ -81,8 +81,8 @@ macro_rules! pooled {
 
         impl $name {
             /// Takes the shared fields out of the request.
-            pub(crate) fn take_pooled(&mut self) -> $crate::compat::pooling::types::Pooled {
-                $crate::compat::pooling::types::Pooled {
+            pub(crate) fn take_pooled(&mut self) -> $crate::compat::shared::pooling::types::Pooled {
+                $crate::compat::shared::pooling::types::Pooled {
                     model: self.model.take(),
                     input: self.input.take(),
                     messages: self.messages.take(),

@@ -3,10 +3,10 @@
 use engine::sampling::{ConstraintError, Grammar};
 use serde_json::{Map, Value, json};
 
-use super::invalid;
 use super::types::{
     FunctionDefinition, Generation, ResponseFormat, ResponseKind, StructuredOutputs,
 };
+use crate::compat::shared::invalid;
 use crate::error::{ApiError, Code};
 
 /// A constraint and the path of its field.
@@ -42,7 +42,7 @@ pub(super) fn grammar(request: &Generation) -> Result<Option<Grammar>, ApiError>
 fn only(mut found: Vec<FieldConstraint>) -> Result<Option<Grammar>, ApiError> {
     if let [(first, _), (second, _), ..] = &found[..] {
         let message = format!("{first} says already what the text must be");
-        return Err(invalid(second, message));
+        return Err(invalid(*second, message));
     }
     Ok(found.pop().map(|(_, grammar)| grammar))
 }
@@ -120,7 +120,7 @@ fn choice_of(path: &str, given: &[String]) -> Result<Grammar, ApiError> {
         return Err(invalid(path, "there is nothing to choose from"));
     }
     if let Some(at) = given.iter().position(String::is_empty) {
-        return Err(invalid(&format!("{path}[{at}]"), "an empty choice cannot be seen"));
+        return Err(invalid(format!("{path}[{at}]"), "an empty choice cannot be seen"));
     }
     Ok(Grammar::Choice(given.to_vec()))
 }
