@@ -1,8 +1,7 @@
-//! Datasets in files: finds, reads, queries and writes them.
+//! Datasets in files: finds, reads and writes them.
 //!
 //! [`source`] opens files, globs and dataset folders as Arrow batches with row numbers; [`scan`] reads
-//! the rows that meet conditions, with several threads and in order; [`query`] runs SQL over them;
-//! [`sink`] writes batches to files that appear complete or not at all.
+//! the rows that meet conditions, with several threads and in order; [`sink`] writes batches to files that appear complete or not at all.
 //!
 //! The crate must not know scorers, prompts or models: a score is a column like any other.
 
@@ -14,7 +13,6 @@ pub mod json_rows;
 pub mod json_text;
 mod layout;
 pub mod manifest;
-pub mod query;
 pub mod scan;
 pub mod sink;
 pub mod source;

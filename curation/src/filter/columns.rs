@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use arrow::datatypes::{DataType, SchemaRef};
 
 use datasets::Result;
-use datasets::query::{SqlOption, near_names};
+use query::{SqlOption, near_names};
 
 /// The columns that a pass reads.
 #[derive(Debug, Clone, Default)]

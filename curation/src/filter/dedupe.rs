@@ -9,7 +9,7 @@ use arrow::row::{RowConverter, SortField};
 use sha2::{Digest as _, Sha256};
 
 use datasets::Result;
-use datasets::query::{SqlOption, near_names};
+use query::{SqlOption, near_names};
 
 /// Bytes of a digest that are kept: collisions are negligible over billions of rows.
 const DIGEST_BYTES: usize = 16;

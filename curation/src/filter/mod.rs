@@ -14,12 +14,12 @@ mod pass;
 mod plan;
 mod report;
 mod row_order;
-mod sorting;
 mod sql_query;
 #[cfg(test)]
 mod tests;
 
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard};
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -121,4 +121,9 @@ impl FilterOptions {
             Some(Dedupe::Near { .. }) | None => None,
         }
     }
+}
+
+/// Locks state shared by the passes of one run.
+fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().expect("one thread takes it, never twice at a time")
 }

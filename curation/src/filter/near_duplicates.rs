@@ -8,7 +8,6 @@ use std::sync::Arc;
 use arrow::array::{AsArray as _, BooleanBufferBuilder, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, SchemaRef};
-use datafusion::physical_plan::PhysicalExpr;
 use rayon::prelude::*;
 
 use super::columns::{NeededColumns, projected, quoted};
@@ -16,14 +15,15 @@ use super::kept_rows::KeptRows;
 use super::pass::{EarlierPass, FilteredRows};
 use super::{DroppedRows, LEAST_SIMILARITY, NearReport};
 use crate::minhash::{self, NearDuplicates, Signed};
-use datasets::query::{QueryLimits, SqlEngine, SqlOption};
+use datasets::scan::RowExpr;
 use datasets::{DatasetError, Result};
+use query::{QueryLimits, SqlEngine, SqlOption};
 
 /// A checked near-duplicate removal.
 pub(super) struct Near {
     /// Columns that the pass reads; `None` for all.
     pub(super) columns: Option<Vec<usize>>,
-    texts: Vec<Arc<dyn PhysicalExpr>>,
+    texts: Vec<Arc<dyn RowExpr>>,
     options: minhash::MinHashOptions,
     condition: String,
 }
@@ -119,8 +119,7 @@ impl Near {
         let rows = batch.num_rows();
         let mut texts: Vec<Option<String>> = vec![None; rows];
         for column in &self.texts {
-            let values = column.evaluate(batch).and_then(|values| values.into_array(rows));
-            let values = values.map_err(|error| SqlOption::Dedupe.error(error))?;
+            let values = column.evaluate(batch).map_err(|error| SqlOption::Dedupe.error(error))?;
             let values = cast(&values, &DataType::LargeUtf8);
             let values = values.map_err(|error| SqlOption::Dedupe.error(error))?;
             let values = values.as_string::<i64>();

@@ -4,8 +4,6 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, RecordBatchOptions};
 use arrow::compute::filter_record_batch;
-use arrow::error::ArrowError;
-use datafusion::error::DataFusionError;
 
 use super::dedupe::SeenRows;
 use super::kept_rows::{KeptRows, changed};
@@ -13,8 +11,8 @@ use super::{DroppedRows, RejectSink, RowSink};
 use crate::histogram::{Histogram, ScoreHistograms};
 use datasets::Result;
 use datasets::SchemaRef;
-use datasets::query::{SelectedColumn, SqlOption};
-use datasets::scan::{Scan, ScanRows};
+use datasets::scan::{ExprError, Scan, ScanRows};
+use query::{SelectedColumn, SqlOption};
 
 /// Result of an earlier pass.
 pub(super) struct EarlierPass {
@@ -173,14 +171,11 @@ impl<'s> OutputRows<'s> {
         &self,
         selected: &[SelectedColumn],
         batch: &RecordBatch,
-    ) -> std::result::Result<RecordBatch, DataFusionError> {
-        let rows = batch.num_rows();
-        let column = |selected: &SelectedColumn| selected.expr.evaluate(batch)?.into_array(rows);
-        let columns: std::result::Result<Vec<_>, DataFusionError> =
-            selected.iter().map(column).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(rows));
-        let batch = RecordBatch::try_new_with_options(self.schema.clone(), columns?, &options);
-        batch.map_err(|error: ArrowError| error.into())
+    ) -> std::result::Result<RecordBatch, ExprError> {
+        let column = |selected: &SelectedColumn| selected.expr.evaluate(batch);
+        let columns = selected.iter().map(column).collect::<std::result::Result<Vec<_>, _>>()?;
+        let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), columns, &options)?)
     }
 
     /// Histograms of the written scores.

@@ -3,24 +3,22 @@
 use std::sync::{Arc, Mutex};
 
 use arrow::datatypes::{Field, Schema, SchemaRef};
-use futures_util::StreamExt as _;
 
 use super::columns::{NeededColumns, projected};
 use super::grouping::{Grouping, PairRows};
 use super::near_duplicates::Near;
 use super::pass::{EarlierPass, FilteredRows, OutputRows, Pass, StepCounts};
 use super::row_order::RowOrder;
-use super::sorting::{FirstError, lock};
 use super::{
     Dedupe, DroppedRows, FilterOptions, FilterReport, FilterResources, GroupReport, NearReport,
-    RejectSink, RowSink,
+    RejectSink, RowSink, lock,
 };
 use crate::minhash;
-use datasets::query::{QueryLimits, SelectedColumn, SqlEngine, SqlOption};
 use datasets::scan::Condition;
 use datasets::scan::Scan;
 use datasets::source::Dataset;
 use datasets::{DatasetError, RecordBatch, Result};
+use query::{QueryLimits, SelectedColumn, SqlEngine, SqlOption};
 
 /// A checked plan of a filter run.
 pub struct FilterPlan {
@@ -120,19 +118,16 @@ impl FilterPlan {
     /// # Errors
     /// [`DatasetError`] of reading, of evaluating expressions, and of the receivers.
     pub fn run(self, receiver: &mut dyn RowSink, rejects: RejectSink) -> Result<FilterReport> {
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .build()
-            .expect("a runtime without drivers needs nothing from the system");
         if let Some(sql) = self.options.sql.clone() {
-            return runtime.block_on(self.query(&sql, receiver, rejects));
+            return self.query(&sql, receiver, rejects);
         }
         let schema = self.output.clone().expect("known for all but whole queries");
         // Passes may use the folder for what memory has no room for: it is made once the output is
         // ours.
         receiver.begin(&schema)?;
-        let passed = runtime.block_on(self.passes(rejects))?;
+        let passed = self.passes(rejects)?;
         match &self.ordering {
-            Some(_) => runtime.block_on(self.ordered(&schema, passed, receiver)),
+            Some(_) => self.ordered(&schema, passed, receiver),
             None => self.straight(&schema, passed, receiver),
         }
     }
@@ -160,7 +155,7 @@ impl FilterPlan {
     }
 
     /// Runs the passes before the last.
-    async fn passes(&self, rejects: RejectSink) -> Result<PassResults> {
+    fn passes(&self, rejects: RejectSink) -> Result<PassResults> {
         let exact = self.options.exact();
         let mut pass = Pass::First(rejects);
         let mut passed = (None, None);
@@ -173,7 +168,7 @@ impl FilterPlan {
         if let Some(grouping) = &self.grouping {
             let source = FilteredRows::new(self.scan(grouping.columns.clone()), exact, pass)?;
             let bounds = self.bounds();
-            let found = grouping.pass(source, &bounds, self.options.seed).await?;
+            let found = grouping.pass(source, &bounds, self.options.seed)?;
             let (earlier, report, found) = found;
             pairs = grouping.pairs().map(|columns| (columns, found));
             (pass, passed.1) = (Pass::Later(earlier), Some(report));
@@ -221,7 +216,7 @@ impl FilterPlan {
     }
 
     /// Runs the last pass with ordering or sampling.
-    async fn ordered(
+    fn ordered(
         mut self,
         schema: &SchemaRef,
         passed: PassResults,
@@ -231,23 +226,12 @@ impl FilterPlan {
         let ordering = self.ordering.take().expect("requested");
         let last = Arc::new(Mutex::new(passed.last));
         let own = last.clone();
-        let fault = FirstError::default();
-        let batches = fault.watch(std::iter::from_fn(move || lock(&own).next()));
-        let seed = self.options.seed;
-        let (mut stream, steps) = ordering.stream(&self.engine, seed, batches).await?;
+        let batches = std::iter::from_fn(move || lock(&own).next());
+        let (rows, steps) = ordering.sorted(&self.engine, self.options.seed, batches)?;
         let mut writing = OutputRows::new(schema, self.selected.as_deref());
-        let mut failed = Ok(());
-        while let Some(batch) = stream.next().await {
-            match batch {
-                Ok(batch) => writing.write(&ordering.plain(&batch), receiver)?,
-                Err(error) => {
-                    failed = Err(ordering.explain(&self.engine, &error));
-                    break;
-                }
-            }
+        for batch in rows {
+            writing.write(&ordering.plain(&batch?), receiver)?;
         }
-        drop(stream);
-        fault.or(failed)?;
         let last = lock(&last);
         let mut counted = last.counted(false);
         counted.dropped.extend(steps.dropped(last.n_rows));
@@ -327,7 +311,7 @@ fn columns_read(
         needed.add(selected.reads);
     }
     if let Some(order_by) = &options.order_by {
-        needed.add(engine.order_reads(order_by)?);
+        needed.add(engine.order(order_by)?);
     }
     needed.add_exact(options.exact());
     Ok(needed.positions(schema))

@@ -5,14 +5,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use base::seeded::split_mix;
-use datafusion::error::DataFusionError;
-use datafusion::execution::SendableRecordBatchStream;
-use datafusion::logical_expr::SortExpr;
 
-use super::sorting::{self, Batches, rising};
 use super::{DroppedRows, FilterOptions};
-use datasets::query::{SqlEngine, SqlOption};
-use datasets::{DatasetError, Result};
+use datasets::Result;
+use query::{QueryRows, SortStep, SqlEngine, SqlOption};
 
 /// Added columns, under names that no file has: the position of the row, which breaks ties, and its
 /// random number for sampling.
@@ -22,12 +18,12 @@ const LOT: &str = "\u{0}lot";
 /// A checked order with sample and limit.
 pub(super) struct RowOrder {
     schema: SchemaRef,
-    by: Vec<SortExpr>,
+    /// The ORDER BY list.
+    by: Option<String>,
     sample: Option<u64>,
     first: Option<u64>,
     /// `first` in words.
     condition: String,
-    text: String,
 }
 
 /// Sample and limit, for counting dropped rows.
@@ -47,11 +43,10 @@ impl RowOrder {
         if options.order_by.is_none() && options.sample.is_none() {
             return Ok(None);
         }
-        let text = options.order_by.clone().unwrap_or_default();
-        let by = match &options.order_by {
-            Some(text) => engine.order(text, SqlOption::OrderBy)?,
-            None => Vec::new(),
-        };
+        if let Some(text) = &options.order_by {
+            engine.order(text)?;
+        }
+        let text = options.order_by.as_deref().unwrap_or_default();
         let condition = match (options.top_k, options.limit) {
             (Some(rows), _) => format!("top {rows} by {text}"),
             (None, Some(rows)) => format!("limit {rows}"),
@@ -61,55 +56,35 @@ impl RowOrder {
         fields.extend([ROW, LOT].map(|name| Field::new(name, DataType::UInt64, false)));
         Ok(Some(Self {
             schema: Arc::new(Schema::new(fields)),
-            by,
+            by: options.order_by.clone(),
             sample: options.sample,
             first: options.top_k.or(options.limit),
             condition,
-            text,
         }))
     }
 
     /// The rows of `batches` in their new order, with our own columns.
-    pub(super) async fn stream(
+    pub(super) fn sorted(
         &self,
         engine: &SqlEngine,
         seed: u64,
-        batches: Batches,
-    ) -> Result<(SendableRecordBatchStream, OrderCounts)> {
-        let stream = self.sorted(engine, seed, batches).await;
-        let stream = stream.map_err(|error| self.explain(engine, &error))?;
-        let steps = OrderCounts {
+        batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+    ) -> Result<(QueryRows, OrderCounts)> {
+        let numbered = Numbered { batches, schema: self.schema.clone(), row: 0, seed };
+        let sample = self.sample.map(|rows| SortStep {
+            columns: &[LOT, ROW],
+            first: Some(rows),
+            ..SortStep::default()
+        });
+        let order = SortStep { order_by: self.by.as_deref(), columns: &[ROW], first: self.first };
+        let steps: Vec<SortStep<'_>> = sample.into_iter().chain([order]).collect();
+        let rows = engine.sort(&self.schema, numbered, &steps, SqlOption::OrderBy)?;
+        let counts = OrderCounts {
             sample: self.sample,
             first: self.first,
             condition: self.condition.clone(),
         };
-        Ok((stream, steps))
-    }
-
-    async fn sorted(
-        &self,
-        engine: &SqlEngine,
-        seed: u64,
-        batches: Batches,
-    ) -> std::result::Result<SendableRecordBatchStream, DataFusionError> {
-        let numbered = Numbered { batches, schema: self.schema.clone(), row: 0, seed };
-        let mut frame = sorting::frame(engine, &self.schema, Box::new(numbered)).await?;
-        if let Some(rows) = self.sample {
-            frame = frame.sort(vec![rising(LOT), rising(ROW)])?;
-            frame = frame.limit(0, Some(size(rows)))?;
-        }
-        let mut by = self.by.clone();
-        by.push(rising(ROW));
-        frame = frame.sort(by)?;
-        if let Some(rows) = self.first {
-            frame = frame.limit(0, Some(size(rows)))?;
-        }
-        frame.execute_stream().await
-    }
-
-    /// An error of the stream.
-    pub(super) fn explain(&self, engine: &SqlEngine, error: &DataFusionError) -> DatasetError {
-        engine.explain(error, SqlOption::OrderBy, &self.text)
+        Ok((rows, counts))
     }
 
     /// A batch without our own columns.
@@ -117,10 +92,6 @@ impl RowOrder {
         let own: Vec<usize> = (0..self.schema.fields().len() - 2).collect();
         batch.project(&own).expect("our own columns are the last")
     }
-}
-
-fn size(rows: u64) -> usize {
-    usize::try_from(rows).unwrap_or(usize::MAX)
 }
 
 impl OrderCounts {
@@ -142,18 +113,21 @@ impl OrderCounts {
 }
 
 /// Batches with our own columns.
-struct Numbered {
-    batches: Batches,
+struct Numbered<I> {
+    batches: I,
     schema: SchemaRef,
     row: u64,
     seed: u64,
 }
 
-impl Iterator for Numbered {
-    type Item = RecordBatch;
+impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Numbered<I> {
+    type Item = Result<RecordBatch>;
 
-    fn next(&mut self) -> Option<RecordBatch> {
-        let batch = self.batches.next()?;
+    fn next(&mut self) -> Option<Result<RecordBatch>> {
+        let batch = match self.batches.next()? {
+            Ok(batch) => batch,
+            Err(error) => return Some(Err(error)),
+        };
         let rows = self.row..self.row + batch.num_rows() as u64;
         self.row = rows.end;
         let lots = rows.clone().map(|row| lot(self.seed, row));
@@ -161,7 +135,7 @@ impl Iterator for Numbered {
         columns.push(Arc::new(UInt64Array::from_iter_values(rows.clone())));
         columns.push(Arc::new(UInt64Array::from_iter_values(lots)));
         let numbered = RecordBatch::try_new(self.schema.clone(), columns);
-        Some(numbered.expect("the columns of the schema, and our own two"))
+        Some(Ok(numbered.expect("the columns of the schema, and our own two")))
     }
 }
 

@@ -3,17 +3,14 @@
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
-use datafusion::error::DataFusionError;
-use futures_util::StreamExt as _;
-
+use super::lock;
 use super::pass::OutputRows;
 use super::plan::refuse_repeated;
-use super::sorting::lock;
 use super::{FilterPlan, FilterReport, RejectSink, RowSink};
 use base::seeded;
-use datasets::query::{OnReject, ScanTable, SqlOption};
+use datasets::Result;
 use datasets::source::Reject;
-use datasets::{DatasetError, Result};
+use query::{OnReject, ScanTable};
 
 /// Reports each unreadable row once, also for a query that reads the table several times.
 struct Rejects {
@@ -31,7 +28,7 @@ impl Rejects {
 
 impl FilterPlan {
     /// Runs a full query.
-    pub(super) async fn query(
+    pub(super) fn query(
         mut self,
         sql: &str,
         receiver: &mut dyn RowSink,
@@ -43,18 +40,17 @@ impl FilterPlan {
         let on_reject: OnReject = Arc::new(move |reject| lock(&own).report(reject));
         let table = || ScanTable::new(self.last_scan(), on_reject.clone());
         // Planning alone reads no rows; it gives the columns.
-        let planned = self.engine.query(sql, table()).await?;
+        let planned = self.engine.query(sql, table())?;
         let schema = planned.schema();
         drop(planned);
         refuse_repeated(&schema, "--sql")?;
         receiver.begin(&schema)?;
         let table = table();
         self.engine = self.engine.within(&self.bounds())?;
-        let mut stream = self.engine.query(sql, table).await?;
+        let rows = self.engine.query(sql, table)?;
         let mut writing = OutputRows::new(&schema, None);
-        while let Some(batch) = stream.next().await {
-            let batch = batch.map_err(|error| self.failed(error, sql))?;
-            writing.write(&batch, receiver)?;
+        for batch in rows {
+            writing.write(&batch?, receiver)?;
         }
         let rejected = lock(&rejects).reported.len() as u64;
         Ok(FilterReport {
@@ -66,17 +62,5 @@ impl FilterPlan {
             groups: None,
             histograms: writing.histograms(),
         })
-    }
-
-    /// Explains an error of a running query; errors of reading are returned unchanged.
-    #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are explained alike")]
-    fn failed(&self, error: DataFusionError, sql: &str) -> DatasetError {
-        match error {
-            DataFusionError::External(inner) => match inner.downcast::<DatasetError>() {
-                Ok(own) => *own,
-                Err(other) => SqlOption::Sql.error(other),
-            },
-            error => self.engine.explain(&error, SqlOption::Sql, sql),
-        }
     }
 }

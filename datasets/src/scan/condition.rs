@@ -1,16 +1,29 @@
 //! Row conditions ready to be evaluated.
 
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array as _, AsArray as _, BooleanArray, RecordBatch};
+use arrow::array::{Array as _, ArrayRef, AsArray as _, BooleanArray, RecordBatch};
 use arrow::datatypes::{DataType, Field, Fields, Schema};
 use arrow::error::ArrowError;
-use datafusion::physical_plan::PhysicalExpr;
 use parquet::arrow::ProjectionMask;
 use parquet::schema::types::SchemaDescriptor;
 
 /// Field names from a column inwards.
 pub type FieldPath = Vec<String>;
+
+/// Why an expression has no values for a batch.
+pub type ExprError = Box<dyn Error + Send + Sync>;
+
+/// An expression over the columns of a row.
+pub trait RowExpr: fmt::Debug + Send + Sync {
+    /// Computes an array with a value for each row of `batch`.
+    ///
+    /// # Errors
+    /// What the expression refuses, such as a division by zero.
+    fn evaluate(&self, batch: &RecordBatch) -> Result<ArrayRef, ExprError>;
+}
 
 /// A condition on one row.
 #[derive(Debug, Clone)]
@@ -20,18 +33,17 @@ pub struct Condition {
     /// Columns and fields that it reads.
     pub paths: Vec<FieldPath>,
     /// For batches with all columns of the dataset.
-    pub expr: Arc<dyn PhysicalExpr>,
+    pub expr: Arc<dyn RowExpr>,
     /// For batches with the columns of [`narrow`] only.
-    pub narrow_expr: Arc<dyn PhysicalExpr>,
+    pub narrow_expr: Arc<dyn RowExpr>,
 }
 
 /// Evaluates a condition on a batch; null counts as false.
 pub(crate) fn evaluate(
-    expr: &Arc<dyn PhysicalExpr>,
+    expr: &Arc<dyn RowExpr>,
     batch: &RecordBatch,
 ) -> Result<BooleanArray, ArrowError> {
-    let values = expr.evaluate(batch).and_then(|v| v.into_array(batch.num_rows()));
-    let values = values.map_err(|error| ArrowError::ExternalError(Box::new(error)))?;
+    let values = expr.evaluate(batch).map_err(ArrowError::ExternalError)?;
     if *values.data_type() == DataType::Null {
         return Ok(BooleanArray::from(vec![false; batch.num_rows()]));
     }
@@ -43,7 +55,7 @@ pub(crate) fn evaluate(
 }
 
 /// The part of `schema` that `paths` read: other columns and struct fields are removed.
-pub(crate) fn narrow(schema: &Schema, paths: &[FieldPath]) -> Schema {
+pub fn narrow(schema: &Schema, paths: &[FieldPath]) -> Schema {
     Schema::new(narrow_fields(schema.fields(), paths, 0))
 }
 

@@ -4,7 +4,7 @@
 //! group with late materialisation: the columns of a condition first, the others for the rows that
 //! are left. Other formats are read by [`crate::source`].
 
-pub(crate) mod condition;
+mod condition;
 mod ordered;
 
 use std::fs::File;
@@ -21,7 +21,7 @@ use parquet::arrow::arrow_reader::{
     ArrowPredicate, ArrowPredicateFn, ParquetRecordBatchReaderBuilder, RowFilter,
 };
 
-pub use self::condition::{Condition, FieldPath};
+pub use self::condition::{Condition, ExprError, FieldPath, RowExpr, narrow};
 use self::condition::{evaluate, mask};
 use self::ordered::{OrderedResults, PieceOutput};
 use crate::format::Format;

@@ -18,8 +18,8 @@ use super::super::pass::{FilteredRows, RowBatch, StepCounts};
 use super::{Expr, Grouping, RowContent};
 use crate::groups::normalised;
 use base::seeded;
-use datasets::query::SqlOption;
 use datasets::{DatasetError, Result};
+use query::SqlOption;
 
 /// The number of a row's group, in the order of first rows.
 pub(super) const GROUP: &str = "group";
@@ -311,9 +311,7 @@ impl Iterator for Gather {
 
 /// The values of an expression.
 fn values(expr: &Expr, batch: &RecordBatch, place: SqlOption) -> Result<ArrayRef> {
-    let values = expr.evaluate(batch);
-    let values = values.and_then(|values| values.into_array(batch.num_rows()));
-    values.map_err(|error| place.error(error.strip_backtrace()))
+    expr.evaluate(batch).map_err(|error| place.error(error))
 }
 
 /// A digest of each value, of whatever type; empty for a null.

@@ -5,7 +5,7 @@ use arrow::datatypes::{DataType, Field, SchemaRef};
 use super::super::columns::{self, quoted};
 use super::operation::{GroupOperation, GroupOptions, Reads};
 use datasets::Result;
-use datasets::query::{SelectedColumn, SqlOption, near_names};
+use query::{SelectedColumn, SqlOption, near_names};
 
 /// Expressions that a pass decides by.
 pub(super) struct GroupExprs {

@@ -1,7 +1,7 @@
 //! Decisions over groups of rows: the responses to one prompt, in any order of the input.
 //!
-//! A pass reads only the keys, and a score and a digest of the response for each row. `DataFusion`
-//! sorts these by group, numbered in the order of first rows, so that only the rows of one group are
+//! A pass reads only the keys, and a score and a digest of the response for each row. The SQL
+//! engine sorts these by group, numbered in the order of first rows, so that only the rows of one group are
 //! in memory. The result is a bit for each row, and the last pass reads the kept rows completely.
 //!
 //! Within a group rows are sorted by content, so that their positions do not matter.
@@ -17,8 +17,6 @@ use std::sync::{Arc, Mutex};
 
 use arrow::array::{Array as _, AsArray as _, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, SchemaRef, UInt64Type};
-use datafusion::physical_plan::PhysicalExpr;
-use futures_util::StreamExt as _;
 
 use self::decide::{GroupDecider, GroupDecisions, GroupRow, PairPositions};
 use self::drop_counts::DropReason;
@@ -30,13 +28,14 @@ use self::pairs::PairColumns;
 pub(super) use self::pairs::PairRows;
 use super::GroupReport;
 use super::columns::{NeededColumns, projected};
+use super::lock;
 use super::pass::{EarlierPass, FilteredRows};
-use super::sorting::{self, FirstError, lock, rising};
-use datasets::query::{QueryLimits, SqlEngine, SqlOption};
+use datasets::scan::RowExpr;
 use datasets::{DatasetError, Result};
+use query::{QueryLimits, SortStep, SqlEngine, SqlOption};
 
 /// An expression over the columns of the pass.
-type Expr = Arc<dyn PhysicalExpr>;
+type Expr = Arc<dyn RowExpr>;
 
 /// A checked decision over groups.
 pub(super) struct Grouping {
@@ -147,7 +146,7 @@ impl Grouping {
     }
 
     /// Decides every group.
-    pub(super) async fn pass(
+    pub(super) fn pass(
         &self,
         source: FilteredRows,
         bounds: &QueryLimits,
@@ -155,11 +154,9 @@ impl Grouping {
     ) -> Result<(EarlierPass, GroupReport, Vec<PairPositions>)> {
         let gather = Arc::new(Mutex::new(Gather::new(self, source)?));
         let own = gather.clone();
-        let fault = FirstError::default();
-        let batches = fault.watch(std::iter::from_fn(move || lock(&own).next()));
+        let batches = std::iter::from_fn(move || lock(&own).next());
         let judge = GroupDecider { operation: &self.options.operation, by: &self.options.by, seed };
-        let decided = decide_batches(&judge, batches, bounds, &gather).await;
-        let mut decided = fault.or(decided)?;
+        let mut decided = decide_batches(&judge, batches, bounds, &gather)?;
         let gather = lock(&gather);
         let without_key = usize::try_from(gather.without_key());
         decided.tally.rows(DropReason::NoKey, without_key.unwrap_or(usize::MAX));
@@ -181,20 +178,17 @@ impl Grouping {
 }
 
 /// Sorts rows by group and decides each group.
-async fn decide_batches(
+fn decide_batches(
     judge: &GroupDecider<'_>,
-    batches: sorting::Batches,
+    batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
     bounds: &QueryLimits,
     gather: &Mutex<Gather>,
 ) -> Result<GroupDecisions> {
     let schema = gather::schema();
     let engine = SqlEngine::new(&schema, bounds)?;
-    let fault = |error| engine.explain(&error, SqlOption::GroupBy, "");
-    let frame = sorting::frame(&engine, &schema, batches).await;
-    let by = [GROUP, TIE, POSITION].map(rising).to_vec();
-    let sorted = frame.and_then(|frame| frame.sort(by)).map_err(fault)?;
-    let mut stream = sorted.execute_stream().await.map_err(fault)?;
-    let mut next = stream.next().await.transpose().map_err(fault)?;
+    let by = SortStep { columns: &[GROUP, TIE, POSITION], ..SortStep::default() };
+    let mut sorted = engine.sort(&schema, batches, &[by], SqlOption::GroupBy)?;
+    let mut next = sorted.next().transpose()?;
     // A sort gives its first rows once it has seen the last.
     let mut decided = GroupDecisions::new(lock(gather).positions());
     let (mut group, mut rows) = (None, Vec::new());
@@ -207,7 +201,7 @@ async fn decide_batches(
             group = Some(number);
             rows.push(row);
         }
-        next = stream.next().await.transpose().map_err(fault)?;
+        next = sorted.next().transpose()?;
     }
     if !rows.is_empty() {
         judge.decide(&rows, &mut decided);

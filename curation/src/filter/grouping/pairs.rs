@@ -16,16 +16,14 @@ use arrow::array::{
 use arrow::buffer::OffsetBuffer;
 use arrow::compute::{cast, concat_batches, take};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef, UInt64Type};
-use futures_util::StreamExt as _;
 
 use super::super::columns::{NeededColumns, projected};
 use super::super::kept_rows::changed;
 use super::super::pass::{FilteredRows, RowBatch};
-use super::super::sorting::{self, FirstError, rising};
 use super::Expr;
 use super::decide::PairPositions;
-use datasets::query::{QueryLimits, SelectedColumn, SqlEngine, SqlOption};
-use datasets::{DatasetError, Result};
+use datasets::Result;
+use query::{QueryLimits, SelectedColumn, SortStep, SqlEngine, SqlOption};
 
 /// Twice the number of a pair, and one more for the rejected row.
 const SLOT: &str = "slot";
@@ -160,11 +158,8 @@ impl Numbered {
                 Some(_) | None => return Err(changed()),
             }
         }
-        let rows = taken.batch.num_rows();
         let column = |expr: &Expr, place: SqlOption| {
-            let values = expr.evaluate(&taken.batch);
-            let values = values.and_then(|values| values.into_array(rows));
-            values.map_err(|error| place.error(error))
+            expr.evaluate(&taken.batch).map_err(|error| place.error(error))
         };
         let columns: Vec<ArrayRef> = vec![
             column(&self.prompt, SqlOption::Prompt)?,
@@ -190,29 +185,24 @@ impl Iterator for Numbered {
 
 /// Sends rows by their slots, and at last what went wrong, if something did.
 fn sort(numbered: Numbered, bounds: &QueryLimits, sender: &SyncSender<Result<RecordBatch>>) {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .build()
-        .expect("a runtime without drivers needs nothing from the system");
-    let fault = FirstError::default();
     let schema = numbered.schema.clone();
-    let batches = fault.watch(numbered);
-    let sent = runtime.block_on(async {
-        let engine = SqlEngine::new(&schema, bounds)?;
-        let failed = |error| engine.explain(&error, SqlOption::Response, "");
-        let frame = sorting::frame(&engine, &schema, batches).await;
-        let frame = frame.and_then(|frame| frame.sort(vec![rising(SLOT)]));
-        let mut stream = frame.map_err(failed)?.execute_stream().await.map_err(failed)?;
-        while let Some(batch) = stream.next().await {
-            if sender.send(Ok(batch.map_err(failed)?)).is_err() {
-                // The receiver was dropped: it had enough.
-                break;
+    let by = SortStep { columns: &[SLOT], ..SortStep::default() };
+    let sorted = SqlEngine::new(&schema, bounds)
+        .and_then(|engine| engine.sort(&schema, numbered, &[by], SqlOption::Response));
+    match sorted {
+        Ok(sorted) => {
+            for batch in sorted {
+                let failed = batch.is_err();
+                // A dropped receiver had enough.
+                if sender.send(batch).is_err() || failed {
+                    break;
+                }
             }
         }
-        Ok::<(), DatasetError>(())
-    });
-    if let Err(error) = fault.or(sent) {
-        // A dropped receiver has its own error.
-        let _ = sender.send(Err(error));
+        Err(error) => {
+            // A dropped receiver has its own error.
+            let _ = sender.send(Err(error));
+        }
     }
 }
 

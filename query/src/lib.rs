@@ -3,10 +3,17 @@
 //! There is no other table, no function that reads files and no statement but SELECT. Memory is
 //! bounded; what does not fit is spilled to a folder that the caller names. Identifiers keep their
 //! case, and nulls sort last in both directions.
+//!
+//! Plans and futures of `DataFusion` stay inside: rows come out as an iterator, expressions as
+//! [`RowExpr`]. Its generic code is then compiled here alone, for size, while what runs for each row
+//! is compiled for speed in the crates of Arrow and in its physical expressions.
 
 mod error;
+mod expr;
 mod limits;
 mod paths;
+mod rows;
+mod sort;
 mod table;
 
 use std::collections::HashMap;
@@ -20,20 +27,24 @@ use datafusion::datasource::MemTable;
 use datafusion::error::DataFusionError;
 use datafusion::execution::disk_manager::{DiskManagerBuilder, DiskManagerMode};
 use datafusion::execution::runtime_env::RuntimeEnvBuilder;
-use datafusion::execution::{SendableRecordBatchStream, SessionState, SessionStateBuilder};
+use datafusion::execution::{SessionState, SessionStateBuilder};
 use datafusion::logical_expr::{Expr, LogicalPlan, SortExpr};
+use datafusion::physical_plan::ExecutionPlanProperties as _;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
-use datafusion::physical_plan::{ExecutionPlanProperties as _, PhysicalExpr};
 use datafusion::prelude::{SQLOptions, SessionConfig, SessionContext};
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast;
 use futures_util::StreamExt as _;
 
 pub use self::error::{SqlOption, near_names};
+use self::expr::PlannedExpr;
 use self::paths::paths;
+pub use self::rows::QueryRows;
+use self::rows::{Explain, FirstError};
+pub use self::sort::SortStep;
 pub use self::table::{OnReject, ScanTable};
-use crate::scan::condition::{Condition, narrow};
-use crate::{DatasetError, Result};
+use datasets::scan::{Condition, RowExpr, narrow};
+use datasets::{DatasetError, Result};
 
 /// Name of the only table.
 pub const TABLE: &str = "data";
@@ -58,7 +69,7 @@ pub struct SelectedColumn {
     /// Its name in the output.
     pub name: String,
     /// The expression that computes it.
-    pub expr: Arc<dyn PhysicalExpr>,
+    pub expr: Arc<dyn RowExpr>,
     /// Its type.
     pub data_type: DataType,
     /// Arrow field metadata, kept if the column is one of the input.
@@ -140,14 +151,19 @@ impl SqlEngine {
         let physical = state.create_physical_expr(expr.clone(), &schema).map_err(explain)?;
         let found = physical.data_type(&self.schema).map_err(explain)?;
         if !matches!(found, DataType::Boolean | DataType::Null) {
-            let kind = crate::source::type_name(&found);
+            let kind = datasets::source::type_name(&found);
             return Err(option.error(format!("'{text}' is {kind}, and no condition")));
         }
         let paths = paths(&expr);
         let narrow = narrow(&self.schema, &paths);
         let narrow = DFSchema::try_from(narrow).map_err(explain)?;
         let narrow_expr = state.create_physical_expr(expr, &narrow).map_err(explain)?;
-        Ok(Condition { text, paths, expr: physical, narrow_expr })
+        Ok(Condition {
+            text,
+            paths,
+            expr: PlannedExpr::new(physical),
+            narrow_expr: PlannedExpr::new(narrow_expr),
+        })
     }
 
     /// Plans a SELECT list over one row.
@@ -174,7 +190,7 @@ impl SqlEngine {
                 name,
                 data_type: field.data_type().clone(),
                 metadata: field.metadata().clone(),
-                expr,
+                expr: PlannedExpr::new(expr),
                 reads,
             })
         };
@@ -191,8 +207,17 @@ impl SqlEngine {
         }
     }
 
-    /// Plans an ORDER BY list over one row.
-    pub fn order(&self, text: &str, option: SqlOption) -> Result<Vec<SortExpr>> {
+    /// Input columns that an ORDER BY list over one row reads.
+    ///
+    /// # Errors
+    /// [`DatasetError::Query`] for a list that is invalid, or looks at more than one row.
+    pub fn order(&self, text: &str) -> Result<Vec<String>> {
+        let order = self.plan_order(text)?;
+        Ok(order.iter().flat_map(|by| columns(&by.expr)).collect())
+    }
+
+    fn plan_order(&self, text: &str) -> Result<Vec<SortExpr>> {
+        let option = SqlOption::OrderBy;
         let sql = format!("SELECT * FROM {TABLE} ORDER BY\n{text}");
         let plan = self.plan(&sql, option, text)?;
         let LogicalPlan::Sort(sort) = plan else {
@@ -210,14 +235,8 @@ impl SqlEngine {
         Ok(sort.expr)
     }
 
-    /// Input columns that an ORDER BY list reads.
-    pub fn order_reads(&self, text: &str) -> Result<Vec<String>> {
-        let order = self.order(text, SqlOption::OrderBy)?;
-        Ok(order.iter().flat_map(|by| columns(&by.expr)).collect())
-    }
-
-    /// Runs a SELECT over `data` and streams its rows, in a deterministic order.
-    pub async fn query(&self, text: &str, table: ScanTable) -> Result<SendableRecordBatchStream> {
+    /// Runs a SELECT over `data`. Its rows come in a deterministic order.
+    pub fn query(&self, text: &str, table: ScanTable) -> Result<QueryRows> {
         let option = SqlOption::Sql;
         limits::check(text, option)?;
         let explain = |error| error::explain(&error, option, text, &self.schema);
@@ -226,11 +245,15 @@ impl SqlEngine {
         let dialect = state.config_options().sql_parser.dialect;
         let statement = state.sql_to_statement(text, &dialect).map_err(explain)?;
         refuse_statements(&statement)?;
-        let plan = state.statement_to_plan(statement).await.map_err(explain)?;
-        read_only(&plan).map_err(explain)?;
-        let frame = self.context.execute_logical_plan(plan).await.map_err(explain)?;
-        let context = Arc::new(frame.task_ctx());
-        let plan = frame.create_physical_plan().await.map_err(explain)?;
+        let runtime = rows::runtime();
+        let planned = runtime.block_on(async {
+            let plan = state.statement_to_plan(statement).await?;
+            read_only(&plan)?;
+            let frame = self.context.execute_logical_plan(plan).await?;
+            let context = Arc::new(frame.task_ctx());
+            Ok((frame.create_physical_plan().await?, context))
+        });
+        let (plan, context) = planned.map_err(explain)?;
         let schema = plan.schema();
         let n_parts = plan.output_partitioning().partition_count();
         // The partitions of a UNION are read in turn, so that the order of rows is deterministic.
@@ -240,7 +263,8 @@ impl SqlEngine {
                 Err(error) => futures_util::stream::iter([Err(error)]).boxed(),
             }
         });
-        Ok(Box::pin(RecordBatchStreamAdapter::new(schema, rows)))
+        let stream = Box::pin(RecordBatchStreamAdapter::new(schema, rows));
+        Ok(QueryRows::new(stream, runtime, self.explainer(option, text), FirstError::default()))
     }
 
     /// Creates an engine of the same schema with other limits.
@@ -248,14 +272,17 @@ impl SqlEngine {
         Self::new(&self.schema, limits)
     }
 
-    /// The `DataFusion` session, for plans built from expressions.
-    pub fn context(&self) -> &SessionContext {
-        &self.context
-    }
-
-    /// Explains an error of a running query.
-    pub fn explain(&self, error: &DataFusionError, option: SqlOption, text: &str) -> DatasetError {
-        error::explain(error, option, text, &self.schema)
+    /// Explains errors of a running query; errors of reading are returned unchanged.
+    #[expect(clippy::wildcard_enum_match_arm, reason = "the other kinds are explained alike")]
+    fn explainer(&self, option: SqlOption, text: &str) -> Explain {
+        let (text, schema) = (text.to_owned(), self.schema.clone());
+        Box::new(move |error| match error {
+            DataFusionError::External(inner) => match inner.downcast::<DatasetError>() {
+                Ok(own) => *own,
+                Err(other) => option.error(other),
+            },
+            error => error::explain(&error, option, &text, &schema),
+        })
     }
 
     fn df_schema(&self) -> std::result::Result<DFSchema, DataFusionError> {

@@ -15,12 +15,12 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
 use futures_util::stream;
 
+use super::expr::PlannedExpr;
 use super::paths::paths;
-use crate::scan::Scan;
-use crate::scan::condition::{Condition, narrow};
+use datasets::scan::{Condition, Scan, narrow};
 
 /// Callback for rows that cannot be read.
-pub type OnReject = Arc<dyn Fn(&crate::source::Reject) -> crate::Result<()> + Send + Sync>;
+pub type OnReject = Arc<dyn Fn(&datasets::source::Reject) -> datasets::Result<()> + Send + Sync>;
 
 /// `DataFusion` table provider over a [`Scan`].
 pub struct ScanTable {
@@ -75,8 +75,8 @@ impl TableProvider for ScanTable {
             scan.conditions.push(Condition {
                 text: filter.to_string(),
                 paths,
-                expr: state.create_physical_expr(filter.clone(), &whole)?,
-                narrow_expr: state.create_physical_expr(filter, &narrow)?,
+                expr: PlannedExpr::new(state.create_physical_expr(filter.clone(), &whole)?),
+                narrow_expr: PlannedExpr::new(state.create_physical_expr(filter, &narrow)?),
             });
         }
         // Columns are read in file order and then put in the order of the query.

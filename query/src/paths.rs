@@ -4,7 +4,7 @@ use datafusion::common::ScalarValue;
 use datafusion::common::tree_node::{TreeNode as _, TreeNodeRecursion};
 use datafusion::logical_expr::Expr;
 
-use crate::scan::condition::FieldPath;
+use datasets::scan::FieldPath;
 
 /// Paths of the columns and nested fields that an expression reads, each once.
 pub(super) fn paths(expr: &Expr) -> Vec<FieldPath> {

@@ -9,7 +9,7 @@ use datafusion::sql::sqlparser::keywords::Keyword;
 use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer};
 
 use super::SqlOption;
-use crate::Result;
+use datasets::Result;
 
 /// Most bytes of a text.
 const MAX_BYTES: usize = 1 << 20;

@@ -6,7 +6,7 @@ use arrow::datatypes::{DataType, Fields, SchemaRef};
 use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
 
-use crate::DatasetError;
+use datasets::DatasetError;
 
 /// Jaro-Winkler similarity from which a name is suggested.
 const MIN_SIMILARITY: f64 = 0.7;
