@@ -41,7 +41,7 @@ use self::expr::PlannedExpr;
 use self::paths::paths;
 pub use self::rows::QueryRows;
 use self::rows::{Explain, FirstError};
-pub use self::sort::SortStep;
+pub use self::sort::{SortInput, SortStep};
 pub use self::table::{OnReject, ScanTable};
 use datasets::scan::{Condition, RowExpr, narrow};
 use datasets::{DatasetError, Result};

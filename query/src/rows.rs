@@ -9,6 +9,7 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 
+use super::sort::SortInput;
 use datasets::{DatasetError, Result};
 
 /// Makes an error for users of an error of a running query.
@@ -53,16 +54,16 @@ impl Iterator for QueryRows {
     }
 }
 
+/// Batches up to the first error.
+pub(super) type Batches = Box<dyn Iterator<Item = RecordBatch> + Send>;
+
 /// The error that ended the batches of a table, kept here because `DataFusion` wraps errors.
 #[derive(Clone, Default)]
 pub(super) struct FirstError(Arc<Mutex<Option<DatasetError>>>);
 
 impl FirstError {
     /// Returns the batches up to the first error, which is kept.
-    pub(super) fn watch(
-        &self,
-        mut batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
-    ) -> Box<dyn Iterator<Item = RecordBatch> + Send> {
+    pub(super) fn watch(&self, mut batches: SortInput) -> Batches {
         let kept = self.clone();
         Box::new(std::iter::from_fn(move || match batches.next()? {
             Ok(batch) => Some(batch),

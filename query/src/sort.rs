@@ -14,7 +14,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures_util::stream;
 
-use super::rows::{FirstError, QueryRows, runtime};
+use super::rows::{Batches, FirstError, QueryRows, runtime};
 use super::{SqlEngine, SqlOption, TABLE};
 use datasets::Result;
 
@@ -29,7 +29,8 @@ pub struct SortStep<'a> {
     pub first: Option<u64>,
 }
 
-type Batches = Box<dyn Iterator<Item = RecordBatch> + Send>;
+/// Batches to sort, boxed so that plans are compiled in this crate alone.
+pub type SortInput = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 impl SqlEngine {
     /// Sorts batches of `schema`, one step after the other. The first error of `batches` ends the rows.
@@ -39,7 +40,7 @@ impl SqlEngine {
     pub fn sort(
         &self,
         schema: &SchemaRef,
-        batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+        batches: SortInput,
         steps: &[SortStep<'_>],
         option: SqlOption,
     ) -> Result<QueryRows> {

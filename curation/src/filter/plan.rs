@@ -226,7 +226,7 @@ impl FilterPlan {
         let ordering = self.ordering.take().expect("requested");
         let last = Arc::new(Mutex::new(passed.last));
         let own = last.clone();
-        let batches = std::iter::from_fn(move || lock(&own).next());
+        let batches = Box::new(std::iter::from_fn(move || lock(&own).next()));
         let (rows, steps) = ordering.sorted(&self.engine, self.options.seed, batches)?;
         let mut writing = OutputRows::new(schema, self.selected.as_deref());
         for batch in rows {

@@ -8,7 +8,7 @@ use base::seeded::split_mix;
 
 use super::{DroppedRows, FilterOptions};
 use datasets::Result;
-use query::{QueryRows, SortStep, SqlEngine, SqlOption};
+use query::{QueryRows, SortInput, SortStep, SqlEngine, SqlOption};
 
 /// Added columns, under names that no file has: the position of the row, which breaks ties, and its
 /// random number for sampling.
@@ -68,7 +68,7 @@ impl RowOrder {
         &self,
         engine: &SqlEngine,
         seed: u64,
-        batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+        batches: SortInput,
     ) -> Result<(QueryRows, OrderCounts)> {
         let numbered = Numbered { batches, schema: self.schema.clone(), row: 0, seed };
         let sample = self.sample.map(|rows| SortStep {
@@ -78,7 +78,7 @@ impl RowOrder {
         });
         let order = SortStep { order_by: self.by.as_deref(), columns: &[ROW], first: self.first };
         let steps: Vec<SortStep<'_>> = sample.into_iter().chain([order]).collect();
-        let rows = engine.sort(&self.schema, numbered, &steps, SqlOption::OrderBy)?;
+        let rows = engine.sort(&self.schema, Box::new(numbered), &steps, SqlOption::OrderBy)?;
         let counts = OrderCounts {
             sample: self.sample,
             first: self.first,
@@ -113,14 +113,14 @@ impl OrderCounts {
 }
 
 /// Batches with our own columns.
-struct Numbered<I> {
-    batches: I,
+struct Numbered {
+    batches: SortInput,
     schema: SchemaRef,
     row: u64,
     seed: u64,
 }
 
-impl<I: Iterator<Item = Result<RecordBatch>>> Iterator for Numbered<I> {
+impl Iterator for Numbered {
     type Item = Result<RecordBatch>;
 
     fn next(&mut self) -> Option<Result<RecordBatch>> {

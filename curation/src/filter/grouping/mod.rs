@@ -32,7 +32,7 @@ use super::lock;
 use super::pass::{EarlierPass, FilteredRows};
 use datasets::scan::RowExpr;
 use datasets::{DatasetError, Result};
-use query::{QueryLimits, SortStep, SqlEngine, SqlOption};
+use query::{QueryLimits, SortInput, SortStep, SqlEngine, SqlOption};
 
 /// An expression over the columns of the pass.
 type Expr = Arc<dyn RowExpr>;
@@ -154,7 +154,7 @@ impl Grouping {
     ) -> Result<(EarlierPass, GroupReport, Vec<PairPositions>)> {
         let gather = Arc::new(Mutex::new(Gather::new(self, source)?));
         let own = gather.clone();
-        let batches = std::iter::from_fn(move || lock(&own).next());
+        let batches = Box::new(std::iter::from_fn(move || lock(&own).next()));
         let judge = GroupDecider { operation: &self.options.operation, by: &self.options.by, seed };
         let mut decided = decide_batches(&judge, batches, bounds, &gather)?;
         let gather = lock(&gather);
@@ -180,7 +180,7 @@ impl Grouping {
 /// Sorts rows by group and decides each group.
 fn decide_batches(
     judge: &GroupDecider<'_>,
-    batches: impl Iterator<Item = Result<RecordBatch>> + Send + 'static,
+    batches: SortInput,
     bounds: &QueryLimits,
     gather: &Mutex<Gather>,
 ) -> Result<GroupDecisions> {

@@ -188,7 +188,7 @@ fn sort(numbered: Numbered, bounds: &QueryLimits, sender: &SyncSender<Result<Rec
     let schema = numbered.schema.clone();
     let by = SortStep { columns: &[SLOT], ..SortStep::default() };
     let sorted = SqlEngine::new(&schema, bounds)
-        .and_then(|engine| engine.sort(&schema, numbered, &[by], SqlOption::Response));
+        .and_then(|engine| engine.sort(&schema, Box::new(numbered), &[by], SqlOption::Response));
     match sorted {
         Ok(sorted) => {
             for batch in sorted {
