@@ -97,6 +97,7 @@ const WRAPPERS: &[(&str, &[&str])] = &[
     ("actix-*", &["serve"]),
     ("candle-*", &["models", "trainer", "benchmarks"]),
     ("cudarc", &["models"]),
+    ("datafusion", &["query"]),
     ("clap", &["cli", "benchmarks", "loadtest", "xtask"]),
 ];
 

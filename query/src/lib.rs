@@ -5,8 +5,8 @@
 //! case, and nulls sort last in both directions.
 //!
 //! Plans and futures of `DataFusion` stay inside: rows come out as an iterator, expressions as
-//! [`RowExpr`]. Its generic code is then compiled here alone, for size, while what runs for each row
-//! is compiled for speed in the crates of Arrow and in its physical expressions.
+//! [`RowExpr`]. So its generic code is compiled in this crate alone, and for size; what runs for each
+//! row is in the crates of Arrow, compiled for speed.
 
 mod error;
 mod expr;
