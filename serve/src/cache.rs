@@ -124,7 +124,7 @@ impl Cache {
         }
     }
 
-    /// Drops what is stored; what is in flight goes on.
+    /// Drops the stored outcomes; those in flight are completed.
     pub fn clear(&self) {
         self.stored.invalidate_all();
         self.stored.run_pending_tasks();

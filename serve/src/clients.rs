@@ -1,4 +1,5 @@
-//! Token buckets: how fast each client may come, and how many wrong keys each address may try.
+//! Token buckets: limits on the requests of each client per second, and on the wrong keys of each
+//! address per minute.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
@@ -10,15 +11,15 @@ use actix_web::HttpRequest;
 
 use crate::extensions::Sender;
 
-/// Most buckets; beyond it, full ones are dropped.
+/// Greatest number of buckets; above it, full ones are dropped.
 const MOST_CLIENTS: usize = 1 << 16;
 
 /// A bucket of tokens for each client.
 #[derive(Debug)]
 pub struct Buckets {
-    /// Tokens that are put into each bucket in a second; 0 for no limit.
+    /// Tokens that a bucket gains per second; 0 for no limit.
     per_second: f64,
-    /// Tokens that fit into a bucket.
+    /// Capacity of a bucket in tokens.
     size: f64,
     by_client: Mutex<HashMap<u64, Bucket>>,
 }
@@ -30,13 +31,13 @@ struct Bucket {
 }
 
 impl Buckets {
-    /// Buckets that hold the tokens of a second.
+    /// Buckets whose capacity is what they gain in a second.
     pub fn per_second(rate: u32) -> Buckets {
         let rate = f64::from(rate);
         Buckets { per_second: rate, size: rate, by_client: Mutex::default() }
     }
 
-    /// Buckets that hold the tokens of a minute.
+    /// Buckets whose capacity is what they gain in a minute.
     pub fn per_minute(rate: u32) -> Buckets {
         let size = f64::from(rate);
         Buckets { per_second: size / 60.0, size, by_client: Mutex::default() }
@@ -45,12 +46,12 @@ impl Buckets {
     /// Takes a token out of the bucket of `client`.
     ///
     /// # Errors
-    /// The time until the bucket has one again.
+    /// The time until the bucket has a token.
     pub fn take(&self, client: u64, now: Instant) -> Result<(), Duration> {
         if self.per_second == 0.0 {
             return Ok(());
         }
-        // A panic elsewhere leaves numbers that are still numbers.
+        // The table is valid even after a panic elsewhere.
         let mut buckets = self.by_client.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() >= MOST_CLIENTS && !buckets.contains_key(&client) {
             buckets.retain(|_, bucket| self.refilled(*bucket, now).left < self.size);
@@ -73,7 +74,7 @@ impl Buckets {
     }
 }
 
-/// Numbers for addresses that no client can choose or foresee.
+/// Numbers for addresses, keyed so that a client can neither choose nor predict one.
 #[derive(Debug, Default)]
 pub struct AddressIds(RandomState);
 

@@ -1,11 +1,12 @@
-//! The keys in force, which can be read again from their file.
+//! The current keys, which can be reloaded from their file.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use crate::keys::Keys;
 
-/// The keys in force. A lock, because every request reads them and a reload replaces them whole.
+/// The current keys. A read-write lock: every request reads it, and a reload replaces the keys as a
+/// whole.
 #[derive(Debug)]
 pub struct KeyRing(RwLock<Arc<Keys>>);
 
@@ -15,7 +16,7 @@ impl KeyRing {
         KeyRing(RwLock::new(Arc::new(keys)))
     }
 
-    /// The keys in force now.
+    /// The current keys.
     pub fn current(&self) -> Arc<Keys> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -24,7 +25,7 @@ impl KeyRing {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
     }
 
-    /// Reads the key file. One that cannot be used changes nothing. Returns whether it could.
+    /// Reloads the key file and returns whether that succeeded; otherwise the keys stay as they are.
     pub(crate) fn reload(&self, path: &Path) -> bool {
         let read = std::fs::read_to_string(path).map_err(|error| error.to_string());
         let parsed = read.and_then(|text| {

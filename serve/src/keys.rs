@@ -25,22 +25,22 @@ pub struct Key {
     digest: [u8; 32],
     /// Identifies the key in buckets and fair shares.
     id: u64,
-    /// The owner of files and batches: derived from the digest, so that what is kept on a disk
-    /// opens no door.
+    /// The owner of files and batches: derived from the digest, so that a record on the disk is not a
+    /// credential.
     owner: String,
-    /// What the operator calls the key in the audit log.
+    /// The operator's name for the key, in the audit log.
     name: Option<String>,
     scopes: Scopes,
 }
 
-/// What a route needs its caller's key to allow.
+/// A permission of a key, which routes require.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// Measuring and judging, and files and batches of such requests.
+    /// Scores, decisions and heads, and files and batches of such requests.
     Score,
     /// Generated text: chat and completions.
     Generate,
-    /// Changes of what the server serves: adapters that come and go.
+    /// Loading and unloading of adapters.
     Admin,
     /// `GET /metrics`.
     Metrics,
@@ -54,8 +54,8 @@ impl Scope {
         ("metrics", Scope::Metrics),
     ];
 
-    /// The scopes of which a path needs one; none for what any key may call: health, documents and
-    /// the list of models. A batch needs the scope of its endpoint besides.
+    /// The scopes of which a key needs one to call a path; empty for paths that every key may call:
+    /// health, documents and the list of models. A batch also needs the scope of its endpoint.
     pub fn of(path: &str) -> &'static [Scope] {
         match path {
             "/health" | "/healthz" | "/livez" | "/readyz" | "/openapi.json" | "/docs"
@@ -170,7 +170,7 @@ impl Key {
     /// Checks that the key may call `path`.
     ///
     /// # Errors
-    /// 403 where it has none of the scopes that the path takes.
+    /// 403 where it has none of the scopes of the path.
     pub fn allow(&self, path: &str) -> Result<(), ApiError> {
         let needed = Scope::of(path);
         if needed.is_empty() || needed.iter().any(|scope| self.scopes.has(*scope)) {
@@ -186,7 +186,7 @@ impl Keys {
     /// Reads one key a line. Empty lines and lines that start with `#` do not count.
     ///
     /// # Errors
-    /// Every line that is no key, and a text without any.
+    /// Every line that is not a key, and a text without keys.
     pub fn parse(text: &str) -> Result<Self, Vec<KeyProblem>> {
         let mut keys: Vec<Arc<Key>> = Vec::new();
         let mut problems = Vec::new();
@@ -251,7 +251,8 @@ impl Keys {
         }
     }
 
-    /// Compares with every key, in constant time each, and never stops early.
+    /// Finds a key. Compares it with every known key in constant time, so that the time does not depend
+    /// on the key.
     fn find(&self, key: &[u8]) -> Option<Arc<Key>> {
         let digest: [u8; 32] = Sha256::digest(key).into();
         let mut found = u64::MAX;

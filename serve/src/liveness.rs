@@ -1,39 +1,39 @@
-//! Progress of the parts that do the work: verifier threads, engines and event loops.
+//! Progress of verifier threads, engines and event loops, which are called parts here.
 //!
 //! A part that has work and makes no progress for `server.stall_timeout` has stalled, and `/livez`
-//! names it. A supervisor restarts such a process; a busy one that goes on is left alone.
+//! names it, so that a supervisor restarts the process. A busy part that makes progress has not stalled.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often progress is noted, and how often an event loop shows that it runs.
+/// How often progress is recorded, and how often each event loop raises its counter.
 pub(crate) const PERIOD: Duration = Duration::from_millis(500);
 
-/// The progress of each part, as it was last seen.
+/// The progress of each part at the last record.
 #[derive(Debug)]
 pub struct Liveness {
     limit: Duration,
-    /// A lock, because one task writes and `/livez` reads, both seldom.
+    /// A plain lock: one task writes and `/livez` reads, both seldom.
     parts: Mutex<HashMap<String, Progress>>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Progress {
-    /// A count that grows with the work.
+    /// A counter that rises with the work.
     count: u64,
-    /// When it last grew, or when there was last nothing to do.
+    /// When it last rose, or when the part was last idle.
     at: Instant,
 }
 
 impl Liveness {
-    /// Parts may stall for `limit`.
+    /// A part has stalled after `limit` without progress.
     pub fn new(limit: Duration) -> Liveness {
         Liveness { limit, parts: Mutex::default() }
     }
 
-    /// Notes the progress of a part at a time, and whether it has work.
+    /// Records the counter of a part at the time `now`, and whether the part has work.
     pub fn note(&self, part: &str, count: u64, has_work: bool, now: Instant) {
         let mut parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         match parts.get_mut(part) {
@@ -45,7 +45,7 @@ impl Liveness {
         }
     }
 
-    /// The parts that have stalled, by name. Where progress is noted no more, all have.
+    /// The names of the parts that have stalled; all of them if nothing has been recorded for the limit.
     pub fn stalled(&self, now: Instant) -> Vec<String> {
         let parts = self.parts.lock().unwrap_or_else(PoisonError::into_inner);
         let late = |progress: &Progress| now.saturating_duration_since(progress.at) > self.limit;
@@ -56,7 +56,7 @@ impl Liveness {
     }
 }
 
-/// Raises a counter for as long as the event loop runs that it is called on.
+/// Raises a counter as long as the event loop runs that it is called on.
 pub(crate) async fn beat(counter: Arc<AtomicU64>) {
     loop {
         counter.fetch_add(1, Ordering::Relaxed);
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(liveness.stalled(after(20)), ["hangs"]);
         liveness.note("hangs", 8, true, after(20));
         assert_eq!(liveness.stalled(after(20)), [""; 0]);
-        // Nothing is noted any more: the loop that notes has stalled itself.
+        // Nothing is recorded: the recording loop itself has stalled.
         assert_eq!(liveness.stalled(after(31)), ["busy", "hangs", "idle"]);
     }
 }

@@ -1,22 +1,21 @@
 //! Overload by memory: watches the anonymous resident memory of the process against a limit.
 //!
 //! A thread samples the memory ten times a second and sets a [`MemoryStage`]. Each stage sheds work
-//! that is cheaper to repeat than what the next stage sheds, as Envoy's overload manager does it. A
-//! stage is entered when less than its share of the limit is left, and is left again when a quarter
-//! more than that share is free, so that a server at the border does not change its mind with every
-//! sample.
+//! that costs less to repeat than the work that the next stage sheds, as in Envoy's overload manager. A
+//! stage is entered when less than its share of the limit is free, and left when a quarter more than
+//! that share is free, so that the stage does not change with every sample near a threshold.
 //!
-//! Pages of mapped files are not counted: the system takes them back before it ends a process.
+//! Pages of mapped files are not counted: the system reclaims them before it kills a process.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, AtomicUsize, Ordering};
 
 use base::memory::{limit_bytes, resident_anonymous_bytes};
 
-/// The largest free share that a stage asks for, in bytes per hundredth of the limit: a machine of
-/// 512 GiB with 20 GiB left is not short of memory.
+/// Upper bound of the free memory that a stage needs, in bytes per percent of the limit: a machine of
+/// 512 GiB with 20 GiB free is not short of memory.
 const LARGEST_PERCENT: u64 = 100 << 20;
 
-/// What the server sheds for want of memory. Each stage includes those before it.
+/// What the server sheds when memory is short. Each stage includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub enum MemoryStage {
@@ -24,11 +23,11 @@ pub enum MemoryStage {
     Normal,
     /// Lines of batches wait.
     PauseBatches,
-    /// Stored verdicts are dropped, and none are kept.
+    /// Cached scores are dropped, and new ones are not cached.
     DropCache,
     /// Request bodies above 64 KiB are refused.
     RefuseLargeBodies,
-    /// All work is refused; health, metrics and the list of models are answered.
+    /// All requests are refused but health, metrics and the list of models.
     RefuseWork,
 }
 
@@ -52,7 +51,7 @@ impl MemoryStage {
         }
     }
 
-    /// Below this free share of the limit, in percent, the stage is entered.
+    /// The stage is entered when less than this percentage of the limit is free.
     fn free_percent(self) -> u64 {
         match self {
             Self::Normal => 0,
@@ -79,8 +78,9 @@ pub struct MemoryBudget {
 }
 
 impl MemoryBudget {
-    /// A budget of `limit` bytes; `None` takes the limit of the control group or of the machine. On a
-    /// system that tells neither, or not the memory in use, every sample is [`MemoryStage::Normal`].
+    /// A budget of `limit` bytes; `None` takes the limit of the control group or of the machine. Where
+    /// the system reports no limit, or no memory in use, the stage is always
+    /// [`MemoryStage::Normal`].
     pub fn new(limit: Option<u64>) -> Self {
         Self {
             limit: limit.or_else(limit_bytes),
@@ -90,7 +90,7 @@ impl MemoryBudget {
         }
     }
 
-    /// The limit in bytes; `None` if the system tells none.
+    /// The limit in bytes; `None` if the system reports none.
     pub fn limit(&self) -> Option<u64> {
         self.limit
     }
@@ -105,7 +105,7 @@ impl MemoryBudget {
         MemoryStage::ALL[usize::from(self.stage.load(Ordering::Relaxed))]
     }
 
-    /// Requests that were refused for want of memory.
+    /// Number of requests refused because of memory.
     pub fn refused(&self) -> usize {
         self.refused.load(Ordering::Relaxed)
     }

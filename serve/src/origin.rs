@@ -115,8 +115,8 @@ fn without_port(host: &str) -> &str {
     }
 }
 
-/// Checks that a body says what it is. Text, forms and bodies without a type are what a page sends
-/// without a preflight.
+/// Checks that a body has a content type that a page cannot send without a preflight: text, forms and
+/// bodies without a type are refused.
 fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
     let headers = request.headers();
     let has_body = text(headers, &CONTENT_LENGTH).is_some_and(|length| length != "0")
@@ -140,7 +140,7 @@ fn check_content_type(request: &HttpRequest) -> Result<(), ApiError> {
 }
 
 fn text<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
-    // What is not ASCII is no name of ours.
+    // No name of this server has other characters.
     headers.get(name).map(|value| value.to_str().unwrap_or("?"))
 }
 

@@ -1,5 +1,5 @@
-//! Room for the work of single scorers: a scorer that is slow, or much asked, takes no more of the
-//! server than its own queue has.
+//! Limits on the inputs of single scorers that are in hand at a time, so that a slow or popular scorer
+//! cannot take all the capacity of the server.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -13,22 +13,22 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub struct QueueSpec {
     /// The scorer, model or adapter.
     pub scorer: String,
-    /// Inputs that are answered at a time.
+    /// Greatest number of inputs in hand.
     pub size: usize,
     /// Longest time to wait for room.
     pub timeout: Duration,
-    /// What happens to a request for which there is no room.
+    /// What is done with a request that does not fit.
     pub policy: QueuePolicy,
 }
 
-/// What happens to a request for which there is no room.
+/// What is done with a request that does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QueuePolicy {
-    /// It is refused at once.
+    /// Refuse it at once.
     Reject,
-    /// It waits its turn, and is refused after the queue's timeout.
+    /// Let it wait; refuse it after the timeout of the queue.
     Wait,
-    /// It waits, unless it is of priority `batch`: that is refused at once.
+    /// Let it wait, but refuse it at once if its priority is `batch`.
     Shed,
 }
 
@@ -51,14 +51,14 @@ struct ScorerQueue {
     room: Arc<Semaphore>,
 }
 
-/// Inputs in a queue, given back when dropped; nothing for a scorer without a queue.
+/// A share of a queue, returned when dropped; empty for a scorer without a queue.
 #[derive(Debug)]
 pub struct QueueShare(#[expect(dead_code, reason = "it is held")] Option<OwnedSemaphorePermit>);
 
 /// There was no room in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct QueueFull {
-    /// About when there may be room.
+    /// Estimated time until it fits.
     pub retry_after: Duration,
 }
 
@@ -72,8 +72,8 @@ impl ScorerQueues {
         ScorerQueues(specs.iter().map(queue).collect())
     }
 
-    /// Takes `items` inputs of a scorer in hand. A request that is larger than the queue takes all
-    /// of it.
+    /// Takes room for `items` inputs of a scorer. A request that is larger than the queue takes all of
+    /// it.
     ///
     /// # Errors
     /// [`QueueFull`] where the queue's policy refuses the request, or where there is no room within
@@ -104,7 +104,7 @@ impl ScorerQueues {
         let room = Arc::clone(room).acquire_many_owned(count);
         match tokio::time::timeout(spec.timeout.min(patience), room).await {
             Ok(Ok(share)) => Ok(QueueShare(Some(share))),
-            // A semaphore that is never closed fails only here.
+            // The semaphore is never closed, so this is the timeout.
             Ok(Err(_)) | Err(_) => Err(full),
         }
     }

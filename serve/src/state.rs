@@ -39,7 +39,7 @@ pub struct State {
     pub cache: Arc<Cache>,
     /// Work in hand.
     pub admission: Arc<Admission>,
-    /// Memory in use, its limit, and what is refused because of it.
+    /// Memory in use, its limit, and the stage that follows.
     pub memory: MemoryBudget,
     /// Gives freed memory back to the system; the allocator is the program's choice.
     pub release_memory: fn(),
@@ -136,7 +136,7 @@ impl State {
         }
     }
 
-    /// Whether a request that came now would be refused for want of room.
+    /// Whether a new request would be refused because a limit is reached.
     pub fn is_overloaded(&self) -> bool {
         self.admission.is_full() || self.connections.output_bytes() >= self.config.queue_output
     }

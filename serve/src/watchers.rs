@@ -1,5 +1,5 @@
-//! Tasks that run beside the requests for as long as the server does: they sample memory, note the
-//! progress of the working parts, and read keys again.
+//! Background tasks that run as long as the server: sampling memory, recording the progress of engines,
+//! verifier threads and event loops, and reloading keys.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -18,7 +18,7 @@ use crate::state::State;
 /// Time between two samples of memory.
 const MEMORY_PERIOD: Duration = Duration::from_millis(100);
 
-/// Time between two looks at the key file.
+/// Time between two checks of the key file.
 const KEY_FILE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Starts the thread that samples memory until the state is dropped.
@@ -54,8 +54,8 @@ fn report_memory(state: &State, stage: MemoryStage) {
     }
 }
 
-/// Notes the progress of every part for as long as the server runs. `beats` are the counters of
-/// the event loops.
+/// Records the progress of engines, verifier threads and event loops as long as the server runs.
+/// `beats` are the counters that the event loops raise.
 pub(crate) async fn note_progress(state: Data<State>, beats: Vec<Arc<AtomicU64>>) {
     loop {
         let now = Instant::now();
@@ -77,7 +77,8 @@ pub(crate) async fn note_progress(state: Data<State>, beats: Vec<Arc<AtomicU64>>
     }
 }
 
-/// The state of a file that a replacement or a change makes different.
+/// Time of modification, size and inode of a file; differs after a change or a replacement. `None` for a
+/// missing file.
 type Stamp = Option<(SystemTime, u64, u64)>;
 
 fn stamp(path: &Path) -> Stamp {
@@ -85,8 +86,8 @@ fn stamp(path: &Path) -> Stamp {
     Some((metadata.modified().ok()?, metadata.len(), metadata.ino()))
 }
 
-/// Keeps the keys in step with their file for as long as the server runs; ends at once where no
-/// file is configured.
+/// Reloads the keys when their file changes and at SIGHUP, as long as the server runs; returns at once
+/// where no file is configured.
 pub(crate) async fn follow_keys(state: Data<State>) {
     let Some(path) = state.config.api_keys_file.clone() else {
         return;
@@ -102,7 +103,7 @@ pub(crate) async fn follow_keys(state: Data<State>) {
             () = tokio::time::sleep(KEY_FILE_PERIOD) => false,
         };
         let now = stamp(&path);
-        // A file that is away for a moment is on its way to be replaced.
+        // A file that is missing is being replaced: the next check reads the new one.
         if signalled || (now.is_some() && now != seen) {
             seen = now;
             let done = state.keys.reload(&path);

@@ -319,9 +319,9 @@ impl Comparer<'_, '_> {
         }
     }
 
-    /// Decides whether an expression has a value that intervals find: what is undecided about a
-    /// candidate is then the candidate's doing. Were that no 0, a response could choose not to be
-    /// judged.
+    /// Whether intervals find the value of the gold expression. If they do and the comparison is
+    /// undecided, the candidate is the cause, and it counts as wrong: a failure in the place of a 0
+    /// would let a response avoid its judgement.
     fn is_plain(&mut self, gold: Expr) -> Result<bool, Exhausted> {
         let one = self.ws.integer(1)?;
         let other = self.ws.sum(vec![gold, one])?;

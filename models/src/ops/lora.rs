@@ -38,7 +38,7 @@ pub struct LoraSegment<'a> {
 /// `y` is given away: where nothing is tracked the update is written into its storage. Gradients
 /// go to `x`, `y` and, where they are variables, to the factors. Factors are f32, f16 or bf16, and
 /// f32 where they are variables. A row's bits depend neither on how rows are cut into segments nor
-/// on what is tracked; the gradient of a factor is one chain over its rows in ascending order,
+/// on which tensors are tracked; the gradient of a factor is one chain over its rows in ascending order,
 /// through all its segments.
 ///
 /// # Errors

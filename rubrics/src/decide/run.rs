@@ -180,7 +180,7 @@ impl LabelScores {
             None => Ok(self),
             #[expect(
                 clippy::cast_possible_truncation,
-                reason = "what is not finite stays so as it is"
+                reason = "the conversion keeps infinities and NaN"
             )]
             Some(value) => Err(RequestError::NotFinite {
                 value: value as f32,

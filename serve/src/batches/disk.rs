@@ -1,9 +1,10 @@
 //! The folder of the database, files and journals.
 //!
-//! One process at a time uses a folder: it holds a lock on it before it changes anything there. The
-//! folders inside are made here and are no links. A file is written under another name, brought to the disk, and then given its own: there is
-//! never half of one. All bytes are counted against a quota, and every step that may fail asks
-//! [`Faults`] first, which is how tests fill the disk and pull the plug.
+//! One process at a time uses the folder: it takes the lock file before it changes anything. The
+//! folders inside are created here; symbolic links in their place are refused. A file is written under
+//! a temporary name, synced and then renamed, so that a crash never leaves a part of a file under its
+//! final name. All bytes count towards a quota. Before every step that may fail, [`Faults`] is called,
+//! by which tests simulate a full disk or the end of the process.
 
 use std::fmt::Debug;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -32,9 +33,9 @@ pub(crate) enum DiskStep {
     Commit,
 }
 
-/// Injected faults.
+/// Faults that tests inject.
 pub(crate) trait Faults: Debug + Send + Sync {
-    /// Fails if this step is to fail now.
+    /// Called before a step; the step fails with the error that it returns.
     fn before(&self, step: DiskStep) -> io::Result<()>;
 }
 
@@ -56,19 +57,19 @@ pub(crate) struct Disk {
     quota: u64,
     used: AtomicU64,
     faults: Arc<dyn Faults>,
-    /// This process, as journals name it.
+    /// The id of this process in journals.
     pub(super) process: ProcessId,
-    /// Locked: the system lets go of it when the process ends.
+    /// The lock file. The system unlocks it when the process ends.
     _lock: File,
 }
 
 impl Disk {
-    /// Opens a folder, which is made if it is not there. What an earlier process had begun to write
-    /// is removed.
+    /// Opens a folder, and creates it if it does not exist. Removes the temporary files of an earlier
+    /// process.
     ///
     /// # Errors
-    /// A folder that another process uses, links in the place of folders, and what the disk says.
-    /// Nothing in the folder has changed then.
+    /// A folder that another process uses, in which case nothing is changed; a link or a file in the
+    /// place of a folder; I/O errors.
     pub(crate) fn open(root: &Path, quota: u64, faults: Arc<dyn Faults>) -> io::Result<Disk> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(root)?;
         let disk = Disk {
@@ -140,7 +141,10 @@ impl Disk {
         self.faults.before(step)
     }
 
-    /// Reserves bytes of the quota before they are written.
+    /// Adds bytes to those in use before they are written.
+    ///
+    /// # Errors
+    /// [`ErrorKind::StorageFull`] above the quota.
     pub(crate) fn reserve(&self, bytes: u64) -> io::Result<()> {
         self.before(DiskStep::Write)?;
         let add = |used: u64| {
@@ -153,7 +157,7 @@ impl Disk {
         reserved.map(|_| ()).map_err(full)
     }
 
-    /// Returns removed bytes to the quota.
+    /// Subtracts removed bytes from those in use.
     pub(crate) fn release(&self, bytes: u64) {
         let less = |used: u64| Some(used.saturating_sub(bytes));
         let order = Ordering::Relaxed;
@@ -182,7 +186,7 @@ impl Disk {
     }
 }
 
-/// A file under a temporary name. Dropped before [`Writing::keep`], it is removed.
+/// A file under a temporary name. If it is dropped before [`Writing::keep`], it is deleted.
 #[derive(Debug)]
 pub(crate) struct Writing {
     disk: Arc<Disk>,
@@ -220,18 +224,18 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         if !self.kept {
-            // A file that cannot be removed now is removed at the next start.
+            // If this fails, the next start removes the file.
             let _ = fs::remove_file(&self.path);
             self.disk.release(self.bytes);
         }
     }
 }
 
-/// Opens a file that only this user reads, or creates it; never through a link.
+/// Opens or creates a file with the mode 0600. Fails for a symbolic link.
 pub(crate) fn open_own(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     let file = open_regular(path, options.mode(0o600))?;
-    // One of an earlier version may be readable for others.
+    // Earlier versions created files that other users could read.
     if file.metadata()?.permissions().mode() & 0o077 != 0 {
         file.set_permissions(fs::Permissions::from_mode(0o600))?;
     }
@@ -260,7 +264,10 @@ fn new_file(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
-/// Makes a folder that only this user reads.
+/// Creates a folder with the mode 0700.
+///
+/// # Errors
+/// A link or a file in its place.
 fn make_folder(path: &Path) -> io::Result<()> {
     match fs::DirBuilder::new().mode(0o700).create(path) {
         Err(error) if error.kind() == ErrorKind::AlreadyExists => {}

@@ -1,5 +1,5 @@
-//! Threads that wait for the disk of files and batches, apart from those that encode and compute: a
-//! slow disk holds up no request that needs none.
+//! Threads for I/O of files and batches, separate from those that encode and compute, so that a slow
+//! disk does not delay requests that need no disk.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use tokio::runtime::{Builder, Runtime};
 
 use super::StorageError;
 
-/// Threads that may wait for the disk at a time.
+/// Greatest number of threads.
 const THREADS: usize = 8;
 
-/// How long a thread without work stays.
+/// How long an idle thread is kept.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
-/// A pool of threads, which start when they are needed.
+/// A pool of threads, which start on demand.
 #[derive(Debug)]
 pub(crate) struct DiskPool {
     /// `None` while it is dropped.
@@ -31,7 +31,7 @@ impl DiskPool {
         Ok(DiskPool { threads: Some(threads) })
     }
 
-    /// Runs work that waits for the disk. It runs to its end, also where the caller is dropped.
+    /// Runs I/O work. It runs to its end even if the returned future is dropped.
     ///
     /// # Errors
     /// Those of the work, and a panic in it.
@@ -47,7 +47,7 @@ impl DiskPool {
 
 impl Drop for DiskPool {
     fn drop(&mut self) {
-        // An event loop may drop it, which must not wait.
+        // The drop may happen on an event loop, which must not block.
         if let Some(threads) = self.threads.take() {
             threads.shutdown_background();
         }

@@ -139,8 +139,7 @@ impl Journal {
         self.disk.reserve(count)?;
         let written = self.write(&bytes, is_synced);
         if let Err(error) = written {
-            // What lies behind the end is written over by the next entry, or cut off by the next
-            // start.
+            // Bytes behind the end are overwritten by the next entry, or truncated by the next start.
             let _ = self.file.set_len(self.entries.end);
             self.disk.release(count);
             return Err(error);
@@ -263,7 +262,7 @@ fn scan(mut file: &File, length: u64) -> io::Result<Entries> {
         entries.add(found);
         entries.end = at + u64::from(size);
     }
-    // A line that a process began again behind its outcome, as no process does.
+    // No process begins a line that has an outcome; a journal that has such an entry is read the same.
     entries.attempts.retain(|line, _| !entries.outcomes.contains_key(line));
     Ok(entries)
 }

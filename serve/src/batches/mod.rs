@@ -1,10 +1,10 @@
 //! Batches: files of requests that are answered as capacity allows and survive restarts.
 //!
 //! A database ([`store`]) has the records of files and batches; a folder ([`disk`]) has the files
-//! and a journal ([`journal`]) for each batch. A batch moves between states ([`status`]) by steps
-//! that can be repeated (`batch_runner`): after a crash the record says which state a batch was in,
-//! and the journal which lines are answered. Each line goes through the server's own routes.
-//! Nothing here knows how anything is judged.
+//! and a journal ([`journal`]) for each batch. `batch_runner` moves a batch between its states
+//! ([`status`]) by steps that may be repeated: after a crash the record has the state of the batch, and
+//! the journal has the answered lines. Each line is sent through the server's own routes, so that
+//! nothing here depends on scorers or models.
 
 pub(crate) mod disk;
 mod disk_pool;
@@ -43,10 +43,10 @@ pub(crate) use store::{BeginOutcome, DeleteOutcome, Page, PageRange, UnfinishedB
 use crate::clock::unix_seconds;
 use crate::config::Config;
 
-/// How long a batch is worked on while others wait for their turn.
+/// How long a batch runs before it makes room for a waiting one.
 const TURN: Duration = Duration::from_mins(1);
 
-/// Most bytes of a line beside its body.
+/// Greatest number of bytes of a line without its body.
 const LINE_MARGIN: usize = 64 << 10;
 
 /// How long a finished batch is kept.
@@ -89,19 +89,20 @@ pub struct Batches {
     pub(crate) limits: LineLimits,
     /// Lines that are answered concurrently.
     pub(crate) concurrency: usize,
-    /// Process deaths during a line after which it is given up.
+    /// The number of processes that may die during a line before the line fails.
     pub(crate) max_attempts: usize,
-    /// Unfinished batches of an owner.
+    /// Greatest number of unfinished batches of an owner.
     max_unfinished: usize,
-    /// Batches that are worked on at a time. The others wait and hold nothing but their records.
+    /// Greatest number of batches that run at a time. A waiting batch has no open journal and no
+    /// lines in memory.
     pub(crate) max_active: usize,
-    /// How long a batch is worked on while others wait.
+    /// How long a batch runs before it makes room for a waiting one.
     pub(crate) turn: Duration,
     /// Whether batches wait for their turn.
     pub(crate) has_waiting: AtomicBool,
-    /// Earlier processes with a clean end.
+    /// Earlier processes that ended in order.
     clean_ends: HashSet<ProcessId>,
-    /// A lock: it is held for a look into the map alone.
+    /// The progress of each running batch. A plain lock: it is held for one map operation.
     pub(crate) progress: Mutex<HashMap<BatchId, Arc<BatchProgress>>>,
     /// Notified when a batch is created.
     pub(crate) new_batch: Notify,
@@ -185,12 +186,12 @@ impl Batches {
         attempts.filter(died).count()
     }
 
-    /// Records the clean end of this process.
+    /// Records that this process ended in order.
     pub(crate) fn end_well(&self) -> Result<(), StorageError> {
         self.store.add_clean_end(self.disk.process)
     }
 
-    /// Runs work that waits for the disk, away from the event loops.
+    /// Runs work that waits for the disk on a thread of the pool, and not on an event loop.
     ///
     /// # Errors
     /// Those of the work, and a panic in it.
@@ -202,7 +203,7 @@ impl Batches {
         self.pool.run(move || work(&batches)).await
     }
 
-    /// No more lines are begun; who works on batches ends.
+    /// Stops the runner: no more lines are sent.
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
     }
@@ -251,7 +252,8 @@ impl Batches {
         Ok(found.filter(|file| file.owner == owner && !file.is_expired(now)))
     }
 
-    /// Reads a page of the files of this owner that pass; `None` if `after` is none of them.
+    /// Reads a page of those unexpired files of this owner that satisfy `passes`; `None` if
+    /// `range.after` is not the id of one.
     pub(crate) fn files(
         &self,
         owner: &str,
@@ -304,7 +306,7 @@ impl Batches {
         Ok(own.map(|batch| self.current(batch)))
     }
 
-    /// Reads a page of the batches of this owner; `None` if `after` is none of them.
+    /// Reads a page of the batches of this owner; `None` if `range.after` is not the id of one.
     pub(crate) fn batches(
         &self,
         owner: &str,
@@ -317,8 +319,8 @@ impl Batches {
         }))
     }
 
-    /// Cancels a batch of this owner. Returns its record, and whether its state allowed it; `None`
-    /// if there is no such batch.
+    /// Cancels a batch of this owner. Returns its record, and whether it could be cancelled in its
+    /// state; `None` if there is no such batch.
     pub(crate) fn cancel(
         &self,
         id: &BatchId,
@@ -342,7 +344,7 @@ impl Batches {
         Ok(changed.map(|(batch, done)| (self.current(batch), done)))
     }
 
-    /// Returns a record with the counts of its runner.
+    /// Returns a record with the counts of the running batch, which the record has only at the end.
     fn current(&self, batch: BatchRecord) -> BatchRecord {
         if is_over(batch.status) {
             return batch;
@@ -360,7 +362,7 @@ impl Batches {
         }
     }
 
-    /// Removes expired files and forgets old finished batches.
+    /// Removes expired files, and the records of batches that finished long ago.
     pub(crate) fn sweep(&self) -> Result<(), StorageError> {
         let now = unix_seconds();
         let expired = self.store.ids(|file: &FileRecord| file.is_expired(now))?;

@@ -1,12 +1,12 @@
 //! The database of file and batch records.
 //!
-//! Beside the records there are indexes of them: by owner and age, which pages of lists are read
-//! from, and of the unfinished batches. They are made anew at each start, so that a server of another
-//! version that knows none of them does no harm.
+//! Beside the tables of records there are three indexes: files and batches by owner and time of
+//! creation, from which pages of lists are read, and the unfinished batches. Every start rebuilds them
+//! from the records, so that records written by a version without the indexes are listed too.
 //!
-//! A change is one transaction that reads what it decides by, so that two requests at once cannot
-//! undo each other's work. After a fault of the disk the database is opened anew: it says nothing
-//! more until then.
+//! Each change is one transaction, which also reads the records that it depends on, so that two
+//! concurrent requests cannot overwrite each other's changes. After an I/O error redb refuses every
+//! operation on the open database; the next operation opens it again.
 
 use std::collections::HashSet;
 use std::ops::{Bound, RangeInclusive};
@@ -30,14 +30,14 @@ use super::status::{BatchStatus, is_over};
 
 const FILES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("files");
 const BATCHES: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("batches");
-/// Files and batches by owner, time of creation, place and id: the two output files of a batch share a
-/// place.
+/// Files and batches by owner, time of creation, sequence number and id. The id is part of the key
+/// because the two output files of a batch have one sequence number.
 const FILES_OF: Index = TableDefinition::new("files_of");
 const BATCHES_OF: Index = TableDefinition::new("batches_of");
-/// Unfinished batches by owner and place: id, input file and whether lines are being sent.
+/// Unfinished batches: (owner, sequence number) -> (id, input file, whether lines are being sent).
 const UNFINISHED: TableDefinition<'_, (&str, u64), (&str, &str, bool)> =
     TableDefinition::new("unfinished");
-/// Processes with a clean end.
+/// Ids of the server processes that ended in order.
 const CLEAN_ENDS: TableDefinition<'_, u64, ()> = TableDefinition::new("clean_ends");
 
 /// Cache size of the database in bytes.
@@ -49,15 +49,15 @@ type Index = TableDefinition<'static, IndexKey<'static>, ()>;
 
 /// A record that belongs to an owner.
 pub(crate) trait Owned: Serialize + DeserializeOwned {
-    /// Its table.
+    /// The table of the records.
     const RECORDS: TableDefinition<'static, &'static str, &'static [u8]>;
-    /// Its index.
+    /// The index of the records by owner.
     const BY_OWNER: Index;
 
-    /// Its id.
+    /// The id.
     fn id(&self) -> &str;
 
-    /// Its owner, its time of creation, its place and its id.
+    /// The key in the index: owner, time of creation in Unix seconds, sequence number, id.
     fn key(&self) -> IndexKey<'_>;
 }
 
@@ -87,14 +87,14 @@ impl Owned for BatchRecord {
     }
 }
 
-/// The records that a page has.
+/// A request for a page of a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct PageRange {
-    /// The id of the last record of the page before; `None` for the first page.
+    /// The page begins after the record with this id; `None` for the first page.
     pub(crate) after: Option<String>,
-    /// Most records of the page.
+    /// Greatest number of records.
     pub(crate) limit: usize,
-    /// Whether the oldest is first.
+    /// Whether the oldest record comes first.
     pub(crate) is_ascending: bool,
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct PageRange {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Page<T> {
     pub(crate) records: Vec<T>,
-    /// Whether there are records behind it.
+    /// Whether more records follow.
     pub(crate) has_more: bool,
 }
 
@@ -112,7 +112,8 @@ pub(crate) struct UnfinishedBatch {
     pub(crate) id: BatchId,
     pub(crate) owner: String,
     pub(crate) place: u64,
-    /// Whether its lines are being sent: everything else is soon done.
+    /// Whether its lines are being sent. The other states, validation and the writing of the output
+    /// files, are short.
     pub(crate) is_sending: bool,
 }
 
@@ -122,7 +123,8 @@ pub(crate) struct Store {
     path: PathBuf,
     disk: Arc<Disk>,
     /// `None` after an I/O error, until the next operation reopens it. A lock, so that one thread
-    /// reopens it for all; held while a handle is taken, never while it is used.
+    /// reopens it for all; held while the handle is cloned or the database is opened, not during
+    /// transactions.
     database: Mutex<Option<Arc<Database>>>,
     /// Sequence number of the next record.
     next: AtomicU64,
@@ -151,7 +153,7 @@ pub(crate) enum BeginOutcome {
 }
 
 impl Store {
-    /// Opens or creates the database of a folder.
+    /// Opens or creates the database of a folder, and rebuilds the indexes.
     pub(crate) fn open(disk: Arc<Disk>) -> StoreResult<Store> {
         let store = Store {
             path: disk.database(),
@@ -172,17 +174,18 @@ impl Store {
         Ok(store)
     }
 
-    /// Returns a sequence number higher than all before.
+    /// Returns the next sequence number.
     pub(crate) fn place(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// A file.
+    /// Returns the record of a file.
     pub(crate) fn file(&self, id: &FileId) -> StoreResult<Option<FileRecord>> {
         self.read(|transaction| get(&transaction.open_table(FILES)?, id.as_str()))
     }
 
-    /// Reads a page of an owner's records that pass; `None` if `after` is none of them.
+    /// Reads a page of those records of an owner that satisfy `passes`; `None` if `range.after` is
+    /// not the id of one.
     pub(crate) fn page<T: Owned>(
         &self,
         owner: &str,
@@ -245,7 +248,7 @@ impl Store {
         })
     }
 
-    /// Lists the ids of the records that pass, reading one record at a time.
+    /// Lists the ids of the records that satisfy `passes`. Holds one record in memory at a time.
     pub(crate) fn ids<T: Owned>(&self, passes: impl Fn(&T) -> bool) -> StoreResult<Vec<String>> {
         self.read(|transaction| {
             let mut ids = Vec::new();
@@ -280,7 +283,7 @@ impl Store {
             let Some(file) = found.filter(|file| passes(file)) else {
                 return Ok(DeleteOutcome::Absent);
             };
-            // A batch has an input of its own owner.
+            // The owner of a batch is the owner of its input file.
             let unfinished = transaction.open_table(UNFINISHED)?;
             for entry in unfinished.range(all_of(&file.owner))? {
                 let entry = entry?.1;
@@ -296,7 +299,8 @@ impl Store {
         })
     }
 
-    /// Makes a batch known, if its file is there and its owner has fewer than `most` unfinished ones.
+    /// Adds the record of a batch, if its input file exists and its owner has fewer than `most`
+    /// unfinished batches.
     pub(crate) fn begin(&self, batch: &BatchRecord, most: usize) -> StoreResult<BeginOutcome> {
         self.write(|transaction| {
             if transaction.open_table(FILES)?.get(batch.input.as_str())?.is_none() {
@@ -348,7 +352,7 @@ impl Store {
         })
     }
 
-    /// Records the clean end of a process: the lines that were in flight did not kill it.
+    /// Records that a process ended in order, so that its attempts at lines do not count as deaths.
     pub(crate) fn add_clean_end(&self, process: ProcessId) -> StoreResult<()> {
         self.write(|transaction| {
             transaction.open_table(CLEAN_ENDS)?.insert(process.0, ())?;
@@ -356,7 +360,7 @@ impl Store {
         })
     }
 
-    /// Lists the processes with a clean end.
+    /// Lists the processes that ended in order.
     pub(crate) fn clean_ends(&self) -> StoreResult<HashSet<ProcessId>> {
         self.read(|transaction| {
             let ends = transaction.open_table(CLEAN_ENDS)?;
@@ -364,7 +368,7 @@ impl Store {
         })
     }
 
-    /// Removes all clean ends, for when no batch has attempts.
+    /// Forgets the processes that ended in order; for when no journal has attempts.
     pub(crate) fn clear_clean_ends(&self) -> StoreResult<()> {
         self.write(|transaction| {
             transaction.open_table(CLEAN_ENDS)?.retain(|_, ()| false)?;
@@ -420,7 +424,7 @@ impl Store {
     }
 }
 
-/// The range of an owner's unfinished batches.
+/// The keys of an owner's unfinished batches.
 fn all_of(owner: &str) -> RangeInclusive<(&str, u64)> {
     (owner, 0)..=(owner, u64::MAX)
 }
@@ -438,7 +442,7 @@ fn remove<T: Owned>(transaction: &WriteTransaction, record: &T) -> Result<(), re
     Ok(())
 }
 
-/// Puts a batch into the index of unfinished ones, or takes it out.
+/// Adds an unfinished batch to the index of unfinished batches, and removes a finished one.
 fn index_unfinished(
     transaction: &WriteTransaction,
     batch: &BatchRecord,
@@ -454,7 +458,8 @@ fn index_unfinished(
     Ok(())
 }
 
-/// Makes the index of a table anew and gives the place behind all records.
+/// Rebuilds the index of a table by owner, calls `each` for every record, and returns the first unused
+/// sequence number.
 fn index_all<T: Owned>(
     transaction: &WriteTransaction,
     each: impl Fn(&T) -> Result<(), redb::Error>,

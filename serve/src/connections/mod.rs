@@ -1,4 +1,5 @@
-//! Open connections: how many there are, which gives way to a new one, and when each is closed.
+//! Open connections: their number, which of them is closed for a new one at the limit, and the deadlines
+//! of each.
 //!
 //! The framework bounds the first head of a connection and the time between requests. What it does
 //! not bound is bounded here, around its sockets: readers that stall, replies without an end, later
@@ -24,7 +25,7 @@ const RESERVE: usize = 256;
 /// Most connections unless configured, whatever the descriptor limit.
 const MOST: usize = 20_000;
 
-/// How long a reader must have stalled before its connection may give way to a new one.
+/// A connection may be closed for a new one when its reader has taken no bytes for this time.
 const STALL: Duration = Duration::from_secs(1);
 
 /// The open connections of a server, and what they hold.
@@ -34,7 +35,8 @@ pub struct Connections {
     most_per_address: usize,
     times: Times,
     start: Instant,
-    /// A lock, because opening one compares it with all others; once a connection, never a request.
+    /// A lock, because at the limit a new connection is compared with all others. Taken once per
+    /// connection, not per request.
     table: Mutex<Table>,
     /// When the drain began, in nanoseconds after `start`; [`NEVER`] before.
     drained_at: AtomicU64,
@@ -54,7 +56,7 @@ struct Table {
 struct Times {
     /// From the first byte of a head to its last.
     head: Duration,
-    /// For the framework's own reply to a head that is late.
+    /// For the framework's own reply to a head that was late.
     linger: Duration,
     /// Between requests.
     idle: Duration,
@@ -62,7 +64,7 @@ struct Times {
     write: Duration,
     /// From the beginning of a reply to its end.
     reply: Duration,
-    /// In a drain, for a request that is on its way.
+    /// In a drain, for a request that was sent before its client noticed the drain.
     drain_idle: Duration,
 }
 
@@ -117,7 +119,7 @@ const NEVER: u64 = u64::MAX;
 pub(crate) struct Refused;
 
 impl Connections {
-    /// Those of a server that is about to start.
+    /// An empty table with the limits of a configuration.
     pub fn new(config: &Config) -> Arc<Connections> {
         Arc::new(Connections {
             most: most_connections(config.connections),
@@ -148,7 +150,7 @@ impl Connections {
         self.len() == 0
     }
 
-    /// Bytes of replies that were made and that their readers have not taken.
+    /// Bytes of replies that are in memory because their readers have not taken them.
     pub fn output_bytes(&self) -> usize {
         self.output_bytes.load(Ordering::Relaxed)
     }
@@ -159,10 +161,10 @@ impl Connections {
         EVENTS.into_iter().zip(counts)
     }
 
-    /// Takes a connection in. At the limit the one that is spared best gives way to it.
+    /// Adds a connection. At the limit another one is closed for it; see [`Connection::spared`].
     ///
     /// # Errors
-    /// [`Refused`] where the address has as many as it may, or where none can give way.
+    /// [`Refused`] where the address is at its limit, or where no connection may be closed.
     fn open(self: &Arc<Self>, address: IpAddr) -> Result<Arc<Connection>, Refused> {
         let mut table = self.table();
         let of_address = table.per_address.get(&address).copied().unwrap_or(0);
@@ -193,9 +195,9 @@ impl Connections {
         Ok(connection)
     }
 
-    /// Lets a connection give way: first one that never had a good request, then one between
-    /// requests, then one whose reader has stalled; of these the one of longest standing. Returns
-    /// whether there was one.
+    /// Closes a connection to make room: one on which no request has passed the guard, else one
+    /// between requests, else one whose reader has stalled; among these the one that has been in its
+    /// state the longest. Returns whether there was one.
     fn make_room(&self, table: &mut Table) -> bool {
         let now = self.nanos(Instant::now());
         let spared = table.open.values().filter_map(|one| Some((one.spared(now)?, one)));
@@ -209,12 +211,13 @@ impl Connections {
         true
     }
 
-    /// Lets a connection give way where descriptors have run out.
+    /// Closes a connection because the file descriptors have run out.
     fn free_descriptor(&self) {
         self.make_room(&mut self.table());
     }
 
-    /// Ends the connection whose reader has stalled for longest, where others need what it holds.
+    /// Closes the connection whose reader has stalled for the longest time, to free the memory and
+    /// permits of its reply.
     pub(crate) fn end_longest_stall(&self) {
         let mut table = self.table();
         let now = self.nanos(Instant::now());
@@ -227,18 +230,18 @@ impl Connections {
         }
     }
 
-    /// From now on a connection between requests is closed, after a moment for a request that is on
-    /// its way.
+    /// Begins the drain: from now on a connection between requests is closed once it has been idle for
+    /// `drain_idle`.
     fn begin_drain(&self) {
         self.drained_at.store(self.nanos(Instant::now()), Ordering::Release);
     }
 
-    /// Makes every connection look at the time.
+    /// Wakes every connection, so that it checks its deadline.
     fn wake_all(&self) {
         self.table().open.values().for_each(|one| one.waker.wake());
     }
 
-    /// Closes every connection, whatever it is doing.
+    /// Closes every connection, also those with a request in hand.
     fn close_all(&self) {
         self.table().open.values().for_each(|one| one.close());
     }
@@ -283,7 +286,8 @@ impl Table {
 }
 
 impl Connection {
-    /// A request begins: from here on the limits of requests hold.
+    /// Enters the phase of a request, in which the time limits of requests apply and not those of
+    /// connections.
     pub(crate) fn begin_request(&self) {
         self.enter(ANSWERING, None);
     }
@@ -293,7 +297,7 @@ impl Connection {
         self.known.store(true, Ordering::Relaxed);
     }
 
-    /// A reply of so many bytes begins, as far as its length is known.
+    /// Enters the phase of a reply of `bytes` bytes, or 0 where the length is not known.
     fn begin_reply(&self, bytes: usize) {
         self.output_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.server.output_bytes.fetch_add(bytes, Ordering::Relaxed);
@@ -310,7 +314,7 @@ impl Connection {
         if self.phase() == WAITING {
             let phase = self.deadline.load(Ordering::Relaxed);
             self.enter(HEAD, Some(self.server.times.head + self.server.times.linger));
-            // A later byte never extends what an earlier one has begun.
+            // Later bytes do not extend the deadline.
             self.deadline.fetch_min(phase, Ordering::Relaxed);
         }
     }
@@ -318,8 +322,8 @@ impl Connection {
     /// All bytes that were made have been written.
     fn wrote_all(&self) {
         if self.phase() == FLUSHING {
-            // The framework closes an idle connection by itself. This is for those that it does
-            // not: where the rest of a body is awaited, or where nothing is read any more.
+            // The framework closes most idle connections itself; not those where it waits for the rest
+            // of a body, or where it has stopped reading.
             let times = self.server.times;
             self.enter(WAITING, Some(times.idle + times.head));
         }
@@ -347,12 +351,12 @@ impl Connection {
         self.phase.load(Ordering::Relaxed)
     }
 
-    /// When it must be over with what it does; `None` where nothing presses.
+    /// The deadline of the phase; `None` without one.
     fn deadline(&self) -> Option<Instant> {
         self.server.instant(self.deadline.load(Ordering::Relaxed))
     }
 
-    /// Notes that the reader takes no bytes, or that it does again.
+    /// Sets the time since when the reader has taken no bytes; `None` if it takes them.
     fn set_stalled(&self, at: Option<Instant>) {
         let nanos = at.map_or(NEVER, |at| self.server.nanos(at));
         self.stalled_at.store(nanos, Ordering::Relaxed);
@@ -363,7 +367,7 @@ impl Connection {
         at != NEVER && now >= after(at, STALL)
     }
 
-    /// The order in which it gives way to others; `None` where it does not.
+    /// The order in which connections are closed for new ones, the least first; `None` if it is not.
     fn spared(&self, now: u64) -> Option<(u8, u64)> {
         let since = self.since.load(Ordering::Relaxed);
         match (self.phase(), self.known.load(Ordering::Relaxed)) {
@@ -393,7 +397,7 @@ impl Connection {
         self.waker.wake();
     }
 
-    /// Gives back everything that it held.
+    /// Removes it from the table and subtracts its bytes.
     fn end(&self) {
         self.release_output();
         self.server.table().forget(self);

@@ -1,8 +1,8 @@
-//! Accepts connections and serves them: one task that accepts, and an event loop a worker.
+//! Accepts connections and serves them: one accepting task, and one event loop for each worker.
 //!
-//! The framework's own server takes any number of connections, wraps no socket, and in a drain
-//! drops those that wait to be served. So the loop is here, and the framework serves one connection
-//! at a time.
+//! The framework's own server has no limit on connections, gives no access to their sockets, and in a
+//! drain drops those that wait for a worker. Therefore connections are accepted here, and the
+//! framework serves each of them.
 
 use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -26,22 +26,22 @@ use super::{Connection, Connections};
 use crate::config::Config;
 use crate::liveness;
 
-/// What serves one connection to its end, on the thread of a worker.
+/// Serves one connection to its end, on the thread of a worker.
 type Serving = Rc<dyn Fn(Socket) -> LocalBoxFuture<'static, ()>>;
 
 /// Blocking threads of all workers together.
 const BLOCKING_THREADS: usize = 512;
 
-/// How often a drain looks whether all connections have ended.
+/// How often a drain checks whether all connections have ended.
 const DRAIN_STEP: Duration = Duration::from_millis(10);
 
-/// How long nothing is accepted after the descriptors have run out.
+/// The pause in accepting after the file descriptors have run out.
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(20);
 
-/// How long connections may take to end before another server takes over.
+/// How long connections may take to end before the listener is handed to another server.
 const HAND_OVER: Duration = Duration::from_secs(1);
 
-/// The reply to a connection that is one too many.
+/// The reply to a connection above the limit.
 const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
     retry-after: 1\r\nconnection: close\r\ncontent-length: 129\r\n\r\n\
     {\"error\":{\"type\":\"overloaded_error\",\"code\":\"overloaded\",\
@@ -118,7 +118,7 @@ impl Server {
                         work(accepted, serving).await;
                         beating.abort();
                     }
-                    // A server that does not wait for it any more needs no word.
+                    // The receiver is gone if the server no longer waits.
                     let _ = ended.send(());
                 }),
                 Err(error) => tracing::error!(%error, "a worker cannot start"),
@@ -146,7 +146,7 @@ impl Server {
         let end = Instant::now() + limit;
         let Server { connections, accepting, stop, workers, .. } = self;
         connections.begin_drain();
-        // An accepting task that has ended needs no word.
+        // The receiver is gone if the accepting task has ended.
         let _ = stop.send(());
         if let Ok(accepting) = accepting.await {
             let _workers = accepting.accept_rest();
@@ -158,12 +158,12 @@ impl Server {
         }
         for worker in workers {
             let left = end.saturating_duration_since(Instant::now()).max(Duration::from_secs(1));
-            // One that hangs in a request is left behind.
+            // A worker that hangs in a request is not joined.
             let _ = tokio::time::timeout(left, worker).await;
         }
     }
 
-    /// Hands the listener over to another server: connections that wait in it are that one's.
+    /// Hands the listener to another server, with the connections that wait in its backlog.
     pub(crate) async fn hand_over(self) -> io::Result<TcpListener> {
         let Server { connections, accepting, stop, .. } = self;
         connections.begin_drain();
@@ -197,8 +197,8 @@ impl Accepting {
         }
     }
 
-    /// Takes what waits in the listener, whose clients have been told that they are connected, and
-    /// closes it.
+    /// Accepts the connections in the backlog of the listener, which are established for their
+    /// clients, and closes the listener.
     fn accept_rest(mut self) -> Workers {
         if let Ok(listener) = self.listener.into_std() {
             loop {
@@ -222,7 +222,7 @@ impl Workers {
         let (mut stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // The client's own fault, or no descriptors: of those one comes back.
+                // The client has left, or file descriptors have run out; in that case one is freed.
                 let own = error.kind() == io::ErrorKind::ConnectionAborted;
                 if !own {
                     tracing::warn!(%error, "a connection cannot be accepted");
@@ -240,7 +240,7 @@ impl Workers {
                 }
             }
             Err(super::Refused) => {
-                // Its buffer is empty: this takes all of it or the client has left.
+                // The send buffer is empty, so one write takes all of it unless the client has left.
                 let _ = stream.write_all(REFUSAL);
             }
         }
@@ -260,7 +260,7 @@ fn runtime(blocking_threads: usize) -> io::Result<actix_web::rt::Runtime> {
 /// Serves connections until no more come.
 async fn work(mut accepted: mpsc::UnboundedReceiver<Accepted>, serving: Serving) {
     while let Some(Accepted { stream, peer, connection }) = accepted.recv().await {
-        // A reply is written whole; nothing is gained by waiting for more of it.
+        // Replies are written whole, so that delaying a packet for more data has no use.
         let _ = stream.set_nodelay(true);
         match tokio::net::TcpStream::from_std(stream) {
             Ok(stream) => {
@@ -275,7 +275,8 @@ async fn work(mut accepted: mpsc::UnboundedReceiver<Accepted>, serving: Serving)
     }
 }
 
-/// An application as what serves a connection; `None` where it cannot be built.
+/// Builds the application and returns it as a function that serves a connection; `None` if it cannot be
+/// built.
 async fn serving<T>(app: App<T>, config: &Config) -> Option<Serving>
 where
     T: ServiceFactory<
@@ -292,7 +293,7 @@ where
         .keep_alive(config.idle_timeout)
         .client_request_timeout(config.head_timeout)
         .client_disconnect_timeout(config.linger_timeout)
-        // A client that closes its half has left: its work is cancelled.
+        // A client that closes its sending half is treated as gone: its work is cancelled.
         .h1_allow_half_closed(false)
         .on_connect_ext(|socket: &Socket, data| {
             data.insert(Arc::clone(&socket.connection));
@@ -303,7 +304,7 @@ where
         let service = Rc::clone(&service);
         Box::pin(async move {
             let peer = socket.peer;
-            // A connection that breaks, gives way or passes a deadline has no other to tell.
+            // An error here means a broken or closed connection, to which no reply can be sent.
             if let Err(error) = service.call((socket, Some(peer))).await {
                 tracing::trace!(%error, "a connection ended");
             }

@@ -1,4 +1,4 @@
-//! A socket with deadlines, and the body of a reply that tells its connection when it ends.
+//! A socket with deadlines, and a reply body that reports its end to its connection.
 
 use std::io;
 use std::net::SocketAddr;
@@ -15,8 +15,8 @@ use tokio::time::Sleep;
 
 use super::{Connection, ConnectionEvent};
 
-/// A connection's stream. Reading tells the connection what phase it is in; writing and flushing,
-/// with which the framework ends each of its turns, hold it to its deadlines.
+/// A connection's stream. Reads set the phase of the connection; writes and flushes, one of which ends
+/// each turn of the framework, check its deadline.
 pub(super) struct Socket {
     stream: TcpStream,
     pub(super) peer: SocketAddr,
@@ -24,8 +24,8 @@ pub(super) struct Socket {
     /// When the reader stopped taking bytes.
     stalled: Option<Instant>,
     timer: Option<Pin<Box<Sleep>>>,
-    /// When the timer fires. It is set anew for an earlier deadline alone: one that fires too early
-    /// is cheaper than one that is set for every request.
+    /// When the timer fires. It is reset only for an earlier deadline: a timer that fires too early
+    /// costs less than resetting it for every request.
     armed: Option<Instant>,
 }
 
@@ -34,7 +34,7 @@ impl Socket {
         Socket { stream, peer, connection, stalled: None, timer: None, armed: None }
     }
 
-    /// Fails past a deadline, and makes the task wake at the next.
+    /// Fails past the deadline, and wakes the task at the next one.
     fn check(&mut self, context: &mut Context<'_>) -> io::Result<()> {
         self.connection.waker.register(context.waker());
         if self.connection.is_closed() {
@@ -84,7 +84,7 @@ impl AsyncRead for Socket {
         if buffer.filled().len() > before {
             self.connection.bytes_arrived();
         } else if read.is_pending() && self.connection.is_drained() {
-            // As if the client had ended it: nothing of a request has arrived.
+            // Reported as the end of the stream, because no part of a request has arrived.
             return Poll::Ready(Ok(()));
         }
         read
@@ -121,14 +121,14 @@ impl AsyncWrite for Socket {
     }
 }
 
-/// The body of a reply. Its connection awaits the next request once it is dropped.
+/// The body of a reply. When it is dropped, its connection waits for the next request.
 pub(crate) struct ReplyBody {
     body: BoxBody,
     connection: Arc<Connection>,
 }
 
 impl ReplyBody {
-    /// Begins the reply of a connection.
+    /// Wraps the body of a reply and enters the phase of the reply.
     pub(crate) fn begin(body: BoxBody, connection: Arc<Connection>) -> ReplyBody {
         let bytes = match body.size() {
             BodySize::Sized(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),

@@ -144,10 +144,7 @@ fn read_output_labels(section: &Section<'_, '_>) -> Option<Vec<String>> {
 
 /// Reads `label` or `weights`, at most one of which may be given: `Some(None)` without either,
 /// `None` if the given one is invalid.
-#[expect(
-    clippy::option_option,
-    reason = "what is wrong and what was left out are different things"
-)]
+#[expect(clippy::option_option, reason = "an error and an absent option differ")]
 fn counted(section: &Section<'_, '_>, labels: Option<&[String]>) -> Option<Option<CountedOutputs>> {
     if section.has("label") && section.has("weights") {
         section.problem("weights", "give either `label` or `weights`, not both");

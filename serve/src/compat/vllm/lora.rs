@@ -127,7 +127,10 @@ async fn load(
     Ok(plain(text))
 }
 
-/// Reads an adapter into an engine and lists it, or says what is wrong with its folder.
+/// Loads an adapter into an engine and lists it.
+///
+/// # Errors
+/// The fault of its folder.
 async fn load_locked(
     mut loaded: OwnedMutexGuard<Vec<Arc<str>>>,
     host: Arc<Host>,
