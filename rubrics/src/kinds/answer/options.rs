@@ -1,6 +1,6 @@
 //! Options of the kinds that extract an answer and verify it.
 //!
-//! docs/scorers.md documents every option.
+//! `docs/verifiers.md` and `docs/math.md` document every option.
 
 #![expect(clippy::unnecessary_wraps, reason = "all kinds are read by functions of one signature")]
 
