@@ -40,4 +40,6 @@ pub struct ScoreOptions {
     pub explain: bool,
     /// Seed of every sampled decision.
     pub seed: u64,
+    /// Units of verifier fuel that all verdicts together may spend; `None` without a bound.
+    pub fuel: Option<u64>,
 }

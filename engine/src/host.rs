@@ -84,6 +84,12 @@ pub struct Host {
     vocabulary: OnceLock<Result<Vocabulary, ConstraintError>>,
 }
 
+/// Bytes of text for each token of the context, above which a text is not encoded. Prose has about
+/// four bytes in a token, indented code eight.
+const MAX_BYTES_PER_TOKEN: usize = 16;
+/// The least bound on the bytes of a text, for models with a short context.
+const MIN_TEXT_BOUND: usize = 64 << 10;
+
 /// The most KV blocks that are of use: a million tokens.
 const MAX_BLOCKS: usize = 1 << 16;
 
@@ -151,6 +157,13 @@ impl Host {
         self.vocabulary
             .get_or_init(|| Vocabulary::new(&self.tokenizer, self.engine.limits().vocab_size))
             .as_ref()
+    }
+
+    /// The longest text in bytes that is worth encoding: the tokens of a longer one do not fit the
+    /// context, and encoding takes far more time and memory than measuring its length.
+    pub fn max_text_bytes(&self) -> usize {
+        let context = self.engine.limits().context();
+        context.saturating_mul(MAX_BYTES_PER_TOKEN).max(MIN_TEXT_BOUND)
     }
 
     /// The folder that it was loaded from; `None` for a live model.

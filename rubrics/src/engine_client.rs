@@ -15,6 +15,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::sync::{Mutex, Semaphore, oneshot};
 use verifiers::Reason;
 
+use crate::bounds::WorkBounds;
 use crate::models::{Models, Prompted, Served};
 use crate::outcome::{Failure, FailureKind, Trace};
 use crate::pool::{VerifierPool, catch_panic, check_deadline};
@@ -25,6 +26,10 @@ pub use recorder::{RecordedRequest, RequestRecorder};
 /// A call has at most one in this many of the queue's tokens in flight, so that a call of ten
 /// thousand inputs leaves room for others and is not refused for its size.
 const QUEUE_SHARE: usize = 4;
+
+/// Jobs that a call has in the pool for each thread: one runs, one waits. More would stand in the
+/// way of other calls.
+const JOBS_PER_THREAD: usize = 2;
 
 /// Resources of scoring.
 #[derive(Debug)]
@@ -41,6 +46,10 @@ pub struct Tools {
 pub(crate) struct EngineClient<'a> {
     tools: &'a Tools,
     options: ScoreOptions,
+    /// Shared with the jobs of the call on worker threads.
+    bounds: Arc<WorkBounds>,
+    /// Permits for jobs in the pool's queue.
+    jobs: Semaphore,
     /// Permits for tokens in the queues of engines.
     flow: Semaphore,
     flow_tokens: u32,
@@ -107,6 +116,8 @@ impl<'a> EngineClient<'a> {
         Self {
             tools,
             options,
+            bounds: Arc::new(WorkBounds::new(&options)),
+            jobs: Semaphore::new(tools.pool.threads().max(1) * JOBS_PER_THREAD),
             flow: Semaphore::new(flow_tokens as usize),
             flow_tokens,
             compiled: Mutex::default(),
@@ -116,6 +127,11 @@ impl<'a> EngineClient<'a> {
     /// Options of the call.
     pub(crate) fn options(&self) -> &ScoreOptions {
         &self.options
+    }
+
+    /// Bounds of the call's work.
+    pub(crate) fn bounds(&self) -> &Arc<WorkBounds> {
+        &self.bounds
     }
 
     /// Finds a served model or adapter.
@@ -137,6 +153,8 @@ impl<'a> EngineClient<'a> {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, Failure> {
+        let permit = self.jobs.acquire().await;
+        let _queued = permit.expect("the semaphore is never closed");
         let (reply, answer) = oneshot::channel();
         let deadline = self.options.deadline;
         let job = move || {
@@ -239,7 +257,7 @@ impl<'a> EngineClient<'a> {
             seed: self.options.seed,
             stream: writing.stream,
             logprobs: writing.logprobs,
-            stop_token_ids: served.host.tokenizer.eos_ids().to_vec(),
+            stop_token_ids: served.host.tokenizer.eos_ids().into(),
             constraint,
             ..SamplingParams::default()
         })
@@ -319,6 +337,13 @@ impl<'a> EngineClient<'a> {
     }
 }
 
+impl Drop for EngineClient<'_> {
+    /// Ends the jobs that still run: nothing waits for them.
+    fn drop(&mut self) {
+        self.bounds.cancel();
+    }
+}
+
 /// Decodes the text of a generation.
 fn generated_text(served: &Served, answer: RequestOutput) -> Result<GeneratedText, Failure> {
     let TaskOutput::Tokens { tokens, finish } = answer.output else {
@@ -327,7 +352,7 @@ fn generated_text(served: &Served, answer: RequestOutput) -> Result<GeneratedTex
     let stream = TextStream::new(
         served.host.tokenizer.clone(),
         &SamplingParams {
-            stop_token_ids: served.host.tokenizer.eos_ids().to_vec(),
+            stop_token_ids: served.host.tokenizer.eos_ids().into(),
             ..SamplingParams::default()
         },
     );

@@ -3,7 +3,7 @@
 //! [`evaluate`] takes an input apart into samples, and a sample through pipelines to the scorers
 //! that measure. Verifiers run on the worker threads of the pool: a scorer without models is
 //! evaluated there from beginning to end ([`Runner::Worker`]), and the same function then never
-//! waits. Scorers with models are evaluated on the caller's task ([`Runner::Engines`]), which hands
+//! waits but for its next time slice. Scorers with models are evaluated on the caller's task ([`Runner::Engines`]), which hands
 //! parts without models to a worker.
 
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
 
+use crate::bounds::{TimeSlice, WorkBounds};
 use crate::engine_client::EngineClient;
 use crate::kinds::{KindContext, OtherScorers, ScoreFuture};
 use crate::outcome::{Failure, Outcome};
@@ -23,20 +24,30 @@ use crate::{Input, Passage, Responses, ScoreOptions, Scorer, group};
 #[derive(Clone, Copy)]
 pub(crate) enum Runner<'a> {
     /// On this thread, without models.
-    Worker(&'a ScoreOptions),
+    Worker(Worker<'a>),
     /// On the caller's task, with engines and worker threads to call.
     Engines(&'a EngineClient<'a>),
+}
+
+/// Evaluation on one thread: its options, its bounds, and when it lets others run.
+#[derive(Clone, Copy)]
+pub(crate) struct Worker<'a> {
+    pub(crate) options: &'a ScoreOptions,
+    pub(crate) bounds: &'a WorkBounds,
+    pub(crate) slice: &'a TimeSlice,
 }
 
 /// Evaluates one input on this thread. A scorer that calls models is refused; [`crate::score`]
 /// evaluates it.
 pub fn evaluate_now(scorer: &Arc<Scorer>, input: &Arc<Input>, options: &ScoreOptions) -> Outcome {
-    now(evaluate(scorer, input, Runner::Worker(options)))
+    let (bounds, slice) = (WorkBounds::new(options), TimeSlice::endless());
+    let worker = Worker { options, bounds: &bounds, slice: &slice };
+    now(evaluate(scorer, input, Runner::Worker(worker)))
 }
 
-/// The result of an evaluation on a worker, which waits for nothing.
+/// The result of an evaluation on a worker that is not interrupted.
 fn now(evaluation: impl Future<Output = Outcome>) -> Outcome {
-    evaluation.now_or_never().expect("an evaluation on a worker waits for nothing")
+    evaluation.now_or_never().expect("an endless time slice is never over")
 }
 
 /// Evaluates one input.
@@ -93,15 +104,17 @@ async fn evaluate_group(
 
 /// Evaluates one response.
 async fn evaluate_sample(scorer: &Arc<Scorer>, sample: Sample<'_>, runner: Runner<'_>) -> Outcome {
+    let (options, bounds) = (runner.options(), runner.bounds());
+    bounds.check()?;
     match (scorer.method(), runner) {
         (_, Runner::Engines(client)) if !scorer.is_async() => {
             evaluate_on_worker(scorer, sample, client).await
         }
         (ScorerMethod::Answer(answer), _) => {
-            answer.evaluate(sample.input, sample.response, runner.options().explain)
+            answer.evaluate(sample.input, sample.response, options.explain, bounds)
         }
         (ScorerMethod::Arithmetic(arithmetic), _) => {
-            arithmetic.evaluate(sample.input, sample.response)
+            arithmetic.evaluate(sample.input, sample.response, bounds)
         }
         (ScorerMethod::Pipeline(pipeline), _) => {
             evaluate_pipeline(pipeline, scorer.parts(), sample, runner).await
@@ -124,10 +137,13 @@ async fn evaluate_on_worker(
     client: &EngineClient<'_>,
 ) -> Outcome {
     let (scorer, input, options) = (scorer.clone(), sample.input.clone(), *client.options());
+    let bounds = client.bounds().clone();
     let passage = Passage::Text(sample.response.to_owned());
     let evaluation = move || {
         let sample = Sample::new(&input, &passage)?;
-        now(evaluate_sample(&scorer, sample, Runner::Worker(&options)))
+        let slice = TimeSlice::endless();
+        let worker = Worker { options: &options, bounds: &bounds, slice: &slice };
+        now(evaluate_sample(&scorer, sample, Runner::Worker(worker)))
     };
     client.run(evaluation).await?
 }
@@ -160,8 +176,15 @@ fn boxed<'a>(scorer: &'a Arc<Scorer>, sample: Sample<'a>, runner: Runner<'a>) ->
 impl<'a> Runner<'a> {
     fn options(&self) -> &'a ScoreOptions {
         match self {
-            Self::Worker(options) => options,
+            Self::Worker(worker) => worker.options,
             Self::Engines(client) => client.options(),
+        }
+    }
+
+    fn bounds(&self) -> &'a WorkBounds {
+        match self {
+            Self::Worker(worker) => worker.bounds,
+            Self::Engines(client) => client.bounds(),
         }
     }
 
@@ -172,9 +195,10 @@ impl<'a> Runner<'a> {
     ) -> Vec<Outcome> {
         match self {
             Self::Engines(_) => join_all(evaluations).await,
-            Self::Worker(_) => {
+            Self::Worker(worker) => {
                 let mut outcomes = Vec::with_capacity(evaluations.len());
                 for evaluation in evaluations {
+                    worker.slice.give_way().await;
                     outcomes.push(evaluation.await);
                 }
                 outcomes

@@ -1,5 +1,7 @@
 //! Inputs: prompt, responses and what they are scored against.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -77,8 +79,8 @@ pub enum Responses {
 /// One input of a scoring request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Input {
-    /// The prompt.
-    pub prompt: Option<Passage>,
+    /// The prompt; inputs may share one.
+    pub prompt: Option<Arc<Passage>>,
     /// The response or responses.
     pub responses: Responses,
     /// The gold answer.
@@ -114,17 +116,49 @@ impl Input {
         self
     }
 
-    /// Bytes of text, for admission. The text dominates; small fields are not counted.
-    pub fn bytes(&self) -> usize {
-        let responses = match &self.responses {
+    /// Number of responses to judge, at least 1.
+    pub fn n_responses(&self) -> usize {
+        match &self.responses {
+            Responses::Missing | Responses::Conflicting | Responses::One(_) => 1,
+            Responses::Group(group) => group.len().max(1),
+        }
+    }
+
+    /// Bytes of text in the input. The text dominates; small fields are not counted.
+    pub fn text_bytes(&self) -> usize {
+        self.response_bytes().saturating_add(self.shared_bytes())
+    }
+
+    /// Bytes of text in the prompts that models read to judge the input: what the responses share
+    /// is in the prompt of each, and every principle or item of a rubric has a prompt of its own.
+    pub fn prompt_bytes(&self) -> usize {
+        let list_len = |value: &Value| value.as_array().map_or(0, Vec::len);
+        let rubric = self.rubric.iter().flat_map(Map::values).map(list_len).max();
+        let principles = self.principles.as_ref().map(Vec::len);
+        let questions = rubric.max(principles).unwrap_or(0).max(1);
+        let shared = self.shared_bytes().saturating_mul(self.n_responses());
+        shared.saturating_add(self.response_bytes()).saturating_mul(questions)
+    }
+
+    fn response_bytes(&self) -> usize {
+        match &self.responses {
             Responses::Missing | Responses::Conflicting => 0,
             Responses::One(passage) => passage.bytes(),
             Responses::Group(group) => group.iter().map(Passage::bytes).sum(),
+        }
+    }
+
+    /// Bytes of the texts beside the responses.
+    fn shared_bytes(&self) -> usize {
+        let prompt = self.prompt.as_ref().map_or(0, |prompt| prompt.bytes());
+        let reference = match &self.reference {
+            Some(Reference::Text(text)) => text.len(),
+            Some(Reference::AnyOf(texts)) => texts.iter().map(String::len).sum(),
+            Some(Reference::Object(_)) | None => 0,
         };
-        let prompt = self.prompt.as_ref().map_or(0, Passage::bytes);
-        let lists = [&self.steps, &self.principles, &self.context];
+        let lists = [&self.steps, &self.context];
         let lists = lists.into_iter().flatten().flatten().map(String::len).sum::<usize>();
-        responses + prompt + lists
+        prompt + reference + lists
     }
 
     /// Adds everything that may change a score to `hash`. Texts are framed with their lengths and
@@ -238,7 +272,7 @@ mod tests {
             list(&["a", "b"]),
             list(&["", "ab"]),
             steps(&["ab"]),
-            Input { prompt: Some(Passage::Text("ab".into())), ..Input::of("r") },
+            Input { prompt: Some(Passage::Text("ab".into()).into()), ..Input::of("r") },
             Input { responses: Responses::Missing, ..Input::of("r") },
             Input { responses: Responses::Group(vec![]), ..Input::of("r") },
         ];

@@ -5,6 +5,7 @@
 //! scorer kind, and `engine_client` submits requests to engines. The crate knows neither HTTP nor
 //! wire formats, and reads no files but calibrations and rubrics that a configuration names.
 
+mod bounds;
 pub mod calibration;
 pub mod combine;
 pub mod config;

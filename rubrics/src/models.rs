@@ -124,6 +124,21 @@ impl Served {
         encoded.map_err(|error| error.to_string())
     }
 
+    /// The tokens of a prompt. A text that is too long for the context is refused by its length,
+    /// because encoding it takes far more time and memory than it has bytes.
+    ///
+    /// # Errors
+    /// A refusal: this text cannot be put to this model.
+    pub(crate) fn encode_prompt(&self, text: &Text) -> Result<Vec<u32>, Failure> {
+        let (given, most) = (text.as_str().len(), self.host.max_text_bytes());
+        if given > most {
+            let name = self.name();
+            let detail = format!("a prompt of {given} bytes; '{name}' reads at most {most}");
+            return Err(Failure::refused("too_long", detail));
+        }
+        self.encode(text).map_err(|what| Failure::refused("prompt_not_rendered", what))
+    }
+
     /// Renders and encodes.
     ///
     /// # Errors
@@ -131,7 +146,7 @@ impl Served {
     pub(crate) fn prompt(&self, chat: &Chat<'_>) -> Result<Prompted, Failure> {
         let refused = |what: String| Failure::refused("prompt_not_rendered", what);
         let text = self.render(chat).map_err(refused)?;
-        let token_ids = self.encode(&text).map_err(refused)?;
+        let token_ids = self.encode_prompt(&text)?;
         Ok(Prompted { token_ids: token_ids.into(), text })
     }
 }

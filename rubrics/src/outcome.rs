@@ -317,6 +317,12 @@ impl Failure {
         Self::new(FailureKind::Timeout, Reason::with("deadline_passed", detail))
     }
 
+    /// A call whose verdicts spent its fuel before this one began.
+    pub(crate) fn request_fuel_spent() -> Self {
+        let detail = "the verdicts before this one spent the fuel of the request";
+        Self::new(FailureKind::Timeout, Reason::with("request_fuel_spent", detail))
+    }
+
     /// A fault of ours, whose cause is in the log.
     pub(crate) fn internal() -> Self {
         let detail = "the scorer failed; the log has the cause";

@@ -6,14 +6,17 @@
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Waker};
 use std::thread::JoinHandle;
 use std::time::Instant;
 
 use base::Priority;
 use crossbeam_channel::{Receiver, Sender, TrySendError, bounded, select_biased};
 
+use crate::bounds::TimeSlice;
 use crate::outcome::Failure;
 
 /// A job. It must not panic: a panic ends its worker.
@@ -81,13 +84,67 @@ impl VerifierPool {
 
     pub(crate) fn submit(&self, priority: Priority, job: Job) -> Result<(), QueueFull> {
         let queues = self.queues.as_ref().ok_or(QueueFull)?;
-        let queue = match priority {
-            Priority::Interactive => &queues.interactive,
-            Priority::Batch => &queues.batch,
-        };
-        queue.try_send(job).map_err(|error| match error {
+        queues.of(priority).try_send(job).map_err(|error| match error {
             TrySendError::Full(_) | TrySendError::Disconnected(_) => QueueFull,
         })
+    }
+
+    /// Submits work that goes to the end of its queue whenever `slice` is over and others wait. It
+    /// must not panic, and waits for nothing but its next slice.
+    pub(crate) fn submit_in_slices(
+        &self,
+        priority: Priority,
+        work: SlicedWork,
+        slice: Arc<TimeSlice>,
+    ) -> Result<(), QueueFull> {
+        let queues = self.queues.as_ref().ok_or(QueueFull)?.clone();
+        let job = SlicedJob { work, slice, priority, queues };
+        self.submit(priority, Box::new(move || job.run()))
+    }
+}
+
+/// Work in time slices.
+pub(crate) type SlicedWork = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+struct SlicedJob {
+    work: SlicedWork,
+    slice: Arc<TimeSlice>,
+    priority: Priority,
+    queues: Queues<Sender<Job>>,
+}
+
+impl SlicedJob {
+    fn run(mut self) {
+        let mut context = Context::from_waker(Waker::noop());
+        loop {
+            self.slice.begin();
+            if self.work.as_mut().poll(&mut context).is_ready() {
+                return;
+            }
+            let Queues { interactive, batch } = &self.queues;
+            let queue = self.queues.of(self.priority);
+            // A full queue is of others' work, and this work was taken before it.
+            if queue.is_full() || (interactive.is_empty() && batch.is_empty()) {
+                continue;
+            }
+            let queue = queue.clone();
+            let rest: Job = Box::new(move || self.run());
+            match queue.try_send(rest) {
+                Ok(()) => {}
+                // Filled meanwhile, or closed.
+                Err(TrySendError::Full(rest) | TrySendError::Disconnected(rest)) => rest(),
+            }
+            return;
+        }
+    }
+}
+
+impl<E> Queues<E> {
+    fn of(&self, priority: Priority) -> &E {
+        match priority {
+            Priority::Interactive => &self.interactive,
+            Priority::Batch => &self.batch,
+        }
     }
 }
 

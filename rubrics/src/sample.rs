@@ -28,7 +28,7 @@ impl<'a> Sample<'a> {
 
     /// The prompt as messages; empty without a prompt.
     pub(crate) fn prompt(&self) -> Vec<Message> {
-        match &self.input.prompt {
+        match self.input.prompt.as_deref() {
             None => Vec::new(),
             Some(Passage::Text(text)) => vec![Message::new("user", text)],
             Some(Passage::Messages(turns)) => turns.clone(),

@@ -2,16 +2,18 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use futures_util::future::join_all;
-use tokio::sync::oneshot;
+use tokio::sync::mpsc;
 
+use crate::bounds::{TimeSlice, WorkBounds};
 use crate::engine_client::{EngineClient, Tools};
-use crate::evaluate::{Runner, evaluate, evaluate_now};
+use crate::evaluate::{Runner, Worker, evaluate};
 use crate::outcome::{Failure, Outcome};
-use crate::pool::{VerifierPool, catch_panic, check_deadline, panicked};
+use crate::pool::{QueueFull, VerifierPool, check_deadline, panicked};
 use crate::{Input, ScoreOptions, Scorer};
 
 /// An outcome and where its time went.
@@ -25,14 +27,14 @@ pub struct TimedOutcome {
     pub exec: Duration,
 }
 
-/// Most inputs of one job: enough to make the hand-over cheap, few enough to spread a batch over
-/// the workers.
-const JOB_INPUTS: usize = 32;
+/// Most inputs that a job takes at a time: enough to make the hand-over cheap, few enough to spread
+/// a batch over the workers.
+const CHUNK_INPUTS: usize = 32;
 
 /// Scores `inputs` with `scorer`; one result for each input, in order.
 ///
 /// A full queue, a passed deadline and a panic are failures of the inputs they hit and of no
-/// others. Dropping the future cancels the work that has not started.
+/// others. Dropping the future cancels the work, at the latest before the next response.
 pub async fn score(
     scorer: &Arc<Scorer>,
     inputs: &[Arc<Input>],
@@ -42,23 +44,109 @@ pub async fn score(
     if scorer.is_async() {
         return score_with_engines(scorer, inputs, options, tools).await;
     }
-    let share = inputs.len().div_ceil(tools.pool.threads().max(1));
-    let jobs: Vec<_> = inputs
-        .chunks(share.clamp(1, JOB_INPUTS))
-        .map(|chunk| (chunk.len(), submit(scorer, chunk, options, &tools.pool)))
-        .collect();
-    let mut results = Vec::with_capacity(inputs.len());
-    for (count, job) in jobs {
-        match job {
-            None => results.extend((0..count).map(|_| unscored(Failure::queue_full()))),
-            Some(reply) => match reply.await {
-                Ok(chunk) => results.extend(chunk),
-                // The pool stopped before this job.
-                Err(_) => results.extend((0..count).map(|_| unscored(Failure::internal()))),
-            },
+    let threads = tools.pool.threads().max(1);
+    let chunk = inputs.len().div_ceil(threads).clamp(1, CHUNK_INPUTS);
+    let n_chunks = inputs.len().div_ceil(chunk);
+    let call = Arc::new(VerifierCall {
+        scorer: Arc::clone(scorer),
+        inputs: inputs.to_vec(),
+        options,
+        bounds: WorkBounds::new(&options),
+        chunk,
+        next: AtomicUsize::new(0),
+        submitted: Instant::now(),
+    });
+    let cancelling = CancelOnDrop(&call.bounds);
+    let (sender, mut receiver) = mpsc::channel(n_chunks.max(1));
+    // A call has no more jobs than there are threads, and its jobs run in turns: a large call
+    // delays a small one by a time slice and not by its own length.
+    let submit = |_: &usize| call.submit(&sender, &tools.pool).is_ok();
+    let n_jobs = (0..n_chunks.min(threads)).take_while(submit).count();
+    drop(sender);
+    let failure = if n_jobs == 0 { Failure::queue_full } else { Failure::internal };
+    let mut results: Vec<Option<TimedOutcome>> = inputs.iter().map(|_| None).collect();
+    while let Some((first, chunk)) = receiver.recv().await {
+        for (slot, result) in results[first..].iter_mut().zip(chunk) {
+            *slot = Some(result);
         }
     }
-    results
+    drop(cancelling);
+    // An input without a result was not begun: no job was taken, or the pool stopped.
+    let timed = |result: Option<TimedOutcome>| result.unwrap_or_else(|| unscored(failure()));
+    results.into_iter().map(timed).collect()
+}
+
+/// A call of a scorer without models, shared by its jobs on the worker threads.
+struct VerifierCall {
+    scorer: Arc<Scorer>,
+    inputs: Vec<Arc<Input>>,
+    options: ScoreOptions,
+    bounds: WorkBounds,
+    /// Inputs that a job takes at a time.
+    chunk: usize,
+    /// Index of the first input that no job has taken.
+    next: AtomicUsize,
+    submitted: Instant,
+}
+
+/// The index of the first input of a chunk, and the results of all of them.
+type ChunkResults = (usize, Vec<TimedOutcome>);
+
+/// Cancels the work of a call that is dropped before its end.
+struct CancelOnDrop<'a>(&'a WorkBounds);
+
+impl Drop for CancelOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+impl VerifierCall {
+    /// Submits a job that evaluates inputs until none is left.
+    fn submit(
+        self: &Arc<Self>,
+        results: &mpsc::Sender<ChunkResults>,
+        pool: &VerifierPool,
+    ) -> Result<(), QueueFull> {
+        let slice = Arc::new(TimeSlice::endless());
+        let work = Self::work(Arc::clone(self), Arc::clone(&slice), results.clone());
+        pool.submit_in_slices(self.options.priority, Box::pin(work), slice)
+    }
+
+    async fn work(self: Arc<Self>, slice: Arc<TimeSlice>, results: mpsc::Sender<ChunkResults>) {
+        loop {
+            let first = self.next.fetch_add(self.chunk, Ordering::Relaxed);
+            let Some(rest) = self.inputs.get(first..).filter(|rest| !rest.is_empty()) else {
+                return;
+            };
+            let inputs = &rest[..self.chunk.min(rest.len())];
+            let mut chunk = Vec::with_capacity(inputs.len());
+            for input in inputs {
+                if self.bounds.is_cancelled() {
+                    return;
+                }
+                chunk.push(self.evaluate_timed(input, &slice).await);
+                slice.give_way().await;
+            }
+            // The channel has room for every chunk; a dropped receiver is a cancelled call.
+            if results.try_send((first, chunk)).is_err() {
+                return;
+            }
+        }
+    }
+
+    async fn evaluate_timed(&self, input: &Arc<Input>, slice: &TimeSlice) -> TimedOutcome {
+        let start = Instant::now();
+        let worker = Worker { options: &self.options, bounds: &self.bounds, slice };
+        let outcome = match self.bounds.check() {
+            Ok(()) => AssertUnwindSafe(evaluate(&self.scorer, input, Runner::Worker(worker)))
+                .catch_unwind()
+                .await
+                .unwrap_or_else(|panic| Err(panicked(&*panic))),
+            Err(failure) => Err(failure),
+        };
+        TimedOutcome { outcome, queue: start - self.submitted, exec: start.elapsed() }
+    }
 }
 
 /// Evaluates all inputs at once: engines schedule them, and compute shared prefixes once.
@@ -86,48 +174,6 @@ async fn score_with_engines(
         }
     };
     join_all(inputs.iter().map(timed)).await
-}
-
-/// Submits a job that evaluates `inputs`; `None` if the queue is full.
-fn submit(
-    scorer: &Arc<Scorer>,
-    inputs: &[Arc<Input>],
-    options: ScoreOptions,
-    pool: &VerifierPool,
-) -> Option<oneshot::Receiver<Vec<TimedOutcome>>> {
-    let (reply, receiver) = oneshot::channel();
-    let scorer = Arc::clone(scorer);
-    let inputs = inputs.to_vec();
-    let submitted = Instant::now();
-    let job = move || {
-        let mut results = Vec::with_capacity(inputs.len());
-        for input in &inputs {
-            if reply.is_closed() {
-                return;
-            }
-            results.push(evaluate_timed(&scorer, input, &options, submitted));
-        }
-        // A dropped receiver is a cancelled call.
-        let _ = reply.send(results);
-    };
-    pool.submit(options.priority, Box::new(job)).ok()?;
-    Some(receiver)
-}
-
-fn evaluate_timed(
-    scorer: &Arc<Scorer>,
-    input: &Arc<Input>,
-    options: &ScoreOptions,
-    submitted: Instant,
-) -> TimedOutcome {
-    let start = Instant::now();
-    let evaluated = check_deadline(options.deadline)
-        .and_then(|()| catch_panic(|| evaluate_now(scorer, input, options)));
-    TimedOutcome {
-        outcome: evaluated.and_then(|outcome| outcome),
-        queue: start - submitted,
-        exec: start.elapsed(),
-    }
 }
 
 fn unscored(failure: Failure) -> TimedOutcome {

@@ -11,6 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
 /// Limits on the work in hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmissionLimits {
@@ -18,8 +20,10 @@ pub struct AdmissionLimits {
     pub requests: usize,
     /// Inputs waiting or running.
     pub items: usize,
-    /// Bytes of request bodies.
+    /// Bytes of request bodies, and of the texts and tokens that are made of them.
     pub bytes: usize,
+    /// Bytes of memory for encoding texts.
+    pub encoding: usize,
 }
 
 /// The work in hand and its limits.
@@ -29,8 +33,20 @@ pub struct Admission {
     requests: AtomicUsize,
     items: AtomicUsize,
     bytes: AtomicUsize,
+    /// Room for encodings, in units of [`ENCODING_UNIT`]. An encoding waits for room instead of
+    /// being refused, because it holds its room for a moment.
+    encoding: Arc<Semaphore>,
     /// Smoothed time per input in nanoseconds, by which one input in hand delays the next.
     item_nanos: AtomicU64,
+}
+
+/// Bytes of one unit of room for encodings.
+const ENCODING_UNIT: usize = 1 << 10;
+
+/// Room for an encoding, given back when dropped.
+#[derive(Debug)]
+pub struct EncodingPermit {
+    _room: OwnedSemaphorePermit,
 }
 
 /// A refusal of admission.
@@ -60,6 +76,7 @@ impl Admission {
             requests: AtomicUsize::new(0),
             items: AtomicUsize::new(0),
             bytes: AtomicUsize::new(0),
+            encoding: Arc::new(Semaphore::new(encoding_units(limits.encoding) as usize)),
             item_nanos: AtomicU64::new(10_000),
         }
     }
@@ -95,6 +112,22 @@ impl Admission {
             Permit { admission: Arc::clone(self), items: 0, bytes: 0, yields, since: None };
         permit.add_bytes(bytes)?;
         Ok(permit)
+    }
+
+    /// Room for an encoding that takes `bytes` of memory, once there is so much; `None` if there
+    /// never is.
+    pub async fn enter_encoding(&self, bytes: usize) -> Option<EncodingPermit> {
+        if bytes > self.limits.encoding {
+            return None;
+        }
+        let room = Arc::clone(&self.encoding).acquire_many_owned(encoding_units(bytes)).await;
+        Some(EncodingPermit { _room: room.expect("the semaphore is never closed") })
+    }
+
+    /// Bytes that encodings hold.
+    pub fn encoding_bytes(&self) -> usize {
+        let units = encoding_units(self.limits.encoding) as usize;
+        (units - self.encoding.available_permits().min(units)) * ENCODING_UNIT
     }
 
     /// Returns the number of inputs in hand.
@@ -206,6 +239,11 @@ fn half(limit: usize) -> usize {
     (limit / 2).max(1)
 }
 
+/// Units of room for encodings in `bytes`, at least one.
+fn encoding_units(bytes: usize) -> u32 {
+    u32::try_from(bytes / ENCODING_UNIT).unwrap_or(u32::MAX >> 4).max(1)
+}
+
 /// Adds `amount` to `counter` unless the sum exceeds `limit`; returns whether it was added.
 fn reserve(counter: &AtomicUsize, amount: usize, limit: usize) -> bool {
     let add = |held: usize| held.checked_add(amount).filter(|sum| *sum <= limit);
@@ -214,10 +252,12 @@ fn reserve(counter: &AtomicUsize, amount: usize, limit: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
+
     use super::*;
 
     fn admission() -> Arc<Admission> {
-        let limits = AdmissionLimits { requests: 3, items: 10, bytes: 100 };
+        let limits = AdmissionLimits { requests: 3, items: 10, bytes: 100, encoding: 4096 };
         Arc::new(Admission::new(limits))
     }
 
@@ -289,6 +329,20 @@ mod tests {
         assert!(admission.is_pressed());
         drop(permit);
         assert!(!admission.is_pressed());
+    }
+
+    #[tokio::test]
+    async fn an_encoding_waits_for_room() {
+        let admission = admission();
+        assert!(admission.enter_encoding(4097).await.is_none(), "it never fits");
+        let first = admission.enter_encoding(3 << 10).await.expect("room");
+        assert_eq!(admission.encoding_bytes(), 3 << 10);
+        let second = admission.enter_encoding(2 << 10);
+        let mut second = std::pin::pin!(second);
+        assert!(second.as_mut().now_or_never().is_none(), "it waits");
+        drop(first);
+        assert!(second.await.is_some());
+        assert_eq!(admission.encoding_bytes(), 0);
     }
 
     #[test]

@@ -14,6 +14,7 @@ use crate::admit::{AtLimit, Permit};
 use crate::body::{self, INLINE_BYTES};
 use crate::cached_score::{self, CachedOutcome, CachedScore};
 use crate::convert;
+use crate::encoding::{self, ClientWaits};
 use crate::error::{ApiError, Code};
 use crate::extensions::{Arrived, BatchLine, RequestId, StageTimes};
 use crate::hosts::Served;
@@ -91,6 +92,11 @@ impl<'r> Call<'r> {
         self.bytes.clone()
     }
 
+    /// The length of the body in bytes.
+    pub(crate) fn body_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Returns the request id.
     pub(crate) fn id(&self) -> String {
         let extensions = self.request.extensions();
@@ -116,6 +122,28 @@ impl<'r> Call<'r> {
         let refused = |refused: AtLimit| ApiError::overloaded(refused.retry_after);
         self.permit.add_items(items, patience).map_err(refused)?;
         Ok(patience)
+    }
+
+    /// Takes `bytes` more in hand: texts and tokens that are about to be made of the request.
+    ///
+    /// # Errors
+    /// As [`encoding::hold`].
+    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), ApiError> {
+        encoding::hold(&mut self.permit, bytes, self.state)
+    }
+
+    /// Runs `work`, which encodes texts, on a blocking thread, once there is room for the longest.
+    ///
+    /// # Errors
+    /// 504 past the deadline, and those of [`encoding::encode_aside`].
+    pub(crate) async fn encode<T: Send + 'static>(
+        &self,
+        longest: usize,
+        work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        let encoding = encoding::encode_aside(&self.state.admission, longest, work);
+        let encoded = tokio::time::timeout_at(self.deadline().into(), encoding).await;
+        encoded.map_err(|_| deadline_passed())?
     }
 
     /// Returns when parsing began.
@@ -190,10 +218,12 @@ impl<'r> Call<'r> {
         let own = options.deadline_ms.map(Duration::from_millis);
         let own = own.and_then(|time| self.arrived.checked_add(time));
         let deadline = own.map_or(limit, |own| own.min(limit));
-        let patience = self.admit(inputs.len(), deadline)?;
+        let responses = inputs.iter().map(|input| input.n_responses()).sum();
+        let patience = self.admit(responses, deadline)?;
+        self.hold(bytes_beside(&self.bytes, &scorer, inputs))?;
         let priority = line.map_or(options.priority, |_| Priority::Batch);
         let queues = &self.state.scorer_queues;
-        let place = queues.enter(scorer.name(), inputs.len(), priority, patience).await;
+        let place = queues.enter(scorer.name(), responses, priority, patience).await;
         let _place = place.map_err(|full| ApiError::overloaded(full.retry_after))?;
         let patience = deadline.saturating_duration_since(Instant::now());
         let margin = reply_margin(patience);
@@ -202,6 +232,7 @@ impl<'r> Call<'r> {
             deadline: Some(deadline.checked_sub(margin).unwrap_or(deadline)),
             explain: options.explain,
             seed: options.seed,
+            fuel: Some(self.state.config.request_fuel),
         };
         let answering = CachedScore {
             state: self.state,
@@ -239,6 +270,16 @@ impl<'r> Call<'r> {
             replying,
         })
     }
+}
+
+/// Bytes that judging inputs takes beside the body that they come from: texts that several inputs
+/// or responses share are read once for each.
+fn bytes_beside(body: &Bytes, scorer: &Scorer, inputs: &[Arc<Input>]) -> usize {
+    let bytes = |input: &Arc<Input>| {
+        if scorer.uses_models() { input.prompt_bytes() } else { input.text_bytes() }
+    };
+    let read = inputs.iter().map(bytes).fold(0, usize::saturating_add);
+    read.saturating_sub(body.len())
 }
 
 /// Above this many outcomes, a reply is serialised on a blocking thread, as large bodies are

@@ -1,6 +1,7 @@
 //! Converts wire types to core types and back. The wire types are not the core's types; only this
 //! module knows both.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use openapi as wire;
@@ -15,7 +16,7 @@ pub fn input(input: wire::ScoreInput) -> (Input, InputEcho) {
         (None, Some(group)) => Responses::Group(group.into_iter().map(passage).collect()),
     };
     let core = Input {
-        prompt: input.prompt.map(passage),
+        prompt: input.prompt.map(|prompt| Arc::new(passage(prompt))),
         responses,
         reference: input.reference.map(reference),
         steps: input.steps,
@@ -105,7 +106,7 @@ pub fn result(
 }
 
 fn digests(scorer: &str, trace: Option<&rubrics::Trace>) -> wire::Digests {
-    let text = |digest: &Option<std::sync::Arc<str>>| digest.as_deref().map(str::to_owned);
+    let text = |digest: &Option<Arc<str>>| digest.as_deref().map(str::to_owned);
     wire::Digests {
         scorer: scorer.to_owned(),
         model: trace.and_then(|trace| text(&trace.model)),

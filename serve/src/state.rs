@@ -14,6 +14,7 @@ use crate::cache::Cache;
 use crate::clients::{AddressIds, Buckets};
 use crate::clock::unix_seconds;
 use crate::connections::Connections;
+use crate::grammars::Grammars;
 use crate::hosts::Hosts;
 use crate::key_ring::KeyRing;
 use crate::keys::Keys;
@@ -35,6 +36,8 @@ pub struct State {
     pub calibrations: HashMap<Arc<str>, Arc<Calibrations>>,
     /// The verifier threads.
     pub tools: Tools,
+    /// Compiled grammars of requests.
+    pub(crate) grammars: Grammars,
     /// Stored verdicts.
     pub cache: Arc<Cache>,
     /// Work in hand.
@@ -85,6 +88,7 @@ impl State {
                 models: Arc::new(NoModels),
                 recorder: None,
             },
+            grammars: Grammars::new(config.grammar_compilations),
             cache: Arc::new(Cache::new(config.cache_memory)),
             admission: Arc::new(Admission::new(config.limits())),
             memory: MemoryBudget::new(config.memory),

@@ -17,5 +17,6 @@ mod live;
 mod mixed;
 mod models;
 mod models_route;
+mod request_cost;
 mod scorers;
 mod serving;

@@ -9,8 +9,8 @@ use std::ops::Range;
 
 use tokenizers::normalizer::Range as OffsetRange;
 use tokenizers::{
-    Encoding, Model, NormalizedString, Normalizer, OffsetType, PreTokenizedString, PreTokenizer,
-    Token,
+    Model, NormalizedString, Normalizer, OffsetReferential, OffsetType, Offsets,
+    PreTokenizedString, PreTokenizer, Token,
 };
 
 use super::added::{Added, Matcher};
@@ -48,7 +48,20 @@ impl Tokenizer {
     /// [`crate::ChatError::Template`]: longer than [`crate::MAX_TEXT_BYTES`], or the tokenizer
     /// itself fails.
     pub fn encode_text(&self, text: &Text) -> Result<Vec<u32>> {
-        Ok(self.encoding(text)?.get_ids().to_vec())
+        let pieces = self.pieces(text)?;
+        let mut ids = Vec::new();
+        // Tokens with their texts and places would take several times the memory of the pieces.
+        for (piece, original, token) in
+            pieces.get_splits(OffsetReferential::Original, OffsetType::Byte)
+        {
+            if let Some(added) = token {
+                ids.extend(added.iter().map(|token| token.id));
+            } else {
+                let tokens = self.run_model(piece, original, text).map_err(library)?;
+                ids.extend(tokens.iter().map(|token| token.id));
+            }
+        }
+        Ok(ids)
     }
 
     /// Encodes a raw prompt from a request: every added token in it is text. With
@@ -58,13 +71,21 @@ impl Tokenizer {
     /// # Errors
     /// As [`Tokenizer::encode_text`].
     pub fn encode_untrusted(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>> {
-        check_length(text)?;
-        let encoding = self.encoding(&Text::new(text, Origin::Request))?;
-        let whole = self.inner.post_process(encoding, None, add_special_tokens).map_err(library)?;
+        let text = Text::new(text, Origin::Request);
+        if !add_special_tokens {
+            return self.encode_text(&text);
+        }
+        let mut pieces = self.pieces(&text)?;
+        let tokenize =
+            |piece: &NormalizedString| self.run_model(piece.get(), piece.offsets_original(), &text);
+        pieces.tokenize(tokenize).map_err(library)?;
+        let encoding = pieces.into_encoding(None, 0, OffsetType::Byte).map_err(library)?;
+        let whole = self.inner.post_process(encoding, None, true).map_err(library)?;
         Ok(whole.get_ids().to_vec())
     }
 
-    fn encoding(&self, text: &Text) -> Result<Encoding> {
+    /// The pieces that the model reads one by one; added tokens are tokens already.
+    fn pieces(&self, text: &Text) -> Result<PreTokenizedString> {
         check_length(text.as_str())?;
         let mut pieces = PreTokenizedString::from(text.as_str());
         pieces.split(|_, piece| Ok(cut(&piece, &self.added.raw, text))).map_err(library)?;
@@ -79,22 +100,27 @@ impl Tokenizer {
         if let Some(pre_tokenizer) = self.inner.get_pre_tokenizer() {
             pre_tokenizer.pre_tokenize(&mut pieces).map_err(library)?;
         }
-        pieces.tokenize(|piece| self.run_model(piece, text)).map_err(library)?;
-        pieces.into_encoding(None, 0, OffsetType::Byte).map_err(library)
+        Ok(pieces)
     }
 
-    /// The model's tokens of one piece. Some models know special tokens as words; a piece that does
-    /// not come from the template is then encoded character by character.
-    fn run_model(&self, piece: &NormalizedString, text: &Text) -> tokenizers::Result<Vec<Token>> {
+    /// The model's tokens of one piece, which stands at `original` in the text. Some models know
+    /// special tokens as words; a piece that does not come from the template is then encoded
+    /// character by character.
+    fn run_model(
+        &self,
+        piece: &str,
+        original: Offsets,
+        text: &Text,
+    ) -> tokenizers::Result<Vec<Token>> {
         let model = self.inner.get_model();
-        let tokens = model.tokenize(piece.get())?;
+        let tokens = model.tokenize(piece)?;
         let forged = |tokens: &[Token]| tokens.iter().any(|t| self.special_ids.contains(&t.id));
-        let (start, end) = piece.offsets_original();
+        let (start, end) = original;
         if !forged(&tokens) || text.origin_of(start..end) == Origin::Template {
             return Ok(tokens);
         }
         let mut apart = Vec::new();
-        for (at, c) in piece.get().char_indices() {
+        for (at, c) in piece.char_indices() {
             for mut token in model.tokenize(c.encode_utf8(&mut [0; 4]))? {
                 token.offsets = (token.offsets.0 + at, token.offsets.1 + at);
                 apart.push(token);

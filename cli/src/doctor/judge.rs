@@ -138,7 +138,7 @@ fn probe_input(probe: &Probe, response: String, place: Option<usize>) -> Input {
         Some(_) => Responses::Group(vec![text(probe.right), Passage::Text(response)]),
     };
     Input {
-        prompt: Some(text(probe.question)),
+        prompt: Some(text(probe.question).into()),
         reference: Some(Reference::Text(probe.reference.to_owned())),
         responses,
         ..Input::of("")

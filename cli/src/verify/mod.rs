@@ -88,7 +88,7 @@ pub(crate) fn run(args: VerifyArgs) -> Result<CommandOutcome, CliError> {
     }
     let input = Input::of(args.pred.unwrap_or_default());
     let mut input = input.against(args.gold.unwrap_or_default());
-    input.prompt = args.question.map(Passage::Text);
+    input.prompt = args.question.map(|question| Passage::Text(question).into());
     let results = local.score_with(scorer, &[Arc::new(input)]);
     one(&args.scorer, &results[0], args.json)
 }

@@ -4,13 +4,15 @@
 //! and presence. Only the logits concerned are touched.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use super::params::SamplingParams;
 
 /// Bias and penalties of one generation, with its token counts.
 #[derive(Debug)]
 pub(super) struct Edits {
-    bias: Vec<(u32, f32)>,
+    /// Shared by the sequences of a request.
+    bias: Arc<[(u32, f32)]>,
     /// Factor for tokens in the prompt or the continuation.
     repetition: f32,
     /// Subtracted once for tokens in the continuation.
@@ -58,7 +60,7 @@ impl Edits {
                 *logit = change(*logit).clamp(f32::MIN, f32::MAX);
             }
         };
-        for (id, bias) in &self.bias {
+        for (id, bias) in self.bias.iter() {
             edit(*id, &|x| x + bias);
         }
         let repetition = self.repetition;
@@ -82,6 +84,8 @@ impl Edits {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::{Edits, SamplingParams};
 
     /// Bits, with both zeros equal.
@@ -110,18 +114,26 @@ mod tests {
         check(&presence, &[0], &[2, 2, 3], [2.0, -2.0, 0.5, -0.5]);
         let frequency = SamplingParams { frequency_penalty: 0.5, ..off() };
         check(&frequency, &[0], &[2, 2, 3], [2.0, -2.0, 0.0, -0.5]);
-        let bias = SamplingParams { logit_bias: vec![(1, 3.0), (3, -1.0), (1, 1.0)], ..off() };
+        let bias = SamplingParams { logit_bias: [(1, 3.0), (3, -1.0), (1, 1.0)].into(), ..off() };
         check(&bias, &[], &[], [2.0, 2.0, 1.0, -1.0]);
         // Bias, then the factor, then the subtraction.
         let all = SamplingParams {
             repetition_penalty: 2.0,
             presence_penalty: 1.0,
             frequency_penalty: 0.25,
-            logit_bias: vec![(2, 3.0)],
+            logit_bias: [(2, 3.0)].into(),
             ..off()
         };
         check(&all, &[0], &[2, 2], [1.0, -2.0, 0.5, 0.0]);
         assert!(Edits::new(&off(), &[1, 2]).is_empty());
+    }
+
+    #[test]
+    fn sequences_share_their_bias() {
+        let sampling =
+            SamplingParams { logit_bias: [(1, 3.0)].into(), ..SamplingParams::default() };
+        let edits: Vec<Edits> = (0..2_048).map(|_| Edits::new(&sampling, &[])).collect();
+        assert_eq!(Arc::strong_count(&sampling.logit_bias), edits.len() + 1);
     }
 
     #[test]

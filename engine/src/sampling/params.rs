@@ -1,5 +1,7 @@
 //! The parameters of a generation.
 
+use std::sync::Arc;
+
 use super::constraint::Constraint;
 use super::stop::StopStrings;
 
@@ -32,13 +34,13 @@ pub struct SamplingParams {
     /// Subtracted from a token's logit for each occurrence in the continuation; in [−2, 2].
     pub frequency_penalty: f32,
     /// Added to the logits of these tokens; in [−100, 100].
-    pub logit_bias: Vec<(u32, f32)>,
+    pub logit_bias: Arc<[(u32, f32)]>,
     /// Seed; with `stream` and the position it determines each random draw.
     pub seed: u64,
     /// Index of the generation within its request.
     pub stream: u64,
     /// Tokens that end the generation. Ids beyond the vocabulary have no effect.
-    pub stop_token_ids: Vec<u32>,
+    pub stop_token_ids: Arc<[u32]>,
     /// Number of most likely tokens to list with each; `None` for no log-probabilities at all.
     pub logprobs: Option<usize>,
     /// A constraint on the text; see [`super::Vocabulary::compile`].
@@ -89,7 +91,7 @@ impl SamplingParams {
                 "logprobs asks for {n} tokens, and the vocabulary has {vocab_size}"
             ));
         }
-        for (id, bias) in &s.logit_bias {
+        for (id, bias) in s.logit_bias.iter() {
             check_range("logit_bias", *bias, -100.0, 100.0)?;
             if *id as usize >= vocab_size {
                 return Err(format!(
@@ -114,10 +116,10 @@ impl Default for SamplingParams {
             repetition_penalty: 1.0,
             presence_penalty: 0.0,
             frequency_penalty: 0.0,
-            logit_bias: Vec::new(),
+            logit_bias: Arc::default(),
             seed: 0,
             stream: 0,
-            stop_token_ids: Vec::new(),
+            stop_token_ids: Arc::default(),
             logprobs: None,
             constraint: None,
             stop: None,
@@ -160,8 +162,8 @@ mod tests {
         check(|s| s.frequency_penalty = f32::NAN, "frequency_penalty is NaN");
         check(|s| s.top_k = Some(0), "top_k is 0");
         check(|s| s.logprobs = Some(11), "logprobs asks for 11");
-        check(|s| s.logit_bias = vec![(1, 0.0), (10, 1.0)], "logit_bias names token 10");
-        check(|s| s.logit_bias = vec![(1, -101.0)], "logit_bias is -101");
+        check(|s| s.logit_bias = [(1, 0.0), (10, 1.0)].into(), "logit_bias names token 10");
+        check(|s| s.logit_bias = [(1, -101.0)].into(), "logit_bias is -101");
         let fine = SamplingParams {
             max_tokens: usize::MAX,
             top_k: Some(usize::MAX),

@@ -124,7 +124,7 @@ impl Sampler {
             return Ok(Scan::of(logits));
         }
         let mut stops = Vec::new();
-        for id in &self.params.stop_token_ids {
+        for id in self.params.stop_token_ids.iter() {
             if let Some(logit) = logits.get_mut(*id as usize) {
                 stops.push((*id as usize, *logit));
                 *logit = f32::NEG_INFINITY;

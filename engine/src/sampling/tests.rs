@@ -87,7 +87,7 @@ fn logprobs_ignore_sampling_parameters() {
     let logits = [0.5, 3.0, -1.0, 3.0];
     let sampling = SamplingParams {
         logprobs: Some(3),
-        logit_bias: vec![(2, 50.0), (1, -7.0)],
+        logit_bias: [(2, 50.0), (1, -7.0)].into(),
         repetition_penalty: 1.3,
         temperature: 0.2,
         ..SamplingParams::default()
@@ -108,12 +108,12 @@ fn every_generation_ends() {
     let base = || SamplingParams { max_tokens: 5, temperature: 1.0, ..SamplingParams::default() };
     let (tokens, finish) = generate(base(), 1, 8);
     assert_eq!((tokens.len(), finish), (5, FinishReason::Length));
-    let all = || (0..8).collect::<Vec<u32>>();
+    let all = || (0..8).collect::<Arc<[u32]>>();
     let (tokens, finish) = generate(SamplingParams { stop_token_ids: all(), ..base() }, 1, 8);
     assert_eq!(finish, FinishReason::StopToken(tokens[0].token_id));
     assert_eq!(tokens.len(), 1);
     // A stop token is masked for the first tokens only.
-    let stop_token_ids = vec![0, 1, 2, 3, 4, 5, 6, 6, 99];
+    let stop_token_ids = [0, 1, 2, 3, 4, 5, 6, 6, 99].into();
     let late = SamplingParams { stop_token_ids, min_tokens: 3, ..base() };
     let (tokens, finish) = generate(late, 1, 8);
     assert_eq!(ids(&tokens)[..3], [7; 3]);
@@ -258,7 +258,7 @@ fn stop_token_has_no_text() {
     let tokenizer = tiny();
     let ids = tokenizer.encode("of the", false).expect("tokens");
     let last = *ids.last().expect("tokens");
-    let sampling = SamplingParams { stop_token_ids: vec![last], ..SamplingParams::default() };
+    let sampling = SamplingParams { stop_token_ids: [last].into(), ..SamplingParams::default() };
     let tokens: Vec<SampledToken> = ids.iter().copied().map(sampled).collect();
     let stream = TextStream::new(tokenizer.clone(), &sampling);
     let text = stream.full_text(&tokens, &FinishReason::StopToken(last)).expect("text");
@@ -290,7 +290,7 @@ fn constrained_noise_is_valid_text() {
                 temperature: if seed % 2 == 0 { 0.0 } else { 1.5 },
                 top_p: 0.95,
                 seed,
-                stop_token_ids: tokenizer.eos_ids().to_vec(),
+                stop_token_ids: tokenizer.eos_ids().into(),
                 constraint: Some(vocabulary.compile(&grammar).expect("a grammar")),
                 ..SamplingParams::default()
             };
@@ -323,7 +323,7 @@ fn complete_constraint_ends_generation() {
     let sampling = |min_tokens| SamplingParams {
         max_tokens: 50,
         min_tokens,
-        stop_token_ids: tokenizer.eos_ids().to_vec(),
+        stop_token_ids: tokenizer.eos_ids().into(),
         constraint: Some(vocabulary.compile(&yes).expect("a grammar")),
         ..SamplingParams::default()
     };

@@ -19,7 +19,7 @@ pub struct TextStream {
     tokenizer: Arc<Tokenizer>,
     decode: DecodeState,
     search: Option<(Search, bool)>,
-    stop_token_ids: Vec<u32>,
+    stop_token_ids: Arc<[u32]>,
     min_tokens: usize,
     n_tokens: usize,
     /// Text that may become a stop string.

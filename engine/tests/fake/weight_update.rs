@@ -354,7 +354,7 @@ proptest! {
         let (engine, _) = engine();
         let sampling = |resumed| SamplingParams {
             min_tokens: min_tokens.min(max_tokens),
-            stop_token_ids: vec![stop_token],
+            stop_token_ids: [stop_token].into(),
             repetition_penalty: 1.2,
             ..sampling(max_tokens, resumed)
         };

@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
-use engine::{Conversation, LocalTime, Origin, Text, Tokenizer};
+use engine::{Conversation, Host, LocalTime, Origin, Text, Tokenizer};
 use serde_json::{Map, Value, json};
 
 use super::error::DecideError;
@@ -44,6 +44,8 @@ pub(super) enum Labels {
 /// Encodes the questions of one request.
 pub(super) struct Encoder<'a> {
     tokenizer: &'a Tokenizer,
+    /// The longest text in bytes that is encoded.
+    max_text_bytes: usize,
     switches: Map<String, Value>,
     /// The input block.
     input: String,
@@ -71,7 +73,7 @@ impl<'a> Encoder<'a> {
     /// # Errors
     /// [`DecideError::Unsupported`] where the model has no template or the template refuses.
     pub(super) fn new(
-        tokenizer: &'a Tokenizer,
+        host: &'a Host,
         input: &DecisionInput,
         mut switches: Map<String, Value>,
     ) -> Result<Self, DecideError> {
@@ -79,7 +81,8 @@ impl<'a> Encoder<'a> {
             switches.entry(switch).or_insert(Value::Bool(false));
         }
         let mut encoder = Self {
-            tokenizer,
+            tokenizer: &host.tokenizer,
+            max_text_bytes: host.max_text_bytes(),
             switches,
             input: prompt::input_block(input),
             splits: false,
@@ -93,7 +96,7 @@ impl<'a> Encoder<'a> {
     /// The tokens of a question's prompt and of its labels.
     ///
     /// # Errors
-    /// [`DecideError::Unsupported`].
+    /// [`DecideError::Unsupported`] and [`DecideError::TextTooLong`].
     pub(super) fn encode(
         &mut self,
         question_block: &str,
@@ -161,6 +164,10 @@ impl<'a> Encoder<'a> {
     }
 
     fn ids(&self, text: &Text) -> Result<Vec<u32>, DecideError> {
+        let (given, max) = (text.as_str().len(), self.max_text_bytes);
+        if given > max {
+            return Err(DecideError::TextTooLong { given, max });
+        }
         self.tokenizer.encode_text(text).map_err(unsupported)
     }
 

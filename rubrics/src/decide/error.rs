@@ -27,6 +27,14 @@ pub enum DecideError {
         /// The limit that was exceeded.
         holder: &'static str,
     },
+    /// The input is longer than the model's context can be. Nothing was computed.
+    #[error("a text of {given} bytes; at most {max} fit the context")]
+    TextTooLong {
+        /// Its length in bytes.
+        given: usize,
+        /// The most that is encoded.
+        max: usize,
+    },
     /// The model cannot decide: it has no vocabulary head, no chat template, or a template that
     /// refuses the prompt.
     #[error("the model cannot be asked: {0}")]

@@ -98,6 +98,7 @@ pub async fn decide(
 ///
 /// # Errors
 /// [`DecideError::Question`] and [`DecideError::TooLong`] name the question;
+/// [`DecideError::TextTooLong`] an input that is refused by its length;
 /// [`DecideError::Unsupported`] names what the model lacks. Nothing was computed then.
 pub fn prepare(
     host: &Host,
@@ -111,14 +112,23 @@ pub fn prepare(
         return Err(DecideError::Unsupported(what.to_owned()));
     }
     let tokenizer = &host.tokenizer;
+    let max = host.max_text_bytes();
     let tokens = |text: &str| {
+        let given = text.len();
+        if given > max {
+            return Err(DecideError::TextTooLong { given, max });
+        }
         let ids = tokenizer.encode_untrusted(text, false);
         ids.map_err(|error| DecideError::Unsupported(error.to_string()))
     };
     for (index, question) in questions.iter().enumerate() {
         question.check(index, tokens)?;
     }
-    let mut encoder = Encoder::new(tokenizer, input, asking.template_kwargs)?;
+    let given = input.text_bytes();
+    if given > max {
+        return Err(DecideError::TextTooLong { given, max });
+    }
+    let mut encoder = Encoder::new(host, input, asking.template_kwargs)?;
     let mut planned = Vec::with_capacity(questions.len());
     for (index, question) in questions.into_iter().enumerate() {
         let labels = question.labels();

@@ -18,6 +18,11 @@ impl DecisionInput {
         let part = InputPart { source: MessageSource::Document, text: text.into() };
         Self { parts: vec![part] }
     }
+
+    /// Bytes of all texts.
+    pub(super) fn text_bytes(&self) -> usize {
+        self.parts.iter().map(|part| part.text.len()).sum()
+    }
 }
 
 /// A piece of the input.

@@ -12,6 +12,7 @@ use verifiers::math::steps as symbolic;
 use verifiers::{Fuel, Reason, UnitScore, Verdict, VerifierId, VerifyError};
 
 use crate::Input;
+use crate::bounds::WorkBounds;
 use crate::config::Section;
 use crate::outcome::{CodePoints, EqualityReport, Evidence, Failure, Outcome, Score, StepScore};
 
@@ -92,7 +93,7 @@ impl ArithmeticScorer {
     }
 
     /// Scores `response`, split by the client's steps if the input has them.
-    pub(crate) fn evaluate(&self, input: &Input, response: &str) -> Outcome {
+    pub(crate) fn evaluate(&self, input: &Input, response: &str, bounds: &WorkBounds) -> Outcome {
         let given = match &input.steps {
             None => None,
             Some(steps) => Some(
@@ -110,6 +111,7 @@ impl ArithmeticScorer {
             exhausted |= symbolic.exhausted;
             add(&symbolic, &report, response, &mut steps);
         }
+        bounds.spend(fuel.used());
         let verdict = conclude(&steps, exhausted, self.checks.aggregate);
         let evidence = Evidence { steps: Some(steps), ..Evidence::default() };
         match verdict {

@@ -102,7 +102,7 @@ fn input(messages: Vec<ChatMessage>) -> Result<Input, ApiError> {
         invalid("messages", "a scorer judges the last message, which is the assistant's")
     })?;
     Ok(Input {
-        prompt: (!turns.is_empty()).then_some(Passage::Messages(turns)),
+        prompt: (!turns.is_empty()).then(|| Arc::new(Passage::Messages(turns))),
         ..Input::of(last.content)
     })
 }

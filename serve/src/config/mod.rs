@@ -65,10 +65,16 @@ pub struct Config {
     pub queue_requests: usize,
     /// Most inputs in hand.
     pub queue_items: usize,
-    /// Most body bytes in hand.
+    /// Bytes in hand: of bodies, and of the texts and tokens that are made of them.
     pub queue_bytes: usize,
     /// Bytes of replies that were made and not read.
     pub queue_output: usize,
+    /// Bytes of memory that encoding texts takes at a time.
+    pub encoding_bytes: usize,
+    /// Grammars that are compiled at a time.
+    pub grammar_compilations: usize,
+    /// Units of fuel that the verdicts of a request may spend together.
+    pub request_fuel: u64,
     /// Requests per second and client; 0 for no limit.
     pub client_requests: u32,
     /// Bytes of memory that the process may hold; `None` for the limit of the control group or the
@@ -136,9 +142,12 @@ impl Default for Config {
             drain: Duration::from_secs(30),
             workers: cores,
             queue_requests: 1024,
-            queue_items: 2048,
+            queue_items: 16_384,
             queue_bytes: 256 << 20,
             queue_output: 256 << 20,
+            encoding_bytes: 256 << 20,
+            grammar_compilations: 2,
+            request_fuel: 2_000_000_000,
             client_requests: 0,
             memory: None,
             key_failures: 20,
@@ -171,6 +180,7 @@ impl Config {
             requests: self.queue_requests,
             items: self.queue_items,
             bytes: self.queue_bytes,
+            encoding: self.encoding_bytes,
         }
     }
 }

@@ -100,6 +100,21 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting {
         table: "limits",
+        key: "encoding_bytes",
+        read: |c, v| into(&mut c.encoding_bytes, bytes(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "grammar_compilations",
+        read: |c, v| into(&mut c.grammar_compilations, count(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "request_fuel",
+        read: |c, v| into(&mut c.request_fuel, fuel(v)),
+    },
+    Setting {
+        table: "limits",
         key: "client_requests",
         read: |c, v| into(&mut c.client_requests, rate(v)),
     },
@@ -253,6 +268,11 @@ fn count(text: &str) -> Result<usize, &'static str> {
 fn count_or_any(text: &str) -> Result<usize, &'static str> {
     let count = text.parse().ok().filter(|count| *count <= 1 << 24);
     count.ok_or("a whole number, or 0 for no number of its own")
+}
+
+fn fuel(text: &str) -> Result<u64, &'static str> {
+    let fuel = text.parse().ok().filter(|fuel| *fuel > 0);
+    fuel.ok_or("a whole number of units above zero")
 }
 
 fn rate(text: &str) -> Result<u32, &'static str> {

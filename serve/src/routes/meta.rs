@@ -205,6 +205,8 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
         ("requests", state.admission.requests()),
         ("items", state.admission.items()),
         ("bytes", state.admission.bytes()),
+        ("encoding_bytes", state.admission.encoding_bytes()),
+        ("grammars", state.grammars.compiling(state.config.grammar_compilations)),
         ("jobs", state.tools.pool.queued()),
         ("connections", state.connections.len()),
         ("output_bytes", state.connections.output_bytes()),

@@ -63,7 +63,10 @@ fn cases(n: usize) -> Vec<Case> {
 }
 
 fn input(case: &Case) -> Input {
-    Input { prompt: Some(Passage::Text(case.problem.clone())), ..Input::of(case.solution.clone()) }
+    Input {
+        prompt: Some(Passage::Text(case.problem.clone()).into()),
+        ..Input::of(case.solution.clone())
+    }
 }
 
 fn group(cases: [&Case; 2]) -> Input {
@@ -135,7 +138,7 @@ fn answers_are_judged() {
     let questions = sets::questions(7, &difficulty(), 200);
     let inputs = questions.iter().map(|question| {
         let input = Input {
-            prompt: Some(Passage::Text(question.problem.clone())),
+            prompt: Some(Passage::Text(question.problem.clone()).into()),
             principles: Some(vec![question.principle.clone()]),
             ..Input::of(question.solution.clone())
         };
@@ -147,7 +150,7 @@ fn answers_are_judged() {
             "items": [{ "id": "a", "criterion": question.principle, "points": 1 }]
         });
         let input = Input {
-            prompt: Some(Passage::Text(question.problem.clone())),
+            prompt: Some(Passage::Text(question.problem.clone()).into()),
             rubric: rubric.as_object().cloned(),
             ..Input::of(question.solution.clone())
         };
@@ -192,7 +195,7 @@ fn replies_are_readable_by_scorers() {
     let grounded = cases.iter().map(|case| {
         let line = case.solution.lines().next().unwrap_or_default();
         let inputs = Input {
-            prompt: Some(Passage::Text(case.problem.clone())),
+            prompt: Some(Passage::Text(case.problem.clone()).into()),
             context: Some(vec![case.solution.clone()]),
             ..Input::of(line)
         };

@@ -124,7 +124,7 @@ fn content<'r>(row: &'r TaskRow, role: &str) -> &'r str {
 
 fn input(row: &TaskRow, role: &str) -> Input {
     Input {
-        prompt: Some(Passage::Text(content(row, "user").to_owned())),
+        prompt: Some(Passage::Text(content(row, "user").to_owned()).into()),
         ..Input::of(content(row, role))
     }
 }
@@ -398,7 +398,7 @@ fn grounded() {
             ),
         );
         let input = || Input {
-            prompt: Some(Passage::Text(problem.to_owned())),
+            prompt: Some(Passage::Text(problem.to_owned()).into()),
             context: Some(documents.clone()),
             ..Input::of(line)
         };

@@ -154,7 +154,7 @@ fn judged_steps(steps: Vec<StepScore>) -> Vec<JudgedStep> {
 fn scorer_input(item: &TrainingItem, rollout: &Rollout) -> Input {
     let mut input = Input::of(rollout.text.clone());
     input.responses = Responses::One(Passage::Text(rollout.text.clone()));
-    input.prompt = Some(Passage::Messages(item.turns.clone()));
+    input.prompt = Some(Passage::Messages(item.turns.clone()).into());
     input.reference = item.gold.as_deref().map(|gold| Reference::Text(gold.to_owned()));
     input
 }

@@ -198,7 +198,7 @@ impl Sampler {
                 temperature: params.temperature,
                 seed: params.seed,
                 stream: request.stream,
-                stop_token_ids: self.encoder.stops().to_vec(),
+                stop_token_ids: self.encoder.stops().into(),
                 logprobs: Some(0),
                 resumed: partial.len(),
                 ..SamplingParams::default()

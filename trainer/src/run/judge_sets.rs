@@ -196,7 +196,7 @@ fn user(problem: &str) -> Message {
 
 fn case_input(case: &Case) -> Input {
     let mut input = Input::of(case.solution.clone());
-    input.prompt = Some(Passage::Messages(vec![user(&case.problem)]));
+    input.prompt = Some(Passage::Messages(vec![user(&case.problem)]).into());
     input
 }
 

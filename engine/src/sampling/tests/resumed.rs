@@ -54,7 +54,7 @@ fn resumed_tokens_count_for_penalties_lengths_and_stops() {
         repetition_penalty: 1.5,
         presence_penalty: 1.0,
         frequency_penalty: 0.5,
-        stop_token_ids: vec![3],
+        stop_token_ids: [3].into(),
         logprobs: Some(2),
         seed,
         ..SamplingParams::default()
@@ -92,7 +92,7 @@ fn resumed_tokens_advance_the_constraint() {
     let sampling = |grammar: &Grammar, seed| SamplingParams {
         max_tokens: 12,
         temperature: 1.0,
-        stop_token_ids: tokenizer.eos_ids().to_vec(),
+        stop_token_ids: tokenizer.eos_ids().into(),
         constraint: Some(vocabulary.compile(grammar).expect("a grammar")),
         seed,
         ..SamplingParams::default()

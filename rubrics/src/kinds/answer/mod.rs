@@ -6,6 +6,7 @@ use serde::Serialize;
 use verifiers::extract::{self, AnswerPolicy, Extracted, MANY_CANDIDATES, Occurrence};
 use verifiers::{Candidate, Claim, Fuel, Gold, Reason, Verdict, Verifier};
 
+use crate::bounds::WorkBounds;
 use crate::outcome::{CodePoints, Evidence, ExtractedAnswer, Failure, Outcome, Score};
 use crate::{Input, Reference};
 
@@ -54,7 +55,14 @@ impl AnswerScorer {
         Self { extract, verifier, fuel }
     }
 
-    pub(crate) fn evaluate(&self, input: &Input, response: &str, explain: bool) -> Outcome {
+    /// Verifies the answer of `response`; the fuel it takes is counted in `bounds`.
+    pub(crate) fn evaluate(
+        &self,
+        input: &Input,
+        response: &str,
+        explain: bool,
+        bounds: &WorkBounds,
+    ) -> Outcome {
         let extracted = self.extract(response);
         let members: Vec<&str> = extracted
             .iter()
@@ -66,7 +74,9 @@ impl AnswerScorer {
             candidate: candidate(extracted.as_ref(), &members),
             explain,
         };
-        let verdict = self.verifier.verify(&claim, &mut Fuel::new(self.fuel));
+        let mut fuel = Fuel::new(self.fuel);
+        let verdict = self.verifier.verify(&claim, &mut fuel);
+        bounds.spend(fuel.used());
         let verdict = verdict.map(|verdict| match &extracted {
             Some(found) if self.is_hedge(found) => hedged(explain),
             Some(_) | None => verdict,

@@ -26,7 +26,7 @@ max_tokens = 80
 
 fn input(response: &str) -> Input {
     Input {
-        prompt: Some(Passage::Text("What is the moon?".to_owned())),
+        prompt: Some(Passage::Text("What is the moon?".to_owned()).into()),
         context: Some(vec!["The moon is a rock.".to_owned(), "It has ice.".to_owned()]),
         ..Input::of(response)
     }

@@ -12,7 +12,7 @@ fn config(options: &str) -> String {
 }
 
 fn input(response: &str) -> Input {
-    Input { prompt: Some(Passage::Text("What is 2 + 2?".to_owned())), ..Input::of(response) }
+    Input { prompt: Some(Passage::Text("What is 2 + 2?".to_owned()).into()), ..Input::of(response) }
 }
 
 fn group(responses: &[&str]) -> Input {

@@ -47,8 +47,7 @@ pub(super) fn lay(
         );
         return Err(Failure::refused("steps_not_rendered", detail));
     }
-    let token_ids = served.encode(&text);
-    let token_ids = token_ids.map_err(|what| Failure::refused("prompt_not_rendered", what))?;
+    let token_ids = served.encode_prompt(&text)?;
     let at = places(&token_ids, &ids);
     let is_spelled = match options.method {
         StepMethod::Head { .. } => false,

@@ -55,7 +55,7 @@ fn yes(p: f32) -> Beliefs {
 }
 
 fn input_of(candidate: &str) -> Input {
-    Input { prompt: Some(Passage::Text("How many?".to_owned())), ..Input::of(candidate) }
+    Input { prompt: Some(Passage::Text("How many?".to_owned()).into()), ..Input::of(candidate) }
 }
 
 fn group(candidates: &[&str], context: Option<&[&str]>) -> Input {

@@ -1,9 +1,9 @@
 //! Aggregates `NeMo`-Gym verify replies: mean, maximum, minimum, median and standard deviation of
 //! every numeric field, per task and overall.
 
-use base::stats::{mean, median, sample_std};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use base::stats::{mean, median, sample_std};
 use serde_json::{Map, Number, Value, json};
 
 use super::types::AggregateReply;
@@ -17,8 +17,49 @@ const MASKED: &str = "mask_sample";
 /// Numbers by field name.
 type Columns = BTreeMap<String, Vec<f64>>;
 
-/// Aggregates rows, leaving out those that were not measured.
-pub(super) fn figures(rows: &[Map<String, Value>]) -> AggregateReply {
+/// Bytes of a task beside its figures.
+const TASK_COST: usize = 2 << 10;
+/// Bytes of the figures of one field, without its name.
+const FIELD_COST: usize = 1 << 10;
+/// Bytes of a number of one rollout, without its name.
+const NUMBER_COST: usize = 160;
+/// Copies of a field's name in its figures.
+const NAME_COPIES: usize = 6;
+
+/// Bytes that the figures of `rows` take, counted up to a little beyond `most`. A field has figures
+/// for each task that has it, and over all tasks.
+pub(super) fn cost_bytes(rows: &[Map<String, Value>], most: usize) -> usize {
+    let mut tasks = BTreeSet::new();
+    let mut fields = BTreeSet::new();
+    let mut bytes = 0_usize;
+    for row in rows {
+        let task = index(row, TASK);
+        if tasks.insert(task) {
+            bytes += TASK_COST;
+        }
+        for (name, _) in numbers(row) {
+            bytes += NUMBER_COST + name.len();
+            for place in [Some(task), None] {
+                if fields.insert((place, name)) {
+                    bytes += FIELD_COST + NAME_COPIES * name.len();
+                }
+            }
+            if bytes > most {
+                return bytes;
+            }
+        }
+    }
+    bytes
+}
+
+/// Aggregates rows, leaving out those that were not measured. `proceed` is called for each task.
+///
+/// # Errors
+/// That of `proceed`.
+pub(super) fn figures<E>(
+    rows: &[Map<String, Value>],
+    proceed: impl Fn() -> Result<(), E>,
+) -> Result<AggregateReply, E> {
     let measured = |row: &&Map<String, Value>| {
         row.get(FAILURE).is_none_or(Value::is_null) && row.get(MASKED) != Some(&Value::Bool(true))
     };
@@ -27,15 +68,17 @@ pub(super) fn figures(rows: &[Map<String, Value>]) -> AggregateReply {
         tasks.entry(index(row, TASK)).or_default().push(row);
     }
     if tasks.is_empty() {
-        return AggregateReply::default();
+        return Ok(AggregateReply::default());
     }
     let all = described(&columns(tasks.values().flatten().copied()));
     let key_metrics = all.iter().filter(|(name, _)| name.starts_with("mean/"));
-    AggregateReply {
-        key_metrics: key_metrics.map(|(name, value)| (name.clone(), value.clone())).collect(),
+    let key_metrics = key_metrics.map(|(name, value)| (name.clone(), value.clone())).collect();
+    let groups = tasks.iter().map(|(task, rows)| proceed().map(|()| group(*task, rows)));
+    Ok(AggregateReply {
+        key_metrics,
+        group_level_metrics: groups.collect::<Result<_, E>>()?,
         agent_metrics: all,
-        group_level_metrics: tasks.iter().map(|(task, rows)| group(*task, rows)).collect(),
-    }
+    })
 }
 
 /// Aggregates the rows of one task.
@@ -132,6 +175,22 @@ mod tests {
         serde_json::from_value(rows).expect("a list of objects")
     }
 
+    fn made(rows: &[Map<String, Value>]) -> AggregateReply {
+        figures(rows, || Ok::<(), ()>(())).expect("nothing stops it")
+    }
+
+    #[test]
+    fn the_cost_grows_with_the_fields_of_each_task() {
+        let row = |task: usize, field: &str| json!({ TASK: task, field: 1.0 });
+        let cost = |list: Vec<Value>| cost_bytes(&rows(list.into()), usize::MAX);
+        let one = cost(vec![row(0, "a")]);
+        assert!(cost(vec![row(0, "a"), row(0, "a")]) < 2 * one, "one field of one task");
+        let tasks = cost((0..100).map(|task| row(task, "a")).collect());
+        assert!(tasks > 30 * one, "{tasks}");
+        let fields = cost((0..100).map(|at| row(0, &format!("field-{at}"))).collect());
+        assert!(fields > 30 * one, "{fields}");
+    }
+
     fn check(figures: &Map<String, Value>, name: &str, expected: Option<f64>) {
         let found = figures.get(name).and_then(Value::as_f64);
         let near = match (found, expected) {
@@ -150,7 +209,7 @@ mod tests {
             { TASK: 0, "reward": 0.5 },
             { TASK: 0, ROLLOUT: 1, "reward": 0.0, FAILURE: "judge_failed" },
         ]));
-        let figures = figures(&rows);
+        let figures = made(&rows);
         let all = &figures.agent_metrics;
         check(all, "mean/reward", Some(0.5));
         check(all, "median/reward", Some(0.5));
@@ -178,7 +237,7 @@ mod tests {
     #[test]
     fn unscored_rows_have_no_aggregates() {
         let nothing = rows(json!([{ "reward": 0.0, FAILURE: "judge_failed" }]));
-        assert_eq!(figures(&nothing), AggregateReply::default());
-        assert_eq!(figures(&[]), AggregateReply::default());
+        assert_eq!(made(&nothing), AggregateReply::default());
+        assert_eq!(made(&[]), AggregateReply::default());
     }
 }

@@ -25,11 +25,12 @@ use self::types::{
     ReverifyMode, SessionSeed, VerifyReply, VerifyRequest,
 };
 use super::shared::{ApiFlavor, FlavoredApiError, check_samples, handle, invalid, rewards, target};
-use crate::call::{Call, ScoredCall, json};
+use crate::call::{Call, ScoredCall, deadline_passed, json};
 use crate::compat::shared::error_bodies::DetailError;
 use crate::compat::shared::gold_label::GoldLabel;
 use crate::compat::shared::responses::{RewardFailures, SessionFailures, VerifyFailures};
 use crate::convert::{self, InputEcho};
+use crate::encoding::while_client_waits;
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -141,6 +142,7 @@ async fn seeded(
         (status = 422, description = "A body of the wrong shape.", body = DetailError),
         (status = 500, description = "A fault of the server.", body = DetailError),
         (status = 503, description = "Overloaded or draining.", body = DetailError),
+        (status = 504, description = "The deadline passed first.", body = DetailError),
     )
 )]
 #[post("/aggregate_metrics")]
@@ -150,13 +152,32 @@ pub(crate) async fn aggregate_metrics(
     state: Data<State>,
 ) -> Result<HttpResponse, FlavoredApiError> {
     let aggregating = async {
-        let call = Call::begin(&request, payload, &state).await?;
+        let mut call = Call::begin(&request, payload, &state).await?;
         let params = call.parse(parse_body::<AggregateRequest>).await?;
-        let work = move || serde_json::to_vec(&aggregate::figures(&params.verify_responses));
-        let bytes = web::block(work).await.map_err(ApiError::internal)?;
-        bytes.map(json).map_err(ApiError::internal)
+        let deadline = call.deadline();
+        let figures = aggregated(&mut call, params.verify_responses);
+        let bytes = tokio::time::timeout_at(deadline.into(), figures).await;
+        bytes.map_err(|_| deadline_passed())?.map(json)
     };
     aggregating.await.map_err(ApiFlavor::FastApi.refusal())
+}
+
+/// The figures of rows as JSON. What they take is counted before they are made.
+async fn aggregated(
+    call: &mut Call<'_>,
+    rows: Vec<Map<String, Value>>,
+) -> Result<Vec<u8>, ApiError> {
+    let rows = Arc::new(rows);
+    let counted = rows.clone();
+    let most = call.state.config.queue_bytes;
+    let cost = while_client_waits(move |_| Ok(aggregate::cost_bytes(&counted, most))).await?;
+    call.admit(1, call.deadline())?;
+    call.hold(cost)?;
+    while_client_waits(move |waits| {
+        let figures = aggregate::figures(&rows, || waits.check())?;
+        serde_json::to_vec(&figures).map_err(ApiError::internal)
+    })
+    .await
 }
 
 /// Reports whether stored rollouts may be verified again.
@@ -330,8 +351,8 @@ fn pairs(members: &[Member]) -> Option<Vec<Comparison>> {
     Some(pairs)
 }
 
-fn passage(turns: Vec<Message>) -> Option<Passage> {
-    (!turns.is_empty()).then_some(Passage::Messages(turns))
+fn passage(turns: Vec<Message>) -> Option<Arc<Passage>> {
+    (!turns.is_empty()).then(|| Arc::new(Passage::Messages(turns)))
 }
 
 fn path(at: usize) -> String {

@@ -4,11 +4,12 @@ use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{ErrorBody, parse_body};
 
-use super::{GenerationCall, aside, find, reply};
+use super::{GenerationCall, find, reply};
 use crate::call::Call;
 use crate::compat::shared::generation::types::{CompletionRequest, CompletionResponse};
 use crate::compat::shared::generation::{CompletionFormat, completion};
 use crate::compat::shared::responses::OpenAiFailures;
+use crate::encoding::ClientWaits;
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -34,9 +35,11 @@ pub(crate) async fn completions(
 ) -> Result<HttpResponse, ApiError> {
     let call = Call::begin(&request, payload, &state).await?;
     let params = call.parse(parse_body::<CompletionRequest>).await?;
-    let incoming = GenerationCall::of(call);
+    let mut incoming = GenerationCall::of(call);
     let (served, caller) = (find(&state, &params.model)?, incoming.caller);
-    let params = aside(move || completion(params, served, caller)).await?;
+    let host = served.host.clone();
+    let work = move |waits: &ClientWaits| completion(params, served, caller, waits);
+    let params = incoming.encode(&state, &host, work).await?;
     let places = caller.in_time(params.places()).await?;
     let format = CompletionFormat::new(&params, places, &incoming.id);
     let prepared = params.prepared;

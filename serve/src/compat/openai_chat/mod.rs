@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::http::header::{CACHE_CONTROL, ContentType, HeaderName};
-use actix_web::web::{self, Data};
+use actix_web::web::Data;
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
+use engine::Host;
 use serde::Serialize;
 
 use crate::admit::Permit;
@@ -17,6 +18,7 @@ use crate::caller::Caller;
 use crate::compat::shared::generation::{
     Generated, PreparedRequest, ReplyFormat, RunningGeneration, answer, stream,
 };
+use crate::encoding::{self, ClientWaits, TOKEN_COST, encode_aside};
 use crate::error::{ApiError, Code};
 use crate::extensions::StageTimes;
 use crate::hosts::Served;
@@ -29,6 +31,8 @@ pub(crate) struct GenerationCall {
     pub(crate) caller: Caller,
     /// Request id, of which the ids in the reply are made.
     pub(crate) id: String,
+    /// Length of the body.
+    body_bytes: usize,
     permit: Permit,
     read: Duration,
     parsing: Instant,
@@ -40,10 +44,27 @@ impl GenerationCall {
         GenerationCall {
             caller: Caller::new(call.request, call.deadline()),
             id: call.id(),
+            body_bytes: call.body_bytes(),
             read: call.times().0,
             parsing: call.parsing(),
             permit: call.into_permit(),
         }
+    }
+
+    /// Runs `work`, which renders and encodes the prompts, on a blocking thread, once there is room
+    /// for the longest that `host` can read.
+    ///
+    /// # Errors
+    /// 504 past the deadline, and those of [`encoding::hold`], [`encoding::encode_aside`] and `work`.
+    pub(crate) async fn encode<T: Send + 'static>(
+        &mut self,
+        state: &State,
+        host: &Host,
+        work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
+    ) -> Result<T, ApiError> {
+        encoding::hold(&mut self.permit, self.body_bytes.saturating_mul(TOKEN_COST), state)?;
+        let longest = self.body_bytes.min(host.max_text_bytes());
+        self.caller.in_time(encode_aside(&state.admission, longest, work)).await
     }
 }
 
@@ -72,13 +93,6 @@ pub(crate) fn find(state: &State, name: &str) -> Result<Served, ApiError> {
     Err(ApiError::new(Code::ScorerNotFound, message).at("model"))
 }
 
-/// Runs rendering, encoding or compiling on a blocking thread.
-pub(crate) async fn aside<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
-    web::block(work).await.map_err(ApiError::internal)?
-}
-
 /// Submits a request and sends its reply, complete or streamed.
 pub(crate) async fn reply<W, R>(
     request: &HttpRequest,
@@ -94,8 +108,8 @@ where
     // Metrics are labelled by model and not by adapter, since adapters come and go without bound.
     let name = prepared.served.host.name.clone();
     let prepared = Arc::new(prepared);
-    let submitting = prepared.clone();
-    let running = aside(move || RunningGeneration::submit(&submitting)).await?;
+    let submitting = RunningGeneration::submit(&prepared, &state.grammars);
+    let running = incoming.caller.in_time(submitting).await?;
     let parse = incoming.parsing.elapsed();
     for (stage, time) in [(Stage::Read, incoming.read), (Stage::Parse, parse)] {
         state.metrics.stage(&name, stage, [time]);

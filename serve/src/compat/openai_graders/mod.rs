@@ -58,7 +58,7 @@ pub(crate) async fn run_grader(
         call.admit(grader.count(), call.deadline())?;
         let caller = Caller::new(&request, call.deadline());
         let subject = Arc::new(Subject::new(&params.model_sample, params.item));
-        let grade = caller.in_time(run::run(&grader, &subject, caller)).await?;
+        let grade = caller.in_time(run::run(&grader, &subject, (caller, &state))).await?;
         let (exec, replying) = (working.elapsed(), Instant::now());
         let reply = reply(&grader, grade, exec.as_secs_f64());
         let bytes = serde_json::to_vec(&reply).map_err(ApiError::internal)?;

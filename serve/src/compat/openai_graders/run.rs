@@ -17,7 +17,9 @@ use crate::caller::Caller;
 use crate::compat::shared::generation::types::ChatRequest;
 use crate::compat::shared::generation::{RunningGeneration, answer, chat};
 use crate::compat::shared::invalid;
+use crate::encoding::{ClientWaits, encode_aside};
 use crate::error::{ApiError, Code};
+use crate::state::State;
 
 /// Most tokens of a model's text, unless the grader sets it.
 const DEFAULT_TOKENS: u64 = 1024;
@@ -30,12 +32,12 @@ const DEFAULT_TOKENS: u64 = 1024;
 pub(super) async fn run(
     grader: &Checked,
     subject: &Arc<Subject>,
-    caller: Caller,
+    asking: (Caller, &State),
 ) -> Result<Grade, ApiError> {
     let Work::Formula(formula, parts) = &grader.work else {
-        return single(grader, subject, caller).await;
+        return single(grader, subject, asking).await;
     };
-    let running = parts.iter().map(|(_, part)| single(part, subject, caller));
+    let running = parts.iter().map(|(_, part)| single(part, subject, asking));
     let grades = try_join_all(running).await?;
     let mut whole = Grade::default();
     for ((name, _), grade) in parts.iter().zip(grades) {
@@ -62,7 +64,7 @@ pub(super) async fn run(
 async fn single(
     grader: &Checked,
     subject: &Arc<Subject>,
-    caller: Caller,
+    asking: (Caller, &State),
 ) -> Result<Grade, ApiError> {
     match &grader.work {
         Work::Texts(texts) => {
@@ -71,7 +73,7 @@ async fn single(
             let comparing = web::block(move || compared(&texts, &path, &subject)).await;
             comparing.map_err(ApiError::internal)
         }
-        Work::Model(model) => run_model(model, &grader.path, subject, caller).await,
+        Work::Model(model) => run_model(model, &grader.path, subject, asking).await,
         Work::Formula(..) => Err(ApiError::internal("a formula within a formula was read")),
     }
 }
@@ -108,25 +110,23 @@ async fn run_model(
     model: &ModelGrader,
     path: &str,
     subject: &Subject,
-    caller: Caller,
+    (caller, state): (Caller, &State),
 ) -> Result<Grade, ApiError> {
     let body = match body(model, subject) {
         Ok(body) => body,
         Err(problem) => return Ok(Grade::failed(problem)),
     };
+    let bytes = text_bytes(&body);
     let request: ChatRequest = serde_json::from_value(body).map_err(ApiError::internal)?;
     let served = model.served.clone();
-    let submitting = web::block(move || {
-        let prepared = chat(request, served, caller)?.prepared;
-        let running = RunningGeneration::submit(&prepared)?;
-        Ok((prepared, running))
-    });
-    let submitted = submitting.await.map_err(ApiError::internal)?;
-    let answered = match submitted {
-        Ok((prepared, running)) => answer(&prepared, running).await,
-        Err(error) => Err(error),
+    let longest = served.host.max_text_bytes().min(bytes);
+    let work = move |_: &ClientWaits| chat(request, served, caller);
+    let answering = async {
+        let prepared = Arc::new(encode_aside(&state.admission, longest, work).await?.prepared);
+        let running = RunningGeneration::submit(&prepared, &state.grammars).await?;
+        answer(&prepared, running).await
     };
-    let answered = match answered {
+    let answered = match answering.await {
         Ok(answered) => answered,
         Err(error) => return fault(error, path).map(Grade::failed),
     };
@@ -141,6 +141,12 @@ async fn run_model(
     };
     grade.tokens = BTreeMap::from([(model.model.clone(), tokens)]);
     Ok(grade)
+}
+
+/// Bytes of the texts of messages.
+fn text_bytes(body: &Value) -> usize {
+    let messages = body["messages"].as_array().into_iter().flatten();
+    messages.filter_map(|message| message["content"].as_str()).map(str::len).sum()
 }
 
 /// Builds the chat request of a model grader.

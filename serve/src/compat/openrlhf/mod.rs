@@ -116,7 +116,7 @@ async fn score_with_head(
         (path(at), text)
     };
     let texts = texts.map(text).collect();
-    let encoded = pooling::encode(served, texts, pooling::by_origin).await?;
+    let encoded = pooling::encode(&mut call, served, texts, pooling::by_origin).await?;
     let sequences = encoded.into_iter().map(pooling::Tokens::last).collect();
     let answers = pooling::read(&mut call, served, sequences, RequestParams::default()).await?;
     let raws = answers.iter().map(pooling::scalar);
@@ -145,7 +145,10 @@ fn input(path: &str, query: &str, prompt: Option<&str>) -> Result<Input, ApiErro
     let prompt = chat_split::prompt(prompt);
     let response = prompt.begun + chat_split::response(response);
     let turns = Some(prompt.turns).filter(|turns| !turns.is_empty());
-    Ok(Input { prompt: turns.map(Passage::Messages), ..Input::of(response) })
+    Ok(Input {
+        prompt: turns.map(|turns| Arc::new(Passage::Messages(turns))),
+        ..Input::of(response)
+    })
 }
 
 fn path(at: usize) -> String {

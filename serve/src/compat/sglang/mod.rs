@@ -82,7 +82,7 @@ async fn heads<'r>(
 ) -> Result<Heads<'r>, ApiError> {
     let served = names::model(call.state, own(model))?;
     pooling::check_whole(&served)?;
-    let tokens = pooling::texts(&served, path, input, true).await?;
+    let tokens = pooling::texts(&mut call, &served, path, input, true).await?;
     let working = Instant::now();
     let sequences = tokens.into_iter().map(Tokens::last).collect();
     let answers = pooling::read(&mut call, &served, sequences, RequestParams::default()).await?;
@@ -211,7 +211,7 @@ pub(crate) async fn score(
         item_first: params.item_first,
         special: true,
     };
-    let tokens = next_token::sequences(&served, prompts).await?;
+    let tokens = next_token::sequences(&mut call, &served, prompts).await?;
     let working = Instant::now();
     let (scores, read) = if served.host.engine.limits().has_vocabulary {
         let labels = labels(&served, params.label_token_ids, tokens.len())?;

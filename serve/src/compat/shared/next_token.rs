@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use engine::{Output, OutputSpec, RequestOutput, RequestParams};
 
-use super::pooling::{self, Tokens};
+use super::pooling::{self, SharedTokens, Tokens};
 use super::{check_count, invalid};
 use crate::call::Call;
 use crate::compat::shared::generation::types::Prompt;
@@ -33,15 +33,19 @@ pub(crate) enum Normalisation {
     Vocabulary,
 }
 
-/// Joins the query with each item as one sequence.
+/// Joins the query with each item as one sequence. The sequences share the query.
 ///
 /// # Errors
 /// No items, several queries, a sequence without tokens, ids outside the vocabulary.
-pub(crate) async fn sequences(served: &Served, prompts: Prompts) -> Result<Vec<Tokens>, ApiError> {
-    let query = match prompts.query {
+pub(crate) async fn sequences(
+    call: &mut Call<'_>,
+    served: &Served,
+    prompts: Prompts,
+) -> Result<Vec<Tokens>, ApiError> {
+    let query: Vec<u32> = match prompts.query {
         Prompt::Text(text) if text.is_empty() => Vec::new(),
         query @ (Prompt::Text(_) | Prompt::Tokens(_)) => {
-            let read = pooling::texts(served, "query", query, prompts.special).await?;
+            let read = pooling::texts(call, served, "query", query, prompts.special).await?;
             read.into_iter().flat_map(|tokens| tokens.ids).collect()
         }
         Prompt::Texts(list) if list.is_empty() => Vec::new(),
@@ -54,16 +58,11 @@ pub(crate) async fn sequences(served: &Served, prompts: Prompts) -> Result<Vec<T
         Prompt::Tokens(ids) => Prompt::TokenLists(vec![ids]),
         items @ (Prompt::Texts(_) | Prompt::TokenLists(_)) => items,
     };
-    let items = pooling::texts(served, "items", items, false).await?;
-    let joined = |item: Tokens| Tokens {
-        ids: if prompts.item_first {
-            [&item.ids[..], &query].concat()
-        } else {
-            [&query[..], &item.ids].concat()
-        },
-        path: item.path,
-    };
-    Ok(items.into_iter().map(joined).collect())
+    let items = pooling::texts(call, served, "items", items, false).await?;
+    let query: Arc<[u32]> = query.into();
+    let shared =
+        if prompts.item_first { SharedTokens::After(query) } else { SharedTokens::Before(query) };
+    Ok(items.into_iter().map(|item| Tokens { shared: shared.clone(), ..item }).collect())
 }
 
 /// Computes the probabilities of each sequence's labels, and the number of tokens read.

@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use actix_web::HttpResponse;
-use engine::RequestParams;
+use engine::{RequestParams, Tokenizer};
 use openapi::Options;
 use rubrics::{Input, Passage, Scorer};
 use serde::Serialize;
 
+use super::pooling::{self, TextLength};
 use super::target::Target;
-use super::{invalid, pooling, rewards};
+use super::{invalid, rewards};
 use crate::call::{Call, ScoredCall};
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -19,8 +20,15 @@ use crate::hosts::Served;
 #[derive(Debug)]
 pub(crate) struct TextPair {
     pub(crate) path: String,
-    pub(crate) query: String,
+    /// Shared by all pairs that have it.
+    pub(crate) query: Arc<str>,
     pub(crate) document: String,
+}
+
+impl TextLength for TextPair {
+    fn text_bytes(&self) -> usize {
+        self.query.len() + self.document.len()
+    }
 }
 
 /// Scored pairs.
@@ -82,12 +90,16 @@ async fn score_with_scorer(
     activate: bool,
 ) -> Result<Scored<'_>, ApiError> {
     let (mut paths, mut inputs) = (Vec::new(), Vec::new());
-    for pair in pairs {
-        paths.push(pair.path);
-        inputs.push(Arc::new(Input {
-            prompt: Some(Passage::Text(pair.query)),
-            ..Input::of(pair.document)
-        }));
+    let mut last: Option<(Arc<str>, Arc<Passage>)> = None;
+    for TextPair { path, query, document } in pairs {
+        let known = last.take().filter(|(known, _)| Arc::ptr_eq(known, &query));
+        let (query, prompt) = known.unwrap_or_else(|| {
+            let prompt = Arc::new(Passage::Text(query.as_ref().to_owned()));
+            (query, prompt)
+        });
+        paths.push(path);
+        inputs.push(Arc::new(Input { prompt: Some(prompt.clone()), ..Input::of(document) }));
+        last = Some((query, prompt));
     }
     let state = call.state;
     let scored = call.score(scorer, &inputs, &Options::default()).await?;
@@ -119,8 +131,11 @@ async fn read(
     (activate, params): (bool, RequestParams),
 ) -> Result<Scored<'_>, ApiError> {
     pooling::check_scalar(&served)?;
-    let texts = pairs.into_iter().map(|pair| (pair.path, pair.query + &pair.document));
-    let encoded = pooling::encode(&served, texts.collect(), pooling::as_written).await?;
+    let texts = pairs.into_iter().map(|mut pair| (std::mem::take(&mut pair.path), pair));
+    let joined = |tokenizer: &Tokenizer, pair: TextPair| {
+        pooling::as_written(tokenizer, [&*pair.query, &pair.document].concat())
+    };
+    let encoded = pooling::encode(&mut call, &served, texts.collect(), joined).await?;
     let sequences = encoded.into_iter().map(pooling::Tokens::last).collect();
     let working = Instant::now();
     let answers = pooling::read(&mut call, &served, sequences, params).await?;
@@ -138,12 +153,13 @@ async fn read(
 }
 
 /// Pairs every text with one query.
-pub(crate) fn against(path: &str, query: &str, texts: &[String]) -> Vec<TextPair> {
+pub(crate) fn against(path: &str, query: String, texts: &[String]) -> Vec<TextPair> {
+    let query: Arc<str> = query.into();
     let texts = texts.iter().enumerate();
     texts
         .map(|(at, text)| TextPair {
             path: format!("{path}[{at}]"),
-            query: query.to_owned(),
+            query: query.clone(),
             document: text.clone(),
         })
         .collect()

@@ -6,10 +6,11 @@ use openapi::{ErrorBody, parse_body};
 
 use crate::call::Call;
 use crate::compat::nim;
-use crate::compat::openai_chat::{GenerationCall, aside, find, reply};
+use crate::compat::openai_chat::{GenerationCall, find, reply};
 use crate::compat::shared::generation::types::{ChatRequest, ChatResponse};
 use crate::compat::shared::generation::{ChatFormat, chat};
 use crate::compat::shared::responses::OpenAiFailures;
+use crate::encoding::ClientWaits;
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -42,9 +43,11 @@ pub(crate) async fn chat_completions(
     if let Some(scorer) = nim::scorer(&state, &params)? {
         return nim::reply_with_reward(call, scorer, params).await;
     }
-    let incoming = GenerationCall::of(call);
+    let mut incoming = GenerationCall::of(call);
     let (served, caller) = (find(&state, &params.model)?, incoming.caller);
-    let chat = aside(move || chat(params, served, caller)).await?;
+    let host = served.host.clone();
+    let work = move |_: &ClientWaits| chat(params, served, caller);
+    let chat = incoming.encode(&state, &host, work).await?;
     let format = ChatFormat::new(&chat, &incoming.id);
     reply(&request, state, incoming, (chat.prepared, format), ChatFormat::whole).await
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::web::{self, Data, Payload};
+use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use engine::{RequestError, RequestParams, SubmitError};
 use openapi::{ErrorBody, parse_body};
@@ -19,6 +19,7 @@ use crate::compat::shared::pooling::salt;
 use crate::compat::shared::responses::OpenAiFailures;
 use crate::compat::systemone::types::{SystemOneReply, SystemOneRequest};
 use crate::compat::{openai_decisions, sglang, systemone as system_one};
+use crate::encoding::{ClientWaits, encode_aside};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::names::{self, not_found};
@@ -97,10 +98,9 @@ async fn decide_and_reply<W: Wire>(
         deadline: Some(deadline),
         ..RequestParams::default()
     };
-    let deciding = decide(state, &served, query, params);
+    let deciding = decide(state, &served, query, (params, call.body_bytes(), &wire));
     let decided = tokio::time::timeout(patience, deciding).await;
-    let decided = decided.map_err(|_| deadline_passed())?;
-    let decided = decided.map_err(|error| api_error(&error, &wire))?;
+    let decided = decided.map_err(|_| deadline_passed())??;
     let exec = working.elapsed();
 
     let replying = Instant::now();
@@ -120,8 +120,8 @@ async fn decide(
     state: &State,
     served: &Served,
     query: DecisionQuery,
-    params: RequestParams,
-) -> Result<rubrics::decide::Decisions, DecideError> {
+    (params, body_bytes, wire): (RequestParams, usize, &impl Wire),
+) -> Result<rubrics::decide::Decisions, ApiError> {
     let own = || state.calibrations.get(&served.host.name).cloned();
     let temperature = query.temperature.and_then(Temperature::new);
     let asking = DecideOptions {
@@ -132,9 +132,11 @@ async fn decide(
         template_kwargs: query.template_kwargs,
     };
     let host = served.host.clone();
-    let preparing = web::block(move || prepare(&host, &query.input, query.questions, asking)).await;
-    let failed = |error: actix_web::error::BlockingError| RequestError::Model(error.to_string());
-    preparing.map_err(failed)??.run(params).await
+    let longest = body_bytes.min(host.max_text_bytes());
+    let work = move |_: &ClientWaits| Ok(prepare(&host, &query.input, query.questions, asking));
+    let prepared = encode_aside(&state.admission, longest, work).await?;
+    let decided = async { prepared?.run(params).await };
+    decided.await.map_err(|error| api_error(&error, wire))
 }
 
 /// Assumed tokens per second of an engine for `Retry-After`, which is between a second and a minute
@@ -151,6 +153,10 @@ fn api_error(error: &DecideError, wire: &impl Wire) -> ApiError {
             let question = wire.path(*question, FieldPath::Whole);
             let message = format!("{path}: with {question}, {error}");
             ApiError::new(Code::InvalidBody, message).at(path)
+        }
+        DecideError::TextTooLong { .. } => {
+            let path = wire.input_path();
+            ApiError::new(Code::ContextLength, format!("{path}: {error}")).at(path)
         }
         DecideError::Unsupported(_) => invalid("model", error),
         DecideError::Submit(SubmitError::Overloaded { queued, .. }) => {

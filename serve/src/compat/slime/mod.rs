@@ -100,7 +100,7 @@ async fn score_with_head(
     };
     let text = pooling::continued(prompt, &params.response);
     let texts = vec![("response".to_owned(), text)];
-    let encoded = pooling::encode(served, texts, pooling::by_origin).await?;
+    let encoded = pooling::encode(&mut call, served, texts, pooling::by_origin).await?;
     let sequences = encoded.into_iter().map(pooling::Tokens::last).collect();
     let answers = pooling::read(&mut call, served, sequences, RequestParams::default()).await?;
     let raw = pooling::scalar(&answers[0])?;
@@ -124,7 +124,7 @@ fn input(params: RemoteRewardRequest) -> Input {
         messages @ Content::Messages(_) => (Some(convert::passage(messages)), String::new()),
     };
     Input {
-        prompt,
+        prompt: prompt.map(Arc::new),
         reference: params.label.0.map(convert::reference),
         ..Input::of(begun + chat_split::response(&params.response))
     }

@@ -77,7 +77,7 @@ async fn predicted(mut call: Call<'_>, params: PredictRequest) -> Result<HttpRes
             (texts.collect(), true)
         }
     };
-    let encoded = pooling::encode(served, texts, pooling::as_written).await?;
+    let encoded = pooling::encode(&mut call, served, texts, pooling::as_written).await?;
     let working = Instant::now();
     let sequences = encoded.into_iter().map(Tokens::last).collect();
     let answers = pooling::read(&mut call, served, sequences, RequestParams::default()).await?;
@@ -111,7 +111,7 @@ pub(crate) async fn ranked(
 ) -> Result<HttpResponse, ApiError> {
     check_count("texts", params.texts.len(), 1..=openapi::MAX_INPUTS)?;
     let target = target::of_body(&call, params.model.as_deref())?;
-    let pairs = pairs::against("texts", &params.query, &params.texts);
+    let pairs = pairs::against("texts", params.query, &params.texts);
     let manner = (!params.raw_scores, RequestParams::default());
     let scored = pairs::score(call, target, pairs, manner).await?;
     let ranks = pairs::best(&scored.scores, params.top_n).map(|(index, score)| TeiRank {

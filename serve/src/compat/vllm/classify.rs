@@ -22,7 +22,7 @@ pub(crate) async fn answer(
     pooling::check_whole(&served)?;
     let activate = pooling::activates(request.use_activation, request.activation)?;
     let engine_params = pooling::salted(request.cache_salt.as_deref());
-    let tokens = pooling::sequences(&served, request).await?;
+    let tokens = pooling::sequences(&mut call, &served, request).await?;
     let working = Instant::now();
     let sequences = tokens.into_iter().map(Tokens::last).collect();
     let answers = pooling::read(&mut call, &served, sequences, engine_params).await?;

@@ -47,7 +47,7 @@ async fn answer(
         item_first: params.item_first,
         special: params.add_special_tokens,
     };
-    let sequences = next_token::sequences(&served, prompts).await?;
+    let sequences = next_token::sequences(&mut call, &served, prompts).await?;
     let sequences = sequences.into_iter().map(|tokens| (tokens, labels.clone()));
     let scale = if params.apply_softmax {
         Normalisation::Labels { temperature: 1.0 }

@@ -43,7 +43,7 @@ async fn answer(mut call: Call<'_>, mut request: PoolingRequest) -> Result<HttpR
     let task = task(&served, request.task)?;
     let activate = heads::activates(params.use_activation, params.activation)?;
     let engine_params = heads::salted(params.cache_salt.as_deref());
-    let tokens = heads::sequences(&served, params).await?;
+    let tokens = heads::sequences(&mut call, &served, params).await?;
     let sequence = match task {
         PoolingTask::Classify => Tokens::last,
         PoolingTask::TokenClassify => Tokens::everywhere,

@@ -90,7 +90,7 @@ pub(crate) async fn answer(
     let engine_params = pooling::salted(params.cache_salt.as_deref());
     let target = target::of_body(&call, params.model.as_deref())?;
     let texts: Vec<String> = params.documents.into_iter().map(|one| one.text).collect();
-    let pairs = pairs::against("documents", &params.query, &texts);
+    let pairs = pairs::against("documents", params.query, &texts);
     let id = format!("score-{}", call.id());
     let scored = pairs::score(call, target, pairs, (activate, engine_params)).await?;
     let repeats = params.return_documents.unwrap_or(true);

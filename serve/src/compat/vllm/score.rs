@@ -1,5 +1,7 @@
 //! `POST /score`, and the same body at `POST /v1/score`: scores pairs of texts.
 
+use std::sync::Arc;
+
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 
@@ -83,6 +85,7 @@ fn pairs(params: VllmScoreRequest) -> Result<Vec<TextPair>, ApiError> {
         );
         return Err(invalid(one.0, what));
     }
+    let queries: Vec<Arc<str>> = queries.into_iter().map(Arc::from).collect();
     let queries = queries.into_iter().cycle();
     let pairs = queries.zip(documents).enumerate();
     Ok(pairs

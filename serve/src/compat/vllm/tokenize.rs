@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::types::{DetokenizeReply, DetokenizeRequest, TokenizeReply, TokenizeRequest};
 use crate::call::{Call, json};
-use crate::compat::shared::generation::{Rendering, render};
+use crate::compat::shared::generation::{Rendering, render_aside};
 use crate::compat::shared::pooling::{self, Tokens};
 use crate::compat::shared::responses::VllmFailures;
 use crate::compat::shared::{ApiFlavor, FlavoredApiError, invalid};
@@ -39,7 +39,7 @@ pub(crate) async fn tokenize(
         call.admit(1, call.deadline())?;
         let served = names::model(&state, params.model.as_deref())?;
         let spells = params.return_token_strs.unwrap_or(false);
-        let ids = encoded(&served, params).await?.ids;
+        let ids = encoded(&mut call, &served, params).await?.ids;
         let spelled = |id: &u32| served.host.tokenizer.token(*id).unwrap_or_default();
         written(&TokenizeReply {
             count: ids.len(),
@@ -84,10 +84,14 @@ pub(crate) async fn detokenize(
     answering.await.map_err(ApiFlavor::Vllm.refusal())
 }
 
-async fn encoded(served: &Served, params: TokenizeRequest) -> Result<Tokens, ApiError> {
+async fn encoded(
+    call: &mut Call<'_>,
+    served: &Served,
+    params: TokenizeRequest,
+) -> Result<Tokens, ApiError> {
     match (params.prompt, params.messages) {
         (Some(prompt), None) if prompt.is_empty() => {
-            Ok(Tokens { path: "prompt".to_owned(), ids: Vec::new() })
+            Ok(Tokens::new("prompt".to_owned(), Vec::new()))
         }
         (Some(prompt), None) => {
             let encode = if params.add_special_tokens.unwrap_or(true) {
@@ -96,7 +100,7 @@ async fn encoded(served: &Served, params: TokenizeRequest) -> Result<Tokens, Api
                 pooling::bare
             };
             let texts = vec![("prompt".to_owned(), prompt)];
-            let mut encoded = pooling::encode(served, texts, encode).await?;
+            let mut encoded = pooling::encode(call, served, texts, encode).await?;
             encoded.pop().ok_or_else(|| ApiError::internal("one text was encoded and none came"))
         }
         (None, Some(messages)) => {
@@ -107,10 +111,8 @@ async fn encoded(served: &Served, params: TokenizeRequest) -> Result<Tokens, Api
                 kwargs: params.chat_template_kwargs.unwrap_or_default(),
                 tools: params.tools,
             };
-            let tokenizer = served.host.tokenizer.clone();
-            let rendering = move || render(messages, rendering, &tokenizer);
-            let prompt = web::block(rendering).await.map_err(ApiError::internal)??;
-            Ok(Tokens { path: "messages".to_owned(), ids: prompt.token_ids.to_vec() })
+            let prompt = render_aside(call, served, messages, rendering).await?;
+            Ok(Tokens::new("messages".to_owned(), prompt.token_ids.to_vec()))
         }
         (Some(_), Some(_)) => Err(invalid("messages", "give either `prompt` or `messages`")),
         (None, None) => Err(invalid("prompt", "it is missing, and so is `messages`")),

@@ -30,8 +30,13 @@ min_label_mass = 0
 ";
 
 /// Texts of the model and all.
-const ASK: ScoreOptions =
-    ScoreOptions { priority: crate::Priority::Interactive, deadline: None, explain: true, seed: 3 };
+const ASK: ScoreOptions = ScoreOptions {
+    priority: crate::Priority::Interactive,
+    deadline: None,
+    explain: true,
+    seed: 3,
+    fuel: None,
+};
 
 #[test]
 fn critiques_do_not_depend_on_company() {

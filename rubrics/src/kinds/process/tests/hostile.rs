@@ -48,7 +48,7 @@ fn separators_in_a_response_stay_text() {
         super::near(*found, expected);
     }
     let question = Input {
-        prompt: Some(Passage::Text("<extra_0><extra_0>".to_owned())),
+        prompt: Some(Passage::Text("<extra_0><extra_0>".to_owned()).into()),
         ..Input::of("a\n\nb")
     };
     let outcome = scripted("", &[1.0, -1.0]).one("s", question);

@@ -48,7 +48,7 @@ fn scripted(options: &str, raws: &[f32]) -> Bench {
 }
 
 fn input_of(response: &str) -> Input {
-    Input { prompt: Some(Passage::Text("What?".to_owned())), ..Input::of(response) }
+    Input { prompt: Some(Passage::Text("What?".to_owned()).into()), ..Input::of(response) }
 }
 
 fn with_steps(response: &str, steps: &[&str]) -> Input {

@@ -1,7 +1,7 @@
 //! Prepares chat requests: renders the conversation as the model's prompt.
 
 use chat::{LocalTime, Rendered};
-use engine::{Conversation, Tokenizer};
+use engine::Conversation;
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -12,8 +12,10 @@ use super::tool_calls::ToolCallMode;
 use super::types::{
     ChatContent, ChatMessage, ChatRequest, FunctionDefinition, Role, Tool, ToolCall, ToolChoice,
 };
+use crate::call::Call;
 use crate::caller::Caller;
 use crate::compat::shared::invalid;
+use crate::encoding::{TOKEN_COST, check_text};
 use crate::error::ApiError;
 use crate::hosts::Served;
 
@@ -59,7 +61,7 @@ pub(crate) fn chat(
     let own = RouteDefaults { max_tokens: usize::MAX, logprobs, grammar };
     let settings = Settings::new(&generation, own, &served.host)?;
     let shown = (plan.calling != ToolCallMode::Never).then_some(&tools[..]);
-    let prompt = prompt(&mut request, shown, &served.host.tokenizer)?;
+    let prompt = prompt(&mut request, shown, &served)?;
     let prompts = Prompts { all: vec![prompt], param: "messages" };
     let prepared =
         PreparedRequest::new((request.model, served), prompts, &generation, settings, caller)?;
@@ -146,7 +148,7 @@ fn check_tools(tools: &[Tool]) -> Result<(), ApiError> {
 fn prompt(
     request: &mut ChatRequest,
     tools: Option<&[Tool]>,
-    tokenizer: &Tokenizer,
+    served: &Served,
 ) -> Result<PromptTokens, ApiError> {
     let continued = request.continue_final_message.unwrap_or(false);
     let rendering = Rendering {
@@ -155,7 +157,24 @@ fn prompt(
         kwargs: request.chat_template_kwargs.take().unwrap_or_default(),
         tools: tools.map(<[Tool]>::to_vec),
     };
-    render(std::mem::take(&mut request.messages), rendering, tokenizer)
+    render(std::mem::take(&mut request.messages), rendering, served)
+}
+
+/// Renders and encodes the conversation of a request on a blocking thread.
+///
+/// # Errors
+/// Those of [`Call::encode`], what the template refuses, and messages that cannot be, by their
+/// paths.
+pub(crate) async fn render_aside(
+    call: &mut Call<'_>,
+    served: &Served,
+    messages: Vec<ChatMessage>,
+    rendering: Rendering,
+) -> Result<PromptTokens, ApiError> {
+    let longest = call.body_bytes().min(served.host.max_text_bytes());
+    call.hold(longest.saturating_mul(TOKEN_COST))?;
+    let served = served.clone();
+    call.encode(longest, move |_| render(messages, rendering, &served)).await
 }
 
 /// Options of rendering a conversation.
@@ -174,11 +193,12 @@ pub(crate) struct Rendering {
 ///
 /// # Errors
 /// Errors of the template, and invalid messages, by their paths.
-pub(crate) fn render(
+fn render(
     messages: Vec<ChatMessage>,
     rendering: Rendering,
-    tokenizer: &Tokenizer,
+    served: &Served,
 ) -> Result<PromptTokens, ApiError> {
+    let tokenizer = &served.host.tokenizer;
     let continued = rendering.continued;
     if continued && rendering.opened {
         let message = "the last message is continued, so that no other one can begin";
@@ -199,15 +219,15 @@ pub(crate) fn render(
         now: Some(now()),
     };
     let unusable = |error: chat::ChatError| invalid("messages", error);
+    let rendered = tokenizer.template().render(&conversation).map_err(unusable)?;
+    check_text(served, "messages", rendered.as_str().len())?;
     if !continued {
-        let encoded = tokenizer.encode_chat(&conversation).map_err(unusable)?;
         return Ok(PromptTokens {
-            token_ids: encoded.token_ids.into(),
-            digest: encoded.digest,
+            token_ids: tokenizer.encode_text(&rendered.text).map_err(unusable)?.into(),
+            digest: rendered.digest,
             echo: None,
         });
     }
-    let rendered = tokenizer.template().render(&conversation).map_err(unusable)?;
     let end = end_of_last(&rendered, &conversation)?;
     let text = rendered.text.part(0..end);
     let digest = Sha256::digest(text.as_str());

@@ -1,6 +1,5 @@
 //! Prepares completion requests, whose prompts are continued as they are.
 
-use engine::Tokenizer;
 use sha2::{Digest as _, Sha256};
 
 use super::constraint;
@@ -10,6 +9,7 @@ use super::settings::{self, RouteDefaults, Settings};
 use super::types::{CompletionRequest, MAX_PROMPTS, Prompt};
 use crate::caller::Caller;
 use crate::compat::shared::invalid;
+use crate::encoding::{ClientWaits, check_text};
 use crate::error::ApiError;
 use crate::hosts::Served;
 
@@ -33,6 +33,7 @@ pub(crate) fn completion(
     mut params: CompletionRequest,
     served: Served,
     caller: Caller,
+    waits: &ClientWaits,
 ) -> Result<PreparedCompletion, ApiError> {
     let generation = params.take_generation();
     let top = |given| settings::top("logprobs", given);
@@ -47,7 +48,8 @@ pub(crate) fn completion(
     let stream = generation.stream.unwrap_or(false);
     prompt_logprobs::refuse_in_stream(prompt_logprobs.is_some(), stream)?;
     let reading = Reading {
-        tokenizer: &served.host.tokenizer,
+        served: &served,
+        waits,
         vocab_size: served.host.engine.limits().vocab_size,
         add_special: params.add_special_tokens.unwrap_or(true),
         echo: echo.then_some(settings.skip_special),
@@ -74,7 +76,8 @@ impl PreparedCompletion {
 
 /// Options of encoding prompts.
 struct Reading<'r> {
-    tokenizer: &'r Tokenizer,
+    served: &'r Served,
+    waits: &'r ClientWaits,
     vocab_size: usize,
     add_special: bool,
     /// Whether prompts are echoed, and if so whether without special tokens.
@@ -109,7 +112,10 @@ impl Reading<'_> {
 
     /// Encodes a text of a request, in which special tokens are plain text.
     fn text(&self, path: &str, text: String) -> Result<PromptTokens, ApiError> {
-        let encoded = self.tokenizer.encode_untrusted(&text, self.add_special);
+        self.waits.check()?;
+        check_text(self.served, path, text.len())?;
+        let tokenizer = &self.served.host.tokenizer;
+        let encoded = tokenizer.encode_untrusted(&text, self.add_special);
         let token_ids = encoded.map_err(|error| invalid(path, error))?;
         if token_ids.is_empty() {
             return Err(invalid(path, "it has no tokens"));
@@ -130,7 +136,7 @@ impl Reading<'_> {
             return Err(invalid(format!("{path}[{at}]"), message));
         }
         let bytes: Vec<u8> = ids.iter().flat_map(|id| id.to_le_bytes()).collect();
-        let echo = self.echo.map(|skip| self.tokenizer.decode(&ids, skip));
+        let echo = self.echo.map(|skip| self.served.host.tokenizer.decode(&ids, skip));
         Ok(PromptTokens {
             digest: base::digest::hex(&Sha256::digest(&bytes)),
             echo: echo.transpose().map_err(|error| invalid(path, error))?,

@@ -22,7 +22,7 @@ mod stream;
 mod tool_calls;
 pub(crate) mod types;
 
-pub(crate) use chat::{Rendering, chat, render};
+pub(crate) use chat::{Rendering, chat, render_aside};
 pub(crate) use chat_format::ChatFormat;
 pub(crate) use completion::completion;
 pub(crate) use completion_format::CompletionFormat;

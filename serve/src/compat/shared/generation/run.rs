@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use actix_web::web;
+use engine::sampling::Constraint;
 use engine::{
     FinishReason, Request, RequestEvent, RequestOutput, Revisions, SampledToken, Task, Ticket,
 };
@@ -15,6 +17,7 @@ use crate::compat::shared::invalid;
 use crate::convert;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
+use crate::grammars::Grammars;
 
 /// Most sequences of a request.
 const MAX_SEQUENCES: u64 = 2_048;
@@ -108,22 +111,35 @@ pub(crate) struct RunningGeneration {
 }
 
 impl RunningGeneration {
-    /// Submits the prompts to the engine. Sequences are ordered by prompt, then by choice.
+    /// Compiles the constraint and submits the prompts to the engine. Sequences are ordered by
+    /// prompt, then by choice.
     ///
     /// # Errors
     /// Errors of submission, and constraints that cannot be compiled.
-    pub(crate) fn submit(prepared: &PreparedRequest) -> Result<RunningGeneration, ApiError> {
+    pub(crate) async fn submit(
+        prepared: &Arc<PreparedRequest>,
+        grammars: &Grammars,
+    ) -> Result<RunningGeneration, ApiError> {
         let n_sequences = prepared.n.saturating_mul(prepared.prompts.len() as u64);
         if n_sequences > MAX_SEQUENCES {
             let message = format!("{n_sequences} sequences; a request takes {MAX_SEQUENCES}");
             return Err(invalid("n", message));
         }
+        let constraint = prepared.settings.constraint(&prepared.served, grammars).await?;
+        let submitting = Arc::clone(prepared);
+        let submitted = web::block(move || Self::enqueue(&submitting, constraint.as_deref()));
+        submitted.await.map_err(ApiError::internal)?
+    }
+
+    fn enqueue(
+        prepared: &PreparedRequest,
+        constraint: Option<&dyn Constraint>,
+    ) -> Result<RunningGeneration, ApiError> {
         let host = &prepared.served.host;
-        let constraint = prepared.settings.constraint(&prepared.served)?;
         let (mut requests, mut choices) = (Vec::new(), Vec::new());
         for prompt in &prepared.prompts {
             for choice in 0..prepared.n {
-                let own = constraint.as_ref().map(|constraint| constraint.fork());
+                let own = constraint.map(Constraint::fork);
                 let sampling = prepared.settings.sampling(host, own, choice)?;
                 let skip_special = prepared.settings.skip_special;
                 choices.push(Continuation::new(&sampling, &host.tokenizer, skip_special));

@@ -9,6 +9,7 @@ use engine::{Host, Tokenizer};
 use super::types::{Generation, MAX_STOP_CHARS, MAX_STOPS, MAX_TOP_LOGPROBS, Texts, biases};
 use crate::compat::shared::invalid;
 use crate::error::{ApiError, Code};
+use crate::grammars::Grammars;
 use crate::hosts::Served;
 
 /// Generation settings of all continuations of a request.
@@ -23,9 +24,10 @@ pub(crate) struct Settings {
     repetition_penalty: f32,
     presence_penalty: f32,
     frequency_penalty: f32,
-    logit_bias: Vec<(u32, f32)>,
+    /// Shared by the sequences, as are the tokens that end them.
+    logit_bias: Arc<[(u32, f32)]>,
     seed: u64,
-    stop_token_ids: Vec<u32>,
+    stop_token_ids: Arc<[u32]>,
     /// Number of most probable tokens to list; `None` without log-probabilities.
     pub(super) logprobs: Option<usize>,
     stops: Vec<String>,
@@ -97,10 +99,10 @@ impl Settings {
                 0.0,
                 -2.0..=2.0,
             )?,
-            logit_bias: logit_bias(params, vocab_size)?,
+            logit_bias: logit_bias(params, vocab_size)?.into(),
             // Seeds are 64 bits, of either sign.
             seed: params.seed.unwrap_or(0).cast_unsigned(),
-            stop_token_ids: stop_token_ids(params, &host.tokenizer, vocab_size)?,
+            stop_token_ids: stop_token_ids(params, &host.tokenizer, vocab_size)?.into(),
             logprobs: own.logprobs,
             stops,
             include_stop: params.include_stop_str_in_output.unwrap_or(false),
@@ -109,19 +111,19 @@ impl Settings {
         })
     }
 
-    /// Compiles the constraint on the text.
+    /// Compiles the constraint on the text; `None` without one.
     ///
     /// # Errors
     /// A constraint that cannot be compiled.
-    pub(super) fn constraint(
+    pub(super) async fn constraint(
         &self,
         served: &Served,
+        grammars: &Grammars,
     ) -> Result<Option<Box<dyn Constraint>>, ApiError> {
         let Some(grammar) = &self.grammar else {
             return Ok(None);
         };
-        let vocabulary = served.host.vocabulary().map_err(ApiError::internal)?;
-        let compiled = vocabulary.compile(grammar);
+        let compiled = grammars.compiled(served, grammar).await?;
         compiled.map(Some).map_err(|error| super::constraint::refused(grammar, &error))
     }
 

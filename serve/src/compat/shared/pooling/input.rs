@@ -1,11 +1,10 @@
 //! Converts texts, token ids and conversations to sequences for a head.
 
-use actix_web::web;
-
 use super::Tokens;
 use super::types::Pooled;
+use crate::call::Call;
 use crate::compat::shared::generation::types::Prompt;
-use crate::compat::shared::generation::{Rendering, render};
+use crate::compat::shared::generation::{Rendering, render_aside};
 use crate::compat::shared::{check_count, invalid};
 use crate::error::ApiError;
 use crate::hosts::Served;
@@ -17,12 +16,16 @@ const MOST_TEXTS: usize = openapi::MAX_INPUTS;
 ///
 /// # Errors
 /// Neither or both of them, a text without tokens, ids outside the vocabulary.
-pub(crate) async fn sequences(served: &Served, request: Pooled) -> Result<Vec<Tokens>, ApiError> {
+pub(crate) async fn sequences(
+    call: &mut Call<'_>,
+    served: &Served,
+    request: Pooled,
+) -> Result<Vec<Tokens>, ApiError> {
     check_truncation(request.truncate_prompt_tokens)?;
     match (request.input, request.messages) {
         (Some(input), None) => {
             let special = request.add_special_tokens.unwrap_or(true);
-            texts(served, "input", input, special).await
+            texts(call, served, "input", input, special).await
         }
         (None, Some(messages)) => {
             let rendering = Rendering {
@@ -31,10 +34,8 @@ pub(crate) async fn sequences(served: &Served, request: Pooled) -> Result<Vec<To
                 kwargs: request.chat_template_kwargs.unwrap_or_default(),
                 tools: None,
             };
-            let tokenizer = served.host.tokenizer.clone();
-            let rendering = move || render(messages, rendering, &tokenizer);
-            let prompt = web::block(rendering).await.map_err(ApiError::internal)??;
-            Ok(vec![Tokens { path: "messages".to_owned(), ids: prompt.token_ids.to_vec() }])
+            let prompt = render_aside(call, served, messages, rendering).await?;
+            Ok(vec![Tokens::new("messages".to_owned(), prompt.token_ids.to_vec())])
         }
         (Some(_), Some(_)) => Err(invalid("messages", "give either `input` or `messages`")),
         (None, None) => Err(invalid("input", "it is missing, and so is `messages`")),
@@ -46,6 +47,7 @@ pub(crate) async fn sequences(served: &Served, request: Pooled) -> Result<Vec<To
 /// # Errors
 /// None or too many texts, a text without tokens, ids outside the vocabulary.
 pub(crate) async fn texts(
+    call: &mut Call<'_>,
     served: &Served,
     path: &str,
     input: Prompt,
@@ -68,7 +70,7 @@ pub(crate) async fn texts(
         }
     };
     let encode = if special { super::as_written } else { super::bare };
-    super::encode(served, texts, encode).await
+    super::encode(call, served, texts, encode).await
 }
 
 /// Returns whether logits are activated to probabilities.

@@ -7,9 +7,9 @@
 mod input;
 pub(crate) mod types;
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::web;
 use engine::{
     HeadConfig, Origin, Output, OutputSpec, Request, RequestOutput, RequestParams, Task,
     TaskOutput, Text, Tokenizer,
@@ -20,6 +20,7 @@ use self::types::Classified;
 use crate::call::{Call, deadline_passed};
 use crate::caller::{Caller, digest_u64};
 use crate::compat::shared::{chat_split, invalid};
+use crate::encoding::{TOKEN_COST, check_text};
 use crate::engine_errors::{engine_failure, submit_error};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
@@ -30,6 +31,21 @@ use crate::names::not_found;
 pub(crate) struct Tokens {
     pub(crate) path: String,
     pub(crate) ids: Vec<u32>,
+    /// Tokens beside `ids` that other sequences of the request have too.
+    pub(crate) shared: SharedTokens,
+}
+
+/// Tokens that several sequences of a request have in common. They are joined with those of a
+/// sequence when the engine takes it, so that the request holds them once.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum SharedTokens {
+    /// None.
+    #[default]
+    None,
+    /// They come first.
+    Before(Arc<[u32]>),
+    /// They come last.
+    After(Arc<[u32]>),
 }
 
 /// A sequence with the outputs to compute: token indexes and output specs.
@@ -40,6 +56,29 @@ pub(crate) struct PooledSequence {
 }
 
 impl Tokens {
+    /// Tokens that share nothing.
+    pub(crate) fn new(path: String, ids: Vec<u32>) -> Self {
+        Self { path, ids, shared: SharedTokens::None }
+    }
+
+    /// Number of tokens, the shared ones included.
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+            + match &self.shared {
+                SharedTokens::None => 0,
+                SharedTokens::Before(ids) | SharedTokens::After(ids) => ids.len(),
+            }
+    }
+
+    /// All tokens in order.
+    fn joined(self) -> Arc<[u32]> {
+        match self.shared {
+            SharedTokens::None => self.ids.into(),
+            SharedTokens::Before(query) => [&query[..], &self.ids].concat().into(),
+            SharedTokens::After(query) => [&self.ids[..], &query].concat().into(),
+        }
+    }
+
     /// Reads the head at the last token.
     pub(crate) fn last(self) -> PooledSequence {
         self.at_last(OutputSpec::Head)
@@ -47,13 +86,13 @@ impl Tokens {
 
     /// Reads an output at the last token.
     pub(crate) fn at_last(self, read: OutputSpec) -> PooledSequence {
-        PooledSequence { reads: vec![(self.ids.len() - 1, read)], tokens: self }
+        PooledSequence { reads: vec![(self.len() - 1, read)], tokens: self }
     }
 
     /// Reads the head at every token.
     pub(crate) fn everywhere(self) -> PooledSequence {
         PooledSequence {
-            reads: (0..self.ids.len()).map(|at| (at, OutputSpec::Head)).collect(),
+            reads: (0..self.len()).map(|at| (at, OutputSpec::Head)).collect(),
             tokens: self,
         }
     }
@@ -69,25 +108,55 @@ pub(crate) fn continued(prompt: &str, response: &str) -> Text {
     text
 }
 
-/// Encodes texts on a blocking thread.
+/// A text to encode.
+pub(crate) trait TextLength {
+    /// Its length in bytes.
+    fn text_bytes(&self) -> usize;
+}
+
+impl TextLength for String {
+    fn text_bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl TextLength for Text {
+    fn text_bytes(&self) -> usize {
+        self.as_str().len()
+    }
+}
+
+/// Encodes texts away from the event loop, each with the part of the request that it comes from.
 ///
 /// # Errors
-/// Those of `encode`, and a text without tokens.
-pub(crate) async fn encode<T: Send + 'static>(
+/// 422 for a text that is longer than the model's context can be, before any is encoded; 413 and
+/// 503 where there is no room for the tokens; what `encode` fails at, and a text without tokens.
+pub(crate) async fn encode<T: TextLength + Send + 'static>(
+    call: &mut Call<'_>,
     served: &Served,
     texts: Vec<(String, T)>,
     encode: impl Fn(&Tokenizer, T) -> Result<Vec<u32>, String> + Send + 'static,
 ) -> Result<Vec<Tokens>, ApiError> {
+    let (mut longest, mut all) = (0, 0_usize);
+    for (path, text) in &texts {
+        let bytes = text.text_bytes();
+        check_text(served, path, bytes)?;
+        longest = longest.max(bytes);
+        all = all.saturating_add(bytes);
+    }
+    call.hold(all.saturating_mul(TOKEN_COST))?;
     let tokenizer = served.host.tokenizer.clone();
     let one = move |(path, text): (String, T)| {
         let ids = encode(&tokenizer, text).map_err(|what| invalid(path.as_str(), what))?;
         if ids.is_empty() {
             return Err(invalid(path, "it has no tokens"));
         }
-        Ok(Tokens { path, ids })
+        Ok(Tokens::new(path, ids))
     };
-    let all = move || texts.into_iter().map(one).collect();
-    web::block(all).await.map_err(ApiError::internal)?
+    call.encode(longest, move |waits| {
+        texts.into_iter().map(|text| waits.check().and_then(|()| one(text))).collect()
+    })
+    .await
 }
 
 /// Encodes text of mixed provenance.
@@ -121,7 +190,7 @@ pub(crate) fn given(served: &Served, path: String, ids: Vec<u32>) -> Result<Toke
     if ids.is_empty() {
         return Err(invalid(path, "it has no tokens"));
     }
-    Ok(Tokens { path, ids })
+    Ok(Tokens::new(path, ids))
 }
 
 /// Derives the cache salt of a request: equal words share prefixes, and 0 is for requests without
@@ -175,10 +244,10 @@ async fn in_waves(
     let mut rest = sequences.into_iter().peekable();
     while let Some(first) = rest.next() {
         let path = first.tokens.path.clone();
-        let mut tokens = first.tokens.ids.len();
+        let mut tokens = first.tokens.len();
         let mut wave = vec![request(served, first)];
-        while let Some(next) = rest.next_if(|next| tokens + next.tokens.ids.len() <= share) {
-            tokens += next.tokens.ids.len();
+        while let Some(next) = rest.next_if(|next| tokens + next.tokens.len() <= share) {
+            tokens += next.tokens.len();
             wave.push(request(served, next));
         }
         // A request waits for queue space once its first part is done; before that it is refused.
@@ -200,7 +269,7 @@ async fn in_waves(
 
 fn request(served: &Served, sequence: PooledSequence) -> Request {
     Request {
-        token_ids: sequence.tokens.ids.into(),
+        token_ids: sequence.tokens.joined(),
         adapter: served.adapter.clone(),
         task: Task::Rows(sequence.reads),
     }
@@ -208,11 +277,11 @@ fn request(served: &Served, sequence: PooledSequence) -> Request {
 
 fn check_lengths(served: &Served, sequences: &[PooledSequence]) -> Result<(), ApiError> {
     let most = served.host.engine.limits().context();
-    let long = sequences.iter().find(|one| one.tokens.ids.len() > most);
-    long.map_or(Ok(()), |long| {
-        let Tokens { path, ids } = &long.tokens;
+    let long = sequences.iter().find(|one| one.tokens.len() > most);
+    long.map_or(Ok(()), |PooledSequence { tokens, .. }| {
+        let path = &tokens.path;
         let message =
-            format!("{path}: {} tokens; '{}' reads at most {most}", ids.len(), served.name());
+            format!("{path}: {} tokens; '{}' reads at most {most}", tokens.len(), served.name());
         Err(ApiError::new(Code::ContextLength, message).at(path.clone()))
     })
 }
