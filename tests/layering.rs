@@ -43,6 +43,7 @@ const TABLE: &[Row] = &[
             "openapi",
         ],
     ),
+    row(7, "soak", &["loadtest", "tiny-models"]),
     row(6, "scoring", &["serve", "rubrics", "verifiers", "openapi", "datasets"]),
     row(5, "serve", &["rubrics", "verifiers", "engine", "models", "chat", "openapi"]),
     row(
@@ -72,6 +73,7 @@ const EVERYTHING: &[&str] = &[
     "benchmarks",
     "scoring",
     "serve",
+    "soak",
     "trainer",
     "toytask",
     "curation",
@@ -98,7 +100,7 @@ const WRAPPERS: &[(&str, &[&str])] = &[
     ("candle-*", &["models", "trainer", "benchmarks"]),
     ("cudarc", &["models"]),
     ("datafusion", &["query"]),
-    ("clap", &["cli", "benchmarks", "loadtest", "xtask"]),
+    ("clap", &["cli", "benchmarks", "loadtest", "soak", "xtask"]),
 ];
 
 /// What the checker looks at: a crate and the packages that it names, with the kind of each.
@@ -264,6 +266,6 @@ fn forbidden_edges_are_reported() {
     check("trainer", "candle-nn", Normal, None);
     check("engine", "candle-core", Normal, Some("only [models, trainer, benchmarks]"));
     check("trainer", "cudarc", Normal, Some("only [models] may"));
-    check("serve", "clap", Normal, Some("only [cli, benchmarks, loadtest, xtask]"));
+    check("serve", "clap", Normal, Some("only [cli, benchmarks, loadtest, soak, xtask]"));
     check("cli", "clap_complete", Normal, None);
 }

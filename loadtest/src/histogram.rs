@@ -40,7 +40,7 @@ impl Default for Latencies {
 
 impl Latencies {
     /// Records one latency; what exceeds an hour counts as an hour.
-    pub(crate) fn record(&mut self, latency: Duration) {
+    pub fn record(&mut self, latency: Duration) {
         let micros = u64::try_from(latency.as_micros()).unwrap_or(LONGEST_US);
         self.0.saturating_record(micros);
     }

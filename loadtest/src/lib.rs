@@ -40,7 +40,7 @@ pub use memory::Memory;
 pub use outcome::{Class, Tally, Verdicts};
 pub use phase::{Load, Phase, Second};
 pub use progress::{Bar, Lines, LoadProgress, on_stderr};
-pub use report::{About, LoadReport, Machine};
+pub use report::{About, LoadReport, Machine, Page, TimeSeries};
 pub use run::run;
 pub use sweep::Knee;
 pub use wire::Wire;

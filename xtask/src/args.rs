@@ -17,6 +17,9 @@ Commands:
   check                        rustfmt and clippy over the workspace, warnings are errors
   house [CRATE ...]            measure the code: circles of imports, back-running arrows, lines, and
                                names that stand for more than three types
+  soak [ARGS]                  run the server program under a mixed load with hostile clients, and
+                               write target/soak/soak.html; `soak --help` lists the arguments, such
+                               as --minutes N and --memory 1GiB
   openapi                      write openapi/openapi.json from the server's own description
   parity [--venv DIR]          write models/tests/goldens with transformers and peft, in a virtual
                                environment under target/, or in DIR, which must have the packages
@@ -27,6 +30,7 @@ Examples:
   cargo xtask test
   cargo xtask test --no-check -- --test tidy
   cargo xtask test --clients -- trl ray
+  cargo xtask soak --minutes 60
 ";
 
 /// One parsed command line.
@@ -41,6 +45,8 @@ pub(crate) enum Command {
     House(Vec<String>),
     Openapi,
     Parity(ParityOptions),
+    /// A soak with these arguments.
+    Soak(Vec<String>),
 }
 
 /// How to run the reference.
@@ -73,6 +79,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, S
         "openapi" => Command::Openapi,
         "test" => return test_options(args),
         "house" => return Ok(Command::House(args.collect())),
+        "soak" => return Ok(Command::Soak(args.collect())),
         "parity" => return parity_options(args).map(Command::Parity),
         _ => return Err(format!("unknown command `{name}`")),
     };
@@ -145,6 +152,8 @@ mod tests {
         check("openapi", Ok(Command::Openapi));
         check("house", Ok(Command::House(Vec::new())));
         check("house engine", Ok(Command::House(vec!["engine".to_owned()])));
+        let soak = ["--minutes", "5"].map(str::to_owned).to_vec();
+        check("soak --minutes 5", Ok(Command::Soak(soak)));
         check("test", Ok(test(false, &[])));
         check("test --no-check", Ok(test(true, &[])));
         check("test --", Ok(test(false, &[])));

@@ -10,6 +10,7 @@ mod clients;
 mod house;
 mod openapi;
 mod parity;
+mod soak;
 mod summary;
 mod test;
 mod venv;
@@ -29,6 +30,7 @@ fn main() -> ExitCode {
         Ok(Command::Clients(names)) => clients::run(&names),
         Ok(Command::House(crates)) => house::run(&crates),
         Ok(Command::Openapi) => openapi::run(),
+        Ok(Command::Soak(args)) => soak::run(&args),
         Ok(Command::Parity(options)) => parity::run(&options),
         Err(problem) => {
             eprint!("error: {problem}\n\n{}", args::USAGE);

@@ -4,6 +4,7 @@ mod about;
 mod chart;
 mod html;
 mod json;
+mod page;
 mod plots;
 mod table;
 
@@ -20,6 +21,7 @@ use crate::phase::Phase;
 use crate::sweep::{Knee, knee};
 
 pub use about::{About, Machine};
+pub use page::{Page, TimeSeries};
 
 /// Above this share of its core, the generator may limit the measurement.
 const BUSY_GENERATOR: f64 = 0.9;

@@ -13,11 +13,11 @@ use crate::error::LoadError;
 use crate::outcome::Class;
 use crate::phase::{Load, Phase};
 
-const BLUE: RGBColor = RGBColor(59, 111, 182);
-const ORANGE: RGBColor = RGBColor(224, 129, 47);
-const RED: RGBColor = RGBColor(208, 60, 60);
-const GREEN: RGBColor = RGBColor(53, 160, 120);
-const GREY: RGBColor = RGBColor(128, 128, 128);
+pub(super) const BLUE: RGBColor = RGBColor(59, 111, 182);
+pub(super) const ORANGE: RGBColor = RGBColor(224, 129, 47);
+pub(super) const RED: RGBColor = RGBColor(208, 60, 60);
+pub(super) const GREEN: RGBColor = RGBColor(53, 160, 120);
+pub(super) const GREY: RGBColor = RGBColor(128, 128, 128);
 
 /// From cool to hot, for loads from light to heavy.
 const LOADS: [RGBColor; 9] = [
@@ -60,7 +60,7 @@ pub(super) fn figures(report: &LoadReport) -> Result<Vec<Figure>, LoadError> {
 
 impl Figure {
     /// A drawn chart whose legend names its lines.
-    fn new(chart: &Chart, caption: impl Into<String>) -> Result<Self, LoadError> {
+    pub(super) fn new(chart: &Chart, caption: impl Into<String>) -> Result<Self, LoadError> {
         let lines = chart.lines.iter();
         let legend = lines.map(|line| (line.name.clone(), hex(line.colour))).collect();
         let (title, caption) = (chart.title, caption.into());

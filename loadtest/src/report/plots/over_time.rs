@@ -7,7 +7,8 @@ use crate::error::LoadError;
 use crate::memory::Memory;
 use crate::outcome::Class;
 use crate::phase::{Phase, Second};
-use crate::report::chart::{Axis, AxisScale, Chart, ChartLine, from_zero};
+use crate::report::chart::ChartLine;
+use crate::report::page::over_time;
 use crate::report::table::{mib, rate};
 
 /// A shorter rest of a second at the end of a phase is left out, because its rate would be noise.
@@ -22,7 +23,7 @@ pub(super) fn throughput(phases: &[Phase]) -> Result<Figure, LoadError> {
     let lines = phases.iter().enumerate().map(line).collect();
     let labels = ("s since the measurement began", "verdicts/s");
     Figure::new(
-        &chart("Throughput over time", labels, lines),
+        &over_time("Throughput over time", labels, lines),
         "Verdicts of each second. A load above the peak goes on after its window until every \
          request has ended.",
     )
@@ -39,7 +40,7 @@ pub(super) fn errors(phases: &[Phase]) -> Result<Figure, LoadError> {
     let caption =
         if lines.is_empty() { "Every request ended ok." } else { "All phases, one after another." };
     let labels = ("s since the run began", "requests/s");
-    Figure::new(&chart("Errors over time", labels, lines), caption)
+    Figure::new(&over_time("Errors over time", labels, lines), caption)
 }
 
 pub(super) fn memory(memory: &Memory) -> Result<Figure, LoadError> {
@@ -53,24 +54,7 @@ pub(super) fn memory(memory: &Memory) -> Result<Figure, LoadError> {
         None => "The process ended before the first sample.".to_owned(),
     };
     let labels = ("s since the run began", "MiB");
-    Figure::new(&chart("Resident memory of the server", labels, lines), caption)
-}
-
-fn chart(
-    title: &'static str,
-    labels: (&'static str, &'static str),
-    lines: Vec<ChartLine>,
-) -> Chart {
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let (x, y) = (from_zero(points().map(|(x, _)| *x)), from_zero(points().map(|(_, y)| *y)));
-    Chart {
-        title,
-        x: Axis::numbers(labels.0, x),
-        y: Axis::numbers(labels.1, y),
-        scale: AxisScale::Linear,
-        lines,
-        blocks: Vec::new(),
-    }
+    Figure::new(&over_time("Resident memory of the server", labels, lines), caption)
 }
 
 /// Each second's count as a rate at its middle, in seconds after `offset`. The last second may be
