@@ -92,8 +92,11 @@ impl SoakRun<'_> {
         self.world.address = self.launch.address;
         let mut server = ServerProcess::start(&self.launch)?;
         self.look_at_routes();
-        self.says("keys, SIGTERM and SIGKILL under load");
-        server = self.drills(server)?;
+        // With all attacks at full size a restart would only give the memory back.
+        if self.options.memory.is_none() {
+            self.says("keys, SIGTERM and SIGKILL under load");
+            server = self.drills(server)?;
+        }
         self.says("each route on the idle server");
         batches::delete_all(&self.world);
         for fault in mixed::each_once(&self.world, &self.table) {

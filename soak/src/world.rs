@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::setup::{HOSTILE, WATCH};
 
 /// Longest time to wait for a reply, more than the server's deadline.
-const REPLY_LIMIT: Duration = Duration::from_secs(90);
+const REPLY_LIMIT: Duration = Duration::from_secs(45);
 
 /// Faults that are kept; the rest is counted.
 const MOST_FAULTS: usize = 100;
