@@ -119,7 +119,10 @@ impl SoakReport {
             ("Held to it by", about.confinement.to_owned()),
             ("Cores", about.cores.map_or("unknown".to_owned(), |cores| cores.to_string())),
             ("Seed", about.seed.to_string()),
-            ("Attacks", about.attacks.join(", ")),
+            (
+                "Attacks",
+                if about.attacks.is_empty() { "all".to_owned() } else { about.attacks.join(", ") },
+            ),
         ]);
         for check in self.checks.iter().filter(|check| check.standing == Standing::Failed) {
             page.note(&format!("FAILED: {}: {}", check.name, check.found), true);

@@ -36,9 +36,17 @@ const SAMPLES: Duration = Duration::from_secs(1);
 /// Runs a soak, and writes its report to the folder of the options.
 ///
 /// # Errors
-/// The server cannot be started, or the report cannot be written. What the server does wrong is a
+/// An attack is unknown, the server cannot be started, or the report cannot be written. What the server does wrong is a
 /// failed check of the report.
 pub fn run(options: &SoakOptions) -> Result<SoakReport, SoakError> {
+    let unknown = |name: &&String| !ATTACKS.iter().any(|attack| attack.name == **name);
+    if let Some(name) = options.attacks.iter().find(unknown) {
+        let known: Vec<&str> = ATTACKS.iter().map(|attack| attack.name).collect();
+        return Err(SoakError(format!(
+            "no attack is called {name}; there are {}",
+            known.join(", ")
+        )));
+    }
     let out = &options.out;
     std::fs::create_dir_all(out).map_err(|error| SoakError::at(out.display(), error))?;
     let log = out.join("server.log");
