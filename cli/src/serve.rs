@@ -77,7 +77,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         CliError::Usage(lines.join("\n"))
     })?;
-    let Loaded { config, registry, catalogue, keys } = loaded;
+    let Loaded { config, registry, catalogue, keys, signing } = loaded;
     let listener = listen(config.bind)?;
     let address = listener.local_addr().map_err(|error| cannot_listen(config.bind, &error))?;
     let loading = Loading::start(listener, &config).map_err(|error| cannot_start(&error))?;
@@ -86,6 +86,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
     let state = State::new(config, registry, keys)
         .map_err(|error| cannot_start(&error))?
         .with_hosts(hosts)
+        .with_signing(signing)
         .with_release_memory(crate::train::release_memory);
     let state = serve::calibrated(state, &catalogue).map_err(|error| cannot_start(&error))?;
     let listener = loading.finish().map_err(|error| cannot_start(&error))?;

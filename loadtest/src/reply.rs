@@ -124,6 +124,7 @@ mod tests {
             timing: openapi::Timing::default(),
             cached: true,
             metadata: None,
+            signature: None,
         };
         let reply = openapi::ScoreResponse {
             id: "score-1".to_owned(),

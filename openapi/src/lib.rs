@@ -13,6 +13,7 @@ pub mod map_only;
 mod meta;
 mod request;
 mod result;
+mod signature;
 pub mod unused;
 
 pub use base::Priority;
@@ -25,3 +26,4 @@ pub use result::{
     Candidate, CandidateScore, CheckedEquality, Digests, ModelText, Part, Reason, ScoreResponse,
     ScoreResult, SpanNote, Status, StepScore, Timing, Usage,
 };
+pub use signature::{Jwk, JwkSet, Signature};

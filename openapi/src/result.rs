@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use crate::Signature;
+
 /// Results in the order of the inputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScoreResponse {
@@ -64,6 +66,9 @@ pub struct ScoreResult {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub metadata: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Signature of the result, where the server signs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<Box<Signature>>,
 }
 
 /// The status of a result. Only `ok` has a score: a failed measurement is never a number.

@@ -20,7 +20,7 @@ use crate::compat::shared_routes::{chat, classify, decisions, rerank as shared_r
 use crate::compat::vllm::{generative, lora, pooling, rerank, score as pairs, tokenize};
 use crate::compat::{nemo_gym, openai_graders as graders, openrlhf, sglang, slime, tei};
 use crate::middleware::{guard, observe};
-use crate::routes::{meta, score};
+use crate::routes::{keys, meta, score};
 use crate::state::State;
 
 #[derive(utoipa::OpenApi)]
@@ -95,6 +95,7 @@ fn routes(config: &mut ServiceConfig<'_>) {
         .service(batches::cancel_batch)
         .service(meta::health)
         .service(meta::models)
+        .service(keys::public_keys)
         .service(meta::healthz)
         .service(meta::livez)
         .service(meta::readyz)

@@ -102,6 +102,7 @@ pub fn result(
         },
         cached: frame.cached,
         metadata: echo.metadata,
+        signature: None,
     }
 }
 

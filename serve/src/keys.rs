@@ -59,7 +59,7 @@ impl Scope {
     pub fn of(path: &str) -> &'static [Scope] {
         match path {
             "/health" | "/healthz" | "/livez" | "/readyz" | "/openapi.json" | "/docs"
-            | "/v1/models" | "/info" => &[],
+            | "/v1/models" | "/v1/keys" | "/info" => &[],
             "/v1/chat/completions" | "/v1/completions" => &[Scope::Generate],
             "/v1/load_lora_adapter" | "/v1/unload_lora_adapter" => &[Scope::Admin],
             "/metrics" => &[Scope::Metrics],

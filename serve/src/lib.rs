@@ -39,6 +39,7 @@ mod origin;
 mod pace;
 mod routes;
 pub mod scorer_queues;
+pub mod signing;
 pub mod state;
 mod watchers;
 

@@ -22,6 +22,7 @@ use crate::liveness::Liveness;
 use crate::memory::MemoryBudget;
 use crate::metrics::Metrics;
 use crate::scorer_queues::ScorerQueues;
+use crate::signing::Signing;
 
 /// The state that all workers share.
 #[derive(Debug)]
@@ -64,6 +65,8 @@ pub struct State {
     pub metrics: Metrics,
     /// The keys that may call.
     pub keys: KeyRing,
+    /// The key that signs results, if they are signed.
+    pub signing: Signing,
     /// Unix time in seconds at which the process was ready.
     pub started: u64,
     draining: AtomicBool,
@@ -105,6 +108,7 @@ impl State {
             config,
             registry,
             keys: KeyRing::new(keys),
+            signing: Signing::default(),
             hosts: Arc::default(),
             calibrations: HashMap::new(),
         })
@@ -115,6 +119,16 @@ impl State {
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
         self.hosts = Arc::new(hosts);
         self.tools.models = self.hosts.clone();
+        self
+    }
+
+    /// The same, with results that are signed.
+    #[must_use]
+    pub fn with_signing(mut self, signing: Signing) -> Self {
+        if let Some(signer) = signing.signer() {
+            tracing::info!(kid = signer.kid(), "results of POST /v1/score are signed");
+        }
+        self.signing = signing;
         self
     }
 

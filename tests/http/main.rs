@@ -20,3 +20,4 @@ mod models_route;
 mod request_cost;
 mod scorers;
 mod serving;
+mod signing;

@@ -172,5 +172,6 @@ fn refused(code: &str, detail: String) -> ScoreResult {
         timing: Timing::default(),
         cached: false,
         metadata: None,
+        signature: None,
     }
 }

@@ -21,6 +21,7 @@ use self::settings::{SETTINGS, Setting};
 use crate::admit::AdmissionLimits;
 use crate::keys::Keys;
 use crate::scorer_queues::{QueuePolicy, QueueSpec};
+use crate::signing::Signing;
 
 pub use self::catalogue::{AdapterSpec, Catalogue, ModelSpec};
 
@@ -31,6 +32,10 @@ pub struct Config {
     pub bind: SocketAddr,
     /// File with one API key per line; without it the server accepts local clients without a key.
     pub api_keys_file: Option<PathBuf>,
+    /// File of the key that signs results; without it they are not signed.
+    pub signing_key_file: Option<PathBuf>,
+    /// File of the public keys that have signed before.
+    pub signing_retired_keys: Option<PathBuf>,
     /// Names by which clients may call a server without keys, beside the local ones.
     pub hosts: Vec<String>,
     /// Origins whose pages may call from a browser; none unless listed.
@@ -126,6 +131,8 @@ impl Default for Config {
         Self {
             bind: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
             api_keys_file: None,
+            signing_key_file: None,
+            signing_retired_keys: None,
             hosts: Vec::new(),
             cors_origins: Vec::new(),
             max_body: 8 << 20,
@@ -174,6 +181,11 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Reads the keys of `[signing]`.
+    fn signing(&self) -> Result<Signing, (&'static str, String)> {
+        Signing::read(self.signing_key_file.as_deref(), self.signing_retired_keys.as_deref())
+    }
+
     /// Returns the limits of admission.
     pub fn limits(&self) -> AdmissionLimits {
         AdmissionLimits {
@@ -218,6 +230,8 @@ pub struct Loaded {
     pub catalogue: Catalogue,
     /// The accepted API keys.
     pub keys: Keys,
+    /// The key that signs results.
+    pub signing: Signing,
 }
 
 /// Reads the file (if one is named), the environment and the command line. No model is loaded, but
@@ -246,9 +260,13 @@ pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> 
     }
     check_wires(&config, &registry, &catalogue, &mut problems);
     let keys = read_keys(&config, &mut problems);
+    let signing = config.signing().unwrap_or_else(|(key, message)| {
+        problems.push(problem("configuration", key, message));
+        Signing::default()
+    });
     check_exposure(&config, &mut problems);
     if problems.is_empty() {
-        Ok(Loaded { config, registry, catalogue, keys })
+        Ok(Loaded { config, registry, catalogue, keys, signing })
     } else {
         Err(problems)
     }
@@ -319,6 +337,23 @@ struct FileContext<'p> {
     models: &'p [&'p str],
 }
 
+/// Reads the key that a configuration file names for signing; `None` where it names none.
+///
+/// # Errors
+/// The setting and what is wrong with its file. Other mistakes in the file are not looked for.
+pub fn read_signing(path: &Path) -> Result<Signing, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let place =
+        FileContext { base: path.parent(), files: None, flags: &Flags::default(), models: &[] };
+    let mut config = Config::default();
+    read_document(&path.display().to_string(), &text, place, &mut config);
+    config.signing().map_err(|(key, message)| format!("{key}: {message}"))
+}
+
+/// The tables of settings.
+const SECTIONS: &[&str] =
+    &["server", "limits", "engine", "verify", "cache", "wires", "batches", "signing"];
+
 fn read_document(
     name: &str,
     text: &str,
@@ -329,11 +364,11 @@ fn read_document(
     let (registry, catalogue) = {
         let table = document.parse();
         let root = document.root(&table);
-        for section_name in ["server", "limits", "engine", "verify", "cache", "wires", "batches"] {
+        for section_name in SECTIONS {
             let Some(section) = root.section(section_name) else {
                 continue;
             };
-            for setting in SETTINGS.iter().filter(|s| s.table == section_name) {
+            for setting in SETTINGS.iter().filter(|s| s.table == *section_name) {
                 if let Some(value) = section.scalar(setting.key)
                     && let Err(expected) = (setting.read)(config, &value)
                 {
@@ -343,8 +378,13 @@ fn read_document(
             section.finish();
         }
         if let Some(base) = place.base {
-            let paths =
-                [&mut config.api_keys_file, &mut config.wires_adapters, &mut config.batches_folder];
+            let paths = [
+                &mut config.api_keys_file,
+                &mut config.signing_key_file,
+                &mut config.signing_retired_keys,
+                &mut config.wires_adapters,
+                &mut config.batches_folder,
+            ];
             for path in paths.into_iter().flatten() {
                 *path = base.join(&*path);
             }
@@ -396,7 +436,7 @@ fn environment() -> Vec<Override> {
 fn environment_name(setting: &Setting) -> String {
     // `cache.memory` would otherwise be TRIBUNAL_MEMORY, which is too general.
     let key = match (setting.table, setting.key) {
-        ("cache" | "wires" | "batches", key) => format!("{}_{key}", setting.table),
+        ("cache" | "wires" | "batches" | "signing", key) => format!("{}_{key}", setting.table),
         (_, key) => key.to_owned(),
     };
     key.to_uppercase()

@@ -151,6 +151,16 @@ pub(super) const SETTINGS: &[Setting] = &[
     },
     Setting { table: "wires", key: "scorer", read: |c, v| into(&mut c.wires_scorer, name(v)) },
     Setting { table: "wires", key: "adapters", read: |c, v| into(&mut c.wires_adapters, path(v)) },
+    Setting {
+        table: "signing",
+        key: "key_file",
+        read: |c, v| into(&mut c.signing_key_file, path(v)),
+    },
+    Setting {
+        table: "signing",
+        key: "retired_keys",
+        read: |c, v| into(&mut c.signing_retired_keys, path(v)),
+    },
     Setting { table: "batches", key: "folder", read: |c, v| into(&mut c.batches_folder, path(v)) },
     Setting {
         table: "batches",

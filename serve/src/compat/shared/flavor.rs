@@ -47,6 +47,7 @@ impl ApiFlavor {
             | "/v1/decisions"
             | "/v1/systemone"
             | "/v1/models"
+            | "/v1/keys"
             | "/health"
             | "/healthz"
             | "/livez"
