@@ -16,6 +16,7 @@ use crate::score::ScoreArgs;
 use crate::serve::ServeArgs;
 use crate::train::TrainArgs;
 use crate::verify::VerifyArgs;
+use crate::verify_signature::VerifySignatureArgs;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -51,6 +52,8 @@ pub(crate) enum Command {
     Principles(Box<PrinciplesArgs>),
     /// Compare answers with gold answers
     Verify(VerifyArgs),
+    /// Check the signatures of verdicts
+    VerifySignature(Box<VerifySignatureArgs>),
     /// Fit a map from raw values to probabilities on labelled rows
     Calibrate(CalibrateArgs),
     /// Evaluate scorers on a public benchmark, from local files

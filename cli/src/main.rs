@@ -19,6 +19,7 @@ mod score;
 mod serve;
 mod train;
 mod verify;
+mod verify_signature;
 
 use std::io::Write as _;
 use std::path::Path;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Denoise(args) => preferences::run(&args),
         Command::Principles(args) => principles::run(&args),
         Command::Verify(args) => verify::run(args),
+        Command::VerifySignature(args) => verify_signature::run(*args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Eval(args) => eval::run(&args),
         Command::Bench(command) => benchmarks::run(command).map(CommandOutcome::failed_if),

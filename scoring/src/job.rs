@@ -1,6 +1,7 @@
 //! Options of a scoring run, checked and resolved.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use datasets::format::{Compression, Format, by_name};
 use datasets::manifest::{Manifest, OutputFile, Time};
@@ -8,6 +9,7 @@ use datasets::sink::SinkOptions;
 use datasets::source::{BatchLimits, InputDigest, MissingColumns, Selection, SourceOptions};
 use openapi::Status;
 use serde_json::json;
+use serve::signing::Signer;
 
 use crate::backend::{Backend, BackendOptions, RemoteOptions, cores};
 use crate::counts::Counts;
@@ -49,6 +51,8 @@ pub struct JobOptions {
     pub table: TableOptions,
     /// A server that scores instead of this process.
     pub remote: RemoteOptions,
+    /// File of the key that signs verdicts; that of the configuration if not set, if it has one.
+    pub signing_key: Option<PathBuf>,
 }
 
 /// How files and columns that exist already are treated.
@@ -151,6 +155,8 @@ pub(crate) struct Job {
     pub(crate) remote: RemoteOptions,
     /// Chunks that are processed at once.
     pub(crate) workers: usize,
+    /// The key that signs verdicts.
+    pub(crate) signer: Option<Arc<Signer>>,
     config: Option<PathBuf>,
     threads: usize,
 }
@@ -159,6 +165,7 @@ impl Job {
     /// Checks what can be checked without opening an input.
     pub(crate) fn resolve(options: JobOptions) -> Result<Self, RunError> {
         scorers::refuse_repeated(&options.scorers)?;
+        let signer = signer(&options)?;
         let target = OutputTarget::resolve(&options.output, options.rejects)?;
         for input in &options.inputs {
             target.refuse_clash(input)?;
@@ -182,6 +189,7 @@ impl Job {
             table: options.table,
             remote: options.remote,
             workers,
+            signer,
             config: options.config,
             threads,
         })
@@ -202,8 +210,16 @@ impl Job {
 
     /// The header of a verdict store of this run.
     pub(crate) fn verdict_header(&self, input: &str, scorers: Vec<ScorerIdentity>) -> Header {
-        let options = json!({"mapping": self.mapping, "explain": self.explain});
+        let mut options = json!({"mapping": self.mapping, "explain": self.explain});
+        if let Some(kid) = self.kid() {
+            options["signed_by"] = kid.into();
+        }
         Header::of(input, scorers, &options)
+    }
+
+    /// The id of the key that signs verdicts.
+    pub(crate) fn kid(&self) -> Option<&str> {
+        self.signer.as_ref().map(|signer| signer.kid())
     }
 
     /// How the output table is written.
@@ -236,6 +252,10 @@ impl Job {
             "seed": rows.seed,
             "shard": rows.shard,
         });
+        let mut options = options;
+        if let Some(kid) = self.kid() {
+            options["signed_by"] = kid.into();
+        }
         Manifest {
             manifest: 1,
             program: concat!("tribunal ", env!("CARGO_PKG_VERSION")).to_owned(),
@@ -268,6 +288,25 @@ impl Job {
         };
         options.open()
     }
+}
+
+/// Reads the key that signs verdicts: the one that is named, else that of the configuration.
+fn signer(options: &JobOptions) -> Result<Option<Arc<Signer>>, RunError> {
+    let signer = match (&options.signing_key, &options.config) {
+        (Some(path), _) => {
+            let wrong = |error| RunError::Usage(format!("{}: {error}", path.display()));
+            Some(Arc::new(Signer::read(path).map_err(wrong)?))
+        }
+        (None, Some(config)) => {
+            serve::config::read_signing(config).map_err(RunError::Usage)?.signer().cloned()
+        }
+        (None, None) => None,
+    };
+    if signer.is_some() && options.table.writing.flat {
+        let message = "flat columns have no place for signatures; score without --flat";
+        return Err(RunError::Usage(message.to_owned()));
+    }
+    Ok(signer)
 }
 
 /// Whether an input or output of this name can only be a table.

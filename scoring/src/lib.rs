@@ -26,6 +26,7 @@ mod rejects;
 mod row_progress;
 pub mod scorers;
 pub mod selection;
+mod signed_backend;
 pub mod status_counts;
 mod stored_backend;
 pub mod summary;

@@ -3,10 +3,12 @@
 //! It is a result of the HTTP interface without the fields that differ from run to run or belong to a
 //! request: `id` (the row has its own), `timing`, `cached`, `metadata`, the cached tokens of `usage`,
 //! and `usage` where it is zero. The rest depends on the input and the scorer alone, so the same row
-//! gives the same bytes on every machine, in process or from a server.
+//! gives the same bytes on every machine, in process or from a server; a signature, which a run adds
+//! where it has a key, is of its own time.
 
 use openapi::{
-    Candidate, CandidateScore, Digests, Part, Reason, ScoreResult, Status, StepScore, Usage,
+    Candidate, CandidateScore, Digests, Part, Reason, ScoreResult, Signature, Status, StepScore,
+    Usage,
 };
 use serde::Serialize;
 
@@ -26,6 +28,8 @@ pub struct VerdictJson<'r> {
     digests: &'r Digests,
     #[serde(skip_serializing_if = "Option::is_none")]
     usage: Option<Spent>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signature: Option<&'r Signature>,
 }
 
 /// Tokens of a verdict, independent of caches.
@@ -58,6 +62,7 @@ impl<'r> From<&'r ScoreResult> for VerdictJson<'r> {
                     total_tokens: usage.total_tokens,
                 }
             }),
+            signature: result.signature.as_deref(),
         }
     }
 }

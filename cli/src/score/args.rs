@@ -65,6 +65,9 @@ pub(crate) struct ScoreArgs {
     /// Print the summary as one line of JSON on standard output too
     #[arg(long)]
     pub(super) json: bool,
+    /// Sign the verdicts with this Ed25519 key in PEM [default: that of --config]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["url", "flat"])]
+    signing_key: Option<PathBuf>,
     #[command(flatten)]
     files: FileArgs,
     #[command(flatten)]
@@ -78,7 +81,7 @@ pub(crate) struct ScoreArgs {
 /// Which columns hold which fields.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Columns")]
-struct MappingArgs {
+pub(crate) struct MappingArgs {
     #[command(flatten)]
     named: ColumnArgs,
     /// TOML file with the options above it: `response = "model.solution"`; names on the command
@@ -240,7 +243,8 @@ fn status(name: &str) -> Result<Status, String> {
 }
 
 impl MappingArgs {
-    fn options(self) -> MappingOptions {
+    /// The same for a mapping.
+    pub(crate) fn options(self) -> MappingOptions {
         let named = self.named;
         MappingOptions {
             named: ColumnNames {
@@ -302,6 +306,7 @@ impl ScoreArgs {
             mapping: self.mapping.options(),
             table: self.table.options(),
             remote: self.remote.options(),
+            signing_key: self.signing_key,
         }
     }
 }

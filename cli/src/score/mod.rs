@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use scoring::backend::RemoteOptions;
 
-pub(crate) use self::args::ScoreArgs;
+pub(crate) use self::args::{MappingArgs, ScoreArgs};
 use crate::error::{CliError, CommandOutcome};
 
 /// Runs the command.

@@ -19,6 +19,7 @@ mod resume;
 mod rubric;
 mod score;
 mod serve;
+mod signing;
 mod soak;
 mod tables;
 mod train;

@@ -34,6 +34,7 @@ use crate::mapping::{JsonRow, Mapping};
 use crate::ordered::{self, Window};
 use crate::prefetch::prefetch;
 use crate::row_progress::RowProgress;
+use crate::signed_backend::SignedBackend;
 use crate::stored_backend::StoredBackend;
 use crate::summary::ScoreSummary;
 use crate::target::Destination;
@@ -47,6 +48,8 @@ struct HeaderOptions<'a> {
     overwrite_scores: bool,
     limit: Option<u64>,
     rejects: Option<&'a Path>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    signed_by: Option<&'a str>,
 }
 
 /// Scores the lines of one input.
@@ -112,6 +115,7 @@ fn open_output(
         overwrite_scores: job.existing.overwrite_scores,
         limit: job.limit,
         rejects: job.target.named_rejects(),
+        signed_by: job.kid(),
     };
     let header = Header::of(job.input(), scorers, &options);
     let (name, sink): (PathBuf, Box<dyn Write>) = match &job.target.destination {
@@ -161,7 +165,8 @@ fn score_lines(
     let mut progress =
         RowProgress::start(input.total_bytes, output.counts(), job.target.is_stdout());
     let is_stdin = input.is_stdin();
-    let scorer = LineScorer::new(job, backend);
+    let signed = SignedBackend::new(backend, job.signer.as_ref());
+    let scorer = LineScorer::new(job, &signed);
     let window = Window { workers: job.workers, bytes: WINDOW_BYTES };
     let scored = ordered::map(
         window,

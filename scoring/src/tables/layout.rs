@@ -9,7 +9,7 @@ use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use datasets::RecordBatch;
 
-use super::verdict_columns::FIELDS;
+use super::verdict_columns::{FIELDS, SIGNED_FIELDS};
 use crate::error::RunError;
 use crate::target::SCORES_COLUMN;
 
@@ -18,6 +18,8 @@ use crate::target::SCORES_COLUMN;
 pub(super) enum VerdictForm {
     /// One struct a scorer, in the column `scores`.
     Nested,
+    /// The same with signatures.
+    Signed,
     /// `NAME_status`, `NAME_score` and so on.
     Flat,
 }
@@ -67,7 +69,7 @@ impl ScoredLayout {
         old: ExistingVerdicts,
     ) -> Result<Self, RunError> {
         match form {
-            VerdictForm::Nested => Self::nested(schema, scorers, old),
+            VerdictForm::Nested | VerdictForm::Signed => Self::nested(schema, scorers, form, old),
             VerdictForm::Flat => Self::flat(schema, scorers, old),
         }
     }
@@ -75,6 +77,7 @@ impl ScoredLayout {
     fn nested(
         schema: &Schema,
         scorers: &[String],
+        form: VerdictForm,
         old: ExistingVerdicts,
     ) -> Result<Self, RunError> {
         let is_scores = |at: &usize| schema.field(*at).name() == SCORES_COLUMN;
@@ -95,7 +98,7 @@ impl ScoredLayout {
                 }
             }
         }
-        inner.extend(scorers.iter().map(|name| verdict_field(name)));
+        inner.extend(scorers.iter().map(|name| verdict_field(name, form)));
         let column = Arc::new(Field::new(SCORES_COLUMN, DataType::Struct(inner.into()), true));
         let kept: Vec<usize> = (0..schema.fields().len()).filter(|i| Some(*i) != at).collect();
         let fields = kept.iter().map(|position| schema.fields()[*position].clone());
@@ -104,7 +107,7 @@ impl ScoredLayout {
             schema: Arc::new(Schema::new(fields)),
             kept,
             old: at.map(|at| (at, stays)),
-            form: VerdictForm::Nested,
+            form,
         })
     }
 
@@ -137,6 +140,11 @@ impl ScoredLayout {
         Ok(Self { schema: Arc::new(Schema::new(fields)), kept, old: None, form: VerdictForm::Flat })
     }
 
+    /// Whether verdicts have signatures.
+    pub(super) fn is_signed(&self) -> bool {
+        self.form == VerdictForm::Signed
+    }
+
     /// The columns of the output.
     pub(super) fn schema(&self) -> &SchemaRef {
         &self.schema
@@ -161,7 +169,7 @@ impl ScoredLayout {
                     }
                 }
             }
-            VerdictForm::Nested => {
+            VerdictForm::Nested | VerdictForm::Signed => {
                 let field = self.schema.fields().last().expect("the scores come last");
                 columns.push(self.scores(field, batch, verdicts)?);
             }
@@ -217,7 +225,7 @@ impl ScoredLayout {
         }
         let own = Field::new(scorer, column.data_type().clone(), true);
         let own = RecordBatch::try_new(Arc::new(Schema::new(vec![own])), vec![column])?;
-        let wanted = Arc::new(Schema::new(vec![verdict_field(scorer)]));
+        let wanted = Arc::new(Schema::new(vec![verdict_field(scorer, self.form)]));
         let adapted = datasets::adapt(&own, &wanted)?;
         Ok(adapted.column(0).as_struct_opt().cloned())
     }
@@ -233,9 +241,9 @@ fn masked_field(column: &StructArray, position: usize) -> Result<ArrayRef, Arrow
     arrow::compute::nullif(field, &is_null)
 }
 
-fn verdict_field(scorer: &str) -> FieldRef {
-    let fields: Fields = FIELDS.clone();
-    Arc::new(Field::new(scorer, DataType::Struct(fields), true))
+fn verdict_field(scorer: &str, form: VerdictForm) -> FieldRef {
+    let fields = if form == VerdictForm::Signed { &SIGNED_FIELDS } else { &FIELDS };
+    Arc::new(Field::new(scorer, DataType::Struct(Fields::clone(fields)), true))
 }
 
 fn existing_score_error(name: &str) -> RunError {

@@ -29,6 +29,7 @@ use crate::ordered::{self, Window};
 use crate::prefetch::prefetch;
 use crate::row_progress::RowProgress;
 use crate::selection::{RowSelection, Selection};
+use crate::signed_backend::SignedBackend;
 use crate::stored_backend::StoredBackend;
 use crate::summary::ScoreSummary;
 use crate::verdict_store::{self, StoreSnapshot, VerdictStore};
@@ -80,7 +81,11 @@ pub(crate) fn run(job: &Job) -> Result<ScoreSummary, RunError> {
 }
 
 fn form(job: &Job) -> VerdictForm {
-    if job.table.writing.flat { VerdictForm::Flat } else { VerdictForm::Nested }
+    match (job.table.writing.flat, &job.signer) {
+        (true, _) => VerdictForm::Flat,
+        (false, None) => VerdictForm::Nested,
+        (false, Some(_)) => VerdictForm::Signed,
+    }
 }
 
 fn old(job: &Job) -> ExistingVerdicts {
@@ -201,7 +206,8 @@ impl TableRun<'_> {
         let stored = StoredBackend::new(self.backend, store);
         let uses_models = self.backend.uses_models();
         let backend = if uses_models { &stored } else { self.backend };
-        let scorer = self.scorer(backend, Some(&snapshot).filter(|_| !uses_models));
+        let signed = SignedBackend::new(backend, self.job.signer.as_ref());
+        let scorer = self.scorer(&signed, Some(&snapshot).filter(|_| !uses_models));
         let mut chunks = self.chunks();
         let window = Window { workers: self.job.workers, bytes: WINDOW_BYTES };
         let scored = ordered::map(

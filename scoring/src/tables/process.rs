@@ -212,7 +212,7 @@ impl TableScorer<'_> {
         }
         let column = |scorer: usize| {
             let own: Vec<_> = scored.iter().map(|(_, row)| &row[scorer]).collect();
-            let array = verdict_columns::array(&own)?;
+            let array = verdict_columns::array(&own, self.layout.is_signed())?;
             if failed.is_empty() {
                 return Ok(array);
             }

@@ -13,7 +13,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
-use openapi::{Candidate, Digests, Reason, ScoreResult, Status, Usage};
+use openapi::{Candidate, Digests, Reason, ScoreResult, Signature, Status, Usage};
 use serde::Serialize;
 
 use crate::error::RunError;
@@ -124,17 +124,33 @@ pub(super) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
     ])
 });
 
-/// Converts one scorer's results to a struct array with the columns of [`FIELDS`].
+/// The columns of a signed verdict.
+pub(super) static SIGNED_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
+    let signature = Arc::new(Field::new("signature", signature_type(), true));
+    FIELDS.iter().cloned().chain([signature]).collect()
+});
+
+fn signature_type() -> DataType {
+    DataType::Struct(fields_of(&[
+        ("kid", TEXT),
+        ("created", INTEGER),
+        ("input", TEXT),
+        ("value", TEXT),
+    ]))
+}
+
+/// Converts one scorer's results to a struct array with the columns of [`FIELDS`], or of
+/// [`SIGNED_FIELDS`] if they are signed.
 ///
 /// # Errors
 /// Arrow's, which no result causes.
-pub(super) fn array(results: &[&ScoreResult]) -> Result<StructArray, ArrowError> {
+pub(super) fn array(results: &[&ScoreResult], are_signed: bool) -> Result<StructArray, ArrowError> {
     let number = |value: fn(&ScoreResult) -> Option<f64>| -> ArrayRef {
         let values = results.iter().map(|result| value(result));
         Arc::new(values.collect::<Float64Array>())
     };
     let nested = |name: &str| FIELDS.find(name).expect("it is among the columns").1;
-    let columns = vec![
+    let mut columns = vec![
         texts(results.iter().map(|r| Some(serve::convert::status_name(r.status)))),
         number(|result| result.score),
         number(|result| result.raw),
@@ -148,7 +164,11 @@ pub(super) fn array(results: &[&ScoreResult]) -> Result<StructArray, ArrowError>
         digests(results)?,
         usage(results)?,
     ];
-    StructArray::try_new(FIELDS.clone(), columns, None)
+    if !are_signed {
+        return StructArray::try_new(FIELDS.clone(), columns, None);
+    }
+    columns.push(signatures(results)?);
+    StructArray::try_new(SIGNED_FIELDS.clone(), columns, None)
 }
 
 fn texts<'r>(values: impl Iterator<Item = Option<&'r str>>) -> ArrayRef {
@@ -213,6 +233,18 @@ fn digests(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
         integer_pairs(results.iter().map(|result| result.digests.revisions))?,
     ];
     structs(&digests_type(), columns, results.iter().map(|_| true))
+}
+
+fn signatures(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
+    let signed: Vec<Option<&Signature>> = results.iter().map(|r| r.signature.as_deref()).collect();
+    let text = |value: fn(&Signature) -> &str| texts(signed.iter().map(|one| one.map(value)));
+    let columns = vec![
+        text(|signature| &signature.kid),
+        integers(signed.iter().map(|one| one.map(|signature| signature.created))),
+        text(|signature| &signature.input),
+        text(|signature| &signature.value),
+    ];
+    structs(&signature_type(), columns, signed.iter().map(Option::is_some))
 }
 
 fn usage(results: &[&ScoreResult]) -> Result<ArrayRef, ArrowError> {
