@@ -1,6 +1,5 @@
 //! `tribunal verify-signature`: checks signed verdicts.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -74,10 +73,10 @@ struct Checker {
 }
 
 /// A verdict of a row or a reply.
-struct Found<'r> {
+struct Found {
     /// Its scorer, or its place in a list.
-    name: Cow<'r, str>,
-    json: &'r str,
+    name: String,
+    json: String,
     /// Whether the input stands beside it.
     in_row: bool,
 }
@@ -136,7 +135,7 @@ impl Checker {
             Ok((found, row)) => {
                 for verdict in found {
                     let mapping = self.mapping.as_ref().filter(|_| verdict.in_row);
-                    let checked = check(&self.keys, mapping, &row, verdict.json);
+                    let checked = check(&self.keys, mapping, &row, &verdict.json);
                     count(&mut lines, &verdict.name, checked);
                 }
             }
@@ -146,7 +145,7 @@ impl Checker {
 }
 
 /// The verdicts of a reply, of a line of a batch's output, of a scored row, or the row itself.
-fn found<'r>(text: &'r str, row: &JsonRow<'r>) -> Result<Vec<Found<'r>>, String> {
+fn found(text: &str, row: &JsonRow<'_>) -> Result<Vec<Found>, String> {
     let results = match row.column("results")? {
         Some(results) => Some(results),
         None => row.at("response.body.results")?,
@@ -154,24 +153,29 @@ fn found<'r>(text: &'r str, row: &JsonRow<'r>) -> Result<Vec<Found<'r>>, String>
     if let Some(results) = results {
         let results: Vec<&RawValue> =
             serde_json::from_str(results.get()).map_err(|error| error.to_string())?;
-        let found = |(place, json): (usize, &'r RawValue)| Found {
-            name: place.to_string().into(),
-            json: json.get(),
+        let found = |(place, json): (usize, &RawValue)| Found {
+            name: place.to_string(),
+            json: json.get().to_owned(),
             in_row: false,
         };
         return Ok(results.into_iter().enumerate().map(found).collect());
     }
     let Some(scores) = row.column("scores")? else {
-        return Ok(vec![Found { name: "-".into(), json: text, in_row: false }]);
+        return Ok(vec![Found { name: "-".to_owned(), json: text.to_owned(), in_row: false }]);
     };
-    let scores = JsonRow::parse(scores.get())?;
-    let found = |(name, json): &(Cow<'r, str>, &'r RawValue)| Found {
-        name: name.clone(),
-        json: json.get(),
-        in_row: true,
+    // A cell of CSV holds the object as text.
+    let scores = match serde_json::from_str::<String>(scores.get()) {
+        Ok(cell) => cell,
+        Err(_) => scores.get().to_owned(),
     };
+    let scores = JsonRow::parse(&scores)?;
     let given = scores.columns().iter().filter(|(_, json)| json.get() != "null");
-    Ok(given.map(found).collect())
+    let found = given.map(|(name, json)| Found {
+        name: name.to_string(),
+        json: json.get().to_owned(),
+        in_row: true,
+    });
+    Ok(found.collect())
 }
 
 /// Checks a verdict; what it proves, or why it proves nothing.
