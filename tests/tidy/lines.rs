@@ -205,7 +205,8 @@ pub(crate) fn engine_has_no_lock(path: &str, text: &str) -> Vec<Violation> {
 /// Text that every editor and diff shows alike. Recorded data is kept as it was recorded.
 pub(crate) fn plain_text(path: &str, text: &str) -> Vec<Violation> {
     let is_data = matches!(extension(path), "csv" | "jsonl" | "snap" | "svg")
-        || path.split('/').any(|part| part == "fixtures");
+        || path.split('/').any(|part| part == "fixtures")
+        || path.starts_with("fuzz/corpus/");
     if is_data || text.is_empty() {
         return Vec::new();
     }

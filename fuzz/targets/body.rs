@@ -1,0 +1,10 @@
+//! Any body of any route.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../entries/body.rs"]
+mod body;
+
+fuzz_target!(|data: &[u8]| body::run(data));

@@ -1,0 +1,10 @@
+//! Any `tokenizer.json`.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+#[path = "../entries/tokenizer.rs"]
+mod tokenizer;
+
+fuzz_target!(|data: &[u8]| tokenizer::run(data));
