@@ -22,6 +22,17 @@ pub struct ScoreResponse {
     pub usage: Usage,
 }
 
+impl ScoreResponse {
+    /// Writes the reply as JSON.
+    ///
+    /// # Errors
+    /// None that the types of a reply can have.
+    pub fn to_json(&self) -> serde_json::Result<Vec<u8>> {
+        // Here and not in `serve`, which is compiled for size: each verdict is written by it.
+        serde_json::to_vec(self)
+    }
+}
+
 /// The result of one input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ScoreResult {

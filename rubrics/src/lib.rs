@@ -6,6 +6,7 @@
 //! wire formats, and reads no files but calibrations and rubrics that a configuration names.
 
 mod bounds;
+pub mod cache;
 pub mod calibration;
 pub mod combine;
 pub mod config;

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openapi::CacheMode;
+use rubrics::cache::{CacheKey, Inflight, Lookup};
 use rubrics::{FailureKind, Input, Outcome, ScoreOptions, Scorer, TimedOutcome};
 use tokio::sync::oneshot;
 
-use crate::cache::{CacheKey, Inflight, Lookup};
 use crate::convert::Frame;
 use crate::metrics::CacheSource;
 use crate::state::State;

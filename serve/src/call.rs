@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use actix_web::http::header::ContentType;
-use actix_web::web::{self, Bytes, Payload};
+use actix_web::web::{Bytes, Payload};
 use actix_web::{HttpMessage, HttpRequest, HttpResponse};
 use openapi::{BodyError, Options};
 use rubrics::{Input, Priority, ScoreOptions, Scorer};
 use serde::Serialize;
 
 use crate::admit::{AtLimit, Permit};
+use crate::blocking::blocking;
 use crate::body::{self, INLINE_BYTES};
 use crate::cached_score::{self, CachedOutcome, CachedScore};
 use crate::convert;
@@ -81,7 +82,7 @@ impl<'r> Call<'r> {
             parse(&self.bytes)
         } else {
             let bytes = self.bytes.clone();
-            let parsing = web::block(move || parse(&bytes)).await;
+            let parsing = blocking(move || parse(&bytes)).await;
             parsing.map_err(ApiError::internal)?
         };
         parsed.map_err(ApiError::body)
@@ -295,11 +296,18 @@ impl ScoredCall<'_> {
         self,
         body: impl Serialize + Send + 'static,
     ) -> Result<HttpResponse, ApiError> {
+        self.reply_written(move || serde_json::to_vec(&body)).await
+    }
+
+    /// As [`Self::reply`], with JSON that `write` makes.
+    pub(crate) async fn reply_written(
+        self,
+        write: impl FnOnce() -> serde_json::Result<Vec<u8>> + Send + 'static,
+    ) -> Result<HttpResponse, ApiError> {
         let bytes = if self.answers.len() > INLINE_ANSWERS {
-            let writing = web::block(move || serde_json::to_vec(&body)).await;
-            writing.map_err(ApiError::internal)?
+            blocking(write).await.map_err(ApiError::internal)?
         } else {
-            serde_json::to_vec(&body)
+            write()
         };
         Ok(self.reply_bytes(bytes.map_err(ApiError::internal)?))
     }

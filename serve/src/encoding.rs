@@ -7,9 +7,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use actix_web::web;
-
 use crate::admit::{Admission, AtLimit, EncodingPermit, Permit};
+use crate::blocking::blocking;
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::state::State;
@@ -74,7 +73,7 @@ pub(crate) async fn while_client_waits<T: Send + 'static>(
 ) -> Result<T, ApiError> {
     let waits = ClientWaits(Arc::new(AtomicBool::new(true)));
     let leaving = LeaveOnDrop(waits.clone());
-    let working = web::block(move || waits.check().and_then(|()| work(&waits)));
+    let working = blocking(move || waits.check().and_then(|()| work(&waits)));
     let done = working.await.map_err(ApiError::internal)?;
     drop(leaving);
     done

@@ -8,12 +8,12 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use actix_web::web;
 use engine::sampling::{Constraint, ConstraintError, Grammar};
 use moka::sync::Cache;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
+use crate::blocking::blocking;
 use crate::error::ApiError;
 use crate::hosts::Served;
 
@@ -69,7 +69,7 @@ impl Grammars {
             return Ok(fork(&known));
         }
         let (served, grammar, cache) = (served.clone(), grammar.clone(), self.known.clone());
-        let compiling = web::block(move || {
+        let compiling = blocking(move || {
             // It ends with the compilation, also where the client has left.
             let _running = permit;
             let vocabulary = served.host.vocabulary().map_err(ApiError::internal)?;

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rubrics::cache::Cache;
 use rubrics::decide::Calibrations;
 use rubrics::{NoModels, Registry, Tools, VerifierPool};
 
 use crate::Config;
 use crate::admit::Admission;
 use crate::batches::Batches;
-use crate::cache::Cache;
 use crate::clients::{AddressIds, Buckets};
 use crate::clock::unix_seconds;
 use crate::connections::Connections;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, Runtime};
 
 use super::StorageError;
+use crate::blocking::blocking_on;
 
 /// Greatest number of threads.
 const THREADS: usize = 8;
@@ -40,7 +41,7 @@ impl DiskPool {
         work: impl FnOnce() -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
         let threads = self.threads.as_ref().expect("it is there until it is dropped");
-        let done = threads.spawn_blocking(work).await;
+        let done = blocking_on(threads.handle(), work).await;
         done.map_err(|error| StorageError::Database(error.to_string()))?
     }
 }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use actix_web::web::{self, Data, Payload};
+use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::{MAX_INPUTS, ScoreInput, ScoreRequest, ScoreResponse, ScoreResult, Usage};
 use rubrics::Scorer;
 
+use crate::blocking::blocking;
 use crate::cached_score::CachedOutcome;
 use crate::call::Call;
 use crate::clock::unix_seconds;
@@ -89,7 +90,7 @@ async fn score_inputs(call: Call<'_>, params: ScoreRequest) -> Result<HttpRespon
         usage: total(&results),
         results,
     };
-    scored.reply(body).await
+    scored.reply_written(move || body.to_json()).await
 }
 
 /// Returns inputs with their digests; without digests where results are not signed.
@@ -100,7 +101,7 @@ async fn digested(
     if state.signing.signer().is_none() {
         return Ok((inputs, Vec::new()));
     }
-    let digesting = web::block(move || {
+    let digesting = blocking(move || {
         let digests = inputs.iter().map(input_digest).collect();
         (inputs, digests)
     });
@@ -117,7 +118,7 @@ async fn signed(
     let Some(signer) = state.signing.signer().cloned() else {
         return Ok(results);
     };
-    let signing = web::block(move || {
+    let signing = blocking(move || {
         for (result, input) in results.iter_mut().zip(digests) {
             signer.sign(result, input, created);
         }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use actix_web::web;
 use futures_util::future::try_join_all;
 use serde_json::{Value, json};
 use verifiers::Fuel;
@@ -13,6 +12,7 @@ use super::formula::NoValue;
 use super::grade::{Flag, Grade, GradeProblem};
 use super::spec::{Checked, Comparison, ModelGrader, TextComparison, Work};
 use super::template::Subject;
+use crate::blocking::blocking;
 use crate::caller::Caller;
 use crate::compat::shared::generation::types::ChatRequest;
 use crate::compat::shared::generation::{RunningGeneration, answer, chat};
@@ -70,7 +70,7 @@ async fn single(
         Work::Texts(texts) => {
             let (texts, subject) = (texts.clone(), subject.clone());
             let path = grader.path.clone();
-            let comparing = web::block(move || compared(&texts, &path, &subject)).await;
+            let comparing = blocking(move || compared(&texts, &path, &subject)).await;
             comparing.map_err(ApiError::internal)
         }
         Work::Model(model) => run_model(model, &grader.path, subject, asking).await,

@@ -12,13 +12,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use actix_web::http::header::ContentType;
-use actix_web::web::{self, Data, Payload};
+use actix_web::web::{Data, Payload};
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, post};
 use engine::Host;
 use openapi::parse_body;
 use tokio::sync::OwnedMutexGuard;
 
 use super::types::{LoadAdapterRequest, UnloadAdapterRequest};
+use crate::blocking::blocking;
 use crate::call::Call;
 use crate::compat::shared::error_bodies::VllmError;
 use crate::compat::shared::responses::VllmFailures;
@@ -138,7 +139,7 @@ async fn load_locked(
     path: PathBuf,
 ) -> Result<Result<(), String>, ApiError> {
     let (of, into) = (host.clone(), name.clone());
-    let loading = web::block(move || read(&of, &into, &path)).await;
+    let loading = blocking(move || read(&of, &into, &path)).await;
     if let Err(problem) = loading.map_err(ApiError::internal)? {
         return Ok(Err(problem));
     }

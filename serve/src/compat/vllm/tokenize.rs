@@ -1,11 +1,12 @@
 //! `POST /tokenize` and `POST /detokenize`.
 
-use actix_web::web::{self, Data, Payload};
+use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
 use openapi::parse_body;
 use serde::Serialize;
 
 use super::types::{DetokenizeReply, DetokenizeRequest, TokenizeReply, TokenizeRequest};
+use crate::blocking::blocking;
 use crate::call::{Call, json};
 use crate::compat::shared::generation::{Rendering, render_aside};
 use crate::compat::shared::pooling::{self, Tokens};
@@ -76,7 +77,7 @@ pub(crate) async fn detokenize(
         }
         let tokens = pooling::given(&served, "tokens".to_owned(), params.tokens)?;
         let tokenizer = served.host.tokenizer.clone();
-        let decoding = web::block(move || tokenizer.decode(&tokens.ids, false)).await;
+        let decoding = blocking(move || tokenizer.decode(&tokens.ids, false)).await;
         let prompt = decoding.map_err(ApiError::internal)?;
         let prompt = prompt.map_err(|error| invalid("tokens", error))?;
         written(&DetokenizeReply { prompt })

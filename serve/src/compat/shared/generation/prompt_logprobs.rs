@@ -7,12 +7,12 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use actix_web::web;
 use engine::{Output, OutputSpec, Request, Task, TaskOutput};
 
 use super::logprobs::{bytes_of, text_of};
 use super::prepared::{PreparedRequest, PromptTokens};
 use super::types::PromptLogprob;
+use crate::blocking::blocking;
 use crate::compat::shared::invalid;
 use crate::engine_errors::engine_failure;
 use crate::error::ApiError;
@@ -78,7 +78,7 @@ async fn read_prompt(
         };
         let targets: Vec<u32> = ids[first..=last].to_vec();
         // Reducing a row of a large vocabulary takes too long for an event loop.
-        let places = web::block(move || reduce(&outputs, &targets, n_top)).await;
+        let places = blocking(move || reduce(&outputs, &targets, n_top)).await;
         read.places.extend(places.map_err(ApiError::internal)??);
     }
     Ok(read)

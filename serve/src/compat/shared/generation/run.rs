@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use actix_web::web;
 use engine::sampling::Constraint;
 use engine::{
     FinishReason, Request, RequestEvent, RequestOutput, Revisions, SampledToken, Task, Ticket,
@@ -13,6 +12,7 @@ use serde::Serialize;
 use super::continuation::{Continuation, TextDelta};
 use super::prepared::PreparedRequest;
 use super::types::{GenerationExtension, GenerationUsage, PromptTokensDetails};
+use crate::blocking::blocking;
 use crate::compat::shared::invalid;
 use crate::convert;
 use crate::engine_errors::engine_failure;
@@ -127,7 +127,7 @@ impl RunningGeneration {
         }
         let constraint = prepared.settings.constraint(&prepared.served, grammars).await?;
         let submitting = Arc::clone(prepared);
-        let submitted = web::block(move || Self::enqueue(&submitting, constraint.as_deref()));
+        let submitted = blocking(move || Self::enqueue(&submitting, constraint.as_deref()));
         submitted.await.map_err(ApiError::internal)?
     }
 

@@ -10,9 +10,10 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 use std::mem::size_of;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rubrics::{EqualityReport, Evidence, Input, ModelText, Outcome, SpanNote, StepScore};
 use sha2::{Digest as _, Sha256};
 use tokio::sync::oneshot;
+
+use crate::{EqualityReport, Evidence, Input, ModelText, Outcome, SpanNote, StepScore};
 
 /// Digest of everything that may change an outcome.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,7 @@ impl Hasher for DigestHasher {
 type ByDigest = BuildHasherDefault<DigestHasher>;
 
 impl CacheKey {
-    /// Derives the key of `input` under the scorer digest of [`rubrics::Scorer::digest_with`],
+    /// Derives the key of `input` under the scorer digest of [`crate::Scorer::digest_with`],
     /// which covers the scorer's models.
     pub fn new(scorer: &[u8; 32], input: &Input, explain: bool, seed: u64) -> Self {
         let mut hash = Sha256::new();
@@ -210,7 +211,7 @@ fn step_bytes(step: &StepScore) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rubrics::{Failure, FailureKind};
+    use crate::{Failure, FailureKind};
 
     fn key(tag: u8) -> CacheKey {
         CacheKey([tag; 32])
@@ -274,7 +275,7 @@ mod tests {
 
     #[test]
     fn key_covers_everything_that_may_change_an_outcome() {
-        let registry = rubrics::Registry::built_in();
+        let registry = crate::Registry::built_in();
         let [math, text] =
             ["math", "text"].map(|name| registry.get(name).expect("built in").digest());
         let input = Input::of("4").against("4");
