@@ -142,7 +142,7 @@ impl<'r> Call<'r> {
         longest: usize,
         work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let encoding = encoding::encode_aside(&self.state.admission, longest, work);
+        let encoding = encoding::encode_aside(self.state, longest, work);
         let encoded = tokio::time::timeout_at(self.deadline().into(), encoding).await;
         encoded.map_err(|_| deadline_passed())?
     }

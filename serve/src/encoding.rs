@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::admit::{Admission, AtLimit, EncodingPermit, Permit};
-use crate::blocking::blocking;
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::state::State;
@@ -46,34 +45,35 @@ impl Drop for LeaveOnDrop {
     }
 }
 
-/// Runs `work`, which encodes texts one after the other, on a blocking thread. The room for
+/// Runs `work`, which encodes texts one after the other, on a thread for encoding. The room for
 /// encoding the longest text is held until the work has ended, also where its client has left.
 ///
 /// # Errors
 /// 413 where the longest text takes more room than there is, and what `work` fails with.
 pub(crate) async fn encode_aside<T: Send + 'static>(
-    admission: &Admission,
+    state: &State,
     longest: usize,
     work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
-    let room: EncodingPermit = enter(admission, longest).await?;
-    while_client_waits(move |waits| {
+    let room: EncodingPermit = enter(&state.admission, longest).await?;
+    while_client_waits(state, move |waits| {
         let _room = room;
         work(waits)
     })
     .await
 }
 
-/// Runs `work` on a blocking thread, and tells it when the future is dropped.
+/// Runs `work` on a thread for encoding, and tells it when the future is dropped.
 ///
 /// # Errors
 /// Those of `work`.
 pub(crate) async fn while_client_waits<T: Send + 'static>(
+    state: &State,
     work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let waits = ClientWaits(Arc::new(AtomicBool::new(true)));
     let leaving = LeaveOnDrop(waits.clone());
-    let working = blocking(move || waits.check().and_then(|()| work(&waits)));
+    let working = state.encoders.run(move || waits.check().and_then(|()| work(&waits)));
     let done = working.await.map_err(ApiError::internal)?;
     drop(leaving);
     done

@@ -13,7 +13,7 @@ use moka::sync::Cache;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::Semaphore;
 
-use crate::blocking::blocking;
+use crate::blocking_pool::BlockingPool;
 use crate::error::ApiError;
 use crate::hosts::Served;
 
@@ -26,7 +26,10 @@ type Compiled = Arc<Result<Mutex<Box<dyn Constraint>>, ConstraintError>>;
 
 /// Compiles grammars.
 pub(crate) struct Grammars {
+    /// Requests wait for a permit and not for a thread, so that one whose client leaves is never
+    /// compiled.
     compiling: Arc<Semaphore>,
+    threads: BlockingPool,
     known: Cache<[u8; 32], Compiled>,
 }
 
@@ -39,8 +42,15 @@ impl fmt::Debug for Grammars {
 
 impl Grammars {
     /// Compiles at most `parallel` grammars at a time.
-    pub(crate) fn new(parallel: usize) -> Self {
-        Self { compiling: Arc::new(Semaphore::new(parallel.max(1))), known: Cache::new(KEPT) }
+    ///
+    /// # Errors
+    /// Threads that do not start.
+    pub(crate) fn new(parallel: usize) -> std::io::Result<Self> {
+        Ok(Self {
+            compiling: Arc::new(Semaphore::new(parallel.max(1))),
+            threads: BlockingPool::new("grammar", parallel)?,
+            known: Cache::new(KEPT),
+        })
     }
 
     /// Compilations that run.
@@ -69,7 +79,7 @@ impl Grammars {
             return Ok(fork(&known));
         }
         let (served, grammar, cache) = (served.clone(), grammar.clone(), self.known.clone());
-        let compiling = blocking(move || {
+        let compiling = self.threads.run(move || {
             // It ends with the compilation, also where the client has left.
             let _running = permit;
             let vocabulary = served.host.vocabulary().map_err(ApiError::internal)?;

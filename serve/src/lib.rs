@@ -8,6 +8,7 @@ mod background;
 mod batch_runner;
 pub mod batches;
 mod blocking;
+mod blocking_pool;
 mod body;
 mod cached_score;
 mod call;

@@ -11,6 +11,7 @@ use rubrics::{NoModels, Registry, Tools, VerifierPool};
 use crate::Config;
 use crate::admit::Admission;
 use crate::batches::Batches;
+use crate::blocking_pool::BlockingPool;
 use crate::clients::{AddressIds, Buckets};
 use crate::clock::unix_seconds;
 use crate::connections::Connections;
@@ -37,6 +38,8 @@ pub struct State {
     pub calibrations: HashMap<Arc<str>, Arc<Calibrations>>,
     /// The verifier threads.
     pub tools: Tools,
+    /// Threads that render and encode the texts of requests.
+    pub(crate) encoders: BlockingPool,
     /// Compiled grammars of requests.
     pub(crate) grammars: Grammars,
     /// Stored verdicts.
@@ -76,6 +79,10 @@ pub struct State {
 /// reaches it.
 const POOL_JOBS: usize = 65_536;
 
+/// Most threads that encode. There are more of them than cores, so that the system shares the cores
+/// between a text and a list of ten thousand.
+const ENCODER_THREADS: usize = 64;
+
 impl State {
     /// Creates the state of a server.
     ///
@@ -91,7 +98,8 @@ impl State {
                 models: Arc::new(NoModels),
                 recorder: None,
             },
-            grammars: Grammars::new(config.grammar_compilations),
+            encoders: BlockingPool::new("encode", ENCODER_THREADS)?,
+            grammars: Grammars::new(config.grammar_compilations)?,
             cache: Arc::new(Cache::new(config.cache_memory)),
             admission: Arc::new(Admission::new(config.limits())),
             memory: MemoryBudget::new(config.memory),

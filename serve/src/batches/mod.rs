@@ -7,7 +7,6 @@
 //! nothing here depends on scorers or models.
 
 pub(crate) mod disk;
-mod disk_pool;
 mod error;
 pub(crate) mod ids;
 pub(crate) mod journal;
@@ -31,7 +30,6 @@ use crate::batches::record::BatchCounts;
 
 pub(crate) use disk::Writing;
 use disk::{Disk, Faults, NoFaults};
-use disk_pool::DiskPool;
 pub(crate) use error::StorageError;
 use ids::{BatchId, FileId, ProcessId};
 use lines::LineLimits;
@@ -40,11 +38,16 @@ use status::{Event, after, is_over};
 use store::Store;
 pub(crate) use store::{BeginOutcome, DeleteOutcome, Page, PageRange, UnfinishedBatch};
 
+use crate::blocking_pool::BlockingPool;
 use crate::clock::unix_seconds;
 use crate::config::Config;
 
 /// How long a batch runs before it makes room for a waiting one.
 const TURN: Duration = Duration::from_mins(1);
+
+/// Most threads for files, separate from those of requests, so that a slow disk delays no request
+/// that needs no disk.
+const DISK_THREADS: usize = 8;
 
 /// Greatest number of bytes of a line without its body.
 const LINE_MARGIN: usize = 64 << 10;
@@ -85,7 +88,7 @@ pub(crate) struct BatchProgress {
 pub struct Batches {
     pub(crate) disk: Arc<Disk>,
     pub(crate) store: Store,
-    pool: DiskPool,
+    pool: BlockingPool,
     pub(crate) limits: LineLimits,
     /// Lines that are answered concurrently.
     pub(crate) concurrency: usize,
@@ -134,7 +137,7 @@ impl Batches {
             clean_ends: store.clean_ends()?,
             store,
             disk,
-            pool: DiskPool::new()?,
+            pool: BlockingPool::new("disk", DISK_THREADS)?,
             limits: LineLimits {
                 requests: u32::try_from(config.batches_max_requests).unwrap_or(u32::MAX),
                 line_bytes: config.max_body.saturating_add(LINE_MARGIN),
@@ -200,7 +203,8 @@ impl Batches {
         work: impl FnOnce(&Arc<Batches>) -> Result<T, StorageError> + Send + 'static,
     ) -> Result<T, StorageError> {
         let batches = self.clone();
-        self.pool.run(move || work(&batches)).await
+        let done = self.pool.run(move || work(&batches)).await;
+        done.map_err(|error| StorageError::Database(error.to_string()))?
     }
 
     /// Stops the runner: no more lines are sent.

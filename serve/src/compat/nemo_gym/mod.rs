@@ -170,10 +170,11 @@ async fn aggregated(
     let rows = Arc::new(rows);
     let counted = rows.clone();
     let most = call.state.config.queue_bytes;
-    let cost = while_client_waits(move |_| Ok(aggregate::cost_bytes(&counted, most))).await?;
+    let cost =
+        while_client_waits(call.state, move |_| Ok(aggregate::cost_bytes(&counted, most))).await?;
     call.admit(1, call.deadline())?;
     call.hold(cost)?;
-    while_client_waits(move |waits| {
+    while_client_waits(call.state, move |waits| {
         let figures = aggregate::figures(&rows, || waits.check())?;
         serde_json::to_vec(&figures).map_err(ApiError::internal)
     })

@@ -64,7 +64,7 @@ impl GenerationCall {
     ) -> Result<T, ApiError> {
         encoding::hold(&mut self.permit, self.body_bytes.saturating_mul(TOKEN_COST), state)?;
         let longest = self.body_bytes.min(host.max_text_bytes());
-        self.caller.in_time(encode_aside(&state.admission, longest, work)).await
+        self.caller.in_time(encode_aside(state, longest, work)).await
     }
 }
 

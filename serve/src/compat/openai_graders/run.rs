@@ -122,7 +122,7 @@ async fn run_model(
     let longest = served.host.max_text_bytes().min(bytes);
     let work = move |_: &ClientWaits| chat(request, served, caller);
     let answering = async {
-        let prepared = Arc::new(encode_aside(&state.admission, longest, work).await?.prepared);
+        let prepared = Arc::new(encode_aside(state, longest, work).await?.prepared);
         let running = RunningGeneration::submit(&prepared, &state.grammars).await?;
         answer(&prepared, running).await
     };

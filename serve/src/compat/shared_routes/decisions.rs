@@ -134,7 +134,7 @@ async fn decide(
     let host = served.host.clone();
     let longest = body_bytes.min(host.max_text_bytes());
     let work = move |_: &ClientWaits| Ok(prepare(&host, &query.input, query.questions, asking));
-    let prepared = encode_aside(&state.admission, longest, work).await?;
+    let prepared = encode_aside(state, longest, work).await?;
     let decided = async { prepared?.run(params).await };
     decided.await.map_err(|error| api_error(&error, wire))
 }
