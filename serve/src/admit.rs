@@ -18,7 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub struct AdmissionLimits {
     /// Requests that are being read or answered.
     pub requests: usize,
-    /// Inputs waiting or running.
+    /// Responses waiting or running.
     pub items: usize,
     /// Bytes of request bodies, and of the texts and tokens that are made of them.
     pub bytes: usize,

@@ -22,7 +22,7 @@ pub(crate) const TOKEN_COST: usize = size_of::<u32>();
 #[derive(Debug, Clone)]
 pub(crate) struct ClientWaits(Arc<AtomicBool>);
 
-/// Tells the work that its client has left.
+/// Signals that the client has left.
 struct LeaveOnDrop(ClientWaits);
 
 impl ClientWaits {
@@ -63,7 +63,7 @@ pub(crate) async fn encode_aside<T: Send + 'static>(
     .await
 }
 
-/// Runs `work` on a thread for encoding, and tells it when the future is dropped.
+/// Runs `work` on a thread for encoding, and signals it when the future is dropped.
 ///
 /// # Errors
 /// Those of `work`.

@@ -13,7 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 pub struct QueueSpec {
     /// The scorer, model or adapter.
     pub scorer: String,
-    /// Greatest number of inputs in hand.
+    /// Greatest number of responses in hand.
     pub size: usize,
     /// Longest time to wait for room.
     pub timeout: Duration,
@@ -72,8 +72,8 @@ impl ScorerQueues {
         ScorerQueues(specs.iter().map(queue).collect())
     }
 
-    /// Takes room for `items` inputs of a scorer. A request that is larger than the queue takes all of
-    /// it.
+    /// Takes room for `items` responses to judge. A request that is larger than the queue takes all
+    /// of it.
     ///
     /// # Errors
     /// [`QueueFull`] where the queue's policy refuses the request, or where there is no room within

@@ -68,7 +68,7 @@ pub struct Config {
     pub workers: usize,
     /// Most requests in hand.
     pub queue_requests: usize,
-    /// Most inputs in hand.
+    /// Most responses in hand.
     pub queue_items: usize,
     /// Bytes in hand: of bodies, and of the texts and tokens that are made of them.
     pub queue_bytes: usize,

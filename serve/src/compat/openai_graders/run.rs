@@ -32,12 +32,12 @@ const DEFAULT_TOKENS: u64 = 1024;
 pub(super) async fn run(
     grader: &Checked,
     subject: &Arc<Subject>,
-    asking: (Caller, &State),
+    context: (Caller, &State),
 ) -> Result<Grade, ApiError> {
     let Work::Formula(formula, parts) = &grader.work else {
-        return single(grader, subject, asking).await;
+        return single(grader, subject, context).await;
     };
-    let running = parts.iter().map(|(_, part)| single(part, subject, asking));
+    let running = parts.iter().map(|(_, part)| single(part, subject, context));
     let grades = try_join_all(running).await?;
     let mut whole = Grade::default();
     for ((name, _), grade) in parts.iter().zip(grades) {
@@ -64,7 +64,7 @@ pub(super) async fn run(
 async fn single(
     grader: &Checked,
     subject: &Arc<Subject>,
-    asking: (Caller, &State),
+    context: (Caller, &State),
 ) -> Result<Grade, ApiError> {
     match &grader.work {
         Work::Texts(texts) => {
@@ -73,7 +73,7 @@ async fn single(
             let comparing = blocking(move || compared(&texts, &path, &subject)).await;
             comparing.map_err(ApiError::internal)
         }
-        Work::Model(model) => run_model(model, &grader.path, subject, asking).await,
+        Work::Model(model) => run_model(model, &grader.path, subject, context).await,
         Work::Formula(..) => Err(ApiError::internal("a formula within a formula was read")),
     }
 }
