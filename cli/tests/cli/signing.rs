@@ -93,7 +93,7 @@ fn a_changed_row_is_invalid_and_the_others_stay_valid() {
     let text = String::from_utf8(folder.read("out.jsonl")).expect("text");
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines[0] = lines[0].replacen(r#""score":0.0"#, r#""score":1.0"#, 1);
-    lines[1] = lines[1].replacen(r#""response""#, r#""prompt": "another", "response""#, 1);
+    lines[1] = lines[1].replacen(r#""prompt": "What"#, r#""prompt": "Which"#, 1);
     assert!(text.lines().zip(&lines).filter(|(old, new)| old != new).count() == 2, "{text}");
     folder.write("changed.jsonl", lines.join("\n"));
     let ran = verify(&folder, "changed.jsonl", &[]).ends(1).says(&["199 valid, 3 invalid"]);
