@@ -36,7 +36,7 @@ use crate::state::State;
         (name = "scoring", description = "Turn model outputs into rewards."),
         (name = "generation", description = "Text from models, as OpenAI's clients ask for it."),
         (name = "decisions", description = "Typed questions, answered with probabilities."),
-        (name = "wires", description = "Interfaces of others, for clients that speak them."),
+        (name = "compat", description = "Interfaces of other servers and libraries."),
         (name = "operations", description = "Run the server."),
     )
 )]

@@ -6,8 +6,8 @@
 # the server have a reward model, a model that writes, files and adapters:
 #   tribunal models make-tiny --family qwen2 --head sequence rm
 #   tribunal models make-tiny --family qwen2 chat
-#   tribunal serve --model rm=rm --model chat=chat --set wires.scorer=math \
-#     --set batches.folder=batches --set wires.adapters=adapters
+#   tribunal serve --model rm=rm --model chat=chat --set compat.scorer=math \
+#     --set batches.folder=batches --set compat.adapters=adapters
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 url="${1:-http://127.0.0.1:8080}"

@@ -17,7 +17,7 @@ use rubrics::Registry;
 use rubrics::config::{Document, Problem, Section};
 
 use self::catalogue::Flags;
-use self::settings::{SETTINGS, Setting};
+use self::settings::{FORMER_TABLES, SETTINGS, Setting, present_table};
 use crate::admit::AdmissionLimits;
 use crate::keys::Keys;
 use crate::scorer_queues::{QueuePolicy, QueueSpec};
@@ -104,9 +104,9 @@ pub struct Config {
     /// Bytes of the outcome cache.
     pub cache_memory: usize,
     /// The scorer, model or adapter that answers foreign routes whose requests name none.
-    pub wires_scorer: Option<String>,
+    pub compat_scorer: Option<String>,
     /// The folder that requests may load adapters from; without it they cannot.
-    pub wires_adapters: Option<PathBuf>,
+    pub compat_adapters: Option<PathBuf>,
     /// The folder of files and batches; without it the batch routes are off.
     pub batches_folder: Option<PathBuf>,
     /// Most bytes of an uploaded file.
@@ -166,8 +166,8 @@ impl Default for Config {
             queue_tokens: 262_144,
             threads: cores,
             cache_memory: 32 << 20,
-            wires_scorer: None,
-            wires_adapters: None,
+            compat_scorer: None,
+            compat_adapters: None,
             batches_folder: None,
             batches_max_file: 200 << 20,
             batches_max_requests: 50_000,
@@ -258,7 +258,7 @@ pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> 
     for given in &given.settings {
         apply(&mut config, given, &mut problems);
     }
-    check_wires(&config, &registry, &catalogue, &mut problems);
+    check_names(&config, &registry, &catalogue, &mut problems);
     let keys = read_keys(&config, &mut problems);
     let signing = config.signing().unwrap_or_else(|(key, message)| {
         problems.push(problem("configuration", key, message));
@@ -324,6 +324,10 @@ pub fn read_scorers(path: &Path) -> std::io::Result<(Registry, Vec<Problem>)> {
     Ok((registry, problems))
 }
 
+/// Names of the tables of settings in a file.
+const TABLES: [&str; 8] =
+    ["server", "limits", "engine", "verify", "cache", "wires", "compat", "batches"];
+
 /// The context that a file is checked against.
 #[derive(Clone, Copy)]
 struct FileContext<'p> {
@@ -364,11 +368,23 @@ fn read_document(
     let (registry, catalogue) = {
         let table = document.parse();
         let root = document.root(&table);
+<<<<<<< HEAD
         for section_name in SECTIONS {
             let Some(section) = root.section(section_name) else {
                 continue;
             };
             for setting in SETTINGS.iter().filter(|s| s.table == *section_name) {
+=======
+        for name in TABLES {
+            let Some(section) = root.section(name) else {
+                continue;
+            };
+            let table = present_table(name);
+            if table != name && root.has(table) {
+                root.problem(name, format!("the former name of [{table}], which is there too"));
+            }
+            for setting in SETTINGS.iter().filter(|s| s.table == table) {
+>>>>>>> f885b4cc (serve: call the table of foreign interfaces compat)
                 if let Some(value) = section.scalar(setting.key)
                     && let Err(expected) = (setting.read)(config, &value)
                 {
@@ -380,9 +396,13 @@ fn read_document(
         if let Some(base) = place.base {
             let paths = [
                 &mut config.api_keys_file,
+<<<<<<< HEAD
                 &mut config.signing_key_file,
                 &mut config.signing_retired_keys,
                 &mut config.wires_adapters,
+=======
+                &mut config.compat_adapters,
+>>>>>>> f885b4cc (serve: call the table of foreign interfaces compat)
                 &mut config.batches_folder,
             ];
             for path in paths.into_iter().flatten() {
@@ -425,14 +445,14 @@ fn read_queues(root: &Section<'_, '_>) -> Vec<QueueSpec> {
 /// Reads settings from the environment; the only place that does.
 #[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
 fn environment() -> Vec<Override> {
-    let given = SETTINGS.iter().filter_map(|setting| {
-        let origin = format!("TRIBUNAL_{}", environment_name(setting));
+    let given = SETTINGS.iter().flat_map(environment_names).filter_map(|(origin, name)| {
         let value = std::env::var(&origin).ok()?;
-        Some(Override { origin, name: format!("{}.{}", setting.table, setting.key), value })
+        Some(Override { origin, name, value })
     });
     given.collect()
 }
 
+<<<<<<< HEAD
 fn environment_name(setting: &Setting) -> String {
     // `cache.memory` would otherwise be TRIBUNAL_MEMORY, which is too general.
     let key = match (setting.table, setting.key) {
@@ -440,10 +460,27 @@ fn environment_name(setting: &Setting) -> String {
         (_, key) => key.to_owned(),
     };
     key.to_uppercase()
+=======
+/// The variables of a setting, each with the setting's name; one of a former table comes first, so
+/// that the present one takes precedence.
+fn environment_names(setting: &'static Setting) -> impl Iterator<Item = (String, String)> {
+    let former = FORMER_TABLES.iter().filter(|(_, present)| *present == setting.table);
+    former.map(|(former, _)| *former).chain([setting.table]).map(|table| {
+        // `cache.memory` would otherwise be TRIBUNAL_MEMORY, which is too general.
+        let key = match (setting.table, setting.key) {
+            ("cache" | "compat" | "batches", key) => format!("{table}_{key}"),
+            (_, key) => key.to_owned(),
+        };
+        (format!("TRIBUNAL_{}", key.to_uppercase()), format!("{}.{}", setting.table, setting.key))
+    })
+>>>>>>> f885b4cc (serve: call the table of foreign interfaces compat)
 }
 
 fn apply(config: &mut Config, given: &Override, problems: &mut Vec<Problem>) {
-    let named = |s: &&Setting| given.name.split_once('.') == Some((s.table, s.key));
+    let named = |s: &&Setting| {
+        let name = given.name.split_once('.');
+        name.is_some_and(|(table, key)| present_table(table) == s.table && key == s.key)
+    };
     let Some(setting) = SETTINGS.iter().find(named) else {
         let names: Vec<String> =
             SETTINGS.iter().map(|s| format!("{}.{}", s.table, s.key)).collect();
@@ -478,24 +515,24 @@ fn read_keys(config: &Config, problems: &mut Vec<Problem>) -> Keys {
 }
 
 /// Checks that scorers exist which other settings name.
-fn check_wires(
+fn check_names(
     config: &Config,
     registry: &Registry,
     catalogue: &Catalogue,
     problems: &mut Vec<Problem>,
 ) {
-    if let Some(folder) = &config.wires_adapters
+    if let Some(folder) = &config.compat_adapters
         && let Some(message) = catalogue::not_a_folder(folder)
     {
-        problems.push(problem("configuration", "wires.adapters", message));
+        problems.push(problem("configuration", "compat.adapters", message));
     }
     let models = catalogue.models.iter().map(|model| model.name.as_str());
     let adapters = catalogue.adapters.iter().map(|adapter| adapter.name.as_str());
     let scorers = registry.iter().map(|scorer| scorer.name());
     let names: Vec<&str> = scorers.chain(models).chain(adapters).collect();
-    let wires = config.wires_scorer.iter().map(|name| ("wires.scorer", name));
+    let default = config.compat_scorer.iter().map(|name| ("compat.scorer", name));
     let queues = config.queues.iter().map(|queue| ("queue.scorer", &queue.scorer));
-    for (key, name) in wires.chain(queues) {
+    for (key, name) in default.chain(queues) {
         if !names.contains(&name.as_str()) {
             let near = rubrics::config::nearest(name, names.iter().copied());
             let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();

@@ -16,6 +16,14 @@ pub(super) struct Setting {
     pub(super) read: fn(&mut Config, &str) -> Result<(), &'static str>,
 }
 
+/// Former names of tables, under which they are still read, with their present names.
+pub(super) const FORMER_TABLES: &[(&str, &str)] = &[("wires", "compat")];
+
+/// The present name of a table.
+pub(super) fn present_table(name: &str) -> &str {
+    FORMER_TABLES.iter().find(|(former, _)| *former == name).map_or(name, |(_, present)| present)
+}
+
 pub(super) const SETTINGS: &[Setting] = &[
     Setting { table: "server", key: "bind", read: |c, v| into(&mut c.bind, address(v)) },
     Setting {
@@ -149,6 +157,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "memory",
         read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)),
     },
+<<<<<<< HEAD
     Setting { table: "wires", key: "scorer", read: |c, v| into(&mut c.wires_scorer, name(v)) },
     Setting { table: "wires", key: "adapters", read: |c, v| into(&mut c.wires_adapters, path(v)) },
     Setting {
@@ -160,6 +169,13 @@ pub(super) const SETTINGS: &[Setting] = &[
         table: "signing",
         key: "retired_keys",
         read: |c, v| into(&mut c.signing_retired_keys, path(v)),
+=======
+    Setting { table: "compat", key: "scorer", read: |c, v| into(&mut c.compat_scorer, name(v)) },
+    Setting {
+        table: "compat",
+        key: "adapters",
+        read: |c, v| into(&mut c.compat_adapters, path(v)),
+>>>>>>> f885b4cc (serve: call the table of foreign interfaces compat)
     },
     Setting { table: "batches", key: "folder", read: |c, v| into(&mut c.batches_folder, path(v)) },
     Setting {

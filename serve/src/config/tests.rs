@@ -177,3 +177,24 @@ fn lists_have_commas_between() {
     let (_, _, problems) = read(text, &[], &[]);
     assert_eq!(problems.len(), 2, "{problems:?}");
 }
+
+#[test]
+fn former_names_of_tables_are_read() {
+    for table in ["compat", "wires"] {
+        let (config, _, problems) = read(&format!("[{table}]\nscorer = \"math\"\n"), &[], &[]);
+        assert_eq!(problems, [""; 0], "{table}");
+        assert_eq!(config.compat_scorer.as_deref(), Some("math"), "{table}");
+        let (mut config, mut problems) = (Config::default(), Vec::new());
+        let name = format!("{table}.scorer");
+        let given = Override { origin: "--set".to_owned(), name, value: "exact".to_owned() };
+        apply(&mut config, &given, &mut problems);
+        assert_eq!((problems, config.compat_scorer.as_deref()), (Vec::new(), Some("exact")));
+    }
+    let both = "[wires]\nscorer = \"math\"\n[compat]\nscorer = \"exact\"\n";
+    let (_, _, problems) = read(both, &[], &[]);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].starts_with("t.toml:1: wires"), "{problems:?}");
+    let setting = SETTINGS.iter().find(|s| s.table == "compat").expect("it is there");
+    let variables: Vec<String> = environment_names(setting).map(|(name, _)| name).collect();
+    assert_eq!(variables, ["TRIBUNAL_WIRES_SCORER", "TRIBUNAL_COMPAT_SCORER"]);
+}

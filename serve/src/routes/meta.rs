@@ -30,7 +30,7 @@ pub(crate) async fn healthz() -> web::Json<Health> {
 
 /// Reports whether the process is alive, under the name that vLLM, `SGLang` and others use.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     responses(
         (status = 200, description = "The process answers.", body = Health),
         (status = 401, description = "No valid API key.", body = ErrorBody),

@@ -19,7 +19,7 @@ fn check(server: &Server, path: &str, name: &str, golden: &str) -> Value {
 
 /// A server whose URL names no scorer, as `NeMo`-Gym's has no query.
 fn math_by_default() -> Server {
-    start_with(|config| config.wires_scorer = Some("math".to_owned())).0
+    start_with(|config| config.compat_scorer = Some("math".to_owned())).0
 }
 
 #[test]

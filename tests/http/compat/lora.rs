@@ -40,8 +40,8 @@ fn check(server: &Server, path: &str, body: &Value, status: u16, fragment: &str)
 fn loading_is_off_without_a_folder() {
     let (server, _) = start();
     let body = json!({ "lora_name": "new", "lora_path": "/etc" });
-    check(&server, LOAD, &body, 403, "wires.adapters");
-    check(&server, UNLOAD, &json!({ "lora_name": "strict" }), 403, "wires.adapters");
+    check(&server, LOAD, &body, 403, "compat.adapters");
+    check(&server, UNLOAD, &json!({ "lora_name": "strict" }), 403, "compat.adapters");
     assert!(server.get("/v1/models").text.contains("\"adapter\""));
 }
 
@@ -54,7 +54,7 @@ fn adapters_are_loaded_and_unloaded() {
     adapter(&place.path().join("outside"), 13);
     std::fs::create_dir(folder.join("empty")).expect("a folder");
     let allowed = folder.clone();
-    let (server, _) = start_with(|config| config.wires_adapters = Some(allowed));
+    let (server, _) = start_with(|config| config.compat_adapters = Some(allowed));
     let score = |model: &str| {
         let body = json!({
             "model": model, "input": rendered("How much?", "Two."), "activation": false,
@@ -78,9 +78,9 @@ fn adapters_are_loaded_and_unloaded() {
     assert_eq!(server.post(LOAD, load("again", &absolute).to_string()).status, 200);
     assert_eq!(score("again"), one);
 
-    check(&server, LOAD, &load("x", "../outside"), 403, "wires.adapters");
+    check(&server, LOAD, &load("x", "../outside"), 403, "compat.adapters");
     let outside = place.path().join("outside").to_string_lossy().into_owned();
-    check(&server, LOAD, &load("x", &outside), 403, "wires.adapters");
+    check(&server, LOAD, &load("x", &outside), 403, "compat.adapters");
     check(&server, LOAD, &load("x", "nothing"), 404, "no such folder");
     check(&server, LOAD, &load("x", "empty"), 400, "lora_path");
     let text = server.post(LOAD, load("x", "empty").to_string()).text;
@@ -109,7 +109,7 @@ fn clients_that_leave_while_loading_leave_only_listed_adapters() {
     let place = tempfile::tempdir().expect("a folder");
     adapter(&place.path().join("one"), 11);
     let allowed = place.path().to_owned();
-    let (server, _) = start_with(|config| config.wires_adapters = Some(allowed));
+    let (server, _) = start_with(|config| config.compat_adapters = Some(allowed));
     let load =
         |name: &str| json!({ "lora_name": name, "lora_path": "one", "base_model_name": "rm" });
     for n in 0..40 {

@@ -93,7 +93,7 @@ pub(crate) fn start() -> (Server, Vec<Arc<Host>>) {
 /// A server with the built-in scorers only, with `scorer` as the default.
 pub(crate) fn built_in(scorer: Option<&str>) -> Server {
     Server::configured("", |config| {
-        config.wires_scorer = scorer.map(str::to_owned);
+        config.compat_scorer = scorer.map(str::to_owned);
     })
 }
 

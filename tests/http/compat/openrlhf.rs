@@ -37,7 +37,7 @@ fn empty_lists_give_empty_lists() {
     for server in [
         built_in(Some("math")),
         start_with(|config| {
-            config.wires_scorer = Some("rm".to_owned());
+            config.compat_scorer = Some("rm".to_owned());
         })
         .0,
     ] {

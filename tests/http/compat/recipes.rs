@@ -26,7 +26,7 @@ fn documented_commands_are_answered() {
     let page = std::fs::read_to_string(page).expect("the page is there");
     let commands = commands(&page);
     assert!(commands.len() >= 5, "{commands:?}");
-    let (server, _) = start_with(|config| config.wires_scorer = Some("math".to_owned()));
+    let (server, _) = start_with(|config| config.compat_scorer = Some("math".to_owned()));
     for (path, body) in commands {
         // Token ids of a real model, and names of the models here.
         let body = body.replace("[9454, 2753]", "[9, 27]").replace("\"judge\"", "\"chat\"");

@@ -36,10 +36,10 @@ use crate::state::State;
 
 /// Verifies a rollout, as a resources server of `NeMo`-Gym does.
 ///
-/// `?model=` names the scorer; without it `wires.scorer` or the only reward model is used. The
+/// `?model=` names the scorer; without it `compat.scorer` or the only reward model is used. The
 /// reply is the row with its reward; a row that could not be scored has a `_ng_failure_class`.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
     request_body = VerifyRequest,
     responses(
@@ -59,7 +59,7 @@ pub(crate) async fn verify(
 /// Verifies a rollout, as `POST /verify`, under the path prefix by which `NeMo`-Gym identifies
 /// rollouts that it observes.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(
         ("rollout_id" = String, Path, description = "Of the client alone."),
         ("model" = Option<String>, Query, description = "A scorer, a model or an adapter."),
@@ -81,7 +81,7 @@ pub(crate) async fn verify_observed(
 
 /// Seeds a session, which has no state here.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = Object,
     responses(
         (status = 200, description = "Nothing was seeded.", body = SessionSeed),
@@ -100,7 +100,7 @@ pub(crate) async fn seed_session(
 /// Seeds a session, as `POST /seed_session`, under the path prefix by which `NeMo`-Gym identifies
 /// rollouts that it observes.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("rollout_id" = String, Path, description = "Of the client alone.")),
     request_body = Object,
     responses(
@@ -132,7 +132,7 @@ async fn seeded(
 
 /// Aggregates verify replies, leaving out rows that were not scored.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = AggregateRequest,
     responses(
         (status = 200, description = "The figures.", body = AggregateReply),
@@ -183,7 +183,7 @@ async fn aggregated(
 
 /// Reports whether stored rollouts may be verified again.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     responses(
         (status = 200, description = "They may.", body = ReverifyMode),
         (status = 401, description = "No valid API key.", body = DetailError),
@@ -196,10 +196,10 @@ pub(crate) async fn reverify_mode() -> web::Json<ReverifyMode> {
 
 /// Compares responses to one conversation.
 ///
-/// `?model=` names the scorer; without it `wires.scorer` is used. A scorer that judges pairs also
+/// `?model=` names the scorer; without it `compat.scorer` is used. A scorer that judges pairs also
 /// returns their outcomes; one that judges each response by itself returns its rewards only.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
     request_body = CompareRequest,
     responses(

@@ -36,7 +36,7 @@ const LATER: Duration = Duration::from_mins(1);
 
 /// Creates a batch. Its requests have lower priority than interactive ones.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = BatchRequest,
     responses(
         (status = 200, description = "The batch.", body = BatchObject),
@@ -154,7 +154,7 @@ struct BatchQuery {
 
 /// Lists the client's batches, newest first.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(
         ("after" = Option<String>, Query, description = "The last id of the page before."),
         ("limit" = Option<usize>, Query, minimum = 1, maximum = 100,
@@ -211,7 +211,7 @@ async fn named<T: Send + 'static>(
 
 /// Returns a batch.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("batch_id" = String, Path, description = "The batch's id.")),
     responses(
         (status = 200, description = "The batch.", body = BatchObject),
@@ -232,7 +232,7 @@ pub(crate) async fn retrieve_batch(
 
 /// Cancels a batch: finished answers are kept, the rest is not sent.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("batch_id" = String, Path, description = "The batch's id.")),
     responses(
         (status = 200, description = "The batch, which is ending.", body = BatchObject),

@@ -32,7 +32,7 @@ const PIECE: usize = 256 << 10;
 
 /// Uploads a file.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body(content = FileUpload, content_type = "multipart/form-data"),
     responses(
         (status = 200, description = "The file.", body = FileObject),
@@ -101,7 +101,7 @@ enum Order {
 
 /// Lists the client's files.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(
         ("after" = Option<String>, Query, description = "The last id of the page before."),
         ("limit" = Option<usize>, Query, minimum = 1, maximum = 10_000,
@@ -156,7 +156,7 @@ fn purpose_name(purpose: FilePurpose) -> &'static str {
 
 /// Returns a file's metadata.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("file_id" = String, Path, description = "The file's id.")),
     responses(
         (status = 200, description = "The file.", body = FileObject),
@@ -177,7 +177,7 @@ pub(crate) async fn retrieve_file(
 
 /// Returns a file's contents.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("file_id" = String, Path, description = "The file's id.")),
     responses(
         (status = 200, description = "The bytes.", body = String,
@@ -206,7 +206,7 @@ pub(crate) async fn file_content(
 
 /// Deletes a file, unless an unfinished batch uses it.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("file_id" = String, Path, description = "The file's id.")),
     responses(
         (status = 200, description = "It is gone.", body = FileDeleted),

@@ -36,7 +36,7 @@ use crate::state::State;
 /// An invalid grader is refused; one that cannot grade this sample has no reward and a flag in
 /// `metadata.errors`. Overload is a 429 with the time to wait, as OpenAI's clients expect.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = GraderRunRequest,
     responses(
         (status = 200, description = "What the grader found.", body = GraderRunReply),
@@ -71,7 +71,7 @@ pub(crate) async fn run_grader(
 
 /// Validates a grader without running it: fields, templates, formulas, model names.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = GraderValidateRequest,
     responses(
         (status = 200, description = "It can be run.", body = GraderValidateReply),

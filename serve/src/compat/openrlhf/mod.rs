@@ -29,12 +29,12 @@ use crate::state::State;
 
 /// Scores samples for `OpenRLHF`'s remote reward client.
 ///
-/// `?model=` names the scorer or reward model; without it `wires.scorer` or the only reward model
+/// `?model=` names the scorer or reward model; without it `compat.scorer` or the only reward model
 /// is used. A scorer gets the response, the turns of the prompt and the label. A model by its own
 /// name reads the query as it is, like `OpenRLHF`'s own reward server. A sample that cannot be
 /// scored fails the request: no number stands for it.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("model" = Option<String>, Query, description = "A scorer, a model or an adapter.")),
     request_body = RewardQuery,
     responses(

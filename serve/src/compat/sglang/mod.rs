@@ -32,7 +32,7 @@ use base::stats::softmax;
 /// Reads a model's head in the form of OpenAI's embeddings: the vector of a reward model is its
 /// logit.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = EmbeddingRequest,
     responses(
         (status = 200, description = "One vector for each text, in order.", body = EmbeddingReply),
@@ -50,7 +50,7 @@ pub(crate) async fn embeddings(
 
 /// Classifies texts, as `SGLang` does: the classes of a head with their probabilities.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = EmbeddingRequest,
     responses(
         (status = 200, description = "One for each text, in order.", body = ClassifyReply),

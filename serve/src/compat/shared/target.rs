@@ -40,7 +40,7 @@ pub(crate) enum ReplyShape {
     Object,
 }
 
-/// Returns the target of `?model=` in the URL; else of `wires.scorer`; else the only model that is
+/// Returns the target of `?model=` in the URL; else of `compat.scorer`; else the only model that is
 /// a scorer by itself.
 ///
 /// # Errors
@@ -55,7 +55,7 @@ pub(crate) fn of_url(call: &Call<'_>) -> Result<Target, ApiError> {
 /// As [`of_url`].
 pub(crate) fn of_query(state: &State, query: &str) -> Result<Target, ApiError> {
     let name = url_query(query)?.model;
-    match name.or_else(|| state.config.wires_scorer.clone()) {
+    match name.or_else(|| state.config.compat_scorer.clone()) {
         Some(name) => named(state, &name),
         None => only(state).map(Target::Model),
     }
@@ -118,7 +118,7 @@ fn only(state: &State) -> Result<Served, ApiError> {
     match (scoring.next(), scoring.next()) {
         (Some(only), None) => Ok(only),
         (None | Some(_), _) => Err(not_found(
-            "the URL names no scorer: add ?model=NAME to it, or set wires.scorer in the \
+            "the URL names no scorer: add ?model=NAME to it, or set compat.scorer in the \
              configuration; GET /v1/models lists the scorers",
         )),
     }

@@ -16,7 +16,7 @@ use crate::state::State;
 /// `use_activation` (or `activation`) is false. A body with `text` or `input_ids` is `SGLang`'s:
 /// the head's raw outputs. Special tokens in texts are encoded as such.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = ClassifyBody,
     responses(
         (status = 200, description = "One for each text, in order, in the shape of the request.",

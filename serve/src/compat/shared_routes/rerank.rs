@@ -17,7 +17,7 @@ use crate::state::State;
 /// Embeddings Inference's. A scorer judges each document as the response to the query; a reward
 /// model by its own name reads both as one text.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = RerankBody,
     responses(
         (status = 200, description = "Best first, in the shape of the request.",
@@ -41,7 +41,7 @@ pub(crate) async fn rerank(
 
 /// Ranks documents, as `POST /rerank`; llama.cpp has this path too.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = RerankBody,
     responses(
         (status = 200, description = "Best first, in the shape of the request.",

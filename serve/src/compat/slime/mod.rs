@@ -22,11 +22,11 @@ use crate::{convert, names};
 
 /// Scores a sample for slime's `remote_rm`.
 ///
-/// `?model=` names the scorer or reward model; without it `wires.scorer` or the only reward model
+/// `?model=` names the scorer or reward model; without it `compat.scorer` or the only reward model
 /// is used. The reply is a number; with `?reply=object` it is an object, of which slime reads one
 /// field (`--reward-key score`). A sample that cannot be scored is an error.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(
         ("model" = Option<String>, Query, description = "A scorer, a model or an adapter."),
         ("reply" = Option<String>, Query, description = "`number` or `object`."),

@@ -24,10 +24,10 @@ use crate::state::State;
 
 /// Classifies texts or pairs of texts, most probable class first.
 ///
-/// `?model=` names the model; without it `wires.scorer` or the only reward model is used. A pair is
+/// `?model=` names the model; without it `compat.scorer` or the only reward model is used. A pair is
 /// read as one text. Special tokens in texts are encoded as such.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("model" = Option<String>, Query, description = "A model or an adapter.")),
     request_body = PredictRequest,
     responses(
@@ -46,7 +46,7 @@ pub(crate) async fn predict(
 
 /// Describes the server in the form of Text Embeddings Inference.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     params(("model" = Option<String>, Query, description = "A model or an adapter.")),
     responses(
         (status = 200, description = "A model and the limits.", body = TeiInfo),

@@ -19,7 +19,7 @@ use crate::state::State;
 /// Computes the probability of the first label as the token after the query and each item, as vLLM
 /// does.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = GenerativeScoringRequest,
     responses(
         (status = 200, description = "A score for each item, in order.", body = PairScores),

@@ -1,7 +1,7 @@
 //! `POST /v1/load_lora_adapter` and `POST /v1/unload_lora_adapter`.
 //!
 //! A path in a request gives access to the server's files. So the routes are off until
-//! `wires.adapters` names a folder; adapters must lie in it after symbolic links are resolved; and
+//! `compat.adapters` names a folder; adapters must lie in it after symbolic links are resolved; and
 //! adapters of the configuration can neither be replaced nor unloaded.
 //!
 //! A load or an unload that has begun ends, whether its client waits for it or not: an engine cannot
@@ -33,9 +33,9 @@ use crate::state::State;
 /// Most adapters that requests may have loaded at a time.
 const MOST_ADAPTERS: usize = 64;
 
-/// Loads an adapter from the folder `wires.adapters` and serves it by name.
+/// Loads an adapter from the folder `compat.adapters` and serves it by name.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = LoadAdapterRequest,
     responses(
         (status = 200, description = "It is being served.", body = String,
@@ -64,7 +64,7 @@ pub(crate) async fn load_lora_adapter(
 
 /// Unloads an adapter that a request has loaded.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = UnloadAdapterRequest,
     responses(
         (status = 200, description = "It is served no more.", body = String,
@@ -92,9 +92,9 @@ pub(crate) async fn unload_lora_adapter(
 }
 
 fn folder(state: &State) -> Result<&Path, ApiError> {
-    state.config.wires_adapters.as_deref().ok_or_else(|| {
+    state.config.compat_adapters.as_deref().ok_or_else(|| {
         forbidden(
-            "adapters are not loaded by request here: set wires.adapters to the folder that they \
+            "adapters are not loaded by request here: set compat.adapters to the folder that they \
              may come from",
         )
     })
@@ -223,7 +223,7 @@ fn check_name(
 /// Resolves the folder of a request, which must lie within `folder` after links are resolved. A
 /// path outside gets the same error whether it exists or not.
 fn inside(folder: &Path, given: &str) -> Result<PathBuf, ApiError> {
-    let outside = || forbidden("lora_path: adapters come from the folder of wires.adapters alone");
+    let outside = || forbidden("lora_path: adapters come from the folder of compat.adapters alone");
     let given = Path::new(given);
     let climbs = |part: Component<'_>| matches!(part, Component::ParentDir);
     if given.components().any(climbs) {
@@ -235,7 +235,7 @@ fn inside(folder: &Path, given: &str) -> Result<PathBuf, ApiError> {
     if relative.is_absolute() {
         return Err(outside());
     }
-    let missing = || not_found("lora_path: the folder of wires.adapters has no such folder");
+    let missing = || not_found("lora_path: the folder of compat.adapters has no such folder");
     let found = root.join(relative).canonicalize().map_err(|_| missing())?;
     if !found.starts_with(&root) {
         return Err(outside());

@@ -21,7 +21,7 @@ use crate::state::State;
 /// Reads a model's head, as vLLM does: at the last token of each text, or at every token for heads
 /// of process reward models.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = PoolingRequest,
     responses(
         (status = 200, description = "One for each text, in order.", body = PoolingReply),

@@ -16,7 +16,7 @@ use crate::state::State;
 
 /// Ranks documents in the shape of Cohere's first version and of Jina.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = RerankRequest,
     responses(
         (status = 200, description = "Best first.", body = RerankReply),
@@ -34,7 +34,7 @@ pub(crate) async fn v1_rerank(
 
 /// Ranks documents, as `POST /v1/rerank`; llama.cpp has this path too.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = RerankRequest,
     responses(
         (status = 200, description = "Best first.", body = RerankReply),
@@ -52,7 +52,7 @@ pub(crate) async fn v1_reranking(
 
 /// Ranks documents in the shape of Cohere's second version.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = RerankRequest,
     responses(
         (status = 200, description = "Best first.", body = RerankReply),

@@ -24,7 +24,7 @@ use crate::state::State;
 /// A scorer judges the second text as the response to the first. A reward model by its own name
 /// reads both as one text.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = VllmScoreRequest,
     responses(
         (status = 200, description = "A score for each pair, in order.", body = PairScores),

@@ -21,7 +21,7 @@ use crate::state::State;
 ///
 /// Special tokens in text are encoded as such; in a conversation they are plain text, as for chats.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = TokenizeRequest,
     responses(
         (status = 200, description = "The tokens.", body = TokenizeReply),
@@ -54,7 +54,7 @@ pub(crate) async fn tokenize(
 
 /// Decodes tokens to text, with special tokens written out.
 #[utoipa::path(
-    tag = "wires",
+    tag = "compat",
     request_body = DetokenizeRequest,
     responses(
         (status = 200, description = "The text.", body = DetokenizeReply),

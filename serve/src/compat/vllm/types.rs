@@ -392,7 +392,7 @@ pub(crate) struct DetokenizeReply {
 pub(crate) struct LoadAdapterRequest {
     /// Name for requests.
     pub(crate) lora_name: String,
-    /// A PEFT folder within `wires.adapters`.
+    /// A PEFT folder within `compat.adapters`.
     pub(crate) lora_path: String,
     /// Whether to replace an adapter of this name that was loaded by a request.
     #[serde(default)]
