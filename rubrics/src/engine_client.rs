@@ -5,6 +5,7 @@
 
 mod recorder;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use engine::{
@@ -17,7 +18,7 @@ use verifiers::Reason;
 
 use crate::bounds::WorkBounds;
 use crate::models::{Models, Prompted, Served};
-use crate::outcome::{Failure, FailureKind, Trace};
+use crate::outcome::{Failure, FailureKind, ModelText, Trace};
 use crate::pool::{VerifierPool, catch_panic, check_deadline};
 use crate::{Priority, ScoreOptions};
 
@@ -371,6 +372,12 @@ fn generated_text(served: &Served, answer: RequestOutput) -> Result<GeneratedTex
 }
 
 impl GeneratedText {
+    /// The text as an output of an evaluation.
+    pub(crate) fn output(&self, role: impl Into<Cow<'static, str>>) -> ModelText {
+        let finish = if self.is_whole { "stop" } else { "length" };
+        ModelText { role: role.into(), text: self.text.clone(), finish }
+    }
+
     /// The text, if it was not cut at its token limit.
     ///
     /// # Errors

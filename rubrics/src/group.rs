@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use crate::outcome::{Evidence, Failure, Member, Outcome, Score, Trace};
 
@@ -22,12 +22,9 @@ pub(crate) fn outcome_mean(outcomes: Vec<Outcome>) -> Outcome {
     let evidence = Evidence { members: Some(members), trace, ..Evidence::default() };
     match failed {
         Ok(score) => Ok(Score {
-            score,
-            raw: None,
             label: Some(Cow::Borrowed("group")),
-            reason: Reason::code("group_mean"),
-            certainty: Certainty::Proven,
             evidence,
+            ..Score::proven(score, Reason::code("group_mean"))
         }),
         Err((kind, reason)) => Err(Failure::new(kind, reason).with_evidence(evidence)),
     }

@@ -2,12 +2,12 @@
 
 use futures_util::future::join_all;
 use serde_json::{Value, json};
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use crate::calibration::ScorerCalibration;
 use crate::kinds::{KindContext, ScorerKind};
 use crate::models::Models;
-use crate::outcome::{Evidence, Failure, Outcome, Score};
+use crate::outcome::{Failure, Outcome, Score};
 use crate::sample::Sample;
 
 /// A kind with the options that every kind takes.
@@ -127,12 +127,8 @@ impl ModelScorer {
             self.common.min_content
         );
         Some(Ok(Score {
-            score,
-            raw: None,
             label: Some("too_little_content".into()),
-            reason: Reason::with("too_little_content", detail),
-            certainty: Certainty::Proven,
-            evidence: Evidence::default(),
+            ..Score::proven(score, Reason::with("too_little_content", detail))
         }))
     }
 }

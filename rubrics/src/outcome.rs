@@ -256,6 +256,12 @@ pub struct Member {
 }
 
 impl Score {
+    /// A proven score without raw value, label and evidence.
+    pub(crate) fn proven(score: f64, reason: Reason) -> Self {
+        let evidence = Evidence::default();
+        Self { score, raw: None, label: None, reason, certainty: Certainty::Proven, evidence }
+    }
+
     /// The score of a verifier's verdict.
     pub fn from_verdict(verdict: Verdict, evidence: Evidence) -> Self {
         Self {

@@ -151,11 +151,6 @@ impl NearDuplicates {
         at as usize
     }
 
-    /// Returns the first row of each row's cluster.
-    pub fn clusters(&self) -> Vec<usize> {
-        (0..self.n_rows()).map(|row| self.first_of(row)).collect()
-    }
-
     /// Returns the bytes of the index on the heap, by the capacity of its tables.
     pub fn memory_bytes(&self) -> usize {
         // A hash table keeps a byte of metadata a slot, and fills 7 of 8 slots.

@@ -10,9 +10,6 @@ use super::spread::{all_equal, moments};
 /// The authors' λ in best-of-n, with [`Variance::Population`].
 pub const LAMBDA_BEST_OF_N: f64 = 0.5;
 
-/// The authors' λ in their PPO example, with [`Variance::Unbiased`].
-pub const LAMBDA_PPO: f64 = 0.1;
-
 /// Returns the mean of the members' rewards.
 ///
 /// # Errors

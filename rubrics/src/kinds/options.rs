@@ -5,13 +5,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
+use verifiers::Reason;
 use verifiers::extract::visible;
-use verifiers::{Certainty, Reason};
 
 use crate::config::Section;
 use crate::engine_client::Writing;
 use crate::labels::{SPELLINGS, Spelling};
-use crate::outcome::{Evidence, Score};
+use crate::outcome::Score;
 use crate::prompt::{MessageTemplate, Prompt};
 
 /// Default of `min_label_mass`.
@@ -130,12 +130,8 @@ impl Thinking {
 pub(crate) fn nothing_shown() -> Score {
     let detail = "nothing is left of the response without its thinking";
     Score {
-        score: 0.0,
-        raw: None,
         label: Some("too_little_content".into()),
-        reason: Reason::with("too_little_content", detail),
-        certainty: Certainty::Proven,
-        evidence: Evidence::default(),
+        ..Score::proven(0.0, Reason::with("too_little_content", detail))
     }
 }
 

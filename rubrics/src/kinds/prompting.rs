@@ -33,18 +33,16 @@ impl EvaluationLog {
 
     /// Keeps a text of the model.
     pub(super) fn wrote(&mut self, role: &'static str, written: &GeneratedText) {
-        let finish = if written.is_whole { "stop" } else { "length" };
-        self.keep(role, &written.text, finish);
+        if let Some(outputs) = &mut self.outputs {
+            outputs.push(written.output(role));
+        }
     }
 
     /// Keeps a text of a tool.
     pub(super) fn tool_said(&mut self, text: &str) {
-        self.keep("tool_result", text, "tool");
-    }
-
-    fn keep(&mut self, role: &'static str, text: &str, finish: &'static str) {
         if let Some(outputs) = &mut self.outputs {
-            outputs.push(ModelText { role: Cow::Borrowed(role), text: text.to_owned(), finish });
+            let role = Cow::Borrowed("tool_result");
+            outputs.push(ModelText { role, text: text.to_owned(), finish: "tool" });
         }
     }
 

@@ -15,7 +15,7 @@ mod options;
 mod tests;
 
 use serde_json::{Value, json};
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use engine::{Output, Task};
 
@@ -127,12 +127,10 @@ impl RewardOptions {
         };
         let parts = (logits.len() > 1).then(|| self.parts(logits, &scores));
         Ok(Score {
-            score,
             raw,
             label,
-            reason: Reason::code("reward_head"),
-            certainty: Certainty::Proven,
             evidence: Evidence { parts, trace: Some(trace), ..Evidence::default() },
+            ..Score::proven(score, Reason::code("reward_head"))
         })
     }
 
@@ -175,12 +173,8 @@ impl RewardOptions {
                 CountedOutputs::Weighted(weights) => weights[index],
             },
             outcome: Some(Ok(Score {
-                score: *score,
                 raw: Some(*raw),
-                label: None,
-                reason: Reason::code("reward_head"),
-                certainty: Certainty::Proven,
-                evidence: Evidence::default(),
+                ..Score::proven(*score, Reason::code("reward_head"))
             })),
         };
         outputs.map(part).collect()

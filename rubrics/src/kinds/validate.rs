@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::options::{LabelOptions, Slots, Wording};
 use super::{InputFields, KindContext, Names, ScoreFuture, ScorerKind};
@@ -151,14 +151,13 @@ impl ValidateKind {
         trace.saw_mass(Some(read.mass));
         read.enough_mass(self.options.reading.min_label_mass)?;
         let is_yes = read.margin() >= 0.0;
+        // Rounding may push a certainty past 1.
+        let share = read.log_probs[0].exp().min(1.0);
         Ok(Score {
-            // Rounding may push a certainty past 1.
-            score: read.log_probs[0].exp().min(1.0),
             raw: Some(read.margin()),
             label: Some(if is_yes { "yes" } else { "no" }.into()),
-            reason: Reason::code("validated"),
-            certainty: Certainty::Proven,
             evidence: Evidence { trace: Some(trace), ..Evidence::default() },
+            ..Score::proven(share, Reason::code("validated"))
         })
     }
 }

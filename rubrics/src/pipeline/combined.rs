@@ -7,7 +7,7 @@ use verifiers::{Certainty, Reason};
 use super::spec::{Combine, PartSpec, Pipeline, Role, no_combination};
 use crate::combine::product::r1_reward;
 use crate::combine::{CombineError, ensemble};
-use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Score};
+use crate::outcome::{Failure, FailureKind, Outcome, Score};
 
 impl Pipeline {
     /// The combined value, if no failed part ends the pipeline.
@@ -122,14 +122,7 @@ pub(super) fn combined_score(score: f64, code: &'static str) -> Outcome {
     if !score.is_finite() {
         return Err(no_combination(CombineError::Overflow));
     }
-    Ok(Score {
-        score,
-        raw: None,
-        label: None,
-        reason: Reason::code(code),
-        certainty: Certainty::Proven,
-        evidence: Evidence::default(),
-    })
+    Ok(Score::proven(score, Reason::code(code)))
 }
 
 fn nothing_counted() -> Failure {

@@ -209,10 +209,7 @@ impl IStar {
 
     pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
         let how = Normalisation::Grpo { variance: self.variance, epsilon: self.epsilon };
-        let mut rewards = Vec::with_capacity(group.len());
-        for (index, episode) in group.iter().enumerate() {
-            rewards.push(own_rewards(index, episode)?);
-        }
+        let rewards = all_own_rewards(group)?;
         let steps = together(&rewards, how)?;
         let tokens = |((episode, steps), outcome): ((&ScoredResponse<'_>, Vec<f64>), f64)| {
             let sums: Vec<f64> = steps.iter().map(|own| outcome + self.alpha * own).collect();
@@ -229,10 +226,7 @@ impl StepReturns {
     }
 
     pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
-        let mut rewards = Vec::with_capacity(group.len());
-        for (index, episode) in group.iter().enumerate() {
-            rewards.push(own_rewards(index, episode)?);
-        }
+        let rewards = all_own_rewards(group)?;
         relative_returns(group, &rewards, self.gamma, self.normalise)
     }
 }
@@ -261,6 +255,11 @@ fn together(steps: &[Vec<f64>], how: Normalisation) -> Result<Vec<Vec<f64>>> {
     let mut left = advantages(&all, how)?.into_iter();
     let take = |own: &Vec<f64>| left.by_ref().take(own.len()).collect();
     Ok(steps.iter().map(take).collect())
+}
+
+fn all_own_rewards(group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
+    let own = group.iter().enumerate().map(|(index, episode)| own_rewards(index, episode));
+    own.collect()
 }
 
 fn own_rewards(index: usize, episode: &ScoredResponse<'_>) -> Result<Vec<f64>> {

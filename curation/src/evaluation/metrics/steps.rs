@@ -41,17 +41,6 @@ impl Confusion {
         }
     }
 
-    /// Returns the same steps with every correct finding inverted.
-    #[must_use]
-    pub fn all_wrong(self) -> Self {
-        Self {
-            true_positive: 0,
-            true_negative: 0,
-            false_positive: self.false_positive + self.true_negative,
-            false_negative: self.false_negative + self.true_positive,
-        }
-    }
-
     /// F1 of the right steps: 2 TP / (2 TP + FP + FN); `None` if the divisor is 0.
     pub fn f1(self) -> Option<f64> {
         f1(self.true_positive, self.false_positive, self.false_negative)

@@ -2,10 +2,10 @@
 //! and the token rewards that follow (CAPO, generative credit assignment, 2508.02298).
 
 use serde::Serialize;
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::critique::{
-    Critique, CritiqueRequest, OutcomeScorer, outcome_scorer, splitter, with_outcome,
+    Criticised, Critique, CritiqueRequest, OutcomeScorer, outcome_scorer, splitter, steps_prompt,
 };
 use super::steps::{Mark, Steps};
 use super::verdict::{self, Listed};
@@ -13,7 +13,7 @@ use crate::combine::critique::{self, Vote, Weights};
 use crate::config::Section;
 use crate::engine_client::GeneratedText;
 use crate::kinds::options::{Slots, Wording};
-use crate::kinds::prompting::{self, EvaluationLog, mean, uncombined};
+use crate::kinds::prompting::{EvaluationLog, mean, uncombined};
 use crate::kinds::{KindContext, Names};
 use crate::outcome::{
     Evidence, Failure, FailureKind, Outcome, PartReport, Score, SpanNote, StepScore,
@@ -96,41 +96,22 @@ impl Capo {
         context: KindContext<'a>,
     ) -> Outcome {
         let steps = Steps::of(&sample, self.splitter)?;
-        let turns = self.turns(&sample, &steps)?;
-        let mut log =
-            EvaluationLog::new(context.client, &context.client.served(model)?, &[&*self.wording]);
         let request = CritiqueRequest {
             model,
-            turns,
+            turns: steps_prompt(&self.wording, &sample, &steps, self.show_reference)?,
             samples: self.critiques,
             last_line: verdict::list_grammar(verdict::WRONG),
         };
-        let asking = self.critique.ask(request, context.client, &mut log);
-        let (written, outcome) = with_outcome(asking, self.outcome.as_ref(), sample, context).await;
-        if let Some(trace) = crate::group::trace(&outcome) {
-            log.trace.add(&trace);
-        }
+        let scorer = self.outcome.as_ref();
+        let asking =
+            self.critique.ask_with_outcome(request, &self.wording, scorer, (sample, context));
+        let Criticised { written, outcome, log } = asking.await?;
         let voted = written.and_then(|written| self.voted(&steps, &written));
         let voted = match voted {
             Ok(voted) => voted,
             Err(failure) => return Err(log.failed(failure)),
         };
         self.conclude(voted, outcome, log)
-    }
-
-    fn turns(
-        &self,
-        sample: &Sample<'_>,
-        steps: &Steps<'_>,
-    ) -> Result<Vec<crate::Message>, Failure> {
-        let problem = prompting::problem(sample)?;
-        let reference = prompting::reference_shown(sample, self.show_reference)?;
-        let texts = [
-            ("problem", problem.as_str()),
-            ("reference", &reference),
-            ("steps", &steps.numbered()),
-        ];
-        Ok(self.wording.fill(&texts))
     }
 
     /// The vote over critiques as they were written.
@@ -217,12 +198,9 @@ impl Capo {
         };
         let wrong = mean(&voted.vote.weights);
         Ok(Score {
-            score: 1.0 - wrong,
-            raw: None,
             label: Some(if wrong > 0.0 { "wrong_steps" } else { "no_wrong_step" }.into()),
-            reason: voted.vote.reason(),
-            certainty: Certainty::Proven,
             evidence: Evidence { spans, ..evidence },
+            ..Score::proven(1.0 - wrong, voted.vote.reason())
         })
     }
 

@@ -4,15 +4,16 @@ use engine::Grammar;
 use futures_util::future::join;
 use serde::Serialize;
 
-use crate::Message;
+use super::steps::Steps;
 use crate::config::Section;
 use crate::engine_client::{EngineClient, GeneratedText, stream_of};
-use crate::kinds::options::{WritingOptions, read_share};
+use crate::kinds::options::{Wording, WritingOptions, read_share};
 use crate::kinds::prompting::{self, EvaluationLog};
 use crate::kinds::{KindContext, Names};
 use crate::outcome::{Failure, Outcome};
 use crate::sample::Sample;
 use crate::split::{SPLITTERS, Splitter};
+use crate::{Message, group};
 
 /// Default limit of a critique's tokens.
 const MAX_TOKENS: usize = 2048;
@@ -57,6 +58,32 @@ impl Critique {
         }
         Ok(written)
     }
+
+    /// Runs the request and the scorer of outcomes side by side.
+    ///
+    /// # Errors
+    /// A model that is not served.
+    pub(super) async fn ask_with_outcome<'a>(
+        &'a self,
+        request: CritiqueRequest<'a>,
+        wording: &'a Wording,
+        scorer: Option<&'a OutcomeScorer>,
+        (sample, context): (Sample<'a>, KindContext<'a>),
+    ) -> Result<Criticised, Failure> {
+        let client = context.client;
+        let mut log = EvaluationLog::new(client, &client.served(request.model)?, &[&**wording]);
+        let outcome = async {
+            match scorer {
+                None => None,
+                Some(scorer) => Some(scorer.evaluate(sample, context).await),
+            }
+        };
+        let (written, outcome) = join(self.ask(request, client, &mut log), outcome).await;
+        if let Some(trace) = group::trace(&outcome) {
+            log.trace.add(&trace);
+        }
+        Ok(Criticised { written, outcome, log })
+    }
 }
 
 /// A request for critiques of one solution.
@@ -99,20 +126,27 @@ pub(super) struct OutcomeScorer {
     least: f64,
 }
 
-/// Awaits `critique` and the outcome scorer side by side; the outcome is `None` without a scorer.
-pub(super) async fn with_outcome<'a, T>(
-    critique: impl Future<Output = T>,
-    scorer: Option<&'a OutcomeScorer>,
-    sample: Sample<'a>,
-    context: KindContext<'a>,
-) -> (T, Option<Outcome>) {
-    let outcome = async {
-        match scorer {
-            None => None,
-            Some(scorer) => Some(scorer.evaluate(sample, context).await),
-        }
-    };
-    join(critique, outcome).await
+/// The critiques of a solution and its outcome.
+pub(super) struct Criticised {
+    pub(super) written: Result<Vec<GeneratedText>, Failure>,
+    /// `None` without a scorer of outcomes.
+    pub(super) outcome: Option<Outcome>,
+    pub(super) log: EvaluationLog,
+}
+
+/// The messages that ask for critiques of a solution by its steps.
+pub(super) fn steps_prompt(
+    wording: &Wording,
+    sample: &Sample<'_>,
+    steps: &Steps<'_>,
+    show_reference: bool,
+) -> Result<Vec<Message>, Failure> {
+    Ok(wording.fill(&[
+        ("problem", &prompting::problem(sample)?),
+        ("reference", &prompting::reference_shown(sample, show_reference)?),
+        ("steps", &steps.numbered()),
+        ("count", &steps.len().to_string()),
+    ]))
 }
 
 /// As a pair; the scorer's own digest is part of the digest of the critic.

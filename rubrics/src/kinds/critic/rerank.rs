@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use futures_util::future::join_all;
 use serde::Serialize;
+use verifiers::Reason;
 use verifiers::extract::{self, AnswerPolicy};
-use verifiers::{Certainty, Reason};
 
 use crate::combine::selection;
 use crate::config::Section;
@@ -79,12 +79,12 @@ impl Rerank {
         match (chosen, first) {
             (Err(failure), _) => Err(failure.with_evidence(evidence)),
             (Ok(Some((index, score))), _) => Ok(Score {
-                score,
-                raw: None,
                 label: Some(Cow::Owned(index.to_string())),
-                reason: Reason::with(self.code(), format!("responses[{index}] is chosen")),
-                certainty: Certainty::Proven,
                 evidence,
+                ..Score::proven(
+                    score,
+                    Reason::with(self.code(), format!("responses[{index}] is chosen")),
+                )
             }),
             (Ok(None), Some((kind, reason))) => {
                 Err(Failure::new(kind, reason).with_evidence(evidence))
@@ -144,12 +144,9 @@ impl Rerank {
         match self.believed(&served, turns, client, &mut log).await {
             Err(failure) => Err(log.failed(failure)),
             Ok((share, margin)) => Ok(Score {
-                score: share,
                 raw: Some(margin),
-                label: None,
-                reason: Reason::code("self_verdict"),
-                certainty: Certainty::Proven,
                 evidence: log.evidence(),
+                ..Score::proven(share, Reason::code("self_verdict"))
             }),
         }
     }

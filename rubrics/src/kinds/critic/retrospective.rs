@@ -3,10 +3,10 @@
 //! 2509.22558).
 
 use serde::Serialize;
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::critique::{
-    Critique, CritiqueRequest, OutcomeScorer, outcome_scorer, splitter, with_outcome,
+    Criticised, Critique, CritiqueRequest, OutcomeScorer, outcome_scorer, splitter, steps_prompt,
 };
 use super::steps::{Mark, Steps};
 use super::verdict::{self, StepJudgements};
@@ -14,9 +14,9 @@ use crate::combine::steps::share_right;
 use crate::config::Section;
 use crate::engine_client::GeneratedText;
 use crate::kinds::options::{Slots, Wording};
-use crate::kinds::prompting::{self, EvaluationLog, uncombined};
+use crate::kinds::prompting::uncombined;
 use crate::kinds::{KindContext, Names};
-use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score};
+use crate::outcome::{Evidence, Outcome, PartReport, Score};
 use crate::sample::Sample;
 use crate::split::Splitter;
 
@@ -51,20 +51,16 @@ impl Retrospective {
         context: KindContext<'a>,
     ) -> Outcome {
         let steps = Steps::of(&sample, self.splitter)?;
-        let turns = self.turns(&sample, &steps)?;
-        let mut log =
-            EvaluationLog::new(context.client, &context.client.served(model)?, &[&*self.wording]);
         let request = CritiqueRequest {
             model,
-            turns,
+            turns: steps_prompt(&self.wording, &sample, &steps, self.show_reference)?,
             samples: 1,
             last_line: verdict::judgement_grammar(steps.len()),
         };
-        let asking = self.critique.ask(request, context.client, &mut log);
-        let (written, outcome) = with_outcome(asking, self.outcome.as_ref(), sample, context).await;
-        if let Some(trace) = crate::group::trace(&outcome) {
-            log.trace.add(&trace);
-        }
+        let scorer = self.outcome.as_ref();
+        let asking =
+            self.critique.ask_with_outcome(request, &self.wording, scorer, (sample, context));
+        let Criticised { written, outcome, log } = asking.await?;
         let judged = written.and_then(|written| {
             let text = written[0].whole()?;
             Ok((verdict::read_judgements(text, steps.len())?, written))
@@ -79,22 +75,6 @@ impl Retrospective {
                 self.conclude(&judged, outcome, evidence)
             }
         }
-    }
-
-    fn turns(
-        &self,
-        sample: &Sample<'_>,
-        steps: &Steps<'_>,
-    ) -> Result<Vec<crate::Message>, Failure> {
-        let problem = prompting::problem(sample)?;
-        let reference = prompting::reference_shown(sample, self.show_reference)?;
-        let texts = [
-            ("problem", problem.as_str()),
-            ("reference", &reference),
-            ("steps", &steps.numbered()),
-            ("count", &steps.len().to_string()),
-        ];
-        Ok(self.wording.fill(&texts))
     }
 
     /// Returns the share of right steps. The outcome does not change it; the label says whether the
@@ -121,12 +101,9 @@ impl Retrospective {
         });
         let detail = format!("the critique calls the solution {overall} as a whole");
         Ok(Score {
-            score,
-            raw: None,
             label: Some(label.into()),
-            reason: Reason::with("steps_judged", detail),
-            certainty: Certainty::Proven,
             evidence: Evidence { parts: part.map(|part| vec![part]), ..evidence },
+            ..Score::proven(score, Reason::with("steps_judged", detail))
         })
     }
 }

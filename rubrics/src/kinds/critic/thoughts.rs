@@ -8,7 +8,7 @@
 
 use futures_util::future::join_all;
 use serde::Serialize;
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::critique::{Critique, CritiqueRequest, OutcomeScorer, outcome_scorer};
 use super::steps::{Mark, Steps};
@@ -189,12 +189,13 @@ impl Thoughts {
         );
         let evidence = Evidence { steps: Some(steps), spans: Some(spans), ..member.evidence(self) };
         Ok(Score {
-            score: f64::from(u8::from(place.right)),
             raw: Some(place.outcome),
             label: Some(if place.right { "right" } else { "wrong" }.into()),
-            reason: Reason::with("thoughts_labelled", detail),
-            certainty: Certainty::Proven,
             evidence,
+            ..Score::proven(
+                f64::from(u8::from(place.right)),
+                Reason::with("thoughts_labelled", detail),
+            )
         })
     }
 }

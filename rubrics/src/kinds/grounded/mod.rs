@@ -19,7 +19,7 @@ use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::{Value, json};
 use verifiers::arithmetic::{self, Splitter};
-use verifiers::{Certainty, Reason, extract};
+use verifiers::{Reason, extract};
 
 use super::options::{LabelOptions, Slots, Wording, WritingOptions, read_share};
 use super::prompting::{self, EvaluationLog, mean};
@@ -267,14 +267,7 @@ impl Grounded {
         if let Some(failure) = failed {
             return Err(failure.with_evidence(evidence));
         }
-        Ok(Score {
-            score: mean(&scores),
-            raw: None,
-            label: None,
-            reason: Reason::code("sentences_judged"),
-            certainty: Certainty::Proven,
-            evidence,
-        })
+        Ok(Score { evidence, ..Score::proven(mean(&scores), Reason::code("sentences_judged")) })
     }
 
     fn step(&self, span: Range<usize>, judged: Judgement) -> StepScore {

@@ -13,11 +13,11 @@ use verifiers::Reason;
 
 use super::form::{Judgement, JudgementForm};
 use crate::Message;
-use crate::engine_client::{EngineClient, GeneratedText, stream_of};
+use crate::engine_client::{EngineClient, stream_of};
 use crate::kinds::options::{Thinking, Wording, WritingOptions};
 use crate::labels::{LabelRead, Labels, Spelling};
 use crate::models::{Chat, Prompted, Served, wording_digest};
-use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Trace};
+use crate::outcome::{Evidence, Failure, FailureKind, Trace};
 
 /// Prompt and sampling options of a judge.
 #[derive(Debug, Clone, Serialize)]
@@ -225,7 +225,7 @@ impl<'a> JudgeCaller<'a> {
         let written = self.client.write(&self.served, &prompts, trace).await?;
         if self.client.options().explain {
             let outputs = self.evidence.outputs.get_or_insert_default();
-            outputs.extend(written.iter().map(kept));
+            outputs.extend(written.iter().map(|text| text.output("judgement")));
         }
         let judgements = written.iter().zip(questions).map(|(written, question)| {
             let text = written.whole()?;
@@ -277,14 +277,6 @@ impl<'a> JudgeCaller<'a> {
             Ok(JudgeReply { judgement, read: Some(read) })
         });
         Ok(answered.collect())
-    }
-}
-
-fn kept(written: &GeneratedText) -> ModelText {
-    ModelText {
-        role: "judgement".into(),
-        text: written.text.clone(),
-        finish: if written.is_whole { "stop" } else { "length" },
     }
 }
 

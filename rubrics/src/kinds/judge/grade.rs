@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::ask::{JudgeCaller, JudgePrompt, Slots};
 use super::form::{JudgementForm, Said};
@@ -14,7 +14,7 @@ use crate::combine::grade::expected;
 use crate::engine_client::EngineClient;
 use crate::kinds::options::nothing_shown;
 use crate::models::Served;
-use crate::outcome::{Evidence, Outcome, PartReport, Score};
+use crate::outcome::{Outcome, PartReport, Score};
 use crate::sample::Sample;
 
 /// The slots that a wording must have.
@@ -64,12 +64,10 @@ pub(super) async fn judge_grades(
     }
     evidence.parts = Some(parts);
     Ok(Score {
-        score: form.share(grade),
         raw: Some(grade),
         label: written.map(|grade| grade.to_string().into()),
-        reason: Reason::code(code),
-        certainty: Certainty::Proven,
         evidence,
+        ..Score::proven(form.share(grade), Reason::code(code))
     })
 }
 
@@ -78,12 +76,8 @@ fn grade_part(name: &'static str, counts: bool, grade: f64, form: &JudgementForm
         name: name.to_owned(),
         weight: if counts { 1.0 } else { 0.0 },
         outcome: Some(Ok(Score {
-            score: form.share(grade),
             raw: Some(grade),
-            label: None,
-            reason: Reason::code("grade"),
-            certainty: Certainty::Proven,
-            evidence: Evidence::default(),
+            ..Score::proven(form.share(grade), Reason::code("grade"))
         })),
     }
 }

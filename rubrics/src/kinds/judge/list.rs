@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use sha2::{Digest as _, Sha256};
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::ask::{JudgeCaller, JudgeReply, Slots};
 use super::form::{JudgementForm, Said};
@@ -111,14 +111,7 @@ fn order(seed: u64, n: u64, conversation: &[Message], responses: &[&str]) -> Vec
 }
 
 fn score_of(grade: f64, form: &JudgementForm) -> Score {
-    Score {
-        score: form.share(grade),
-        raw: Some(grade),
-        label: None,
-        reason: Reason::code("listed_grade"),
-        certainty: Certainty::Proven,
-        evidence: Evidence::default(),
-    }
+    Score { raw: Some(grade), ..Score::proven(form.share(grade), Reason::code("listed_grade")) }
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::ask::{JudgeCaller, JudgeReply, Slots};
 use super::form::JudgementForm;
@@ -168,7 +168,7 @@ fn member(pairs: &[JudgedPair], at: usize, wins: Option<f64>) -> Outcome {
     failures.sort_by_key(|failure| failure.kind == FailureKind::Abstain);
     let broken = failures.first().filter(|first| first.kind != FailureKind::Abstain);
     match (broken, wins) {
-        (None, Some(score)) => Ok(score_of(score, "win_rate")),
+        (None, Some(score)) => Ok(Score::proven(score, Reason::code("win_rate"))),
         (Some(failure), _) => Err((*failure).clone()),
         (None, None) => {
             let first = failures.first().expect("a pair without a verdict has a failure");
@@ -183,10 +183,11 @@ fn position_bias(pairs: &[JudgedPair]) -> Option<PartReport> {
     let biases: Vec<f64> = found.filter_map(|decided| decided.position_bias).collect();
     #[expect(clippy::cast_precision_loss, reason = "a group has few pairs")]
     let count = biases.len() as f64;
+    let mean = biases.iter().sum::<f64>() / count;
     (!biases.is_empty()).then(|| PartReport {
         name: "position_bias".to_owned(),
         weight: 0.0,
-        outcome: Some(Ok(score_of(biases.iter().sum::<f64>() / count, "position_bias"))),
+        outcome: Some(Ok(Score::proven(mean, Reason::code("position_bias")))),
     })
 }
 
@@ -195,16 +196,5 @@ fn winner(probability: f64) -> &'static str {
         std::cmp::Ordering::Less => "second",
         std::cmp::Ordering::Equal => "tie",
         std::cmp::Ordering::Greater => "first",
-    }
-}
-
-fn score_of(score: f64, code: &'static str) -> Score {
-    Score {
-        score,
-        raw: None,
-        label: None,
-        reason: Reason::code(code),
-        certainty: Certainty::Proven,
-        evidence: Evidence::default(),
     }
 }

@@ -1,7 +1,7 @@
 //! One score of the scores of several principles.
 
 use serde::Serialize;
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use crate::outcome::{Evidence, Failure, Outcome, PartReport, Score};
 
@@ -41,18 +41,12 @@ impl Combine {
             return Ok(Score { evidence, ..only });
         }
         let scores = measured.iter().map(|(scored, weight)| (scored.score, *weight));
-        Ok(Score {
-            score: self.of(scores.collect()),
-            raw: None,
-            label: None,
-            reason: Reason::code(match self {
-                Self::Mean => "principles_mean",
-                Self::Min => "principles_min",
-                Self::Product => "principles_product",
-            }),
-            certainty: Certainty::Proven,
-            evidence,
-        })
+        let code = match self {
+            Self::Mean => "principles_mean",
+            Self::Min => "principles_min",
+            Self::Product => "principles_product",
+        };
+        Ok(Score { evidence, ..Score::proven(self.of(scores.collect()), Reason::code(code)) })
     }
 
     /// Combines scores with their weights.

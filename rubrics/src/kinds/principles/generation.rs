@@ -12,7 +12,7 @@ use crate::engine_client::{EngineClient, GeneratedText, stream_of};
 use crate::kinds::options::WritingOptions;
 use crate::labels::Labels;
 use crate::models::Served;
-use crate::outcome::{Evidence, Failure, FailureKind, ModelText, Outcome, SpanNote};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, SpanNote};
 use crate::quote::{QuoteMatch, locate};
 
 /// Enough for a paragraph of reasons; a judge that reasons at length needs more.
@@ -87,7 +87,7 @@ impl Generation<'_> {
         let trace = evidence.trace.get_or_insert_default();
         let written = client.write(served, &prompts, trace).await?;
         if client.options().explain {
-            evidence.outputs = Some(written.iter().map(kept).collect());
+            evidence.outputs = Some(written.iter().map(|text| text.output("judgement")).collect());
         }
         let mut outcomes = Vec::with_capacity(written.len());
         for ((written, question), principle) in written.iter().zip(questions).zip(self.principles) {
@@ -141,13 +141,5 @@ impl Generation<'_> {
             places.map(note).collect()
         };
         client.run(search).await
-    }
-}
-
-fn kept(written: &GeneratedText) -> ModelText {
-    ModelText {
-        role: "judgement".into(),
-        text: written.text.clone(),
-        finish: if written.is_whole { "stop" } else { "length" },
     }
 }

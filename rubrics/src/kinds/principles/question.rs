@@ -1,11 +1,11 @@
 //! One principle as a request, and the score of its answer.
 
 use base::stats::sigmoid;
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use crate::labels::Labels;
 use crate::models::Prompted;
-use crate::outcome::{Evidence, Score};
+use crate::outcome::Score;
 
 /// One principle as a request.
 pub(super) struct PrincipleQuestion {
@@ -16,11 +16,8 @@ pub(super) struct PrincipleQuestion {
 /// A verdict of log-odds.
 pub(super) fn score_of(raw: f64, code: &'static str) -> Score {
     Score {
-        score: sigmoid(raw),
         raw: Some(raw),
         label: Some(if raw > 0.0 { "yes" } else { "no" }.into()),
-        reason: Reason::code(code),
-        certainty: Certainty::Proven,
-        evidence: Evidence::default(),
+        ..Score::proven(sigmoid(raw), Reason::code(code))
     }
 }

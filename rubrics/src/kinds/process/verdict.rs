@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::options::{Aggregate, ProcessOptions};
 use crate::combine::steps::{Aggregation, aggregate, first_error, sum_of_logits};
@@ -74,17 +74,15 @@ pub(super) fn conclude(
         None => Reason::code("steps_right"),
     };
     Ok(Score {
-        score,
         raw,
         label: Some(label(wrong.is_none()).into()),
-        reason,
-        certainty: Certainty::Proven,
         evidence: Evidence {
             steps: Some(steps.collect()),
             spans: rewards.map(|rewards| reward_notes(spans, &rewards)),
             trace: Some(trace),
             ..Evidence::default()
         },
+        ..Score::proven(score, reason)
     })
 }
 

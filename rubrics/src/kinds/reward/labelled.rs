@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::{NAME, tokenized};
 use crate::Message;
@@ -138,16 +138,14 @@ impl Labelled {
             return Err(failure.with_evidence(evidence));
         }
         let raw = read.margin();
+        let score = match self.score {
+            ScoreTransform::Sigmoid => sigmoid(raw),
+            ScoreTransform::Raw => raw,
+        };
         Ok(Score {
-            score: match self.score {
-                ScoreTransform::Sigmoid => sigmoid(raw),
-                ScoreTransform::Raw => raw,
-            },
             raw: Some(raw),
-            label: None,
-            reason: Reason::code("reward_labels"),
-            certainty: Certainty::Proven,
             evidence,
+            ..Score::proven(score, Reason::code("reward_labels"))
         })
     }
 

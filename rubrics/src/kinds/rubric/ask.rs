@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use engine::Output;
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::options::{AnswerForm, Counting, ItemPrompts, LETTERS, TierValue, labels_of};
 use crate::Message;
 use crate::engine_client::EngineClient;
 use crate::labels::{LabelRead, Labels};
 use crate::models::{Chat, Prompted, Served};
-use crate::outcome::{Evidence, Failure, Outcome, Score, Trace};
+use crate::outcome::{Failure, Outcome, Score, Trace};
 use crate::prompt::{lines, transcript};
 use crate::rubric::{ItemAnswer, RubricItem, Tier};
 use base::stats::sigmoid;
@@ -205,12 +205,9 @@ fn tier(tiers: &[Tier], read: &LabelRead, value: TierValue, explain: bool) -> Sc
 /// The answer to a yes/no item.
 pub(super) fn verdict(value: f64, is_met: bool, raw: Option<f64>, reason: Reason) -> Score {
     Score {
-        score: value,
         raw,
         label: Some(if is_met { "met" } else { "unmet" }.into()),
-        reason,
-        certainty: Certainty::Proven,
-        evidence: Evidence::default(),
+        ..Score::proven(value, reason)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::future::join_all;
 use serde_json::Value;
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::ask::{self, ItemContext, ItemTexts, code, verdict};
 use super::options::{AnswerForm, OnItemError, RubricKind};
@@ -218,12 +218,10 @@ fn overall(rubric: &Rubric, on_error: OnItemError, found: ItemOutcomes, explain:
     };
     match judged {
         Ok((whole, reason)) => Ok(Score {
-            score: whole.score,
             raw: Some(whole.unclipped),
             label: whole.vetoed_by.map(|_| "vetoed".into()),
-            reason,
-            certainty: Certainty::Proven,
             evidence,
+            ..Score::proven(whole.score, reason)
         }),
         Err(failure) => Err(failure.with_evidence(evidence)),
     }

@@ -89,21 +89,13 @@ impl ItemPrompts {
                 context.client.write(&context.served, &requests, &mut graded.trace).await?;
             let written = written.into_iter().next().ok_or_else(Failure::internal)?;
             if explain {
-                graded.texts.push(text_of(item, &written));
+                graded.texts.push(written.output(format!("grade of {}", item.id)));
             }
             if written.is_whole || sample == retries {
                 return outcome(&written, writing.reasoning, explain);
             }
             sample += 1;
         }
-    }
-}
-
-fn text_of(item: &RubricItem, written: &GeneratedText) -> ModelText {
-    ModelText {
-        role: format!("grade of {}", item.id).into(),
-        text: written.text.clone(),
-        finish: if written.is_whole { "stop" } else { "length" },
     }
 }
 

@@ -18,7 +18,7 @@ mod tests;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::{Certainty, Reason};
+use verifiers::Reason;
 
 use super::options::{LabelOptions, Slots, Wording, WritingOptions};
 use super::prompting::{self, EvaluationLog};
@@ -220,12 +220,10 @@ impl Verifying {
         match judged {
             Err(failure) => Err(log.failed(failure)),
             Ok(verdict) => Ok(Score {
-                score: verdict.score,
                 raw: verdict.raw,
                 label: Some(if verdict.is_correct { "correct" } else { "incorrect" }.into()),
-                reason: verdict.reason,
-                certainty: Certainty::Proven,
                 evidence: log.evidence(),
+                ..Score::proven(verdict.score, verdict.reason)
             }),
         }
     }

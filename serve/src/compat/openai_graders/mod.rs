@@ -27,7 +27,7 @@ use self::types::{GraderRunRequest, GraderValidateRequest};
 use crate::call::{Call, json};
 use crate::caller::Caller;
 use crate::compat::shared::responses::GraderFailures;
-use crate::compat::shared::{ApiFlavor, FlavoredApiError};
+use crate::compat::shared::{ApiFlavor, FlavoredApiError, handle};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -50,9 +50,7 @@ pub(crate) async fn run_grader(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, FlavoredApiError> {
-    let answering = async {
-        let mut call = Call::begin(&request, payload, &state).await?;
-        let params: GraderRunRequest = call.parse(parse_body).await?;
+    let answer = async |mut call: Call<'_>, params: GraderRunRequest| {
         let working = Instant::now();
         let grader = Checked::read(&state, "grader", params.grader)?;
         call.admit(grader.count(), call.deadline())?;
@@ -66,7 +64,7 @@ pub(crate) async fn run_grader(
         call.count_read("graders", 1, [parse, exec, replying.elapsed()]);
         Ok(json(bytes))
     };
-    answering.await.map_err(ApiFlavor::OpenAi.refusal())
+    handle(ApiFlavor::OpenAi, &request, payload, &state, answer).await
 }
 
 /// Validates a grader without running it: fields, templates, formulas, model names.

@@ -2,7 +2,6 @@
 
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, post};
-use openapi::parse_body;
 use serde::Serialize;
 
 use super::types::{DetokenizeReply, DetokenizeRequest, TokenizeReply, TokenizeRequest};
@@ -11,7 +10,7 @@ use crate::call::{Call, json};
 use crate::compat::shared::generation::{Rendering, render_aside};
 use crate::compat::shared::pooling::{self, Tokens};
 use crate::compat::shared::responses::VllmFailures;
-use crate::compat::shared::{ApiFlavor, FlavoredApiError, invalid};
+use crate::compat::shared::{ApiFlavor, FlavoredApiError, handle, invalid};
 use crate::error::ApiError;
 use crate::hosts::Served;
 use crate::names;
@@ -34,9 +33,7 @@ pub(crate) async fn tokenize(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, FlavoredApiError> {
-    let answering = async {
-        let mut call = Call::begin(&request, payload, &state).await?;
-        let params: TokenizeRequest = call.parse(parse_body).await?;
+    let answer = async |mut call: Call<'_>, params: TokenizeRequest| {
         call.admit(1, call.deadline())?;
         let served = names::model(&state, params.model.as_deref())?;
         let spells = params.return_token_strs.unwrap_or(false);
@@ -49,7 +46,7 @@ pub(crate) async fn tokenize(
             tokens: ids,
         })
     };
-    answering.await.map_err(ApiFlavor::Vllm.refusal())
+    handle(ApiFlavor::Vllm, &request, payload, &state, answer).await
 }
 
 /// Decodes tokens to text, with special tokens written out.
@@ -67,9 +64,7 @@ pub(crate) async fn detokenize(
     payload: Payload,
     state: Data<State>,
 ) -> Result<HttpResponse, FlavoredApiError> {
-    let answering = async {
-        let mut call = Call::begin(&request, payload, &state).await?;
-        let params: DetokenizeRequest = call.parse(parse_body).await?;
+    let answer = async |mut call: Call<'_>, params: DetokenizeRequest| {
         call.admit(1, call.deadline())?;
         let served = names::model(&state, params.model.as_deref())?;
         if params.tokens.is_empty() {
@@ -82,7 +77,7 @@ pub(crate) async fn detokenize(
         let prompt = prompt.map_err(|error| invalid("tokens", error))?;
         written(&DetokenizeReply { prompt })
     };
-    answering.await.map_err(ApiFlavor::Vllm.refusal())
+    handle(ApiFlavor::Vllm, &request, payload, &state, answer).await
 }
 
 async fn encoded(

@@ -37,16 +37,6 @@ pub struct SparkCounts {
 }
 
 impl SparkCounts {
-    /// The share of pointwise items on right answers: the accuracy of a judge that always says yes.
-    pub fn pointwise_base_rate(&self) -> Option<f64> {
-        rate(self.pointwise_right, self.pointwise_wrong)
-    }
-
-    /// The share of pairs whose first answer is the right one.
-    pub fn pairwise_base_rate(&self) -> Option<f64> {
-        rate(self.pairwise_first, self.pairwise_second)
-    }
-
     pub(super) fn judged(&mut self, role: ItemRole, yes: bool) {
         let count = match (role == ItemRole::Pairwise, yes) {
             (false, true) => &mut self.pointwise_right,
@@ -64,9 +54,4 @@ impl SparkCounts {
             self.reflect_answer += 1;
         }
     }
-}
-
-fn rate(yes: u64, no: u64) -> Option<f64> {
-    let all = yes + no;
-    (all > 0).then(|| yes as f64 / all as f64)
 }
