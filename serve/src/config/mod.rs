@@ -325,8 +325,8 @@ pub fn read_scorers(path: &Path) -> std::io::Result<(Registry, Vec<Problem>)> {
 }
 
 /// Names of the tables of settings in a file.
-const TABLES: [&str; 8] =
-    ["server", "limits", "engine", "verify", "cache", "wires", "compat", "batches"];
+const TABLES: [&str; 9] =
+    ["server", "limits", "engine", "verify", "cache", "wires", "compat", "batches", "signing"];
 
 /// The context that a file is checked against.
 #[derive(Clone, Copy)]
@@ -354,10 +354,6 @@ pub fn read_signing(path: &Path) -> Result<Signing, String> {
     config.signing().map_err(|(key, message)| format!("{key}: {message}"))
 }
 
-/// The tables of settings.
-const SECTIONS: &[&str] =
-    &["server", "limits", "engine", "verify", "cache", "wires", "batches", "signing"];
-
 fn read_document(
     name: &str,
     text: &str,
@@ -368,13 +364,6 @@ fn read_document(
     let (registry, catalogue) = {
         let table = document.parse();
         let root = document.root(&table);
-<<<<<<< HEAD
-        for section_name in SECTIONS {
-            let Some(section) = root.section(section_name) else {
-                continue;
-            };
-            for setting in SETTINGS.iter().filter(|s| s.table == *section_name) {
-=======
         for name in TABLES {
             let Some(section) = root.section(name) else {
                 continue;
@@ -384,7 +373,6 @@ fn read_document(
                 root.problem(name, format!("the former name of [{table}], which is there too"));
             }
             for setting in SETTINGS.iter().filter(|s| s.table == table) {
->>>>>>> f885b4cc (serve: call the table of foreign interfaces compat)
                 if let Some(value) = section.scalar(setting.key)
                     && let Err(expected) = (setting.read)(config, &value)
                 {
@@ -396,13 +384,9 @@ fn read_document(
         if let Some(base) = place.base {
             let paths = [
                 &mut config.api_keys_file,
-<<<<<<< HEAD
                 &mut config.signing_key_file,
                 &mut config.signing_retired_keys,
-                &mut config.wires_adapters,
-=======
                 &mut config.compat_adapters,
->>>>>>> f885b4cc (serve: call the table of foreign interfaces compat)
                 &mut config.batches_folder,
             ];
             for path in paths.into_iter().flatten() {
@@ -452,15 +436,6 @@ fn environment() -> Vec<Override> {
     given.collect()
 }
 
-<<<<<<< HEAD
-fn environment_name(setting: &Setting) -> String {
-    // `cache.memory` would otherwise be TRIBUNAL_MEMORY, which is too general.
-    let key = match (setting.table, setting.key) {
-        ("cache" | "wires" | "batches" | "signing", key) => format!("{}_{key}", setting.table),
-        (_, key) => key.to_owned(),
-    };
-    key.to_uppercase()
-=======
 /// The variables of a setting, each with the setting's name; one of a former table comes first, so
 /// that the present one takes precedence.
 fn environment_names(setting: &'static Setting) -> impl Iterator<Item = (String, String)> {
@@ -468,12 +443,11 @@ fn environment_names(setting: &'static Setting) -> impl Iterator<Item = (String,
     former.map(|(former, _)| *former).chain([setting.table]).map(|table| {
         // `cache.memory` would otherwise be TRIBUNAL_MEMORY, which is too general.
         let key = match (setting.table, setting.key) {
-            ("cache" | "compat" | "batches", key) => format!("{table}_{key}"),
+            ("cache" | "compat" | "batches" | "signing", key) => format!("{table}_{key}"),
             (_, key) => key.to_owned(),
         };
         (format!("TRIBUNAL_{}", key.to_uppercase()), format!("{}.{}", setting.table, setting.key))
     })
->>>>>>> f885b4cc (serve: call the table of foreign interfaces compat)
 }
 
 fn apply(config: &mut Config, given: &Override, problems: &mut Vec<Problem>) {

@@ -157,9 +157,12 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "memory",
         read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)),
     },
-<<<<<<< HEAD
-    Setting { table: "wires", key: "scorer", read: |c, v| into(&mut c.wires_scorer, name(v)) },
-    Setting { table: "wires", key: "adapters", read: |c, v| into(&mut c.wires_adapters, path(v)) },
+    Setting { table: "compat", key: "scorer", read: |c, v| into(&mut c.compat_scorer, name(v)) },
+    Setting {
+        table: "compat",
+        key: "adapters",
+        read: |c, v| into(&mut c.compat_adapters, path(v)),
+    },
     Setting {
         table: "signing",
         key: "key_file",
@@ -169,13 +172,6 @@ pub(super) const SETTINGS: &[Setting] = &[
         table: "signing",
         key: "retired_keys",
         read: |c, v| into(&mut c.signing_retired_keys, path(v)),
-=======
-    Setting { table: "compat", key: "scorer", read: |c, v| into(&mut c.compat_scorer, name(v)) },
-    Setting {
-        table: "compat",
-        key: "adapters",
-        read: |c, v| into(&mut c.compat_adapters, path(v)),
->>>>>>> f885b4cc (serve: call the table of foreign interfaces compat)
     },
     Setting { table: "batches", key: "folder", read: |c, v| into(&mut c.batches_folder, path(v)) },
     Setting {
