@@ -6,6 +6,7 @@
 
 use serde::Serialize;
 use serde_json::Value;
+use tokenizers::utils::SysRegex;
 
 /// Largest factor of a part; those of published models are below 700.
 const MAX_GROWTH: f64 = 1024.0;
@@ -24,10 +25,16 @@ pub(super) fn check_growth(tokenizer: &tokenizers::Tokenizer) -> Result<(), Stri
         ("post_processor", json(tokenizer.get_post_processor())?),
         ("decoder", json(tokenizer.get_decoder())?),
     ] {
-        let mut total = Growth { factor: 1.0, steps: 0, has_unicode_form: false };
+        let mut total = Growth::new();
         total.add(&steps);
         if total.steps > MAX_STEPS {
             return Err(format!("field `{part}`: more than {MAX_STEPS} steps"));
+        }
+        // After such a step the library panics on almost every text; a decoder has no offsets to lose.
+        if part == "normalizer" && total.replaces_nothing {
+            return Err(format!(
+                "field `{part}`: a pattern of a replacement matches the empty text"
+            ));
         }
         // An infinite factor is refused too.
         if total.factor > MAX_GROWTH {
@@ -47,9 +54,15 @@ struct Growth {
     factor: f64,
     steps: usize,
     has_unicode_form: bool,
+    /// Whether a replacement's pattern matches the empty text.
+    replaces_nothing: bool,
 }
 
 impl Growth {
+    fn new() -> Growth {
+        Growth { factor: 1.0, steps: 0, has_unicode_form: false, replaces_nothing: false }
+    }
+
     fn add(&mut self, step: &Value) {
         self.steps += 1;
         self.factor *= match step["type"].as_str().unwrap_or_default() {
@@ -68,7 +81,10 @@ impl Growth {
             // U+0130: 2 bytes become 3.
             "Lowercase" => 1.5,
             "Precompiled" => longest_replacement(&step["precompiled_charsmap"]),
-            "Replace" => replacement(&step["pattern"], &step["content"]),
+            "Replace" => {
+                self.replaces_nothing |= matches_nothing(&step["pattern"]);
+                replacement(&step["pattern"], &step["content"])
+            }
             // Before each text between two added tokens, of one byte at least.
             "Prepend" => 1.0 + length(&step["prepend"]),
             "ByteLevel" => 2.0,
@@ -87,6 +103,15 @@ fn replacement(pattern: &Value, content: &Value) -> f64 {
     match length(&pattern["String"]) {
         0.0 => 1.0 + length(content),
         shortest => (length(content) / shortest).max(1.0),
+    }
+}
+
+/// Whether a pattern matches the empty text.
+fn matches_nothing(pattern: &Value) -> bool {
+    let expression = pattern["Regex"].as_str().map(SysRegex::new);
+    match expression {
+        Some(expression) => expression.is_ok_and(|regex| regex.find_iter("").next().is_some()),
+        None => pattern["String"] == "",
     }
 }
 
@@ -138,7 +163,7 @@ mod tests {
     use super::*;
 
     fn check(steps: &Value, expected: f64) {
-        let mut total = Growth { factor: 1.0, steps: 0, has_unicode_form: false };
+        let mut total = Growth::new();
         total.add(steps);
         assert!((total.factor - expected).abs() < 1e-9, "{steps}: {}", total.factor);
     }
@@ -164,6 +189,23 @@ mod tests {
         // A trie of no bytes, and the texts "a" and "abcdef".
         let map = json!({ "type": "Precompiled", "precompiled_charsmap": "AAAAAGEAYWJjZGVmAA==" });
         check(&map, 6.0);
+    }
+
+    #[test]
+    fn patterns_of_the_empty_text_are_found() {
+        for (pattern, expected) in [
+            (json!({ "String": "" }), true),
+            (json!({ "Regex": "" }), true),
+            (json!({ "Regex": "a*" }), true),
+            (json!({ "String": " " }), false),
+            (json!({ "Regex": " {2,}" }), false),
+            (json!({ "Regex": "^ " }), false),
+        ] {
+            let mut total = Growth::new();
+            let step = replace(&pattern, "x");
+            total.add(&json!({ "type": "Sequence", "normalizers": [step] }));
+            assert_eq!(total.replaces_nothing, expected, "{pattern}");
+        }
     }
 
     #[test]
