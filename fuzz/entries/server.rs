@@ -70,7 +70,7 @@ fn running() -> &'static Running {
         let (registry, problems) =
             serve::config::read_text_with("fuzz.toml", SCORERS, &mut config, &["rm", "chat"]);
         assert!(problems.is_empty(), "{problems:?}");
-        config.wires_scorer = Some("math".to_owned());
+        config.compat_scorer = Some("math".to_owned());
         config.batches_folder = Some(folder.path().join("batches"));
         config.deadline = Duration::from_secs(5);
         config.max_body = 1 << 20;

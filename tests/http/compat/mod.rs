@@ -1,6 +1,6 @@
 //! Foreign interfaces, each with the bodies that its clients send.
 
-#![expect(clippy::float_cmp, reason = "wires hand on the very number that the scorer gave")]
+#![expect(clippy::float_cmp, reason = "interfaces return the exact number of the scorer")]
 
 mod batches;
 mod batches_hostile;
