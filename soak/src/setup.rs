@@ -22,7 +22,7 @@ pub(crate) const ADAPTERS: [&str; 2] = ["one", "two"];
 const POSITIONS: u64 = 4096;
 
 const SCORERS: &str = "
-[wires]
+[compat]
 scorer = 'math'
 adapters = 'adapters'
 
