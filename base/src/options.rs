@@ -40,6 +40,8 @@ pub struct ScoreOptions {
     pub explain: bool,
     /// Seed of every sampled decision.
     pub seed: u64,
+    /// The client, for fair shares of engines and for counting its tokens.
+    pub client: u64,
     /// Units of verifier fuel that all verdicts together may spend; `None` without a bound.
     pub fuel: Option<u64>,
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use models::adapter::Adapter;
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 
-use crate::request::{RequestEvent, RequestParams};
+use crate::request::{RequestEvent, RequestParams, TokenMeter};
 use crate::scheduler::TaskState;
 
 /// A command to the engine's thread.
@@ -29,6 +29,8 @@ pub(crate) struct Submission {
     pub(crate) requests: Vec<CheckedRequest>,
     pub(crate) params: RequestParams,
     pub(crate) events: mpsc::Sender<RequestEvent>,
+    /// Counts output tokens.
+    pub(crate) meter: Option<Arc<dyn TokenMeter>>,
 }
 
 /// A request that passed every check, with its share of the queue.

@@ -1,6 +1,6 @@
 //! The handle to an engine.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use models::Forward;
 use models::adapter::Adapter;
@@ -10,7 +10,7 @@ use crate::check;
 use crate::command::{CheckedRequest, Command, Submission};
 use crate::config::{EngineConfig, RequestLimits};
 use crate::error::{LoadError, SubmitError};
-use crate::request::{Request, RequestParams, Task};
+use crate::request::{Request, RequestParams, Task, TokenMeter};
 use crate::sampling::Sampler;
 use crate::scheduler::TaskState;
 use crate::status::EngineStatus;
@@ -29,6 +29,7 @@ pub struct Engine {
     /// Half as many permits, for batch jobs: see [`Engine::reserve_batch_capacity`].
     batch_priority_permits: Arc<Semaphore>,
     limits: Arc<RequestLimits>,
+    meter: Arc<OnceLock<Arc<dyn TokenMeter>>>,
 }
 
 /// Commands that may queue until the thread reads them, before each step.
@@ -51,7 +52,13 @@ impl Engine {
             tokens: Arc::new(Semaphore::new(config.queue_tokens)),
             batch_priority_permits: Arc::new(Semaphore::new(config.queue_tokens / 2)),
             limits: Arc::new(RequestLimits::of(&config)),
+            meter: Arc::default(),
         })
+    }
+
+    /// Counts the tokens of later requests with `meter`; the first call stays in force.
+    pub fn count_tokens(&self, meter: Arc<dyn TokenMeter>) {
+        let _ = self.meter.set(meter);
     }
 
     /// Submits requests together. Each gets its own result.
@@ -69,9 +76,16 @@ impl Engine {
         let max_events = requests.iter().map(max_events).sum();
         let requests = self.with_permits(requests)?;
         let (events, inbox) = mpsc::channel(max_events);
-        let submission = Submission { requests, params, events };
+        let n_tokens = requests.iter().map(|request| request.token_ids.len()).sum();
+        let meter = self.meter.get().cloned();
+        let submission = Submission { requests, params, events, meter };
         match self.commands.try_send(Command::Submit(submission)) {
-            Ok(()) => Ok(Ticket::new(inbox, self.commands.clone(), n_requests)),
+            Ok(()) => {
+                if let Some(meter) = self.meter.get() {
+                    meter.input(params.client, n_tokens);
+                }
+                Ok(Ticket::new(inbox, self.commands.clone(), n_requests))
+            }
             Err(mpsc::error::TrySendError::Full(_)) => Err(self.overloaded()),
             Err(mpsc::error::TrySendError::Closed(_)) => Err(SubmitError::ShuttingDown),
         }

@@ -202,6 +202,15 @@ fn start(view: View, config: &ModelConfig, capacity: Capacity) -> Result<Engine,
     Engine::start(runner, engine)
 }
 
+/// Bytes of the KV cache that `kv_memory` gives a model: whole blocks, at most a million tokens.
+///
+/// # Errors
+/// [`LoadError::KvMemory`] where it is too small.
+pub fn kv_bytes(kv_memory: u64, config: &ModelConfig) -> Result<u64, LoadError> {
+    let n_blocks = blocks_in(kv_memory, config)?;
+    Ok((n_blocks * BLOCK * KvCache::bytes_per_token(config)) as u64)
+}
+
 /// Number of blocks that fit into the memory, at most [`MAX_BLOCKS`].
 fn blocks_in(kv_memory: u64, config: &ModelConfig) -> Result<usize, LoadError> {
     let block = (KvCache::bytes_per_token(config) * BLOCK) as u64;

@@ -31,13 +31,13 @@ pub use chat::{
 pub use config::{EngineConfig, RequestLimits};
 pub use engine::Engine;
 pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
-pub use host::{Capacity, Host, HostSpec, LiveSpec};
+pub use host::{Capacity, Host, HostSpec, LiveSpec, kv_bytes};
 pub use models::batch::{Output, OutputSpec};
 pub use models::config::HeadConfig;
 pub use models::weights::Storage;
 pub use request::{
     Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task, TaskOutput,
-    Usage,
+    TokenMeter, Usage,
 };
 pub use sampling::{
     Constraint, ConstraintError, FinishReason, Grammar, SampledToken, SamplingParams, StopStrings,

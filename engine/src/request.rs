@@ -69,6 +69,15 @@ pub struct RequestParams {
     pub deadline: Option<Instant>,
 }
 
+/// Counts the tokens that clients use.
+pub trait TokenMeter: std::fmt::Debug + Send + Sync {
+    /// Counts input tokens, when their request is queued.
+    fn input(&self, client: u64, tokens: usize);
+
+    /// Counts output tokens, as they are made.
+    fn output(&self, client: u64, tokens: usize);
+}
+
 /// A message from the engine about one request of a submission.
 #[derive(Clone, Debug, PartialEq)]
 pub enum RequestEvent {

@@ -17,7 +17,7 @@ use crate::cache::{CacheNamespace, SequenceId};
 use crate::command::{CheckedRequest, Command, Submission, WeightUpdateGuard};
 use crate::config::EngineConfig;
 use crate::error::{RequestError, panic_message};
-use crate::request::{RequestEvent, RequestOutput, RequestParams, TaskOutput, Usage};
+use crate::request::{RequestEvent, RequestOutput, RequestParams, TaskOutput, TokenMeter, Usage};
 use crate::sampling::SampledToken;
 use crate::scheduler::{Scheduler, SchedulerConfig, SchedulerEvent, Sequence};
 use crate::status::{AdapterStatus, EngineStatus};
@@ -69,6 +69,8 @@ struct Caller {
     request: usize,
     deadline: Option<Instant>,
     adapter: Option<ServedAdapter>,
+    client: u64,
+    meter: Option<Arc<dyn TokenMeter>>,
     /// Returned before the last event, so that a caller that submits again finds the capacity.
     permit: OwnedSemaphorePermit,
 }
@@ -171,9 +173,9 @@ impl<F: Forward> Core<F> {
     }
 
     fn submit(&mut self, submission: Submission) {
-        let Submission { requests, params, events } = submission;
+        let Submission { requests, params, events, meter } = submission;
         for (at, request) in requests.into_iter().enumerate() {
-            self.add(at, request, params, events.clone());
+            self.add(at, request, params, (events.clone(), meter.clone()));
         }
     }
 
@@ -183,7 +185,7 @@ impl<F: Forward> Core<F> {
         at: usize,
         request: CheckedRequest,
         params: RequestParams,
-        events: mpsc::Sender<RequestEvent>,
+        (events, meter): (mpsc::Sender<RequestEvent>, Option<Arc<dyn TokenMeter>>),
     ) {
         let adapter = match &request.adapter {
             None => None,
@@ -202,6 +204,8 @@ impl<F: Forward> Core<F> {
             request: at,
             deadline: params.deadline,
             adapter: adapter.clone(),
+            client: params.client,
+            meter,
             permit: request.permit,
         };
         if let Some(output) = request.task.finished_output() {
@@ -361,11 +365,14 @@ impl<F: Forward> Core<F> {
 
 impl Caller {
     fn send_token(&self, sampled: SampledToken) {
+        if let Some(meter) = &self.meter {
+            meter.output(self.client, 1);
+        }
         self.send(RequestEvent::Tokens { request: self.request, tokens: vec![sampled] });
     }
 
     fn finish(self, result: Result<(TaskOutput, Usage), RequestError>, revision: u64) {
-        let Caller { events, request, adapter, permit, deadline: _ } = self;
+        let Caller { events, request, adapter, permit, deadline: _, client: _, meter: _ } = self;
         drop(permit);
         let adapter = adapter.map(|adapter| adapter.digest);
         let result =

@@ -315,6 +315,7 @@ impl<'a> EngineClient<'a> {
         let params = RequestParams {
             priority: self.options.priority,
             deadline: self.options.deadline,
+            client: self.options.client,
             ..RequestParams::default()
         };
         let recorder = self.tools.recorder.as_ref();

@@ -36,6 +36,7 @@ const ASK: ScoreOptions = ScoreOptions {
     explain: true,
     seed: 3,
     fuel: None,
+    client: 0,
 };
 
 #[test]
