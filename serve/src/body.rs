@@ -80,6 +80,10 @@ pub(crate) fn enter(
     }
     let taken = state.clients.take(clients::client(request), Instant::now());
     taken.map_err(|wait| ApiError::too_fast(state.config.client_requests, wait))?;
+    state.key_limits.check_tokens(clients::client(request), Instant::now()).map_err(|reached| {
+        state.metrics.key_refused(reached.limit);
+        ApiError::from(reached)
+    })?;
     state.admission.enter(bytes).map_err(refused)
 }
 

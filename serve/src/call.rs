@@ -14,6 +14,7 @@ use crate::admit::{AtLimit, Permit};
 use crate::blocking::blocking;
 use crate::body::{self, INLINE_BYTES};
 use crate::cached_score::{self, CachedOutcome, CachedScore};
+use crate::caller::Caller;
 use crate::convert;
 use crate::encoding::{self, ClientWaits};
 use crate::error::{ApiError, Code};
@@ -234,6 +235,7 @@ impl<'r> Call<'r> {
             explain: options.explain,
             seed: options.seed,
             fuel: Some(self.state.config.request_fuel),
+            client: Caller::new(self.request, deadline).client,
         };
         let answering = CachedScore {
             state: self.state,

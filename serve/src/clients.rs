@@ -48,6 +48,43 @@ impl Buckets {
     /// # Errors
     /// The time until the bucket has a token.
     pub fn take(&self, client: u64, now: Instant) -> Result<(), Duration> {
+        self.with_bucket(client, now, |bucket| {
+            let left = bucket.left;
+            if left >= 1.0 {
+                bucket.left -= 1.0;
+                return Ok(());
+            }
+            Err(Duration::from_secs_f64((1.0 - left) / self.per_second))
+        })
+    }
+
+    /// Checks that the bucket of `client` is not empty, and takes nothing.
+    ///
+    /// # Errors
+    /// The time until the bucket has a token again.
+    pub fn check(&self, client: u64, now: Instant) -> Result<(), Duration> {
+        self.with_bucket(client, now, |bucket| {
+            let wait = Duration::from_secs_f64((1.0 - bucket.left).max(0.0) / self.per_second);
+            if wait.is_zero() { Ok(()) } else { Err(wait) }
+        })
+    }
+
+    /// Takes tokens out of the bucket of `client`, which may become less than empty.
+    pub fn charge(&self, client: u64, tokens: usize, now: Instant) {
+        let tokens = f64::from(u32::try_from(tokens).unwrap_or(u32::MAX));
+        // It cannot fail: nothing is refused here.
+        let _ = self.with_bucket(client, now, |bucket| {
+            bucket.left -= tokens;
+            Ok(())
+        });
+    }
+
+    fn with_bucket(
+        &self,
+        client: u64,
+        now: Instant,
+        change: impl FnOnce(&mut Bucket) -> Result<(), Duration>,
+    ) -> Result<(), Duration> {
         if self.per_second == 0.0 {
             return Ok(());
         }
@@ -61,11 +98,7 @@ impl Buckets {
         }
         let bucket = buckets.entry(client).or_insert(Bucket { left: self.size, at: now });
         *bucket = self.refilled(*bucket, now);
-        if bucket.left >= 1.0 {
-            bucket.left -= 1.0;
-            return Ok(());
-        }
-        Err(Duration::from_secs_f64((1.0 - bucket.left) / self.per_second))
+        change(bucket)
     }
 
     fn refilled(&self, bucket: Bucket, now: Instant) -> Bucket {

@@ -157,6 +157,12 @@ impl ApiError {
         Self { retry_after: Some(retry_after), ..Self::new(Code::TooFast, message) }
     }
 
+    /// Creates the error of a limit that a key has reached; `limit` names and gives it.
+    pub fn key_limit(limit: impl fmt::Display, retry_after: Duration) -> Self {
+        let message = format!("this client has used what it may by {limit}");
+        Self { retry_after: Some(retry_after), ..Self::new(Code::TooFast, message) }
+    }
+
     /// An address that has sent more wrong keys than it may.
     pub fn too_many_wrong_keys(rate: u32, retry_after: Duration) -> Self {
         let message = format!(

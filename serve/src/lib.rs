@@ -25,6 +25,7 @@ pub mod error;
 mod extensions;
 mod grammars;
 pub mod hosts;
+pub mod key_limits;
 pub mod key_ring;
 pub mod keys;
 pub mod labels;

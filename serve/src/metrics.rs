@@ -140,6 +140,11 @@ struct ReloadLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct LimitLabels {
+    limit: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ConnectionLabels {
     event: &'static str,
 }
@@ -240,6 +245,7 @@ pub struct Metrics {
     batch_faults: Counter,
     memory: MemoryMetrics,
     key_reloads: Family<ReloadLabels, Counter>,
+    key_refusals: Family<LimitLabels, Counter>,
     connection_events: Family<ConnectionLabels, Counter>,
     engines: Engines,
 }
@@ -267,6 +273,7 @@ impl Metrics {
             batch_faults: Counter::default(),
             memory: MemoryMetrics::default(),
             key_reloads: Family::default(),
+            key_refusals: Family::default(),
             connection_events: Family::default(),
             engines: Engines::default(),
         };
@@ -301,6 +308,8 @@ impl Metrics {
         self.memory.register(registry);
         let help = "Times that the key file was read again, by outcome";
         registry.register("key_reloads", help, self.key_reloads.clone());
+        let help = "Requests refused because their key had used what it may, by limit";
+        registry.register("key_refusals", help, self.key_refusals.clone());
         let help = "Connections that were refused, gave way to others, or passed a deadline";
         registry.register("connection_events", help, self.connection_events.clone());
         self.engines.register(registry);
@@ -322,6 +331,11 @@ impl Metrics {
     pub fn key_reload(&self, done: bool) {
         let outcome = if done { "done" } else { "refused" };
         self.key_reloads.get_or_create(&ReloadLabels { outcome }).inc();
+    }
+
+    /// Counts a request that a limit of its key refuses.
+    pub fn key_refused(&self, limit: &'static str) {
+        self.key_refusals.get_or_create(&LimitLabels { limit }).inc();
     }
 
     /// Counts `count` outcomes.

@@ -15,6 +15,7 @@ use crate::compat::shared::ApiFlavor;
 use crate::connections::{Connection, ReplyBody};
 use crate::error::ApiError;
 use crate::extensions::{Arrived, AuditSubject, BatchLine, RequestId, Sender, StageTimes};
+use crate::key_limits::{KeyShare, SharedBody};
 use crate::keys::Scope;
 use crate::origin;
 use crate::state::State;
@@ -95,12 +96,40 @@ pub(crate) async fn guard(
             }
         }
     }
-    if Scope::of(request.path()) != [Scope::Admin] {
-        return next.call(request).await.map(ServiceResponse::map_into_boxed_body);
+    let scopes = Scope::of(request.path());
+    let share = if scopes.is_empty() || scopes == [Scope::Metrics] {
+        None
+    } else {
+        match key_share(&request) {
+            Ok(share) => share,
+            Err(error) => {
+                let reply = ApiFlavor::of(request.path()).response(&error);
+                return Ok(request.into_response(reply));
+            }
+        }
+    };
+    if scopes != [Scope::Admin] {
+        let reply = next.call(request).await?.map_into_boxed_body();
+        return Ok(match share {
+            None => reply,
+            Some(share) => reply.map_body(|_, body| BoxBody::new(SharedBody::new(body, share))),
+        });
     }
     let reply = next.call(request).await?.map_into_boxed_body();
     audit(&reply);
     Ok(reply)
+}
+
+/// Takes a request in hand where its key has a limit; `None` for the server's own requests.
+fn key_share(request: &ServiceRequest) -> Result<Option<KeyShare>, ApiError> {
+    let Some(sender) = Sender::of(request.request()) else {
+        return Ok(None);
+    };
+    let state = shared(request);
+    state.key_limits.enter(sender.client).map_err(|reached| {
+        state.metrics.key_refused(reached.limit);
+        reached.into()
+    })
 }
 
 /// Writes the line of an action that changes what the server serves.

@@ -17,6 +17,7 @@ use crate::clock::unix_seconds;
 use crate::connections::Connections;
 use crate::grammars::Grammars;
 use crate::hosts::Hosts;
+use crate::key_limits::KeyLimits;
 use crate::key_ring::KeyRing;
 use crate::keys::Keys;
 use crate::liveness::Liveness;
@@ -54,6 +55,8 @@ pub struct State {
     pub scorer_queues: ScorerQueues,
     /// Requests that each client may still send now.
     pub clients: Buckets,
+    /// What each key may use.
+    pub key_limits: Arc<KeyLimits>,
     /// Wrong keys that each address may still send now.
     pub key_failures: Buckets,
     /// Numbers of addresses.
@@ -107,6 +110,7 @@ impl State {
             clients: Buckets::per_second(config.client_requests),
             connections: Connections::new(&config),
             scorer_queues: ScorerQueues::new(&config.queues),
+            key_limits: Arc::new(KeyLimits::new(&config)),
             key_failures: Buckets::per_minute(config.key_failures),
             addresses: AddressIds::default(),
             liveness: Liveness::new(config.stall_timeout),
@@ -125,6 +129,9 @@ impl State {
     /// Adds models to serve.
     #[must_use]
     pub fn with_hosts(mut self, hosts: Hosts) -> Self {
+        if self.key_limits.count_tokens() {
+            hosts.iter().for_each(|host| host.engine.count_tokens(self.key_limits.clone()));
+        }
         self.hosts = Arc::new(hosts);
         self.tools.models = self.hosts.clone();
         self

@@ -10,6 +10,7 @@ mod decisions;
 mod generation;
 mod harness;
 mod hostile;
+mod key_limits;
 mod keys;
 mod lifecycle;
 mod limits;

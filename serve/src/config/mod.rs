@@ -82,6 +82,12 @@ pub struct Config {
     pub request_fuel: u64,
     /// Requests per second and client; 0 for no limit.
     pub client_requests: u32,
+    /// Requests of each API key or address at a time; 0 for no limit.
+    pub key_requests: usize,
+    /// Input tokens per minute and API key or address; 0 for no limit.
+    pub key_input_tokens: u32,
+    /// Output tokens per minute and API key or address; 0 for no limit.
+    pub key_output_tokens: u32,
     /// Bytes of memory that the process may hold; `None` for the limit of the control group or the
     /// machine.
     pub memory: Option<u64>,
@@ -156,6 +162,9 @@ impl Default for Config {
             grammar_compilations: 2,
             request_fuel: 2_000_000_000,
             client_requests: 0,
+            key_requests: 0,
+            key_input_tokens: 0,
+            key_output_tokens: 0,
             memory: None,
             key_failures: 20,
             deadline: Duration::from_secs(30),

@@ -126,6 +126,21 @@ pub(super) const SETTINGS: &[Setting] = &[
         key: "client_requests",
         read: |c, v| into(&mut c.client_requests, rate(v)),
     },
+    Setting {
+        table: "limits",
+        key: "key_requests",
+        read: |c, v| into(&mut c.key_requests, count_or_any(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "key_input_tokens",
+        read: |c, v| into(&mut c.key_input_tokens, rate(v)),
+    },
+    Setting {
+        table: "limits",
+        key: "key_output_tokens",
+        read: |c, v| into(&mut c.key_output_tokens, rate(v)),
+    },
     Setting { table: "limits", key: "memory", read: |c, v| into(&mut c.memory, memory(v)) },
     Setting {
         table: "limits",

@@ -208,6 +208,7 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
         ("encoding_bytes", state.admission.encoding_bytes()),
         ("grammars", state.grammars.compiling(state.config.grammar_compilations)),
         ("jobs", state.tools.pool.queued()),
+        ("key_requests", state.key_limits.held()),
         ("connections", state.connections.len()),
         ("output_bytes", state.connections.output_bytes()),
         ("stored_verdicts", usize::try_from(state.cache.len()).unwrap_or(usize::MAX)),

@@ -92,8 +92,10 @@ async fn decide_and_reply<W: Wire>(
     let deadline = call.deadline();
     let patience = call.admit(query.questions.len(), deadline)?;
     let working = Instant::now();
+    let caller = Caller::new(call.request, deadline);
     let params = RequestParams {
-        priority: Caller::new(call.request, deadline).priority(engine::Priority::default()),
+        priority: caller.priority(engine::Priority::default()),
+        client: caller.client,
         salt: query.cache_key.as_deref().map_or(0, salt),
         deadline: Some(deadline),
         ..RequestParams::default()
