@@ -34,6 +34,7 @@ mod load;
 mod loading;
 pub mod logs;
 pub mod memory;
+pub mod memory_plan;
 pub mod metrics;
 mod middleware;
 mod names;

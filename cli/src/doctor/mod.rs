@@ -9,6 +9,7 @@ mod canary;
 mod capacity;
 mod determinism;
 mod judge;
+mod memory_needed;
 mod probe_engine;
 mod report;
 
@@ -32,12 +33,14 @@ Examples:
   tribunal doctor
   tribunal doctor --model models/Qwen3-0.6B
   tribunal doctor --model models/Qwen3-0.6B --model models/judge --json
+  tribunal doctor --config tribunal.toml
   tribunal doctor --judge helpful --config tribunal.toml --allow 0.1
 
 Without --model a tiny random model in a temporary folder is checked, which shows that a fresh machine
 works. Each check is one line: ok, FAILED with the reason, or skipped with the reason. With --judge a
 scorer gets responses that deserve nothing: an empty page, praise of itself, orders to the judge. Each
-is one line: ok, or FAILED where it was rewarded too often.
+is one line: ok, or FAILED where it was rewarded too often. With --config alone each line is a part of
+the memory that a server of the configuration may need, with the setting that bounds it.
 
 Exit code: 0 every check is ok; 1 a check failed; 2 wrong use.";
 
@@ -51,8 +54,9 @@ pub(crate) struct DoctorArgs {
     /// Check that this scorer does not reward empty responses, instead of checking models
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     judge: Option<String>,
-    /// Configuration file with the judge and its models
-    #[arg(long, value_name = "FILE", requires = "judge")]
+    /// Configuration file with the judge and its models; without --judge, print the memory that the
+    /// configuration needs
+    #[arg(long, value_name = "FILE", conflicts_with = "model")]
     config: Option<PathBuf>,
     /// Lowest score that counts as a reward
     #[arg(long, value_name = "SCORE", default_value_t = 0.5, requires = "judge")]
@@ -69,6 +73,9 @@ pub(crate) struct DoctorArgs {
 pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
     if let Some(name) = &args.judge {
         return examine_judge(args, name);
+    }
+    if let Some(file) = &args.config {
+        return memory_needed::check_memory(file, args.json);
     }
     if let Some(missing) = args.model.iter().find(|dir| !dir.is_dir()) {
         let what = format!("--model: {} is not a folder", missing.display());

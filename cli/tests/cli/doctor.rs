@@ -226,3 +226,33 @@ fn judges_with_models_are_checked() {
         }
     }
 }
+
+#[test]
+fn memory_of_a_configuration_is_its_parts_and_warns_beyond_the_limit() {
+    let folder = Folder::new();
+    made(&folder, "tiny", &TinySpec::from(Preset::Qwen2));
+    let settings = "[limits]\nqueue_bytes = \"100MiB\"\nqueue_output = \"20MiB\"\n";
+    let model = "[[model]]\nname = \"tiny\"\npath = \"tiny\"\n[engine]\nkv_memory = \"8MiB\"\n";
+    for (limit, ok) in [("1GiB", true), ("150MiB", false)] {
+        let text = format!("{settings}memory = \"{limit}\"\n{model}[cache]\nmemory = \"3MiB\"\n");
+        let config = folder.write("tribunal.toml", text);
+        let ran = tribunal(["doctor", "--config", &config, "--json"]).ends(0);
+        let found = findings(&ran);
+        assert_eq!(found["ok"], ok, "{found}");
+        assert_eq!(ran.stdout.contains("WARNING"), !ok, "{}", ran.stdout);
+        let parts = found["parts"].as_array().expect("a list");
+        let bytes = |name: &str| {
+            let part = parts.iter().find(|part| part["name"] == name);
+            part.and_then(|part| part["bytes"].as_u64()).unwrap_or(0)
+        };
+        assert_eq!(bytes("requests in hand"), 100 << 20);
+        assert_eq!(bytes("replies in hand"), 20 << 20);
+        assert_eq!(bytes("cached outcomes"), 3 << 20);
+        assert!((1..=8 << 20).contains(&bytes("KV cache of tiny")), "{found}");
+        assert!(bytes("weights of tiny") > 0, "{found}");
+        let total: u64 = parts.iter().filter_map(|part| part["bytes"].as_u64()).sum();
+        assert_eq!(found["total_bytes"], total);
+    }
+    let config = folder.write("wrong.toml", "[limits]\nqueue_bites = 1\n");
+    tribunal(["doctor", "--config", &config]).ends(2).says(&["queue_bites"]);
+}
