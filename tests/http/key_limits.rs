@@ -70,7 +70,7 @@ fn is_refused_by(reply: &Reply, limit: &str) {
     let message = reply.json()["error"]["message"].to_string();
     assert!(message.contains(limit), "{message}");
     let wait: u64 = reply.header("retry-after").expect("set").parse().expect("seconds");
-    assert!((1..=120).contains(&wait), "{wait}");
+    assert!((1..=3600).contains(&wait), "{wait}");
 }
 
 /// The value of a metric, read with a key.
@@ -85,7 +85,7 @@ fn metric(server: &Server, name: &str) -> f64 {
 #[test]
 fn key_over_its_output_tokens_is_refused_until_they_refill() {
     let server = serving(|config| config.key_output_tokens = 60);
-    assert_eq!(write(&server, KEY, 62).status, 200, "a request is taken while anything is left");
+    assert_eq!(write(&server, KEY, 65).status, 200, "a request is taken while anything is left");
     is_refused_by(&write(&server, KEY, 1), "limits.key_output_tokens: 60 a minute");
     assert_eq!(write(&server, OTHER, 1).status, 200, "another key is answered");
     assert!(metric(&server, "tribunal_key_refusals_total{limit=\"key_output_tokens\"}") > 0.0);
@@ -127,7 +127,15 @@ fn tokens_of_scorers_count_for_the_key_that_sent_the_inputs() {
 #[test]
 fn requests_of_a_key_at_a_time_are_limited_and_given_back() {
     let server = serving(|config| config.key_requests = 1);
-    let stream = long_stream(&server, KEY);
+    let held = || metric(&server, "tribunal_held{what=\"key_requests\"}");
+    // A body that does not come holds its request.
+    let mut stream = server.connect();
+    let head = format!(
+        "POST /v1/score HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         authorization: Bearer {KEY}\r\ncontent-length: 100\r\n\r\n{{"
+    );
+    stream.write_all(head.as_bytes()).expect("the head is taken");
+    eventually("it is in hand", || held() > 0.5);
     is_refused_by(&write(&server, KEY, 1), "limits.key_requests: 1 at a time");
     assert_eq!(write(&server, OTHER, 1).status, 200, "another key is answered");
     let authorization = format!("Bearer {KEY}");
@@ -135,7 +143,6 @@ fn requests_of_a_key_at_a_time_are_limited_and_given_back() {
     assert_eq!(models.status, 200, "the list of models is no work");
     drop(stream);
     eventually("the request is given back", || write(&server, KEY, 1).status == 200);
-    let held = || metric(&server, "tribunal_held{what=\"key_requests\"}");
     eventually("nothing is held", || held() == 0.0);
     assert!(metric(&server, "tribunal_key_refusals_total{limit=\"key_requests\"}") > 0.0);
 }

@@ -98,7 +98,6 @@ async fn decide_and_reply<W: Wire>(
         client: caller.client,
         salt: query.cache_key.as_deref().map_or(0, salt),
         deadline: Some(deadline),
-        ..RequestParams::default()
     };
     let deciding = decide(state, &served, query, (params, call.body_bytes(), &wire));
     let decided = tokio::time::timeout(patience, deciding).await;
