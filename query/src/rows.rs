@@ -9,7 +9,6 @@ use datafusion::execution::SendableRecordBatchStream;
 use futures_util::StreamExt as _;
 use tokio::runtime::Runtime;
 
-use super::sort::SortInput;
 use datasets::{DatasetError, Result};
 
 /// Makes an error for users of an error of a running query.
@@ -53,6 +52,9 @@ impl Iterator for QueryRows {
         next.map(|batch| batch.map_err(&self.explain))
     }
 }
+
+/// Batches to sort, boxed so that plans are compiled in this crate alone.
+pub type SortInput = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 /// Batches up to the first error.
 pub(super) type Batches = Box<dyn Iterator<Item = RecordBatch> + Send>;

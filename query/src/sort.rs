@@ -3,7 +3,6 @@
 use std::fmt;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::catalog::streaming::StreamingTable;
 use datafusion::common::Column;
@@ -14,7 +13,7 @@ use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
 use futures_util::stream;
 
-use super::rows::{Batches, FirstError, QueryRows, runtime};
+use super::rows::{Batches, FirstError, QueryRows, SortInput, runtime};
 use super::{SqlEngine, SqlOption, TABLE};
 use datasets::Result;
 
@@ -28,9 +27,6 @@ pub struct SortStep<'a> {
     /// Rows to keep; `None` for all.
     pub first: Option<u64>,
 }
-
-/// Batches to sort, boxed so that plans are compiled in this crate alone.
-pub type SortInput = Box<dyn Iterator<Item = Result<RecordBatch>> + Send>;
 
 impl SqlEngine {
     /// Sorts batches of `schema`, one step after the other. The first error of `batches` ends the rows.

@@ -12,7 +12,7 @@ use crate::judge::{SoakCheck, Standing, mebibytes};
 use crate::mixed::Steadiness;
 use crate::sample::SoakSample;
 use crate::server::Confinement;
-use crate::world::Counts;
+use crate::world::RequestCounts;
 
 /// What was run.
 #[derive(Debug, Serialize)]
@@ -43,7 +43,7 @@ impl About {
 }
 
 /// What was measured.
-pub(crate) struct Figures {
+pub(crate) struct SoakFigures {
     pub(crate) steady: Steadiness,
     pub(crate) alone: Steadiness,
     pub(crate) samples: Vec<SoakSample>,
@@ -80,15 +80,15 @@ impl SoakReport {
     pub(crate) fn new(
         about: About,
         checks: Vec<SoakCheck>,
-        counts: Counts,
-        figures: Figures,
+        counts: RequestCounts,
+        figures: SoakFigures,
     ) -> Self {
         let steady = SteadySummary {
             alone: figures.alone.ok.quantiles(),
             beside_load: figures.steady.ok.quantiles(),
             refused: figures.steady.other.quantiles(),
         };
-        let Counts { endings, faults, n_faults } = counts;
+        let RequestCounts { endings, faults, n_faults } = counts;
         let (last, samples) = (figures.last, figures.samples);
         Self { about, checks, steady, endings, n_faults, faults, last, samples }
     }

@@ -11,7 +11,7 @@ use crate::args::SoakOptions;
 use crate::hostile::{self, ATTACKS};
 use crate::judge::{Findings, judge};
 use crate::mixed::{self, Steadiness};
-use crate::report::{About, Figures, SoakReport};
+use crate::report::{About, SoakFigures, SoakReport};
 use crate::routes::RouteTable;
 use crate::sample::{self, SoakSample};
 use crate::server::{Confinement, Launch, ServerProcess, free_address, neighbour};
@@ -157,7 +157,7 @@ impl SoakRun<'_> {
             steady_ok: steady.ok.count(),
         });
         let about = About::new(self.options, self.launch.confinement);
-        let figures = Figures { steady, alone, samples, last };
+        let figures = SoakFigures { steady, alone, samples, last };
         SoakReport::new(about, checks, counts, figures)
     }
 

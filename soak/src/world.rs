@@ -30,7 +30,7 @@ pub(crate) struct SoakReply {
 pub(crate) type Endings = BTreeMap<String, u64>;
 
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct RequestCounts {
     pub(crate) endings: BTreeMap<&'static str, Endings>,
     pub(crate) faults: Vec<String>,
     pub(crate) n_faults: u64,
@@ -43,7 +43,7 @@ pub(crate) struct World {
     agent: ureq::Agent,
     /// One connection that is kept, so that the idle server has no more than this.
     watcher: ureq::Agent,
-    counts: Mutex<Counts>,
+    counts: Mutex<RequestCounts>,
     stop: AtomicBool,
     /// Whether the server may be gone: replies may be lost.
     restarting: AtomicBool,
@@ -101,7 +101,7 @@ impl World {
     }
 
     /// A panicking client leaves its counts whole.
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn counts(&self) -> MutexGuard<'_, RequestCounts> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    pub(crate) fn into_counts(self) -> Counts {
+    pub(crate) fn into_counts(self) -> RequestCounts {
         self.counts.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -21,6 +21,21 @@ const MARKED: usize = 40;
 /// A light grey that is visible on light and dark pages.
 const GRID: RGBAColor = RGBAColor(128, 128, 128, 0.25);
 
+pub(super) const BLUE: RGBColor = RGBColor(59, 111, 182);
+pub(super) const ORANGE: RGBColor = RGBColor(224, 129, 47);
+pub(super) const RED: RGBColor = RGBColor(208, 60, 60);
+pub(super) const GREEN: RGBColor = RGBColor(53, 160, 120);
+pub(super) const GREY: RGBColor = RGBColor(128, 128, 128);
+
+/// A plot with what the page writes around it.
+pub(super) struct Figure {
+    pub(super) title: &'static str,
+    pub(super) caption: String,
+    /// Name and colour, such as `#3b6fb6`.
+    pub(super) legend: Vec<(String, String)>,
+    pub(super) svg: String,
+}
+
 /// A line.
 pub(super) struct ChartLine {
     pub(super) name: String,

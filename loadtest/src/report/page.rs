@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 
 use plotters::style::RGBColor;
 
-use super::chart::{Axis, AxisScale, Chart, ChartLine, from_zero};
-use super::plots::{BLUE, Figure, GREEN, GREY, ORANGE, RED};
+use super::chart::{
+    Axis, AxisScale, BLUE, Chart, ChartLine, Figure, GREEN, GREY, ORANGE, RED, from_zero,
+};
 use crate::error::LoadError;
 
 const STYLE: &str = "\

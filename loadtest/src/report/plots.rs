@@ -7,17 +7,11 @@ mod over_time;
 use plotters::style::RGBColor;
 
 use super::LoadReport;
-use super::chart::{Axis, Chart, ChartLine, decades};
+use super::chart::{Axis, BLUE, Chart, ChartLine, Figure, GREEN, GREY, ORANGE, RED, decades};
 use crate::args::time_text;
 use crate::error::LoadError;
 use crate::outcome::Class;
 use crate::phase::{Load, Phase};
-
-pub(super) const BLUE: RGBColor = RGBColor(59, 111, 182);
-pub(super) const ORANGE: RGBColor = RGBColor(224, 129, 47);
-pub(super) const RED: RGBColor = RGBColor(208, 60, 60);
-pub(super) const GREEN: RGBColor = RGBColor(53, 160, 120);
-pub(super) const GREY: RGBColor = RGBColor(128, 128, 128);
 
 /// From cool to hot, for loads from light to heavy.
 const LOADS: [RGBColor; 9] = [
@@ -31,15 +25,6 @@ const LOADS: [RGBColor; 9] = [
     RGBColor(214, 83, 60),
     RGBColor(181, 48, 94),
 ];
-
-/// A plot with what the page writes around it.
-pub(super) struct Figure {
-    pub(super) title: &'static str,
-    pub(super) caption: String,
-    /// Name and colour, such as `#3b6fb6`.
-    pub(super) legend: Vec<(String, String)>,
-    pub(super) svg: String,
-}
 
 /// Every figure, in the order of the page.
 pub(super) fn figures(report: &LoadReport) -> Result<Vec<Figure>, LoadError> {
