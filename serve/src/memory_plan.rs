@@ -48,6 +48,10 @@ pub fn memory_parts(config: &Config, models: &[ModelMemory]) -> Vec<MemoryPart> 
     let setting = |name, bytes: usize, setting| part(name, bytes as u64, Some(setting));
     parts.push(setting("requests in hand", config.queue_bytes, "limits.queue_bytes"));
     parts.push(setting("replies in hand", config.queue_output, "limits.queue_output"));
+    if !models.is_empty() {
+        let bytes = config.encoding_bytes;
+        parts.push(setting("texts being encoded", bytes, "limits.encoding_bytes"));
+    }
     parts.push(setting("cached outcomes", config.cache_memory, "cache.memory"));
     if config.batches_folder.is_some() {
         let bytes = config.batches_max_active as u64 * BATCH_BYTES;
@@ -68,6 +72,7 @@ mod tests {
         let config = Config {
             queue_bytes: 3 << 20,
             queue_output: 5 << 20,
+            encoding_bytes: 19 << 20,
             cache_memory: 7 << 20,
             batches_folder: Some(PathBuf::from("batches")),
             batches_max_active: 2,
@@ -81,7 +86,7 @@ mod tests {
         };
         let parts = memory_parts(&config, &[model]);
         let total: u64 = parts.iter().map(|part| part.bytes).sum();
-        assert_eq!(total, (11 + 13 + 17 + 3 + 5 + 7 + 2 * 4 + 64) << 20);
+        assert_eq!(total, (11 + 13 + 17 + 3 + 5 + 19 + 7 + 2 * 4 + 64) << 20);
         assert!(parts.iter().any(|part| part.name == "KV cache of judge"));
         let without = Config { batches_folder: None, ..config };
         assert_eq!(memory_parts(&without, &[]).len(), 4);
