@@ -1,0 +1,82 @@
+//! The `tribunal` program: everything that the other crates do, from a shell.
+//!
+//! Each command has a module with its arguments and what it prints; the work is done by libraries.
+//! A library itself, because a program's own crate is compiled only after all libraries.
+
+mod args;
+mod calibrate;
+mod dataset_args;
+mod doctor;
+mod error;
+mod eval;
+mod filter;
+mod merge;
+mod models;
+mod openapi;
+mod preferences;
+mod principles;
+mod rubric;
+mod score;
+mod serve;
+mod train;
+mod verify;
+mod verify_signature;
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use ::serve::logs::{self, LogFormat};
+use args::{Cli, Command};
+use error::{CliError, CommandOutcome, exit_code};
+
+/// Requests are made of many small texts; the system's allocator took a sixth of the server's time.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Runs the command of the process's arguments.
+pub fn main() -> ExitCode {
+    let command = Cli::parse().command;
+    if matches!(command, Command::Train(_)) {
+        train::leave_threads_to_workers();
+        train::keep_memory();
+    }
+    if !matches!(command, Command::Serve(_)) {
+        // A scorer that fails says why in the log. The server starts its own.
+        logs::init("warn", LogFormat::Text).expect("logging starts once, with a valid filter");
+    }
+    let ended = match command {
+        Command::Serve(args) => serve::run(&args),
+        Command::Score(args) => score::run(*args),
+        Command::Merge(args) => merge::run(&args),
+        Command::Filter(args) => filter::run(*args),
+        Command::Denoise(args) => preferences::run(&args),
+        Command::Principles(args) => principles::run(&args),
+        Command::Verify(args) => verify::run(args),
+        Command::VerifySignature(args) => verify_signature::run(*args),
+        Command::Calibrate(args) => calibrate::run(&args),
+        Command::Eval(args) => eval::run(&args),
+        Command::Bench(command) => benchmarks::run(command).map(CommandOutcome::failed_if),
+        Command::Train(args) => train::run(&args),
+        Command::Rubric(command) => rubric::run(command),
+        Command::Models(command) => models::run(command),
+        Command::Doctor(args) => doctor::run(&args),
+        Command::Openapi => openapi::run(),
+    };
+    match ended {
+        Ok(outcome) => outcome.exit_code(),
+        Err(error) => {
+            eprintln!("error: {error}");
+            exit_code(&error)
+        }
+    }
+}
+
+/// Writes to standard output. A reader that has gone away is an error like any other.
+fn print(text: &str) -> Result<(), CliError> {
+    let mut stdout = std::io::stdout().lock();
+    let written = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+    written.map_err(CliError::file("write", Path::new("standard output")))
+}
