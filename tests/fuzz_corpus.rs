@@ -8,10 +8,14 @@ mod adapter;
 mod batch;
 #[path = "../fuzz/entries/body.rs"]
 mod body;
+#[path = "../fuzz/entries/folder.rs"]
+mod folder;
 #[path = "../fuzz/entries/grammar.rs"]
 mod grammar;
 #[path = "../fuzz/entries/safetensors.rs"]
 mod safetensors;
+#[path = "../fuzz/entries/server.rs"]
+mod server;
 #[path = "../fuzz/entries/template.rs"]
 mod template;
 #[path = "../fuzz/entries/tokenizer.rs"]

@@ -5,10 +5,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-#[path = "server.rs"]
-mod server;
+use super::server;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 fn post(path: &str, body: &Value) -> server::Reply {
     server::send("POST", path, "application/json", body.to_string().as_bytes())

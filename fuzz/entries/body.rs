@@ -1,13 +1,12 @@
 //! Any body of any route: the first line is the path, with its query, the rest the body. It is
 //! refused, or answered.
 
-#[path = "server.rs"]
-mod server;
+use super::server;
 
 /// What a path and a query may be made of, so that they can be sent.
 fn fits(path: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/_-.?=&%".contains(&byte);
-    path.starts_with('/') && path.len() <= 200 && path.bytes().all(plain) && !path.contains("%")
+    path.starts_with('/') && path.len() <= 200 && path.bytes().all(plain) && !path.contains('%')
 }
 
 /// Posts it.

@@ -2,8 +2,7 @@
 
 use models::weights::Checkpoint;
 
-#[path = "folder.rs"]
-mod folder;
+use super::folder;
 
 /// Opens it and looks up every tensor.
 pub(crate) fn run(data: &[u8]) {

@@ -2,8 +2,7 @@
 
 use chat::Tokenizer;
 
-#[path = "folder.rs"]
-mod folder;
+use super::folder;
 
 /// The most tokens of a byte of text: the limit of growth of a tokenizer.
 const MOST_GROWTH: usize = 1024;

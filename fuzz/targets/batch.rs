@@ -6,5 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 #[path = "../entries/batch.rs"]
 mod batch;
+#[path = "../entries/server.rs"]
+mod server;
 
 fuzz_target!(|data: &[u8]| batch::run(data));

@@ -6,5 +6,7 @@ use libfuzzer_sys::fuzz_target;
 
 #[path = "../entries/body.rs"]
 mod body;
+#[path = "../entries/server.rs"]
+mod server;
 
 fuzz_target!(|data: &[u8]| body::run(data));

@@ -4,6 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 
+#[path = "../entries/folder.rs"]
+mod folder;
 #[path = "../entries/safetensors.rs"]
 mod safetensors;
 

@@ -31,6 +31,7 @@ fn header(digest: &str) -> Header {
         overwrite_scores: false,
         limit: None,
         rejects: None,
+        signed_by: None,
     };
     Header::of("in", scorers, &options)
 }
