@@ -1,10 +1,17 @@
 //! Runs every command of the README and compares what it prints with what the README shows.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
+
+/// A private key: that of RFC 8032, section 7.1, test 1.
+const SIGNING_KEY: &str = "-----BEGIN PRIVATE KEY-----
+MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g
+-----END PRIVATE KEY-----
+";
 
 fn root() -> PathBuf {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
@@ -171,6 +178,10 @@ fn run_table(text: &str, url: &str) {
     let preference = r#"{"prompt": "2 + 2?", "chosen": "2 + 2 = 4", "rejected": "2 + 2 = 5"}"#;
     std::fs::write(folder.path().join("preferences.jsonl"), preference)
         .expect("the folder is writable");
+    let key = folder.path().join("key.pem");
+    std::fs::write(&key, SIGNING_KEY).expect("the folder is writable");
+    let owner = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(&key, owner).expect("the file is ours");
     let scorers = "[[scorer]]\nname = \"m\"\nkind = \"math\"\n";
     std::fs::write(folder.path().join("tribunal.toml"), scorers).expect("the folder is writable");
     let commands: Vec<&str> =
@@ -190,7 +201,7 @@ fn run_table(text: &str, url: &str) {
         let complaint = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{command}: {complaint}");
     }
-    for made in ["scored.jsonl", "load.html"] {
+    for made in ["scored.jsonl", "signed.jsonl", "load.html"] {
         assert!(folder.path().join(made).is_file(), "{made}");
     }
 }

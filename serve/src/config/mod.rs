@@ -355,7 +355,8 @@ struct FileContext<'p> {
 /// # Errors
 /// The setting and what is wrong with its file. Other mistakes in the file are not looked for.
 pub fn read_signing(path: &Path) -> Result<Signing, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let unread = |error| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(path).map_err(unread)?;
     let place =
         FileContext { base: path.parent(), files: None, flags: &Flags::default(), models: &[] };
     let mut config = Config::default();
