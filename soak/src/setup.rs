@@ -75,7 +75,7 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Makes the files. With `memory` the limits are the defaults, and the server is told the figure
+    /// Makes the files. With `memory` the limits are the defaults, and the server gets the figure
     /// if nothing else will hold it to it.
     pub(crate) fn make(memory: Option<u64>, tell_memory: bool) -> Result<Self, SoakError> {
         let folder = tempfile::tempdir().map_err(|error| SoakError::at("a folder", error))?;

@@ -147,7 +147,7 @@ fn a_score_without_ok_is_invalid_whoever_signed_it() {
 }
 
 #[test]
-fn unreadable_and_unsigned_results_are_told_apart() {
+fn unreadable_and_unsigned_results_have_different_errors() {
     let result = serde_json::to_string(&signed_result()).expect("JSON");
     let short = result.replace("JPAg", "");
     assert_ne!(short, result);
