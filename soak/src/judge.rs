@@ -10,8 +10,9 @@ use crate::sample::SoakSample;
 /// The steepest slope of resident memory, in MiB a minute.
 const STEEPEST: f64 = 1.0;
 
-/// A shorter window says nothing of a slope.
-const SHORTEST_WINDOW_S: f64 = 60.0;
+/// Shortest window of a slope: attacks come and go by hundreds of mebibytes, and caches fill up to
+/// their sizes.
+const SHORTEST_WINDOW_S: f64 = 600.0;
 
 /// Longest p99 of the steady client beside all attacks.
 const LONGEST_P99_MS: f64 = 250.0;
@@ -195,8 +196,8 @@ mod tests {
     fn failed(
         change: impl FnOnce(&mut Vec<SoakSample>, &mut SoakSample, &mut Findings<'_>),
     ) -> Vec<&'static str> {
-        let mut samples: Vec<SoakSample> = (0..200).map(|at| sample(f64::from(at), 100)).collect();
-        let (idle, mut last) = (sample(0.0, 100), sample(201.0, 100));
+        let mut samples: Vec<SoakSample> = (0..700).map(|at| sample(f64::from(at), 100)).collect();
+        let (idle, mut last) = (sample(0.0, 100), sample(701.0, 100));
         let replies = BTreeMap::from([(("/v1/score".to_owned(), 200), 5)]);
         let mut findings = Findings {
             samples: &[],

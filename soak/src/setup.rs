@@ -59,7 +59,8 @@ min_label_mass = 0
 inconsistent = 'average'
 ";
 
-/// Short times and few connections, so that a soak meets these limits too.
+/// Short times, few connections and small KV caches, so that a soak meets these limits too. A cache that
+/// is full early leaves the slope of memory to what should not grow.
 const SHORT_LIMITS: &str = "
 connections = 512
 head_timeout = '2s'
@@ -67,6 +68,9 @@ body_timeout = '3s'
 idle_timeout = '3s'
 write_timeout = '5s'
 reply_timeout = '30s'
+
+[engine]
+kv_memory = '16MiB'
 ";
 
 /// The files of a server. They go with this value.

@@ -9,6 +9,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -129,7 +130,12 @@ pub struct Config {
     pub batches_max_attempts: usize,
     /// Most bytes of all files; 0 for no limit.
     pub batches_quota: usize,
+    /// Settings that a file, the environment or the command line gives, as `(table, key)`.
+    given: BTreeSet<(&'static str, &'static str)>,
 }
+
+/// Least bytes of a share of the memory limit: less holds no request, and no block of a KV cache.
+const LEAST_SHARE: usize = 16 << 20;
 
 impl Default for Config {
     fn default() -> Self {
@@ -185,6 +191,7 @@ impl Default for Config {
             batches_max_active: 16,
             batches_max_attempts: 2,
             batches_quota: 0,
+            given: BTreeSet::new(),
         }
     }
 }
@@ -193,6 +200,34 @@ impl Config {
     /// Reads the keys of `[signing]`.
     fn signing(&self) -> Result<Signing, (&'static str, String)> {
         Signing::read(self.signing_key_file.as_deref(), self.signing_retired_keys.as_deref())
+    }
+
+    /// Applies a value of a setting.
+    ///
+    /// # Errors
+    /// What is expected, if the value is not accepted.
+    fn set(&mut self, setting: &Setting, value: &str) -> Result<(), &'static str> {
+        (setting.read)(self, value)?;
+        self.given.insert((setting.table, setting.key));
+        Ok(())
+    }
+
+    /// Lowers the sizes that are not given to their shares of the memory limit, in bytes: defaults
+    /// that suit a large machine would fill a small one. `models` share the part of KV caches.
+    fn fit(&mut self, limit: u64, models: usize) {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let shares = [
+            (("limits", "queue_bytes"), &mut self.queue_bytes, limit / 8),
+            (("limits", "queue_output"), &mut self.queue_output, limit / 8),
+            (("limits", "encoding_bytes"), &mut self.encoding_bytes, limit / 8),
+            (("engine", "kv_memory"), &mut self.kv_memory, limit / 4 / models.max(1)),
+            (("cache", "memory"), &mut self.cache_memory, limit / 32),
+        ];
+        for (name, size, share) in shares {
+            if !self.given.contains(&name) {
+                *size = (*size).min(share.max(LEAST_SHARE));
+            }
+        }
     }
 
     /// Returns the limits of admission.
@@ -266,6 +301,9 @@ pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> 
     }
     for given in &given.settings {
         apply(&mut config, given, &mut problems);
+    }
+    if let Some(limit) = config.memory.or_else(base::memory::limit_bytes) {
+        config.fit(limit, catalogue.models.len());
     }
     check_names(&config, &registry, &catalogue, &mut problems);
     let keys = read_keys(&config, &mut problems);
@@ -384,7 +422,7 @@ fn read_document(
             }
             for setting in SETTINGS.iter().filter(|s| s.table == table) {
                 if let Some(value) = section.scalar(setting.key)
-                    && let Err(expected) = (setting.read)(config, &value)
+                    && let Err(expected) = config.set(setting, &value)
                 {
                     section.problem(setting.key, format!("expected {expected}"));
                 }
@@ -473,7 +511,7 @@ fn apply(config: &mut Config, given: &Override, problems: &mut Vec<Problem>) {
         problems.push(problem(&given.origin, &given.name, format!("no such setting{hint}")));
         return;
     };
-    if let Err(expected) = (setting.read)(config, &given.value) {
+    if let Err(expected) = config.set(setting, &given.value) {
         problems.push(problem(&given.origin, &given.name, format!("expected {expected}")));
     }
 }

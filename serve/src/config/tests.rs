@@ -45,6 +45,32 @@ fn engine_settings_are_read() {
 }
 
 #[test]
+fn sizes_that_are_not_given_fit_the_memory_limit() {
+    let check = |text: &str, limit: u64, models: usize, expected_mib: [usize; 5]| {
+        let (mut config, _, problems) = read(text, &[], &[]);
+        assert_eq!(problems, [""; 0]);
+        config.fit(limit, models);
+        let sizes = [
+            config.queue_bytes,
+            config.queue_output,
+            config.encoding_bytes,
+            config.kv_memory,
+            config.cache_memory,
+        ];
+        assert_eq!(sizes.map(|size| size >> 20), expected_mib, "{limit} bytes, {models} models");
+    };
+    let gib = 1 << 30;
+    check("", 64 * gib, 2, [256, 256, 256, 2048, 32]);
+    check("", gib, 2, [128, 128, 128, 128, 32]);
+    check("", gib, 0, [128, 128, 128, 256, 32]);
+    check("", gib / 4, 1, [32, 32, 32, 64, 16]);
+    check("", 1 << 20, 3, [16; 5]);
+    let given = "[limits]\nqueue_bytes = \"256MiB\"\n[engine]\nkv_memory = \"1GiB\"\n\
+                 [cache]\nmemory = \"0\"\n";
+    check(given, gib, 2, [256, 128, 128, 1024, 0]);
+}
+
+#[test]
 fn flags_take_precedence_over_tables() {
     let text = "[[model]]\nname = \"a\"\npath = \"src\"\nstorage = \"int8\"\n\
                 [[model]]\nname = \"b\"\npath = \"tests\"\n\

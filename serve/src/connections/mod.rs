@@ -319,6 +319,13 @@ impl Connection {
         }
     }
 
+    /// The system has taken `bytes` bytes: of replies, and of their heads, which are not counted.
+    fn wrote(&self, bytes: usize) {
+        let held = self.output_bytes.load(Ordering::Relaxed).min(bytes);
+        self.output_bytes.fetch_sub(held, Ordering::Relaxed);
+        self.server.output_bytes.fetch_sub(held, Ordering::Relaxed);
+    }
+
     /// All bytes that were made have been written.
     fn wrote_all(&self) {
         if self.phase() == FLUSHING {

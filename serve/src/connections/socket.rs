@@ -98,6 +98,9 @@ impl AsyncWrite for Socket {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        if let Poll::Ready(Ok(bytes)) = &written {
+            self.connection.wrote(*bytes);
+        }
         if written.is_pending() {
             if self.stalled.is_none() {
                 self.stalled = Some(Instant::now());
@@ -121,9 +124,16 @@ impl AsyncWrite for Socket {
     }
 }
 
+/// Longest part of a reply that is handed to the framework at a time. The framework copies a part into
+/// the buffer of its connection, whole, and takes the next one once the buffer is nearly empty: a
+/// document of the program that many slow readers wait for would be copied for each of them.
+const PART: usize = 64 << 10;
+
 /// The body of a reply. When it is dropped, its connection waits for the next request.
 pub(crate) struct ReplyBody {
     body: BoxBody,
+    /// The rest of a chunk of the body that is longer than [`PART`].
+    rest: Bytes,
     connection: Arc<Connection>,
 }
 
@@ -135,7 +145,7 @@ impl ReplyBody {
             BodySize::None | BodySize::Stream => 0,
         };
         connection.begin_reply(bytes);
-        ReplyBody { body, connection }
+        ReplyBody { body, rest: Bytes::new(), connection }
     }
 }
 
@@ -156,6 +166,66 @@ impl MessageBody for ReplyBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
-        Pin::new(&mut self.body).poll_next(context)
+        if self.rest.is_empty() {
+            match Pin::new(&mut self.body).poll_next(context) {
+                Poll::Ready(Some(Ok(chunk))) if chunk.len() > PART => self.rest = chunk,
+                other => return other,
+            }
+        }
+        let length = self.rest.len().min(PART);
+        Poll::Ready(Some(Ok(self.rest.split_to(length))))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use super::super::Connections;
+    use super::*;
+    use crate::config::Config;
+
+    fn connection() -> Arc<Connection> {
+        let connections = Connections::new(&Config::default());
+        connections.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("the first connection")
+    }
+
+    #[actix_web::test]
+    async fn long_chunks_are_handed_on_in_parts() {
+        for (length, expected) in [
+            (0, vec![]),
+            (1, vec![1]),
+            (PART, vec![PART]),
+            (PART + 1, vec![PART, 1]),
+            (3 * PART, vec![PART; 3]),
+        ] {
+            let text: Vec<u8> = (0..=250).cycle().take(length).collect();
+            let mut body = ReplyBody::begin(BoxBody::new(text.clone()), connection());
+            let (mut lengths, mut joined) = (Vec::new(), Vec::new());
+            while let Some(part) = poll_fn(|context| Pin::new(&mut body).poll_next(context)).await {
+                let part = part.expect("a body in memory does not fail");
+                lengths.push(part.len());
+                joined.extend_from_slice(&part);
+            }
+            assert_eq!(lengths, expected);
+            assert_eq!(joined, text);
+        }
+    }
+
+    #[test]
+    fn written_bytes_are_no_longer_held() {
+        let connection = connection();
+        let held = || connection.server.output_bytes();
+        connection.begin_reply(1000);
+        connection.wrote(300);
+        assert_eq!(held(), 700);
+        // Another reply on the same connection; heads are written, too, and not counted.
+        connection.begin_reply(50);
+        connection.wrote(2000);
+        assert_eq!(held(), 0);
+        connection.begin_reply(10);
+        connection.end();
+        assert_eq!(held(), 0);
     }
 }
