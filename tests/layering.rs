@@ -45,7 +45,7 @@ const TABLE: &[Row] = &[
     ),
     row(7, "soak", &["loadtest", "tiny-models"]),
     row(6, "scoring", &["serve", "rubrics", "verifiers", "openapi", "datasets"]),
-    row(5, "serve", &["rubrics", "verifiers", "engine", "models", "chat", "openapi"]),
+    row(5, "serve", &["connections", "rubrics", "verifiers", "engine", "models", "chat", "openapi"]),
     row(
         6,
         "trainer",
@@ -65,6 +65,7 @@ const TABLE: &[Row] = &[
     row(1, "maths", &[]),
     row(1, "openapi", &[]),
     row(1, "datasets", &[]),
+    row(1, "connections", &[]),
     row(0, "base", &[]),
 ];
 
@@ -88,6 +89,7 @@ const EVERYTHING: &[&str] = &[
     "maths",
     "openapi",
     "datasets",
+    "connections",
 ];
 
 /// Crates that any crate may name in its tests, whatever its tier: what they make is used through
@@ -96,7 +98,7 @@ const TEST_SUPPORT: &[&str] = &["testkit", "tiny-models"];
 
 /// Packages from outside that only these crates may name. A pattern that ends in `*` is a prefix.
 const WRAPPERS: &[(&str, &[&str])] = &[
-    ("actix-*", &["serve"]),
+    ("actix-*", &["connections", "serve"]),
     ("candle-*", &["models", "trainer", "benchmarks"]),
     ("cudarc", &["models"]),
     ("datafusion", &["query"]),

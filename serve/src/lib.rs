@@ -1,6 +1,7 @@
 //! The HTTP edge: bytes to requests, requests to `rubrics::score`, outcomes to bytes.
 //!
-//! Only this crate knows HTTP. It holds no scoring logic: it admits, looks up, caches and converts.
+//! Only this crate and `connections` name the HTTP server framework. It holds no scoring logic: it admits, looks up,
+//! caches and converts.
 
 pub mod admit;
 mod app;
@@ -17,7 +18,6 @@ pub mod clients;
 mod clock;
 mod compat;
 pub mod config;
-mod connections;
 pub mod convert;
 mod encoding;
 mod engine_errors;
@@ -50,11 +50,11 @@ use std::future::Future;
 use std::net::TcpListener;
 
 use actix_web::web;
+use connections::{Server, http_service};
 
 pub use app::{app, document, document_text};
 pub use background::{Background, run_until_signal};
 pub use config::Config;
-use connections::server::Server;
 pub use hosts::Hosts;
 pub use load::{CannotLoad, calibrated, load_models};
 pub use loading::Loading;
@@ -74,9 +74,9 @@ pub async fn run(
     let state = web::Data::new(state);
     let document = web::Data::new(Document::new(document_text()));
     let (shared, described) = (state.clone(), document.clone());
-    let server = Server::start(listener, state.connections.clone(), &state.config, move || {
-        app(shared.clone(), described.clone())
-    });
+    let service = move || http_service(app(shared.clone(), described.clone()));
+    let (connections, n_workers) = (state.connections.clone(), state.config.workers);
+    let server = Server::start(listener, connections, n_workers, service);
     let server = server.await?;
     let batches = batch_runner::start(&state, &document);
     watchers::sample_memory(std::sync::Arc::downgrade(&state.clone().into_inner()))?;

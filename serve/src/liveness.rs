@@ -4,12 +4,11 @@
 //! names it, so that a supervisor restarts the process. A busy part that makes progress has not stalled.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often progress is recorded, and how often each event loop raises its counter.
-pub(crate) const PERIOD: Duration = Duration::from_millis(500);
+/// How often progress is recorded.
+pub(crate) const PERIOD: Duration = connections::BEAT;
 
 /// The progress of each part at the last record.
 #[derive(Debug)]
@@ -53,14 +52,6 @@ impl Liveness {
         let mut names: Vec<String> = late.map(|(name, _)| name.clone()).collect();
         names.sort();
         names
-    }
-}
-
-/// Raises a counter as long as the event loop runs that it is called on.
-pub(crate) async fn beat(counter: Arc<AtomicU64>) {
-    loop {
-        counter.fetch_add(1, Ordering::Relaxed);
-        tokio::time::sleep(PERIOD).await;
     }
 }
 

@@ -9,13 +9,12 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::{ConnectionType, Method};
 use actix_web::rt::System;
 use actix_web::{App, Error, HttpRequest, HttpResponse, web};
+use connections::{Connections, Server, http_service};
 use openapi::{Health, Readiness};
 use tokio::sync::oneshot;
 
 use crate::compat::shared::ApiFlavor;
 use crate::config::Config;
-use crate::connections::Connections;
-use crate::connections::server::Server;
 use crate::error::ApiError;
 
 /// A listener whose clients are answered, on a thread of its own, until the server takes over.
@@ -32,11 +31,12 @@ impl Loading {
     /// A thread that does not start.
     pub fn start(listener: TcpListener, config: &Config) -> std::io::Result<Loading> {
         let (stop, stopped) = oneshot::channel::<()>();
-        let config = Config { workers: 1, ..config.clone() };
+        let limits = config.connection_limits();
         let serve = move || {
             System::new().block_on(async move {
-                let connections = Connections::new(&config);
-                let server = Server::start(listener, connections, &config, app).await?;
+                let connections = Connections::new(limits);
+                let server = Server::start(listener, connections, 1, || http_service(app()));
+                let server = server.await?;
                 // A sender that was dropped has no use for the listener either.
                 let _ = stopped.await;
                 server.hand_over().await

@@ -10,9 +10,9 @@ use actix_web::http::ConnectionType;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, web};
+use connections::{Connection, ReplyBody};
 
 use crate::compat::shared::ApiFlavor;
-use crate::connections::{Connection, ReplyBody};
 use crate::error::ApiError;
 use crate::extensions::{Arrived, AuditSubject, BatchLine, RequestId, Sender, StageTimes};
 use crate::key_limits::{KeyShare, SharedBody};

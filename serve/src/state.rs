@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use connections::Connections;
 use rubrics::cache::Cache;
 use rubrics::decide::Calibrations;
 use rubrics::{NoModels, Registry, Tools, VerifierPool};
@@ -14,7 +15,6 @@ use crate::batches::Batches;
 use crate::blocking_pool::BlockingPool;
 use crate::clients::{AddressIds, Buckets};
 use crate::clock::unix_seconds;
-use crate::connections::Connections;
 use crate::grammars::Grammars;
 use crate::hosts::Hosts;
 use crate::key_limits::KeyLimits;
@@ -108,7 +108,7 @@ impl State {
             memory: MemoryBudget::new(config.memory),
             release_memory: || (),
             clients: Buckets::per_second(config.client_requests),
-            connections: Connections::new(&config),
+            connections: Connections::new(config.connection_limits()),
             scorer_queues: ScorerQueues::new(&config.queues),
             key_limits: Arc::new(KeyLimits::new(&config)),
             key_failures: Buckets::per_minute(config.key_failures),

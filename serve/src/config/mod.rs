@@ -14,6 +14,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use connections::ConnectionLimits;
 use rubrics::Registry;
 use rubrics::config::{Document, Problem, Section};
 
@@ -131,7 +132,7 @@ pub struct Config {
     /// Most bytes of all files; 0 for no limit.
     pub batches_quota: usize,
     /// Settings that a file, the environment or the command line gives, as `(table, key)`.
-    given: BTreeSet<(&'static str, &'static str)>,
+    pub given: BTreeSet<(&'static str, &'static str)>,
 }
 
 /// Least bytes of a share of the memory limit: less holds no request, and no block of a KV cache.
@@ -227,6 +228,20 @@ impl Config {
             if !self.given.contains(&name) {
                 *size = (*size).min(share.max(LEAST_SHARE));
             }
+        }
+    }
+
+    /// Returns the limits of connections.
+    pub(crate) fn connection_limits(&self) -> ConnectionLimits {
+        ConnectionLimits {
+            connections: self.connections,
+            address_connections: self.address_connections,
+            head_timeout: self.head_timeout,
+            linger_timeout: self.linger_timeout,
+            idle_timeout: self.idle_timeout,
+            write_timeout: self.write_timeout,
+            reply_timeout: self.reply_timeout,
+            drain_idle: self.drain_idle,
         }
     }
 

@@ -4,8 +4,11 @@
 //! The framework bounds the first head of a connection and the time between requests. What it does
 //! not bound is bounded here, around its sockets: readers that stall, replies without an end, later
 //! heads that trickle, bodies that go on after their reply, and the number of connections.
+//!
+//! A crate of its own, because its code runs for every request and is compiled for speed, which the
+//! routes are not (ADR 24).
 
-pub(crate) mod server;
+mod server;
 mod socket;
 
 use std::collections::HashMap;
@@ -16,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use futures_util::task::AtomicWaker;
 
-pub(crate) use self::socket::ReplyBody;
-use crate::config::Config;
+pub use self::server::{BEAT, HttpService, Server, http_service};
+pub use self::socket::ReplyBody;
 
 /// Descriptors for everything but connections: models, files of batches, pipes of code scorers.
 const RESERVE: usize = 256;
@@ -28,12 +31,32 @@ const MOST: usize = 20_000;
 /// A connection may be closed for a new one when its reader has taken no bytes for this time.
 const STALL: Duration = Duration::from_secs(1);
 
+/// The limits of a server's connections.
+#[derive(Debug, Clone, Copy)]
+pub struct ConnectionLimits {
+    /// Open connections; 0 for what the descriptor limit leaves for them.
+    pub connections: usize,
+    /// Open connections of each address; 0 for any number.
+    pub address_connections: usize,
+    /// Longest time from the first byte of a head to its last.
+    pub head_timeout: Duration,
+    /// Longest time in which the rest of a body is read and dropped after its reply.
+    pub linger_timeout: Duration,
+    /// Longest time between two requests.
+    pub idle_timeout: Duration,
+    /// Longest time in which a reader takes no byte of a reply.
+    pub write_timeout: Duration,
+    /// Longest time from the beginning of a reply to its end.
+    pub reply_timeout: Duration,
+    /// How long a connection without a request stays open in a drain.
+    pub drain_idle: Duration,
+}
+
 /// The open connections of a server, and what they hold.
 #[derive(Debug)]
 pub struct Connections {
     most: usize,
-    most_per_address: usize,
-    times: Times,
+    limits: ConnectionLimits,
     start: Instant,
     /// A lock, because at the limit a new connection is compared with all others. Taken once per
     /// connection, not per request.
@@ -51,37 +74,20 @@ struct Table {
     opened: u64,
 }
 
-/// How long each phase of a connection may take.
-#[derive(Debug, Clone, Copy)]
-struct Times {
-    /// From the first byte of a head to its last.
-    head: Duration,
-    /// For the framework's own reply to a head that was late.
-    linger: Duration,
-    /// Between requests.
-    idle: Duration,
-    /// Without a byte taken by the reader.
-    write: Duration,
-    /// From the beginning of a reply to its end.
-    reply: Duration,
-    /// In a drain, for a request that was sent before its client noticed the drain.
-    drain_idle: Duration,
-}
-
 /// What happened to connections, as a metric names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ConnectionEvent {
+enum ConnectionEvent {
     Refused,
     GaveWay,
     TimedOut,
 }
 
 /// Names of the events, in their order.
-pub(crate) const EVENTS: [&str; 3] = ["refused", "gave_way", "timed_out"];
+const EVENTS: [&str; 3] = ["refused", "gave_way", "timed_out"];
 
 /// A connection, shared by its socket, the requests on it and the table.
 #[derive(Debug)]
-pub(crate) struct Connection {
+pub struct Connection {
     id: u64,
     address: IpAddr,
     server: Arc<Connections>,
@@ -116,22 +122,14 @@ const NEVER: u64 = u64::MAX;
 
 /// Why a connection is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Refused;
+struct Refused;
 
 impl Connections {
-    /// An empty table with the limits of a configuration.
-    pub fn new(config: &Config) -> Arc<Connections> {
+    /// An empty table.
+    pub fn new(limits: ConnectionLimits) -> Arc<Connections> {
         Arc::new(Connections {
-            most: most_connections(config.connections),
-            most_per_address: config.address_connections,
-            times: Times {
-                head: config.head_timeout,
-                linger: config.linger_timeout,
-                idle: config.idle_timeout,
-                write: config.write_timeout,
-                reply: config.reply_timeout,
-                drain_idle: config.drain_idle,
-            },
+            most: most_connections(limits.connections),
+            limits,
             start: Instant::now(),
             table: Mutex::default(),
             drained_at: AtomicU64::new(NEVER),
@@ -156,7 +154,7 @@ impl Connections {
     }
 
     /// How often each event happened, by its name.
-    pub(crate) fn events(&self) -> impl Iterator<Item = (&'static str, u64)> {
+    pub fn events(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let counts = self.events.iter().map(|count| count.load(Ordering::Relaxed));
         EVENTS.into_iter().zip(counts)
     }
@@ -168,7 +166,8 @@ impl Connections {
     fn open(self: &Arc<Self>, address: IpAddr) -> Result<Arc<Connection>, Refused> {
         let mut table = self.table();
         let of_address = table.per_address.get(&address).copied().unwrap_or(0);
-        let full = self.most_per_address != 0 && of_address >= self.most_per_address;
+        let of_each = self.limits.address_connections;
+        let full = of_each != 0 && of_address >= of_each;
         if full || (table.open.len() >= self.most && !self.make_room(&mut table)) {
             drop(table);
             self.count(ConnectionEvent::Refused);
@@ -183,7 +182,7 @@ impl Connections {
             server: Arc::clone(self),
             phase: AtomicU8::new(WAITING),
             since: AtomicU64::new(now),
-            deadline: AtomicU64::new(after(now, self.times.head + self.times.idle)),
+            deadline: AtomicU64::new(after(now, self.limits.head_timeout + self.limits.idle_timeout)),
             stalled_at: AtomicU64::new(NEVER),
             known: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -218,7 +217,7 @@ impl Connections {
 
     /// Closes the connection whose reader has stalled for the longest time, to free the memory and
     /// permits of its reply.
-    pub(crate) fn end_longest_stall(&self) {
+    pub fn end_longest_stall(&self) {
         let mut table = self.table();
         let now = self.nanos(Instant::now());
         let stalled = table.open.values().filter(|one| one.has_stalled(now));
@@ -288,12 +287,12 @@ impl Table {
 impl Connection {
     /// Enters the phase of a request, in which the time limits of requests apply and not those of
     /// connections.
-    pub(crate) fn begin_request(&self) {
+    pub fn begin_request(&self) {
         self.enter(ANSWERING, None);
     }
 
     /// The request passed the guard.
-    pub(crate) fn mark_known(&self) {
+    pub fn mark_known(&self) {
         self.known.store(true, Ordering::Relaxed);
     }
 
@@ -301,11 +300,11 @@ impl Connection {
     fn begin_reply(&self, bytes: usize) {
         self.output_bytes.fetch_add(bytes, Ordering::Relaxed);
         self.server.output_bytes.fetch_add(bytes, Ordering::Relaxed);
-        self.enter(REPLYING, Some(self.server.times.reply));
+        self.enter(REPLYING, Some(self.server.limits.reply_timeout));
     }
 
     /// The last byte of the reply was made; its deadline holds until it is written.
-    pub(crate) fn end_reply(&self) {
+    pub fn end_reply(&self) {
         self.phase.store(FLUSHING, Ordering::Relaxed);
     }
 
@@ -313,7 +312,7 @@ impl Connection {
     fn bytes_arrived(&self) {
         if self.phase() == WAITING {
             let phase = self.deadline.load(Ordering::Relaxed);
-            self.enter(HEAD, Some(self.server.times.head + self.server.times.linger));
+            self.enter(HEAD, Some(self.server.limits.head_timeout + self.server.limits.linger_timeout));
             // Later bytes do not extend the deadline.
             self.deadline.fetch_min(phase, Ordering::Relaxed);
         }
@@ -331,8 +330,8 @@ impl Connection {
         if self.phase() == FLUSHING {
             // The framework closes most idle connections itself; not those where it waits for the rest
             // of a body, or where it has stopped reading.
-            let times = self.server.times;
-            self.enter(WAITING, Some(times.idle + times.head));
+            let limits = &self.server.limits;
+            self.enter(WAITING, Some(limits.idle_timeout + limits.head_timeout));
         }
         if self.phase() != REPLYING {
             self.release_output();
@@ -392,7 +391,7 @@ impl Connection {
             return false;
         }
         let since = self.since.load(Ordering::Relaxed);
-        self.server.nanos(Instant::now()) >= after(since, self.server.times.drain_idle)
+        self.server.nanos(Instant::now()) >= after(since, self.server.limits.drain_idle)
     }
 
     fn is_closed(&self) -> bool {

@@ -8,10 +8,11 @@ use std::io::{self, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use actix_http::HttpServiceBuilder;
+use actix_http::{HttpServiceBuilder, Request, Response};
+use actix_service::boxed::{self, BoxServiceFactory};
 use actix_service::{
     IntoServiceFactory as _, Service as _, ServiceFactory, ServiceFactoryExt as _, map_config,
 };
@@ -22,9 +23,13 @@ use futures_util::future::LocalBoxFuture;
 use tokio::sync::{mpsc, oneshot};
 
 use super::socket::Socket;
-use super::{Connection, Connections};
-use crate::config::Config;
-use crate::liveness;
+use super::{Connection, ConnectionLimits, Connections};
+
+/// How often each event loop raises its counter.
+pub const BEAT: Duration = Duration::from_millis(500);
+
+/// An application without its type, so that the loop of HTTP/1 is compiled once, in this crate.
+pub type HttpService = BoxServiceFactory<(), Request, Response<BoxBody>, Response<BoxBody>, ()>;
 
 /// Serves one connection to its end, on the thread of a worker.
 type Serving = Rc<dyn Fn(Socket) -> LocalBoxFuture<'static, ()>>;
@@ -48,7 +53,7 @@ const REFUSAL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: appli
     \"message\":\"the server has as many connections as it takes\",\"param\":null}}";
 
 /// A server that accepts connections.
-pub(crate) struct Server {
+pub struct Server {
     connections: Arc<Connections>,
     accepting: actix_web::rt::task::JoinHandle<Accepting>,
     stop: oneshot::Sender<()>,
@@ -76,45 +81,36 @@ struct Workers {
 }
 
 impl Server {
-    /// Starts the workers, each with an application of its own, and accepts connections.
+    /// Starts `n_workers` workers, each with a service of its own, and accepts connections.
     ///
     /// # Errors
     /// Threads that do not start, and a listener that cannot be used.
-    pub(crate) async fn start<T>(
+    pub async fn start(
         listener: TcpListener,
         connections: Arc<Connections>,
-        config: &Config,
-        app: impl Fn() -> App<T> + Clone + Send + 'static,
-    ) -> io::Result<Server>
-    where
-        T: ServiceFactory<
-                ServiceRequest,
-                Config = (),
-                Response = ServiceResponse<BoxBody>,
-                Error = Error,
-                InitError = (),
-            > + 'static,
-        T::Future: 'static,
-    {
+        n_workers: usize,
+        service: impl Fn() -> HttpService + Clone + Send + 'static,
+    ) -> io::Result<Server> {
         listener.set_nonblocking(true)?;
         let listener = tokio::net::TcpListener::from_std(listener)?;
         let mut senders = Vec::new();
         let mut workers = Vec::new();
         let mut beats = Vec::new();
-        for number in 0..config.workers {
+        let limits = connections.limits;
+        for number in 0..n_workers {
             let (sender, accepted) = mpsc::unbounded_channel();
             let (started, starting) = oneshot::channel();
             let (ended, ending) = oneshot::channel();
-            let (app, config) = (app.clone(), config.clone());
+            let service = service.clone();
             let beat = Arc::new(AtomicU64::new(0));
             beats.push(Arc::clone(&beat));
-            let threads = (BLOCKING_THREADS / config.workers).max(1);
+            let threads = (BLOCKING_THREADS / n_workers).max(1);
             let body = move || match runtime(threads) {
                 Ok(runtime) => runtime.block_on(async move {
-                    if let Some(serving) = serving(app(), &config).await
+                    if let Some(serving) = serving(service(), &limits).await
                         && started.send(()).is_ok()
                     {
-                        let beating = actix_web::rt::spawn(liveness::beat(beat));
+                        let beating = actix_web::rt::spawn(raise(beat));
                         work(accepted, serving).await;
                         beating.abort();
                     }
@@ -136,13 +132,13 @@ impl Server {
     }
 
     /// The counters that the workers' event loops raise.
-    pub(crate) fn beats(&self) -> Vec<Arc<AtomicU64>> {
+    pub fn beats(&self) -> Vec<Arc<AtomicU64>> {
         self.beats.clone()
     }
 
     /// Refuses new connections, lets those that have a request in hand end, and after `limit`
     /// closes them.
-    pub(crate) async fn drain(self, limit: Duration) {
+    pub async fn drain(self, limit: Duration) {
         let end = Instant::now() + limit;
         let Server { connections, accepting, stop, workers, .. } = self;
         connections.begin_drain();
@@ -164,7 +160,10 @@ impl Server {
     }
 
     /// Hands the listener to another server, with the connections that wait in its backlog.
-    pub(crate) async fn hand_over(self) -> io::Result<TcpListener> {
+    ///
+    /// # Errors
+    /// A listener that could not be used.
+    pub async fn hand_over(self) -> io::Result<TcpListener> {
         let Server { connections, accepting, stop, .. } = self;
         connections.begin_drain();
         let _ = stop.send(());
@@ -257,6 +256,14 @@ fn runtime(blocking_threads: usize) -> io::Result<actix_web::rt::Runtime> {
     Ok(runtime.into())
 }
 
+/// Raises a counter as long as the event loop runs that it is called on.
+async fn raise(counter: Arc<AtomicU64>) {
+    loop {
+        counter.fetch_add(1, Ordering::Relaxed);
+        tokio::time::sleep(BEAT).await;
+    }
+}
+
 /// Serves connections until no more come.
 async fn work(mut accepted: mpsc::UnboundedReceiver<Accepted>, serving: Serving) {
     while let Some(Accepted { stream, peer, connection }) = accepted.recv().await {
@@ -275,9 +282,8 @@ async fn work(mut accepted: mpsc::UnboundedReceiver<Accepted>, serving: Serving)
     }
 }
 
-/// Builds the application and returns it as a function that serves a connection; `None` if it cannot be
-/// built.
-async fn serving<T>(app: App<T>, config: &Config) -> Option<Serving>
+/// An application as a service of requests.
+pub fn http_service<T>(app: App<T>) -> HttpService
 where
     T: ServiceFactory<
             ServiceRequest,
@@ -288,17 +294,24 @@ where
         > + 'static,
     T::Future: 'static,
 {
-    let app = app.into_factory().map_err(|error: Error| error.error_response());
+    let app = app.into_factory().map(Response::from);
+    let app = app.map_err(|error: Error| Response::from(error.error_response()));
+    boxed::factory(map_config(app, |()| AppConfig::default()))
+}
+
+/// Builds the service and returns it as a function that serves a connection; `None` if it cannot be
+/// built.
+async fn serving(service: HttpService, limits: &ConnectionLimits) -> Option<Serving> {
     let http = HttpServiceBuilder::default()
-        .keep_alive(config.idle_timeout)
-        .client_request_timeout(config.head_timeout)
-        .client_disconnect_timeout(config.linger_timeout)
+        .keep_alive(limits.idle_timeout)
+        .client_request_timeout(limits.head_timeout)
+        .client_disconnect_timeout(limits.linger_timeout)
         // A client that closes its sending half is treated as gone: its work is cancelled.
         .h1_allow_half_closed(false)
         .on_connect_ext(|socket: &Socket, data| {
             data.insert(Arc::clone(&socket.connection));
         })
-        .h1::<_, BoxBody>(map_config(app, |()| AppConfig::default()));
+        .h1::<_, BoxBody>(service);
     let service = Rc::new(http.new_service(()).await.ok()?);
     Some(Rc::new(move |socket| {
         let service = Rc::clone(&service);

@@ -40,7 +40,7 @@ impl Socket {
         if self.connection.is_closed() {
             return Err(io::Error::new(io::ErrorKind::ConnectionAborted, "it gave way"));
         }
-        let write = self.stalled.map(|since| since + self.connection.server.times.write);
+        let write = self.stalled.map(|since| since + self.connection.server.limits.write_timeout);
         let deadline = match (self.connection.deadline(), write) {
             (Some(phase), Some(write)) => phase.min(write),
             (Some(only), None) | (None, Some(only)) => only,
@@ -130,7 +130,7 @@ impl AsyncWrite for Socket {
 const PART: usize = 64 << 10;
 
 /// The body of a reply. When it is dropped, its connection waits for the next request.
-pub(crate) struct ReplyBody {
+pub struct ReplyBody {
     body: BoxBody,
     /// The rest of a chunk of the body that is longer than [`PART`].
     rest: Bytes,
@@ -139,7 +139,7 @@ pub(crate) struct ReplyBody {
 
 impl ReplyBody {
     /// Wraps the body of a reply and enters the phase of the reply.
-    pub(crate) fn begin(body: BoxBody, connection: Arc<Connection>) -> ReplyBody {
+    pub fn begin(body: BoxBody, connection: Arc<Connection>) -> ReplyBody {
         let bytes = match body.size() {
             BodySize::Sized(bytes) => usize::try_from(bytes).unwrap_or(usize::MAX),
             BodySize::None | BodySize::Stream => 0,
@@ -182,12 +182,23 @@ mod tests {
     use std::future::poll_fn;
     use std::net::{IpAddr, Ipv4Addr};
 
-    use super::super::Connections;
+    use std::time::Duration;
+
+    use super::super::{ConnectionLimits, Connections};
     use super::*;
-    use crate::config::Config;
 
     fn connection() -> Arc<Connection> {
-        let connections = Connections::new(&Config::default());
+        let second = Duration::from_secs(1);
+        let connections = Connections::new(ConnectionLimits {
+            connections: 1,
+            address_connections: 0,
+            head_timeout: second,
+            linger_timeout: second,
+            idle_timeout: second,
+            write_timeout: second,
+            reply_timeout: second,
+            drain_idle: second,
+        });
         connections.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("the first connection")
     }
 
