@@ -45,7 +45,11 @@ const TABLE: &[Row] = &[
     ),
     row(7, "soak", &["loadtest", "tiny-models"]),
     row(6, "scoring", &["serve", "rubrics", "verifiers", "openapi", "datasets"]),
-    row(5, "serve", &["connections", "rubrics", "verifiers", "engine", "models", "chat", "openapi"]),
+    row(
+        5,
+        "serve",
+        &["connections", "rubrics", "verifiers", "engine", "models", "chat", "openapi"],
+    ),
     row(
         6,
         "trainer",

@@ -182,7 +182,10 @@ impl Connections {
             server: Arc::clone(self),
             phase: AtomicU8::new(WAITING),
             since: AtomicU64::new(now),
-            deadline: AtomicU64::new(after(now, self.limits.head_timeout + self.limits.idle_timeout)),
+            deadline: AtomicU64::new(after(
+                now,
+                self.limits.head_timeout + self.limits.idle_timeout,
+            )),
             stalled_at: AtomicU64::new(NEVER),
             known: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -312,7 +315,10 @@ impl Connection {
     fn bytes_arrived(&self) {
         if self.phase() == WAITING {
             let phase = self.deadline.load(Ordering::Relaxed);
-            self.enter(HEAD, Some(self.server.limits.head_timeout + self.server.limits.linger_timeout));
+            self.enter(
+                HEAD,
+                Some(self.server.limits.head_timeout + self.server.limits.linger_timeout),
+            );
             // Later bytes do not extend the deadline.
             self.deadline.fetch_min(phase, Ordering::Relaxed);
         }

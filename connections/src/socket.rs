@@ -132,7 +132,7 @@ const PART: usize = 64 << 10;
 /// The body of a reply. When it is dropped, its connection waits for the next request.
 pub struct ReplyBody {
     body: BoxBody,
-    /// The rest of a chunk of the body that is longer than [`PART`].
+    /// The rest of the body's last chunk.
     rest: Bytes,
     connection: Arc<Connection>,
 }
@@ -167,10 +167,11 @@ impl MessageBody for ReplyBody {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Bytes, Self::Error>>> {
         if self.rest.is_empty() {
-            match Pin::new(&mut self.body).poll_next(context) {
-                Poll::Ready(Some(Ok(chunk))) if chunk.len() > PART => self.rest = chunk,
-                other => return other,
-            }
+            let polled = Pin::new(&mut self.body).poll_next(context);
+            let Poll::Ready(Some(Ok(chunk))) = polled else {
+                return polled;
+            };
+            self.rest = chunk;
         }
         let length = self.rest.len().min(PART);
         Poll::Ready(Some(Ok(self.rest.split_to(length))))
