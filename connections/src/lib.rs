@@ -5,8 +5,8 @@
 //! not bound is bounded here, around its sockets: readers that stall, replies without an end, later
 //! heads that trickle, bodies that go on after their reply, and the number of connections.
 //!
-//! A crate of its own, because its code runs for every request and is compiled for speed, which the
-//! routes are not (ADR 24).
+//! A crate of its own: it depends on no route and no scorer, and the loop of HTTP/1 is compiled once
+//! for all applications, beside the crates that the routes wait for.
 
 mod server;
 mod socket;

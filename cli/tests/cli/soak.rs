@@ -1,4 +1,4 @@
-//! The soak of `cargo xtask soak`, for seconds.
+//! The soak of `cargo xtask soak`, for two minutes.
 
 use clap::Parser as _;
 use soak::{SoakOptions, Standing};
@@ -12,7 +12,7 @@ fn server_under_hostile_load_breaks_no_rule_and_gives_back_all_it_held() {
     let folder = Folder::new();
     let out = folder.name("soak");
     let program = env!("CARGO_BIN_EXE_tribunal");
-    let args = ["soak", "--seconds", "8", "--program", program, "--out", &out];
+    let args = ["soak", "--minutes", "2", "--program", program, "--out", &out];
     let report = soak::run(&SoakOptions::parse_from(args)).expect("the server starts");
     assert!(report.passed(), "{report}");
     let judged = report.checks.iter().filter(|check| check.standing == Standing::Passed);
