@@ -237,6 +237,20 @@ fn committed_document_is_current() {
 }
 
 #[test]
+fn operation_ids_are_unique() {
+    // A page that offers to try a route finds it by its id, and generated clients name functions by it.
+    let document: Value = serde_json::from_str(&serve::document_text()).expect("JSON");
+    let routes = document["paths"].as_object().expect("paths").values();
+    let operations = routes.flat_map(|route| route.as_object().expect("operations").values());
+    let ids: Vec<&str> =
+        operations.map(|one| one["operationId"].as_str().expect("an id")).collect();
+    for (at, id) in ids.iter().enumerate() {
+        assert!(!ids[..at].contains(id), "two operations are called {id}");
+    }
+    assert!(ids.len() > 40, "{}", ids.len());
+}
+
+#[test]
 fn equal_inputs_are_computed_once() {
     let server = Server::start();
     let input = json!({"response": "\\boxed{4}", "reference": "4"});

@@ -51,6 +51,7 @@ pub(crate) async fn embeddings(
 /// Classifies texts, as `SGLang` does: the classes of a head with their probabilities.
 #[utoipa::path(
     tag = "compat",
+    operation_id = "classify_texts",
     request_body = EmbeddingRequest,
     responses(
         (status = 200, description = "One for each text, in order.", body = ClassifyReply),

@@ -25,6 +25,7 @@ use crate::state::State;
 /// reads both as one text.
 #[utoipa::path(
     tag = "compat",
+    operation_id = "score_pairs",
     request_body = VllmScoreRequest,
     responses(
         (status = 200, description = "A score for each pair, in order.", body = PairScores),
