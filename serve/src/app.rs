@@ -19,6 +19,7 @@ use crate::compat::shared::error_bodies::{
 use crate::compat::shared_routes::{chat, classify, decisions, rerank as shared_rerank};
 use crate::compat::vllm::{generative, lora, pooling, rerank, score as pairs, tokenize};
 use crate::compat::{nemo_gym, openai_graders as graders, openrlhf, sglang, slime, tei};
+use crate::examples;
 use crate::middleware::{guard, observe};
 use crate::routes::{keys, meta, score};
 use crate::state::State;
@@ -118,8 +119,9 @@ pub fn document() -> OpenApi {
 
 /// Returns the OpenAPI document as the text that is served and committed.
 pub fn document_text() -> String {
-    let text = document().to_pretty_json().expect("the document serialises");
-    text + "\n"
+    let mut document = serde_json::to_value(document()).expect("the document serialises");
+    examples::insert(&mut document);
+    format!("{document:#}\n")
 }
 
 /// Builds the application over shared state.

@@ -22,6 +22,7 @@ pub mod convert;
 mod encoding;
 mod engine_errors;
 pub mod error;
+mod examples;
 mod extensions;
 mod grammars;
 pub mod hosts;

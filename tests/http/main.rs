@@ -7,6 +7,7 @@ mod connections;
 mod contract;
 mod decision_prompts;
 mod decisions;
+mod examples;
 mod generation;
 mod harness;
 mod hostile;

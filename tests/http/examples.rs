@@ -1,0 +1,69 @@
+//! The examples of the OpenAPI document, which its page sends as they stand.
+
+use serde_json::Value;
+use serve::config::{Catalogue, ModelSpec};
+use serve::keys::Keys;
+use serve::{Config, State};
+
+use crate::harness::Server;
+
+/// Routes whose example needs more than a server without a configuration has, and what.
+const NEEDS: &[(&str, &str)] = &[
+    ("/classify", "a model with a score head"),
+    ("/pooling", "a model with a score head"),
+    ("/predict", "a model with a score head"),
+    ("/v1/classify", "a model with a score head"),
+    ("/v1/embeddings", "a model with a score head"),
+    ("/v1/batches", "a folder of batches"),
+    ("/v1/load_lora_adapter", "a folder of adapters"),
+    ("/v1/unload_lora_adapter", "a folder of adapters"),
+];
+
+/// A server as `tribunal serve` starts it without a configuration.
+fn unconfigured() -> Server {
+    let config = Config { threads: 1, workers: 1, ..Config::default() };
+    let catalogue = Catalogue { models: vec![ModelSpec::default_model()], adapters: Vec::new() };
+    let hosts = serve::load_models(&config, &catalogue).expect("the model loads");
+    let state = State::new(config, rubrics::Registry::with_default_model(), Keys::default());
+    Server::over(state.expect("threads start").with_hosts(hosts))
+}
+
+/// The route with the examples of its parameters.
+fn target(route: &str, operation: &Value) -> String {
+    let (mut path, mut query) = (route.to_owned(), Vec::new());
+    for parameter in operation["parameters"].as_array().into_iter().flatten() {
+        let name = parameter["name"].as_str().expect("a name");
+        match (parameter["in"].as_str(), parameter["example"].as_str()) {
+            (Some("path"), value) => {
+                let value = value.unwrap_or_else(|| panic!("no example of {name} in {route}"));
+                path = path.replace(&format!("{{{name}}}"), value);
+            }
+            (Some("query"), Some(value)) => query.push(format!("{name}={value}")),
+            _ => {}
+        }
+    }
+    if query.is_empty() { path } else { format!("{path}?{}", query.join("&")) }
+}
+
+#[test]
+fn example_of_each_body_is_answered_by_a_server_without_a_configuration() {
+    let document: Value = serde_json::from_str(&serve::document_text()).expect("JSON");
+    let server = unconfigured();
+    let mut n_sent = 0;
+    for (route, operations) in document["paths"].as_object().expect("paths") {
+        let operation = &operations["post"];
+        let content = &operation["requestBody"]["content"]["application/json"];
+        let Some(content) = content.as_object() else { continue };
+        let body = content.get("example").unwrap_or_else(|| panic!("no example of {route}"));
+        let reply = server.post(&target(route, operation), &body.to_string());
+        n_sent += 1;
+        match NEEDS.iter().find(|(path, _)| path == route) {
+            None => assert_eq!(reply.status, 200, "{route}: {}", reply.text),
+            Some((_, what)) => {
+                let refused = (400..500).contains(&reply.status);
+                assert!(refused, "{route} no longer needs {what}: {}", reply.status);
+            }
+        }
+    }
+    assert!(n_sent > NEEDS.len(), "{n_sent} examples");
+}
