@@ -11,7 +11,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Capacity, Folder, Host, HostSpec, Storage};
+use engine::{Capacity, Folder, Host, HostSpec, LoadOptions};
 use openapi::ScoreRequest;
 use rubrics::{Models, Registry, ScoreOptions, Tools, VerifierPool};
 use serde_json::Value;
@@ -106,7 +106,7 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
         let host = Host::load(&HostSpec {
             name: "m".to_owned(),
             folder: Folder::directory(&folder),
-            storage: Storage::default(),
+            options: LoadOptions::default(),
             capacity: Capacity {
                 kv_memory: 64 << 20,
                 batch_tokens: 1024,

@@ -125,6 +125,8 @@ pub enum Storage {
     F16,
     /// Panels of bf16.
     Bf16,
+    /// Pairs of bf16, activations rounded to bf16.
+    Bf16Dots,
     /// 8-bit panels, activations quantised by row.
     Int8,
     /// The tensor library's own product of f32, as a peer.
@@ -132,12 +134,22 @@ pub enum Storage {
 }
 
 impl Storage {
+    const ALL: [Storage; 6] = [
+        Storage::F32,
+        Storage::F16,
+        Storage::Bf16,
+        Storage::Bf16Dots,
+        Storage::Int8,
+        Storage::Peer,
+    ];
+
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Storage::F32 => "f32",
             Storage::F16 => "f16",
             Storage::Bf16 => "bf16",
+            Storage::Bf16Dots => "bf16 dots",
             Storage::Int8 => "int8",
             Storage::Peer => "candle f32",
         }
@@ -146,7 +158,7 @@ impl Storage {
     fn bytes(self) -> usize {
         match self {
             Storage::F32 | Storage::Peer => 4,
-            Storage::F16 | Storage::Bf16 => 2,
+            Storage::F16 | Storage::Bf16 | Storage::Bf16Dots => 2,
             Storage::Int8 => 1,
         }
     }
@@ -244,8 +256,7 @@ fn products(plan: RatePlan) -> Vec<ProductRate> {
     let mut all = Vec::new();
     for (at, (rows, source)) in plan.cases.into_iter().enumerate() {
         for [k, n] in plan.shapes {
-            for storage in [Storage::F32, Storage::F16, Storage::Bf16, Storage::Int8, Storage::Peer]
-            {
+            for storage in Storage::ALL {
                 // The peer is compared where arithmetic decides.
                 if storage != Storage::Peer || at == 0 {
                     all.push(ProductRate {
@@ -296,7 +307,7 @@ mod tests {
         };
         let measured = kernels(plan, |round| rounds.push(round)).expect("nothing fails here");
         assert_eq!(rounds, [0, 1]);
-        assert_eq!(measured.products.len(), 34);
+        assert_eq!(measured.products.len(), 42);
         for product in &measured.products {
             assert_eq!(product.samples.0.len(), 1, "{product:?}");
             assert!(product.samples.best() > 0.0, "{product:?}");

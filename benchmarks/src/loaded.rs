@@ -8,7 +8,7 @@ use clap::ValueEnum as _;
 use engine::{Engine, EngineConfig};
 use models::BLOCK;
 use models::head::Head;
-use models::weights::Storage;
+use models::weights::{Compute, Storage};
 use models::{Forward, LoadOptions, Model, ModelError, Runner};
 
 use scoring::error::RunError;
@@ -24,7 +24,20 @@ pub(crate) enum StorageArg {
     F16,
     /// bfloat16
     Bf16,
-    /// 8-bit integers in linear layers
+    /// As stored, and `--compute int8`
+    Int8,
+}
+
+/// [`Compute`] on the command line.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum ComputeArg {
+    /// bf16 for weights stored in bf16 where the CPU has bf16 dot products, else f32
+    Auto,
+    /// 32-bit floats
+    F32,
+    /// bf16 with sums in f32
+    Bf16,
+    /// 8-bit integers
     Int8,
 }
 
@@ -36,16 +49,22 @@ impl StorageArg {
     }
 }
 
-impl From<StorageArg> for Storage {
-    fn from(arg: StorageArg) -> Storage {
-        match arg {
-            StorageArg::AsStored => Storage::AsStored,
-            StorageArg::F32 => Storage::F32,
-            StorageArg::F16 => Storage::F16,
-            StorageArg::Bf16 => Storage::Bf16,
-            StorageArg::Int8 => Storage::Int8,
-        }
-    }
+/// The options that both arguments give.
+pub(crate) fn load_options(storage: StorageArg, compute: Option<ComputeArg>) -> LoadOptions {
+    let (storage, default) = match storage {
+        StorageArg::AsStored => (Storage::AsStored, Compute::F32),
+        StorageArg::F32 => (Storage::F32, Compute::F32),
+        StorageArg::F16 => (Storage::F16, Compute::F32),
+        StorageArg::Bf16 => (Storage::Bf16, Compute::F32),
+        StorageArg::Int8 => (Storage::AsStored, Compute::Int8),
+    };
+    let compute = compute.map_or(default, |compute| match compute {
+        ComputeArg::Auto => Compute::Auto,
+        ComputeArg::F32 => Compute::F32,
+        ComputeArg::Bf16 => Compute::Bf16,
+        ComputeArg::Int8 => Compute::Int8,
+    });
+    LoadOptions { storage, compute }
 }
 
 /// Capacities of an engine.
@@ -72,9 +91,9 @@ pub struct LoadedModel {
 
 impl LoadedModel {
     /// Reads a folder, without its tokenizer.
-    pub fn read(dir: &Path, storage: Storage) -> Result<LoadedModel, ModelError> {
+    pub fn read(dir: &Path, options: &LoadOptions) -> Result<LoadedModel, ModelError> {
         let begin = Instant::now();
-        let model = Model::load(dir, &LoadOptions { storage })?;
+        let model = Model::load(dir, options)?;
         Ok(LoadedModel { model, seconds: begin.elapsed().as_secs_f64() })
     }
 

@@ -8,7 +8,7 @@ use models::BLOCK;
 use models::adapter::{Adapter, Base};
 use models::kv::KvCache;
 use models::live::View;
-use models::weights::{Checkpoint, Storage};
+use models::weights::{Checkpoint, Numerics, NumericsChoice};
 use models::{LoadOptions, Model, ModelConfig, Runner};
 
 use crate::config::EngineConfig;
@@ -23,8 +23,8 @@ pub struct HostSpec {
     pub name: String,
     /// A folder in the Hugging Face layout.
     pub folder: Folder,
-    /// The storage of weight matrices in memory.
-    pub storage: Storage,
+    /// The storage of weight matrices in memory, and the arithmetic.
+    pub options: LoadOptions,
     /// The engine's resources.
     pub capacity: Capacity,
 }
@@ -73,9 +73,14 @@ pub struct Host {
     pub tokenizer: Arc<Tokenizer>,
     /// Its configuration.
     pub config: Arc<ModelConfig>,
-    /// Digest of its configuration and weights. For a live model, `live:` and the initial digest;
-    /// together with [`Host::revision`] it identifies the weights.
+    /// Digest of its configuration, weights and arithmetic ([`Numerics::digest_of`]). For a live
+    /// model, `live:` and the initial digest; together with [`Host::revision`] it identifies the
+    /// weights.
     pub digest: Arc<str>,
+    /// The digest without the arithmetic: adapters name it as that of their base.
+    files_digest: Arc<str>,
+    /// The arithmetic of its linear layers.
+    pub numerics: NumericsChoice,
     /// Bytes of its weights in memory.
     pub weight_bytes: u64,
     /// Number of parameters, tied embeddings counted once.
@@ -100,8 +105,7 @@ impl Host {
     /// [`LoadError`], with the file and the field or tensor, or the KV memory if it is too small.
     pub fn load(spec: &HostSpec) -> Result<Host, LoadError> {
         let tokenizer = Tokenizer::of_folder(&spec.folder)?;
-        let options = LoadOptions { storage: spec.storage };
-        let model = Model::of_folder(&spec.folder, &options)?;
+        let model = Model::of_folder(&spec.folder, &spec.options)?;
         tokenizer.check_against(model.config.vocab_size)?;
         let view = View { decoder: model.decoder, head: model.head };
         Ok(Host {
@@ -110,7 +114,9 @@ impl Host {
             engine: start(view, &model.config, spec.capacity)?,
             tokenizer: Arc::new(tokenizer),
             config: model.config,
-            digest: model.digest.into(),
+            digest: model.numerics.numerics.digest_of(&model.digest).into(),
+            files_digest: model.digest.into(),
+            numerics: model.numerics,
             weight_bytes: model.memory.total_bytes(),
             parameters: model.parameters,
             vocabulary: OnceLock::new(),
@@ -125,13 +131,16 @@ impl Host {
     pub fn live(spec: LiveSpec) -> Result<Host, LoadError> {
         spec.tokenizer.check_against(spec.config.vocab_size)?;
         let parameters = spec.config.parameters().unwrap_or(u64::MAX);
+        let digest: Arc<str> = format!("live:{}", spec.digest).into();
         Ok(Host {
             name: spec.name.into(),
             folder: None,
             engine: start(spec.view, &spec.config, spec.capacity)?,
             tokenizer: spec.tokenizer,
             config: spec.config,
-            digest: format!("live:{}", spec.digest).into(),
+            digest: digest.clone(),
+            files_digest: digest,
+            numerics: NumericsChoice { numerics: Numerics::F32, reason: "weights that change" },
             weight_bytes: parameters.saturating_mul(size_of::<f32>() as u64),
             parameters,
             vocabulary: OnceLock::new(),
@@ -179,7 +188,8 @@ impl Host {
     /// that names its base.
     pub async fn load_adapter(&self, name: &str, dir: &Path) -> Result<Arc<Adapter>, LoadError> {
         let files = self.folder.as_ref().map(Checkpoint::of_folder).transpose()?;
-        let base = Base { config: &self.config, digest: Some(&self.digest), files: files.as_ref() };
+        let digest = Some(&*self.files_digest);
+        let base = Base { config: &self.config, digest, files: files.as_ref() };
         let adapter = Arc::new(Adapter::load(dir, &base)?);
         self.engine.insert_adapter(name.into(), adapter.clone()).await?;
         Ok(adapter)

@@ -32,9 +32,9 @@ pub use config::{EngineConfig, RequestLimits};
 pub use engine::Engine;
 pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
 pub use host::{Capacity, Host, HostSpec, LiveSpec, kv_bytes};
+pub use models::LoadOptions;
 pub use models::batch::{Output, OutputSpec};
 pub use models::config::HeadConfig;
-pub use models::weights::Storage;
 pub use request::{
     Request, RequestEvent, RequestOutput, RequestParams, RequestTree, Revisions, Task, TaskOutput,
     TokenMeter, Usage,

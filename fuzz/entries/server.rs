@@ -4,7 +4,7 @@ use std::net::TcpListener;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use engine::{Capacity, Folder, Host, HostSpec, Storage};
+use engine::{Capacity, Folder, Host, HostSpec, LoadOptions};
 use serve::hosts::Hosts;
 use serve::keys::Keys;
 use serve::{Background, Config, State};
@@ -61,8 +61,12 @@ fn running() -> &'static Running {
                 queue_tokens: 1 << 14,
             };
             let folder = Folder::directory(&path);
-            let spec =
-                HostSpec { name: name.to_owned(), folder, storage: Storage::default(), capacity };
+            let spec = HostSpec {
+                name: name.to_owned(),
+                folder,
+                options: LoadOptions::default(),
+                capacity,
+            };
             Arc::new(Host::load(&spec).expect("it loads"))
         };
         let hosts = vec![host("rm", TinyHead::Sequence), host("chat", TinyHead::Vocab)];

@@ -70,18 +70,12 @@ impl Head {
     /// `head.inner.weight` and `head.inner.bias`.
     ///
     /// # Errors
-    /// 8-bit weights, which have no gradient.
+    /// As [`Weight::trainable`].
     pub fn to_variables(&self, variables: &mut BTreeMap<String, Var>) -> Result<Head> {
-        let mut matrix = |weight: &Weight, name: &str| match weight {
-            Weight::Panels(matrix) => {
-                let (matrix, variable) = matrix.to_dtype(DType::F32)?.to_var()?;
-                variables.insert(format!("head.{name}"), variable);
-                Ok(Weight::Panels(matrix))
-            }
-            Weight::Int8(_) => Err(ModelError::Unavailable {
-                requested: "gradient of 8-bit weights".into(),
-                available: "those of weights stored as floats".into(),
-            }),
+        let mut matrix = |weight: &Weight, name: &str| {
+            let (matrix, variable) = weight.trainable()?.to_dtype(DType::F32)?.to_var()?;
+            variables.insert(format!("head.{name}"), variable);
+            Ok::<_, ModelError>(Weight::Panels(matrix))
         };
         let weight = matrix(&self.weight, "weight")?;
         let inner = match &self.inner {

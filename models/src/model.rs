@@ -10,14 +10,18 @@ use crate::digest::{DigestPart, digest};
 use crate::error::Result;
 use crate::head::Head;
 use crate::weights::names::detect_head;
-use crate::weights::{Checkpoint, FileWeights, Loaded, Memory, Storage, WeightSource};
+use crate::weights::{
+    Checkpoint, Compute, FileWeights, Loaded, Memory, NumericsChoice, Storage, WeightSource,
+};
 use chat::Folder;
 
 /// Options of a load.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Storage type of matrices in memory.
     pub storage: Storage,
+    /// Arithmetic of the linear layers.
+    pub compute: Compute,
 }
 
 /// A model ready to run: configuration, decoder and head, and facts for reports.
@@ -31,10 +35,12 @@ pub struct Model {
     pub head: Option<Head>,
     /// The digest ([`crate::digest`]) of `config.json` and the weight files, each named by its file
     /// name: equal for equal content anywhere. The index of shards is excluded, because the shards
-    /// determine it.
+    /// determine it. [`crate::weights::Numerics::digest_of`] makes it that of the scores.
     pub digest: String,
     /// The files covered by the digest.
     pub files: Vec<PathBuf>,
+    /// The arithmetic of the linear layers.
+    pub numerics: NumericsChoice,
     /// Bytes of weights in memory, by storage type.
     pub memory: Memory,
     /// Numbers in the model; a tied vocabulary counts once.
@@ -79,9 +85,11 @@ impl Model {
             ..config
         });
         let parts = parts(&config_file, &checkpoint);
+        let numerics = options.compute.choose(&checkpoint, options.storage);
+        let source = FileWeights::new(&checkpoint, &config, options.storage)
+            .with_numerics(numerics.numerics);
         // Hashing is as much work as packing, and needs one thread.
-        let (digest, built) =
-            rayon::join(|| digest(&parts), || build(&checkpoint, &config, options.storage));
+        let (digest, built) = rayon::join(|| digest(&parts), || build(&config, source));
         let (decoder, head, loaded) = built?;
         Ok(Model {
             files: parts.keys().map(|name| folder.path_of(name)).collect(),
@@ -89,6 +97,7 @@ impl Model {
             config,
             decoder,
             head,
+            numerics,
             memory: loaded.memory,
             parameters: loaded.parameters,
         })
@@ -111,11 +120,9 @@ fn parts<'a>(
 const CONFIG: &str = "config.json";
 
 fn build(
-    checkpoint: &Arc<Checkpoint>,
     config: &Arc<ModelConfig>,
-    storage: Storage,
+    mut source: FileWeights,
 ) -> Result<(Decoder, Option<Head>, Loaded)> {
-    let mut source = FileWeights::new(checkpoint, config, storage);
     let (decoder, head) = assemble(config, &mut source)?;
     Ok((decoder, head, source.finish()?))
 }

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use candle_core::{DType, Device, Tensor, Var};
 
 use crate::error::{ModelError, Result};
+use crate::kernels::bf16_dot::Bf16Matrix;
 use crate::kernels::int8::Int8Matrix;
 use crate::kernels::panels::{PANEL, pack, unpack};
 
@@ -87,8 +88,10 @@ impl Matrix {
 /// The weight of a linear layer.
 #[derive(Clone, Debug)]
 pub enum Weight {
-    /// Floating point panels; trainable if their tensor is a variable's.
+    /// Floating point panels, multiplied in f32; trainable if their tensor is a variable's.
     Panels(Matrix),
+    /// Pairs of bf16, multiplied in bf16, for models that are not trained.
+    Bf16(Arc<Bf16Matrix>),
     /// 8-bit panels, for models that are not trained.
     Int8(Arc<Int8Matrix>),
 }
@@ -99,14 +102,32 @@ impl Weight {
     pub fn detached(&self) -> Weight {
         match self {
             Weight::Panels(matrix) => Weight::Panels(matrix.detached()),
+            Weight::Bf16(matrix) => Weight::Bf16(matrix.clone()),
             Weight::Int8(matrix) => Weight::Int8(matrix.clone()),
         }
+    }
+
+    /// The floating point panels of a weight that can be trained.
+    ///
+    /// # Errors
+    /// bf16 pairs and 8-bit weights, which have no gradient.
+    pub fn trainable(&self) -> Result<&Matrix> {
+        let requested = match self {
+            Weight::Panels(matrix) => return Ok(matrix),
+            Weight::Bf16(_) => "gradient of weights multiplied in bf16",
+            Weight::Int8(_) => "gradient of 8-bit weights",
+        };
+        Err(ModelError::Unavailable {
+            requested: requested.into(),
+            available: "those of weights multiplied in f32".into(),
+        })
     }
 
     /// Output columns.
     pub fn n(&self) -> usize {
         match self {
             Weight::Panels(matrix) => matrix.n(),
+            Weight::Bf16(matrix) => matrix.n(),
             Weight::Int8(matrix) => matrix.n(),
         }
     }
@@ -115,6 +136,7 @@ impl Weight {
     pub fn k(&self) -> usize {
         match self {
             Weight::Panels(matrix) => matrix.k(),
+            Weight::Bf16(matrix) => matrix.k(),
             Weight::Int8(matrix) => matrix.k(),
         }
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use candle_core::DType;
 use models::batch::AdapterSlot;
-use models::weights::Storage;
+use models::weights::Compute;
 use models::{BLOCK, BlockId};
 use models::{Forward as _, ModelConfig, Output, OutputSpec, PackItem, Runner, pack};
 use proptest::prelude::{Strategy, any, prop, proptest};
@@ -226,7 +226,7 @@ fn half_precision_rows_have_the_same_bits_in_any_batch() {
 
 #[test]
 fn every_family_and_head_has_the_same_bits_in_any_batch() {
-    for (name, config, runner) in families_as(Storage::AsStored) {
+    for (name, config, runner) in families_as(Compute::F32) {
         let runner = RefCell::new(with_adapters(&config, runner));
         println!("{name}");
         proptest!(cases(2), |(sequences in sequences(7, 40), choices in prop::collection::vec(any::<u8>(), 40))| {
@@ -238,14 +238,16 @@ fn every_family_and_head_has_the_same_bits_in_any_batch() {
 }
 
 #[test]
-fn eight_bit_rows_have_the_same_bits_in_any_batch() {
-    for (name, config, runner) in families_as(Storage::Int8) {
-        let runner = RefCell::new(with_adapters(&config, runner));
-        println!("{name}");
-        proptest!(cases(2), |(sequences in sequences(7, 40), choices in prop::collection::vec(any::<u8>(), 40))| {
-            check_together(&mut runner.borrow_mut(), &config, &sequences);
-            check_in_steps(&mut runner.borrow_mut(), &config, &sequences, &choices);
-        });
+fn rounded_rows_have_the_same_bits_in_any_batch() {
+    for compute in [Compute::Bf16, Compute::Int8] {
+        for (name, config, runner) in families_as(compute) {
+            let runner = RefCell::new(with_adapters(&config, runner));
+            println!("{name} in {compute:?}");
+            proptest!(cases(2), |(sequences in sequences(7, 40), choices in prop::collection::vec(any::<u8>(), 40))| {
+                check_together(&mut runner.borrow_mut(), &config, &sequences);
+                check_in_steps(&mut runner.borrow_mut(), &config, &sequences, &choices);
+            });
+        }
     }
 }
 

@@ -43,7 +43,8 @@ fn inspection_equals_a_load() {
             (Storage::F16, memory.f16),
             (Storage::Bf16, memory.f16),
         ] {
-            let model = Model::load(&dir, &LoadOptions { storage }).expect("it loads");
+            let model = Model::load(&dir, &LoadOptions { storage, ..LoadOptions::default() })
+                .expect("it loads");
             assert_eq!(model.memory.total_bytes(), bytes, "{preset:?} {storage:?}");
             assert_eq!(model.parameters, parameters.total, "{preset:?}");
             assert_eq!(Some(&model.digest), facts.digest.as_ref(), "{preset:?}");

@@ -11,7 +11,7 @@ use models::config::{HeadConfig, ModelConfig};
 use models::decoder::RowSelection;
 use models::model::assemble;
 use models::random::RandomWeights;
-use models::weights::{Checkpoint, Names, Storage, TrainableWeights};
+use models::weights::{Checkpoint, Compute, Names, Numerics, Storage, TrainableWeights};
 use models::{Decoder, LoadOptions, Model, OutputSpec, PackItem, pack};
 use serde_json::{Value, json};
 
@@ -29,7 +29,8 @@ const FAMILIES: &[&str] = &[
 ];
 
 fn load(dir: &std::path::Path, storage: Storage) -> Model {
-    Model::load(dir, &LoadOptions { storage }).expect("the folder is good")
+    let options = LoadOptions { storage, ..LoadOptions::default() };
+    Model::load(dir, &options).expect("the folder is good")
 }
 
 /// The hidden states of a few tokens: `[5, hidden]`.
@@ -180,16 +181,23 @@ fn check_memory(loaded: &Model, kept: DType) {
     assert!(matrices <= exact * 3 / 2, "{matrices} bytes for {exact}");
 }
 
-/// Projections are integers; router, embedding and vocabulary have the type of the file.
+/// Projections are pairs of bf16 or integers; router, embedding and vocabulary have the type of the
+/// file.
 #[test]
-fn eight_bits() {
-    for family in ["phi3", "qwen3_moe"] {
+fn projections_of_other_numerics() {
+    for (family, compute) in [
+        ("phi3", Compute::Int8),
+        ("phi3", Compute::Bf16),
+        ("qwen3_moe", Compute::Int8),
+        ("qwen3_moe", Compute::Bf16),
+    ] {
         let json = config(family);
         let (tensors, ..) = model(&parse(&json), "BF16");
         let dir = tempfile::tempdir().expect("a temporary folder");
         write(dir.path(), &json, &tensors);
         let stored = load(dir.path(), Storage::AsStored);
-        let loaded = load(dir.path(), Storage::Int8);
+        let options = LoadOptions { compute, ..LoadOptions::default() };
+        let loaded = Model::load(dir.path(), &options).expect("the folder is good");
         let vocabulary = loaded.decoder.vocabulary().expect("a vocabulary");
         assert_eq!(vocabulary.tensor().dtype(), DType::BF16, "{family}");
         assert_eq!(loaded.parameters, stored.parameters, "{family}");
@@ -199,9 +207,34 @@ fn eight_bits() {
         // Embedding and vocabulary `[37, 24]` in panels of 16, and routers `[5, 24]` on two layers.
         let routers = if family == "qwen3_moe" { 2 } else { 0 };
         let kept = 2 * 24 * (2 * 48 + routers * 16);
-        assert_eq!(memory.bf16_bytes, kept, "{family}");
-        assert!(memory.int8_bytes > (before.bf16_bytes - kept) / 2, "{family}");
+        if compute == Compute::Int8 {
+            assert_eq!(memory.bf16_bytes, kept, "{family}");
+            assert!(memory.int8_bytes > (before.bf16_bytes - kept) / 2, "{family}");
+        } else {
+            assert_eq!((memory.bf16_bytes, memory.int8_bytes), (before.bf16_bytes, 0), "{family}");
+        }
+        let [x, y] = [&stored, &loaded].map(|model| rows(&hidden(&model.decoder)));
+        let far = x.iter().zip(&y).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
+        assert!(far > 0.0 && far < 0.2, "{family} in {compute:?}: {far}");
     }
+}
+
+/// A weight beyond the range of bf16 is an error, and a number between two bf16 is rounded.
+#[test]
+fn weights_are_rounded_to_pairs_of_bf16() {
+    let json = config("llama");
+    let (mut tensors, ..) = model(&parse(&json), "F32");
+    let name = "model.layers.0.self_attn.q_proj.weight";
+    let dir = tempfile::tempdir().expect("a temporary folder");
+    let options = LoadOptions { compute: Compute::Bf16, ..LoadOptions::default() };
+    write(dir.path(), &json, &tensors);
+    let loaded = Model::load(dir.path(), &options).expect("the folder is good");
+    assert!(loaded.memory.bf16_bytes > 0 && loaded.numerics.numerics == Numerics::Bf16);
+    let weight = tensors.get_mut(name).expect("a projection");
+    weight.bytes[..4].copy_from_slice(&f32::MAX.to_le_bytes());
+    write(dir.path(), &json, &tensors);
+    let error = Model::load(dir.path(), &options).expect_err("it is too large").to_string();
+    assert!(error.contains(name) && error.contains("too large"), "{error}");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn check_as(storage: Storage, spoil: impl FnOnce(&Path, Value, Tensors), says: &
     let (tensors, ..) = model(&parse(&json), "F32");
     write(dir.path(), &json, &tensors);
     spoil(dir.path(), json, tensors);
-    let error = Model::load(dir.path(), &LoadOptions { storage })
+    let error = Model::load(dir.path(), &LoadOptions { storage, ..LoadOptions::default() })
         .expect_err(&format!("a load that says {says:?}"))
         .to_string();
     for text in says {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
-use engine::{Capacity, Folder, Host, HostSpec, Storage, Tokenizer};
+use engine::{Capacity, Folder, Host, HostSpec, LoadOptions, Tokenizer};
 use testkit::fake::{self, Replies, Script};
 use tiny_models::{Preset, TinyHead, TinySpec};
 
@@ -39,7 +39,7 @@ impl Bench {
         let host = Host::load(&HostSpec {
             name: "m".to_owned(),
             folder: Folder::directory(&folder(preset, head, seed)),
-            storage: Storage::default(),
+            options: LoadOptions::default(),
             capacity: Capacity {
                 kv_memory: 64 << 20,
                 batch_tokens: 1024,

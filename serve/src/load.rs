@@ -79,7 +79,7 @@ fn load_model(config: &Config, model: &ModelSpec, folder: Folder) -> Result<Host
     let host = Host::load(&HostSpec {
         name: model.name.clone(),
         folder,
-        storage: model.storage,
+        options: model.options,
         capacity: Capacity {
             kv_memory,
             batch_tokens: config.batch_tokens,
@@ -90,6 +90,8 @@ fn load_model(config: &Config, model: &ModelSpec, folder: Folder) -> Result<Host
     tracing::info!(
         model = model.name,
         digest = &*host.digest,
+        numerics = host.numerics.numerics.name(),
+        numerics_reason = host.numerics.reason,
         parameters = host.parameters,
         weight_bytes = host.weight_bytes,
         kv_tokens = host.engine.limits().kv_tokens,

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use chat::{Folder, Tokenizer};
 use engine::{Capacity, Engine, EngineConfig, Host, HostSpec, LoadError};
 use models::BLOCK;
+use models::LoadOptions;
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
-use models::weights::Storage;
 use models::{Forward, ModelError, Output, OutputSpec, Outputs, RaggedBatch};
 
 /// The numbers of a scripted model.
@@ -88,7 +88,7 @@ pub fn host<S: Script + 'static>(
     let mut host = Host::load(&HostSpec {
         name: name.to_owned(),
         folder: Folder::directory(dir),
-        storage: Storage::default(),
+        options: LoadOptions::default(),
         capacity: Capacity {
             kv_memory: 64 << 20,
             batch_tokens: 4096,

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 
 use engine::{Capacity, Folder, Host, HostSpec};
-use models::weights::Storage;
+use models::LoadOptions;
 use serde_json::Value;
 use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 
@@ -58,7 +58,7 @@ pub(crate) fn load(dir: &Path, name: &str, change: impl FnOnce(&mut HostSpec)) -
     let mut spec = HostSpec {
         name: name.to_owned(),
         folder: Folder::directory(dir),
-        storage: Storage::default(),
+        options: LoadOptions::default(),
         capacity: Capacity {
             kv_memory: 64 << 20,
             batch_tokens: 512,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use engine::Host;
-use models::weights::Storage;
+use models::LoadOptions;
 use rubrics::Registry;
 use serde_json::{Value, json};
 use serve::config::{AdapterSpec, Catalogue, ModelSpec};
@@ -59,7 +59,7 @@ pub(crate) fn changed(change: impl FnOnce(&Path), settings: impl FnOnce(&mut Con
         models: vec![ModelSpec {
             name: "tiny".to_owned(),
             path: Some(path),
-            storage: Storage::default(),
+            options: LoadOptions::default(),
             calibration: None,
         }],
         adapters: vec![AdapterSpec {

@@ -110,7 +110,7 @@ fn start(args: &BenchEngineArgs, subject: &Subject) -> Result<Background, RunErr
     let host = Host::load(&HostSpec {
         name: MODEL.to_owned(),
         folder: Folder::directory(&args.model),
-        storage: args.storage.into(),
+        options: args.load_options(),
         capacity: Capacity {
             kv_memory: a_token * u64::from(args.kv_tokens),
             batch_tokens: args.batch_tokens as usize,

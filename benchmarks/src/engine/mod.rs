@@ -19,7 +19,7 @@ mod summary;
 
 use std::path::PathBuf;
 
-use crate::loaded::StorageArg;
+use crate::loaded::{ComputeArg, StorageArg, load_options};
 use constrained::Constrained;
 use decode::Decode;
 pub(crate) use figures::unique_tokens as distinct_tokens;
@@ -70,6 +70,9 @@ pub struct BenchEngineArgs {
     /// How matrices are kept in memory
     #[arg(long, value_enum, default_value_t = StorageArg::AsStored)]
     storage: StorageArg,
+    /// Arithmetic of the linear layers [default: f32]
+    #[arg(long, value_enum)]
+    compute: Option<ComputeArg>,
     /// Workload to run
     #[arg(long, value_enum, default_value_t = Workload::Shared)]
     workload: Workload,
@@ -129,6 +132,12 @@ enum Workload {
     Overload,
     /// All of them in turn
     All,
+}
+
+impl BenchEngineArgs {
+    fn load_options(&self) -> models::LoadOptions {
+        load_options(self.storage, self.compute)
+    }
 }
 
 impl Workload {

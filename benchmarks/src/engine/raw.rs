@@ -52,6 +52,7 @@ struct RawSummary {
     model: String,
     digest: String,
     storage: String,
+    numerics: &'static str,
     parameters: u64,
     file_bytes: u64,
     load_s: f64,
@@ -80,7 +81,7 @@ struct Rate {
 /// Runs the measurement.
 pub(super) fn measure(args: &BenchEngineArgs) -> Result<bool, RunError> {
     let loaded =
-        LoadedModel::read(&args.model, args.storage.into()).map_err(|error| failed(&error))?;
+        LoadedModel::read(&args.model, &args.load_options()).map_err(|error| failed(&error))?;
     let peak_resident_bytes = memory::peak_resident_bytes();
     let plan = args.raw_sizes.plan();
     let mut runner = loaded.runner(throughput::blocks_needed(&plan) * models::BLOCK)?;
@@ -119,6 +120,7 @@ fn summary(
         model: args.model.display().to_string(),
         digest: loaded.model.digest.clone(),
         storage: args.storage.name(),
+        numerics: loaded.model.numerics.numerics.name(),
         parameters: loaded.model.parameters,
         file_bytes: file_bytes(&loaded.model)?,
         load_s: loaded.seconds,
@@ -163,10 +165,11 @@ fn summary_text(summary: &RawSummary) -> String {
         (
             "weights",
             format!(
-                "{} in files, {} parameters, {}",
+                "{} in files, {} parameters, {}, {}",
                 memory::mib(summary.file_bytes),
                 summary.parameters,
-                summary.storage
+                summary.storage,
+                summary.numerics
             ),
         ),
         ("load", format!("{:.2} s, {peak} resident at most", summary.load_s)),

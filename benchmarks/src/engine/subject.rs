@@ -50,7 +50,7 @@ impl Ran {
 impl Subject {
     /// Loads the model and starts its engine.
     pub(super) fn start(args: &BenchEngineArgs) -> Result<Subject, RunError> {
-        let loaded = LoadedModel::read(&args.model, args.storage.into())
+        let loaded = LoadedModel::read(&args.model, &args.load_options())
             .map_err(|error| RunError::Failed(error.to_string()))?;
         let sizes = EngineSizes {
             kv_tokens: args.kv_tokens as usize,

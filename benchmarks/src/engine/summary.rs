@@ -22,6 +22,7 @@ pub(super) struct EngineSummary {
     model: String,
     digest: String,
     storage: String,
+    numerics: &'static str,
     parameters: u64,
     isa: &'static str,
     threads: usize,
@@ -52,6 +53,7 @@ impl EngineSummary {
             model: args.model.display().to_string(),
             digest: model.digest.clone(),
             storage: args.storage.name(),
+            numerics: model.numerics.numerics.name(),
             parameters: model.parameters,
             isa: Isa::best().name(),
             threads: models::threads(),
@@ -103,12 +105,13 @@ impl EngineSummary {
     /// The plain text table.
     pub(super) fn table(&self) -> String {
         let mut text = format!(
-            "model     {} {}\nweights   {} parameters, {}\nmachine   {}, {} threads, {} rounds, \
+            "model     {} {}\nweights   {} parameters, {}, {}\nmachine   {}, {} threads, {} rounds, \
              steps of {} tokens\n\n",
             self.model,
             self.digest,
             self.parameters,
             self.storage,
+            self.numerics,
             self.isa,
             self.threads,
             self.rounds,

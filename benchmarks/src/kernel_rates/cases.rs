@@ -5,6 +5,7 @@ use std::time::Instant;
 use candle_core::{Device, Tensor};
 use half::{bf16, f16};
 use models::Result;
+use models::kernels::bf16_dot::{Bf16Matrix, matmul_bf16};
 use models::kernels::gemm::matmul;
 use models::kernels::int8::{Int8Matrix, matmul_int8};
 use models::kernels::panels::{PANEL, PanelData, Panels};
@@ -18,6 +19,8 @@ pub(super) struct Operands {
     f32s: Vec<f32>,
     f16s: Vec<f16>,
     bf16s: Vec<bf16>,
+    /// By shape, as (k, n, matrices).
+    pairs: Vec<(usize, usize, Vec<Bf16Matrix>)>,
     /// By shape, as (k, n, matrices).
     int8: Vec<(usize, usize, Vec<Int8Matrix>)>,
     /// By shape, as `[n, k]`.
@@ -39,8 +42,11 @@ impl Operands {
         let copies = |bytes: usize| (plan.weight_bytes / (size * bytes)).max(1);
         let weights = |bytes: usize| (0..size * copies(bytes)).map(small_number);
         let one: Vec<f32> = (0..size).map(small_number).collect();
-        let (mut int8, mut peer) = (Vec::new(), Vec::new());
+        let (mut pairs, mut int8, mut peer) = (Vec::new(), Vec::new(), Vec::new());
+        let halves: Vec<bf16> = one.iter().copied().map(bf16::from_f32).collect();
         for [k, n] in plan.shapes {
+            let matrix = Bf16Matrix::pack(&halves, n, k)?;
+            pairs.push((k, n, vec![matrix; copies(2)]));
             let matrix = Int8Matrix::quantise(&one, n, k)?;
             int8.push((k, n, vec![matrix; copies(1)]));
             peer.push(Tensor::from_slice(&one, (n, k), &Device::Cpu)?);
@@ -51,6 +57,7 @@ impl Operands {
             f32s: weights(4).collect(),
             f16s: weights(2).map(f16::from_f32).collect(),
             bf16s: weights(2).map(bf16::from_f32).collect(),
+            pairs,
             int8,
             peer,
             size,
@@ -87,10 +94,14 @@ impl Operands {
                     count += 1;
                 }
             }
+            Storage::Bf16Dots => {
+                for w in of_shape(&self.pairs, k, n).take(most) {
+                    matmul_bf16(x, w, None, out);
+                    count += 1;
+                }
+            }
             Storage::Int8 => {
-                let of_shape = |(k_of, n_of, _): &&(usize, usize, Vec<_>)| (*k_of, *n_of) == (k, n);
-                let matrices = self.int8.iter().find(of_shape).map(|(_, _, all)| all);
-                for w in matrices.into_iter().flatten().take(most) {
+                for w in of_shape(&self.int8, k, n).take(most) {
                     matmul_int8(x, w, None, out);
                     count += 1;
                 }
@@ -113,6 +124,12 @@ impl Operands {
         }
         Ok(())
     }
+}
+
+/// The matrices of a shape.
+fn of_shape<M>(all: &[(usize, usize, Vec<M>)], k: usize, n: usize) -> impl Iterator<Item = &M> {
+    let found = all.iter().find(|(k_of, n_of, _)| (*k_of, *n_of) == (k, n));
+    found.into_iter().flat_map(|(_, _, matrices)| matrices)
 }
 
 /// Numbers between -0.5 and 0.5 that every storage holds about as well.

@@ -143,7 +143,7 @@ pub(super) fn host(
     Host::load(&HostSpec {
         name: "m".to_owned(),
         folder: Folder::directory(&path),
-        storage: ::models::weights::Storage::AsStored,
+        options: ::models::LoadOptions::default(),
         capacity: Capacity {
             kv_memory: u64::from(args.kv_mib) << 20,
             batch_tokens: 1024,

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use base::memory;
 use engine::Folder;
-use models::model::{LoadOptions, Model};
+use models::model::Model;
 use serde::Serialize;
 use serve::config::{AdapterSpec, Catalogue, Config, Given, Loaded, ModelSpec};
 use serve::memory_plan::{MemoryPart, ModelMemory, memory_parts};
@@ -69,7 +69,7 @@ fn measured(
         Some(path) => Folder::directory(path),
         None => models::embedded::folder(),
     };
-    let model = Model::of_folder(&folder, &LoadOptions { storage: spec.storage });
+    let model = Model::of_folder(&folder, &spec.options);
     let model = model.map_err(|error| cannot(&error))?;
     let kv_bytes = engine::kv_bytes(config.kv_memory as u64, &model.config);
     let adapters = catalogue.adapters.iter().filter(|adapter| adapter.model == spec.name);

@@ -16,10 +16,10 @@ mod report;
 use std::path::{Path, PathBuf};
 
 use chat::Tokenizer;
-use models::ModelConfig;
 use models::kernels::agreement;
 use models::kernels::simd::Isa;
-use models::weights::Storage;
+use models::weights::{Checkpoint, Compute, Storage};
+use models::{LoadOptions, ModelConfig};
 use tiny_models::{Preset, TinySpec};
 
 use self::capacity::{Capacity, Speed};
@@ -149,9 +149,10 @@ fn examine(dir: &Path) -> ModelReport {
     report.check("configuration", config.as_ref().map(facts));
     let vocab_size = config.ok().map(|config| config.vocab_size);
     report.check("tokenizer", tokenizer(dir, vocab_size));
-    let loaded = LoadedModel::read(dir, Storage::AsStored);
+    let loaded = LoadedModel::read(dir, &LoadOptions::default());
     report.check("weights", loaded.as_ref().map(weights));
     if let Ok(loaded) = loaded {
+        report.check("numerics", numerics(dir));
         match probe_engine::ProbeEngine::new(&loaded) {
             Ok(mut probe) => {
                 determinism::examine(&mut probe, &mut report);
@@ -184,6 +185,14 @@ fn weights(loaded: &LoadedModel) -> String {
         memory::mib(loaded.model.memory.total_bytes()),
         loaded.model.digest
     )
+}
+
+/// The default arithmetic, and what `compute = "auto"` chooses for the model on this machine.
+fn numerics(dir: &Path) -> models::Result<String> {
+    let checkpoint = Checkpoint::open(dir)?;
+    let default = Compute::default().choose(&checkpoint, Storage::AsStored).numerics.name();
+    let auto = Compute::Auto.choose(&checkpoint, Storage::AsStored);
+    Ok(format!("{default} by default; {} by {}", auto.numerics.name(), auto.reason))
 }
 
 /// A text that every tokenizer can take.

@@ -10,8 +10,8 @@ use engine::{
     Capacity, Engine, Folder, Host, HostSpec, LiveSpec, OutputSpec, Request, RequestParams,
     SampledToken, SamplingParams, Task, TaskOutput,
 };
-use models::weights::{Checkpoint, DetachedWeights, FileWeights, Names, Storage};
-use models::{LiveAdapter, LiveModel, Model};
+use models::weights::{Checkpoint, Compute, DetachedWeights, FileWeights, Names, Storage};
+use models::{LiveAdapter, LiveModel, LoadOptions, Model};
 use tiny_models::TinyHead;
 
 use crate::subject::{MACHINES, Subject, WIDE, name, requests, run};
@@ -267,9 +267,37 @@ fn host_of_a_live_model() {
 }
 
 fn loaded(folder: Folder) -> Host {
-    let spec =
-        HostSpec { name: "m".to_owned(), folder, storage: Storage::default(), capacity: CAPACITY };
+    computing(folder, Compute::default())
+}
+
+fn computing(folder: Folder, compute: Compute) -> Host {
+    let options = LoadOptions { compute, ..LoadOptions::default() };
+    let spec = HostSpec { name: "m".to_owned(), folder, options, capacity: CAPACITY };
     Host::load(&spec).unwrap()
+}
+
+/// The digest says that scores differ; an adapter names the files of its base, which are the same.
+#[test]
+fn arithmetic_is_part_of_the_digest() {
+    let dir = tempfile::tempdir().unwrap();
+    Subject::make(dir.path(), TinyHead::Vocab);
+    let hosts = [Compute::F32, Compute::Int8, Compute::Bf16]
+        .map(|compute| computing(Folder::directory(&dir.path().join("base")), compute));
+    let [plain, int8, bf16] = &hosts;
+    assert_eq!(plain.digest, int8.digest);
+    assert_ne!(plain.digest, bf16.digest);
+    let adapter = dir.path().join("adapter-1");
+    let path = adapter.join("adapter_config.json");
+    let mut config: serde_json::Value =
+        serde_json::from_str(&std::fs::read_to_string(&path).unwrap()).unwrap();
+    config["base_model_digest"] = (*plain.digest).into();
+    std::fs::write(&path, config.to_string()).unwrap();
+    for host in &hosts {
+        block_on(host.load_adapter("strict", &adapter)).unwrap();
+    }
+    for adapter in [None, Some("strict")] {
+        assert_ne!(scores(plain, adapter), scores(bf16, adapter));
+    }
 }
 
 #[test]

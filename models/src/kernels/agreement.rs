@@ -7,6 +7,7 @@
 use half::{bf16, f16};
 
 use super::attention::{self, BlockLayout, Blocks, Geometry, Queries};
+use super::bf16_dot::{self, Bf16Matrix};
 use super::int8::{self, Int8Matrix};
 use super::norm::RmsNorm;
 use super::rotary::{Rotary, RotaryTable, Turn};
@@ -30,10 +31,11 @@ pub struct Agreement {
 /// A kernel over fixed numbers.
 type FixedKernel = fn(Isa) -> Vec<f32>;
 
-const KERNELS: [(&str, FixedKernel); 7] = [
+const KERNELS: [(&str, FixedKernel); 8] = [
     ("f32 product", |isa| product(isa, Storage::F32)),
     ("f16 product", |isa| product(isa, Storage::F16)),
     ("bf16 product", |isa| product(isa, Storage::Bf16)),
+    ("bf16 dot product", bf16_dots),
     ("norm", norm),
     ("gated activation", activation),
     ("rotary", rotary),
@@ -97,6 +99,14 @@ fn product(isa: Isa, storage: Storage) -> Vec<f32> {
     let mut out = vec![0.0; ROWS * N];
     let panels = Panels { data, n: N, k: K };
     gemm::matmul_by(isa, &numbers("x", ROWS * K), panels, &mut out);
+    out
+}
+
+fn bf16_dots(isa: Isa) -> Vec<f32> {
+    let weight: Vec<bf16> = numbers("weight", N * K).into_iter().map(bf16::from_f32).collect();
+    let weight = Bf16Matrix::pack(&weight, N, K).expect("as many numbers as it needs");
+    let mut out = vec![0.0; ROWS * N];
+    bf16_dot::product(isa, &numbers("x", ROWS * K), &weight, None, &mut out);
     out
 }
 

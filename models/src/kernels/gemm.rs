@@ -16,8 +16,8 @@ use half::{bf16, f16};
 
 use super::simd::Isa;
 use crate::kernels::panels::{PANEL, PanelData, Panels};
-use product::Product;
-use tile::Finish;
+pub(super) use product::{Product, SLAB_ROWS};
+pub(super) use tile::{Finish, PanelRow};
 
 /// Computes `out [m, n] = x [m, k] · Wᵀ (+ bias [n])`, all f32.
 ///
@@ -80,9 +80,15 @@ fn product(isa: Isa, x: &[f32], weight: Panels<'_>, finish: Finish<'_>, out: &mu
         return;
     }
     match weight.data {
-        PanelData::F32(w) => Product::new(isa, x, w, [n, k], finish).run(out),
-        PanelData::F16(w) => Product::new(isa, x, w, [n, k], finish).run(out),
-        PanelData::Bf16(w) => Product::new(isa, x, w, [n, k], finish).run(out),
+        PanelData::F32(w) => {
+            Product::new(isa, x, w.as_chunks::<PANEL>().0, [n, k], finish).run(out);
+        }
+        PanelData::F16(w) => {
+            Product::new(isa, x, w.as_chunks::<PANEL>().0, [n, k], finish).run(out);
+        }
+        PanelData::Bf16(w) => {
+            Product::new(isa, x, w.as_chunks::<PANEL>().0, [n, k], finish).run(out);
+        }
     }
 }
 

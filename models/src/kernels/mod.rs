@@ -7,6 +7,7 @@
 pub mod agreement;
 pub mod attention;
 pub mod backward;
+pub mod bf16_dot;
 pub mod ceiling;
 pub mod embedding;
 pub mod exp;

@@ -23,11 +23,15 @@
     reason = "lane operations read as arithmetic, whose results are always used"
 )]
 
+mod pairs;
 mod portable;
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+
+#[cfg(test)]
+pub(super) use pairs::plain_dot;
 
 use half::{bf16, f16};
 
@@ -78,6 +82,15 @@ pub trait F32x16: Copy {
     fn exp2i(self) -> Self;
     /// `if self > other { yes } else { no }`, lane by lane; a NaN on either side gives `no`.
     fn select_gt(self, other: Self, yes: Self, no: Self) -> Self;
+
+    /// `sum + x₁ · w₁ + x₀ · w₀`, where each lane of `self` and `w` holds a pair of bf16 as its bits,
+    /// column 0 in the lower half: two fused multiply-adds, column 1 first, each rounded to f32 once.
+    /// Subnormal operands count as zero, and a subnormal result of a step becomes zero with its sign
+    /// (VDPBF16PS of the Intel SDM, volume 2).
+    #[inline(always)]
+    fn dot_pairs(self, w: Self, sum: Self) -> Self {
+        pairs::dot(self, w, sum)
+    }
 
     /// Prefetches numbers that are read soon; has no other effect.
     #[inline(always)]
@@ -135,6 +148,8 @@ fn fold(mut all: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
 pub trait Kernel {
     /// The result.
     type Output;
+    /// Whether it calls [`F32x16::dot_pairs`]: only then is it compiled for bf16 instructions too.
+    const DOTS_PAIRS: bool = false;
     /// Runs the computation; implement with `#[inline(always)]`.
     fn run<L: F32x16>(self) -> Self::Output;
 }
@@ -150,6 +165,9 @@ enum InstructionSet {
     Avx2,
     #[cfg(target_arch = "x86_64")]
     Avx512,
+    /// AVX-512 with VDPBF16PS.
+    #[cfg(target_arch = "x86_64")]
+    Avx512Bf16,
 }
 
 impl Isa {
@@ -157,6 +175,9 @@ impl Isa {
     pub fn best() -> Isa {
         #[cfg(target_arch = "x86_64")]
         {
+            if x86::has_avx512_bf16() {
+                return Isa(InstructionSet::Avx512Bf16);
+            }
             if x86::has_avx512() {
                 return Isa(InstructionSet::Avx512);
             }
@@ -182,6 +203,9 @@ impl Isa {
             if x86::has_avx512() {
                 all.push(Isa(InstructionSet::Avx512));
             }
+            if x86::has_avx512_bf16() {
+                all.push(Isa(InstructionSet::Avx512Bf16));
+            }
         }
         all
     }
@@ -194,6 +218,20 @@ impl Isa {
             InstructionSet::Avx2 => "avx2",
             #[cfg(target_arch = "x86_64")]
             InstructionSet::Avx512 => "avx512",
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512Bf16 => "avx512 bf16",
+        }
+    }
+
+    /// Whether [`F32x16::dot_pairs`] is one instruction of the CPU, and so faster than the products
+    /// of f32.
+    pub fn has_bf16_dots(self) -> bool {
+        match self.0 {
+            InstructionSet::Portable => false,
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx2 | InstructionSet::Avx512 => false,
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512Bf16 => true,
         }
     }
 
@@ -222,6 +260,17 @@ impl Isa {
             // SAFETY: an `Isa` of this kind is made only where the CPU was found to have the
             // AVX-512 parts that `run_avx512` names.
             InstructionSet::Avx512 => unsafe { x86::run_avx512(kernel) },
+            #[cfg(target_arch = "x86_64")]
+            InstructionSet::Avx512Bf16 => {
+                if K::DOTS_PAIRS {
+                    // SAFETY: an `Isa` of this kind is made only where the CPU was found to have
+                    // the parts that `run_avx512_bf16` names.
+                    unsafe { x86::run_avx512_bf16(kernel) }
+                } else {
+                    // SAFETY: they include those that `run_avx512` names.
+                    unsafe { x86::run_avx512(kernel) }
+                }
+            }
         }
     }
 }

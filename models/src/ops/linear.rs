@@ -1,12 +1,13 @@
 //! `x · Wᵀ + b` over packed weights.
 //!
 //! One kernel runs for every weight. Only the backward differs: a variable gets its gradient in
-//! panels, a frozen weight gets none and none is computed, 8-bit weights pass no gradient.
+//! panels, a frozen weight gets none and none is computed, bf16 pairs and 8-bit weights pass no
+//! gradient.
 
 use candle_core::{CpuStorage, CustomOp1, CustomOp2, CustomOp3, DType, Error, Layout, Shape};
 use candle_core::{Result as TensorResult, Tensor};
 
-use super::linear_int8::linear_int8;
+use super::linear_served::linear_served;
 use super::storage::{f32s, panels, shape_error};
 use crate::error::Result;
 use crate::kernels::panels::{PANEL, Panels};
@@ -15,8 +16,8 @@ use crate::packed::{Matrix, Weight};
 
 /// `x [T, k] f32 · weight [n, k]ᵀ + bias [n] f32 -> [T, n] f32`.
 ///
-/// Each element is one chain of fused multiply-adds along `k`, so a row's bits depend on that row
-/// alone. Backward, with `g [T, n]` upstream:
+/// Over [`Weight::Panels`] each element is one chain of fused multiply-adds along `k`, so a row's
+/// bits depend on that row alone; so they do over the other weights, by their own rules. Backward, with `g [T, n]` upstream:
 ///
 /// - `gx = g · W`, one chain along `n` an element, for weights of any float storage;
 /// - `gW = gᵀ · x` in panels, one chain an element over the rows in ascending order, where the
@@ -26,7 +27,7 @@ use crate::packed::{Matrix, Weight};
 /// A frozen weight (one that tracks no gradient) has no `gW`: it is neither computed nor kept.
 ///
 /// # Errors
-/// Operands of other shapes, a variable that is not f32, and, at the backward, 8-bit weights.
+/// Operands of other shapes, a variable that is not f32, and, at the backward, bf16 pairs and 8-bit weights.
 pub fn linear(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> Result<Tensor> {
     check_operands(x, weight, bias)?;
     Ok(match (weight, bias) {
@@ -34,7 +35,8 @@ pub fn linear(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> Result<Tens
         (Weight::Panels(matrix), Some(bias)) => {
             x.apply_op3(matrix.tensor(), bias, Linear::of(matrix))?
         }
-        (Weight::Int8(matrix), bias) => linear_int8(x, matrix, bias)?,
+        (Weight::Bf16(matrix), bias) => linear_served(x, matrix, bias)?,
+        (Weight::Int8(matrix), bias) => linear_served(x, matrix, bias)?,
     })
 }
 
@@ -50,7 +52,7 @@ fn check_operands(x: &Tensor, weight: &Weight, bias: Option<&Tensor>) -> TensorR
     }
     match weight {
         Weight::Panels(matrix) => trainable("linear", matrix),
-        Weight::Int8(_) => Ok(()),
+        Weight::Bf16(_) | Weight::Int8(_) => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@ mod embedding;
 mod gated;
 mod guard;
 mod linear;
-mod linear_int8;
+mod linear_served;
 mod lora;
 mod norm;
 mod readout;

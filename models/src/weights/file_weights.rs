@@ -10,6 +10,7 @@ use half::{bf16, f16};
 use super::checkpoint::Checkpoint;
 use super::float_type::FloatType;
 use super::names::{Location, Names};
+use super::numerics::Numerics;
 use super::pack;
 use super::param::{LayerPart, Param, Projection};
 use super::weight_source::WeightSource;
@@ -17,7 +18,7 @@ use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
 
-/// Storage of matrices in memory. Norms and biases are always f32.
+/// Storage of matrices in memory, where they are multiplied in f32. Norms and biases are always f32.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Storage {
     /// The type of the file.
@@ -29,9 +30,6 @@ pub enum Storage {
     F16,
     /// bfloat16.
     Bf16,
-    /// Projections as 8-bit integers with one scale per output channel, for models that are not
-    /// trained; routers, embeddings and heads in the type of the file.
-    Int8,
 }
 
 /// Bytes of weights in memory, by storage type.
@@ -61,6 +59,7 @@ pub struct FileWeights {
     config: Arc<ModelConfig>,
     names: Names,
     storage: Storage,
+    numerics: Numerics,
     taken: BTreeSet<String>,
     memory: Memory,
     parameters: u64,
@@ -89,10 +88,19 @@ impl FileWeights {
             config: config.clone(),
             checkpoint: checkpoint.clone(),
             storage,
+            numerics: Numerics::F32,
             taken: BTreeSet::new(),
             memory: Memory::default(),
             parameters: 0,
         }
+    }
+
+    /// The same with projections for this arithmetic: bf16 pairs for [`Numerics::Bf16`], 8-bit
+    /// integers with one scale per output channel for [`Numerics::Int8`], neither of which can be
+    /// trained. Routers, embeddings and heads stay in their storage.
+    #[must_use]
+    pub fn with_numerics(self, numerics: Numerics) -> FileWeights {
+        FileWeights { numerics, ..self }
     }
 
     /// Ends the load and returns its totals.
@@ -146,20 +154,29 @@ impl WeightSource for FileWeights {
     fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
         // A router's choices are discrete, so it keeps full precision; it is small.
         let router = matches!(place, Param::Layer(_, LayerPart::Weight(Projection::Router)));
-        if router || self.storage != Storage::Int8 {
-            return Ok(Weight::Panels(self.matrix(place, n, k)?));
+        let numerics = if router { Numerics::F32 } else { self.numerics };
+        match numerics {
+            Numerics::F32 => Ok(Weight::Panels(self.matrix(place, n, k)?)),
+            Numerics::Bf16 => {
+                let (name, rows, of) = self.take(place, n, k);
+                let matrix = pack::bf16_pairs(self.checkpoint.tensor(&name, &[of, k])?, rows, k)?;
+                self.memory.bf16_bytes += matrix.bytes() as u64;
+                Ok(Weight::Bf16(Arc::new(matrix)))
+            }
+            Numerics::Int8 => {
+                let (name, rows, of) = self.take(place, n, k);
+                let matrix = pack::int8(self.checkpoint.tensor(&name, &[of, k])?, rows, k)?;
+                self.memory.int8_bytes += matrix.bytes() as u64;
+                Ok(Weight::Int8(Arc::new(matrix)))
+            }
         }
-        let (name, rows, of) = self.take(place, n, k);
-        let matrix = pack::int8(self.checkpoint.tensor(&name, &[of, k])?, rows, k)?;
-        self.memory.int8_bytes += matrix.bytes() as u64;
-        Ok(Weight::Int8(Arc::new(matrix)))
     }
 
     fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         let (name, rows, of) = self.take(place, n, k);
         let tensor = self.checkpoint.tensor(&name, &[of, k])?;
         let float = match self.storage {
-            Storage::AsStored | Storage::Int8 => tensor.dtype,
+            Storage::AsStored => tensor.dtype,
             Storage::F32 => FloatType::F32,
             Storage::F16 => FloatType::F16,
             Storage::Bf16 => FloatType::Bf16,

@@ -15,6 +15,7 @@ use rayon::prelude::*;
 use super::checkpoint::TensorRef;
 use super::float_type::FloatType;
 use crate::error::{ModelError, Result};
+use crate::kernels::bf16_dot::{Bf16Matrix, PairRow, pack_panel, pair_rows};
 use crate::kernels::int8::Int8Matrix;
 use crate::kernels::panels::PANEL;
 use crate::packed::Matrix;
@@ -131,24 +132,57 @@ pub(super) fn matrix<T: Number>(
     rows: Range<usize>,
     k: usize,
 ) -> Result<Matrix> {
-    let n = rows.len();
-    let mut panels = T::zeros(n.div_ceil(PANEL) * k * PANEL);
-    let block_rows = panels_per_block(tensor.dtype, k) * PANEL;
-    panels.par_chunks_mut(block_rows * k).enumerate().try_for_each_init(
-        Vec::new,
-        |numbers, (block, panels)| {
-            let start = rows.start + block * block_rows;
-            let block = start..rows.end.min(start + block_rows);
-            numbers.resize(block.len() * k, T::zero());
-            fill(tensor, block.start * k, numbers)?;
-            for (rows, panel) in numbers.chunks(PANEL * k).zip(panels.chunks_mut(PANEL * k)) {
-                interleave(rows, k, panel);
-            }
-            Ok::<(), ModelError>(())
-        },
-    )?;
+    let (n, panel_len) = (rows.len(), k * PANEL);
+    let mut panels = T::zeros(n.div_ceil(PANEL) * panel_len);
+    let blocks = PanelBlocks { tensor, rows, k };
+    blocks.fill(&mut panels, panel_len, |rows: &[T], panel| interleave(rows, k, panel))?;
     let shape = (n.div_ceil(PANEL), k, PANEL);
     Matrix::from_panels(Tensor::from_vec(panels, shape, &Device::Cpu)?, n, k)
+}
+
+/// Rows of a tensor `[…, k]` as pairs of bf16.
+pub(super) fn bf16_pairs(
+    tensor: TensorRef<'_>,
+    rows: Range<usize>,
+    k: usize,
+) -> Result<Bf16Matrix> {
+    let (n, panel_len) = (rows.len(), pair_rows(k));
+    let mut panels = vec![PairRow::default(); n.div_ceil(PANEL) * panel_len];
+    let blocks = PanelBlocks { tensor, rows, k };
+    blocks.fill(&mut panels, panel_len, |rows: &[bf16], panel| pack_panel(rows, k, panel))?;
+    Ok(Bf16Matrix::from_panels(panels, n, k))
+}
+
+/// Rows of a tensor `[…, k]`, to be packed.
+struct PanelBlocks<'a> {
+    tensor: TensorRef<'a>,
+    rows: Range<usize>,
+    k: usize,
+}
+
+impl PanelBlocks<'_> {
+    /// Reads the rows as numbers `T`, block by block on several threads, and packs those of each
+    /// panel into `panel_len` elements of `panels`.
+    fn fill<T: Number, E: Send>(
+        &self,
+        panels: &mut [E],
+        panel_len: usize,
+        pack: impl Fn(&[T], &mut [E]) + Sync,
+    ) -> Result<()> {
+        let PanelBlocks { tensor, ref rows, k } = *self;
+        let block_panels = panels_per_block(tensor.dtype, k);
+        let blocks = panels.par_chunks_mut(block_panels * panel_len).enumerate();
+        blocks.try_for_each_init(Vec::new, |numbers, (block, panels)| {
+            let start = rows.start + block * block_panels * PANEL;
+            let block = start..rows.end.min(start + block_panels * PANEL);
+            numbers.resize(block.len() * k, T::zero());
+            fill(tensor, block.start * k, numbers)?;
+            for (rows, panel) in numbers.chunks(PANEL * k).zip(panels.chunks_mut(panel_len)) {
+                pack(rows, panel);
+            }
+            Ok(())
+        })
+    }
 }
 
 /// Rows of a tensor `[…, k]` as 8-bit integers, quantised block by block.

@@ -7,7 +7,7 @@ use candle_core::{DType, Tensor, Var};
 use super::names::Names;
 use super::param::Param;
 use super::weight_source::WeightSource;
-use crate::error::{ModelError, Result};
+use crate::error::Result;
 use crate::packed::{Matrix, Weight};
 
 /// A [`WeightSource`] that turns every matrix and vector of another source into an f32 variable, so
@@ -40,17 +40,10 @@ impl<S: WeightSource> TrainableWeights<S> {
 
 impl<S: WeightSource> WeightSource for TrainableWeights<S> {
     fn weight(&mut self, place: Param, n: usize, k: usize) -> Result<Weight> {
-        match self.source.weight(place, n, k)? {
-            Weight::Panels(matrix) => {
-                let (matrix, variable) = matrix.to_dtype(DType::F32)?.to_var()?;
-                self.track(place, variable);
-                Ok(Weight::Panels(matrix))
-            }
-            Weight::Int8(_) => Err(ModelError::Unavailable {
-                requested: "gradient of 8-bit weights".into(),
-                available: "those of weights stored as floats".into(),
-            }),
-        }
+        let weight = self.source.weight(place, n, k)?;
+        let (matrix, variable) = weight.trainable()?.to_dtype(DType::F32)?.to_var()?;
+        self.track(place, variable);
+        Ok(Weight::Panels(matrix))
     }
 
     fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {

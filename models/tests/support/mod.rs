@@ -12,7 +12,7 @@ use models::config::{
 use models::head::Head;
 use models::random::RandomWeights;
 use models::weights::Site;
-use models::weights::{HeadPart, LayerPart, Param, Projection, Storage};
+use models::weights::{Compute, HeadPart, LayerPart, Param, Projection};
 use models::{Decoder, LoadOptions, Matrix, Model, Runner};
 use tiny_models::{Preset, TinyHead, TinySpec};
 
@@ -103,20 +103,21 @@ pub(crate) fn runner(config: &ModelConfig, dtype: DType) -> Runner {
 }
 
 /// Generated models: every family with its vocabulary and with a score, and one of every head.
-pub(crate) fn families_as(storage: Storage) -> Vec<(String, ModelConfig, Runner)> {
+pub(crate) fn families_as(compute: Compute) -> Vec<(String, ModelConfig, Runner)> {
     let tiny = Preset::ALL.into_iter().filter(|preset| !preset.is_published_size());
     let heads = [TinyHead::Vocab, TinyHead::Sequence];
     let mut made: Vec<_> = tiny.flat_map(|preset| heads.map(|head| (preset, head))).collect();
     made.extend(TinyHead::ALL.map(|head| (Preset::Qwen2, head)));
-    made.into_iter().map(|(preset, head)| family(preset, head, storage)).collect()
+    made.into_iter().map(|(preset, head)| family(preset, head, compute)).collect()
 }
 
-fn family(preset: Preset, head: TinyHead, storage: Storage) -> (String, ModelConfig, Runner) {
+fn family(preset: Preset, head: TinyHead, compute: Compute) -> (String, ModelConfig, Runner) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let dir = folder.path().join("model");
     let spec = TinySpec { head, ..TinySpec::from(preset) };
     tiny_models::make(&dir, &spec).expect("every family has these heads");
-    let model = Model::load(&dir, &LoadOptions { storage }).expect("what was made can be loaded");
+    let options = LoadOptions { compute, ..LoadOptions::default() };
+    let model = Model::load(&dir, &options).expect("what was made can be loaded");
     let config = model.config.as_ref().clone();
     let runner =
         Runner::new(model.decoder, model.head).with_kv(96).expect("96 blocks fit in memory");

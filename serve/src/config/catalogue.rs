@@ -3,7 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use models::weights::Storage;
+use models::LoadOptions;
+use models::weights::{Compute, Storage};
 use rubrics::Registry;
 use rubrics::config::{NAME_RULE, Problem, Section, fits_name, nearest};
 
@@ -16,8 +17,8 @@ pub struct ModelSpec {
     pub name: String,
     /// A folder in the Hugging Face layout; `None` for the embedded model.
     pub path: Option<PathBuf>,
-    /// How the weight matrices are stored in memory.
-    pub storage: Storage,
+    /// How the weight matrices are stored in memory, and the arithmetic.
+    pub options: LoadOptions,
     /// The calibration file of its decisions.
     pub calibration: Option<PathBuf>,
 }
@@ -28,7 +29,7 @@ impl ModelSpec {
         ModelSpec {
             name: rubrics::DEFAULT_MODEL.to_owned(),
             path: None,
-            storage: Storage::F32,
+            options: LoadOptions { storage: Storage::F32, ..LoadOptions::default() },
             calibration: None,
         }
     }
@@ -61,12 +62,20 @@ pub(super) struct Flags {
     adapters: Vec<AdapterSpec>,
 }
 
-const STORAGES: &[(&str, Storage)] = &[
-    ("as_stored", Storage::AsStored),
-    ("f32", Storage::F32),
-    ("f16", Storage::F16),
-    ("bf16", Storage::Bf16),
-    ("int8", Storage::Int8),
+/// Storage types, and the older word for `compute = "int8"`.
+const STORAGES: &[(&str, (Storage, Option<Compute>))] = &[
+    ("as_stored", (Storage::AsStored, None)),
+    ("f32", (Storage::F32, None)),
+    ("f16", (Storage::F16, None)),
+    ("bf16", (Storage::Bf16, None)),
+    ("int8", (Storage::AsStored, Some(Compute::Int8))),
+];
+
+const COMPUTES: &[(&str, Compute)] = &[
+    ("auto", Compute::Auto),
+    ("f32", Compute::F32),
+    ("bf16", Compute::Bf16),
+    ("int8", Compute::Int8),
 ];
 
 impl Flags {
@@ -90,7 +99,7 @@ impl Flags {
             flags.models.push(ModelSpec {
                 name: name.to_owned(),
                 path: Some(path.into()),
-                storage: Storage::default(),
+                options: LoadOptions::default(),
                 calibration: None,
             });
         }
@@ -188,7 +197,7 @@ impl Catalogue {
                 problems.push(problem("--model", &given.name, message));
             }
             match self.models.iter_mut().find(|m| m.name == given.name) {
-                // Storage and calibration stay as the file has them.
+                // Options and calibration stay as the file has them.
                 Some(model) => model.path = given.path,
                 None => self.models.push(given),
             }
@@ -255,10 +264,10 @@ impl CatalogueReader<'_> {
         let name = self.name(section, NamedKind::Model);
         let path = self.path(section, "path", not_a_folder);
         section.require("path");
-        let storage = section.word("storage", STORAGES).unwrap_or_default();
+        let options = load_options(section);
         let calibration = self.path(section, "calibration", not_a_file);
         if let (Some(name), Some(path)) = (name, path) {
-            self.catalogue.models.push(ModelSpec { name, path: Some(path), storage, calibration });
+            self.catalogue.models.push(ModelSpec { name, path: Some(path), options, calibration });
         }
     }
 
@@ -319,4 +328,13 @@ impl CatalogueReader<'_> {
         }
         Some(path)
     }
+}
+
+fn load_options(section: &Section<'_, '_>) -> LoadOptions {
+    let (storage, by_storage) = section.word("storage", STORAGES).unwrap_or_default();
+    let compute = section.word("compute", COMPUTES);
+    if by_storage.is_some() && compute.is_some() && by_storage != compute {
+        section.problem("compute", "storage = \"int8\" means compute = \"int8\", and this differs");
+    }
+    LoadOptions { storage, compute: compute.or(by_storage).unwrap_or_default() }
 }

@@ -1,5 +1,6 @@
 use super::*;
-use models::weights::Storage;
+use models::LoadOptions;
+use models::weights::{Compute, Storage};
 
 /// Reads a file in this crate's folder, with flags.
 fn read(text: &str, models: &[&str], adapters: &[&str]) -> (Config, Catalogue, Vec<String>) {
@@ -73,7 +74,8 @@ fn sizes_that_are_not_given_fit_the_memory_limit() {
 #[test]
 fn flags_take_precedence_over_tables() {
     let text = "[[model]]\nname = \"a\"\npath = \"src\"\nstorage = \"int8\"\n\
-                [[model]]\nname = \"b\"\npath = \"tests\"\n\
+                [[model]]\nname = \"b\"\npath = \"tests\"\ncompute = \"auto\"\n\
+                [[model]]\nname = \"d\"\npath = \"src\"\nstorage = \"f16\"\ncompute = \"bf16\"\n\
                 [[adapter]]\nname = \"x\"\nmodel = \"c\"\npath = \"src\"\n";
     let here = env!("CARGO_MANIFEST_DIR");
     let model_a = format!("a={here}/tests");
@@ -82,10 +84,10 @@ fn flags_take_precedence_over_tables() {
     let (_, catalogue, problems) = read(text, &[&model_a, &model_c], &[&adapter]);
     assert_eq!(problems, [""; 0]);
     let here = Path::new(here);
-    let model = |name: &str, path: PathBuf, storage| ModelSpec {
+    let model = |name: &str, path: PathBuf, storage, compute| ModelSpec {
         name: name.to_owned(),
         path: Some(path),
-        storage,
+        options: LoadOptions { storage, compute },
         calibration: None,
     };
     let adapter = |name: &str, model: &str, path: PathBuf| AdapterSpec {
@@ -95,9 +97,10 @@ fn flags_take_precedence_over_tables() {
     };
     let expected = Catalogue {
         models: vec![
-            model("a", here.join("tests"), Storage::Int8),
-            model("b", here.join("tests"), Storage::AsStored),
-            model("c", here.to_owned(), Storage::AsStored),
+            model("a", here.join("tests"), Storage::AsStored, Compute::Int8),
+            model("b", here.join("tests"), Storage::AsStored, Compute::Auto),
+            model("d", here.join("src"), Storage::F16, Compute::Bf16),
+            model("c", here.to_owned(), Storage::AsStored, Compute::F32),
         ],
         adapters: vec![adapter("x", "c", here.join("src")), adapter("y", "a", here.to_owned())],
     };
@@ -132,6 +135,17 @@ fn all_problems_of_models_are_reported() {
             "t.toml:14: model[3].template: unknown key",
             "t.toml:16: model[4].name: another model",
             "t.toml:17: model[4].path: ",
+        ],
+    );
+    let text = "[[model]]\nname = \"a\"\npath = \"src\"\nstorage = \"int8\"\ncompute = \"f32\"\n\
+                [[model]]\nname = \"b\"\npath = \"src\"\ncompute = \"f16\"\n";
+    check(
+        text,
+        &[],
+        &[],
+        &[
+            "t.toml:5: model[0].compute: storage = \"int8\" means",
+            "t.toml:9: model[1].compute: 'f16' is not one of auto, f32, bf16, int8",
         ],
     );
     let text = "[[model]]\nname = \"judge\"\npath = \"src\"\n\

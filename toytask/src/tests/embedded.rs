@@ -4,7 +4,8 @@
 use std::sync::Arc;
 
 use engine::{Capacity, Host, HostSpec};
-use models::weights::Storage;
+use models::LoadOptions;
+use models::weights::{Compute, Storage};
 use rubrics::{FailureKind, Input, Outcome, Passage, Reference, Responses};
 
 use super::served::Bench;
@@ -14,10 +15,14 @@ use crate::sets::{self, Case};
 use crate::{CHAT_TEMPLATE, MODEL, SCORERS};
 
 fn bench() -> Bench {
+    bench_in(Compute::F32)
+}
+
+fn bench_in(compute: Compute) -> Bench {
     let spec = HostSpec {
         name: MODEL.to_owned(),
         folder: models::embedded::folder(),
-        storage: Storage::F32,
+        options: LoadOptions { storage: Storage::F32, compute },
         capacity: Capacity {
             kv_memory: 32 << 20,
             batch_tokens: 512,
@@ -157,6 +162,19 @@ fn answers_are_judged() {
         (input, question.holds)
     });
     check(&bench, "rubric", inputs, yes, 0.9);
+}
+
+#[test]
+fn rounded_products_judge_as_well() {
+    let cases = cases(100);
+    let yes = |outcome: &Outcome, truth: &bool| agrees(outcome, *truth);
+    for compute in [Compute::F32, Compute::Bf16, Compute::Int8] {
+        println!("{compute:?}");
+        let bench = bench_in(compute);
+        for (scorer, least) in [("reward", 0.77), ("validate", 0.77)] {
+            check(&bench, scorer, with_final(&cases), yes, least);
+        }
+    }
 }
 
 #[test]

@@ -88,7 +88,7 @@ impl Policy {
     /// Errors of loading, and an adapter that changes the vocabulary head: its log-probabilities
     /// are computed by other operations than the engine's.
     pub fn adapted(folder: &Path, adapters: &[(Arc<str>, Adapter)]) -> Result<Policy> {
-        let model = Model::load(folder, &models::LoadOptions { storage: Storage::AsStored })?;
+        let model = Model::load(folder, &models::LoadOptions::default())?;
         let mut named = Vec::new();
         let mut all = Vec::new();
         for (name, adapter) in adapters {

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use models::weights::Compute;
 use rubrics::Registry;
 use rubrics::config::{Document, PathSegment, Problem, Section};
 use serde::de::DeserializeOwned;
@@ -188,6 +189,9 @@ pub struct FrozenModel {
     pub name: String,
     /// A folder in the Hugging Face layout.
     pub path: PathBuf,
+    /// Arithmetic of its linear layers. That of the model in training is always f32.
+    #[serde(default)]
+    pub compute: Compute,
 }
 
 impl RunConfig {

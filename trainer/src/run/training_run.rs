@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Capacity, Folder, Host, HostSpec, LiveSpec, Tokenizer};
+use engine::{Capacity, Folder, Host, HostSpec, LiveSpec, LoadOptions, Tokenizer};
 
 use super::checkpoint::{Checkpoint, latest};
 use super::config::{FrozenModel, MadeModel, POLICY, RunConfig};
@@ -259,7 +259,7 @@ fn frozen(config: &RunConfig, model: &FrozenModel) -> Result<Host> {
     Host::load(&HostSpec {
         name: model.name.clone(),
         folder,
-        storage: models::weights::Storage::AsStored,
+        options: LoadOptions { compute: model.compute, ..LoadOptions::default() },
         capacity: capacity(config, per_token),
     })
     .map_err(|error| TrainError::Engine(format!("model '{}': {error}", model.name)))

@@ -3,13 +3,13 @@
 use std::ops::Range;
 
 use super::rows::PackedRows;
-use super::tile::{self, Element, Finish, Pass, Strip, Widen};
+use super::tile::{self, Finish, PanelRow, Pass, Strip, Widen};
 use crate::kernels::panels::PANEL;
 use crate::kernels::simd::Isa;
 use crate::kernels::threads::{Shared, Size, TileTask, Tiles, each, tasks};
 
 /// Rows of `x` packed at once.
-const SLAB_ROWS: usize = 256;
+pub(in crate::kernels) const SLAB_ROWS: usize = 256;
 
 /// Panels whose part of the output stays in the second cache while the blocks of `k` pass.
 const CHUNK_PANELS: usize = 8;
@@ -22,30 +22,30 @@ const FEW_TILES: usize = 2;
 const BLOCK: usize = 512;
 
 /// One product, ready to run.
-pub(super) struct Product<'a, E> {
+pub(in crate::kernels) struct Product<'a, W> {
     isa: Isa,
     x: &'a [f32],
-    w: &'a [[E; PANEL]],
+    w: &'a [W],
     n: usize,
     k: usize,
     finish: Finish<'a>,
 }
 
-impl<'a, E: Element> Product<'a, E> {
-    /// `x [m, k]` by panels of a matrix `[n, k]`.
-    pub(super) fn new(
+impl<'a, W: PanelRow> Product<'a, W> {
+    /// `x [m, k]` by rows of panels of a matrix `[n, k]`, where `k` counts lanes of a row.
+    pub(in crate::kernels) fn new(
         isa: Isa,
         x: &'a [f32],
-        panels: &'a [E],
+        w: &'a [W],
         [n, k]: [usize; 2],
         finish: Finish<'a>,
     ) -> Self {
-        assert_eq!(panels.len(), n.div_ceil(PANEL) * k * PANEL, "panels of a [{n}, {k}] matrix");
-        Product { isa, x, w: panels.as_chunks().0, n, k, finish }
+        assert_eq!(w.len(), n.div_ceil(PANEL) * k, "panels of a [{n}, {k}] matrix");
+        Product { isa, x, w, n, k, finish }
     }
 
     /// Computes `out [m, n]`.
-    pub(super) fn run(&self, out: &mut [f32]) {
+    pub(in crate::kernels) fn run(&self, out: &mut [f32]) {
         let m = out.len() / self.n;
         assert_eq!(out.len(), m * self.n, "the output has complete rows");
         assert_eq!(self.x.len(), m * self.k, "x has as many rows as the output");
@@ -92,13 +92,13 @@ impl<'a, E: Element> Product<'a, E> {
         const MULTIPLY_ADDS_A_NANO: usize = 50;
         const BYTES_A_NANO: usize = 20;
         let elements = self.w.len() * PANEL;
-        (elements * m / MULTIPLY_ADDS_A_NANO).max(elements * size_of::<E>() / BYTES_A_NANO)
+        (elements * m / MULTIPLY_ADDS_A_NANO).max(size_of_val(self.w) / BYTES_A_NANO)
     }
 }
 
 /// A few hundred rows of a product, packed.
-struct Slab<'a, 'p, E> {
-    product: &'a Product<'p, E>,
+struct Slab<'a, 'p, W> {
+    product: &'a Product<'p, W>,
     out: Shared<'a>,
     rows: PackedRows<'a>,
     tiles: Tiles,
@@ -106,11 +106,11 @@ struct Slab<'a, 'p, E> {
     group: usize,
 }
 
-impl<E: Element> Slab<'_, '_, E> {
+impl<R: PanelRow> Slab<'_, '_, R> {
     fn task(&self, task: &TileTask) {
         let many = self.tiles.count() > FEW_TILES;
         let longest = self.blocks.iter().map(Range::len).max().unwrap_or(0);
-        let length = if many && E::NARROW { longest * self.group } else { 0 };
+        let length = if many && R::NARROW { longest * self.group } else { 0 };
         let mut scratch = vec![0.0; (length + 1) * PANEL];
         let wide = aligned(&mut scratch, length);
         let mut panels = task.panels.clone();
@@ -164,7 +164,7 @@ impl<E: Element> Slab<'_, '_, E> {
     }
 
     /// Computes all tiles of a group; `w` starts with its panels' rows, `panel_stride` apart.
-    fn tiles<W: Element>(&self, group: &Group<'_>, w: &[[W; PANEL]], panel_stride: usize) {
+    fn tiles<W: PanelRow>(&self, group: &Group<'_>, w: &[W], panel_stride: usize) {
         let column = group.panels.start * PANEL;
         for tile in group.tiles.clone() {
             let strip = Strip {

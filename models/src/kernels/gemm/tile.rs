@@ -24,38 +24,47 @@ const MOST_ROWS: usize = 12;
 /// Maximum panels of a tile.
 const MOST_PANELS: usize = 4;
 
-/// A storage type of weights.
-pub(super) trait Element: Copy + Default + Send + Sync {
-    /// Whether [`Element::widen`] is more than a load.
+/// One row of a panel, as it is stored.
+pub(in crate::kernels) trait PanelRow: Copy + Send + Sync {
+    /// Whether [`PanelRow::load`] is more than a load.
     const NARROW: bool;
-    /// One row of a panel as f32; exact.
-    fn widen<L: F32x16>(row: &[Self; PANEL]) -> L;
+    /// Whether a lane is a pair of bf16, and so are the numbers of `x`.
+    const PAIRS: bool = false;
+
+    /// The row as lanes; exact.
+    fn load<L: F32x16>(&self) -> L;
+
+    /// `x · w + sum`.
+    #[inline(always)]
+    fn mul_add<L: F32x16>(x: L, w: L, sum: L) -> L {
+        x.mul_add(w, sum)
+    }
 }
 
-impl Element for f32 {
+impl PanelRow for [f32; PANEL] {
     const NARROW: bool = false;
 
     #[inline(always)]
-    fn widen<L: F32x16>(row: &[f32; PANEL]) -> L {
-        L::load(row)
+    fn load<L: F32x16>(&self) -> L {
+        L::load(self)
     }
 }
 
-impl Element for f16 {
+impl PanelRow for [f16; PANEL] {
     const NARROW: bool = true;
 
     #[inline(always)]
-    fn widen<L: F32x16>(row: &[f16; PANEL]) -> L {
-        L::load_f16(row)
+    fn load<L: F32x16>(&self) -> L {
+        L::load_f16(self)
     }
 }
 
-impl Element for bf16 {
+impl PanelRow for [bf16; PANEL] {
     const NARROW: bool = true;
 
     #[inline(always)]
-    fn widen<L: F32x16>(row: &[bf16; PANEL]) -> L {
-        L::load_bf16(row)
+    fn load<L: F32x16>(&self) -> L {
+        L::load_bf16(self)
     }
 }
 
@@ -71,7 +80,7 @@ pub(super) struct Pass<'a> {
 
 /// The operation on a tile's sums at the end.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Finish<'a> {
+pub(in crate::kernels) enum Finish<'a> {
     /// The sums are the output.
     Store,
     /// The output is the sum plus the bias `[n]`.
@@ -81,11 +90,11 @@ pub(super) enum Finish<'a> {
 }
 
 /// The operands of one tile over one block of `k`.
-pub(super) struct Strip<'a, E> {
-    /// `[k, rows]`.
+pub(super) struct Strip<'a, W> {
+    /// `[k, rows]`; `k` counts lanes of the panels' rows.
     pub(super) x: &'a [f32],
     /// The first panel's rows of this block, followed by the data up to the next panel's.
-    pub(super) w: &'a [[E; PANEL]],
+    pub(super) w: &'a [W],
     /// Distance from a panel's row to the same row of the next panel.
     pub(super) panel_stride: usize,
     /// Length of the block.
@@ -119,10 +128,11 @@ pub(super) fn panels_at_once(isa: Isa, rows: usize) -> usize {
 }
 
 /// A tile of `MR` rows and `NP` panels.
-struct Tile<'a, E, const MR: usize, const NP: usize>(&'a Strip<'a, E>);
+struct Tile<'a, W, const MR: usize, const NP: usize>(&'a Strip<'a, W>);
 
-impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP> {
+impl<W: PanelRow, const MR: usize, const NP: usize> Kernel for Tile<'_, W, MR, NP> {
     type Output = ();
+    const DOTS_PAIRS: bool = W::PAIRS;
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
@@ -133,24 +143,24 @@ impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP
         let strip = self.0;
         let x = &strip.x.as_chunks::<MR>().0[..strip.k];
         let k = x.len();
-        let mut w: [&[[E; PANEL]]; NP] = [&[]; NP];
+        let mut w: [&[W]; NP] = [&[]; NP];
         for (panel, w) in w.iter_mut().enumerate() {
             *w = &strip.w[panel * strip.panel_stride..][..k];
         }
         let mut sums = if strip.pass.resume {
-            begin::<L, E, MR, NP>(strip)
+            begin::<L, W, MR, NP>(strip)
         } else {
             [[L::splat(0.0); NP]; MR]
         };
         for i in 0..k {
             let mut row = [L::splat(0.0); NP];
             for panel in 0..NP {
-                row[panel] = E::widen(&w[panel][i]);
+                row[panel] = w[panel][i].load();
             }
             for r in 0..MR {
                 let x = L::splat(x[i][r]);
                 for panel in 0..NP {
-                    sums[r][panel] = x.mul_add(row[panel], sums[r][panel]);
+                    sums[r][panel] = W::mul_add(x, row[panel], sums[r][panel]);
                 }
             }
         }
@@ -160,7 +170,7 @@ impl<E: Element, const MR: usize, const NP: usize> Kernel for Tile<'_, E, MR, NP
 
 /// The tile's part of the output.
 #[inline(always)]
-fn output_rows<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>) -> SharedRows<'a> {
+fn output_rows<'a, W, const MR: usize, const NP: usize>(strip: &'a Strip<'_, W>) -> SharedRows<'a> {
     let (row, column) = (strip.rows.start, strip.column);
     // SAFETY: the part belongs to this tile, which takes it once at a time.
     unsafe { strip.out.part(row..row + MR, column..column + NP * PANEL) }
@@ -168,9 +178,9 @@ fn output_rows<'a, E, const MR: usize, const NP: usize>(strip: &'a Strip<'_, E>)
 
 /// The sums of an earlier block, or zeros.
 #[inline(always)]
-fn begin<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) -> [[L; NP]; MR] {
+fn begin<L: F32x16, W, const MR: usize, const NP: usize>(strip: &Strip<'_, W>) -> [[L; NP]; MR] {
     let mut sums = [[L::splat(0.0); NP]; MR];
-    let mut out = output_rows::<E, MR, NP>(strip);
+    let mut out = output_rows::<W, MR, NP>(strip);
     for r in 0..MR {
         let row = out.row(r).as_chunks::<PANEL>().0;
         for panel in 0..NP {
@@ -181,8 +191,8 @@ fn begin<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>) -
 }
 
 #[inline(always)]
-fn end<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>, sums: &[[L; NP]; MR]) {
-    let mut out = output_rows::<E, MR, NP>(strip);
+fn end<L: F32x16, W, const MR: usize, const NP: usize>(strip: &Strip<'_, W>, sums: &[[L; NP]; MR]) {
+    let mut out = output_rows::<W, MR, NP>(strip);
     match strip.pass.finish {
         Finish::Store => {
             for r in 0..MR {
@@ -216,7 +226,7 @@ fn end<L: F32x16, E, const MR: usize, const NP: usize>(strip: &Strip<'_, E>, sum
 }
 
 /// Computes a tile.
-pub(super) fn run_tile<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
+pub(super) fn run_tile<W: PanelRow>(isa: Isa, strip: &Strip<'_, W>) {
     if strip.width < strip.panels * PANEL {
         ragged(isa, strip);
     } else {
@@ -225,7 +235,7 @@ pub(super) fn run_tile<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
 }
 
 /// A tile whose last panel is not full: computed on a copy with full panels.
-fn ragged<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
+fn ragged<W: PanelRow>(isa: Isa, strip: &Strip<'_, W>) {
     let (rows, column, width) = (strip.rows.clone(), strip.column, strip.width);
     let wide = strip.panels * PANEL;
     let mut padded = [0.0; MOST_PANELS * PANEL];
@@ -258,15 +268,15 @@ fn ragged<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
 }
 
 /// A tile of full panels.
-fn run_full_panels<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
+fn run_full_panels<W: PanelRow>(isa: Isa, strip: &Strip<'_, W>) {
     let (rows, panels) = (strip.rows.len(), strip.panels);
     macro_rules! tiles {
         ($($rows:literal)*) => {
             match (rows, panels) {
                 $(
-                    ($rows, 1) => isa.run(Tile::<E, $rows, 1>(strip)),
-                    ($rows, 2) => isa.run(Tile::<E, $rows, 2>(strip)),
-                    ($rows, 4) => isa.run(Tile::<E, $rows, 4>(strip)),
+                    ($rows, 1) => isa.run(Tile::<W, $rows, 1>(strip)),
+                    ($rows, 2) => isa.run(Tile::<W, $rows, 2>(strip)),
+                    ($rows, 4) => isa.run(Tile::<W, $rows, 4>(strip)),
                 )*
                 _ => unreachable!("no tile of {rows} rows and {panels} panels"),
             }
@@ -276,20 +286,20 @@ fn run_full_panels<E: Element>(isa: Isa, strip: &Strip<'_, E>) {
 }
 
 /// Widens rows of panels.
-pub(super) struct Widen<'a, E> {
+pub(super) struct Widen<'a, W> {
     /// The rows.
-    pub(super) from: &'a [[E; PANEL]],
+    pub(super) from: &'a [W],
     /// The destination, as many rows.
     pub(super) to: &'a mut [[f32; PANEL]],
 }
 
-impl<E: Element> Kernel for Widen<'_, E> {
+impl<W: PanelRow> Kernel for Widen<'_, W> {
     type Output = ();
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
         for (from, to) in self.from.iter().zip(self.to) {
-            E::widen::<L>(from).store(to);
+            from.load::<L>().store(to);
         }
     }
 }

@@ -24,6 +24,11 @@ pub(super) fn has_avx512() -> bool {
         && is_x86_feature_detected!("avx512vl")
 }
 
+/// Whether the CPU has the instructions of [`run_avx512_bf16`].
+pub(super) fn has_avx512_bf16() -> bool {
+    has_avx512() && is_x86_feature_detected!("avx512bf16")
+}
+
 /// Runs a kernel compiled for AVX2, FMA and F16C, which the CPU must have.
 #[target_feature(enable = "avx2,fma,f16c")]
 pub(super) fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
@@ -33,7 +38,13 @@ pub(super) fn run_avx2<K: Kernel>(kernel: K) -> K::Output {
 /// Runs a kernel compiled for AVX-512 (F, BW, DQ, VL), which the CPU must have.
 #[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl")]
 pub(super) fn run_avx512<K: Kernel>(kernel: K) -> K::Output {
-    kernel.run::<avx512::Single>()
+    kernel.run::<avx512::Single<false>>()
+}
+
+/// Runs a kernel compiled for AVX-512 (F, BW, DQ, VL, BF16), which the CPU must have.
+#[target_feature(enable = "avx2,fma,f16c,avx512f,avx512bw,avx512dq,avx512vl,avx512bf16")]
+pub(super) fn run_avx512_bf16<K: Kernel>(kernel: K) -> K::Output {
+    kernel.run::<avx512::Single<true>>()
 }
 
 /// Prefetches every cache line of these numbers; sixteen of them fill one.

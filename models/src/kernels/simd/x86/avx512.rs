@@ -1,32 +1,33 @@
 //! One register of sixteen lanes.
 
 use std::arch::x86_64::{
-    __m512, _CMP_GT_OQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _mm256_loadu_si256,
+    __m512, __m512bh, _CMP_GT_OQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _mm256_loadu_si256,
     _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
-    _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_div_ps, _mm512_fmadd_ps,
-    _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps,
-    _mm512_roundscale_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32, _mm512_sqrt_ps,
-    _mm512_storeu_ps, _mm512_sub_ps,
+    _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_div_ps, _mm512_dpbf16_ps,
+    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_max_ps, _mm512_min_ps,
+    _mm512_mul_ps, _mm512_roundscale_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32,
+    _mm512_sqrt_ps, _mm512_storeu_ps, _mm512_sub_ps,
 };
+use std::mem::transmute;
 
 use half::{bf16, f16};
 
-use super::super::{F32x16, LANES};
+use super::super::{F32x16, LANES, pairs};
 
-/// Sixteen lanes.
+/// Sixteen lanes; `BF16` says whether the CPU has VDPBF16PS.
 #[derive(Clone, Copy)]
-pub(super) struct Single(__m512);
+pub(super) struct Single<const BF16: bool>(__m512);
 
 /// Applies an intrinsic.
 macro_rules! one {
     ($intrinsic:ident $(, $operand:expr)*) => {{
-        // SAFETY: the type is private to `lanes` and reaches a kernel only through `run_avx512`,
-        // whose caller found AVX-512 F, BW, DQ and VL; the operation touches registers alone.
+        // SAFETY: the type is private to `lanes` and reaches a kernel only through `run_avx512`
+        // and `run_avx512_bf16`, whose callers found AVX-512 F, BW, DQ and VL; the operation touches registers alone.
         unsafe { Single($intrinsic($($operand.0),*)) }
     }};
 }
 
-impl F32x16 for Single {
+impl<const BF16: bool> F32x16 for Single<BF16> {
     /// 24 of 32 registers.
     const ACCUMULATORS: usize = 24;
 
@@ -73,6 +74,20 @@ impl F32x16 for Single {
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         one!(_mm512_fmadd_ps, self, a, b)
+    }
+
+    #[inline(always)]
+    fn dot_pairs(self, w: Self, sum: Self) -> Self {
+        if !BF16 {
+            return pairs::dot(self, w, sum);
+        }
+        // SAFETY: the CPU has AVX-512 BF16: `run_avx512_bf16` alone gives a kernel this type. Both
+        // vector types are 512 bits without invalid values.
+        unsafe {
+            let x = transmute::<__m512, __m512bh>(self.0);
+            let w = transmute::<__m512, __m512bh>(w.0);
+            Single(_mm512_dpbf16_ps(sum.0, x, w))
+        }
     }
 
     #[inline(always)]

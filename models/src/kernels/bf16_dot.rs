@@ -1,0 +1,212 @@
+//! The bf16 path: weights and activations in bf16, sums in f32.
+//!
+//! Each row of `x [m, k]` is rounded to bf16 (to the nearest, halves to even) once per product. An
+//! element of the output is one chain of fused multiply-adds along `k`, from zero at the first pair
+//! of columns, each rounded to f32; of a pair, the second column is added first, and a number below
+//! 2⁻¹²⁶ counts as zero ([`F32x16::dot_pairs`]). A bias is added last. The loops are those of
+//! [`super::gemm`], so a row's bits depend on that row and the weights alone, on every instruction
+//! set.
+
+#![expect(
+    clippy::inline_always,
+    reason = "a function that is not inlined into a lane kernel is compiled without its instructions"
+)]
+
+#[cfg(test)]
+mod tests;
+
+use half::bf16;
+use rayon::prelude::*;
+
+use super::gemm::{Finish, PanelRow, Product, SLAB_ROWS};
+use super::panels::PANEL;
+use super::simd::{F32x16, Isa, Kernel};
+use super::threads::Tiles;
+use crate::error::{ModelError, Result};
+
+/// Adjacent columns of `k`, the operand of one lane.
+const PAIR: usize = 2;
+
+/// Below this number of values one thread rounds.
+const SMALLEST_SHARED: usize = 1 << 15;
+
+/// A pair of columns of sixteen output channels: one cache line. Each f32 holds the bits of two
+/// bf16, the first column in the lower half, and is never computed with as an f32.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(64))]
+pub(crate) struct PairRow([f32; PANEL]);
+
+impl PanelRow for PairRow {
+    const NARROW: bool = false;
+    const PAIRS: bool = true;
+
+    #[inline(always)]
+    fn load<L: F32x16>(&self) -> L {
+        L::load(&self.0)
+    }
+
+    #[inline(always)]
+    fn mul_add<L: F32x16>(x: L, w: L, sum: L) -> L {
+        x.dot_pairs(w, sum)
+    }
+}
+
+/// A matrix `[n, k]` of bf16 in panels of pairs: `[n.div_ceil(16), k.div_ceil(2), 16, 2]`, padded
+/// with zeros.
+#[derive(Clone, Debug)]
+pub struct Bf16Matrix {
+    rows: Vec<PairRow>,
+    n: usize,
+    k: usize,
+}
+
+impl Bf16Matrix {
+    /// Packs a row-major matrix `rows [n, k]`.
+    ///
+    /// # Errors
+    /// [`ModelError::Batch`] if there are not `n · k` numbers.
+    pub fn pack(rows: &[bf16], n: usize, k: usize) -> Result<Bf16Matrix> {
+        if rows.len() != n * k {
+            let what = format!("{} numbers are not a [{n}, {k}] matrix", rows.len());
+            return Err(ModelError::Batch(what));
+        }
+        let depth = pair_rows(k);
+        let mut packed = vec![PairRow::default(); n.div_ceil(PANEL) * depth];
+        let panels = packed.chunks_exact_mut(depth.max(1));
+        for (rows, panel) in rows.chunks(PANEL * k.max(1)).zip(panels) {
+            pack_panel(rows, k, panel);
+        }
+        Ok(Bf16Matrix { rows: packed, n, k })
+    }
+
+    /// A matrix over panels that [`pack_panel`] filled, [`pair_rows`] each.
+    pub(crate) fn from_panels(rows: Vec<PairRow>, n: usize, k: usize) -> Bf16Matrix {
+        assert_eq!(rows.len(), n.div_ceil(PANEL) * pair_rows(k), "panels of a [{n}, {k}] matrix");
+        Bf16Matrix { rows, n, k }
+    }
+
+    /// Output columns.
+    pub fn n(&self) -> usize {
+        self.n
+    }
+
+    /// Input columns.
+    pub fn k(&self) -> usize {
+        self.k
+    }
+
+    /// The matrix's memory in bytes.
+    pub fn bytes(&self) -> usize {
+        size_of_val(&*self.rows)
+    }
+}
+
+/// Rows of one panel of a matrix with `k` input columns.
+pub(crate) fn pair_rows(k: usize) -> usize {
+    k.div_ceil(PAIR)
+}
+
+/// Packs up to [`PANEL`] rows of `k` numbers into `panel`, which holds zeros.
+pub(crate) fn pack_panel(rows: &[bf16], k: usize, panel: &mut [PairRow]) {
+    for (channel, row) in rows.chunks_exact(k).enumerate() {
+        for (to, columns) in panel.iter_mut().zip(row.chunks(PAIR)) {
+            let second = columns.get(1).map_or(0, |x| x.to_bits());
+            to.0[channel] = pair(columns[0].to_bits(), second);
+        }
+    }
+}
+
+/// A lane of two bf16.
+#[inline(always)]
+fn pair(first: u16, second: u16) -> f32 {
+    f32::from_bits(u32::from(first) | u32::from(second) << 16)
+}
+
+/// Computes `out [m, n] = round(x [m, k]) · Wᵀ (+ bias [n])`, all f32 but the operands of the
+/// product.
+///
+/// The number of rows is that of `out`. Runs on the current rayon pool if the product is large
+/// enough to benefit.
+pub fn matmul_bf16(x: &[f32], weight: &Bf16Matrix, bias: Option<&[f32]>, out: &mut [f32]) {
+    product(Isa::best(), x, weight, bias, out);
+}
+
+/// [`matmul_bf16`] on these instructions.
+pub(super) fn product(
+    isa: Isa,
+    x: &[f32],
+    weight: &Bf16Matrix,
+    bias: Option<&[f32]>,
+    out: &mut [f32],
+) {
+    let (n, k) = (weight.n, weight.k);
+    if n == 0 || out.is_empty() {
+        return;
+    }
+    let m = out.len() / n;
+    assert_eq!(x.len(), m * k, "x has as many rows as the output");
+    assert!(bias.is_none_or(|bias| bias.len() == n), "a bias for every output column");
+    let finish = bias.map_or(Finish::Store, Finish::Bias);
+    let slabs = Tiles::new(m, SLAB_ROWS);
+    for slab in 0..slabs.count() {
+        let rows = slabs.rows(slab);
+        let pairs = round_rows(isa, &x[rows.start * k..rows.end * k], rows.len(), k);
+        let out = &mut out[rows.start * n..rows.end * n];
+        Product::new(isa, &pairs, &weight.rows, [n, pair_rows(k)], finish).run(out);
+    }
+}
+
+/// Rounds `x [m, k]` to pairs `[m, k.div_ceil(2)]`.
+fn round_rows(isa: Isa, x: &[f32], m: usize, k: usize) -> Vec<f32> {
+    let depth = pair_rows(k);
+    let mut pairs = vec![0.0; m * depth];
+    if k == 0 {
+        return pairs;
+    }
+    let round = |(x, pairs): (&[f32], &mut [f32])| isa.run(RoundRow { x, pairs });
+    if x.len() < SMALLEST_SHARED {
+        x.chunks_exact(k).zip(pairs.chunks_exact_mut(depth)).for_each(round);
+    } else {
+        x.par_chunks_exact(k).zip(pairs.par_chunks_exact_mut(depth)).for_each(round);
+    }
+    pairs
+}
+
+/// Rounds one row to pairs; the last is filled up with zero.
+struct RoundRow<'a> {
+    x: &'a [f32],
+    pairs: &'a mut [f32],
+}
+
+impl Kernel for RoundRow<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<L: F32x16>(self) {
+        /// Pairs of one vector.
+        const WIDTH: usize = 16;
+        let (vectors, rest) = self.x.as_chunks::<{ PAIR * WIDTH }>();
+        let (pairs, pairs_rest) = self.pairs.split_at_mut(vectors.len() * WIDTH);
+        for (x, pairs) in vectors.iter().zip(pairs.as_chunks_mut::<WIDTH>().0) {
+            let mut halves = [0; PAIR * WIDTH];
+            for i in 0..PAIR * WIDTH {
+                halves[i] = nearest(x[i]);
+            }
+            for i in 0..WIDTH {
+                pairs[i] = pair(halves[PAIR * i], halves[PAIR * i + 1]);
+            }
+        }
+        for (columns, pair_of) in rest.chunks(PAIR).zip(pairs_rest) {
+            *pair_of = pair(nearest(columns[0]), nearest(*columns.get(1).unwrap_or(&0.0)));
+        }
+    }
+}
+
+/// The bits of the nearest bf16, halves to even; NaN stays NaN.
+#[inline(always)]
+fn nearest(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
+    let kept = if x.is_nan() { bits | 0x40_0000 } else { rounded };
+    (kept >> 16) as u16
+}

@@ -1,0 +1,144 @@
+//! The arithmetic of a served model's linear layers: the requested one, and the one that a load
+//! chose.
+
+use std::collections::BTreeMap;
+
+use safetensors::Dtype;
+use serde::{Deserialize, Serialize};
+
+use super::checkpoint::Checkpoint;
+use super::file_weights::Storage;
+use crate::digest::{DigestPart, digest};
+use crate::kernels::simd::Isa;
+
+/// The requested arithmetic.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compute {
+    /// bf16 for a model stored in bf16 on a CPU with bf16 dot products, f32 otherwise: other bits
+    /// on other machines.
+    Auto,
+    /// Products of f32, whatever the storage.
+    #[default]
+    F32,
+    /// Products of bf16 with f32 sums; the same bits on every machine, slow on a CPU without the
+    /// instruction.
+    Bf16,
+    /// Products of 8-bit integers.
+    Int8,
+}
+
+/// The arithmetic of a loaded model. Routers, embeddings, heads and adapters compute in f32 in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Numerics {
+    /// [`crate::kernels::gemm`].
+    #[default]
+    F32,
+    /// [`crate::kernels::bf16_dot`].
+    Bf16,
+    /// [`crate::kernels::int8`].
+    Int8,
+}
+
+impl Numerics {
+    /// The name in reports, logs and digests.
+    pub fn name(self) -> &'static str {
+        match self {
+            Numerics::F32 => "cpu-f32",
+            Numerics::Bf16 => "cpu-bf16",
+            Numerics::Int8 => "cpu-int8",
+        }
+    }
+
+    /// The digest of a model that is computed in this way, from that of its files: scores of one
+    /// digest have the same bits. f32 keeps the digest of the files. So does int8, whose digests
+    /// are older than this rule.
+    pub fn digest_of(self, files: &str) -> String {
+        match self {
+            Numerics::F32 | Numerics::Int8 => files.to_owned(),
+            Numerics::Bf16 => {
+                let parts = BTreeMap::from([
+                    ("files", DigestPart::Bytes(files.as_bytes())),
+                    ("numerics", DigestPart::Bytes(self.name().as_bytes())),
+                ]);
+                digest(&parts).expect("bytes in memory can be read")
+            }
+        }
+    }
+}
+
+/// A [`Numerics`] and the reason for it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumericsChoice {
+    /// The arithmetic.
+    pub numerics: Numerics,
+    /// Why, for people.
+    pub reason: &'static str,
+}
+
+impl Compute {
+    /// Chooses for a model's files, as kept in `storage`, on this machine.
+    pub fn choose(self, checkpoint: &Checkpoint, storage: Storage) -> NumericsChoice {
+        let is_bf16 = match storage {
+            Storage::AsStored => is_stored_in_bf16(checkpoint),
+            Storage::Bf16 => true,
+            Storage::F32 | Storage::F16 => false,
+        };
+        self.choose_for(is_bf16, Isa::best().has_bf16_dots())
+    }
+
+    fn choose_for(self, is_bf16: bool, has_bf16_dots: bool) -> NumericsChoice {
+        let (numerics, reason) = match (self, is_bf16, has_bf16_dots) {
+            (Compute::F32, ..) => (Numerics::F32, "as configured or by default"),
+            (Compute::Bf16, _, true) => (Numerics::Bf16, "as configured"),
+            (Compute::Bf16, _, false) => {
+                (Numerics::Bf16, "as configured; slow, as the CPU has no bf16 dot products")
+            }
+            (Compute::Int8, ..) => (Numerics::Int8, "as configured"),
+            (Compute::Auto, true, true) => {
+                (Numerics::Bf16, "auto: the weights are bf16, and the CPU has bf16 dot products")
+            }
+            (Compute::Auto, false, _) => (Numerics::F32, "auto: the weights are not bf16"),
+            (Compute::Auto, true, false) => {
+                (Numerics::F32, "auto: the CPU has no bf16 dot products")
+            }
+        };
+        NumericsChoice { numerics, reason }
+    }
+}
+
+/// Whether every matrix is.
+fn is_stored_in_bf16(checkpoint: &Checkpoint) -> bool {
+    let mut matrices = checkpoint.infos().filter(|(_, info)| info.shape.len() > 1);
+    matrices.all(|(_, info)| info.dtype == Dtype::BF16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Compute, Numerics};
+
+    #[test]
+    fn auto_takes_bf16_where_weights_and_cpu_are_bf16() {
+        let check = |compute: Compute, expected: [Numerics; 4]| {
+            let of = |is_bf16, has| compute.choose_for(is_bf16, has).numerics;
+            let all = [of(false, false), of(false, true), of(true, false), of(true, true)];
+            assert_eq!(all, expected, "{compute:?}");
+        };
+        use Numerics::{Bf16, F32, Int8};
+        check(Compute::Auto, [F32, F32, F32, Bf16]);
+        check(Compute::F32, [F32; 4]);
+        check(Compute::Bf16, [Bf16; 4]);
+        check(Compute::Int8, [Int8; 4]);
+    }
+
+    #[test]
+    fn digests_differ_where_bits_do() {
+        let of = |numerics: Numerics| numerics.digest_of("sha256:ab");
+        assert_eq!(of(Numerics::F32), "sha256:ab");
+        assert_eq!(of(Numerics::Int8), "sha256:ab");
+        assert_eq!(
+            of(Numerics::Bf16),
+            "sha256:de57b061fe205d3b6d67c12cddfdc7a046aa2ae4c68afdf4b19c118f56f717b8"
+        );
+    }
+}
