@@ -10,27 +10,13 @@ use half::{bf16, f16};
 use super::checkpoint::Checkpoint;
 use super::float_type::FloatType;
 use super::names::{Location, Names};
-use super::numerics::Numerics;
+use super::numerics::{Numerics, Storage};
 use super::pack;
 use super::param::{LayerPart, Param, Projection};
 use super::weight_source::WeightSource;
 use crate::config::ModelConfig;
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
-
-/// Storage of matrices in memory, where they are multiplied in f32. Norms and biases are always f32.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Storage {
-    /// The type of the file.
-    #[default]
-    AsStored,
-    /// 32-bit floats.
-    F32,
-    /// IEEE half precision; a weight beyond its range is an error.
-    F16,
-    /// bfloat16.
-    Bf16,
-}
 
 /// Bytes of weights in memory, by storage type.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

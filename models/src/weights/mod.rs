@@ -15,10 +15,10 @@ mod weight_source;
 
 pub use checkpoint::Checkpoint;
 pub use detached::DetachedWeights;
-pub use file_weights::{FileWeights, Loaded, Memory, Storage};
+pub use file_weights::{FileWeights, Loaded, Memory};
 pub use float_type::FloatType;
 pub use names::Names;
-pub use numerics::{Compute, Numerics, NumericsChoice};
+pub use numerics::{Compute, Numerics, NumericsChoice, Storage};
 pub use param::{HeadPart, LayerPart, Norm, Param, Projection, Site};
 pub use trainable::TrainableWeights;
 pub use weight_source::WeightSource;

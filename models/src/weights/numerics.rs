@@ -1,5 +1,5 @@
-//! The arithmetic of a served model's linear layers: the requested one, and the one that a load
-//! chose.
+//! Storage of a model's weights in memory, and the arithmetic of its linear layers: the requested
+//! one, and the one that a load chose.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,22 @@ use safetensors::Dtype;
 use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Checkpoint;
-use super::file_weights::Storage;
 use crate::digest::{DigestPart, digest};
 use crate::kernels::simd::Isa;
+
+/// Storage of matrices in memory, where they are multiplied in f32. Norms and biases are always f32.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Storage {
+    /// The type of the file.
+    #[default]
+    AsStored,
+    /// 32-bit floats.
+    F32,
+    /// IEEE half precision; a weight beyond its range is an error.
+    F16,
+    /// bfloat16.
+    Bf16,
+}
 
 /// The requested arithmetic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

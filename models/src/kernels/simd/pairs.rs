@@ -3,7 +3,8 @@
 //! The product of two bf16 has 16 significant bits, so a fused multiply-add of f32 is the
 //! instruction's step wherever its result is normal. Below that range the instruction rounds to 24
 //! bits with an unbounded exponent and then replaces what is less than 2⁻¹²⁶ by zero; an f32 step
-//! would round on the coarser grid of subnormals. The same step on numbers that are 2²⁴ times as
+//! would round on the coarser grid of subnormals. (The SDM leaves open that the size is judged after
+//! rounding; values of a Zen 5 in the tests show it.) The same step on numbers that are 2²⁴ times as
 //! large rounds as the instruction does, and shows whether its result is too small.
 
 use super::{F32x16, LANES};
