@@ -1,5 +1,6 @@
 //! Atomic writes of files, and opening without following symbolic links.
 
+use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 #[cfg(unix)]
@@ -9,18 +10,39 @@ use std::path::Path;
 /// Writes `bytes` to `path` and replaces an existing file: into a temporary file of the same folder, which
 /// is synced and then renamed. A reader, or a crash at any moment, finds the old file or the new one.
 ///
+/// The temporary file has a name of its own for each `path`, `.NAME.tribunal`, and a system lock:
+/// writers of one file take turns, and what a killed one has left is written over by the next.
+///
 /// # Errors
-/// A failed create, write, sync or rename. The temporary file is removed.
+/// A failed create, lock, write, sync or rename. The temporary file is removed.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut file = builder().tempfile_in(folder)?;
-    file.write_all(bytes)?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    let mut name = OsString::from(".");
+    name.push(path.file_name().ok_or(io::ErrorKind::InvalidFilename)?);
+    name.push(".tribunal");
+    let temporary = path.with_file_name(name);
+    let mut file = open_locked(&temporary)?;
+    let written = file
+        .set_len(0)
+        .and_then(|()| file.write_all(bytes))
+        .and_then(|()| file.sync_all())
+        .and_then(|()| fs::rename(&temporary, path));
+    if written.is_err() {
+        // The first error is the one to report.
+        let _ = fs::remove_file(&temporary);
+    }
+    written
+}
+
+fn open_locked(path: &Path) -> io::Result<File> {
+    loop {
+        let file = open_regular(path, &OpenOptions::new())?;
+        file.lock()?;
+        let own = file.metadata()?;
+        // The writer before may have renamed or removed the file after it was opened here.
+        if fs::symlink_metadata(path).is_ok_and(|named| is_same(&named, &own)) {
+            return Ok(file);
+        }
+    }
 }
 
 /// Opens a file for reading and writing with the further options, or creates it. Its contents stay
@@ -68,19 +90,6 @@ fn is_same(_named: &fs::Metadata, _opened: &fs::Metadata) -> bool {
     true
 }
 
-/// Temporary files are for their owner alone by default; an output has the permissions of any new
-/// file.
-fn builder() -> tempfile::Builder<'static, 'static> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".tribunal-");
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt as _;
-        builder.permissions(fs::Permissions::from_mode(0o666));
-    }
-    builder
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,6 +102,22 @@ mod tests {
             write_atomic(&path, text.as_bytes()).expect("the folder is ours");
             assert_eq!(fs::read_to_string(&path).expect("written"), text);
         }
+        assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn the_file_that_a_killed_writer_left_is_taken_over() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("out.json");
+        fs::write(folder.path().join(".out.json.tribunal"), "half of a longer text").expect("ours");
+        let write = |text: &str| write_atomic(&path, text.as_bytes()).expect("the folder is ours");
+        std::thread::scope(|scope| {
+            for text in ["one", "two", "three"] {
+                scope.spawn(move || write(text));
+            }
+        });
+        let text = fs::read_to_string(&path).expect("written");
+        assert!(["one", "two", "three"].contains(&text.as_str()), "{text}");
         assert_eq!(fs::read_dir(folder.path()).expect("a folder").count(), 1);
     }
 
