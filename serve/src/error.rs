@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE};
 use actix_web::{HttpResponse, HttpResponseBuilder, ResponseError};
 use openapi::{BodyError, ErrorBody, ErrorDetail};
+use serde::Serialize;
 
 /// An error reply. The client sees code and message; `log` is for the operator alone.
 #[derive(Debug, Clone)]
@@ -118,12 +119,28 @@ impl Code {
             Self::Internal => (StatusCode::INTERNAL_SERVER_ERROR, SERVER, "internal_error"),
         }
     }
+
+    /// The wait of a refusal for which no better estimate is known: each 503 and 429 has one.
+    fn retry_after(self) -> Option<Duration> {
+        let passing = [StatusCode::SERVICE_UNAVAILABLE, StatusCode::TOO_MANY_REQUESTS];
+        passing.contains(&self.row().0).then_some(SHORT_WAIT)
+    }
+}
+
+/// The wait for a state of the server that may pass at any time.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
+
+/// A 503 reply with `Retry-After` and a body of its own, for routes that report the server's state.
+pub(crate) fn unavailable(body: impl Serialize) -> HttpResponse {
+    let mut reply = HttpResponse::ServiceUnavailable();
+    reply.insert_header((RETRY_AFTER, SHORT_WAIT.as_secs())).json(body)
 }
 
 impl ApiError {
     /// Creates an error with a message for the client.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: shortened(message.into()), param: None, log: None, retry_after: None }
+        let retry_after = code.retry_after();
+        Self { code, message: shortened(message.into()), param: None, log: None, retry_after }
     }
 
     /// Creates an internal error; the cause is logged and not sent to the client.
@@ -140,14 +157,12 @@ impl ApiError {
 
     /// An overload by memory. It lasts as long as the requests that hold the memory, about a second.
     pub fn out_of_memory() -> Self {
-        let error = Self::new(Code::Overloaded, "the server is short of memory (limits.memory)");
-        Self { retry_after: Some(Duration::from_secs(1)), ..error }
+        Self::new(Code::Overloaded, "the server is short of memory (limits.memory)")
     }
 
     /// A request that comes before the models are loaded.
     pub fn loading() -> Self {
-        let error = Self::new(Code::Loading, "the models are being loaded");
-        Self { retry_after: Some(Duration::from_secs(1)), ..error }
+        Self::new(Code::Loading, "the models are being loaded")
     }
 
     /// Creates the error of an exceeded rate limit.
@@ -285,6 +300,28 @@ mod tests {
             assert_eq!(reply.headers().get("retry-after").expect("set"), seconds);
             assert_eq!(reply.headers().get("retry-after-ms").expect("set"), millis);
         }
+    }
+
+    #[test]
+    fn refusals_for_a_while_have_retry_after() {
+        for (code, expected) in [
+            (Code::Overloaded, true),
+            (Code::TooFast, true),
+            (Code::TooManyWrongKeys, true),
+            (Code::Draining, true),
+            (Code::Loading, true),
+            (Code::DeadlinePassed, false),
+            (Code::Internal, false),
+            (Code::InvalidBody, false),
+        ] {
+            let reply = ApiError::new(code, "refused").error_response();
+            assert_eq!(reply.headers().contains_key("retry-after"), expected, "{code:?}");
+        }
+        let reply = unavailable("draining");
+        assert_eq!(
+            (reply.status().as_u16(), reply.headers().contains_key("retry-after")),
+            (503, true)
+        );
     }
 
     #[test]

@@ -15,7 +15,7 @@ use tokio::sync::oneshot;
 
 use crate::compat::shared::ApiFlavor;
 use crate::config::Config;
-use crate::error::ApiError;
+use crate::error::{ApiError, unavailable};
 
 /// A listener whose clients are answered, on a thread of its own, until the server takes over.
 #[derive(Debug)]
@@ -80,7 +80,7 @@ async fn answer(request: HttpRequest) -> HttpResponse {
         }
         "/readyz" if is_get => {
             let body = Readiness { status: "loading".to_owned(), scorers: 0, models: 0 };
-            HttpResponse::ServiceUnavailable().json(body)
+            unavailable(body)
         }
         path => ApiFlavor::of(path).response(&ApiError::loading()),
     };

@@ -47,6 +47,7 @@ fn requests_are_answered_while_models_load() {
     let ready = get("/readyz");
     assert!(ready.starts_with("HTTP/1.1 503"), "{ready}");
     assert!(ready.contains("\"status\":\"loading\""), "{ready}");
+    assert!(ready.contains("retry-after: 1"), "{ready}");
     let models = get("/v1/models");
     assert!(models.starts_with("HTTP/1.1 503"), "{models}");
     assert!(models.contains("\"code\":\"loading\""), "{models}");
@@ -107,6 +108,37 @@ fn drain_under_load_resets_no_connection() {
     let stopping = std::thread::spawn(move || background.stop());
     for client in clients {
         assert!(client.join().expect("every request is answered") > 0);
+    }
+    stopping.join().expect("no panic").expect("the server ends well");
+}
+
+#[test]
+fn refusals_during_a_drain_say_when_to_retry() {
+    let mut server = Server::configured("", |config| {
+        config.drain_idle = std::time::Duration::from_secs(20);
+    });
+    let address = server.address;
+    let head = |line: &str, body: &str| {
+        format!(
+            "{line} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\n\r\n{body}",
+            body.len()
+        )
+    };
+    let requests = ["GET /readyz", "POST /v1/score", "POST /get_reward", "POST /predict"];
+    let mut open: Vec<TcpStream> = requests.iter().map(|_| server.connect()).collect();
+    for stream in &mut open {
+        stream.write_all(head("GET /healthz", "").as_bytes()).expect("the request is taken");
+        assert!(read_reply(stream).starts_with("HTTP/1.1 200"));
+    }
+    let background = server.detach();
+    let stopping = std::thread::spawn(move || background.stop());
+    eventually("the listener is closed", || TcpStream::connect(address).is_err());
+    for (stream, request) in open.iter_mut().zip(requests) {
+        stream.write_all(head(request, "{}").as_bytes()).expect("the request is taken");
+        let reply = read_reply(stream);
+        assert!(reply.starts_with("HTTP/1.1 503"), "{request}: {reply}");
+        assert!(reply.contains("\r\nretry-after: 1\r\n"), "{request}: {reply}");
     }
     stopping.join().expect("no panic").expect("the server ends well");
 }

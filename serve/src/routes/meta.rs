@@ -12,7 +12,7 @@ use openapi::{
 };
 
 use crate::compat::shared::generation::types::MAX_PROMPTS;
-use crate::error::{ApiError, Code};
+use crate::error::{ApiError, Code, unavailable};
 use crate::state::State;
 
 /// Reports whether the process is alive.
@@ -51,7 +51,8 @@ fn healthy() -> web::Json<Health> {
     responses(
         (status = 200, description = "Every part that has work makes progress.", body = Liveness),
         (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 503, description = "A part has had work and made no progress for server.stall_timeout.", body = Liveness),
+        (status = 503, description = "A part has had work and made no progress for server.stall_timeout.", body = Liveness,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
     )
 )]
 #[get("/livez")]
@@ -62,7 +63,7 @@ pub(crate) async fn livez(state: web::Data<State>) -> HttpResponse {
     if stalled.is_empty() {
         HttpResponse::Ok().json(Liveness { status: "ok".to_owned(), stalled })
     } else {
-        HttpResponse::ServiceUnavailable().json(Liveness { status: "stalled".to_owned(), stalled })
+        unavailable(Liveness { status: "stalled".to_owned(), stalled })
     }
 }
 
@@ -72,7 +73,8 @@ pub(crate) async fn livez(state: web::Data<State>) -> HttpResponse {
     responses(
         (status = 200, description = "Scorers and models are loaded and work is taken.", body = Readiness),
         (status = 401, description = "No valid API key.", body = ErrorBody),
-        (status = 503, description = "The models are being loaded, the server is shutting down or holds as much work as it takes, or a model's engine has stopped.", body = Readiness),
+        (status = 503, description = "The models are being loaded, the server is shutting down or holds as much work as it takes, or a model's engine has stopped.", body = Readiness,
+         headers(("retry-after" = u64, description = "Seconds to wait."))),
     )
 )]
 #[get("/readyz")]
@@ -89,11 +91,7 @@ pub(crate) async fn readyz(state: web::Data<State>) -> HttpResponse {
         scorers: state.registry.len(),
         models: state.hosts.len(),
     };
-    if status == "ready" {
-        HttpResponse::Ok().json(body)
-    } else {
-        HttpResponse::ServiceUnavailable().json(body)
-    }
+    if status == "ready" { HttpResponse::Ok().json(body) } else { unavailable(body) }
 }
 
 /// Lists the scorers, models and adapters.
