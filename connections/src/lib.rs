@@ -207,10 +207,14 @@ impl Connections {
             return false;
         };
         let least = Arc::clone(least);
-        table.forget(&least);
-        least.close();
-        self.count(ConnectionEvent::GaveWay);
+        self.close_for_others(table, &least);
         true
+    }
+
+    fn close_for_others(&self, table: &mut Table, one: &Connection) {
+        table.forget(one);
+        one.close();
+        self.count(ConnectionEvent::GaveWay);
     }
 
     /// Closes a connection because the file descriptors have run out.
@@ -222,14 +226,36 @@ impl Connections {
     /// permits of its reply.
     pub fn end_longest_stall(&self) {
         let mut table = self.table();
+        if let Some(first) = self.stalled(&table).first() {
+            self.close_for_others(&mut table, first);
+        }
+    }
+
+    /// Whether unread replies take less than `most` bytes. Where they take more, connections whose
+    /// readers have stalled are closed until they do, those that have stalled for the longest time
+    /// first.
+    pub fn output_fits(&self, most: usize) -> bool {
+        if self.output_bytes() < most {
+            return true;
+        }
+        let mut table = self.table();
+        for one in self.stalled(&table) {
+            self.close_for_others(&mut table, &one);
+            one.release_output();
+            if self.output_bytes() < most {
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The connections whose readers have stalled, those of the longest time first.
+    fn stalled(&self, table: &Table) -> Vec<Arc<Connection>> {
         let now = self.nanos(Instant::now());
         let stalled = table.open.values().filter(|one| one.has_stalled(now));
-        let first = stalled.min_by_key(|one| one.stalled_at.load(Ordering::Relaxed)).cloned();
-        if let Some(first) = first {
-            table.forget(&first);
-            first.close();
-            self.count(ConnectionEvent::GaveWay);
-        }
+        let mut stalled: Vec<Arc<Connection>> = stalled.cloned().collect();
+        stalled.sort_unstable_by_key(|one| one.stalled_at.load(Ordering::Relaxed));
+        stalled
     }
 
     /// Begins the drain: from now on a connection between requests is closed once it has been idle for
@@ -326,9 +352,11 @@ impl Connection {
 
     /// The system has taken `bytes` bytes: of replies, and of their heads, which are not counted.
     fn wrote(&self, bytes: usize) {
-        let held = self.output_bytes.load(Ordering::Relaxed).min(bytes);
-        self.output_bytes.fetch_sub(held, Ordering::Relaxed);
-        self.server.output_bytes.fetch_sub(held, Ordering::Relaxed);
+        let order = Ordering::Relaxed;
+        // One step, as another thread may release the rest meanwhile.
+        let rest = |held: usize| Some(held.saturating_sub(bytes));
+        let held = self.output_bytes.fetch_update(order, order, rest).unwrap_or_default();
+        self.server.output_bytes.fetch_sub(held.min(bytes), order);
     }
 
     /// All bytes that were made have been written.
@@ -429,4 +457,44 @@ fn descriptor_limit() -> Option<usize> {
     let line = text.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let soft = line.split_ascii_whitespace().next()?;
     Some(soft.parse().unwrap_or(usize::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stalled_readers_are_closed_until_their_output_fits() {
+        let second = Duration::from_secs(1);
+        let mut server = Connections::new(ConnectionLimits {
+            connections: 10,
+            address_connections: 0,
+            head_timeout: second,
+            linger_timeout: second,
+            idle_timeout: second,
+            write_timeout: second,
+            reply_timeout: second,
+            drain_idle: second,
+        });
+        let own = Arc::get_mut(&mut server).expect("it has no connection yet");
+        own.start = own.start.checked_sub(Duration::from_secs(10)).expect("the machine runs");
+        let now = Instant::now();
+        let open = |stalled_s: Option<u64>| {
+            let one = server.open(IpAddr::from([127, 0, 0, 1])).expect("room");
+            one.begin_reply(1000);
+            one.set_stalled(stalled_s.and_then(|s| now.checked_sub(Duration::from_secs(s))));
+            one
+        };
+        let all = [None, None, Some(2), Some(5), Some(3)].map(open);
+        let closed = || all.each_ref().map(|one| one.is_closed());
+        assert!(server.output_fits(5001));
+        assert_eq!(closed(), [false; 5]);
+        assert!(server.output_fits(3500), "the two that have stalled longest are enough");
+        assert_eq!(closed(), [false, false, false, true, true]);
+        assert!(!server.output_fits(1500), "the others may still read");
+        assert_eq!(closed(), [false, false, true, true, true]);
+        assert_eq!((server.output_bytes(), server.len()), (2000, 2));
+        all.iter().for_each(|one| one.end());
+        assert_eq!((server.output_bytes(), server.len()), (0, 0));
+    }
 }

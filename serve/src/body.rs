@@ -73,7 +73,7 @@ pub(crate) fn enter(
     if is_batch_line {
         return state.admission.enter_behind(bytes).map_err(refused);
     }
-    if state.connections.output_bytes() >= state.config.queue_output {
+    if !state.connections.output_fits(state.config.queue_output) {
         return Err(refused(crate::admit::AtLimit {
             retry_after: state.admission.expected_wait(),
         }));

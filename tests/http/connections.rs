@@ -153,6 +153,24 @@ fn replies_end_after_their_longest_time() {
 }
 
 #[test]
+fn readers_that_stall_give_way_to_a_client_that_asks() {
+    let server = Server::configured("", |config| {
+        config.connections = 8;
+        config.write_timeout = Duration::from_mins(1);
+    });
+    let stalled: Vec<TcpStream> = (0..8).map(|_| stalled_reader(&server)).collect();
+    eventually("another client is answered", || {
+        let mut stream = server.connect();
+        // A refusal may come before the request is written.
+        let _ = stream
+            .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        read_raw(&mut stream).starts_with("HTTP/1.1 200")
+    });
+    drop(stalled);
+    eventually("no output is held", || held(&server, "output_bytes") < 1e5);
+}
+
+#[test]
 fn unread_output_is_refused_beyond_its_budget() {
     let server = Server::configured("", |config| {
         config.queue_output = 1 << 20;
@@ -162,10 +180,13 @@ fn unread_output_is_refused_beyond_its_budget() {
     let stalled: Vec<TcpStream> = (0..8).map(|_| stalled_reader(&server)).collect();
     eventually("the budget is spent", || held(&server, "output_bytes") > 1_048_576.0);
     let reply = server.score(&body);
-    assert_eq!((reply.status, reply.code().as_str()), (503, "overloaded"));
-    assert!(reply.header("retry-after").is_some());
-    // The readers that have stalled for a second give way, one a refusal.
+    // Readers that have stalled for a second give way, which a slow machine may take until here.
+    if events(&server, "gave_way") < 0.5 {
+        assert_eq!((reply.status, reply.code().as_str()), (503, "overloaded"));
+        assert!(reply.header("retry-after").is_some());
+    }
     eventually("others are answered again", || server.score(&body).status == 200);
+    assert!(events(&server, "gave_way") > 1.5, "as many as the budget needs");
     drop(stalled);
     eventually("no output is held", || held(&server, "output_bytes") < 1e5);
 }
