@@ -179,6 +179,43 @@ fn malformed_file_is_named_in_the_error() {
     assert!(error.contains("no chat template"), "{error}");
 }
 
+/// Without the bounds, a prompt of a few bytes takes gigabytes.
+#[test]
+fn steps_that_multiply_a_text_are_refused() {
+    let with = |field: &str, value: &Value| {
+        let dir = folder("qwen");
+        let path = dir.path().join("tokenizer.json");
+        let mut state: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        state[field] = value.clone();
+        fs::write(&path, state.to_string()).unwrap();
+        Tokenizer::load(dir.path())
+    };
+    let doubled = json!({ "type": "Replace", "pattern": { "String": "a" }, "content": "aa" });
+    let doubled = |n| json!({ "type": "Sequence", "normalizers": vec![doubled.clone(); n] });
+    let bytes = json!({
+        "type": "ByteLevel", "add_prefix_space": false, "trim_offsets": false, "use_regex": false,
+    });
+    let bytes = |n| json!({ "type": "Sequence", "pretokenizers": vec![bytes.clone(); n] });
+    for (field, value) in [("normalizer", doubled(11)), ("pre_tokenizer", bytes(5))] {
+        let error = with(field, &value).unwrap_err().to_string();
+        assert!(error.contains(field) && error.contains("times as long"), "{error}");
+    }
+    with("pre_tokenizer", &bytes(4)).unwrap();
+    let tokenizer = with("normalizer", &doubled(10)).unwrap();
+    for text in ["a".repeat(4_000), "b".repeat(1_000) + &"a".repeat(1_000)] {
+        for error in [
+            tokenizer.encode(&text, false).unwrap_err(),
+            tokenizer.encode_untrusted(&text, true).unwrap_err(),
+            tokenizer.encode_text(&Text::template(text.as_str())).unwrap_err(),
+        ] {
+            assert!(error.to_string().contains("16 times as long"), "{error}");
+        }
+    }
+    tokenizer.encode_untrusted("a", false).unwrap();
+    let text = "b".repeat(1_000) + &"a".repeat(10);
+    tokenizer.encode_untrusted(&text, false).unwrap();
+}
+
 #[test]
 fn long_texts_are_encoded_completely_or_refused() {
     // Inputs that are hard for a regular expression: endless runs, and runs that almost match.

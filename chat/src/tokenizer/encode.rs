@@ -14,7 +14,7 @@ use tokenizers::{
 };
 
 use super::added::{Added, Matcher};
-use super::{Tokenizer, check_length, library};
+use super::{Tokenizer, library};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::text::{Origin, Text};
@@ -86,7 +86,7 @@ impl Tokenizer {
 
     /// The pieces that the model reads one by one; added tokens are tokens already.
     fn pieces(&self, text: &Text) -> Result<PreTokenizedString> {
-        check_length(text.as_str())?;
+        self.check_text(text.as_str())?;
         let mut pieces = PreTokenizedString::from(text.as_str());
         pieces.split(|_, piece| Ok(cut(&piece, &self.added.raw, text))).map_err(library)?;
         pieces

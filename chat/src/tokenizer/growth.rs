@@ -4,21 +4,42 @@
 //! any memory with a short text. The bound is the product of the steps' largest factors. Unicode
 //! normal forms count once: a second one changes nothing.
 
+//!
+//! A character map lists replacements whose keys the check does not read, so that the bound on the
+//! normalizer's rules is far above what it makes of any real text. Where its rules may pass the
+//! bound on texts, each text is measured before it is normalized as a whole.
+
 use serde::Serialize;
 use serde_json::Value;
 use tokenizers::utils::SysRegex;
+use tokenizers::{NormalizedString, Normalizer};
 
-/// Largest factor of a part; those of published models are below 700.
-const MAX_GROWTH: f64 = 1024.0;
+/// Largest factor of the normalizer's rules; those of published models are below 700.
+const MAX_RULE_GROWTH: f64 = 1024.0;
+
+/// Largest factor of another part; those of published models are below 9.
+const MAX_PART_GROWTH: f64 = 16.0;
+
+/// Largest factor by which a text may grow when it is normalized; the longest replacement in
+/// Unicode's compatibility forms has 11.
+const MAX_TEXT_GROWTH: usize = 16;
+
+/// Bytes that any text may grow by.
+const SHORT_GROWTH: usize = 1 << 10;
+
+/// Bytes of a text that are normalized at a time to measure it.
+const PART_BYTES: usize = 256;
 
 /// Most steps of a part.
 const MAX_STEPS: usize = 256;
 
-/// Checks the normalizer, the pre-tokenizer, the post-processor and the decoder.
+/// Checks the normalizer, the pre-tokenizer, the post-processor and the decoder. Returns whether
+/// each text is to be measured with [`check_text`].
 ///
 /// # Errors
 /// The part that exceeds a bound, and the bound.
-pub(super) fn check_growth(tokenizer: &tokenizers::Tokenizer) -> Result<(), String> {
+pub(super) fn check_rules(tokenizer: &tokenizers::Tokenizer) -> Result<bool, String> {
+    let mut measures_texts = false;
     for (part, steps) in [
         ("normalizer", json(tokenizer.get_normalizer())?),
         ("pre_tokenizer", json(tokenizer.get_pre_tokenizer())?),
@@ -37,11 +58,38 @@ pub(super) fn check_growth(tokenizer: &tokenizers::Tokenizer) -> Result<(), Stri
             ));
         }
         // An infinite factor is refused too.
-        if total.factor > MAX_GROWTH {
+        let most = if part == "normalizer" { MAX_RULE_GROWTH } else { MAX_PART_GROWTH };
+        if total.factor > most {
             return Err(format!(
-                "field `{part}`: its steps may make a text more than {MAX_GROWTH} times as long"
+                "field `{part}`: its steps may make a text more than {most} times as long"
             ));
         }
+        measures_texts |= part == "normalizer" && total.factor > as_f64(MAX_TEXT_GROWTH);
+    }
+    Ok(measures_texts)
+}
+
+/// Refuses a text that `normalizer` makes too long. It is normalized in parts, so that measuring
+/// takes little memory; rules that span two parts change its length by little.
+///
+/// # Errors
+/// The bound, or a failure of the library.
+pub(super) fn check_text(normalizer: &impl Normalizer, text: &str) -> tokenizers::Result<()> {
+    let most = text.len().saturating_mul(MAX_TEXT_GROWTH) + SHORT_GROWTH;
+    let (mut rest, mut bytes) = (text, 0);
+    while !rest.is_empty() {
+        let (part, after) = rest.split_at(rest.floor_char_boundary(PART_BYTES));
+        let mut part = NormalizedString::from(part);
+        normalizer.normalize(&mut part)?;
+        bytes += part.get().len();
+        if bytes > most {
+            let text = text.len();
+            return Err(format!(
+                "the normalizer makes a text of {text} bytes more than {MAX_TEXT_GROWTH} times as long"
+            )
+            .into());
+        }
+        rest = after;
     }
     Ok(())
 }

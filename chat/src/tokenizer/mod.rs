@@ -41,6 +41,8 @@ pub struct Tokenizer {
     eos_ids: Vec<u32>,
     declared: Declared,
     template: ChatTemplate,
+    /// Whether the normalizer may make a text far longer, so that each text is measured.
+    measures_texts: bool,
 }
 
 impl Tokenizer {
@@ -72,14 +74,15 @@ impl Tokenizer {
         let unusable = |what: String| ChatError::File { path: path.clone(), what };
         let mut inner =
             tokenizers::Tokenizer::from_bytes(&bytes).map_err(|e| unusable(e.to_string()))?;
-        growth::check_growth(&inner).map_err(unusable)?;
+        let measures_texts = growth::check_rules(&inner).map_err(unusable)?;
         // Truncation and padding are decided here, not by the file.
         inner.with_padding(None);
         inner.with_truncation(None).map_err(|e| unusable(e.to_string()))?;
         let config = config::load(folder)?;
         add_missing(&mut inner, &config).map_err(|e| unusable(e.to_string()))?;
         let sources = source::find(folder, &config.raw)?;
-        Self::assemble(inner, path, config, sources)
+        let tokenizer = Self::assemble(inner, path, config, sources)?;
+        Ok(Tokenizer { measures_texts, ..tokenizer })
     }
 
     fn assemble(
@@ -113,6 +116,7 @@ impl Tokenizer {
             named: config.named,
             eos_ids,
             declared: config.declared,
+            measures_texts: false,
         })
     }
 
@@ -122,9 +126,25 @@ impl Tokenizer {
     /// # Errors
     /// [`ChatError::Template`]: longer than [`MAX_TEXT_BYTES`], or the library fails.
     pub fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>> {
-        check_length(text)?;
+        self.check_text(text)?;
         let encoding = self.inner.encode_fast(text, add_special_tokens);
         Ok(encoding.map_err(library)?.get_ids().to_vec())
+    }
+
+    /// Refuses a text that is too long, or that normalization would make far longer.
+    fn check_text(&self, text: &str) -> Result<()> {
+        if text.len() > MAX_TEXT_BYTES {
+            return Err(ChatError::Template(format!(
+                "a text of {} bytes; at most {MAX_TEXT_BYTES} are encoded",
+                text.len()
+            )));
+        }
+        match self.inner.get_normalizer() {
+            Some(normalizer) if self.measures_texts => {
+                growth::check_text(normalizer, text).map_err(library)
+            }
+            Some(_) | None => Ok(()),
+        }
     }
 
     /// Decodes a sequence; ids beyond the vocabulary decode to nothing.
@@ -241,16 +261,6 @@ fn unknown_token(inner: &tokenizers::Tokenizer) -> Option<u32> {
         ModelWrapper::Unigram(_) => None,
     };
     inner.token_to_id(&token?)
-}
-
-fn check_length(text: &str) -> Result<()> {
-    if text.len() > MAX_TEXT_BYTES {
-        return Err(ChatError::Template(format!(
-            "a text of {} bytes; at most {MAX_TEXT_BYTES} are encoded",
-            text.len()
-        )));
-    }
-    Ok(())
 }
 
 /// The library's errors give the failure without context.
