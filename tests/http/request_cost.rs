@@ -111,6 +111,38 @@ fn token_sequences_beyond_the_context_are_refused_before_they_are_joined() {
     server.settles();
 }
 
+#[test]
+fn templates_that_repeat_a_long_sample_are_refused_by_their_cost() {
+    let server = Server::configured("", |config| config.queue_bytes = 4 << 20);
+    let run = "/v1/fine_tuning/alpha/graders/run";
+    let variable = "{{ sample.output_text }}";
+    let check = |input: String| {
+        json!({
+            "type": "string_check", "name": "check", "input": input, "reference": "4",
+            "operation": "ilike",
+        })
+    };
+    let alike = json!({
+        "type": "text_similarity", "name": "alike", "input": variable, "reference": variable,
+        "evaluation_metric": "bleu",
+    });
+    let formula = json!({
+        "type": "multi", "name": "both", "calculate_output": "a + b",
+        "graders": { "a": check(variable.to_owned()), "b": check(variable.repeat(100)) },
+    });
+    let body = |grader: &Value, sample: &str| json!({ "grader": grader, "model_sample": sample });
+    let long = "x".repeat(100_000);
+    for grader in [check(variable.repeat(100)), alike.clone(), formula.clone()] {
+        check_refused(&server, run, &body(&grader, &long), 413, "limits.queue_bytes");
+        server.settles();
+    }
+    for grader in [check(variable.repeat(100)), alike, formula] {
+        let reply = server.post(run, body(&grader, "a short sample").to_string());
+        assert_eq!(reply.status, 200, "{}", reply.text);
+    }
+    server.settles();
+}
+
 /// Answers that the verifier takes long to compare with 1/3.
 fn costly_answers(count: usize) -> Vec<String> {
     let answer = |at: usize| {
@@ -219,6 +251,17 @@ fn figures_of_many_fields_are_refused_by_their_cost() {
     server.settles();
     let body = json!({ "verify_responses": [{ "_ng_task_index": 0, "reward": 1.0 }] });
     assert_eq!(server.post("/aggregate_metrics", body.to_string()).status, 200);
+    server.settles();
+}
+
+#[test]
+fn figures_end_at_the_deadline() {
+    let server = Server::configured("", |config| {
+        config.deadline = std::time::Duration::from_millis(1);
+    });
+    let row = |task: usize| json!({ "_ng_task_index": task, "reward": 1.0, "steps": task });
+    let body = json!({ "verify_responses": (0..10_000).map(row).collect::<Vec<_>>() });
+    check_refused(&server, "/aggregate_metrics", &body, 504, "deadline");
     server.settles();
 }
 

@@ -62,6 +62,12 @@ pub enum TooLong {
 /// Bytes that are split into words for one unit of fuel.
 const BYTES_PER_UNIT: u64 = 8;
 
+/// The longest text in bytes that can be measured with `fuel`; one that is longer is refused before
+/// it is split.
+pub fn max_text_bytes(fuel: &Fuel) -> usize {
+    usize::try_from(fuel.left().saturating_mul(BYTES_PER_UNIT)).unwrap_or(usize::MAX)
+}
+
 /// Returns how alike `input` is to `reference`.
 ///
 /// # Errors

@@ -55,7 +55,9 @@ pub(crate) async fn run_grader(
         let grader = Checked::read(&state, "grader", params.grader)?;
         call.admit(grader.count(), call.deadline())?;
         let caller = Caller::new(&request, call.deadline());
-        let subject = Arc::new(Subject::new(&params.model_sample, params.item));
+        let subject = Subject::new(&params.model_sample, params.item, call.body_bytes());
+        call.hold(grader.cost_bytes(&subject))?;
+        let (grader, subject) = (Arc::new(grader), Arc::new(subject));
         let grade = caller.in_time(run::run(&grader, &subject, (caller, &state))).await?;
         let (exec, replying) = (working.elapsed(), Instant::now());
         let reply = reply(&grader, grade, exec.as_secs_f64());

@@ -1,9 +1,9 @@
-//! Runs graders; those of a formula concurrently.
+//! Runs graders; the models of a formula concurrently.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use futures_util::future::try_join_all;
+use futures_util::future::{try_join, try_join_all};
 use serde_json::{Value, json};
 use verifiers::Fuel;
 use verifiers::similarity::{TooLong, similarity};
@@ -12,12 +12,11 @@ use super::formula::NoValue;
 use super::grade::{Flag, Grade, GradeProblem};
 use super::spec::{Checked, Comparison, ModelGrader, TextComparison, Work};
 use super::template::Subject;
-use crate::blocking::blocking;
 use crate::caller::Caller;
 use crate::compat::shared::generation::types::ChatRequest;
 use crate::compat::shared::generation::{RunningGeneration, answer, chat};
 use crate::compat::shared::invalid;
-use crate::encoding::{ClientWaits, encode_aside};
+use crate::encoding::{ClientWaits, encode_aside, while_client_waits};
 use crate::error::{ApiError, Code};
 use crate::state::State;
 
@@ -30,17 +29,30 @@ const DEFAULT_TOKENS: u64 = 1024;
 /// Errors that concern the request and not the grade: overload, deadline, an invalid request to a
 /// model.
 pub(super) async fn run(
-    grader: &Checked,
+    grader: &Arc<Checked>,
     subject: &Arc<Subject>,
     context: (Caller, &State),
 ) -> Result<Grade, ApiError> {
-    let Work::Formula(formula, parts) = &grader.work else {
-        return single(grader, subject, context).await;
+    let judging = grader.parts().into_iter().filter_map(|part| match &part.work {
+        Work::Model(model) => Some(run_model(model, &part.path, subject, context)),
+        Work::Texts(_) | Work::Formula(..) => None,
+    });
+    let comparing = compare_texts(grader, subject, context.1);
+    let (compared, judged) = try_join(comparing, try_join_all(judging)).await?;
+    let (mut compared, mut judged) = (compared.into_iter(), judged.into_iter());
+    let mut grade_of = |part: &Checked| {
+        let grade = match part.work {
+            Work::Model(_) => judged.next(),
+            Work::Texts(_) | Work::Formula(..) => compared.next(),
+        };
+        grade.ok_or_else(|| ApiError::internal("a grader has no grade"))
     };
-    let running = parts.iter().map(|(_, part)| single(part, subject, context));
-    let grades = try_join_all(running).await?;
+    let Work::Formula(formula, parts) = &grader.work else {
+        return grade_of(grader);
+    };
     let mut whole = Grade::default();
-    for ((name, _), grade) in parts.iter().zip(grades) {
+    for (name, part) in parts {
+        let grade = grade_of(part)?;
         whole.parts.insert(name.clone(), grade.reward);
         whole.problems.extend(grade.problems);
         for (model, tokens) in grade.tokens {
@@ -61,21 +73,28 @@ pub(super) async fn run(
     Ok(whole)
 }
 
-async fn single(
-    grader: &Checked,
+/// Grades of the graders that compare texts, in order. One thread makes them one after the other,
+/// while the client waits: filled texts may be much longer than the body.
+async fn compare_texts(
+    grader: &Arc<Checked>,
     subject: &Arc<Subject>,
-    context: (Caller, &State),
-) -> Result<Grade, ApiError> {
-    match &grader.work {
-        Work::Texts(texts) => {
-            let (texts, subject) = (texts.clone(), subject.clone());
-            let path = grader.path.clone();
-            let comparing = blocking(move || compared(&texts, &path, &subject)).await;
-            comparing.map_err(ApiError::internal)
-        }
-        Work::Model(model) => run_model(model, &grader.path, subject, context).await,
-        Work::Formula(..) => Err(ApiError::internal("a formula within a formula was read")),
+    state: &State,
+) -> Result<Vec<Grade>, ApiError> {
+    if !grader.parts().iter().any(|part| matches!(part.work, Work::Texts(_))) {
+        return Ok(Vec::new());
     }
+    let (grader, subject) = (Arc::clone(grader), Arc::clone(subject));
+    while_client_waits(state, move |waits| {
+        let mut grades = Vec::new();
+        for part in grader.parts() {
+            if let Work::Texts(texts) = &part.work {
+                waits.check()?;
+                grades.push(compared(texts, &part.path, &subject));
+            }
+        }
+        Ok(grades)
+    })
+    .await
 }
 
 fn compared(texts: &TextComparison, path: &str, subject: &Subject) -> Grade {

@@ -1,10 +1,11 @@
 //! Checks graders: fields by type, templates, formulas and names.
 
 use serde_json::{Value, json};
-use verifiers::similarity::{Metric, TextCheck};
+use verifiers::Fuel;
+use verifiers::similarity::{self, Metric, TextCheck};
 
 use super::formula::Formula;
-use super::template::Template;
+use super::template::{Subject, Template};
 use super::types::{
     Grader, GraderInput, GraderKind, GraderMessage, GraderPartKind, GraderRole, GraderSampling,
     SimilarityMetric, StringOperation, grader_parts,
@@ -102,7 +103,61 @@ impl Checked {
         };
         Ok(Checked { name, kind, path: path.to_owned(), work })
     }
+
+    /// Those that judge the sample: the graders of a formula, or this one.
+    pub(super) fn parts(&self) -> Vec<&Checked> {
+        match &self.work {
+            Work::Texts(_) | Work::Model(_) => vec![self],
+            Work::Formula(_, parts) => parts.iter().map(|(_, part)| part).collect(),
+        }
+    }
+
+    /// Bytes of memory that grading `subject` takes, at most. Texts are compared one pair after the
+    /// other, and models called all at once.
+    pub(super) fn cost_bytes(&self, subject: &Subject) -> usize {
+        let (mut models, mut largest) = (0_usize, 0);
+        for part in self.parts() {
+            match &part.work {
+                Work::Texts(texts) => largest = texts.cost_bytes(subject).max(largest),
+                Work::Model(model) => models = models.saturating_add(model.cost_bytes(subject)),
+                Work::Formula(..) => {}
+            }
+        }
+        models.saturating_add(largest)
+    }
 }
+
+impl ModelGrader {
+    fn cost_bytes(&self, subject: &Subject) -> usize {
+        let texts = self.messages.iter().flat_map(|(_, texts)| texts);
+        let bytes = texts.map(|text| text.filled_bytes(subject)).fold(0, usize::saturating_add);
+        bytes.saturating_mul(MESSAGE_COST)
+    }
+}
+
+impl TextComparison {
+    fn cost_bytes(&self, subject: &Subject) -> usize {
+        let (input, reference) =
+            (self.input.filled_bytes(subject), self.reference.filled_bytes(subject));
+        let texts = input.saturating_add(reference);
+        match self.how {
+            Comparison::Check(TextCheck::ContainsFolded) => texts.saturating_mul(FOLDED_COST),
+            Comparison::Check(_) => texts,
+            Comparison::Alike(_) => {
+                let most = similarity::max_text_bytes(&Fuel::default());
+                let measured = input.min(most) + reference.min(most);
+                texts.saturating_add(measured.saturating_mul(SIMILARITY_COST))
+            }
+        }
+    }
+}
+
+/// Copies of a message's text on its way to a prompt.
+const MESSAGE_COST: usize = 3;
+/// Bytes for each byte of two texts that are compared under case folding.
+const FOLDED_COST: usize = 3;
+/// Bytes for each byte of a text that is split into words or characters and counted.
+const SIMILARITY_COST: usize = 64;
 
 /// Refuses fields that other types of graders have.
 fn check_fields(path: &str, given: &Grader) -> Result<(), ApiError> {

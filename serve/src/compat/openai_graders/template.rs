@@ -26,11 +26,21 @@ pub(super) struct Subject {
     no_json: Option<String>,
     /// Bytes that may still be inserted.
     room: AtomicUsize,
+    /// Bytes of the longest text that a value other than a text is written as.
+    longest_json: usize,
 }
 
+/// The growth of JSON that is parsed and written again, at most: `1e15` becomes
+/// `1000000000000000.0`.
+const JSON_GROWTH: usize = 4;
+
 impl Subject {
-    /// Creates the values from a sample and a dataset row.
-    pub(super) fn new(sample: &str, item: Option<Map<String, Value>>) -> Subject {
+    /// Creates the values from a sample and a dataset row, which came in a body of `body_bytes`.
+    pub(super) fn new(
+        sample: &str,
+        item: Option<Map<String, Value>>,
+        body_bytes: usize,
+    ) -> Subject {
         let read: Result<Value, serde_json::Error> = serde_json::from_str(sample);
         let message = json!({ "role": "assistant", "content": sample, "tool_calls": [] });
         let mut fields = json!({
@@ -50,6 +60,7 @@ impl Subject {
             sample: fields,
             no_json,
             room: AtomicUsize::new(MAX_FILLED),
+            longest_json: body_bytes.saturating_mul(JSON_GROWTH),
         }
     }
 
@@ -123,6 +134,19 @@ impl Template {
         }
         pieces.push(TemplatePiece::Text(rest.to_owned()));
         Ok(Template { path, pieces })
+    }
+
+    /// Bytes of the filled template, at most.
+    pub(super) fn filled_bytes(&self, subject: &Subject) -> usize {
+        let bytes = |piece: &TemplatePiece| match piece {
+            TemplatePiece::Text(piece) => piece.len(),
+            TemplatePiece::Variable(variable) => match variable.value(subject) {
+                Ok(Value::String(value)) => value.len(),
+                Ok(_) => subject.longest_json,
+                Err(_) => 0,
+            },
+        };
+        self.pieces.iter().map(bytes).fold(0, usize::saturating_add)
     }
 
     /// Fills the template.
@@ -241,9 +265,12 @@ mod tests {
             "{{ item.n }}": "odd",
         });
         let item = item.as_object().cloned();
-        let subject = Subject::new(sample, item);
+        let subject = Subject::new(sample, item, 1024);
         let template = Template::read("grader.input", text).map_err(|error| error.to_string())?;
         let filled = template.fill(&subject);
+        if let Ok(filled) = &filled {
+            assert!(filled.len() <= template.filled_bytes(&subject), "{text}");
+        }
         filled.map_err(|problem| format!("{:?}: {}", problem.flag, problem.message))
     }
 
@@ -271,9 +298,10 @@ mod tests {
 
     #[test]
     fn inserted_bytes_of_a_request_are_bounded() {
-        let subject = Subject::new(&"x".repeat(1 << 20), None);
+        let subject = Subject::new(&"x".repeat(1 << 20), None, 1 << 20);
         let text = "{{ sample.output_text }}";
         let template = Template::read("grader.input", &text.repeat(20)).expect("it is one");
+        assert_eq!(template.filled_bytes(&subject), 20 << 20);
         assert_eq!(template.fill(&subject).expect("room").len(), 20 << 20);
         let problem = template.fill(&subject).expect_err("no room");
         assert_eq!(problem.flag, Flag::TooLong);
