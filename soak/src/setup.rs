@@ -59,8 +59,8 @@ min_label_mass = 0
 inconsistent = 'average'
 ";
 
-/// Short times, few connections and small KV caches, so that a soak meets these limits too. A cache that
-/// is full early leaves the slope of memory to what should not grow.
+/// Short times, few connections and small caches, so that a soak meets these limits too. A cache that is
+/// full early leaves the slope of memory to what should not grow.
 const SHORT_LIMITS: &str = "
 connections = 512
 head_timeout = '2s'
@@ -71,6 +71,9 @@ reply_timeout = '30s'
 
 [engine]
 kv_memory = '16MiB'
+
+[cache]
+memory = '4MiB'
 ";
 
 /// The files of a server. They go with this value.
