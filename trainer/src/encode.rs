@@ -73,13 +73,13 @@ impl Encoder {
         Ok(encoded.map(|chat| chat.token_ids)?)
     }
 
-    /// Encodes a conversation with its answer, as a score head reads it.
+    /// Encodes a conversation with its response, as a score head reads it.
     ///
     /// # Errors
     /// A conversation that the template refuses.
-    pub fn answered(&self, turns: &[Message], answer: &str) -> Result<Vec<u32>> {
+    pub fn with_response(&self, turns: &[Message], response: &str) -> Result<Vec<u32>> {
         let mut turns = turns.to_vec();
-        turns.push(Message { role: "assistant".to_owned(), content: answer.to_owned() });
+        turns.push(Message { role: "assistant".to_owned(), content: response.to_owned() });
         self.conversation(&turns)
     }
 

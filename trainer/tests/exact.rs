@@ -12,7 +12,7 @@ use models::kv::KvCache;
 use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use trainer::optimiser::{AdamW, AdamWConfig};
 use trainer::policy::{Grad, Gradients, Packing, Policy, PolicySequence};
-use trainer::rollout::{RolloutParams, SampleRequest, SampledAnswer, Sampler};
+use trainer::rollout::{RolloutParams, SampleRequest, SampledResponse, Sampler};
 
 /// Sequences of a batch.
 const BATCHES: [usize; 4] = [1, 3, 8, 64];
@@ -79,7 +79,7 @@ impl World {
     fn sequences(
         &self,
         orders: &[SampleRequest],
-        samples: &[SampledAnswer],
+        samples: &[SampledResponse],
     ) -> Vec<PolicySequence> {
         let pairs = orders.iter().zip(samples);
         pairs
@@ -96,7 +96,7 @@ impl World {
 
     /// Checks that reading and training give the sampled bits. Returns the number of tokens
     /// compared: those sampled by the current weights.
-    fn compare(&self, orders: &[SampleRequest], samples: &[SampledAnswer], what: &str) -> usize {
+    fn compare(&self, orders: &[SampleRequest], samples: &[SampledResponse], what: &str) -> usize {
         let sequences = self.sequences(orders, samples);
         let revision = self.sampler.host().engine.revision();
         let mut compared = 0;

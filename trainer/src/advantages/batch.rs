@@ -34,7 +34,7 @@ pub struct ReinforcePlusPlus {
 /// REINFORCE++ with a baseline (2501.03262): rewards relative to their group, then whitened over
 /// all tokens of the batch.
 ///
-/// A group of equal rewards stays at exactly 0 (ours: whitening would give all its answers the same
+/// A group of equal rewards stays at exactly 0 (ours: whitening would give all its responses the same
 /// small push, determined by other groups); its tokens count in mean and variance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -200,17 +200,17 @@ impl StableReinforce {
 
 /// The return of each token: its own rewards and all later ones, the outcome at the last.
 fn returns(groups: &[Vec<ScoredResponse<'_>>], gamma: f64) -> Result<TokenAdvantages> {
-    let episode = |episode: &ScoredResponse<'_>| {
-        let mut rewards = match episode.token_rewards {
-            [] => vec![0.0; episode.n_tokens],
+    let token_rewards = |response: &ScoredResponse<'_>| {
+        let mut rewards = match response.token_rewards {
+            [] => vec![0.0; response.n_tokens],
             given => given.to_vec(),
         };
         if let Some(last) = rewards.last_mut() {
-            *last += episode.reward;
+            *last += response.reward;
         }
         token_returns(&rewards, gamma)
     };
-    let group = |group: &Vec<ScoredResponse<'_>>| group.iter().map(episode).collect();
+    let group = |group: &Vec<ScoredResponse<'_>>| group.iter().map(token_rewards).collect();
     groups.iter().map(group).collect()
 }
 

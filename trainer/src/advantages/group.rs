@@ -1,4 +1,4 @@
-//! One advantage per answer, relative to the other answers to its prompt. The normalisations are
+//! One advantage per response, relative to the other responses to its prompt. The normalisations are
 //! those of [`rubrics::combine::group`], which the server's pipelines use.
 
 use rubrics::combine::Variance;
@@ -84,7 +84,7 @@ impl MaxRl {
     }
 }
 
-/// Gives every token of an answer the answer's advantage.
+/// Gives every token of a response the response's advantage.
 pub(super) fn of_outcomes(
     groups: &[Vec<ScoredResponse<'_>>],
     how: Normalisation,
@@ -92,7 +92,7 @@ pub(super) fn of_outcomes(
     each_outcome(groups, |rewards| Ok(advantages(rewards, how)?))
 }
 
-/// The advantages of answers, from the rewards of a group.
+/// The advantages of responses, from the rewards of a group.
 pub(super) fn outcomes(group: &[ScoredResponse<'_>], how: Normalisation) -> Result<Vec<f64>> {
     let rewards: Vec<f64> = group.iter().map(ScoredResponse::total).collect();
     Ok(advantages(&rewards, how)?)
@@ -108,7 +108,7 @@ fn each_outcome(
         }
         let rewards: Vec<f64> = group.iter().map(ScoredResponse::total).collect();
         let tokens =
-            |(episode, advantage): (&ScoredResponse<'_>, f64)| vec![advantage; episode.n_tokens];
+            |(response, advantage): (&ScoredResponse<'_>, f64)| vec![advantage; response.n_tokens];
         Ok(group.iter().zip(of(&rewards)?).map(tokens).collect())
     };
     groups.iter().map(group).collect()

@@ -9,7 +9,7 @@
 //!
 //! | module | method |
 //! |---|---|
-//! | [`group`] | GRPO, Dr.GRPO's mean, RLOO, `MaxRL`: one number an answer |
+//! | [`group`] | GRPO, Dr.GRPO's mean, RLOO, `MaxRL`: one number for each response |
 //! | [`batch`] | REINFORCE++ and its baseline form, whitening, `StableReinforce`'s filter |
 //! | [`process`] | CAPO, TP-GRPO, PPR, iStar, returns of steps |
 //! | [`steps`] | step rewards: iStar's implicit ones, SPA-RL's; returns, and steps to tokens |
@@ -51,8 +51,8 @@ pub struct ScoredResponse<'a> {
     /// Number of tokens.
     pub n_tokens: usize,
     /// Its steps, in order, for the process-aware methods.
-    pub steps: &'a [AnswerStep],
-    /// Rewards of single tokens beside the reward of the answer, one per token or empty, such as
+    pub steps: &'a [ResponseStep],
+    /// Rewards of single tokens beside the reward of the response, one per token or empty, such as
     /// [`penalties`](crate::losses::kl::penalties). For callers of this crate: the training loop
     /// leaves it empty, because its divergence is part of the loss. REINFORCE++ adds them token by
     /// token, the methods of groups add their sum to the reward, and the process-aware methods
@@ -60,10 +60,10 @@ pub struct ScoredResponse<'a> {
     pub token_rewards: &'a [f64],
 }
 
-/// A step of an answer.
+/// A step of a response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct AnswerStep {
-    /// Its tokens, counted from the answer's first.
+pub struct ResponseStep {
+    /// Its tokens, counted from the response's first.
     pub tokens: Range<usize>,
     /// The verdict on it.
     pub signal: Signal,
@@ -81,14 +81,14 @@ pub enum Signal {
 }
 
 impl<'a> ScoredResponse<'a> {
-    /// An answer with a reward and no steps.
+    /// A response with a reward and no steps.
     pub fn new(reward: f64, n_tokens: usize) -> Self {
         Self { reward, n_tokens, steps: &[], token_rewards: &[] }
     }
 
     /// Sets the steps.
     #[must_use]
-    pub fn with_steps(self, steps: &'a [AnswerStep]) -> Self {
+    pub fn with_steps(self, steps: &'a [ResponseStep]) -> Self {
         Self { steps, ..self }
     }
 
@@ -106,7 +106,7 @@ impl<'a> ScoredResponse<'a> {
             if step.tokens.start < end || step.tokens.is_empty() || step.tokens.end > self.n_tokens
             {
                 return Err(FormulaError::OutOfRange {
-                    what: "steps of answer",
+                    what: "steps of response",
                     index,
                     range: "in order, apart and within its tokens",
                 });
@@ -122,7 +122,7 @@ impl<'a> ScoredResponse<'a> {
     }
 }
 
-/// Advantages of tokens, by group, answer and token.
+/// Advantages of tokens, by group, response and token.
 pub type TokenAdvantages = Vec<Vec<Vec<f64>>>;
 
 /// The advantage method and its options.
@@ -190,8 +190,8 @@ impl AdvantageKind {
     pub fn evaluate(&self, groups: &[Vec<ScoredResponse<'_>>]) -> Result<TokenAdvantages> {
         self.check()?;
         for group in groups {
-            for (index, episode) in group.iter().enumerate() {
-                episode.check(index)?;
+            for (index, response) in group.iter().enumerate() {
+                response.check(index)?;
             }
         }
         let advantages = match self {
@@ -223,7 +223,7 @@ fn each(
     of: impl Fn(&[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>>,
 ) -> Result<TokenAdvantages> {
     let group = |group: &Vec<ScoredResponse<'_>>| {
-        if group.iter().any(|episode| !episode.token_rewards.is_empty()) {
+        if group.iter().any(|response| !response.token_rewards.is_empty()) {
             return Err(FormulaError::Setting {
                 name: "token rewards of a process-aware method",
                 range: "none: the divergence belongs in its loss",

@@ -23,7 +23,7 @@ const STANDARD: Normalisation = Normalisation::Grpo { variance: Variance::Unbias
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Capo {
-    /// Weight of a right answer; 2 in the paper.
+    /// Weight of a right response; 2 in the paper.
     pub whole: f64,
     /// Weight of a wrong step; 1 in the paper.
     pub process: f64,
@@ -37,7 +37,7 @@ pub struct Capo {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TpGrpo {
-    /// Penalty of a wrong thought if every answer of the group is right. The paper's value is not
+    /// Penalty of a wrong thought if every response of the group is right. The paper's value is not
     /// known, so there is no default.
     pub alpha: f64,
     /// The standardisation of outcomes. The unbiased standard deviation and 1e-4 are ours.
@@ -61,7 +61,7 @@ pub struct Ppr {
     pub normalise: Normalisation,
 }
 
-/// iStar (2509.19199): `A_E + alpha A_S`, the outcome standardised over the answers of the group
+/// iStar (2509.19199): `A_E + alpha A_S`, the outcome standardised over the responses of the group
 /// and a step's own reward over all steps of the group. Signals are [`Signal::Reward`], from
 /// [`implicit_rewards`](super::steps::implicit_rewards). Tokens outside steps have `A_E`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -77,7 +77,7 @@ pub struct IStar {
 
 /// Returns of step rewards, relative to those of all steps of the group; for SPA-RL's rewards
 /// ([`grounded_rewards`](super::steps::grounded_rewards)). Signals are [`Signal::Reward`]; the
-/// reward of the answer is not read, because contributions add up to it. The paper's PPO has a
+/// reward of the response is not read, because contributions add up to it. The paper's PPO has a
 /// critic; the group in its place is ours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -128,15 +128,15 @@ impl Capo {
     pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
         let weights = Weights { whole: self.whole, process: self.process };
         let mut rewards = Vec::with_capacity(group.len());
-        for (index, episode) in group.iter().enumerate() {
-            let is_right = right(index, episode)?;
-            let wrong = signals(index, episode, "how wrong it is", |signal| match signal {
+        for (index, response) in group.iter().enumerate() {
+            let is_right = right(index, response)?;
+            let wrong = signals(index, response, "how wrong it is", |signal| match signal {
                 Signal::Wrong(wrong) => Some(wrong),
                 Signal::Label(_) | Signal::Reward(_) => None,
             })?;
             let outside = step_rewards(is_right, &[0.0], weights)?[0];
             let steps = step_rewards(is_right, &wrong, weights)?;
-            rewards.push(over_steps(episode, &steps, outside));
+            rewards.push(over_steps(response, &steps, outside));
         }
         if rewards.iter().all(Vec::is_empty) {
             return Ok(rewards);
@@ -153,13 +153,14 @@ impl TpGrpo {
     }
 
     pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
-        let accuracy = group.iter().map(|episode| episode.reward).sum::<f64>() / group.len() as f64;
+        let accuracy =
+            group.iter().map(|response| response.reward).sum::<f64>() / group.len() as f64;
         let mut tokens = Vec::with_capacity(group.len());
-        for ((index, episode), outcome) in
+        for ((index, response), outcome) in
             group.iter().enumerate().zip(outcomes(group, self.normalise)?)
         {
-            let is_right = right(index, episode)?;
-            let labels = signals(index, episode, "its label", |signal| match signal {
+            let is_right = right(index, response)?;
+            let labels = signals(index, response, "its label", |signal| match signal {
                 Signal::Label(label) if fits(label, is_right) => Some(label),
                 Signal::Label(_) | Signal::Wrong(_) | Signal::Reward(_) => None,
             })?;
@@ -168,7 +169,7 @@ impl TpGrpo {
             for label in labels {
                 thought.push(thoughts::advantage(label, outcome, cost)?);
             }
-            tokens.push(over_steps(episode, &thought, outcome));
+            tokens.push(over_steps(response, &thought, outcome));
         }
         Ok(tokens)
     }
@@ -190,11 +191,11 @@ impl Ppr {
 
     pub(super) fn group(&self, group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
         let mut rewards = Vec::with_capacity(group.len());
-        for (index, episode) in group.iter().enumerate() {
-            let own = own_rewards(index, episode)?;
+        for (index, response) in group.iter().enumerate() {
+            let own = own_rewards(index, response)?;
             rewards.push(match own.as_slice() {
                 [] => Vec::new(),
-                own => renorm(own, episode.reward, self.outcome)?,
+                own => renorm(own, response.reward, self.outcome)?,
             });
         }
         relative_returns(group, &rewards, self.gamma, self.normalise)
@@ -211,9 +212,9 @@ impl IStar {
         let how = Normalisation::Grpo { variance: self.variance, epsilon: self.epsilon };
         let rewards = all_own_rewards(group)?;
         let steps = together(&rewards, how)?;
-        let tokens = |((episode, steps), outcome): ((&ScoredResponse<'_>, Vec<f64>), f64)| {
+        let tokens = |((response, steps), outcome): ((&ScoredResponse<'_>, Vec<f64>), f64)| {
             let sums: Vec<f64> = steps.iter().map(|own| outcome + self.alpha * own).collect();
-            over_steps(episode, &sums, outcome)
+            over_steps(response, &sums, outcome)
         };
         Ok(group.iter().zip(steps).zip(outcomes(group, how)?).map(tokens).collect())
     }
@@ -242,7 +243,8 @@ fn relative_returns(
         returns.push(token_returns(steps, gamma)?);
     }
     let relative = together(&returns, how)?;
-    let tokens = |(episode, steps): (&ScoredResponse<'_>, Vec<f64>)| towards_steps(episode, &steps);
+    let tokens =
+        |(response, steps): (&ScoredResponse<'_>, Vec<f64>)| towards_steps(response, &steps);
     Ok(group.iter().zip(relative).map(tokens).collect())
 }
 
@@ -258,12 +260,12 @@ fn together(steps: &[Vec<f64>], how: Normalisation) -> Result<Vec<Vec<f64>>> {
 }
 
 fn all_own_rewards(group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f64>>> {
-    let own = group.iter().enumerate().map(|(index, episode)| own_rewards(index, episode));
+    let own = group.iter().enumerate().map(|(index, response)| own_rewards(index, response));
     own.collect()
 }
 
-fn own_rewards(index: usize, episode: &ScoredResponse<'_>) -> Result<Vec<f64>> {
-    signals(index, episode, "its reward", |signal| match signal {
+fn own_rewards(index: usize, response: &ScoredResponse<'_>) -> Result<Vec<f64>> {
+    signals(index, response, "its reward", |signal| match signal {
         Signal::Reward(reward) => Some(reward),
         Signal::Wrong(_) | Signal::Label(_) => None,
     })
@@ -271,18 +273,18 @@ fn own_rewards(index: usize, episode: &ScoredResponse<'_>) -> Result<Vec<f64>> {
 
 fn signals<T>(
     index: usize,
-    episode: &ScoredResponse<'_>,
+    response: &ScoredResponse<'_>,
     range: &'static str,
     of: impl Fn(Signal) -> Option<T>,
 ) -> Result<Vec<T>> {
-    let signals = episode.steps.iter().map(|step| of(step.signal)).collect();
-    let what = "the signal of every step of answer";
+    let signals = response.steps.iter().map(|step| of(step.signal)).collect();
+    let what = "the signal of every step of response";
     Option::ok_or(signals, FormulaError::OutOfRange { what, index, range })
 }
 
-fn right(index: usize, episode: &ScoredResponse<'_>) -> Result<bool> {
+fn right(index: usize, response: &ScoredResponse<'_>) -> Result<bool> {
     #[expect(clippy::float_cmp, reason = "a verifier gives these very numbers")]
-    let (is_right, is_wrong) = (episode.reward == 1.0, episode.reward == 0.0);
+    let (is_right, is_wrong) = (response.reward == 1.0, response.reward == 0.0);
     if is_right || is_wrong {
         return Ok(is_right);
     }

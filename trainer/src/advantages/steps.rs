@@ -74,21 +74,21 @@ pub fn grounded_rewards(
 }
 
 /// Spreads numbers of steps over tokens: each step's tokens have its number, all others `outside`.
-pub(super) fn over_steps(episode: &ScoredResponse<'_>, values: &[f64], outside: f64) -> Vec<f64> {
-    let mut tokens = vec![outside; episode.n_tokens];
-    for (step, value) in episode.steps.iter().zip(values) {
+pub(super) fn over_steps(response: &ScoredResponse<'_>, values: &[f64], outside: f64) -> Vec<f64> {
+    let mut tokens = vec![outside; response.n_tokens];
+    for (step, value) in response.steps.iter().zip(values) {
         tokens[step.tokens.clone()].fill(*value);
     }
     tokens
 }
 
 /// Spreads returns of steps over tokens: a token between steps has the number of the next step, and
-/// those behind the last step have that one's. Tokens of an answer without steps have 0.
-pub(super) fn towards_steps(episode: &ScoredResponse<'_>, values: &[f64]) -> Vec<f64> {
+/// those behind the last step have that one's. Tokens of a response without steps have 0.
+pub(super) fn towards_steps(response: &ScoredResponse<'_>, values: &[f64]) -> Vec<f64> {
     let last = values.last().copied().unwrap_or(0.0);
-    let mut tokens = vec![last; episode.n_tokens];
+    let mut tokens = vec![last; response.n_tokens];
     let mut start = 0;
-    for (step, value) in episode.steps.iter().zip(values) {
+    for (step, value) in response.steps.iter().zip(values) {
         tokens[start..step.tokens.end].fill(*value);
         start = step.tokens.end;
     }

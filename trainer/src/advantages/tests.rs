@@ -5,7 +5,7 @@ use rubrics::combine::thoughts::ThoughtLabel;
 use serde::Deserialize;
 
 use super::steps::{grounded_rewards, implicit_rewards, token_returns};
-use super::{AdvantageKind, AnswerStep, ScoredResponse, Signal, TokenAdvantages};
+use super::{AdvantageKind, ResponseStep, ScoredResponse, Signal, TokenAdvantages};
 use crate::losses::FormulaError;
 use crate::losses::error::Result;
 use crate::losses::tests::{GOLDENS, all_near, near};
@@ -18,12 +18,12 @@ struct Goldens {
 #[derive(Deserialize)]
 struct Case {
     kind: AdvantageKind,
-    groups: Vec<Vec<EpisodeCase>>,
+    groups: Vec<Vec<ResponseCase>>,
     advantages: TokenAdvantages,
 }
 
 #[derive(Deserialize)]
-struct EpisodeCase {
+struct ResponseCase {
     reward: f64,
     n_tokens: usize,
     steps: Vec<StepCase>,
@@ -40,7 +40,7 @@ struct StepCase {
 }
 
 impl StepCase {
-    fn step(&self) -> AnswerStep {
+    fn step(&self) -> ResponseStep {
         let label = self.label.as_ref().map(|label| match label.as_str() {
             "right" => ThoughtLabel::Right,
             "wrong" => ThoughtLabel::Wrong,
@@ -53,33 +53,33 @@ impl StepCase {
             .map(Signal::Wrong)
             .or(label.map(Signal::Label))
             .or(self.reward.map(Signal::Reward));
-        AnswerStep {
+        ResponseStep {
             tokens: self.start..self.end,
             signal: signal.expect("every step has a signal"),
         }
     }
 }
 
-/// The steps of each answer of each group.
-type Steps = Vec<Vec<Vec<AnswerStep>>>;
+/// The steps of each response of each group.
+type Steps = Vec<Vec<Vec<ResponseStep>>>;
 
 impl Case {
     fn steps(&self) -> Steps {
-        let answer = |answer: &EpisodeCase| answer.steps.iter().map(StepCase::step).collect();
-        let group = |group: &Vec<EpisodeCase>| group.iter().map(answer).collect();
+        let response =
+            |response: &ResponseCase| response.steps.iter().map(StepCase::step).collect();
+        let group = |group: &Vec<ResponseCase>| group.iter().map(response).collect();
         self.groups.iter().map(group).collect()
     }
 
-    fn episodes<'a>(&'a self, steps: &'a Steps) -> Vec<Vec<ScoredResponse<'a>>> {
+    fn scored_responses<'a>(&'a self, steps: &'a Steps) -> Vec<Vec<ScoredResponse<'a>>> {
         let mut groups = Vec::new();
         for (group, steps) in self.groups.iter().zip(steps) {
-            let answers = group.iter().zip(steps);
-            let episode =
-                |(answer, steps): (&'a EpisodeCase, &'a Vec<AnswerStep>)| ScoredResponse {
-                    token_rewards: &answer.token_rewards,
-                    ..ScoredResponse::new(answer.reward, answer.n_tokens).with_steps(steps)
+            let scored =
+                |(response, steps): (&'a ResponseCase, &'a Vec<ResponseStep>)| ScoredResponse {
+                    token_rewards: &response.token_rewards,
+                    ..ScoredResponse::new(response.reward, response.n_tokens).with_steps(steps)
                 };
-            groups.push(answers.map(episode).collect());
+            groups.push(group.iter().zip(steps).map(scored).collect());
         }
         groups
     }
@@ -90,7 +90,7 @@ fn advantages_equal_the_formulas() {
     let goldens: Goldens = serde_json::from_str(GOLDENS).expect("the goldens can be read");
     for case in goldens.advantages {
         let steps = case.steps();
-        let got = case.kind.evaluate(&case.episodes(&steps)).expect("good numbers");
+        let got = case.kind.evaluate(&case.scored_responses(&steps)).expect("good numbers");
         let name = format!("{:?}", case.kind);
         assert_eq!(got.len(), case.advantages.len(), "{name}");
         for (got, expected) in got.iter().flatten().zip(case.advantages.iter().flatten()) {
@@ -105,7 +105,7 @@ fn kind(toml: &str) -> AdvantageKind {
     toml::from_str(toml).expect("a good kind")
 }
 
-/// Groups of answers of one token each.
+/// Groups of responses of one token each.
 #[track_caller]
 fn outcomes(toml: &str, rewards: &[&[f64]]) -> Result<Vec<Vec<f64>>> {
     let groups: Vec<Vec<ScoredResponse<'_>>> = rewards
@@ -144,7 +144,7 @@ fn outcome_advantages_by_hand() {
 fn c1_spark_divides_by_the_unbiased_deviation() {
     let got = outcomes("kind = 'grpo'\nvariance = 'unbiased'\nepsilon = 1e-9", &[&[1.0, 0.0]]);
     let half = 0.5 / (f64::sqrt(0.5) + 1e-9);
-    all_near("two answers", &got.expect("good rewards")[0], &[half, -half]);
+    all_near("two responses", &got.expect("good rewards")[0], &[half, -half]);
 }
 
 const OF_GROUPS: [&str; 9] = [
@@ -196,14 +196,16 @@ fn c7_stable_reinforce_drops_outliers() {
 }
 
 /// A step of two tokens for each signal.
-fn steps(signals: &[Signal]) -> Vec<AnswerStep> {
-    let step =
-        |(at, signal): (usize, &Signal)| AnswerStep { tokens: 2 * at..2 * at + 2, signal: *signal };
+fn steps(signals: &[Signal]) -> Vec<ResponseStep> {
+    let step = |(at, signal): (usize, &Signal)| ResponseStep {
+        tokens: 2 * at..2 * at + 2,
+        signal: *signal,
+    };
     signals.iter().enumerate().map(step).collect()
 }
 
 #[test]
-fn a3_capo_right_answers_outrank_clean_steps() {
+fn a3_capo_right_responses_outrank_clean_steps() {
     let flawed = steps(&[Signal::Wrong(0.0), Signal::Wrong(1.0)]);
     let clean = steps(&[Signal::Wrong(0.0), Signal::Wrong(0.0)]);
     let group = vec![
@@ -301,11 +303,11 @@ fn rewards_of_tokens_are_part_of_the_return() {
 
 #[test]
 fn steps_and_signals_that_do_not_fit_are_refused() {
-    let step = |from, to, signal| AnswerStep { tokens: from..to, signal };
+    let step = |from, to, signal| ResponseStep { tokens: from..to, signal };
     let reward = Signal::Reward(0.5);
-    let check = |toml: &str, reward: f64, steps: &[AnswerStep]| {
-        let episode = ScoredResponse::new(reward, 4).with_steps(steps);
-        let got = kind(toml).evaluate(&[vec![episode]]);
+    let check = |toml: &str, reward: f64, steps: &[ResponseStep]| {
+        let response = ScoredResponse::new(reward, 4).with_steps(steps);
+        let got = kind(toml).evaluate(&[vec![response]]);
         assert!(got.is_err(), "{toml}: {got:?}");
     };
     check("kind = 'ppr'", 1.0, &[step(0, 5, reward)]);
@@ -336,8 +338,8 @@ fn too_large_numbers_are_errors() {
         let got = outcomes(toml, &[&[f64::MAX, f64::MAX, 0.0]]);
         assert!(got.is_err(), "{toml}: {got:?}");
     }
-    let episode = ScoredResponse { token_rewards: &[1.0], ..ScoredResponse::new(1.0, 2) };
-    let got = AdvantageKind::default().evaluate(&[vec![episode]]);
+    let response = ScoredResponse { token_rewards: &[1.0], ..ScoredResponse::new(1.0, 2) };
+    let got = AdvantageKind::default().evaluate(&[vec![response]]);
     assert!(matches!(got, Err(FormulaError::Length { .. })));
 }
 

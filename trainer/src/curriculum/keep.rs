@@ -1,12 +1,12 @@
-//! Rules for the groups of answers that are trained on.
+//! Rules for the groups of rollouts that are trained on.
 
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Result, TrainError};
 use crate::item::Group;
 
-/// The rule. A group in which an answer has a failure instead of a reward is never trained on: its
-/// rewards are not known. To train on the other answers, remove that one first.
+/// The rule. A group in which a rollout has a failure instead of a reward is never trained on: its
+/// rewards are not known. To train on the other rollouts, remove that one first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "keep")]
 pub enum Keep {
@@ -26,7 +26,7 @@ pub enum Keep {
         /// The greatest pass rate.
         #[serde(default = "default_high")]
         high: f64,
-        /// The reward from which an answer passes: 1.
+        /// The reward from which a rollout passes: 1.
         #[serde(default = "default_pass")]
         pass: f64,
     },
@@ -53,9 +53,9 @@ pub enum Fate {
     Failed,
     /// All rewards are equal to this one.
     Equal(f64),
-    /// Too few answers pass.
+    /// Too few rollouts pass.
     TooHard,
-    /// Too many answers pass.
+    /// Too many rollouts pass.
     TooEasy,
 }
 
@@ -72,7 +72,7 @@ pub struct KeepCounts {
     pub failed: u64,
     /// Groups of equal rewards, kept or not.
     pub zero_variance: u64,
-    /// Those of them in which every answer has a reward of 1 or more.
+    /// Those of them in which every rollout has a reward of 1 or more.
     pub all_right: u64,
     /// Dropped below a band.
     pub too_hard: u64,
@@ -113,7 +113,7 @@ impl Keep {
         }
     }
 
-    /// Decides about `group` and counts the decision. A group without answers has no reward.
+    /// Decides about `group` and counts the decision. A group without rollouts has no reward.
     pub fn judge(&self, group: &Group, counts: &mut KeepCounts) -> Fate {
         counts.groups += 1;
         let rewards = group.rewards().filter(|rewards| !rewards.is_empty());
@@ -186,7 +186,7 @@ impl NoProgressRule {
         } else if counts.all_right >= wrong {
             "the problems are too easy for this model"
         } else {
-            "the problems are too hard for this model, or the scorer cannot read its answers"
+            "the problems are too hard for this model, or the scorer cannot read its responses"
         };
         Err(TrainError::NoProgress(format!(
             "for {} steps no group had different rewards, so there is nothing to learn: of the last \

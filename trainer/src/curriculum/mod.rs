@@ -29,7 +29,7 @@ use pool::PoolPosition;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
 pub enum CurriculumConfig {
-    /// All problems in a new random order each episode.
+    /// All problems in a new random order in each pass.
     #[default]
     Uniform,
     /// DUMP (arXiv 2504.09710, the id is unconfirmed): categories by an upper confidence bound of
@@ -152,12 +152,12 @@ struct ArmState {
     estimate: f64,
 }
 
-/// The advantages of one group of answers, which measure how far its rewards differ.
+/// The advantages of one group of rollouts, which measure how far its rewards differ.
 #[derive(Clone, Copy, Debug)]
 pub struct GroupAdvantages<'a> {
     /// The problem's category.
     pub category: Option<&'a str>,
-    /// The advantages of its answers.
+    /// The advantages of its rollouts.
     pub advantages: &'a [f64],
 }
 
@@ -262,9 +262,9 @@ impl Curriculum {
         names.zip(weights).collect()
     }
 
-    /// The episode of the next draw, from 0: the number of problems drawn over the number of
-    /// problems, rounded down.
-    pub fn episode(&self) -> u64 {
+    /// The pass through all problems that the next draw belongs to, from 0: the number of problems
+    /// drawn over the number of problems, rounded down.
+    pub fn pass(&self) -> u64 {
         self.drawn / self.problems
     }
 

@@ -1,7 +1,7 @@
 //! PCL (arXiv 2510.01135): one forward of a value model replaces rollouts as the measure of
 //! difficulty.
 //!
-//! Reported: of k m candidates the m whose value is nearest to a target are answered; the value
+//! Reported: of k m candidates the m whose value is nearest to a target are sampled; the value
 //! model is fitted to their mean rewards one step behind, by squared error. The caller owns the
 //! value model; this module makes the choice.
 

@@ -12,28 +12,29 @@ pub(super) struct ProblemPool {
     name: String,
     seed: u64,
     members: Vec<u64>,
-    /// The members in the order of this episode.
+    /// The members in the order of this pass.
     order: Vec<u64>,
     place: PoolPosition,
 }
 
-/// The position of a pool; its order follows from the episode.
+/// The position of a pool; its order follows from the pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PoolPosition {
-    episode: u64,
+    #[serde(rename = "episode")]
+    pass: u64,
     at: usize,
 }
 
 impl ProblemPool {
-    /// Starts with the first episode; `members` must not be empty.
+    /// Starts with the first pass; `members` must not be empty.
     pub(super) fn new(name: &str, members: Vec<u64>, seed: u64) -> Self {
         let mut pool = Self {
             name: format!("pool {name}"),
             seed,
             order: Vec::new(),
             members,
-            place: PoolPosition { episode: 0, at: 0 },
+            place: PoolPosition { pass: 0, at: 0 },
         };
         pool.shuffle();
         pool
@@ -62,17 +63,17 @@ impl ProblemPool {
 
     pub(super) fn next(&mut self) -> u64 {
         if self.place.at == self.order.len() {
-            self.place = PoolPosition { episode: self.place.episode + 1, at: 0 };
+            self.place = PoolPosition { pass: self.place.pass + 1, at: 0 };
             self.shuffle();
         }
         self.place.at += 1;
         self.order[self.place.at - 1]
     }
 
-    /// Shuffles this episode's order, independently of other episodes.
+    /// Shuffles this pass's order, independently of other passes.
     fn shuffle(&mut self) {
         self.order.clone_from(&self.members);
-        let mut rng = decision(self.seed, &self.name, &[self.place.episode]);
+        let mut rng = decision(self.seed, &self.name, &[self.place.pass]);
         self.order.shuffle(&mut rng);
     }
 }

@@ -40,17 +40,17 @@ fn observed<'a>(category: &'a str, advantages: &'a [f64]) -> GroupAdvantages<'a>
 #[test]
 fn d_uniform_episodes() {
     let mut curriculum = two_kinds(CurriculumConfig::Uniform);
-    let mut episodes = Vec::new();
-    for episode in 0..3 {
-        assert_eq!(curriculum.episode(), episode);
+    let mut passes = Vec::new();
+    for pass in 0..3 {
+        assert_eq!(curriculum.pass(), pass);
         let mut drawn = curriculum.draw(10, no_values).expect("drawn");
-        episodes.push(drawn.clone());
+        passes.push(drawn.clone());
         drawn.sort_unstable();
         assert_eq!(drawn, (0..10).collect::<Vec<_>>(), "each problem once");
     }
-    assert_ne!(episodes[0], episodes[1]);
+    assert_ne!(passes[0], passes[1]);
     let again = two_kinds(CurriculumConfig::Uniform).draw(20, no_values).expect("drawn");
-    assert_eq!(again, episodes[..2].concat(), "batches do not matter");
+    assert_eq!(again, passes[..2].concat(), "batches do not matter");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn options_are_read_with_their_defaults() {
     assert_eq!(band, Keep::Band { low: 0.2, high: 0.8, pass: 1.0 });
 }
 
-fn answers(rights: usize, wrongs: usize) -> Group {
+fn group_with(rights: usize, wrongs: usize) -> Group {
     group(0, [vec![right("2"); rights], vec![wrong("3"); wrongs]].concat())
 }
 
@@ -210,7 +210,7 @@ fn answers(rights: usize, wrongs: usize) -> Group {
 fn d_odf_band() {
     let band = Keep::Band { low: 0.25, high: 0.75, pass: 1.0 };
     let check = |rights, wrongs, expected: Fate| {
-        let fate = band.judge(&answers(rights, wrongs), &mut KeepCounts::default());
+        let fate = band.judge(&group_with(rights, wrongs), &mut KeepCounts::default());
         assert_eq!(fate, expected, "{rights} {wrongs}");
     };
     check(2, 6, Fate::Kept);
@@ -228,9 +228,10 @@ fn d_odf_band() {
 
 #[test]
 fn e5_zero_variance_is_kept_or_dropped_and_counted() {
-    let mut failed = answers(1, 1);
+    let mut failed = group_with(1, 1);
     failed.rollouts.push(none());
-    let groups = [answers(2, 2), answers(3, 0), answers(0, 3), failed, group(0, Vec::new())];
+    let groups =
+        [group_with(2, 2), group_with(3, 0), group_with(0, 3), failed, group(0, Vec::new())];
     let check = |keep: Keep, kept: u64| {
         let mut counts = KeepCounts::default();
         for group in &groups {

@@ -1,4 +1,4 @@
-//! Items that the model answers in a run, and the answers.
+//! Prompts of a run ([`TrainingItem`]), and the rollouts of each ([`Group`]).
 
 mod stored;
 
@@ -7,18 +7,18 @@ use std::sync::Arc;
 
 use rubrics::{FailureKind, Message};
 
-/// The role in which the model answers an item.
+/// The role in which the model responds to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ItemRole {
     /// Solves a problem.
     Policy,
-    /// Judges whether one answer is right.
+    /// Judges whether one response is right.
     Pointwise,
-    /// Judges which of two answers is better.
+    /// Judges which of two responses is better.
     Pairwise,
-    /// Solves a problem again after a wrong solution or answer.
+    /// Solves a problem again after a wrong solution or judgement.
     Reflection,
-    /// Ranks several answers by scores.
+    /// Ranks several responses by scores.
     RankJudge,
     /// Criticises a solution and concludes whether it is right.
     Critic,
@@ -38,7 +38,7 @@ impl ItemRole {
         }
     }
 
-    /// Whether its tokens are a judgement of an answer.
+    /// Whether its tokens are a judgement of a response.
     pub fn judges(self) -> bool {
         match self {
             ItemRole::Policy | ItemRole::Reflection => false,
@@ -49,23 +49,23 @@ impl ItemRole {
     }
 }
 
-/// A prompt for the model, with the reference for its answer.
+/// A prompt for the model, with the reference for its response.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TrainingItem {
     /// Its index in the data; a judge item has the index of its problem.
     pub index: u64,
-    /// The role in which the model answers.
+    /// The role in which the model responds.
     pub role: ItemRole,
     /// The conversation to continue.
     pub turns: Vec<Message>,
     /// The problem's text, without a prompt around it.
     pub problem: Arc<str>,
     /// The reference answer of a problem, or the label of a judgement. `None` if only a model can
-    /// judge the answer.
+    /// judge the response.
     pub gold: Option<Arc<str>>,
     /// The reference answer of a problem that is rewarded without it; only audits read it.
     pub audit: Option<Arc<str>>,
-    /// The scorer that rewards the answers, by name.
+    /// The scorer that rewards the rollouts, by name.
     pub scorer: Arc<str>,
     /// The category or level that curricula choose by.
     pub category: Option<Arc<str>>,
@@ -84,7 +84,7 @@ pub struct Token {
     pub revision: u64,
 }
 
-/// One answer of the model to an item.
+/// One response that the model sampled for an item.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rollout {
     /// Its tokens, the one that ended it included.
@@ -101,7 +101,7 @@ pub struct Rollout {
     pub steps: Option<Vec<JudgedStep>>,
 }
 
-/// A step of an answer, as a scorer judged it.
+/// A step of a rollout, as a scorer judged it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedStep {
     /// Its place in the text, in code points.
@@ -124,12 +124,12 @@ impl Rollout {
     }
 }
 
-/// The answers to one item in one step.
+/// The rollouts of one item in one step.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Group {
     /// The item.
     pub item: Arc<TrainingItem>,
-    /// The answers, in the order of their streams.
+    /// The rollouts, in the order of their streams.
     pub rollouts: Vec<Rollout>,
 }
 

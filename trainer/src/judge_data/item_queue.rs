@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::item::TrainingItem;
 
 /// Queue of judge items. A normal step adds its items, and afterwards at most one batch of the
-/// oldest is taken; the rest stays for later steps of the episode (SPARK, arXiv 2509.22624, as in
+/// oldest is taken; the rest stays for later steps of the pass (SPARK, arXiv 2509.22624, as in
 /// the authors' code). Serialisable, so that a resumed run continues with the same items.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -25,7 +25,7 @@ impl ItemQueue {
         Self { batch: batch.max(1), items: VecDeque::new(), due: false }
     }
 
-    /// Empties the queue at the start of an episode, one pass through the problems.
+    /// Empties the queue at the start of a pass through the problems.
     pub fn begin_episode(&mut self) {
         self.items.clear();
         self.due = false;

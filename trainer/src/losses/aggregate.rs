@@ -23,7 +23,7 @@ pub enum Aggregation {
     /// Mean over the tokens of a micro-batch, then over micro-batches: BNPO as trainers have it.
     /// It is the one aggregation whose total depends on how the batch is cut.
     Bnpo,
-    /// Sum over tokens by the number of sequences times the longest answer allowed: Dr.GRPO
+    /// Sum over tokens by the number of sequences times the longest response allowed: Dr.GRPO
     /// (2503.20783).
     DrGrpo,
     /// Mean over sequences of the sum over tokens.
@@ -93,7 +93,7 @@ pub struct Counts {
 /// Properties of a batch beside its masks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BatchLimits {
-    /// Maximum length of an answer in tokens, the divisor of [`Aggregation::DrGrpo`].
+    /// Maximum length of a response in tokens, the divisor of [`Aggregation::DrGrpo`].
     pub max_tokens: usize,
     /// Number of micro-batches of the batch, the divisor of [`Aggregation::Bnpo`].
     pub micro_batches: usize,

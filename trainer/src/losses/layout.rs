@@ -11,10 +11,10 @@ use super::error::{Result, boundaries, lengths};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Stream {
-    /// Policy gradient on answers of the policy.
+    /// Policy gradient on rollouts of the policy.
     #[serde(rename = "player")]
     Policy,
-    /// Policy gradient on answers of a judge.
+    /// Policy gradient on rollouts of a judge.
     Judge,
     /// Cross-entropy on given tokens: recycled labels, demonstrations.
     Ce,
@@ -59,7 +59,7 @@ impl Stream {
 pub struct Layout<'a> {
     /// Offsets of the sequences, from 0, and at the end the number of tokens.
     pub cu_seqlens: &'a [usize],
-    /// Whether a token counts: false for a tool's text, and for all of an over-long answer that is
+    /// Whether a token counts: false for a tool's text, and for all of an over-long response that is
     /// filtered. No data of an uncounted token is ever read.
     pub mask: &'a [bool],
     /// The stream of each sequence; `None` if all are [`Stream::Policy`].

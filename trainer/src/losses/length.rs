@@ -1,4 +1,4 @@
-//! Over-long answers: the penalty and the filter of DAPO (2503.14476).
+//! Over-long responses: the penalty and the filter of DAPO (2503.14476).
 
 use super::error::{Result, lengths, setting};
 use super::layout::Layout;
@@ -11,7 +11,7 @@ use super::layout::Layout;
 pub fn overlong_penalty(n_tokens: usize, max: usize, buffer: usize) -> Result<f64> {
     setting(
         "the over-long buffer",
-        "at least 1 token and at most the longest answer",
+        "at least 1 token and at most the longest response",
         (1..=max).contains(&buffer),
     )?;
     if n_tokens > max {
@@ -22,7 +22,7 @@ pub fn overlong_penalty(n_tokens: usize, max: usize, buffer: usize) -> Result<f6
 }
 
 /// The mask without the tokens of truncated sequences: the over-long filter, by which a truncated
-/// answer is not trained on.
+/// response is not trained on.
 ///
 /// # Errors
 /// Lists that do not belong together.

@@ -30,7 +30,7 @@ pub struct Tokens<'a> {
     pub factors: Option<&'a [f64]>,
     /// The entropy of the distribution that each token was drawn from.
     pub entropies: Option<&'a [f64]>,
-    /// A token reward model's probability that the answer is right so far. Read by OREAL.
+    /// A token reward model's probability that the response is right so far. Read by OREAL.
     pub credit: Option<&'a [f64]>,
 }
 

@@ -29,11 +29,11 @@ use crate::error::{Result, TrainError};
 pub enum MethodConfig {
     /// Cross-entropy of completions.
     Supervised(SupervisedConfig),
-    /// A reward model, by pairs of answers (Bradley and Terry, 1952).
+    /// A reward model, by pairs of responses (Bradley and Terry, 1952).
     Reward(RewardConfig),
     /// A process reward model, by labels of steps.
     Process(ProcessConfig),
-    /// DPO and related losses: pairs of answers without a reward model.
+    /// DPO and related losses: pairs of responses without a reward model.
     Preference(PreferenceConfig),
     /// GRPO and related methods: rollouts and their rewards.
     PolicyGradient(Box<PolicyGradientConfig>),

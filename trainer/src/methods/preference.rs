@@ -1,4 +1,4 @@
-//! Direct preference optimisation: pairs of answers against a frozen reference.
+//! Direct preference optimisation: pairs of responses against a frozen reference.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,7 +7,7 @@ use super::outputs::{logprobs, output_grads};
 use crate::data::TrainingRow;
 use crate::error::{Result, TrainError};
 use crate::losses::Layout;
-use crate::losses::preference::{DirectPreference, PreferredAnswers};
+use crate::losses::preference::{DirectPreference, PreferredResponses};
 use crate::policy::PolicySequence;
 
 /// Options of preference optimisation.
@@ -50,10 +50,10 @@ pub(super) fn step(
             return Err(wrong_kind(row, "preference"));
         };
         let prompt = step.encoder.prompt(&row.turns)?;
-        for answer in [&row.chosen, &row.rejected] {
+        for response in [&row.chosen, &row.rejected] {
             sequences.push(PolicySequence {
                 adapter,
-                ..PolicySequence::continued(&prompt, &step.encoder.completion(answer)?)
+                ..PolicySequence::continued(&prompt, &step.encoder.completion(response)?)
             });
         }
         weights.push(row.margin.filter(|_| config.weighted).unwrap_or(1.0));
@@ -70,13 +70,13 @@ pub(super) fn step(
         }
         let mask = vec![true; logp.len()];
         let weights: Vec<f64> = members.iter().step_by(2).map(|at| weights[at / 2]).collect();
-        let answers = PreferredAnswers {
+        let responses = PreferredResponses {
             layout: Layout::new(&cu_seqlens, &mask),
             logp: &logp,
             reference: reference.as_ref().map(|_| before.as_slice()),
             weights: Some(&weights),
         };
-        let loss = config.loss.evaluate(&answers, rows.len())?;
+        let loss = config.loss.evaluate(&responses, rows.len())?;
         meter.add(&loss);
         let parts = cu_seqlens.windows(2).map(|ends| output_grads(&loss.grad[ends[0]..ends[1]]));
         Ok(parts.collect())

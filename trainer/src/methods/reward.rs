@@ -1,5 +1,5 @@
 //! Trains a reward model on pairs: Bradley-Terry on the score head at the last token of each
-//! answer.
+//! response.
 
 use models::{Output, OutputSpec};
 use serde::{Deserialize, Serialize};
@@ -43,8 +43,8 @@ pub(super) fn step(
         let TrainingRow::Preference(row) = row else {
             return Err(wrong_kind(row, "preference"));
         };
-        for answer in [&row.chosen, &row.rejected] {
-            let token_ids = step.encoder.answered(&row.turns, answer)?;
+        for response in [&row.chosen, &row.rejected] {
+            let token_ids = step.encoder.with_response(&row.turns, response)?;
             sequences.push(PolicySequence {
                 reads: vec![(token_ids.len() - 1, OutputSpec::Head)],
                 token_ids,

@@ -1,7 +1,7 @@
-//! Rollouts: answers sampled by the engine on the weights in training, and their rewards.
+//! Rollouts: responses sampled by the engine on the weights in training, and their rewards.
 
 mod reward_manager;
 mod sampler;
 
 pub use reward_manager::{RewardManager, failures};
-pub use sampler::{RolloutParams, SampleRequest, SampledAnswer, Sampler};
+pub use sampler::{RolloutParams, SampleRequest, SampledResponse, Sampler};

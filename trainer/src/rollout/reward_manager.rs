@@ -1,4 +1,4 @@
-//! Rewards of answers, by the function that the server scores with.
+//! Rewards of rollouts, by the function that the server scores with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use rubrics::{
 use crate::error::{Result, TrainError};
 use crate::item::{JudgedStep, Rollout, TrainingItem};
 
-/// Rewards answers by the scorers of a run.
+/// Rewards rollouts by the scorers of a run.
 #[derive(Debug)]
 pub struct RewardManager {
     registry: Registry,
@@ -118,7 +118,7 @@ impl RewardManager {
         for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
             match outcome {
                 Ok(reward) => rollout.steps = reward.evidence.steps.map(judged_steps),
-                // A scorer without a verdict on the answer may have verdicts on its steps.
+                // A scorer without a verdict on the response may have verdicts on its steps.
                 Err(failure) => match (failure.kind, failure.evidence.steps) {
                     (FailureKind::Abstain, Some(steps)) => {
                         rollout.steps = Some(judged_steps(steps));

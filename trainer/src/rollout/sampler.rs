@@ -18,23 +18,23 @@ use crate::encode::Encoder;
 use crate::error::{Result, TrainError};
 use crate::item::{Rollout, Token, TrainingItem};
 
-/// Samples answers with the served policy.
+/// Samples responses with the served policy.
 #[derive(Clone, Debug)]
 pub struct Sampler {
     host: Arc<Host>,
     encoder: Encoder,
 }
 
-/// An answer to sample.
+/// A response to sample.
 #[derive(Clone, Debug)]
 pub struct SampleRequest {
     /// The item's prompt.
     pub prompt: Arc<[u32]>,
-    /// The adapter that answers; `None` is the model itself.
+    /// The adapter that is sampled; `None` is the model itself.
     pub adapter: Option<Arc<str>>,
-    /// Seeds the draws of this answer together with [`RolloutParams::seed`].
+    /// Seeds the draws of this response together with [`RolloutParams::seed`].
     pub stream: u64,
-    /// Tokens of this answer that were sampled before it was interrupted.
+    /// Tokens of this response that were sampled before it was interrupted.
     pub partial: Vec<Token>,
     /// Number of tokens, `partial` included, after which it is interrupted; `None` samples to its
     /// end.
@@ -42,14 +42,14 @@ pub struct SampleRequest {
 }
 
 impl SampleRequest {
-    /// Requests an answer from its first token.
+    /// Requests a response from its first token.
     pub fn new(prompt: Arc<[u32]>, adapter: Option<Arc<str>>, stream: u64) -> SampleRequest {
         SampleRequest { prompt, adapter, stream, partial: Vec::new(), most: None }
     }
 
-    /// The part of the answer that was sampled before.
-    fn begun(&self) -> SampledAnswer {
-        SampledAnswer { tokens: self.partial.clone(), ended: false, interrupted: true }
+    /// The part of the response that was sampled before.
+    fn begun(&self) -> SampledResponse {
+        SampledResponse { tokens: self.partial.clone(), ended: false, interrupted: true }
     }
 }
 
@@ -58,15 +58,15 @@ impl SampleRequest {
 pub struct RolloutParams {
     /// Seeds all draws, together with the stream of a request.
     pub seed: u64,
-    /// Maximum tokens of an answer.
+    /// Maximum tokens of a response.
     pub max_tokens: usize,
     /// 1 for training; 0 takes the most likely token, for evaluation.
     pub temperature: f32,
 }
 
-/// A sampled answer.
+/// A sampled response.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SampledAnswer {
+pub struct SampledResponse {
     /// Its tokens, the one that ended it included.
     pub tokens: Vec<Token>,
     /// Whether it is complete; otherwise it was cut at its length, or interrupted.
@@ -105,20 +105,20 @@ impl Sampler {
     /// Samples all requests, in batches that fit the engine's queue.
     ///
     /// # Errors
-    /// [`TrainError::Engine`] if a request cannot be sampled; this is a fault of the run, not of an
-    /// answer.
+    /// [`TrainError::Engine`] if a request cannot be sampled; this is a fault of the run, not of a
+    /// response.
     pub fn sample(
         &self,
         requests: &[SampleRequest],
         params: RolloutParams,
-    ) -> Result<Vec<SampledAnswer>> {
+    ) -> Result<Vec<SampledResponse>> {
         let each: Vec<usize> = (0..requests.len()).collect();
         self.sample_until(requests, params, &each, requests.len())
     }
 
-    /// Samples until `enough` groups have all of their answers, and interrupts the others (APRIL,
+    /// Samples until `enough` groups have all of their responses, and interrupts the others (APRIL,
     /// arXiv 2509.18521), which are returned incomplete. `groups` is the group of each request,
-    /// numbered from 0. Waiting for all answers costs the time of the longest; interrupted ones can
+    /// numbered from 0. Waiting for all responses costs the time of the longest; interrupted ones can
     /// be resumed without losing tokens. The point of interruption is not deterministic.
     ///
     /// # Errors
@@ -129,7 +129,7 @@ impl Sampler {
         params: RolloutParams,
         groups: &[usize],
         enough: usize,
-    ) -> Result<Vec<SampledAnswer>> {
+    ) -> Result<Vec<SampledResponse>> {
         let mut open = OpenGroups::new(groups, enough);
         let most = (self.host.engine.limits().queue_tokens / 2).max(1);
         let mut samples = Vec::with_capacity(requests.len());
@@ -155,11 +155,11 @@ impl Sampler {
         params: RolloutParams,
         first: usize,
         open: &mut OpenGroups<'_>,
-    ) -> Result<Vec<SampledAnswer>> {
+    ) -> Result<Vec<SampledResponse>> {
         let submitted = requests.iter().map(|request| self.request(request, params)).collect();
         let terms = RequestParams { priority: Priority::Batch, ..RequestParams::default() };
         let mut ticket = self.host.engine.submit(submitted, terms).map_err(failed)?;
-        let mut samples: Vec<SampledAnswer> = requests.iter().map(SampleRequest::begun).collect();
+        let mut samples: Vec<SampledResponse> = requests.iter().map(SampleRequest::begun).collect();
         let mut take = |event: RequestEvent, open: &mut OpenGroups<'_>| -> Result<()> {
             match event {
                 RequestEvent::Tokens { request, tokens } => {
@@ -210,7 +210,7 @@ impl Sampler {
     ///
     /// # Errors
     /// Tokens that the tokenizer refuses.
-    pub fn rollout(&self, sample: SampledAnswer) -> Result<Rollout> {
+    pub fn rollout(&self, sample: SampledResponse) -> Result<Rollout> {
         Ok(Rollout {
             text: self.text(&sample.tokens)?,
             truncated: !sample.ended,
@@ -221,7 +221,7 @@ impl Sampler {
         })
     }
 
-    /// The text of an answer, without special tokens.
+    /// The text of a response, without special tokens.
     ///
     /// # Errors
     /// Tokens that the tokenizer refuses.
@@ -239,10 +239,10 @@ fn token(sampled: &SampledToken) -> Token {
     Token { id: sampled.token_id, logprob: sampled.logprob, revision: sampled.revision }
 }
 
-/// Groups with missing answers.
+/// Groups with missing responses.
 struct OpenGroups<'a> {
     groups: &'a [usize],
-    /// Number of missing answers of each group.
+    /// Number of missing responses of each group.
     missing: Vec<usize>,
     /// Number of groups still to complete.
     wanted: usize,
@@ -267,7 +267,7 @@ impl OpenGroups<'_> {
     }
 }
 
-/// Whether an answer ended by itself, and not at its length.
+/// Whether a response ended by itself, and not at its length.
 fn has_ended(output: &TaskOutput) -> bool {
     match output {
         TaskOutput::Rows(_) => false,

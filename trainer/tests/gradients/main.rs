@@ -20,7 +20,7 @@ use models::adapter::{Adapter, Base};
 use models::kernels::panels::{pack, unpack};
 use models::{ModelConfig, Output, OutputSpec};
 use serde::Deserialize;
-use trainer::losses::preference::{BradleyTerry, DirectPreference, Pairs, PreferredAnswers};
+use trainer::losses::preference::{BradleyTerry, DirectPreference, Pairs, PreferredResponses};
 use trainer::losses::{
     BatchLimits, Denominators, Layout, Loss, Objective, Stream, Streams, Tokens,
 };
@@ -40,14 +40,14 @@ const MICRO_TOKENS: usize = 24;
 #[derive(Debug, Deserialize)]
 struct Batch {
     objective: Objective,
-    /// As pairs of answers, the first of each two is the better one.
+    /// As pairs of responses, the first of each two is the better one.
     sequences: Vec<Continued>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Continued {
     prompt: Vec<u32>,
-    answer: Vec<u32>,
+    response: Vec<u32>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -226,8 +226,11 @@ fn check(
 
 fn sequences(batch: &Batch, adapter: Option<usize>) -> Vec<PolicySequence> {
     let all = batch.sequences.iter();
-    all.map(|one| PolicySequence { adapter, ..PolicySequence::continued(&one.prompt, &one.answer) })
-        .collect()
+    all.map(|one| PolicySequence {
+        adapter,
+        ..PolicySequence::continued(&one.prompt, &one.response)
+    })
+    .collect()
 }
 
 /// Log-probabilities and entropies of the tokens of some sequences, and where these end.
@@ -279,7 +282,7 @@ fn picked(lists: &[Vec<f64>], members: &[usize]) -> Vec<f64> {
 fn denominators(batch: &Batch, stream: Stream) -> Denominators {
     let mut cu_seqlens = vec![0];
     for sequence in &batch.sequences {
-        cu_seqlens.push(cu_seqlens[cu_seqlens.len() - 1] + sequence.answer.len());
+        cu_seqlens.push(cu_seqlens[cu_seqlens.len() - 1] + sequence.response.len());
     }
     let mask = vec![true; cu_seqlens[cu_seqlens.len() - 1]];
     let streams = vec![stream; batch.sequences.len()];
@@ -346,13 +349,13 @@ fn dpo_gradients_equal_torch() {
         check(policy, &sequences, 2, &golden.golden, |members, outputs| {
             let part = Part::new(outputs);
             let mask = vec![true; part.logp.len()];
-            let answers = PreferredAnswers {
+            let responses = PreferredResponses {
                 layout: Layout::new(&part.cu_seqlens, &mask),
                 logp: &part.logp,
                 reference: Some(&picked(&golden.reference, members)),
                 weights: None,
             };
-            let loss = dpo.evaluate(&answers, n_pairs).expect("a loss");
+            let loss = dpo.evaluate(&responses, n_pairs).expect("a loss");
             let output_grads = part.output_grads(&loss);
             (loss, output_grads)
         });
@@ -364,7 +367,7 @@ fn grpo_gradients_equal_torch() {
     with_folders(|folder| {
         let (golden, batch) = (goldens().grpo, batch());
         let denominators = denominators(&batch, Stream::Policy);
-        let lengths = batch.sequences.iter().map(|one| one.answer.len());
+        let lengths = batch.sequences.iter().map(|one| one.response.len());
         let advantages: Vec<Vec<f64>> = golden
             .advantages
             .iter()

@@ -1,4 +1,4 @@
-//! OREAL: behaviour cloning on right answers, policy gradient on wrong ones, and a token reward
+//! OREAL: behaviour cloning on right responses, policy gradient on wrong ones, and a token reward
 //! model that assigns the credit.
 
 use serde::{Deserialize, Serialize};
@@ -12,7 +12,7 @@ use crate::losses::loss::Loss;
 use crate::losses::stats::{Stats, Tally};
 use crate::losses::tokens::View;
 
-/// OREAL (2502.06781): `w+ (-logp) A` over the tokens of answers with a positive reward, by their
+/// OREAL (2502.06781): `w+ (-logp) A` over the tokens of responses with a positive reward, by their
 /// number, and `-rho A w-` over those of the others, by theirs, with `rho = exp(logp - sg[logp])`.
 /// Its divergence (weight 0.01 in the published code) is [`Kl`](crate::losses::kl::Kl), over all
 /// tokens.
@@ -39,7 +39,7 @@ pub enum CreditWeights {
         /// The probability at which weights start.
         at: f64,
     },
-    /// The tokens of an answer with the largest values, scaled from 0 to 1; all others 0.
+    /// The tokens of a response with the largest values, scaled from 0 to 1; all others 0.
     TopShare {
         /// Their share, rounded to a number of tokens; 0.5 in the published code.
         share: f64,
@@ -164,7 +164,7 @@ fn top_share(view: &View<'_>, values: &[f64], share: f64) -> Vec<f64> {
     weights
 }
 
-/// The token reward model's probability that each answer is right so far: `sigma` of the mean of
+/// The token reward model's probability that each response is right so far: `sigma` of the mean of
 /// its scores up to each token. These are the [`Tokens::credit`](crate::losses::Tokens::credit) of
 /// OREAL.
 ///
@@ -184,12 +184,12 @@ pub fn credit(scores: &[f64], cu_seqlens: &[usize]) -> Result<Vec<f64>> {
     Ok(credit)
 }
 
-/// The loss of the token reward model: cross-entropy between `sigma` of the mean score of an
-/// answer and whether its reward was positive, as a mean over the `total` answers of the batch.
+/// The loss of the token reward model: cross-entropy between `sigma` of the mean score of a
+/// response and whether its reward was positive, as a mean over the `total` responses of the batch.
 /// The gradient is with respect to each score.
 ///
 /// # Errors
-/// Lists that do not belong together, an empty answer, or a score that is not finite.
+/// Lists that do not belong together, an empty response, or a score that is not finite.
 pub fn token_reward_loss(
     scores: &[f64],
     cu_seqlens: &[usize],
@@ -200,21 +200,21 @@ pub fn token_reward_loss(
     finite("token score", scores)?;
     lengths("signs of rewards", positive.len(), cu_seqlens.len() - 1)?;
     if positive.len() > total {
-        return Err(FormulaError::Denominator { what: "answers" });
+        return Err(FormulaError::Denominator { what: "responses" });
     }
     let (mut value, mut grad) = (0.0, vec![0.0; scores.len()]);
     let mut accuracy = Tally::default();
     for ((index, ends), positive) in cu_seqlens.windows(2).enumerate().zip(positive) {
-        let answer = &scores[ends[0]..ends[1]];
-        if answer.is_empty() {
+        let response = &scores[ends[0]..ends[1]];
+        if response.is_empty() {
             return Err(FormulaError::OutOfRange {
-                what: "answer",
+                what: "response",
                 index,
                 range: "one token or more",
             });
         }
-        let n = answer.len() as f64;
-        let mean = answer.iter().sum::<f64>() / n;
+        let n = response.len() as f64;
+        let mean = response.iter().sum::<f64>() / n;
         let (own, slope) = cross_entropy(mean, f64::from(u8::from(*positive)));
         value += own / total as f64;
         grad[ends[0]..ends[1]].fill(slope / n / total as f64);

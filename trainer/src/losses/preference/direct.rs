@@ -1,4 +1,4 @@
-//! DPO and related losses: preferences on the log-probabilities of answers.
+//! DPO and related losses: preferences on the log-probabilities of responses.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,7 +8,7 @@ use crate::losses::logistic::{cross_entropy, log_sigmoid, sigmoid};
 use crate::losses::loss::Loss;
 use crate::losses::stats::{Stats, Tally};
 
-/// The loss. `D` is `(lp_c - ref_c) - (lp_r - ref_r)`, sums over the tokens of an answer.
+/// The loss. `D` is `(lp_c - ref_c) - (lp_r - ref_r)`, sums over the tokens of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]
 pub enum DirectPreference {
@@ -31,7 +31,7 @@ pub enum DirectPreference {
         /// The share of flipped labels, from 0 to below 1/2. It has no default.
         flips: f64,
     },
-    /// IPO (2310.12036), `(D - 1 / (2 beta))^2` with means over the tokens of an answer in place of
+    /// IPO (2310.12036), `(D - 1 / (2 beta))^2` with means over the tokens of a response in place of
     /// sums, as in trainers.
     Ipo {
         /// 0.1 by default, by common practice.
@@ -50,9 +50,9 @@ impl Default for DirectPreference {
     }
 }
 
-/// Packed pairs of answers: sequence 0 is chosen over 1, 2 over 3, and so on.
+/// Packed pairs of responses: sequence 0 is chosen over 1, 2 over 3, and so on.
 #[derive(Clone, Copy, Debug)]
-pub struct PreferredAnswers<'a> {
+pub struct PreferredResponses<'a> {
     /// The layout of tokens in sequences. Streams are not read.
     pub layout: Layout<'a>,
     /// Log-probabilities under the current weights.
@@ -84,22 +84,22 @@ impl DirectPreference {
     /// log-probability of each token.
     ///
     /// # Errors
-    /// Invalid options, lists that do not belong together, an odd number of sequences, an answer
+    /// Invalid options, lists that do not belong together, an odd number of sequences, a response
     /// without a token, or numbers that are not finite.
-    pub fn evaluate(&self, answers: &PreferredAnswers<'_>, total: usize) -> Result<Loss> {
+    pub fn evaluate(&self, responses: &PreferredResponses<'_>, total: usize) -> Result<Loss> {
         self.check()?;
-        let sequences = answers.checked(total)?;
-        let (mut value, mut grad) = (0.0, vec![0.0; answers.logp.len()]);
+        let sequences = responses.checked(total)?;
+        let (mut value, mut grad) = (0.0, vec![0.0; responses.logp.len()]);
         let (mut accuracy, mut difference) = (Tally::default(), Tally::default());
         for (at, pair) in sequences.chunks_exact(2).enumerate() {
-            let weight = answers.weights.map_or(1.0, |weights| weights[at]) / total as f64;
+            let weight = responses.weights.map_or(1.0, |weights| weights[at]) / total as f64;
             let scales = [self.scale(&pair[0]), self.scale(&pair[1])];
-            let gap = scales[0] * answers.gain(&pair[0]) - scales[1] * answers.gain(&pair[1]);
+            let gap = scales[0] * responses.gain(&pair[0]) - scales[1] * responses.gain(&pair[1]);
             let (own, slope) = self.at(gap);
             value += weight * own;
             for (sequence, slope) in pair.iter().zip([scales[0] * slope, -scales[1] * slope]) {
                 for token in sequence.tokens.clone() {
-                    if answers.layout.mask[token] {
+                    if responses.layout.mask[token] {
                         grad[token] = weight * slope;
                     }
                 }
@@ -113,7 +113,7 @@ impl DirectPreference {
         Loss::of_scores(value, grad, stats)
     }
 
-    /// The factor of the sum over an answer.
+    /// The factor of the sum over a response.
     fn scale(&self, sequence: &LossSequence) -> f64 {
         match self {
             Self::Dpo { .. } | Self::Robust { .. } => 1.0,
@@ -143,7 +143,7 @@ impl DirectPreference {
     }
 }
 
-impl PreferredAnswers<'_> {
+impl PreferredResponses<'_> {
     fn checked(&self, total: usize) -> Result<Vec<LossSequence>> {
         let sequences = self.layout.sequences()?;
         let n = self.layout.mask.len();
@@ -160,8 +160,8 @@ impl PreferredAnswers<'_> {
         if n_pairs > total {
             return Err(FormulaError::Denominator { what: "pairs" });
         }
-        if let Some(index) = sequences.iter().position(|answer| answer.counted == 0) {
-            let (what, range) = ("answer", "one token or more");
+        if let Some(index) = sequences.iter().position(|response| response.counted == 0) {
+            let (what, range) = ("response", "one token or more");
             return Err(FormulaError::OutOfRange { what, index, range });
         }
         let lists =
@@ -176,7 +176,7 @@ impl PreferredAnswers<'_> {
         Ok(sequences)
     }
 
-    /// The sum over an answer of `lp - ref`.
+    /// The sum over a response of `lp - ref`.
     fn gain(&self, sequence: &LossSequence) -> f64 {
         let counted = sequence.tokens.clone().filter(|at| self.layout.mask[*at]);
         let gain = |at: usize| self.logp[at] - self.reference.map_or(0.0, |all| all[at]);

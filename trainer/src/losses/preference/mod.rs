@@ -1,5 +1,5 @@
 //! Losses on preferences: Bradley-Terry and Plackett-Luce on scores, DPO and IPO on the
-//! log-probabilities of answers, and the weights of pairs.
+//! log-probabilities of responses, and the weights of pairs.
 
 pub mod bradley_terry;
 pub mod direct;
@@ -7,5 +7,5 @@ pub mod plackett_luce;
 pub mod weights;
 
 pub use bradley_terry::{BradleyTerry, Pairs, Strength, strength};
-pub use direct::{DirectPreference, PreferredAnswers};
+pub use direct::{DirectPreference, PreferredResponses};
 pub use plackett_luce::plackett_luce;

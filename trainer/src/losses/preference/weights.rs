@@ -1,8 +1,8 @@
-//! Weights of pairs of answers.
+//! Weights of pairs of responses.
 
 use crate::losses::error::{Result, all, finite, lengths};
 
-/// The weight of WPO (2406.11827) for one answer; a pair's weight is the product of both: `exp` of
+/// The weight of WPO (2406.11827) for one response; a pair's weight is the product of both: `exp` of
 /// the mean over tokens of `log p_t - log sum over v of p_v^2`. Answers that are improbable under
 /// the policy count less. It is constant in the loss.
 ///
@@ -23,7 +23,7 @@ pub fn wpo(logp: &[f64], log_squares: &[f64]) -> Result<f64> {
     Ok(weight)
 }
 
-/// Weight `|2 p - 1|` of a pair by a judge's probability `p` that the first answer is better. Ours.
+/// Weight `|2 p - 1|` of a pair by a judge's probability `p` that the first response is better. Ours.
 ///
 /// # Errors
 /// A probability outside [0, 1].

@@ -7,7 +7,7 @@ use crate::losses::aggregate::{BatchLimits, Denominators, Streams};
 use crate::losses::correction::M2po;
 use crate::losses::policy::{credit, token_reward_loss};
 use crate::losses::preference::{
-    BradleyTerry, DirectPreference, Pairs, PreferredAnswers, plackett_luce,
+    BradleyTerry, DirectPreference, Pairs, PreferredResponses, plackett_luce,
 };
 use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{Layout, Tokens};
@@ -193,13 +193,13 @@ fn plackett_luce_on_lists() {
 #[test]
 fn direct_preferences() {
     for case in goldens().direct {
-        let answers = PreferredAnswers {
+        let responses = PreferredResponses {
             layout: Layout::new(&case.cu_seqlens, &case.mask),
             logp: &case.logp,
             reference: case.reference.as_deref(),
             weights: case.weights.as_deref(),
         };
-        let loss = case.kind.evaluate(&answers, case.total).expect("good numbers");
+        let loss = case.kind.evaluate(&responses, case.total).expect("good numbers");
         check(&format!("{:?}", case.kind), &loss, case.value, &case.grad);
     }
 }

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::{Batch, LIMITS, all_near, near, objective};
 use crate::losses::preference::{
-    BradleyTerry, DirectPreference, Pairs, PreferredAnswers, plackett_luce,
+    BradleyTerry, DirectPreference, Pairs, PreferredResponses, plackett_luce,
 };
 use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{FormulaError, Layout};
@@ -239,13 +239,13 @@ proptest! {
             DirectPreference::Ipo { beta },
         ] {
             followed(&logp, |logp| {
-                let answers = PreferredAnswers {
+                let responses = PreferredResponses {
                     layout: Layout::new(&[0, 3, 4, 7, 9], &mask),
                     logp,
                     reference: Some(&reference),
                     weights: Some(&[0.4, 1.3]),
                 };
-                kind.evaluate(&answers, 3)
+                kind.evaluate(&responses, 3)
             })?;
         }
     }

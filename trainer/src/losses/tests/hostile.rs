@@ -12,7 +12,7 @@ use crate::losses::layout::{Layout, Stream};
 use crate::losses::policy::{credit, token_reward_loss};
 use crate::losses::preference::weights::{confidence, wpo};
 use crate::losses::preference::{
-    BradleyTerry, DirectPreference, Pairs, PreferredAnswers, plackett_luce, strength,
+    BradleyTerry, DirectPreference, Pairs, PreferredResponses, plackett_luce, strength,
 };
 use crate::losses::process::{binary, progress, two_class};
 use crate::losses::{FormulaError, Loss, Objective};
@@ -283,13 +283,13 @@ fn counts_that_do_not_fit_are_refused() {
     assert!(strength(&[1.0], rubrics::combine::Variance::Unbiased).is_err());
     let mask = [true, false];
     for cu_seqlens in [[0, 1, 2].as_slice(), &[0, 2]] {
-        let answers = PreferredAnswers {
+        let responses = PreferredResponses {
             layout: Layout::new(cu_seqlens, &mask),
             logp: &two,
             reference: None,
             weights: None,
         };
-        assert!(DirectPreference::default().evaluate(&answers, 1).is_err());
+        assert!(DirectPreference::default().evaluate(&responses, 1).is_err());
     }
 }
 

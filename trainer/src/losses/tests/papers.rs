@@ -156,19 +156,19 @@ fn c11_aipo_truncates_above_alone() {
 #[test]
 fn c4_oreal_weights() {
     let text = "policy = { kind = 'oreal' }";
-    let mut answers = Batch {
+    let mut responses = Batch {
         cu_seqlens: vec![0, 3, 5],
         positive: Some(vec![true, false]),
         credit: Some(vec![0.25, 0.75, 1.0, 0.25, 0.75]),
         ..batch(&[1.0; 5], &[2.0, 2.0, 2.0, -2.0, -2.0])
     };
-    let loss = answers.loss(&objective(text));
+    let loss = responses.loss(&objective(text));
     // w+ is 0, 1/2, 1 by 3 tokens; w- is 1/2, 0 by 2 tokens and halved.
     all_near("slopes", &loss.grad, &[0.0, -1.0 / 3.0, -2.0 / 3.0, 0.25, 0.0]);
     near("value", loss.value, 1.0 + 0.25);
     let even = "policy = { kind = 'oreal', credit = 'even', positive_times_advantage = false }";
-    answers.credit = None;
-    let loss = answers.loss(&objective(even));
+    responses.credit = None;
+    let loss = responses.loss(&objective(even));
     let third = -1.0 / 3.0;
     all_near("slopes", &loss.grad, &[third, third, third, 0.5, 0.5]);
 }

@@ -12,7 +12,7 @@ use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::rollout::RolloutParams;
 
-/// Samples complete groups of answers.
+/// Samples complete groups of responses.
 pub(super) trait GroupSource: Debug + Send {
     /// Samples at most `round.want` groups.
     fn sample(
@@ -55,18 +55,18 @@ impl<'a> Round<'a> {
         Round { rollouts, want, params: rollouts.params(step, phase) }
     }
 
-    /// Answers to each prompt.
+    /// Responses to each prompt.
     pub(super) fn group(&self) -> usize {
         self.rollouts.config.group
     }
 
-    /// The adapter that answers; `None` is the model itself.
+    /// The adapter that is sampled; `None` is the model itself.
     pub(super) fn adapter(&self) -> Option<Arc<str>> {
         self.rollouts.adapter(ItemRole::Policy)
     }
 }
 
-/// Draws new prompts and waits for all answers.
+/// Draws new prompts and waits for all responses.
 #[derive(Debug)]
 pub(super) struct NewGroups;
 

@@ -13,7 +13,7 @@ use verifiers::extract::{AnswerPolicy, answer};
 use crate::item::{Group, Rollout, TrainingItem};
 
 /// The scorer that such problems name. It is not one of `rubrics`, since a reward depends on the
-/// other answers of its group.
+/// other rollouts of its group.
 pub(crate) const SCORER: &str = "majority-vote";
 
 /// Whether a group is rewarded by its own vote.

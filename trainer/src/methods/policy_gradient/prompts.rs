@@ -26,7 +26,8 @@ pub(super) struct Prompts {
 #[serde(deny_unknown_fields)]
 pub(super) struct PromptsState {
     curriculum: CurriculumState,
-    episode: u64,
+    #[serde(rename = "episode")]
+    pass: u64,
     #[serde(with = "crate::float_bits::map")]
     rewards: BTreeMap<u64, f64>,
 }
@@ -51,7 +52,7 @@ impl Prompts {
 
     /// Whether a pass through all prompts ended since the last call.
     pub(super) fn begins_pass(&mut self) -> bool {
-        let now = self.curriculum.episode();
+        let now = self.curriculum.pass();
         let begins = now > self.pass;
         self.pass = now;
         begins
@@ -84,11 +85,11 @@ impl Prompts {
             .filter_map(|group| Some((group, group.rewards()?)))
             .filter(|(_, rewards)| !rewards.is_empty())
             .collect();
-        let episodes: Vec<Vec<ScoredResponse<'_>>> = rewarded
+        let responses: Vec<Vec<ScoredResponse<'_>>> = rewarded
             .iter()
             .map(|(_, rewards)| rewards.iter().map(|r| ScoredResponse::new(*r, 1)).collect())
             .collect();
-        let advantages = AdvantageKind::default().evaluate(&episodes)?;
+        let advantages = AdvantageKind::default().evaluate(&responses)?;
         let advantages: Vec<Vec<f64>> = advantages.into_iter().map(|of| of.concat()).collect();
         let observed: Vec<GroupAdvantages<'_>> = rewarded
             .iter()
@@ -114,20 +115,20 @@ impl Prompts {
                 metrics.set(format!("curriculum/{name}"), weight);
             }
         }
-        metrics.set("curriculum_episode", self.curriculum.episode() as f64);
+        metrics.set("curriculum_episode", self.curriculum.pass() as f64);
     }
 
     pub(super) fn state(&self) -> PromptsState {
         PromptsState {
             curriculum: self.curriculum.state(),
-            episode: self.pass,
+            pass: self.pass,
             rewards: self.rewards.clone(),
         }
     }
 
     pub(super) fn restore(&mut self, state: PromptsState) -> Result<()> {
         self.curriculum.resume(state.curriculum)?;
-        self.pass = state.episode;
+        self.pass = state.pass;
         self.rewards = state.rewards;
         Ok(())
     }

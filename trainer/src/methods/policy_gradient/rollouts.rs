@@ -19,11 +19,11 @@ use crate::losses::length::overlong_penalty;
 use crate::methods::context::StepContext;
 use crate::metrics::Metrics;
 use crate::rollout::{
-    RewardManager, RolloutParams, SampleRequest, SampledAnswer, Sampler, failures,
+    RewardManager, RolloutParams, SampleRequest, SampledResponse, Sampler, failures,
 };
 use base::seeded::decision;
 
-/// Samples answers from the live policy and scores them.
+/// Samples rollouts from the live policy and scores them.
 #[derive(Debug)]
 pub(super) struct Rollouts {
     pub(super) config: Arc<PolicyGradientConfig>,
@@ -32,9 +32,9 @@ pub(super) struct Rollouts {
     pub(super) reward_hooks: Vec<Box<dyn RewardHook>>,
 }
 
-/// Rewards or weighs answers beside the scorers of `rubrics`.
+/// Rewards or weighs rollouts beside the scorers of `rubrics`.
 pub(super) trait RewardHook: Debug + Send {
-    /// Whether it rewards the answers to an item in place of a scorer.
+    /// Whether it rewards the rollouts of an item in place of a scorer.
     fn rewards(&self, _item: &TrainingItem) -> bool {
         false
     }
@@ -50,7 +50,7 @@ pub(super) trait RewardHook: Debug + Send {
         Ok(())
     }
 
-    /// Weighs the answers of a group, and may remove answers; `None` leaves the group unchanged.
+    /// Weighs the rollouts of a group, and may remove some; `None` leaves the group unchanged.
     fn weights(
         &self,
         _rollouts: &Rollouts,
@@ -61,8 +61,8 @@ pub(super) trait RewardHook: Debug + Send {
     }
 }
 
-/// An item and its complete answers.
-pub(super) type SampledGroup = (TrainingItem, Vec<SampledAnswer>);
+/// An item and its complete responses.
+pub(super) type SampledGroup = (TrainingItem, Vec<SampledResponse>);
 
 /// A group that is trained on.
 #[derive(Clone, Debug)]
@@ -72,10 +72,10 @@ pub(super) struct ScoredGroup {
     pub(super) adapter: Option<Arc<str>>,
     /// Rewards less the over-long penalty; advantages are computed from these.
     pub(super) rewards: Vec<f64>,
-    /// Weight of each answer in the loss.
+    /// Weight of each rollout in the loss.
     pub(super) weights: Vec<f64>,
-    /// Steps of each answer, for process-aware advantages; empty for others.
-    pub(super) steps: Vec<Vec<advantages::AnswerStep>>,
+    /// Steps of each rollout, for process-aware advantages; empty for others.
+    pub(super) steps: Vec<Vec<advantages::ResponseStep>>,
 }
 
 /// Scored groups of one round or step.
@@ -137,8 +137,8 @@ impl Phase {
 }
 
 impl Rollouts {
-    /// Samples and scores `group` answers to each item. A group is dropped and counted if one of
-    /// its answers has no reward, or by the run's `keep` rule.
+    /// Samples and scores `group` rollouts of each item. A group is dropped and counted if one of
+    /// them has no reward, or by the run's `keep` rule.
     pub(super) fn roll_out(
         &self,
         step: &StepContext<'_>,
@@ -155,7 +155,7 @@ impl Rollouts {
         self.score(step, sampled, phase, metrics)
     }
 
-    /// Samples `group` answers to each item.
+    /// Samples `group` responses to each item.
     pub(super) fn sample(
         &self,
         items: Vec<TrainingItem>,
@@ -198,7 +198,7 @@ impl Rollouts {
         }
         let begin = Instant::now();
         let mut groups = self.groups(sampled)?;
-        self.reward(&mut groups, self.params(step, phase).seed)?;
+        self.reward_by_scorers(&mut groups, self.params(step, phase).seed)?;
         for hook in &self.reward_hooks {
             hook.reward(self, step, &mut groups, metrics)?;
         }
@@ -218,7 +218,7 @@ impl Rollouts {
         Ok(scored)
     }
 
-    /// Weight of each answer; a hook may remove answers from the group.
+    /// Weight of each rollout; a hook may remove rollouts from the group.
     fn weights(&self, group: &mut Group, metrics: &mut Metrics) -> Result<Vec<f64>> {
         for hook in &self.reward_hooks {
             if let Some(weights) = hook.weights(self, group, metrics)? {
@@ -228,7 +228,7 @@ impl Rollouts {
         Ok(vec![1.0; group.rollouts.len()])
     }
 
-    /// Whether a hook, and not a scorer, rewards answers to an item.
+    /// Whether a hook, and not a scorer, rewards the rollouts of an item.
     fn is_rewarded_by_hook(&self, item: &TrainingItem) -> bool {
         self.reward_hooks.iter().any(|hook| hook.rewards(item))
     }
@@ -242,8 +242,8 @@ impl Rollouts {
         }
     }
 
-    /// Fills in rewards by the scorers and, for the policy's answers, verdicts on steps.
-    fn reward(&self, groups: &mut [Group], seed: u64) -> Result<()> {
+    /// Fills in rewards by the scorers and, for the policy's rollouts, verdicts on steps.
+    fn reward_by_scorers(&self, groups: &mut [Group], seed: u64) -> Result<()> {
         let mut pairs: Vec<(Arc<TrainingItem>, &mut Rollout)> = Vec::new();
         for group in groups.iter_mut().filter(|group| !self.is_rewarded_by_hook(&group.item)) {
             let item = if majority_vote::applies(group) {
@@ -290,7 +290,7 @@ impl Rollouts {
         Ok(groups)
     }
 
-    /// The adapter that answers items of a role; `None` is the model itself.
+    /// The adapter that responds to items of a role; `None` is the model itself.
     pub(super) fn adapter(&self, role: ItemRole) -> Option<Arc<str>> {
         let judge = self.config.judge_adapter.as_deref().filter(|_| role.judges());
         judge.or(self.config.adapter.as_deref()).map(Into::into)
@@ -305,7 +305,7 @@ impl Rollouts {
         Ok(groups)
     }
 
-    /// The training data of a group whose answers all have rewards.
+    /// The training data of a group whose rollouts all have rewards.
     fn scored_group(&self, group: Group, weights: Vec<f64>) -> Result<ScoredGroup> {
         let mut rewards = group.rewards().expect("a group that is kept has rewards");
         if let Some(buffer) = self.config.overlong.buffer {

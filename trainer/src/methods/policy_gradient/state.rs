@@ -55,7 +55,7 @@ pub(super) struct PartialRolloutsState {
 pub(super) struct StoredGroup {
     pub(super) id: u64,
     pub(super) item: TrainingItem,
-    /// The tokens of each answer, whether it ended and whether it was interrupted.
+    /// The tokens of each response, whether it ended and whether it was interrupted.
     pub(super) answers: Vec<(Vec<StoredToken>, bool, bool)>,
 }
 

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rubrics::combine::thoughts::ThoughtLabel;
 
-use crate::advantages::{AdvantageKind, AnswerStep, Signal};
+use crate::advantages::{AdvantageKind, ResponseStep, Signal};
 use crate::error::{Result, TrainError};
 use crate::item::{JudgedStep, Rollout, Token, TrainingItem};
 use crate::rollout::Sampler;
@@ -39,20 +39,20 @@ impl StepSignal {
         }
     }
 
-    /// Locates the steps of an answer in its tokens. A step that could not be checked is left out:
+    /// Locates the steps of a rollout in its tokens. A step that could not be checked is left out:
     /// its tokens are outside of steps.
     ///
     /// # Errors
-    /// An answer of the policy without steps, and labels that do not fit its reward.
+    /// A rollout of the policy without steps, and labels that do not fit its reward.
     pub(super) fn steps(
         self,
         sampler: &Sampler,
         item: &TrainingItem,
         rollout: &Rollout,
-    ) -> Result<Vec<AnswerStep>> {
+    ) -> Result<Vec<ResponseStep>> {
         let Some(judged) = &rollout.steps else {
             return Err(TrainError::Invalid(format!(
-                "the advantage needs the steps of answers, and the scorer '{}' says nothing of steps; \
+                "the advantage needs the steps of responses, and the scorer '{}' does not score steps; \
                  name one that does as `steps_scorer` (of the kinds process, critic or arithmetic)",
                 item.scorer
             )));
@@ -67,7 +67,7 @@ impl StepSignal {
             }
             free = tokens.end;
             if let Some(signal) = self.signal(step, rollout)? {
-                steps.push(AnswerStep { tokens, signal });
+                steps.push(ResponseStep { tokens, signal });
             }
         }
         Ok(steps)

@@ -12,7 +12,7 @@ use super::hook::{Hook, HookContext, StepData};
 use super::labels;
 use super::prompts::Prompts;
 use super::rollouts::{Phase, Rollouts, ScoredGroups};
-use super::update_batch::{Apply, TokenBatch, UpdateBatch, episodes};
+use super::update_batch::{Apply, TokenBatch, UpdateBatch, scored_responses};
 use crate::curriculum::fill::Next;
 use crate::curriculum::{Fill, FillConfig, NoProgressRule};
 use crate::error::Result;
@@ -61,7 +61,7 @@ impl PolicyGradient {
         let new_pass = self.prompts.begins_pass();
         self.call_hooks(step, &mut metrics, |hook, cx| hook.before_sampling(cx, new_pass))?;
 
-        // Sample groups of answers and score them.
+        // Sample groups of rollouts and score them.
         let scored = self.sample_and_score(step, &mut metrics)?;
         self.prompts.observe(&scored.groups)?;
         self.prompts.report(&mut metrics);
@@ -147,7 +147,7 @@ pub(super) fn update(
     metrics.set("groups/teaching", groups.len() as f64);
     let mut tokens = None;
     if !groups.is_empty() {
-        let advantages = config.advantage.evaluate(&episodes(groups))?;
+        let advantages = config.advantage.evaluate(&scored_responses(groups))?;
         tokens = TokenBatch::new(config, step, groups, advantages, &mut metrics)?;
     }
     if tokens.is_none() && batch.labels.is_empty() {

@@ -22,26 +22,26 @@ pub type Apply<'a> = dyn FnMut(&mut Gradients) -> Result<f64> + 'a;
 /// The batch of one step of the optimiser.
 #[derive(Debug, Default)]
 pub(super) struct UpdateBatch {
-    /// Groups of scored answers, for the policy gradient.
+    /// Groups of scored rollouts, for the policy gradient.
     pub(super) train_groups: Vec<ScoredGroup>,
     /// Given replies, for cross-entropy.
     pub(super) labels: Vec<PolicySequence>,
 }
 
-/// Lists rewards and steps of all answers, group by group, for advantages.
-pub(super) fn episodes(groups: &[ScoredGroup]) -> Vec<Vec<ScoredResponse<'_>>> {
-    let mut episodes = Vec::with_capacity(groups.len());
+/// Lists rewards and steps of all rollouts, group by group, for advantages.
+pub(super) fn scored_responses(groups: &[ScoredGroup]) -> Vec<Vec<ScoredResponse<'_>>> {
+    let mut groups_of_responses = Vec::with_capacity(groups.len());
     for scored in groups {
-        let answers = scored.rewards.iter().zip(&scored.group.rollouts).zip(&scored.steps);
-        let episode = answers.map(|((reward, rollout), steps)| {
+        let rollouts = scored.rewards.iter().zip(&scored.group.rollouts).zip(&scored.steps);
+        let responses = rollouts.map(|((reward, rollout), steps)| {
             ScoredResponse::new(*reward, rollout.tokens.len()).with_steps(steps)
         });
-        episodes.push(episode.collect());
+        groups_of_responses.push(responses.collect());
     }
-    episodes
+    groups_of_responses
 }
 
-/// The answers of an [`UpdateBatch`] packed for the loss: one entry per token in each list.
+/// The rollouts of an [`UpdateBatch`] packed for the loss: one entry per token in each list.
 #[derive(Debug, Default)]
 pub(super) struct TokenBatch {
     sequences: Vec<PolicySequence>,
@@ -129,9 +129,9 @@ impl TokenBatch {
         let mut batch = TokenBatch { cu_seqlens: vec![0], ..TokenBatch::default() };
         let (mut truncated, mut factors) = (Vec::new(), Vec::new());
         for (scored, advantages) in groups.iter().zip(advantages) {
-            let answers = scored.group.rollouts.iter().zip(advantages);
+            let rollouts = scored.group.rollouts.iter().zip(advantages);
             let rewards = scored.rewards.iter().zip(&scored.weights);
-            for ((rollout, advantages), (reward, weight)) in answers.zip(rewards) {
+            for ((rollout, advantages), (reward, weight)) in rollouts.zip(rewards) {
                 let ids: Vec<u32> = rollout.tokens.iter().map(|token| token.id).collect();
                 batch.sequences.push(PolicySequence {
                     adapter: step.adapter(scored.adapter.as_deref())?,

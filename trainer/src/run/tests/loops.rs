@@ -363,7 +363,7 @@ fn incompatible_options_are_refused() {
     check(&rows, "[method.partial]\noptions = { over = 0.5 }", "over is at least 1");
     check(&rows, "[method.urpo]", "none to train on");
     check(&kinds(), "", "needs problem rows");
-    check(&kinds(), "advantage = { kind = \"ppr\" }\n[method.urpo]", "whole answers");
+    check(&kinds(), "advantage = { kind = \"ppr\" }\n[method.urpo]", "whole responses");
     check(&rows, "[method.guard]\nscorer = \"has-e\"\nweigh = true", "guard.tau");
     check(&rows, "[method.crl]\noptions = { share = 1.0 }", "crl.share");
 }

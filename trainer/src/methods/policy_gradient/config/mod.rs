@@ -25,9 +25,9 @@ pub use sections::{
 pub struct PolicyGradientConfig {
     /// Prompts of a step.
     pub prompts: usize,
-    /// Answers to each prompt.
+    /// Rollouts of each prompt.
     pub group: usize,
-    /// Maximum tokens of an answer.
+    /// Maximum tokens of a response.
     pub max_tokens: usize,
     /// The scorer of problems that name none.
     #[serde(default)]
@@ -42,7 +42,7 @@ pub struct PolicyGradientConfig {
     #[serde(default)]
     pub streams: Streams,
     /// The scorer whose verdicts on steps a process-aware advantage reads; `None` takes the scorer
-    /// that rewards the answer.
+    /// that rewards the rollout.
     #[serde(default)]
     pub steps_scorer: Option<String>,
     /// The choice of problems.
@@ -62,7 +62,7 @@ pub struct PolicyGradientConfig {
     /// Steps of the optimiser on the same rollouts.
     #[serde(default = "one")]
     pub epochs: u64,
-    /// Penalty and filter of over-long answers.
+    /// Penalty and filter of over-long responses.
     #[serde(default)]
     pub overlong: Overlong,
     /// Judging and reflection items made of rollouts.
@@ -99,18 +99,18 @@ fn one() -> u64 {
     1
 }
 
-/// Penalty and filter of over-long answers (DAPO, arXiv 2503.14476).
+/// Penalty and filter of over-long responses (DAPO, arXiv 2503.14476).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Overlong {
     /// Length of the soft penalty in tokens: over these before the limit the reward falls by 1.
     pub buffer: Option<usize>,
-    /// Whether truncated answers are left out of the loss.
+    /// Whether truncated responses are left out of the loss.
     pub filter: bool,
 }
 
 impl PolicyGradientConfig {
-    /// The scorer of `rubrics` that judges answers to an item; the run's own after a majority vote.
+    /// The scorer of `rubrics` that judges responses to an item; the run's own after a majority vote.
     pub(super) fn verifier<'a>(&'a self, item: &'a TrainingItem) -> &'a str {
         match &*item.scorer {
             majority_vote::SCORER => self.scorer.as_deref().unwrap_or("math"),
@@ -151,7 +151,7 @@ impl PolicyGradientConfig {
         if self.urpo.is_some() && StepSignal::of(&self.advantage).is_some() {
             problems.push(
                 "URPO's kinds have rewards on three scales and judgements have no steps, so that \
-                 `advantage` is one of whole answers there"
+                 `advantage` is one of whole responses there"
                     .to_owned(),
             );
         }

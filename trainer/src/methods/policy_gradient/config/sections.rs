@@ -106,7 +106,7 @@ pub enum JudgeUpdate {
     /// as many items as problems.
     #[default]
     Own,
-    /// The policy's step: items are answered under the same weights, and policy, judge and labels
+    /// The policy's step: items are sampled under the same weights, and policy, judge and labels
     /// are weighted by `streams`, each over its own tokens (as in URPO, arXiv 2507.17515).
     Joint,
 }
@@ -169,7 +169,7 @@ pub struct GuardSection {
     /// The rule that ends the run.
     #[serde(default)]
     pub stop: GapStop,
-    /// Reads rewards as probabilities of being right: an answer with |p - 1/2| below it abstains
+    /// Reads rewards as probabilities of being right: a rollout with |p - 1/2| below it abstains
     /// and leaves its group, the others get a reward of 1 or 0. `None` keeps rewards unchanged.
     #[serde(default)]
     pub tau: Option<f64>,

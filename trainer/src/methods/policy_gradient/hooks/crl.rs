@@ -1,4 +1,4 @@
-//! CRL (`[method.crl]`): critiques of the step's answers, in one batch with the policy's groups.
+//! CRL (`[method.crl]`): critiques of the step's rollouts, in one batch with the policy's groups.
 
 use super::super::config::CrlSection;
 use super::super::hook::{Hook, HookContext, StepData};

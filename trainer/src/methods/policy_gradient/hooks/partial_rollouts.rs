@@ -2,11 +2,11 @@
 //! step needs; those that are not complete when there are enough continue in a later step, before
 //! new ones.
 //!
-//! Which answers finish first depends on threads, but a run has to be repeatable. A group therefore
-//! counts as complete after as many tokens of the round as its longest answer took, the round ends
-//! with the group that makes it enough, and every other answer is cut at that many tokens. Tokens
-//! that the engine sampled beyond are discarded, and tokens that it had not sampled when it was
-//! stopped are sampled.
+//! Which rollouts finish first depends on threads, but a run has to be repeatable. So the round is
+//! decided by token counts. A group completes at the count of tokens that its longest rollout takes
+//! in the round. The round ends at the count at which enough groups are complete. Every other
+//! rollout is cut at that count: tokens sampled beyond it are discarded, and missing ones are
+//! sampled.
 
 use std::collections::BTreeMap;
 
@@ -18,14 +18,14 @@ use super::super::state::{PartialRolloutsState, PolicyGradientState, StoredGroup
 use crate::error::Result;
 use crate::item::{Token, TrainingItem};
 use crate::metrics::Metrics;
-use crate::rollout::{SampleRequest, SampledAnswer};
+use crate::rollout::{SampleRequest, SampledResponse};
 use crate::staleness::{Capacity, CapacityConfig, Partials};
 
 /// A group that was started.
 #[derive(Clone, Debug)]
 struct HeldGroup {
     item: TrainingItem,
-    answers: Vec<SampledAnswer>,
+    responses: Vec<SampledResponse>,
 }
 
 /// Groups that were started and not yet used.
@@ -37,7 +37,7 @@ pub(in super::super) struct PartialRollouts {
     next: u64,
 }
 
-/// The launched group and its answer for each request.
+/// The launched group and the index of the response in it, for each request.
 type Origins = Vec<(usize, usize)>;
 
 impl PartialRollouts {
@@ -67,12 +67,13 @@ impl PartialRollouts {
         let (requests, origins) = self.requests(round, &ids)?;
         let ready = self.ready();
         let samples = sample(round, &requests, &origins, round.want.saturating_sub(ready))?;
-        for (sample, (at, answer)) in samples.into_iter().zip(&origins) {
+        for (sample, (at, response)) in samples.into_iter().zip(&origins) {
             let held = self.held.get_mut(&ids[*at]).expect("it was launched");
-            held.answers[*answer] = sample;
+            held.responses[*response] = sample;
         }
         for id in &ids {
-            let complete = |held: &HeldGroup| !held.answers.iter().any(|answer| answer.interrupted);
+            let complete =
+                |held: &HeldGroup| !held.responses.iter().any(|response| response.interrupted);
             if self.held.get(id).is_some_and(complete) {
                 self.partials.finish(*id)?;
             }
@@ -88,7 +89,7 @@ impl PartialRollouts {
         Ok(taken
             .map(|id| {
                 let held = self.held.remove(&id).expect("it finished");
-                (held.item, held.answers)
+                (held.item, held.responses)
             })
             .collect())
     }
@@ -116,11 +117,11 @@ impl PartialRollouts {
                     return None;
                 }
             };
-            let begun = SampledAnswer { tokens: Vec::new(), ended: false, interrupted: true };
-            let answers = vec![begun; round.group()];
+            let begun = SampledResponse { tokens: Vec::new(), ended: false, interrupted: true };
+            let responses = vec![begun; round.group()];
             let id = *next;
             *next += 1;
-            held.insert(id, HeldGroup { item, answers });
+            held.insert(id, HeldGroup { item, responses });
             Some(id)
         };
         let launched = self.partials.launch(round.want, begin)?;
@@ -128,20 +129,20 @@ impl PartialRollouts {
         Ok(launched.into_iter().map(|launch| launch.id).collect())
     }
 
-    /// Requests for the answers that are not complete.
+    /// Requests for the responses that are not complete.
     fn requests(&self, round: &Round<'_>, ids: &[u64]) -> Result<(Vec<SampleRequest>, Origins)> {
         let (mut requests, mut origins) = (Vec::new(), Vec::new());
         for (group, id) in ids.iter().enumerate() {
             let held = &self.held[id];
             let prompt = round.rollouts.sampler.prompt(&held.item)?;
-            for (answer, begun) in held.answers.iter().enumerate() {
+            for (response, begun) in held.responses.iter().enumerate() {
                 if begun.interrupted {
-                    let stream = id * round.group() as u64 + answer as u64;
+                    let stream = id * round.group() as u64 + response as u64;
                     requests.push(SampleRequest {
                         partial: begun.tokens.clone(),
                         ..SampleRequest::new(prompt.clone(), round.adapter(), stream)
                     });
-                    origins.push((group, answer));
+                    origins.push((group, response));
                 }
             }
         }
@@ -182,14 +183,14 @@ impl GroupSource for PartialRollouts {
             let age = revision.wrapping_sub(token.revision);
             (token.id, token.logprob.to_bits(), age)
         };
-        let answer = |sample: &SampledAnswer| {
+        let response = |sample: &SampledResponse| {
             let tokens = sample.tokens.iter().map(token).collect();
             (tokens, sample.ended, sample.interrupted)
         };
         let stored = |(id, held): (&u64, &HeldGroup)| StoredGroup {
             id: *id,
             item: held.item.clone(),
-            answers: held.answers.iter().map(answer).collect(),
+            answers: held.responses.iter().map(response).collect(),
         };
         state.partial_rollouts = Some(PartialRolloutsState {
             partials: self.partials.clone(),
@@ -210,14 +211,14 @@ impl GroupSource for PartialRollouts {
             revision: revision.wrapping_sub(*age),
         };
         let sample =
-            |(tokens, ended, interrupted): &(Vec<StoredToken>, bool, bool)| SampledAnswer {
+            |(tokens, ended, interrupted): &(Vec<StoredToken>, bool, bool)| SampledResponse {
                 tokens: tokens.iter().map(token).collect(),
                 ended: *ended,
                 interrupted: *interrupted,
             };
         let held = |stored: &StoredGroup| {
-            let answers = stored.answers.iter().map(sample).collect();
-            (stored.id, HeldGroup { item: stored.item.clone(), answers })
+            let responses = stored.answers.iter().map(sample).collect();
+            (stored.id, HeldGroup { item: stored.item.clone(), responses })
         };
         self.held = state.held.iter().map(held).collect();
         self.partials = state.partials.clone();
@@ -232,10 +233,10 @@ fn sample(
     requests: &[SampleRequest],
     origins: &[(usize, usize)],
     need: usize,
-) -> Result<Vec<SampledAnswer>> {
+) -> Result<Vec<SampledResponse>> {
     let groups: Vec<usize> = origins.iter().map(|(at, _)| *at).collect();
     let mut samples = round.rollouts.sampler.sample_until(requests, round.params, &groups, need)?;
-    // Some interrupted answers had already ended, but the event had not arrived.
+    // Some interrupted responses had already ended, but the event had not arrived.
     for sample in &mut samples {
         let stops = round.rollouts.sampler.encoder().stops();
         let stopped = sample.tokens.last().is_some_and(|last| stops.contains(&last.id));
@@ -282,7 +283,7 @@ fn sample(
 /// Number of tokens after which `need` groups are complete; `None` if there are fewer.
 fn end(
     requests: &[SampleRequest],
-    samples: &[SampledAnswer],
+    samples: &[SampledResponse],
     groups: &[usize],
     need: usize,
 ) -> Option<usize> {

@@ -1,4 +1,7 @@
-//! Self-given rewards (`[method.guard]`): audits against the truth, and the trust in each reward.
+//! Guards against wrong self-given rewards (`[method.guard]`). [`GuardHook`] scores a share of them
+//! again, against reference answers, and stops the run if they stay too high. With `tau`,
+//! [`SelfRewardTrust`] removes rollouts whose reward, as a probability of being right, is near one
+//! half.
 
 use super::super::config::GuardSection;
 use super::super::hook::{Hook, HookContext, StepData};
@@ -26,7 +29,7 @@ impl GuardHook {
         Ok(GuardHook { scorer, share, stop })
     }
 
-    /// Groups to audit, with the right answer as their reference.
+    /// Groups to audit, with the known answer as their reference.
     fn audits(
         &self,
         cx: &HookContext<'_>,
@@ -88,8 +91,8 @@ impl Hook for GuardHook {
     }
 }
 
-/// Reads self-given rewards as probabilities of being right: unsure answers leave their group, the
-/// others get 1 or 0.
+/// Reads self-given rewards as probabilities of being right: rollouts near one half leave their
+/// group, the others get 1 or 0.
 #[derive(Debug)]
 pub(in super::super) struct SelfRewardTrust {
     tau: f64,

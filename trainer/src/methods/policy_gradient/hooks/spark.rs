@@ -1,4 +1,4 @@
-//! SPARK (`[method.spark]`): the step's answers become judging and reflection items, which are
+//! SPARK (`[method.spark]`): the step's rollouts become judging and reflection items, which are
 //! trained on in the step's own update or in a separate one.
 
 use super::super::config::{JudgeUpdate, SparkSection, Teach};

@@ -178,7 +178,7 @@ impl Hook for UrpoHook {
     }
 }
 
-/// Rewards without a scorer: of the rank judge by known ranks, of answers to open instructions by
+/// Rewards without a scorer: of the rank judge by known ranks, of responses to open instructions by
 /// listwise calls of the model itself, whose tokens are not trained on.
 #[derive(Debug)]
 pub(in super::super) struct UrpoRewards {
@@ -268,7 +268,7 @@ fn held_out(rows: usize, share: f64) -> usize {
     wanted.max(1).min(rows.saturating_sub(1))
 }
 
-/// Applies the rewards of calls; without readable or differing scores the answers have none.
+/// Applies the rewards of calls; without readable or differing scores the rollouts have none.
 fn apply(group: &mut Group, open: &Open, metrics: &mut Metrics) {
     let failure = match open {
         Open::Rewards(rewards) => {
