@@ -54,16 +54,24 @@ fn the_documented_settings_are_the_defaults() {
     assert_eq!(config, expected);
 }
 
+/// Every route without parameters in its path is on a page, in backticks or after its method.
 #[test]
-fn every_kind_of_the_table_exists() {
-    let text = document("scorers.md");
-    let rows = text.split("## Kinds").nth(1).expect("the section");
-    let rows = rows.lines().filter(|line| line.starts_with("| `"));
-    for row in rows.take_while(|row| !row.contains("`on_error`")) {
-        let kind = row.split('`').nth(1).expect("a kind");
-        let scorer = format!("[[scorer]]\nname = \"x\"\nkind = \"{kind}\"\n");
-        let (_, problems) = serve::config::read_text("t", &scorer, &mut Config::default());
-        let unknown = problems.iter().find(|problem| problem.message.contains("no kind"));
-        assert_eq!(unknown, None, "{kind}");
+fn every_route_is_documented() {
+    let served: serde_json::Value =
+        serde_json::from_str(&serve::document_text()).expect("the document is JSON");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the workspace root");
+    let entries = std::fs::read_dir(root.join("docs")).expect("the folder exists");
+    let pages = entries.map(|entry| entry.expect("an entry").path());
+    // The log names routes of the past.
+    let pages = pages.filter(|page| page.is_file() && !page.ends_with("LOG.md"));
+    let pages: String =
+        pages.map(|page| std::fs::read_to_string(page).expect("a page is text")).collect();
+    for path in served["paths"].as_object().expect("paths").keys() {
+        let names = ["`", "GET ", "POST "].map(|before| format!("{before}{path}"));
+        let is_named = |name: &String| {
+            let mut found = pages.match_indices(name.as_str());
+            found.any(|(at, _)| pages[at + name.len()..].starts_with(['`', '?', ' ', '\n']))
+        };
+        assert!(path.contains('{') || names.iter().any(is_named), "{path} is on no page of docs");
     }
 }

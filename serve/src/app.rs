@@ -45,11 +45,20 @@ struct Base;
 
 /// Registers the documented routes. A route that is not registered here does not exist.
 ///
-/// To add a native route: a handler with `#[utoipa::path]` in a file of `serve/src/routes`, its
-/// body types in the `openapi` crate, its `.service(…)` here, its path in
-/// `compat::shared::ApiFlavor::of`, tests in `tests/http`, and `cargo xtask openapi` for
-/// `openapi/openapi.json`. The key check and the limits of `body` apply to every route; a handler
-/// that does work admits it by `Call`.
+/// To add a native route:
+///
+/// 1. a handler with `#[utoipa::path]` in a file of `serve/src/routes`, with a `mod` line in
+///    `routes/mod.rs` if the file is new, and its body types in the crate `openapi`;
+/// 2. its `.service(…)` below;
+/// 3. its path in `ApiFlavor::listed` (`serve/src/compat/shared/flavor.rs`);
+/// 4. its scope in `Scope::of` (`serve/src/keys.rs`) and in the table of `docs/security.md`, if it
+///    is not `score`;
+/// 5. a request in `soak/src/routes.json`;
+/// 6. a description in `docs`, tests in `tests/http`, and `cargo xtask openapi` for
+///    `openapi/openapi.json`.
+///
+/// The key check applies to every route. The limits of `body` apply to handlers that call
+/// `Call::begin`. Work is admitted by `Call::score` or `Call::admit`.
 fn routes(config: &mut ServiceConfig<'_>) {
     config
         .service(score::score)

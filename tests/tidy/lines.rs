@@ -127,8 +127,7 @@ pub(crate) fn junk_drawers(path: &str, text: &str) -> Vec<Violation> {
 /// Unsafe code stays where it is reviewed as such.
 pub(crate) fn unsafe_in_its_place(path: &str, text: &str) -> Vec<Violation> {
     // A process changes its environment before it has threads, or not at all.
-    let places = ["models/src/weights.rs", "cli/src/train.rs"];
-    if path.starts_with("models/src/kernels") || places.contains(&path) {
+    if path.starts_with("models/src/kernels") || path == "cli/src/train.rs" {
         return Vec::new();
     }
     let word = "unsafe";
@@ -139,7 +138,7 @@ pub(crate) fn unsafe_in_its_place(path: &str, text: &str) -> Vec<Violation> {
             !code[..start].bytes().next_back().is_some_and(is_word)
                 && opens.iter().any(|open| after.starts_with(open))
         });
-        is_code.then(|| "unsafe code belongs in models/src/kernels or weights.rs".to_owned())
+        is_code.then(|| "unsafe code belongs in models/src/kernels or cli/src/train.rs".to_owned())
     })
 }
 
@@ -179,7 +178,7 @@ pub(crate) fn ignored_with_reason(path: &str, text: &str) -> Vec<Violation> {
 
 /// Configuration is resolved once; nothing else depends on the environment.
 pub(crate) fn environment_read_once(path: &str, text: &str) -> Vec<Violation> {
-    let places = ["serve/src/config", "trainer/src/main.rs", "xtask/", "tests/"];
+    let places = ["serve/src/config", "xtask/", "tests/"];
     if places.iter().any(|place| path.starts_with(place)) {
         return Vec::new();
     }
@@ -312,7 +311,8 @@ fn unsafe_code_is_caught() {
         check(unsafe_in_its_place, "engine/src/lib.rs", code, &[1]);
         check(unsafe_in_its_place, "models/src/ops.rs", code, &[1]);
         check(unsafe_in_its_place, "models/src/kernels/gemm.rs", code, &[]);
-        check(unsafe_in_its_place, "models/src/weights.rs", code, &[]);
+        check(unsafe_in_its_place, "models/src/weights.rs", code, &[1]);
+        check(unsafe_in_its_place, "cli/src/train.rs", code, &[]);
     }
     for text in ["label: unsafe", concat!("// un", "safe { *p }"), "#![forbid(unsafe_code)]"] {
         check(unsafe_in_its_place, "engine/src/lib.rs", text, &[]);
@@ -357,7 +357,7 @@ fn environment_reads_are_caught() {
         check(environment_read_once, "cli/src/main.rs", &line, &[1]);
         check(environment_read_once, "serve/src/config/env.rs", &line, &[]);
         check(environment_read_once, "serve/src/config.rs", &line, &[]);
-        check(environment_read_once, "trainer/src/main.rs", &line, &[]);
+        check(environment_read_once, "xtask/src/main.rs", &line, &[]);
         check(environment_read_once, "serve/src/lib.rs", &format!("// {line}"), &[]);
     }
     let compile_time = "env!(\"CARGO_MANIFEST_DIR\")";

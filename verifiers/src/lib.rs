@@ -1,12 +1,27 @@
 //! Answer verifiers: pure, deterministic functions with a work budget.
 //!
 //! A verifier compares a *candidate* (what was extracted from a response) with a *gold* answer and
-//! returns a [`Verdict`] in [0, 1] or a [`VerifyError`]. It knows no models, HTTP, clocks or other
-//! candidates. Extraction is a separate stage ([`extract`]).
+//! returns a [`Verdict`] in [0, 1] or a [`VerifyError`]. Neither depends on models, HTTP, clocks or
+//! other candidates. Extraction is a separate stage ([`extract`]).
 //!
 //! The rule that every verifier follows: a candidate that is missing, unreadable or too costly is
 //! a verdict of 0 with its reason, because the response earned it; a gold answer that cannot be
 //! used is an error, because the response did not cause it.
+//!
+//! To add a verifier as a scorer kind:
+//!
+//! 1. a module here with a type that implements [`Verifier`], its configuration and tests;
+//! 2. a row of `KINDS` in `rubrics/src/kinds/answer/options.rs`, and the function there that reads
+//!    its options;
+//! 3. if it works without options, a section of `rubrics/src/registry/built_in.rs`, and its name in
+//!    the first paragraph of `docs/scorers.md`;
+//! 4. a row of the table of kinds in `docs/scorers.md`;
+//! 5. a row of the first table of `docs/verifiers.md`, and a section with a table of its options and
+//!    one of examples. `tests/docs.rs` runs them: an arm of its `verifier`, a row of its `known`.
+//!
+//! Two modules are no rows of `KINDS`: [`similarity`] is used by OpenAI's graders alone, and
+//! [`arithmetic`] checks the steps of a solution and not one answer, so it is a kind of its own
+//! (`rubrics/src/kinds/arithmetic.rs`).
 
 mod accepted;
 pub mod arithmetic;
@@ -32,7 +47,7 @@ pub use config::ConfigError;
 pub use maths::{Exhausted, Fuel};
 pub use verdict::{Certainty, Reason, UnitScore, Verdict, VerifierId, VerifyError};
 
-/// One way to check a candidate against a gold answer. An open set: a new check is a new type.
+/// Checks a candidate against a gold answer. Each check is a type of its own.
 pub trait Verifier: Send + Sync {
     /// Returns name and revision. The revision moves with every change of behaviour, so that stored
     /// verdicts of the old behaviour are not taken for new ones.

@@ -162,6 +162,13 @@ fn every_key_is_explained_and_no_other() {
         ("length", keys::<LengthConfig>()),
     ];
     let tables = tables(&page());
+    // The list at the top of the page and the sections with options are those of `known`.
+    let verifiers = known.each_ref().map(|(section, _)| *section);
+    let with_keys = tables.iter().filter(|table| table.header == KEYS);
+    assert_eq!(with_keys.map(|table| table.section.as_str()).collect::<Vec<_>>(), verifiers);
+    let list = tables.iter().find(|table| table.header[0] == "verifier").expect("a list");
+    let names = list.rows.iter().map(|row| row[0].split('`').nth(1).expect("a name"));
+    assert_eq!(names.collect::<Vec<_>>(), verifiers);
     for (section, keys) in known {
         let table = tables
             .iter()

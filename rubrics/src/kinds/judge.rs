@@ -5,6 +5,9 @@
 //! schema and its scoring formula are not public, and those here are ours. Pairs are judged in both
 //! orders, our reading of Pairwise-RL (arXiv 2504.04950). Three modes: a grade for one response,
 //! the better of two, and grades for a list in several random orders.
+//!
+//! Read `grade.rs` (or `pair.rs`, `list.rs`), then `ask.rs`: it renders the question, generates the
+//! judgement if there is one, and reads the labels of the verdict.
 
 mod ask;
 mod demonstrations;
@@ -192,7 +195,7 @@ impl ScorerKind for JudgeKind {
             return Err(format!("'{}' has no vocabulary to judge in", self.model));
         }
         let conversation = [Message::new("user", "What is 2 + 2?")];
-        let (slots, count, reads) = match self.prompt_options.form.mode {
+        let (slots, count, label_verdict) = match self.prompt_options.form.mode {
             Mode::Grade => (grade::slots(&self.prompt_options.form, &conversation, "4"), 1, true),
             Mode::Pair => {
                 (pair::slots(&self.prompt_options.form, &conversation, ["4", "5"]), 2, true)
@@ -201,7 +204,7 @@ impl ScorerKind for JudgeKind {
                 (list::slots(&self.prompt_options.form, &conversation, &["4", "5"]), 2, false)
             }
         };
-        let tried = self.prompt_options.try_on(&served, &slots, count, reads);
+        let tried = self.prompt_options.try_on(&served, &slots, count, label_verdict);
         tried.map_err(Failure::into_message)
     }
 

@@ -2,14 +2,28 @@
 //! evaluation of a sample.
 //!
 //! [`answer`] and [`arithmetic`] run verifiers; all others call models through a [`KindContext`] and
-//! implement [`ScorerKind`]. A kind knows neither the registry nor other scorers: it reads its
-//! options from a configuration section and [`Names`], and reaches another scorer by name.
+//! implement [`ScorerKind`]. A kind does not use the registry or other scorers directly: it reads its
+//! options from a configuration section and [`Names`], and calls another scorer by its name.
 //!
-//! To add a kind that calls a model: a file or folder here, with a `mod` line; a row of `MODEL_KINDS` in
-//! `registry/kind_table.rs`; its wording as a file of `rubrics/prompts`, listed in `FILES` of
-//! `prompt/mod.rs` and in `versions.tsv`; a flag of `InputFields` if it reads a field that no kind
-//! reads yet; a page of `docs/scorers`. To add a verifier: its module in the crate `verifiers` and a
-//! row of `KINDS` in `answer/options.rs`.
+//! To add a kind that calls a model:
+//!
+//! 1. a file or folder here, with a `mod` line and tests;
+//! 2. a row of `MODEL_KINDS` in `registry/kind_table.rs`;
+//! 3. its wording as a file of `rubrics/prompts`, listed in `FILES` of `prompt/mod.rs` and in
+//!    `versions.tsv`;
+//! 4. for an optional input field that no kind reads yet, a flag of [`InputFields`], its check in
+//!    `scorer.rs`, and the field wherever `principles` is one: `input.rs`, `ScoreInput` of the crate
+//!    `openapi`, `serve/src/convert.rs`, `serve/src/signing/input.rs`, `scoring/src/mapping`;
+//! 5. a page of `docs/scorers` named as the kind, with a configuration, a request and a reply, which
+//!    `tests/scorer_examples.rs` runs; a row of `docs/scorers.md`, and of `docs/papers.md` for a paper;
+//! 6. a scorer of the embedded model in `registry/default_model.toml`, and its name in the list of
+//!    `docs/configuration.md`;
+//! 7. if it reads a vocabulary, a row of `KINDS` in `tests/http/mixed.rs`.
+//!
+//! A verifier is added as `verifiers/src/lib.rs` lists. A formula of pipelines is a variant of
+//! [`Combine`](crate::pipeline::Combine): its name in `registry/pipelines/read.rs`, its value in
+//! `pipeline/combined.rs`, the other matches that the compiler names, tests in `pipeline/tests.rs`,
+//! and a row of `docs/scorers/pipeline.md`.
 
 pub(crate) mod answer;
 pub(crate) mod arithmetic;

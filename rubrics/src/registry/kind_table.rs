@@ -19,7 +19,8 @@ use crate::scorer::ScorersByName;
 /// Reads the options of a kind that calls models; errors become problems of the section.
 type KindReader = fn(&Section<'_, '_>, &Names<'_>) -> Option<Box<dyn ScorerKind>>;
 
-const MODEL_KINDS: &[(&str, KindReader)] = &[
+/// The kinds that call models.
+pub(super) const MODEL_KINDS: &[(&str, KindReader)] = &[
     (critic::NAME, critic::read),
     (grounded::NAME, grounded::read),
     (judge::NAME, judge::read),
@@ -30,6 +31,13 @@ const MODEL_KINDS: &[(&str, KindReader)] = &[
     (tool::NAME, tool::read),
     (validate::NAME, validate::read),
 ];
+
+/// The names of all kinds.
+pub(super) fn kind_names() -> impl Iterator<Item = &'static str> {
+    let answers = answer::options::KINDS.iter().map(|kind| kind.name);
+    let models = MODEL_KINDS.iter().map(|(name, _)| *name);
+    answers.chain([arithmetic::NAME, pipelines::KIND]).chain(models)
+}
 
 /// Names that the sections of a file may use.
 pub(super) struct Scope<'r> {
@@ -60,10 +68,7 @@ pub(super) fn build(
     if kind == arithmetic::NAME {
         return Some(Scorer::arithmetic(name, ArithmeticScorer::read(section, fuel)));
     }
-    let kinds = answer::options::KINDS.iter().map(|kind| kind.name);
-    let kinds = kinds.chain([arithmetic::NAME, pipelines::KIND]);
-    let kinds = kinds.chain(MODEL_KINDS.iter().map(|(name, _)| *name));
-    let hint = nearest(kind, kinds).map(|near| format!("; did you mean '{near}'?"));
+    let hint = nearest(kind, kind_names()).map(|near| format!("; did you mean '{near}'?"));
     section.problem("kind", format!("no kind '{kind}'{}", hint.unwrap_or_default()));
     None
 }

@@ -1,4 +1,8 @@
+use std::collections::BTreeSet;
+
+use super::kind_table::{MODEL_KINDS, kind_names};
 use super::*;
+use crate::kinds::answer::options::KINDS;
 use crate::{Input, Passage, Responses, ScoreOptions, evaluate_now};
 
 /// The names that a configuration adds, and its problems.
@@ -33,12 +37,45 @@ fn check_problems(text: &str, expected: &[&str]) {
     }
 }
 
+/// A page of `docs`; `None` if there is none of this name.
+fn page(name: &str) -> Option<String> {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name)).ok()
+}
+
+/// `docs/scorers.md` lists every kind and every built-in scorer and no other, and each kind has the
+/// page or section that describes it.
 #[test]
-fn built_in_scorers_need_no_configuration() {
-    let registry = Registry::built_in();
-    for name in ["math", "choice", "text", "exact", "regex", "json", "format", "arithmetic"] {
-        assert!(registry.get(name).is_some(), "{name}");
+fn every_kind_is_documented() {
+    let scorers = page("scorers.md").expect("the page exists");
+    let (before, kinds) = scorers.split_once("## Kinds\n").expect("the section exists");
+    let rows = kinds.lines().filter_map(|line| line.strip_prefix("| "));
+    let cells = rows.filter_map(|row| row.trim_start_matches(['`', '[']).split(['`', ']']).next());
+    let listed: BTreeSet<&str> = cells.filter(|cell| !cell.starts_with("kind |")).collect();
+    assert_eq!(listed, kind_names().collect());
+
+    let sentence = before.split("no configuration:").nth(1).expect("the sentence exists");
+    let sentence = sentence.split(';').next().expect("a part");
+    let listed: BTreeSet<&str> = sentence.split('`').skip(1).step_by(2).collect();
+    assert_eq!(listed, Registry::built_in().iter().map(|scorer| scorer.name()).collect());
+
+    for (kind, _) in MODEL_KINDS {
+        assert!(kinds.contains(&format!("[{kind}](scorers/{kind}.md)")), "{kind} has no link");
+        assert!(page(&format!("scorers/{kind}.md")).is_some(), "{kind} has no page");
     }
+    let verifiers = page("verifiers.md").expect("the page exists");
+    for kind in KINDS.iter().map(|kind| kind.name) {
+        let has_section = verifiers.contains(&format!("\n## `{kind}`\n"));
+        assert!(has_section || page(&format!("{kind}.md")).is_some(), "{kind} has no section");
+    }
+}
+
+/// The embedded model has a scorer of every kind that calls models, as `docs/scorers.md` states.
+#[test]
+fn default_model_has_every_kind_that_calls_models() {
+    let registry = Registry::with_default_model();
+    let scorers = registry.iter().filter(|scorer| scorer.uses_models());
+    let kinds: BTreeSet<&str> = scorers.map(|scorer| scorer.kind()).collect();
+    assert_eq!(kinds, MODEL_KINDS.iter().map(|(name, _)| *name).collect());
 }
 
 #[test]

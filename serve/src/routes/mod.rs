@@ -1,4 +1,5 @@
-//! The native routes, one file per resource.
+//! The native routes, one file per resource. The steps to add one are on `routes` in
+//! `serve/src/app.rs`.
 
 pub(crate) mod keys;
 pub(crate) mod meta;

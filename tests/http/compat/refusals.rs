@@ -2,6 +2,8 @@
 //! wrong types, missing fields, too many samples, unknown names, and fields of two interfaces. Each
 //! is refused with the interface's own status and shape, and nothing stays held.
 
+use std::collections::BTreeSet;
+
 use serde_json::{Value, json};
 
 use super::words::Words;
@@ -17,6 +19,7 @@ enum Named {
 }
 
 /// An interface with a valid body.
+#[derive(Clone)]
 struct Wire {
     path: &'static str,
     body: Value,
@@ -326,6 +329,32 @@ fn sglang_tei_and_openai_routes_refuse_invalid_bodies() {
     for wire in &others() {
         check(&server, wire);
     }
+}
+
+/// Routes whose invalid bodies are tested in other files of this folder and in `tests/http`.
+const ELSEWHERE: [&str; 11] = [
+    "/ng-rollout/{rollout_id}/seed_session",
+    "/ng-rollout/{rollout_id}/verify",
+    "/v1/batches",
+    "/v1/batches/{batch_id}/cancel",
+    "/v1/completions",
+    "/v1/decisions",
+    "/v1/files",
+    "/v1/fine_tuning/alpha/graders/validate",
+    "/v1/load_lora_adapter",
+    "/v1/systemone",
+    "/v1/unload_lora_adapter",
+];
+
+#[test]
+fn every_route_with_a_body_is_tested() {
+    let document: Value = serde_json::from_str(&serve::document_text()).expect("JSON");
+    let paths = document["paths"].as_object().expect("paths").iter();
+    let with_body = paths.filter(|(_, methods)| methods.get("post").is_some());
+    let with_body: BTreeSet<&str> = with_body.map(|(path, _)| path.as_str()).collect();
+    let wires = [trainers(), vllm(), others()].concat();
+    let here = wires.iter().map(|wire| wire.path.split('?').next().unwrap_or_default());
+    assert_eq!(with_body, here.chain(ELSEWHERE).collect());
 }
 
 /// A body with fields of two interfaces is refused with both names.

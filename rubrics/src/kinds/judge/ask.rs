@@ -1,4 +1,4 @@
-//! One question to the judge: its prompt, its text and its verdict's token.
+//! Questions to a judge: the prompt, the generated judgement and the label of the verdict.
 //!
 //! The verdict is read from log-probabilities at its position, before sampling and before any
 //! constraint: at the beginning if reasons follow, and after the model's reasons if they come
@@ -54,8 +54,8 @@ pub(super) struct RenderedQuestion {
 pub(super) struct JudgeReply {
     /// The generated judgement; `None` if only labels were read.
     pub(super) judgement: Option<Judgement>,
-    /// The verdict's labels, where they are read.
-    pub(super) read: Option<LabelRead>,
+    /// Probabilities of the verdict's labels; `None` if only a judgement was generated.
+    pub(super) labels: Option<LabelRead>,
 }
 
 /// A prompt that ends where the verdict's token follows, and the labels that the token may be.
@@ -103,13 +103,13 @@ impl JudgePrompt {
         served: &Served,
         slots: &Slots,
         count: usize,
-        reads: bool,
+        label_verdict: bool,
     ) -> Result<(), Failure> {
         let question = self.question(served, slots, count)?;
-        if reads {
+        if label_verdict {
             self.verdict(served, &question.prompted, Some("because"))?;
         }
-        if self.writes(reads) {
+        if self.generates(label_verdict) {
             let unusable = |what: String| Failure::refused("constraint_unusable", what);
             let vocabulary = served.host.vocabulary();
             let vocabulary = vocabulary.map_err(|error| unusable(error.to_string()))?;
@@ -119,9 +119,10 @@ impl JudgePrompt {
         Ok(())
     }
 
-    /// Whether a text is generated; `reads` is whether the verdict is read from its token.
-    fn writes(&self, reads: bool) -> bool {
-        self.form.gives_reasons() || !reads
+    /// Whether a judgement is generated: for its reasons, or because the verdict is not read from
+    /// the probabilities of labels (`label_verdict`).
+    fn generates(&self, label_verdict: bool) -> bool {
+        self.form.gives_reasons() || !label_verdict
     }
 
     fn grammar(&self, count: usize) -> Grammar {
@@ -174,7 +175,8 @@ impl<'a> JudgeCaller<'a> {
         }
     }
 
-    /// Runs all questions at once. With `reads`, verdicts are read from their tokens.
+    /// Runs all questions at once. With `label_verdict`, verdicts are read from the probabilities of
+    /// their labels.
     ///
     /// # Errors
     /// A failure of all questions: a prompt that cannot be rendered, or an unavailable engine.
@@ -182,7 +184,7 @@ impl<'a> JudgeCaller<'a> {
     pub(super) async fn ask(
         &mut self,
         questions: Vec<(Slots, usize)>,
-        reads: bool,
+        label_verdict: bool,
     ) -> Result<Vec<Result<JudgeReply, Failure>>, Failure> {
         let (prompt_options, served) = (self.prompt_options.clone(), self.served.clone());
         let ready = move || {
@@ -192,24 +194,24 @@ impl<'a> JudgeCaller<'a> {
             ready.collect::<Result<Vec<RenderedQuestion>, Failure>>()
         };
         let questions = self.client.run(ready).await??;
-        let judgements = self.write(&questions, reads).await?;
-        if reads {
-            return self.read(&questions, judgements).await;
+        let judgements = self.generate_judgements(&questions, label_verdict).await?;
+        if label_verdict {
+            return self.read_labels(&questions, judgements).await;
         }
         let answered = judgements.into_iter().map(|judgement| {
             let judgement = judgement?;
-            Ok(JudgeReply { judgement, read: None })
+            Ok(JudgeReply { judgement, labels: None })
         });
         Ok(answered.collect())
     }
 
-    /// The generated text of each question; `None` if none is generated.
-    async fn write(
+    /// The generated judgement of each question; `None` if none is generated.
+    async fn generate_judgements(
         &mut self,
         questions: &[RenderedQuestion],
-        reads: bool,
+        label_verdict: bool,
     ) -> Result<Vec<Result<Option<Judgement>, Failure>>, Failure> {
-        if !self.prompt_options.writes(reads) {
+        if !self.prompt_options.generates(label_verdict) {
             return Ok(questions.iter().map(|_| Ok(None)).collect());
         }
         let prompts: Vec<_> = questions
@@ -229,21 +231,21 @@ impl<'a> JudgeCaller<'a> {
         }
         let judgements = written.iter().zip(questions).map(|(written, question)| {
             let text = written.whole()?;
-            let read = self.prompt_options.form.read(text, question.count);
-            read.map(Some).map_err(unread)
+            let parsed = self.prompt_options.form.parse(text, question.count);
+            parsed.map(Some).map_err(unreadable)
         });
         Ok(judgements.collect())
     }
 
-    /// The verdicts of the questions whose judgements could be read.
-    async fn read(
+    /// Reads the labels of the questions whose judgements could be parsed.
+    async fn read_labels(
         &mut self,
         questions: &[RenderedQuestion],
         judgements: Vec<Result<Option<Judgement>, Failure>>,
     ) -> Result<Vec<Result<JudgeReply, Failure>>, Failure> {
         let (prompt_options, served) = (self.prompt_options.clone(), self.served.clone());
-        let readable = questions.iter().zip(&judgements);
-        let readable: Vec<(Prompted, Option<String>)> = readable
+        let parsed = questions.iter().zip(&judgements);
+        let parsed: Vec<(Prompted, Option<String>)> = parsed
             .filter_map(|(question, judgement)| {
                 let judgement = judgement.as_ref().ok()?.as_ref();
                 let reason = judgement.and_then(|judgement| judgement.reason.clone());
@@ -251,8 +253,8 @@ impl<'a> JudgeCaller<'a> {
             })
             .collect();
         let place = move || {
-            let readable = readable.iter();
-            let places = readable.map(|(prompted, reason)| {
+            let parsed = parsed.iter();
+            let places = parsed.map(|(prompted, reason)| {
                 let reason = reason.as_deref();
                 prompt_options.verdict(&served, prompted, reason)
             });
@@ -270,17 +272,17 @@ impl<'a> JudgeCaller<'a> {
         let least = self.prompt_options.min_label_mass;
         let answered = judgements.into_iter().map(|judgement| {
             let judgement = judgement?;
-            let (verdict, outputs) = verdicts.next().expect("each readable judgement was read");
-            let read = verdict.labels.read(&outputs[0])?;
-            trace.saw_mass(Some(read.mass));
-            read.enough_mass(least)?;
-            Ok(JudgeReply { judgement, read: Some(read) })
+            let (verdict, outputs) = verdicts.next().expect("each parsed judgement has labels");
+            let labels = verdict.labels.read(&outputs[0])?;
+            trace.saw_mass(Some(labels.mass));
+            labels.enough_mass(least)?;
+            Ok(JudgeReply { judgement, labels: Some(labels) })
         });
         Ok(answered.collect())
     }
 }
 
-fn unread(what: String) -> Failure {
+fn unreadable(what: String) -> Failure {
     let reason = Reason::with("judgement_unreadable", what);
     Failure::new(FailureKind::ParseError, reason)
 }

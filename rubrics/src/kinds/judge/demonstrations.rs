@@ -54,7 +54,7 @@ fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Optio
             return None;
         }
     };
-    match form.read(&judgement?, responses.len()) {
+    match form.parse(&judgement?, responses.len()) {
         Ok(judgement) => {
             // No demonstrations are there yet, so these are the messages of the question alone; the
             // system message is every question's own.
@@ -62,7 +62,7 @@ fn demonstration(table: &Section<'_, '_>, prompt_options: &JudgePrompt) -> Optio
             let question = turns.filter(|turn| turn.role != "system");
             Some(Demonstration {
                 question: question.map(|turn| (turn.role, turn.content)).collect(),
-                judgement: form.write(&judgement),
+                judgement: form.to_text(&judgement),
             })
         }
         Err(what) => {

@@ -45,7 +45,7 @@ pub(super) struct JudgementForm {
     pub(super) scale: (u32, u32),
 }
 
-/// A verdict as it is written.
+/// The verdict of a judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Said {
     /// `score`.
@@ -56,7 +56,7 @@ pub(super) enum Said {
     Grades(Vec<u32>),
 }
 
-/// A judgement that was read.
+/// A parsed judgement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Judgement {
     pub(super) said: Said,
@@ -131,7 +131,7 @@ impl JudgementForm {
     ///
     /// # Errors
     /// The reason, for people.
-    pub(super) fn read(&self, text: &str, count: usize) -> Result<Judgement, String> {
+    pub(super) fn parse(&self, text: &str, count: usize) -> Result<Judgement, String> {
         let wrong = |error: serde_json::Error| error.to_string();
         let (said, reason) = match self.mode {
             Mode::Grade => {
@@ -161,8 +161,8 @@ impl JudgementForm {
         Ok(Judgement { said, reason })
     }
 
-    /// A judgement as the model would best write it.
-    pub(super) fn write(&self, judgement: &Judgement) -> String {
+    /// The canonical text of a judgement: compact JSON with the fields in the order of the form.
+    pub(super) fn to_text(&self, judgement: &Judgement) -> String {
         let verdict = match &judgement.said {
             Said::Grade(grade) => json!(grade),
             Said::Winner(first) => json!(NAMES[*first]),

@@ -46,9 +46,9 @@ pub(super) async fn judge_grades(
         Ok(answered) => answered,
         Err(failure) => return Err(failure.with_evidence(evidence)),
     };
-    let read = answered.read.expect("grades are read");
+    let labels = answered.labels.expect("grades are read");
     let grades: Vec<f64> = (form.scale.0..=form.scale.1).map(f64::from).collect();
-    let mean = expected(&grades, &read.shares()).expect("shares are a distribution");
+    let mean = expected(&grades, &labels.shares()).expect("shares are a distribution");
     let written = answered.judgement.map(|judgement| match judgement.said {
         Said::Grade(grade) => grade,
         Said::Winner(_) | Said::Grades(_) => unreachable!("a grade was requested"),

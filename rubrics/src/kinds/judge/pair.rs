@@ -96,7 +96,7 @@ fn both(
     in_order: Result<JudgeReply, Failure>,
     swapped: Result<JudgeReply, Failure>,
 ) -> Result<[f64; 2], Failure> {
-    let margin = |answered: JudgeReply| answered.read.expect("winners are read").margin();
+    let margin = |answered: JudgeReply| answered.labels.expect("winners are read").margin();
     Ok([margin(in_order?), margin(swapped?)])
 }
 

@@ -42,8 +42,8 @@ fn written_judgements_parse_back_equal() {
             let form = form(mode, rationale);
             let reason = form.gives_reasons().then(|| "a \"b\"\n".to_owned());
             let judgement = Judgement { said, reason };
-            let text = form.write(&judgement);
-            assert_eq!(form.read(&text, 2).as_ref(), Ok(&judgement), "{text}");
+            let text = form.to_text(&judgement);
+            assert_eq!(form.parse(&text, 2).as_ref(), Ok(&judgement), "{text}");
             let before = form.before_verdict(judgement.reason.as_deref());
             assert!(text.starts_with(&before), "{text}: {before}");
         }
@@ -55,7 +55,7 @@ fn written_judgements_parse_back_equal() {
 fn e2_broken_judgements_are_not_read() {
     let check = |mode, texts: &[&str]| {
         for text in texts {
-            let read = form(mode, Rationale::After).read(text, 2);
+            let read = form(mode, Rationale::After).parse(text, 2);
             assert!(read.is_err(), "{text}: {read:?}");
         }
     };
