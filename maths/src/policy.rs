@@ -80,6 +80,6 @@ pub enum Undecided {
     /// No score: the status `abstain`, which a cascade hands to its next part.
     #[default]
     Abstain,
-    /// A presumed 0, which a cascade hands on as well.
+    /// A presumed score of 0; a cascade evaluates its next part after it, as after an abstention.
     Wrong,
 }

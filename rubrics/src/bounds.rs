@@ -1,8 +1,8 @@
 //! Bounds of the work of one call of [`crate::score`]: its deadline, its fuel, and whether its
 //! caller still waits.
 //!
-//! A verdict has a budget of fuel of its own, which alone decides what it says. The fuel of a call
-//! decides only whether another verdict is begun, so that no score depends on its neighbours.
+//! Each verdict has its own fuel budget, and only that budget affects its score. The fuel of the
+//! call only limits how many verdicts are started, so that no score depends on the other inputs.
 
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

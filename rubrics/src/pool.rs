@@ -1,8 +1,8 @@
 //! The threads that run verifiers.
 //!
 //! Two bounded queues, interactive before batch, and every eighth job a worker prefers the batch
-//! queue, so that batch work is never starved. A full queue is a value, not a wait: admission in
-//! front of the pool bounds the work, and this bound is the backstop.
+//! queue, so that batch work is never starved. Submitting to a full queue returns an error and does
+//! not wait. Admission normally refuses earlier; this limit is the last one.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -76,8 +76,8 @@ impl VerifierPool {
         waiting.unwrap_or(0)
     }
 
-    /// For each worker the jobs that it has begun and those that it has ended, added up: odd while
-    /// it works, and for good where a job ended it.
+    /// For each worker the number of jobs that it has begun plus the number that it has ended: odd
+    /// while it runs a job, and permanently odd if a job ended the thread.
     pub fn turns(&self) -> impl Iterator<Item = u64> {
         self.turns.iter().map(|turns| turns.load(Ordering::Relaxed))
     }
@@ -123,7 +123,8 @@ impl SlicedJob {
             }
             let Queues { interactive, batch } = &self.queues;
             let queue = self.queues.of(self.priority);
-            // A full queue is of others' work, and this work was taken before it.
+            // The queue is full: this job continues, because it was accepted before the jobs that
+            // fill it.
             if queue.is_full() || (interactive.is_empty() && batch.is_empty()) {
                 continue;
             }

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Limits on the work in hand.
+/// Limits on the work that is admitted and not finished ("in hand").
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AdmissionLimits {
     /// Requests that are being read or answered.
@@ -26,7 +26,7 @@ pub struct AdmissionLimits {
     pub encoding: usize,
 }
 
-/// The work in hand and its limits.
+/// The work that is admitted and not finished, and its limits.
 #[derive(Debug)]
 pub struct Admission {
     limits: AdmissionLimits,
@@ -36,7 +36,8 @@ pub struct Admission {
     /// Room for encodings, in units of [`ENCODING_UNIT`]. An encoding waits for room instead of
     /// being refused, because it holds its room for a moment.
     encoding: Arc<Semaphore>,
-    /// Smoothed time per input in nanoseconds, by which one input in hand delays the next.
+    /// Smoothed time per input in nanoseconds: the delay of the next input by one that is not
+    /// finished.
     item_nanos: AtomicU64,
 }
 

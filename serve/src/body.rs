@@ -62,7 +62,8 @@ pub(crate) fn enter(
         return Err(ApiError::new(Code::Draining, "the server is shutting down"));
     }
     let refused = |refused: crate::admit::AtLimit| {
-        // Readers that take nothing hold their requests' shares: the longest of them ends.
+        // A client that does not read its reply keeps its permit. Close the connection that has
+        // stalled longest.
         state.connections.end_longest_stall();
         ApiError::overloaded(refused.retry_after)
     };

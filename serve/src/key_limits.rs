@@ -89,7 +89,7 @@ impl KeyLimits {
         self.input.a_minute > 0 || self.output.a_minute > 0
     }
 
-    /// Takes a request of `client` in hand; `None` without a limit.
+    /// Counts a request of `client` until the share is dropped; `None` without a limit.
     ///
     /// # Errors
     /// [`KeyLimitReached`] where it has as many as it may.
@@ -116,7 +116,7 @@ impl KeyLimits {
         self.output.check("key_output_tokens", client, now)
     }
 
-    /// Requests in hand of all keys, where they are limited.
+    /// Requests of all keys that are not finished, where they are limited.
     pub fn held(&self) -> usize {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).values().sum()
     }

@@ -120,7 +120,8 @@ pub(crate) async fn guard(
     Ok(reply)
 }
 
-/// Takes a request in hand where its key has a limit; `None` for the server's own requests.
+/// Counts the request against its key's limit on concurrent requests; `None` for the server's own
+/// requests.
 fn key_share(request: &ServiceRequest) -> Result<Option<KeyShare>, ApiError> {
     let Some(sender) = Sender::of(request.request()) else {
         return Ok(None);

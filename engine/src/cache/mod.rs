@@ -6,16 +6,17 @@
 //! anything is computed into it ([`models::BlockCopy`]). Tokens that a table is allocated for are
 //! registered as pending, so that no other sequence computes them too.
 //!
-//! The cache is plain data. It must not know tensors, steps, clocks or channels, nor the meaning of
-//! tokens; waiting, preemption and refusal are the scheduler's.
+//! The cache is plain data. It must not depend on tensors, steps, clocks or channels, nor on the
+//! meaning of tokens; waiting, preemption and refusal are the scheduler's.
 //!
 //! Three rules make sharing safe:
 //!
 //! - a block is written only by the table that took it from the free blocks, at positions that the
 //!   table has not committed; no other table reads those;
 //! - no node of the tree is below a part that is not computed;
-//! - every block that no open table references can be evicted. So a table fits exactly if the blocks
-//!   that open tables reference leave room for it, and a sequence that is alone can always continue.
+//! - every block that no open table references can be evicted. So a new table fits if and only if the
+//!   blocks not referenced by open tables are enough, and a sequence that runs alone never lacks
+//!   blocks.
 
 mod audit;
 mod evict;

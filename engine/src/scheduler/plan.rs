@@ -114,9 +114,9 @@ impl Scheduler {
         }
     }
 
-    /// The running sequence to preempt: the last one by priority and then by id. The urgency that a
-    /// waiting sequence lends does not count, so that the order is fixed and the first sequence by
-    /// it always continues.
+    /// The running sequence to preempt: the last one by priority and then by id. The order uses the
+    /// sequence's own priority and not its urgency, so that it never changes; the first sequence in
+    /// this order is never preempted for another.
     fn preemption_victim(&self) -> SequenceId {
         let order = |id: &&SequenceId| (self.sequences[id].sequence.priority, **id);
         let last = self.running.iter().max_by_key(order);

@@ -1,4 +1,4 @@
-//! The ladder.
+//! Compares two expressions by the steps of the parent module, in their order.
 
 use dashu::rational::RBig;
 

@@ -158,7 +158,7 @@ fn item_reference(value: &Value) -> Option<Reference> {
     }
 }
 
-/// Tags that say something which cannot be done; what it is has become a fault.
+/// Marks tags that cannot be used. The problem was already reported.
 struct Unusable;
 
 /// `verifier:rule`, `function:math_verify` and `parameters:<gold>`; all other tags are words.

@@ -177,12 +177,12 @@ pub fn shown(
     Ok(wanted.min(n_items))
 }
 
-/// Renders the system message with a sample's part of the rubric; `None` if it sees nothing. `seed`
+/// Renders the system message with a sample's part of the rubric; `None` if the part is empty. `seed`
 /// and the sample determine the items.
 ///
-/// Items with positive points are to be included and those with negative points avoided; an item
-/// without points, such as a veto alone, is to be avoided where it strikes above. The message asks
-/// not to mention any of it.
+/// Items with positive points are listed under "include" and those with negative points under
+/// "avoid"; an item without points, such as a veto alone, is listed under "avoid" if its veto applies
+/// to high values. The message instructs the model not to mention the lists.
 ///
 /// # Errors
 /// [`ScaffoldError`].

@@ -1,9 +1,9 @@
-//! Losses, one pure function a paper: numbers in, a value and its gradient out.
+//! Losses, one pure function for each paper, from numbers to a value and its gradients.
 //!
-//! A loss knows no model. It is given log-probabilities or scores and returns its value and the
-//! derivative with respect to each of them; the decoder's backward carries that on. Everything is
-//! `f64`, everything that is not finite is a [`FormulaError`] and never a number, and where a paper
-//! leaves something open the option's documentation says that the choice is ours.
+//! A loss does not use a model. Its input is log-probabilities or scores; it returns its value and
+//! the derivative with respect to each of them, which the decoder's backward propagates. Everything
+//! is `f64`, everything that is not finite is a [`FormulaError`] and never a number, and where a paper
+//! leaves something open the documentation of the option states that the choice is ours.
 //!
 //! Formulas mark constants in a derivative by `sg`, a stop-gradient. The value
 //! is then the one that automatic differentiation would show.

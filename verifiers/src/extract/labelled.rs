@@ -135,8 +135,8 @@ pub(super) fn find_phrases(text: &str, part: Range<usize>, out: &mut Vec<FoundAn
     }
 }
 
-/// Returns the answer inside a labelled text, without its wrappers: what follows the last answer
-/// phrase in it, if there is one, and what that says of its subject, if it is a sentence.
+/// Returns the answer inside a labelled text, without its wrappers: the text after the last answer
+/// phrase, if there is one; of a sentence such as "The volume is 120", only "120".
 pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
     let mut candidates = Vec::new();
     find_phrases(text, span.clone(), &mut candidates);
@@ -151,7 +151,7 @@ pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
     }
 }
 
-/// Returns what a simple sentence says of its subject: "120" of "The volume is 120", "5" of "一共是
+/// Returns the predicate of a simple sentence: "120" of "The volume is 120", "5" of "一共是
 /// 5".
 fn predicate(sentence: &str) -> Option<&str> {
     let is_chinese = |c: char| matches!(c, '\u{3400}'..='\u{9FFF}');

@@ -44,7 +44,8 @@ pub struct MathConfig {
 /// - Of several gold answers one must be equal. Where none is and one of them cannot be read, the
 ///   reference is at fault: the unread one might have matched.
 /// - A candidate that cannot be read, or is of a type that no rule compares with the gold answer's,
-///   is a presumed 0 that a cascade may hand on; one that is proven different is a 0 for good.
+///   scores a presumed 0, after which a cascade evaluates its next part. One that is proven
+///   different scores a proven 0, which ends the cascade.
 /// - Where both sides are understood and nothing is proven, there is no score
 ///   ([`VerifyError::Undecided`]), unless [`Policy::undecided`] says otherwise.
 /// - Gold answers may use half of the fuel at most, so that their cost is never blamed on the

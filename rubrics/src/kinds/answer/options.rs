@@ -278,7 +278,7 @@ fn marked(section: &Section<'_, '_>) -> Extract {
     }
 }
 
-/// Answers that are marked as such; the last number of a text is no good guess at a text.
+/// Answers that are marked as such. The last number is not used, because the answer here is a text.
 fn marked_only() -> AnswerPolicy {
     AnswerPolicy { last_number: false, ..AnswerPolicy::default() }
 }

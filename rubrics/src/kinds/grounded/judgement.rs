@@ -17,7 +17,7 @@ pub(super) struct Judgement {
     pub(super) reasoning: Option<String>,
 }
 
-/// The three lines, after whatever a model thinks where it is let think.
+/// The three lines, after the model's reasoning if `reasoning` is on.
 pub(super) fn grammar(reasoning: bool) -> Grammar {
     let before = if reasoning { r"([^\n]*\n)*" } else { "" };
     Grammar::Regex(format!(

@@ -118,7 +118,7 @@ impl ClaimCheck {
 }
 
 impl DerivationStep {
-    /// Returns the class of the step. Claims that were not checked have no say in it.
+    /// Returns the class of the step. Claims that were not checked are ignored.
     pub fn label(&self) -> StepLabel {
         let mut label = StepLabel::Unchecked;
         for claim in &self.claims {
