@@ -5,8 +5,9 @@
 //! answers each admitted request exactly once. A sequence's output does not depend on its batch, on
 //! chunked prefill, preemption or the prefix cache.
 //!
-//! This crate must not know tensors, HTTP or judgements, and holds no lock. All code except the
-//! thread's loop is free of clocks and channels: the scheduler is plain data that a test can step.
+//! This crate must not depend on tensors, HTTP or judgements, and holds no lock. All code except
+//! the thread's loop is free of clocks and channels: the scheduler is plain data that a test can
+//! step.
 
 pub mod cache;
 mod check;

@@ -1,7 +1,7 @@
-//! Changing weights under a running engine.
+//! Changes the weights of a running engine.
 //!
-//! The engine's thread pauses between two steps while the weights are written, so that no step sees
-//! a partial update. Then everything computed under the old weights is invalidated: no cached
+//! The engine's thread pauses between two steps while the weights are written, so that no step runs
+//! on a partial update. Then everything computed under the old weights is invalidated: no cached
 //! prefix is used again, rows are read anew, and generations continue from their tokens,
 //! recomputed. Each update makes a new revision.
 
@@ -35,9 +35,9 @@ impl Engine {
     /// Deadlines keep running. `change` must not wait for this engine: that would deadlock.
     ///
     /// # Errors
-    /// [`WeightUpdateError::Panicked`] if `change` panics; the engine continues under a new revision
-    /// with whatever was written. [`WeightUpdateError::ShuttingDown`] if the thread is gone; then
-    /// `change` did not run, unless the thread ended during it.
+    /// [`WeightUpdateError::Panicked`] if `change` panics; the engine continues under a new
+    /// revision with whatever was written. [`WeightUpdateError::ShuttingDown`] if the thread is
+    /// gone; then `change` did not run, unless the thread ended during it.
     pub async fn update_weights<T>(
         &self,
         change: impl FnOnce() -> T,

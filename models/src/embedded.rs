@@ -1,8 +1,8 @@
-//! The model built into the program, so that every scorer answers on a fresh machine.
+//! The model built into the program, so that every scorer kind works without a download.
 //!
-//! A Qwen3 decoder of a million parameters that reads one character per token and knows only
-//! step-by-step arithmetic modulo 100. `models/assets/tribunal-tiny` holds its files with the run
-//! files, the logs and the evaluation of its training.
+//! A Qwen3 decoder of a million parameters that reads one character per token and is trained only
+//! on step-by-step arithmetic modulo 100. `models/assets/tribunal-tiny` holds its files with the
+//! run files, the logs and the evaluation of its training.
 
 use std::path::Path;
 

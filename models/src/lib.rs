@@ -4,8 +4,8 @@
 //! Hugging Face layout into a [`Decoder`]. A forward runs over a [`RaggedBatch`]: packed tokens
 //! without padding, so that a row's bits depend on its own tokens and on the weights, never on its
 //! neighbours. Gradients are recorded exactly where weights are variables; there is no training
-//! flag. This crate knows no request, no text but the tokenizer that it inspects, no clock and no
-//! HTTP.
+//! flag. This crate does not depend on requests, clocks or HTTP, nor on text, except for the
+//! tokenizer that it inspects.
 
 #![expect(
     clippy::cast_precision_loss,

@@ -1,7 +1,7 @@
 //! Packed batches in which a common prefix is computed once.
 //!
-//! The answers of a group start with one prompt. Everything that works row by row (projections,
-//! norms, MLP, heads) processes the rows of that prompt once; attention alone sees each sequence
+//! The responses of a group start with one prompt. Everything that works row by row (projections,
+//! norms, MLP, heads) processes the rows of that prompt once; attention alone reads each sequence
 //! from its first token. A row's bits follow from its own sequence, so sharing changes no bit, and
 //! the gradients of a shared row are the sums over the sequences that share it.
 

@@ -27,8 +27,8 @@ impl Hash for CacheKey {
     }
 }
 
-/// Returns the number that [`CacheKey`] writes: a second hash of the digest took longer than running
-/// a verifier.
+/// Returns the number that [`CacheKey`] writes: a second hash of the digest took longer than
+/// running a verifier.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DigestHasher(u64);
 

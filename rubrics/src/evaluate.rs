@@ -2,9 +2,9 @@
 //!
 //! [`evaluate`] splits the input into samples and calls the scorer's method on each; a pipeline
 //! evaluates its parts in the same way. Verifiers run on the worker threads of the pool: a scorer
-//! without models is evaluated there from beginning to end ([`Runner::Worker`]), and the same function
-//! then waits for nothing but its next time slice. Scorers with models are evaluated on the caller's
-//! task ([`Runner::Engines`]), which hands parts without models to a worker.
+//! without models is evaluated there from beginning to end ([`Runner::Worker`]), and the same
+//! function then waits for nothing but its next time slice. Scorers with models are evaluated on
+//! the caller's task ([`Runner::Engines`]), which hands parts without models to a worker.
 
 use std::sync::Arc;
 

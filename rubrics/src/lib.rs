@@ -1,9 +1,9 @@
 //! Scorers, pipelines and [`score`], by which server, command line and trainer score inputs.
 //!
-//! Read in this order: [`score`] hands inputs to workers or to the caller's task, `evaluate` takes
-//! an input apart into samples and pipelines into parts, `kinds` holds one file or folder for each
-//! scorer kind, and `engine_client` submits requests to engines. The crate knows neither HTTP nor
-//! wire formats, and reads no files but calibrations and rubrics that a configuration names.
+//! Read in this order: [`score`] hands inputs to workers or to the caller's task, `evaluate` splits
+//! an input into samples and a pipeline into parts, `kinds` holds one file or folder for each
+//! scorer kind, and `engine_client` submits requests to engines. The crate does not depend on HTTP
+//! or wire formats, and reads no files but calibrations and rubrics that a configuration names.
 
 mod bounds;
 pub mod cache;

@@ -191,7 +191,8 @@ pub(crate) fn check_deadline(deadline: Option<Instant>) -> Result<(), Failure> {
     }
 }
 
-/// Runs `work`. A panic of it is logged and becomes an internal failure, so that the worker goes on.
+/// Runs `work`. A panic of it is logged and becomes an internal failure, so that the worker goes
+/// on.
 pub(crate) fn catch_panic<T>(work: impl FnOnce() -> T) -> Result<T, Failure> {
     catch_unwind(AssertUnwindSafe(work)).map_err(|panic| panicked(&*panic))
 }

@@ -1,5 +1,5 @@
-//! Converts wire types to core types and back. The wire types are not the core's types; only this
-//! module knows both.
+//! Converts wire types to core types and back. The wire has types of its own, so that it can
+//! stay as it is when the core changes.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,8 +1,9 @@
 //! Limits of each API key, or of each address where there are no keys: requests at a time, and
 //! tokens a minute.
 //!
-//! Tokens are charged as engines take and make them, so that their number needs no estimate: a
-//! request is taken while anything is left, and may leave its key in debt, which a refill pays first.
+//! Tokens are counted when engines read and generate them, so that their number needs no estimate:
+//! a request is accepted while the balance of its key is positive and may make it negative; refills
+//! are added to the balance.
 
 use std::collections::HashMap;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! API keys: who may call, what each key may do, and how a wrong key is refused.
+//! API keys: reading them, the scopes of each, and the refusal of wrong ones.
 
 use std::fmt;
 use std::sync::Arc;
@@ -25,8 +25,8 @@ pub struct Key {
     digest: [u8; 32],
     /// Identifies the key in buckets and fair shares.
     id: u64,
-    /// The owner of files and batches: derived from the digest, so that a record on the disk is not a
-    /// credential.
+    /// The owner of files and batches: derived from the digest, so that a record on the disk is not
+    /// a credential.
     owner: String,
     /// The operator's name for the key, in the audit log.
     name: Option<String>,
@@ -251,8 +251,8 @@ impl Keys {
         }
     }
 
-    /// Finds a key. Compares it with every known key in constant time, so that the time does not depend
-    /// on the key.
+    /// Finds a key. Compares it with every known key in constant time, so that the time does not
+    /// depend on the key.
     fn find(&self, key: &[u8]) -> Option<Arc<Key>> {
         let digest: [u8; 32] = Sha256::digest(key).into();
         let mut found = u64::MAX;

@@ -1,7 +1,7 @@
 //! The HTTP edge: bytes to requests, requests to `rubrics::score`, outcomes to bytes.
 //!
-//! Only this crate and `connections` name the HTTP server framework. It holds no scoring logic: it admits, looks up,
-//! caches and converts.
+//! Only this crate and `connections` name the HTTP server framework. It holds no scoring logic: it
+//! admits, looks up, caches and converts.
 
 pub mod admit;
 mod app;

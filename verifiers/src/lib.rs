@@ -16,8 +16,9 @@
 //! 3. if it works without options, a section of `rubrics/src/registry/built_in.rs`, and its name in
 //!    the first paragraph of `docs/scorers.md`;
 //! 4. a row of the table of kinds in `docs/scorers.md`;
-//! 5. a row of the first table of `docs/verifiers.md`, and a section with a table of its options and
-//!    one of examples. `tests/docs.rs` runs them: an arm of its `verifier`, a row of its `known`.
+//! 5. a row of the first table of `docs/verifiers.md`, and a section with a table of its options
+//!    and one of examples. `tests/docs.rs` runs them: an arm of its `verifier`, a row of its
+//!    `known`.
 //!
 //! Two modules are no rows of `KINDS`: [`similarity`] is used by OpenAI's graders alone, and
 //! [`arithmetic`] checks the steps of a solution and not one answer, so it is a kind of its own

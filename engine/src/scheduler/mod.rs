@@ -7,7 +7,7 @@
 //! out, the least urgent sequence is preempted and recomputed later; the most urgent one can always
 //! continue, because a sequence that would not fit alone is refused at submission.
 //!
-//! The scheduler knows no channel, clock or tensor.
+//! The scheduler does not depend on channels, clocks or tensors.
 //!
 //! | file | content |
 //! |---|---|

@@ -8,8 +8,8 @@
 //! 3. fields of its files that have no effect: `unused` and `inert` of the row, or `known.rs` if
 //!    every family has them;
 //! 4. tensor names in `models/src/weights/names.rs`, only if they differ from Llama's;
-//! 5. a published `config.json` as `models/tests/configs/NAME_old.json`, the same after transformers
-//!    wrote it as `NAME_new.json`, and a test of both and a row of `defaults` in
+//! 5. a published `config.json` as `models/tests/configs/NAME_old.json`, the same after
+//!    transformers wrote it as `NAME_new.json`, and a test of both and a row of `defaults` in
 //!    `models/tests/config.rs`;
 //! 6. a tiny shape in `tiny-models/src/preset.rs`, and goldens by `cargo xtask parity`;
 //! 7. a row of the table in `docs/models.md`.

@@ -1,7 +1,7 @@
 //! A model's resolved configuration: every number that the decoder needs, independent of field
 //! names in files.
 //!
-//! A family maps `config.json` to these fields (a row of [`family`]'s table); the decoder sees only
+//! A family maps `config.json` to these fields (a row of [`family`]'s table); the decoder uses only
 //! the fields.
 
 mod count;

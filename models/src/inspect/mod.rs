@@ -1,7 +1,7 @@
 //! Facts about a model or adapter folder without loading it: headers are read, and tensors only
 //! with `check`.
 //!
-//! Problems are collected, so that a reader sees all of them at once. Only a path that is not a
+//! Problems are collected and reported together. Only a path that is not a
 //! folder is an error.
 
 mod adapter;

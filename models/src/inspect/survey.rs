@@ -1,5 +1,5 @@
-//! The tensors that a model needs, found by the model itself: the decoder is built from a source
-//! that looks each tensor up in the headers and records it.
+//! The tensors that a model needs. The decoder is built from a source that finds each tensor in the
+//! headers and records it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Runs batches: the decoder once over all tokens, then heads over the requested rows.
 //!
-//! This is the interface to the engine, which sees [`Forward`] and no tensor.
+//! This is the interface to the engine, which uses [`Forward`] and no tensor.
 
 mod check;
 mod outputs;

@@ -1,10 +1,10 @@
 //! Published reward formulas as pure functions over `f64`.
 //!
-//! No function calls a model, knows scorers, or (but for one format check) reads text of a model.
+//! No function calls a model, uses scorers, or (but for one format check) reads text of a model.
 //! Every function takes finite numbers and returns finite numbers: a number that is not finite or
 //! out of range, or a list of the wrong length, is a [`CombineError`], so that a failed measurement
 //! cannot become a reward. Where a paper leaves something open, the choice is a parameter, and its
-//! documentation says that it is ours.
+//! documentation states that it is ours.
 //!
 //! | module | method | from |
 //! |---|---|---|

@@ -1,9 +1,9 @@
-//! Process rewards that cannot be farmed: Clip and Delta (On Designing Effective RL Reward at
-//! Training Time for LLM Reasoning, 2410.15115).
+//! Process rewards that more steps do not increase: Clip and Delta (On Designing Effective RL
+//! Reward at Training Time for LLM Reasoning, 2410.15115).
 //!
-//! A policy that is paid the score of every step learns to write many steps. Clip makes every
-//! reward 0 or negative, so that more steps never earn more. Delta pays differences, so that the
-//! rewards from a step on add up to that step's own score, however many steps follow.
+//! A policy that is rewarded by the sum of its step scores learns to write many steps. Clip makes
+//! every reward 0 or negative, so that more steps never increase the sum. Delta gives differences,
+//! so that the rewards from a step on add up to that step's own score, however many steps follow.
 
 use serde::Serialize;
 

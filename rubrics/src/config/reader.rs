@@ -1,8 +1,8 @@
 //! Reads TOML tables key by key and keeps every problem with its place.
 //!
-//! serde stops at the first error; an operator wants all of them, each with file,
-//! line and key. A [`Section`] returns typed values, remembers the keys that were read, and reports
-//! the others on [`Section::finish`].
+//! serde stops at the first error; this reader reports all of them, each with file, line and key. A
+//! [`Section`] returns typed values, records the keys that were read, and reports the others on
+//! [`Section::finish`].
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;

@@ -2,8 +2,8 @@
 //! generated.
 //!
 //! [`prepare`] makes the prompts, which takes processor time; [`Prepared::run`] waits for the
-//! engine; [`decide`] does both. It knows no wire format: the HTTP routes and the scorers of
-//! principles share it.
+//! engine; [`decide`] does both. It does not depend on a wire format: the HTTP routes and the
+//! scorers of principles share it.
 
 mod answer;
 mod calibration;

@@ -1,9 +1,10 @@
 //! Scorer kinds, one file or folder each: options, a check against the served models, and
 //! evaluation of a sample.
 //!
-//! [`answer`] and [`arithmetic`] run verifiers; all others call models through a [`KindContext`] and
-//! implement [`ScorerKind`]. A kind does not use the registry or other scorers directly: it reads its
-//! options from a configuration section and [`Names`], and calls another scorer by its name.
+//! [`answer`] and [`arithmetic`] run verifiers; all others call models through a [`KindContext`]
+//! and implement [`ScorerKind`]. A kind does not use the registry or other scorers directly: it
+//! reads its options from a configuration section and [`Names`], and calls another scorer by its
+//! name.
 //!
 //! To add a kind that calls a model:
 //!
@@ -12,10 +13,11 @@
 //! 3. its wording as a file of `rubrics/prompts`, listed in `FILES` of `prompt/mod.rs` and in
 //!    `versions.tsv`;
 //! 4. for an optional input field that no kind reads yet, a flag of [`InputFields`], its check in
-//!    `scorer.rs`, and the field wherever `principles` is one: `input.rs`, `ScoreInput` of the crate
-//!    `openapi`, `serve/src/convert.rs`, `serve/src/signing/input.rs`, `scoring/src/mapping`;
-//! 5. a page of `docs/scorers` named as the kind, with a configuration, a request and a reply, which
-//!    `tests/scorer_examples.rs` runs; a row of `docs/scorers.md`, and of `docs/papers.md` for a paper;
+//!    `scorer.rs`, and the field wherever `principles` is one: `input.rs`, `ScoreInput` of the
+//!    crate `openapi`, `serve/src/convert.rs`, `serve/src/signing/input.rs`, `scoring/src/mapping`;
+//! 5. a page of `docs/scorers` named as the kind, with a configuration, a request and a reply,
+//!    which `tests/scorer_examples.rs` runs; a row of `docs/scorers.md`, and of `docs/papers.md`
+//!    for a paper;
 //! 6. a scorer of the embedded model in `registry/default_model.toml`, and its name in the list of
 //!    `docs/configuration.md`;
 //! 7. if it reads a vocabulary, a row of `KINDS` in `tests/http/mixed.rs`.

@@ -5,8 +5,8 @@
 //! conversation comes first and the principle last: an engine computes the conversation once, and k
 //! principles cost one prefill and k short endings.
 //!
-//! The scalar form reads log p(Yes) − log p(No) at one token without generating. The generative
-//! form lets the model reason and takes the same difference at the verdict that it writes last.
+//! The scalar form reads log p(Yes) − log p(No) at one token without generating. In the generative
+//! form the model writes its reasoning, and the same difference is read at the verdict at its end.
 
 mod combine;
 mod generation;

@@ -1,8 +1,8 @@
 //! Scaffolds: a decreasing part of the rubric, shown to a policy in rollouts.
 //!
-//! `RuscaRL` (2508.16949), after its public code: the first sample of a group sees most of the
-//! rubric and the last sees nothing, and all see less as training proceeds. The log-probabilities
-//! of a scaffolded sample are conditioned on the prompt with its scaffold; the trainer decides how
+//! `RuscaRL` (2508.16949), after its public code: the first rollout of a group gets most of
+//! the rubric and the last nothing, and all get less as training proceeds. The log-probabilities
+//! of a scaffolded rollout are conditioned on the prompt with its scaffold; the trainer decides how
 //! to handle that.
 
 use base::stats::from_count;
@@ -177,12 +177,12 @@ pub fn shown(
     Ok(wanted.min(n_items))
 }
 
-/// Renders the system message with a sample's part of the rubric; `None` if the part is empty. `seed`
-/// and the sample determine the items.
+/// Renders the system message with a rollout's part of the rubric; `None` if the part is empty.
+/// `seed` and the rollout determine the items.
 ///
 /// Items with positive points are listed under "include" and those with negative points under
-/// "avoid"; an item without points, such as a veto alone, is listed under "avoid" if its veto applies
-/// to high values. The message instructs the model not to mention the lists.
+/// "avoid"; an item without points, such as a veto alone, is listed under "avoid" if its veto
+/// applies to high values. The message instructs the model not to mention the lists.
 ///
 /// # Errors
 /// [`ScaffoldError`].

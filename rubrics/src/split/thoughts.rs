@@ -1,6 +1,6 @@
 //! Thoughts of a `<think>` text.
 //!
-//! TP-GRPO (Smarter Not Harder, 2507.23317) lets a model split the text into semantic steps. This
+//! TP-GRPO (Smarter Not Harder, 2507.23317) splits the text into semantic steps by a model. This
 //! rule is ours and needs no model: a thought is a run of paragraphs, and a paragraph that changes
 //! direction (`Wait`, `Alternatively`, `Let me check` …) begins the next one.
 

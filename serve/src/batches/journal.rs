@@ -4,9 +4,9 @@
 //! incomplete tail, left by a killed writer, is recognised and truncated; the lines in it are
 //! answered again. A line with an outcome gets no further entry.
 //!
-//! The attempt at a line is written before the line is sent, so that the next process knows which
-//! lines were in flight when this one died. Attempts survive the process and need not survive the
-//! machine: they are synced with the next outcome.
+//! The attempt at a line is written before the line is sent, so that the next process can tell
+//! which lines were in flight when this one died. Attempts survive the process and need not survive
+//! the machine: they are synced with the next outcome.
 //!
 //! ```text
 //! entry = check [8] | line u32 | event u8 | length u32 | text [length]     (little-endian)
@@ -139,7 +139,8 @@ impl Journal {
         self.disk.reserve(count)?;
         let written = self.write(&bytes, is_synced);
         if let Err(error) = written {
-            // Bytes behind the end are overwritten by the next entry, or truncated by the next start.
+            // Bytes behind the end are overwritten by the next entry, or truncated by the next
+            // start.
             let _ = self.file.set_len(self.entries.end);
             self.disk.release(count);
             return Err(error);
@@ -262,7 +263,8 @@ fn scan(mut file: &File, length: u64) -> io::Result<Entries> {
         entries.add(found);
         entries.end = at + u64::from(size);
     }
-    // No process begins a line that has an outcome; a journal that has such an entry is read the same.
+    // No process begins a line that has an outcome; a journal that has such an entry is read the
+    // same.
     entries.attempts.retain(|line, _| !entries.outcomes.contains_key(line));
     Ok(entries)
 }

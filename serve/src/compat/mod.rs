@@ -12,9 +12,9 @@
 //! 2. a `.service(…)` per route in `serve/src/app.rs`; a scope in `Scope::of` (`serve/src/keys.rs`)
 //!    and in the table of `docs/security.md`, if it is not `score`;
 //! 3. its paths in `ApiFlavor::listed` (`shared/flavor.rs`), which gives errors before the body is
-//!    parsed their shape; for a new error shape a variant of [`shared::ApiFlavor`] with its `status`
-//!    and `response`, a body in `shared/error_bodies.rs` (also in `components(schemas(…))` of
-//!    `serve/src/app.rs`), a table in `shared/responses.rs`, and a variant of `Words` in
+//!    parsed their shape; for a new error shape a variant of [`shared::ApiFlavor`] with its
+//!    `status` and `response`, a body in `shared/error_bodies.rs` (also in `components(schemas(…))`
+//!    of `serve/src/app.rs`), a table in `shared/responses.rs`, and a variant of `Words` in
 //!    `tests/http/compat/words.rs`;
 //! 4. for a path that another interface has too, its body in `shared_routes/bodies.rs` (for
 //!    decisions in `shared_routes/decision_body.rs`), detected by the fields that only it has
@@ -23,8 +23,8 @@
 //!    and in the section on batches of `docs/compat.md`;
 //! 6. a request per route in `soak/src/routes.json`;
 //! 7. a row in `tests/http/compat/refusals.rs`, and a file of tests beside it with its `mod` line;
-//! 8. a row of the first table of `docs/compat.md`, one of its table of errors for a new error shape,
-//!    and `cargo xtask openapi` for `openapi/openapi.json`;
+//! 8. a row of the first table of `docs/compat.md`, one of its table of errors for a new error
+//!    shape, and `cargo xtask openapi` for `openapi/openapi.json`;
 //! 9. to measure it by `tribunal bench serve`, a variant of `Wire` in `loadtest/src/wire.rs`.
 
 pub(crate) mod nemo_gym;

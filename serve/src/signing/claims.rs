@@ -1,4 +1,4 @@
-//! What a signature says of a result, and the bytes that are signed.
+//! The claims of a signature about a result, and the bytes that are signed.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Signed verdicts: Ed25519 over what a scorer said of an input (docs/signing.md).
+//! Signed results: Ed25519 over the claims about an input and its result (docs/signing.md).
 
 mod check;
 mod claims;

@@ -34,8 +34,8 @@ pub struct ReinforcePlusPlus {
 /// REINFORCE++ with a baseline (2501.03262): rewards relative to their group, then whitened over
 /// all tokens of the batch.
 ///
-/// A group of equal rewards stays at exactly 0 (ours: whitening would give all its responses the same
-/// small push, determined by other groups); its tokens count in mean and variance.
+/// A group of equal rewards stays at exactly 0 (ours: whitening would give all its responses the
+/// same small push, determined by other groups); its tokens count in mean and variance.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ReinforcePlusPlusBaseline {

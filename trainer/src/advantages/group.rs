@@ -1,5 +1,5 @@
-//! One advantage per response, relative to the other responses to its prompt. The normalisations are
-//! those of [`rubrics::combine::group`], which the server's pipelines use.
+//! One advantage per response, relative to the other responses to its prompt. The normalisations
+//! are those of [`rubrics::combine::group`], which the server's pipelines use.
 
 use rubrics::combine::Variance;
 use rubrics::combine::group::{Normalisation, advantages};

@@ -59,8 +59,8 @@ impl Stream {
 pub struct Layout<'a> {
     /// Offsets of the sequences, from 0, and at the end the number of tokens.
     pub cu_seqlens: &'a [usize],
-    /// Whether a token counts: false for a tool's text, and for all of an over-long response that is
-    /// filtered. No data of an uncounted token is ever read.
+    /// Whether a token counts: false for a tool's text, and for all of an over-long response that
+    /// is filtered. No data of an uncounted token is ever read.
     pub mask: &'a [bool],
     /// The stream of each sequence; `None` if all are [`Stream::Policy`].
     pub streams: Option<&'a [Stream]>,

@@ -2,8 +2,8 @@
 //!
 //! A loss does not use a model. Its input is log-probabilities or scores; it returns its value and
 //! the derivative with respect to each of them, which the decoder's backward propagates. Everything
-//! is `f64`, everything that is not finite is a [`FormulaError`] and never a number, and where a paper
-//! leaves something open the documentation of the option states that the choice is ours.
+//! is `f64`, everything that is not finite is a [`FormulaError`] and never a number, and where a
+//! paper leaves something open the documentation of the option states that the choice is ours.
 //!
 //! Formulas mark constants in a derivative by `sg`, a stop-gradient. The value
 //! is then the one that automatic differentiation would show.

@@ -118,8 +118,8 @@ impl Sampler {
 
     /// Samples until `enough` groups have all of their responses, and interrupts the others (APRIL,
     /// arXiv 2509.18521), which are returned incomplete. `groups` is the group of each request,
-    /// numbered from 0. Waiting for all responses costs the time of the longest; interrupted ones can
-    /// be resumed without losing tokens. The point of interruption is not deterministic.
+    /// numbered from 0. Waiting for all responses costs the time of the longest; interrupted ones
+    /// can be resumed without losing tokens. The point of interruption is not deterministic.
     ///
     /// # Errors
     /// As [`Sampler::sample`].

@@ -21,9 +21,9 @@
 //! Lines and phrases are known in English, French, German, Spanish, Portuguese, Russian, Chinese,
 //! Japanese, Arabic and Hindi.
 //!
-//! An empty candidate (`\boxed{}`) is extracted as empty text, and later sources are not tried. Time
-//! and memory are linear in the response, and there is no limit on the distance of an answer from
-//! the end: the verifier limits the size of an answer.
+//! An empty candidate (`\boxed{}`) is extracted as empty text, and later sources are not tried.
+//! Time and memory are linear in the response, and there is no limit on the distance of an answer
+//! from the end: the verifier limits the size of an answer.
 
 mod boxed;
 mod broken;

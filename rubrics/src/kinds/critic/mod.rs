@@ -1,15 +1,15 @@
 //! `kind = "critic"`: a model reads a solution and lists its wrong steps in words.
 //!
-//! | mode | what it asks | from |
+//! | mode | generated text | from |
 //! |---|---|---|
 //! | `capo` | several critiques list the wrong steps; a vote decides, and token rewards follow | CAPO (2508.02298) |
 //! | `thoughts` | labels for the steps of a thought, from its own reflections | TP-GRPO (2507.23317) |
 //! | `retrospective` | a word for every step after reading the complete solution | `StepORLM` (2509.22558) |
 //! | `rerank` | the model's own verdict on each of many responses | Is PRM Necessary? (2505.11227) |
 //!
-//! What critics write is read strictly: the verdict is the last line or there is none, and a
-//! critique that cannot be read is never a number. The steps of a solution are quoted and numbered,
-//! so that nothing in them passes for a step of ours.
+//! The text is parsed strictly: the verdict is the last line or there is none, and a critique that
+//! cannot be parsed is never a number. The steps of a solution are quoted and numbered, so that no
+//! text in them is taken for a step of the prompt.
 
 mod capo;
 mod critique;

@@ -1,6 +1,6 @@
-//! `mode = "rerank"`: a model's own verdict on each of its samples, and the sample that it would
-//! choose (Is PRM Necessary?, 2505.11227). The paper finds that this beats a majority only with
-//! many samples, and that a self-score wants calibration before it becomes a reward.
+//! `mode = "rerank"`: a model's own verdict on each of its responses, and the response that it
+//! chooses (Is PRM Necessary?, 2505.11227). The paper finds that this beats a majority only with
+//! many responses, and that a self-score needs calibration before it becomes a reward.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,5 @@
-//! Reading what a critic wrote. The last line is the verdict; whatever looks like one further up
-//! is part of the critique.
+//! Parses the text of a critic. The last line is the verdict; a line of the same form before it is
+//! part of the critique.
 
 use engine::Grammar;
 use serde::Deserialize;

@@ -175,8 +175,8 @@ impl<'a> JudgeCaller<'a> {
         }
     }
 
-    /// Runs all questions at once. With `label_verdict`, verdicts are read from the probabilities of
-    /// their labels.
+    /// Runs all questions at once. With `label_verdict`, verdicts are read from the probabilities
+    /// of their labels.
     ///
     /// # Errors
     /// A failure of all questions: a prompt that cannot be rendered, or an unavailable engine.

@@ -1,5 +1,5 @@
-//! The form of a judgement: the criteria, scale and output that a judge gets as one line of JSON (the
-//! rubric of the paper), and the judgements that it writes.
+//! The form of a judgement: the criteria, scale and output that a judge gets as one line of JSON
+//! (the rubric of the paper), and the judgements that it writes.
 //!
 //! A judgement is a JSON object of fixed fields. The schema constrains generation token by token,
 //! and the text is still parsed strictly.

@@ -1,7 +1,7 @@
 //! OpenAI's files and batches: `/v1/files` and `/v1/batches`.
 //!
-//! A translation to [`crate::batches`]: forms and queries become records, records become objects. A
-//! client sees only the files and batches of its own key.
+//! Translates to [`crate::batches`]: forms and queries to records, records to objects. A client can
+//! list and read only the files and batches of its own key.
 
 pub(crate) mod batches;
 pub(crate) mod files;

@@ -1,9 +1,9 @@
 //! Splits a conversation that a chat template has rendered into its turns.
 //!
-//! Trainers send what their policy saw: the prompt as its template rendered it, and the response
-//! with its end tokens. A verifier needs the response alone, and a judge the turns. The turns are
-//! recognised by the markers of well-known template families; text without such markers is one user
-//! turn.
+//! Trainers send the input of their policy: the prompt as its template rendered it, and the
+//! response with its end tokens. A verifier needs the response alone, and a judge the turns. The
+//! turns are recognised by the markers of well-known template families; text without such markers
+//! is one user turn.
 
 use rubrics::Message;
 

@@ -31,8 +31,8 @@ pub enum DirectPreference {
         /// The share of flipped labels, from 0 to below 1/2. It has no default.
         flips: f64,
     },
-    /// IPO (2310.12036), `(D - 1 / (2 beta))^2` with means over the tokens of a response in place of
-    /// sums, as in trainers.
+    /// IPO (2310.12036), `(D - 1 / (2 beta))^2` with means over the tokens of a response in place
+    /// of sums, as in trainers.
     Ipo {
         /// 0.1 by default, by common practice.
         #[serde(default = "beta")]

@@ -2,9 +2,9 @@
 
 use crate::losses::error::{Result, all, finite, lengths};
 
-/// The weight of WPO (2406.11827) for one response; a pair's weight is the product of both: `exp` of
-/// the mean over tokens of `log p_t - log sum over v of p_v^2`. Answers that are improbable under
-/// the policy count less. It is constant in the loss.
+/// The weight of WPO (2406.11827) for one response; a pair's weight is the product of both: `exp`
+/// of the mean over tokens of `log p_t - log sum over v of p_v^2`. Answers that are improbable
+/// under the policy count less. It is constant in the loss.
 ///
 /// `log_squares` has `log sum over v of p_v^2` of each token's distribution.
 ///
@@ -23,7 +23,8 @@ pub fn wpo(logp: &[f64], log_squares: &[f64]) -> Result<f64> {
     Ok(weight)
 }
 
-/// Weight `|2 p - 1|` of a pair by a judge's probability `p` that the first response is better. Ours.
+/// Weight `|2 p - 1|` of a pair by a judge's probability `p` that the first response is better.
+/// Ours.
 ///
 /// # Errors
 /// A probability outside [0, 1].

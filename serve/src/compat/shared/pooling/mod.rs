@@ -1,7 +1,7 @@
 //! Token sequences that an engine reads with a head, for interfaces that send rendered text.
 //!
 //! Rendered text is encoded as its sender's template wrote it: special tokens in it are special
-//! tokens, since the model would otherwise see other input than in training. Where an interface
+//! tokens, since the model would otherwise get other input than in training. Where an interface
 //! separates prompt and response, special tokens in the response are plain text.
 
 mod input;

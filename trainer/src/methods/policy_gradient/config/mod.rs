@@ -110,7 +110,8 @@ pub struct Overlong {
 }
 
 impl PolicyGradientConfig {
-    /// The scorer of `rubrics` that judges responses to an item; the run's own after a majority vote.
+    /// The scorer of `rubrics` that judges responses to an item; the run's own after a majority
+    /// vote.
     pub(super) fn verifier<'a>(&'a self, item: &'a TrainingItem) -> &'a str {
         match &*item.scorer {
             majority_vote::SCORER => self.scorer.as_deref().unwrap_or("math"),
