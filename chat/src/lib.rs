@@ -3,8 +3,8 @@
 //!
 //! [`Tokenizer::encode_chat`] renders a [`Conversation`] with the folder's Jinja template and
 //! encodes the prompt. Every byte of a prompt carries its [`Origin`], so that a special token in a
-//! message stays text. This crate knows no tensor, no model configuration, no request and no clock:
-//! the time that a template may print comes with the conversation.
+//! message stays text. This crate does not depend on tensors, model configurations, requests or
+//! clocks: the time that a template may print comes with the conversation.
 
 #![expect(clippy::cast_precision_loss, reason = "integers of templates become floats as in Python")]
 

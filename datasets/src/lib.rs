@@ -1,9 +1,10 @@
 //! Datasets in files: finds, reads and writes them.
 //!
-//! [`source`] opens files, globs and dataset folders as Arrow batches with row numbers; [`scan`] reads
-//! the rows that meet conditions, with several threads and in order; [`sink`] writes batches to files that appear complete or not at all.
+//! [`source`] opens files, globs and dataset folders as Arrow batches with row numbers; [`scan`]
+//! reads the rows that meet conditions, with several threads and in order; [`sink`] writes batches
+//! to files that appear complete or not at all.
 //!
-//! The crate must not know scorers, prompts or models: a score is a column like any other.
+//! The crate must not depend on scorers, prompts or models: a score is a column like any other.
 
 mod adapt;
 pub mod column;

@@ -1,5 +1,5 @@
-//! One HTTP/1.1 connection: keeps it alive, reopens it, and turns the outcome of each request into an
-//! [`Exchange`]. It must not know schedules or statistics.
+//! One HTTP/1.1 connection: keeps it alive, reopens it, and turns the outcome of each request into
+//! an [`Exchange`]. It must not depend on schedules or statistics.
 
 use std::fmt;
 use std::io;
@@ -83,8 +83,8 @@ impl Connection {
         Self { target, wire, batch, sender: None, last_used, reply: Vec::new() }
     }
 
-    /// Sends `body` and reads the reply, until `give_up` at the latest. After an incomplete reply the
-    /// connection is not used again.
+    /// Sends `body` and reads the reply, until `give_up` at the latest. After an incomplete reply
+    /// the connection is not used again.
     pub(crate) async fn exchange(&mut self, body: Bytes, give_up: Instant) -> Exchange {
         let ended = timeout_at(give_up.into(), self.attempt(body)).await;
         self.last_used = Instant::now();

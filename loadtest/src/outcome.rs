@@ -1,6 +1,6 @@
 //! The class in which each intended request ends, and counters of classes and verdicts.
 //!
-//! It must not know sockets or clocks: a class follows from a table.
+//! It must not depend on sockets or clocks: a class follows from a table.
 
 use std::fmt;
 
@@ -77,8 +77,8 @@ impl Class {
         }
     }
 
-    /// Whether its time counts as latency: a 200 or a timeout. Without timeouts the slowest requests
-    /// would be hidden.
+    /// Whether its time counts as latency: a 200 or a timeout. Without timeouts the slowest
+    /// requests would be hidden.
     pub const fn is_latency(self) -> bool {
         matches!(self, Self::Ok | Self::Late | Self::Timeout | Self::Unsent)
     }
@@ -88,8 +88,8 @@ impl Class {
         matches!(self, Self::Limited | Self::Overloaded | Self::Unavailable | Self::DeadlinePassed)
     }
 
-    /// Whether the reply was lost or broken. One such request fails a run; slowness, refusals and errors
-    /// are results of the measurement.
+    /// Whether the reply was lost or broken. One such request fails a run; slowness, refusals and
+    /// errors are results of the measurement.
     pub const fn breaks_promise(self) -> bool {
         matches!(self, Self::BadReply | Self::Lost)
     }
@@ -182,8 +182,8 @@ pub(crate) const STATUSES: [(Status, &str); 10] = [
     (Status::InternalError, "internal_error"),
 ];
 
-/// Whether a verdict counts as goodput. An abstention or a bad reference does; a verdict that reports
-/// an overloaded or failed server does not.
+/// Whether a verdict counts as goodput. An abstention or a bad reference does; a verdict that
+/// reports an overloaded or failed server does not.
 const fn is_served(status: Status) -> bool {
     match status {
         Status::Ok

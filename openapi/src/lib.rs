@@ -1,9 +1,9 @@
 //! The native wire types: the JSON of `POST /v1/score` and of the server's own routes, and the
 //! parsing of request types.
 //!
-//! This crate knows neither scorers nor HTTP statuses nor foreign interfaces, whose types are in
-//! `serve`. Field names are binding: a change here is a change of the public interface, and shows
-//! in the committed `openapi.json`.
+//! This crate does not depend on scorers, the HTTP server framework or foreign interfaces, whose
+//! types are in `serve`. Field names are binding: a change here is a change of the public
+//! interface, and shows in the committed `openapi.json`.
 
 mod body;
 mod content;

@@ -1,12 +1,12 @@
-//! Scores datasets: rows of JSON lines or tables through the scorers of this process or of a server,
-//! in bounded memory, with runs that resume after an interruption.
+//! Scores datasets: rows of JSON lines or tables through the scorers of this process or of a
+//! server, in bounded memory, with runs that resume after an interruption.
 //!
-//! [`run`] is the entry: it resolves [`job::JobOptions`], reads rows in chunks, maps their columns to
-//! inputs ([`mapping`]), scores them with a [`backend::Backend`] and writes them in order, as lines
-//! that keep every other byte or as tables. Other commands over datasets share the parts: backends,
-//! mapping, ordered workers ([`ordered`]), complete-or-absent files ([`files`]).
+//! [`run`] is the entry: it resolves [`job::JobOptions`], reads rows in chunks, maps their columns
+//! to inputs ([`mapping`]), scores them with a [`backend::Backend`] and writes them in order, as
+//! lines that keep every other byte or as tables. Other commands over datasets share the parts:
+//! backends, mapping, ordered workers ([`ordered`]), complete-or-absent files ([`files`]).
 //!
-//! This crate must not know the command line: no arguments, no exit codes.
+//! This crate must not depend on the command line: no arguments, no exit codes.
 
 pub mod backend;
 pub mod counts;

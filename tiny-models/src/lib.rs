@@ -4,7 +4,7 @@
 //! For `tribunal models make-tiny`, `doctor`, benchmarks and tests. The numbers come from a formula
 //! ([`models::random`]), so the same specification gives the same bytes anywhere. The list of
 //! tensors comes from the decoder, and their names from the table that loading uses. This crate
-//! does not know how a forward runs.
+//! does not run a forward.
 
 #![expect(
     clippy::cast_precision_loss,

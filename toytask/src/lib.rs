@@ -4,7 +4,7 @@
 //! solutions in readable text ([`make`]), a checker of solutions ([`check`]), questions about
 //! solutions with known answers ([`principles`]), the tokenizer of a model for this task
 //! ([`symbols`]) and untrained models ([`model_folder`]), training rows ([`mixture`], [`example`]),
-//! and evaluation sets ([`sets`]). It must not know how anything is trained.
+//! and evaluation sets ([`sets`]). It must not depend on training.
 //!
 //! A solution has one line per step and a last line with the result:
 //!

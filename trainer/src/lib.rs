@@ -6,7 +6,7 @@
 //! ([`policy`]). Losses ([`losses`]) and advantages ([`advantages`]) are pure functions over
 //! numbers: a loss returns its value and its gradient with respect to log-probabilities or scores,
 //! and the decoder's backward propagates that gradient. Judge data is made of rollouts in
-//! [`judge_data`]. This crate must not know HTTP, nor how anything is judged.
+//! [`judge_data`]. This crate must not depend on HTTP or on the kinds of scorers.
 
 #![expect(
     clippy::cast_precision_loss,

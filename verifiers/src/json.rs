@@ -1,6 +1,6 @@
 //! `json`: well-formed JSON, of a given shape.
 //!
-//! A schema says what a document looks like, not whether what it says is right.
+//! A schema describes the shape of a document, not whether its content is right.
 
 mod canonical;
 mod fence;

@@ -1,7 +1,7 @@
 //! Developer commands: `cargo xtask help` lists them.
 //!
 //! Built on the standard library alone, so that a fresh checkout has these commands after a few
-//! seconds of compiling. It runs cargo and knows nothing of the crates it builds.
+//! seconds of compiling. It runs cargo and does not depend on the crates that it builds.
 
 mod args;
 mod cargo;

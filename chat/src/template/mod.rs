@@ -3,7 +3,7 @@
 //! The language is Jinja as Hugging Face renders it (`transformers/utils/chat_template_utils.py`):
 //! an immutable sandbox with trimmed blocks, loop controls, `tojson` with Python's separators,
 //! `raise_exception`, `strftime_now` and generation blocks. minijinja parses it; the evaluation is
-//! ours, for two reasons. Each byte of the prompt knows whether the template or the conversation
+//! ours, for two reasons. Each byte of the prompt records whether the template or the conversation
 //! wrote it ([`Text`]), so that special tokens in a message stay text. And steps, memory and output
 //! are counted ([`RenderLimits`]), so that no template can hang or exhaust the server.
 //!

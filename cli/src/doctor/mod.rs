@@ -1,5 +1,5 @@
-//! `tribunal doctor`: checks that a model works on this machine, says how much of it the machine can
-//! hold, and checks that a judge does not reward empty answers.
+//! `tribunal doctor`: checks that a model works on this machine, estimates how much of it the
+//! machine can hold, and checks that a judge does not reward empty answers.
 //!
 //! A model is checked for what the engine promises of every model: the same bits alone and in a
 //! batch, from cache and computed, decoded and read. So a check needs no recorded numbers, and

@@ -1,8 +1,8 @@
-//! Drawing of plots: axes, lines, bars. It must not know load tests.
+//! Drawing of plots: axes, lines, bars. It must not depend on load tests.
 //!
-//! Text and axes are drawn in black, which the page's style sheet turns into its text colour, so that
-//! a plot is legible on light and dark pages. Legends are part of the page, which knows the width of
-//! its letters.
+//! Text and axes are drawn in black, which the page's style sheet turns into its text colour, so
+//! that a plot is legible on light and dark pages. Legends are part of the page, where the width of
+//! letters is known.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -185,8 +185,8 @@ pub(super) fn decades(values: impl Iterator<Item = f64>) -> Range<f64> {
         return 0.1..10.0;
     }
     let (low, high) = (least.log10().floor(), most.log10().ceil());
-    // A single value that is a power of ten would give an empty range, and an axis names only powers
-    // inside its range.
+    // A single value that is a power of ten would give an empty range, and an axis names only
+    // powers inside its range.
     10f64.powf(low) * 0.98..10f64.powf(high.max(low + 1.0)) * 1.02
 }
 

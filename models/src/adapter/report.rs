@@ -1,5 +1,5 @@
-//! An adapter's effect on its base in numbers. They distinguish an adapter that changes nothing from
-//! one that works.
+//! An adapter's effect on its base in numbers. They distinguish an adapter that changes nothing
+//! from one that works.
 
 use std::collections::BTreeSet;
 

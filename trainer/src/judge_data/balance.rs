@@ -1,7 +1,7 @@
 //! Balance of judge data: balanced labels, and no more judge data than the policy's.
 //!
-//! Rollouts drift to mostly right. A judge that always says yes would then seem to improve, so
-//! labels are balanced within each batch and judges are measured by balanced accuracy.
+//! Rollouts drift to mostly right. A judge whose verdict is always yes would then seem to improve,
+//! so labels are balanced within each batch and judges are measured by balanced accuracy.
 
 use rand::Rng;
 

@@ -1,11 +1,11 @@
 //! Judge data: training items made of rollouts, so that the model that solves problems also learns
-//! to judge. SPARK ([`spark`]), ranked preferences and self-scored answers as in URPO ([`urpo`]),
+//! to judge. SPARK ([`spark`]), ranked preferences and self-scored responses as in URPO ([`urpo`]),
 //! critiques as in CRL ([`crl`]).
 //!
-//! Everything here is pure: groups and random draws in, items and counts out; it must not know the
-//! engine or the optimiser. Labels come from verifiers or from data and never from the model
-//! itself, except for URPO's open instructions, which a gate admits. An answer without a reward is
-//! never used and never counts as wrong.
+//! Everything here is a pure function of groups and random draws; it must not depend on the engine
+//! or the optimiser. Labels come from verifiers or from data and never from the model itself,
+//! except for URPO's open instructions, which a gate admits. A rollout without a reward is never
+//! used and never counts as wrong.
 
 pub mod balance;
 pub mod crl;

@@ -1,7 +1,8 @@
 //! Training methods, one file each: from the rows of a step to gradients.
 //!
-//! A method encodes rows, has the policy compute the outputs that its loss reads, and returns
-//! gradients. It must not know the run around it: run files, logs, checkpoints and evaluations.
+//! A method encodes rows, computes by the policy the outputs that its loss reads, and returns
+//! gradients. It must not depend on the run around it: run files, logs, checkpoints and
+//! evaluations.
 
 pub(crate) mod context;
 mod outputs;
