@@ -424,3 +424,27 @@ pub(super) fn supported(name: &str, known: impl Iterator<Item = &'static str>) -
     names.sort_by_key(|known| strsim::damerau_levenshtein(known, name));
     format!("`{name}` is not supported; supported are {}", names.join(", "))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::FAMILIES;
+
+    #[test]
+    fn every_family_has_its_files_and_its_row() {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let page = std::fs::read_to_string(root.join("../docs/models.md"));
+        let page = page.expect("the page is in the repository");
+        for family in FAMILIES {
+            for style in ["old", "new"] {
+                let file = root.join(format!("tests/configs/{}_{style}.json", family.model_type));
+                assert!(file.is_file(), "{}", file.display());
+            }
+            let (name, _) = family.architectures[0];
+            let stem = name.split("For").next().unwrap_or(name);
+            let listed = [format!("`{name}`"), format!("`{stem}For…`")];
+            assert!(listed.iter().any(|name| page.contains(name)), "docs/models.md lacks {name}");
+        }
+    }
+}
