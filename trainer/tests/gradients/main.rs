@@ -47,6 +47,7 @@ struct Batch {
 #[derive(Debug, Deserialize)]
 struct Continued {
     prompt: Vec<u32>,
+    #[serde(rename = "answer")]
     response: Vec<u32>,
 }
 
