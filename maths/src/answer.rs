@@ -27,6 +27,11 @@ impl Answer {
         Self { subjects: Vec::new(), form: AnswerForm::List(members), notes: Vec::new() }
     }
 
+    /// Returns whether the answer is in words.
+    pub fn is_text(&self) -> bool {
+        matches!(self.form, AnswerForm::Text(_))
+    }
+
     /// Returns whether the answer is a list without brackets.
     pub fn is_list(&self) -> bool {
         matches!(self.form, AnswerForm::List(_))

@@ -35,13 +35,13 @@ mod testing;
 
 pub use angle::has_plain_angle;
 pub use answer::{Answer, MAX_BYTES, Unread};
-pub use compare::{AnswerTexts, AnswerType, Comparer, Comparison, Evidence};
+pub use compare::{AnswerTexts, AnswerType, Comparer, Comparison, Evidence, are_alike};
 pub use constants::{PhysicalConstant, UnknownConstant, with_constants};
 pub use delimiters::{MAX_LAYERS, unwrapped};
 pub use explain::{Sides, quoted};
 pub use expr::{Expr, Name, Workspace};
 pub use fuel::{Exhausted, Fuel};
-pub use measure::{UnitError, convert_unit};
+pub use measure::{UnitError, convert_unit, is_unit_symbol};
 pub use number::DecimalLiteral;
 pub use policy::{LogBase, Policy, Undecided};
 pub use proof::{Assumptions, Doubt, Proof, Rule, Witness};

@@ -32,7 +32,8 @@ pub(crate) fn clock(text: &str) -> Option<Clock> {
             in_half + if half == Half::Afternoon { 12 } else { 0 }
         }
     };
-    Some(Clock { hour, minute, second, is_open_half: is_open })
+    let is_half_named = half != Half::Open;
+    Some(Clock { hour, minute, second, is_open_half: is_open, is_half_named })
 }
 
 type Numbers<'a> = (u8, u8, Option<u8>, &'a str);

@@ -31,6 +31,8 @@ pub(super) struct Clock {
     /// Whether morning or afternoon was left open: `7:30` without a.m. or p.m. and below 13. A
     /// leading zero (`07:30`) closes it: so write those who count to 24.
     pub(super) is_open_half: bool,
+    /// Whether a.m., p.m., noon or midnight was written.
+    pub(super) is_half_named: bool,
 }
 
 impl Date {
@@ -73,17 +75,20 @@ fn same_day(left: (u8, Option<u8>), right: (u8, Option<u8>)) -> Option<bool> {
 }
 
 impl Clock {
-    /// Returns whether both name the same time; where one leaves the half of the day open, whether
-    /// they may. Seconds that were not named are 0.
+    /// Decides whether both name the same time; `None` where only one of them says which half of
+    /// the day it means. Seconds that were not named are 0.
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "it is called as Date::agrees is")]
-    pub(super) fn agrees(&self, other: &Self) -> bool {
-        let same_hour = if self.is_open_half || other.is_open_half {
-            self.hour % 12 == other.hour % 12
-        } else {
-            self.hour == other.hour
-        };
+    pub(super) fn agrees(&self, other: &Self) -> Option<bool> {
         let seconds = |clock: &Self| clock.second.unwrap_or(0);
-        same_hour && self.minute == other.minute && seconds(self) == seconds(other)
+        let is_same_minute = self.minute == other.minute && seconds(self) == seconds(other);
+        if !is_same_minute || self.hour % 12 != other.hour % 12 {
+            return Some(false);
+        }
+        if self.is_open_half == other.is_open_half {
+            return Some(self.is_open_half || self.hour == other.hour);
+        }
+        let is_named = self.is_half_named || other.is_half_named;
+        (self.hour == other.hour && !is_named).then_some(true)
     }
 }
 

@@ -39,6 +39,12 @@ impl Comparer<'_, '_> {
         if let AnswerForm::Congruence { residues, modulus } = &candidate.form {
             return self.congruences(gold, Congruence { residues, modulus: *modulus });
         }
+        if let AnswerForm::List(members) = &candidate.form
+            && let [only] = self.without_declarations(members).as_slice()
+            && members.len() > 1
+        {
+            return self.for_congruence(residues, modulus, only);
+        }
         let AnswerForm::Value(value) = &candidate.form else {
             return Ok(mismatch());
         };

@@ -198,6 +198,12 @@ impl Comparer<'_, '_> {
 
     /// Returns the values of a list that declares an integer parameter, without the declaration.
     fn family<'a>(&self, members: &'a [Answer]) -> Option<Vec<&'a Answer>> {
+        let values = self.without_declarations(members);
+        (values.len() < members.len() && !values.is_empty()).then_some(values)
+    }
+
+    /// Returns the members that are no declarations of integers, `k \in \mathbb{Z}`.
+    pub(super) fn without_declarations<'a>(&self, members: &'a [Answer]) -> Vec<&'a Answer> {
         let is_declaration = |member: &&Answer| {
             let of_symbol = match member.subjects.as_slice() {
                 [Subject::Expr(expr)] => matches!(self.ws.node(*expr), Node::Symbol(_)),
@@ -207,9 +213,7 @@ impl Comparer<'_, '_> {
                 matches!(&member.form, AnswerForm::Region(Region::Integers | Region::Naturals));
             of_symbol && is_integers
         };
-        let (declarations, values): (Vec<&Answer>, Vec<&Answer>) =
-            members.iter().partition(is_declaration);
-        (!declarations.is_empty() && !values.is_empty()).then_some(values)
+        members.iter().filter(|member| !is_declaration(member)).collect()
     }
 
     fn families_match(

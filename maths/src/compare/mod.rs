@@ -5,9 +5,11 @@
 //! the rest is *incomparable*, which is neither a proof nor a score of its own.
 
 mod answer_type;
+mod antiderivative;
 mod congruence;
 mod extremum;
 mod inequality;
+mod kind;
 mod members;
 mod outcome;
 mod piecewise;
@@ -19,7 +21,7 @@ mod value;
 use super::algebra;
 use super::answer::{Answer, AnswerForm, Brackets, Region, Value};
 use super::calendar::Clock;
-use super::expr::{Expr, Workspace};
+use super::expr::{Expr, Node, Workspace};
 use super::interval::{self, Separation};
 use super::policy::Policy;
 use super::proof::{Assumptions, Doubt, Proof, Rule};
@@ -29,6 +31,7 @@ use crate::fuel::Exhausted;
 pub use self::answer_type::AnswerType;
 use self::congruence::Congruence;
 use self::inequality::Equation;
+pub use self::kind::are_alike;
 pub use self::outcome::{AnswerTexts, Comparison, Evidence};
 
 /// The state of a comparison.
@@ -113,13 +116,23 @@ impl Comparer<'_, '_> {
         match &candidate.form {
             AnswerForm::Value(other) => {
                 let outcome = self.values(value, other)?;
+                if !outcome.is_equal()
+                    && let Some(equal) = self.antiderivatives(value.expr, other.expr)?
+                {
+                    return Ok(equal);
+                }
                 self.renamed_or(outcome, value.expr, other.expr)
             }
             AnswerForm::Equation(left, right) => match inequality::as_equation(gold) {
                 Some(equation) => self.equations(equation, Equation { left: *left, right: *right }),
-                None => Ok(mismatch()),
+                None => self.value_of_quantity(value, *left, *right),
             },
-            AnswerForm::Set(members) | AnswerForm::List(members) => self.one_of_many(gold, members),
+            AnswerForm::Set(members) | AnswerForm::List(members) => {
+                match self.without_declarations(members).as_slice() {
+                    [only] => self.answers(gold, only, None),
+                    _ => self.one_of_many(gold, members),
+                }
+            }
             AnswerForm::Numeral(numeral) => {
                 let expr = self.ws.number(numeral.value())?;
                 self.exprs(value.expr, expr)
@@ -155,6 +168,27 @@ impl Comparer<'_, '_> {
             | AnswerForm::Sequence(_)
             | AnswerForm::Text(_) => Ok(mismatch()),
         }
+    }
+
+    /// Compares a gold value with the right side of `a^2 + b^2 = 25`, `\cos A = 1/2` or `\int … =
+    /// \ln|x|`. That can only be equal: the equation might have been meant as one.
+    ///
+    /// A right side with variables counts only where the left one is a function or an operator.
+    /// An equation that says what its variables may be states no value: `x^2 = 4`, `2x + 3y = 6`.
+    fn value_of_quantity(
+        &mut self,
+        gold: &Value,
+        left: Expr,
+        right: Expr,
+    ) -> Result<Comparison, Exhausted> {
+        let is_named = matches!(self.ws.node(left), Node::Call(..) | Node::Bound(_));
+        let is_zero = matches!(self.ws.node(right), Node::Number(value) if value.is_zero());
+        let is_closed = self.ws.is_closed(right)?;
+        if !is_named && (!is_closed || is_zero || kind::is_condition(left, self.ws)) {
+            return Ok(mismatch());
+        }
+        let outcome = self.values(gold, &Value::bare(right))?;
+        Ok(if outcome.is_equal() { outcome } else { mismatch() })
     }
 
     /// Compares a candidate of several answers with a gold answer of one: right only where all of
@@ -269,7 +303,7 @@ impl Comparer<'_, '_> {
             return Ok(mismatch());
         };
         match self.clock_of(terms)? {
-            Some(own) => Ok(agreement(Some(own.agrees(clock)), "time")),
+            Some(own) => Ok(agreement(own.agrees(clock), "time")),
             None => Ok(mismatch()),
         }
     }
@@ -282,7 +316,7 @@ impl Comparer<'_, '_> {
         } else {
             None
         };
-        Ok(other.map_or_else(mismatch, |other| agreement(Some(clock.agrees(&other)), "time")))
+        Ok(other.map_or_else(mismatch, |other| agreement(clock.agrees(&other), "time")))
     }
 
     /// Returns `7:30` as a time of day.
@@ -300,6 +334,7 @@ impl Comparer<'_, '_> {
                 minute: *minute,
                 second: None,
                 is_open_half: (1..=12).contains(hour),
+                is_half_named: false,
             }),
             _ => None,
         })
@@ -419,7 +454,8 @@ fn agreement(agrees: Option<bool>, what: &'static str) -> Comparison {
         (Some(false), "date") => Comparison::different("date_different"),
         (Some(true), _) => Comparison::equal("time_equal"),
         (Some(false), _) => Comparison::different("time_different"),
-        (None, _) => Comparison::incomparable("date_incomplete"),
+        (None, "date") => Comparison::incomparable("date_incomplete"),
+        (None, _) => Comparison::incomparable("half_of_day_missing"),
     }
 }
 

@@ -43,9 +43,54 @@ pub(super) fn compare(
     }))
 }
 
+/// Wordings of one answer, each with the one that stands for all.
+const WORDINGS: [(&str, &str); 26] = [
+    ("dne", "does not exist"),
+    ("d.n.e", "does not exist"),
+    ("doesn't exist", "does not exist"),
+    ("limit does not exist", "does not exist"),
+    ("no limit", "does not exist"),
+    ("no solutions", "no solution"),
+    ("there is no solution", "no solution"),
+    ("there are no solutions", "no solution"),
+    ("there exists no solution", "no solution"),
+    ("no solution exists", "no solution"),
+    ("no solutions exist", "no solution"),
+    ("has no solution", "no solution"),
+    ("has no solutions", "no solution"),
+    ("empty set", "no solution"),
+    ("\\emptyset", "no solution"),
+    ("\\varnothing", "no solution"),
+    ("∅", "no solution"),
+    ("\\{\\}", "no solution"),
+    ("no real solutions", "no real solution"),
+    ("there is no real solution", "no real solution"),
+    ("there are no real solutions", "no real solution"),
+    ("no real solution exists", "no real solution"),
+    ("no real solutions exist", "no real solution"),
+    ("has no real solutions", "no real solution"),
+    ("no real roots", "no real root"),
+    ("there are no real roots", "no real root"),
+];
+
 /// Returns `text` as words: without typesetting and punctuation at its ends, NFKC, case folded,
-/// white space as single spaces.
+/// white space as single spaces, without an article before them, and in one wording for those that
+/// have several.
 pub(super) fn words(text: &str) -> String {
+    let words = plain_words(text);
+    // `A B` and `a or b` name choices.
+    let is_noun = |rest: &&str| {
+        let first = rest.split(' ').next().unwrap_or("");
+        first.chars().count() > 2 && first != "and"
+    };
+    let articles = ["a ", "an ", "the "];
+    let bare = articles.into_iter().find_map(|article| words.strip_prefix(article));
+    let bare = bare.filter(is_noun).unwrap_or(&words);
+    let wording = WORDINGS.iter().find(|(wording, _)| *wording == bare);
+    wording.map_or(bare, |(_, meant)| meant).to_owned()
+}
+
+fn plain_words(text: &str) -> String {
     let bare = without_typesetting(text);
     let folded = caseless::default_case_fold_str(&bare.nfkc().collect::<String>());
     let trimmed = folded.trim_matches(|c: char| {

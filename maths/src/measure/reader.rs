@@ -22,9 +22,26 @@ const MAX_BRACKETS: usize = 3;
 ///
 /// `text` holds no LaTeX: `km/h`, `m^2`, `kg m s^{-2}`, `square meters`, `dollars per hour`,
 /// `eggs`, `$`. Nothing marks its letters as words, so they might be variables: of single letters
-/// only `m`, `s`, `g`, `h` and `L` are units.
+/// only `m`, `s`, `g`, `h`, `L` and capitals that are rarely variables are units.
 pub(crate) fn parse_unit(text: &str) -> Option<Measure> {
     parse_measure(text, false)
+}
+
+/// Returns whether `text`, after a number in prose, is the symbol of a unit: `cm`, `m/s^2`, `J`,
+/// and no word.
+pub fn is_unit_symbol(text: &str) -> bool {
+    /// The longest symbol, in bytes.
+    const MAX_BYTES: usize = 16;
+    let is_short = |run: &str| match run.len() {
+        0..=2 => run != "in",
+        3 => run == "mol" || run.bytes().any(|b| b.is_ascii_uppercase()),
+        _ => false,
+    };
+    let is_symbol = |run: &str| !run.is_ascii() || is_short(run);
+    text.len() <= MAX_BYTES
+        && text.split(|c: char| !c.is_alphabetic()).all(is_symbol)
+        && text.contains(|c: char| c.is_alphabetic() || c == '°')
+        && parse_unit(text).is_some_and(|unit| unit.things.is_empty() && unit.of.is_none())
 }
 
 /// Returns [`parse_unit`] for text that was marked as words, by `\text{…}` or an upright font:
@@ -254,7 +271,7 @@ impl UnitReader {
             return word != "pH";
         }
         match word.len() {
-            1 => matches!(word, "m" | "s" | "g" | "h" | "L"),
+            1 => matches!(word, "m" | "s" | "g" | "h" | "L" | "A" | "J" | "K" | "N" | "V" | "W"),
             2 => words::is_plain_symbol(word),
             _ => true,
         }

@@ -101,7 +101,7 @@ fn known<'a>(text: &'a str, style: Style, next: Option<Token<'a>>) -> Option<Tok
     if let Some(name) = names::greek(text)
         && (style == Style::Plain || text.len() > 3)
     {
-        return Some(Token::Name(name));
+        return Some(Token::Name(names::other_shape(name).unwrap_or(name)));
     }
     if style != Style::Plain {
         return None;

@@ -47,6 +47,14 @@ pub(super) const GREEK: [&str; 38] = [
     "Pi",
 ];
 
+/// Greek letters with two shapes.
+pub(super) const TWO_SHAPES: [&str; 6] = ["epsilon", "theta", "phi", "rho", "sigma", "kappa"];
+
+/// Returns the letter of which `name` is the other shape: `phi` for `varphi`.
+pub(super) fn other_shape(name: &str) -> Option<&str> {
+    name.strip_prefix("var").filter(|letter| TWO_SHAPES.contains(letter))
+}
+
 /// Returns the Greek letter called `word`.
 pub(super) fn greek(word: &str) -> Option<&'static str> {
     GREEK.into_iter().find(|name| *name == word)
@@ -190,7 +198,9 @@ fn operator(name: &str) -> Option<Token<'static>> {
         "tilde" | "widetilde" => Token::Accent("tilde"),
         "prime" => Token::Prime,
         "circ" | "degree" => Token::Degree,
-        "to" | "rightarrow" | "longrightarrow" | "Rightarrow" | "Longrightarrow" => Token::Arrow,
+        "to" | "rightarrow" | "longrightarrow" | "Rightarrow" | "Longrightarrow" | "implies" => {
+            Token::Arrow
+        }
         "lt" => Token::Relation(Relation::Less),
         "gt" => Token::Relation(Relation::Greater),
         _ => return None,
@@ -218,6 +228,7 @@ fn object(name: &str) -> Option<Token<'static>> {
         "exponentialE" => Token::Constant(Constant::E),
         "imath" => Token::Constant(Constant::I),
         "ell" => Token::Name("ell"),
+        "hbar" => Token::Name("hbar"),
         "angle" | "measuredangle" => Token::Name("angle"),
         "triangle" => Token::Name("triangle"),
         "emptyset" | "varnothing" => Token::Numbers(Numbers::Empty),

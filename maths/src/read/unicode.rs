@@ -74,6 +74,8 @@ fn base(c: char, out: &mut String) {
         return;
     }
     match c {
+        '٠'..='٩' => out.push(digit(c, '٠')),
+        '۰'..='۹' => out.push(digit(c, '۰')),
         '！'..='～' => out.push(char::from_u32(u32::from(c) - 0xFEE0).unwrap_or(c)),
         '\u{1D400}'..='\u{1D7FF}' | 'ℎ' | 'ℯ' | 'ℊ' | 'ℴ' => {
             for plain in std::iter::once(c).nfkc() {
@@ -86,6 +88,11 @@ fn base(c: char, out: &mut String) {
         _ if c.is_whitespace() => out.push(' '),
         _ => out.push(c),
     }
+}
+
+/// Returns the digit that `c` writes in a script whose digits begin with `zero`.
+fn digit(c: char, zero: char) -> char {
+    char::from_digit(u32::from(c) - u32::from(zero), 10).unwrap_or(c)
 }
 
 fn spelling(c: char) -> Option<&'static str> {
@@ -138,8 +145,18 @@ fn spelling(c: char) -> Option<&'static str> {
         '¥' | '￥' => "\\yen ",
         '₹' => "\\rupee ",
         '₩' => "\\won ",
-        // Zero-width characters carry no meaning in a formula.
-        '\u{200B}'..='\u{200F}' | '\u{2060}'..='\u{2064}' | '\u{FEFF}' | '\u{AD}' => "",
+        '\u{2126}' => "\\Omega ",
+        // Marks that say "right" or "done", and characters without a width, mean nothing in a formula.
+        '✓'
+        | '✔'
+        | '✅'
+        | '☑'
+        | '■'
+        | '\u{FE0F}'
+        | '\u{200B}'..='\u{200F}'
+        | '\u{2060}'..='\u{2064}'
+        | '\u{FEFF}'
+        | '\u{AD}' => "",
         _ => return fraction(c),
     })
 }

@@ -15,6 +15,7 @@ mod numeral;
 mod quantity;
 mod region;
 mod relation;
+mod remark;
 mod subject;
 mod text;
 
@@ -56,7 +57,14 @@ pub(super) fn read_answer_items(
     ws: &mut Workspace<'_>,
 ) -> ParseResult<Answer> {
     let mut reader = AnswerReader { items, ws, setting, notes: Vec::new(), nesting: 0 };
-    let mut answer = reader.whole(0..items.len())?;
+    let mut answer = match reader.whole(0..items.len()) {
+        Err(Unread::NotMaths) => {
+            reader.nesting = 0;
+            reader.notes.clear();
+            reader.without_remarks(&(0..items.len()))?
+        }
+        read => read?,
+    };
     answer.notes = reader.notes;
     answer.notes.dedup();
     Ok(answer)

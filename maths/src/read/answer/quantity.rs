@@ -87,6 +87,11 @@ impl AnswerReader<'_, '_, '_> {
                     }
                     is_symbolic |= style != Style::Upright || text.len() == 1;
                 }
+                Token::Name("Omega" | "mu")
+                    if !is_first && !is_symbolic && self.starts_greek_unit(at, span) =>
+                {
+                    return at;
+                }
                 Token::Name(_) | Token::Function(_) | Token::Constant(_) => is_symbolic = true,
                 Token::Open(_) => {
                     let inner = at + 1..self.items[at].mate;
@@ -138,6 +143,19 @@ impl AnswerReader<'_, '_, '_> {
                 is_apart && is_long && !is_symbolic && has_letters
             }
         }
+    }
+
+    /// Returns whether `\Omega` or `\mu\text{m}` at `at` is the unit that ends `span`. Ohms that
+    /// touch their number are a variable, and so is a `\mu` before no unit.
+    fn starts_greek_unit(&self, at: usize, span: &LexemeRange) -> bool {
+        let rest = at..span.end;
+        let is_prefix = self.token(at) == Token::Name("mu");
+        let has_word = self.has(
+            &rest,
+            |token| matches!(token, Token::Word { text, style } if style == Style::Upright || text.len() > 1),
+        );
+        let is_marked = if is_prefix { has_word } else { self.items[at].gap >= Gap::Thin };
+        is_marked && self.measure(&rest, None).is_some()
     }
 
     /// Reads the scale word of `1.5 million`.
@@ -224,15 +242,25 @@ impl AnswerReader<'_, '_, '_> {
                 Token::Word { text: word, style } => {
                     is_marked |= style == Style::Upright;
                     // `$5 dollars` has the unit once.
-                    if index == 0 && word.strip_suffix('s').unwrap_or(word) == last_word {
+                    let is_again =
+                        currency.is_some() && word.strip_suffix('s').unwrap_or(word) == last_word;
+                    if index == 0 && is_again {
                         continue;
                     }
                     // `cm` that ran into nothing else keeps its own place.
-                    if !text.is_empty() && !text.ends_with(['/', '*', '°']) {
+                    if !text.is_empty() && !text.ends_with(['/', '*', '°', 'µ', '(']) {
                         text.push(' ');
                     }
                     text.push_str(word);
                     last_word = word;
+                }
+                // `k\Omega`, `\mu\text{m}`.
+                Token::Name("Omega") => text.push('Ω'),
+                Token::Name("mu") => {
+                    if !text.is_empty() && !text.ends_with(['/', '*', '(']) {
+                        text.push(' ');
+                    }
+                    text.push('µ');
                 }
                 Token::Number(literal) if literal.is_digits() => text.push_str(literal.whole),
                 Token::Caret => text.push('^'),
@@ -241,6 +269,8 @@ impl AnswerReader<'_, '_, '_> {
                 Token::Minus if text.ends_with(['^', '{']) => text.push('-'),
                 Token::Open(Bracket::Group) if text.ends_with('^') => text.push('{'),
                 Token::Close(Bracket::Group) if text.contains('{') => text.push('}'),
+                Token::Open(Bracket::Round) if text.ends_with('/') => text.push('('),
+                Token::Close(Bracket::Round) if text.contains('(') => text.push(')'),
                 Token::Degree => text.push('°'),
                 Token::Currency(name) => text.push_str(name),
                 Token::Prime => text.push('\''),

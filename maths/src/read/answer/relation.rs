@@ -1,5 +1,6 @@
 //! Relations: assignments, equations, inequalities, membership.
 
+use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Chain, Note, Relation, Subject, Unread};
 use crate::expr::{Expr, Node, Workspace, children};
 use crate::read::parse::ParseResult;
@@ -7,6 +8,15 @@ use crate::read::token::Token;
 
 use super::region::as_region;
 use super::{AnswerReader, LexemeRange, answer_of};
+
+/// The most tokens of the name of a quantity.
+const MAX_NAME: usize = 24;
+
+/// The subject of a quantity whose name is no expression.
+const QUANTITY: &str = "quantity";
+
+/// Words that make the opposite of what they stand before.
+const DENIALS: [&str; 5] = ["not", "no", "never", "without", "except"];
 
 /// A token between two sides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,6 +106,9 @@ impl AnswerReader<'_, '_, '_> {
                 None => break,
             }
         }
+        if subjects.is_empty() && parts.len() > 1 {
+            subjects.extend(self.named_quantity(&parts[0])?);
+        }
         let exact = subjects.len();
         let approximate = links.iter().skip(exact).position(|link| *link == Link::Approx);
         if let Some(after) = approximate {
@@ -109,19 +122,71 @@ impl AnswerReader<'_, '_, '_> {
             [only] => self.value(only.clone())?,
             [left, right] if exact == 0 => return self.equation(left, right),
             [between @ .., last] => {
+                let mut is_equation = false;
                 for part in between {
-                    let side = self.expression(part)?;
-                    // `2x = y = 3` is no value.
-                    if exact == 0 && !is_constant(side, self.ws) {
-                        return Err(Unread::NotMaths);
-                    }
+                    is_equation |= self.is_open_side(part, exact == 0)?;
                 }
                 self.notes.push(Note::ChainShortened);
-                self.value(last.clone())?
+                let form = self.value(last.clone())?;
+                // `2x = y = 3` is no value.
+                if is_equation && !self.is_closed_value(&form) {
+                    return Err(Unread::NotMaths);
+                }
+                form
             }
             [] => return Err(Unread::NotMaths),
         };
         Ok(Answer { subjects, ..answer_of(form) })
+    }
+
+    /// Reads the left side of `P(X = 2) = 3/8` or `\det A = -2`: letters that name a quantity and
+    /// hold what no expression does. `None` for an expression, a list, or words that deny.
+    fn named_quantity(&mut self, span: &LexemeRange) -> ParseResult<Option<Subject>> {
+        let is_name = |token| {
+            matches!(
+                token,
+                Token::Word { .. }
+                    | Token::Name(_)
+                    | Token::Function(_)
+                    | Token::Determinant
+                    | Token::Fraction
+            )
+        };
+        let opens = self.slice(span).first().is_some_and(|item| is_name(item.token));
+        let denies = |token: Token<'_>| {
+            matches!(token, Token::Comma | Token::Semicolon | Token::Number(_))
+                || token.word().is_some_and(|word| DENIALS.contains(&word))
+        };
+        // Words one after the other are a sentence.
+        let is_word =
+            |at: usize| matches!(self.token(at), Token::Word { text, .. } if text.len() > 1);
+        let tops: Vec<usize> = self.tops(span).take(MAX_NAME).collect();
+        let is_sentence = tops.windows(2).any(|pair| is_word(pair[0]) && is_word(pair[1]));
+        if !opens || span.len() > MAX_NAME || is_sentence || self.has_top(span, denies) {
+            return Ok(None);
+        }
+        // What can be computed is no mere name.
+        if self.try_expression(span)?.is_some() {
+            return Ok(None);
+        }
+        Ok(Some(Subject::Text(QUANTITY.to_owned())))
+    }
+
+    /// Returns whether a side within a chain that names nothing first holds free variables. A lone
+    /// variable there makes two equations of the chain.
+    fn is_open_side(&mut self, span: &LexemeRange, is_nameless: bool) -> ParseResult<bool> {
+        let Some(side) = self.try_expression(span)? else {
+            let name = self.named_quantity(span)?;
+            return name.map(|_| false).ok_or(Unread::NotMaths);
+        };
+        if is_nameless && matches!(self.ws.node(side), Node::Symbol(_)) {
+            return Err(Unread::NotMaths);
+        }
+        Ok(is_nameless && !is_constant(side, self.ws))
+    }
+
+    fn is_closed_value(&self, form: &AnswerForm) -> bool {
+        matches!(form, AnswerForm::Value(value) if is_constant(value.expr, self.ws))
     }
 
     /// Reads `left = right` where the left side is no subject.
@@ -141,8 +206,17 @@ impl AnswerReader<'_, '_, '_> {
             self.notes.push(Note::ChainShortened);
             return Ok(answer_of(self.value(right.clone())?));
         }
-        let right_expr: Expr = self.expression(right)?;
-        Ok(answer_of(AnswerForm::Equation(left_expr, right_expr)))
+        if let Some(right_expr) = self.try_expression(right)? {
+            return Ok(answer_of(AnswerForm::Equation(left_expr, right_expr)));
+        }
+        // `A^{-1} = \begin{pmatrix}…`, `v_1 + v_2 = 5\text{ m/s}`.
+        let form = self.value(right.clone())?;
+        let is_result = self.is_closed_value(&form)
+            || matches!(form, AnswerForm::Matrix(_) | AnswerForm::Tuple(..) | AnswerForm::Set(_));
+        if !is_result || matches!(self.token(left.start), Token::Number(_)) {
+            return Err(Unread::NotMaths);
+        }
+        Ok(Answer { subjects: vec![Subject::Text(QUANTITY.to_owned())], ..answer_of(form) })
     }
 
     /// Reads the only subject of `answer`, if it is nothing else.
@@ -154,9 +228,17 @@ impl AnswerReader<'_, '_, '_> {
     }
 }
 
-/// Returns whether `expr` holds no variables and no unknown functions.
+/// Returns whether `expr` holds no free variables and no unknown functions.
 fn is_constant(expr: Expr, ws: &Workspace<'_>) -> bool {
     let node = ws.node(expr);
-    !matches!(node, Node::Symbol(_) | Node::Apply(..))
-        && children(node).into_iter().all(|child| is_constant(child, ws))
+    match node {
+        Node::Symbol(_) | Node::Apply(..) => false,
+        Node::Bound(_) => algebra::variables(expr, ws).is_empty(),
+        Node::Number(_)
+        | Node::Constant(_)
+        | Node::Sum(_)
+        | Node::Product(_)
+        | Node::Power(..)
+        | Node::Call(..) => children(node).into_iter().all(|child| is_constant(child, ws)),
+    }
 }

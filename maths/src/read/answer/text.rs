@@ -207,12 +207,12 @@ fn is_wordy(word: &str) -> bool {
 
 /// Returns `text` without `\text{…}` and its kin around its words; `None` if other commands remain.
 pub(in crate::read) fn bare(text: &str) -> Option<Cow<'_, str>> {
-    if !text.contains(['\\', '$']) {
+    if !text.contains(['\\', '$']) && !text.contains("{:}") {
         return Some(Cow::Borrowed(text));
     }
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(at) = rest.find(['\\', '$', '}']) {
+    while let Some(at) = rest.find(['\\', '$', '{', '}']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
         let wrappers = ["\\text{", "\\textbf{", "\\mathrm{", "\\textit{", "\\mbox{"];
@@ -222,6 +222,9 @@ pub(in crate::read) fn bare(text: &str) -> Option<Cow<'_, str>> {
         } else if let Some(space) = spaces.into_iter().find(|s| rest.starts_with(s)) {
             out.push(' ');
             rest = &rest[space.len()..];
+        } else if let Some(after) = rest.strip_prefix("{:}") {
+            out.push(':');
+            rest = after;
         } else if rest.starts_with(['$', '}']) {
             rest = &rest[1..];
         } else {

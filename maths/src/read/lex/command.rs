@@ -2,7 +2,7 @@
 
 use crate::answer::Note;
 use crate::read::names;
-use crate::read::token::{Bracket, Environment, Gap, Token};
+use crate::read::token::{Bracket, Environment, Gap, Style, Token};
 
 use super::{Lexer, Opened};
 
@@ -21,13 +21,21 @@ impl<'a> Lexer<'a> {
             "left" | "right" | "mleft" | "mright" => return self.delimiter(name.ends_with("eft")),
             "big" | "Big" | "bigg" | "Bigg" | "bigl" | "bigr" | "Bigl" | "Bigr" | "biggl"
             | "biggr" | "displaystyle" | "textstyle" | "scriptstyle" | "limits" | "nolimits"
-            | "rm" | "bf" | "it" | "large" | "Large" | "small" => {}
+            | "rm" | "bf" | "it" | "tiny" | "footnotesize" | "small" | "normalsize" | "large"
+            | "Large" | "LARGE" | "huge" | "Huge" | "checkmark" | "blacksquare" | "qed"
+            | "therefore" => {}
+            "color" | "textcolor" | "tag" | "label" | "hypertarget" => {
+                return self.unseen_argument();
+            }
             "quad" | "qquad" => self.space(Gap::Wide),
             "thinspace" | "enspace" | "space" | "hfill" => self.space(Gap::Blank),
             "text" | "textrm" | "textbf" | "textit" | "textnormal" | "mathrm" | "mbox" | "hbox"
             | "textup" | "textsf" => self.font(true),
             "mathbf" | "mathit" | "mathsf" | "boldsymbol" | "bm" | "mathcal" | "mathscr"
-            | "mathfrak" | "pmb" => self.font(false),
+            | "mathfrak" | "pmb" | "underline" => self.font(false),
+            "Pr" | "dim" | "deg" | "ker" | "rank" => {
+                self.push(Token::Word { text: name, style: Style::Upright });
+            }
             "boxed" | "fbox" => return self.boxed(),
             "mathbb" => return self.blackboard(),
             "operatorname" => return self.operator(),
@@ -39,6 +47,10 @@ impl<'a> Lexer<'a> {
     }
 
     fn named(&mut self, name: &'a str) -> Option<()> {
+        let name = match names::other_shape(name) {
+            Some(letter) if self.shapes == Shapes::OneName => letter,
+            Some(_) | None => name,
+        };
         if let Some(token) = names::command(name) {
             match token {
                 Token::Open(bracket) => self.open(bracket),
@@ -153,6 +165,17 @@ impl<'a> Lexer<'a> {
         Some(())
     }
 
+    /// Skips the braces after a command that colours or labels what stands beside them.
+    fn unseen_argument(&mut self) -> Option<()> {
+        self.eat("*");
+        self.skip_blanks();
+        let inner = self.rest().strip_prefix('{')?;
+        let length = inner.find(['{', '}', '\\']).filter(|at| inner[*at..].starts_with('}'))?;
+        self.at += length + 2;
+        self.space(Gap::Thin);
+        Some(())
+    }
+
     /// Reads the name in braces after a command.
     fn braced(&mut self) -> Option<&'a str> {
         self.skip_blanks();
@@ -175,14 +198,21 @@ impl<'a> Lexer<'a> {
             }
             None => return None,
         };
-        let numbers = names::blackboard(letter)?;
-        self.push(Token::Numbers(numbers));
+        self.push(match names::blackboard(letter) {
+            Some(numbers) => Token::Numbers(numbers),
+            // The expectation and the probability.
+            None if matches!(letter, "E" | "P") => {
+                Token::Word { text: letter, style: Style::Formula }
+            }
+            None => return None,
+        });
         Some(())
     }
 
     fn operator(&mut self) -> Option<()> {
         let name = self.braced()?;
-        self.push(names::function(name)?);
+        let word = Token::Word { text: name, style: Style::Upright };
+        self.push(names::function(name).unwrap_or(word));
         Some(())
     }
 
@@ -211,6 +241,7 @@ impl<'a> Lexer<'a> {
             ',' | ';' | ':' | '>' => self.space(Gap::Thin),
             '!' => {}
             ' ' | '\n' => self.space(Gap::Blank),
+            '|' => self.push(Token::Bar),
             '%' => self.push(Token::Percent),
             '$' => self.push(Token::Currency("dollar")),
             '{' => self.open(Bracket::Brace),
@@ -246,6 +277,25 @@ impl<'a> Lexer<'a> {
     fn command_after_backslash(&mut self) -> Option<()> {
         self.at -= 1;
         self.command()
+    }
+}
+
+/// Meaning of the two shapes of a Greek letter in one text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shapes {
+    OneName,
+    /// A letter stands in the text in both of its shapes.
+    TwoNames,
+}
+
+pub(super) fn shapes(text: &str) -> Shapes {
+    let has_both = |letter: &&str| {
+        text.contains(&format!("\\{letter}")) && text.contains(&format!("\\var{letter}"))
+    };
+    if text.contains("\\var") && names::TWO_SHAPES.iter().any(has_both) {
+        Shapes::TwoNames
+    } else {
+        Shapes::OneName
     }
 }
 

@@ -12,6 +12,8 @@ use super::literal::{self, DigitRules};
 use super::token::{Bracket, Gap, Lexeme, Style, Token};
 use super::{Dialect, ReadOptions};
 
+use self::command::Shapes;
+
 /// Brackets that may be open at once.
 const MAX_OPEN: usize = 400;
 
@@ -43,6 +45,7 @@ pub(super) fn items(
         has_formulas: dollars > 1 || text.contains("\\(") || text.contains("\\["),
         in_formula: false,
         has_rows: text.contains("\\begin"),
+        shapes: command::shapes(text),
     };
     while lexer.at < text.len() {
         lexer.step().ok_or(Unread::NotMaths)?;
@@ -81,6 +84,7 @@ struct Lexer<'a> {
     in_formula: bool,
     /// Whether `\\` may end a row.
     has_rows: bool,
+    shapes: Shapes,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -313,8 +317,9 @@ impl<'a> Lexer<'a> {
         }
         match first {
             '~' => self.space(Gap::Blank),
-            // The full stop of a sentence, at the end of the text or of a formula in it.
-            '.' if self.rest()[1..].trim_start_matches(['$', '}', ' ']).is_empty() => {}
+            // The full stop of a sentence, at the end of the text, of a formula or of cases in it.
+            '.' if self.rest()[1..].trim_start_matches(['$', '}', ' ']).is_empty()
+                || self.rest()[1..].trim_start_matches(['}', ' ', '\n']).starts_with("\\end") => {}
             _ => return None,
         }
         self.at += first.len_utf8();

@@ -1,0 +1,136 @@
+//! Whether two answers are of one type, whatever their values are.
+
+use dashu::rational::RBig;
+
+use crate::algebra;
+use crate::answer::{Answer, AnswerForm};
+use crate::expr::{Expr, Node, Workspace};
+
+/// What a text must be read as to answer like a gold answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Amount,
+    Equation,
+    Region,
+    Several,
+    Point,
+    Matrix,
+    Congruence,
+    Calendar,
+    Truth,
+    Words,
+    Sequence,
+}
+
+fn kind(form: &AnswerForm) -> Kind {
+    match form {
+        AnswerForm::Value(_)
+        | AnswerForm::Numeral(_)
+        | AnswerForm::Ratio(_)
+        | AnswerForm::Piecewise(_) => Kind::Amount,
+        AnswerForm::Equation(..) => Kind::Equation,
+        AnswerForm::Inequality(_) | AnswerForm::Region(_) => Kind::Region,
+        AnswerForm::Set(_) | AnswerForm::List(_) => Kind::Several,
+        AnswerForm::Tuple(..) => Kind::Point,
+        AnswerForm::Matrix(_) => Kind::Matrix,
+        AnswerForm::Congruence { .. } => Kind::Congruence,
+        AnswerForm::Date(_) | AnswerForm::Clock(_) => Kind::Calendar,
+        AnswerForm::Truth(_) => Kind::Truth,
+        AnswerForm::Text(_) => Kind::Words,
+        AnswerForm::Sequence(_) => Kind::Sequence,
+    }
+}
+
+/// Returns whether a candidate is of the gold answer's type. Only the types count, so that the
+/// choice among the readings of a text does not depend on the gold answer's value.
+///
+/// A pair in brackets is a point and an interval, and a list whose members are named is a point.
+pub fn are_alike(gold: &Answer, candidate: &Answer) -> bool {
+    let is_pair = |answer: &Answer| matches!(&answer.form, AnswerForm::Tuple(_, members) if members.len() == 2);
+    let is_list_of = |answer: &Answer, is_such: fn(&Answer) -> bool| {
+        if let AnswerForm::List(members) = &answer.form {
+            !members.is_empty() && members.iter().all(is_such)
+        } else {
+            false
+        }
+    };
+    let is_named = |answer: &Answer| is_list_of(answer, |member| !member.subjects.is_empty());
+    let are_amounts =
+        |answer: &Answer| is_list_of(answer, |member| kind(&member.form) == Kind::Amount);
+    let (own, other) = (kind(&gold.form), kind(&candidate.form));
+    match (own, other) {
+        (Kind::Region, Kind::Point) => is_pair(candidate),
+        (Kind::Point, Kind::Region) => is_pair(gold),
+        // Several amounts where one is wanted are several answers.
+        (Kind::Amount, Kind::Several) => are_amounts(candidate),
+        (Kind::Point, Kind::Several) => is_named(candidate),
+        (Kind::Several, Kind::Point) => is_named(gold),
+        (Kind::Equation, Kind::Amount) => !candidate.subjects.is_empty(),
+        (own, other) => own == other,
+    }
+}
+
+/// Returns whether an equation with `left` and a number says what its variables may be: a polynomial
+/// in one variable, or a linear form with coefficients. `x + 1/x` and `a^2 + b^2` are quantities.
+pub(super) fn is_condition(left: Expr, ws: &Workspace<'_>) -> bool {
+    let variables = algebra::variables(left, ws).len();
+    let terms = match ws.node(left) {
+        Node::Sum(terms) => terms.to_vec(),
+        Node::Number(_)
+        | Node::Symbol(_)
+        | Node::Constant(_)
+        | Node::Product(_)
+        | Node::Power(..)
+        | Node::Call(..)
+        | Node::Apply(..)
+        | Node::Bound(_) => vec![left],
+    };
+    let is_multiple = |term: &Expr| match ws.node(*term) {
+        Node::Product(factors) => matches!(factors.as_ref(), [number, symbol]
+                if matches!(ws.node(*number), Node::Number(_))
+                    && matches!(ws.node(*symbol), Node::Symbol(_))),
+        Node::Number(_)
+        | Node::Symbol(_)
+        | Node::Constant(_)
+        | Node::Sum(_)
+        | Node::Power(..)
+        | Node::Call(..)
+        | Node::Apply(..)
+        | Node::Bound(_) => false,
+    };
+    match variables {
+        0 => false,
+        1 => is_polynomial(left, ws),
+        _ => {
+            terms.iter().all(|term| is_linear(*term, ws) || is_multiple(term))
+                && terms.iter().any(|term| is_multiple(term) && !is_negative(*term, ws))
+        }
+    }
+}
+
+fn is_linear(expr: Expr, ws: &Workspace<'_>) -> bool {
+    matches!(ws.node(expr), Node::Number(_) | Node::Symbol(_))
+}
+
+/// Returns whether `expr` is -1 times something.
+fn is_negative(expr: Expr, ws: &Workspace<'_>) -> bool {
+    let minus_one = RBig::NEG_ONE;
+    matches!(ws.node(expr), Node::Product(factors)
+        if matches!(ws.node(factors[0]), Node::Number(value) if *value == minus_one))
+}
+
+/// Recurses to the depth of the expression, which is bounded.
+fn is_polynomial(expr: Expr, ws: &Workspace<'_>) -> bool {
+    match ws.node(expr) {
+        Node::Number(_) | Node::Constant(_) | Node::Symbol(_) => true,
+        Node::Sum(parts) | Node::Product(parts) => {
+            parts.iter().all(|part| is_polynomial(*part, ws))
+        }
+        Node::Power(base, exponent) => {
+            let is_natural =
+                matches!(ws.node(*exponent), Node::Number(n) if n.is_int() && *n >= RBig::ZERO);
+            is_natural && is_polynomial(*base, ws)
+        }
+        Node::Call(..) | Node::Apply(..) | Node::Bound(_) => false,
+    }
+}

@@ -1,0 +1,147 @@
+//! Words around an answer: what announces it, and what is said of it afterwards.
+//!
+//! They are looked for only where all of the text is no answer, so that they change no reading.
+
+use crate::answer::{Answer, AnswerForm, Region, Relation, Unread};
+use crate::read::parse::ParseResult;
+use crate::read::token::{Bracket, Style, Token};
+
+use super::region::inside;
+use super::{AnswerReader, LexemeRange, answer_of};
+
+/// Verbs at the end of what announces an answer.
+const VERBS: [&str; 4] = ["is", "are", "equals", "be"];
+
+/// Words that turn what they stand in into its opposite, or into one answer of several.
+const DENIALS: [&str; 8] = ["not", "no", "never", "cannot", "except", "or", "without", "wrong"];
+
+/// Words that open a remark in brackets.
+const OPENERS: [&str; 18] = [
+    "see",
+    "by",
+    "from",
+    "since",
+    "because",
+    "as",
+    "where",
+    "when",
+    "using",
+    "which",
+    "note",
+    "for",
+    "if",
+    "rounded",
+    "exactly",
+    "approximately",
+    "about",
+    "after",
+];
+
+/// Words that open what is said of the variables of an answer.
+const DOMAINS: [&str; 4] = ["for", "where", "with", "when"];
+
+/// Words between those and the variables.
+const QUANTIFIERS: [&str; 11] = [
+    "all", "every", "any", "each", "some", "real", "integer", "integers", "numbers", "number",
+    "positive",
+];
+
+impl AnswerReader<'_, '_, '_> {
+    /// Reads `span` without the words before and after the answer in it.
+    ///
+    /// # Errors
+    /// [`Unread::NotMaths`] if there are none such, or the rest is no answer.
+    pub(super) fn without_remarks(&mut self, span: &LexemeRange) -> ParseResult<Answer> {
+        let span = self.peeled(span.clone());
+        // What follows from the rest: `a = 5 \Rightarrow b = 13`.
+        let arrows = self.split(&span, |token| token == Token::Arrow);
+        if let [_, .., last] = arrows.as_slice() {
+            return self.whole(last.clone());
+        }
+        let start = self.announcement(&span).unwrap_or(span.start);
+        let rest = start..span.end;
+        if let Some((value, domain)) = self.domain(&rest) {
+            return self.with_domain(value, &domain);
+        }
+        let end = self.bracketed_remark(&rest).unwrap_or(rest.end);
+        if start == span.start && end == span.end {
+            return Err(Unread::NotMaths);
+        }
+        self.whole(start..end)
+    }
+
+    /// Returns where the value begins after `\text{The answer is }` or `\text{Answer: }`.
+    fn announcement(&self, span: &LexemeRange) -> Option<usize> {
+        let is_word = |at: &usize| matches!(self.token(*at), Token::Word { text, style: Style::Upright } if text.len() > 1);
+        let end = span.clone().find(|at| !is_word(at))?;
+        let words = || (span.start..end).filter_map(|at| self.token(at).word());
+        let last = words().next_back()?;
+        let start = if self.token(end) == Token::Colon {
+            end + 1
+        } else if VERBS.contains(&last) {
+            end
+        } else {
+            return None;
+        };
+        let denies = words().any(|word| DENIALS.contains(&word.to_ascii_lowercase().as_str()));
+        (!denies && start < span.end).then_some(start)
+    }
+
+    /// Returns where a remark in round brackets begins that ends `span`.
+    fn bracketed_remark(&self, span: &LexemeRange) -> Option<usize> {
+        let last = span.end.checked_sub(1).filter(|last| *last > span.start)?;
+        let open = self.items[last].mate;
+        if self.token(last) != Token::Close(Bracket::Round) || open <= span.start {
+            return None;
+        }
+        let first = inside(&(open..span.end)).next().map(|at| self.token(at));
+        let word = first.and_then(Token::word)?.to_ascii_lowercase();
+        let inner = inside(&(open..span.end));
+        let denies = self.has(&inner, |token| token.word().is_some_and(|w| DENIALS.contains(&w)));
+        (OPENERS.contains(&word.as_str()) && !denies).then_some(open)
+    }
+
+    /// Splits `span` into a value and what is said of its variables: `x^2 \text{ for all } x \in
+    /// \mathbb{R}`, `2n + 1 \quad (n \in \mathbb{N})`.
+    fn domain(&self, span: &LexemeRange) -> Option<(LexemeRange, LexemeRange)> {
+        let opens = |token: Token<'_>| token.word().is_some_and(|word| DOMAINS.contains(&word));
+        if let Some(at) = self.find_top(span, opens).filter(|at| *at > span.start) {
+            let is_quantifier =
+                |at: usize| self.token(at).word().is_some_and(|word| QUANTIFIERS.contains(&word));
+            let from = (at + 1..span.end).find(|at| !is_quantifier(*at)).unwrap_or(span.end);
+            let comma = usize::from(self.token(at - 1) == Token::Comma);
+            return Some((span.start..at - comma, from..span.end));
+        }
+        let last = span.end.checked_sub(1)?;
+        let open = self.items[last].mate;
+        let is_bracket = self.token(last) == Token::Close(Bracket::Round) && open > span.start;
+        let inner = is_bracket.then(|| inside(&(open..span.end)))?;
+        let is_said = |token| matches!(token, Token::In | Token::Relation(_));
+        self.has_top(&inner, is_said).then_some((span.start..open, inner))
+    }
+
+    /// Reads a value with what is said of its variables: integers make a family of it, real and
+    /// complex numbers and inequalities say nothing of the value.
+    fn with_domain(&mut self, value: LexemeRange, domain: &LexemeRange) -> ParseResult<Answer> {
+        let value = self.whole(value)?;
+        let is_variable = |token: Token<'_>| token.word().is_some_and(|word| word.len() == 1);
+        if domain.is_empty() || self.slice(domain).iter().all(|item| is_variable(item.token)) {
+            return Ok(value);
+        }
+        if self.has_top(domain, |token| token == Token::Relation(Relation::Equal)) {
+            return Err(Unread::NotMaths);
+        }
+        if !self.has_top(domain, |token| token == Token::In) {
+            self.chain(domain)?;
+            return Ok(value);
+        }
+        let declaration = self.member(domain.clone())?;
+        Ok(match declaration.form {
+            AnswerForm::Region(Region::Integers | Region::Naturals) => {
+                answer_of(AnswerForm::List(vec![value, declaration]))
+            }
+            AnswerForm::Region(_) => value,
+            _ => return Err(Unread::NotMaths),
+        })
+    }
+}
