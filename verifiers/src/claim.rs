@@ -31,6 +31,14 @@ pub enum Candidate<'a> {
         /// All of them, in order.
         all: &'a [&'a str],
     },
+    /// Nothing is marked as the answer, and the last statement may be read in several ways. A
+    /// verifier that knows types takes the first reading of the gold answer's type.
+    Statement {
+        /// The last member of the first reading, which is the answer everywhere else.
+        last: &'a str,
+        /// The readings in order, each a value or the members of a list; at least one.
+        readings: &'a [Vec<&'a str>],
+    },
 }
 
 impl<'a> Candidate<'a> {
@@ -38,7 +46,9 @@ impl<'a> Candidate<'a> {
     pub fn text(self) -> Option<&'a str> {
         match self {
             Self::Missing => None,
-            Self::Text(text) | Self::Several { last: text, .. } => Some(text),
+            Self::Text(text)
+            | Self::Several { last: text, .. }
+            | Self::Statement { last: text, .. } => Some(text),
         }
     }
 }

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use verifiers::extract::{self, AnswerPolicy};
+use verifiers::extract::{self, AnswerPolicy, ExtractedTexts};
 use verifiers::math::Math;
 use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verdict, Verifier, VerifyError};
 
@@ -53,13 +53,8 @@ fn answer_in(text: &str) -> String {
 /// A response against a gold answer that may be a whole solution itself.
 fn judge_response(gold: &str, response: &str) -> Result<Verdict, VerifyError> {
     let found = extract::answer(response, &AnswerPolicy::default());
-    let members: Vec<&str> =
-        found.iter().flat_map(|found| &found.members).map(|span| &response[span.clone()]).collect();
-    let candidate = match &found {
-        None => Candidate::Missing,
-        Some(found) if members.is_empty() => Candidate::Text(found.text),
-        Some(found) => Candidate::Several { last: found.text, all: &members },
-    };
+    let texts = found.map(|found| found.texts(response));
+    let candidate = texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate);
     judge(&answer_in(gold), candidate)
 }
 

@@ -9,6 +9,8 @@ use super::{FoundAnswer, Note, trim};
 /// A box and the place where its content starts.
 #[derive(Debug)]
 struct Opener {
+    /// Whether a backslash opens it, and not the word alone: `boxed(5)`.
+    is_command: bool,
     start: usize,
     content: usize,
     end: BoxEnd,
@@ -30,9 +32,14 @@ enum BoxEnd {
 /// unclosed one otherwise.
 pub(super) fn find_boxes(text: &str, part: Range<usize>, out: &mut Vec<FoundAnswer>) {
     let haystack = &text.as_bytes()[part.clone()];
-    let mut openers = memmem::find_iter(haystack, b"box")
-        .filter_map(|at| opener_at(text, &part, part.start + at))
-        .peekable();
+    let openers = memmem::find_iter(haystack, b"box")
+        .filter_map(|at| opener_at(text, &part, part.start + at));
+    let mut openers: Vec<Opener> = openers.collect();
+    // What is boxed by name alone counts only where no command boxes anything.
+    if openers.iter().any(|opener| opener.is_command) {
+        openers.retain(|opener| opener.is_command);
+    }
+    let mut openers = openers.into_iter().peekable();
     let mut end_of_last = None;
     while let Some(opener) = openers.next() {
         let limit = openers.peek().map_or(part.end, |next| next.start);
@@ -71,7 +78,7 @@ fn opener_at(text: &str, part: &Range<usize>, at: usize) -> Option<Opener> {
     }
     let in_word = before.last().is_some_and(u8::is_ascii_alphanumeric);
     let end = closing_bracket(*bytes.get(name_end)?)?;
-    (!in_word).then_some(Opener { start, content: name_end + 1, end })
+    (!in_word).then_some(Opener { is_command: false, start, content: name_end + 1, end })
 }
 
 /// Returns the box of a command whose name ends at `name_end`; `None` if the text only mentions it.
@@ -79,8 +86,9 @@ fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
     let spaces = bytes[name_end..].iter().take_while(|b| b.is_ascii_whitespace());
     let content = name_end + spaces.count();
     let first = *bytes.get(content)?;
-    if let Some(end) = closing_bracket(first) {
-        return Some(Opener { start, content: content + 1, end });
+    let square = (first == b'[').then_some(BoxEnd::Pair(b'[', b']'));
+    if let Some(end) = closing_bracket(first).or(square) {
+        return Some(Opener { is_command: true, start, content: content + 1, end });
     }
     let second_is_letter = bytes.get(content + 1).is_some_and(u8::is_ascii_alphabetic);
     let is_value = match first {
@@ -89,7 +97,7 @@ fn command(bytes: &[u8], start: usize, name_end: usize) -> Option<Opener> {
         b'a'..=b'z' | b'A'..=b'Z' => content > name_end && !second_is_letter,
         _ => false,
     };
-    is_value.then_some(Opener { start, content, end: BoxEnd::Bare })
+    is_value.then_some(Opener { is_command: true, start, content, end: BoxEnd::Bare })
 }
 
 fn closing_bracket(open: u8) -> Option<BoxEnd> {
@@ -173,7 +181,14 @@ fn bare_end(bytes: &[u8], from: usize) -> usize {
     }
 }
 
-const APPROXIMATELY: [&str; 5] = ["≈", "\\approx", "\\simeq", "≃", "≅"];
+/// Signs and words before an approximation, of which the longest come first.
+const APPROXIMATELY: [&str; 9] =
+    ["≈", "\\approx", "\\simeq", "≃", "≅", "approximately", "roughly", "about", "approx."];
+
+/// What may stand between an exact value and its approximation beside those.
+const RESTATING: [&str; 13] = [
+    "\\text{", "which is", "that is", "i.e.", "or", "$", "\\(", "\\)", "\\[", "\\]", ",", ";", "=",
+];
 
 /// Returns whether a box only restates the one before it: nothing but delimiters and an
 /// approximation sign stands between them, or the sign opens the box.
@@ -188,9 +203,9 @@ fn approximates(gap: &str, content: &str) -> bool {
     }
     let words = APPROXIMATELY
         .iter()
-        .chain(&["$", "\\(", "\\)", "\\[", "\\]", ",", ";", "=", "or"])
+        .chain(&RESTATING)
         .fold(gap.to_owned(), |rest, mark| rest.replace(mark, " "));
-    words.trim().is_empty()
+    words.trim_matches([' ', '\n', '(', ')', '}']).is_empty()
 }
 
 /// Words that join the members of a list.

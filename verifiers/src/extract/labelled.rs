@@ -142,12 +142,37 @@ pub(super) fn narrow(text: &str, span: Range<usize>) -> Range<usize> {
     find_phrases(text, span.clone(), &mut candidates);
     let inner = candidates.pop().map_or(span, |candidate| candidate.span);
     let inner = trim::clean(text, inner);
+    let inner = inner.start..inner.start + text[inner.clone()].trim_end_matches('。').len();
+    let inner = without_noun(text, inner);
     match predicate(&text[inner.clone()]) {
         Some(value) => {
             let value = inner.end - value.len()..inner.end;
             trim::clean(text, value.start..sentence_end(text, value))
         }
-        None => inner,
+        None => without_exclamation(text, inner),
+    }
+}
+
+/// Returns the letter of `option (B)`.
+fn without_noun(text: &str, span: Range<usize>) -> Range<usize> {
+    let rest =
+        ["option ", "choice "].iter().find_map(|noun| without_prefix(&text[span.clone()], noun));
+    let is_letter = |rest: &&str| {
+        let letter = rest.trim_matches(['(', ')', '.', '*']);
+        letter.len() == 1 && letter.bytes().all(|b| b.is_ascii_uppercase())
+    };
+    rest.filter(is_letter).map_or(span.clone(), |rest| span.end - rest.len()..span.end)
+}
+
+/// Returns a number without the exclamation mark of its sentence.
+fn without_exclamation(text: &str, span: Range<usize>) -> Range<usize> {
+    let is_formula = text[span.end..].starts_with(['$', '\\']);
+    let number = text[span.clone()].strip_suffix('!').filter(|_| !is_formula);
+    match number {
+        Some(number) if number.bytes().all(|b| b.is_ascii_digit() || b == b',') => {
+            span.start..span.end - 1
+        }
+        Some(_) | None => span,
     }
 }
 

@@ -39,6 +39,7 @@ pub fn marked<'a>(response: &'a str, marker: &str, which: Occurrence) -> Option<
         source: "marked",
         flags: Vec::new(),
         members: Vec::new(),
+        readings: Vec::new(),
     })
 }
 

@@ -12,8 +12,9 @@
 //! | `answer_line` | a line `A: …`, `Answer: …`, `**Answer:** …`, `答案：…` | the last |
 //! | `answer_phrase` | "the answer is …", "final answer: …", "la réponse est …" | the last |
 //! | `whole_text` | all of a short line that holds mathematics and no sentence | |
-//! | `last_formula` | the last formula, where no number follows it, flagged `fallback` | the last |
-//! | `last_number` | the last number of the text, flagged `fallback` | the last |
+//! | `last_formula` | the last statement of the text, see [`statement`], flagged `fallback` | by its readings |
+//! | `last_number` | the same, where it is a number in prose | by its readings |
+//! | `last_words` | the same, where it is in words alone | |
 //!
 //! A formula between `$` or `\(` ends on its line. One that a line break cuts is no answer, and
 //! neither is a number in it: then there is none.
@@ -31,6 +32,7 @@ mod labelled;
 mod marked;
 mod phrases;
 mod prose;
+mod statement;
 mod tail;
 mod thinking;
 mod trim;
@@ -43,6 +45,8 @@ use serde::Serialize;
 
 pub use marked::{Occurrence, marked};
 pub use thinking::{Visible, visible};
+
+use crate::Candidate;
 
 /// An extracted answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,7 +64,48 @@ pub struct Extracted<'a> {
     /// The boxes that make one list with the last one, `text` among them, where nothing but commas,
     /// "and", "or" and delimiters stand between them; else empty. For gold answers that are lists.
     pub members: Vec<Range<usize>>,
+    /// Where nothing marks an answer: the ways to read the last statement, in order, each a value or
+    /// the members of a list. `text` is the last member of the first. The type of the gold answer
+    /// may choose among them.
+    pub readings: Vec<Vec<Range<usize>>>,
 }
+
+/// The texts of an answer in the response it was found in.
+#[derive(Debug)]
+pub struct ExtractedTexts<'a> {
+    text: &'a str,
+    members: Vec<&'a str>,
+    readings: Vec<Vec<&'a str>>,
+}
+
+impl Extracted<'_> {
+    /// Returns the texts of the answer; `response` is what it was found in.
+    pub fn texts<'r>(&self, response: &'r str) -> ExtractedTexts<'r> {
+        let texts =
+            |spans: &Vec<Range<usize>>| spans.iter().map(|span| &response[span.clone()]).collect();
+        ExtractedTexts {
+            text: &response[self.span.clone()],
+            members: texts(&self.members),
+            readings: self.readings.iter().map(texts).collect(),
+        }
+    }
+}
+
+impl ExtractedTexts<'_> {
+    /// Returns the candidate for a verifier.
+    pub fn candidate(&self) -> Candidate<'_> {
+        if !self.readings.is_empty() {
+            return Candidate::Statement { last: self.text, readings: &self.readings };
+        }
+        match self.members.as_slice() {
+            [] => Candidate::Text(self.text),
+            all => Candidate::Several { last: self.text, all },
+        }
+    }
+}
+
+/// The source of an answer in words that nothing marks.
+const WORDS: &str = "last_words";
 
 /// The flag of a response with more different candidates than [`AnswerPolicy::max_candidates`].
 pub const MANY_CANDIDATES: &str = "many_candidates";
@@ -142,25 +187,41 @@ pub fn answer<'a>(response: &'a str, policy: &AnswerPolicy) -> Option<Extracted<
 
 /// Returns the answer of a text that marks none.
 fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
-    let found = |span: Range<usize>, source, flags| Extracted {
-        text: &response[span.clone()],
-        span,
-        count: 1,
-        source,
-        flags,
-        members: Vec::new(),
+    let found = |readings: Vec<Vec<Range<usize>>>, source, flags| {
+        let span = readings.first()?.last()?.clone();
+        let count = 1;
+        let text = &response[span.clone()];
+        let members = readings[0].clone();
+        let members = if members.len() > 1 { members } else { Vec::new() };
+        Some(Extracted { text, span, count, source, flags, members, readings })
     };
     let whole = visible.ranges().last();
     if let Some(span) = whole.and_then(|part| unmarked::whole_text(response, part)) {
-        return Some(found(span, "whole_text", Vec::new()));
+        return found(vec![vec![span]], "whole_text", Vec::new());
     }
-    let mut parts = visible.ranges().iter().rev();
-    let (span, source) = parts.find_map(|part| match last_in(response, part) {
-        Guess::Found(span, source) => Some(Some((span, source))),
-        Guess::Broken => Some(None),
-        Guess::Nothing => None,
-    })??;
-    Some(found(span, source, vec!["fallback"]))
+    let mut predicate = None;
+    for part in visible.ranges().iter().rev() {
+        let statement = statement::last_statement(response, part);
+        predicate = predicate.or(statement.predicate);
+        let source = if statement.is_formula { "last_formula" } else { "last_number" };
+        let last = statement.values.first().and_then(|reading| reading.last());
+        let is_broken =
+            !statement.is_formula && last.is_some_and(|span| broken::holds(response, part, span));
+        let (mut readings, source) = if is_broken || statement.values.is_empty() {
+            match last_in(response, part) {
+                _ if statement.is_rejection => (Vec::new(), source),
+                Guess::Found(span, source) => (vec![vec![span]], source),
+                Guess::Broken => return None,
+                Guess::Nothing => continue,
+            }
+        } else {
+            (statement.values, source)
+        };
+        let source = if readings.is_empty() { WORDS } else { source };
+        readings.extend(predicate.map(|span| vec![span]));
+        return found(readings, source, vec!["fallback"]);
+    }
+    found(vec![vec![predicate?]], WORDS, vec!["fallback"])
 }
 
 /// Hints at the end of a text.
@@ -199,6 +260,7 @@ pub fn visible_response(response: &str) -> Option<Extracted<'_>> {
         source: "whole",
         flags: Vec::new(),
         members: Vec::new(),
+        readings: Vec::new(),
     })
 }
 
@@ -224,7 +286,7 @@ fn choose<'a>(
     let span = if source == "boxed" {
         chosen.span.clone()
     } else {
-        labelled::narrow(response, chosen.span.clone())
+        statement::without_remarks(response, labelled::narrow(response, chosen.span.clone()))
     };
     Some(Extracted {
         text: &response[span.clone()],
@@ -233,6 +295,7 @@ fn choose<'a>(
         source,
         flags,
         members: members(&candidates[..=exact]),
+        readings: Vec::new(),
     })
 }
 

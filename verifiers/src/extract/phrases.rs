@@ -21,7 +21,7 @@ struct Language {
     openers: &'static [&'static str],
 }
 
-const LANGUAGES: [Language; 12] = [
+const LANGUAGES: [Language; 15] = [
     Language {
         tail: "éponse",
         first: ["r", "R"],
@@ -65,6 +65,10 @@ const LANGUAGES: [Language; 12] = [
         openers: &["最终", "最終", "正确"],
     },
     Language { tail: "答", first: ["", ""], adjectives: &[], verbs: &[], openers: &[] },
+    // "Hence choose", before the letter of a choice.
+    Language { tail: "故选", first: ["", ""], adjectives: &[], verbs: &[""], openers: &[] },
+    Language { tail: "应选", first: ["", ""], adjectives: &[], verbs: &[""], openers: &[] },
+    Language { tail: "选", first: ["", ""], adjectives: &[], verbs: &[], openers: &[] },
     Language {
         tail: "答え",
         first: ["", ""],
@@ -99,7 +103,7 @@ const LANGUAGES: [Language; 12] = [
 ];
 
 /// Searches for the words of [`LANGUAGES`], in their order.
-static TAILS: LazyLock<[Finder<'static>; 12]> =
+static TAILS: LazyLock<[Finder<'static>; 15]> =
     LazyLock::new(|| LANGUAGES.each_ref().map(|language| Finder::new(language.tail)));
 
 /// Verbs after the English word, of which the longest come first.

@@ -30,12 +30,12 @@ pub(super) fn last_number(text: &str, part: &Range<usize>) -> Option<Range<usize
 }
 
 /// Digits and vulgar fractions such as `½`.
-fn is_digit(c: char) -> bool {
+pub(super) fn is_digit(c: char) -> bool {
     c.is_ascii_digit() || matches!(c, '¼'..='¾' | '⅐'..='⅞' | '０'..='９')
 }
 
 /// Returns the run of characters around `at` that no separator interrupts.
-fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
+pub(super) fn token_around(text: &str, part: &Range<usize>, at: usize) -> Range<usize> {
     let start = text[part.start..at].char_indices().rev().find(|(_, c)| is_separator(*c));
     let start = start.map_or(part.start, |(i, c)| part.start + i + c.len_utf8());
     let length = text[at..part.end].find(is_separator);
@@ -66,17 +66,17 @@ fn is_separator(c: char) -> bool {
 }
 
 /// Whether a token is a word with a digit in it, such as `H2O`, and so not a number.
-fn is_word(token: &str) -> bool {
+pub(super) fn is_word(token: &str) -> bool {
     let token = token.trim_matches(|c: char| c.is_ascii_punctuation() && c != '\\' && c != '$');
     token.starts_with(char::is_alphabetic) && token.chars().all(char::is_alphanumeric)
 }
 
 /// Returns the number whose last digit stands in `token`, with all that belongs to it.
-fn number_span(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
+pub(super) fn number_span(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {
     if let Some(formula) = formula_around(text, part, token) {
         return completed(text, part, formula);
     }
-    let core = undecorated(text, token.clone());
+    let core = without_exclamation(text, part, undecorated(text, token.clone()));
     let line = line_around(text, part, &core);
     if is_operand(&text[line.start..core.start], &text[core.end..line.end]) {
         return trim::space(text, line);
@@ -127,6 +127,19 @@ fn dollars_around(text: &str, line: &Range<usize>, digit: usize) -> Option<Range
         at += run.max(1) + usize::from(bytes[at] == b'\\');
     }
     None
+}
+
+/// Returns `core` without the exclamation mark of its sentence. In prose a number at the end of a
+/// sentence is exclaimed more often than it is a factorial, which a formula would show.
+fn without_exclamation(text: &str, part: &Range<usize>, core: Range<usize>) -> Range<usize> {
+    let after = text[core.end..part.end].trim_start_matches(['*', '_', '"', '”']);
+    let next = after.trim_start();
+    let is_apart = next.len() < after.len() && next.starts_with(char::is_uppercase);
+    let ends = next.is_empty() || after.starts_with('\n') || is_apart;
+    match text[core.clone()].strip_suffix('!') {
+        Some(number) if ends && number.ends_with(is_digit) => core.start..core.end - 1,
+        Some(_) | None => core,
+    }
 }
 
 fn line_around(text: &str, part: &Range<usize>, token: &Range<usize>) -> Range<usize> {

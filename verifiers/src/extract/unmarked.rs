@@ -61,7 +61,7 @@ const SENTENCE_WORDS: [&str; 42] = [
 ];
 
 /// Names of months, which may open a date.
-const MONTHS: [&str; 12] =
+pub(super) const MONTHS: [&str; 12] =
     ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// Returns all of `part`, if it is one short line that holds mathematics and no sentence: the text
@@ -69,13 +69,32 @@ const MONTHS: [&str; 12] =
 pub(super) fn whole_text(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let span = trim::space(text, part.clone());
     let line = &text[span.clone()];
-    if line.len() > MAX_WHOLE || line.contains('\n') || !holds_mathematics(line) {
+    if line.len() > MAX_WHOLE || line.contains('\n') {
         return None;
     }
     if line.ends_with(['?', ':', '：']) || line.contains(". ") || has_label(line) {
         return None;
     }
-    is_answer(line).then(|| trim::clean(text, span))
+    let is_whole = if holds_mathematics(line) { is_answer(line) } else { is_few_words(line) };
+    // What stands after the arrow of a conclusion.
+    let conclusion = ["=>", "⇒", "∴"].into_iter().find_map(|sign| line.strip_prefix(sign));
+    is_whole.then(|| trim::clean(text, trim::range_in(text, conclusion.unwrap_or(line))))
+}
+
+/// Returns whether `line` is too short for anything but an answer: `x`, `yes`, `(C)`, `sin(x)`.
+fn is_few_words(line: &str) -> bool {
+    /// The longest such text, in bytes.
+    const MAX_BYTES: usize = 40;
+    const MAX_WORDS: usize = 3;
+    let words =
+        || line.split(|c: char| !(c.is_alphanumeric() || c == '\'')).filter(|w| !w.is_empty());
+    let is_sentence = |word: &str| {
+        let lower = word.to_lowercase();
+        lower.contains('\'') || SENTENCE_WORDS.binary_search(&lower.as_str()).is_ok()
+    };
+    line.len() <= MAX_BYTES
+        && (1..=MAX_WORDS).contains(&words().count())
+        && !words().any(is_sentence)
 }
 
 /// Returns whether a bullet or the letter of an option opens the line: `- 5 apples`, `(A) 5`,
@@ -177,7 +196,7 @@ fn last_dollars(text: &str) -> Option<Range<usize>> {
 }
 
 /// Returns whether the signs at `open` and `shut` enclose a formula.
-fn fits(text: &str, open: Range<usize>, shut: &Range<usize>) -> bool {
+pub(super) fn fits(text: &str, open: Range<usize>, shut: &Range<usize>) -> bool {
     let inner = &text[open.end..shut.start];
     let is_display = open.len() == 2;
     let is_price = text[shut.end..].starts_with(|c: char| c.is_ascii_digit());

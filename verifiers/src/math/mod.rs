@@ -7,6 +7,7 @@
 //! Comparison is asymmetric: see [`Math`]. docs/math.md has every rule and flag with examples.
 
 mod convert;
+mod label;
 mod report;
 pub mod steps;
 
@@ -59,6 +60,51 @@ pub struct Math {
 struct ReadGold<'a> {
     text: &'a str,
     answer: Answer,
+    /// The label of a choice, which stands before the answer or is all of it.
+    label: Option<char>,
+    /// Whether there is more than the label.
+    has_content: bool,
+}
+
+/// An answer of a response that was read, or could not be.
+struct ReadCandidate<'a> {
+    text: Cow<'a, str>,
+    answer: Result<Answer, Unread>,
+    /// As in [`ReadGold`].
+    label: Option<char>,
+    has_content: bool,
+}
+
+impl ReadCandidate<'_> {
+    /// Returns whether it is words and the gold answer is none.
+    fn is_other_text(&self, gold: &ReadGold<'_>) -> bool {
+        let answer = self.answer.as_ref();
+        answer.is_ok_and(|answer| answer.is_text() && !maths::are_alike(&gold.answer, answer))
+    }
+}
+
+/// What was read of a response.
+struct Candidates<'a> {
+    /// At least one, in order of preference.
+    readings: Vec<ReadCandidate<'a>>,
+    /// Several marked answers, for gold answers that are lists.
+    list: Option<ReadCandidate<'a>>,
+}
+
+impl<'a> Candidates<'a> {
+    /// Returns the first reading of the gold answer's type, or the first one. The gold answer's
+    /// value has no say in it.
+    fn chosen(&self, gold: &Answer) -> &ReadCandidate<'a> {
+        if let Some(list) = self.list.as_ref().filter(|_| gold.is_list()) {
+            return list;
+        }
+        let is_alike = |candidate: &&ReadCandidate<'_>| {
+            candidate.answer.as_ref().is_ok_and(|answer| maths::are_alike(gold, answer))
+        };
+        let alike =
+            if self.readings.len() > 1 { self.readings.iter().find(is_alike) } else { None };
+        alike.unwrap_or(&self.readings[0])
+    }
 }
 
 /// Both sides, and what they were read from.
@@ -94,13 +140,19 @@ impl Math {
         if text.trim().is_empty() {
             return Err(report::bad_reference(Unread::NotMaths, text, entry));
         }
+        let labelled = label::labelled(text);
+        let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
+        let text = labelled.map_or(text, |found| found.content);
         let answer = maths::read_answer(text, self.read_options(), ws).and_then(|answer| {
             // As much again must be left for the candidate.
             ws.fuel.clone().spend(ws.fuel.used() - spent)?;
             Ok(answer)
         });
         match answer {
-            Ok(answer) => Ok(ReadGold { text, answer }),
+            Ok(answer) => {
+                let has_content = label.is_none() || labelled.is_some();
+                Ok(ReadGold { text, answer, label, has_content })
+            }
             Err(unread) => Err(report::bad_reference(unread, text, entry)),
         }
     }
@@ -115,21 +167,28 @@ impl Math {
         let Some(text) = claim.candidate.text().filter(|text| !text.trim().is_empty()) else {
             return Ok(Verdict::no_answer());
         };
-        let candidate = match maths::read_answer(text, self.read_options(), ws) {
-            Ok(candidate) => candidate,
-            Err(unread) => return Ok(report::unread(unread, text, claim.explain)),
+        let candidates = match claim.candidate {
+            Candidate::Statement { readings, .. } => self.read_statement(readings, ws),
+            Candidate::Several { all, .. } => {
+                let last = self.read_candidate(text, ws);
+                // Several marked answers are a list only if the gold answer is one.
+                let several = golds.iter().any(|gold| gold.answer.is_list());
+                let list = several.then(|| self.read_list(all, ws)).and_then(Result::ok);
+                Candidates { readings: vec![last], list }
+            }
+            Candidate::Missing | Candidate::Text(_) => {
+                Candidates { readings: vec![self.read_candidate(text, ws)], list: None }
+            }
         };
-        let several = self.several(claim.candidate, ws);
+        let is_statement = matches!(claim.candidate, Candidate::Statement { .. });
         let mut best: Option<Result<Verdict, VerifyError>> = None;
         for gold in golds {
-            let texts = AnswerTexts { gold: gold.text, candidate: text };
-            // Several marked answers are a list only if the gold answer is one.
-            let candidate = match (gold.answer.is_list(), &several) {
-                (true, Some(several)) => several,
-                (true | false, _) => &candidate,
+            let candidate = candidates.chosen(&gold.answer);
+            let judged = if is_statement && candidate.is_other_text(gold) {
+                Ok(Verdict::no_answer())
+            } else {
+                self.pair(gold, candidate, claim.explain, ws)
             };
-            let pair = ComparedAnswers { gold: &gold.answer, candidate, texts };
-            let judged = self.compare(pair, claim.explain, ws);
             if matches!(&judged, Ok(verdict) if verdict.score == UnitScore::ONE) {
                 return judged;
             }
@@ -141,15 +200,76 @@ impl Math {
         best.expect("there is at least one gold answer")
     }
 
-    /// Returns the answers of one sentence as a list; `None` if there is one, or one of them cannot
-    /// be read.
-    fn several(&self, candidate: Candidate<'_>, ws: &mut Workspace<'_>) -> Option<Answer> {
-        let Candidate::Several { all, .. } = candidate else {
-            return None;
+    /// Compares one gold answer with what was read of a response.
+    fn pair(
+        &self,
+        gold: &ReadGold<'_>,
+        candidate: &ReadCandidate<'_>,
+        explain: bool,
+        ws: &mut Workspace<'_>,
+    ) -> Result<Verdict, VerifyError> {
+        if let Some((own, other)) = gold.label.zip(candidate.label) {
+            // One side names nothing but the choice, or they name two choices.
+            let is_by_label = gold.has_content != candidate.has_content;
+            if is_by_label || candidate.has_content && own != other {
+                return Ok(report::labels(own == other));
+            }
+        }
+        let texts = AnswerTexts { gold: gold.text, candidate: &candidate.text };
+        match &candidate.answer {
+            Ok(answer) => {
+                let pair = ComparedAnswers { gold: &gold.answer, candidate: answer, texts };
+                self.compare(pair, explain, ws)
+            }
+            Err(unread) => Ok(report::unread(*unread, &candidate.text, explain)),
+        }
+    }
+
+    /// Reads one text of a response.
+    fn read_candidate<'a>(&self, text: &'a str, ws: &mut Workspace<'_>) -> ReadCandidate<'a> {
+        let labelled = label::labelled(text);
+        let label = labelled.map(|found| found.label).or_else(|| label::only_label(text));
+        let content = labelled.map_or(text, |found| found.content);
+        ReadCandidate {
+            text: Cow::Borrowed(content),
+            answer: maths::read_answer(content, self.read_options(), ws),
+            label,
+            has_content: label.is_none() || labelled.is_some(),
+        }
+    }
+
+    /// Reads the members of a list, all of them.
+    fn read_list<'a>(
+        &self,
+        members: &[&'a str],
+        ws: &mut Workspace<'_>,
+    ) -> Result<ReadCandidate<'a>, Unread> {
+        let read = |text: &&str| maths::read_answer(text, self.read_options(), ws);
+        let answers: Result<Vec<Answer>, Unread> = members.iter().map(read).collect();
+        Ok(ReadCandidate {
+            text: Cow::Owned(members.join(", ")),
+            answer: Ok(Answer::list(answers?)),
+            label: None,
+            has_content: true,
+        })
+    }
+
+    /// Reads a statement in each of its readings.
+    fn read_statement<'a>(
+        &self,
+        readings: &[Vec<&'a str>],
+        ws: &mut Workspace<'_>,
+    ) -> Candidates<'a> {
+        let mut read = |members: &Vec<&'a str>| match members.as_slice() {
+            [only] => self.read_candidate(only, ws),
+            all => self.read_list(all, ws).unwrap_or_else(|unread| ReadCandidate {
+                text: Cow::Owned(all.join(", ")),
+                answer: Err(unread),
+                label: None,
+                has_content: true,
+            }),
         };
-        let read = |text: &&str| maths::read_answer(text, self.read_options(), ws).ok();
-        let members: Option<Vec<Answer>> = all.iter().map(read).collect();
-        members.map(Answer::list)
+        Candidates { readings: readings.iter().map(&mut read).collect(), list: None }
     }
 
     fn compare(
@@ -241,17 +361,17 @@ fn less_certain(
 
 /// Converts the gold answer to the type in the request.
 fn typed(gold: ReadGold<'_>, wanted: Option<AnswerType>) -> Result<ReadGold<'_>, VerifyError> {
-    let ReadGold { text, answer } = gold;
     let Some(wanted) = wanted else {
-        return Ok(ReadGold { text, answer });
+        return Ok(gold);
     };
+    let ReadGold { text, answer, label, has_content } = gold;
     let answer = answer.into_type(wanted, text).ok_or_else(|| {
         VerifyError::BadReference(Reason::with(
             "reference_type",
             "the reference is not of the type that the request names",
         ))
     })?;
-    Ok(ReadGold { text, answer })
+    Ok(ReadGold { text, answer, label, has_content })
 }
 
 /// Returns the accepted answers and the type of a reference given as an object:

@@ -21,6 +21,15 @@ pub(super) fn too_costly(explain: bool) -> Verdict {
     Verdict::presumed_wrong("too_costly", Reason::explained("fuel_spent", explain, detail))
 }
 
+/// Returns the verdict on a candidate that names a choice by its label.
+pub(super) fn labels(are_equal: bool) -> Verdict {
+    if are_equal {
+        Verdict::proven(true, "equal", Reason::code("label_equal"))
+    } else {
+        Verdict::proven(false, "different", Reason::code("label_different"))
+    }
+}
+
 /// Returns the error for a gold answer that was not read; `entry` is its place in a list.
 pub(super) fn bad_reference(unread: Unread, text: &str, entry: Option<usize>) -> VerifyError {
     let entry = entry.map_or_else(String::new, |entry| format!("entry {entry}: "));

@@ -3,7 +3,9 @@
 pub(crate) mod options;
 
 use serde::Serialize;
-use verifiers::extract::{self, AnswerPolicy, Extracted, MANY_CANDIDATES, Occurrence};
+use verifiers::extract::{
+    self, AnswerPolicy, Extracted, ExtractedTexts, MANY_CANDIDATES, Occurrence,
+};
 use verifiers::{Candidate, Claim, Fuel, Gold, Reason, Verdict, Verifier};
 
 use crate::bounds::WorkBounds;
@@ -64,14 +66,10 @@ impl AnswerScorer {
         bounds: &WorkBounds,
     ) -> Outcome {
         let extracted = self.extract(response);
-        let members: Vec<&str> = extracted
-            .iter()
-            .flat_map(|found| &found.members)
-            .map(|span| &response[span.clone()])
-            .collect();
+        let texts = extracted.as_ref().map(|found| found.texts(response));
         let claim = Claim {
             gold: gold(input.reference.as_ref()),
-            candidate: candidate(extracted.as_ref(), &members),
+            candidate: texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate),
             explain,
         };
         let mut fuel = Fuel::new(self.fuel);
@@ -138,15 +136,6 @@ fn hedged(explain: bool) -> Verdict {
     Verdict::proven(false, "hedged", reason)
 }
 
-/// Returns the candidate for the verifier; `members` are the texts of an answer with several marks.
-fn candidate<'a>(found: Option<&Extracted<'a>>, members: &'a [&'a str]) -> Candidate<'a> {
-    match found {
-        None => Candidate::Missing,
-        Some(found) if members.is_empty() => Candidate::Text(found.text),
-        Some(found) => Candidate::Several { last: found.text, all: members },
-    }
-}
-
 /// The visible text as an answer that nothing marks as one.
 fn unmarked(response: &str) -> Option<Extracted<'_>> {
     let whole = extract::visible_response(response)?;
@@ -160,6 +149,7 @@ fn as_it_is(response: &str) -> Extracted<'_> {
         count: 1,
         source: "response",
         members: Vec::new(),
+        readings: Vec::new(),
         flags: Vec::new(),
     }
 }

@@ -198,7 +198,8 @@ fn answer_phrases_are_read() {
     check("the Final ANSWER is: 4", "4", source, &[]);
     check("The answer is 3.5. I hope it is correct.", "3.5", source, &[]);
     check("The final answer is $\\frac{1}{2}$.", "\\frac{1}{2}", source, &[]);
-    check("The answer is 3. Wait, the answer is 4!", "4!", source, &[]);
+    check("The answer is 3. Wait, the answer is 4!", "4", source, &[]);
+    check("The answer is $4!$", "4!", source, &[]);
     check("Thus the answer is:\n\n$$ 4 $$", "4", source, &[]);
     check("So my answer: `4`", "4", source, &[]);
     check("**The answer is 4.**", "4", source, &[]);
@@ -249,7 +250,9 @@ fn last_numbers_take_whole_expressions() {
     check("at 10:30", "10:30");
     check("so y = 3x", "3x");
     check("the 3rd", "3rd");
-    check("so 5!", "5!");
+    check("so 5!", "5");
+    check("so 5! ways", "5!");
+    check("so it is 5!/2", "5!/2");
     check("so 2**100", "2**100");
     check("so 4\\sqrt(2)", "4\\sqrt(2)");
 }

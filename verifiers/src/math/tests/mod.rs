@@ -5,6 +5,7 @@ mod hostile;
 mod laws;
 mod pairs;
 mod rerender;
+mod statements;
 
 use super::{Bound, Math, MathConfig, Tolerance};
 use crate::{Candidate, Claim, Gold, Verdict, Verifier, VerifyError};

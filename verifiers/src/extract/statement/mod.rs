@@ -1,0 +1,570 @@
+//! The last statement of a text that marks no answer, read whole.
+//!
+//! A statement is more than its last formula: members of a list stand in formulas of their own,
+//! and much that stands after an answer only accompanies it. The last sentence is parted into
+//! clauses; of those that state something, the last one answers. What it joins by commas, "and",
+//! "or" and bullets is one answer.
+//!
+//! Which of several values is meant can depend on the type of the gold answer, and never on its
+//! value. So a statement has several readings, in order: the answer by these rules, the other
+//! values of the sentence from its end on, and the predicate of the sentence in words. See ADR 27.
+
+mod pieces;
+mod words;
+
+use std::ops::Range;
+
+use self::pieces::{Piece, PieceKind, pieces, with_unit};
+use self::words::is_in;
+
+use super::trim;
+
+/// The longest part of a text in which its last statement is looked for, in bytes.
+const MAX_WINDOW: usize = 1000;
+/// Sentences that are looked at, from the end on.
+const MAX_SENTENCES: usize = 4;
+/// Readings of one statement.
+const MAX_READINGS: usize = 6;
+/// Members of one list.
+const MAX_MEMBERS: usize = 24;
+/// Words of a predicate.
+const MAX_PREDICATE: usize = 6;
+/// Words between a denial and what it denies.
+const DENIAL_REACH: usize = 4;
+
+/// What a text states last.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Statement {
+    /// Its readings as values, in order, each of one span or more.
+    pub(super) values: Vec<Vec<Range<usize>>>,
+    /// Its reading in words.
+    pub(super) predicate: Option<Range<usize>>,
+    /// Whether it rejects what it names, so that no value before it is the answer.
+    pub(super) is_rejection: bool,
+    /// Whether the first reading is a formula.
+    pub(super) is_formula: bool,
+}
+
+/// Relation of a clause to the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rank {
+    Statement,
+    Remark,
+}
+
+/// A part of a sentence.
+#[derive(Debug, Clone)]
+struct Clause<'p> {
+    rank: Rank,
+    pieces: &'p [Piece],
+}
+
+/// A text with its window.
+struct Reader<'t> {
+    text: &'t str,
+    window: Range<usize>,
+}
+
+/// Returns what `part` states last.
+pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
+    let window = window(text, part);
+    let Some(pieces) = pieces(text, &window) else {
+        return Statement::default();
+    };
+    let reader = Reader { text, window };
+    let mut statement = Statement::default();
+    let sentences = sentences(&pieces, text);
+    let stated = sentences.iter().rev().filter(|sentence| !reader.is_check(sentence));
+    for (index, sentence) in stated.take(MAX_SENTENCES).enumerate() {
+        let clauses = reader.clauses(sentence);
+        if index == 0 {
+            statement.predicate = reader.predicate(&clauses);
+        }
+        statement.values = reader.values(&clauses);
+        statement.is_rejection = reader.rejection(sentence).0;
+        if !statement.values.is_empty() || statement.is_rejection {
+            break;
+        }
+    }
+    statement.values.truncate(MAX_READINGS);
+    let last = statement.values.first().and_then(|reading| reading.last());
+    let holds_last = |piece: &Piece| {
+        let is_formula = matches!(piece.kind, PieceKind::Formula { .. });
+        is_formula
+            && last
+                .is_some_and(|span| piece.span.start <= span.start && span.start < piece.span.end)
+    };
+    statement.is_formula = pieces.iter().any(holds_last);
+    statement
+}
+
+/// Returns `span`, whose first clause answers, without the remarks after it.
+pub(super) fn without_remarks(text: &str, span: Range<usize>) -> Range<usize> {
+    // A remark has words; most labelled answers have no space.
+    if span.len() > MAX_WINDOW || !text[span.clone()].contains(' ') {
+        return span;
+    }
+    let Some(pieces) = pieces(text, &span) else {
+        return span;
+    };
+    let reader = Reader { text, window: span.clone() };
+    let clauses = reader.clauses(&pieces);
+    let [first, rest @ ..] = clauses.as_slice() else {
+        return span;
+    };
+    let is_cut = !rest.is_empty()
+        && first.rank == Rank::Statement
+        && first.pieces.iter().any(Piece::is_value)
+        && rest.iter().all(|clause| clause.rank == Rank::Remark);
+    let is_border = |piece: &&Piece| {
+        matches!(piece.kind, PieceKind::Break { .. } | PieceKind::Mark(',' | ';' | '('))
+    };
+    match first.pieces.iter().rfind(|piece| !is_border(piece)) {
+        Some(last) if is_cut => trim::clean(text, span.start..last.span.end),
+        Some(_) | None => span,
+    }
+}
+
+/// Returns the end of `part` from the start of a line on, or of a sentence in a long line.
+fn window(text: &str, part: &Range<usize>) -> Range<usize> {
+    let mut start = part.end.saturating_sub(MAX_WINDOW).max(part.start);
+    if start > part.start {
+        while !text.is_char_boundary(start) {
+            start += 1;
+        }
+        let rest = &text[start..part.end];
+        let border = rest.find('\n').or_else(|| rest.find(". "));
+        start += border.map_or(0, |at| at + 1);
+    }
+    trim::space(text, start..part.end)
+}
+
+/// Returns the sentences of `pieces`.
+fn sentences<'p>(pieces: &'p [Piece], text: &str) -> Vec<&'p [Piece]> {
+    let mut sentences = Vec::new();
+    let mut start = 0;
+    for (index, piece) in pieces.iter().enumerate() {
+        let is_break = matches!(piece.kind, PieceKind::Break { .. });
+        if ends_sentence(pieces, index, text) || is_break && is_border(pieces, index) {
+            sentences.push(&pieces[start..index]);
+            start = index + 1;
+        }
+    }
+    sentences.push(&pieces[start..]);
+    sentences.retain(|sentence| !sentence.is_empty());
+    sentences
+}
+
+/// Returns whether the piece at `index` is the mark that ends a sentence.
+fn ends_sentence(pieces: &[Piece], index: usize, text: &str) -> bool {
+    let piece = &pieces[index];
+    match piece.kind {
+        PieceKind::Mark('。' | '।' | '！' | '？') => true,
+        PieceKind::Mark('.' | '!' | '?') => {
+            let after = &text[piece.span.end..];
+            let ends =
+                after.is_empty() || after.starts_with(|c: char| c.is_whitespace() || c == '*');
+            // `i.e. 5`
+            let before = index.checked_sub(1).map(|at| &pieces[at]);
+            let is_letter = before.is_some_and(|before| {
+                before.kind == PieceKind::Word
+                    && before.span.len() == 1
+                    && text[..before.span.start].ends_with('.')
+            });
+            ends && !is_letter
+        }
+        PieceKind::Formula { .. }
+        | PieceKind::Number
+        | PieceKind::Word
+        | PieceKind::Mark(_)
+        | PieceKind::Break { .. } => false,
+    }
+}
+
+/// Returns whether the break at `index` ends a sentence. Bullets and displayed formulas belong to
+/// the sentence before them.
+fn is_border(pieces: &[Piece], index: usize) -> bool {
+    let is_display = |piece: &Piece| piece.kind == (PieceKind::Formula { is_display: true });
+    let before = index.checked_sub(1).map(|at| &pieces[at]);
+    let after = pieces.get(index + 1);
+    let is_bullet = after
+        .is_some_and(|piece| matches!(piece.kind, PieceKind::Mark('-' | '•' | '*')))
+        && pieces.get(index + 2).is_some_and(|next| !next.is_mark('*'));
+    let leads = before.is_some_and(|piece| piece.is_mark(':') || piece.is_mark(','));
+    let continues =
+        before.is_some_and(is_display) && after.is_some_and(|p| p.kind == PieceKind::Word);
+    !(is_bullet || leads || after.is_some_and(is_display) || continues && !is_blank(&pieces[index]))
+}
+
+/// Returns where `x =` starts before the plain value at `index`.
+fn name(pieces: &[Piece], index: usize) -> Option<usize> {
+    let [.., name, equals] = &pieces[..index] else {
+        return None;
+    };
+    let is_plain = pieces[index].kind == PieceKind::Number;
+    (is_plain && name.kind == PieceKind::Word && name.span.len() <= 2 && equals.is_mark('='))
+        .then_some(name.span.start)
+}
+
+fn is_blank(piece: &Piece) -> bool {
+    piece.kind == PieceKind::Break { is_blank: true }
+}
+
+impl<'t> Reader<'t> {
+    fn word(&self, piece: &Piece) -> Option<&'t str> {
+        (piece.kind == PieceKind::Word).then(|| &self.text[piece.span.clone()])
+    }
+
+    fn is_word(&self, piece: Option<&Piece>, list: &[&str]) -> bool {
+        piece.and_then(|piece| self.word(piece)).is_some_and(|word| is_in(list, word))
+    }
+
+    /// Returns whether a sentence checks the answer or addresses the reader.
+    fn is_check(&self, sentence: &[Piece]) -> bool {
+        let mut words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
+        let first = words.next();
+        let second = words.next();
+        self.is_word(first, &words::CHECKING)
+            || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
+    }
+
+    /// Parts a sentence into clauses.
+    fn clauses<'p>(&self, sentence: &'p [Piece]) -> Vec<Clause<'p>> {
+        let mut clauses = Vec::new();
+        let mut rank =
+            match sentence.iter().find(|piece| !matches!(piece.kind, PieceKind::Mark('*'))) {
+                Some(first) if self.is_word(Some(first), &words::OPENING) => Rank::Remark,
+                Some(_) | None => Rank::Statement,
+            };
+        let mut start = 0;
+        let mut has_value = false;
+        let mut is_inside = false;
+        let mut at = 0;
+        while at < sentence.len() {
+            let piece = &sentence[at];
+            let next = match piece.kind {
+                PieceKind::Mark('(')
+                    if has_value && !is_inside && !self.is_word(sentence.get(at + 1), &["or"]) =>
+                {
+                    is_inside = true;
+                    Some((Rank::Remark, at + 1))
+                }
+                PieceKind::Mark(')') if is_inside => {
+                    is_inside = false;
+                    Some((Rank::Statement, at + 1))
+                }
+                PieceKind::Mark(_) | PieceKind::Word if is_inside => None,
+                PieceKind::Mark(';' | '；' | '—') => {
+                    let is_remark = self.is_word(sentence.get(at + 1), &["had"]);
+                    Some((if is_remark { Rank::Remark } else { Rank::Statement }, at + 1))
+                }
+                PieceKind::Mark(',') if rank == Rank::Remark => {
+                    // "had they been identical, …" says nothing of what is.
+                    let is_unreal = self.is_word(sentence.get(start), &["had"]);
+                    (!is_unreal).then_some((Rank::Statement, at + 1))
+                }
+                PieceKind::Word => self.border(sentence, at, has_value),
+                PieceKind::Formula { .. }
+                | PieceKind::Number
+                | PieceKind::Mark(_)
+                | PieceKind::Break { .. } => None,
+            };
+            if let Some((next_rank, next_start)) = next {
+                clauses.push(Clause { rank, pieces: &sentence[start.min(at)..at] });
+                // After a remark a statement goes on; a conclusion begins anew.
+                has_value &= next_rank == Rank::Remark || rank == Rank::Remark;
+                rank = next_rank;
+                start = next_start;
+            }
+            has_value |= piece.is_value() && rank == Rank::Statement && !self.is_name(piece);
+            at += 1;
+        }
+        clauses.push(Clause { rank, pieces: &sentence[start.min(sentence.len())..] });
+        clauses.retain(|clause| {
+            clause.pieces.iter().any(|piece| piece.is_value() || piece.kind == PieceKind::Word)
+        });
+        clauses
+    }
+
+    /// Returns whether a formula only names what the sentence is about: `$x$`, `$(x, y)$`.
+    fn is_name(&self, piece: &Piece) -> bool {
+        let text = &self.text[piece.span.clone()];
+        let is_part = |c: char| c.is_alphabetic() || c.is_whitespace() || "$()[],_'\\".contains(c);
+        let is_constant = text.contains("\\pi");
+        piece.kind != PieceKind::Number && !is_constant && text.chars().all(is_part)
+    }
+
+    /// Returns the rank of the clause that the word at `at` opens, and where its content starts.
+    fn border(&self, sentence: &[Piece], at: usize, has_value: bool) -> Option<(Rank, usize)> {
+        let piece = Some(&sentence[at]);
+        let next = sentence.get(at + 1);
+        if self.is_word(piece, &words::CONCLUDING) {
+            let is_bound = self.is_word(next, &["that", "many", "much", "far"]);
+            let skip = usize::from(is_bound && self.is_word(next, &["that"]));
+            return (!is_bound || skip > 0).then_some((Rank::Statement, at + 1 + skip));
+        }
+        // "for a total of 7"
+        let is_total = self.is_word(next, &["a"])
+            && self.is_word(sentence.get(at + 2), &["total", "sum", "product"]);
+        if self.is_word(piece, &["for", "with"]) && is_total {
+            return Some((Rank::Statement, at + 1));
+        }
+        if self.is_word(piece, &words::PARTING) {
+            return Some((Rank::Statement, at));
+        }
+        if !has_value {
+            return None;
+        }
+        if self.is_word(piece, &["which"]) && self.restates(sentence, at + 1) {
+            return Some((Rank::Statement, at + 1));
+        }
+        let is_own = self.is_word(piece, &["for"]) && self.is_word(next, &words::POSSESSIVE);
+        let is_remark = is_own
+            || self.is_word(piece, &words::ACCOMPANYING)
+            || self.is_word(piece, &words::PREPOSITIONS) && self.has_condition(sentence, at + 1);
+        is_remark.then_some((Rank::Remark, at))
+    }
+
+    /// Returns whether "which" at `at` is followed by "is" and a value, or by a verb that gives one.
+    fn restates(&self, sentence: &[Piece], at: usize) -> bool {
+        let verb = sentence.get(at);
+        let next = sentence.get(at + 1);
+        let has_value = next.is_some_and(Piece::is_value);
+        self.is_word(verb, &["simplifies", "means", "equals", "reduces"])
+            || self.is_word(verb, &["is", "are"]) && has_value
+            || self.is_word(verb, &["is"]) && self.is_word(next, &["equal"])
+    }
+
+    /// Returns whether a condition on variables follows: a formula with a relation, or a letter.
+    fn has_condition(&self, sentence: &[Piece], at: usize) -> bool {
+        let quantifier = |piece: &&Piece| {
+            self.is_word(
+                Some(piece),
+                &["all", "every", "any", "each", "some", "real", "integer", "integers", "positive"],
+            )
+        };
+        let rest = &sentence[at.min(sentence.len())..];
+        let skipped = rest.iter().take_while(quantifier).count();
+        let Some(first) = rest.get(skipped) else {
+            return skipped > 0;
+        };
+        let text = &self.text[first.span.clone()];
+        match first.kind {
+            PieceKind::Formula { .. } => {
+                skipped > 0
+                    || text.contains(['=', '<', '>', '≤', '≥', '∈'])
+                    || ["\\in", "\\ge", "\\le", "\\neq"].iter().any(|sign| text.contains(sign))
+            }
+            PieceKind::Word => skipped > 0 || first.span.len() == 1,
+            PieceKind::Number | PieceKind::Mark(_) | PieceKind::Break { .. } => false,
+        }
+    }
+
+    /// Returns the values of a sentence in the order of its readings.
+    fn values(&self, clauses: &[Clause<'_>]) -> Vec<Vec<Range<usize>>> {
+        let mut found: Vec<(Rank, Vec<Vec<Range<usize>>>)> = Vec::new();
+        for clause in clauses {
+            let groups = self.groups(clause.pieces);
+            let (is_rejecting, from) = self.rejection(clause.pieces);
+            if is_rejecting {
+                // It rejects what stands before the rejecting word, here or in the clause before.
+                if self.points_back(clause.pieces)
+                    && let Some((_, last)) = found.last_mut()
+                {
+                    last.pop();
+                }
+                let kept = groups.into_iter().filter(|group| group[0].start > from).collect();
+                found.push((clause.rank, kept));
+                continue;
+            }
+            let groups = if self.is_existential(clause.pieces) {
+                groups.into_iter().rev().collect()
+            } else {
+                groups
+            };
+            found.push((clause.rank, groups));
+        }
+        let mut readings = Vec::new();
+        for rank in [Rank::Statement, Rank::Remark] {
+            for (_, groups) in found.iter().rev().filter(|(own, _)| *own == rank) {
+                readings.extend(groups.iter().rev().cloned());
+            }
+        }
+        readings
+    }
+
+    /// Returns whether a clause speaks of the value before it: "which is not valid".
+    fn points_back(&self, pieces: &[Piece]) -> bool {
+        let mut words = pieces.iter().filter(|piece| piece.kind == PieceKind::Word);
+        let first = words.find(|piece| !self.is_word(Some(piece), &words::PARTING));
+        self.is_word(first, &["which", "that", "this", "it", "they", "these", "neither"])
+    }
+
+    /// Returns whether a clause says first how many there are: "there are 7 integers".
+    fn is_existential(&self, pieces: &[Piece]) -> bool {
+        let there = pieces.iter().position(|piece| self.is_word(Some(piece), &["there"]));
+        there.is_some_and(|at| {
+            self.is_word(pieces.get(at + 1), &["is", "are", "were", "was", "exist"])
+                && pieces[at + 2..].iter().take(3).any(Piece::is_value)
+        })
+    }
+
+    /// Returns the values of a clause; those that a list joins are one.
+    fn groups(&self, pieces: &[Piece]) -> Vec<Vec<Range<usize>>> {
+        let values = pieces.iter().enumerate().filter(|(_, piece)| piece.is_value());
+        let spans: Vec<(usize, Range<usize>)> = values
+            .map(|(index, piece)| (index, with_unit(self.text, &self.window, piece)))
+            .collect();
+        let mut groups: Vec<Vec<Range<usize>>> = Vec::new();
+        let mut before: Option<(usize, usize)> = None;
+        for (index, span) in spans {
+            let joins = before.is_some_and(|(first, end)| {
+                let gap = &pieces[first + 1..index];
+                let from = gap.iter().position(|piece| piece.span.start >= end);
+                self.joins(&gap[from.unwrap_or(gap.len())..])
+                    && self.are_members(pieces, first, index)
+            });
+            let named = name(pieces, index).map_or(span.start, |start| start.min(span.start));
+            let end = pieces[index].span.end.max(span.end);
+            match groups.last_mut() {
+                Some(group) if joins && group.len() < MAX_MEMBERS => {
+                    // The first member was taken without its name until it had a second one.
+                    if let ([first], Some((place, _))) = (group.as_mut_slice(), before) {
+                        let start = name(pieces, place).unwrap_or(first.start);
+                        first.start = start.min(first.start);
+                    }
+                    group.push(named..span.end);
+                }
+                Some(_) | None => groups.push(vec![span]),
+            }
+            before = Some((index, end));
+        }
+        groups
+    }
+
+    /// Returns whether two values may be members of one list: both give the value of a letter, or
+    /// neither does.
+    fn are_members(&self, pieces: &[Piece], first: usize, second: usize) -> bool {
+        let is_named = |index| name(pieces, index).is_some() || self.has_left_side(&pieces[index]);
+        let is_simple = |index: usize| !self.is_compound(&pieces[index]);
+        is_named(first) == is_named(second) && is_simple(first) && is_simple(second)
+    }
+
+    /// Returns whether `gap` holds nothing but commas, words that join, bullets, Markdown and names
+    /// of variables with their equals signs, and joins at all.
+    fn joins(&self, gap: &[Piece]) -> bool {
+        let mut joins = false;
+        let mut at = 0;
+        while let Some(piece) = gap.get(at) {
+            match piece.kind {
+                // A variable before its value.
+                PieceKind::Word if gap.get(at + 1).is_some_and(|next| next.is_mark('=')) => {
+                    if piece.span.len() > 2 || at + 2 < gap.len() {
+                        return false;
+                    }
+                    at += 1;
+                }
+                PieceKind::Word if self.is_word(Some(piece), &words::JOINING) => joins = true,
+                PieceKind::Mark(',' | '，' | '、' | ';') => joins = true,
+                PieceKind::Mark('*' | '-' | '•' | '_' | '(') => {}
+                PieceKind::Break { .. } => {
+                    joins |= gap
+                        .get(at + 1)
+                        .is_some_and(|next| matches!(next.kind, PieceKind::Mark('-' | '•' | '*')));
+                }
+                PieceKind::Formula { .. }
+                | PieceKind::Number
+                | PieceKind::Word
+                | PieceKind::Mark(_) => return false,
+            }
+            at += 1;
+        }
+        joins
+    }
+
+    /// Returns what stands before the equals sign of a formula.
+    fn left_side(&self, piece: &Piece) -> Option<&'t str> {
+        let is_formula = matches!(piece.kind, PieceKind::Formula { .. });
+        let (left, _) = self.text[piece.span.clone()].split_once('=')?;
+        is_formula.then_some(left)
+    }
+
+    fn has_left_side(&self, piece: &Piece) -> bool {
+        self.left_side(piece).is_some()
+    }
+
+    /// Returns whether a formula gives the value of more than a letter with its index: `x + y = 7`
+    /// is no member of the list that `x = 3` is of.
+    fn is_compound(&self, piece: &Piece) -> bool {
+        self.left_side(piece).is_some_and(|left| {
+            let name = left.split('_').next().unwrap_or(left);
+            let letters = name.chars().filter(|c| c.is_alphabetic()).count();
+            letters != 1
+                || name.trim_start_matches("\\(").contains(['+', '-', '*', '/', '(', '^', '\\'])
+        })
+    }
+
+    /// Returns whether words of `pieces` reject a value, and where the first of them stands.
+    fn rejection(&self, pieces: &[Piece]) -> (bool, usize) {
+        for (index, piece) in pieces.iter().enumerate() {
+            let denied = || {
+                let before = &pieces[index.saturating_sub(DENIAL_REACH)..index];
+                before.iter().any(|word| self.is_word(Some(word), &words::DENYING))
+            };
+            let rejects = self.is_word(Some(piece), &words::REJECTING)
+                || self.is_word(Some(piece), &words::REJECTED) && denied();
+            if rejects {
+                return (true, piece.span.start);
+            }
+        }
+        (false, 0)
+    }
+
+    /// Returns the letter of "option B is correct".
+    fn choice(&self, pieces: &[Piece]) -> Option<Range<usize>> {
+        let words: Vec<&Piece> = pieces.iter().filter(|p| p.kind == PieceKind::Word).collect();
+        let at = words
+            .iter()
+            .position(|word| self.is_word(Some(word), &["option", "choice", "statement"]))?;
+        let letter = words.get(at + 1).filter(|letter| {
+            let text = &self.text[letter.span.clone()];
+            text.len() == 1 && ("A"..="H").contains(&text)
+        })?;
+        let [.., verb, last] = words.as_slice() else {
+            return None;
+        };
+        let is_true = self.is_word(Some(last), &["correct", "right"]);
+        (is_true && self.is_word(Some(verb), &["is"])).then(|| letter.span.clone())
+    }
+
+    /// Returns the predicate of the last clause that states something in words: "no solution" of
+    /// "there is no solution", "does not exist" of "the limit does not exist".
+    fn predicate(&self, clauses: &[Clause<'_>]) -> Option<Range<usize>> {
+        let clause = clauses.iter().rfind(|clause| clause.rank == Rank::Statement)?;
+        if let Some(choice) = self.choice(clause.pieces) {
+            return Some(choice);
+        }
+        let is_copula = |piece: &Piece| self.is_word(Some(piece), &words::COPULAS);
+        let is_verb = |piece: &Piece| self.is_word(Some(piece), &words::VERBS);
+        let verb = clause.pieces.iter().position(|piece| is_copula(piece) || is_verb(piece))?;
+        let first = verb + usize::from(is_copula(&clause.pieces[verb]));
+        let subject = &clause.pieces[..verb];
+        let rest = &clause.pieces[first..];
+        let denies = |pieces: &[Piece]| {
+            pieces.iter().any(|piece| self.is_word(Some(piece), &["no", "neither"]))
+        };
+        // "no solution exists"
+        let rest = if rest.len() == 1 && denies(subject) { subject } else { rest };
+        let is_joined = |piece: &Piece| {
+            let marks = ['*', '-', '\'', '(', ')'];
+            piece.kind == PieceKind::Word || marks.into_iter().any(|mark| piece.is_mark(mark))
+        };
+        let words = rest.iter().filter(|piece| piece.kind == PieceKind::Word).count();
+        let is_plain = rest.iter().all(is_joined) && (1..=MAX_PREDICATE).contains(&words);
+        let (start, end) = (rest.first()?.span.start, rest.last()?.span.end);
+        is_plain.then(|| trim::clean(self.text, start..end))
+    }
+}
+
+#[cfg(test)]
+mod tests;

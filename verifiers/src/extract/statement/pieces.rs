@@ -1,0 +1,179 @@
+//! The pieces of a text in prose: formulas, numbers, words and marks.
+
+use std::ops::Range;
+
+use memchr::memmem;
+
+use super::super::{tail, trim, unmarked};
+
+/// A piece of a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) kind: PieceKind,
+    /// Of a formula with its delimiters.
+    pub(super) span: Range<usize>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PieceKind {
+    /// A formula between `$`, `$$`, `\(` or `\[`.
+    Formula { is_display: bool },
+    /// A number with what belongs to it, or a tuple or an interval of numbers.
+    Number,
+    /// Letters; a Chinese character by itself.
+    Word,
+    /// Any other character.
+    Mark(char),
+    /// One line break, or several.
+    Break { is_blank: bool },
+}
+
+impl Piece {
+    /// Returns whether it may be an answer by itself.
+    pub(super) fn is_value(&self) -> bool {
+        matches!(self.kind, PieceKind::Formula { .. } | PieceKind::Number)
+    }
+
+    pub(super) fn is_mark(&self, mark: char) -> bool {
+        self.kind == PieceKind::Mark(mark)
+    }
+}
+
+/// Returns the pieces of `window` in order; `None` where a formula stands in it that nothing
+/// encloses.
+pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    let mut at = window.start;
+    while let Some(first) = text[at..window.end].chars().next() {
+        let rest = &text[at..window.end];
+        if first.is_whitespace() {
+            let blank = &rest[..rest.len() - rest.trim_start().len()];
+            let lines = blank.bytes().filter(|b| *b == b'\n').count();
+            if lines > 0 {
+                let kind = PieceKind::Break { is_blank: lines > 1 };
+                pieces.push(Piece { kind, span: at..at + blank.len() });
+            }
+            at += blank.len();
+            continue;
+        }
+        let piece = match formula(text, at, window) {
+            Some(piece) => piece,
+            None if first == '\\' => return None,
+            None => plain(text, at, first, window),
+        };
+        at = piece.span.end;
+        // `12 500` and `1 1/2` are one number.
+        while let Some(last) = pieces.last().filter(|last| last.span.start >= piece.span.start) {
+            if last.kind != PieceKind::Number {
+                return None;
+            }
+            pieces.pop();
+        }
+        pieces.push(piece);
+    }
+    Some(pieces)
+}
+
+/// Returns the formula that opens at `at`.
+fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Piece> {
+    let rest = &text.as_bytes()[at..window.end];
+    let signs: [(&str, &str, bool); 4] =
+        [("$$", "$$", true), ("$", "$", false), ("\\(", "\\)", false), ("\\[", "\\]", true)];
+    let (open, shut, is_display) =
+        signs.into_iter().find(|(open, _, _)| rest.starts_with(open.as_bytes()))?;
+    let from = at + open.len();
+    let inside = &text.as_bytes()[from..window.end];
+    let is_bare = |at: &usize| *at == 0 || inside[*at - 1] != b'\\' || !shut.starts_with('$');
+    let length = memmem::find_iter(inside, shut.as_bytes()).find(is_bare)?;
+    let end = from + length + shut.len();
+    let inner = &text[from..from + length];
+    let is_formula = if shut.starts_with('$') {
+        unmarked::fits(text, at..from, &(from + length..end))
+    } else {
+        unmarked::is_formula(inner) && (is_display || !inner.contains('\n'))
+    };
+    is_formula.then_some(Piece { kind: PieceKind::Formula { is_display }, span: at..end })
+}
+
+/// Returns the number, word or mark at `at`.
+fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
+    if let Some(span) = bracketed(text, at, window).or_else(|| date(text, at, window)) {
+        return Piece { kind: PieceKind::Number, span };
+    }
+    let opens_number =
+        first.is_alphanumeric() || tail::is_digit(first) || "+-−.$€£¥~".contains(first);
+    let token = if opens_number { tail::token_around(text, window, at) } else { at..at };
+    if text[token.clone()].contains(tail::is_digit) && !tail::is_word(&text[token.clone()]) {
+        let span = tail::number_span(text, window, &token);
+        let is_here = span.end > at && (span.start <= at || !first.is_alphanumeric());
+        if is_here {
+            return Piece { kind: PieceKind::Number, span };
+        }
+    }
+    let letters = word_length(&text[at..window.end]);
+    if letters > 0 {
+        return Piece { kind: PieceKind::Word, span: at..at + letters };
+    }
+    Piece { kind: PieceKind::Mark(first), span: at..at + first.len_utf8() }
+}
+
+/// Returns a date that begins with the name of its month: `July 4, 1776`.
+fn date(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
+    let rest = &text[at..window.end];
+    let month = unmarked::MONTHS.iter().find(|month| rest.starts_with(**month))?;
+    let name = rest.bytes().take_while(u8::is_ascii_alphabetic).count();
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    let day = rest[name..].strip_prefix(' ')?;
+    let after = &day[digits(day)..];
+    let year = after.strip_prefix(", ").or_else(|| after.strip_prefix(' '))?;
+    let is_date = month.len() <= name && (1..=2).contains(&digits(day)) && digits(year) == 4;
+    is_date.then(|| at..at + (rest.len() - year.len()) + 4)
+}
+
+/// Returns a tuple or an interval of numbers in plain brackets: `(3, -4)`.
+fn bracketed(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
+    /// The longest such text, in bytes.
+    const MAX_BYTES: usize = 48;
+    let rest = text[at..window.end].strip_prefix(['(', '['])?;
+    let length = rest.find([')', ']', '(', '[']).filter(|length| *length < MAX_BYTES)?;
+    let inner = &rest[..length];
+    let is_numbers = inner.chars().all(|c| tail::is_digit(c) || " ,.-−+/√π∞".contains(c));
+    let is_shut = rest[length..].starts_with([')', ']']);
+    let has_members = inner.contains(',') && inner.contains(tail::is_digit);
+    (is_numbers && is_shut && has_members).then_some(at..at + length + 2)
+}
+
+/// Returns the length of the word at the start of `text`, with apostrophes and hyphens within it.
+fn word_length(text: &str) -> usize {
+    let is_single = |c: char| matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}');
+    let first = text.chars().next().filter(|c| c.is_alphabetic());
+    match first {
+        None => 0,
+        Some(first) if is_single(first) => first.len_utf8(),
+        Some(_) => {
+            let end = |c: char| !(c.is_alphabetic() || "'’-".contains(c)) || is_single(c);
+            let length = text.find(end).unwrap_or(text.len());
+            text[..length].trim_end_matches(['\'', '’', '-']).len()
+        }
+    }
+}
+
+/// Returns the span of a value with the symbol of a unit behind it, or without its delimiters.
+pub(super) fn with_unit(text: &str, window: &Range<usize>, piece: &Piece) -> Range<usize> {
+    let value = match piece.kind {
+        PieceKind::Formula { .. } => tail::completed(text, window, piece.span.clone()),
+        PieceKind::Number | PieceKind::Word | PieceKind::Mark(_) | PieceKind::Break { .. } => {
+            piece.span.clone()
+        }
+    };
+    let after = &text[piece.span.end..window.end];
+    let symbol = after.trim_start_matches(' ');
+    let length = symbol.find(|c: char| c.is_whitespace() || ",;:!?)*$".contains(c));
+    let symbol = symbol[..length.unwrap_or(symbol.len())].trim_end_matches('.');
+    let halves = ["am", "pm", "a.m", "p.m"];
+    let is_half = halves.iter().any(|half| half.eq_ignore_ascii_case(symbol));
+    if after.starts_with(' ') && (is_half || maths::is_unit_symbol(symbol)) {
+        return piece.span.start..trim::range_in(text, symbol).end;
+    }
+    value
+}

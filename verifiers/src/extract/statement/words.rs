@@ -1,0 +1,156 @@
+//! The words that part a statement: what concludes, what only accompanies an answer, what rejects.
+
+/// Words after which the result stands.
+pub(super) const CONCLUDING: [&str; 22] = [
+    "accordingly",
+    "conclude",
+    "conclusion",
+    "consequently",
+    "find",
+    "finds",
+    "get",
+    "gets",
+    "give",
+    "gives",
+    "giving",
+    "hence",
+    "leaving",
+    "making",
+    "namely",
+    "obtain",
+    "obtains",
+    "so",
+    "therefore",
+    "thus",
+    "totaling",
+    "yields",
+];
+
+/// Words that open a clause about a value before them, or about the statement at its start.
+pub(super) const ACCOMPANYING: [&str; 29] = [
+    "about",
+    "achieved",
+    "approximately",
+    "as",
+    "assuming",
+    "attained",
+    "because",
+    "between",
+    "compared",
+    "given",
+    "had",
+    "if",
+    "instead",
+    "nearly",
+    "occurring",
+    "occurs",
+    "rather",
+    "roughly",
+    "satisfies",
+    "satisfying",
+    "since",
+    "such",
+    "that",
+    "versus",
+    "when",
+    "where",
+    "which",
+    "whose",
+    "with",
+];
+
+/// Words that open a clause only where a formula or a letter with a relation follows: "at x = 3".
+pub(super) const PREPOSITIONS: [&str; 4] = ["at", "for", "on", "over"];
+
+/// Words before what a value is for: "15 cookies for her 3 friends".
+pub(super) const POSSESSIVE: [&str; 5] = ["each", "her", "his", "its", "their"];
+
+/// Words that open a clause at the start of a statement, up to its first comma.
+pub(super) const OPENING: [&str; 12] = [
+    "assuming", "because", "by", "for", "given", "had", "if", "setting", "since", "using", "when",
+    "with",
+];
+
+/// Words that part a statement into two of the same rank.
+pub(super) const PARTING: [&str; 4] = ["but", "whereas", "while", "yet"];
+
+/// Words that open a sentence about the answer and not with it.
+pub(super) const CHECKING: [&str; 11] = [
+    "check",
+    "checking",
+    "indeed",
+    "note",
+    "recall",
+    "remark",
+    "verification",
+    "verify",
+    "verifying",
+    "sanity",
+    "let",
+];
+
+/// Verbs after which the predicate of a sentence in words begins, and which are no part of it.
+pub(super) const COPULAS: [&str; 11] =
+    ["are", "be", "becomes", "equals", "had", "has", "have", "is", "remains", "represents", "was"];
+
+/// Verbs that are part of the predicate.
+pub(super) const VERBS: [&str; 16] = [
+    "cannot",
+    "converge",
+    "converges",
+    "decreases",
+    "diverge",
+    "diverges",
+    "do",
+    "does",
+    "doesn't",
+    "exist",
+    "exists",
+    "increases",
+    "loses",
+    "oscillates",
+    "ties",
+    "wins",
+];
+
+/// Words that reject the value they are said of.
+pub(super) const REJECTING: [&str; 9] = [
+    "contradiction",
+    "discard",
+    "discarded",
+    "extraneous",
+    "impossible",
+    "inadmissible",
+    "invalid",
+    "rejected",
+    "spurious",
+];
+
+/// Words that reject a value where "not" or its kin stands shortly before them.
+pub(super) const REJECTED: [&str; 12] = [
+    "acceptable",
+    "admissible",
+    "allowed",
+    "possible",
+    "satisfied",
+    "satisfies",
+    "satisfy",
+    "solution",
+    "valid",
+    "work",
+    "works",
+    "permitted",
+];
+
+/// Words that turn another into its opposite.
+pub(super) const DENYING: [&str; 8] =
+    ["can't", "cannot", "doesn't", "isn't", "neither", "never", "no", "not"];
+
+/// Words that join the members of a list.
+pub(super) const JOINING: [&str; 15] =
+    ["and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و"];
+
+/// Returns whether `word` is in `list`, in any case of ASCII letters.
+pub(super) fn is_in(list: &[&str], word: &str) -> bool {
+    list.iter().any(|known| known.eq_ignore_ascii_case(word))
+}

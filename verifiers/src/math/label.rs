@@ -1,0 +1,165 @@
+//! Answers that begin with the label of a choice: `(B) 12`, `D) 59 ways`, `\textbf{(B)}\ 12`.
+//!
+//! A label and its content are two statements of one answer. Which of them is compared is for the
+//! gold answer's form to say: a lone letter is a label, and anything else is content.
+
+use maths::unwrapped;
+
+/// An answer without its label.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Labelled<'a> {
+    /// `A` to `H`.
+    pub(super) label: char,
+    /// What follows the label; not empty.
+    pub(super) content: &'a str,
+}
+
+/// Fonts that labels are set in.
+const FONTS: [&str; 6] =
+    ["\\textbf{", "\\text{", "\\mathrm{", "\\mathbf{", "\\textrm{", "\\textit{"];
+
+/// Spaces of a formula.
+const SPACES: [&str; 8] = ["\\ ", "\\,", "\\;", "\\:", "~", "\\quad", "\\qquad", " "];
+
+/// Words that make a sentence about a choice of its label: `(B) is wrong`.
+const VERBS: [&str; 7] = ["is", "isn't", "are", "was", "cannot", "can't", "or"];
+
+/// Splits `text` after a label in brackets or with a mark. `None` where there is none, where
+/// nothing follows it, or where another label follows.
+pub(super) fn labelled(text: &str) -> Option<Labelled<'_>> {
+    if !may_open_with_label(text) {
+        return None;
+    }
+    let text = unwrapped(text);
+    let font = FONTS.iter().find_map(|font| text.strip_prefix(font));
+    let (label, rest) = mark(font.unwrap_or(text))?;
+    let inner = without_spaces(rest);
+    let has_space = inner.len() < rest.len();
+    let content = match (font, inner.strip_prefix('}')) {
+        (Some(_), Some(after)) => without_spaces(after.strip_prefix('.').unwrap_or(after)),
+        (Some(_), None) => inner.strip_suffix('}').filter(|_| has_space)?,
+        (None, _) if has_space => inner,
+        (None, _) => return None,
+    };
+    let content = unwrapped(content);
+    let first = content.split(|c: char| !c.is_alphabetic() && c != '\'').next().unwrap_or("");
+    let is_one = !content.is_empty() && !VERBS.contains(&first) && !holds_label(content);
+    is_one.then_some(Labelled { label, content })
+}
+
+/// Returns the label that is all of `text`: `B`, `(B)`, `\text{(B)}`, `\textbf{B}`.
+pub(super) fn only_label(text: &str) -> Option<char> {
+    if !may_open_with_label(text) {
+        return None;
+    }
+    let text = unwrapped(text);
+    let font = FONTS.iter().find_map(|font| text.strip_prefix(font));
+    let inner = match font {
+        Some(inner) => inner.strip_suffix('}')?,
+        None => text,
+    };
+    let inner = inner.trim();
+    let inner = inner.strip_prefix('(').map_or(Some(inner), |rest| rest.strip_suffix(')'))?;
+    let mut letters = inner.chars();
+    let letter = letters.next().filter(|c| is_label(*c))?;
+    letters.next().is_none().then_some(letter)
+}
+
+/// Returns whether the letter of a label may stand near the start, behind brackets and fonts. Most
+/// answers have none there.
+fn may_open_with_label(text: &str) -> bool {
+    /// `$\textbf{(` and spaces, in bytes.
+    const MAX_BYTES: usize = 24;
+    text.bytes().take(MAX_BYTES).any(|byte| byte.is_ascii() && is_label(char::from(byte)))
+}
+
+fn is_label(c: char) -> bool {
+    c.is_ascii_uppercase() && c <= 'H'
+}
+
+/// Returns the label in `(B)`, `B)` or `B.` at the start of `text`, and what follows.
+fn mark(text: &str) -> Option<(char, &str)> {
+    let (is_open, rest) = match text.strip_prefix('(') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let label = rest.chars().next().filter(|c| is_label(*c))?;
+    let rest = &rest[1..];
+    let after = rest.strip_prefix(')').or_else(|| rest.strip_prefix('.').filter(|_| !is_open));
+    after.map(|after| (label, after))
+}
+
+/// Returns `text` without the spaces before it.
+fn without_spaces(text: &str) -> &str {
+    let mut rest = text;
+    while let Some(after) = SPACES.iter().find_map(|space| rest.strip_prefix(space)) {
+        rest = after;
+    }
+    rest
+}
+
+/// Returns whether a label in brackets stands in `text`.
+fn holds_label(text: &str) -> bool {
+    let closes = |at: usize| {
+        let before = text[..at].chars().next_back().filter(|c| is_label(*c));
+        let opener = before.map(|_| text[..at - 1].chars().next_back());
+        opener.is_some_and(|c| c.is_none_or(|c| !c.is_alphanumeric()))
+    };
+    memchr::memchr_iter(b')', text.as_bytes()).any(closes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_split_from_their_contents() {
+        for (text, label, content) in [
+            ("(B) 12", 'B', "12"),
+            ("D) 59 ways", 'D', "59 ways"),
+            ("B. 12", 'B', "12"),
+            (r"\textbf{(B)}\ 12", 'B', "12"),
+            (r"\textbf{(B) }12", 'B', "12"),
+            (r"\text{(B) } 12", 'B', "12"),
+            (r"\text{(B) 12 ways}", 'B', "12 ways"),
+            (r"\textbf{(A)}\ \frac{1}{2}", 'A', r"\frac{1}{2}"),
+            (r"$\textbf{(E)}~\sqrt{2}$", 'E', r"\sqrt{2}"),
+            (r"\mathrm{(C)}\quad 5", 'C', "5"),
+            ("(C) $x$", 'C', "x"),
+        ] {
+            assert_eq!(labelled(text), Some(Labelled { label, content }), "{text}");
+        }
+        for text in [
+            "B",
+            "(B)",
+            "(B)12",
+            "(x) 12",
+            "(B) ",
+            "B 12",
+            "f(B) 12",
+            "(A) is wrong",
+            "(A) or (B)",
+            "(A) 5 (B) 6",
+            "A) 5 B) 6",
+            "(Z) 5",
+            "3.5",
+            "",
+            "(",
+            "A.5",
+            r"\textbf{B",
+        ] {
+            assert_eq!(labelled(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn lone_labels_are_letters() {
+        for text in ["B", "(B)", r"\text{B}", r"\text{(B)}", r"\textbf{(B)}", "**B**", "$B$", "B."]
+        {
+            assert_eq!(only_label(text), Some('B'), "{text}");
+        }
+        for text in ["b", "BC", "(B", "B)", "Z", "5", "", r"\text{B", "(B) 5"] {
+            assert_eq!(only_label(text), None, "{text}");
+        }
+    }
+}
