@@ -156,6 +156,7 @@ const HOSTILE: &[(&str, &str)] = &[
     ("{{ 'a' * 1000000000 }}", "bytes"),
     ("{{ ['a'] * 1000000000 }}", "bytes"),
     ("{{ 'a'.center(1000000000) }}", "bytes"),
+    ("{{ 'a'.center(1000000000000, '') }}", "one character"),
     ("{{ '1'.zfill(1000000000) }}", "bytes"),
     ("{{ [1] | batch(1000000000, 2) }}", "bytes"),
     ("{{ [1] | slice(1000000000) }}", "bytes"),
@@ -175,6 +176,12 @@ const HOSTILE: &[(&str, &str)] = &[
         "bytes",
     ),
     ("{% for i in range(9) %}{% for j in ('ab' * 9999999) %}{% endfor %}{% endfor %}", "more than"),
+    ("{% for x in [1] %}{{ loop.changed(loop) }}{% endfor %}", "cannot hold a loop"),
+    ("{% for x in [1] %}{{ [[loop]] }}{% endfor %}", "cannot hold a loop"),
+    (
+        "{% set ns = namespace(last=0) %}{% for i in range(99999) %}{% for x in [1] %}{{ loop.changed(ns.last) }}{% set ns.last = loop %}{% endfor %}{% endfor %}",
+        "cannot hold a loop",
+    ),
     ("{{ messages.append(1) }}", "would change"),
     ("{{ messages[0].update({'a': 1}) }}", "would change"),
     ("{% include 'x' %}", "unknown statement"),
@@ -187,12 +194,17 @@ fn hostile_templates_are_refused_within_limits() {
     // A thread with a small stack: a template that nests too deep must be refused before it
     // overflows.
     let worker = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
-        for (source, expected) in HOSTILE {
-            let sources = vec![("default".to_owned(), (*source).to_owned())];
-            let result = ChatTemplate::new(sources, Vec::new())
+        let long = [
+            (format!("{{{{ 'a' | map('map'{}) }}}}", ", 'map'".repeat(5_000)), "deep"),
+            (format!("{{{{ 'a'{} }}}}", "and'a'".repeat(50_000)), "operators"),
+        ];
+        let hostile = HOSTILE.iter().map(|(source, expected)| ((*source).to_owned(), *expected));
+        for (source, expected) in hostile.chain(long) {
+            let shown: String = source.chars().take(200).collect();
+            let result = ChatTemplate::new(vec![("default".to_owned(), source)], Vec::new())
                 .and_then(|t| t.render(&one_message("0123456789")));
-            let error = result.expect_err(source).to_string();
-            assert!(error.contains(expected), "{source}: {error}");
+            let error = result.expect_err(&shown).to_string();
+            assert!(error.contains(expected), "{shown}: {error}");
         }
     });
     worker.unwrap().join().unwrap();

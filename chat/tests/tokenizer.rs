@@ -159,6 +159,12 @@ fn malformed_file_is_named_in_the_error() {
     };
     check("tokenizer.json", "{", &["tokenizer.json"]);
     check("tokenizer.json", "{}", &["tokenizer.json"]);
+    // The library panics on a merge that is shorter than the prefix of its second part.
+    let merge = json!({
+        "type": "BPE", "continuing_subword_prefix": "##",
+        "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"],
+    });
+    check("tokenizer.json", &json!({ "model": merge }).to_string(), &["tokenizer.json", "panicked"]);
     check("tokenizer_config.json", "[1]", &["tokenizer_config.json"]);
     check("tokenizer_config.json", r#"{"eos_token": 3}"#, &["tokenizer_config.json", "eos_token"]);
     check("tokenizer_config.json", r#"{"eos_token": {}}"#, &["eos_token.content"]);
@@ -214,6 +220,25 @@ fn steps_that_multiply_a_text_are_refused() {
     tokenizer.encode_untrusted("a", false).unwrap();
     let text = "b".repeat(1_000) + &"a".repeat(10);
     tokenizer.encode_untrusted(&text, false).unwrap();
+}
+
+#[test]
+fn dropout_of_the_file_has_no_effect() {
+    let check = |dropout: Value| {
+        let merges = ["a a", "aa aa"];
+        let vocabulary = json!({"a": 0, "aa": 1, "aaaa": 2});
+        let model = json!({
+            "type": "BPE", "dropout": dropout, "vocab": vocabulary, "merges": merges,
+        });
+        let dir = TempDir::new().unwrap();
+        let file = json!({ "model": model }).to_string();
+        fs::write(dir.path().join("tokenizer.json"), file).unwrap();
+        let tokenizer = Tokenizer::load(dir.path()).unwrap();
+        assert_eq!(tokenizer.encode_untrusted(&"aaaa".repeat(9), false).unwrap(), [2; 9]);
+    };
+    check(Value::Null);
+    check(json!(0.5));
+    check(json!(1.0));
 }
 
 #[test]

@@ -63,9 +63,9 @@ impl ChatTemplate {
     ) -> Result<ChatTemplate> {
         let mut variants = Vec::new();
         for (name, source) in sources {
+            let source = rewrite_generation(&source);
             nesting::check_nesting(&source)
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;
-            let source = rewrite_generation(&source);
             parse(&source, FILE, syntax())
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;
             variants.push((name, source));
@@ -147,7 +147,7 @@ impl ChatTemplate {
 }
 
 /// The settings of Jinja that Hugging Face uses.
-fn syntax() -> SyntaxConfig {
+pub(super) fn syntax() -> SyntaxConfig {
     SyntaxConfig::builder()
         .trim_blocks(true)
         .lstrip_blocks(true)

@@ -133,11 +133,12 @@ fn map<'t>(
     let Some(filter) = args.positional.first().and_then(Value::as_str) else {
         return Err(invalid("`map` needs a filter or an attribute"));
     };
+    ev.heap.steps(args.positional.len() as u64)?;
     let rest = Args { positional: args.positional[1..].to_vec(), named: args.named.clone() };
     let mut out = Vec::new();
     for item in &items {
-        ev.heap.steps(1)?;
-        out.push(ev.apply_filter(filter, item, &rest)?);
+        // The filter may be `map` again.
+        out.push(ev.deeper(|ev| ev.apply_filter(filter, item, &rest))?);
     }
     new_list(ev, out)
 }

@@ -275,6 +275,9 @@ fn padded(heap: &Heap, text: &Text, ends: Ends, args: &Args<'_>) -> Result<Value
         Some(_) => text_arg(args, 1, "fill")?.clone(),
         None => Text::template(" "),
     };
+    if fill.as_str().chars().take(2).count() != 1 {
+        return Err(invalid("`fill` is one character"));
+    }
     heap.text(strings::pad(heap, text, width, ends, &fill)?)
 }
 

@@ -6,6 +6,10 @@
 //! operators makes a tree that overflows the stack when it is dropped. Such a template is an error
 //! before it is parsed.
 
+use minijinja::machinery::{Token, tokenize};
+
+use super::chat_template::syntax;
+
 /// Most `not` and `-` in one tag: the parser recurses for each.
 const MAX_UNARY: usize = 128;
 /// Most operators, attributes, filters and brackets in one tag: each may nest the tree by one.
@@ -13,100 +17,84 @@ const MAX_OPERATORS: usize = 1024;
 /// Most `elif` of the `if` blocks that are open at a place: each nests the tree by one.
 const MAX_ELIFS: usize = 256;
 
-/// Checks that `source` nests no deeper than the parser and the evaluator can.
+/// Checks that `source` nests no deeper than the parser and the evaluator can. The tokens are those of
+/// the parser's own lexer, so that nothing counts for one and not for the other.
 ///
 /// # Errors
 /// The bound that is exceeded, and the line.
 pub(super) fn check_nesting(source: &str) -> Result<(), String> {
-    let mut rest = source;
+    let (mut unary, mut operators) = (0, 0);
     let mut blocks = OpenBlocks::default();
-    while let Some(at) = rest.find('{') {
-        let tag = &rest[at..];
-        let at_line = |what: String| {
-            let line = 1 + source[..source.len() - tag.len()].matches('\n').count();
-            format!("line {line}: {what}")
+    let mut begins_block = false;
+    // The parser stops where its lexer fails, and has the message.
+    for (token, span) in tokenize(source, false, syntax()).map_while(Result::ok) {
+        if matches!(token, Token::VariableStart | Token::BlockStart) {
+            (unary, operators) = (0, 0);
+        }
+        if let Token::Ident(name) = token
+            && begins_block
+        {
+            blocks.enter(name);
+        }
+        begins_block = matches!(token, Token::BlockStart);
+        unary += usize::from(matches!(token, Token::Minus | Token::Ident("not")));
+        operators += usize::from(is_operator(&token));
+        let what = if unary > MAX_UNARY || operators > MAX_OPERATORS {
+            format!("a tag has more than {MAX_UNARY} negations or {MAX_OPERATORS} operators")
+        } else if blocks.elifs > MAX_ELIFS {
+            format!("more than {MAX_ELIFS} `elif` one behind or within the other")
+        } else {
+            continue;
         };
-        let end = match tag.as_bytes().get(1) {
-            Some(b'#') => tag.find("#}").unwrap_or(tag.len()),
-            Some(b'{') => check_tag(tag, "}}").map_err(at_line)?,
-            Some(b'%') => {
-                blocks.enter(tag).map_err(at_line)?;
-                check_tag(tag, "%}").map_err(at_line)?
-            }
-            _ => 1,
-        };
-        rest = &tag[end..];
+        return Err(format!("line {}: {what}", span.start_line));
     }
     Ok(())
+}
+
+/// Whether a token may nest the tree by one.
+fn is_operator(token: &Token<'_>) -> bool {
+    matches!(
+        token,
+        Token::Ident("and" | "or" | "in" | "is" | "if" | "else")
+            | Token::Plus
+            | Token::Mul
+            | Token::Div
+            | Token::FloorDiv
+            | Token::Pow
+            | Token::Mod
+            | Token::Tilde
+            | Token::Pipe
+            | Token::Dot
+            | Token::BracketOpen
+            | Token::ParenOpen
+            | Token::BraceOpen
+    )
 }
 
 /// The `if` blocks that are open at a place.
 #[derive(Default)]
 struct OpenBlocks {
     /// The number of `elif` of each.
-    elifs: Vec<usize>,
-    total: usize,
+    of_each: Vec<usize>,
+    /// The number of `elif` of all.
+    elifs: usize,
 }
 
 impl OpenBlocks {
-    fn enter(&mut self, tag: &str) -> Result<(), String> {
-        let name = tag[2..].trim_start_matches(['-', '+']).trim_start();
-        let end = name.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(name.len());
-        match &name[..end] {
-            "if" => self.elifs.push(0),
-            "endif" => self.total -= self.elifs.pop().unwrap_or(0),
+    fn enter(&mut self, name: &str) {
+        match name {
+            "if" => self.of_each.push(0),
+            "endif" => self.elifs -= self.of_each.pop().unwrap_or(0),
             "elif" => {
                 // Without an `if` the parser refuses it.
-                if let Some(last) = self.elifs.last_mut() {
+                if let Some(last) = self.of_each.last_mut() {
                     *last += 1;
-                    self.total += 1;
+                    self.elifs += 1;
                 }
             }
             _ => {}
         }
-        if self.total > MAX_ELIFS {
-            return Err(format!("more than {MAX_ELIFS} `elif` one behind or within the other"));
-        }
-        Ok(())
     }
-}
-
-/// Counts the operators of a tag and returns where it ends: at `close` outside of quotes and
-/// brackets, as the parser's lexer has it.
-fn check_tag(tag: &str, close: &str) -> Result<usize, String> {
-    let (mut unary, mut operators, mut balance) = (0, 0, 0_usize);
-    let (mut quote, mut escaped, mut word) = (None, false, 2);
-    for (at, c) in tag.char_indices().skip(2) {
-        if let Some(q) = quote {
-            (quote, escaped) = (Some(q).filter(|_| escaped || c != q), !escaped && c == '\\');
-            continue;
-        }
-        if balance == 0 && tag[at..].starts_with(close) {
-            return Ok(at);
-        }
-        if !c.is_alphanumeric() && c != '_' {
-            match &tag[word..at] {
-                "not" => unary += 1,
-                "and" | "or" | "in" | "is" | "if" | "else" => operators += 1,
-                _ => {}
-            }
-            word = at + c.len_utf8();
-        }
-        match c {
-            '"' | '\'' => quote = Some(c),
-            '-' => unary += 1,
-            '(' | '[' | '{' => (balance, operators) = (balance + 1, operators + 1),
-            ')' | ']' | '}' => balance = balance.saturating_sub(1),
-            '+' | '*' | '/' | '~' | '|' | '.' | '%' => operators += 1,
-            _ => {}
-        }
-        if unary > MAX_UNARY || operators > MAX_OPERATORS {
-            return Err(format!(
-                "a tag has more than {MAX_UNARY} negations or {MAX_OPERATORS} operators"
-            ));
-        }
-    }
-    Ok(tag.len())
 }
 
 #[cfg(test)]
@@ -144,6 +132,13 @@ mod tests {
                 false,
             ),
             (format!("{{{{ 'é' ~ \"}}}}\" {} }}}}", repeat("-", MAX_UNARY + 1)), false),
+            // A word may follow a literal at once.
+            (format!("{{{{ 'a'{} }}}}", repeat("and'a'", MAX_OPERATORS + 1)), false),
+            (format!("{{{{ 1{} }}}}", repeat("and 1", MAX_OPERATORS + 1)), false),
+            // What a raw block or a comment leaves open is open in neither.
+            (format!("{{% raw %}}{{{{ '{{% endraw %}}{{{{ {}x }}}}", repeat("not ", 129)), false),
+            (format!("{{% raw %}}{{#{{% endraw %}}{{{{ {}x }}}}", repeat("not ", 129)), false),
+            (format!("{{% raw %}}{{{{ {} }}}}{{% endraw %}}", repeat("not ", 129)), true),
         ] {
             let shown: String = source.chars().take(40).collect();
             assert_eq!(check_nesting(&source).is_ok(), is_accepted, "{shown}");

@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
 use super::charge::Charge;
-use super::error::{RenderError, RenderErrorKind};
+use super::error::{RenderError, RenderErrorKind, invalid};
 use crate::text::{Origin, Text};
 
 /// The deepest nesting of lists and maps.
@@ -97,7 +97,6 @@ impl Value {
             Value::Seq(s) => s.depth,
             Value::Map(m) => m.depth,
             Value::Method(m) => m.0.depth() + 1,
-            Value::Loop(info) => info.depth + 1,
             Value::Undefined
             | Value::None
             | Value::Bool(_)
@@ -106,7 +105,8 @@ impl Value {
             | Value::Str(_)
             | Value::Namespace(_)
             | Value::Macro(_)
-            | Value::Builtin(_) => 0,
+            | Value::Builtin(_)
+            | Value::Loop(_) => 0,
         }
     }
 
@@ -233,9 +233,19 @@ impl Map {
     }
 }
 
-/// One more than the depth of the deepest of `items`, or the error that this is too deep.
+/// One more than the depth of the deepest of `items`.
+///
+/// # Errors
+/// This is too deep, or one is a loop: a loop holds the arguments of its `changed`, so that loops in
+/// lists could hold each other, without an end or in a chain of any length.
 pub(super) fn deeper<'v>(items: impl Iterator<Item = &'v Value>) -> Result<u32, RenderError> {
-    let depth = 1 + items.map(Value::depth).max().unwrap_or(0);
+    let mut depth = 1;
+    for item in items {
+        if matches!(item, Value::Loop(_)) {
+            return Err(invalid("a list, a map or `changed` cannot hold a loop"));
+        }
+        depth = depth.max(1 + item.depth());
+    }
     if depth > MAX_DEPTH {
         return Err(RenderErrorKind::Depth(MAX_DEPTH).into());
     }
@@ -245,8 +255,6 @@ pub(super) fn deeper<'v>(items: impl Iterator<Item = &'v Value>) -> Result<u32, 
 /// The state behind the `loop` variable.
 pub(super) struct LoopInfo {
     pub(super) items: Vec<Value>,
-    /// The nesting depth of the items.
-    pub(super) depth: u32,
     /// The number of loops around this one in the template, from 1.
     pub(super) level: usize,
     pub(super) index: Cell<usize>,

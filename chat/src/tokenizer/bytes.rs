@@ -6,7 +6,7 @@
 
 use tokenizers::{Decoder, DecoderWrapper};
 
-use super::Tokenizer;
+use super::{Tokenizer, guarded};
 
 /// Surrounds a token while it is decoded, because decoders change the ends of a text. No decoder
 /// changes the anchor.
@@ -74,7 +74,7 @@ fn fallback_byte(token: &str) -> Option<u8> {
 /// The text that a token adds between two anchors.
 fn between_anchors(decoder: Option<&DecoderWrapper>, token: String) -> String {
     let decode = |tokens: Vec<String>| match decoder {
-        Some(decoder) => decoder.decode(tokens).ok(),
+        Some(decoder) => guarded(|| decoder.decode(tokens)).flatten().ok(),
         None => Some(tokens.join(" ")),
     };
     let anchor = || ANCHOR.to_owned();

@@ -14,7 +14,7 @@ use tokenizers::{
 };
 
 use super::added::{Added, Matcher};
-use super::{Tokenizer, library};
+use super::{Tokenizer, guarded, library};
 use crate::conversation::Conversation;
 use crate::error::Result;
 use crate::text::{Origin, Text};
@@ -48,6 +48,10 @@ impl Tokenizer {
     /// [`crate::ChatError::Template`]: longer than [`crate::MAX_TEXT_BYTES`], or the tokenizer
     /// itself fails.
     pub fn encode_text(&self, text: &Text) -> Result<Vec<u32>> {
+        guarded(|| self.ids(text)).map_err(library)?
+    }
+
+    fn ids(&self, text: &Text) -> Result<Vec<u32>> {
         let pieces = self.pieces(text)?;
         let mut ids = Vec::new();
         // Tokens with their texts and places would take several times the memory of the pieces.
@@ -72,12 +76,16 @@ impl Tokenizer {
     /// As [`Tokenizer::encode_text`].
     pub fn encode_untrusted(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>> {
         let text = Text::new(text, Origin::Request);
-        if !add_special_tokens {
-            return self.encode_text(&text);
+        if add_special_tokens {
+            return guarded(|| self.surrounded_ids(&text)).map_err(library)?;
         }
-        let mut pieces = self.pieces(&text)?;
+        self.encode_text(&text)
+    }
+
+    fn surrounded_ids(&self, text: &Text) -> Result<Vec<u32>> {
+        let mut pieces = self.pieces(text)?;
         let tokenize =
-            |piece: &NormalizedString| self.run_model(piece.get(), piece.offsets_original(), &text);
+            |piece: &NormalizedString| self.run_model(piece.get(), piece.offsets_original(), text);
         pieces.tokenize(tokenize).map_err(library)?;
         let encoding = pieces.into_encoding(None, 0, OffsetType::Byte).map_err(library)?;
         let whole = self.inner.post_process(encoding, None, true).map_err(library)?;

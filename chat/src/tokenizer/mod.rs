@@ -11,9 +11,10 @@ mod growth;
 pub(crate) mod stream;
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
-use tokenizers::AddedToken;
+use tokenizers::{AddedToken, ModelWrapper};
 
 use self::added::AddedTokens;
 use self::config::Declared;
@@ -71,18 +72,13 @@ impl Tokenizer {
             path: path.clone(),
             source: std::io::ErrorKind::NotFound.into(),
         })?;
-        let unusable = |what: String| ChatError::File { path: path.clone(), what };
-        let mut inner =
-            tokenizers::Tokenizer::from_bytes(&bytes).map_err(|e| unusable(e.to_string()))?;
-        let measures_texts = growth::check_rules(&inner).map_err(unusable)?;
-        // Truncation and padding are decided here, not by the file.
-        inner.with_padding(None);
-        inner.with_truncation(None).map_err(|e| unusable(e.to_string()))?;
         let config = config::load(folder)?;
-        add_missing(&mut inner, &config).map_err(|e| unusable(e.to_string()))?;
         let sources = source::find(folder, &config.raw)?;
-        let tokenizer = Self::assemble(inner, path, config, sources)?;
-        Ok(Tokenizer { measures_texts, ..tokenizer })
+        let loaded = guarded(|| read(&bytes, &config)).flatten();
+        let (inner, measures_texts) =
+            loaded.map_err(|e| ChatError::File { path: path.clone(), what: e.to_string() })?;
+        let assembled = guarded(|| Self::assemble(inner, path, config, sources));
+        Ok(Tokenizer { measures_texts, ..assembled.map_err(library)?? })
     }
 
     fn assemble(
@@ -126,9 +122,11 @@ impl Tokenizer {
     /// # Errors
     /// [`ChatError::Template`]: longer than [`MAX_TEXT_BYTES`], or the library fails.
     pub fn encode(&self, text: &str, add_special_tokens: bool) -> Result<Vec<u32>> {
-        self.check_text(text)?;
-        let encoding = self.inner.encode_fast(text, add_special_tokens);
-        Ok(encoding.map_err(library)?.get_ids().to_vec())
+        let encoding = guarded(|| {
+            self.check_text(text)?;
+            self.inner.encode_fast(text, add_special_tokens).map_err(library)
+        });
+        Ok(encoding.map_err(library)??.get_ids().to_vec())
     }
 
     /// Refuses a text that is too long, or that normalization would make far longer.
@@ -152,7 +150,7 @@ impl Tokenizer {
     /// # Errors
     /// [`ChatError::Template`] if the library's decoder fails.
     pub fn decode(&self, token_ids: &[u32], skip_special: bool) -> Result<String> {
-        self.inner.decode(token_ids, skip_special).map_err(library)
+        guarded(|| self.inner.decode(token_ids, skip_special)).flatten().map_err(library)
     }
 
     /// The number of tokens, added ones included.
@@ -234,6 +232,34 @@ impl Tokenizer {
     }
 }
 
+/// Runs calls into the library, which panics on some files that it should refuse, and with some of
+/// them on texts.
+fn guarded<T>(calls: impl FnOnce() -> T) -> tokenizers::Result<T> {
+    let panicked = |_| "the tokenizers library panicked: tokenizer.json is malformed".into();
+    catch_unwind(AssertUnwindSafe(calls)).map_err(panicked)
+}
+
+/// Reads tokenizer.json; with it, whether each text is measured. Truncation, padding and dropout are
+/// decided here, not by the file.
+fn read(
+    bytes: &[u8],
+    config: &config::Config,
+) -> tokenizers::Result<(tokenizers::Tokenizer, bool)> {
+    let mut inner = tokenizers::Tokenizer::from_bytes(bytes)?;
+    let measures_texts = growth::check_rules(&inner)?;
+    inner.with_padding(None);
+    inner.with_truncation(None)?;
+    if let ModelWrapper::BPE(model) = inner.get_model()
+        && model.dropout.is_some()
+    {
+        let mut model = model.clone();
+        model.dropout = None;
+        inner.with_model(model);
+    }
+    add_missing(&mut inner, config)?;
+    Ok((inner, measures_texts))
+}
+
 /// Adds the tokens that the folder marks as special and tokenizer.json does not.
 fn add_missing(
     inner: &mut tokenizers::Tokenizer,
@@ -253,7 +279,6 @@ fn add_missing(
 
 /// The token that the model produces for words outside its vocabulary.
 fn unknown_token(inner: &tokenizers::Tokenizer) -> Option<u32> {
-    use tokenizers::ModelWrapper;
     let token = match inner.get_model() {
         ModelWrapper::BPE(model) => model.unk_token.clone(),
         ModelWrapper::WordLevel(model) => Some(model.unk_token.clone()),

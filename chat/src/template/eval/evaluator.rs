@@ -141,7 +141,7 @@ impl<'t> TemplateEvaluator<'t> {
     }
 
     /// Runs `f` one level deeper, or refuses it.
-    pub(super) fn deeper<T>(
+    pub(in crate::template) fn deeper<T>(
         &mut self,
         f: impl FnOnce(&mut Self) -> Result<T, RenderError>,
     ) -> Result<T, RenderError> {

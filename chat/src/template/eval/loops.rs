@@ -25,7 +25,6 @@ impl<'t> TemplateEvaluator<'t> {
         // Nested loops hold their items all at once.
         let _claim = self.heap.charge(items.len() * size_of::<Value>())?;
         let info = Rc::new(LoopInfo {
-            depth: deeper(items.iter())? - 1,
             items,
             // A `for` that is not recursive always counts from one.
             level: 1,
@@ -82,6 +81,7 @@ impl<'t> TemplateEvaluator<'t> {
                 Ok(args.positional[at].clone())
             }
             "changed" => {
+                deeper(args.positional.iter())?;
                 let mut last = info.last.borrow_mut();
                 let mut same = last.as_ref().is_some_and(|l| l.len() == args.positional.len());
                 for (a, b) in last.iter().flatten().zip(&args.positional) {
