@@ -7,12 +7,7 @@ cd "$(dirname "$0")"
 target=$1
 runs=$2
 seconds=${3:-2}
-flags="-Cpasses=sancov-module -Cllvm-args=-sanitizer-coverage-level=4"
-flags="$flags -Cllvm-args=-sanitizer-coverage-inline-8bit-counters"
-flags="$flags -Cllvm-args=-sanitizer-coverage-pc-table -Cllvm-args=-sanitizer-coverage-trace-compares"
-flags="$flags -Clink-dead-code -Ccodegen-units=1 --cfg fuzzing"
-host=$(rustc -vV | sed -n 's/^host: //p')
-RUSTFLAGS="$flags" cargo build --release --target "$host" --bin "$target"
+FUZZ_SOURCES=$(dirname "$PWD") RUSTC_WRAPPER=$PWD/instrument.sh cargo build --release --bin "$target"
 mkdir -p "corpus/$target"
 if [ ! -d "found/$target" ]; then
     mkdir -p "found/$target"
@@ -20,10 +15,17 @@ if [ ! -d "found/$target" ]; then
         tar -xzf "corpus/$target.tar.gz" -C "found/$target"
     fi
 fi
-# Answers are short; files and bodies are as long as the longest that is kept.
+# Answers are short; files and bodies are as long as the longest that is kept, from the first run on.
 case $target in
-    equality | extraction | latex | plain) longest=256 ;;
-    *) longest=8192 ;;
+    equality | extraction | latex | plain) set -- -max_len=256 ;;
+    *) set -- -max_len=8192 -len_control=0 ;;
 esac
-exec "target/$host/release/$target" -runs="$runs" -timeout="$seconds" -rss_limit_mb=2048 -max_len=$longest \
+if [ -f "words/$target" ]; then
+    set -- "$@" -dict="words/$target"
+fi
+# Files of a target are in memory where the system has such a folder. One thread computes: models are tiny.
+TMPDIR=$(mktemp -d -p "$(test -w /dev/shm && echo /dev/shm || echo /tmp)")
+export TMPDIR RAYON_NUM_THREADS=1
+trap 'rm -rf "$TMPDIR"' EXIT
+"target/release/$target" -runs="$runs" -timeout="$seconds" -rss_limit_mb=2048 "$@" \
     -artifact_prefix="found/$target." "found/$target" "corpus/$target"

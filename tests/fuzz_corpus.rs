@@ -20,6 +20,8 @@ mod server;
 mod template;
 #[path = "../fuzz/entries/tokenizer.rs"]
 mod tokenizer;
+#[path = "../fuzz/entries/loopback.rs"]
+mod transport;
 
 use std::path::Path;
 use std::time::{Duration, Instant};

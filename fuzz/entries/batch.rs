@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use super::server;
+use super::{server, transport};
 
 const LIMIT: Duration = Duration::from_mins(1);
 
@@ -55,7 +55,7 @@ fn ends(batch: &Value) {
             break record;
         }
         assert!(begun.elapsed() < LIMIT, "it does not end: {record}");
-        std::thread::sleep(Duration::from_millis(2));
+        transport::pause();
     };
     if record["status"] == "completed" {
         let counts = &record["request_counts"];

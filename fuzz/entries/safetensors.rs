@@ -4,7 +4,7 @@ use models::weights::Checkpoint;
 
 use super::folder;
 
-/// Opens it and looks up every tensor.
+/// Opens it, looks up every tensor and reads it.
 pub(crate) fn run(data: &[u8]) {
     let folder = folder::with(&[("model.safetensors", data)]);
     let Ok(checkpoint) = Checkpoint::open(folder) else {
@@ -18,5 +18,6 @@ pub(crate) fn run(data: &[u8]) {
             assert!(tensor.offset <= length, "{name} begins at {} of {length}", tensor.offset);
         }
         assert!(checkpoint.tensor(&name, &[usize::MAX]).is_err(), "{name} has another shape");
+        assert!(matches!(checkpoint.equal(&name, &name), Ok(true)), "{name} can be read");
     }
 }

@@ -45,8 +45,9 @@ const ROUND: Duration = Duration::from_mins(1);
 /// First and longest wait after an I/O error.
 const WAITS: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(30));
 
-/// Starts the batch runner; `None` without a batch folder. It ends with [`Batches::stop`].
-pub(crate) fn start(state: &Data<State>, document: &Data<Document>) -> Option<JoinHandle<()>> {
+/// Starts the batch runner on the current event loop; `None` without a batch folder. It ends with
+/// [`State::drain`].
+pub fn start(state: &Data<State>, document: &Data<Document>) -> Option<JoinHandle<()>> {
     let batches = state.batches.clone()?;
     let (state, document) = (state.clone(), document.clone());
     Some(actix_web::rt::spawn(async move {
