@@ -176,6 +176,7 @@ const HOSTILE: &[(&str, &str)] = &[
         "bytes",
     ),
     ("{% for i in range(9) %}{% for j in ('ab' * 9999999) %}{% endfor %}{% endfor %}", "more than"),
+    ("{{ 'a' | map(*(['map'] * 9999)) }}", "deep"),
     ("{% for x in [1] %}{{ loop.changed(loop) }}{% endfor %}", "cannot hold a loop"),
     ("{% for x in [1] %}{{ [[loop]] }}{% endfor %}", "cannot hold a loop"),
     (
@@ -194,12 +195,9 @@ fn hostile_templates_are_refused_within_limits() {
     // A thread with a small stack: a template that nests too deep must be refused before it
     // overflows.
     let worker = std::thread::Builder::new().stack_size(1 << 20).spawn(|| {
-        let long = [
-            (format!("{{{{ 'a' | map('map'{}) }}}}", ", 'map'".repeat(5_000)), "deep"),
-            (format!("{{{{ 'a'{} }}}}", "and'a'".repeat(50_000)), "operators"),
-        ];
+        let long = (format!("{{{{ 'a'{} }}}}", "and'a'".repeat(50_000)), "operators");
         let hostile = HOSTILE.iter().map(|(source, expected)| ((*source).to_owned(), *expected));
-        for (source, expected) in hostile.chain(long) {
+        for (source, expected) in hostile.chain([long]) {
             let shown: String = source.chars().take(200).collect();
             let result = ChatTemplate::new(vec![("default".to_owned(), source)], Vec::new())
                 .and_then(|t| t.render(&one_message("0123456789")));

@@ -164,7 +164,11 @@ fn malformed_file_is_named_in_the_error() {
         "type": "BPE", "continuing_subword_prefix": "##",
         "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"],
     });
-    check("tokenizer.json", &json!({ "model": merge }).to_string(), &["tokenizer.json", "panicked"]);
+    check(
+        "tokenizer.json",
+        &json!({ "model": merge }).to_string(),
+        &["tokenizer.json", "panicked"],
+    );
     check("tokenizer_config.json", "[1]", &["tokenizer_config.json"]);
     check("tokenizer_config.json", r#"{"eos_token": 3}"#, &["tokenizer_config.json", "eos_token"]);
     check("tokenizer_config.json", r#"{"eos_token": {}}"#, &["eos_token.content"]);

@@ -20,9 +20,7 @@ use mutate::Random;
 fuzz_target!(|data: &[u8]| batch::run(data));
 
 fuzz_mutator!(|data: &mut [u8], size: usize, max_size: usize, seed: u32| {
-    mutate::with(data, (size, max_size), seed, |input, random| {
-        lines::headed(input, random, line)
-    })
+    mutate::with(data, (size, max_size), seed, |input, random| lines::headed(input, random, line))
 });
 
 /// The lines with one repeated, removed or changed.

@@ -63,8 +63,7 @@ pub(crate) fn exchange(method: &str, path: &str, kind: &str, body: &[u8]) -> (u1
         .insert_header((CONTENT_LENGTH, body.len()))
         .set_payload(body.to_vec())
         .to_request();
-    let (status, text) =
-        RUNNING.with(|running| running.system.block_on((running.call)(request)));
+    let (status, text) = RUNNING.with(|running| running.system.block_on((running.call)(request)));
     (status, String::from_utf8(text.to_vec()).expect("replies are text"))
 }
 

@@ -54,9 +54,9 @@ use actix_web::web;
 use connections::{Server, http_service};
 
 pub use app::{app, document, document_text};
+pub use background::{Background, run_until_signal};
 /// For an application that is served in another way than by [`run`].
 pub use batch_runner::start as start_batches;
-pub use background::{Background, run_until_signal};
 pub use config::Config;
 pub use hosts::Hosts;
 pub use load::{CannotLoad, calibrated, load_models};

@@ -253,8 +253,8 @@ impl Checkpoint {
         if (left.dtype, &left.shape) != (right.dtype, &right.shape) {
             return Ok(false);
         }
-        let (mut mine, mut other) = (vec![0; BLOCK], vec![0; BLOCK]);
         let len = left.data_offsets.1 - left.data_offsets.0;
+        let (mut mine, mut other) = (vec![0; BLOCK.min(len)], vec![0; BLOCK.min(len)]);
         for start in (0..len).step_by(BLOCK) {
             let size = BLOCK.min(len - start);
             let (mine, other) = (&mut mine[..size], &mut other[..size]);
