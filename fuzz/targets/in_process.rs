@@ -8,6 +8,7 @@ use actix_service::Service as _;
 use actix_web::body::to_bytes;
 use actix_web::http::Method;
 use actix_web::http::header::{CONTENT_LENGTH, CONTENT_TYPE, HOST};
+use actix_web::rt::time::sleep;
 use actix_web::rt::{System, SystemRunner};
 use actix_web::test::{TestRequest, init_service};
 use actix_web::web::{Bytes, Data};
@@ -70,5 +71,6 @@ pub(crate) fn exchange(method: &str, path: &str, kind: &str, body: &[u8]) -> (u1
 /// Lets the server's other tasks go on.
 pub(crate) fn pause() {
     let one = Duration::from_millis(1);
-    RUNNING.with(|running| running.system.block_on(actix_web::rt::time::sleep(one)));
+    // The timer takes the runtime that it is made in.
+    RUNNING.with(|running| running.system.block_on(async { sleep(one).await }));
 }

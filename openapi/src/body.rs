@@ -31,14 +31,16 @@ pub enum BodyError {
 /// # Errors
 /// A body that is not JSON, or not a `T`.
 pub fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
-    let error = match serde_json::from_slice(bytes) {
+    // The parser does not check the characters of values that no field takes, and a reply may repeat them.
+    let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(bytes, error.valid_up_to()))?;
+    let error = match serde_json::from_str(text) {
         Ok(value) => return Ok(value),
         Err(error) => error,
     };
     if !error.is_data() {
         return Err(malformed(&error));
     }
-    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let mut deserializer = serde_json::Deserializer::from_str(text);
     match serde_path_to_error::deserialize::<_, T>(&mut deserializer) {
         Ok(value) => Ok(value),
         Err(tracked) if tracked.inner().is_data() => Err(BodyError::Invalid {
@@ -46,6 +48,17 @@ pub fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
             message: without_position(tracked.inner()),
         }),
         Err(tracked) => Err(malformed(tracked.inner())),
+    }
+}
+
+/// The error of a body whose byte `at` is the first that is not UTF-8, as the parser words it.
+fn not_utf8(bytes: &[u8], at: usize) -> BodyError {
+    let before = &bytes[..at];
+    let line_start = before.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+    BodyError::Malformed {
+        line: 1 + before.iter().filter(|byte| **byte == b'\n').count(),
+        column: at - line_start + 1,
+        message: "invalid unicode code point".to_owned(),
     }
 }
 
@@ -73,8 +86,8 @@ mod tests {
     use super::*;
     use crate::ScoreRequest;
 
-    fn place(body: &str) -> String {
-        match parse_body::<ScoreRequest>(body.as_bytes()) {
+    fn place(body: &[u8]) -> String {
+        match parse_body::<ScoreRequest>(body) {
             Ok(_) => "ok".to_owned(),
             Err(BodyError::Malformed { line, column, .. }) => format!("malformed {line}:{column}"),
             Err(BodyError::Invalid { path, .. }) => format!("invalid {path}"),
@@ -111,7 +124,14 @@ mod tests {
             (r#"{"model":"m","inputs":[{"response":"a","response":"b"}]}"#, "invalid inputs[0]"),
         ];
         for (body, expected) in cases {
-            assert_eq!(place(body), expected, "{body}");
+            assert_eq!(place(body.as_bytes()), expected, "{body}");
         }
+    }
+
+    #[test]
+    fn bodies_that_are_not_utf8_are_malformed() {
+        assert_eq!(place(b"{\"model\":\"m\",\n\"inputs\":[],\"\xbb\":0}"), "malformed 2:14");
+        let skipped = parse_body::<serde::de::IgnoredAny>(b"\"\xbb\"");
+        assert!(matches!(skipped, Err(BodyError::Malformed { line: 1, column: 2, .. })));
     }
 }
