@@ -53,10 +53,10 @@ pub fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, BodyError> {
 
 /// The error of a body whose byte `at` is the first that is not UTF-8, as the parser words it.
 fn not_utf8(bytes: &[u8], at: usize) -> BodyError {
-    let lines = bytes[..at].split(|byte| *byte == b'\n');
+    let mut lines = bytes[..at].split(|byte| *byte == b'\n');
     BodyError::Malformed {
         line: lines.clone().count(),
-        column: 1 + lines.last().map_or(0, <[u8]>::len),
+        column: 1 + lines.next_back().map_or(0, <[u8]>::len),
         message: "invalid unicode code point".to_owned(),
     }
 }
