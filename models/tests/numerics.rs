@@ -1,5 +1,6 @@
 //! Scores of products of bf16 and of 8-bit integers beside those of f32, over every family.
 
+use std::fmt::Write as _;
 use std::path::Path;
 
 use models::weights::{Compute, FloatType};
@@ -29,7 +30,9 @@ fn scores(dir: &Path, compute: Compute) -> Vec<f32> {
     let outputs = Runner::new(model.decoder, model.head).forward(&batch).expect("it runs");
     let score = |output: &Output| match output {
         Output::Head(all) => all[0],
-        other => unreachable!("a score was read, not {other:?}"),
+        Output::Vocab(_) | Output::Labels { .. } | Output::Logprob { .. } | Output::Hidden(_) => {
+            unreachable!("a score was read, not {output:?}")
+        }
     };
     outputs.rows.iter().map(score).collect()
 }
@@ -67,7 +70,7 @@ fn rounded_products_keep_the_order_of_scores() {
             let rounded = scores(&dir, compute);
             let tau = kendall_tau(&exact, &rounded);
             let far = exact.iter().zip(&rounded).map(|(x, y)| (x - y).abs()).fold(0.0, f32::max);
-            line += &format!("; {tau:.3} {far:.4}");
+            write!(line, "; {tau:.3} {far:.4}").expect("writing to memory does not fail");
             assert!(far > 0.0, "{}: {compute:?} rounds nothing", preset.name());
             assert!(tau >= least_tau, "{} in {compute:?}: tau {tau}", preset.name());
             let share = far / (most - least);

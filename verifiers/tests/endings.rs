@@ -19,9 +19,8 @@ struct Ending<'a> {
 
 fn ending(line: &str) -> Ending<'_> {
     let fields: Vec<&str> = line.splitn(4, " || ").collect();
-    let [kind, sign, gold, response] = fields[..] else {
-        panic!("{line:?} has not four fields");
-    };
+    assert_eq!(fields.len(), 4, "{line:?}");
+    let (kind, sign, gold, response) = (fields[0], fields[1], fields[2], fields[3]);
     assert!(matches!(sign, "+" | "-"), "{line:?}");
     let response = response.replace("\\n ", "\n");
     Ending { kind, is_right: sign == "+", gold, response }

@@ -136,7 +136,7 @@ mod tests {
     fn activations_are_rounded_to_bf16_before_a_product_of_pairs() {
         // 1.00390625 lies between two bf16 and goes to the even one, 1.
         let weight = pairs(&[1.0, 2.0, 256.0, 0.0, -1.0, 0.5], 2, 3);
-        let x = Tensor::new(&[[1.003_906_25_f32, 1.0, 1.0], [3.0, 0.0, -2.0]], &Device::Cpu);
+        let x = Tensor::new(&[[1.0 + 1.0 / 256.0_f32, 1.0, 1.0], [3.0, 0.0, -2.0]], &Device::Cpu);
         let (x, bias) = (x.unwrap(), Tensor::new(&[0.5_f32, -1.0], &Device::Cpu).unwrap());
         let check = |bias: Option<&Tensor>, expected: [[f32; 2]; 2]| {
             let y = linear(&x, &weight, bias).unwrap().to_vec2::<f32>().unwrap();

@@ -132,12 +132,13 @@ mod tests {
 
     #[test]
     fn auto_takes_bf16_where_weights_and_cpu_are_bf16() {
+        use Numerics::{Bf16, F32, Int8};
+
         let check = |compute: Compute, expected: [Numerics; 4]| {
             let of = |is_bf16, has| compute.choose_for(is_bf16, has).numerics;
             let all = [of(false, false), of(false, true), of(true, false), of(true, true)];
             assert_eq!(all, expected, "{compute:?}");
         };
-        use Numerics::{Bf16, F32, Int8};
         check(Compute::Auto, [F32, F32, F32, Bf16]);
         check(Compute::F32, [F32; 4]);
         check(Compute::Bf16, [Bf16; 4]);

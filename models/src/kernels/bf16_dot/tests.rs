@@ -15,7 +15,7 @@ fn numbers(seed: u64, count: usize) -> Vec<f32> {
             z ^= z >> 31;
             z = z.wrapping_mul(0x94d0_49bb_1331_11eb);
             let x = (z >> 40) as f32 / 8_388_608.0 - 1.0;
-            if z % 16 == 0 { x * 1e-20 } else { x }
+            if z.is_multiple_of(16) { x * 1e-20 } else { x }
         })
         .collect()
 }

@@ -159,10 +159,7 @@ impl Kernel for DotPairs {
 
 /// Every instruction set gives the reference's bits.
 fn check_dots(dots: DotPairs) {
-    let mut want = [0.0; LANES];
-    for i in 0..LANES {
-        want[i] = plain_dot(dots.x[i], dots.w[i], dots.sum[i]);
-    }
+    let want: [f32; LANES] = std::array::from_fn(|i| plain_dot(dots.x[i], dots.w[i], dots.sum[i]));
     for isa in Isa::available() {
         let got = isa.run(dots);
         for i in 0..LANES {
