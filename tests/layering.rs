@@ -267,8 +267,8 @@ fn forbidden_edges_are_reported() {
     check("unknown", "openapi", Normal, Some("add one at its tier"));
     // From outside.
     check("serve", "actix-web", Normal, None);
-    check("cli", "actix-web", Normal, Some("only [serve] may"));
-    check("tests", "actix-http", Development, Some("only [serve] may"));
+    check("cli", "actix-web", Normal, Some("only [connections, serve] may"));
+    check("tests", "actix-http", Development, Some("only [connections, serve] may"));
     check("trainer", "candle-nn", Normal, None);
     check("engine", "candle-core", Normal, Some("only [models, trainer, benchmarks]"));
     check("trainer", "cudarc", Normal, Some("only [models] may"));

@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use base::digest::hex;
 use minijinja::machinery::parse;
-use minijinja::syntax::SyntaxConfig;
 use sha2::{Digest, Sha256};
 
 use super::error::{self, RenderError};
@@ -12,7 +11,7 @@ use super::eval::evaluator::TemplateEvaluator;
 use super::generation::rewrite_generation;
 use super::globals::globals;
 use super::heap::{Heap, RenderLimits};
-use super::nesting;
+use super::nesting::{check_nesting, syntax};
 use super::source::TEMPLATE_FILE;
 use crate::conversation::Conversation;
 use crate::error::{ChatError, Result};
@@ -64,7 +63,7 @@ impl ChatTemplate {
         let mut variants = Vec::new();
         for (name, source) in sources {
             let source = rewrite_generation(&source);
-            nesting::check_nesting(&source)
+            check_nesting(&source)
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;
             parse(&source, FILE, syntax())
                 .map_err(|e| ChatError::Template(format!("the template `{name}`: {e}")))?;
@@ -144,13 +143,4 @@ impl ChatTemplate {
             })
         })
     }
-}
-
-/// The settings of Jinja that Hugging Face uses.
-pub(super) fn syntax() -> SyntaxConfig {
-    SyntaxConfig::builder()
-        .trim_blocks(true)
-        .lstrip_blocks(true)
-        .build()
-        .expect("the default delimiters are valid")
 }

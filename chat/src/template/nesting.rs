@@ -7,8 +7,7 @@
 //! before it is parsed.
 
 use minijinja::machinery::{Token, tokenize};
-
-use super::chat_template::syntax;
+use minijinja::syntax::SyntaxConfig;
 
 /// Most `not` and `-` in one tag: the parser recurses for each.
 const MAX_UNARY: usize = 128;
@@ -16,6 +15,15 @@ const MAX_UNARY: usize = 128;
 const MAX_OPERATORS: usize = 1024;
 /// Most `elif` of the `if` blocks that are open at a place: each nests the tree by one.
 const MAX_ELIFS: usize = 256;
+
+/// The settings of Jinja that Hugging Face uses.
+pub(super) fn syntax() -> SyntaxConfig {
+    SyntaxConfig::builder()
+        .trim_blocks(true)
+        .lstrip_blocks(true)
+        .build()
+        .expect("the default delimiters are valid")
+}
 
 /// Checks that `source` nests no deeper than the parser and the evaluator can. The tokens are those of
 /// the parser's own lexer, so that nothing counts for one and not for the other.

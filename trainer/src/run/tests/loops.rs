@@ -158,7 +158,7 @@ fn advantages_read_the_steps_of_a_scorer() {
     let error = bench.run(1, &without).step().expect_err("no steps");
     let error = error.to_string();
     assert!(
-        error.contains("'has-e' says nothing of steps") && error.contains("steps_scorer"),
+        error.contains("'has-e' does not score steps") && error.contains("steps_scorer"),
         "{error}"
     );
 }
