@@ -249,6 +249,11 @@ impl Connections {
         false
     }
 
+    /// Closes every connection whose reader has stalled with a reply in memory.
+    pub fn end_stalled(&self) {
+        self.output_fits(1);
+    }
+
     /// The connections whose readers have stalled, those of the longest time first.
     fn stalled(&self, table: &Table) -> Vec<Arc<Connection>> {
         let now = self.nanos(Instant::now());

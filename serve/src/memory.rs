@@ -25,7 +25,7 @@ pub enum MemoryStage {
     PauseBatches,
     /// Cached scores are dropped, and new ones are not cached.
     DropCache,
-    /// Request bodies above 64 KiB are refused.
+    /// Request bodies above 64 KiB are refused, and readers that have stalled are cut off.
     RefuseLargeBodies,
     /// All requests are refused but health, metrics and the list of models.
     RefuseWork,

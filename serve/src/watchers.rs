@@ -37,6 +37,9 @@ pub(crate) fn sample_memory(state: Weak<State>) -> std::io::Result<()> {
                 // The allocator keeps freed pages for its next callers, and the limit counts them.
                 (state.release_memory)();
             }
+            if state.memory.stage() >= MemoryStage::RefuseLargeBodies {
+                state.connections.end_stalled();
+            }
             drop(state);
             std::thread::sleep(MEMORY_PERIOD);
         }

@@ -190,3 +190,15 @@ fn unread_output_is_refused_beyond_its_budget() {
     drop(stalled);
     eventually("no output is held", || held(&server, "output_bytes") < 1e5);
 }
+
+#[test]
+fn readers_that_stall_end_when_memory_is_short() {
+    let server = Server::configured("", |config| {
+        config.memory = Some(1 << 20);
+        config.write_timeout = Duration::from_mins(10);
+    });
+    let stalled: Vec<TcpStream> = (0..3).map(|_| stalled_reader(&server)).collect();
+    eventually("they are cut off", || events(&server, "gave_way") > 2.5);
+    eventually("no output is held", || held(&server, "output_bytes") < 1e5);
+    drop(stalled);
+}
