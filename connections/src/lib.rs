@@ -468,11 +468,11 @@ fn descriptor_limit() -> Option<usize> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn stalled_readers_are_closed_until_their_output_fits() {
+    /// A table of `connections` connections at most, with times of a second.
+    pub(crate) fn of_seconds(connections: usize) -> Arc<Connections> {
         let second = Duration::from_secs(1);
-        let mut server = Connections::new(ConnectionLimits {
-            connections: 10,
+        Connections::new(ConnectionLimits {
+            connections,
             address_connections: 0,
             head_timeout: second,
             linger_timeout: second,
@@ -480,7 +480,12 @@ mod tests {
             write_timeout: second,
             reply_timeout: second,
             drain_idle: second,
-        });
+        })
+    }
+
+    #[test]
+    fn stalled_readers_are_closed_until_their_output_fits() {
+        let mut server = of_seconds(10);
         let own = Arc::get_mut(&mut server).expect("it has no connection yet");
         own.start = own.start.checked_sub(Duration::from_secs(10)).expect("the machine runs");
         let now = Instant::now();

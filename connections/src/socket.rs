@@ -183,23 +183,11 @@ mod tests {
     use std::future::poll_fn;
     use std::net::{IpAddr, Ipv4Addr};
 
-    use std::time::Duration;
-
-    use super::super::{ConnectionLimits, Connections};
+    use super::super::tests::of_seconds;
     use super::*;
 
     fn connection() -> Arc<Connection> {
-        let second = Duration::from_secs(1);
-        let connections = Connections::new(ConnectionLimits {
-            connections: 1,
-            address_connections: 0,
-            head_timeout: second,
-            linger_timeout: second,
-            idle_timeout: second,
-            write_timeout: second,
-            reply_timeout: second,
-            drain_idle: second,
-        });
+        let connections = of_seconds(1);
         connections.open(IpAddr::V4(Ipv4Addr::LOCALHOST)).expect("the first connection")
     }
 
