@@ -3,6 +3,7 @@
 //! Each command has a module with its arguments and what it prints; the work is done by libraries.
 //! A library itself, because a program's own crate is compiled only after all libraries.
 
+mod allocator;
 mod args;
 mod calibrate;
 mod dataset_args;
@@ -32,16 +33,12 @@ use ::serve::logs::{self, LogFormat};
 use args::{Cli, Command};
 use error::{CliError, CommandOutcome, exit_code};
 
-/// Requests are made of many small texts; the system's allocator took a sixth of the server's time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// Runs the command of the process's arguments.
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
     if matches!(command, Command::Train(_)) {
         train::leave_threads_to_workers();
-        train::keep_memory();
+        allocator::keep_free_pages();
     }
     if !matches!(command, Command::Serve(_)) {
         // A scorer that fails says why in the log. The server starts its own.

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
         .map_err(|error| cannot_start(&error))?
         .with_hosts(hosts)
         .with_signing(signing)
-        .with_release_memory(crate::train::release_memory);
+        .with_allocator(crate::allocator::HOOKS);
     let state = serve::calibrated(state, &catalogue).map_err(|error| cannot_start(&error))?;
     let listener = loading.finish().map_err(|error| cannot_start(&error))?;
     let ready = || {

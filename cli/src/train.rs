@@ -66,25 +66,6 @@ pub(crate) fn leave_threads_to_workers() {
     unsafe { std::env::set_var("CANDLE_NUM_THREADS", "1") };
 }
 
-/// Milliseconds after which free memory goes back to the system, −1 for never: `mi_option_purge_delay`
-/// of mimalloc.h, for which its crate has no name.
-const PURGE_DELAY: libmimalloc_sys::mi_option_t = 15;
-
-/// Keeps what a step gave back for the next one, which takes as much again. To have it cleared anew
-/// by the system took a training run a twelfth of its time.
-#[expect(unsafe_code, reason = "the allocator's options are C functions")]
-pub(crate) fn keep_memory() {
-    // SAFETY: it stores a number among the options of the allocator, which has that many.
-    unsafe { libmimalloc_sys::mi_option_set(PURGE_DELAY, -1) };
-}
-
-/// Gives pages that the allocator keeps back to the system.
-#[expect(unsafe_code, reason = "the allocator's calls are C functions")]
-pub(crate) fn release_memory() {
-    // SAFETY: it may be called by any thread at any time.
-    unsafe { libmimalloc_sys::mi_collect(true) };
-}
-
 pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
     let config = RunConfig::read(&args.run).map_err(failed)?;
     let resume = Resume { resume: args.resume, allow_changes: args.allow_changes };

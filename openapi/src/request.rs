@@ -1,7 +1,10 @@
 //! The request of `POST /v1/score`.
 
+use std::fmt;
+
 use base::Priority;
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, IgnoredAny, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 use utoipa::ToSchema;
 
 use crate::{Content, Reference, integer};
@@ -17,6 +20,7 @@ pub struct ScoreRequest {
     #[schema(example = "math")]
     pub model: String,
     /// The inputs; results have the same order.
+    #[serde(deserialize_with = "read_inputs")]
     #[schema(min_items = 1, max_items = 10_000)]
     pub inputs: Vec<ScoreInput>,
     /// Options of the request.
@@ -81,6 +85,39 @@ pub struct Options {
     #[serde(deserialize_with = "integer::read_unsigned")]
     #[schema(minimum = 0, maximum = 9_007_199_254_740_992_u64)]
     pub seed: u64,
+}
+
+/// Reads inputs, and no more than a request may have: an input takes a hundred times the bytes of `{}`.
+fn read_inputs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<ScoreInput>, D::Error> {
+    deserializer.deserialize_seq(InputsVisitor)
+}
+
+struct InputsVisitor;
+
+impl<'de> Visitor<'de> for InputsVisitor {
+    type Value = Vec<ScoreInput>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a sequence")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut inputs = Vec::new();
+        while inputs.len() < MAX_INPUTS {
+            match list.next_element()? {
+                Some(input) => inputs.push(input),
+                None => return Ok(inputs),
+            }
+        }
+        let mut count = inputs.len();
+        while list.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        if count == inputs.len() {
+            return Ok(inputs);
+        }
+        Err(A::Error::custom(format_args!("{count} inputs; a request takes 1 to {MAX_INPUTS}")))
+    }
 }
 
 crate::object!(ScoreRequest);

@@ -20,7 +20,7 @@ pub struct AdmissionLimits {
     pub requests: usize,
     /// Responses waiting or running.
     pub items: usize,
-    /// Bytes of request bodies, and of the texts and tokens that are made of them.
+    /// Bytes of request bodies, and of the values, texts and tokens that are made of them.
     pub bytes: usize,
     /// Bytes of memory for encoding texts.
     pub encoding: usize,
@@ -60,13 +60,20 @@ pub struct AtLimit {
 /// A request's share of the limits, returned when dropped. Not `Clone`: a share is returned once.
 #[derive(Debug)]
 pub struct Permit {
-    admission: Arc<Admission>,
+    held: Arc<HeldBytes>,
     items: usize,
-    bytes: usize,
     /// Whether half of the input limit is left to other requests.
     yields: bool,
     /// When the inputs were admitted, and how many were in hand then.
     since: Option<(Instant, usize)>,
+}
+
+/// Bytes of a request in hand, returned when the last holder drops them: the request, or work for it
+/// on a blocking thread, which goes on for a while after its client has left.
+#[derive(Debug)]
+pub struct HeldBytes {
+    admission: Arc<Admission>,
+    bytes: AtomicUsize,
 }
 
 impl Admission {
@@ -109,9 +116,9 @@ impl Admission {
         if full || !reserve(&self.requests, 1, self.limits.requests) {
             return Err(self.refused());
         }
-        let mut permit =
-            Permit { admission: Arc::clone(self), items: 0, bytes: 0, yields, since: None };
-        permit.add_bytes(bytes)?;
+        let held = HeldBytes { admission: Arc::clone(self), bytes: AtomicUsize::new(0) };
+        let permit = Permit { held: Arc::new(held), items: 0, yields, since: None };
+        permit.held.add(bytes)?;
         Ok(permit)
     }
 
@@ -181,17 +188,35 @@ impl Admission {
     }
 }
 
-impl Permit {
-    /// Adds body bytes as they arrive.
+impl HeldBytes {
+    /// Adds bytes: of the body as they arrive, or of what is about to be made of it.
     ///
     /// # Errors
     /// [`AtLimit`] where the limit of bytes is reached.
-    pub fn add_bytes(&mut self, bytes: usize) -> Result<(), AtLimit> {
+    pub fn add(&self, bytes: usize) -> Result<(), AtLimit> {
         if !reserve(&self.admission.bytes, bytes, self.admission.limits.bytes) {
             return Err(self.admission.refused());
         }
-        self.bytes += bytes;
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
         Ok(())
+    }
+
+    /// The limit of the bytes of all requests.
+    pub fn limit(&self) -> usize {
+        self.admission.limits.bytes
+    }
+}
+
+impl Drop for HeldBytes {
+    fn drop(&mut self) {
+        self.admission.bytes.fetch_sub(*self.bytes.get_mut(), Ordering::Relaxed);
+    }
+}
+
+impl Permit {
+    /// The bytes of the request.
+    pub fn held(&self) -> &Arc<HeldBytes> {
+        &self.held
     }
 
     /// Adds the inputs of the request. A request larger than the limit is admitted when nothing
@@ -201,7 +226,7 @@ impl Permit {
     /// [`AtLimit`] where the limit of inputs is reached, or the work in hand would take longer than
     /// `patience`.
     pub fn add_items(&mut self, items: usize, patience: Duration) -> Result<(), AtLimit> {
-        let admission = &self.admission;
+        let admission = &self.held.admission;
         let limit = if self.yields { half(admission.limits.items) } else { admission.limits.items };
         let fits = |held: usize| match held.checked_add(items) {
             Some(sum) if sum <= limit || held == 0 => Some(sum),
@@ -222,16 +247,16 @@ impl Permit {
     /// Ends an answered request and learns from its time.
     pub fn answered(self) {
         if let Some((since, ahead)) = self.since {
-            self.admission.learn(ahead, since.elapsed());
+            self.held.admission.learn(ahead, since.elapsed());
         }
     }
 }
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        self.admission.items.fetch_sub(self.items, Ordering::Relaxed);
-        self.admission.bytes.fetch_sub(self.bytes, Ordering::Relaxed);
-        self.admission.requests.fetch_sub(1, Ordering::Relaxed);
+        let admission = &self.held.admission;
+        admission.items.fetch_sub(self.items, Ordering::Relaxed);
+        admission.requests.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -280,7 +305,7 @@ mod tests {
         assert_eq!(held(&admission), (0, 0, 0));
         {
             let mut first = admission.enter(60).expect("room");
-            assert!(first.add_bytes(41).is_err());
+            assert!(first.held().add(41).is_err());
             first.add_items(4, PATIENT).expect("room");
             assert!(admission.enter(41).is_err(), "no bytes left");
             let mut second = admission.enter(40).expect("room");
@@ -289,6 +314,18 @@ mod tests {
             assert!(admission.enter(0).is_err(), "no requests left");
             assert_eq!(held(&admission), (3, 4, 100));
         }
+        assert_eq!(held(&admission), (0, 0, 0));
+    }
+
+    #[test]
+    fn bytes_are_held_until_work_for_the_request_has_ended() {
+        let admission = admission();
+        let permit = admission.enter(60).expect("room");
+        let work = Arc::clone(permit.held());
+        work.add(20).expect("room");
+        drop(permit);
+        assert_eq!(held(&admission), (0, 0, 80));
+        drop(work);
         assert_eq!(held(&admission), (0, 0, 0));
     }
 

@@ -17,6 +17,43 @@ use crate::state::State;
 /// other connection of the worker.
 pub(crate) const INLINE_BYTES: usize = 64 << 10;
 
+/// Bodies of so many bytes are parsed without counting their values: as many as the server reads at a
+/// time parse into little.
+const SMALL_BYTES: usize = 4 << 10;
+
+/// Bytes of a value of JSON in memory.
+const VALUE_BYTES: usize = size_of::<serde_json::Value>();
+
+/// Estimates the bytes that JSON takes once it is parsed, beside its text: a value before each comma,
+/// and as much again for the allocation of each string, array and object.
+pub(crate) fn value_bytes(json: &[u8]) -> usize {
+    if json.len() <= SMALL_BYTES {
+        return 0;
+    }
+    let mut values = 0;
+    let mut rest = json;
+    while !rest.is_empty() {
+        let quote = memchr::memchr(b'"', rest);
+        let (outside, string) = rest.split_at(quote.unwrap_or(rest.len()));
+        values += outside.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+        values += usize::from(quote.is_some());
+        rest = after_string(string);
+    }
+    values.saturating_mul(VALUE_BYTES)
+}
+
+/// The text after the string at the start of `json`.
+fn after_string(json: &[u8]) -> &[u8] {
+    let mut rest = json.get(1..).unwrap_or_default();
+    while let Some(at) = memchr::memchr2(b'"', b'\\', rest) {
+        if rest[at] == b'"' {
+            return &rest[at + 1..];
+        }
+        rest = rest.get(at + 2..).unwrap_or_default();
+    }
+    &[]
+}
+
 /// Reads the body of a request; returns it with the permit that covers it.
 ///
 /// # Errors
@@ -32,7 +69,7 @@ pub(crate) async fn read(
     if announced > state.config.max_body {
         return Err(too_large(state));
     }
-    let mut permit = match enter(request, announced, state) {
+    let permit = match enter(request, announced, state) {
         Ok(permit) => permit,
         Err(error) => {
             // Reading a small body keeps the connection open, which costs less than a reconnect.
@@ -42,7 +79,7 @@ pub(crate) async fn read(
             return Err(error);
         }
     };
-    let reading = collect(&mut payload, &mut permit, announced, state);
+    let reading = collect(&mut payload, &permit, announced, state);
     let limit = state.config.body_timeout;
     let body = tokio::time::timeout(limit, reading).await;
     let late = |_| ApiError::new(Code::BodyTimeout, format!("no whole body within {limit:?}"));
@@ -97,7 +134,7 @@ pub(crate) fn announced_bytes(request: &HttpRequest) -> usize {
 
 async fn collect(
     payload: &mut Payload,
-    permit: &mut Permit,
+    permit: &Permit,
     announced: usize,
     state: &State,
 ) -> Result<Bytes, ApiError> {
@@ -113,7 +150,7 @@ async fn collect(
         }
         let beyond = body.len().saturating_sub(before);
         let refused = |refused: crate::admit::AtLimit| ApiError::overloaded(refused.retry_after);
-        permit.add_bytes(beyond).map_err(refused)?;
+        permit.held().add(beyond).map_err(refused)?;
     }
     Ok(body.freeze())
 }
@@ -127,4 +164,34 @@ async fn discard(payload: &mut Payload, limit: Duration) {
 fn too_large(state: &State) -> ApiError {
     let limit = state.config.max_body;
     ApiError::new(Code::BodyTooLarge, format!("the body is larger than {limit} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_counted_outside_of_strings() {
+        let check = |json: &str, values: usize| {
+            let long = " ".repeat(SMALL_BYTES);
+            assert_eq!(value_bytes((long + json).as_bytes()), values * VALUE_BYTES, "{json}");
+        };
+        check("", 0);
+        check("[]", 1);
+        check("[1, 2, 3]", 3);
+        check(r#"["a", "b"]"#, 4);
+        check(r#"{"a": [1, {"b,[{": null}]}"#, 6);
+        check(r#""\",[{\\""#, 1);
+        check(r#"["a,b, c[", 1]"#, 3);
+        // What is not JSON is counted all the same.
+        check(r#"["a"#, 2);
+        check(r#"["a\"#, 2);
+        check("[[[", 3);
+    }
+
+    #[test]
+    fn a_small_body_is_not_counted() {
+        assert_eq!(value_bytes("[".repeat(SMALL_BYTES).as_bytes()), 0);
+        assert_ne!(value_bytes("[".repeat(SMALL_BYTES + 1).as_bytes()), 0);
+    }
 }

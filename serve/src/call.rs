@@ -10,7 +10,7 @@ use openapi::{BodyError, Options};
 use rubrics::{Input, Priority, ScoreOptions, Scorer};
 use serde::Serialize;
 
-use crate::admit::{AtLimit, Permit};
+use crate::admit::{AtLimit, HeldBytes, Permit};
 use crate::blocking::blocking;
 use crate::body::{self, INLINE_BYTES};
 use crate::cached_score::{self, CachedOutcome, CachedScore};
@@ -74,19 +74,22 @@ impl<'r> Call<'r> {
     /// Parses the body; a large one on a blocking thread.
     ///
     /// # Errors
-    /// 400 where the body is not JSON, 422 where it has the wrong shape.
+    /// 400 where the body is not JSON, 422 where it has the wrong shape, and those of
+    /// [`encoding::hold`] where its values take more memory than there is.
     pub(crate) async fn parse<T: Send + 'static>(
         &self,
         parse: impl FnOnce(&[u8]) -> Result<T, BodyError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let parsed = if self.bytes.len() <= INLINE_BYTES {
-            parse(&self.bytes)
-        } else {
-            let bytes = self.bytes.clone();
-            let parsing = blocking(move || parse(&bytes)).await;
-            parsing.map_err(ApiError::internal)?
+        let held = Arc::clone(self.permit.held());
+        let parse = move |bytes: &[u8]| {
+            encoding::hold(&held, body::value_bytes(bytes))?;
+            parse(bytes).map_err(ApiError::body)
         };
-        parsed.map_err(ApiError::body)
+        if self.bytes.len() <= INLINE_BYTES {
+            return parse(&self.bytes);
+        }
+        let bytes = self.bytes.clone();
+        blocking(move || parse(&bytes)).await.map_err(ApiError::internal)?
     }
 
     /// Returns the body as sent.
@@ -130,8 +133,13 @@ impl<'r> Call<'r> {
     ///
     /// # Errors
     /// As [`encoding::hold`].
-    pub(crate) fn hold(&mut self, bytes: usize) -> Result<(), ApiError> {
-        encoding::hold(&mut self.permit, bytes, self.state)
+    pub(crate) fn hold(&self, bytes: usize) -> Result<(), ApiError> {
+        encoding::hold(self.held(), bytes)
+    }
+
+    /// The bytes of the request, for work that goes on when its client has left.
+    pub(crate) fn held(&self) -> &Arc<HeldBytes> {
+        self.permit.held()
     }
 
     /// Runs `work`, which encodes texts, on a blocking thread, once there is room for the longest.
@@ -143,7 +151,7 @@ impl<'r> Call<'r> {
         longest: usize,
         work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        let encoding = encoding::encode_aside(self.state, longest, work);
+        let encoding = encoding::encode_aside(self.state, self.held(), longest, work);
         let encoded = tokio::time::timeout_at(self.deadline().into(), encoding).await;
         encoded.map_err(|_| deadline_passed())?
     }
@@ -222,7 +230,8 @@ impl<'r> Call<'r> {
         let deadline = own.map_or(limit, |own| own.min(limit));
         let responses = inputs.iter().map(|input| input.n_responses()).sum();
         let patience = self.admit(responses, deadline)?;
-        self.hold(bytes_beside(&self.bytes, &scorer, inputs))?;
+        let outcomes = responses.saturating_mul(OUTCOME_BYTES);
+        self.hold(bytes_beside(&self.bytes, &scorer, inputs).saturating_add(outcomes))?;
         let priority = line.map_or(options.priority, |_| Priority::Batch);
         let queues = &self.state.scorer_queues;
         let place = queues.enter(scorer.name(), responses, priority, patience).await;
@@ -274,6 +283,9 @@ impl<'r> Call<'r> {
         })
     }
 }
+
+/// Bytes of the outcome of a response, with its place in the reply.
+const OUTCOME_BYTES: usize = 512;
 
 /// Bytes that judging inputs takes beside the body that they come from: texts that several inputs
 /// or responses share are read once for each.

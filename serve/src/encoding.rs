@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::admit::{Admission, AtLimit, EncodingPermit, Permit};
+use crate::admit::{Admission, AtLimit, EncodingPermit, HeldBytes};
 use crate::error::{ApiError, Code};
 use crate::hosts::Served;
 use crate::state::State;
@@ -46,34 +46,42 @@ impl Drop for LeaveOnDrop {
 }
 
 /// Runs `work`, which encodes texts one after the other, on a thread for encoding. The room for
-/// encoding the longest text is held until the work has ended, also where its client has left.
+/// encoding the longest text and the bytes of the request are `held` until the work has ended, also
+/// where its client has left.
 ///
 /// # Errors
 /// 413 where the longest text takes more room than there is, and what `work` fails with.
 pub(crate) async fn encode_aside<T: Send + 'static>(
     state: &State,
+    held: &Arc<HeldBytes>,
     longest: usize,
     work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
     let room: EncodingPermit = enter(&state.admission, longest).await?;
-    while_client_waits(state, move |waits| {
+    while_client_waits(state, held, move |waits| {
         let _room = room;
         work(waits)
     })
     .await
 }
 
-/// Runs `work` on a thread for encoding, and signals it when the future is dropped.
+/// Runs `work` on a thread for encoding, and signals it when the future is dropped. The bytes of the
+/// request are `held` until the work has ended.
 ///
 /// # Errors
 /// Those of `work`.
 pub(crate) async fn while_client_waits<T: Send + 'static>(
     state: &State,
+    held: &Arc<HeldBytes>,
     work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
 ) -> Result<T, ApiError> {
+    let held = Arc::clone(held);
     let waits = ClientWaits(Arc::new(AtomicBool::new(true)));
     let leaving = LeaveOnDrop(waits.clone());
-    let working = state.encoders.run(move || waits.check().and_then(|()| work(&waits)));
+    let working = state.encoders.run(move || {
+        let _held = held;
+        waits.check().and_then(|()| work(&waits))
+    });
     let done = working.await.map_err(ApiError::internal)?;
     drop(leaving);
     done
@@ -91,21 +99,21 @@ async fn enter(admission: &Admission, longest: usize) -> Result<EncodingPermit, 
     })
 }
 
-/// Takes `bytes` more in hand: texts and tokens that are about to be made of a request.
+/// Takes `bytes` more in hand: values, texts and tokens that are about to be made of a request.
 ///
 /// # Errors
 /// 413 where they are more than the server ever holds, 503 where there is no room now.
-pub(crate) fn hold(permit: &mut Permit, bytes: usize, state: &State) -> Result<(), ApiError> {
-    let limit = state.config.queue_bytes;
+pub(crate) fn hold(held: &HeldBytes, bytes: usize) -> Result<(), ApiError> {
+    let limit = held.limit();
     if bytes > limit {
         let message = format!(
-            "the texts and tokens of the request take {bytes} bytes beside its body, and \
+            "the values, texts and tokens of the request take {bytes} bytes beside its body, and \
              limits.queue_bytes is {limit}"
         );
         return Err(ApiError::new(Code::BodyTooLarge, message));
     }
     let refused = |at_limit: AtLimit| ApiError::overloaded(at_limit.retry_after);
-    permit.add_bytes(bytes).map_err(refused)
+    held.add(bytes).map_err(refused)
 }
 
 /// Refuses a text that is longer than the model's context can be.

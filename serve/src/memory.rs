@@ -15,6 +15,15 @@ use base::memory::{limit_bytes, resident_anonymous_bytes};
 /// 512 GiB with 20 GiB free is not short of memory.
 const LARGEST_PERCENT: u64 = 100 << 20;
 
+/// Percentage of the limit; when less is free, the allocator returns free pages to the system at once.
+/// Returning a page takes time, and so does taking it again.
+const PAGES_PERCENT: u64 = 40;
+
+/// Bytes of a percent of the limit.
+fn percent(limit: u64) -> u64 {
+    (limit / 100).min(LARGEST_PERCENT)
+}
+
 /// What the server sheds when memory is short. Each stage includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
@@ -51,7 +60,7 @@ impl MemoryStage {
         }
     }
 
-    /// The stage is entered when less than this percentage of the limit is free.
+    /// Percentage of the limit; the stage is entered when less is free.
     fn free_percent(self) -> u64 {
         match self {
             Self::Normal => 0,
@@ -64,7 +73,24 @@ impl MemoryStage {
 
     /// Bytes that must be free for the stage not to be entered.
     fn reserve(self, limit: u64) -> u64 {
-        (limit / 100).min(LARGEST_PERCENT) * self.free_percent()
+        percent(limit) * self.free_percent()
+    }
+}
+
+/// Calls of the program's allocator. It keeps freed pages for its next callers, and the limit counts
+/// them as memory in use.
+#[derive(Debug, Clone, Copy)]
+pub struct AllocatorHooks {
+    /// Sets whether pages that become free are kept for a while, or go back to the system at once.
+    pub keep_pages: fn(bool),
+    /// Returns the free pages that are kept.
+    pub collect: fn(),
+}
+
+impl Default for AllocatorHooks {
+    /// Calls that do nothing.
+    fn default() -> Self {
+        Self { keep_pages: |_| (), collect: || () }
     }
 }
 
@@ -103,6 +129,12 @@ impl MemoryBudget {
     /// The stage of the last sample.
     pub fn stage(&self) -> MemoryStage {
         MemoryStage::ALL[usize::from(self.stage.load(Ordering::Relaxed))]
+    }
+
+    /// Whether the allocator should keep no free pages.
+    pub(crate) fn keeps_no_pages(&self) -> bool {
+        let reserve = |limit: u64| percent(limit) * PAGES_PERCENT;
+        self.limit.is_some_and(|limit| limit.saturating_sub(self.used()) < reserve(limit))
     }
 
     /// Number of requests refused because of memory.
@@ -170,6 +202,15 @@ mod tests {
             (0, Normal),
         ];
         assert_eq!(stages, expected);
+    }
+
+    #[test]
+    fn free_pages_are_kept_while_two_fifths_are_free() {
+        let budget = MemoryBudget::new(Some(1000 << 20));
+        for (used_mib, keeps_none) in [(0, false), (599, false), (601, true), (2000, true)] {
+            budget.sample(used_mib << 20);
+            assert_eq!(budget.keeps_no_pages(), keeps_none, "{used_mib}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use crate::key_limits::KeyLimits;
 use crate::key_ring::KeyRing;
 use crate::keys::Keys;
 use crate::liveness::Liveness;
-use crate::memory::MemoryBudget;
+use crate::memory::{AllocatorHooks, MemoryBudget};
 use crate::metrics::Metrics;
 use crate::scorer_queues::ScorerQueues;
 use crate::signing::Signing;
@@ -49,8 +49,8 @@ pub struct State {
     pub admission: Arc<Admission>,
     /// Memory in use, its limit, and the stage that follows.
     pub memory: MemoryBudget,
-    /// Gives freed memory back to the system; the allocator is the program's choice.
-    pub release_memory: fn(),
+    /// The allocator, which is the program's choice.
+    pub allocator: AllocatorHooks,
     /// Room for the work of single scorers.
     pub scorer_queues: ScorerQueues,
     /// Requests that each client may still send now.
@@ -106,7 +106,7 @@ impl State {
             cache: Arc::new(Cache::new(config.cache_memory)),
             admission: Arc::new(Admission::new(config.limits())),
             memory: MemoryBudget::new(config.memory),
-            release_memory: || (),
+            allocator: AllocatorHooks::default(),
             clients: Buckets::per_second(config.client_requests),
             connections: Connections::new(config.connection_limits()),
             scorer_queues: ScorerQueues::new(&config.queues),
@@ -147,10 +147,10 @@ impl State {
         self
     }
 
-    /// The same, with a function that gives freed memory back to the system.
+    /// The same, with the program's allocator.
     #[must_use]
-    pub fn with_release_memory(mut self, release: fn()) -> Self {
-        self.release_memory = release;
+    pub fn with_allocator(mut self, allocator: AllocatorHooks) -> Self {
+        self.allocator = allocator;
         self
     }
 

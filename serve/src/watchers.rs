@@ -27,15 +27,19 @@ const KEY_FILE_PERIOD: Duration = Duration::from_secs(1);
 /// The thread does not start.
 pub(crate) fn sample_memory(state: Weak<State>) -> std::io::Result<()> {
     let run = move || {
+        let mut keeps_pages = true;
         while let Some(state) = state.upgrade() {
             let Some(used) = resident_anonymous_bytes() else { return };
             if let Some(stage) = state.memory.sample(used) {
                 report_memory(&state, stage);
             }
+            if state.memory.keeps_no_pages() == keeps_pages {
+                keeps_pages = !keeps_pages;
+                (state.allocator.keep_pages)(keeps_pages);
+            }
             if state.memory.stage() >= MemoryStage::DropCache {
                 state.cache.clear();
-                // The allocator keeps freed pages for its next callers, and the limit counts them.
-                (state.release_memory)();
+                (state.allocator.collect)();
             }
             if state.memory.stage() >= MemoryStage::RefuseLargeBodies {
                 state.connections.end_stalled();

@@ -99,12 +99,12 @@ fn an_encoding_beyond_its_budget_is_refused() {
 
 #[test]
 fn token_sequences_beyond_the_context_are_refused_before_they_are_joined() {
-    let (server, _) = start_with(|config| config.queue_bytes = 4 << 20);
+    let (server, _) = start_with(|config| config.queue_bytes = 16 << 20);
     let body = json!({
         "model": "chat", "query": vec![5; 100_000], "items": vec![[6]; 1_000],
         "label_token_ids": [7, 8],
     });
-    // Joined they would be 400 MB, a hundred times the bytes that the server holds.
+    // Joined they would be 400 MB, many times the bytes that the server holds.
     for path in ["/generative_scoring", "/v1/score"] {
         check_refused(&server, path, &body, 400, "100001 tokens");
     }
@@ -238,6 +238,42 @@ fn grammars_are_compiled_few_at_a_time_and_once() {
     let first = server.post("/v1/completions", bad.to_string());
     assert_eq!(first.status, 422, "{}", first.text);
     assert_eq!(server.post("/v1/completions", bad.to_string()).text, first.text);
+    server.settles();
+}
+
+#[test]
+fn many_small_values_are_refused_by_the_memory_they_parse_into() {
+    let server = Server::configured("", |config| config.queue_bytes = 4 << 20);
+    let list = |value: &str| format!("[{}]", vec![value; 100_000].join(","));
+    let score = |field: &str, value: &str| {
+        format!(r#"{{"model":"math","inputs":[{{"reference":"1","{field}":{}}}]}}"#, list(value))
+    };
+    for (path, body) in [
+        ("/v1/score", score("metadata", "1")),
+        ("/v1/score", score("metadata", "{}")),
+        ("/v1/score", score("responses", "\"\"")),
+        ("/rerank", format!(r#"{{"model":"math","query":"a","documents":{}}}"#, list("\"\""))),
+        ("/aggregate_metrics", format!(r#"{{"verify_responses":{}}}"#, list("{}"))),
+        ("/v1/chat/completions", format!(r#"{{"model":"math","messages":{}}}"#, list("[]"))),
+    ] {
+        let reply = server.post(path, body);
+        assert_eq!(reply.status, 413, "{path}: {}", reply.text);
+        assert!(reply.text.contains("limits.queue_bytes"), "{path}: {}", reply.text);
+        server.settles();
+    }
+    // Fewer values, of which the outcomes take more than the server holds.
+    let responses = json!({ "reference": "1", "responses": vec!["1"; 10_000] });
+    let body = json!({ "model": "math", "inputs": [responses] });
+    check_refused(&server, "/v1/score", &body, 413, "limits.queue_bytes");
+    server.settles();
+    let inputs = vec![json!({}); 20_000];
+    let body = json!({ "model": "math", "inputs": inputs });
+    check_refused(&server, "/v1/score", &body, 422, "20000 inputs; a request takes 1 to 10000");
+    server.settles();
+    let metadata = json!({ "list": vec![1; 1_000] });
+    let input = json!({ "response": "1", "reference": "1", "metadata": metadata });
+    let reply = server.post("/v1/score", json!({ "model": "math", "inputs": [input] }).to_string());
+    assert_eq!(reply.status, 200, "{}", reply.text);
     server.settles();
 }
 

@@ -19,6 +19,8 @@ type Columns = BTreeMap<String, Vec<f64>>;
 
 /// Bytes of a task beside its figures.
 const TASK_COST: usize = 2 << 10;
+/// Bytes of a rollout beside its numbers.
+const ROLLOUT_COST: usize = 640;
 /// Bytes of the figures of one field, without its name.
 const FIELD_COST: usize = 1 << 10;
 /// Bytes of a number of one rollout, without its name.
@@ -36,6 +38,10 @@ pub(super) fn cost_bytes(rows: &[Map<String, Value>], most: usize) -> usize {
         let task = index(row, TASK);
         if tasks.insert(task) {
             bytes += TASK_COST;
+        }
+        bytes += ROLLOUT_COST;
+        if bytes > most {
+            return bytes;
         }
         for (name, _) in numbers(row) {
             bytes += NUMBER_COST + name.len();

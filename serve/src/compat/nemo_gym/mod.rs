@@ -30,7 +30,7 @@ use crate::compat::shared::error_bodies::DetailError;
 use crate::compat::shared::gold_label::GoldLabel;
 use crate::compat::shared::responses::{RewardFailures, SessionFailures, VerifyFailures};
 use crate::convert::{self, InputEcho};
-use crate::encoding::while_client_waits;
+use crate::encoding::{ClientWaits, while_client_waits};
 use crate::error::ApiError;
 use crate::state::State;
 
@@ -170,11 +170,11 @@ async fn aggregated(
     let rows = Arc::new(rows);
     let counted = rows.clone();
     let most = call.state.config.queue_bytes;
-    let cost =
-        while_client_waits(call.state, move |_| Ok(aggregate::cost_bytes(&counted, most))).await?;
+    let count = move |_: &ClientWaits| Ok(aggregate::cost_bytes(&counted, most));
+    let cost = while_client_waits(call.state, call.held(), count).await?;
     call.admit(1, call.deadline())?;
     call.hold(cost)?;
-    while_client_waits(call.state, move |waits| {
+    while_client_waits(call.state, call.held(), move |waits| {
         let figures = aggregate::figures(&rows, || waits.check())?;
         serde_json::to_vec(&figures).map_err(ApiError::internal)
     })

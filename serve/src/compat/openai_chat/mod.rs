@@ -62,9 +62,10 @@ impl GenerationCall {
         host: &Host,
         work: impl FnOnce(&ClientWaits) -> Result<T, ApiError> + Send + 'static,
     ) -> Result<T, ApiError> {
-        encoding::hold(&mut self.permit, self.body_bytes.saturating_mul(TOKEN_COST), state)?;
+        let held = self.permit.held();
+        encoding::hold(held, self.body_bytes.saturating_mul(TOKEN_COST))?;
         let longest = self.body_bytes.min(host.max_text_bytes());
-        self.caller.in_time(encode_aside(state, longest, work)).await
+        self.caller.in_time(encode_aside(state, held, longest, work)).await
     }
 }
 

@@ -58,7 +58,7 @@ pub(crate) async fn run_grader(
         let subject = Subject::new(&params.model_sample, params.item, call.body_bytes());
         call.hold(grader.cost_bytes(&subject))?;
         let (grader, subject) = (Arc::new(grader), Arc::new(subject));
-        let grade = caller.in_time(run::run(&grader, &subject, (caller, &state))).await?;
+        let grade = caller.in_time(run::run(&grader, &subject, (caller, &call))).await?;
         let (exec, replying) = (working.elapsed(), Instant::now());
         let reply = reply(&grader, grade, exec.as_secs_f64());
         let bytes = serde_json::to_vec(&reply).map_err(ApiError::internal)?;

@@ -12,13 +12,13 @@ use super::formula::NoValue;
 use super::grade::{Flag, Grade, GradeProblem};
 use super::spec::{Checked, Comparison, ModelGrader, TextComparison, Work};
 use super::template::Subject;
+use crate::call::Call;
 use crate::caller::Caller;
 use crate::compat::shared::generation::types::ChatRequest;
 use crate::compat::shared::generation::{RunningGeneration, answer, chat};
 use crate::compat::shared::invalid;
 use crate::encoding::{ClientWaits, encode_aside, while_client_waits};
 use crate::error::{ApiError, Code};
-use crate::state::State;
 
 /// Most tokens of a model's text, unless the grader sets it.
 const DEFAULT_TOKENS: u64 = 1024;
@@ -31,7 +31,7 @@ const DEFAULT_TOKENS: u64 = 1024;
 pub(super) async fn run(
     grader: &Arc<Checked>,
     subject: &Arc<Subject>,
-    context: (Caller, &State),
+    context: (Caller, &Call<'_>),
 ) -> Result<Grade, ApiError> {
     let judging = grader.parts().into_iter().filter_map(|part| match &part.work {
         Work::Model(model) => Some(run_model(model, &part.path, subject, context)),
@@ -78,13 +78,13 @@ pub(super) async fn run(
 async fn compare_texts(
     grader: &Arc<Checked>,
     subject: &Arc<Subject>,
-    state: &State,
+    call: &Call<'_>,
 ) -> Result<Vec<Grade>, ApiError> {
     if !grader.parts().iter().any(|part| matches!(part.work, Work::Texts(_))) {
         return Ok(Vec::new());
     }
     let (grader, subject) = (Arc::clone(grader), Arc::clone(subject));
-    while_client_waits(state, move |waits| {
+    while_client_waits(call.state, call.held(), move |waits| {
         let mut grades = Vec::new();
         for part in grader.parts() {
             if let Work::Texts(texts) = &part.work {
@@ -126,12 +126,14 @@ fn compared(texts: &TextComparison, path: &str, subject: &Subject) -> Grade {
 
 /// Runs a model grader.
 async fn run_model(
-    model: &ModelGrader,
+    model: &Arc<ModelGrader>,
     path: &str,
-    subject: &Subject,
-    (caller, state): (Caller, &State),
+    subject: &Arc<Subject>,
+    (caller, call): (Caller, &Call<'_>),
 ) -> Result<Grade, ApiError> {
-    let body = match body(model, subject) {
+    let (filling, of) = (Arc::clone(model), Arc::clone(subject));
+    let filled = move |_: &ClientWaits| Ok(body(&filling, &of));
+    let body = match while_client_waits(call.state, call.held(), filled).await? {
         Ok(body) => body,
         Err(problem) => return Ok(Grade::failed(problem)),
     };
@@ -141,8 +143,9 @@ async fn run_model(
     let longest = served.host.max_text_bytes().min(bytes);
     let work = move |_: &ClientWaits| chat(request, served, caller);
     let answering = async {
-        let prepared = Arc::new(encode_aside(state, longest, work).await?.prepared);
-        let running = RunningGeneration::submit(&prepared, &state.grammars).await?;
+        let prepared =
+            Arc::new(encode_aside(call.state, call.held(), longest, work).await?.prepared);
+        let running = RunningGeneration::submit(&prepared, &call.state.grammars).await?;
         answer(&prepared, running).await
     };
     let answered = match answering.await {

@@ -1,5 +1,7 @@
 //! Checks graders: fields by type, templates, formulas and names.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use verifiers::Fuel;
 use verifiers::similarity::{self, Metric, TextCheck};
@@ -39,7 +41,7 @@ pub(super) struct Checked {
 #[derive(Debug)]
 pub(super) enum Work {
     Texts(TextComparison),
-    Model(Box<ModelGrader>),
+    Model(Arc<ModelGrader>),
     Formula(Formula, Vec<(String, Checked)>),
 }
 
@@ -277,7 +279,7 @@ fn model_grader(state: &State, path: &str, given: Grader) -> Result<Work, ApiErr
     let model = given.model.ok_or_else(|| missing(path, "model"))?;
     let served = names::model(state, Some(&model));
     let served = served.map_err(|error| error.at(format!("{path}.model")))?;
-    Ok(Work::Model(Box::new(ModelGrader {
+    Ok(Work::Model(Arc::new(ModelGrader {
         served,
         model,
         messages: messages?,

@@ -99,7 +99,7 @@ async fn decide_and_reply<W: Wire>(
         salt: query.cache_key.as_deref().map_or(0, salt),
         deadline: Some(deadline),
     };
-    let deciding = decide(state, &served, query, (params, call.body_bytes(), &wire));
+    let deciding = decide(&call, &served, query, (params, &wire));
     let decided = tokio::time::timeout(patience, deciding).await;
     let decided = decided.map_err(|_| deadline_passed())??;
     let exec = working.elapsed();
@@ -118,12 +118,12 @@ async fn decide_and_reply<W: Wire>(
 }
 
 async fn decide(
-    state: &State,
+    call: &Call<'_>,
     served: &Served,
     query: DecisionQuery,
-    (params, body_bytes, wire): (RequestParams, usize, &impl Wire),
+    (params, wire): (RequestParams, &impl Wire),
 ) -> Result<rubrics::decide::Decisions, ApiError> {
-    let own = || state.calibrations.get(&served.host.name).cloned();
+    let own = || call.state.calibrations.get(&served.host.name).cloned();
     let temperature = query.temperature.and_then(Temperature::new);
     let asking = DecideOptions {
         adapter: served.adapter.clone(),
@@ -133,9 +133,9 @@ async fn decide(
         template_kwargs: query.template_kwargs,
     };
     let host = served.host.clone();
-    let longest = body_bytes.min(host.max_text_bytes());
+    let longest = call.body_bytes().min(host.max_text_bytes());
     let work = move |_: &ClientWaits| Ok(prepare(&host, &query.input, query.questions, asking));
-    let prepared = encode_aside(state, longest, work).await?;
+    let prepared = encode_aside(call.state, call.held(), longest, work).await?;
     let decided = async { prepared?.run(params).await };
     decided.await.map_err(|error| api_error(&error, wire))
 }
