@@ -24,8 +24,11 @@ const SMALL_BYTES: usize = 4 << 10;
 /// Bytes of a value of JSON in memory.
 const VALUE_BYTES: usize = size_of::<serde_json::Value>();
 
+/// Bytes of an object, as those of so many values: it has room for four fields from the first on.
+const OBJECT_VALUES: usize = 5;
+
 /// Estimates the bytes that JSON takes once it is parsed, beside its text: a value before each comma,
-/// and as much again for the allocation of each string, array and object.
+/// as much again for the allocation of each string and array, and [`OBJECT_VALUES`] for each object.
 pub(crate) fn value_bytes(json: &[u8]) -> usize {
     if json.len() <= SMALL_BYTES {
         return 0;
@@ -35,7 +38,8 @@ pub(crate) fn value_bytes(json: &[u8]) -> usize {
     while !rest.is_empty() {
         let quote = memchr::memchr(b'"', rest);
         let (outside, string) = rest.split_at(quote.unwrap_or(rest.len()));
-        values += outside.iter().filter(|byte| matches!(byte, b',' | b'[' | b'{')).count();
+        values += outside.iter().filter(|byte| matches!(byte, b',' | b'[')).count();
+        values += outside.iter().filter(|byte| **byte == b'{').count() * OBJECT_VALUES;
         values += usize::from(quote.is_some());
         rest = after_string(string);
     }
@@ -180,7 +184,8 @@ mod tests {
         check("[]", 1);
         check("[1, 2, 3]", 3);
         check(r#"["a", "b"]"#, 4);
-        check(r#"{"a": [1, {"b,[{": null}]}"#, 6);
+        check("{}", OBJECT_VALUES);
+        check(r#"{"a": [1, {"b,[{": null}]}"#, 4 + 2 * OBJECT_VALUES);
         check(r#""\",[{\\""#, 1);
         check(r#"["a,b, c[", 1]"#, 3);
         // What is not JSON is counted all the same.
