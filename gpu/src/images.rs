@@ -1,0 +1,100 @@
+//! The images of the kernels for one architecture: from the cache folder, or compiled.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use base::digest;
+
+use crate::driver;
+use crate::error::Result;
+use crate::sources::{HEADERS, SOURCES, Source};
+
+/// The image of each of [`SOURCES`], in their order.
+pub(crate) fn images(capability: (u32, u32), cache: Option<&Path>) -> Result<Vec<Vec<u8>>> {
+    let architecture = architecture(capability);
+    let image = |source| image(source, &architecture, cache);
+    // The compiler is the slow part, and it works on several sources at a time.
+    thread::scope(|scope| {
+        let workers: Vec<_> =
+            SOURCES.iter().map(|source| scope.spawn(move || image(source))).collect();
+        let join = |worker: thread::ScopedJoinHandle<'_, _>| {
+            worker.join().expect("the compiler does not panic")
+        };
+        workers.into_iter().map(join).collect()
+    })
+}
+
+/// The name of a compute capability. Hopper's `a` has its own instructions and runs on no other.
+fn architecture((major, minor): (u32, u32)) -> String {
+    let own = if (major, minor) == (9, 0) { "a" } else { "" };
+    format!("sm_{major}{minor}{own}")
+}
+
+fn image(source: &Source, architecture: &str, cache: Option<&Path>) -> Result<Vec<u8>> {
+    let place = cache.map(|folder| place(folder, source, architecture));
+    if let Some(kept) = place.as_ref().and_then(|place| read(place)) {
+        return Ok(kept);
+    }
+    let (image, _) = driver::compile(source, architecture)?;
+    if let Some(place) = place {
+        keep(&place, &image);
+    }
+    Ok(image)
+}
+
+/// Where an image is kept: its name has the digest of everything that it is made from.
+fn place(folder: &Path, source: &Source, architecture: &str) -> PathBuf {
+    let version = driver::compiler_version();
+    let texts: Vec<&str> = HEADERS.iter().chain([source]).map(|source| source.text).collect();
+    let made_from = format!("{version:?}\n{architecture}\n{}", texts.join("\n"));
+    let digest = digest::of(made_from.as_bytes());
+    let digest = digest.trim_start_matches("sha256:");
+    folder.join(format!("{}-{architecture}-{digest}", source.file))
+}
+
+/// A kept image: its digest goes before it, so that a file that was damaged is compiled anew.
+fn read(place: &Path) -> Option<Vec<u8>> {
+    let kept = std::fs::read(place).ok()?;
+    let (said, image) = kept.split_at_checked(digest::of(&[]).len())?;
+    (digest::of(image).as_bytes() == said).then(|| image.to_vec())
+}
+
+/// Keeps an image. A folder that cannot be written costs the next start the time of compiling, and nothing else.
+fn keep(place: &Path, image: &[u8]) {
+    let bytes = [digest::of(image).as_bytes(), image].concat();
+    if let Some(folder) = place.parent()
+        && std::fs::create_dir_all(folder).is_ok()
+    {
+        let _ = base::file::write_atomic(place, &bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn architectures_have_the_compilers_names() {
+        let check = |capability, expected: &str| assert_eq!(architecture(capability), expected);
+        check((8, 0), "sm_80");
+        check((8, 9), "sm_89");
+        check((9, 0), "sm_90a");
+        check((10, 0), "sm_100");
+        check((12, 0), "sm_120");
+    }
+
+    #[test]
+    fn damaged_images_are_not_read() {
+        let folder = tempfile::tempdir().expect("a folder for the test");
+        let place = folder.path().join("new/image");
+        keep(&place, b"image");
+        assert_eq!(read(&place).as_deref(), Some(&b"image"[..]));
+        let mut bytes = std::fs::read(&place).expect("it was kept");
+        *bytes.last_mut().expect("it has bytes") ^= 1;
+        std::fs::write(&place, bytes).expect("the folder can be written");
+        assert_eq!(read(&place), None);
+        assert_eq!(read(&folder.path().join("absent")), None);
+        // A folder that cannot be made is no failure.
+        keep(&place.join("below a file"), b"image");
+    }
+}

@@ -1,0 +1,199 @@
+//! Builds the emulated driver and opens its cards.
+
+#![expect(unsafe_code, reason = "faults are set by a function of the emulated driver's library")]
+
+use std::ffi::{c_int, c_long};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::{LazyLock, Mutex};
+use std::thread;
+
+use gpu::sources::SOURCES;
+use gpu::{Gpu, GpuOptions};
+use libloading::Library;
+
+use crate::planted::PLANTED;
+
+/// Device of little memory, and one that is too old.
+pub(crate) const SMALL: usize = 2;
+pub(crate) const OLD: usize = 3;
+/// The device of the first planted mistake.
+pub(crate) const FIRST_PLANTED: usize = 8;
+
+/// What the emulated driver lets fail.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Fault {
+    Allocation = 0,
+    Launch = 1,
+    Loss = 2,
+}
+
+/// The built libraries.
+#[derive(Debug)]
+pub(crate) struct Emulator {
+    folder: PathBuf,
+    driver: Library,
+}
+
+static EMULATOR: LazyLock<Option<Emulator>> = LazyLock::new(|| {
+    let compiler = compiler()?;
+    let folder = build(compiler);
+    // SAFETY: the library is the one that was just built; its initialisers fill tables.
+    let driver = unsafe { Library::new(folder.join("libcuda.so")) }.expect("it was built");
+    Some(Emulator { folder, driver })
+});
+
+impl Emulator {
+    /// None where there is no C++ compiler.
+    pub(crate) fn get() -> Option<&'static Emulator> {
+        EMULATOR.as_ref()
+    }
+
+    pub(crate) fn options(&self, index: usize) -> GpuOptions {
+        let libraries = ["libcuda.so", "libnvrtc.so"].map(|name| self.folder.join(name));
+        GpuOptions { index, cache: None, libraries: libraries.to_vec() }
+    }
+
+    pub(crate) fn open(&self, index: usize) -> Gpu {
+        Gpu::open(&self.options(index)).expect("the emulated card opens")
+    }
+
+    /// Lets the call number `calls` from now on fail.
+    pub(crate) fn fail(&self, device: usize, fault: Fault, calls: usize) {
+        let number = |n| c_int::try_from(n).expect("devices are few");
+        let calls = c_long::try_from(calls).expect("calls are few");
+        // SAFETY: the symbol has this type in driver.cpp.
+        unsafe {
+            let fail =
+                self.driver.get::<unsafe extern "C" fn(c_int, c_int, c_long)>("emulated_fail");
+            fail.expect("the driver has it")(number(device), fault as c_int, calls);
+        }
+    }
+}
+
+fn compiler() -> Option<&'static str> {
+    let runs = |name: &&str| {
+        let mut command = Command::new(name);
+        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
+        command.status().is_ok_and(|status| status.success())
+    };
+    ["g++", "clang++"].into_iter().find(runs)
+}
+
+/// One object: the file that is compiled, where, and its variant.
+struct Object {
+    folder: PathBuf,
+    source: String,
+    variant: usize,
+}
+
+/// Builds into a folder whose name has the digest of all sources, once for all runs.
+fn build(compiler: &'static str) -> PathBuf {
+    let cuda = Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda");
+    let mut files = Vec::new();
+    for folder in [cuda.clone(), cuda.join("emulated")] {
+        for entry in fs::read_dir(folder).expect("the sources are there") {
+            let path = entry.expect("a folder can be listed").path();
+            if path.is_file() {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    let mut text = format!("{compiler} {PLANTED:?} {}", include_str!("emulator.rs"));
+    for file in &files {
+        text.push_str(&fs::read_to_string(file).expect("sources are text"));
+    }
+    let digest = base::digest::of(text.as_bytes());
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = target.join(format!("emulated-{}", &digest[7..23]));
+    if folder.is_dir() {
+        return folder;
+    }
+    let work = tempfile::tempdir_in(target).expect("the target folder can be written");
+    compile(compiler, &cuda, &files, work.path());
+    // Another run may have been faster; its folder has the same content.
+    let built = work.keep();
+    if fs::rename(&built, &folder).is_err() {
+        fs::remove_dir_all(&built).expect("the folder was made here");
+    }
+    folder
+}
+
+/// Copies the sources for each variant, compiles one object each, and links.
+fn compile(compiler: &'static str, cuda: &Path, files: &[PathBuf], work: &Path) {
+    let mut objects = Vec::new();
+    for variant in 0..=PLANTED.len() {
+        let folder = work.join(format!("variant-{variant}"));
+        fs::create_dir_all(folder.join("emulated")).expect("the target folder can be written");
+        for file in files {
+            let name = file.strip_prefix(cuda).expect("it lies below");
+            fs::copy(file, folder.join(name)).expect("the target folder can be written");
+        }
+        if variant == 0 {
+            let sources = SOURCES.iter().map(|source| source.file.trim_end_matches(".cu"));
+            for source in sources {
+                objects.push(Object { folder: folder.clone(), source: source.to_owned(), variant });
+            }
+            for source in ["device", "driver"] {
+                let source = format!("emulated/{source}.cpp");
+                objects.push(Object { folder: folder.clone(), source, variant });
+            }
+        } else {
+            let planted = PLANTED[variant - 1];
+            let path = folder.join(planted.file);
+            let text = fs::read_to_string(&path).expect("the source was copied");
+            assert_eq!(text.matches(planted.from).count(), 1, "{planted:?} is for another source");
+            fs::write(&path, text.replace(planted.from, planted.to)).expect("it can be written");
+            objects.push(Object { folder, source: planted.compiled.to_owned(), variant });
+        }
+    }
+    let queue = Mutex::new(objects.iter().enumerate());
+    let names: Vec<PathBuf> = (0..objects.len()).map(|i| work.join(format!("{i}.o"))).collect();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                loop {
+                    let Some((i, object)) = queue.lock().expect("no worker panics here").next()
+                    else {
+                        return;
+                    };
+                    compile_one(compiler, object, &names[i]);
+                }
+            });
+        }
+    });
+    let shared = |name: &str| {
+        let mut command = Command::new(compiler);
+        command.arg("-shared").arg(format!("-Wl,-soname,{name}")).arg("-o").arg(work.join(name));
+        command
+    };
+    run(shared("libcuda.so").args(&names));
+    run(shared("libnvrtc.so").args(["-std=c++17", "-fPIC"]).arg(cuda.join("emulated/nvrtc.cpp")));
+}
+
+fn compile_one(compiler: &str, object: &Object, to: &Path) {
+    let mut command = Command::new(compiler);
+    // Variables that are not initialised get a pattern, so that reading one shows.
+    command.args(["-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-w"]);
+    command.args(["-ftrivial-auto-var-init=pattern", "-c"]).arg("-o").arg(to);
+    if object.source.ends_with(".cpp") {
+        run(command.arg(object.folder.join(&object.source)));
+        return;
+    }
+    // In a namespace without a name, so that variants of one template are not taken for each other.
+    let unit = object.folder.join(format!("{}.cpp", object.source));
+    let text = format!(
+        "#include \"gpu.cuh\"\n#include <cmath>\nnamespace {{\n#include \"{}.cu\"\n}}\n",
+        object.source
+    );
+    fs::write(&unit, text).expect("the target folder can be written");
+    run(command.arg(format!("-DVARIANT={}", object.variant)).arg(unit));
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().expect("the compiler runs");
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{command:?}:\n{log}");
+}

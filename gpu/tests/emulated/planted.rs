@@ -1,0 +1,120 @@
+//! Mistakes of the kind that kernels have, each planted in a copy of a source: a check of the suite finds it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use gpu::Gpu;
+
+use crate::emulator::{Emulator, FIRST_PLANTED};
+use crate::{Checked, attention, experts, grouped, rows};
+
+/// A mistake: `from` becomes `to` in `file`, of which the source `compiled` is built.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Planted {
+    pub(crate) name: &'static str,
+    pub(crate) file: &'static str,
+    pub(crate) compiled: &'static str,
+    pub(crate) from: &'static str,
+    pub(crate) to: &'static str,
+}
+
+/// In the order of [`CHECKS`].
+pub(crate) const PLANTED: &[Planted] = &[
+    Planted {
+        name: "off by one in a tail",
+        file: "grouped.cu",
+        compiled: "grouped",
+        from: "row >= piece.rows || column >= factor.n",
+        to: "row >= piece.rows || column + 1 >= factor.n",
+    },
+    Planted {
+        name: "missing barrier",
+        file: "chain.cuh",
+        compiled: "grouped",
+        from: "copies_wait<T::STAGES - 2>();\n        barrier();",
+        to: "copies_wait<T::STAGES - 2>();",
+    },
+    Planted {
+        name: "wrong block table",
+        file: "attend.cu",
+        compiled: "attend",
+        from: "p.table[of.table + key / 16]",
+        to: "p.table[key / 16]",
+    },
+    Planted {
+        name: "swapped fragments",
+        file: "chain.cuh",
+        compiled: "grouped",
+        from: "b[j / 2][j % 2 * 2], b[j / 2][j % 2 * 2 + 1]",
+        to: "b[j / 2][j % 2 * 2 + 1], b[j / 2][j % 2 * 2]",
+    },
+    Planted {
+        name: "race on a shared tile",
+        file: "chain.cuh",
+        compiled: "grouped",
+        from: "load(step + T::STAGES - 1);",
+        to: "load(step + T::STAGES - 2);",
+    },
+    Planted {
+        name: "uninitialised accumulator",
+        file: "grouped.cu",
+        compiled: "grouped",
+        from: "float acc[T::FM][T::FN][4] = {};",
+        to: "float acc[T::FM][T::FN][4];",
+    },
+    Planted {
+        name: "adapter of the neighbour",
+        file: "grouped.cu",
+        compiled: "grouped",
+        from: "p.factors[piece.group]",
+        to: "p.factors[piece.group ^ 1]",
+    },
+    Planted {
+        name: "position off by one",
+        file: "rotate.cu",
+        compiled: "rotate",
+        from: "(u64)p.positions[row] * p.half",
+        to: "(u64)(p.positions[row] + 1) * p.half",
+    },
+    Planted {
+        name: "dropped copy",
+        file: "rows.cu",
+        compiled: "rows",
+        from: "i < p.words; i += threads()",
+        to: "i + threads() < p.words; i += threads()",
+    },
+    Planted {
+        name: "sum that a neighbour's rows change",
+        file: "route.cu",
+        compiled: "route",
+        from: "p.place_of[i] = place++;",
+        to: "p.place_of[i] = place;",
+    },
+];
+
+const CHECKS: &[fn(&Gpu) -> Checked] = &[
+    grouped::check,
+    grouped::check,
+    attention::check,
+    grouped::check,
+    grouped::check,
+    grouped::check,
+    grouped::check,
+    attention::check_rotation,
+    rows::check,
+    experts::check,
+];
+
+#[test]
+fn each_planted_mistake_is_found() {
+    let Some(emulator) = Emulator::get() else {
+        println!("skipped: no C++ compiler (g++ or clang++)");
+        return;
+    };
+    assert_eq!(PLANTED.len(), CHECKS.len());
+    for (i, (planted, check)) in PLANTED.iter().zip(CHECKS).enumerate() {
+        let card = emulator.open(FIRST_PLANTED + i);
+        // A card that is lost may show anywhere, also where a test lays out its data.
+        let found = catch_unwind(AssertUnwindSafe(|| check(&card)));
+        assert!(!matches!(found, Ok(Ok(_))), "no check finds: {}", planted.name);
+    }
+}
