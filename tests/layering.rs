@@ -67,6 +67,7 @@ const TABLE: &[Row] = &[
     row(2, "verifiers", &["maths"]),
     row(1, "chat", &[]),
     row(1, "maths", &[]),
+    row(1, "gpu", &[]),
     row(1, "openapi", &[]),
     row(1, "datasets", &[]),
     row(1, "connections", &[]),
@@ -91,6 +92,7 @@ const EVERYTHING: &[&str] = &[
     "verifiers",
     "chat",
     "maths",
+    "gpu",
     "openapi",
     "datasets",
     "connections",
@@ -104,7 +106,7 @@ const TEST_SUPPORT: &[&str] = &["testkit", "tiny-models"];
 const WRAPPERS: &[(&str, &[&str])] = &[
     ("actix-*", &["connections", "serve"]),
     ("candle-*", &["models", "trainer", "benchmarks"]),
-    ("cudarc", &["models"]),
+    ("cudarc", &["gpu"]),
     ("datafusion", &["query"]),
     ("clap", &["cli", "benchmarks", "loadtest", "soak", "xtask"]),
 ];
@@ -271,7 +273,7 @@ fn forbidden_edges_are_reported() {
     check("tests", "actix-http", Development, Some("only [connections, serve] may"));
     check("trainer", "candle-nn", Normal, None);
     check("engine", "candle-core", Normal, Some("only [models, trainer, benchmarks]"));
-    check("trainer", "cudarc", Normal, Some("only [models] may"));
+    check("trainer", "cudarc", Normal, Some("only [gpu] may"));
     check("serve", "clap", Normal, Some("only [cli, benchmarks, loadtest, soak, xtask]"));
     check("cli", "clap_complete", Normal, None);
 }

@@ -100,9 +100,8 @@ ENTRY(sort_choices, 256, Sort) {
     const u32 from = smaller(thread() * each, p.choices), end = smaller(from + each, p.choices);
     u32 mine = 0;
     for (u32 i = from; i < end; ++i) mine += p.chosen[i] == expert;
+    // Leaves what each thread counted in `s.mine`.
     const u32 all = block_sum(s.mine, mine);
-    s.mine[thread()] = mine;
-    barrier();
     u32 place = before;
     for (u32 i = 0; i < thread(); ++i) place += s.mine[i];
     for (u32 i = from; i < end; ++i) {

@@ -8,12 +8,13 @@
 //! The rule of every kernel: the bits of a row depend on the row, its weights and its absolute positions, never on tile
 //! shapes, neighbours or the order of blocks. This crate knows no model.
 
-#[cfg(feature = "cuda")]
-mod driver;
 #![cfg_attr(
     feature = "cuda",
     expect(clippy::many_single_char_names, reason = "x, w, y, n, k are the field's own names")
 )]
+
+#[cfg(feature = "cuda")]
+mod driver;
 
 mod error;
 #[cfg(feature = "cuda")]

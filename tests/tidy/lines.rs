@@ -127,9 +127,15 @@ pub(crate) fn junk_drawers(path: &str, text: &str) -> Vec<Violation> {
 /// Unsafe code stays where it is reviewed as such.
 pub(crate) fn unsafe_in_its_place(path: &str, text: &str) -> Vec<Violation> {
     // A process changes its environment before it has threads, or not at all; the calls of its allocator
-    // are C functions.
-    let in_program = ["cli/src/allocator.rs", "cli/src/train.rs"].contains(&path);
-    if path.starts_with("models/src/kernels") || in_program {
+    // and of a driver are C functions.
+    let places = [
+        "models/src/kernels/",
+        "gpu/src/driver/",
+        "gpu/tests/emulated/emulator.rs",
+        "cli/src/allocator.rs",
+        "cli/src/train.rs",
+    ];
+    if places.iter().any(|place| path.starts_with(place)) {
         return Vec::new();
     }
     let word = "unsafe";
@@ -141,7 +147,7 @@ pub(crate) fn unsafe_in_its_place(path: &str, text: &str) -> Vec<Violation> {
                 && opens.iter().any(|open| after.starts_with(open))
         });
         is_code.then(|| {
-            "unsafe code belongs in models/src/kernels, cli/src/allocator.rs or cli/src/train.rs"
+            "unsafe code belongs in models/src/kernels, gpu/src/driver, cli/src/allocator.rs or cli/src/train.rs"
                 .to_owned()
         })
     })
@@ -149,13 +155,19 @@ pub(crate) fn unsafe_in_its_place(path: &str, text: &str) -> Vec<Violation> {
 
 /// A feature changes what runs, so only the two places with a choice to make ask for one.
 pub(crate) fn features_in_their_place(path: &str, text: &str) -> Vec<Violation> {
-    let places = ["models/src/kernels", "models/src/attention"];
+    let places = [
+        "models/src/kernels",
+        "models/src/attention",
+        "gpu/src/lib.rs",
+        "gpu/src/survey.rs",
+        "gpu/tests/",
+    ];
     if places.iter().any(|place| path.starts_with(place)) {
         return Vec::new();
     }
     each_code_line(path, text, |code| {
         code.contains("feature = \"").then(|| {
-            "a cargo feature is asked for only in models/src/kernels and models/src/attention"
+            "a cargo feature is asked for only in models/src/kernels, models/src/attention and gpu"
                 .to_owned()
         })
     })
@@ -316,6 +328,8 @@ fn unsafe_code_is_caught() {
         check(unsafe_in_its_place, "engine/src/lib.rs", code, &[1]);
         check(unsafe_in_its_place, "models/src/ops.rs", code, &[1]);
         check(unsafe_in_its_place, "models/src/kernels/gemm.rs", code, &[]);
+        check(unsafe_in_its_place, "gpu/src/driver/context.rs", code, &[]);
+        check(unsafe_in_its_place, "gpu/src/open.rs", code, &[1]);
         check(unsafe_in_its_place, "models/src/weights.rs", code, &[1]);
         check(unsafe_in_its_place, "cli/src/train.rs", code, &[]);
         check(unsafe_in_its_place, "cli/src/allocator.rs", code, &[]);

@@ -84,6 +84,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
     let mut report = DoctorReport {
         machine: machine(),
         kernels: kernels(),
+        gpu: cards(),
         models: args.model.iter().map(|dir| examine(dir)).collect(),
     };
     if args.model.is_empty() {
@@ -128,6 +129,11 @@ fn kernels() -> DoctorCheck {
         Err(format!("other bits than {}: {}", found.isas[0], named.join(", ")))
     };
     DoctorCheck::of("kernels", what)
+}
+
+/// The CUDA driver and its cards. A machine without them fails nothing: the processor does all work.
+fn cards() -> DoctorCheck {
+    DoctorCheck::of("CUDA", Ok::<_, gpu::GpuError>(gpu::survey()))
 }
 
 /// Examines a tiny random model in a temporary folder.

@@ -13,6 +13,7 @@ use super::capacity::{Capacity, Speed};
 pub(super) struct DoctorReport {
     pub(super) machine: Machine,
     pub(super) kernels: DoctorCheck,
+    pub(super) gpu: DoctorCheck,
     pub(super) models: Vec<ModelReport>,
 }
 
@@ -118,7 +119,7 @@ impl DoctorReport {
     /// Whether nothing failed.
     pub(super) fn is_ok(&self) -> bool {
         let checks = self.models.iter().flat_map(|model| &model.checks);
-        let mut all = checks.chain([&self.kernels]);
+        let mut all = checks.chain([&self.kernels, &self.gpu]);
         all.all(|check| check.status != Status::Failed)
     }
 
@@ -134,6 +135,7 @@ impl DoctorReport {
         let (isa, threads) = (machine.isa, machine.threads);
         let mut text = format!("{:17} {isa}, {threads} threads, {memory}\n", "machine");
         text.push_str(&self.kernels.line());
+        text.push_str(&self.gpu.line());
         text.extend(self.models.iter().map(ModelReport::lines));
         text.push_str(if self.is_ok() {
             "\nEverything is ok.\n"

@@ -46,6 +46,9 @@ fn without_model_flag_a_tiny_model_is_checked() {
     ] {
         assert_eq!(check(&found, name).0, "ok", "{found:#}");
     }
+    // A machine with a card, or without: both are fine.
+    assert_eq!(found["gpu"]["status"], "ok", "{found:#}");
+    assert!(found["gpu"]["detail"].as_str().is_some_and(|text| text.contains("CUDA")), "{found:#}");
     let holds = &found["models"][0]["holds"];
     for number in ["weight_bytes", "kv_bytes_per_token"] {
         assert!(holds[number].as_u64() > Some(0), "{holds}");

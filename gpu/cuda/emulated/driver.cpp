@@ -68,7 +68,7 @@ struct Device {
     int contexts = 0;
     size_t used = 0;
     long calls_until_failure[KINDS] = {-1, -1, -1};
-    std::vector<std::unique_ptr<Stream>> streams;
+    std::vector<std::shared_ptr<Stream>> streams;
 };
 
 // Of kernel variants by name; filled before main by the kernels' files.
@@ -137,8 +137,13 @@ Result run(Stream& stream) {
 }
 
 Result run_all(Device& device) {
-    for (size_t i = 0; i < device.streams.size(); ++i) {
-        Result result = run(*device.streams[i]);
+    std::vector<std::shared_ptr<Stream>> streams;
+    {
+        Guard guard(lock);
+        streams = device.streams;
+    }
+    for (auto& stream : streams) {
+        Result result = run(*stream);
         if (result != SUCCESS) return result;
     }
     return device.lost;
@@ -234,7 +239,7 @@ int cuCtxSetCurrent(void* context) { return current = (Device*)context, SUCCESS;
 int cuStreamCreate(void** stream, unsigned) {
     if (Result result = ready()) return result;
     Guard guard(lock);
-    current->streams.push_back(std::make_unique<Stream>());
+    current->streams.push_back(std::make_shared<Stream>());
     current->streams.back()->device = current;
     return *stream = current->streams.back().get(), SUCCESS;
 }

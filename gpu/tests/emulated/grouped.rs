@@ -8,7 +8,8 @@ use crate::Checked;
 use crate::numbers::{Random, bits, failed, near, reference, same, wide};
 
 const ROWS: usize = 90;
-const K: usize = 72;
+/// More steps than are under way at a time.
+const K: usize = 264;
 const N: usize = 136;
 /// Numbers from row to row of what is between the factors: the largest rank.
 const STRIDE: usize = 24;

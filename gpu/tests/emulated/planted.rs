@@ -51,8 +51,8 @@ pub(crate) const PLANTED: &[Planted] = &[
         name: "race on a shared tile",
         file: "chain.cuh",
         compiled: "grouped",
-        from: "load(step + T::STAGES - 1);",
-        to: "load(step + T::STAGES - 2);",
+        from: "barrier();\n        // Into the place that all have left at the barrier.\n        load(step + T::STAGES - 1);",
+        to: "load(step + T::STAGES - 1);\n        barrier();",
     },
     Planted {
         name: "uninitialised accumulator",
@@ -83,11 +83,11 @@ pub(crate) const PLANTED: &[Planted] = &[
         to: "i + threads() < p.words; i += threads()",
     },
     Planted {
-        name: "sum that a neighbour's rows change",
+        name: "place of the neighbour",
         file: "route.cu",
         compiled: "route",
-        from: "p.place_of[i] = place++;",
-        to: "p.place_of[i] = place;",
+        from: "i < thread(); ++i) place += s.mine[i];",
+        to: "i <= thread(); ++i) place += s.mine[i];",
     },
 ];
 
