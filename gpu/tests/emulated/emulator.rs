@@ -178,7 +178,7 @@ fn compile_one(compiler: &str, object: &Object, to: &Path) {
     // Variables that are not initialised get a pattern, so that reading one shows.
     command.args(["-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-w"]);
     command.args(["-ftrivial-auto-var-init=pattern", "-c"]).arg("-o").arg(to);
-    if object.source.ends_with(".cpp") {
+    if object.source.starts_with("emulated/") {
         run(command.arg(object.folder.join(&object.source)));
         return;
     }

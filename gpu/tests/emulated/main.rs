@@ -2,6 +2,12 @@
 //! tails and alignments; alone and in company, in every tile shape, with lanes in both orders: equal bits.
 
 #![cfg(feature = "cuda")]
+#![expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    clippy::many_single_char_names,
+    reason = "counts of a test are small; x, w, y, n, k are the field's own names"
+)]
 
 mod attention;
 mod emulator;

@@ -91,6 +91,7 @@ pub(crate) fn reference(x: &[f32], w: &[f32], k: usize) -> Vec<(f64, f64)> {
 }
 
 /// What a failure of the card is to a check.
+#[expect(clippy::needless_pass_by_value, reason = "as `map_err` calls it")]
 pub(crate) fn failed(error: gpu::GpuError) -> String {
     format!("the card failed: {error}")
 }

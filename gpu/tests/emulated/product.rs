@@ -77,8 +77,9 @@ fn stores(gpu: &Gpu, rows: usize, n: usize, residual: &[f32]) -> Result<Vec<Epil
 fn read(store: &Store) -> Result<Vec<f32>, String> {
     match store {
         Store::F32 { y, .. } | Store::Add(y) => y.read().map_err(failed),
-        Store::Bf16(y) | Store::Relu(y) => Ok(wide(&y.read().map_err(failed)?)),
-        Store::Gated { y, .. } => Ok(wide(&y.read().map_err(failed)?)),
+        Store::Bf16(y) | Store::Relu(y) | Store::Gated { y, .. } => {
+            Ok(wide(&y.read().map_err(failed)?))
+        }
     }
 }
 

@@ -9,9 +9,7 @@ use crate::numbers::{Random, bits, failed, near, reference, same, wide};
 
 fn run(
     gpu: &Gpu,
-    x: &[bf16],
-    w: &[bf16],
-    k: usize,
+    (x, w, k): (&[bf16], &[bf16], usize),
     targets: &[u32],
     cap: f32,
 ) -> Result<Vec<f32>, String> {
@@ -35,7 +33,7 @@ pub(crate) fn check(gpu: &Gpu) -> Checked {
     {
         let (x, w) = (random.halves(rows * k), random.halves(n * k));
         let targets: Vec<u32> = (0..rows).map(|_| random.below(n) as u32).collect();
-        let found = run(gpu, &x, &w, k, &targets, cap)?;
+        let found = run(gpu, (&x, &w, k), &targets, cap)?;
         let mut expected = Vec::new();
         for (logits, target) in reference(&wide(&x), &wide(&w), k).chunks(n).zip(&targets) {
             let cap = f64::from(cap);
@@ -49,7 +47,7 @@ pub(crate) fn check(gpu: &Gpu) -> Checked {
         let expected: Vec<_> = expected.into_iter().map(|x: f64| (x, x.abs() + 1.0)).collect();
         near(&format!("{rows} rows of {n}"), &found, &expected, 1e-5)?;
         let row = random.below(rows);
-        let alone = run(gpu, &x[row * k..(row + 1) * k], &w, k, &targets[row..=row], cap)?;
+        let alone = run(gpu, (&x[row * k..(row + 1) * k], &w, k), &targets[row..=row], cap)?;
         same("a row alone", &bits(&found[row * 3..row * 3 + 3]), &bits(&alone))?;
         all.extend(bits(&found));
     }
