@@ -14,8 +14,11 @@
 )]
 
 #[cfg(feature = "cuda")]
+mod arena;
+#[cfg(feature = "cuda")]
 mod driver;
 
+mod card;
 mod error;
 #[cfg(feature = "cuda")]
 mod images;
@@ -31,11 +34,14 @@ pub mod sources;
 mod staging;
 mod survey;
 
+#[cfg(feature = "cuda")]
+pub use arena::Arena;
+pub use card::Card;
 pub use error::{GpuError, Result};
 #[cfg(feature = "cuda")]
-pub use memory::{Arena, DeviceNumber, DeviceSlice};
+pub use memory::{DeviceNumber, DeviceSlice};
 #[cfg(feature = "cuda")]
 pub use open::{Gpu, GpuOptions};
 #[cfg(feature = "cuda")]
 pub use staging::Staging;
-pub use survey::{Card, Survey, survey};
+pub use survey::{Survey, survey};

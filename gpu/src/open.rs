@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::driver::{self, Context, Function, Memory, Module};
+use crate::card::Card;
+use crate::driver::{self, Context, KernelFunction, Memory, Module};
 use crate::error::{GpuError, Result};
 use crate::images;
 use crate::memory::{DeviceNumber, DeviceSlice};
 use crate::sources::SOURCES;
-use crate::survey::{Card, MIN_CAPABILITY};
 
 /// How a card is opened.
 #[derive(Clone, Debug, Default)]
@@ -31,7 +31,7 @@ pub struct Gpu(Arc<OpenCard>);
 struct OpenCard {
     card: Card,
     // Before the context, which its functions need to the end.
-    functions: HashMap<&'static str, Function>,
+    functions: HashMap<&'static str, KernelFunction>,
     context: Arc<Context>,
 }
 
@@ -62,7 +62,6 @@ impl Gpu {
                 functions.insert(entry.name, module.function(entry.name, entry.shared)?);
             }
         }
-        debug_assert!(MIN_CAPABILITY <= card.capability, "it was checked");
         Ok(Gpu(Arc::new(OpenCard { card, functions, context })))
     }
 

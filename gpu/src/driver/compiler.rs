@@ -32,7 +32,7 @@ pub(crate) fn compile(source: &Source, architecture: &str) -> Result<(Vec<u8>, S
         "--fmad=false".to_owned(),
         "--ptxas-options=-v".to_owned(),
     ];
-    let options: Vec<CString> = options.into_iter().map(|option| text(&option)).collect();
+    let options: Vec<CString> = options.into_iter().map(|option| c_string(&option)).collect();
     let pointers: Vec<*const c_char> = options.iter().map(|option| option.as_ptr()).collect();
     let n = c_int::try_from(pointers.len()).expect("there are four options");
     // SAFETY: the program is alive, and so are the options, to the end of the call.
@@ -62,8 +62,8 @@ struct Program<'a> {
 
 impl<'a> Program<'a> {
     fn new(source: &'a Source, architecture: &'a str) -> Result<Program<'a>> {
-        let headers: Vec<CString> = HEADERS.iter().map(|header| text(header.text)).collect();
-        let names: Vec<CString> = HEADERS.iter().map(|header| text(header.file)).collect();
+        let headers: Vec<CString> = HEADERS.iter().map(|header| c_string(header.text)).collect();
+        let names: Vec<CString> = HEADERS.iter().map(|header| c_string(header.file)).collect();
         let headers: Vec<*const c_char> = headers.iter().map(|header| header.as_ptr()).collect();
         let names: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
         let n = c_int::try_from(headers.len()).expect("there are few headers");
@@ -72,8 +72,8 @@ impl<'a> Program<'a> {
         let made = unsafe {
             sys::nvrtcCreateProgram(
                 &raw mut program.handle,
-                text(source.text).as_ptr(),
-                text(source.file).as_ptr(),
+                c_string(source.text).as_ptr(),
+                c_string(source.file).as_ptr(),
                 n,
                 headers.as_ptr(),
                 names.as_ptr(),
@@ -114,6 +114,6 @@ impl Drop for Program<'_> {
 }
 
 /// A text of this program for the compiler.
-fn text(text: &str) -> CString {
+fn c_string(text: &str) -> CString {
     CString::new(text).expect("no source, name or option has a zero byte")
 }

@@ -273,7 +273,7 @@ impl Module {
         self: &Arc<Module>,
         name: &'static str,
         shared: u32,
-    ) -> Result<Function> {
+    ) -> Result<KernelFunction> {
         self.context.bind()?;
         let text = CString::new(name).expect("a kernel's name has no zero byte");
         // SAFETY: the module is loaded, and stays so as long as the function.
@@ -286,7 +286,7 @@ impl Module {
         check("cuFuncSetAttribute", unsafe {
             result::function::set_function_attribute(function, attribute, bytes)
         })?;
-        Ok(Function { module: self.clone(), handle: function, name })
+        Ok(KernelFunction { module: self.clone(), handle: function, name })
     }
 }
 
@@ -300,18 +300,18 @@ impl Drop for Module {
 
 /// A kernel of a loaded image.
 #[derive(Debug)]
-pub(crate) struct Function {
+pub(crate) struct KernelFunction {
     module: Arc<Module>,
     handle: sys::CUfunction,
     name: &'static str,
 }
 
 // SAFETY: as for the context.
-unsafe impl Send for Function {}
+unsafe impl Send for KernelFunction {}
 // SAFETY: as for the context.
-unsafe impl Sync for Function {}
+unsafe impl Sync for KernelFunction {}
 
-impl Function {
+impl KernelFunction {
     /// Starts `blocks` of `threads` with `shared` bytes each. `params` is the structure that the kernel takes, and what
     /// it points to stays allocated until the stream has come past it: memory is freed by a call that waits.
     pub(crate) fn launch<P: Copy>(

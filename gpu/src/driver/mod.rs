@@ -14,11 +14,11 @@ use std::ffi::{c_int, c_void};
 use cudarc::driver::{DriverError, result, sys};
 
 pub(crate) use compiler::{compile, version as compiler_version};
-pub(crate) use context::{Context, Event, Function, Memory, Module, Pinned};
+pub(crate) use context::{Context, Event, KernelFunction, Memory, Module, Pinned};
 pub(crate) use library::{has_compiler, load};
 
+use crate::card::Card;
 use crate::error::{GpuError, Result};
-use crate::survey::Card;
 
 /// The CUDA version from which drivers load images of any 12.x compiler.
 const MIN_DRIVER: (u32, u32) = (12, 0);

@@ -2,47 +2,18 @@
 
 use half::bf16;
 
-use super::{Address, HeadShape, argument, count, fits, in_eights};
+use super::{Address, HeadShape, KvLayer, argument, count, fits};
 use crate::error::Result;
 use crate::memory::DeviceSlice;
 use crate::open::{Gpu, Launch};
 use crate::staging::Staging;
 
-/// Tokens of a block of keys and values.
-const BLOCK: usize = 16;
 /// Absolute positions of a chunk, whose state is merged with those of the chunks before it.
 const CHUNK: usize = 1024;
 /// Rows of a narrow tile: positions times the query heads of a key head.
 const NARROW: usize = 16;
 /// Most query heads of a key head: those of a wide tile.
 const WIDE: usize = 64;
-
-/// Keys and values of one layer, `[block][kv_head][16][dim]` each.
-#[derive(Clone, Debug)]
-pub struct KvLayer {
-    /// Keys after rotation.
-    pub keys: DeviceSlice<bf16>,
-    /// Values.
-    pub values: DeviceSlice<bf16>,
-}
-
-impl KvLayer {
-    pub(super) fn check(&self, kernel: &'static str, shape: HeadShape) -> Result<()> {
-        let HeadShape { heads, kv_heads, dim } = shape;
-        in_eights(kernel, "the head dimension", dim)?;
-        if kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-            return Err(argument(kernel, format!("{heads} query heads over {kv_heads}")));
-        }
-        fits(kernel, "values", &self.values, self.keys.len())?;
-        if !self.keys.len().is_multiple_of(kv_heads * BLOCK * dim) {
-            return Err(argument(
-                kernel,
-                format!("{} numbers are no whole blocks", self.keys.len()),
-            ));
-        }
-        Ok(())
-    }
-}
 
 /// Consecutive positions of a sequence in a step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

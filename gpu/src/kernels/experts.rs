@@ -1,8 +1,9 @@
 //! Experts: which of them a row goes to, and the sum of what they give.
 
 use super::{Address, Pieces, argument, count, fits, over, row_a_warp};
+use crate::arena::Arena;
 use crate::error::Result;
-use crate::memory::{Arena, DeviceSlice};
+use crate::memory::DeviceSlice;
 use crate::open::{Gpu, Launch};
 use crate::sources::MAX_EXPERTS;
 

@@ -132,7 +132,7 @@ struct RawGrouped {
 }
 
 /// The operands of a grouped product.
-struct Operands<'a> {
+struct GroupedOperands<'a> {
     x: &'a DeviceSlice<bf16>,
     x_stride: usize,
     y_stride: usize,
@@ -146,7 +146,7 @@ fn launch(
     gpu: &Gpu,
     kernel: &'static str,
     by: (&Pieces, &Factors),
-    of: &Operands<'_>,
+    of: &GroupedOperands<'_>,
 ) -> Result<()> {
     let (pieces, factors) = by;
     let rows = Address::from(&pieces.rows);
@@ -186,7 +186,7 @@ pub fn shrink(
         return Err(argument(NAME, format!("rank {} in rows of {stride}", by.1.widest)));
     }
     let epilogue = Epilogue { bias: None, store: Store::Bf16(t.clone()) };
-    let of = Operands {
+    let of = GroupedOperands {
         x,
         x_stride: k,
         y_stride: stride,
@@ -213,7 +213,7 @@ pub fn expand(
         return Err(argument(NAME, format!("{} columns in rows of {n}", by.1.widest)));
     }
     let epilogue = Epilogue { bias: None, store: Store::F32 { y: y.clone(), cap: 0.0 } };
-    let of = Operands {
+    let of = GroupedOperands {
         x: t,
         x_stride: stride,
         y_stride: n,
@@ -237,7 +237,7 @@ pub fn grouped(
 ) -> Result<()> {
     let n = by.1.widest;
     let epilogue = Epilogue { bias: None, store: store.clone() };
-    let of = |x_listed| Operands {
+    let of = |x_listed| GroupedOperands {
         x,
         x_stride: k,
         y_stride: n,

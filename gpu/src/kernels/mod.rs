@@ -5,20 +5,22 @@ mod attend;
 mod epilogue;
 mod experts;
 mod grouped;
+mod heads;
 mod logprobs;
 mod norm;
 mod product;
 mod rotate;
 mod rows;
 
-pub use attend::{Attention, AttentionShape, KvLayer, QuerySpan, attend};
+pub use attend::{Attention, AttentionShape, QuerySpan, attend};
 pub use epilogue::{Activation, Epilogue, Store};
 pub use experts::{ExpertShape, Routed, combine, route};
 pub use grouped::{Factor, Factors, Piece, Pieces, expand, grouped, shrink};
+pub use heads::{HeadShape, KvLayer};
 pub use logprobs::{LogprobRooms, logprobs};
 pub use norm::{NormOutput, RowNorm, norm};
 pub use product::{ProductTile, finish, product, product_by};
-pub use rotate::{HeadNorms, HeadShape, QueryRooms, Rotation, rotate_store};
+pub use rotate::{HeadNorms, QueryRooms, Rotation, rotate_store};
 pub use rows::{BlockPair, Floats, cast, copy_blocks, embed, embed_grouped, fill_random, gather};
 
 use crate::error::{GpuError, Result};

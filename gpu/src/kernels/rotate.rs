@@ -2,22 +2,10 @@
 
 use half::bf16;
 
-use super::attend::KvLayer;
-use super::{Address, argument, count, fits, row_a_warp};
+use super::{Address, HeadShape, KvLayer, argument, count, fits, row_a_warp};
 use crate::error::Result;
 use crate::memory::DeviceSlice;
 use crate::open::Gpu;
-
-/// Heads of an attention.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HeadShape {
-    /// Query heads.
-    pub heads: usize,
-    /// Key and value heads; divides `heads`.
-    pub kv_heads: usize,
-    /// Numbers of a head, a multiple of 8.
-    pub dim: usize,
-}
 
 /// Norms of queries and keys before rotation: of each head, or of all heads together.
 #[derive(Clone, Debug)]
