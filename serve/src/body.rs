@@ -39,7 +39,7 @@ pub(crate) fn value_bytes(json: &[u8]) -> usize {
         let quote = memchr::memchr(b'"', rest);
         let (outside, string) = rest.split_at(quote.unwrap_or(rest.len()));
         values += outside.iter().filter(|byte| matches!(byte, b',' | b'[')).count();
-        values += outside.iter().filter(|byte| **byte == b'{').count() * OBJECT_VALUES;
+        values += memchr::memchr_iter(b'{', outside).count() * OBJECT_VALUES;
         values += usize::from(quote.is_some());
         rest = after_string(string);
     }
