@@ -1,8 +1,8 @@
-"""Writes a Qwen2 model folder in the Hugging Face layout as GGUF in f16, for llama.cpp.
+"""Writes a Qwen2 model folder in the Hugging Face layout as GGUF, for llama.cpp.
 
-    bench/peers/.venv-llama/bin/python bench/peers/gguf_from_folder.py random-0.5b random-0.5b.gguf
+    bench/peers/.venv-llama/bin/python bench/peers/gguf_from_folder.py random-0.5b out.gguf bf16
 
-Matrices become f16, vectors f32. The vocabulary is left out: the peers are given token ids. Only
+Matrices become f16 (unless another type is named: bf16 or q8_0), vectors f32. The vocabulary is left out: the peers are given token ids. Only
 `Qwen2ForCausalLM` is written; another architecture is refused. Needs numpy and `gguf`.
 """
 
@@ -59,7 +59,15 @@ def gguf_name(name):
     return f"blk.{layer}.{LAYER[part]}.{kind}"
 
 
-def write(folder, out):
+# The types of matrices by name.
+TYPES = {
+    "f16": gguf.GGMLQuantizationType.F16,
+    "bf16": gguf.GGMLQuantizationType.BF16,
+    "q8_0": gguf.GGMLQuantizationType.Q8_0,
+}
+
+
+def write(folder, out, dtype="f16"):
     """Writes the file and returns the number of tensors in it."""
     folder = pathlib.Path(folder)
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
@@ -80,8 +88,10 @@ def write(folder, out):
     count = 0
     for path in sorted(folder.glob("*.safetensors")):
         for name, values in tensors(path):
-            dtype = np.float16 if values.ndim == 2 else np.float32
-            writer.add_tensor(gguf_name(name), np.ascontiguousarray(values, dtype))
+            kind = TYPES[dtype] if values.ndim == 2 else gguf.GGMLQuantizationType.F32
+            numbers = np.ascontiguousarray(values, np.float32)
+            quantised = gguf.quants.quantize(numbers, kind)
+            writer.add_tensor(gguf_name(name), quantised, raw_dtype=kind)
             count += 1
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
@@ -91,6 +101,6 @@ def write(folder, out):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
-        raise SystemExit("usage: gguf_from_folder.py FOLDER OUT.gguf")
+    if len(sys.argv) not in (3, 4) or sys.argv[3:] not in ([], *([name] for name in TYPES)):
+        raise SystemExit(f"usage: gguf_from_folder.py FOLDER OUT.gguf [{'|'.join(TYPES)}]")
     print(json.dumps({"tensors": write(*sys.argv[1:]), "file": sys.argv[2]}))

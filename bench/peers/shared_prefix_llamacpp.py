@@ -13,17 +13,23 @@
     bench/peers/.venv-llama/bin/python bench/peers/shared_prefix_llamacpp.py --model random-0.5b
 
 The package is compiled for this machine when it is installed, which takes a while. `--model` is a
-folder, which is written as GGUF in f16 beside it first (`gguf_from_folder.py`), or a GGUF file.
-Prints one JSON object. `--short` takes small shapes, to see that it works.
+folder, which is written as GGUF in `--dtype` beside it first (`gguf_from_folder.py`), or a GGUF file.
+`--forward` adds the rates of `tribunal bench engine --raw`: 512 tokens of prefill, and 16 steps of
+decoding by 4 sequences of 64 tokens with all logits read. Prints one JSON object. `--short` takes
+small shapes, to see that it works.
 """
 
 import argparse
 import json
 import os
 import pathlib
+import random
+import statistics
 import sys
+import time
 
 import llama_cpp
+import numpy
 
 import workloads
 
@@ -34,6 +40,8 @@ def arguments():
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--batch-tokens", type=int, default=512)
+    parser.add_argument("--dtype", choices=["f16", "bf16", "q8_0"], default="f16")
+    parser.add_argument("--forward", action="store_true")
     parser.add_argument("--short", action="store_true")
     parser.add_argument("--skip-naive", action="store_true")
     return parser.parse_args()
@@ -90,6 +98,17 @@ class Context:
         return verdicts
 
     def decode(self, rows):
+        self.compute(rows)
+        verdicts = []
+        for at, row in enumerate(rows):
+            if row[3]:
+                logits = llama_cpp.llama_get_logits_ith(self.context, at)
+                yes, no = (logits[label] for label in self.labels)
+                verdicts.append(yes - no)
+        return verdicts
+
+    def compute(self, rows):
+        """One forward of rows `(token, position, sequence, whether its logits are read)`."""
         batch = self.batch
         batch.n_tokens = len(rows)
         for at, (token, position, sequence, wanted) in enumerate(rows):
@@ -101,13 +120,46 @@ class Context:
         status = llama_cpp.llama_decode(self.context, batch)
         if status != 0:
             raise SystemExit(f"llama_decode: {status}")
-        verdicts = []
-        for at, row in enumerate(rows):
-            if row[3]:
-                logits = llama_cpp.llama_get_logits_ith(self.context, at)
-                yes, no = (logits[label] for label in self.labels)
-                verdicts.append(yes - no)
-        return verdicts
+
+    def likeliest(self, at):
+        """The token of the largest logit of a row."""
+        logits = llama_cpp.llama_get_logits_ith(self.context, at)
+        return int(numpy.ctypeslib.as_array(logits, (self.vocab_size,)).argmax())
+
+
+def prefill(context, tokens):
+    context.clear()
+    context.compute([(token, at, 0, False) for at, token in enumerate(tokens)])
+
+
+def generate(context, contexts, steps):
+    """Seconds of greedy steps of all sequences together."""
+    context.clear()
+    for sequence, tokens in enumerate(contexts):
+        last = len(tokens) - 1
+        context.compute([(token, at, sequence, at == last) for at, token in enumerate(tokens)])
+    following = [0] * len(contexts)
+    begin = time.perf_counter()
+    for step in range(steps):
+        position = len(contexts[0]) + step
+        rows = [(token, position, sequence, True) for sequence, token in enumerate(following)]
+        context.compute(rows)
+        following = [context.likeliest(at) for at in range(len(rows))]
+    return time.perf_counter() - begin
+
+
+def forward(context, rounds):
+    """Rates of prefill and decoding."""
+    source = random.Random(0)
+    tokens = [source.randrange(context.vocab_size) for _ in range(512)]
+    contexts = [tokens[64 * i : 64 * (i + 1)] for i in range(4)]
+    prefill(context, tokens)
+    _, prefills = workloads.timed(lambda: prefill(context, tokens), rounds)
+    decodes = [generate(context, contexts, 16) for _ in range(rounds)]
+    return {
+        "prefill": {"tokens_per_s": 512 / statistics.median(prefills)},
+        "decode": {"tokens_per_s": 4 * 16 / statistics.median(decodes)},
+    }
 
 
 def naive(context, trees):
@@ -138,16 +190,16 @@ def copied(context, trees):
     return verdicts
 
 
-def gguf_file(model):
+def gguf_file(model, dtype):
     """The file itself, or one made from the folder beside it."""
     if not os.path.isdir(model):
         return model
-    out = str(pathlib.Path(model).resolve()) + ".gguf"
+    out = f"{pathlib.Path(model).resolve()}.{dtype}.gguf"
     if not os.path.exists(out):
         import gguf_from_folder
 
         part = out + ".part"
-        gguf_from_folder.write(model, part)
+        gguf_from_folder.write(model, part, dtype)
         os.rename(part, out)
     return out
 
@@ -155,7 +207,7 @@ def gguf_file(model):
 def main():
     args = arguments()
     shape = workloads.SHORT_SHARED if args.short else workloads.Shared()
-    context = Context(gguf_file(args.model), args, shape)
+    context = Context(gguf_file(args.model, args.dtype), args, shape)
     trees = shape.trees(context.vocab_size)
     sequences, unique = workloads.sequences(trees), workloads.unique_tokens(trees)
     context.clear()
@@ -167,19 +219,18 @@ def main():
     for name, (way, computed) in ways.items():
         verdicts, seconds = workloads.timed(lambda way=way: way(context, trees), args.rounds)
         report[name] = workloads.figures(computed, verdicts, seconds)
-    print(
-        json.dumps(
-            {
-                "peer": f"llama-cpp-python {llama_cpp.__version__}",
-                "system": llama_cpp.llama_print_system_info().decode().strip(),
-                "dtype": "f16",
-                "threads": args.threads,
-                "rounds": args.rounds,
-                "short": args.short,
-                "shared": report,
-            }
-        )
-    )
+    figures = {
+        "peer": f"llama-cpp-python {llama_cpp.__version__}",
+        "system": llama_cpp.llama_print_system_info().decode().strip(),
+        "dtype": args.dtype,
+        "threads": args.threads,
+        "rounds": args.rounds,
+        "short": args.short,
+        "shared": report,
+    }
+    if args.forward:
+        figures |= forward(context, args.rounds)
+    print(json.dumps(figures))
     return 0
 
 

@@ -1,6 +1,6 @@
 """Raw forward rates of Hugging Face transformers, the peer of `tribunal bench engine --raw`.
 
-A random model of the shape of Qwen2.5-0.5B, f32, on the CPU: prefill of one prompt without a cache,
+A random model of the shape of Qwen2.5-0.5B, in f32 or `--dtype bfloat16`, on the CPU: prefill of one prompt without a cache,
 and decoding of a batch with one, logits of the last row at every step, as the measured program does.
 
     python3 -m venv bench/peers/.venv
@@ -27,11 +27,12 @@ def arguments():
     parser.add_argument("--context-tokens", type=int, default=64)
     parser.add_argument("--decode-steps", type=int, default=16)
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--dtype", choices=["float32", "bfloat16", "float16"], default="float32")
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     return parser.parse_args()
 
 
-def model():
+def model(dtype):
     config = Qwen2Config(
         vocab_size=151936,
         hidden_size=896,
@@ -43,7 +44,7 @@ def model():
         tie_word_embeddings=True,
     )
     torch.manual_seed(0)
-    return Qwen2ForCausalLM(config).eval()
+    return Qwen2ForCausalLM(config).to(getattr(torch, dtype)).eval()
 
 
 def timed(run, repeats):
@@ -67,7 +68,7 @@ def rates(tokens, seconds):
 def main():
     args = arguments()
     torch.set_num_threads(args.threads)
-    qwen = model()
+    qwen = model(args.dtype)
     prompt = torch.randint(0, 151936, (1, args.prompt_tokens))
     contexts = torch.randint(0, 151936, (args.decode_batch, args.context_tokens))
 
@@ -85,7 +86,7 @@ def main():
     prefill()
     report = {
         "peer": f"transformers {transformers.__version__}, torch {torch.__version__}",
-        "dtype": "f32",
+        "dtype": args.dtype,
         "threads": args.threads,
         "prefill": rates(args.prompt_tokens, timed(prefill, args.repeats)),
         "decode": rates(

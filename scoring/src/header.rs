@@ -3,8 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Version of the header's format. It moves when a run can no longer resume from an older one.
-const FORMAT: u32 = 1;
+/// Version of the header's format. It moves when a run can no longer resume from an older one: in
+/// format 1 the digest of a model in int8 was that of the same model in f32.
+const FORMAT: u32 = 2;
 
 /// The identity of a run. Two runs with equal headers over equal inputs write equal outputs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -49,7 +50,11 @@ impl Header {
     /// Why a run of this header cannot resume from `journaled`, as a sentence; `None` if it can.
     pub(crate) fn difference(&self, journaled: &Self) -> Option<String> {
         let was = |what: &str, old: &str, new: &str| format!("{what} was {old} and is {new} now");
-        if self.format != journaled.format || self.version != journaled.version {
+        if self.format != journaled.format {
+            let [old, new] = [journaled.format, self.format].map(|format| format.to_string());
+            return Some(was("the format of unfinished runs", &old, &new));
+        }
+        if self.version != journaled.version {
             return Some(was("tribunal's version", &journaled.version, &self.version));
         }
         let names = |header: &Self| {

@@ -29,6 +29,8 @@ mod portable;
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
+#[cfg(target_arch = "x86_64")]
+pub(super) use x86::prefetch_line;
 
 #[cfg(test)]
 pub(super) use pairs::plain_dot;
@@ -95,6 +97,10 @@ pub trait F32x16: Copy {
     /// Prefetches numbers that are read soon; has no other effect.
     #[inline(always)]
     fn prefetch(_soon: &[f32]) {}
+
+    /// Prefetches the cache line in which a value begins; has no other effect.
+    #[inline(always)]
+    fn prefetch_line<T>(_soon: &T) {}
 
     /// Lanes from a shorter slice (at most [`LANES`] numbers); the other lanes are `fill`.
     #[inline(always)]

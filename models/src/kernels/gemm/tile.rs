@@ -147,6 +147,13 @@ impl<W: PanelRow, const MR: usize, const NP: usize> Kernel for Tile<'_, W, MR, N
         for (panel, w) in w.iter_mut().enumerate() {
             *w = &strip.w[panel * strip.panel_stride..][..k];
         }
+        let mut soon = w;
+        for (panel, soon) in soon.iter_mut().enumerate() {
+            let start = (NP + panel) * strip.panel_stride;
+            if let Some(rows) = strip.w.get(start..start + k) {
+                *soon = rows;
+            }
+        }
         let mut sums = if strip.pass.resume {
             begin::<L, W, MR, NP>(strip)
         } else {
@@ -156,6 +163,7 @@ impl<W: PanelRow, const MR: usize, const NP: usize> Kernel for Tile<'_, W, MR, N
             let mut row = [L::splat(0.0); NP];
             for panel in 0..NP {
                 row[panel] = w[panel][i].load();
+                L::prefetch_line(&soon[panel][i]);
             }
             for r in 0..MR {
                 let x = L::splat(x[i][r]);

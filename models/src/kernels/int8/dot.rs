@@ -11,7 +11,7 @@ mod portable;
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-use super::matrix::QUAD;
+use super::matrix::{QUAD, Quads};
 use crate::kernels::panels::PANEL;
 
 /// Dot products of quads, for sixteen channels at once.
@@ -41,6 +41,9 @@ pub(super) trait Dot {
     fn dot(sum: Self::Sum, x: Self::X, w: &Self::W) -> Self::Sum;
     /// The sums of the sixteen channels.
     fn sums(sum: Self::Sum) -> [i32; PANEL];
+    /// Prefetches a row of a panel; has no other effect.
+    #[inline(always)]
+    fn prefetch(_soon: &Quads) {}
     /// Runs a kernel compiled for the instructions.
     fn enter<K: DotKernel>(kernel: K) -> K::Output
     where

@@ -64,15 +64,9 @@ fn scale<L: F32x16>(x: &[f32]) -> f32 {
 
 /// The nearest integers. A tiny scale loses digits and can put a quotient past 127.
 #[inline(always)]
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "integers from -127 to 127 by the lines before"
-)]
 fn integers<L: F32x16>(x: L) -> [i8; LANES] {
-    let all = x.round().min(L::splat(127.0)).max(L::splat(-127.0)).to_array();
-    let mut to = [0; LANES];
-    for i in 0..LANES {
-        to[i] = all[i] as i32 as i8;
-    }
-    to
+    /// 1.5 · 2²³: a number next to it is rounded to an integer, whose last byte is that of its bits.
+    const SHIFT: f32 = 12_582_912.0;
+    let all = x.min(L::splat(127.0)).max(L::splat(-127.0)).add(L::splat(SHIFT)).to_array();
+    all.map(|x| x.to_bits().to_le_bytes()[0].cast_signed())
 }

@@ -67,18 +67,26 @@ struct Int8Tile<'a, D: Dot, const MR: usize, const NP: usize>(&'a Strip<'a, D::X
 impl<S: Dot, const MR: usize, const NP: usize> Int8Tile<'_, S, MR, NP> {
     /// The dot products of all rows and channels.
     #[inline(always)]
-    fn integers(&self) -> [[[i32; PANEL]; NP]; MR] {
+    fn sums(&self) -> [[S::Sum; NP]; MR] {
         let depth = self.0.depth;
         let x = &self.0.x.as_chunks::<MR>().0[..depth];
         let mut w: [&[Quads]; NP] = [&[]; NP];
         for (panel, w) in w.iter_mut().enumerate() {
             *w = &self.0.w[panel * depth..][..depth];
         }
+        let mut soon = w;
+        for (panel, soon) in soon.iter_mut().enumerate() {
+            let start = (NP + panel) * depth;
+            if let Some(rows) = self.0.w.get(start..start + depth) {
+                *soon = rows;
+            }
+        }
         let mut sums = [[S::zero(); NP]; MR];
         for i in 0..depth {
             let mut quads = [S::load(&w[0][i].0); NP];
-            for panel in 1..NP {
+            for panel in 0..NP {
                 quads[panel] = S::load(&w[panel][i].0);
+                S::prefetch(&soon[panel][i]);
             }
             // Rows in the outer loop, so that one number of `x` at a time is in a register.
             for r in 0..MR {
@@ -87,13 +95,7 @@ impl<S: Dot, const MR: usize, const NP: usize> Int8Tile<'_, S, MR, NP> {
                 }
             }
         }
-        let mut all = [[[0; PANEL]; NP]; MR];
-        for r in 0..MR {
-            for panel in 0..NP {
-                all[r][panel] = S::sums(sums[r][panel]);
-            }
-        }
-        all
+        sums
     }
 }
 
@@ -107,26 +109,31 @@ impl<S: Dot, const MR: usize, const NP: usize> DotKernel for Int8Tile<'_, S, MR,
         if MR * NP > S::ACCUMULATORS {
             unreachable!("{MR} rows by {NP} panels do not fit the registers");
         }
-        let all = self.integers();
+        let all = self.sums();
         let strip = self.0;
         let columns = strip.column..strip.column + strip.width;
         // SAFETY: the part belongs to this tile, which takes it once.
         let mut out = unsafe { strip.out.part(strip.rows.clone(), columns) };
         for r in 0..MR {
-            for (panel, out) in out.row(r).chunks_mut(PANEL).enumerate() {
+            for (panel, out) in out.row(r).chunks_mut(PANEL).enumerate().take(NP) {
+                let sums = S::sums(all[r][panel]);
                 let first = panel * PANEL;
                 let scales = &strip.scales[first..][..PANEL];
                 let offsets = &strip.sums[first..][..PANEL];
                 let mut values = [0.0; PANEL];
                 for c in 0..PANEL {
-                    let sum = all[r][panel][c].wrapping_sub(S::OFFSET.wrapping_mul(offsets[c]));
+                    let sum = sums[c].wrapping_sub(S::OFFSET.wrapping_mul(offsets[c]));
                     values[c] = sum as f32 * (strip.row_scales[r] * scales[c]);
                 }
-                out.copy_from_slice(&values[..out.len()]);
                 if let Some(bias) = strip.bias {
-                    for (out, bias) in out.iter_mut().zip(&bias[first..]) {
-                        *out += bias;
+                    for (value, bias) in values.iter_mut().zip(&bias[first..]) {
+                        *value += bias;
                     }
+                }
+                // A copy of a known length is one instruction.
+                match out.first_chunk_mut() {
+                    Some(full) => *full = values,
+                    None => out.copy_from_slice(&values[..out.len()]),
                 }
             }
         }

@@ -47,6 +47,13 @@ pub(super) fn run_avx512_bf16<K: Kernel>(kernel: K) -> K::Output {
     kernel.run::<avx512::Single<true>>()
 }
 
+/// Prefetches the cache line in which a value begins.
+#[inline(always)]
+pub(in crate::kernels) fn prefetch_line<T>(soon: &T) {
+    // SAFETY: every x86-64 has the instruction, and it is a hint, which reads nothing itself.
+    unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(soon).cast()) }
+}
+
 /// Prefetches every cache line of these numbers; sixteen of them fill one.
 #[inline(always)]
 fn prefetch(soon: &[f32]) {

@@ -13,9 +13,10 @@ use std::arch::x86_64::{
     _mm512_loadu_si512, _mm512_set1_epi32, _mm512_setzero_si512, _mm512_storeu_si512,
 };
 
-use super::super::matrix::QUAD;
+use super::super::matrix::{QUAD, Quads};
 use super::{Dot, DotKernel};
 use crate::kernels::panels::PANEL;
+use crate::kernels::simd;
 
 /// Whether the CPU has the instructions of [`Avx2`]; the standard library caches the answer.
 pub(super) fn has_avx2() -> bool {
@@ -160,6 +161,11 @@ impl Dot for Vnni {
         // SAFETY: the CPU has AVX-512; sixteen numbers are writable.
         unsafe { _mm512_storeu_si512(all.as_mut_ptr().cast(), sum) }
         all
+    }
+
+    #[inline(always)]
+    fn prefetch(soon: &Quads) {
+        simd::prefetch_line(soon);
     }
 
     #[inline(always)]

@@ -72,6 +72,11 @@ impl<const BF16: bool> F32x16 for Single<BF16> {
     }
 
     #[inline(always)]
+    fn prefetch_line<T>(soon: &T) {
+        super::prefetch_line(soon);
+    }
+
+    #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         one!(_mm512_fmadd_ps, self, a, b)
     }
