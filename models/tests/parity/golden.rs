@@ -203,7 +203,10 @@ fn logsumexp(logits: &[f32]) -> f32 {
 pub(crate) struct Closeness {
     count: usize,
     sum: f64,
-    max: f64,
+    /// The largest distance, NaN if one is.
+    pub(crate) max: f64,
+    /// Logits and outputs of heads, and the expected ones.
+    pub(crate) pairs: Vec<[f32; 2]>,
 }
 
 impl Closeness {
@@ -223,6 +226,7 @@ impl Closeness {
         }
         for (got, expected) in got.iter().zip(expected) {
             self.see(*got, *expected);
+            self.pairs.push([*got, *expected]);
         }
         Ok(())
     }

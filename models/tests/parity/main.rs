@@ -8,6 +8,7 @@
 
 mod cases;
 mod golden;
+mod rounded;
 mod second_opinion;
 mod sequences;
 
@@ -18,6 +19,7 @@ use chat::{Conversation, Tokenizer};
 use models::adapter::{Adapter, Base};
 use models::batch::AdapterSlot;
 use models::model::{LoadOptions, Model};
+use models::weights::Compute;
 use models::{Forward as _, Runner};
 
 use cases::{AdapterCase, Cases, ModelCase};
@@ -33,7 +35,7 @@ fn for_each_model(check: impl Fn(Model, &Golden, &mut Closeness) -> Result<(), S
         .filter_map(|case| {
             let golden = read(format!("models/{}.json", case.name));
             let mut closeness = Closeness::default();
-            let checked = load(case, parent.path(), &golden)
+            let checked = load_checked(case, parent.path(), &golden)
                 .and_then(|model| check(model, &golden, &mut closeness));
             report(&case.name, checked, &closeness)
         })
@@ -52,12 +54,17 @@ fn report(name: &str, checked: Result<(), String>, closeness: &Closeness) -> Opt
     }
 }
 
-fn load(case: &ModelCase, parent: &Path, golden: &Golden) -> Result<Model, String> {
+fn load_checked(case: &ModelCase, parent: &Path, golden: &Golden) -> Result<Model, String> {
     let (dir, made) = case.make(parent)?;
     if made.digest != golden.weights {
         return Err("the weights are not those that the reference read".into());
     }
-    Model::load(&dir, &LoadOptions::default()).map_err(|error| error.to_string())
+    load(&dir, Compute::F32)
+}
+
+fn load(dir: &Path, compute: Compute) -> Result<Model, String> {
+    let options = LoadOptions { compute, ..LoadOptions::default() };
+    Model::load(dir, &options).map_err(|error| error.to_string())
 }
 
 /// Every prompt with its expected outputs.
@@ -183,7 +190,7 @@ fn load_adapter(
 ) -> Result<(Runner, AdapterSlot), String> {
     let golden: Golden = read(format!("adapters/{}.json", case.name));
     let base = cases.model(&case.base)?;
-    let model = load(base, parent, &read(format!("models/{}.json", base.name)))?;
+    let model = load_checked(base, parent, &read(format!("models/{}.json", base.name)))?;
     let (dir, made) = case.make(parent, &base.spec)?;
     if made.digest != golden.weights {
         return Err("the factors are not those that the reference read".into());

@@ -164,15 +164,45 @@ fn answers_are_judged() {
     check(&bench, "rubric", inputs, yes, 0.9);
 }
 
+/// Kendall's tau: the share of pairs in the same order less that in the opposite one.
+fn kendall_tau(a: &[f64], b: &[f64]) -> f64 {
+    let pairs = (0..a.len()).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let order = |x: &[f64], (i, j): (usize, usize)| x[i].total_cmp(&x[j]) as i32;
+    let sum: i32 = pairs.clone().map(|pair| order(a, pair) * order(b, pair)).sum();
+    f64::from(sum) / pairs.count() as f64
+}
+
+/// The table of docs/models.md: `cargo test -p toytask --lib rounded -- --nocapture`.
 #[test]
-fn rounded_products_judge_as_well() {
+fn rounded_products_judge_alike() {
     let cases = cases(200);
-    let yes = |outcome: &Outcome, truth: &bool| agrees(outcome, *truth);
-    for compute in [Compute::Bf16, Compute::Int8] {
-        println!("{compute:?}");
+    let scorers = ["reward", "validate"];
+    let scores = |compute: Compute| {
         let bench = bench_in(compute);
-        for (scorer, least) in [("reward", 0.77), ("validate", 0.77)] {
-            check(&bench, scorer, with_final(&cases), yes, least);
+        scorers.map(|scorer| {
+            let score = |case| bench.ask(scorer, input(case)).expect("a verdict").score;
+            cases.iter().map(score).collect::<Vec<f64>>()
+        })
+    };
+    let share = |right: usize| right as f64 / cases.len() as f64;
+    let exact = scores(Compute::F32);
+    for (compute, least_tau, most_flips) in [(Compute::Bf16, 0.95, 4), (Compute::Int8, 0.9, 8)] {
+        for ((scorer, exact), rounded) in scorers.iter().zip(&exact).zip(scores(compute)) {
+            let tau = kendall_tau(exact, &rounded);
+            let pairs = || exact.iter().zip(&rounded);
+            let far = pairs().map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+            let flips = pairs().filter(|(a, b)| (**a >= 0.5) != (**b >= 0.5)).count();
+            let right = cases.iter().zip(&rounded);
+            let right = right.filter(|(case, x)| (**x >= 0.5) == case.is_final_right).count();
+            println!(
+                "| {scorer}, {compute:?} | tau {tau:.4} | difference {far:.4} | {flips} of {} \
+                 verdicts turn | {:.3} right |",
+                cases.len(),
+                share(right)
+            );
+            assert!(far > 0.0 && tau >= least_tau, "{scorer} in {compute:?}: tau {tau}");
+            assert!(flips <= most_flips, "{scorer} in {compute:?}: {flips} verdicts turn");
+            assert!(share(right) >= 0.77, "{scorer} in {compute:?}: {}", share(right));
         }
     }
 }

@@ -1,0 +1,71 @@
+//! Products of bf16 and of 8-bit integers beside transformers in f32, over all goldens.
+
+use std::collections::BTreeMap;
+
+use models::Runner;
+use models::weights::Compute;
+
+use crate::cases::Cases;
+use crate::golden::{Closeness, read};
+use crate::{alone_and_together, load};
+
+/// The outputs of one family, in every arithmetic, beside those of transformers.
+type Family = [Closeness; 3];
+
+const ARITHMETICS: [Compute; 3] = [Compute::F32, Compute::Bf16, Compute::Int8];
+
+/// Kendall's tau of pairs: the share of comparisons with the same result on both sides, less the
+/// share of those with opposite results.
+fn kendall_tau(pairs: &[[f32; 2]]) -> f64 {
+    let (mut sum, mut count) = (0, 0);
+    for (at, a) in pairs.iter().enumerate() {
+        for b in &pairs[..at] {
+            let order = [0, 1].map(|side| a[side].total_cmp(&b[side]) as i64);
+            sum += order[0] * order[1];
+            count += 1;
+        }
+    }
+    sum as f64 / f64::from(count)
+}
+
+/// Difference of the largest and the least number of transformers.
+fn spread(pairs: &[[f32; 2]]) -> f64 {
+    let expected = pairs.iter().map(|pair| f64::from(pair[1]));
+    let [least, most] =
+        expected.fold([f64::MAX, f64::MIN], |[least, most], x| [least.min(x), most.max(x)]);
+    most - least
+}
+
+/// The table of docs/models.md: `cargo test -p models --test parity rounded -- --nocapture`.
+#[test]
+fn rounded_products_stay_near_transformers() {
+    let parent = tempfile::tempdir().expect("a folder");
+    let mut families: BTreeMap<&str, Family> = BTreeMap::new();
+    for case in &Cases::read().models {
+        let golden = read(format!("models/{}.json", case.name));
+        let family = families.entry(case.spec.preset.name()).or_default();
+        let (dir, _) = case.make(parent.path()).expect("made");
+        for (compute, closeness) in ARITHMETICS.into_iter().zip(family) {
+            let model = load(&dir, compute).expect("loaded");
+            let mut runner = Runner::new(model.decoder, model.head);
+            let compared = alone_and_together(&mut runner, &golden, None, closeness);
+            compared.expect("outputs of the same kinds");
+        }
+    }
+    println!("| model | outputs | spread | bf16: tau | difference | int8: tau | difference |");
+    for (name, [exact, rounded @ ..]) in &families {
+        let spread = spread(&exact.pairs);
+        let mut line = format!("| {name} | {} | {spread:.2} |", exact.pairs.len());
+        // Bounds: three times the worst of the families.
+        for (closeness, least_tau, largest) in
+            rounded.iter().zip([(0.97, 0.02), (0.93, 0.09)]).map(|(c, (tau, far))| (c, tau, far))
+        {
+            let tau = kendall_tau(&closeness.pairs);
+            line += &format!(" {tau:.4} | {:.4} |", closeness.max);
+            assert!(closeness.max > 100.0 * exact.max, "{name}: nothing is rounded");
+            assert!(tau >= least_tau, "{name}: tau {tau}");
+            assert!(closeness.max <= largest * spread, "{name}: {}", closeness.max);
+        }
+        println!("{line}");
+    }
+}
