@@ -61,7 +61,7 @@ class Context:
             raise SystemExit(f"{path}: llama.cpp cannot load it")
         params = llama_cpp.llama_context_default_params()
         tree = shape.response_tokens + shape.questions * shape.question_tokens
-        room = shape.prompt_tokens + shape.responses * tree
+        room = max(args.batch_tokens, shape.prompt_tokens + shape.responses * tree)
         params.n_ctx = 256 * -(-room // 256)
         params.n_batch = params.n_ubatch = args.batch_tokens
         params.n_seq_max = 1 + shape.responses * (1 + shape.questions)

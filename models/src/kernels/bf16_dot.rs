@@ -15,6 +15,8 @@
 #[cfg(test)]
 mod tests;
 
+use std::sync::OnceLock;
+
 use half::bf16;
 use rayon::prelude::*;
 
@@ -46,8 +48,8 @@ impl PanelRow for PairRow {
     }
 
     #[inline(always)]
-    fn mul_add<L: F32x16>(x: L, w: L, sum: L) -> L {
-        x.dot_pairs(w, sum)
+    fn mul_add<L: F32x16, const NORMAL: bool>(x: L, w: L, sum: L) -> L {
+        if NORMAL { x.dot_normal_pairs(w, sum) } else { x.dot_pairs(w, sum) }
     }
 }
 
@@ -56,6 +58,8 @@ impl PanelRow for PairRow {
 #[derive(Clone, Debug)]
 pub struct Bf16Matrix {
     rows: Vec<PairRow>,
+    /// [`least_exponent`] of the rows, for CPUs without the instruction.
+    least: OnceLock<u32>,
     n: usize,
     k: usize,
 }
@@ -76,13 +80,27 @@ impl Bf16Matrix {
         for (rows, panel) in rows.chunks(PANEL * k.max(1)).zip(panels) {
             pack_panel(rows, k, panel);
         }
-        Ok(Bf16Matrix { rows: packed, n, k })
+        Ok(Bf16Matrix { rows: packed, least: OnceLock::new(), n, k })
     }
 
     /// A matrix over panels that [`pack_panel`] filled, [`pair_rows`] each.
     pub(crate) fn from_panels(rows: Vec<PairRow>, n: usize, k: usize) -> Bf16Matrix {
         assert_eq!(rows.len(), n.div_ceil(PANEL) * pair_rows(k), "panels of a [{n}, {k}] matrix");
-        Bf16Matrix { rows, n, k }
+        Bf16Matrix { rows, least: OnceLock::new(), n, k }
+    }
+
+    /// Whether no sum by `x [_, k]` can be subnormal, on the way or at its end.
+    ///
+    /// Numbers are multiples of 2⁻⁷ times their power of two. So if the least powers of both sides
+    /// multiply to 2⁻¹¹² or more, all products are multiples of 2⁻¹²⁶, and rounded sums of multiples
+    /// are multiples: zero, or normal.
+    fn keeps_normal(&self, x: &[f32]) -> bool {
+        /// Of the two exponents' sum: twice the bias, less 112.
+        const LEAST: u32 = 2 * 127 - 112;
+        let of_rows = || self.rows.iter().map(|row| least_exponent(&row.0)).min();
+        let w = *self.least.get_or_init(|| of_rows().unwrap_or(NO_EXPONENT));
+        let x = least_exponent(x);
+        x.min(w) > 0 && x + w >= LEAST
     }
 
     /// Output columns.
@@ -122,6 +140,21 @@ fn pair(first: u16, second: u16) -> f32 {
     f32::from_bits(u32::from(first) | u32::from(second) << 16)
 }
 
+/// More than the exponent field of any number.
+const NO_EXPONENT: u32 = 511;
+
+/// The least exponent field of the numbers in `pairs` that are not zero, 0 for a subnormal one;
+/// [`NO_EXPONENT`] if there are none.
+fn least_exponent(pairs: &[f32]) -> u32 {
+    // A zero wraps to the largest number.
+    let before = |half: u32| ((half & 0x7fff) as u16).wrapping_sub(1);
+    let least = pairs
+        .iter()
+        .map(|pair| pair.to_bits())
+        .fold(u16::MAX, |least, bits| least.min(before(bits)).min(before(bits >> 16)));
+    u32::from(least.saturating_add(1)) >> 7
+}
+
 /// Computes `out [m, n] = round(x [m, k]) · Wᵀ (+ bias [n])`, all f32 but the operands of the
 /// product.
 ///
@@ -152,7 +185,9 @@ pub(super) fn product(
         let rows = slabs.rows(slab);
         let pairs = round_rows(isa, &x[rows.start * k..rows.end * k], rows.len(), k);
         let out = &mut out[rows.start * n..rows.end * n];
-        Product::new(isa, &pairs, &weight.rows, [n, pair_rows(k)], finish).run(out);
+        let product = Product::new(isa, &pairs, &weight.rows, [n, pair_rows(k)], finish);
+        let is_normal = !isa.has_bf16_dots() && weight.keeps_normal(&pairs);
+        product.normal(is_normal).run(out);
     }
 }
 

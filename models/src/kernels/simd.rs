@@ -94,6 +94,21 @@ pub trait F32x16: Copy {
         pairs::dot(self, w, sum)
     }
 
+    /// [`F32x16::dot_pairs`] where no operand and no result of a step is subnormal, as the caller knows.
+    #[inline(always)]
+    fn dot_normal_pairs(self, w: Self, sum: Self) -> Self {
+        let ([x0, x1], [w0, w1]) = (self.halves(), w.halves());
+        x0.mul_add(w0, x1.mul_add(w1, sum))
+    }
+
+    /// The numbers of column 0 and of column 1 of pairs of bf16.
+    #[inline(always)]
+    fn halves(self) -> [Self; 2] {
+        let bits = self.to_array().map(f32::to_bits);
+        [bits.map(|bits| bits << 16), bits.map(|bits| bits & 0xffff_0000)]
+            .map(|bits| Self::load(&bits.map(f32::from_bits)))
+    }
+
     /// Prefetches numbers that are read soon; has no other effect.
     #[inline(always)]
     fn prefetch(_soon: &[f32]) {}

@@ -3,7 +3,7 @@
 use half::bf16;
 use proptest::prelude::*;
 
-use super::{Bf16Matrix, matmul_bf16, nearest, product};
+use super::{Bf16Matrix, matmul_bf16, nearest, product, round_rows};
 use crate::kernels::simd::{Isa, plain_dot};
 
 /// Numbers of both signs from a counter, in (-1, 1), some of them many orders smaller.
@@ -37,9 +37,21 @@ struct PairCase {
 
 impl PairCase {
     fn new(m: usize, n: usize, k: usize) -> PairCase {
-        let w: Vec<bf16> = numbers(2, n * k).into_iter().map(bf16::from_f32).collect();
+        PairCase::of([m, n, k], numbers(1, m * k), &numbers(2, n * k))
+    }
+
+    fn of([m, n, k]: [usize; 3], x: Vec<f32>, w: &[f32]) -> PairCase {
+        let w: Vec<bf16> = w.iter().copied().map(bf16::from_f32).collect();
         let matrix = Bf16Matrix::pack(&w, n, k).expect("as many numbers as it needs");
-        PairCase { m, n, k, x: numbers(1, m * k), bias: numbers(3, n), w, matrix }
+        PairCase { m, n, k, x, bias: numbers(3, n), w, matrix }
+    }
+
+    fn check(&self) {
+        let (m, n, k) = (self.m, self.n, self.k);
+        let want = bits(&self.chains());
+        for isa in Isa::available() {
+            assert_eq!(bits(&self.product(isa)), want, "{} [{m}, {k}] x [{n}, {k}]", isa.name());
+        }
     }
 
     fn product(&self, isa: Isa) -> Vec<f32> {
@@ -72,11 +84,33 @@ impl PairCase {
 /// Every element equals its chain; so a row's bits do not depend on the batch, nor on tile, block
 /// or instruction set.
 fn check(m: usize, n: usize, k: usize) {
-    let case = PairCase::new(m, n, k);
-    let want = bits(&case.chains());
-    for isa in Isa::available() {
-        assert_eq!(bits(&case.product(isa)), want, "{} [{m}, {k}] x [{n}, {k}]", isa.name());
-    }
+    PairCase::new(m, n, k).check();
+}
+
+/// Steps whose operands rule subnormal results out need no check of each, and have the same bits.
+#[test]
+fn small_numbers_are_flushed_whether_steps_are_checked_or_not() {
+    let sizes @ [m, n, k] = [13, 37, 90];
+    // Magnitudes from 1 to 2, so that exponents are those of the scales; some sums cancel.
+    let with = |seed, count, exponent: i32| -> Vec<f32> {
+        let far = |x: f32| (x + x.signum()) * 2.0_f32.powi(exponent);
+        numbers(seed, count).into_iter().map(far).collect()
+    };
+    let check = |exponents: [i32; 2], is_normal: bool| {
+        let [x, w] = exponents;
+        let case = PairCase::of(sizes, with(1, m * k, x), &with(2, n * k, w));
+        let pairs = round_rows(Isa::best(), &case.x, m, k);
+        assert_eq!(case.matrix.keeps_normal(&pairs), is_normal, "{exponents:?}");
+        case.check();
+    };
+    check([0, 0], true);
+    check([-56, -56], true);
+    check([-56, -57], false);
+    check([-112, 0], true);
+    check([14, -126], true);
+    check([30, -127], false);
+    check([-127, 30], false);
+    check([-63, -63], false);
 }
 
 #[test]

@@ -29,6 +29,7 @@ pub(in crate::kernels) struct Product<'a, W> {
     n: usize,
     k: usize,
     finish: Finish<'a>,
+    normal: bool,
 }
 
 impl<'a, W: PanelRow> Product<'a, W> {
@@ -41,7 +42,13 @@ impl<'a, W: PanelRow> Product<'a, W> {
         finish: Finish<'a>,
     ) -> Self {
         assert_eq!(w.len(), n.div_ceil(PANEL) * k, "panels of a [{n}, {k}] matrix");
-        Product { isa, x, w, n, k, finish }
+        Product { isa, x, w, n, k, finish, normal: false }
+    }
+
+    /// Whether no operand and no sum on the way is subnormal, as the caller knows; of use where a lane
+    /// is a pair of bf16.
+    pub(in crate::kernels) fn normal(self, normal: bool) -> Self {
+        Product { normal, ..self }
     }
 
     /// Computes `out [m, n]`.
@@ -59,7 +66,7 @@ impl<'a, W: PanelRow> Product<'a, W> {
 
     fn slab(&self, x: &[f32], out: &mut [f32]) {
         let m = out.len() / self.n;
-        let tiles = Tiles::new(m, tile::tile_rows(self.isa));
+        let tiles = Tiles::new(m, tile::tile_rows::<W>(self.isa));
         let blocks = self.blocks(tiles);
         let rows = PackedRows::new(x, m, &blocks, tiles);
         let group = tile::panels_at_once(self.isa, tiles.rows(tiles.count() - 1).len());
@@ -176,6 +183,7 @@ impl<R: PanelRow> Slab<'_, '_, R> {
                 panels: group.panels.len(),
                 column,
                 width: (group.panels.len() * PANEL).min(self.product.n - column),
+                normal: self.product.normal,
                 pass: group.pass,
                 out: &self.out,
             };

@@ -34,9 +34,9 @@ pub(in crate::kernels) trait PanelRow: Copy + Send + Sync {
     /// The row as lanes; exact.
     fn load<L: F32x16>(&self) -> L;
 
-    /// `x · w + sum`.
+    /// `x · w + sum`; `NORMAL` as [`Product::normal`](super::Product::normal).
     #[inline(always)]
-    fn mul_add<L: F32x16>(x: L, w: L, sum: L) -> L {
+    fn mul_add<L: F32x16, const NORMAL: bool>(x: L, w: L, sum: L) -> L {
         x.mul_add(w, sum)
     }
 }
@@ -107,6 +107,8 @@ pub(super) struct Strip<'a, W> {
     pub(super) column: usize,
     /// Columns of the output, without padding.
     pub(super) width: usize,
+    /// [`Product::normal`](super::Product::normal).
+    pub(super) normal: bool,
     /// Beginning and end of the sums.
     pub(super) pass: Pass<'a>,
     /// The output; no other code uses this tile's part of it at the same time.
@@ -114,8 +116,14 @@ pub(super) struct Strip<'a, W> {
 }
 
 /// Maximum rows of a tile that these instructions hold in registers, for products with many rows.
-pub(super) fn tile_rows(isa: Isa) -> usize {
-    if isa.accumulators() >= 2 * MOST_ROWS { MOST_ROWS } else { 6 }
+///
+/// Pairs whose halves are multiplied one after the other take twice the registers for operands.
+pub(super) fn tile_rows<W: PanelRow>(isa: Isa) -> usize {
+    match (isa.accumulators() >= 2 * MOST_ROWS, W::PAIRS) {
+        (true, _) => MOST_ROWS,
+        (false, false) => 6,
+        (false, true) => 4,
+    }
 }
 
 /// Number of panels that tiles of `rows` rows process at once: enough sums in flight to hide the
@@ -141,12 +149,24 @@ impl<W: PanelRow, const MR: usize, const NP: usize> Kernel for Tile<'_, W, MR, N
             unreachable!("{MR} rows by {NP} panels do not fit the registers");
         }
         let strip = self.0;
+        let sums =
+            if W::PAIRS && strip.normal { self.sums::<L, true>() } else { self.sums::<L, false>() };
+        end(strip, &sums);
+    }
+}
+
+impl<W: PanelRow, const MR: usize, const NP: usize> Tile<'_, W, MR, NP> {
+    #[inline(always)]
+    fn sums<L: F32x16, const NORMAL: bool>(&self) -> [[L; NP]; MR] {
+        let strip = self.0;
         let x = &strip.x.as_chunks::<MR>().0[..strip.k];
         let k = x.len();
         let mut w: [&[W]; NP] = [&[]; NP];
         for (panel, w) in w.iter_mut().enumerate() {
             *w = &strip.w[panel * strip.panel_stride..][..k];
         }
+        // The rows of the panels after these, if there are any: few rows of `x` read weights faster
+        // than the processor prefetches them by itself.
         let mut soon = w;
         for (panel, soon) in soon.iter_mut().enumerate() {
             let start = (NP + panel) * strip.panel_stride;
@@ -168,11 +188,11 @@ impl<W: PanelRow, const MR: usize, const NP: usize> Kernel for Tile<'_, W, MR, N
             for r in 0..MR {
                 let x = L::splat(x[i][r]);
                 for panel in 0..NP {
-                    sums[r][panel] = W::mul_add(x, row[panel], sums[r][panel]);
+                    sums[r][panel] = W::mul_add::<L, NORMAL>(x, row[panel], sums[r][panel]);
                 }
             }
         }
-        end(strip, &sums);
+        sums
     }
 }
 

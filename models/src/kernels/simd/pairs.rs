@@ -7,7 +7,7 @@
 //! rounding; values of a Zen 5 in the tests show it.) The same step on numbers that are 2²⁴ times as
 //! large rounds as the instruction does, and shows whether its result is too small.
 
-use super::{F32x16, LANES};
+use super::F32x16;
 
 /// 2²⁴, and 2²⁴ times the least normal number. Where a factor or a sum is too large to be scaled,
 /// the result is normal, an exact zero or not finite, and an infinite or NaN comparison keeps it.
@@ -17,21 +17,8 @@ const LEAST_SCALED: f32 = f32::MIN_POSITIVE * SCALE;
 /// [`F32x16::dot_pairs`].
 #[inline(always)]
 pub(super) fn dot<L: F32x16>(x: L, w: L, sum: L) -> L {
-    let (x, w) = (halves(x), halves(w));
+    let (x, w) = (x.halves().map(flush), w.halves().map(flush));
     step(x[0], w[0], step(x[1], w[1], flush(sum)))
-}
-
-/// The numbers of column 0 and of column 1, without subnormal ones.
-#[inline(always)]
-fn halves<L: F32x16>(pairs: L) -> [L; 2] {
-    let pairs = pairs.to_array();
-    let mut columns = [[0.0; LANES]; 2];
-    for i in 0..LANES {
-        let bits = pairs[i].to_bits();
-        columns[0][i] = f32::from_bits(bits << 16);
-        columns[1][i] = f32::from_bits(bits & 0xffff_0000);
-    }
-    [flush(L::load(&columns[0])), flush(L::load(&columns[1]))]
 }
 
 /// Subnormal numbers become zeros of their sign.

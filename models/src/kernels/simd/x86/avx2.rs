@@ -2,11 +2,11 @@
 
 use std::arch::x86_64::{
     __m256, _CMP_GT_OQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128,
-    _mm256_add_epi32, _mm256_add_ps, _mm256_and_ps, _mm256_blendv_ps, _mm256_castsi256_ps,
-    _mm256_cmp_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_epi32, _mm256_div_ps,
-    _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_min_ps, _mm256_mul_ps, _mm256_round_ps,
-    _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi32, _mm256_sqrt_ps, _mm256_storeu_ps,
-    _mm256_sub_ps,
+    _mm256_add_epi32, _mm256_add_ps, _mm256_and_ps, _mm256_blendv_ps, _mm256_castps_si256,
+    _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_epi32,
+    _mm256_div_ps, _mm256_fmadd_ps, _mm256_loadu_ps, _mm256_max_ps, _mm256_min_ps, _mm256_mul_ps,
+    _mm256_round_ps, _mm256_set1_epi32, _mm256_set1_ps, _mm256_slli_epi32, _mm256_sqrt_ps,
+    _mm256_storeu_ps, _mm256_sub_ps,
 };
 
 use half::{bf16, f16};
@@ -97,6 +97,19 @@ impl F32x16 for TwoHalves {
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         both!(_mm256_fmadd_ps, self, a, b)
+    }
+
+    #[inline(always)]
+    fn halves(self) -> [Self; 2] {
+        // SAFETY: the CPU has AVX2 (see `both`). A bfloat16 is the upper half of an f32.
+        let first = |pairs: __m256| unsafe {
+            _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_castps_si256(pairs)))
+        };
+        // SAFETY: as above.
+        let second = |pairs: __m256| unsafe {
+            _mm256_and_ps(pairs, _mm256_castsi256_ps(_mm256_set1_epi32(-0x1_0000)))
+        };
+        [TwoHalves(first(self.0), first(self.1)), TwoHalves(second(self.0), second(self.1))]
     }
 
     #[inline(always)]

@@ -2,11 +2,12 @@
 
 use std::arch::x86_64::{
     __m512, __m512bh, _CMP_GT_OQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _mm256_loadu_si256,
-    _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_castsi512_ps, _mm512_cmp_ps_mask,
-    _mm512_cvtepu16_epi32, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_div_ps, _mm512_dpbf16_ps,
-    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_mask_blend_ps, _mm512_max_ps, _mm512_min_ps,
-    _mm512_mul_ps, _mm512_roundscale_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32,
-    _mm512_sqrt_ps, _mm512_storeu_ps, _mm512_sub_ps,
+    _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_castps_si512,
+    _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtph_ps,
+    _mm512_cvtps_epi32, _mm512_div_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps, _mm512_loadu_ps,
+    _mm512_mask_blend_ps, _mm512_max_ps, _mm512_min_ps, _mm512_mul_ps, _mm512_roundscale_ps,
+    _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32, _mm512_sqrt_ps, _mm512_storeu_ps,
+    _mm512_sub_ps,
 };
 use std::mem::transmute;
 
@@ -92,6 +93,25 @@ impl<const BF16: bool> F32x16 for Single<BF16> {
             let x = transmute::<__m512, __m512bh>(self.0);
             let w = transmute::<__m512, __m512bh>(w.0);
             Single(_mm512_dpbf16_ps(sum.0, x, w))
+        }
+    }
+
+    #[inline(always)]
+    fn dot_normal_pairs(self, w: Self, sum: Self) -> Self {
+        if BF16 {
+            return self.dot_pairs(w, sum);
+        }
+        let ([x0, x1], [w0, w1]) = (self.halves(), w.halves());
+        x0.mul_add(w0, x1.mul_add(w1, sum))
+    }
+
+    #[inline(always)]
+    fn halves(self) -> [Self; 2] {
+        // SAFETY: the CPU has AVX-512 (see `one`). A bfloat16 is the upper half of an f32.
+        unsafe {
+            let pairs = _mm512_castps_si512(self.0);
+            let second = _mm512_and_si512(pairs, _mm512_set1_epi32(-0x1_0000));
+            [_mm512_slli_epi32::<16>(pairs), second].map(|bits| Single(_mm512_castsi512_ps(bits)))
         }
     }
 
