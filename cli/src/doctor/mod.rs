@@ -193,12 +193,13 @@ fn weights(loaded: &LoadedModel) -> String {
     )
 }
 
-/// The default arithmetic, and what `compute = "auto"` chooses for the model on this machine.
+/// The default arithmetic, what `compute = "auto"` chooses for the model on this machine, and advice.
 fn numerics(dir: &Path) -> models::Result<String> {
     let checkpoint = Checkpoint::open(dir)?;
     let default = Compute::default().choose(&checkpoint, Storage::AsStored).numerics.name();
     let auto = Compute::Auto.choose(&checkpoint, Storage::AsStored);
-    Ok(format!("{default} by default; {} by {}", auto.numerics.name(), auto.reason))
+    let (chosen, advice) = (auto.numerics.name(), Compute::advice());
+    Ok(format!("{default} by default; {chosen} by {}; {advice}", auto.reason))
 }
 
 /// A text that every tokenizer can take.

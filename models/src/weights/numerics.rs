@@ -34,8 +34,8 @@ pub enum Compute {
     /// Products of f32, whatever the storage.
     #[default]
     F32,
-    /// Products of bf16 with f32 sums; the same bits on every machine, slow on a CPU without the
-    /// instruction.
+    /// Products of bf16 with f32 sums; the same bits on every machine, no faster than f32 on a CPU
+    /// without the instruction.
     Bf16,
     /// Products of 8-bit integers.
     Int8,
@@ -89,6 +89,15 @@ pub struct NumericsChoice {
 }
 
 impl Compute {
+    /// The use of each arithmetic on this CPU, for people.
+    pub fn advice() -> &'static str {
+        if Isa::best().has_bf16_dots() {
+            "here bf16 is about 1.8 times as fast as f32, int8 2.3 times and in half the memory"
+        } else {
+            "here bf16 is no faster than f32, int8 2 to 3 times as fast and in half the memory"
+        }
+    }
+
     /// Chooses for a model's files, as kept in `storage`, on this machine.
     pub fn choose(self, checkpoint: &Checkpoint, storage: Storage) -> NumericsChoice {
         let is_bf16 = match storage {
@@ -103,9 +112,10 @@ impl Compute {
         let (numerics, reason) = match (self, is_bf16, has_bf16_dots) {
             (Compute::F32, ..) => (Numerics::F32, "as configured or by default"),
             (Compute::Bf16, _, true) => (Numerics::Bf16, "as configured"),
-            (Compute::Bf16, _, false) => {
-                (Numerics::Bf16, "as configured; slow, as the CPU has no bf16 dot products")
-            }
+            (Compute::Bf16, _, false) => (
+                Numerics::Bf16,
+                "as configured; no faster than f32: the CPU has no bf16 dot products",
+            ),
             (Compute::Int8, ..) => (Numerics::Int8, "as configured"),
             (Compute::Auto, true, true) => {
                 (Numerics::Bf16, "auto: the weights are bf16, and the CPU has bf16 dot products")

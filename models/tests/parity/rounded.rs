@@ -56,10 +56,8 @@ fn rounded_products_stay_near_transformers() {
     for (name, [exact, rounded @ ..]) in &families {
         let spread = spread(&exact.pairs);
         let mut line = format!("| {name} | {} | {spread:.2} |", exact.pairs.len());
-        // Bounds: three times the worst of the families.
-        for (closeness, least_tau, largest) in
-            rounded.iter().zip([(0.97, 0.02), (0.93, 0.09)]).map(|(c, (tau, far))| (c, tau, far))
-        {
+        // Rounding can turn the choice of an expert: qwen3_moe is the worst, the others are at a third.
+        for (closeness, (least_tau, largest)) in rounded.iter().zip([(0.97, 0.06), (0.97, 0.03)]) {
             let tau = kendall_tau(&closeness.pairs);
             line += &format!(" {tau:.4} | {:.4} |", closeness.max);
             assert!(closeness.max > 100.0 * exact.max, "{name}: nothing is rounded");
