@@ -55,8 +55,8 @@ template <int DIM> struct State {
     }
 };
 
-// The factors of an earlier state and of the next chunk's when they are merged. A state without keys leaves the other
-// as it is.
+// The factors of an earlier state and of the next chunk's when they are merged. A state without keys is all zeros, so it
+// leaves the other as it is.
 struct Merge {
     float earlier, next, maximum;
     DEVICE Merge(float before, float chunk) {
@@ -64,11 +64,7 @@ struct Merge {
         earlier = before == -INFINITE ? 0.0f : power_of_two(before - maximum);
         next = chunk == -INFINITE ? 0.0f : power_of_two(chunk - maximum);
     }
-    DEVICE float operator()(float before, float chunk) const {
-        if (next == 0.0f) return before;
-        if (earlier == 0.0f) return chunk * next;
-        return multiply_add(before, earlier, chunk * next);
-    }
+    DEVICE float operator()(float before, float chunk) const { return multiply_add(before, earlier, chunk * next); }
 };
 
 template <int DIM, int WARPS> struct AttendShared {
@@ -131,6 +127,16 @@ template <int DIM, int WARPS> struct Attention {
             }
         }
 #pragma unroll
+        for (int j = 0; j < 8; ++j)
+#pragma unroll
+            for (int e = 0; e < 4; ++e) score[j][e] *= p.scale;
+        if (p.cap != 0.0f) {
+#pragma unroll
+            for (int j = 0; j < 8; ++j)
+#pragma unroll
+                for (int e = 0; e < 4; ++e) score[j][e] = capped(score[j][e], p.cap);
+        }
+#pragma unroll
         for (int e = 0; e < 4; ++e) {
             const u32 row = warp() * 16 + l / 4 + (e >= 2 ? 8 : 0);
             const u32 position = of.position + row / group;
@@ -139,7 +145,7 @@ template <int DIM, int WARPS> struct Attention {
             for (int j = 0; j < 8; ++j) {
                 const u32 key = tile * TILE + j * 8 + l % 4 * 2 + (e & 1);
                 const bool seen = there && key <= position && (p.window == 0 || key + p.window > position);
-                score[j][e] = seen ? capped(score[j][e] * p.scale, p.cap) * LOG2_E : -INFINITE;
+                score[j][e] = seen ? score[j][e] * LOG2_E : -INFINITE;
             }
         }
     }
@@ -209,7 +215,8 @@ template <int DIM, int WARPS> struct Attention {
             const u32 row = warp() * 16 + lane() / 4 + half * 8;
             if (row >= of.count * group) continue;
             float* part = p.parts + (((u64)of.part * p.kv_heads + kv_head) * ROWS + row) * (p.dim + 2);
-#pragma unroll
+            const u64 to = query(row);
+#pragma unroll 2
             for (int j = 0; j < DIM / 8; ++j)
 #pragma unroll
                 for (int e = 0; e < 2; ++e) {
@@ -217,7 +224,7 @@ template <int DIM, int WARPS> struct Attention {
                     const float y = s.y[j * 4 + half * 2 + e][thread()];
                     if (column >= p.dim) continue;
                     // Plus zero, so that -0 and 0 are one: which of them it is depends on the tiles that were passed.
-                    if (of.part == NO_PART) p.y[query(row) + column] = to_bf16(y / sum[half] + 0.0f);
+                    if (of.part == NO_PART) p.y[to + column] = to_bf16(y / sum[half] + 0.0f);
                     else part[column] = y;
                 }
             if (of.part != NO_PART && lane() % 4 == 0) {
@@ -238,7 +245,7 @@ template <int DIM, int WARPS> struct Attention {
         load_tile(s.values, p.values, first);
         copies_commit();
         float maximum[2] = {-INFINITE, -INFINITE}, sum[2] = {0.0f, 0.0f};
-#pragma unroll
+#pragma unroll 4
         for (int i = 0; i < DIM / 8 * 4; ++i) s.y[i][thread()] = 0.0f;
         State<DIM> state;
         state.clear();

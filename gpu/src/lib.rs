@@ -19,6 +19,8 @@ mod arena;
 mod driver;
 
 mod card;
+#[cfg(feature = "cuda")]
+mod compiled;
 mod error;
 #[cfg(feature = "cuda")]
 mod images;
@@ -37,6 +39,8 @@ mod survey;
 #[cfg(feature = "cuda")]
 pub use arena::Arena;
 pub use card::Card;
+#[cfg(feature = "cuda")]
+pub use compiled::{Compiled, KernelUse, compile};
 pub use error::{GpuError, Result};
 #[cfg(feature = "cuda")]
 pub use memory::{DeviceNumber, DeviceSlice};

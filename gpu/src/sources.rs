@@ -129,3 +129,6 @@ pub const SOURCES: &[Source] = &[
         &[entry("logprobs_tiles", tile(64 + 256, 32, 3)), entry("logprobs_merge", 0)]
     ),
 ];
+
+/// The architectures that every kernel must compile for: Ampere, Ada, Hopper, Blackwell.
+pub const ARCHITECTURES: &[&str] = &["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"];

@@ -15,6 +15,9 @@ Commands:
                                proofs of tests/clients, or those of these names, and keeps a log
                                of each below target/clients; the last line is as above
   check                        rustfmt and clippy over the workspace, warnings are errors
+  gpu                          compile the kernels of cards for every architecture, with NVRTC from
+                               PyPI in an environment below target, and fail where registers are kept
+                               in memory; some minutes; the last line is as above
   house [CRATE ...]            measure the code: circles of imports, back-running arrows, lines, and
                                names that stand for more than three types
   soak [ARGS]                  run the server program under a mixed load with hostile clients, and
@@ -41,6 +44,8 @@ pub(crate) enum Command {
     Test(TestOptions),
     /// Proofs with other people's clients: those of these names, or all.
     Clients(Vec<String>),
+    /// Kernels of cards, compiled for every architecture.
+    Gpu,
     /// Measures of these crates, or of all.
     House(Vec<String>),
     Openapi,
@@ -77,6 +82,7 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, S
         "help" | "--help" | "-h" => Command::Help,
         "check" => Command::Check,
         "openapi" => Command::Openapi,
+        "gpu" => Command::Gpu,
         "test" => return test_options(args),
         "house" => return Ok(Command::House(args.collect())),
         "soak" => return Ok(Command::Soak(args.collect())),
@@ -150,6 +156,7 @@ mod tests {
         check("--help", Ok(Command::Help));
         check("check", Ok(Command::Check));
         check("openapi", Ok(Command::Openapi));
+        check("gpu", Ok(Command::Gpu));
         check("house", Ok(Command::House(Vec::new())));
         check("house engine", Ok(Command::House(vec!["engine".to_owned()])));
         let soak = ["--minutes", "5"].map(str::to_owned).to_vec();

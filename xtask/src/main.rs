@@ -7,6 +7,7 @@ mod args;
 mod cargo;
 mod check;
 mod clients;
+mod gpu;
 mod house;
 mod openapi;
 mod parity;
@@ -28,6 +29,7 @@ fn main() -> ExitCode {
         Ok(Command::Check) => check::run_alone(),
         Ok(Command::Test(options)) => test::run(&options),
         Ok(Command::Clients(names)) => clients::run(&names),
+        Ok(Command::Gpu) => gpu::run(),
         Ok(Command::House(crates)) => house::run(&crates),
         Ok(Command::Openapi) => openapi::run(),
         Ok(Command::Soak(args)) => soak::run(&args),
