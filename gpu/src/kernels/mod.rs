@@ -21,7 +21,9 @@ pub use logprobs::{LogprobRooms, logprobs};
 pub use norm::{NormOutput, RowNorm, norm};
 pub use product::{ProductTile, finish, product, product_by};
 pub use rotate::{HeadNorms, QueryRooms, Rotation, rotate_store};
-pub use rows::{BlockPair, Floats, cast, copy_blocks, embed, embed_grouped, fill_random, gather};
+pub use rows::{
+    BlockPair, BlockPairs, Floats, cast, copy_blocks, embed, embed_grouped, fill_random, gather,
+};
 
 use crate::error::{GpuError, Result};
 use crate::memory::{DeviceNumber, DeviceSlice};

@@ -6,6 +6,7 @@ use super::{Address, Factors, Pieces, argument, count, fits, over};
 use crate::error::Result;
 use crate::memory::DeviceSlice;
 use crate::open::{Gpu, Launch};
+use crate::staging::Staging;
 
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
@@ -135,6 +136,26 @@ pub struct BlockPair {
     pub to: u32,
 }
 
+/// A step's copies of blocks.
+#[derive(Clone, Debug)]
+pub struct BlockPairs {
+    list: DeviceSlice<u32>,
+    /// The largest block of all.
+    last: u32,
+}
+
+impl BlockPairs {
+    /// Stages the copies.
+    ///
+    /// # Errors
+    /// [`crate::GpuError::OutOfMemory`] where the room is full.
+    pub fn stage(pairs: &[BlockPair], staging: &mut Staging) -> Result<BlockPairs> {
+        let list: Vec<u32> = pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
+        let last = list.iter().copied().max().unwrap_or(0);
+        Ok(BlockPairs { list: staging.put(&list)?, last })
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct RawCopyBlocks {
@@ -154,22 +175,19 @@ pub fn copy_blocks(
     gpu: &Gpu,
     pool: &DeviceSlice<bf16>,
     (layers, each): (usize, usize),
-    pairs: &[BlockPair],
+    pairs: &BlockPairs,
 ) -> Result<()> {
     const NAME: &str = "copy_blocks";
     let blocks = pool.len().checked_div(layers * each).unwrap_or(0);
     fits(NAME, "the pool", pool, layers * blocks * each)?;
     super::in_eights(NAME, "a block", each)?;
-    let past = |pair: &&BlockPair| pair.from.max(pair.to) as usize >= blocks;
-    if let Some(pair) = pairs.iter().find(past) {
-        return Err(argument(NAME, format!("{pair:?} in a pool of {blocks} blocks")));
+    if pairs.last as usize >= blocks && !pairs.list.is_empty() {
+        return Err(argument(NAME, format!("block {} in a pool of {blocks}", pairs.last)));
     }
-    let list: Vec<u32> = pairs.iter().flat_map(|pair| [pair.from, pair.to]).collect();
-    let list = gpu.upload(&list)?;
     let params = RawCopyBlocks {
         pool: pool.into(),
-        pairs: (&list).into(),
-        n_pairs: count(NAME, pairs.len())?,
+        pairs: (&pairs.list).into(),
+        n_pairs: count(NAME, pairs.list.len() / 2)?,
         layers: count(NAME, layers)?,
         blocks: count(NAME, blocks)?,
         words: count(NAME, each / 8)?,

@@ -34,14 +34,20 @@ pub(crate) enum Fault {
 pub(crate) struct Emulator {
     folder: PathBuf,
     driver: Library,
+    /// Whether variables that are not initialised are filled, so that reading one shows.
+    pub(crate) fills_variables: bool,
 }
+
+/// GCC 12 and clang 8 know it.
+const FILL: &str = "-ftrivial-auto-var-init=pattern";
 
 static EMULATOR: LazyLock<Option<Emulator>> = LazyLock::new(|| {
     let compiler = compiler()?;
-    let folder = build(compiler);
+    let fills_variables = runs(compiler, &[FILL, "-fsyntax-only", "-x", "c++", "/dev/null"]);
+    let folder = build(compiler, fills_variables);
     // SAFETY: the library is the one that was just built; its initialisers fill tables.
     let driver = unsafe { Library::new(folder.join("libcuda.so")) }.expect("it was built");
-    Some(Emulator { folder, driver })
+    Some(Emulator { folder, driver, fills_variables })
 });
 
 impl Emulator {
@@ -72,13 +78,16 @@ impl Emulator {
     }
 }
 
+/// The fibers are written for x86-64, the libraries' names for Linux.
 fn compiler() -> Option<&'static str> {
-    let runs = |name: &&str| {
-        let mut command = Command::new(name);
-        command.arg("--version").stdout(Stdio::null()).stderr(Stdio::null());
-        command.status().is_ok_and(|status| status.success())
-    };
-    ["g++", "clang++"].into_iter().find(runs)
+    let here = cfg!(all(target_arch = "x86_64", target_os = "linux"));
+    ["g++", "clang++"].into_iter().find(|name| here && runs(name, &["--version"]))
+}
+
+fn runs(compiler: &str, args: &[&str]) -> bool {
+    let mut command = Command::new(compiler);
+    command.args(args).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// One object: the file that is compiled, where, and its variant.
@@ -89,7 +98,7 @@ struct Object {
 }
 
 /// Builds into a folder whose name has the digest of all sources, once for all runs.
-fn build(compiler: &'static str) -> PathBuf {
+fn build(compiler: &'static str, fill: bool) -> PathBuf {
     let cuda = Path::new(env!("CARGO_MANIFEST_DIR")).join("cuda");
     let mut files = Vec::new();
     for folder in [cuda.clone(), cuda.join("emulated")] {
@@ -112,7 +121,7 @@ fn build(compiler: &'static str) -> PathBuf {
         return folder;
     }
     let work = tempfile::tempdir_in(target).expect("the target folder can be written");
-    compile(compiler, &cuda, &files, work.path());
+    compile((compiler, fill), &cuda, &files, work.path());
     // Another run may have been faster; its folder has the same content.
     let built = work.keep();
     if fs::rename(&built, &folder).is_err() {
@@ -122,7 +131,7 @@ fn build(compiler: &'static str) -> PathBuf {
 }
 
 /// Copies the sources for each variant, compiles one object each, and links.
-fn compile(compiler: &'static str, cuda: &Path, files: &[PathBuf], work: &Path) {
+fn compile((compiler, fill): (&'static str, bool), cuda: &Path, files: &[PathBuf], work: &Path) {
     let mut objects = Vec::new();
     for variant in 0..=PLANTED.len() {
         let folder = work.join(format!("variant-{variant}"));
@@ -159,7 +168,7 @@ fn compile(compiler: &'static str, cuda: &Path, files: &[PathBuf], work: &Path) 
                     else {
                         return;
                     };
-                    compile_one(compiler, object, &names[i]);
+                    compile_one((compiler, fill), object, &names[i]);
                 }
             });
         }
@@ -173,11 +182,12 @@ fn compile(compiler: &'static str, cuda: &Path, files: &[PathBuf], work: &Path) 
     run(shared("libnvrtc.so").args(["-std=c++17", "-fPIC"]).arg(cuda.join("emulated/nvrtc.cpp")));
 }
 
-fn compile_one(compiler: &str, object: &Object, to: &Path) {
+fn compile_one((compiler, fill): (&str, bool), object: &Object, to: &Path) {
     let mut command = Command::new(compiler);
-    // Variables that are not initialised get a pattern, so that reading one shows.
-    command.args(["-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-w"]);
-    command.args(["-ftrivial-auto-var-init=pattern", "-c"]).arg("-o").arg(to);
+    command.args(["-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-w", "-c"]).arg("-o").arg(to);
+    if fill {
+        command.arg(FILL);
+    }
     if object.source.starts_with("emulated/") {
         run(command.arg(object.folder.join(&object.source)));
         return;

@@ -17,7 +17,7 @@ fn step(gpu: &Gpu) -> Result<Vec<f32>, GpuError> {
 #[test]
 fn faults_are_errors_and_never_numbers() {
     let Some(emulator) = Emulator::get() else {
-        println!("skipped: no C++ compiler (g++ or clang++)");
+        println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
         return;
     };
     let gpu = emulator.open(SMALL);
@@ -51,7 +51,7 @@ fn faults_are_errors_and_never_numbers() {
 #[test]
 fn cards_that_cannot_be_opened_say_why() {
     let Some(emulator) = Emulator::get() else {
-        println!("skipped: no C++ compiler (g++ or clang++)");
+        println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
         return;
     };
     let check = |index, expected: fn(&GpuError) -> bool| {
@@ -70,7 +70,7 @@ fn cards_that_cannot_be_opened_say_why() {
 #[test]
 fn a_cache_folder_is_used_and_not_needed() {
     let Some(emulator) = Emulator::get() else {
-        println!("skipped: no C++ compiler (g++ or clang++)");
+        println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
         return;
     };
     let folder = tempfile::tempdir().expect("a folder for the test");
@@ -96,7 +96,7 @@ fn a_cache_folder_is_used_and_not_needed() {
 #[test]
 fn arenas_and_rooms_are_bounded_and_taken_back() {
     let Some(emulator) = Emulator::get() else {
-        println!("skipped: no C++ compiler (g++ or clang++)");
+        println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
         return;
     };
     let gpu = emulator.open(0);

@@ -29,7 +29,7 @@ type Checked = Result<Vec<u32>, String>;
 /// Runs a check on the card that runs lanes forwards and on the one that runs them backwards.
 fn on_both(check: fn(&Gpu) -> Checked) {
     let Some(emulator) = Emulator::get() else {
-        println!("skipped: no C++ compiler (g++ or clang++)");
+        println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
         return;
     };
     let forwards = check(&emulator.open(0)).expect("forwards");

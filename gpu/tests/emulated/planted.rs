@@ -107,11 +107,14 @@ const CHECKS: &[fn(&Gpu) -> Checked] = &[
 #[test]
 fn each_planted_mistake_is_found() {
     let Some(emulator) = Emulator::get() else {
-        println!("skipped: no C++ compiler (g++ or clang++)");
+        println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
         return;
     };
     assert_eq!(PLANTED.len(), CHECKS.len());
     for (i, (planted, check)) in PLANTED.iter().zip(CHECKS).enumerate() {
+        if !emulator.fills_variables && planted.name == "uninitialised accumulator" {
+            continue;
+        }
         let card = emulator.open(FIRST_PLANTED + i);
         // A card that is lost may show anywhere, also where a test lays out its data.
         let found = catch_unwind(AssertUnwindSafe(|| check(&card)));

@@ -1,9 +1,10 @@
 //! Norms, embeddings, gathering, blocks, conversion, random fill.
 
 use gpu::kernels::{
-    BlockPair, Floats, NormOutput, RowNorm, cast, copy_blocks, embed, fill_random, gather, norm,
+    BlockPair, BlockPairs, Floats, NormOutput, RowNorm, cast, copy_blocks, embed, fill_random,
+    gather, norm,
 };
-use gpu::{DeviceSlice, Gpu};
+use gpu::{DeviceSlice, Gpu, Staging};
 use half::{bf16, f16};
 
 use crate::Checked;
@@ -93,7 +94,12 @@ fn check_blocks(gpu: &Gpu) -> Checked {
     let mut pool = Random(5).halves(layers * blocks * each);
     let on = up(gpu, &pool)?;
     let pairs = [BlockPair { from: 1, to: 4 }, BlockPair { from: 0, to: 2 }];
-    copy_blocks(gpu, &on, (layers, each), &pairs).map_err(failed)?;
+    let mut staging = Staging::new(gpu, 256).map_err(failed)?;
+    staging.begin().map_err(failed)?;
+    let staged = BlockPairs::stage(&pairs, &mut staging).map_err(failed)?;
+    let past = BlockPairs::stage(&[BlockPair { from: 0, to: 5 }], &mut staging).map_err(failed)?;
+    staging.send().map_err(failed)?;
+    copy_blocks(gpu, &on, (layers, each), &staged).map_err(failed)?;
     for layer in pool.chunks_mut(blocks * each) {
         for pair in pairs {
             let from = pair.from as usize * each;
@@ -102,7 +108,6 @@ fn check_blocks(gpu: &Gpu) -> Checked {
     }
     let found = bits16(&on.read().map_err(failed)?);
     same("copied blocks", &bits16(&pool), &found)?;
-    let past = [BlockPair { from: 0, to: 5 }];
     match copy_blocks(gpu, &on, (layers, each), &past) {
         Err(gpu::GpuError::Argument { .. }) => Ok(found),
         other => Err(format!("a block past the pool: {other:?}")),
