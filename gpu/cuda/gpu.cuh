@@ -55,6 +55,11 @@ DEVICE float multiply_add(float a, float b, float c) { return __fmaf_rn(a, b, c)
 // Sets bits that other threads may set as well.
 DEVICE void set_bits(u32* word, u32 bits) { atomicOr(word, bits); }
 
+// Adds to a sum that other threads may add to as well: of integers, so that their order does not show.
+DEVICE void add(u64* sum, u64 x) { atomicAdd(sum, x); }
+// The upper half of a product.
+DEVICE u64 high_product(u64 a, u64 b) { return __umul64hi(a, b); }
+
 // Copies 16 bytes from global to shared memory, of which those from `bytes` (0 or 16) on are zeros. Both addresses are
 // multiples of 16. The copy is seen by this thread after `copies_wait`, by others after a barrier that follows.
 DEVICE void copy_async(void* to, const void* from, u32 bytes) {

@@ -124,6 +124,7 @@ pub const SOURCES: &[Source] = &[
             entry("combine", 0),
         ]
     ),
+    source!("draw.cu", &[entry("draw", 256 * 8 + 2 * 8 + 2 * 256 * 4)]),
     source!(
         "logprobs.cu",
         &[entry("logprobs_tiles", tile(64 + 256, 32, 3)), entry("logprobs_merge", 0)]

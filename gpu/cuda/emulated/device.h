@@ -141,6 +141,9 @@ inline float shuffle_xor(float x, u32 mask) { return from_bits(shuffle_xor(as_bi
 inline float multiply_add(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 inline void set_bits(u32* word, u32 bits) { *word |= bits; }
 
+inline void add(u64* sum, u64 x) { *sum += x; }
+inline u64 high_product(u64 a, u64 b) { return (u64)((unsigned __int128)a * b >> 64); }
+
 inline void copy_async(void* to, const void* from, u32 bytes) { emulated::begin_copy(to, from, bytes); }
 inline void copies_commit() { emulated::commit_copies(); }
 template <int n> void copies_wait() { emulated::wait_copies(n); }

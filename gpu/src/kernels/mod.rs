@@ -2,6 +2,7 @@
 //! here mirror those of the sources, field by field.
 
 mod attend;
+mod draw;
 mod epilogue;
 mod experts;
 mod grouped;
@@ -13,6 +14,7 @@ mod rotate;
 mod rows;
 
 pub use attend::{Attention, AttentionShape, QuerySpan, attend};
+pub use draw::{Draws, NO_TOKEN, RowDraw, draw};
 pub use epilogue::{Activation, Epilogue, Store};
 pub use experts::{ExpertShape, Routed, combine, route};
 pub use grouped::{Factor, Factors, Piece, Pieces, expand, grouped, shrink};

@@ -10,6 +10,7 @@
 )]
 
 mod attention;
+mod draws;
 mod emulator;
 mod experts;
 mod faults;
@@ -86,4 +87,9 @@ fn rows_and_blocks_are_moved_and_rounded() {
 #[test]
 fn log_probabilities_are_those_of_the_reference() {
     on_both(readout::check);
+}
+
+#[test]
+fn draws_are_those_of_a_full_sort() {
+    on_both(draws::check);
 }
