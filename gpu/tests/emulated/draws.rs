@@ -78,7 +78,7 @@ pub(crate) fn check(gpu: &Gpu) -> Checked {
         let rows = draws.len();
         // Steps of a quarter, so that there are equal ones.
         let mut logits: Vec<f32> =
-            random.floats(rows * n).iter().map(|x| (x * 24.0).round() / 4.0).collect();
+            random.floats(rows * n).iter().map(|x| (x * 24.0).round() / 4.0 + 0.0).collect();
         let words = n.div_ceil(32);
         let mask: Vec<u32> = (0..rows * words).map(|_| random.next() as u32 | 1).collect();
         for masked in [false, true] {

@@ -120,18 +120,25 @@ fn build(compiler: &'static str, fill: bool) -> PathBuf {
     if folder.is_dir() {
         return folder;
     }
-    let work = tempfile::tempdir_in(target).expect("the target folder can be written");
-    compile((compiler, fill), &cuda, &files, work.path());
+    let temporary = || tempfile::tempdir_in(target).expect("the target folder can be written");
+    let (work, libraries) = (temporary(), temporary());
+    let objects = compile((compiler, fill), &cuda, &files, work.path());
+    link(compiler, &objects, &cuda, libraries.path());
+    let built = libraries.keep();
     // Another run may have been faster; its folder has the same content.
-    let built = work.keep();
     if fs::rename(&built, &folder).is_err() {
         fs::remove_dir_all(&built).expect("the folder was made here");
     }
     folder
 }
 
-/// Copies the sources for each variant, compiles one object each, and links.
-fn compile((compiler, fill): (&'static str, bool), cuda: &Path, files: &[PathBuf], work: &Path) {
+/// Copies the sources for each variant and compiles one object each.
+fn compile(
+    (compiler, fill): (&'static str, bool),
+    cuda: &Path,
+    files: &[PathBuf],
+    work: &Path,
+) -> Vec<PathBuf> {
     let mut objects = Vec::new();
     for variant in 0..=PLANTED.len() {
         let folder = work.join(format!("variant-{variant}"));
@@ -173,12 +180,16 @@ fn compile((compiler, fill): (&'static str, bool), cuda: &Path, files: &[PathBuf
             });
         }
     });
+    names
+}
+
+fn link(compiler: &str, objects: &[PathBuf], cuda: &Path, to: &Path) {
     let shared = |name: &str| {
         let mut command = Command::new(compiler);
-        command.arg("-shared").arg(format!("-Wl,-soname,{name}")).arg("-o").arg(work.join(name));
+        command.arg("-shared").arg(format!("-Wl,-soname,{name}")).arg("-o").arg(to.join(name));
         command
     };
-    run(shared("libcuda.so").args(&names));
+    run(shared("libcuda.so").args(objects));
     run(shared("libnvrtc.so").args(["-std=c++17", "-fPIC"]).arg(cuda.join("emulated/nvrtc.cpp")));
 }
 
