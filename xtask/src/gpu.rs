@@ -1,4 +1,4 @@
-//! Compiles the kernels of cards with the compiler from PyPI, for every architecture, and reads its report.
+//! Compiles the kernels of cards with NVRTC, for every architecture, and reads its report.
 
 use std::fs;
 use std::path::{Path, PathBuf};
