@@ -1,5 +1,5 @@
-//! Compiles every kernel for every architecture and reads the compiler's report: `cargo xtask gpu` runs it with NVRTC from
-//! PyPI. A kernel that keeps registers in memory fails.
+//! Compiles every kernel for every architecture and reads the compiler's report: `cargo xtask gpu` runs it with NVRTC. A kernel
+//! that keeps registers in memory fails.
 //!
 //! Usage: `compile LIBNVRTC`. The last line is `N passed, N failed, 0 skipped`.
 
@@ -40,9 +40,9 @@ fn main() -> ExitCode {
                         Err(text) => ("FAILED", text),
                     };
                     if status == "ok" {
-                        counts.0 += 1
+                        counts.0 += 1;
                     } else {
-                        counts.1 += 1
+                        counts.1 += 1;
                     }
                     println!(
                         "{architecture:8} {:12} {status:6} {text}, {seconds:.1} s",

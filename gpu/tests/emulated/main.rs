@@ -5,6 +5,7 @@
 #![expect(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
+    clippy::cast_sign_loss,
     clippy::many_single_char_names,
     reason = "counts of a test are small; x, w, y, n, k are the field's own names"
 )]
