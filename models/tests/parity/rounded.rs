@@ -1,6 +1,7 @@
 //! Products of bf16 and of 8-bit integers beside transformers in f32, over all goldens.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use models::Runner;
 use models::weights::Compute;
@@ -59,7 +60,7 @@ fn rounded_products_stay_near_transformers() {
         // Rounding can turn the choice of an expert: qwen3_moe is the worst, the others are at a third.
         for (closeness, (least_tau, largest)) in rounded.iter().zip([(0.97, 0.06), (0.97, 0.03)]) {
             let tau = kendall_tau(&closeness.pairs);
-            line += &format!(" {tau:.4} | {:.4} |", closeness.max);
+            write!(line, " {tau:.4} | {:.4} |", closeness.max).expect("memory takes it");
             assert!(closeness.max > 100.0 * exact.max, "{name}: nothing is rounded");
             assert!(tau >= least_tau, "{name}: tau {tau}");
             assert!(closeness.max <= largest * spread, "{name}: {}", closeness.max);
