@@ -57,14 +57,14 @@ const TABLE: &[Row] = &[
     ),
     row(5, "toytask", &["rubrics", "engine", "models", "chat"]),
     row(5, "curation", &["rubrics", "verifiers", "query", "datasets", "openapi"]),
-    row(4, "rubrics", &["engine", "verifiers"]),
+    row(4, "rubrics", &["engine", "verifiers", "sandbox"]),
     row(4, "loadtest", &["openapi"]),
     row(3, "engine", &["models", "chat"]),
     row(4, "testkit", &["engine", "models", "chat"]),
     row(3, "tiny-models", &["models", "chat"]),
     row(2, "models", &["chat"]),
     row(2, "query", &["datasets"]),
-    row(2, "verifiers", &["maths"]),
+    row(2, "verifiers", &["maths", "sandbox"]),
     row(1, "chat", &[]),
     row(1, "maths", &[]),
     row(1, "gpu", &[]),
@@ -72,6 +72,7 @@ const TABLE: &[Row] = &[
     row(1, "datasets", &[]),
     row(1, "connections", &[]),
     row(0, "base", &[]),
+    row(0, "sandbox", &[]),
 ];
 
 /// What the program and the tests of the workspace may name.
@@ -85,6 +86,7 @@ const EVERYTHING: &[&str] = &[
     "curation",
     "query",
     "rubrics",
+    "sandbox",
     "loadtest",
     "engine",
     "tiny-models",

@@ -20,18 +20,20 @@
 //!    and one of examples. `tests/docs.rs` runs them: an arm of its `verifier`, a row of its
 //!    `known`.
 //!
-//! Two modules are no rows of `KINDS`: [`similarity`] is used by OpenAI's graders alone, and
-//! [`arithmetic`] checks the steps of a solution and not one answer, so it is a kind of its own
-//! (`rubrics/src/kinds/arithmetic.rs`).
+//! Three modules are no rows of `KINDS`: [`similarity`] is used by OpenAI's graders alone,
+//! [`arithmetic`] checks the steps of a solution and not one answer, and [`code`] waits for
+//! processes; the last two are kinds of their own (`rubrics/src/kinds`).
 
 mod accepted;
 pub mod arithmetic;
 pub mod choice;
 mod claim;
+pub mod code;
 mod config;
 pub mod exact;
 pub mod extract;
 pub mod format;
+pub mod instructions;
 pub mod json;
 pub mod length;
 pub mod math;

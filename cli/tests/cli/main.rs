@@ -17,6 +17,7 @@ mod real_data;
 mod remote;
 mod resume;
 mod rubric;
+mod sandbox;
 mod score;
 mod serve;
 mod signing;

@@ -1,8 +1,8 @@
 //! Scorer kinds, one file or folder each: options, a check against the served models, and
 //! evaluation of a sample.
 //!
-//! [`answer`] and [`arithmetic`] run verifiers; all others call models through a [`KindContext`]
-//! and implement [`ScorerKind`]. A kind does not use the registry or other scorers directly: it
+//! [`answer`] and [`arithmetic`] run verifiers. All others implement [`ScorerKind`]: they call
+//! models through a [`KindContext`], but for [`code`], which waits for processes. A kind does not use the registry or other scorers directly: it
 //! reads its options from a configuration section and [`Names`], and calls another scorer by its
 //! name.
 //!
@@ -29,6 +29,7 @@
 
 pub(crate) mod answer;
 pub(crate) mod arithmetic;
+pub(crate) mod code;
 pub(crate) mod critic;
 pub(crate) mod grounded;
 pub(crate) mod judge;

@@ -27,6 +27,11 @@ kind = "regex"
 name = "json"
 kind = "json"
 
+# The reference lists the instructions.
+[[scorer]]
+name = "instructions"
+kind = "instructions"
+
 [[scorer]]
 name = "format"
 kind = "format"
@@ -35,4 +40,9 @@ tags = ["think", "answer"]
 [[scorer]]
 name = "arithmetic"
 kind = "arithmetic"
+
+# The reference has the tests.
+[[scorer]]
+name = "python-tests"
+kind = "code"
 "#;

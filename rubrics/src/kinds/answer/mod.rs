@@ -154,7 +154,8 @@ fn as_it_is(response: &str) -> Extracted<'_> {
     }
 }
 
-fn gold(reference: Option<&Reference>) -> Gold<'_> {
+/// The reference as verifiers take it.
+pub(crate) fn gold(reference: Option<&Reference>) -> Gold<'_> {
     match reference {
         None => Gold::Missing,
         Some(Reference::Text(text)) => Gold::Text(text),

@@ -10,6 +10,9 @@ use verifiers::choice::{ChoiceConfig, ChoiceVerifier};
 use verifiers::exact::{ExactConfig, ExactVerifier};
 use verifiers::extract::{AnswerPolicy, Occurrence};
 use verifiers::format::{Follow, FormatConfig, FormatVerifier};
+use verifiers::instructions::{
+    InstructionReward, InstructionsConfig, InstructionsVerifier, Strictness,
+};
 use verifiers::json::{JsonConfig, JsonVerifier};
 use verifiers::length::{LengthConfig, LengthUnit, LengthVerifier};
 use verifiers::math::{
@@ -44,6 +47,7 @@ pub(crate) const KINDS: &[AnswerKind] = &[
     kind("exact", true, exact),
     kind("regex", false, regex),
     kind("format", false, format),
+    kind("instructions", false, instructions),
     kind("json", false, json),
     kind("length", false, length),
 ];
@@ -203,6 +207,18 @@ fn format(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let description = "checks that the response has the required tags in their order";
     let verifier = built(section, "tags", FormatVerifier::new(config.clone()))?;
     spec(description, extract, verifier, &config)
+}
+
+fn instructions(section: &Section<'_, '_>) -> Option<AnswerSpec> {
+    let modes = [("strict", Strictness::Strict), ("loose", Strictness::Loose)];
+    let rewards = [("all", InstructionReward::All), ("share", InstructionReward::Share)];
+    let config = InstructionsConfig {
+        mode: section.word("mode", &modes).unwrap_or_default(),
+        reward: section.word("reward", &rewards).unwrap_or_default(),
+    };
+    let extract = extract(section, Extract::Visible);
+    let description = "checks that the response follows verifiable instructions";
+    spec(description, extract, InstructionsVerifier::new(config), &config)
 }
 
 fn json(section: &Section<'_, '_>) -> Option<AnswerSpec> {

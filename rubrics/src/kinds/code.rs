@@ -1,0 +1,226 @@
+//! `kind = "code"`: runs the Python program of a response against the tests of its reference.
+//!
+//! The program runs in the crate `sandbox`; the tests are read and the results compared by
+//! `verifiers::code`. A failure of the sandbox is no score. The scorer calls no model; it is async
+//! because a verdict waits for processes, which would hold a verifier thread for seconds.
+
+use std::time::{Duration, Instant};
+
+use sandbox::{Floor, Isolation, Limits, Sandbox, SandboxConfig, SandboxError};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, oneshot};
+use verifiers::code::{self, CodePolicy, CodeResult, CodeVerdict, OutputRule, Task, ValueRule};
+use verifiers::{Certainty, Reason, Verdict, VerifyError};
+
+use super::{KindContext, ScoreFuture, ScorerKind};
+use crate::config::Section;
+use crate::models::Models;
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Score};
+use crate::sample::Sample;
+
+/// Name of the kind in configurations.
+pub(crate) const NAME: &str = "code";
+
+/// A policy and the sandbox that it is applied in.
+struct CodeScorer {
+    policy: CodePolicy,
+    reward: Reward,
+    sandbox: Sandbox,
+    /// Permits for submissions in the sandbox's queue; the others wait here, as futures.
+    queue: Semaphore,
+}
+
+/// The score of a submission.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Reward {
+    /// 1 if every test passed.
+    #[default]
+    All,
+    /// The share of the tests that passed.
+    PassRate,
+}
+
+pub(crate) fn read(section: &Section<'_, '_>) -> Box<dyn ScorerKind> {
+    let rewards = [("all", Reward::All), ("pass_rate", Reward::PassRate)];
+    let outputs =
+        [("exact", OutputRule::Exact), ("lines", OutputRule::Lines), ("words", OutputRule::Words)];
+    let values = [("typed", ValueRule::Typed), ("python", ValueRule::Python)];
+    let floors = [
+        ("limits", Floor::Limits),
+        ("calls", Floor::Calls),
+        ("files", Floor::Files),
+        ("all", Floor::All),
+    ];
+    let reward = section.word("reward", &rewards).unwrap_or_default();
+    let limits = section
+        .integer("cpu_ms", 1..3_600_001)
+        .map_or_else(Limits::default, |ms| Limits::with_cpu(Duration::from_millis(ms)));
+    let default = CodePolicy::default();
+    let total = section.integer("total_ms", 1..3_600_001).map(Duration::from_millis);
+    let policy = CodePolicy {
+        limits: Limits {
+            wall: section
+                .integer("wall_ms", 1..3_600_001)
+                .map_or(limits.wall, Duration::from_millis),
+            memory_bytes: section
+                .integer("memory_mb", 64..1 << 20)
+                .map_or(limits.memory_bytes, |megabytes| megabytes << 20),
+            output_bytes: section
+                .integer("output_bytes", 1..(64 << 20) + 1)
+                .unwrap_or(limits.output_bytes),
+            ..limits
+        },
+        total: total.unwrap_or(default.total),
+        stop_early: reward == Reward::All,
+        output: section.word("output", &outputs).unwrap_or_default(),
+        values: section.word("values", &values).unwrap_or_default(),
+    };
+    let config = SandboxConfig::default();
+    let slots = section.integer("slots", 1..1025).and_then(|slots| usize::try_from(slots).ok());
+    let config = SandboxConfig {
+        python: section.text("python").map_or(config.python, Into::into),
+        slots: slots.unwrap_or(config.slots),
+        floor: section.word("floor", &floors).unwrap_or_default(),
+        ..config
+    };
+    let queue = Semaphore::new(config.queue);
+    Box::new(CodeScorer { policy, reward, sandbox: Sandbox::new(config), queue })
+}
+
+impl ScorerKind for CodeScorer {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn description(&self) -> &'static str {
+        "runs the Python program of a response against tests"
+    }
+
+    /// The options that may change a score. Slots and the interpreter's path do not.
+    fn options(&self) -> Value {
+        json!({
+            "policy": self.policy,
+            "reward": self.reward,
+            "floor": self.sandbox.config().floor,
+        })
+    }
+
+    fn models(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
+    fn check(&self, _: &dyn Models) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
+        Box::pin(self.evaluate_sample(sample, context))
+    }
+}
+
+/// What a slot returns.
+struct Judged {
+    result: Result<CodeResult, SandboxError>,
+    isolation: Option<Isolation>,
+    queue: Duration,
+}
+
+impl CodeScorer {
+    async fn evaluate_sample(&self, sample: Sample<'_>, context: KindContext<'_>) -> Outcome {
+        let task = Task::read(super::answer::gold(sample.input.reference.as_ref()))
+            .map_err(|error: VerifyError| Failure::from_error(error, Evidence::default()))?;
+        let explain = context.client.options().explain;
+        let Some(source) = code::source(sample.response) else {
+            return Ok(Score::from_verdict(Verdict::no_answer(), Evidence::default()));
+        };
+        let permit = self.queue.acquire().await;
+        let _queued = permit.expect("the semaphore is never closed");
+        context.client.bounds().check()?;
+        let deadline = context.client.options().deadline;
+        let judged = self.judge(source, task, deadline).await?;
+        match &judged.result {
+            Ok(result) => {
+                let micros = u64::try_from(result.cpu.as_micros()).unwrap_or(u64::MAX);
+                context.client.bounds().spend(micros);
+                Ok(self.score(result, &judged, explain))
+            }
+            Err(error) => Err(failure(error)),
+        }
+    }
+
+    /// Judges in a slot. Dropping the future ends the submission and its processes.
+    async fn judge(
+        &self,
+        source: String,
+        task: Task,
+        deadline: Option<Instant>,
+    ) -> Result<Judged, Failure> {
+        let (reply, answer) = oneshot::channel();
+        let (submitted, policy) = (Instant::now(), self.policy);
+        let ticket = self.sandbox.submit(move |session| {
+            let start = Instant::now();
+            let left = deadline.map_or(policy.total, |end| end.saturating_duration_since(start));
+            let is_late = deadline.is_some() && left < policy.total;
+            let policy = CodePolicy { total: policy.total.min(left), ..policy };
+            let result = code::judge(&source, &task, &policy, session);
+            // A deadline of the request is no limit of the submission.
+            let result = match result {
+                Ok(result) if is_late && result.verdict == CodeVerdict::TimeLimitWall => {
+                    Err(SandboxError::Cancelled)
+                }
+                result => result,
+            };
+            let judged =
+                Judged { result, isolation: session.isolation(), queue: start - submitted };
+            // A dropped receiver is a cancelled call.
+            let _ = reply.send(judged);
+        });
+        let ticket = ticket.map_err(|error| failure(&error))?;
+        let judged = answer.await.map_err(|_| Failure::internal());
+        drop(ticket);
+        judged
+    }
+
+    fn score(&self, result: &CodeResult, judged: &Judged, explain: bool) -> Score {
+        let score = match self.reward {
+            Reward::All if result.verdict == CodeVerdict::Ok => 1.0,
+            Reward::All => 0.0,
+            Reward::PassRate => result.pass_rate(),
+        };
+        let detail = || {
+            let rungs = judged.isolation.as_ref().map_or(String::new(), Isolation::names);
+            let counts = format!(
+                "{} of {} tests passed, {} run; CPU time {} ms, queue {} ms; isolation: {rungs}",
+                result.passed,
+                result.total,
+                result.judged,
+                result.cpu.as_millis(),
+                judged.queue.as_millis(),
+            );
+            if result.detail.is_empty() { counts } else { format!("{}; {counts}", result.detail) }
+        };
+        Score {
+            score,
+            raw: None,
+            label: Some(result.verdict.label().into()),
+            reason: Reason::explained(result.verdict.code(), explain, detail),
+            certainty: Certainty::Proven,
+            evidence: Evidence::default(),
+        }
+    }
+}
+
+fn failure(error: &SandboxError) -> Failure {
+    let (kind, code) = match error {
+        SandboxError::Python { .. } => (FailureKind::ToolError, "python_not_started"),
+        SandboxError::BelowFloor { .. } => (FailureKind::ToolError, "isolation_below_floor"),
+        SandboxError::WorkerLost(_) | SandboxError::GuestKilled => {
+            (FailureKind::ToolError, "sandbox_failed")
+        }
+        SandboxError::QueueFull => (FailureKind::Overloaded, "sandbox_queue_full"),
+        SandboxError::Cancelled => (FailureKind::Timeout, "deadline_passed"),
+    };
+    Failure::new(kind, Reason::with(code, error.to_string()))
+}

@@ -1,0 +1,123 @@
+//! The slots of a sandbox and the queue before them.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use crossbeam_channel::{Receiver, Sender, TrySendError, bounded};
+
+use crate::config::SandboxConfig;
+use crate::session::{Cancel, SandboxState, Session};
+use crate::worker::{Isolation, SandboxError};
+
+/// Work on a session. It must not panic: a panic ends its slot.
+type Work = Box<dyn FnOnce(&mut Session<'_>) + Send>;
+
+struct Waiting {
+    work: Work,
+    cancel: Arc<Cancel>,
+}
+
+/// A fixed number of slots, whose threads and workers start with the first submission. Dropping it
+/// lets queued submissions finish.
+#[derive(Debug)]
+pub struct Sandbox {
+    shared: Arc<SandboxState>,
+    /// The queue and the threads of the slots, once there was a submission.
+    slots: Mutex<Option<Slots>>,
+}
+
+#[derive(Debug)]
+struct Slots {
+    queue: Sender<Waiting>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A submission in the queue or in a slot. Dropping it ends the submission with its processes.
+#[derive(Debug)]
+pub struct Ticket {
+    cancel: Arc<Cancel>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}
+
+impl Sandbox {
+    /// A sandbox that has started nothing yet.
+    pub fn new(config: SandboxConfig) -> Self {
+        Self { shared: Arc::new(SandboxState::new(config)), slots: Mutex::new(None) }
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> &SandboxConfig {
+        &self.shared.config
+    }
+
+    /// What is in force; `None` before the first worker.
+    pub fn isolation(&self) -> Option<Isolation> {
+        self.shared.isolation()
+    }
+
+    /// Queues `work`, which runs in a slot with its worker. It must not panic. A cancelled
+    /// submission that has not begun is dropped with `work`.
+    ///
+    /// # Errors
+    /// [`SandboxError::QueueFull`], and [`SandboxError::WorkerLost`] if no thread can be started.
+    pub fn submit(
+        &self,
+        work: impl FnOnce(&mut Session<'_>) + Send + 'static,
+    ) -> Result<Ticket, SandboxError> {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let slots = match &mut *slots {
+            Some(slots) => slots,
+            none => none.insert(Slots::start(&self.shared)?),
+        };
+        let cancel = Arc::new(Cancel::default());
+        let waiting = Waiting { work: Box::new(work), cancel: Arc::clone(&cancel) };
+        match slots.queue.try_send(waiting) {
+            Ok(()) => Ok(Ticket { cancel }),
+            Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                Err(SandboxError::QueueFull)
+            }
+        }
+    }
+}
+
+impl Drop for Sandbox {
+    fn drop(&mut self) {
+        let slots = self.slots.get_mut().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(Slots { queue, threads }) = slots {
+            drop(queue);
+            for thread in threads {
+                // A thread that panicked has reported it.
+                let _ = thread.join();
+            }
+        }
+    }
+}
+
+impl Slots {
+    fn start(shared: &Arc<SandboxState>) -> Result<Self, SandboxError> {
+        let (queue, waiting) = bounded(shared.config.queue);
+        let thread = |slot: usize| {
+            let (shared, waiting) = (Arc::clone(shared), waiting.clone());
+            std::thread::Builder::new()
+                .name(format!("sandbox-{slot}"))
+                .spawn(move || serve(&shared, &waiting))
+                .map_err(|error| SandboxError::WorkerLost(error.to_string()))
+        };
+        let threads = (0..shared.config.slots.max(1)).map(thread).collect::<Result<_, _>>()?;
+        Ok(Self { queue, threads })
+    }
+}
+
+fn serve(shared: &SandboxState, waiting: &Receiver<Waiting>) {
+    let mut worker = None;
+    for Waiting { work, cancel } in waiting {
+        if !cancel.is_cancelled() {
+            work(&mut Session::new(shared, &cancel, &mut worker));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+"""What runs in a guest around untrusted code. All that it writes is data for the supervisor."""
+
+import io
+import json
+import os
+import struct
+import sys
+
+# The file name of this code, which the interpreter gets as an argument.
+OWN_FILE = "<string>"
+EXIT_MEMORY = 99
+
+
+class TooDeep(Exception):
+    """A value nests too deeply to be reported."""
+
+
+def encode(value, depth=0):
+    """A value as JSON that keeps its type; objects of other classes become their class's name."""
+    if depth > 40:
+        raise TooDeep("the value nests too deeply")
+    if value is None or value is True or value is False:
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return ["int", int.__repr__(value)]
+    if isinstance(value, float):
+        return ["float", float.__repr__(value)]
+    if isinstance(value, complex):
+        return ["complex", float.__repr__(value.real), float.__repr__(value.imag)]
+    if isinstance(value, (bytes, bytearray)):
+        return ["bytes", bytes(value).hex()]
+    for kind, name in ((list, "list"), (tuple, "tuple"), (set, "set"), (frozenset, "frozenset")):
+        if isinstance(value, kind):
+            return [name, [encode(item, depth + 1) for item in kind.__iter__(value)]]
+    if isinstance(value, dict):
+        return ["dict", [[encode(key, depth + 1), encode(item, depth + 1)] for key, item in dict.items(value)]]
+    return ["object", type(value).__name__]
+
+
+def decode(value, make_object):
+    """The inverse of `encode`; `make_object` turns the rest of an `object` into a value."""
+    if not isinstance(value, list):
+        return value
+    kind, *rest = value
+    if kind == "int":
+        return int(rest[0])
+    if kind == "float":
+        return float(rest[0])
+    if kind == "complex":
+        return complex(float(rest[0]), float(rest[1]))
+    if kind == "bytes":
+        return bytes.fromhex(rest[0])
+    if kind in ("list", "tuple", "set", "frozenset"):
+        items = [decode(item, make_object) for item in rest[0]]
+        return {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}[kind](items)
+    if kind == "dict":
+        return {decode(key, make_object): decode(item, make_object) for key, item in rest[0]}
+    return make_object(rest)
+
+
+def redirect():
+    """Text streams over descriptors 0 to 2. Made once: a fork puts its own files at these numbers."""
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding="utf-8", errors="replace")
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8", errors="surrogateescape", newline="\n"
+    )
+    sys.stderr = io.TextIOWrapper(
+        io.BufferedWriter(io.FileIO(2, "w", closefd=False)),
+        encoding="utf-8", errors="backslashreplace", newline="\n", line_buffering=True,
+    )
+    sys.__stdin__, sys.__stdout__, sys.__stderr__ = sys.stdin, sys.stdout, sys.stderr
+
+
+def load(code, name):
+    """Runs a module's code and returns its namespace."""
+    module = type(sys)(name)
+    sys.modules[name] = module
+    module.__file__ = name + ".py"
+    exec(code, module.__dict__)
+    return module.__dict__
+
+
+def finish(code):
+    """Ends as an interpreter ends: threads, exit handlers, output."""
+    try:
+        # Each step only where it has an effect: it would copy pages of the worker.
+        if len(sys.modules["threading"]._active) > 1:
+            sys.modules["threading"]._shutdown()
+        if sys.modules["atexit"]._ncallbacks():
+            sys.modules["atexit"]._run_exitfuncs()
+        sys.stdout.flush()
+    except BaseException:
+        code = code or 120
+    os._exit(code)
+
+
+def report_exception(error):
+    """Writes the traceback without the frames of this harness; returns the exit code."""
+    import traceback
+
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == OWN_FILE:
+        trace = trace.tb_next
+    try:
+        lines = traceback.format_exception(type(error), error, trace)
+        sys.stderr.write("".join(lines)[-8192:])
+    except BaseException:
+        pass
+    return EXIT_MEMORY if isinstance(error, MemoryError) else 1
+
+
+def guarded(work):
+    """Runs `work`; returns the exit code as an interpreter would."""
+    try:
+        work()
+        return 0
+    except SystemExit as stop:
+        if stop.code is None:
+            return 0
+        if isinstance(stop.code, int):
+            return stop.code & 0xFF
+        sys.stderr.write(str(stop.code) + "\n")
+        return 1
+    except BaseException as error:
+        return report_exception(error)
+
+
+def compile_source(source, file):
+    """The code of a module as bytes, written to `file`."""
+    import marshal
+
+    try:
+        code = compile(source, "solution.py", "exec", dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
+        os.write(2, f"{type(error).__name__}: {error}"[:4096].encode("utf-8", "backslashreplace"))
+        os._exit(1)
+    data = marshal.dumps(code)
+    os.pwrite(file, struct.pack("=Q", len(data)) + data, 0)
+    os._exit(0)
+
+
+def run_program(code):
+    """A program that reads stdin and writes stdout."""
+    finish(guarded(lambda: load(code, "__main__")))
+
+
+def find_function(names, name):
+    """A function of the module, or a method of its class `Solution`."""
+    if name in names:
+        return names[name]
+    if "Solution" in names:
+        return getattr(names["Solution"](), name)
+    raise NameError(f"name '{name}' is not defined")
+
+
+def run_call(code, test, nonce, result):
+    """Calls a function and reports its value, framed by the nonce, on a descriptor of its own."""
+
+    def work():
+        names = load(code, "solution")
+        function = find_function(names, test["function"])
+        value = function(*test["args"], **test.get("kwargs", {}))
+        if test.get("in_place"):
+            value = test["args"][0]
+        text = json.dumps(encode(value), ensure_ascii=True, separators=(",", ":"))
+        frame = f"{nonce}{len(text)}\n{text}{nonce}".encode()
+        os.pwrite(result, frame, 0)
+
+    finish(guarded(work))

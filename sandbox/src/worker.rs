@@ -1,0 +1,239 @@
+//! A worker: an interpreter that isolates itself and serves one submission at a time.
+
+use std::io::{Read as _, Write as _};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{Rung, SandboxConfig};
+use crate::seccomp;
+
+/// The programs of a worker, in the order in which they need each other.
+const PROGRAM: &str = concat!(
+    include_str!("python/isolate.py"),
+    include_str!("python/harness.py"),
+    include_str!("python/calls.py"),
+    include_str!("python/worker.py"),
+);
+
+/// Modules that a worker imports, so that every fork has them: those of common solutions and of the
+/// harness. `threading` must be among them, because its first import remembers the main thread.
+const MODULES: &[&str] = &[
+    "atexit",
+    "bisect",
+    "collections",
+    "copy",
+    "datetime",
+    "decimal",
+    "fractions",
+    "functools",
+    "heapq",
+    "itertools",
+    "json",
+    "math",
+    "operator",
+    "random",
+    "re",
+    "site",
+    "string",
+    "threading",
+    "traceback",
+    "typing",
+];
+
+/// First of the user ids under which root runs workers: the range that distributions leave to
+/// services with passing users.
+const FIRST_USER: u32 = 61_184;
+/// Number of those user ids.
+const USERS: u32 = 4_336;
+
+/// Longest time from the start of an interpreter to its readiness.
+const START_LIMIT: Duration = Duration::from_mins(1);
+
+/// Why there is no result. Never a guest's fault.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SandboxError {
+    /// The interpreter cannot be started.
+    #[error("'{python}' cannot be started: {why}")]
+    Python {
+        /// The interpreter.
+        python: String,
+        /// The system's message.
+        why: String,
+    },
+    /// Less isolation than the floor.
+    #[error("the isolation here ({rungs}) is below the configured floor; refused: {refused}")]
+    BelowFloor {
+        /// The rungs that could be entered.
+        rungs: String,
+        /// Those that could not, with the kernel's messages.
+        refused: String,
+    },
+    /// A worker died twice during one test.
+    #[error("a worker of the sandbox died: {0}")]
+    WorkerLost(String),
+    /// A guest was killed from outside, twice.
+    #[error("the process of a test was killed from outside")]
+    GuestKilled,
+    /// As many submissions wait as may.
+    #[error("the queue of the sandbox is full")]
+    QueueFull,
+    /// The caller dropped its ticket.
+    #[error("the submission was cancelled")]
+    Cancelled,
+}
+
+/// What is in force in the workers of a sandbox.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Isolation {
+    /// The rungs in force.
+    pub rungs: Vec<Rung>,
+    /// Rungs that the kernel refuses, with its message.
+    pub refused: Vec<(Rung, String)>,
+    /// ABI version of Landlock; 0 without it.
+    pub landlock: u32,
+    /// Version of the interpreter.
+    pub python: String,
+}
+
+impl Isolation {
+    /// The names of the rungs in force.
+    pub fn names(&self) -> String {
+        names(&self.rungs)
+    }
+}
+
+pub(crate) fn names(rungs: &[Rung]) -> String {
+    rungs.iter().map(|rung| rung.name()).collect::<Vec<_>>().join(", ")
+}
+
+/// A running worker. Dropping it ends its whole process tree.
+#[derive(Debug)]
+pub(crate) struct Worker {
+    process: Child,
+    socket: UnixStream,
+}
+
+/// A worker's first message: how to isolate itself.
+#[derive(Serialize)]
+struct Setup<'a> {
+    rungs: &'a [Rung],
+    first_user: u32,
+    users: u32,
+    capset: i64,
+    pivot_root: i64,
+    processes: u32,
+    file: u64,
+    stack: u64,
+    modules: &'a [&'a str],
+    worker_filters: Vec<Vec<u8>>,
+    guest_filter: Vec<u8>,
+}
+
+/// A worker's first message.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Greeting {
+    Ready { rungs: Vec<Rung>, landlock: u32, python: String },
+    Refused { refused: (Rung, String) },
+}
+
+/// Result of a start.
+pub(crate) enum Start {
+    /// It serves.
+    Ready(Worker, Isolation),
+    /// The kernel refuses this rung.
+    Refused(Rung, String),
+}
+
+impl Worker {
+    /// Starts a worker with `rungs`.
+    pub(crate) fn start(config: &SandboxConfig, rungs: &[Rung]) -> Result<Start, SandboxError> {
+        let failed =
+            |why: String| SandboxError::Python { python: config.python.display().to_string(), why };
+        let (socket, theirs) = UnixStream::pair().map_err(|error| failed(error.to_string()))?;
+        // Without `-I`, which would ignore the hash seed: sets have the same order in every run. The
+        // environment is empty, so there is nothing else to ignore.
+        let process = Command::new(&config.python)
+            .args(["-s", "-S", "-B", "-c", PROGRAM])
+            .env_clear()
+            .env("PYTHONHASHSEED", "0")
+            .current_dir("/")
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|error| failed(error.to_string()))?;
+        let mut worker = Self { process, socket };
+        let setup = Setup {
+            rungs,
+            first_user: FIRST_USER,
+            users: USERS,
+            capset: libc::SYS_capset,
+            pivot_root: libc::SYS_pivot_root,
+            processes: config.processes,
+            file: config.file_bytes,
+            stack: config.stack_bytes,
+            modules: MODULES,
+            worker_filters: seccomp::worker_filters(),
+            guest_filter: seccomp::guest_filter(rungs.contains(&Rung::Namespaces)),
+        };
+        worker.expect_within(START_LIMIT).and_then(|()| worker.send(&setup))?;
+        match worker.receive().map_err(|error| failed(error.to_string()))? {
+            Greeting::Ready { rungs, landlock, python } => {
+                let isolation = Isolation { rungs, refused: Vec::new(), landlock, python };
+                Ok(Start::Ready(worker, isolation))
+            }
+            Greeting::Refused { refused: (rung, why) } => Ok(Start::Refused(rung, why)),
+        }
+    }
+
+    /// A handle by which another thread can end the worker: shutting the socket down ends it.
+    pub(crate) fn socket(&self) -> std::io::Result<UnixStream> {
+        self.socket.try_clone()
+    }
+
+    /// Sets the time after which a silent worker counts as lost.
+    pub(crate) fn expect_within(&self, limit: Duration) -> Result<(), SandboxError> {
+        self.socket.set_read_timeout(Some(limit)).map_err(lost)
+    }
+
+    pub(crate) fn send(&mut self, message: &impl Serialize) -> Result<(), SandboxError> {
+        let body = serde_json::to_vec(message).expect("messages serialise");
+        let length = u32::try_from(body.len())
+            .map_err(|_| SandboxError::WorkerLost("a message of 4 GiB".to_owned()))?;
+        self.socket.write_all(&length.to_ne_bytes()).map_err(lost)?;
+        self.socket.write_all(&body).map_err(lost)
+    }
+
+    pub(crate) fn receive<M: DeserializeOwned>(&mut self) -> Result<M, SandboxError> {
+        let mut length = [0; 4];
+        self.socket.read_exact(&mut length).map_err(lost)?;
+        let body = self.receive_bytes(u32::from_ne_bytes(length) as usize)?;
+        serde_json::from_slice(&body).map_err(|error| SandboxError::WorkerLost(error.to_string()))
+    }
+
+    pub(crate) fn receive_bytes(&mut self, length: usize) -> Result<Vec<u8>, SandboxError> {
+        let mut bytes = vec![0; length];
+        self.socket.read_exact(&mut bytes).map_err(lost)?;
+        Ok(bytes)
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        // The child dies with its parent, and a namespace with its first process; both calls fail
+        // only for a process that is gone.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the argument of `map_err`")]
+fn lost(error: std::io::Error) -> SandboxError {
+    SandboxError::WorkerLost(error.to_string())
+}

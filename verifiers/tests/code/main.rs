@@ -1,0 +1,318 @@
+//! Verdicts of real submissions, and attacks, each contained and scored wrong.
+//!
+//! Every attack is run as the user of the test and, by root, as an ordinary user, with and without
+//! namespaces. An attack is given the output that it prints when it succeeds as the expected one:
+//! `ok` is an escape. [`holes`] takes rungs away and finds that the matching attacks succeed.
+
+mod attacks;
+mod formats;
+mod throughput;
+
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::mpsc;
+use std::time::Duration;
+
+use sandbox::{Floor, Limits, Rung, Sandbox, SandboxConfig, SandboxError};
+use serde_json::{Value, json};
+use verifiers::Gold;
+use verifiers::code::{CodePolicy, CodeResult, CodeVerdict, Task, judge};
+
+/// A sandbox, and in words how it runs.
+struct Place {
+    name: String,
+    sandbox: Sandbox,
+}
+
+fn has_python() -> bool {
+    let found = Command::new("python3").arg("--version").output();
+    let found = found.is_ok_and(|output| output.status.success());
+    if !found {
+        println!("skipped: there is no python3");
+    }
+    found
+}
+
+fn policy() -> CodePolicy {
+    let cpu = Duration::from_millis(250);
+    let limits = Limits {
+        wall: Duration::from_millis(1500),
+        memory_bytes: 512 << 20,
+        ..Limits::with_cpu(cpu)
+    };
+    CodePolicy { limits, stop_early: false, ..CodePolicy::default() }
+}
+
+fn task(reference: &Value) -> Task {
+    Task::read(Gold::Object(reference.as_object().expect("an object"))).expect("a task")
+}
+
+fn verdict(
+    sandbox: &Sandbox,
+    source: &str,
+    reference: &Value,
+    policy: CodePolicy,
+) -> Result<CodeResult, SandboxError> {
+    let (send, receive) = mpsc::channel();
+    let (source, task) = (source.to_owned(), task(reference));
+    let ticket = sandbox.submit(move |session| {
+        send.send(judge(&source, &task, &policy, session)).expect("the test listens");
+    });
+    let _ticket = ticket.expect("room");
+    receive.recv().expect("the slot answers")
+}
+
+fn place(name: &str, python: &Path, rungs: &[Rung]) -> Place {
+    let config = SandboxConfig {
+        python: python.to_owned(),
+        rungs: rungs.to_vec(),
+        slots: 1,
+        floor: Floor::Limits,
+        ..SandboxConfig::default()
+    };
+    Place { name: name.to_owned(), sandbox: Sandbox::new(config) }
+}
+
+/// A program that starts the interpreter as an ordinary user; `None` where this user cannot.
+fn ordinary_user(folder: &Path) -> Option<PathBuf> {
+    let path = folder.join("python-as-user");
+    // An interpreter below a private home cannot be read by others.
+    let text = "#!/bin/sh\nexec setpriv --reuid 65500 --regid 65500 --clear-groups \
+                /usr/bin/python3 \"$@\"\n";
+    std::fs::write(&path, text).expect("a file");
+    std::fs::set_permissions(&path, Permissions::from_mode(0o755)).expect("its mode");
+    let works = Command::new(&path).args(["-c", "pass"]).output();
+    works.is_ok_and(|output| output.status.success()).then_some(path)
+}
+
+/// This user and an ordinary one, with and without namespaces.
+fn places(folder: &Path) -> Vec<Place> {
+    const NO_NAMESPACES: &[Rung] = &[Rung::Limits, Rung::Seccomp, Rung::Landlock];
+    let mut places = Vec::new();
+    let own = Some(PathBuf::from("python3"));
+    for (user, python) in [("this user", own), ("ordinary user", ordinary_user(folder))] {
+        let Some(python) = python else {
+            println!("skipped: no {user}");
+            continue;
+        };
+        places.push(place(user, &python, &Rung::ALL));
+        places.push(place(&format!("{user}, no namespaces"), &python, NO_NAMESPACES));
+    }
+    places
+}
+
+#[test]
+fn verdicts_name_what_happened() {
+    use CodeVerdict::{
+        CompileError, MemoryLimit, Ok, OutputLimit, RuntimeError, TimeLimitCpu, TimeLimitWall,
+        WrongAnswer,
+    };
+    if !has_python() {
+        return;
+    }
+    let Place { sandbox, .. } = place("", Path::new("python3"), &Rung::ALL);
+    let sum =
+        json!({"tests": [{"stdin": "1 2\n", "stdout": "3"}, {"stdin": "5 5\n", "stdout": "10"}]});
+    let call = json!({"function": "f", "tests": [
+        {"args": [[3, 1, 2]], "expected": [1, 2, 3]}, {"args": [[]], "expected": []}]});
+    let human = json!({"prompt": "def f(x):\n", "entry_point": "f",
+        "test": "def check(candidate):\n    assert candidate(1) == 2\n    assert abs(candidate(2) - 3) < 1e-6\n"});
+    let mbpp = json!({"test_list": ["assert f(1) == 2", "assert f((1, 2)) == (2, 3)",
+        "assert math.isclose(f(1.5), 2.5)"]});
+    let unit = json!({"unit_tests": "import unittest\nfrom solution import Stack\n\
+        class TestStack(unittest.TestCase):\n    def test_push(self):\n        s = Stack()\n        \
+        s.push(4)\n        self.assertEqual(s.items, [4])\n    def test_pop(self):\n        \
+        with self.assertRaises(IndexError):\n            Stack().pop()\n"});
+    let sorting = json!({"function": "f", "tests": [
+        {"args": [[2, 1]], "expected": [1, 2], "in_place": true}]});
+    for (source, reference, expected, passed) in [
+        ("a, b = map(int, input().split()); print(a + b)", &sum, Ok, 2),
+        (
+            "import sys\ndef main():\n    print(sum(map(int, sys.stdin.read().split())))\nif __name__ == '__main__':\n    main()",
+            &sum,
+            Ok,
+            2,
+        ),
+        (
+            "import threading\nt = threading.Thread(target=lambda: print(sum(map(int, input().split()))))\nt.start()",
+            &sum,
+            Ok,
+            2,
+        ),
+        ("print(3)", &sum, WrongAnswer, 1),
+        ("print(sum(map(int, input().split()))); exit(0)", &sum, Ok, 2),
+        ("print(sum(map(int, input().split()))); exit(1)", &sum, RuntimeError, 0),
+        ("print(", &sum, CompileError, 0),
+        ("while True: pass", &sum, TimeLimitCpu, 0),
+        ("import time; time.sleep(60)", &sum, TimeLimitWall, 0),
+        ("x = [0] * (1 << 28)", &sum, MemoryLimit, 0),
+        ("print('x' * 3_000_000)", &sum, OutputLimit, 0),
+        ("", &sum, WrongAnswer, 0),
+        ("def f(x): return sorted(x)", &call, Ok, 2),
+        ("class Solution:\n    def f(self, x): return tuple(sorted(x))", &call, Ok, 2),
+        ("def f(x): return x", &call, WrongAnswer, 1),
+        ("def g(x): return x", &call, RuntimeError, 0),
+        ("def f(x): x.sort()", &sorting, Ok, 1),
+        ("    return x + 1\n", &human, Ok, 1),
+        ("def f(x):\n    return x + 1\n", &human, Ok, 1),
+        ("def f(x):\n    return 2\n", &human, WrongAnswer, 0),
+        (
+            "def f(x):\n    return tuple(i + 1 for i in x) if isinstance(x, tuple) else x + 1",
+            &mbpp,
+            Ok,
+            3,
+        ),
+        ("def f(x): return x + 1", &mbpp, RuntimeError, 2),
+        (
+            "class Stack:\n    def __init__(self): self.items = []\n    def push(self, x): self.items.append(x)\n    def pop(self): return self.items.pop()",
+            &unit,
+            Ok,
+            2,
+        ),
+        (
+            "class Stack:\n    def __init__(self): self.items = []\n    def push(self, x): pass\n    def pop(self): return self.items.pop()",
+            &unit,
+            WrongAnswer,
+            1,
+        ),
+    ] {
+        let mut policy = policy();
+        if expected == TimeLimitWall {
+            policy.limits.wall = Duration::from_millis(300);
+        }
+        policy.stop_early = matches!(expected, TimeLimitCpu | TimeLimitWall | OutputLimit);
+        let result = verdict(&sandbox, source, reference, policy).expect("the sandbox works here");
+        assert_eq!((result.verdict, result.passed), (expected, passed), "{source}\n{result:?}");
+    }
+}
+
+/// The world that attacks try to reach: a file, a listening port, this process.
+struct Bait {
+    folder: tempfile::TempDir,
+    listener: std::net::TcpListener,
+}
+
+/// What an attack prints that has succeeded.
+const ESCAPED: &str = "escaped";
+
+impl Bait {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let open = Permissions::from_mode(0o777);
+        std::fs::set_permissions(folder.path(), open).expect("its mode");
+        std::fs::write(folder.path().join("secret"), ESCAPED).expect("a file");
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        Self { folder, listener }
+    }
+
+    fn attack(&self, text: &str) -> String {
+        let port = self.listener.local_addr().expect("its address").port();
+        text.replace("{FOLDER}", &self.folder.path().to_string_lossy())
+            .replace("{PORT}", &port.to_string())
+            .replace("{PID}", &std::process::id().to_string())
+    }
+
+    /// Runs an attack of `attacks::PROGRAMS`.
+    fn run(&self, place: &Place, text: &str) -> Result<CodeResult, SandboxError> {
+        let reference = json!({"tests": [{"stdin": "", "stdout": ESCAPED}]});
+        verdict(&place.sandbox, &self.attack(text), &reference, policy())
+    }
+}
+
+#[test]
+fn programs_do_not_escape() {
+    if !has_python() {
+        return;
+    }
+    let bait = Bait::new();
+    let mut faults = Vec::new();
+    for (index, place) in places(bait.folder.path()).iter().enumerate() {
+        let exhausting = if index == 0 { attacks::EXHAUSTING } else { &[] };
+        let attacks = || attacks::PROGRAMS.iter().chain(exhausting);
+        for (name, attack) in attacks() {
+            match bait.run(place, attack) {
+                Ok(result) if result.verdict != CodeVerdict::Ok => {}
+                other => faults.push(format!("{}: {name}: {other:?}", place.name)),
+            }
+        }
+        let rungs = place.sandbox.isolation().expect("a worker ran").names();
+        println!("{}: {} attacks; in force: {rungs}", place.name, attacks().count());
+        assert!(!bait.folder.path().join("pwned").exists(), "{}: a file was written", place.name);
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn scores_are_not_forged() {
+    if !has_python() {
+        return;
+    }
+    let bait = Bait::new();
+    let call = json!({"function": "f", "tests": [{"args": [41], "expected": 42}]});
+    let check = json!({"entry_point": "f",
+        "test": "def check(candidate):\n    assert candidate(41) == 42\n    assert 42 == candidate(41)\n"});
+    let unit = json!({"unit_tests": "import unittest\nfrom solution import f\n\
+        class T(unittest.TestCase):\n    def test_f(self):\n        self.assertEqual(f(41), 42)\n        \
+        self.assertIn(42, [f(41)])\n"});
+    let mut faults = Vec::new();
+    for (index, place) in places(bait.folder.path()).iter().enumerate() {
+        let forms = [("check", &check), ("call", &call), ("unittest", &unit)];
+        let forms = if index == 0 { &forms[..] } else { &forms[..1] };
+        for (name, attack) in attacks::FORGERIES {
+            for (form, reference) in forms.iter().copied() {
+                match verdict(&place.sandbox, attack, reference, policy()) {
+                    Ok(result) if result.passed == 0 && result.verdict != CodeVerdict::Ok => {}
+                    other => faults.push(format!("{}: {name}, {form}: {other:?}", place.name)),
+                }
+            }
+        }
+        // The same references accept what is right.
+        for reference in [&call, &check, &unit] {
+            let right = verdict(&place.sandbox, "def f(x): return x + 1", reference, policy());
+            assert_eq!(right.map(|result| result.verdict), Ok(CodeVerdict::Ok), "{}", place.name);
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn tests_leave_nothing_for_the_next_one() {
+    if !has_python() {
+        return;
+    }
+    let bait = Bait::new();
+    let twice =
+        json!({"tests": [{"stdin": "", "stdout": "none"}, {"stdin": "", "stdout": "none"}]});
+    for place in places(bait.folder.path()) {
+        for attack in attacks::REMAINS {
+            let result = verdict(&place.sandbox, attack, &twice, policy()).expect("a verdict");
+            let seen = (result.verdict, result.passed);
+            assert_eq!(seen, (CodeVerdict::Ok, 2), "{}: {attack}\n{result:?}", place.name);
+        }
+    }
+}
+
+/// An escape suite that could not fail would show nothing: without a rung its attacks succeed.
+#[test]
+fn holes_let_the_matching_attacks_through() {
+    if !has_python() {
+        return;
+    }
+    let bait = Bait::new();
+    let python = Path::new("python3");
+    for (rungs, attacks) in [
+        (&[Rung::Limits][..], &["fork", "memfd", "read a file", "tcp to loopback"][..]),
+        (&[Rung::Limits, Rung::Landlock], &["fork", "memfd"]),
+        (&[Rung::Limits, Rung::Seccomp], &["read a file", "list the root", "write a file"]),
+    ] {
+        let place = place("hole", python, rungs);
+        for name in attacks {
+            let (_, attack) =
+                attacks::PROGRAMS.iter().find(|(known, _)| known == name).expect("a known attack");
+            let result = bait.run(&place, attack).expect("the sandbox works here");
+            assert_eq!(result.verdict, CodeVerdict::Ok, "{name} with {rungs:?}\n{result:?}");
+        }
+    }
+}

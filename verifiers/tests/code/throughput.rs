@@ -1,0 +1,113 @@
+//! Submissions a second, beside a fresh interpreter for each test.
+//!
+//! `cargo test --release -p verifiers --test code -- --ignored --nocapture throughput`
+
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Instant;
+
+use sandbox::{Rung, Sandbox, SandboxConfig};
+use serde_json::{Value, json};
+use verifiers::code::{CodePolicy, CodeVerdict, judge};
+
+use super::{has_python, task};
+
+const SOURCE: &str = "a, b = map(int, input().split())\nprint(a + b)\n";
+const TESTS: u32 = 10;
+/// Submissions at a time, here and in the peer.
+const SLOTS: usize = 2;
+
+fn reference() -> Value {
+    let test = |number: u32| json!({"stdin": format!("{number} 2\n"), "stdout": format!("{}", number + 2)});
+    json!({"tests": (0..TESTS).map(test).collect::<Vec<_>>()})
+}
+
+/// CPU time of the children that have ended, in seconds.
+fn children_cpu() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").expect("procfs");
+    let (_, fields) = stat.rsplit_once(')').expect("the name is in brackets");
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let ticks = |index: usize| fields[index].parse::<f64>().expect("a number");
+    (ticks(13) + ticks(14)) / 100.0
+}
+
+/// Runs `work` and prints its rate by the clock and by CPU time.
+fn measured(name: &str, submissions: u32, work: impl FnOnce()) {
+    let (cpu, start) = (children_cpu(), Instant::now());
+    work();
+    let (seconds, cpu) = (start.elapsed().as_secs_f64(), children_cpu() - cpu);
+    let count = f64::from(submissions);
+    println!(
+        "{name}: {:.0} submissions/s on {SLOTS} slots, {:.2} ms of CPU time each",
+        count / seconds,
+        1000.0 * cpu / count,
+    );
+}
+
+fn ours(name: &str, rungs: &[Rung], submissions: u32) {
+    measured(name, submissions, || {
+        let config = SandboxConfig {
+            slots: SLOTS,
+            rungs: rungs.to_vec(),
+            floor: sandbox::Floor::Limits,
+            ..SandboxConfig::default()
+        };
+        let sandbox = Sandbox::new(config);
+        let (send, receive) = mpsc::channel();
+        let task = task(&reference());
+        let tickets: Vec<_> = (0..submissions)
+            .map(|_| {
+                let (send, task) = (send.clone(), task.clone());
+                let ticket = sandbox.submit(move |session| {
+                    let result = judge(SOURCE, &task, &CodePolicy::default(), session);
+                    send.send(result.expect("the sandbox works here")).expect("it is counted");
+                });
+                ticket.expect("room")
+            })
+            .collect();
+        drop(send);
+        assert!(receive.iter().all(|result| result.verdict == CodeVerdict::Ok));
+        drop((tickets, sandbox));
+    });
+}
+
+/// A fresh interpreter under limits of resources for each test, as verl and open-r1 run them.
+fn fresh_interpreters(submissions: u32) {
+    let run = |number: u32| {
+        let limits = "ulimit -v 1048576 -t 10 -c 0; exec python3 -c \"$0\"";
+        let mut child = Command::new("sh")
+            .args(["-c", limits, SOURCE])
+            .current_dir(Path::new("/"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("an interpreter starts");
+        let mut stdin = child.stdin.take().expect("a pipe");
+        stdin.write_all(format!("{number} 2\n").as_bytes()).expect("it reads");
+        drop(stdin);
+        let output = child.wait_with_output().expect("it ends").stdout;
+        assert_eq!(output, format!("{}\n", number + 2).as_bytes());
+    };
+    measured("a fresh interpreter for each test", submissions, || {
+        std::thread::scope(|scope| {
+            for _ in 0..SLOTS {
+                let share = submissions / u32::try_from(SLOTS).expect("few slots");
+                scope.spawn(move || (0..share * TESTS).for_each(|test| run(test % TESTS)));
+            }
+        });
+    });
+}
+
+#[test]
+#[ignore = "prints figures of this machine and asserts none"]
+fn throughput() {
+    if !has_python() {
+        return;
+    }
+    fresh_interpreters(20);
+    ours("all rungs", &Rung::ALL, 300);
+    ours("limits alone", &[Rung::Limits], 300);
+    ours("limits, seccomp, landlock", &[Rung::Limits, Rung::Seccomp, Rung::Landlock], 300);
+}
