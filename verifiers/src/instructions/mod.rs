@@ -63,7 +63,7 @@ impl InstructionsVerifier {
         Self { config }
     }
 
-    fn judge(&self, instructions: &[(&str, Instruction)], text: &str, explain: bool) -> Verdict {
+    fn judge(self, instructions: &[(&str, Instruction)], text: &str, explain: bool) -> Verdict {
         let forms = match self.config.mode {
             Strictness::Strict => vec![Cow::Borrowed(text)],
             Strictness::Loose => loose_forms(text),
