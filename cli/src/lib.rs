@@ -33,22 +33,10 @@ use ::serve::logs::{self, LogFormat};
 use args::{Cli, Command};
 use error::{CliError, CommandOutcome, exit_code};
 
-/// Keeps candle's own operations on the calling thread. Its pool serves one caller at a time while its
-/// other threads wait in a loop: with it, two micro-batches side by side take longer than one after
-/// the other, and a forward on two cores takes a twentieth longer.
-#[expect(
-    unsafe_code,
-    reason = "candle takes this from the environment alone; no thread runs yet that could read it"
-)]
-fn leave_threads_to_workers() {
-    // SAFETY: called first of all in `main`, before any other thread is started.
-    unsafe { std::env::set_var("CANDLE_NUM_THREADS", "1") };
-}
-
 /// Runs the command of the process's arguments.
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
-    leave_threads_to_workers();
+    train::leave_threads_to_workers();
     if matches!(command, Command::Train(_)) {
         allocator::keep_free_pages();
     }
