@@ -153,6 +153,9 @@ pub(crate) enum Region {
     Difference(Box<Region>, Box<Region>),
     /// `{ variable | chains }`: where all of the chains hold.
     Where(Expr, Vec<Chain>),
+    /// Conditions that commas join: where all of them hold, or where any does if none holds with
+    /// the others, as in `x < -2, x > 3`.
+    Joined(Vec<Region>),
 }
 
 /// The brackets of a tuple.

@@ -135,6 +135,7 @@ impl Display<'_, '_> {
             Region::Complexes => self.words("ℂ", "\\mathbb{C}").to_owned(),
             Region::Union(parts) => joined(parts, self.words(" ∪ ", " \\cup ")),
             Region::Intersection(parts) => joined(parts, self.words(" ∩ ", " \\cap ")),
+            Region::Joined(parts) => joined(parts, ", "),
             Region::Difference(whole, without) => {
                 let sign = self.words(" \\ ", " \\setminus ");
                 format!("{}{sign}{}", self.region(whole), self.region(without))

@@ -26,7 +26,7 @@ pub struct Policy {
     /// Variables are positive: `\sqrt{1/n}` is `1/\sqrt{n}`.
     pub positive_variables: bool,
     /// An inequality counts where the gold answer is an interval. The other way round it always
-    /// does.
+    /// does. On by default.
     pub inequality_as_interval: bool,
     /// Variables that only one side has may be renamed: `C` for `D`.
     pub renamed_constants: bool,
@@ -50,7 +50,7 @@ impl Default for Policy {
             ratio_as_fraction: false,
             column_as_tuple: false,
             positive_variables: false,
-            inequality_as_interval: false,
+            inequality_as_interval: true,
             renamed_constants: false,
             collapse_repeats: false,
             unit_required: false,

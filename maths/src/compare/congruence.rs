@@ -31,29 +31,110 @@ impl Comparer<'_, '_> {
     /// Compares with gold residue classes. `7k + 3` equals `3 (mod 7)`.
     pub(super) fn for_congruence(
         &mut self,
-        residues: &[Expr],
-        modulus: Expr,
+        gold: &Answer,
+        (residues, modulus): (&[Expr], Expr),
         candidate: &Answer,
     ) -> Result<Comparison, Exhausted> {
-        let gold = Congruence { residues, modulus };
-        if let AnswerForm::Congruence { residues, modulus } = &candidate.form {
-            return self.congruences(gold, Congruence { residues, modulus: *modulus });
+        if let AnswerForm::Congruence { residues: others, modulus: other } = &candidate.form {
+            return self.congruences(
+                Congruence { residues, modulus },
+                Congruence { residues: others, modulus: *other },
+            );
         }
-        if let AnswerForm::List(members) = &candidate.form
-            && let [only] = self.without_declarations(members).as_slice()
-            && members.len() > 1
-        {
-            return self.for_congruence(residues, modulus, only);
+        let (own, theirs) = (self.classes_of(gold)?, self.classes_of(candidate)?);
+        match (own, theirs) {
+            (Some(own), Some(theirs)) => self.same_classes(&own, &theirs),
+            _ => Ok(mismatch()),
         }
-        let AnswerForm::Value(value) = &candidate.form else {
-            return Ok(mismatch());
-        };
-        match self.family_residue(value.expr)? {
-            Some((residue, step)) => {
-                self.congruences(gold, Congruence { residues: &[residue], modulus: step })
+    }
+
+    /// Compares a gold list of residue classes; `None` if neither side holds a congruence.
+    pub(super) fn list_of_classes(
+        &mut self,
+        gold: &Answer,
+        members: &[Answer],
+        candidate: &Answer,
+    ) -> Result<Option<Comparison>, Exhausted> {
+        let is_class = |answer: &Answer| matches!(answer.form, AnswerForm::Congruence { .. });
+        if !members.iter().any(is_class) && !is_class(candidate) {
+            return Ok(None);
+        }
+        let (own, theirs) = (self.classes_of(gold)?, self.classes_of(candidate)?);
+        match (own, theirs) {
+            (Some(own), Some(theirs)) => self.same_classes(&own, &theirs).map(Some),
+            _ => Ok(None),
+        }
+    }
+
+    /// Returns the classes of integers that an answer lists: congruences, and families such as
+    /// `4k + 1` over all integers.
+    fn classes_of(&mut self, answer: &Answer) -> Result<Option<Vec<Classes>>, Exhausted> {
+        self.ws.fuel.spend(1)?;
+        let found = match &answer.form {
+            AnswerForm::Congruence { residues, modulus } => {
+                self.classes(Congruence { residues, modulus: *modulus })?
             }
-            None => Ok(mismatch()),
+            AnswerForm::Value(value) if value.unit.is_none() => {
+                match self.family_residue(value.expr)? {
+                    Some((residue, step)) => {
+                        self.classes(Congruence { residues: &[residue], modulus: step })?
+                    }
+                    None => None,
+                }
+            }
+            AnswerForm::List(members) => {
+                let mut all = Vec::new();
+                for member in self.without_declarations(members) {
+                    let Some(classes) = self.classes_of(member)? else {
+                        return Ok(None);
+                    };
+                    all.extend(classes);
+                }
+                return Ok((!all.is_empty()).then_some(all));
+            }
+            AnswerForm::Value(_)
+            | AnswerForm::Equation(..)
+            | AnswerForm::Inequality(_)
+            | AnswerForm::Region(_)
+            | AnswerForm::Set(_)
+            | AnswerForm::Tuple(..)
+            | AnswerForm::Matrix(_)
+            | AnswerForm::Piecewise(_)
+            | AnswerForm::Numeral(_)
+            | AnswerForm::Ratio(_)
+            | AnswerForm::Date(_)
+            | AnswerForm::Clock(_)
+            | AnswerForm::Truth(_)
+            | AnswerForm::Sequence(_)
+            | AnswerForm::Text(_) => None,
+        };
+        Ok(found.map(|classes| vec![classes]))
+    }
+
+    /// Decides whether two unions of classes are the same integers.
+    fn same_classes(
+        &mut self,
+        own: &[Classes],
+        theirs: &[Classes],
+    ) -> Result<Comparison, Exhausted> {
+        let mut common = UBig::ONE;
+        for Classes { modulus, .. } in own.iter().chain(theirs) {
+            common = &common / (&common).gcd(modulus) * modulus;
+            if common > UBig::from(MAX_RESIDUES) {
+                return Ok(Comparison::incomparable("congruence_no_rule"));
+            }
         }
+        let mut unions = [BTreeSet::new(), BTreeSet::new()];
+        for (union, side) in unions.iter_mut().zip([own, theirs]) {
+            for classes in side {
+                let Some(listed) = self.listed(classes, &common)? else {
+                    return Ok(Comparison::incomparable("congruence_no_rule"));
+                };
+                union.extend(listed);
+            }
+        }
+        let is_same = unions[0] == unions[1];
+        Ok(Comparison::proven(is_same, "congruence_equal", "congruence_different"))
     }
 
     /// Decides whether two lists of residues are the same classes.

@@ -72,7 +72,7 @@ impl Comparer<'_, '_> {
         })
     }
 
-    fn is_polynomial(&mut self, expr: Expr) -> Result<bool, Exhausted> {
+    pub(super) fn is_polynomial(&mut self, expr: Expr) -> Result<bool, Exhausted> {
         for name in algebra::variables(expr, self.ws) {
             if algebra::polynomial(expr, name, self.ws)?.is_none() {
                 return Ok(false);

@@ -1,6 +1,6 @@
 //! Answers of several members: in order, or as sets in which repeats count.
 
-use super::{Comparer, Comparison, mismatch, region_of};
+use super::{Comparer, Comparison, mismatch, region_of, subject};
 use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Region, Subject};
 use crate::expr::{Expr, Node};
@@ -17,14 +17,30 @@ impl Comparer<'_, '_> {
         members: &[Answer],
         candidate: &Answer,
     ) -> Result<Comparison, Exhausted> {
+        if let Some(outcome) = self.list_of_classes(gold, members, candidate)? {
+            return Ok(outcome);
+        }
         if let Some(outcome) = self.families(members, candidate)? {
             return Ok(outcome);
         }
+        let outcome = self.members(gold, members, candidate)?;
+        self.same_line_or(outcome, true, gold, candidate)
+    }
+
+    fn members(
+        &mut self,
+        gold: &Answer,
+        members: &[Answer],
+        candidate: &Answer,
+    ) -> Result<Comparison, Exhausted> {
         match &candidate.form {
             AnswerForm::Set(others) | AnswerForm::List(others) => self.unordered(members, others),
             // A list of one, or `x = 1, y = 2` for which a tuple says the values in that order.
-            AnswerForm::Tuple(_, others) if members.iter().all(|m| !m.subjects.is_empty()) => {
-                self.in_order(members, others)
+            AnswerForm::Tuple(_, others) => {
+                match subject::assigned(self.ws, &candidate.subjects, members) {
+                    Some(members) => self.in_order(&members, others),
+                    None => Ok(mismatch()),
+                }
             }
             AnswerForm::Region(region) => {
                 let Some(own) = region_of(&gold.form) else {
@@ -38,7 +54,6 @@ impl Comparer<'_, '_> {
             AnswerForm::Value(_) => self.some_of(members, candidate),
             AnswerForm::Equation(..)
             | AnswerForm::Inequality(_)
-            | AnswerForm::Tuple(..)
             | AnswerForm::Matrix(_)
             | AnswerForm::Piecewise(_)
             | AnswerForm::Congruence { .. }

@@ -1,11 +1,16 @@
 //! Piecewise answers, whatever the order of their pieces.
 
+use dashu::rational::RBig;
+
 use super::region::NumberRange;
 use super::{Comparer, Comparison};
 use crate::algebra;
-use crate::answer::Condition;
-use crate::expr::{Expr, Node};
+use crate::answer::{Chain, Condition, Relation};
+use crate::expr::{Expr, Function, Node};
 use crate::fuel::Exhausted;
+
+/// Pieces that the cases of absolute values and their kin may make of an answer.
+const MAX_PIECES: usize = 32;
 
 type ConditionalValue = (Expr, Option<Condition>);
 
@@ -20,8 +25,12 @@ impl Comparer<'_, '_> {
         pieces: &[ConditionalValue],
         others: &[ConditionalValue],
     ) -> Result<Comparison, Exhausted> {
+        if let Some(outcome) = self.by_parity(pieces, others)? {
+            return Ok(outcome);
+        }
+        let (split, other_split) = (self.split(pieces)?, self.split(others)?);
         if let (Some((name, own)), Some((other_name, theirs))) =
-            (self.ranges(pieces)?, self.ranges(others)?)
+            (self.ranges(&split)?, self.ranges(&other_split)?)
         {
             if name != other_name {
                 return Ok(Comparison::different("variable_different"));
@@ -50,6 +59,222 @@ impl Comparer<'_, '_> {
             }
         }
         Ok(Comparison::equal("pieces_equal"))
+    }
+
+    /// Returns `pieces` without absolute values, signs, maxima and minima: a piece for each of their
+    /// cases. An earlier piece wins, so the last case needs no condition of its own.
+    fn split(&mut self, pieces: &[ConditionalValue]) -> Result<Vec<ConditionalValue>, Exhausted> {
+        let mut open: Vec<ConditionalValue> = pieces.iter().rev().cloned().collect();
+        let mut done = Vec::with_capacity(open.len());
+        while let Some((value, condition)) = open.pop() {
+            let node = self.innermost_choice(value)?;
+            let (Some(node), true) = (node, done.len() + open.len() < MAX_PIECES) else {
+                done.push((value, condition));
+                continue;
+            };
+            let cases = self.cases_of(&node)?;
+            for (result, case) in cases.into_iter().rev() {
+                let value = self
+                    .ws
+                    .replaced(value, &mut |_, other| Ok((*other == node).then_some(result)))?;
+                let condition = match (&condition, case) {
+                    (None, None) => None,
+                    (None, Some(chain)) => Some(Condition(vec![chain])),
+                    (Some(own), None) => Some(own.clone()),
+                    (Some(Condition(own)), Some(chain)) => {
+                        Some(Condition([own.as_slice(), &[chain]].concat()))
+                    }
+                };
+                open.push((value, condition));
+            }
+        }
+        Ok(done)
+    }
+
+    /// Returns a node whose value depends on an order, in the arguments of which there is none such.
+    fn innermost_choice(&mut self, expr: Expr) -> Result<Option<Node>, Exhausted> {
+        let mut found = None;
+        let is_choice = |node: &Node| match node {
+            Node::Call(Function::Abs | Function::Sign, _) => true,
+            Node::Call(Function::Max | Function::Min, arguments) => arguments.len() == 2,
+            Node::Number(_)
+            | Node::Symbol(_)
+            | Node::Constant(_)
+            | Node::Sum(_)
+            | Node::Product(_)
+            | Node::Power(..)
+            | Node::Call(..)
+            | Node::Apply(..)
+            | Node::Bound(_) => false,
+        };
+        self.ws.any(expr, &mut |node| {
+            // Nodes are visited from the root down: the last one lies deepest on its way.
+            if is_choice(node) {
+                found = Some(node.clone());
+            }
+            false
+        })?;
+        let Some(Node::Call(_, arguments)) = &found else {
+            return Ok(None);
+        };
+        for argument in arguments.clone() {
+            if self.ws.is_closed(argument)? && arguments.len() == 1
+                || self.ws.any(argument, &mut |node| is_choice(node))?
+            {
+                return Ok(None);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Returns the cases of `|u|`, `sign(u)`, `max(u, v)` and `min(u, v)`.
+    fn cases_of(&mut self, node: &Node) -> Result<Vec<(Expr, Option<Chain>)>, Exhausted> {
+        let Node::Call(function, arguments) = node else {
+            return Ok(Vec::new());
+        };
+        let zero = self.ws.integer(0)?;
+        let first = arguments[0];
+        let chain = |first, relation, right| Chain { first, rest: vec![(relation, right)] };
+        Ok(match (function, arguments.get(1)) {
+            (Function::Max, Some(second)) => {
+                vec![
+                    (first, Some(chain(first, Relation::GreaterOrEqual, *second))),
+                    (*second, None),
+                ]
+            }
+            (Function::Min, Some(second)) => {
+                vec![(first, Some(chain(first, Relation::LessOrEqual, *second))), (*second, None)]
+            }
+            (Function::Sign, _) => {
+                let (one, minus_one) = (self.ws.integer(1)?, self.ws.integer(-1)?);
+                vec![
+                    (one, Some(chain(first, Relation::Greater, zero))),
+                    (zero, Some(chain(first, Relation::Equal, zero))),
+                    (minus_one, None),
+                ]
+            }
+            _ => {
+                let opposite = self.ws.negated(first)?;
+                vec![
+                    (first, Some(chain(first, Relation::GreaterOrEqual, zero))),
+                    (opposite, None),
+                ]
+            }
+        })
+    }
+
+    /// Compares where the conditions say whether a number is even: for even numbers and for odd
+    /// ones. `None` if neither side has such conditions.
+    fn by_parity(
+        &mut self,
+        pieces: &[ConditionalValue],
+        others: &[ConditionalValue],
+    ) -> Result<Option<Comparison>, Exhausted> {
+        let own = self.parity(pieces);
+        let Some(number) = own.or_else(|| self.parity(others)) else {
+            return Ok(None);
+        };
+        for residue in [0, 1] {
+            let own = self.at_parity(pieces, number, residue)?;
+            let theirs = self.at_parity(others, number, residue)?;
+            let (Some(own), Some(theirs)) = (own, theirs) else {
+                return Ok(Some(Comparison::incomparable("pieces_no_rule")));
+            };
+            match self.exprs(own, theirs)? {
+                Comparison::Equal(_) => {}
+                Comparison::Different(_) if self.are_polynomials(own, theirs)? => {
+                    return Ok(Some(Comparison::different("pieces_different")));
+                }
+                Comparison::Different(_) | Comparison::Incomparable(_) => {
+                    return Ok(Some(Comparison::incomparable("pieces_different")));
+                }
+                rest @ Comparison::Undecided(_) => return Ok(Some(rest)),
+            }
+        }
+        Ok(Some(Comparison::equal("pieces_equal")))
+    }
+
+    /// Returns the number whose parity every condition of `pieces` names.
+    fn parity(&self, pieces: &[ConditionalValue]) -> Option<Expr> {
+        let mut number = None;
+        for (_, condition) in pieces {
+            let Some(Condition(chains)) = condition else {
+                continue;
+            };
+            let (own, _) = self.parity_of(chains)?;
+            if *number.get_or_insert(own) != own {
+                return None;
+            }
+        }
+        number
+    }
+
+    /// Returns `n` and the residue of `mod(n, 2) = 1`.
+    fn parity_of(&self, chains: &[Chain]) -> Option<(Expr, i64)> {
+        let [Chain { first, rest }] = chains else {
+            return None;
+        };
+        let ([(Relation::Equal, residue)], Node::Call(Function::Mod, arguments)) =
+            (rest.as_slice(), self.ws.node(*first))
+        else {
+            return None;
+        };
+        let whole = |expr: Expr| {
+            let Node::Number(value) = self.ws.node(expr) else {
+                return None;
+            };
+            value.is_int().then(|| i64::try_from(value.numerator()).ok())?
+        };
+        let residue = whole(*residue)?;
+        (whole(arguments[1]) == Some(2)).then(|| (arguments[0], residue.rem_euclid(2)))
+    }
+
+    /// Returns the value of the piece for numbers of this parity, with the signs that powers of -1
+    /// then have.
+    fn at_parity(
+        &mut self,
+        pieces: &[ConditionalValue],
+        number: Expr,
+        residue: i64,
+    ) -> Result<Option<Expr>, Exhausted> {
+        let holds = |condition: &Option<Condition>| match condition {
+            None => true,
+            Some(Condition(chains)) => self.parity_of(chains) == Some((number, residue)),
+        };
+        let Some((value, _)) = pieces.iter().find(|(_, condition)| holds(condition)) else {
+            return Ok(None);
+        };
+        let Node::Symbol(name) = *self.ws.node(number) else {
+            return Ok(Some(*value));
+        };
+        let at = self.ws.integer(residue)?;
+        self.ws
+            .replaced(*value, &mut |ws, node| {
+                let Node::Power(base, exponent) = node else {
+                    return Ok(None);
+                };
+                let is_sign =
+                    matches!(ws.node(*base), Node::Number(value) if *value == RBig::NEG_ONE);
+                let linear = algebra::linear(*exponent, name, ws)?;
+                let (true, Some((step, _))) = (is_sign, linear) else {
+                    return Ok(None);
+                };
+                // The parity of `a n + b` is that of `a r + b` where a and b are whole.
+                let exponent = algebra::substitute(*exponent, name, at, ws)?;
+                let (step, value) = (algebra::rational(step, ws)?, algebra::rational(exponent, ws)?);
+                let (true, Some(value)) =
+                    (step.is_some_and(|step| step.is_int()), value.filter(RBig::is_int))
+                else {
+                    return Ok(None);
+                };
+                let is_even = value.numerator().trailing_zeros() != Some(0);
+                ws.integer(if is_even { 1 } else { -1 }).map(Some)
+            })
+            .map(Some)
+    }
+
+    fn are_polynomials(&mut self, own: Expr, theirs: Expr) -> Result<bool, Exhausted> {
+        Ok(self.is_polynomial(own)? && self.is_polynomial(theirs)?)
     }
 
     fn same_condition(
@@ -148,8 +373,11 @@ impl Comparer<'_, '_> {
         }
         if spans.iter().any(|span| span.from.at != span.to.at) {
             // They differ somewhere, perhaps outside of these ranges (`|x|` and `x`): no proof.
+            // Polynomials that differ are equal at single points only.
+            let is_proof = self.are_polynomials(value, other)?;
             return Ok(match whole {
                 Comparison::Undecided(doubt) => Comparison::Undecided(doubt),
+                Comparison::Different(_) if is_proof => Comparison::different("pieces_different"),
                 Comparison::Different(_) | Comparison::Equal(_) | Comparison::Incomparable(_) => {
                     Comparison::incomparable("pieces_different")
                 }

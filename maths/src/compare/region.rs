@@ -62,6 +62,9 @@ impl Comparer<'_, '_> {
             return self.interval_by_inequality(gold, chain);
         }
         match super::region_of(&candidate.form) {
+            Some(other) if !self.policy.inequality_as_interval && states(&other) && !states(gold) => {
+                Ok(mismatch())
+            }
             Some(other) => self.regions(gold, &other),
             None => Ok(mismatch()),
         }
@@ -101,6 +104,9 @@ impl Comparer<'_, '_> {
         if let (Some(own), Some(other)) = (interval(gold), interval(other)) {
             return self.same_ends(own, other);
         }
+        if self.are_same_conditions(gold, other)? {
+            return Ok(Comparison::equal("region_equal"));
+        }
         let are_named = [gold, other].map(is_named);
         Ok(match are_named {
             // Two of the named sets, or one and an interval: never the same.
@@ -109,6 +115,47 @@ impl Comparer<'_, '_> {
             [false, true] if own_spans.is_some() => Comparison::different("region_different"),
             [true | false, true | false] => Comparison::incomparable("region_no_rule"),
         })
+    }
+
+    /// Decides whether two regions are made of the same conditions in the same way. It bounds
+    /// nothing that they nest no deeper than their text.
+    fn are_same_conditions(&mut self, gold: &Region, other: &Region) -> Result<bool, Exhausted> {
+        self.ws.fuel.spend(1)?;
+        let (own, theirs) = match (gold, other) {
+            (Region::Union(own), Region::Union(theirs))
+            | (Region::Intersection(own), Region::Intersection(theirs))
+            | (Region::Joined(own), Region::Joined(theirs)) => (own, theirs),
+            (Region::Where(name, own), Region::Where(other_name, theirs)) => {
+                if name != other_name || own.len() != theirs.len() {
+                    return Ok(false);
+                }
+                for (own, theirs) in own.iter().zip(theirs) {
+                    if !self.inequalities(own, theirs)?.is_equal() {
+                        return Ok(false);
+                    }
+                }
+                return Ok(true);
+            }
+            _ => return Ok(gold == other),
+        };
+        if own.len() != theirs.len() || own.len() > MAX_SPANS {
+            return Ok(false);
+        }
+        let mut free: Vec<&Region> = theirs.iter().collect();
+        for part in own {
+            let mut found = None;
+            for (place, candidate) in free.iter().enumerate() {
+                if self.are_same_conditions(part, candidate)? {
+                    found = Some(place);
+                    break;
+                }
+            }
+            let Some(place) = found else {
+                return Ok(false);
+            };
+            free.swap_remove(place);
+        }
+        Ok(true)
     }
 
     pub(super) fn same_spans(&mut self, own: Spans, other: Spans) -> Result<Comparison, Exhausted> {
@@ -194,6 +241,13 @@ impl Comparer<'_, '_> {
                 self.common(&whole, &rest)
             }
             Region::Where(_, chains) => Ok(self.solved(chains)?.map(|(_, spans)| spans)),
+            Region::Joined(parts) => {
+                let all = self.spans(&Region::Intersection(parts.clone()))?;
+                match all {
+                    Some(spans) if spans.is_empty() => self.spans(&Region::Union(parts.clone())),
+                    found => Ok(found),
+                }
+            }
         }
     }
 
@@ -324,6 +378,25 @@ fn interval(region: &Region) -> Option<NumberRange> {
     Some(NumberRange { from: end(*from, *has_from), to: end(*to, *has_to) })
 }
 
+/// Whether a region is given by conditions on a variable.
+fn states(region: &Region) -> bool {
+    match region {
+        Region::Where(..) => true,
+        Region::Union(parts) | Region::Intersection(parts) | Region::Joined(parts) => {
+            parts.iter().any(states)
+        }
+        Region::Difference(whole, without) => states(whole) || states(without),
+        Region::Interval { .. }
+        | Region::Points(_)
+        | Region::Empty
+        | Region::Integers
+        | Region::Naturals
+        | Region::Rationals
+        | Region::Reals
+        | Region::Complexes => false,
+    }
+}
+
 /// A set of numbers with a name that is no set of spans.
 fn is_named(region: &Region) -> bool {
     match region {
@@ -335,6 +408,7 @@ fn is_named(region: &Region) -> bool {
         | Region::Union(_)
         | Region::Intersection(_)
         | Region::Difference(..)
-        | Region::Where(..) => false,
+        | Region::Where(..)
+        | Region::Joined(_) => false,
     }
 }

@@ -1,5 +1,8 @@
 //! Subjects of answers: `x` of `x = 5`.
 
+use std::borrow::Cow;
+
+use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Subject};
 use crate::expr::{Expr, Node, Workspace};
 
@@ -17,16 +20,17 @@ pub(super) enum Relation {
 /// Relates the subjects. They conflict only where both sides name variables or unknown functions
 /// and share none; words and products of letters are as free as prose.
 pub(super) fn relate(ws: &Workspace<'_>, gold: &Answer, candidate: &Answer) -> Relation {
-    if gold.subjects.is_empty() || candidate.subjects.is_empty() {
+    let (own_subjects, other_subjects) = (subjects(ws, gold), subjects(ws, candidate));
+    if own_subjects.is_empty() || other_subjects.is_empty() {
         return Relation::Same;
     }
     if let ([Subject::Several(own)], [Subject::Several(other)]) =
-        (gold.subjects.as_slice(), candidate.subjects.as_slice())
+        (own_subjects.as_ref(), other_subjects.as_ref())
     {
         return several(own, other);
     }
-    let own = names(ws, &gold.subjects);
-    let other = names(ws, &candidate.subjects);
+    let own = names(ws, &own_subjects);
+    let other = names(ws, &other_subjects);
     let (Some(own), Some(other)) = (own, other) else {
         return Relation::Same;
     };
@@ -44,6 +48,52 @@ pub(super) fn relate(ws: &Workspace<'_>, gold: &Answer, candidate: &Answer) -> R
     };
     let is_shared = own.iter().any(|n| other.iter().any(|m| key(n) == key(m)));
     if is_shared { Relation::Same } else { Relation::Conflict }
+}
+
+/// Returns the subjects of an answer: of an inequality the variable that stands alone against
+/// constants.
+fn subjects<'a>(ws: &Workspace<'_>, answer: &'a Answer) -> Cow<'a, [Subject]> {
+    let AnswerForm::Inequality(chain) = &answer.form else {
+        return Cow::Borrowed(&answer.subjects);
+    };
+    let sides = || std::iter::once(chain.first).chain(chain.rest.iter().map(|(_, side)| *side));
+    let mut open = sides().filter(|side| !algebra::variables(*side, ws).is_empty());
+    match (open.next(), open.next()) {
+        (Some(only), None) if matches!(ws.node(only), Node::Symbol(_)) => {
+            Cow::Owned(vec![Subject::Expr(only)])
+        }
+        _ => Cow::Borrowed(&answer.subjects),
+    }
+}
+
+/// Returns the members of a list that gives each of several things its value: in the order of
+/// `subjects` where these name the same, else by name. `None` if a thing is named twice or not.
+pub(super) fn assigned(
+    ws: &Workspace<'_>,
+    subjects: &[Subject],
+    members: &[Answer],
+) -> Option<Vec<Answer>> {
+    let subject = |member: &Answer| match member.subjects.first() {
+        Some(Subject::Expr(expr)) => Some(*expr),
+        Some(Subject::Several(_) | Subject::Text(_)) | None => None,
+    };
+    let names: Vec<Expr> = members.iter().map(subject).collect::<Option<_>>()?;
+    let is_distinct = (1..names.len()).all(|at| !names[..at].contains(&names[at]));
+    if !is_distinct || members.is_empty() {
+        return None;
+    }
+    if let [Subject::Several(order)] = subjects {
+        let place = |name: &Expr| names.iter().position(|own| own == name);
+        let places: Vec<usize> = order.iter().map(place).collect::<Option<_>>()?;
+        let is_whole = places.len() == members.len();
+        return is_whole.then(|| places.iter().map(|place| members[*place].clone()).collect());
+    }
+    let spelling = |expr: &Expr| {
+        if let Node::Symbol(name) = ws.node(*expr) { ws.spelling(*name) } else { "" }
+    };
+    let mut order: Vec<usize> = (0..members.len()).collect();
+    order.sort_by_key(|at| spelling(&names[*at]));
+    Some(order.into_iter().map(|at| members[at].clone()).collect())
 }
 
 /// Returns the variables and unknown functions among `subjects`; `None` if one is neither.

@@ -64,7 +64,7 @@ pub(super) fn verdict(
             Ok(Verdict::proven(false, "different", reason(evidence, "≠")))
         }
         Comparison::Incomparable(evidence) => {
-            Ok(Verdict::presumed_wrong("different", reason(evidence, "is not compared with")))
+            Ok(Verdict::presumed_wrong("not_compared", reason(evidence, "is not compared with")))
         }
         Comparison::Undecided(doubt) => {
             let code = doubt_code(doubt);

@@ -27,7 +27,10 @@ impl AnswerReader<'_, '_, '_> {
                 let value = bare_value(self.determinant_of(&inner)?);
                 Ok(Some(AnswerForm::Value(value)))
             }
-            Bracket::Environment(Environment::Cases) => self.cases(&inner).map(Some),
+            Bracket::Environment(Environment::Cases) => match self.system(&inner)? {
+                Some(members) => Ok(Some(AnswerForm::List(members))),
+                None => self.cases(&inner).map(Some),
+            },
             Bracket::Brace => self.set(&inner).map(Some),
             Bracket::Group if has_several || self.setting.dialect == Dialect::Plain => {
                 self.set(&inner).map(Some)

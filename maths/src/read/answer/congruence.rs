@@ -1,11 +1,15 @@
 //! Congruences: `x \equiv 3 \pmod 7`, `3 (mod 7)`, `x ≡ 3, 5 mod 7`.
 
-use crate::answer::{Answer, AnswerForm, Unread};
+use crate::answer::{Answer, AnswerForm, Subject, Unread};
+use crate::expr::{Expr, Node};
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Token};
 
 use super::region::inside;
 use super::{AnswerReader, LexemeRange, answer_of, is_separator};
+
+/// The most tokens of a statement about one letter.
+const MAX_STATEMENT: usize = 16;
 
 impl AnswerReader<'_, '_, '_> {
     /// Reads the congruence that `span` states, if it is one.
@@ -53,6 +57,72 @@ impl AnswerReader<'_, '_, '_> {
         }))
     }
 
+    /// Reads `n \text{ is odd}`, `n \text{ is divisible by } 3`, `3 \mid n`: a congruence of the
+    /// only letter in it.
+    pub(super) fn divisibility(&mut self, span: &LexemeRange) -> ParseResult<Option<Answer>> {
+        if span.len() < 2 || span.len() > MAX_STATEMENT {
+            return Ok(None);
+        }
+        if let Some(at) = self.find_top(span, |token| token == Token::Mid) {
+            let modulus = span.start..at;
+            return self.residue_class(&(at + 1..span.end), &modulus, 0);
+        }
+        let is_parity = |word: &str| matches!(word, "even" | "odd");
+        let is_key = |token: Token<'_>| {
+            token.word().is_some_and(|w| is_parity(w) || matches!(w, "divisible" | "multiple"))
+        };
+        let Some(key) = self.find_top(span, is_key) else {
+            return Ok(None);
+        };
+        let is_filler = |token: Token<'_>| {
+            matches!(token.word(), Some("is" | "are" | "be" | "must" | "an" | "a"))
+        };
+        let end = (span.start..key).find(|at| is_filler(self.token(*at))).unwrap_or(key);
+        if end == span.start || !(end..key).all(|at| is_filler(self.token(at))) {
+            return Ok(None);
+        }
+        let subject = span.start..end;
+        let word = self.token(key).word().unwrap_or_default();
+        let rest = key + 1..span.end;
+        if is_parity(word) {
+            let is_noun =
+                |at| matches!(self.token(at).word(), Some("integer" | "integers" | "number"));
+            if !rest.clone().all(is_noun) {
+                return Ok(None);
+            }
+            let Some(Subject::Expr(letter)) = self.subject(&subject)? else {
+                return Ok(None);
+            };
+            let residue = self.ws.integer(i64::from(word == "odd"))?;
+            let modulus = self.ws.integer(2)?;
+            return Ok(Some(of_class(letter, residue, modulus)));
+        }
+        let link = if word == "divisible" { "by" } else { "of" };
+        if rest.len() < 2 || self.token(rest.start).word() != Some(link) {
+            return Ok(None);
+        }
+        self.residue_class(&subject, &(rest.start + 1..rest.end), 0)
+    }
+
+    fn residue_class(
+        &mut self,
+        subject: &LexemeRange,
+        modulus: &LexemeRange,
+        residue: i64,
+    ) -> ParseResult<Option<Answer>> {
+        let Some(modulus) = self.try_expression(modulus)? else {
+            return Ok(None);
+        };
+        let Some(Subject::Expr(letter)) = self.subject(subject)? else {
+            return Ok(None);
+        };
+        if !self.ws.is_closed(modulus)? || !matches!(self.ws.node(letter), Node::Symbol(_)) {
+            return Ok(None);
+        }
+        let residue = self.ws.integer(residue)?;
+        Ok(Some(of_class(letter, residue, modulus)))
+    }
+
     /// Finds the modulus at the end of `span`, and the end of the text before it.
     fn modulus(&self, span: &LexemeRange, is_congruence: bool) -> Option<(usize, LexemeRange)> {
         if let Some(at) = self.find_top(span, |token| token == Token::PostfixMod) {
@@ -69,6 +139,11 @@ impl AnswerReader<'_, '_, '_> {
         let at = self.find_top(span, is_mod).filter(|_| is_congruence)?;
         Some((at, at + 1..span.end))
     }
+}
+
+fn of_class(letter: Expr, residue: Expr, modulus: Expr) -> Answer {
+    let form = AnswerForm::Congruence { residues: vec![residue], modulus };
+    Answer { subjects: vec![Subject::Expr(letter)], ..answer_of(form) }
 }
 
 fn is_mod(token: Token<'_>) -> bool {

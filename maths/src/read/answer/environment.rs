@@ -1,10 +1,13 @@
 //! Matrices and cases.
 
-use crate::answer::{AnswerForm, Condition, Unread};
-use crate::expr::Expr;
+use crate::answer::{
+    Answer, AnswerForm, Chain, Condition, Region, Relation, Subject, Unread,
+};
+use crate::expr::{Expr, Function};
 use crate::read::parse::ParseResult;
 use crate::read::token::Token;
 
+use super::region::as_region;
 use super::{AnswerReader, LexemeRange};
 
 impl AnswerReader<'_, '_, '_> {
@@ -28,6 +31,28 @@ impl AnswerReader<'_, '_, '_> {
             rows.push(cells?);
         }
         rectangular(rows)
+    }
+
+    /// Reads a system: rows that are relations and no values with conditions.
+    pub(super) fn system(&mut self, inner: &LexemeRange) -> ParseResult<Option<Vec<Answer>>> {
+        let is_end = |token: Token<'_>| matches!(token, Token::Comma | Token::Semicolon);
+        let mut members = Vec::new();
+        let mut rows = self.rows(inner);
+        for row in &mut rows {
+            while row.start < row.end && is_end(self.token(row.end - 1)) {
+                row.end -= 1;
+            }
+            let is_part = |token: Token<'_>| token == Token::Ampersand || is_if(token) || is_end(token);
+            if self.has_top(row, is_part)
+                || !self.has_top(row, |token| matches!(token, Token::Relation(_)))
+            {
+                return Ok(None);
+            }
+        }
+        for row in rows {
+            members.push(self.member(row)?);
+        }
+        Ok(Some(members))
     }
 
     pub(super) fn cases(&mut self, inner: &LexemeRange) -> ParseResult<AnswerForm> {
@@ -76,8 +101,45 @@ impl AnswerReader<'_, '_, '_> {
     pub(super) fn condition(&mut self, span: &LexemeRange) -> ParseResult<Condition> {
         let is_border = |token: Token<'_>| token == Token::Comma || token.word() == Some("and");
         let parts = self.split(span, is_border);
-        let chains: ParseResult<Vec<_>> = parts.iter().map(|part| self.chain(part)).collect();
-        Ok(Condition(chains?))
+        let mut chains = Vec::with_capacity(parts.len());
+        for part in &parts {
+            chains.extend(self.condition_part(part)?);
+        }
+        Ok(Condition(chains))
+    }
+
+    /// Reads one condition: a chain of relations, `x \in [0, 1)`, or a residue, as `mod(n, 2) = 1`.
+    fn condition_part(&mut self, part: &LexemeRange) -> ParseResult<Vec<Chain>> {
+        let class = match self.divisibility(part)? {
+            None if self.has_top(part, |token| token == Token::Congruent) => {
+                self.congruence(part.clone())?
+            }
+            found => found,
+        };
+        if let Some(class) = class {
+            let ([Subject::Expr(letter)], AnswerForm::Congruence { residues, modulus }) =
+                (class.subjects.as_slice(), &class.form)
+            else {
+                return Err(Unread::NotMaths);
+            };
+            let [residue] = residues.as_slice() else {
+                return Err(Unread::NotMaths);
+            };
+            let first = self.ws.call(Function::Mod, vec![*letter, *modulus])?;
+            return Ok(vec![Chain { first, rest: vec![(Relation::Equal, *residue)] }]);
+        }
+        let Some(at) = self.find_top(part, |token| token == Token::In) else {
+            return Ok(vec![self.chain(part)?]);
+        };
+        let variable = self.symbol(&(part.start..at))?;
+        let form = self.value(at + 1..part.end)?;
+        let AnswerForm::Region(Region::Interval { from, to, has_from, has_to }) = as_region(form)?
+        else {
+            return Err(Unread::NotMaths);
+        };
+        let relation = |is_in| if is_in { Relation::LessOrEqual } else { Relation::Less };
+        let rest = vec![(relation(has_from), variable), (relation(has_to), to)];
+        Ok(vec![Chain { first: from, rest }])
     }
 }
 

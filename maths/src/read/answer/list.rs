@@ -26,7 +26,8 @@ impl AnswerReader<'_, '_, '_> {
         let is_nested = parts.len() > 1 && width > 1 && parts.iter().all(|p| p.len() == width);
         if !is_nested {
             let flat: Vec<LexemeRange> = parts.into_iter().flatten().collect();
-            return self.list(&flat).map(Some);
+            let list = self.list(&flat)?;
+            return self.joined(list, &span).map(Some);
         }
         let mut members = Vec::with_capacity(parts.len());
         for part in parts {

@@ -21,7 +21,7 @@ const MAX_PRODUCTS: usize = 4096;
 /// Determinants are expanded by rows, so they are small ones.
 const MAX_ORDER: usize = 5;
 /// The highest power of a matrix.
-const MAX_POWER: usize = 8;
+const MAX_POWER: usize = 1024;
 /// Bits of numbers that are folded.
 const MAX_BITS: usize = 512;
 
@@ -301,7 +301,7 @@ impl AnswerReader<'_, '_, '_> {
         let Node::Number(power) = self.ws.node(power) else {
             return Err(Unread::NotMaths);
         };
-        let whole = power.is_int().then(|| i8::try_from(power.numerator()).ok());
+        let whole = power.is_int().then(|| i16::try_from(power.numerator()).ok());
         let power = whole.flatten().ok_or(Unread::NotMaths)?;
         let count = usize::from(power.unsigned_abs());
         if count == 0 || rows.len() != rows[0].len() {
@@ -312,8 +312,12 @@ impl AnswerReader<'_, '_, '_> {
         }
         let base = if power < 0 { self.inverse(rows)? } else { rows.clone() };
         let mut raised = base.clone();
-        for _ in 1..count {
-            raised = self.matrix_times(&raised, &base)?;
+        // By squaring, from the highest bit of the exponent down.
+        for bit in (0..count.ilog2()).rev() {
+            raised = self.matrix_times(&raised, &raised)?;
+            if count >> bit & 1 == 1 {
+                raised = self.matrix_times(&raised, &base)?;
+            }
         }
         Ok(raised)
     }

@@ -8,6 +8,7 @@ mod bracket;
 mod calls;
 mod congruence;
 mod environment;
+mod joined;
 mod list;
 mod matrix;
 mod mixed;
@@ -86,6 +87,9 @@ impl<'t> AnswerReader<'t, '_, '_> {
     fn dispatched(&mut self, span: LexemeRange) -> ParseResult<Answer> {
         if span.is_empty() {
             return Err(Unread::NotMaths);
+        }
+        if let Some(answer) = self.divisibility(&span)? {
+            return Ok(answer);
         }
         if let Some(form) = self.words(span.clone())? {
             return Ok(answer_of(form));

@@ -1,8 +1,12 @@
 //! Relations: assignments, equations, inequalities, membership.
 
+use dashu::base::Abs as _;
+use dashu::rational::RBig;
+
 use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Chain, Note, Relation, Subject, Unread};
 use crate::expr::{Expr, Node, Workspace, children};
+use crate::number;
 use crate::read::parse::ParseResult;
 use crate::read::token::Token;
 
@@ -29,6 +33,11 @@ impl AnswerReader<'_, '_, '_> {
     /// Reads an answer that is no list.
     pub(super) fn member(&mut self, span: LexemeRange) -> ParseResult<Answer> {
         let span = self.peeled(span);
+        if self.has_top(&span, |token| token == Token::Congruent)
+            && let Some(answer) = self.congruence(span.clone())?
+        {
+            return Ok(answer);
+        }
         if let Some(at) = self.find_top(&span, |token| token == Token::In) {
             return self.membership(span.start..at, at + 1..span.end);
         }
@@ -99,6 +108,9 @@ impl AnswerReader<'_, '_, '_> {
 
     /// Reads `x = …`, `a = b = 101`, `x = 1/3 ≈ 0.33`, `2x + y = 3`.
     fn equalities(&mut self, links: &[Link], mut parts: Vec<LexemeRange>) -> ParseResult<Answer> {
+        if let Some(answer) = self.symmetric(links, &parts)? {
+            return Ok(answer);
+        }
         let mut subjects = Vec::new();
         for part in &parts[..parts.len() - 1] {
             match self.subject(part)? {
@@ -122,6 +134,11 @@ impl AnswerReader<'_, '_, '_> {
             [only] => self.value(only.clone())?,
             [left, right] if exact == 0 => return self.equation(left, right),
             [between @ .., last] => {
+                if let Some(exact) = self.consistent(&rest)? {
+                    self.notes.push(Note::ApproximationDropped);
+                    let form = self.value(exact)?;
+                    return Ok(Answer { subjects, ..answer_of(form) });
+                }
                 let mut is_equation = false;
                 for part in between {
                     is_equation |= self.is_open_side(part, exact == 0)?;
@@ -137,6 +154,63 @@ impl AnswerReader<'_, '_, '_> {
             [] => return Err(Unread::NotMaths),
         };
         Ok(Answer { subjects, ..answer_of(form) })
+    }
+
+    /// Reads the symmetric equations of a line, `\frac{x-1}{2} = y = \frac{z}{3}`: terms in one
+    /// coordinate each.
+    fn symmetric(&mut self, links: &[Link], parts: &[LexemeRange]) -> ParseResult<Option<Answer>> {
+        let is_plain = links.iter().all(|link| *link == Link::Relation(Relation::Equal));
+        let is_lone = |part: &LexemeRange| part.len() == 1;
+        if parts.len() != 3 || !is_plain || parts.iter().all(is_lone) {
+            return Ok(None);
+        }
+        let mut names = Vec::with_capacity(parts.len());
+        let mut sides = Vec::with_capacity(parts.len());
+        for part in parts.iter().rev() {
+            let Some(side) = self.try_expression(part)? else {
+                return Ok(None);
+            };
+            match algebra::variables(side, self.ws).as_slice() {
+                [only] if !names.contains(only) => names.push(*only),
+                _ => return Ok(None),
+            }
+            sides.push(side);
+        }
+        let are_coordinates =
+            names.iter().all(|name| matches!(self.ws.spelling(*name), "x" | "y" | "z"));
+        let equation = |pair: &[Expr]| answer_of(AnswerForm::Equation(pair[1], pair[0]));
+        let equations = sides.windows(2).map(equation).collect();
+        Ok(are_coordinates.then(|| answer_of(AnswerForm::List(equations))))
+    }
+
+    /// Checks the numbers of a chain against each other. Returns the one before the last where the
+    /// last only rounds it.
+    ///
+    /// # Errors
+    /// [`Unread::NotMaths`] if two of them differ: such a chain states nothing.
+    fn consistent(&mut self, sides: &[LexemeRange]) -> ParseResult<Option<LexemeRange>> {
+        let notes = self.notes.len();
+        let mut before: Option<(LexemeRange, RBig)> = None;
+        let mut exact = None;
+        for (index, side) in sides.iter().enumerate() {
+            let value = match self.try_expression(side)? {
+                Some(expr) => algebra::rational(expr, self.ws)?,
+                None => None,
+            };
+            if let (Some((own, known)), Some(value)) = (&before, &value)
+                && known != value
+            {
+                let last_digit = self.quantity(side.clone())?.last_digit;
+                let rounds = last_digit.is_some_and(|digit| is_rounded(known, value, digit));
+                if !rounds || index + 1 < sides.len() {
+                    return Err(Unread::NotMaths);
+                }
+                exact = Some(own.clone());
+            }
+            before = value.map(|value| (side.clone(), value));
+        }
+        self.notes.truncate(notes);
+        Ok(exact)
     }
 
     /// Reads the left side of `P(X = 2) = 3/8` or `\det A = -2`: letters that name a quantity and
@@ -226,6 +300,15 @@ impl AnswerReader<'_, '_, '_> {
             Some(Subject::Several(_) | Subject::Text(_)) | None => Err(Unread::NotMaths),
         }
     }
+}
+
+/// Returns whether `rounded`, whose last digit has this power of ten, is as near to `exact` as such
+/// a number can be.
+fn is_rounded(exact: &RBig, rounded: &RBig, last_digit: i32) -> bool {
+    /// Decimals with more digits are no roundings.
+    const MAX_DIGITS: i32 = 20;
+    let distance = (exact - rounded).abs() * RBig::from(2u8);
+    (-MAX_DIGITS..0).contains(&last_digit) && distance <= number::power_of_ten(last_digit)
 }
 
 /// Returns whether `expr` holds no free variables and no unknown functions.

@@ -319,7 +319,13 @@ impl<'t> Reader<'t> {
             return Some((Rank::Statement, at + 1));
         }
         let is_own = self.is_word(piece, &["for"]) && self.is_word(next, &words::POSSESSIVE);
+        // "45 minutes to travel 30 km", but not "39 to 33", "3 to the power 4" and "8 to get 13".
+        let is_purpose = self.is_word(piece, &["to"])
+            && next.is_some_and(|next| next.kind == PieceKind::Word && next.span.len() > 1)
+            && !self.is_word(next, &words::CONCLUDING)
+            && !self.is_word(next, &words::DETERMINING);
         let is_remark = is_own
+            || is_purpose
             || self.is_word(piece, &words::ACCOMPANYING)
             || self.is_word(piece, &words::PREPOSITIONS) && self.has_condition(sentence, at + 1);
         is_remark.then_some((Rank::Remark, at))
@@ -384,6 +390,11 @@ impl<'t> Reader<'t> {
             };
             found.push((clause.rank, groups));
         }
+        // "There are 4 such subsets" says what was sought, whatever follows from it.
+        if let Some(place) = clauses.iter().position(|clause| self.is_sought(clause)) {
+            let sought = found.remove(place);
+            found.push(sought);
+        }
         let mut readings = Vec::new();
         for rank in [Rank::Statement, Rank::Remark] {
             for (_, groups) in found.iter().rev().filter(|(own, _)| *own == rank) {
@@ -398,6 +409,13 @@ impl<'t> Reader<'t> {
         let mut words = pieces.iter().filter(|piece| piece.kind == PieceKind::Word);
         let first = words.find(|piece| !self.is_word(Some(piece), &words::PARTING));
         self.is_word(first, &["which", "that", "this", "it", "they", "these", "neither"])
+    }
+
+    /// Returns whether a clause says how many there are of what "such" refers to.
+    fn is_sought(&self, clause: &Clause<'_>) -> bool {
+        clause.rank == Rank::Statement
+            && self.is_existential(clause.pieces)
+            && clause.pieces.iter().any(|piece| self.is_word(Some(piece), &["such"]))
     }
 
     /// Returns whether a clause says first how many there are: "there are 7 integers".
@@ -427,6 +445,14 @@ impl<'t> Reader<'t> {
             let named = name(pieces, index).map_or(span.start, |start| start.min(span.start));
             let end = pieces[index].span.end.max(span.end);
             match groups.last_mut() {
+                // Conditions keep the words between them: "x < 1 or x > 3" is one set.
+                Some(group) if joins && self.are_conditions(pieces, before, index) => {
+                    let last = group.last_mut().expect("groups have members");
+                    if let Some((place, _)) = before {
+                        last.start = last.start.min(pieces[place].span.start);
+                    }
+                    last.end = end;
+                }
                 Some(group) if joins && group.len() < MAX_MEMBERS => {
                     // The first member was taken without its name until it had a second one.
                     if let ([first], Some((place, _))) = (group.as_mut_slice(), before) {
@@ -440,6 +466,22 @@ impl<'t> Reader<'t> {
             before = Some((index, end));
         }
         groups
+    }
+
+    /// Returns whether two joined formulas state an order, or where a variable lies.
+    fn are_conditions(
+        &self,
+        pieces: &[Piece],
+        before: Option<(usize, usize)>,
+        index: usize,
+    ) -> bool {
+        let is_condition = |index: usize| {
+            let text = &self.text[pieces[index].span.clone()];
+            let signs = ["\\le", "\\ge", "\\lt", "\\gt", "\\ne", "\\in", "≤", "≥", "≠", "∈", "<", ">"];
+            matches!(pieces[index].kind, PieceKind::Formula { .. })
+                && signs.iter().any(|sign| text.contains(sign))
+        };
+        before.is_some_and(|(place, _)| is_condition(place) || is_condition(index))
     }
 
     /// Returns whether two values may be members of one list: both give the value of a letter, or

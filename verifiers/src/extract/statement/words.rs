@@ -65,6 +65,10 @@ pub(super) const PREPOSITIONS: [&str; 4] = ["at", "for", "on", "over"];
 /// Words before what a value is for: "15 cookies for her 3 friends".
 pub(super) const POSSESSIVE: [&str; 5] = ["each", "her", "his", "its", "their"];
 
+/// Words before a noun, so that "to" before them opens no purpose.
+pub(super) const DETERMINING: [&str; 8] =
+    ["a", "an", "both", "each", "its", "that", "the", "this"];
+
 /// Words that open a clause at the start of a statement, up to its first comma.
 pub(super) const OPENING: [&str; 12] = [
     "assuming", "because", "by", "for", "given", "had", "if", "setting", "since", "using", "when",
