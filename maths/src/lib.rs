@@ -14,6 +14,7 @@ mod angle;
 mod answer;
 mod calculus;
 mod calendar;
+mod chemistry;
 mod compare;
 mod constants;
 mod delimiters;

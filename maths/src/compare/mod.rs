@@ -18,10 +18,12 @@ mod subject;
 mod text_compare;
 mod value;
 mod vector;
+mod wordings;
 
 use super::algebra;
 use super::answer::{Answer, AnswerForm, Brackets, Region, Value};
 use super::calendar::Clock;
+use super::chemistry;
 use dashu::base::BitTest as _;
 
 use super::expr::{Expr, Function, Node, Workspace};
@@ -73,6 +75,9 @@ impl Comparer<'_, '_> {
         };
         if text_compare::are_same_letters(texts, self.ws.fuel)? {
             return Ok(Comparison::equal("text_equal"));
+        }
+        if chemistry::are_same(texts.gold, texts.candidate) {
+            return Ok(Comparison::equal("formula_equal"));
         }
         if text_compare::may_be_words(&gold.form, &candidate.form) {
             return Ok(text_compare::compare(texts, self.ws.fuel)?.unwrap_or(outcome));
@@ -291,12 +296,10 @@ impl Comparer<'_, '_> {
                 None => Ok(mismatch()),
             },
             // `x = 1, y = 2` equals `(1, 2)`; `1, 2` is ambiguous.
-            AnswerForm::List(others) => {
-                match subject::assigned(self.ws, &gold.subjects, others) {
-                    Some(others) => self.in_order(members, &others),
-                    None => Ok(mismatch()),
-                }
-            }
+            AnswerForm::List(others) => match subject::assigned(self.ws, &gold.subjects, others) {
+                Some(others) => self.in_order(members, &others),
+                None => Ok(mismatch()),
+            },
             AnswerForm::Equation(..)
             | AnswerForm::Set(_)
             | AnswerForm::Piecewise(_)

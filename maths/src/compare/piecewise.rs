@@ -155,10 +155,7 @@ impl Comparer<'_, '_> {
             }
             _ => {
                 let opposite = self.ws.negated(first)?;
-                vec![
-                    (first, Some(chain(first, Relation::GreaterOrEqual, zero))),
-                    (opposite, None),
-                ]
+                vec![(first, Some(chain(first, Relation::GreaterOrEqual, zero))), (opposite, None)]
             }
         })
     }
@@ -261,7 +258,8 @@ impl Comparer<'_, '_> {
                 };
                 // The parity of `a n + b` is that of `a r + b` where a and b are whole.
                 let exponent = algebra::substitute(*exponent, name, at, ws)?;
-                let (step, value) = (algebra::rational(step, ws)?, algebra::rational(exponent, ws)?);
+                let (step, value) =
+                    (algebra::rational(step, ws)?, algebra::rational(exponent, ws)?);
                 let (true, Some(value)) =
                     (step.is_some_and(|step| step.is_int()), value.filter(RBig::is_int))
                 else {

@@ -62,7 +62,9 @@ impl Comparer<'_, '_> {
             return self.interval_by_inequality(gold, chain);
         }
         match super::region_of(&candidate.form) {
-            Some(other) if !self.policy.inequality_as_interval && states(&other) && !states(gold) => {
+            Some(other)
+                if !self.policy.inequality_as_interval && states(&other) && !states(gold) =>
+            {
                 Ok(mismatch())
             }
             Some(other) => self.regions(gold, &other),

@@ -3,6 +3,7 @@
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::outcome::{AnswerTexts, Comparison};
+use super::wordings::WORDINGS;
 use crate::answer::AnswerForm;
 use crate::fuel::{Exhausted, Fuel};
 
@@ -43,36 +44,6 @@ pub(super) fn compare(
     }))
 }
 
-/// Wordings of one answer, each with the one that stands for all.
-const WORDINGS: [(&str, &str); 26] = [
-    ("dne", "does not exist"),
-    ("d.n.e", "does not exist"),
-    ("doesn't exist", "does not exist"),
-    ("limit does not exist", "does not exist"),
-    ("no limit", "does not exist"),
-    ("no solutions", "no solution"),
-    ("there is no solution", "no solution"),
-    ("there are no solutions", "no solution"),
-    ("there exists no solution", "no solution"),
-    ("no solution exists", "no solution"),
-    ("no solutions exist", "no solution"),
-    ("has no solution", "no solution"),
-    ("has no solutions", "no solution"),
-    ("empty set", "no solution"),
-    ("\\emptyset", "no solution"),
-    ("\\varnothing", "no solution"),
-    ("∅", "no solution"),
-    ("\\{\\}", "no solution"),
-    ("no real solutions", "no real solution"),
-    ("there is no real solution", "no real solution"),
-    ("there are no real solutions", "no real solution"),
-    ("no real solution exists", "no real solution"),
-    ("no real solutions exist", "no real solution"),
-    ("has no real solutions", "no real solution"),
-    ("no real roots", "no real root"),
-    ("there are no real roots", "no real root"),
-];
-
 /// Returns `text` as words: without typesetting and punctuation at its ends, NFKC, case folded,
 /// white space as single spaces, without an article before them, and in one wording for those that
 /// have several.
@@ -86,6 +57,8 @@ pub(super) fn words(text: &str) -> String {
     let articles = ["a ", "an ", "the "];
     let bare = articles.into_iter().find_map(|article| words.strip_prefix(article));
     let bare = bare.filter(is_noun).unwrap_or(&words);
+    // "I and III only" names no more than "I and III" does.
+    let bare = bare.strip_suffix(" only").unwrap_or(bare);
     let wording = WORDINGS.iter().find(|(wording, _)| *wording == bare);
     wording.map_or(bare, |(_, meant)| meant).to_owned()
 }

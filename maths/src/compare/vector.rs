@@ -174,7 +174,8 @@ impl Comparer<'_, '_> {
         if members.iter().all(is_equation) {
             return self.by_coordinates(members);
         }
-        let members: Vec<Answer> = self.without_declarations(members).into_iter().cloned().collect();
+        let members: Vec<Answer> =
+            self.without_declarations(members).into_iter().cloned().collect();
         match subject::assigned(self.ws, &answer.subjects, &members) {
             Some(members) => self.by_parameter(&members),
             None => Ok(None),

@@ -1,9 +1,10 @@
 //! Numbers in English words: `twelve`, `twenty-one`, `two thirds`, `third`, `21st`.
 //!
-//! Other languages are not read, nor are Roman numerals, years in pairs ("nineteen eighty-four")
+//! Of other languages and of Chinese numerals only small ones are read. Not read are Roman numerals, years in pairs ("nineteen eighty-four")
 //! or a scale word alone ("hundred").
 
 mod cardinal;
+mod languages;
 
 use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
@@ -22,7 +23,13 @@ const MAX_BYTES: usize = 200;
 /// - Decimals: `three point one four`, `one point five million`.
 pub(super) fn words(text: &str) -> Option<RBig> {
     let text = text.trim();
-    if text.is_empty() || text.len() > MAX_BYTES || !text.is_ascii() {
+    if text.is_empty() || text.len() > MAX_BYTES {
+        return None;
+    }
+    if let Some(number) = languages::words(text) {
+        return Some(number);
+    }
+    if !text.is_ascii() {
         return None;
     }
     if let Some(number) = suffixed(text) {

@@ -22,6 +22,7 @@ use std::borrow::Cow;
 
 use super::answer::{Answer, AnswerForm, MAX_BYTES, Note, Unread, Value};
 use super::calendar;
+use super::chemistry;
 use super::expr::{Expr, Workspace};
 use super::measure;
 use crate::delimiters::unwrapped;
@@ -98,16 +99,17 @@ pub fn read_answer(
     let (normal, is_doubled) = single_backslashes(normal);
     let lexed = match lex::items(&normal, dialect, options) {
         Ok(lexed) => lexed,
-        Err(error) => {
-            let bare = answer::bare(&normal);
-            let prose = bare.and_then(|bare| answer::prose(&bare));
-            return prose.map(|text| of_form(AnswerForm::Text(text))).ok_or(error);
-        }
+        Err(error) => return as_written(text, &normal).ok_or(error),
     };
     let setting = Setting { dialect, repair: options.repair, plus_minus: None };
     let mut lexed = lexed;
     crosses(&mut lexed.items);
-    let mut answer = answer::read_answer_items(&lexed.items, setting, ws)?;
+    let mut answer = match answer::read_answer_items(&lexed.items, setting, ws) {
+        Err(Unread::NotMaths) => {
+            return as_written(text, &normal).ok_or(Unread::NotMaths);
+        }
+        read => read?,
+    };
     answer.notes.splice(0..0, lexed.notes);
     if is_doubled {
         answer.notes.insert(0, Note::DoubleBackslash);
@@ -117,6 +119,13 @@ pub fn read_answer(
         return Err(Unread::NotMaths);
     }
     Ok(answer)
+}
+
+/// Returns what no grammar reads as words, if it is prose or chemical.
+fn as_written(text: &str, normal: &str) -> Option<Answer> {
+    let prose = answer::bare(normal).and_then(|bare| answer::prose(&bare));
+    let chemical = || chemistry::formula(text).map(|_| text.to_owned());
+    prose.or_else(chemical).map(|text| of_form(AnswerForm::Text(text)))
 }
 
 /// Returns `text` with one backslash where each command has two, as in data that was escaped twice.

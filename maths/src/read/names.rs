@@ -106,6 +106,8 @@ pub(super) fn function(word: &str) -> Option<Token<'static>> {
         "conjugate" => F::Conjugate,
         "arg" => F::Arg,
         "exp" => return Some(Token::Exponential),
+        "cis" => return Some(Token::Cis),
+        "lg" => return Some(Token::CommonLogarithm),
         "sqrt" => return Some(Token::SquareRoot),
         "cbrt" => return Some(Token::RootSign(3)),
         _ => return None,

@@ -52,6 +52,10 @@ pub(super) enum Token<'a> {
     Function(Function),
     /// `exp`.
     Exponential,
+    /// `cis`, `cos + i sin`.
+    Cis,
+    /// `lg`, the logarithm to base 10.
+    CommonLogarithm,
     /// `sqrt` or `\sqrt`.
     SquareRoot,
     /// `√` and `∛`, with the index.

@@ -129,7 +129,12 @@ fn is_answer(line: &str) -> bool {
     let inner = maths::unwrapped(line);
     let opens_date = MONTHS.iter().any(|month| inner.starts_with(month));
     let is_number = inner.starts_with(|c: char| c.is_numeric() || "+-−.$€£¥\\([{".contains(c));
-    count == 0 || count <= MAX_UNIT_WORDS && (opens_date || is_number)
+    // `Fe2O3`, `Matrix([[1, 2], [3, 4]])`.
+    let is_call = inner.find('(').is_some_and(|open| {
+        inner[..open].bytes().all(|b| b.is_ascii_alphabetic()) && inner.ends_with(')')
+    });
+    let is_token = !inner.contains(char::is_whitespace) && !inner.contains(':');
+    count == 0 || is_token || count <= MAX_UNIT_WORDS && (opens_date || is_number || is_call)
 }
 
 /// Returns the last formula between `$`, `$$`, `\(` or `\[` in `part`, with its delimiters.

@@ -65,6 +65,27 @@ pub(super) fn only_label(text: &str) -> Option<char> {
     letters.next().is_none().then_some(letter)
 }
 
+/// Returns the letters of several choices in order: `AC`, `A, C`, `A and C`, `\text{A, B, D}`.
+pub(super) fn several(text: &str) -> Option<Vec<char>> {
+    /// The longest such text, in bytes.
+    const MAX_BYTES: usize = 48;
+    if text.len() > MAX_BYTES || !may_open_with_label(text) {
+        return None;
+    }
+    let text = unwrapped(text);
+    let font = FONTS.iter().find_map(|font| text.strip_prefix(font)?.strip_suffix('}'));
+    let is_border = |c: char| c.is_whitespace() || ",;&、，()".contains(c);
+    let words = font.unwrap_or(text).split(is_border).filter(|word| !word.is_empty());
+    let words: Vec<&str> = words.filter(|word| *word != "and").collect();
+    let letters: Vec<char> = match words.as_slice() {
+        [together] => together.chars().collect(),
+        apart if apart.iter().all(|word| word.len() == 1) => apart.concat().chars().collect(),
+        _ => return None,
+    };
+    let is_rising = letters.windows(2).all(|pair| pair[0] < pair[1]);
+    (letters.len() > 1 && is_rising && letters.iter().all(|c| is_label(*c))).then_some(letters)
+}
+
 /// Returns whether the letter of a label may stand near the start, behind brackets and fonts. Most
 /// answers have none there.
 fn may_open_with_label(text: &str) -> bool {

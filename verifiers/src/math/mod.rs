@@ -215,6 +215,10 @@ impl Math {
                 return Ok(report::labels(own == other));
             }
         }
+        let choices = label::several(gold.text);
+        if choices.is_some() && choices == label::several(&candidate.text) {
+            return Ok(report::labels(true));
+        }
         let texts = AnswerTexts { gold: gold.text, candidate: &candidate.text };
         match &candidate.answer {
             Ok(answer) => {

@@ -39,7 +39,16 @@ impl AnswerReader<'_, '_, '_> {
                 self.tuple(span, (bracket, closing)).map(Some)
             }
             Bracket::Angle => self.tuple(span, (bracket, closing)).map(Some),
-            Bracket::Round | Bracket::Square if bracket == closing => self.single(inner),
+            Bracket::Round | Bracket::Square if bracket == closing => {
+                let mut inner = inner;
+                while self.enclosure(&inner) == Some(bracket)
+                    && self.token(inner.end - 1) == Token::Close(bracket)
+                    && !self.has_top(&inside(&inner), is_separator)
+                {
+                    inner = inside(&inner);
+                }
+                self.single(inner)
+            }
             Bracket::Reversed | Bracket::Round | Bracket::Square => Err(Unread::NotMaths),
             Bracket::Group | Bracket::Bar | Bracket::Floor | Bracket::Ceiling => Ok(None),
         }
@@ -115,6 +124,9 @@ impl AnswerReader<'_, '_, '_> {
             return Ok(AnswerForm::Region(region));
         }
         let mut members = Vec::new();
+        if let Some(members) = self.written_out(inner)? {
+            return Ok(AnswerForm::Set(members));
+        }
         for part in self.split(inner, is_separator) {
             if self.has(&part, |token| token == Token::Ellipsis) {
                 return self.sequence(inner.start - 1..inner.end + 1);

@@ -1,8 +1,6 @@
 //! Matrices and cases.
 
-use crate::answer::{
-    Answer, AnswerForm, Chain, Condition, Region, Relation, Subject, Unread,
-};
+use crate::answer::{Answer, AnswerForm, Chain, Condition, Region, Relation, Subject, Unread};
 use crate::expr::{Expr, Function};
 use crate::read::parse::ParseResult;
 use crate::read::token::Token;
@@ -42,7 +40,8 @@ impl AnswerReader<'_, '_, '_> {
             while row.start < row.end && is_end(self.token(row.end - 1)) {
                 row.end -= 1;
             }
-            let is_part = |token: Token<'_>| token == Token::Ampersand || is_if(token) || is_end(token);
+            let is_part =
+                |token: Token<'_>| token == Token::Ampersand || is_if(token) || is_end(token);
             if self.has_top(row, is_part)
                 || !self.has_top(row, |token| matches!(token, Token::Relation(_)))
             {

@@ -95,6 +95,9 @@ impl<'t> AnswerReader<'t, '_, '_> {
             return Ok(answer_of(form));
         }
         if self.has(&span, |token| token == Token::Ellipsis) {
+            if let Some(members) = self.written_out(&span)? {
+                return Ok(answer_of(AnswerForm::List(members)));
+            }
             return Ok(answer_of(self.sequence(span)?));
         }
         if let Some(answer) = self.congruence(span.clone())? {

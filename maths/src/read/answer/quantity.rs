@@ -29,6 +29,9 @@ const CODES: [&str; 7] = ["USD", "EUR", "GBP", "JPY", "INR", "Rs", "CNY"];
 impl AnswerReader<'_, '_, '_> {
     /// Reads the value that all of `span` states.
     pub(super) fn quantity(&mut self, span: LexemeRange) -> ParseResult<Value> {
+        if let Some(value) = self.degrees(&span)? {
+            return Ok(value);
+        }
         let (is_negative, currency, body) = self.prefix(&span);
         let end = self.number_end(&body, currency.is_some());
         let number = body.start..end;
@@ -43,6 +46,32 @@ impl AnswerReader<'_, '_, '_> {
         self.percent(&mut rest, &number, &mut value)?;
         value.unit = self.unit(&rest, currency.as_deref())?;
         Ok(value)
+    }
+
+    /// Reads a sum of angles, each in degrees: `180^\circ - 60^\circ`.
+    fn degrees(&mut self, span: &LexemeRange) -> ParseResult<Option<Value>> {
+        let is_degree = |token| token == Token::Degree;
+        let is_sum = self.slice(span).last().is_some_and(|item| is_degree(item.token))
+            && self.tops(span).filter(|at| is_degree(self.token(*at))).count() > 1;
+        if !is_sum {
+            return Ok(None);
+        }
+        let mut terms = Vec::new();
+        let mut start = span.start;
+        let degrees: Vec<usize> =
+            self.tops(span).filter(|at| is_degree(self.token(*at))).collect();
+        for at in degrees {
+            let is_end =
+                at + 1 == span.end || matches!(self.token(at + 1), Token::Plus | Token::Minus);
+            if !is_end {
+                return Ok(None);
+            }
+            terms.push(self.expression(&(start..at))?);
+            start = at + 1;
+        }
+        let mut value = bare_value(self.ws.sum(terms)?);
+        value.unit = self.unit(&(span.end - 1..span.end), None)?;
+        Ok(Some(value))
     }
 
     /// Returns a currency before the number, with a sign before or after it.

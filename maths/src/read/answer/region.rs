@@ -11,6 +11,42 @@ impl AnswerReader<'_, '_, '_> {
     /// Returns whether `span` is the name of a set of numbers.
     pub(super) fn is_named_set(&self, span: &LexemeRange) -> bool {
         span.len() == 1 && matches!(self.token(span.start), Token::Numbers(_))
+            || self.signed_set(span).is_some()
+    }
+
+    /// Returns the numbers and the sign of `\mathbb{R}^+` or `\mathbb{Z}_-`.
+    fn signed_set(&self, span: &LexemeRange) -> Option<(Numbers, bool)> {
+        let (first, mark) = (span.start, span.start + 1);
+        let sign = match span.len() {
+            3 => first + 2,
+            5 if self.token(first + 2) == Token::Open(Bracket::Group) => first + 3,
+            _ => return None,
+        };
+        let is_marked = matches!(self.token(mark), Token::Caret | Token::Underscore);
+        match (self.token(first), self.token(sign)) {
+            (Token::Numbers(numbers), Token::Plus) if is_marked => Some((numbers, true)),
+            (Token::Numbers(numbers), Token::Minus) if is_marked => Some((numbers, false)),
+            _ => None,
+        }
+    }
+
+    /// Reads a set of numbers by its name.
+    fn named_set(&mut self, span: &LexemeRange) -> ParseResult<Region> {
+        let Some((numbers, is_positive)) = self.signed_set(span) else {
+            return match self.token(span.start) {
+                Token::Numbers(numbers) => Ok(named_region(numbers)),
+                _ => Err(Unread::NotMaths),
+            };
+        };
+        let zero = self.ws.integer(0)?;
+        let infinity = self.ws.constant(Constant::Infinity)?;
+        let (from, to) =
+            if is_positive { (zero, infinity) } else { (self.ws.negated(infinity)?, zero) };
+        let half = Region::Interval { from, to, has_from: false, has_to: false };
+        Ok(match numbers {
+            Numbers::Reals => half,
+            other => Region::Intersection(vec![named_region(other), half]),
+        })
     }
 
     /// Reads what `\cup`, `\cap` and `\setminus` join; intersections bind tightest, the others are
@@ -62,10 +98,7 @@ impl AnswerReader<'_, '_, '_> {
 
     fn region_operand(&mut self, span: LexemeRange) -> ParseResult<Region> {
         if self.is_named_set(&span) {
-            return match self.token(span.start) {
-                Token::Numbers(numbers) => Ok(named_region(numbers)),
-                _ => Err(Unread::NotMaths),
-            };
+            return self.named_set(&span);
         }
         let form = match self.enclosure(&span) {
             Some(Bracket::Group) if !self.has_top(&inside(&span), is_separator) => {

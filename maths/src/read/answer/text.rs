@@ -2,14 +2,17 @@
 
 use std::borrow::Cow;
 
-use crate::answer::{AnswerForm, Note, Region, Unread};
+use dashu::rational::RBig;
+
+use crate::algebra;
+use crate::answer::{Answer, AnswerForm, Note, Region, Unread};
 use crate::numerals;
 use crate::read::literal::Literal;
 use crate::read::names;
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Style, Token};
 
-use super::{AnswerReader, LexemeRange, bare_value};
+use super::{AnswerReader, LexemeRange, answer_of, bare_value};
 
 /// The longest answer in words, in bytes.
 const MAX_TEXT: usize = 400;
@@ -26,10 +29,16 @@ impl AnswerReader<'_, '_, '_> {
         let Some((text, is_marked)) = self.spelled(&span) else {
             return Ok(None);
         };
-        let lower = text.to_ascii_lowercase();
+        let lower = text.to_lowercase();
         let form = match lower.as_str() {
             "true" | "yes" => AnswerForm::Truth(true),
             "false" | "no" => AnswerForm::Truth(false),
+            "oui" | "sim" | "sí" | "да" | "是" | "是的" | "对" | "はい" | "نعم" | "हाँ" => {
+                AnswerForm::Truth(true)
+            }
+            "nein" | "non" | "não" | "нет" | "否" | "不是" | "いいえ" | "لا" | "नहीं" => {
+                AnswerForm::Truth(false)
+            }
             "all real numbers" | "all reals" | "real numbers" | "the real numbers"
             | "all real number" => AnswerForm::Region(Region::Reals),
             "all integers" | "integers" | "the integers" => AnswerForm::Region(Region::Integers),
@@ -73,6 +82,52 @@ impl AnswerReader<'_, '_, '_> {
             }
         }
         text.starts_with(char::is_alphabetic).then_some((text, is_marked))
+    }
+
+    /// Reads `1, 2, \ldots, 10` with all of its members, where they are whole numbers in equal steps.
+    pub(super) fn written_out(&mut self, span: &LexemeRange) -> ParseResult<Option<Vec<Answer>>> {
+        /// The most members that are written out.
+        const MAX_MEMBERS: i64 = 200;
+        let is_ellipsis = |token| token == Token::Ellipsis;
+        if !self.has_top(span, is_ellipsis) {
+            return Ok(None);
+        }
+        let parts = self.split(span, super::is_separator);
+        let gap = parts.iter().position(|part| self.has(part, is_ellipsis));
+        let is_alone = |at: usize| parts[at].len() == 1 && at > 0 && at + 2 == parts.len();
+        let Some(gap) = gap.filter(|gap| is_alone(*gap)) else {
+            return Ok(None);
+        };
+        let mut numbers = Vec::with_capacity(parts.len());
+        for part in parts.iter().enumerate().filter(|(at, _)| *at != gap).map(|(_, part)| part) {
+            let value = match self.try_expression(part)? {
+                Some(expr) => algebra::rational(expr, self.ws)?,
+                None => None,
+            };
+            let whole = value.filter(RBig::is_int).map(|value| i64::try_from(value.numerator()));
+            match whole {
+                Some(Ok(whole)) if whole.abs() <= i64::from(i32::MAX) => numbers.push(whole),
+                _ => return Ok(None),
+            }
+        }
+        let [first, listed @ .., last] = numbers.as_slice() else {
+            return Ok(None);
+        };
+        let step = listed.first().map_or(1, |second| second - first);
+        let is_even = numbers[..gap].windows(2).all(|pair| pair[1] - pair[0] == step);
+        if step == 0 || !is_even || (last - first) % step != 0 {
+            return Ok(None);
+        }
+        let count = (last - first) / step;
+        if !(0..MAX_MEMBERS).contains(&count) || count < i64::try_from(gap).unwrap_or(i64::MAX) {
+            return Ok(None);
+        }
+        let mut members = Vec::new();
+        for index in 0..=count {
+            let expr = self.ws.integer(first + index * step)?;
+            members.push(answer_of(AnswerForm::Value(bare_value(expr))));
+        }
+        Ok(Some(members))
     }
 
     /// Reads `1, 2, \ldots, n`: as written, token by token.
@@ -250,11 +305,17 @@ pub(in crate::read) fn is_date_like(text: &str) -> bool {
         || matches!(text.to_ascii_lowercase().as_str(), "noon" | "midnight")
 }
 
-/// Returns `text` where it is prose that the lexer refused, with points among its words.
+/// Returns `text` where it is prose that no grammar reads: words with points, and whole numbers
+/// among them.
 pub(in crate::read) fn prose(text: &str) -> Option<String> {
-    let is_word = |c: char| c.is_alphabetic() || c.is_whitespace() || "-'’.,".contains(c);
+    let is_word = |c: char| c.is_alphanumeric() || c.is_whitespace() || "-'’.,".contains(c);
     if text.len() > MAX_TEXT || !text.chars().all(is_word) {
         return None;
     }
-    is_prose(text, false).then(|| text.trim().to_owned())
+    let numbers = |word: &&str| word.bytes().all(|b| b.is_ascii_digit());
+    let (figures, words): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(numbers);
+    let has_mixed = words.iter().any(|word| word.contains(|c: char| c.is_numeric()));
+    let is_score = figures.len() == 2 && words == ["to"];
+    let is_text = is_score || is_prose(&words.join(" "), false);
+    (!has_mixed && is_text && !words.is_empty()).then(|| text.trim().to_owned())
 }

@@ -96,7 +96,7 @@ impl<'a> Lexer<'a> {
     fn delimiter(&mut self, is_left: bool) -> Option<()> {
         self.skip_blanks();
         if self.eat(".") {
-            return None;
+            return if is_left { self.open_unseen() } else { self.close_unseen() };
         }
         for bar in ["|", "\\vert", "\\lvert", "\\rvert"] {
             if self.eat(bar) {
@@ -127,6 +127,39 @@ impl<'a> Lexer<'a> {
             self.open(Bracket::Reversed);
         }
         Some(())
+    }
+
+    /// Reads `\left.`, a bracket that is not seen.
+    fn open_unseen(&mut self) -> Option<()> {
+        self.open(Bracket::Group);
+        Some(())
+    }
+
+    /// Reads `\right.`, the partner of any bracket: a brace before rows opens a system or cases.
+    fn close_unseen(&mut self) -> Option<()> {
+        let Some(Opened::Token { bracket, at }) = self.open.last().copied() else {
+            return None;
+        };
+        match bracket {
+            Bracket::Group => {}
+            Bracket::Brace => {
+                let rows = at + 1;
+                let first = self.lexed.items.get(rows)?;
+                if first.token != Token::Open(Bracket::Environment(Environment::Matrix)) {
+                    return None;
+                }
+                let last = first.mate;
+                let cases = Bracket::Environment(Environment::Cases);
+                self.lexed.items[rows].token = Token::Open(cases);
+                self.lexed.items[last].token = Token::Close(cases);
+                self.lexed.items[at].token = Token::Open(Bracket::Group);
+                self.brackets -= 1;
+                self.open.pop();
+                self.open.push(Opened::Token { bracket: Bracket::Group, at });
+            }
+            _ => return None,
+        }
+        self.close(Bracket::Group)
     }
 
     /// A font: its braces are left out where it holds nothing but words, and group elsewhere.

@@ -204,6 +204,9 @@ impl<'a> Lexer<'a> {
 
     fn open_brace(&mut self) {
         // `{,}` and `{.}` keep TeX from putting a space there.
+        if self.decimal_part() {
+            return;
+        }
         for (written, token) in [("{,}", Token::Comma), ("{:}", Token::Colon)] {
             if self.eat(written) {
                 self.push(token);
@@ -212,6 +215,27 @@ impl<'a> Lexer<'a> {
         }
         self.at += 1;
         self.open(Bracket::Group);
+    }
+
+    /// Reads the `{,}5` of `1{,}5` into the number before it: TeX spells the decimal comma so. Three
+    /// digits after it are thousands.
+    fn decimal_part(&mut self) -> bool {
+        let Some(Token::Number(literal)) = self.previous() else {
+            return false;
+        };
+        let Some(digits) = self.rest().strip_prefix("{,}") else {
+            return false;
+        };
+        let length = digits.bytes().take_while(u8::is_ascii_digit).count();
+        let goes_on = digits[length..].starts_with(['.', '{', ',']);
+        if length == 0 || length == 3 || goes_on || !literal.is_digits() || self.gap != Gap::None {
+            return false;
+        }
+        let fraction = Some(&digits[..length]);
+        self.lexed.items.last_mut().expect("a number is there").token =
+            Token::Number(literal::Literal { fraction, ..literal });
+        self.at += "{,}".len() + length;
+        true
     }
 
     fn open(&mut self, bracket: Bracket) {

@@ -1,7 +1,7 @@
 //! Functions and their arguments, with and without brackets.
 
 use crate::answer::Unread;
-use crate::expr::{Expr, Function, Node};
+use crate::expr::{Constant, Expr, Function, Node};
 use crate::read::Dialect;
 use crate::read::token::{Bracket, Token};
 
@@ -123,9 +123,12 @@ impl Parser<'_, '_, '_, '_> {
         let mut factors = vec![self.power()?];
         while let Some(token) = self.peek() {
             let goes_on = match token {
-                Token::Function(_) | Token::Exponential | Token::Big(_) | Token::BigCall(_) => {
-                    false
-                }
+                Token::Function(_)
+                | Token::Exponential
+                | Token::Cis
+                | Token::CommonLogarithm
+                | Token::Big(_)
+                | Token::BigCall(_) => false,
                 Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace) => {
                     self.are_constants(&factors)
                 }
@@ -149,14 +152,40 @@ impl Parser<'_, '_, '_, '_> {
 
     /// Reads `\exp`, from after its name on.
     pub(super) fn exponential(&mut self) -> ParseResult<Expr> {
+        let (argument, is_bracketed) = self.bare_argument()?;
+        let base = self.ws.constant(Constant::E)?;
+        let power = self.ws.power(base, argument)?;
+        if is_bracketed { self.raised(power) } else { Ok(power) }
+    }
+
+    /// Reads `cis x`, from after its name on, as a power of e.
+    pub(super) fn cis(&mut self) -> ParseResult<Expr> {
+        self.angles += 1;
+        let (angle, is_bracketed) = self.bare_argument()?;
+        self.angles -= 1;
+        let unit = self.ws.constant(Constant::I)?;
+        let exponent = self.ws.product(vec![unit, angle])?;
+        let base = self.ws.constant(Constant::E)?;
+        let power = self.ws.power(base, exponent)?;
+        if is_bracketed { self.raised(power) } else { Ok(power) }
+    }
+
+    /// Reads `lg x`, from after its name on.
+    pub(super) fn common_logarithm(&mut self) -> ParseResult<Expr> {
+        let (argument, is_bracketed) = self.bare_argument()?;
+        let ten = self.ws.integer(10)?;
+        let call = self.ws.call(Function::Log, vec![argument, ten])?;
+        if is_bracketed { self.raised(call) } else { Ok(call) }
+    }
+
+    /// Reads one argument, and whether it stood in brackets.
+    fn bare_argument(&mut self) -> ParseResult<(Expr, bool)> {
         let is_bracketed = matches!(
             self.peek(),
             Some(Token::Open(Bracket::Round | Bracket::Square | Bracket::Brace))
         );
         let argument = if is_bracketed { self.only_argument()? } else { self.juxtaposed()? };
-        let base = self.ws.constant(crate::expr::Constant::E)?;
-        let power = self.ws.power(base, argument)?;
-        if is_bracketed { self.raised(power) } else { Ok(power) }
+        Ok((argument, is_bracketed))
     }
 
     /// Reads the one argument in the bracket that follows.

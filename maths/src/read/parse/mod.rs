@@ -286,6 +286,8 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             | Token::Constant(_)
             | Token::Function(_)
             | Token::Exponential
+            | Token::Cis
+            | Token::CommonLogarithm
             | Token::SquareRoot
             | Token::RootSign(_)
             | Token::Fraction

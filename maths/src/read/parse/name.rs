@@ -20,6 +20,12 @@ impl<'a> Parser<'_, 'a, '_, '_> {
                 _ => {}
             }
         }
+        if let Some(counted) = self.chosen(letters, &spelling)? {
+            return Ok(counted);
+        }
+        if let Some(value) = self.greek_function(letters)? {
+            return Ok(value);
+        }
         if let Some(applied) = self.applied(letters, &spelling)? {
             return Ok(applied);
         }
@@ -28,10 +34,107 @@ impl<'a> Parser<'_, 'a, '_, '_> {
 
     /// Reads `\bar{z}`, from after the command on.
     pub(super) fn accented(&mut self, accent: &str) -> ParseResult<Expr> {
+        if accent == "bar"
+            && let Some(number) = self.conjugated()?
+        {
+            return Ok(number);
+        }
         let mut inner = String::new();
         self.name_part(&mut inner)?;
         let spelling = self.marked(format!("{accent}{{{inner}}}"))?;
         self.late_subscript(spelling)
+    }
+
+    /// Reads the conjugate of what a bar stands over, where that is a sum with an i in it.
+    fn conjugated(&mut self) -> ParseResult<Option<Expr>> {
+        if self.peek() != Some(Token::Open(Bracket::Group)) {
+            return Ok(None);
+        }
+        let (from, close) = (self.at + 1, self.items[self.at].mate);
+        let inner = &self.items[from..close];
+        let has = |is_such: fn(Token<'_>) -> bool| inner.iter().any(|item| is_such(item.token));
+        let is_sum = has(|token| matches!(token, Token::Plus | Token::Minus));
+        if !is_sum || !has(|token| token == Token::Name("i")) {
+            return Ok(None);
+        }
+        let number = self.within(from, close, Self::sum)?;
+        self.at = close + 1;
+        Ok(Some(self.ws.call(Function::Conjugate, vec![number])?))
+    }
+
+    /// Reads `C_5^2`, `A_5^2` and `P_5^2`: numbers of choices with the whole below and the part above.
+    fn chosen(&mut self, letters: &str, spelling: &str) -> ParseResult<Option<Expr>> {
+        let function = match letters {
+            "C" => Function::Binomial,
+            "A" | "P" => Function::Permutations,
+            _ => return Ok(None),
+        };
+        let total: Option<u32> =
+            spelling[letters.len()..].strip_prefix('_').and_then(|n| n.parse().ok());
+        let (Some(total), Some(Token::Caret)) = (total, self.peek()) else {
+            return Ok(None);
+        };
+        let part = match (self.peek_at(1), self.peek_at(2), self.peek_at(3)) {
+            (Some(Token::Number(part)), ..) => Some((part, 2)),
+            (
+                Some(Token::Open(Bracket::Group)),
+                Some(Token::Number(part)),
+                Some(Token::Close(Bracket::Group)),
+            ) => Some((part, 4)),
+            _ => None,
+        };
+        let Some((part, length)) = part.filter(|(part, _)| part.is_digits()) else {
+            return Ok(None);
+        };
+        // `C_1^2` is the square of a constant.
+        if total < 3 || part.whole.parse().map_or(true, |part: u32| part > total) {
+            return Ok(None);
+        }
+        self.at += length;
+        let total = self.ws.integer(i64::from(total))?;
+        let part = self.literal(&part)?;
+        Ok(Some(self.ws.call(function, vec![total, part])?))
+    }
+
+    /// Reads `\zeta(2)` and `\Gamma(5)`, from after the letter on.
+    fn greek_function(&mut self, letters: &str) -> ParseResult<Option<Expr>> {
+        if !matches!(letters, "zeta" | "Gamma") || self.peek() != Some(Token::Open(Bracket::Round))
+        {
+            return Ok(None);
+        }
+        let close = self.items[self.at].mate;
+        if self.commas(self.at, close) > 0 {
+            return Ok(None);
+        }
+        let argument = self.only_argument()?;
+        let whole = match self.ws.node(argument) {
+            Node::Number(value) if value.is_int() => i64::try_from(value.numerator()).ok(),
+            _ => None,
+        };
+        Ok(Some(match (letters, whole) {
+            ("Gamma", Some(n)) if n > 0 => {
+                let below = self.ws.integer(n - 1)?;
+                self.ws.call(Function::Factorial, vec![below])?
+            }
+            // zeta(2k) is a rational multiple of pi^2k.
+            ("zeta", Some(n @ (2 | 4 | 6 | 8))) => {
+                let below = match n {
+                    2 => 6,
+                    4 => 90,
+                    6 => 945,
+                    _ => 9450,
+                };
+                let pi = self.ws.constant(Constant::Pi)?;
+                let exponent = self.ws.integer(n)?;
+                let power = self.ws.power(pi, exponent)?;
+                let below = self.ws.integer(below)?;
+                self.ws.quotient(power, below)?
+            }
+            _ => {
+                let name = self.ws.name(letters);
+                self.ws.intern(Node::Apply(name, [argument].into()))?
+            }
+        }))
     }
 
     /// Reads `spelling` with the subscripts and primes that follow.

@@ -83,6 +83,8 @@ impl<'a> Parser<'_, 'a, '_, '_> {
             Token::Constant(constant) => Ok(self.ws.constant(constant)?),
             Token::Function(function) => self.function(function),
             Token::Exponential => self.exponential(),
+            Token::Cis => self.cis(),
+            Token::CommonLogarithm => self.common_logarithm(),
             Token::SquareRoot => self.square_root(),
             Token::RootSign(index) => self.root_sign(index),
             Token::Fraction => self.fraction(),

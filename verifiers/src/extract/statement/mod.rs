@@ -86,7 +86,6 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
             break;
         }
     }
-    statement.values.truncate(MAX_READINGS);
     let last = statement.values.first().and_then(|reading| reading.last());
     let holds_last = |piece: &Piece| {
         let is_formula = matches!(piece.kind, PieceKind::Formula { .. });
@@ -401,6 +400,10 @@ impl<'t> Reader<'t> {
                 readings.extend(groups.iter().rev().cloned());
             }
         }
+        readings.truncate(MAX_READINGS);
+        for clause in clauses.iter().rev().filter(|clause| clause.rank == Rank::Statement) {
+            readings.extend(self.scores(clause.pieces).map(|span| vec![span]));
+        }
         readings
     }
 
@@ -409,6 +412,18 @@ impl<'t> Reader<'t> {
         let mut words = pieces.iter().filter(|piece| piece.kind == PieceKind::Word);
         let first = words.find(|piece| !self.is_word(Some(piece), &words::PARTING));
         self.is_word(first, &["which", "that", "this", "it", "they", "these", "neither"])
+    }
+
+    /// Returns the spans of "39 to 33", which are answers in words.
+    fn scores(&self, pieces: &[Piece]) -> impl Iterator<Item = Range<usize>> {
+        pieces.windows(3).filter_map(|three| {
+            let [first, to, last] = three else {
+                return None;
+            };
+            let are_numbers = first.kind == PieceKind::Number && last.kind == PieceKind::Number;
+            let is_to = self.is_word(Some(to), &["to"]);
+            (are_numbers && is_to).then(|| first.span.start..last.span.end)
+        })
     }
 
     /// Returns whether a clause says how many there are of what "such" refers to.
@@ -477,7 +492,8 @@ impl<'t> Reader<'t> {
     ) -> bool {
         let is_condition = |index: usize| {
             let text = &self.text[pieces[index].span.clone()];
-            let signs = ["\\le", "\\ge", "\\lt", "\\gt", "\\ne", "\\in", "≤", "≥", "≠", "∈", "<", ">"];
+            let signs =
+                ["\\le", "\\ge", "\\lt", "\\gt", "\\ne", "\\in", "≤", "≥", "≠", "∈", "<", ">"];
             matches!(pieces[index].kind, PieceKind::Formula { .. })
                 && signs.iter().any(|sign| text.contains(sign))
         };

@@ -66,8 +66,7 @@ pub(super) const PREPOSITIONS: [&str; 4] = ["at", "for", "on", "over"];
 pub(super) const POSSESSIVE: [&str; 5] = ["each", "her", "his", "its", "their"];
 
 /// Words before a noun, so that "to" before them opens no purpose.
-pub(super) const DETERMINING: [&str; 8] =
-    ["a", "an", "both", "each", "its", "that", "the", "this"];
+pub(super) const DETERMINING: [&str; 8] = ["a", "an", "both", "each", "its", "that", "the", "this"];
 
 /// Words that open a clause at the start of a statement, up to its first comma.
 pub(super) const OPENING: [&str; 12] = [
