@@ -13,7 +13,7 @@ const ELEMENTS: &str = " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc T
     Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu ";
 
 /// Commands and signs that set type or point from one side of an equation to the other.
-const SPELLINGS: [(&str, &str); 27] = [
+const SPELLINGS: [(&str, &str); 25] = [
     ("\\rightleftharpoons", ">"),
     ("\\longrightarrow", ">"),
     ("\\rightarrow", ">"),
@@ -33,8 +33,6 @@ const SPELLINGS: [(&str, &str); 27] = [
     ("⇌", ">"),
     ("=", ">"),
     ("−", "-"),
-    ("⁺", "^+"),
-    ("⁻", "^-"),
     ("_", ""),
     ("{", ""),
     ("}", ""),
@@ -82,13 +80,16 @@ fn flat(text: &str) -> Option<String> {
                 out.push_str(if goes_on { "" } else { mark });
                 out.push(char::from_digit(u32::try_from(value).ok()?, 10)?);
             }
+            None if c == '⁺' || c == '⁻' => {
+                out.push_str(if ends_raised(&out) { "" } else { "^" });
+                out.push(if c == '⁺' { '+' } else { '-' });
+            }
             None if c == '\\' => return None,
             None => out.push(c),
         }
         rest = &rest[c.len_utf8()..];
     }
-    // `²⁻` is one exponent.
-    Some(out.replace("^^", "^").trim().to_owned())
+    Some(out.trim().to_owned())
 }
 
 fn ends_raised(text: &str) -> bool {

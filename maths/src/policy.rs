@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::tolerance::Tolerance;
+
 /// Rules of equality beyond mathematics. The default of every flag is the careful one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -13,7 +15,7 @@ pub struct Policy {
     pub percent_as_number: bool,
     /// A fraction must be in lowest terms where the gold answer is.
     pub reduced: bool,
-    /// A lone comma between digits is a decimal point: `1,22` is 1.22.
+    /// A lone comma between digits may be a decimal point: `1,22` is 1.22, or two numbers.
     pub decimal_comma: bool,
     /// The meaning of `log` without a base.
     pub log: LogBase,
@@ -34,6 +36,9 @@ pub struct Policy {
     pub collapse_repeats: bool,
     /// A candidate that leaves the unit of the gold answer out is wrong.
     pub unit_required: bool,
+    /// A decimal of four significant digits or more counts where the gold answer, rounded to as many
+    /// digits, is it. On by default.
+    pub rounded_decimals: bool,
     /// The result of a comparison that no rule decides.
     pub undecided: Undecided,
 }
@@ -54,8 +59,67 @@ impl Default for Policy {
             renamed_constants: false,
             collapse_repeats: false,
             unit_required: false,
+            rounded_decimals: true,
             undecided: Undecided::default(),
         }
+    }
+}
+
+/// Policies by the names that configurations give.
+pub const POLICIES: [&str; 6] =
+    ["default", "strict", "lenient", "math-verify", "prm800k", "lm-eval-minerva"];
+
+impl Policy {
+    /// Returns the switches of one of [`POLICIES`], and its tolerance. `math-verify`, `prm800k` and
+    /// `lm-eval-minerva` are those of the graders of these names; docs/math.md has the table.
+    pub fn named(name: &str) -> Option<(Self, Tolerance)> {
+        let default = Self::default();
+        let careful =
+            Self { inequality_as_interval: false, rounded_decimals: false, ..Self::default() };
+        Some(match name {
+            "default" => (default, Tolerance::Exact),
+            "strict" => (
+                Self { repair: false, reduced: true, unit_required: true, ..careful },
+                Tolerance::Exact,
+            ),
+            "lenient" => (
+                Self {
+                    percent_as_number: true,
+                    log: LogBase::Either,
+                    degrees_as_radians: true,
+                    ratio_as_fraction: true,
+                    column_as_tuple: true,
+                    renamed_constants: true,
+                    collapse_repeats: true,
+                    ..default
+                },
+                Tolerance::GoldDigits,
+            ),
+            "math-verify" => (
+                Self {
+                    percent_as_number: true,
+                    decimal_comma: true,
+                    ratio_as_fraction: true,
+                    collapse_repeats: true,
+                    undecided: Undecided::Wrong,
+                    ..careful
+                },
+                Tolerance::Decimals(6),
+            ),
+            "prm800k" => (
+                Self {
+                    percent_as_number: true,
+                    reduced: true,
+                    undecided: Undecided::Wrong,
+                    ..careful
+                },
+                Tolerance::Exact,
+            ),
+            "lm-eval-minerva" => {
+                (Self { undecided: Undecided::Wrong, ..careful }, Tolerance::Exact)
+            }
+            _ => return None,
+        })
     }
 }
 

@@ -24,6 +24,9 @@ pub enum Tolerance {
     /// When the gold value is written with a decimal point and the candidate lies at most half a
     /// unit of its last digit away. Other gold values are exact.
     GoldDigits,
+    /// When either side is written with a decimal point and both, rounded to this many decimals, are
+    /// the same. Other values are exact.
+    Decimals(u8),
 }
 
 /// An exact, non-negative bound.

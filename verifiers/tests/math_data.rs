@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use verifiers::extract::{self, AnswerPolicy, ExtractedTexts};
-use verifiers::math::Math;
+use verifiers::math::{Math, MathConfig};
 use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verdict, Verifier, VerifyError};
 
 const DISAGREEMENTS: &str = include_str!("math_data/disagreements.tsv");
@@ -51,16 +51,17 @@ fn answer_in(text: &str) -> String {
 }
 
 /// A response against a gold answer that may be a whole solution itself.
-fn judge_response(gold: &str, response: &str) -> Result<Verdict, VerifyError> {
+fn judge_response(row: &Value, math: &Math) -> Result<Verdict, VerifyError> {
+    let (gold, response) = (text(row, "gold"), text(row, "pred"));
     let found = extract::answer(response, &AnswerPolicy::default());
     let texts = found.map(|found| found.texts(response));
     let candidate = texts.as_ref().map_or(Candidate::Missing, ExtractedTexts::candidate);
-    judge(&answer_in(gold), candidate)
+    judge(&answer_in(gold), candidate, math)
 }
 
-fn judge(gold: &str, candidate: Candidate<'_>) -> Result<Verdict, VerifyError> {
+fn judge(gold: &str, candidate: Candidate<'_>, math: &Math) -> Result<Verdict, VerifyError> {
     let claim = Claim { gold: Gold::Text(gold), candidate, explain: true };
-    Math::default().verify(&claim, &mut Fuel::default())
+    math.verify(&claim, &mut Fuel::default())
 }
 
 fn is_equal(judged: &Result<Verdict, VerifyError>) -> bool {
@@ -91,11 +92,12 @@ fn listed(set: &str) -> BTreeMap<usize, &'static str> {
     DISAGREEMENTS.lines().filter_map(entry).collect()
 }
 
-fn check(set: &str, judge: fn(&Value) -> Result<Verdict, VerifyError>) {
+/// Checks the rows of `set` against the disagreements under `list`.
+fn check(set: &str, list: &str, judge: impl Fn(&Value) -> Result<Verdict, VerifyError>) {
     let Some(rows) = rows(set) else {
         return;
     };
-    let listed = listed(set);
+    let listed = listed(list);
     let mut tally = Tally::default();
     for (line, row) in (1..).zip(&rows) {
         if text(row, "kind").starts_with("mcq") {
@@ -151,20 +153,30 @@ fn check(set: &str, judge: fn(&Value) -> Result<Verdict, VerifyError>) {
     assert!(tally.unlisted.is_empty(), "{}", tally.unlisted.join("\n"));
     assert!(tally.stale.is_empty(), "{set}: listed, but no disagreement: {:?}", tally.stale);
     let counted = tally.rows - tally.argued;
-    assert!(tally.agreed * 100 >= counted * 98, "{set}: {} of {counted}", tally.agreed);
+    assert!(tally.agreed * 100 >= counted * 99, "{set}: {} of {counted}", tally.agreed);
 }
 
 #[test]
 fn math_verify() {
-    check("math_verify", |row| judge_response(text(row, "gold"), text(row, "pred")));
+    check("math_verify", "math_verify", |row| judge_response(row, &Math::default()));
+}
+
+/// Under the policy of its name the verifier decides as that library does, but for labels that
+/// docs/real-data.md calls defects.
+#[test]
+fn math_verify_by_its_own_policy() {
+    let math = Math::new(MathConfig::named("math-verify").expect("it is a policy"));
+    check("math_verify", "math_verify_policy", |row| judge_response(row, &math));
 }
 
 #[test]
 fn lighteval() {
-    check("lighteval", |row| judge_response(text(row, "gold"), text(row, "pred")));
+    check("lighteval", "lighteval", |row| judge_response(row, &Math::default()));
 }
 
 #[test]
 fn latex_readings() {
-    check("latex_parse", |row| judge(text(row, "gold"), Candidate::Text(text(row, "pred"))));
+    check("latex_parse", "latex_parse", |row| {
+        judge(text(row, "gold"), Candidate::Text(text(row, "pred")), &Math::default())
+    });
 }

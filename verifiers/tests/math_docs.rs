@@ -3,7 +3,7 @@
 #![expect(clippy::panic, reason = "a page that cannot be read fails the test")]
 
 use serde_json::{Map, Value};
-use verifiers::math::{Math, MathConfig, Policy, Tolerance};
+use verifiers::math::{Math, MathConfig, POLICIES, Policy, Tolerance};
 use verifiers::{Candidate, Certainty, Claim, Fuel, Gold, Verifier, VerifyError};
 
 const EXAMPLES: [&str; 5] = ["flag", "gold", "candidate", "verdict", "reason"];
@@ -61,6 +61,10 @@ fn config(flag: &str) -> MathConfig {
             assert_eq!(value, "gold_digits", "{flag}");
             Tolerance::GoldDigits
         }
+        "policy" => {
+            let name = value.as_str().expect("a policy has a name");
+            return MathConfig::named(name).expect("the page names policies that there are");
+        }
         "absolute" => Tolerance::Absolute(bound()),
         "relative" => Tolerance::Relative(bound()),
         _ => {
@@ -82,7 +86,7 @@ fn verdict(config: MathConfig, gold: &str, candidate: &str) -> (&'static str, &'
     match Math::new(config).verify(&claim, &mut Fuel::default()) {
         Ok(verdict) => {
             let word = match (verdict.label, verdict.certainty) {
-                ("different", Certainty::Presumed) => "not compared",
+                ("not_compared", Certainty::Presumed) => "not compared",
                 (label, _) => label,
             };
             (word, verdict.reason.code)
@@ -104,6 +108,29 @@ fn every_example_holds() {
     }
     assert!(failures.is_empty(), "{}", failures.join("\n"));
     assert!(rows.len() > 70, "only {} examples were found", rows.len());
+}
+
+#[test]
+fn the_table_of_policies_holds() {
+    let mut header = vec!["switch".to_owned()];
+    header.extend(POLICIES.map(|name| format!("`{name}`")));
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    let rows = rows(&page(), &header);
+    for (column, name) in (1..).zip(POLICIES) {
+        let config = MathConfig::named(name).expect("it is a policy");
+        let config = serde_json::to_value(config).expect("a configuration is data");
+        let shown: Vec<(&str, &str)> =
+            rows.iter().map(|row| (code(&row[0]), code(&row[column]))).collect();
+        let switches = config.as_object().expect("a configuration is an object");
+        let known: Vec<(&str, String)> = switches
+            .iter()
+            .filter(|(key, _)| *key != "constants")
+            .map(|(key, value)| (key.as_str(), value.to_string()))
+            .collect();
+        let known: Vec<(&str, &str)> =
+            known.iter().map(|(key, value)| (*key, value.as_str())).collect();
+        assert_eq!(shown, known, "{name}");
+    }
 }
 
 #[test]

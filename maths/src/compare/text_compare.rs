@@ -57,6 +57,10 @@ pub(super) fn words(text: &str) -> String {
     let articles = ["a ", "an ", "the "];
     let bare = articles.into_iter().find_map(|article| words.strip_prefix(article));
     let bare = bare.filter(is_noun).unwrap_or(&words);
+    // "The series is divergent": what is said of one noun.
+    let said =
+        bare.split_once(" is ").filter(|(noun, said)| !noun.contains(' ') && !said.is_empty());
+    let bare = said.map_or(bare, |(_, said)| said);
     // "I and III only" names no more than "I and III" does.
     let bare = bare.strip_suffix(" only").unwrap_or(bare);
     let wording = WORDINGS.iter().find(|(wording, _)| *wording == bare);

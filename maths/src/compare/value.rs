@@ -56,7 +56,7 @@ impl Comparer<'_, '_> {
         if self.policy.reduced && gold.is_reduced && !candidate.is_reduced {
             return Ok(Comparison::different("not_reduced"));
         }
-        let is_exact = ground.code != "within_tolerance";
+        let is_exact = !matches!(ground.code, "within_tolerance" | "rounded");
         Ok(match units {
             Units::Dropped if self.policy.unit_required => Comparison::different("unit_missing"),
             Units::Dropped if is_exact => Comparison::equal("unit_dropped"),
@@ -157,24 +157,83 @@ impl Comparer<'_, '_> {
                 return Ok(Comparison::equal("percent_as_number"));
             }
         }
-        if self.is_within(gold, expr)? {
+        if self.is_within(gold, candidate, expr)? {
             return Ok(Comparison::equal("within_tolerance"));
+        }
+        if self.policy.rounded_decimals && self.rounds(gold, candidate, expr)? {
+            return Ok(Comparison::equal("rounded"));
         }
         Ok(outcome)
     }
 
-    /// Decides whether `expr` lies within the tolerance of the gold value, by proof.
-    fn is_within(&mut self, gold: &Value, expr: Expr) -> Result<bool, Exhausted> {
-        let Some(bound) = self.bound(gold)? else {
+    /// Decides whether `expr`, the candidate in the gold answer's unit, is a decimal of at least four
+    /// significant digits that the gold value rounds to.
+    fn rounds(&mut self, gold: &Value, candidate: &Value, expr: Expr) -> Result<bool, Exhausted> {
+        /// Decimals of more digits are compared exactly.
+        const MAX_DIGITS: i32 = 40;
+        let is_written = expr == candidate.expr;
+        let Some(last) = candidate.last_digit.filter(|last| is_written && last.abs() <= MAX_DIGITS)
+        else {
             return Ok(false);
         };
-        let values = (algebra::rational(gold.expr, self.ws)?, algebra::rational(expr, self.ws)?);
+        // A gold answer that is a decimal of as few digits is no longer one.
+        if gold.last_digit.is_some_and(|own| own >= last) {
+            return Ok(false);
+        }
+        let Some(value) = algebra::rational(expr, self.ws)? else {
+            return Ok(false);
+        };
+        let unit = number::power_of_ten(last);
+        if value.abs() < &unit * RBig::from(1000u16) {
+            return Ok(false);
+        }
+        self.is_near(gold.expr, expr, unit / UBig::from(2u8))
+    }
+
+    /// Decides whether `expr` lies within the tolerance of the gold value, by proof.
+    fn is_within(
+        &mut self,
+        gold: &Value,
+        candidate: &Value,
+        expr: Expr,
+    ) -> Result<bool, Exhausted> {
+        if let Tolerance::Decimals(count) = *self.tolerance {
+            if gold.last_digit.is_none() && candidate.last_digit.is_none() {
+                return Ok(false);
+            }
+            return self.are_rounded_alike(gold.expr, expr, count);
+        }
+        match self.bound(gold)? {
+            Some(bound) => self.is_near(gold.expr, expr, bound),
+            None => Ok(false),
+        }
+    }
+
+    /// Decides whether both values, rounded to `count` decimals, are the same. Irrational ones are
+    /// compared with the decimal itself.
+    fn are_rounded_alike(&mut self, gold: Expr, expr: Expr, count: u8) -> Result<bool, Exhausted> {
+        let unit = number::power_of_ten(-i32::from(count));
+        let values = (algebra::rational(gold, self.ws)?, algebra::rational(expr, self.ws)?);
+        let half = RBig::ONE / UBig::from(2u8);
+        match values {
+            (Some(own), Some(other)) => {
+                self.ws.fuel.spend(number::cost(digits(&own) + digits(&other)))?;
+                Ok((own / &unit + &half).floor() == (other / &unit + half).floor())
+            }
+            (Some(_), None) | (None, Some(_)) => self.is_near(gold, expr, unit * half),
+            (None, None) => Ok(false),
+        }
+    }
+
+    /// Decides whether two values are no further apart than `bound`, by proof.
+    fn is_near(&mut self, gold: Expr, expr: Expr, bound: RBig) -> Result<bool, Exhausted> {
+        let values = (algebra::rational(gold, self.ws)?, algebra::rational(expr, self.ws)?);
         if let (Some(own), Some(other)) = values {
             let digits = digits(&own) + digits(&other) + digits(&bound);
             self.ws.fuel.spend(number::cost(digits))?;
             return Ok((own - other).abs() <= bound);
         }
-        let difference = self.ws.difference(gold.expr, expr)?;
+        let difference = self.ws.difference(gold, expr)?;
         let square = self.ws.product(vec![difference, difference])?;
         let bound = self.ws.number(&bound * &bound)?;
         let room = self.ws.difference(bound, square)?;
@@ -185,7 +244,7 @@ impl Comparer<'_, '_> {
     /// Returns how far from the gold value a candidate may lie; `None` if it must be exact.
     fn bound(&mut self, gold: &Value) -> Result<Option<RBig>, Exhausted> {
         let bound = match self.tolerance {
-            Tolerance::Exact => return Ok(None),
+            Tolerance::Exact | Tolerance::Decimals(_) => return Ok(None),
             Tolerance::Absolute(bound) => bound.value().clone(),
             Tolerance::Relative(bound) => {
                 let Some(own) = algebra::rational(gold.expr, self.ws)? else {

@@ -1,7 +1,7 @@
 //! Wordings of one answer in words, of several languages.
 
 /// Each wording, case folded, with the one that stands for all.
-pub(super) const WORDINGS: [(&str, &str); 148] = [
+pub(super) const WORDINGS: [(&str, &str); 154] = [
     ("dne", "does not exist"),
     ("d.n.e", "does not exist"),
     ("doesn't exist", "does not exist"),
@@ -150,4 +150,10 @@ pub(super) const WORDINGS: [(&str, &str); 148] = [
     ("diverge", "diverges"),
     ("расходится", "diverges"),
     ("発散する", "diverges"),
+    ("convergent", "converges"),
+    ("is convergent", "converges"),
+    ("divergent", "diverges"),
+    ("is divergent", "diverges"),
+    ("it diverges", "diverges"),
+    ("it converges", "converges"),
 ];

@@ -12,6 +12,10 @@ const MAX_PLAIN: usize = 3;
 /// Letters of a run in a formula that are still read as a product of variables.
 const MAX_FORMULA: usize = 6;
 
+/// Short English words, which are no products of variables: `39 to 33`.
+const WORDS: [&str; 14] =
+    ["to", "is", "of", "or", "and", "the", "for", "are", "not", "if", "per", "we", "but", "was"];
+
 /// Returns `items` without words, with the places of partners counted from their start.
 pub(super) fn exploded<'a>(items: &[Lexeme<'a>]) -> Result<Vec<Lexeme<'a>>, Unread> {
     let mut out = Vec::with_capacity(items.len() + 8);
@@ -58,6 +62,9 @@ fn word<'a>(
     {
         out.push(Lexeme { token: Token::Accent(accent), mate: out.len(), ..item });
         return Ok(());
+    }
+    if style != Style::Formula && WORDS.contains(&text) {
+        return Err(Unread::NotMaths);
     }
     let is_capitals = text.bytes().all(|b| b.is_ascii_uppercase());
     let limit = match style {

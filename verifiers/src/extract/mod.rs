@@ -288,6 +288,7 @@ fn choose<'a>(
     } else {
         statement::without_remarks(response, labelled::narrow(response, chosen.span.clone()))
     };
+    let readings = if source == "boxed" { Vec::new() } else { sentence(response, &span) };
     Some(Extracted {
         text: &response[span.clone()],
         span,
@@ -295,8 +296,26 @@ fn choose<'a>(
         source,
         flags,
         members: members(&candidates[..=exact]),
-        readings: Vec::new(),
+        readings,
     })
+}
+
+/// Returns the readings of a labelled answer that is a sentence: as it is, and as a statement.
+fn sentence(response: &str, span: &Range<usize>) -> Vec<Vec<Range<usize>>> {
+    /// Words of the shortest sentence.
+    const MIN_WORDS: usize = 3;
+    if prose::words(&response[span.clone()]).filter(|word| prose::is_prose(word)).count()
+        < MIN_WORDS
+    {
+        return Vec::new();
+    }
+    let statement = statement::last_statement(response, span);
+    if statement.values.is_empty() {
+        return Vec::new();
+    }
+    let mut readings = vec![vec![span.clone()]];
+    readings.extend(statement.values);
+    readings
 }
 
 /// Returns the spans of the list that ends with the last candidate; empty if it is alone.

@@ -59,6 +59,8 @@ pub(super) fn only_label(text: &str) -> Option<char> {
         None => text,
     };
     let inner = inner.trim();
+    let nouns = ["选项", "選項", "Option ", "option ", "Choice ", "choice "];
+    let inner = nouns.iter().find_map(|noun| inner.strip_prefix(noun)).unwrap_or(inner).trim();
     let inner = inner.strip_prefix('(').map_or(Some(inner), |rest| rest.strip_suffix(')'))?;
     let mut letters = inner.chars();
     let letter = letters.next().filter(|c| is_label(*c))?;

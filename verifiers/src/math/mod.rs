@@ -24,7 +24,8 @@ use crate::{
 
 pub use self::convert::{NotConverted, convert};
 pub use maths::{
-    BadBound, Bound, LogBase, PhysicalConstant, Policy, Tolerance, Undecided, UnknownConstant,
+    BadBound, Bound, LogBase, POLICIES, PhysicalConstant, Policy, Tolerance, Undecided,
+    UnknownConstant,
 };
 
 /// The configuration of a [`Math`] verifier.
@@ -38,6 +39,14 @@ pub struct MathConfig {
     /// Symbols that stand for constants of physics, in SI units, on both sides: `c`, `h`, `k_B`.
     /// None by default, so that a letter is a letter.
     pub constants: Vec<PhysicalConstant>,
+}
+
+impl MathConfig {
+    /// Returns the configuration of a policy by its name, one of [`POLICIES`].
+    pub fn named(name: &str) -> Option<Self> {
+        let (policy, tolerance) = Policy::named(name)?;
+        Some(Self { tolerance, policy, constants: Vec::new() })
+    }
 }
 
 /// Compares answers symbolically.
@@ -122,10 +131,8 @@ impl Math {
     }
 
     fn read_options(&self) -> ReadOptions {
-        ReadOptions {
-            repair: self.config.policy.repair,
-            decimal_comma: self.config.policy.decimal_comma,
-        }
+        let Policy { repair, decimal_comma, .. } = self.config.policy;
+        ReadOptions { repair, decimal_comma }
     }
 
     /// Reads one gold answer. `entry` is its place in a list of several, and `spent` the fuel that
@@ -409,10 +416,26 @@ fn of_object(object: &Map<String, Json>) -> Result<(Vec<&str>, Option<AnswerType
 
 impl Verifier for Math {
     fn id(&self) -> VerifierId {
-        VerifierId { name: "math", revision: 2 }
+        VerifierId { name: "math", revision: 3 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
+        let judged = self.verdict(claim, fuel);
+        let is_right = |judged: &Result<Verdict, VerifyError>| matches!(judged, Ok(verdict) if verdict.score == UnitScore::ONE);
+        if !self.config.policy.decimal_comma || is_right(&judged) {
+            return judged;
+        }
+        // `6,8` may be two numbers, too.
+        let mut config = self.config.clone();
+        config.policy.decimal_comma = false;
+        let otherwise = Self { config }.verdict(claim, fuel);
+        if is_right(&otherwise) { otherwise } else { judged }
+    }
+}
+
+impl Math {
+    /// Judges a claim by one reading of its commas.
+    fn verdict(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
         match claim.gold {
             Gold::Missing => Err(VerifyError::missing_reference()),
             Gold::Text(text) if text.trim().is_empty() => Err(VerifyError::missing_reference()),

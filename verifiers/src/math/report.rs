@@ -57,7 +57,8 @@ pub(super) fn verdict(
     };
     match outcome {
         Comparison::Equal(evidence) => {
-            let sign = if evidence.code == "within_tolerance" { "≈" } else { "=" };
+            let is_near = matches!(evidence.code, "within_tolerance" | "rounded");
+            let sign = if is_near { "≈" } else { "=" };
             Ok(Verdict::proven(true, "equal", reason(evidence, sign)))
         }
         Comparison::Different(evidence) => {

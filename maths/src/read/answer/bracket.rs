@@ -124,9 +124,6 @@ impl AnswerReader<'_, '_, '_> {
             return Ok(AnswerForm::Region(region));
         }
         let mut members = Vec::new();
-        if let Some(members) = self.written_out(inner)? {
-            return Ok(AnswerForm::Set(members));
-        }
         for part in self.split(inner, is_separator) {
             if self.has(&part, |token| token == Token::Ellipsis) {
                 return self.sequence(inner.start - 1..inner.end + 1);

@@ -20,6 +20,9 @@ impl AnswerReader<'_, '_, '_> {
         if !members.iter().any(is_proper) {
             return Ok(list);
         }
+        if let Some(value) = self.without_domain(members) {
+            return Ok(value);
+        }
         let says = |word: &str| {
             self.has_top(span, |token| token.word().is_some_and(|w| w.eq_ignore_ascii_case(word)))
         };
@@ -50,6 +53,26 @@ impl AnswerReader<'_, '_, '_> {
         };
         let subjects = vec![Subject::Expr(variable)];
         Ok(Answer { subjects, ..answer_of(AnswerForm::Region(region)) })
+    }
+
+    /// Returns the value of `f(x) = 1/x, x \neq 0`: what is said of its variables leaves it as it is.
+    fn without_domain(&self, members: &[Answer]) -> Option<Answer> {
+        let [first, rest @ ..] = members else {
+            return None;
+        };
+        let AnswerForm::Value(value) = &first.form else {
+            return None;
+        };
+        let own = algebra::variables(value.expr, self.ws);
+        let says_of_own = |member: &Answer| {
+            let AnswerForm::Inequality(chain) = &member.form else {
+                return false;
+            };
+            let sides =
+                std::iter::once(chain.first).chain(chain.rest.iter().map(|(_, side)| *side));
+            sides.flat_map(|side| algebra::variables(side, self.ws)).all(|name| own.contains(&name))
+        };
+        (!own.is_empty() && rest.iter().all(says_of_own)).then(|| first.clone())
     }
 
     /// Returns the only variable that a member speaks of, and the numbers that it allows.

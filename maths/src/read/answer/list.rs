@@ -97,6 +97,12 @@ impl AnswerReader<'_, '_, '_> {
             match member.form {
                 // `\pm` in a list adds its members to it.
                 AnswerForm::List(inner) if is_expansion => members.extend(inner),
+                AnswerForm::List(inner) if spans.len() > 1 => {
+                    let subjects = &member.subjects;
+                    members.extend(
+                        inner.into_iter().map(|own| Answer { subjects: subjects.clone(), ..own }),
+                    );
+                }
                 form => members.push(Answer { form, ..member }),
             }
         }

@@ -6,13 +6,13 @@
 use dashu::base::BitTest;
 use dashu::rational::RBig;
 
-use crate::answer::{AnswerForm, Unread};
+use crate::answer::{AnswerForm, Brackets, Unread};
 use crate::expr::{Expr, Node};
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Environment, Token};
 
 use super::region::inside;
-use super::{AnswerReader, LexemeRange, bare_value};
+use super::{AnswerReader, LexemeRange, answer_of, bare_value};
 
 type MatrixRows = Vec<Vec<Expr>>;
 
@@ -57,9 +57,50 @@ impl AnswerReader<'_, '_, '_> {
             && self.token(at + 1) == Token::Open(Bracket::Round)
     }
 
-    /// Reads the value of `span`, in which [`Self::has_matrix`].
+    /// Returns whether `span` sums vectors in round or angle brackets and multiples of them:
+    /// `(1, 3, 0) + t(2, -1, 4)`.
+    pub(super) fn is_vector_sum(&self, span: &LexemeRange) -> bool {
+        let is_part = |token: Token<'_>| match token {
+            Token::Plus | Token::Minus | Token::Times | Token::Number(_) | Token::Name(_) => true,
+            // The letter of a parameter, and none of a function.
+            Token::Word { text, .. } => {
+                matches!(text, "t" | "s" | "k" | "m" | "n" | "r" | "u" | "v" | "a" | "b" | "c")
+            }
+            _ => false,
+        };
+        let mut vectors = 0;
+        let mut before: Option<usize> = None;
+        for at in self.tops(span) {
+            let is_vector = self.is_vector(at);
+            let touches = before.is_some_and(|before| self.is_vector(before));
+            if is_vector && touches || !is_vector && !is_part(self.token(at)) {
+                return false;
+            }
+            vectors += usize::from(is_vector);
+            before = Some(at);
+        }
+        vectors > 0 && self.enclosure(span).is_none()
+    }
+
+    /// Returns whether a bracket with members opens at `at`.
+    fn is_vector(&self, at: usize) -> bool {
+        let Token::Open(bracket @ (Bracket::Round | Bracket::Angle)) = self.token(at) else {
+            return false;
+        };
+        let end = self.items[at].mate + 1;
+        self.token(end - 1) == Token::Close(bracket)
+            && self.has_top(&inside(&(at..end)), |token| token == Token::Comma)
+    }
+
+    /// Reads the value of `span`, in which [`Self::has_matrix`] or which [`Self::is_vector_sum`].
     pub(super) fn matrix_value(&mut self, span: &LexemeRange) -> ParseResult<AnswerForm> {
+        let is_vector = !self.has_matrix(span);
         Ok(match self.matrix_sum(span)? {
+            Block::Matrix(rows) if is_vector => {
+                let members =
+                    rows.iter().map(|row| answer_of(AnswerForm::Value(bare_value(row[0]))));
+                AnswerForm::Tuple(Brackets::Angle, members.collect())
+            }
             Block::Matrix(rows) => AnswerForm::Matrix(rows),
             Block::Scalar(expr) => AnswerForm::Value(bare_value(expr)),
         })
@@ -147,6 +188,7 @@ impl AnswerReader<'_, '_, '_> {
     fn opens_matrix(&self, at: usize, span: &LexemeRange) -> bool {
         match self.token(at) {
             Token::Determinant => true,
+            Token::Open(_) if self.is_vector(at) => true,
             Token::Open(_) => self.has_matrix(&(at..self.items[at].mate)),
             token => token.word() == Some("det") || self.is_plain_matrix(at, span),
         }
@@ -167,10 +209,17 @@ impl AnswerReader<'_, '_, '_> {
             return Ok(None);
         };
         let end = self.items[at].mate + 1;
+        let inner = inside(&(at..end));
+        if end <= span.end && self.is_vector(at) && !self.has_matrix(&inner) {
+            let mut rows = Vec::new();
+            for part in self.split(&inner, |token| token == Token::Comma) {
+                rows.push(vec![self.expression(&part)?]);
+            }
+            return Ok(Some((Block::Matrix(rows), end)));
+        }
         if end > span.end || !self.has_matrix(&(at..end)) {
             return Ok(None);
         }
-        let inner = inside(&(at..end));
         let block = match bracket {
             Bracket::Environment(Environment::Matrix) => block_of(self.matrix(&inner)?)?,
             Bracket::Environment(Environment::Determinant) => {

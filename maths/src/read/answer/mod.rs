@@ -25,6 +25,7 @@ use std::ops::Range;
 use crate::answer::{Answer, AnswerForm, Note, Unread, Value};
 use crate::expr::{Expr, Workspace};
 
+use self::region::inside;
 use super::Dialect;
 use super::explode::exploded;
 use super::parse::{self, ParseResult, Setting};
@@ -95,8 +96,11 @@ impl<'t> AnswerReader<'t, '_, '_> {
             return Ok(answer_of(form));
         }
         if self.has(&span, |token| token == Token::Ellipsis) {
-            if let Some(members) = self.written_out(&span)? {
-                return Ok(answer_of(AnswerForm::List(members)));
+            let is_set = matches!(self.enclosure(&span), Some(Bracket::Brace | Bracket::Group));
+            let inner = if is_set { inside(&span) } else { span.clone() };
+            if let Some(members) = self.written_out(&inner)? {
+                let form = if is_set { AnswerForm::Set } else { AnswerForm::List };
+                return Ok(answer_of(form(members)));
             }
             return Ok(answer_of(self.sequence(span)?));
         }
@@ -239,6 +243,9 @@ impl<'t> AnswerReader<'t, '_, '_> {
         if let Some(form) = self.plain_call(&span)? {
             return Ok(form);
         }
+        if let Some(coordinates) = self.point(&span) {
+            return self.typed(coordinates);
+        }
         if self.has_top(&span, is_set_operator) || self.is_named_set(&span) {
             return Ok(AnswerForm::Region(self.region(span)?));
         }
@@ -250,7 +257,7 @@ impl<'t> AnswerReader<'t, '_, '_> {
         if self.setting.plus_minus.is_none() && self.has(&span, is_plus_minus) {
             return self.both_signs(span);
         }
-        if self.has_matrix(&span) {
+        if self.has_matrix(&span) || self.is_vector_sum(&span) {
             return self.matrix_value(&span);
         }
         if self.has_top(&span, |token| token == Token::Colon) {
@@ -263,6 +270,25 @@ impl<'t> AnswerReader<'t, '_, '_> {
             return Ok(AnswerForm::Numeral(numeral));
         }
         self.quantity(span).map(AnswerForm::Value)
+    }
+
+    /// Returns the coordinates of a point with its name, `F(2, 0)`. `P` and `C` count, `N` and `B` are
+    /// distributions.
+    fn point(&self, span: &LexemeRange) -> Option<LexemeRange> {
+        let [name, next, ..] = self.slice(span) else {
+            return None;
+        };
+        let is_name = name.token.word().is_some_and(|letter| {
+            letter.len() == 1
+                && letter.bytes().all(|b| b.is_ascii_uppercase())
+                && !matches!(letter, "P" | "C" | "N" | "B" | "U")
+        });
+        let open = span.start + 1 + usize::from(next.token == Token::Prime);
+        let rest = open..span.end;
+        let is_point = is_name
+            && self.is_enclosed(&rest, Bracket::Round)
+            && self.has_top(&inside(&rest), |token| token == Token::Comma);
+        is_point.then_some(rest)
     }
 
     /// Reads `\pm`: both readings, plus first.

@@ -58,8 +58,7 @@ impl AnswerReader<'_, '_, '_> {
         }
         let mut terms = Vec::new();
         let mut start = span.start;
-        let degrees: Vec<usize> =
-            self.tops(span).filter(|at| is_degree(self.token(*at))).collect();
+        let degrees: Vec<usize> = self.tops(span).filter(|at| is_degree(self.token(*at))).collect();
         for at in degrees {
             let is_end =
                 at + 1 == span.end || matches!(self.token(at + 1), Token::Plus | Token::Minus);
@@ -121,7 +120,11 @@ impl AnswerReader<'_, '_, '_> {
                 {
                     return at;
                 }
-                Token::Name(_) | Token::Function(_) | Token::Constant(_) => is_symbolic = true,
+                Token::Name(_)
+                | Token::Function(_)
+                | Token::Constant(_)
+                | Token::Cis
+                | Token::CommonLogarithm => is_symbolic = true,
                 Token::Open(_) => {
                     let inner = at + 1..self.items[at].mate;
                     is_symbolic |= self.has(&inner, |token| {

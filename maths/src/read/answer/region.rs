@@ -14,8 +14,8 @@ impl AnswerReader<'_, '_, '_> {
             || self.signed_set(span).is_some()
     }
 
-    /// Returns the numbers and the sign of `\mathbb{R}^+` or `\mathbb{Z}_-`.
-    fn signed_set(&self, span: &LexemeRange) -> Option<(Numbers, bool)> {
+    /// Returns the numbers and the mark of `\mathbb{R}^+`, `\mathbb{Z}_-` or `\mathbb{N}^*`.
+    fn signed_set(&self, span: &LexemeRange) -> Option<(Numbers, Token<'_>)> {
         let (first, mark) = (span.start, span.start + 1);
         let sign = match span.len() {
             3 => first + 2,
@@ -23,22 +23,32 @@ impl AnswerReader<'_, '_, '_> {
             _ => return None,
         };
         let is_marked = matches!(self.token(mark), Token::Caret | Token::Underscore);
-        match (self.token(first), self.token(sign)) {
-            (Token::Numbers(numbers), Token::Plus) if is_marked => Some((numbers, true)),
-            (Token::Numbers(numbers), Token::Minus) if is_marked => Some((numbers, false)),
+        let mark = self.token(sign);
+        let is_sign = matches!(mark, Token::Plus | Token::Minus | Token::Times);
+        match self.token(first) {
+            Token::Numbers(numbers) if is_marked && is_sign => Some((numbers, mark)),
             _ => None,
         }
     }
 
     /// Reads a set of numbers by its name.
     fn named_set(&mut self, span: &LexemeRange) -> ParseResult<Region> {
-        let Some((numbers, is_positive)) = self.signed_set(span) else {
+        let Some((numbers, mark)) = self.signed_set(span) else {
             return match self.token(span.start) {
                 Token::Numbers(numbers) => Ok(named_region(numbers)),
                 _ => Err(Unread::NotMaths),
             };
         };
+        let is_positive = mark == Token::Plus;
+        let is_nonzero = mark == Token::Times;
         let zero = self.ws.integer(0)?;
+        if is_nonzero && numbers == Numbers::Naturals {
+            return Ok(Region::Naturals);
+        }
+        if is_nonzero {
+            let zero = Box::new(Region::Points(vec![zero]));
+            return Ok(Region::Difference(Box::new(named_region(numbers)), zero));
+        }
         let infinity = self.ws.constant(Constant::Infinity)?;
         let (from, to) =
             if is_positive { (zero, infinity) } else { (self.ws.negated(infinity)?, zero) };

@@ -183,34 +183,37 @@ impl AnswerReader<'_, '_, '_> {
         Ok(are_coordinates.then(|| answer_of(AnswerForm::List(equations))))
     }
 
-    /// Checks the numbers of a chain against each other. Returns the one before the last where the
-    /// last only rounds it.
+    /// Compares the decimal at the end of a chain with the number before it. Returns that one where the
+    /// decimal rounds it.
     ///
     /// # Errors
-    /// [`Unread::NotMaths`] if two of them differ: such a chain states nothing.
+    /// [`Unread::NotMaths`] if the decimal is another number: such a chain states nothing.
     fn consistent(&mut self, sides: &[LexemeRange]) -> ParseResult<Option<LexemeRange>> {
-        let notes = self.notes.len();
-        let mut before: Option<(LexemeRange, RBig)> = None;
-        let mut exact = None;
-        for (index, side) in sides.iter().enumerate() {
-            let value = match self.try_expression(side)? {
-                Some(expr) => algebra::rational(expr, self.ws)?,
-                None => None,
-            };
-            if let (Some((own, known)), Some(value)) = (&before, &value)
-                && known != value
-            {
-                let last_digit = self.quantity(side.clone())?.last_digit;
-                let rounds = last_digit.is_some_and(|digit| is_rounded(known, value, digit));
-                if !rounds || index + 1 < sides.len() {
-                    return Err(Unread::NotMaths);
-                }
-                exact = Some(own.clone());
-            }
-            before = value.map(|value| (side.clone(), value));
+        let [.., before, last] = sides else {
+            return Ok(None);
+        };
+        let is_decimal = |token| matches!(token, Token::Number(literal) if !literal.is_integer());
+        if last.len() > 2 || !self.has(last, is_decimal) {
+            return Ok(None);
         }
+        let notes = self.notes.len();
+        let mut values = Vec::with_capacity(2);
+        for side in [before, last] {
+            let Some(expr) = self.try_expression(side)? else {
+                return Ok(None);
+            };
+            values.push(algebra::rational(expr, self.ws)?);
+        }
+        let last_digit = self.quantity(last.clone())?.last_digit;
         self.notes.truncate(notes);
-        Ok(exact)
+        let (Some(exact), Some(decimal)) = (&values[0], &values[1]) else {
+            return Ok(None);
+        };
+        if exact == decimal {
+            return Ok(None);
+        }
+        let rounds = last_digit.is_some_and(|digit| is_rounded(exact, decimal, digit));
+        if rounds { Ok(Some(before.clone())) } else { Err(Unread::NotMaths) }
     }
 
     /// Reads the left side of `P(X = 2) = 3/8` or `\det A = -2`: letters that name a quantity and
@@ -250,8 +253,12 @@ impl AnswerReader<'_, '_, '_> {
     /// variable there makes two equations of the chain.
     fn is_open_side(&mut self, span: &LexemeRange, is_nameless: bool) -> ParseResult<bool> {
         let Some(side) = self.try_expression(span)? else {
-            let name = self.named_quantity(span)?;
-            return name.map(|_| false).ok_or(Unread::NotMaths);
+            if self.named_quantity(span)?.is_some() {
+                return Ok(false);
+            }
+            // An amount with its unit: `30^\circ + 45^\circ`.
+            let form = self.value(span.clone())?;
+            return if self.is_closed_value(&form) { Ok(false) } else { Err(Unread::NotMaths) };
         };
         if is_nameless && matches!(self.ws.node(side), Node::Symbol(_)) {
             return Err(Unread::NotMaths);

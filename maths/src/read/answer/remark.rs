@@ -16,8 +16,10 @@ const VERBS: [&str; 4] = ["is", "are", "equals", "be"];
 const DENIALS: [&str; 8] = ["not", "no", "never", "cannot", "except", "or", "without", "wrong"];
 
 /// Words that open a remark in brackets.
-const OPENERS: [&str; 18] = [
+const OPENERS: [&str; 20] = [
     "see",
+    "at",
+    "attained",
     "by",
     "from",
     "since",

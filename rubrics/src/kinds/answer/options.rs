@@ -16,7 +16,7 @@ use verifiers::instructions::{
 use verifiers::json::{JsonConfig, JsonVerifier};
 use verifiers::length::{LengthConfig, LengthUnit, LengthVerifier};
 use verifiers::math::{
-    Bound, LogBase, Math, MathConfig, PhysicalConstant, Policy, Tolerance, Undecided,
+    Bound, LogBase, Math, MathConfig, POLICIES, PhysicalConstant, Policy, Tolerance, Undecided,
     UnknownConstant,
 };
 use verifiers::pattern::{MatchMode, PatternConfig, PatternVerifier};
@@ -24,6 +24,9 @@ use verifiers::text::{TextConfig, TextVerifier};
 
 use super::{AnswerSpec, Extract};
 use crate::config::Section;
+
+/// Decimals to which values may be rounded before they are compared, at most.
+const MAX_DECIMALS: u64 = 31;
 
 /// Reads the options of one kind; errors become problems of the section.
 type OptionsReader = fn(&Section<'_, '_>) -> Option<AnswerSpec>;
@@ -69,21 +72,28 @@ fn spec(
 }
 
 fn math(section: &Section<'_, '_>) -> Option<AnswerSpec> {
+    let names = POLICIES.map(|name| (name, name));
+    let name = section.word("policy", &names).unwrap_or(POLICIES[0]);
+    let named = MathConfig::named(name).expect("each of the names has a policy");
     let config = MathConfig {
-        tolerance: tolerance(section),
-        policy: math_policy(section),
+        tolerance: tolerance(section).unwrap_or(named.tolerance),
+        policy: math_policy(section, named.policy),
         constants: constants(section),
     };
-    let policy = AnswerPolicy { refuse_many: true, ..AnswerPolicy::default() };
+    // A strict reader guesses nothing, and other graders do not count the boxes of a response.
+    let policy = AnswerPolicy {
+        last_number: name != "strict",
+        refuse_many: matches!(name, "default" | "strict"),
+        ..AnswerPolicy::default()
+    };
     let extract = extract(section, Extract::Answer(policy));
     let description = "compares the final answer with the reference symbolically";
     let verifier = Math::new(config.clone());
     spec(description, extract, verifier, &config)
 }
 
-/// Reads the policy for disputed equalities.
-fn math_policy(section: &Section<'_, '_>) -> Policy {
-    let default = Policy::default();
+/// Reads the policy for disputed equalities; `default` where nothing is said.
+fn math_policy(section: &Section<'_, '_>, default: Policy) -> Policy {
     let flag = |key, default| section.boolean(key).unwrap_or(default);
     let logs = [("10", LogBase::Ten), ("e", LogBase::E), ("either", LogBase::Either)];
     let undecided = [("abstain", Undecided::Abstain), ("wrong", Undecided::Wrong)];
@@ -101,6 +111,7 @@ fn math_policy(section: &Section<'_, '_>) -> Policy {
         renamed_constants: flag("renamed_constants", default.renamed_constants),
         collapse_repeats: flag("collapse_repeats", default.collapse_repeats),
         unit_required: flag("unit_required", default.unit_required),
+        rounded_decimals: flag("rounded_decimals", default.rounded_decimals),
         undecided: section.word("undecided", &undecided).unwrap_or(default.undecided),
     }
 }
@@ -119,8 +130,8 @@ fn constants(section: &Section<'_, '_>) -> Vec<PhysicalConstant> {
     symbols.into_iter().filter_map(known).collect()
 }
 
-/// One of `tolerance`, `absolute` and `relative`.
-fn tolerance(section: &Section<'_, '_>) -> Tolerance {
+/// One of `tolerance`, `absolute`, `relative` and `decimals`; `None` where none is given.
+fn tolerance(section: &Section<'_, '_>) -> Option<Tolerance> {
     let words = [("exact", Tolerance::Exact), ("gold_digits", Tolerance::GoldDigits)];
     let indices = [(words[0].0, 0), (words[1].0, 1)];
     let word = section.word("tolerance", &indices).map(|index| words[index].1.clone());
@@ -134,12 +145,15 @@ fn tolerance(section: &Section<'_, '_>) -> Tolerance {
             }
         }
     };
-    let given =
-        [word, bound("absolute", Tolerance::Absolute), bound("relative", Tolerance::Relative)];
+    let decimals = section.integer("decimals", 0..MAX_DECIMALS);
+    let decimals = decimals.and_then(|count| u8::try_from(count).ok()).map(Tolerance::Decimals);
+    let absolute = bound("absolute", Tolerance::Absolute);
+    let given = [word, absolute, bound("relative", Tolerance::Relative), decimals];
     let mut given = given.into_iter().flatten();
-    let tolerance = given.next().unwrap_or_default();
+    let tolerance = given.next();
     if given.next().is_some() {
-        section.problem("tolerance", "give one of 'tolerance', 'absolute' and 'relative'");
+        let detail = "give one of 'tolerance', 'absolute', 'relative' and 'decimals'";
+        section.problem("tolerance", detail);
     }
     tolerance
 }

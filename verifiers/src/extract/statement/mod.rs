@@ -9,7 +9,9 @@
 //! value. So a statement has several readings, in order: the answer by these rules, the other
 //! values of the sentence from its end on, and the predicate of the sentence in words. See ADR 27.
 
+mod emphasis;
 mod pieces;
+mod predicate;
 mod words;
 
 use std::ops::Range;
@@ -80,7 +82,11 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         if index == 0 {
             statement.predicate = reader.predicate(&clauses);
         }
-        statement.values = reader.values(&clauses);
+        statement.values = reader.emphasised(sentence, reader.values(&clauses));
+        if statement.values.iter().flatten().all(|span| reader.is_mere_name(span)) {
+            let numbers = reader.number_words(sentence);
+            statement.values.splice(0..0, numbers);
+        }
         statement.is_rejection = reader.rejection(sentence).0;
         if !statement.values.is_empty() || statement.is_rejection {
             break;
@@ -188,7 +194,8 @@ fn is_border(pieces: &[Piece], index: usize) -> bool {
     let after = pieces.get(index + 1);
     let is_bullet = after
         .is_some_and(|piece| matches!(piece.kind, PieceKind::Mark('-' | '•' | '*')))
-        && pieces.get(index + 2).is_some_and(|next| !next.is_mark('*'));
+        && (after.is_some_and(|piece| !piece.is_mark('*'))
+            || pieces.get(index + 2).is_some_and(|next| !next.is_mark('*')));
     let leads = before.is_some_and(|piece| piece.is_mark(':') || piece.is_mark(','));
     let continues =
         before.is_some_and(is_display) && after.is_some_and(|p| p.kind == PieceKind::Word);
@@ -220,6 +227,14 @@ impl<'t> Reader<'t> {
 
     /// Returns whether a sentence checks the answer or addresses the reader.
     fn is_check(&self, sentence: &[Piece]) -> bool {
+        // A sentence in brackets only accompanies.
+        if let [first, second, ..] = sentence
+            && first.is_mark('(')
+            && second.kind == PieceKind::Word
+            && second.span.len() > 1
+        {
+            return true;
+        }
         let mut words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
         let first = words.next();
         let second = words.next();
@@ -257,6 +272,9 @@ impl<'t> Reader<'t> {
                     let is_remark = self.is_word(sentence.get(at + 1), &["had"]);
                     Some((if is_remark { Rank::Remark } else { Rank::Statement }, at + 1))
                 }
+                PieceKind::Mark(',') if has_value && self.is_participle(&sentence[at + 1..]) => {
+                    Some((Rank::Remark, at + 1))
+                }
                 PieceKind::Mark(',') if rank == Rank::Remark => {
                     // "had they been identical, …" says nothing of what is.
                     let is_unreal = self.is_word(sentence.get(start), &["had"]);
@@ -285,6 +303,14 @@ impl<'t> Reader<'t> {
         clauses
     }
 
+    /// Returns whether a value that was read names something, or says where a limit goes.
+    fn is_mere_name(&self, span: &Range<usize>) -> bool {
+        let text = &self.text[span.clone()];
+        let is_limit = text.contains("\\to") || text.contains('→');
+        let is_part = |c: char| c.is_alphabetic() || c.is_whitespace() || "()[],_'{}".contains(c);
+        is_limit || text.chars().all(is_part)
+    }
+
     /// Returns whether a formula only names what the sentence is about: `$x$`, `$(x, y)$`.
     fn is_name(&self, piece: &Piece) -> bool {
         let text = &self.text[piece.span.clone()];
@@ -309,9 +335,14 @@ impl<'t> Reader<'t> {
             return Some((Rank::Statement, at + 1));
         }
         if self.is_word(piece, &words::PARTING) {
-            return Some((Rank::Statement, at));
+            // What stands in contrast to a value only accompanies it.
+            let is_contrast = has_value && self.is_word(piece, &["while", "whereas"]);
+            return Some((if is_contrast { Rank::Remark } else { Rank::Statement }, at));
         }
         if !has_value {
+            return None;
+        }
+        if self.is_word(piece, &["such"]) && !self.is_word(next, &["that", "as"]) {
             return None;
         }
         if self.is_word(piece, &["which"]) && self.restates(sentence, at + 1) {
@@ -328,6 +359,13 @@ impl<'t> Reader<'t> {
             || self.is_word(piece, &words::ACCOMPANYING)
             || self.is_word(piece, &words::PREPOSITIONS) && self.has_condition(sentence, at + 1);
         is_remark.then_some((Rank::Remark, at))
+    }
+
+    /// Returns whether a clause up to the next comma is one of "being": ", the largest of them being
+    /// 27".
+    fn is_participle(&self, rest: &[Piece]) -> bool {
+        let is_end = |piece: &&Piece| !matches!(piece.kind, PieceKind::Mark(',' | ';'));
+        rest.iter().take_while(is_end).any(|piece| self.is_word(Some(piece), &["being"]))
     }
 
     /// Returns whether "which" at `at` is followed by "is" and a value, or by a verb that gives one.
@@ -390,13 +428,23 @@ impl<'t> Reader<'t> {
             found.push((clause.rank, groups));
         }
         // "There are 4 such subsets" says what was sought, whatever follows from it.
+        let mut order: Vec<&Clause<'_>> = clauses.iter().collect();
         if let Some(place) = clauses.iter().position(|clause| self.is_sought(clause)) {
             let sought = found.remove(place);
             found.push(sought);
+            let clause = order.remove(place);
+            order.push(clause);
         }
         let mut readings = Vec::new();
         for rank in [Rank::Statement, Rank::Remark] {
-            for (_, groups) in found.iter().rev().filter(|(own, _)| *own == rank) {
+            for ((_, groups), clause) in
+                found.iter().zip(&order).rev().filter(|((own, _), _)| *own == rank)
+            {
+                // "when k = 6" is no answer beside one.
+                let is_condition = self.is_word(clause.pieces.first(), &["when", "if", "unless"]);
+                if rank == Rank::Remark && is_condition && !readings.is_empty() {
+                    continue;
+                }
                 readings.extend(groups.iter().rev().cloned());
             }
         }
@@ -446,7 +494,10 @@ impl<'t> Reader<'t> {
     fn groups(&self, pieces: &[Piece]) -> Vec<Vec<Range<usize>>> {
         let values = pieces.iter().enumerate().filter(|(_, piece)| piece.is_value());
         let spans: Vec<(usize, Range<usize>)> = values
-            .map(|(index, piece)| (index, with_unit(self.text, &self.window, piece)))
+            .map(|(index, piece)| {
+                let exact = self.exact_before(pieces, index);
+                (index, exact.unwrap_or_else(|| with_unit(self.text, &self.window, piece)))
+            })
             .collect();
         let mut groups: Vec<Vec<Range<usize>>> = Vec::new();
         let mut before: Option<(usize, usize)> = None;
@@ -481,6 +532,21 @@ impl<'t> Reader<'t> {
             before = Some((index, end));
         }
         groups
+    }
+
+    /// Returns the plain formula between `=` and `≈` where the value at `index` approximates it:
+    /// `π²/6 − 1` of "π²/6 − 1 ≈ 0.645".
+    fn exact_before(&self, pieces: &[Piece], index: usize) -> Option<Range<usize>> {
+        let sign = index.checked_sub(1).filter(|sign| pieces[*sign].is_mark('≈'))?;
+        let from = pieces[..sign].iter().rposition(|piece| piece.is_mark('='))? + 1;
+        let chunk = &pieces[from..sign];
+        let is_mathematical = |piece: &Piece| {
+            piece.kind != PieceKind::Word
+                || piece.span.len() <= 2
+                || self.is_word(Some(piece), &["sqrt", "sin", "cos", "tan", "log", "exp"])
+        };
+        let is_formula = chunk.len() > 1 && chunk.iter().all(is_mathematical);
+        is_formula.then(|| chunk[0].span.start..chunk[chunk.len() - 1].span.end)
     }
 
     /// Returns whether two joined formulas state an order, or where a variable lies.
@@ -576,51 +642,6 @@ impl<'t> Reader<'t> {
             }
         }
         (false, 0)
-    }
-
-    /// Returns the letter of "option B is correct".
-    fn choice(&self, pieces: &[Piece]) -> Option<Range<usize>> {
-        let words: Vec<&Piece> = pieces.iter().filter(|p| p.kind == PieceKind::Word).collect();
-        let at = words
-            .iter()
-            .position(|word| self.is_word(Some(word), &["option", "choice", "statement"]))?;
-        let letter = words.get(at + 1).filter(|letter| {
-            let text = &self.text[letter.span.clone()];
-            text.len() == 1 && ("A"..="H").contains(&text)
-        })?;
-        let [.., verb, last] = words.as_slice() else {
-            return None;
-        };
-        let is_true = self.is_word(Some(last), &["correct", "right"]);
-        (is_true && self.is_word(Some(verb), &["is"])).then(|| letter.span.clone())
-    }
-
-    /// Returns the predicate of the last clause that states something in words: "no solution" of
-    /// "there is no solution", "does not exist" of "the limit does not exist".
-    fn predicate(&self, clauses: &[Clause<'_>]) -> Option<Range<usize>> {
-        let clause = clauses.iter().rfind(|clause| clause.rank == Rank::Statement)?;
-        if let Some(choice) = self.choice(clause.pieces) {
-            return Some(choice);
-        }
-        let is_copula = |piece: &Piece| self.is_word(Some(piece), &words::COPULAS);
-        let is_verb = |piece: &Piece| self.is_word(Some(piece), &words::VERBS);
-        let verb = clause.pieces.iter().position(|piece| is_copula(piece) || is_verb(piece))?;
-        let first = verb + usize::from(is_copula(&clause.pieces[verb]));
-        let subject = &clause.pieces[..verb];
-        let rest = &clause.pieces[first..];
-        let denies = |pieces: &[Piece]| {
-            pieces.iter().any(|piece| self.is_word(Some(piece), &["no", "neither"]))
-        };
-        // "no solution exists"
-        let rest = if rest.len() == 1 && denies(subject) { subject } else { rest };
-        let is_joined = |piece: &Piece| {
-            let marks = ['*', '-', '\'', '(', ')'];
-            piece.kind == PieceKind::Word || marks.into_iter().any(|mark| piece.is_mark(mark))
-        };
-        let words = rest.iter().filter(|piece| piece.kind == PieceKind::Word).count();
-        let is_plain = rest.iter().all(is_joined) && (1..=MAX_PREDICATE).contains(&words);
-        let (start, end) = (rest.first()?.span.start, rest.last()?.span.end);
-        is_plain.then(|| trim::clean(self.text, start..end))
     }
 }
 

@@ -92,7 +92,10 @@ fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Piece> {
     } else {
         unmarked::is_formula(inner) && (is_display || !inner.contains('\n'))
     };
-    is_formula.then_some(Piece { kind: PieceKind::Formula { is_display }, span: at..end })
+    // `$\blacksquare$` ends a proof.
+    let is_end = matches!(inner.trim(), "\\blacksquare" | "\\square" | "\\qed" | "\\checkmark");
+    let kind = if is_end { PieceKind::Mark('■') } else { PieceKind::Formula { is_display } };
+    is_formula.then_some(Piece { kind, span: at..end })
 }
 
 /// Returns the number, word or mark at `at`.
@@ -104,6 +107,12 @@ fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
         first.is_alphanumeric() || tail::is_digit(first) || "+-−.$€£¥~".contains(first);
     let token = if opens_number { tail::token_around(text, window, at) } else { at..at };
     if text[token.clone()].contains(tail::is_digit) && !tail::is_word(&text[token.clone()]) {
+        // The number of sides of a `15-gon`.
+        let digits = text[token.clone()].bytes().take_while(u8::is_ascii_digit).count();
+        let tail_word = text[token.start + digits..token.end].trim_end_matches('.');
+        if digits > 0 && matches!(tail_word, "-gon" | "-sided" | "-fold") && token.start >= at {
+            return Piece { kind: PieceKind::Number, span: token.start..token.start + digits };
+        }
         let span = tail::number_span(text, window, &token);
         let is_here = span.end > at && (span.start <= at || !first.is_alphanumeric());
         if is_here {
@@ -137,7 +146,7 @@ fn bracketed(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize
     let rest = text[at..window.end].strip_prefix(['(', '['])?;
     let length = rest.find([')', ']', '(', '[']).filter(|length| *length < MAX_BYTES)?;
     let inner = &rest[..length];
-    let is_numbers = inner.chars().all(|c| tail::is_digit(c) || " ,.-−+/√π∞".contains(c));
+    let is_numbers = inner.chars().all(|c| tail::is_digit(c) || " ,.-−+±/√π∞".contains(c));
     let is_shut = rest[length..].starts_with([')', ']']);
     let has_members = inner.contains(',') && inner.contains(tail::is_digit);
     (is_numbers && is_shut && has_members).then_some(at..at + length + 2)

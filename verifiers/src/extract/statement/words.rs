@@ -27,14 +27,16 @@ pub(super) const CONCLUDING: [&str; 22] = [
 ];
 
 /// Words that open a clause about a value before them, or about the statement at its start.
-pub(super) const ACCOMPANYING: [&str; 29] = [
+pub(super) const ACCOMPANYING: [&str; 32] = [
     "about",
     "achieved",
+    "alongside",
     "approximately",
     "as",
     "assuming",
     "attained",
     "because",
+    "besides",
     "between",
     "compared",
     "given",
@@ -50,6 +52,7 @@ pub(super) const ACCOMPANYING: [&str; 29] = [
     "satisfying",
     "since",
     "such",
+    "than",
     "that",
     "versus",
     "when",
@@ -67,6 +70,48 @@ pub(super) const POSSESSIVE: [&str; 5] = ["each", "her", "his", "its", "their"];
 
 /// Words before a noun, so that "to" before them opens no purpose.
 pub(super) const DETERMINING: [&str; 8] = ["a", "an", "both", "each", "its", "that", "the", "this"];
+
+/// Words before the number of a step.
+pub(super) const HEADING: [&str; 7] =
+    ["case", "method", "part", "problem", "question", "solution", "step"];
+
+/// Words of which numbers are made.
+pub(super) const NUMBERS: [&str; 34] = [
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+    "twenty",
+    "thirty",
+    "forty",
+    "fifty",
+    "sixty",
+    "seventy",
+    "eighty",
+    "ninety",
+    "hundred",
+    "thousand",
+    "half",
+    "third",
+    "thirds",
+    "quarter",
+    "quarters",
+];
 
 /// Words that open a clause at the start of a statement, up to its first comma.
 pub(super) const OPENING: [&str; 12] = [
