@@ -20,16 +20,16 @@ mod value;
 mod vector;
 mod wordings;
 
+use dashu::base::BitTest as _;
+
 use super::algebra;
 use super::answer::{Answer, AnswerForm, Brackets, Region, Value};
 use super::calendar::Clock;
 use super::chemistry;
-use dashu::base::BitTest as _;
-
 use super::expr::{Expr, Function, Node, Workspace};
 use super::interval::{self, Separation};
 use super::policy::Policy;
-use super::proof::{Assumptions, Doubt, Proof, Rule};
+use super::proof::{Assumptions, Doubt, Proof};
 use super::tolerance::Tolerance;
 use crate::fuel::Exhausted;
 
@@ -38,6 +38,7 @@ use self::congruence::Congruence;
 use self::inequality::Equation;
 pub use self::kind::are_alike;
 pub use self::outcome::{AnswerTexts, Comparison, Evidence};
+use self::outcome::{blame, outcome};
 
 /// Exponents of more bits make numbers that are not written down.
 const LARGE_BITS: usize = 16;
@@ -572,53 +573,6 @@ fn agreement(agrees: Option<bool>, what: &'static str) -> Comparison {
         (Some(false), _) => Comparison::different("time_different"),
         (None, "date") => Comparison::incomparable("date_incomplete"),
         (None, _) => Comparison::incomparable("half_of_day_missing"),
-    }
-}
-
-/// Returns the reason why a candidate is at fault for a doubt.
-fn blame(doubt: Doubt) -> &'static str {
-    match doubt {
-        Doubt::LikelyEqual => "likely_equal",
-        Doubt::NoRule => "candidate_no_rule",
-        Doubt::NoValue => "candidate_no_value",
-        Doubt::Costly => "candidate_too_costly",
-    }
-}
-
-/// Returns a finding of algebra as an outcome.
-pub(super) fn outcome(finding: Proof) -> Comparison {
-    match finding {
-        Proof::Equal(rule) => Comparison::equal(equal_code(rule)),
-        Proof::Different(rule, witness) => {
-            Comparison::Different(Evidence { code: different_code(rule), witness, member: None })
-        }
-        Proof::Undecided(doubt) => Comparison::Undecided(doubt),
-    }
-}
-
-fn equal_code(rule: Rule) -> &'static str {
-    match rule {
-        Rule::Identical => "identical",
-        Rule::Rational => "rational_equal",
-        Rule::RationalFunction => "rational_function_equal",
-        Rule::Algebraic => "algebraic_equal",
-        Rule::Elementary => "elementary_equal",
-        Rule::Calculus => "calculus_equal",
-        Rule::Enclosure => "enclosure_equal",
-        Rule::Definedness => "both_undefined",
-    }
-}
-
-fn different_code(rule: Rule) -> &'static str {
-    match rule {
-        Rule::Identical => "symbols_different",
-        Rule::Rational => "rational_different",
-        Rule::RationalFunction => "rational_function_different",
-        Rule::Algebraic => "algebraic_different",
-        Rule::Elementary => "elementary_different",
-        Rule::Calculus => "calculus_different",
-        Rule::Enclosure => "enclosure_different",
-        Rule::Definedness => "definedness_different",
     }
 }
 

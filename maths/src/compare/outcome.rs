@@ -1,6 +1,6 @@
 //! The outcome of a comparison and the evidence for it.
 
-use crate::proof::{Doubt, Witness};
+use crate::proof::{Doubt, Proof, Rule, Witness};
 
 /// The outcome of a comparison.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,4 +73,51 @@ pub struct AnswerTexts<'t> {
     pub gold: &'t str,
     /// The candidate as given.
     pub candidate: &'t str,
+}
+
+/// Returns the reason why a candidate is at fault for a doubt.
+pub(super) fn blame(doubt: Doubt) -> &'static str {
+    match doubt {
+        Doubt::LikelyEqual => "likely_equal",
+        Doubt::NoRule => "candidate_no_rule",
+        Doubt::NoValue => "candidate_no_value",
+        Doubt::Costly => "candidate_too_costly",
+    }
+}
+
+/// Returns a finding of algebra as an outcome.
+pub(super) fn outcome(finding: Proof) -> Comparison {
+    match finding {
+        Proof::Equal(rule) => Comparison::equal(equal_code(rule)),
+        Proof::Different(rule, witness) => {
+            Comparison::Different(Evidence { code: different_code(rule), witness, member: None })
+        }
+        Proof::Undecided(doubt) => Comparison::Undecided(doubt),
+    }
+}
+
+fn equal_code(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Identical => "identical",
+        Rule::Rational => "rational_equal",
+        Rule::RationalFunction => "rational_function_equal",
+        Rule::Algebraic => "algebraic_equal",
+        Rule::Elementary => "elementary_equal",
+        Rule::Calculus => "calculus_equal",
+        Rule::Enclosure => "enclosure_equal",
+        Rule::Definedness => "both_undefined",
+    }
+}
+
+fn different_code(rule: Rule) -> &'static str {
+    match rule {
+        Rule::Identical => "symbols_different",
+        Rule::Rational => "rational_different",
+        Rule::RationalFunction => "rational_function_different",
+        Rule::Algebraic => "algebraic_different",
+        Rule::Elementary => "elementary_different",
+        Rule::Calculus => "calculus_different",
+        Rule::Enclosure => "enclosure_different",
+        Rule::Definedness => "definedness_different",
+    }
 }

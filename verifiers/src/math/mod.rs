@@ -217,7 +217,8 @@ impl Math {
     ) -> Result<Verdict, VerifyError> {
         if let Some((own, other)) = gold.label.zip(candidate.label) {
             // One side names nothing but the choice, or they name two choices.
-            let is_by_label = gold.has_content != candidate.has_content;
+            let is_by_label =
+                gold.has_content != candidate.has_content || !gold.has_content && own == other;
             if is_by_label || candidate.has_content && own != other {
                 return Ok(report::labels(own == other));
             }

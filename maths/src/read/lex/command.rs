@@ -33,7 +33,7 @@ impl<'a> Lexer<'a> {
             | "textup" | "textsf" => self.font(true),
             "mathbf" | "mathit" | "mathsf" | "boldsymbol" | "bm" | "mathcal" | "mathscr"
             | "mathfrak" | "pmb" | "underline" => self.font(false),
-            "Pr" | "dim" | "deg" | "ker" | "rank" => {
+            "Pr" | "dim" | "deg" | "ker" | "rank" | "nabla" => {
                 self.push(Token::Word { text: name, style: Style::Upright });
             }
             "boxed" | "fbox" => return self.boxed(),

@@ -58,13 +58,19 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
         }
         let piece = match formula(text, at, window) {
             Some(piece) => piece,
-            None if first == '\\' => return None,
+            None if first == '\\' => match rest[1..].chars().next() {
+                // `\$5` outside of formulas.
+                Some(sign @ ('$' | '%' | '&' | '#' | '_')) => {
+                    Piece { kind: PieceKind::Mark(sign), span: at..at + 2 }
+                }
+                Some(_) | None => return None,
+            },
             None => plain(text, at, first, window),
         };
         at = piece.span.end;
-        // `12 500` and `1 1/2` are one number.
+        // `12 500`, `1 1/2` and `238 − 92` are one value.
         while let Some(last) = pieces.last().filter(|last| last.span.start >= piece.span.start) {
-            if last.kind != PieceKind::Number {
+            if !matches!(last.kind, PieceKind::Number | PieceKind::Mark(_)) {
                 return None;
             }
             pieces.pop();

@@ -1,0 +1,169 @@
+//! The clauses of a sentence, by the words that part them.
+
+use std::ops::Range;
+
+use super::pieces::{Piece, PieceKind};
+use super::{Clause, Rank, Reader, words};
+
+impl Reader<'_> {
+    /// Parts a sentence into clauses.
+    pub(super) fn clauses<'p>(&self, sentence: &'p [Piece]) -> Vec<Clause<'p>> {
+        let mut clauses = Vec::new();
+        let mut rank =
+            match sentence.iter().find(|piece| !matches!(piece.kind, PieceKind::Mark('*'))) {
+                Some(first) if self.is_word(Some(first), &words::OPENING) => Rank::Remark,
+                Some(_) | None => Rank::Statement,
+            };
+        let mut start = 0;
+        let mut has_value = false;
+        let mut is_inside = false;
+        let mut at = 0;
+        while at < sentence.len() {
+            let piece = &sentence[at];
+            let next = match piece.kind {
+                PieceKind::Mark('(')
+                    if has_value && !is_inside && !self.is_word(sentence.get(at + 1), &["or"]) =>
+                {
+                    is_inside = true;
+                    Some((Rank::Remark, at + 1))
+                }
+                PieceKind::Mark(')') if is_inside => {
+                    is_inside = false;
+                    Some((Rank::Statement, at + 1))
+                }
+                PieceKind::Mark(_) | PieceKind::Word if is_inside => None,
+                PieceKind::Mark(';' | '；' | '—') => {
+                    let is_remark = self.is_word(sentence.get(at + 1), &["had"]);
+                    Some((if is_remark { Rank::Remark } else { Rank::Statement }, at + 1))
+                }
+                PieceKind::Mark(',') if has_value && self.is_participle(&sentence[at + 1..]) => {
+                    Some((Rank::Remark, at + 1))
+                }
+                PieceKind::Mark(',') if rank == Rank::Remark => {
+                    // "had they been identical, …" says nothing of what is.
+                    let is_unreal = self.is_word(sentence.get(start), &["had"]);
+                    (!is_unreal).then_some((Rank::Statement, at + 1))
+                }
+                PieceKind::Word => self.border(sentence, at, has_value),
+                PieceKind::Formula { .. }
+                | PieceKind::Number
+                | PieceKind::Mark(_)
+                | PieceKind::Break { .. } => None,
+            };
+            if let Some((next_rank, next_start)) = next {
+                clauses.push(Clause { rank, pieces: &sentence[start.min(at)..at] });
+                // After a remark a statement goes on; a conclusion begins anew.
+                has_value &= next_rank == Rank::Remark || rank == Rank::Remark;
+                rank = next_rank;
+                start = next_start;
+            }
+            has_value |= piece.is_value() && rank == Rank::Statement && !self.is_name(piece);
+            at += 1;
+        }
+        clauses.push(Clause { rank, pieces: &sentence[start.min(sentence.len())..] });
+        clauses.retain(|clause| {
+            clause.pieces.iter().any(|piece| piece.is_value() || piece.kind == PieceKind::Word)
+        });
+        clauses
+    }
+
+    /// Returns whether a value that was read names something, or says where a limit goes.
+    pub(super) fn is_mere_name(&self, span: &Range<usize>) -> bool {
+        let text = &self.text[span.clone()];
+        let is_limit = text.contains("\\to") || text.contains('→');
+        let is_part = |c: char| c.is_alphabetic() || c.is_whitespace() || "()[],_'{}".contains(c);
+        is_limit || text.chars().all(is_part)
+    }
+
+    /// Returns whether a formula only names what the sentence is about: `$x$`, `$(x, y)$`.
+    pub(super) fn is_name(&self, piece: &Piece) -> bool {
+        let text = &self.text[piece.span.clone()];
+        let is_part = |c: char| c.is_alphabetic() || c.is_whitespace() || "$()[],_'\\".contains(c);
+        let is_constant = text.contains("\\pi");
+        piece.kind != PieceKind::Number && !is_constant && text.chars().all(is_part)
+    }
+
+    /// Returns the rank of the clause that the word at `at` opens, and where its content starts.
+    fn border(&self, sentence: &[Piece], at: usize, has_value: bool) -> Option<(Rank, usize)> {
+        let piece = Some(&sentence[at]);
+        let next = sentence.get(at + 1);
+        if self.is_word(piece, &words::CONCLUDING) {
+            let is_bound = self.is_word(next, &["that", "many", "much", "far"]);
+            let skip = usize::from(is_bound && self.is_word(next, &["that"]));
+            return (!is_bound || skip > 0).then_some((Rank::Statement, at + 1 + skip));
+        }
+        // "for a total of 7"
+        let is_total = self.is_word(next, &["a"])
+            && self.is_word(sentence.get(at + 2), &["total", "sum", "product"]);
+        if self.is_word(piece, &["for", "with"]) && is_total {
+            return Some((Rank::Statement, at + 1));
+        }
+        if self.is_word(piece, &words::PARTING) {
+            // What stands in contrast to a value only accompanies it.
+            let is_contrast = has_value && self.is_word(piece, &["while", "whereas"]);
+            return Some((if is_contrast { Rank::Remark } else { Rank::Statement }, at));
+        }
+        if !has_value {
+            return None;
+        }
+        if self.is_word(piece, &["such"]) && !self.is_word(next, &["that", "as"]) {
+            return None;
+        }
+        if self.is_word(piece, &["which"]) && self.restates(sentence, at + 1) {
+            return Some((Rank::Statement, at + 1));
+        }
+        let is_own = self.is_word(piece, &["for"]) && self.is_word(next, &words::POSSESSIVE);
+        // "45 minutes to travel 30 km", but not "39 to 33", "3 to the power 4" and "8 to get 13".
+        let is_purpose = self.is_word(piece, &["to"])
+            && next.is_some_and(|next| next.kind == PieceKind::Word && next.span.len() > 1)
+            && !self.is_word(next, &words::CONCLUDING)
+            && !self.is_word(next, &words::DETERMINING);
+        let is_remark = is_own
+            || is_purpose
+            || self.is_word(piece, &words::ACCOMPANYING)
+            || self.is_word(piece, &words::PREPOSITIONS) && self.has_condition(sentence, at + 1);
+        is_remark.then_some((Rank::Remark, at))
+    }
+
+    /// Returns whether a clause up to the next comma is one of "being": ", the largest of them being
+    /// 27".
+    fn is_participle(&self, rest: &[Piece]) -> bool {
+        let is_end = |piece: &&Piece| !matches!(piece.kind, PieceKind::Mark(',' | ';'));
+        rest.iter().take_while(is_end).any(|piece| self.is_word(Some(piece), &["being"]))
+    }
+
+    /// Returns whether "which" at `at` is followed by "is" and a value, or by a verb that gives one.
+    fn restates(&self, sentence: &[Piece], at: usize) -> bool {
+        let verb = sentence.get(at);
+        let next = sentence.get(at + 1);
+        let has_value = next.is_some_and(Piece::is_value);
+        self.is_word(verb, &["simplifies", "means", "equals", "reduces"])
+            || self.is_word(verb, &["is", "are"]) && has_value
+            || self.is_word(verb, &["is"]) && self.is_word(next, &["equal"])
+    }
+
+    /// Returns whether a condition on variables follows: a formula with a relation, or a letter.
+    fn has_condition(&self, sentence: &[Piece], at: usize) -> bool {
+        let quantifier = |piece: &&Piece| {
+            self.is_word(
+                Some(piece),
+                &["all", "every", "any", "each", "some", "real", "integer", "integers", "positive"],
+            )
+        };
+        let rest = &sentence[at.min(sentence.len())..];
+        let skipped = rest.iter().take_while(quantifier).count();
+        let Some(first) = rest.get(skipped) else {
+            return skipped > 0;
+        };
+        let text = &self.text[first.span.clone()];
+        match first.kind {
+            PieceKind::Formula { .. } => {
+                skipped > 0
+                    || text.contains(['=', '<', '>', '≤', '≥', '∈'])
+                    || ["\\in", "\\ge", "\\le", "\\neq"].iter().any(|sign| text.contains(sign))
+            }
+            PieceKind::Word => skipped > 0 || first.span.len() == 1,
+            PieceKind::Number | PieceKind::Mark(_) | PieceKind::Break { .. } => false,
+        }
+    }
+}
