@@ -7,7 +7,7 @@ use dashu::integer::{IBig, UBig};
 
 use super::{Comparer, Comparison, bare, mismatch};
 use crate::algebra;
-use crate::answer::{Answer, AnswerForm, Value};
+use crate::answer::{Answer, AnswerForm};
 use crate::expr::Expr;
 use crate::fuel::Exhausted;
 
@@ -46,27 +46,6 @@ impl Comparer<'_, '_> {
             (Some(own), Some(theirs)) => self.same_classes(&own, &theirs),
             _ => Ok(mismatch()),
         }
-    }
-
-    /// Compares a gold number with a class: right where the class is written by that number, and it is
-    /// the remainder.
-    pub(super) fn remainder(
-        &mut self,
-        gold: &Value,
-        residue: Expr,
-        modulus: Expr,
-    ) -> Result<Comparison, Exhausted> {
-        let (residue, modulus) = (self.whole(residue)?, self.whole(modulus)?);
-        let own = self.whole(gold.expr)?;
-        let (Some(own), Some(residue), Some(modulus)) = (own, residue, modulus) else {
-            return Ok(mismatch());
-        };
-        let is_remainder = residue >= IBig::ZERO && residue < modulus;
-        Ok(if is_remainder && own == residue && gold.unit.is_none() {
-            Comparison::equal("remainder_equal")
-        } else {
-            mismatch()
-        })
     }
 
     /// Compares a gold list of residue classes; `None` if neither side holds a congruence.

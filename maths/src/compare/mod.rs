@@ -181,7 +181,6 @@ impl Comparer<'_, '_> {
                         Congruence { residues: &[residue], modulus: step },
                         Congruence { residues, modulus: *modulus },
                     ),
-                    (None, [residue]) => self.remainder(value, *residue, *modulus),
                     _ => Ok(mismatch()),
                 }
             }
@@ -460,7 +459,7 @@ impl Comparer<'_, '_> {
             | Node::Apply(..)
             | Node::Bound(_) => false,
         };
-        if has_bound {
+        if has_bound && self.ws.is_closed(expr)? {
             return Ok(true);
         }
         for exponent in towers {

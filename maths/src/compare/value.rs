@@ -187,7 +187,7 @@ impl Comparer<'_, '_> {
         if value.abs() < &unit * RBig::from(1000u16) {
             return Ok(false);
         }
-        self.is_near(gold.expr, expr, unit / UBig::from(2u8))
+        self.is_near(gold.expr, expr, &(unit / UBig::from(2u8)))
     }
 
     /// Decides whether `expr` lies within the tolerance of the gold value, by proof.
@@ -204,7 +204,7 @@ impl Comparer<'_, '_> {
             return self.are_rounded_alike(gold.expr, expr, count);
         }
         match self.bound(gold)? {
-            Some(bound) => self.is_near(gold.expr, expr, bound),
+            Some(bound) => self.is_near(gold.expr, expr, &bound),
             None => Ok(false),
         }
     }
@@ -220,22 +220,22 @@ impl Comparer<'_, '_> {
                 self.ws.fuel.spend(number::cost(digits(&own) + digits(&other)))?;
                 Ok((own / &unit + &half).floor() == (other / &unit + half).floor())
             }
-            (Some(_), None) | (None, Some(_)) => self.is_near(gold, expr, unit * half),
+            (Some(_), None) | (None, Some(_)) => self.is_near(gold, expr, &(unit * half)),
             (None, None) => Ok(false),
         }
     }
 
     /// Decides whether two values are no further apart than `bound`, by proof.
-    fn is_near(&mut self, gold: Expr, expr: Expr, bound: RBig) -> Result<bool, Exhausted> {
+    fn is_near(&mut self, gold: Expr, expr: Expr, bound: &RBig) -> Result<bool, Exhausted> {
         let values = (algebra::rational(gold, self.ws)?, algebra::rational(expr, self.ws)?);
         if let (Some(own), Some(other)) = values {
-            let digits = digits(&own) + digits(&other) + digits(&bound);
+            let digits = digits(&own) + digits(&other) + digits(bound);
             self.ws.fuel.spend(number::cost(digits))?;
-            return Ok((own - other).abs() <= bound);
+            return Ok((own - other).abs() <= *bound);
         }
         let difference = self.ws.difference(gold, expr)?;
         let square = self.ws.product(vec![difference, difference])?;
-        let bound = self.ws.number(&bound * &bound)?;
+        let bound = self.ws.number(bound * bound)?;
         let room = self.ws.difference(bound, square)?;
         let sign = interval::sign(room, self.ws)?;
         Ok(sign.is_some_and(|sign| sign != Ordering::Less))

@@ -79,7 +79,7 @@ fn other_words_are_no_number() {
     check_none("nineteen eighty-four ; one two ; twenty eleven ; one thousand thousand ; zero one");
     check_none("two third ; one thirds ; twelve eggs ; iv ; XII ; a ; an ; one hundred hundred");
     check_none(
-        "12 ; 21th ; 11st ; 22st ; twenty--one ; -one ; zwölf ; one+two ; minus ; twenty-zero",
+        "12 ; 21th ; 11st ; 22st ; twenty--one ; -one ; vingt-et-un ; one+two ; minus ; twenty-zero",
     );
     check_none(
         "one million million ; five hundred million thousand ; ; two and three halves ; once",

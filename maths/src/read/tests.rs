@@ -106,6 +106,7 @@ fn told_region(region: &Region, ws: &Workspace<'_>) -> String {
         Region::Points(points) => format!("{{{}}}", joined(points, ws)),
         Region::Union(regions) => all(regions, " u "),
         Region::Intersection(regions) => all(regions, " n "),
+        Region::Joined(regions) => all(regions, ", "),
         Region::Difference(left, right) => {
             format!("({} \\ {})", told_region(left, ws), told_region(right, ws))
         }

@@ -305,8 +305,8 @@ pub(in crate::read) fn is_date_like(text: &str) -> bool {
         || matches!(text.to_ascii_lowercase().as_str(), "noon" | "midnight")
 }
 
-/// Returns `text` where it is prose that no grammar reads: words with points, and whole numbers
-/// among them.
+/// Returns `text` where it is prose that no grammar reads: words with points, and scores such as
+/// `39 to 33`.
 pub(in crate::read) fn prose(text: &str) -> Option<String> {
     let is_word = |c: char| c.is_alphanumeric() || c.is_whitespace() || "-'’.,".contains(c);
     if text.len() > MAX_TEXT || !text.chars().all(is_word) {
@@ -316,6 +316,6 @@ pub(in crate::read) fn prose(text: &str) -> Option<String> {
     let (figures, words): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(numbers);
     let has_mixed = words.iter().any(|word| word.contains(|c: char| c.is_numeric()));
     let is_score = figures.len() == 2 && words == ["to"];
-    let is_text = is_score || is_prose(&words.join(" "), false);
+    let is_text = is_score || figures.is_empty() && is_prose(&words.join(" "), false);
     (!has_mixed && is_text && !words.is_empty()).then(|| text.trim().to_owned())
 }

@@ -96,7 +96,11 @@ impl<'a> Lexer<'a> {
     fn delimiter(&mut self, is_left: bool) -> Option<()> {
         self.skip_blanks();
         if self.eat(".") {
-            return if is_left { self.open_unseen() } else { self.close_unseen() };
+            if !is_left {
+                return self.close_unseen();
+            }
+            self.open(Bracket::Group);
+            return Some(());
         }
         for bar in ["|", "\\vert", "\\lvert", "\\rvert"] {
             if self.eat(bar) {
@@ -126,12 +130,6 @@ impl<'a> Lexer<'a> {
         if is_left && self.eat("]") {
             self.open(Bracket::Reversed);
         }
-        Some(())
-    }
-
-    /// Reads `\left.`, a bracket that is not seen.
-    fn open_unseen(&mut self) -> Option<()> {
-        self.open(Bracket::Group);
         Some(())
     }
 

@@ -60,7 +60,13 @@ impl Reader<'_> {
             let is_joined = first.iter().any(|reading| reading.len() > 1);
             let text = &self.text[only.clone()];
             let is_short = text.split_whitespace().count() <= MAX_WORDS;
-            if is_short && (!is_joined || first.len() == 1) && !text.contains(['$', '\\']) {
+            // A number with its noun is found as the number.
+            let is_more = first.len() > 1 || text.contains(['(', '=', '≈']);
+            if is_short
+                && is_more
+                && (!is_joined || first.len() == 1)
+                && !text.contains(['$', '\\'])
+            {
                 first.insert(0, vec![only.clone()]);
             }
         }

@@ -310,7 +310,7 @@ impl<'t> Reader<'t> {
             };
             let are_numbers = first.kind == PieceKind::Number && last.kind == PieceKind::Number;
             let is_to = self.is_word(Some(to), &["to"]);
-            (are_numbers && is_to).then(|| first.span.start..last.span.end)
+            (are_numbers && is_to).then_some(first.span.start..last.span.end)
         })
     }
 

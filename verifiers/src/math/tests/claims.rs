@@ -179,7 +179,7 @@ fn constants_of_physics_are_numbers_only_where_they_are_configured() {
 #[test]
 fn long_lists_and_lists_of_words_equal_themselves() {
     assert_label("(red, blue, 3)", "(Red, blue, 3)", "equal");
-    assert_label("(red, blue, 3)", "(blue, red, 3)", "different");
+    assert_label("(red, blue, 3)", "(blue, red, 3)", "not_compared");
     let numbers: Vec<String> = (0..2000).map(|n| n.to_string()).collect();
     let list = numbers.join(", ");
     check(&list, &list, "equal", "members_equal");

@@ -18,7 +18,7 @@ fn integers_and_decimals_are_compared_exactly() {
     check_different("50", "0.5");
     check_different("0.0000001", "0.0000004");
     check_different("1/28800", "1/5120");
-    check_different("1/3", "0.3333333333333333");
+    check("1/3", "0.3333333333333333", "equal", "rounded");
     let long = "123456789".repeat(50);
     check_equal(&long, &format!("{long}.000"));
     check_different(&long, &format!("{long}1"));
@@ -157,12 +157,11 @@ fn units_are_converted() {
     check_all_equal("6 boxes ; 6 box");
     check_all_equal("6 inches ; 6 in ; 6 inch");
     check_all_equal("6 cities ; 6 city ; 6 City");
-    for (gold, candidate) in
-        [("5 m^2", "5 m"), ("20 °C", "20°"), ("5 eggs", "5 hens"), ("5 eggs per day", "5 eggs")]
-    {
+    for (gold, candidate) in [("5 m^2", "5 m"), ("20 °C", "20°"), ("5 eggs per day", "5 eggs")] {
         check(gold, candidate, "different", "units_different");
         check(candidate, gold, "different", "units_different");
     }
+    check("5 eggs", "5 hens", "not_compared", "units_different");
     check_different("5 m", "5 km");
     check_different("5 km", "6 m");
     check_different("20 °C", "20 °F");
@@ -280,7 +279,7 @@ fn derivatives_are_taken() {
     check_different("2x", r"\frac{d}{dx} x^3");
     check_different("x", r"\frac{d(x^2)}{dx}");
     // Whether y depends on x is not stated; what an operator before brackets reaches is disputed.
-    assert_eq!(label_of("0", r"\frac{dy}{dx}"), "different");
+    assert_eq!(label_of("0", r"\frac{dy}{dx}"), "not_compared");
     check_no_four(
         r"\frac{d}{dx} ; \frac{d}{dx}(4x) \cdot 1 ; \frac{d^2(4x)}{dx} ; \frac{d}{d 2} 4",
     );
