@@ -70,7 +70,7 @@ log = "either"
 [[scorer]]
 name = "intervals"
 kind = "math"
-inequality_as_interval = true
+inequality_as_interval = false
 
 [[scorer]]
 name = "collapse"
@@ -212,8 +212,8 @@ const TABLE: &[Case] = &[
     (44, "math", "x<1", r"\boxed{x>-1}", "0"),
     (45, "math", "1<x<2", r"\boxed{(1,2)}", "1"),
     (45, "math", "x \\ge 5", r"\boxed{[5,\infty)}", "1"),
-    (46, "math", "(0,12.5)", r"\boxed{0<x<12.5}", "0"),
-    (46, "intervals", "(0,12.5)", r"\boxed{0<x<12.5}", "1"),
+    (46, "math", "(0,12.5)", r"\boxed{0<x<12.5}", "1"),
+    (46, "intervals", "(0,12.5)", r"\boxed{0<x<12.5}", "0"),
     (47, "math", "1<x<2", r"\boxed{2>x>1}", "1"),
     (48, "math", "[0,1)", r"\boxed{(0,1]}", "0"),
     (48, "math", "[0,1)", r"\boxed{[0,1)}", "1"),
@@ -292,7 +292,7 @@ const TABLE: &[Case] = &[
     (86, "math", "4", "__import__('os').system('true')", "0"),
     (86, "math", "4", "\\boxed{eval(\"2+2\")}", "0"),
     (87, "math", "0<x<1", r"\boxed{(0,1)}", "1"),
-    (87, "math", "(0,1)", r"\boxed{0<x<1}", "0"),
+    (87, "intervals", "(0,1)", r"\boxed{0<x<1}", "0"),
     (88, "math", "5", r"\boxed{}", "0"),
     (88, "math", "", r"\boxed{}", "-"),
 ];
