@@ -81,6 +81,9 @@ pub(crate) struct Rendered {
 
 /// Splits a rendered text; `None` without known markers.
 pub(crate) fn split(text: &str) -> Option<Rendered> {
+    // One of these begins each marker; most prompts have none, and a search for each marker takes longer
+    // than parsing a short request.
+    memchr::memchr2(b'<', b'[', text.as_bytes())?;
     let marked = FAMILIES.iter().find_map(|marks| by_marks(text, marks));
     let turns = marked.or_else(|| ROLE_TOKENS.iter().find_map(|roles| by_roles(text, roles)))?;
     let (last, before) = turns.split_last()?;
@@ -197,6 +200,15 @@ mod tests {
         let turns: Vec<(&str, &str)> =
             read.turns.iter().map(|turn| (turn.role.as_str(), turn.content.as_str())).collect();
         assert_eq!((turns.as_slice(), read.begun.as_str()), (expected, begun), "{text}");
+    }
+
+    #[test]
+    fn markers_begin_with_the_bytes_that_are_looked_for() {
+        let opens = FAMILIES.iter().map(|marks| marks.open);
+        let tokens = ROLE_TOKENS.iter().flat_map(|roles| roles.tokens).map(|(token, _)| *token);
+        for marker in opens.chain(tokens) {
+            assert!(marker.starts_with(['<', '[']), "{marker}");
+        }
     }
 
     #[test]
