@@ -76,7 +76,7 @@ fn ours(name: &str, rungs: &[Rung], submissions: u32) {
 /// A fresh interpreter under limits of resources for each test, as verl and open-r1 run them.
 fn fresh_interpreters(submissions: u32) {
     let run = |number: u32| {
-        let limits = "ulimit -v 1048576 -t 10 -c 0; exec python3 -c \"$0\"";
+        let limits = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0; exec python3 -c \"$0\"";
         let mut child = Command::new("sh")
             .args(["-c", limits, SOURCE])
             .current_dir(Path::new("/"))
