@@ -211,6 +211,22 @@ fn steps_that_multiply_a_text_are_refused() {
         assert!(error.contains(field) && error.contains("times as long"), "{error}");
     }
     with("pre_tokenizer", &bytes(4)).unwrap();
+    // Added tokens are normalized as the file is read: 2^60 bytes of this one.
+    let state = |normalizer: Value, content: &str| {
+        let token = json!({
+            "id": 0, "content": content, "single_word": false, "lstrip": false, "rstrip": false,
+            "normalized": true, "special": true,
+        });
+        let model = json!({ "type": "BPE", "vocab": { content: 0 }, "merges": [] });
+        let dir = TempDir::new().unwrap();
+        let file = json!({ "normalizer": normalizer, "added_tokens": [token], "model": model });
+        fs::write(dir.path().join("tokenizer.json"), file.to_string()).unwrap();
+        Tokenizer::load(dir.path()).unwrap_err().to_string()
+    };
+    let error = state(doubled(60), "<a>");
+    assert!(error.contains("normalizer") && error.contains("times as long"), "{error}");
+    let error = state(doubled(10), &"a".repeat(4_000));
+    assert!(error.contains("16 times as long"), "{error}");
     let tokenizer = with("normalizer", &doubled(10)).unwrap();
     for text in ["a".repeat(4_000), "b".repeat(1_000) + &"a".repeat(1_000)] {
         for error in [

@@ -245,8 +245,8 @@ fn read(
     bytes: &[u8],
     config: &config::Config,
 ) -> tokenizers::Result<(tokenizers::Tokenizer, bool)> {
+    let measures_texts = growth::check_rules(bytes)?;
     let mut inner = tokenizers::Tokenizer::from_bytes(bytes)?;
-    let measures_texts = growth::check_rules(&inner)?;
     inner.with_padding(None);
     inner.with_truncation(None)?;
     if let ModelWrapper::BPE(model) = inner.get_model()

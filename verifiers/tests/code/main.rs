@@ -104,6 +104,7 @@ fn places(folder: &Path) -> Vec<Place> {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of submissions and their verdicts")]
 fn verdicts_name_what_happened() {
     use CodeVerdict::{
         CompileError, MemoryLimit, Ok, OutputLimit, RuntimeError, TimeLimitCpu, TimeLimitWall,
