@@ -158,13 +158,13 @@ pub struct Session<'s> {
 }
 
 #[derive(Serialize)]
-struct Job<'a> {
+struct LoadMessage<'a> {
     source: &'a str,
-    limits: JobLimits,
+    limits: LoadLimits,
 }
 
 #[derive(Serialize)]
-struct JobLimits {
+struct LoadLimits {
     cpu_ms: u64,
     wall_ms: u64,
     memory: u64,
@@ -277,9 +277,9 @@ impl<'s> Session<'s> {
 
     fn compile(&mut self, source: &str, limits: Limits) -> Result<Loaded, SandboxError> {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
-        let job = Job {
+        let message = LoadMessage {
             source,
-            limits: JobLimits {
+            limits: LoadLimits {
                 cpu_ms: millis(limits.cpu),
                 wall_ms: millis(limits.wall),
                 memory: limits.memory_bytes,
@@ -288,7 +288,7 @@ impl<'s> Session<'s> {
         };
         let worker = self.worker()?;
         worker.expect_within(limits.wall + SILENCE)?;
-        worker.send(&job)?;
+        worker.send(&message)?;
         let head: CompileHead = worker.receive()?;
         let message = worker.receive_bytes(head.stderr)?;
         if head.compiled {

@@ -11,7 +11,7 @@ fn mixed_inputs() -> Vec<(Value, &'static str)> {
         (json!({"response": "so \\boxed{0.6}", "reference": "1/2"}), "ok"),
         (json!({"response": "I do not know", "reference": "1/2"}), "ok"),
         (json!({"response": "", "reference": "1/2"}), "ok"),
-        (json!({"response": "\\boxed{10^10^10^10}", "reference": "1/2"}), "ok"),
+        (json!({"response": "\\boxed{10^10^10^10}", "reference": "1/2"}), "abstain"),
         (json!({"response": "4"}), "bad_reference"),
         (json!({"response": "4", "reference": ""}), "bad_reference"),
         (json!({"response": "4", "reference": "\\unknown{2}"}), "bad_reference"),

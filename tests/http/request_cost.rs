@@ -266,10 +266,10 @@ fn many_small_values_are_refused_by_the_memory_they_parse_into() {
     let body = json!({ "model": "math", "inputs": [responses] });
     check_refused(&server, "/v1/score", &body, 413, "limits.queue_bytes");
     server.settles();
-    let inputs = vec![json!({}); 20_000];
-    let body = json!({ "model": "math", "inputs": inputs });
-    check_refused(&server, "/v1/score", &body, 422, "20000 inputs; a request takes 1 to 10000");
-    server.settles();
+    let body = json!({ "model": "math", "inputs": vec![json!({}); 20_000] });
+    let roomy = Server::start();
+    check_refused(&roomy, "/v1/score", &body, 422, "20000 inputs; a request takes 1 to 10000");
+    roomy.settles();
     let metadata = json!({ "list": vec![1; 1_000] });
     let input = json!({ "response": "1", "reference": "1", "metadata": metadata });
     let reply = server.post("/v1/score", json!({ "model": "math", "inputs": [input] }).to_string());

@@ -167,7 +167,9 @@ fn every_key_is_explained_and_no_other() {
     let with_keys = tables.iter().filter(|table| table.header == KEYS);
     assert_eq!(with_keys.map(|table| table.section.as_str()).collect::<Vec<_>>(), verifiers);
     let list = tables.iter().find(|table| table.header[0] == "verifier").expect("a list");
-    let names = list.rows.iter().map(|row| row[0].split('`').nth(1).expect("a name"));
+    // One that has a page of its own is explained there.
+    let here = list.rows.iter().filter(|row| row[0].contains("](#"));
+    let names = here.map(|row| row[0].split('`').nth(1).expect("a name"));
     assert_eq!(names.collect::<Vec<_>>(), verifiers);
     for (section, keys) in known {
         let table = tables

@@ -69,10 +69,14 @@ pub(super) fn verdict(
         }
         Comparison::Undecided(doubt) => {
             let code = doubt_code(doubt);
-            let reason = Reason::explained(code, explain, || sides.sentence("=?", None));
+            let question = || sides.sentence("=?", None);
             match undecided {
-                Undecided::Abstain => Err(VerifyError::Undecided(reason)),
-                Undecided::Wrong => Ok(Verdict::presumed_wrong("undecided", reason)),
+                // A failure says why, whether or not an explanation is wanted.
+                Undecided::Abstain => Err(VerifyError::Undecided(Reason::with(code, question()))),
+                Undecided::Wrong => {
+                    let reason = Reason::explained(code, explain, question);
+                    Ok(Verdict::presumed_wrong("undecided", reason))
+                }
             }
         }
     }
