@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock};
 use std::thread;
 
-use gpu::sources::SOURCES;
+use gpu::sources::{PROBES, SOURCES};
 use gpu::{Gpu, GpuOptions};
 use libloading::Library;
 
@@ -21,6 +21,10 @@ pub use planted::{PLANTED, Planted};
 pub const SMALL: usize = 2;
 /// The card that is too old.
 pub const OLD: usize = 3;
+/// The card whose kernels return at once: what a step costs the processor.
+pub const NULL: usize = 6;
+/// The card that starts graphs with the arguments that they were made with, whatever was set since.
+pub const STALE: usize = 7;
 /// The card of the first planted mistake.
 pub const FIRST_PLANTED: usize = 8;
 
@@ -65,6 +69,11 @@ impl Emulator {
         // SAFETY: the library is the one that was just built; its initialisers fill tables.
         let driver = unsafe { Library::new(folder.join("libcuda.so")) }.expect("it was built");
         Some(Emulator { folder, driver, fills_variables })
+    }
+
+    /// The folder of the libraries, in which a program finds them by `LD_LIBRARY_PATH`.
+    pub fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// How to open a card of it.
@@ -166,7 +175,8 @@ fn compile(
             fs::copy(file, folder.join(name)).expect("the target folder can be written");
         }
         if variant == 0 {
-            let sources = SOURCES.iter().map(|source| source.file.trim_end_matches(".cu"));
+            let sources =
+                SOURCES.iter().chain(PROBES).map(|source| source.file.trim_end_matches(".cu"));
             for source in sources {
                 objects.push(Object { folder: folder.clone(), source: source.to_owned(), variant });
             }
@@ -214,8 +224,14 @@ fn link(compiler: &str, objects: &[PathBuf], cuda: &Path, to: &Path) {
 fn compile_one((compiler, fill): (&str, bool), object: &Object, to: &Path) {
     let mut command = Command::new(compiler);
     command.args(["-std=c++17", "-O2", "-fPIC", "-ffp-contract=off", "-w", "-c"]).arg("-o").arg(to);
+    // The library is loaded once and its variables of threads are few.
+    command.arg("-ftls-model=initial-exec");
     if fill {
         command.arg(FILL);
+    }
+    if std::arch::is_x86_feature_detected!("fma") {
+        // A multiply-add is an instruction and not a call; its bits are the same.
+        command.arg("-mfma");
     }
     if object.source.starts_with("emulated/") {
         run(command.arg(object.folder.join(&object.source)));

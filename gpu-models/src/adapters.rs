@@ -146,6 +146,11 @@ impl Adapters {
         self.heads.get(slot.0 as usize)?.as_ref()
     }
 
+    /// The heads of all adapters that have one.
+    pub(crate) fn heads(&self) -> impl Iterator<Item = &GpuHead> {
+        self.heads.iter().flatten()
+    }
+
     /// Numbers of a row between the factors, of the deepest adapter anywhere; 0 without adapters.
     pub(crate) fn deepest(&self) -> usize {
         let tables = self.places.iter().filter_map(|place| place.tables.as_ref());

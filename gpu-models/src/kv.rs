@@ -76,6 +76,11 @@ pub(crate) fn head_shape(config: &ModelConfig) -> HeadShape {
     }
 }
 
+/// Bytes of a block of [`BLOCK`] positions: keys and values of all layers.
+pub fn block_bytes(config: &ModelConfig) -> usize {
+    2 * config.layers.len() * block_len(head_shape(config)) * size_of::<bf16>()
+}
+
 /// Numbers of a block's keys.
 pub(crate) fn block_len(shape: HeadShape) -> usize {
     shape.kv_heads * BLOCK * shape.dim

@@ -6,7 +6,7 @@ use gpu::kernels::{
 };
 use gpu::{Arena, DeviceSlice, Gpu};
 use half::bf16;
-use models::config::{self, MlpConfig, ModelConfig, NormPlacement, QkNorm};
+use models::config::{self, MlpConfig, ModelConfig, QkNorm};
 use models::weights::{LayerPart, Norm, Param, Projection as Name, WeightSource};
 
 use crate::adapters::Places;
@@ -186,11 +186,7 @@ impl LayerNorms {
         (config, index): (&ModelConfig, usize),
         hidden: Axis,
     ) -> models::Result<LayerNorms> {
-        let (pre, post) = match config.norm.placement {
-            NormPlacement::Pre => (true, false),
-            NormPlacement::Post => (false, true),
-            NormPlacement::Both => (true, true),
-        };
+        let (pre, post) = (config.norm.placement.is_before(), config.norm.placement.is_after());
         let mut norm = |there: bool, norm: Norm| {
             let place = Param::Layer(index, LayerPart::Norm(norm));
             there.then(|| upload.norm(place, hidden, config.norm)).transpose()

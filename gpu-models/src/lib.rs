@@ -29,5 +29,6 @@ mod runner;
 mod step;
 mod weights;
 
+pub use kv::block_bytes;
 pub use model::GpuModel;
 pub use runner::GpuRunner;

@@ -8,7 +8,7 @@ use half::bf16;
 use models::config::{MlpConfig, ModelConfig};
 use models::decoder::Rope;
 use models::head::Head;
-use models::weights::{Loaded, Param, Site, Storage, WeightSource};
+use models::weights::{Loaded, Numerics, Param, Site, Storage, WeightSource};
 use models::{ModelError, ModelFiles, Result};
 
 use crate::adapters::{Place, PlaceId, Places};
@@ -117,8 +117,13 @@ impl GpuModel {
         Ok((model, source.finish()?))
     }
 
+    /// The arithmetic of all models on this card.
+    pub fn numerics(&self) -> Numerics {
+        Numerics::CudaBf16 { capability: self.gpu.card().capability, revision: REVISION }
+    }
+
     /// Outputs of the model's own head; `None` without one.
-    pub(crate) fn head_labels(&self) -> Option<usize> {
+    pub fn head_labels(&self) -> Option<usize> {
         self.head.as_ref().map(GpuHead::n_labels)
     }
 
@@ -166,6 +171,9 @@ fn check(config: &ModelConfig) -> Result<()> {
         }),
     }
 }
+
+/// Of the arithmetic of kernels and walk: a change that gives other bits raises it.
+const REVISION: u32 = 1;
 
 const MAX_HEAD_DIM: usize = 256;
 const MAX_GROUP: usize = 64;

@@ -3,11 +3,11 @@
 use gpu::kernels::Pieces;
 use gpu::{DeviceSlice, Staging};
 use models::adapter::AdapterTable;
-use models::batch::{AdapterSlot, OutputSpec, RaggedBatch};
-use models::runner::{HeadOf, OutputGroup, groups};
+use models::batch::{AdapterSlot, RaggedBatch};
+use models::runner::{HeadOf, OutputGroup, groups, logprob_targets};
 
 /// Rows of a part: what they give must fit its room.
-const MAX_ROWS: usize = 256;
+pub(crate) const MAX_ROWS: usize = 256;
 
 /// A part of the outputs of one kind, staged.
 #[derive(Debug)]
@@ -74,19 +74,7 @@ impl OutputPlan {
                     targets: if *mass { Some(staging.put(&targets)?) } else { None },
                 }
             }
-            OutputGroup::Logprob => {
-                let targets: Vec<u32> = at
-                    .iter()
-                    .filter_map(|at| match batch.rows[*at].output {
-                        OutputSpec::Logprob(token) => Some(token),
-                        OutputSpec::Head
-                        | OutputSpec::Vocab
-                        | OutputSpec::Labels { .. }
-                        | OutputSpec::Hidden => None,
-                    })
-                    .collect();
-                OutputKind::Logprob(staging.put(&targets)?)
-            }
+            OutputGroup::Logprob => OutputKind::Logprob(staging.put(&logprob_targets(batch, at))?),
             OutputGroup::Adapted => {
                 let slots: Vec<AdapterSlot> = at
                     .iter()

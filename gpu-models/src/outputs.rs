@@ -9,7 +9,7 @@ use models::runner::{HeadOf, from_logits};
 use crate::adapters::{Adapters, ChangeRooms};
 use crate::head::GpuHead;
 use crate::model::GpuModel;
-use crate::output_plan::{OutputKind, OutputPlan};
+use crate::output_plan::{MAX_ROWS, OutputKind, OutputPlan};
 use crate::rooms::Rooms;
 
 /// Numbers that the part needs: f32 and bf16.
@@ -29,6 +29,20 @@ pub(crate) fn sizes(plan: &OutputPlan, model: &GpuModel, adapters: &Adapters) ->
     };
     // The hidden states themselves go before what is made of them.
     (rows * hidden + f32s, rows * hidden + inner)
+}
+
+/// The most numbers that a part of any kind needs: f32 and bf16.
+pub(crate) fn most(model: &GpuModel, adapters: &Adapters) -> (usize, usize) {
+    let heads = || model.head.iter().chain(adapters.heads());
+    let labels = heads().map(GpuHead::n_labels).max().unwrap_or(0);
+    let inner = heads().map(GpuHead::inner).max().unwrap_or(0);
+    let logits = if model.config.head.has_vocabulary() {
+        model.config.vocab_size + LogprobRooms::parts(1, model.config.vocab_size) + 4
+    } else {
+        0
+    };
+    let hidden = model.hidden.padded();
+    (MAX_ROWS * (hidden + logits.max(labels).max(hidden)), MAX_ROWS * (hidden + inner))
 }
 
 /// Computes the part from `hidden [kept, hidden]`, the states after the final norm, and sets its outputs.

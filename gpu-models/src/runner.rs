@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use gpu::kernels::{NormOutput, embed, norm};
-use gpu::{Arena, GpuError, Staging};
+use gpu::kernels::{Attention, KvLayer, NormOutput, embed, norm};
+use gpu::{Arena, Gpu, GpuError, Graphs, Staging};
 use models::adapter::Adapter;
 use models::batch::{AdapterSlot, Outputs, RaggedBatch};
 use models::runner::{BatchRules, distinct_rows};
@@ -14,7 +14,7 @@ use crate::error::device;
 use crate::kv::{KvPool, blocks_of_step};
 
 use crate::model::GpuModel;
-use crate::output_plan::OutputPlan;
+use crate::output_plan::{MAX_ROWS, OutputPlan};
 use crate::outputs;
 use crate::pass::{LayerPass, RowsOf};
 use crate::rooms::Sizes;
@@ -30,7 +30,14 @@ pub struct GpuRunner {
     staging_bytes: usize,
     arena: Arena,
     arena_bytes: usize,
+    /// Tokens of the largest step that memory is kept for.
+    step_tokens: usize,
+    /// Of steps that continue sequences by a token.
+    graphs: Graphs,
 }
+
+/// Graphs that are kept: of steps with as many numbers of rows, in both rooms of the staging.
+const MAX_GRAPHS: usize = 64;
 
 /// What a small step needs; larger ones enlarge it.
 const STAGING_BYTES: usize = 1 << 20;
@@ -48,6 +55,8 @@ impl GpuRunner {
             staging_bytes: STAGING_BYTES,
             arena: Arena::new(&model.gpu, 0).map_err(device)?,
             arena_bytes: 0,
+            step_tokens: 0,
+            graphs: Graphs::new(MAX_GRAPHS),
             model,
         })
     }
@@ -59,6 +68,45 @@ impl GpuRunner {
     pub fn with_kv(mut self, n_blocks: usize) -> Result<GpuRunner> {
         self.kv = Some(KvPool::new(&self.model.gpu, &self.model.config, n_blocks)?);
         Ok(self)
+    }
+
+    /// Keeps memory for steps of up to `tokens` tokens, under the adapters at hand and later ones, so that no such step
+    /// allocates. Without it, memory grows with the largest step so far.
+    ///
+    /// # Errors
+    /// [`ModelError::Device`] where memory is full.
+    pub fn with_steps_of(mut self, tokens: usize) -> Result<GpuRunner> {
+        self.step_tokens = tokens;
+        self.keep(self.step_bytes(tokens))?;
+        Ok(self)
+    }
+
+    /// The most bytes that a step of `tokens` tokens needs beside weights and KV blocks.
+    pub fn step_bytes(&self, tokens: usize) -> usize {
+        let model = &self.model;
+        let positions = model.config.max_positions;
+        let parts = model.attention.iter().map(|shape| Attention::most_parts(shape, positions));
+        let sizes = Sizes {
+            widths: model.widths,
+            rows: tokens,
+            kept: tokens,
+            parts: parts.max().unwrap_or(0),
+            between: tokens.max(MAX_ROWS) * self.adapters.deepest(),
+            blocks: 0,
+            outputs: outputs::most(model, &self.adapters),
+        };
+        sizes.bytes()
+    }
+
+    /// Enlarges the arena.
+    fn keep(&mut self, bytes: usize) -> Result<()> {
+        if bytes > self.arena_bytes {
+            // The old one goes first: both may not fit.
+            (self.arena, self.arena_bytes) = (Arena::new(&self.model.gpu, 0).map_err(device)?, 0);
+            self.arena = Arena::new(&self.model.gpu, bytes).map_err(device)?;
+            self.arena_bytes = bytes;
+        }
+        Ok(())
     }
 
     fn rules(&self) -> BatchRules<'_> {
@@ -86,7 +134,7 @@ impl GpuRunner {
     }
 
     fn sizes(&self, step: &Step) -> Sizes {
-        let parts = step.attention.iter().map(gpu::kernels::Attention::parts);
+        let parts = step.attention.iter().map(Attention::parts);
         let of_outputs =
             step.outputs.iter().map(|plan| outputs::sizes(plan, &self.model, &self.adapters));
         let rows = step.rows.max(step.outputs.iter().map(OutputPlan::rows).max().unwrap_or(0));
@@ -103,27 +151,14 @@ impl GpuRunner {
 
     fn compute(&mut self, batch: &RaggedBatch, step: &Step) -> Result<Outputs> {
         let sizes = self.sizes(step);
-        let bytes = sizes.bytes();
-        if bytes > self.arena_bytes {
-            self.arena = Arena::new(&self.model.gpu, bytes).map_err(device)?;
-            self.arena_bytes = bytes;
-        }
+        self.keep(sizes.bytes())?;
         self.arena.reset();
         self.walk(batch, step, &sizes).map_err(device)
     }
 
     fn walk(&mut self, batch: &RaggedBatch, step: &Step, sizes: &Sizes) -> gpu::Result<Outputs> {
-        let GpuRunner { model, adapters, kv, arena, .. } = self;
+        let GpuRunner { model, adapters, kv, arena, graphs, .. } = self;
         let rooms = sizes.take(arena)?;
-        let pass = LayerPass {
-            gpu: &model.gpu,
-            step,
-            rooms: &rooms,
-            adapters,
-            ropes: &model.ropes,
-            heads: model.heads(),
-            flags: &model.flags,
-        };
         let own = match step.own_blocks {
             0 => None,
             n => Some(blocks_of_step(model.heads(), n, arena)?),
@@ -131,24 +166,32 @@ impl GpuRunner {
         if let Some(kv) = kv {
             step.copies.iter().try_for_each(|pairs| kv.copy(&model.gpu, pairs))?;
         }
-        let scale = model.config.embedding_scale.unwrap_or(1.0);
-        embed(&model.gpu, (&model.embedding, &step.ids), scale, &rooms.x)?;
-        if let Some(change) = pass.change(model.embedding_place, RowsOf::Batch) {
-            change.add_embedding(&model.gpu, &step.ids, (&rooms.x, model.hidden.padded()))?;
-        }
-        for (index, layer) in model.layers.iter().enumerate() {
-            let blocks = match (&own, &kv) {
-                (Some(own), _) => own.clone(),
-                (None, Some(kv)) => kv.layer(index),
-                (None, None) => unreachable!("the batch was checked"),
+        let blocks = |layer: usize| match (&own, &kv) {
+            (Some(own), _) => own.clone(),
+            (None, Some(kv)) => kv.layer(layer),
+            (None, None) => unreachable!("the batch was checked"),
+        };
+        let mut layers = |gpu: &Gpu| {
+            let pass = LayerPass {
+                gpu,
+                step,
+                rooms: &rooms,
+                adapters,
+                ropes: &model.ropes,
+                heads: model.heads(),
+                flags: &model.flags,
             };
-            layer.forward(&pass, &blocks, index + 1 == model.layers.len(), arena)?;
+            through_layers(model, &pass, blocks, arena)
+        };
+        match step.decode_key {
+            Some(key) => {
+                let launches = model.gpu.record(layers)?;
+                graphs.start(&model.gpu, key, launches)?;
+            }
+            None => layers(&model.gpu)?,
         }
-        let of = if step.kept_index.is_some() { RowsOf::Kept } else { RowsOf::Batch };
-        let (stream, _) = pass.stream(of);
-        // What parts of layers gave is not needed any more.
-        let hidden = rooms.delta.part(0..stream.len());
-        norm(&model.gpu, stream, &model.norm, &NormOutput::F32(hidden.clone()))?;
+        let kept = if step.kept_index.is_some() { rooms.kept_x.len() } else { rooms.x.len() };
+        let hidden = rooms.delta.part(0..kept);
         let mut read = vec![None; batch.rows.len()];
         for plan in &step.outputs {
             outputs::run(plan, (model, adapters), (batch, &hidden), &rooms, &mut read)?;
@@ -158,6 +201,29 @@ impl GpuRunner {
         let rows = read.into_iter().map(|output| output.expect("every row is in one part"));
         Ok(Outputs { rows: rows.collect() })
     }
+}
+
+/// Carries the batch from its tokens to the states after the final norm.
+fn through_layers(
+    model: &GpuModel,
+    pass: &LayerPass<'_>,
+    blocks: impl Fn(usize) -> KvLayer,
+    arena: &mut Arena,
+) -> gpu::Result<()> {
+    let LayerPass { gpu, step, rooms, .. } = *pass;
+    let scale = model.config.embedding_scale.unwrap_or(1.0);
+    embed(gpu, (&model.embedding, &step.ids), scale, &rooms.x)?;
+    if let Some(change) = pass.change(model.embedding_place, RowsOf::Batch) {
+        change.add_embedding(gpu, &step.ids, (&rooms.x, model.hidden.padded()))?;
+    }
+    for (index, layer) in model.layers.iter().enumerate() {
+        layer.forward(pass, &blocks(index), index + 1 == model.layers.len(), arena)?;
+    }
+    let of = if step.kept_index.is_some() { RowsOf::Kept } else { RowsOf::Batch };
+    let (stream, _) = pass.stream(of);
+    // What parts of layers gave is not needed any more.
+    let hidden = rooms.delta.part(0..stream.len());
+    norm(gpu, stream, &model.norm, &NormOutput::F32(hidden))
 }
 
 impl Forward for GpuRunner {
@@ -175,10 +241,22 @@ impl Forward for GpuRunner {
 
     fn insert(&mut self, adapter: Arc<Adapter>) -> Result<AdapterSlot> {
         let GpuRunner { model, adapters, .. } = self;
-        adapters.insert(&model.gpu, (&model.places, model.hidden), adapter)
+        let slot = adapters.insert(&model.gpu, (&model.places, model.hidden), adapter)?;
+        // A deeper adapter enlarges the largest step.
+        let bytes = if self.step_tokens == 0 { 0 } else { self.step_bytes(self.step_tokens) };
+        if let Err(error) = self.keep(bytes) {
+            self.remove(slot);
+            return Err(error);
+        }
+        Ok(slot)
     }
 
     fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
         self.adapters.remove(&self.model.gpu, slot)
+    }
+
+    /// Weights are copied to the card when a model is loaded.
+    fn shares_weights(&self) -> bool {
+        false
     }
 }

@@ -34,6 +34,8 @@ pub(crate) struct Step {
     /// Blocks of the step's own; 0 for a batch with blocks of a pool.
     pub(crate) own_blocks: usize,
     pub(crate) outputs: Vec<OutputPlan>,
+    /// For a step that continues each sequence by one token: steps of one key differ in little but the numbers that are staged.
+    pub(crate) decode_key: Option<u64>,
 }
 
 /// Where keys and values of a batch lie.
@@ -64,19 +66,16 @@ impl Step {
         let of_adapter = rows_of_adapters(batch, None);
         let kept_of_adapter = rows_of_adapters(batch, Some(kept));
         let is_part = kept.len() < rows;
-        let attention = shapes
-            .iter()
-            .map(|shape| Attention::plan(gpu, *shape, &spans, &blocks.table, staging))
-            .collect::<gpu::Result<_>>()?;
         let copies = batch.paging.iter().flat_map(|paging| in_runs(&paging.copies));
-        let step = Step {
+        let decode_key = decode_key(batch, staging.turn());
+        let mut step = Step {
             rows,
             kept: kept.len(),
             ids: staging.put(&batch.token_ids)?,
             positions: staging.put(&batch.positions)?,
             slots: staging.put(&blocks.slots)?,
             kept_index: if is_part { Some(staging.put(kept)?) } else { None },
-            attention,
+            attention: Vec::new(),
             copies: copies
                 .map(|run| BlockPairs::stage(&run, staging))
                 .collect::<gpu::Result<_>>()?,
@@ -85,10 +84,25 @@ impl Step {
             slots_in_use: of_adapter.keys().copied().map(AdapterSlot).collect(),
             own_blocks: blocks.own,
             outputs: OutputPlan::stage_all(batch, kept, adapters, staging)?,
+            decode_key,
         };
+        // Last: what is before it keeps its addresses while tables of blocks grow.
+        for shape in shapes {
+            step.attention.push(Attention::plan(gpu, *shape, &spans, &blocks.table, staging)?);
+        }
         staging.send()?;
         Ok(step)
     }
+}
+
+/// Rows of the largest step that is worth a graph: in larger ones the card is busy while the processor starts kernels.
+const MAX_GRAPH_ROWS: usize = 256;
+
+fn decode_key(batch: &RaggedBatch, turn: usize) -> Option<u64> {
+    let rows = batch.token_ids.len();
+    let one_each = batch.cu_seqlens_q.windows(2).all(|span| span[1] - span[0] <= 1);
+    let fits = batch.paging.is_some() && one_each && (1..=MAX_GRAPH_ROWS).contains(&rows);
+    fits.then_some((rows * 2 + turn) as u64)
 }
 
 impl Blocks {

@@ -1,5 +1,6 @@
-//! The images of the kernels for one architecture: from the cache folder, or compiled.
+//! The images of the kernels for one architecture: from the program, from the cache folder, or compiled.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
@@ -7,16 +8,42 @@ use base::digest;
 
 use crate::driver;
 use crate::error::Result;
-use crate::sources::{HEADERS, SOURCES, Source};
+use crate::packed;
+use crate::sources::Source;
 
-/// The image of each of [`SOURCES`], in their order.
-pub(crate) fn images(capability: (u32, u32), cache: Option<&Path>) -> Result<Vec<Vec<u8>>> {
+/// Where an image is from, the fastest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Origin {
+    /// It is part of the program.
+    Embedded,
+    /// An earlier start compiled it.
+    Cached,
+    /// NVRTC compiled it, some seconds long.
+    Compiled,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Origin::Embedded => "embedded",
+            Origin::Cached => "cached",
+            Origin::Compiled => "compiled",
+        })
+    }
+}
+
+/// The image of each source, in their order.
+pub(crate) fn images(
+    sources: &[Source],
+    capability: (u32, u32),
+    cache: Option<&Path>,
+) -> Result<Vec<(Vec<u8>, Origin)>> {
     let architecture = architecture(capability);
     let image = |source| image(source, &architecture, cache);
     // The compiler is the slow part, and it works on several sources at a time.
     thread::scope(|scope| {
         let workers: Vec<_> =
-            SOURCES.iter().map(|source| scope.spawn(move || image(source))).collect();
+            sources.iter().map(|source| scope.spawn(move || image(source))).collect();
         let join = |worker: thread::ScopedJoinHandle<'_, _>| {
             worker.join().expect("the compiler does not panic")
         };
@@ -30,24 +57,25 @@ fn architecture((major, minor): (u32, u32)) -> String {
     format!("sm_{major}{minor}{own}")
 }
 
-fn image(source: &Source, architecture: &str, cache: Option<&Path>) -> Result<Vec<u8>> {
+fn image(source: &Source, architecture: &str, cache: Option<&Path>) -> Result<(Vec<u8>, Origin)> {
+    if let Some(image) = packed::embedded(&source.digest(architecture)) {
+        return Ok((image, Origin::Embedded));
+    }
     let place = cache.map(|folder| place(folder, source, architecture));
     if let Some(kept) = place.as_ref().and_then(|place| read(place)) {
-        return Ok(kept);
+        return Ok((kept, Origin::Cached));
     }
     let (image, _) = driver::compile(source, architecture)?;
     if let Some(place) = place {
         keep(&place, &image);
     }
-    Ok(image)
+    Ok((image, Origin::Compiled))
 }
 
-/// Where an image is kept: its name has the digest of everything that it is made from.
+/// Where an image is kept: its name has the digest of everything that it is made from, the compiler's version too.
 fn place(folder: &Path, source: &Source, architecture: &str) -> PathBuf {
     let version = driver::compiler_version();
-    let texts: Vec<&str> = HEADERS.iter().chain([source]).map(|source| source.text).collect();
-    let made_from = format!("{version:?}\n{architecture}\n{}", texts.join("\n"));
-    let digest = digest::of(made_from.as_bytes());
+    let digest = digest::of(format!("{version:?}\n{}", source.digest(architecture)).as_bytes());
     let digest = digest.trim_start_matches("sha256:");
     folder.join(format!("{}-{architecture}-{digest}", source.file))
 }

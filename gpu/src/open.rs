@@ -7,9 +7,10 @@ use std::sync::Arc;
 use crate::card::Card;
 use crate::driver::{self, Context, KernelFunction, Memory, Module};
 use crate::error::{GpuError, Result};
-use crate::images;
+use crate::images::{self, Origin};
+use crate::launch::{Launch, Params, Recorder};
 use crate::memory::{DeviceNumber, DeviceSlice};
-use crate::sources::SOURCES;
+use crate::sources::{SOURCES, Source};
 
 /// How a card is opened.
 #[derive(Clone, Debug, Default)]
@@ -25,11 +26,17 @@ pub struct GpuOptions {
 
 /// A card with its kernels. A clone is the same card.
 #[derive(Clone, Debug)]
-pub struct Gpu(Arc<OpenCard>);
+pub struct Gpu {
+    open: Arc<OpenCard>,
+    /// Where launches go instead of to the card.
+    recorder: Option<Recorder>,
+}
 
 #[derive(Debug)]
 struct OpenCard {
     card: Card,
+    cache: Option<PathBuf>,
+    origin: Origin,
     // Before the context, which its functions need to the end.
     functions: HashMap<&'static str, KernelFunction>,
     context: Arc<Context>,
@@ -52,22 +59,44 @@ impl Gpu {
             return Err(GpuError::OldCard { index, name, capability });
         }
         let context = Context::new(options.index)?;
-        let images = images::images(card.capability, options.cache.as_deref())?;
-        let room = driver::shared_bytes(options.index)?;
+        Gpu::load(card, context, options.cache.clone(), SOURCES)
+    }
+
+    /// The same card with the kernels of these sources.
+    pub(crate) fn with_kernels(&self, sources: &'static [Source]) -> Result<Gpu> {
+        let OpenCard { card, context, cache, .. } = &*self.open;
+        Gpu::load(card.clone(), context.clone(), cache.clone(), sources)
+    }
+
+    fn load(
+        card: Card,
+        context: Arc<Context>,
+        cache: Option<PathBuf>,
+        sources: &'static [Source],
+    ) -> Result<Gpu> {
+        let images = images::images(sources, card.capability, cache.as_deref())?;
+        let room = driver::shared_bytes(card.index)?;
+        let origin = images.iter().map(|(_, origin)| *origin).max().unwrap_or(Origin::Embedded);
         let mut functions = HashMap::new();
-        for (source, image) in SOURCES.iter().zip(images) {
+        for (source, (image, _)) in sources.iter().zip(images) {
             let module = Arc::new(Module::new(&context, &image)?);
             // Cards differ in shared memory; a kernel that needs more has a smaller one beside it.
             for entry in source.kernels.iter().filter(|entry| entry.shared <= room) {
                 functions.insert(entry.name, module.function(entry.name, entry.shared)?);
             }
         }
-        Ok(Gpu(Arc::new(OpenCard { card, functions, context })))
+        let open = OpenCard { card, cache, origin, functions, context };
+        Ok(Gpu { open: Arc::new(open), recorder: None })
+    }
+
+    /// Where the kernels are from; of several places the slowest.
+    pub fn origin(&self) -> Origin {
+        self.open.origin
     }
 
     /// What the card is.
     pub fn card(&self) -> &Card {
-        &self.0.card
+        &self.open.card
     }
 
     /// Bytes that are free, and all bytes of its memory.
@@ -75,7 +104,7 @@ impl Gpu {
     /// # Errors
     /// Those of a lost card.
     pub fn memory(&self) -> Result<(usize, usize)> {
-        self.0.context.memory()
+        self.open.context.memory()
     }
 
     /// Waits for all work so far.
@@ -83,7 +112,7 @@ impl Gpu {
     /// # Errors
     /// [`GpuError::Lost`] where a kernel failed.
     pub fn wait(&self) -> Result<()> {
-        self.0.context.wait()
+        self.open.context.wait()
     }
 
     /// Allocates `len` numbers, whose content is undefined.
@@ -91,7 +120,7 @@ impl Gpu {
     /// # Errors
     /// [`GpuError::OutOfMemory`].
     pub fn allocate<T: DeviceNumber>(&self, len: usize) -> Result<DeviceSlice<T>> {
-        let memory = Memory::new(&self.0.context, len * size_of::<T>())?;
+        let memory = Memory::new(&self.open.context, len * size_of::<T>())?;
         Ok(DeviceSlice::new(Arc::new(memory), 0, len))
     }
 
@@ -106,29 +135,40 @@ impl Gpu {
     }
 
     pub(crate) fn context(&self) -> &Arc<Context> {
-        &self.0.context
+        &self.open.context
     }
 
     /// Whether the card has shared memory enough for a kernel.
     pub(crate) fn has(&self, kernel: &str) -> bool {
-        self.0.functions.contains_key(kernel)
+        self.open.functions.contains_key(kernel)
     }
 
-    /// Starts a kernel; a grid without blocks is no work.
-    pub(crate) fn launch<P: Copy>(&self, kernel: &str, grid: Launch, params: &P) -> Result<()> {
+    pub(crate) fn with_recorder(&self, recorder: Recorder) -> Gpu {
+        Gpu { open: self.open.clone(), recorder: Some(recorder) }
+    }
+
+    pub(crate) fn function(&self, kernel: &str) -> &KernelFunction {
+        self.named(kernel).1
+    }
+
+    fn named(&self, kernel: &str) -> (&'static str, &KernelFunction) {
+        let named = self.open.functions.get_key_value(kernel);
+        let (name, function) = named.expect("kernels are named as in the table");
+        (name, function)
+    }
+
+    /// Starts a kernel, or records its launch; a grid without blocks is no work.
+    pub(crate) fn launch(&self, kernel: &str, grid: Launch, params: &impl Params) -> Result<()> {
         if grid.blocks.contains(&0) {
             return Ok(());
         }
-        let function = self.0.functions.get(kernel).expect("kernels are named as in the table");
-        function.launch(grid.blocks, grid.threads, grid.shared, params)
+        let (name, function) = self.named(kernel);
+        match &self.recorder {
+            Some(recorder) => {
+                recorder.add(name, grid, params);
+                Ok(())
+            }
+            None => function.launch(grid.blocks, grid.threads, grid.shared, params),
+        }
     }
-}
-
-/// The shape of a launch.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Launch {
-    pub(crate) blocks: [u32; 3],
-    pub(crate) threads: u32,
-    /// Bytes of shared memory a block.
-    pub(crate) shared: u32,
 }

@@ -11,6 +11,14 @@ pub struct Source {
     pub kernels: &'static [Entry],
 }
 
+impl Source {
+    /// The digest of the source with its headers, for an architecture: of what an image is made from.
+    pub fn digest(&self, architecture: &str) -> String {
+        let texts: Vec<&str> = HEADERS.iter().chain([self]).map(|source| source.text).collect();
+        base::digest::of(format!("{architecture}\n{}", texts.join("\n")).as_bytes())
+    }
+}
+
 /// A kernel: its name, and the shared memory in bytes that a block of it uses at most.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -130,6 +138,32 @@ pub const SOURCES: &[Source] = &[
         &[entry("logprobs_tiles", tile(64 + 256, 32, 3)), entry("logprobs_merge", 0)]
     ),
 ];
+
+/// What measures a card: loaded where [`crate::Probes`] are.
+pub const PROBES: &[Source] = &[source!(
+    "probe.cu",
+    &[
+        entry("probe_nothing", 0),
+        entry("probe_read", 0),
+        entry("probe_copy", 0),
+        entry("probe_mma", 0),
+    ]
+)];
+
+/// Those of Hopper alone.
+pub const HOPPER_PROBES: &[Source] = &[source!(
+    "probe_hopper.cu",
+    &[entry("probe_wgmma", 4 * (64 + 128) * 16 * 2), entry("probe_wgmma_chain", 64 * 16 * 2),]
+)];
+
+/// Every source with each of the architectures that it is for.
+pub fn all_builds() -> impl Iterator<Item = (&'static Source, &'static str)> {
+    let everywhere = SOURCES.iter().chain(PROBES);
+    let everywhere = ARCHITECTURES.iter().flat_map(move |architecture| {
+        everywhere.clone().map(move |source| (source, *architecture))
+    });
+    everywhere.chain(HOPPER_PROBES.iter().map(|source| (source, "sm_90a")))
+}
 
 /// The architectures that every kernel must compile for: Ampere, Ada, Hopper, Blackwell.
 pub const ARCHITECTURES: &[&str] = &["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100", "sm_120"];

@@ -51,6 +51,11 @@ impl Staging {
         self.rooms[self.turn].sent.wait()
     }
 
+    /// The room that is filled now, of two: what is staged in one order has the same addresses in a room.
+    pub fn turn(&self) -> usize {
+        self.turn
+    }
+
     /// Adds numbers, which are on the card after [`Staging::send`].
     ///
     /// # Errors

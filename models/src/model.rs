@@ -20,8 +20,9 @@ use chat::Folder;
 pub struct LoadOptions {
     /// Storage type of matrices in memory.
     pub storage: Storage,
-    /// Arithmetic of the linear layers.
-    pub compute: Compute,
+    /// Arithmetic of the linear layers; `None` for the default of the device: f32 on a processor,
+    /// bf16 on a card.
+    pub compute: Option<Compute>,
 }
 
 /// A model ready to run: configuration, decoder and head, and facts for reports.
@@ -78,7 +79,8 @@ impl Model {
     /// As [`Model::load`].
     pub fn of_folder(folder: &Folder, options: &LoadOptions) -> Result<Model> {
         let files = ModelFiles::of_folder(folder)?;
-        let numerics = options.compute.choose(&files.checkpoint, options.storage);
+        let numerics =
+            options.compute.unwrap_or_default().choose(&files.checkpoint, options.storage);
         let source = files.weights(options.storage).with_numerics(numerics.numerics);
         // Hashing is as much work as packing, and needs one thread.
         let (digest, built) = rayon::join(|| files.digest(), || build(&files.config, source));

@@ -7,6 +7,8 @@ use std::ops::Range;
 
 use base::seeded::split_mix;
 use candle_core::{DType, Device, Tensor};
+use half::{bf16, f16};
+use rayon::prelude::*;
 
 use crate::error::Result;
 use crate::packed::{Matrix, Weight};
@@ -38,7 +40,10 @@ impl RandomWeights {
             }
         };
         let key = split_mix(self.seed ^ hash(&format!("{place:?}")));
-        indices.map(|i| to_f32(centre + spread * unit(split_mix(key ^ i)))).collect()
+        let count = usize::try_from(indices.end - indices.start).expect("numbers fit into memory");
+        let number =
+            |i| to_f32(centre + spread * unit(split_mix(key ^ (indices.start + i as u64))));
+        (0..count).into_par_iter().map(number).collect()
     }
 }
 
@@ -74,6 +79,12 @@ impl WeightSource for RandomWeights {
 
     fn matrix(&mut self, place: Param, n: usize, k: usize) -> Result<Matrix> {
         Matrix::from_rows(&self.numbers(place, n, k), n, k)?.to_dtype(self.dtype)
+    }
+
+    fn rows(&mut self, place: Param, n: usize, k: usize) -> Result<Vec<bf16>> {
+        let stored = |x| if self.dtype == DType::F16 { f16::from_f32(x).to_f32() } else { x };
+        let round = |x| bf16::from_f32(stored(x));
+        Ok(self.numbers(place, n, k).into_par_iter().map(round).collect())
     }
 
     fn vector(&mut self, place: Param, n: usize) -> Result<Tensor> {

@@ -196,7 +196,7 @@ fn projections_of_other_numerics() {
         let dir = tempfile::tempdir().expect("a temporary folder");
         write(dir.path(), &json, &tensors);
         let stored = load(dir.path(), Storage::AsStored);
-        let options = LoadOptions { compute, ..LoadOptions::default() };
+        let options = LoadOptions { compute: Some(compute), ..LoadOptions::default() };
         let loaded = Model::load(dir.path(), &options).expect("the folder is good");
         let vocabulary = loaded.decoder.vocabulary().expect("a vocabulary");
         assert_eq!(vocabulary.tensor().dtype(), DType::BF16, "{family}");
@@ -226,7 +226,7 @@ fn weights_are_rounded_to_pairs_of_bf16() {
     let (mut tensors, ..) = model(&parse(&json), "F32");
     let name = "model.layers.0.self_attn.q_proj.weight";
     let dir = tempfile::tempdir().expect("a temporary folder");
-    let options = LoadOptions { compute: Compute::Bf16, ..LoadOptions::default() };
+    let options = LoadOptions { compute: Some(Compute::Bf16), ..LoadOptions::default() };
     write(dir.path(), &json, &tensors);
     let loaded = Model::load(dir.path(), &options).expect("the folder is good");
     assert!(loaded.memory.bf16_bytes > 0 && loaded.numerics.numerics == Numerics::Bf16);

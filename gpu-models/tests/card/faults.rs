@@ -8,7 +8,8 @@ use models::weights::{Projection, Site};
 use models::{Forward as _, Matrix, ModelError, pack, pack_shared};
 use tiny_models::{Preset, TinyHead, random_adapter};
 
-use crate::subject::{Subject, emulator, item, numbers, sequences};
+use crate::emulator;
+use crate::subject::{CardSubject, item, numbers, sequences};
 
 /// A card of these tests' own, since a fault disturbs all work on it.
 const CARD: usize = 4;
@@ -17,7 +18,7 @@ const CARD: usize = 4;
 fn faults_end_a_step_and_never_give_numbers() {
     let Some(emulator) = emulator() else { return };
     let gpu = emulator.open(CARD);
-    let subject = Subject::new(Preset::Qwen3, TinyHead::Vocab);
+    let subject = CardSubject::new(Preset::Qwen3, TinyHead::Vocab);
     let is = |error: &ModelError, expected: bool| {
         assert!(matches!(error, ModelError::Device { lost, .. } if *lost == expected), "{error}");
     };
@@ -60,7 +61,7 @@ fn faults_end_a_step_and_never_give_numbers() {
 #[test]
 fn what_a_card_does_not_compute_is_refused_by_name() {
     let Some(emulator) = emulator() else { return };
-    let subject = Subject::new(Preset::Qwen3Moe, TinyHead::Vocab);
+    let subject = CardSubject::new(Preset::Qwen3Moe, TinyHead::Vocab);
     let config = &subject.config;
     let mut runner = subject.on_card(&emulator.open(0));
     let matrix = |n, k| Matrix::from_rows(&vec![0.0; n * k], n, k).expect("the numbers fill it");

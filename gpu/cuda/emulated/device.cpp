@@ -15,7 +15,7 @@
 
 namespace emulated {
 
-thread_local Running running;
+__thread Running running;
 
 extern "C" void emulated_switch(void** save, void* to);
 asm(R"(
@@ -102,6 +102,7 @@ static void catch_faults() {
 // What a thread of the system keeps between launches.
 struct Rooms {
     std::vector<Fiber> fibers;
+    std::vector<Exchange> exchange;
     u8* shared = nullptr;
 
     Rooms() {
@@ -195,7 +196,8 @@ Fault launch(const Kernel& kernel, const Grid& grid, const void* parameters) {
     running.body = &body;
     running.blocks = grid.blocks;
     running.threads = grid.threads;
-    running.exchange.resize((grid.threads + 31) / 32);
+    if (rooms.exchange.size() * 32 < grid.threads) rooms.exchange.resize((grid.threads + 31) / 32);
+    running.exchange = rooms.exchange.data();
     // Its end is where the guard page begins, but for what the alignment takes.
     size_t room = (grid.shared + 127) / 128 * 128;
     running.shared = rooms.shared + MAX_SHARED - room;

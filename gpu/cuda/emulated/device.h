@@ -60,10 +60,11 @@ struct Running {
     Dim block, blocks;
     u32 threads = 0;
     u8* shared = nullptr;
-    std::vector<Exchange> exchange;
+    Exchange* exchange = nullptr;
     const std::function<void()>* body = nullptr;
 };
-extern thread_local Running running;
+// Without a constructor that runs: each access would look whether it has.
+extern __thread Running running;
 
 // Waits with the others; returns when all have come.
 void wait(Wait reason);

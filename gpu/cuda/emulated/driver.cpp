@@ -4,7 +4,8 @@
 // A stream is a queue that runs when somebody waits for it, so a result that is read without waiting, or a staging
 // buffer that is written again too early, shows. Each allocation lies before a guard page and is filled with NaN.
 // Devices 0 and 1 are alike, but that device 1 runs lanes, warps and blocks from the last to the first; device 2 has
-// little memory; device 3 is too old; from device 8 on, device 8 + i runs the kernels with the planted mistake i.
+// little memory; device 3 is too old; on device 6 kernels return at once; device 7 forgets what is set in a graph (a planted
+// mistake of the driver's caller); from device 8 on, device 8 + i runs the kernels with the planted mistake i.
 // `emulated_fail`, or TRIBUNAL_EMULATED_FAIL=DEVICE:KIND:N, makes a coming call of a device fail.
 #include <cstdio>
 #include <cstdlib>
@@ -40,7 +41,7 @@ enum Kind { FAIL_ALLOCATION = 0, FAIL_LAUNCH = 1, LOSE_DEVICE = 2, KINDS = 3 };
 namespace {
 
 constexpr size_t PAGE = 4096;
-constexpr int FIRST_PLANTED = 8;
+constexpr int NULL_DEVICE = 6, STALE_DEVICE = 7, FIRST_PLANTED = 8;
 
 struct Module {
     u32 variant;
@@ -374,14 +375,36 @@ int cuFuncSetAttribute(void* function, int attribute, int value) {
     ((Function*)function)->max_shared = (size_t)value;
     return SUCCESS;
 }
-int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
-                   unsigned shared, void* stream, void** parameters, void**) {
-    if (Result result = ready()) return result;
-    const Function& called = *(Function*)function;
+
+// A kernel with its arguments, taken at the call.
+struct Node {
+    const Function* called;
+    Grid grid;
+    std::shared_ptr<std::vector<u8>> parameters;
+};
+// What cuGraphAddKernelNode_v2 is given.
+struct NodeParams {
+    void* function;
+    unsigned gx, gy, gz, bx, by, bz, shared;
+    void** parameters;
+    void** extra;
+    void *kernel, *context;
+};
+
+static Result make_node(const NodeParams& of, Node& node) {
+    const Function& called = *(Function*)of.function;
     const Kernel& kernel = *called.kernel;
-    bool empty = (u64)gx * gy * gz == 0, wide = gy > 65535 || gz > 65535;
-    if (empty || wide || by != 1 || bz != 1 || bx == 0 || bx > kernel.threads || shared > called.max_shared)
+    bool empty = (u64)of.gx * of.gy * of.gz == 0, wide = of.gy > 65535 || of.gz > 65535;
+    if (empty || wide || of.by != 1 || of.bz != 1 || of.bx == 0 || of.bx > kernel.threads ||
+        of.shared > called.max_shared)
         return INVALID_VALUE;
+    auto bytes = (u8*)of.parameters[0];
+    auto copy = std::make_shared<std::vector<u8>>(bytes, bytes + kernel.parameters);
+    node = {&called, {{of.gx, of.gy, of.gz}, of.bx, of.shared, current->reversed}, copy};
+    return SUCCESS;
+}
+
+static Result start(const Node& node, Stream* stream) {
     Device& device = *current;
     bool lost;
     {
@@ -389,12 +412,10 @@ int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsign
         if (fails(device, FAIL_LAUNCH)) return OUT_OF_RESOURCES;
         lost = fails(device, LOSE_DEVICE);
     }
-    Grid grid = {{gx, gy, gz}, bx, shared, device.reversed};
-    // Parameters are taken at the call.
-    auto copy = std::make_shared<std::vector<u8>>((u8*)parameters[0], (u8*)parameters[0] + kernel.parameters);
-    enqueue((Stream*)stream, [=] {
+    if (device.ordinal == NULL_DEVICE) return SUCCESS;
+    enqueue(stream, [=] {
         if (lost) return ECC_UNCORRECTABLE;
-        switch (launch(kernel, grid, copy->data())) {
+        switch (launch(*node.called->kernel, node.grid, node.parameters->data())) {
             case Fault::None: return SUCCESS;
             case Fault::Address: return ILLEGAL_ADDRESS;
             case Fault::Barrier: return LAUNCH_FAILED;
@@ -403,6 +424,68 @@ int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsign
     });
     return SUCCESS;
 }
+
+int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                   unsigned shared, void* stream, void** parameters, void**) {
+    if (Result result = ready()) return result;
+    Node node;
+    if (Result result = make_node({function, gx, gy, gz, bx, by, bz, shared, parameters, nullptr, nullptr, nullptr}, node))
+        return result;
+    return start(node, (Stream*)stream);
+}
+
+// A graph is a chain: each node depends on the one before. A started graph runs the arguments of the time of its start.
+typedef std::vector<std::unique_ptr<Node>> Graph;
+struct StartedGraph {
+    const Graph* of;
+    std::vector<Node> nodes;
+};
+
+int cuGraphCreate(void** graph, unsigned) {
+    if (Result result = ready()) return result;
+    return *graph = new Graph(), SUCCESS;
+}
+int cuGraphAddKernelNode_v2(void** node, void* graph, void* const* before, size_t n, const NodeParams* of) {
+    if (Result result = ready()) return result;
+    Graph& all = *(Graph*)graph;
+    bool chained = all.empty() ? n == 0 : n == 1 && before[0] == all.back().get();
+    if (!chained) return INVALID_VALUE;
+    auto made = std::make_unique<Node>();
+    if (Result result = make_node(*of, *made)) return result;
+    *node = made.get();
+    all.push_back(std::move(made));
+    return SUCCESS;
+}
+int cuGraphInstantiateWithFlags(void** started, void* graph, u64) {
+    if (Result result = ready()) return result;
+    Guard guard(lock);
+    if (fails(*current, FAIL_ALLOCATION)) return OUT_OF_MEMORY;
+    auto made = new StartedGraph{(Graph*)graph, {}};
+    for (const auto& node : *made->of) made->nodes.push_back(*node);
+    return *started = made, SUCCESS;
+}
+int cuGraphExecKernelNodeSetParams_v2(void* started, void* node, const NodeParams* of) {
+    if (Result result = ready()) return result;
+    StartedGraph& graph = *(StartedGraph*)started;
+    for (size_t i = 0; i < graph.nodes.size(); ++i) {
+        if ((*graph.of)[i].get() != node) continue;
+        if (of->function != graph.nodes[i].called) return INVALID_VALUE;
+        Node changed;
+        if (Result result = make_node(*of, changed)) return result;
+        if (current->ordinal != STALE_DEVICE) graph.nodes[i] = changed;
+        return SUCCESS;
+    }
+    return INVALID_VALUE;
+}
+int cuGraphLaunch(void* started, void* stream) {
+    if (Result result = ready()) return result;
+    for (const Node& node : ((StartedGraph*)started)->nodes) {
+        if (Result result = start(node, (Stream*)stream)) return result;
+    }
+    return SUCCESS;
+}
+int cuGraphExecDestroy(void* started) { return delete (StartedGraph*)started, SUCCESS; }
+int cuGraphDestroy(void* graph) { return delete (Graph*)graph, SUCCESS; }
 
 static const char* text(int error) {
     switch (error) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cudarc::driver::{result, sys};
 
-use super::{check, device, is_lost, pointer, what};
+use super::{check, check_start, device, pointer};
 use crate::error::{GpuError, Result};
 
 /// A card's primary context and the stream that orders all work on it.
@@ -38,9 +38,13 @@ impl Context {
     }
 
     /// Makes the context that of this thread.
-    fn bind(&self) -> Result<()> {
+    pub(super) fn bind(&self) -> Result<()> {
         // SAFETY: the context is retained as long as this value.
         check("cuCtxSetCurrent", unsafe { result::ctx::set_current(self.handle) })
+    }
+
+    pub(super) fn stream(&self) -> sys::CUstream {
+        self.stream
     }
 
     /// Waits for all work so far.
@@ -312,6 +316,10 @@ unsafe impl Send for KernelFunction {}
 unsafe impl Sync for KernelFunction {}
 
 impl KernelFunction {
+    pub(super) fn handle(&self) -> sys::CUfunction {
+        self.handle
+    }
+
     /// Starts `blocks` of `threads` with `shared` bytes each. `params` is the structure that the kernel takes, and what
     /// it points to stays allocated until the stream has come past it: memory is freed by a call that waits.
     pub(crate) fn launch<P: Copy>(
@@ -336,13 +344,6 @@ impl KernelFunction {
                 &mut [pointer(params)],
             )
         };
-        started.map_err(|error| {
-            let what = what(error);
-            if is_lost(error.0) {
-                GpuError::Lost(what)
-            } else {
-                GpuError::Launch { kernel: self.name.to_owned(), what }
-            }
-        })
+        check_start(self.name, started)
     }
 }

@@ -7,6 +7,7 @@
 
 mod compiler;
 mod context;
+mod graph;
 mod library;
 
 use std::ffi::{c_int, c_void};
@@ -15,6 +16,7 @@ use cudarc::driver::{DriverError, result, sys};
 
 pub(crate) use compiler::{compile, version as compiler_version};
 pub(crate) use context::{Context, Event, KernelFunction, Memory, Module, Pinned};
+pub(crate) use graph::{GraphNode, KernelGraph};
 pub(crate) use library::{has_compiler, load};
 
 use crate::card::Card;
@@ -85,6 +87,18 @@ fn check<T>(call: &'static str, result: Result<T, DriverError>) -> Result<T> {
     })
 }
 
+/// The error of a call that starts work.
+fn check_start(name: &str, result: Result<(), DriverError>) -> Result<()> {
+    result.map_err(|error| {
+        let what = what(error);
+        if is_lost(error.0) {
+            GpuError::Lost(what)
+        } else {
+            GpuError::Launch { kernel: name.to_owned(), what }
+        }
+    })
+}
+
 /// The driver's text for an error, with its number.
 fn what(error: DriverError) -> String {
     let text = error.error_string().map(|text| text.to_string_lossy().into_owned());
@@ -101,6 +115,6 @@ fn is_lost(code: sys::CUresult) -> bool {
 }
 
 /// A pointer to the bytes of a structure that a kernel takes.
-fn pointer<P>(params: &P) -> *mut c_void {
+pub(crate) fn pointer<P>(params: &P) -> *mut c_void {
     std::ptr::from_ref(params).cast_mut().cast()
 }

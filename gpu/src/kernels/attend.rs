@@ -4,8 +4,9 @@ use half::bf16;
 
 use super::{Address, HeadShape, KvLayer, argument, count, fits};
 use crate::error::Result;
+use crate::launch::Launch;
 use crate::memory::DeviceSlice;
-use crate::open::{Gpu, Launch};
+use crate::open::Gpu;
 use crate::staging::Staging;
 
 /// Absolute positions of a chunk, whose state is merged with those of the chunks before it.
@@ -73,6 +74,9 @@ const NO_PART: u32 = u32::MAX;
 
 /// Below this number of tiles, chunks of long contexts are computed apart.
 const ENOUGH_TILES: usize = 256;
+/// Numbers of the chunks that a step computes apart, at most: 64 MiB. Those beyond are computed by one tile each, with the
+/// same bits.
+const MOST_PARTS: usize = 1 << 24;
 
 impl Attention {
     /// Cuts spans into tiles, and stages them and the table of blocks.
@@ -102,6 +106,7 @@ impl Attention {
             return Err(argument(NAME, format!("{group} query heads over one in tiles of {rows}")));
         }
         let each = rows / group;
+        let part_len = kv_heads * rows * (dim + 2);
         let (mut tiles, mut split, mut merges) = (Vec::new(), Vec::new(), Vec::new());
         let n_tiles: usize = spans.iter().map(|span| span.count.div_ceil(each)).sum();
         let mut parts = 0;
@@ -111,7 +116,8 @@ impl Attention {
                 let [.., end_chunk, _] = tile;
                 let first_chunk = first_chunk(span.position + first, shape.window);
                 let chunks = end_chunk - first_chunk;
-                if n_tiles >= ENOUGH_TILES || chunks < 2 {
+                let is_full = (parts + chunks as usize) * part_len > MOST_PARTS;
+                if n_tiles >= ENOUGH_TILES || chunks < 2 || is_full {
                     tiles.push(tile);
                     continue;
                 }
@@ -135,13 +141,24 @@ impl Attention {
             }),
         };
         let tiles = Tiles { wide, list: put(staging, &tiles)?, count: tiles.len() };
-        let parts = parts * kv_heads * rows * (dim + 2);
+        let parts = parts * part_len;
         Ok(Attention { shape, table: staging.put(table)?, tiles, split, parts })
     }
 
     /// Numbers that [`attend`] needs for chunks that are computed apart.
     pub fn parts(&self) -> usize {
         self.parts
+    }
+
+    /// The most of them in any step over contexts of at most `positions`.
+    pub fn most_parts(shape: &AttentionShape, positions: usize) -> usize {
+        let HeadShape { kv_heads, dim, .. } = shape.heads;
+        let chunks = positions.div_ceil(CHUNK);
+        if chunks < 2 {
+            0
+        } else {
+            MOST_PARTS.min(ENOUGH_TILES * chunks * kv_heads * WIDE * (dim + 2))
+        }
     }
 }
 
@@ -186,7 +203,7 @@ fn wide(dim: usize) -> (usize, String) {
     (if instance == 256 { 32 } else { 64 }, format!("attend_wide_{instance}"))
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawAttend {
     q: Address,
@@ -204,7 +221,7 @@ struct RawAttend {
     cap: f32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawMerge {
     parts: Address,

@@ -2,8 +2,9 @@
 
 use super::{Address, argument, count, fits};
 use crate::error::Result;
+use crate::launch::Launch;
 use crate::memory::DeviceSlice;
-use crate::open::{Gpu, Launch};
+use crate::open::Gpu;
 use crate::staging::Staging;
 
 /// What [`draw`] gives for a row whose logits are not numbers, or of which no token may be drawn.
@@ -73,7 +74,7 @@ fn halves(x: u64) -> [u32; 2] {
     [x as u32, (x >> 32) as u32]
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawDraw {
     logits: Address,

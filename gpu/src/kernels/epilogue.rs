@@ -50,7 +50,7 @@ pub struct Epilogue {
     pub store: Store,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(super) struct RawEpilogue {
     pub(super) y: Address,

@@ -3,8 +3,9 @@
 use super::{Address, Pieces, argument, count, fits, over, row_a_warp};
 use crate::arena::Arena;
 use crate::error::Result;
+use crate::launch::Launch;
 use crate::memory::DeviceSlice;
-use crate::open::{Gpu, Launch};
+use crate::open::Gpu;
 use crate::sources::MAX_EXPERTS;
 
 /// A layer's experts.
@@ -31,7 +32,7 @@ pub struct Routed {
     pub places: DeviceSlice<u32>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawRoute {
     logits: Address,
@@ -43,7 +44,7 @@ struct RawRoute {
     normalise: u32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawSort {
     chosen: Address,
@@ -108,7 +109,7 @@ pub fn route(
     Ok(routed)
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawCombine {
     results: Address,

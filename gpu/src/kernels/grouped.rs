@@ -5,8 +5,9 @@ use half::bf16;
 use super::epilogue::RawEpilogue;
 use super::{Address, Epilogue, Store, argument, count, fits, in_eights};
 use crate::error::Result;
+use crate::launch::Launch;
 use crate::memory::{DeviceNumber, DeviceSlice};
-use crate::open::{Gpu, Launch};
+use crate::open::Gpu;
 use crate::staging::Staging;
 
 /// Most rows of a piece.
@@ -118,7 +119,7 @@ impl Factors {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawGrouped {
     x: Address,

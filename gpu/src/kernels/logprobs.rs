@@ -4,8 +4,9 @@ use half::bf16;
 
 use super::{Address, argument, count, fits, in_eights};
 use crate::error::Result;
+use crate::launch::Launch;
 use crate::memory::DeviceSlice;
-use crate::open::{Gpu, Launch};
+use crate::open::Gpu;
 
 /// Columns of a tile: the order of sums is that of the vocabulary's tiles.
 const COLUMNS: usize = 256;
@@ -26,7 +27,7 @@ impl LogprobRooms {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawLogprobs {
     x: Address,
@@ -40,7 +41,7 @@ struct RawLogprobs {
     cap: f32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawMergeLogprobs {
     parts: Address,

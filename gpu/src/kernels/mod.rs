@@ -28,13 +28,13 @@ pub use rows::{
 };
 
 use crate::error::{GpuError, Result};
+use crate::launch::Launch;
 use crate::memory::{DeviceNumber, DeviceSlice};
-use crate::open::Launch;
 
 /// An address on the card, 0 for none.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(transparent)]
-struct Address(u64);
+pub(crate) struct Address(u64);
 
 impl<T: DeviceNumber> From<&DeviceSlice<T>> for Address {
     fn from(slice: &DeviceSlice<T>) -> Address {
@@ -49,16 +49,16 @@ impl<T: DeviceNumber> From<Option<&DeviceSlice<T>>> for Address {
 }
 
 /// A count as the kernels take it.
-fn count(kernel: &'static str, n: usize) -> Result<u32> {
+pub(crate) fn count(kernel: &'static str, n: usize) -> Result<u32> {
     u32::try_from(n).map_err(|_| argument(kernel, format!("{n} do not fit into 32 bits")))
 }
 
-fn argument(kernel: &'static str, what: impl Into<String>) -> GpuError {
+pub(crate) fn argument(kernel: &'static str, what: impl Into<String>) -> GpuError {
     GpuError::Argument { kernel, what: what.into() }
 }
 
 /// An operand has the length that the others give it.
-fn fits<T: DeviceNumber>(
+pub(crate) fn fits<T: DeviceNumber>(
     kernel: &'static str,
     name: &str,
     slice: &DeviceSlice<T>,

@@ -4,8 +4,9 @@ use half::bf16;
 
 use super::{Address, count, fits, row_a_warp};
 use crate::error::Result;
+use crate::launch::Launch;
 use crate::memory::DeviceSlice;
-use crate::open::{Gpu, Launch};
+use crate::open::Gpu;
 
 /// Where the normalised rows go.
 #[derive(Clone, Debug)]
@@ -29,7 +30,7 @@ pub struct RowNorm {
     pub offset: f32,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawNorm {
     x: Address,

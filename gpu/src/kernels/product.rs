@@ -5,8 +5,9 @@ use half::bf16;
 use super::epilogue::RawEpilogue;
 use super::{Address, Epilogue, Store, argument, count, fits, in_eights, over};
 use crate::error::Result;
+use crate::launch::Launch;
 use crate::memory::DeviceSlice;
-use crate::open::{Gpu, Launch};
+use crate::open::Gpu;
 
 /// The part of a product that a block computes. A number's bits are the same in all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,7 +49,7 @@ impl ProductTile {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawProduct {
     x: Address,
@@ -126,7 +127,7 @@ fn check_epilogue(name: &'static str, epilogue: &Epilogue, rows: usize, n: usize
     Ok(())
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawFinish {
     sums: Address,

@@ -42,7 +42,7 @@ pub struct QueryRooms {
     pub q: DeviceSlice<bf16>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawRotate {
     qkv: Address,

@@ -4,11 +4,12 @@ use half::{bf16, f16};
 
 use super::{Address, Factors, Pieces, argument, count, fits, over};
 use crate::error::Result;
+use crate::launch::Launch;
 use crate::memory::DeviceSlice;
-use crate::open::{Gpu, Launch};
+use crate::open::Gpu;
 use crate::staging::Staging;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawEmbed {
     table: Address,
@@ -37,7 +38,7 @@ pub fn embed(
     gpu.launch(NAME, over(y.len()), &params)
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawGather {
     x: Address,
@@ -89,7 +90,7 @@ pub fn gather(gpu: &Gpu, x: &Floats, index: &DeviceSlice<u32>, y: &Floats) -> Re
     gpu.launch(NAME, over(words), &params)
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawEmbedGrouped {
     pieces: Address,
@@ -156,7 +157,7 @@ impl BlockPairs {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawCopyBlocks {
     pool: Address,
@@ -196,7 +197,7 @@ pub fn copy_blocks(
     gpu.launch(NAME, grid, &params)
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawCast {
     x: Address,
@@ -244,7 +245,7 @@ pub fn cast(
     gpu.launch(NAME, over(y.len()), &params)
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 struct RawFill {
     y: Address,

@@ -1,28 +1,11 @@
-//! Every kernel, and the runtime that starts it, on the emulated driver: against references in f64 over random shapes,
-//! tails and alignments; alone and in company, in every tile shape, with lanes in both orders: equal bits.
+//! Every kernel, and the runtime that starts it, on the emulated driver, with lanes in both orders.
 
-#![expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_precision_loss,
-    clippy::cast_sign_loss,
-    clippy::many_single_char_names,
-    reason = "counts of a test are small; x, w, y, n, k are the field's own names"
-)]
-
-mod attention;
-mod draws;
-mod experts;
 mod faults;
-mod grouped;
-mod numbers;
+mod graphs;
 mod planted;
-mod product;
-mod readout;
-mod rows;
 
 use std::path::Path;
 
-use gpu::Gpu;
 use gpu_emulated::Emulator;
 
 /// None where there is no C++ compiler.
@@ -30,72 +13,69 @@ fn emulator() -> Option<&'static Emulator> {
     Emulator::get(Path::new(env!("CARGO_TARGET_TMPDIR")))
 }
 
-/// What a check gives: the bits of its results, or what is wrong with them.
-type Checked = Result<Vec<u32>, String>;
-
 /// Runs a check on the card that runs lanes forwards and on the one that runs them backwards.
-fn on_both(check: fn(&Gpu) -> Checked) {
+fn on_both(name: &str) {
     let Some(emulator) = emulator() else {
         println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
         return;
     };
-    let forwards = check(&emulator.open(0)).expect("forwards");
-    let backwards = check(&emulator.open(1)).expect("backwards");
+    let forwards = gpu_checks::run(name, &emulator.open(0)).expect("forwards");
+    let backwards = gpu_checks::run(name, &emulator.open(1)).expect("backwards");
     assert!(!forwards.is_empty(), "the check has results");
     assert!(forwards == backwards, "the order of lanes shows");
 }
 
 #[test]
 fn products_are_chains_in_every_tile() {
-    on_both(product::check);
+    on_both("products");
 }
 
 #[test]
 fn epilogues_round_alike_fused_and_alone() {
-    on_both(product::check_epilogues);
+    on_both("epilogues");
 }
 
 #[test]
 fn attention_depends_on_its_sequence_alone() {
-    on_both(attention::check);
+    on_both("attention");
 }
 
 #[test]
 fn long_contexts_have_the_same_bits_whole_and_in_parts() {
-    on_both(attention::check_long);
+    on_both("attention over long contexts");
 }
 
 #[test]
 fn queries_and_keys_turn_and_find_their_places() {
-    on_both(attention::check_rotation);
+    on_both("rotation and storing of keys");
 }
 
 #[test]
 fn adapters_change_their_own_rows() {
-    on_both(grouped::check);
+    on_both("adapters");
 }
 
 #[test]
 fn experts_are_those_of_the_reference() {
-    on_both(experts::check);
+    on_both("experts");
 }
 
 #[test]
 fn norms_are_those_of_the_reference() {
-    on_both(rows::check_norms);
+    on_both("norms");
 }
 
 #[test]
 fn rows_and_blocks_are_moved_and_rounded() {
-    on_both(rows::check);
+    on_both("rows and blocks");
 }
 
 #[test]
 fn log_probabilities_are_those_of_the_reference() {
-    on_both(readout::check);
+    on_both("log-probabilities");
 }
 
 #[test]
 fn draws_are_those_of_a_full_sort() {
-    on_both(draws::check);
+    on_both("draws");
 }

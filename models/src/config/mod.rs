@@ -115,6 +115,18 @@ pub enum NormPlacement {
     Both,
 }
 
+impl NormPlacement {
+    /// Returns whether a norm lies before attention and MLP.
+    pub fn is_before(self) -> bool {
+        matches!(self, NormPlacement::Pre | NormPlacement::Both)
+    }
+
+    /// Returns whether a norm lies after attention and MLP.
+    pub fn is_after(self) -> bool {
+        matches!(self, NormPlacement::Post | NormPlacement::Both)
+    }
+}
+
 /// Normalisation of queries and keys before rotation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QkNorm {

@@ -5,7 +5,7 @@ use candle_core::Tensor;
 use super::linear::Linear;
 use super::mlp::Mlp;
 use super::{ForwardCtx, Kept};
-use crate::config::{ModelConfig, NormConfig, NormPlacement, QkNorm};
+use crate::config::{ModelConfig, NormConfig, QkNorm};
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::Geometry;
 use crate::ops;
@@ -177,11 +177,7 @@ impl LayerNorms {
         index: usize,
         source: &mut impl WeightSource,
     ) -> Result<LayerNorms> {
-        let (pre, post) = match config.norm.placement {
-            NormPlacement::Pre => (true, false),
-            NormPlacement::Post => (false, true),
-            NormPlacement::Both => (true, true),
-        };
+        let (pre, post) = (config.norm.placement.is_before(), config.norm.placement.is_after());
         let mut norm = |there: bool, norm: Norm| {
             let place = Param::Layer(index, LayerPart::Norm(norm));
             there.then(|| source.vector(place, config.hidden_size)).transpose()

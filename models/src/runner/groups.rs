@@ -86,6 +86,17 @@ fn kind<'a>(
     }
 }
 
+/// The tokens whose log-probabilities these rows of [`RaggedBatch::rows`] request.
+pub fn logprob_targets(batch: &RaggedBatch, rows: &[usize]) -> Vec<u32> {
+    let target = |at: &usize| match batch.rows[*at].output {
+        OutputSpec::Logprob(token) => Some(token),
+        OutputSpec::Head | OutputSpec::Vocab | OutputSpec::Labels { .. } | OutputSpec::Hidden => {
+            None
+        }
+    };
+    rows.iter().filter_map(target).collect()
+}
+
 /// An output of a row from its full logits.
 pub fn from_logits(logits: Vec<f32>, read: &OutputSpec) -> Output {
     let max = logits.iter().copied().fold(f32::NEG_INFINITY, f32::max);

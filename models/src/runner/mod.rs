@@ -18,7 +18,7 @@ use crate::head::Head;
 use crate::kv::KvCache;
 use crate::ops;
 pub use check::BatchRules;
-pub use groups::{HeadOf, OutputGroup, distinct_rows, from_logits, groups};
+pub use groups::{HeadOf, OutputGroup, distinct_rows, from_logits, groups, logprob_targets};
 use shards::BatchShards;
 
 /// A model as an engine uses it, or a fake in tests.
@@ -40,6 +40,12 @@ pub trait Forward {
 
     /// Removes an adapter. Its slot is refused until another adapter fills it.
     fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>>;
+
+    /// Whether it computes with the tensors that it was made of, so that the next step sees what
+    /// host code writes into them; not where they were copied to another device.
+    fn shares_weights(&self) -> bool {
+        true
+    }
 }
 
 /// A model with its head, its adapters and its KV blocks.

@@ -3,9 +3,9 @@
 use candle_core::{Device, Tensor};
 
 use super::Runner;
-use super::groups::{OutputGroup, from_logits, groups};
+use super::groups::{OutputGroup, from_logits, groups, logprob_targets};
 use crate::adapter::{Adapter, LoraPair};
-use crate::batch::{Output, OutputRow, OutputSpec, Outputs, RaggedBatch};
+use crate::batch::{Output, OutputRow, Outputs, RaggedBatch};
 use crate::error::{ModelError, Result};
 use crate::head::Head;
 use crate::ops::{self, LoraSegment};
@@ -87,16 +87,7 @@ impl Runner {
     }
 
     fn logprobs(&self, x: &Tensor, batch: &RaggedBatch, rows: &[usize]) -> Result<Vec<Output>> {
-        let targets: Vec<u32> = rows
-            .iter()
-            .filter_map(|at| match batch.rows[*at].output {
-                OutputSpec::Logprob(token) => Some(token),
-                OutputSpec::Head
-                | OutputSpec::Vocab
-                | OutputSpec::Labels { .. }
-                | OutputSpec::Hidden => None,
-            })
-            .collect();
+        let targets = logprob_targets(batch, rows);
         let cap = self.config().logit_softcap;
         let read = lists(&ops::token_logprobs(x, self.vocabulary()?, &targets, cap)?)?;
         Ok(read.iter().map(|row| Output::Logprob { logprob: row[0], entropy: row[1] }).collect())

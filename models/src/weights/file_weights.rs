@@ -142,7 +142,9 @@ impl WeightSource for FileWeights {
         let router = matches!(place, Param::Layer(_, LayerPart::Weight(Projection::Router)));
         let numerics = if router { Numerics::F32 } else { self.numerics };
         match numerics {
-            Numerics::F32 => Ok(Weight::Panels(self.matrix(place, n, k)?)),
+            Numerics::F32 | Numerics::CudaBf16 { .. } => {
+                Ok(Weight::Panels(self.matrix(place, n, k)?))
+            }
             Numerics::Bf16 => {
                 let (name, rows, of) = self.take(place, n, k);
                 let matrix = pack::bf16_pairs(self.checkpoint.tensor(&name, &[of, k])?, rows, k)?;

@@ -1,6 +1,7 @@
 //! Storage of a model's weights in memory, and the arithmetic of its linear layers: the requested
 //! one, and the one that a load chose.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use safetensors::Dtype;
@@ -51,15 +52,25 @@ pub enum Numerics {
     Bf16,
     /// [`crate::kernels::int8`].
     Int8,
+    /// bf16 with f32 sums by the kernels of a CUDA card. Weights, keys and values are bf16, too.
+    CudaBf16 {
+        /// The card's compute capability: tensor cores of other ones may round otherwise.
+        capability: (u32, u32),
+        /// Of the kernels: it rises when they give other bits.
+        revision: u32,
+    },
 }
 
 impl Numerics {
     /// The name in reports, logs and digests.
-    pub fn name(self) -> &'static str {
+    pub fn name(self) -> Cow<'static, str> {
         match self {
-            Numerics::F32 => "cpu-f32",
-            Numerics::Bf16 => "cpu-bf16",
-            Numerics::Int8 => "cpu-int8",
+            Numerics::F32 => "cpu-f32".into(),
+            Numerics::Bf16 => "cpu-bf16".into(),
+            Numerics::Int8 => "cpu-int8".into(),
+            Numerics::CudaBf16 { capability: (major, minor), revision } => {
+                format!("cuda-sm{major}{minor}-bf16-{revision}").into()
+            }
         }
     }
 
@@ -68,10 +79,11 @@ impl Numerics {
     pub fn digest_of(self, files: &str) -> String {
         match self {
             Numerics::F32 => files.to_owned(),
-            Numerics::Bf16 | Numerics::Int8 => {
+            Numerics::Bf16 | Numerics::Int8 | Numerics::CudaBf16 { .. } => {
+                let name = self.name();
                 let parts = BTreeMap::from([
                     ("files", DigestPart::Bytes(files.as_bytes())),
-                    ("numerics", DigestPart::Bytes(self.name().as_bytes())),
+                    ("numerics", DigestPart::Bytes(name.as_bytes())),
                 ]);
                 digest(&parts).expect("bytes in memory can be read")
             }
@@ -166,5 +178,9 @@ mod tests {
             of(Numerics::Int8),
             "sha256:2556b283ae87442f197f155be592432aad3d5960a65219c6e9b3051144680d77"
         );
+        let card = |capability, revision| Numerics::CudaBf16 { capability, revision };
+        assert_eq!(card((9, 0), 1).name(), "cuda-sm90-bf16-1");
+        let all = [card((9, 0), 1), card((9, 0), 2), card((8, 0), 1), Numerics::Bf16].map(of);
+        assert!((1..all.len()).all(|i| !all[..i].contains(&all[i])), "{all:?}");
     }
 }

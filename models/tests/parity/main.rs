@@ -63,7 +63,7 @@ fn load_checked(case: &ModelCase, parent: &Path, golden: &Golden) -> Result<Mode
 }
 
 fn load(dir: &Path, compute: Compute) -> Result<Model, String> {
-    let options = LoadOptions { compute, ..LoadOptions::default() };
+    let options = LoadOptions { compute: Some(compute), ..LoadOptions::default() };
     Model::load(dir, &options).map_err(|error| error.to_string())
 }
 

@@ -116,7 +116,7 @@ fn family(preset: Preset, head: TinyHead, compute: Compute) -> (String, ModelCon
     let dir = folder.path().join("model");
     let spec = TinySpec { head, ..TinySpec::from(preset) };
     tiny_models::make(&dir, &spec).expect("every family has these heads");
-    let options = LoadOptions { compute, ..LoadOptions::default() };
+    let options = LoadOptions { compute: Some(compute), ..LoadOptions::default() };
     let model = Model::load(&dir, &options).expect("what was made can be loaded");
     let config = model.config.as_ref().clone();
     let runner =
