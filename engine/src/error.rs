@@ -3,8 +3,12 @@
 use std::any::Any;
 use std::time::Duration;
 
+use base::memory::mib;
 use chat::ChatError;
+use gpu::GpuError;
 use models::ModelError;
+
+use crate::device_name::DeviceName;
 
 /// Why a submission was refused. Nothing was queued or computed.
 #[derive(Clone, Debug, thiserror::Error, PartialEq)]
@@ -78,6 +82,12 @@ pub enum WeightUpdateError {
     /// The callback panicked; it may have written part of the update.
     #[error("changing the weights panicked: {0}")]
     Panicked(String),
+    /// The weights were copied to a card when the model was loaded: what host code writes is not
+    /// seen there. Nothing was written.
+    #[error(
+        "weights on a card do not change while they are served; load the model on the processor"
+    )]
+    Copied,
     /// The engine is stopping.
     #[error("the engine is shutting down")]
     ShuttingDown,
@@ -101,12 +111,44 @@ pub enum LoadError {
         /// The least number of tokens.
         least_tokens: usize,
     },
-    /// The engine is stopping.
+    /// The device cannot be used.
+    #[error("device {device}: {source}")]
+    Device {
+        /// The device as configured.
+        device: DeviceName,
+        /// Why.
+        source: GpuError,
+    },
+    /// A card's free memory is too small.
+    #[error(transparent)]
+    CardMemory(Box<CardMemory>),
+    /// The engine is stopping, or cannot do what the options ask for.
     #[error("{0}")]
     Refused(String),
     /// The engine's thread could not be spawned.
     #[error("the engine thread cannot be started: {0}")]
     Thread(#[source] std::io::Error),
+}
+
+/// What a card has no memory for.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "{what} takes {}, and {card} has {} of {} free: {fits} would fit",
+    mib(*.needed), mib(*.free), mib(*.total)
+)]
+pub struct CardMemory {
+    /// The card.
+    pub card: String,
+    /// What is missing.
+    pub what: String,
+    /// Bytes of it.
+    pub needed: u64,
+    /// Bytes that are free.
+    pub free: u64,
+    /// Bytes of the card.
+    pub total: u64,
+    /// What would fit.
+    pub fits: String,
 }
 
 impl From<ChatError> for LoadError {

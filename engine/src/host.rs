@@ -11,10 +11,12 @@ use models::live::View;
 use models::weights::{Checkpoint, Numerics, NumericsChoice};
 use models::{LoadOptions, Model, ModelConfig, Runner};
 
-use crate::config::EngineConfig;
+use crate::card;
+use crate::device::Device;
 use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::sampling::{ConstraintError, Vocabulary};
+use crate::started::{Capacity, LEAST_BLOCKS, StartedModel, engine_config};
 
 /// A model folder to serve, and its resources.
 #[derive(Clone, Debug)]
@@ -23,8 +25,10 @@ pub struct HostSpec {
     pub name: String,
     /// A folder in the Hugging Face layout.
     pub folder: Folder,
-    /// The storage of weight matrices in memory, and the arithmetic.
+    /// The storage of weight matrices in memory, and the arithmetic. On a card both are bf16.
     pub options: LoadOptions,
+    /// Where it computes.
+    pub device: Device,
     /// The engine's resources.
     pub capacity: Capacity,
 }
@@ -45,19 +49,6 @@ pub struct LiveSpec {
     pub digest: String,
     /// The engine's resources.
     pub capacity: Capacity,
-}
-
-/// Resources of an engine.
-#[derive(Clone, Copy, Debug)]
-pub struct Capacity {
-    /// Bytes of KV memory.
-    pub kv_memory: u64,
-    /// The most tokens in one step.
-    pub batch_tokens: usize,
-    /// The most sequences that run at a time.
-    pub max_sequences: usize,
-    /// The most input tokens of all unfinished requests.
-    pub queue_tokens: usize,
 }
 
 /// A served model. [`Host::load_adapter`] adds adapters.
@@ -102,22 +93,26 @@ impl Host {
     /// Loads a folder and starts its engine.
     ///
     /// # Errors
-    /// [`LoadError`], with the file and the field or tensor, or the KV memory if it is too small.
+    /// [`LoadError`], with the file and the field or tensor, or the memory that is too small.
     pub fn load(spec: &HostSpec) -> Result<Host, LoadError> {
         let tokenizer = Tokenizer::of_folder(&spec.folder)?;
-        let model = Model::of_folder(&spec.folder, &spec.options)?;
+        let model = match &spec.device {
+            Device::Cpu => start_on_processor(spec)?,
+            Device::Gpu(gpu) => {
+                card::start(&spec.folder, spec.options.compute, spec.capacity, gpu)?
+            }
+        };
         tokenizer.check_against(model.config.vocab_size)?;
-        let view = View { decoder: model.decoder, head: model.head };
         Ok(Host {
             name: spec.name.as_str().into(),
             folder: Some(spec.folder.clone()),
-            engine: start(view, &model.config, spec.capacity)?,
+            engine: model.engine,
             tokenizer: Arc::new(tokenizer),
             config: model.config,
-            digest: model.numerics.numerics.digest_of(&model.digest).into(),
-            files_digest: model.digest.into(),
+            digest: model.numerics.numerics.digest_of(&model.files_digest).into(),
+            files_digest: model.files_digest.into(),
             numerics: model.numerics,
-            weight_bytes: model.memory.total_bytes(),
+            weight_bytes: model.weight_bytes,
             parameters: model.parameters,
             vocabulary: OnceLock::new(),
         })
@@ -196,23 +191,29 @@ impl Host {
     }
 }
 
+fn start_on_processor(spec: &HostSpec) -> Result<StartedModel, LoadError> {
+    let model = Model::of_folder(&spec.folder, &spec.options)?;
+    let view = View { decoder: model.decoder, head: model.head };
+    Ok(StartedModel {
+        engine: start(view, &model.config, spec.capacity)?,
+        config: model.config,
+        files_digest: model.digest,
+        numerics: model.numerics,
+        weight_bytes: model.memory.total_bytes(),
+        parameters: model.parameters,
+    })
+}
+
 fn start(view: View, config: &ModelConfig, capacity: Capacity) -> Result<Engine, LoadError> {
     let n_blocks = blocks_in(capacity.kv_memory, config)?;
-    let engine = EngineConfig {
-        n_blocks,
-        batch_tokens: capacity.batch_tokens,
-        max_sequences: capacity.max_sequences,
-        queue_tokens: capacity.queue_tokens,
-        max_positions: config.max_positions,
-        vocab_size: config.vocab_size,
-        has_vocabulary: view.decoder.vocabulary().is_some(),
-        head_labels: view.head.as_ref().map(models::head::Head::n_labels),
-    };
+    let head_labels = view.head.as_ref().map(models::head::Head::n_labels);
+    let heads = (view.decoder.vocabulary().is_some(), head_labels);
+    let engine = engine_config(config, capacity, n_blocks, heads);
     let runner = Runner::new(view.decoder, view.head).with_kv(n_blocks)?;
     Engine::start(runner, engine)
 }
 
-/// Bytes of the KV cache that `kv_memory` gives a model: whole blocks, at most a million tokens.
+/// Bytes of the KV cache that `kv_memory` gives a model on the processor: whole blocks, at most a million tokens.
 ///
 /// # Errors
 /// [`LoadError::KvMemory`] where it is too small.
@@ -225,11 +226,11 @@ pub fn kv_bytes(kv_memory: u64, config: &ModelConfig) -> Result<u64, LoadError> 
 fn blocks_in(kv_memory: u64, config: &ModelConfig) -> Result<usize, LoadError> {
     let block = (KvCache::bytes_per_token(config) * BLOCK) as u64;
     let n_blocks = usize::try_from(kv_memory / block.max(1)).unwrap_or(MAX_BLOCKS);
-    if n_blocks < 2 {
+    if n_blocks < LEAST_BLOCKS {
         return Err(LoadError::KvMemory {
             given_bytes: kv_memory,
             tokens: n_blocks * BLOCK,
-            least_tokens: 2 * BLOCK,
+            least_tokens: LEAST_BLOCKS * BLOCK,
         });
     }
     Ok(n_blocks.min(MAX_BLOCKS))

@@ -10,15 +10,19 @@
 //! step.
 
 pub mod cache;
+mod card;
 mod check;
 mod command;
 pub mod config;
+mod device;
+mod device_name;
 pub mod engine;
 pub mod error;
 pub mod host;
 pub mod request;
 pub mod sampling;
 pub mod scheduler;
+mod started;
 pub mod status;
 mod thread;
 pub mod ticket;
@@ -30,9 +34,11 @@ pub use chat::{
     Text, Tokenizer,
 };
 pub use config::{EngineConfig, RequestLimits};
+pub use device::Device;
+pub use device_name::DeviceName;
 pub use engine::Engine;
-pub use error::{LoadError, RequestError, SubmitError, WeightUpdateError};
-pub use host::{Capacity, Host, HostSpec, LiveSpec, kv_bytes};
+pub use error::{CardMemory, LoadError, RequestError, SubmitError, WeightUpdateError};
+pub use host::{Host, HostSpec, LiveSpec, kv_bytes};
 pub use models::LoadOptions;
 pub use models::batch::{Output, OutputSpec};
 pub use models::config::HeadConfig;
@@ -44,6 +50,7 @@ pub use sampling::{
     Constraint, ConstraintError, FinishReason, Grammar, SampledToken, SamplingParams, StopStrings,
     TextError, TextStream, Vocabulary,
 };
+pub use started::Capacity;
 pub use status::{AdapterStatus, EngineStatus};
 pub use ticket::Ticket;
 pub use weight_update::WeightUpdate;

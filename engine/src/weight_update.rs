@@ -36,12 +36,14 @@ impl Engine {
     ///
     /// # Errors
     /// [`WeightUpdateError::Panicked`] if `change` panics; the engine continues under a new
-    /// revision with whatever was written. [`WeightUpdateError::ShuttingDown`] if the thread is
-    /// gone; then `change` did not run, unless the thread ended during it.
+    /// revision with whatever was written. [`WeightUpdateError::Copied`] for a model on a card;
+    /// `change` did not run. [`WeightUpdateError::ShuttingDown`] if the thread is gone; then
+    /// `change` did not run, unless the thread ended during it.
     pub async fn update_weights<T>(
         &self,
         change: impl FnOnce() -> T,
     ) -> Result<WeightUpdate<T>, WeightUpdateError> {
+        self.check_shared()?;
         let (reply, paused) = oneshot::channel();
         let sent = self.commands().send(Command::PauseForWeightUpdate { reply }).await;
         sent.map_err(|_| WeightUpdateError::ShuttingDown)?;
@@ -62,6 +64,7 @@ impl Engine {
         &self,
         change: impl FnOnce() -> T,
     ) -> Result<WeightUpdate<T>, WeightUpdateError> {
+        self.check_shared()?;
         let (reply, paused) = oneshot::channel();
         let sent = self.commands().blocking_send(Command::PauseForWeightUpdate { reply });
         sent.map_err(|_| WeightUpdateError::ShuttingDown)?;
@@ -69,6 +72,10 @@ impl Engine {
         let outcome = catch_panic(change);
         let revision = guard.resume().blocking_recv();
         finished(outcome, revision.ok())
+    }
+
+    fn check_shared(&self) -> Result<(), WeightUpdateError> {
+        if self.shares_weights() { Ok(()) } else { Err(WeightUpdateError::Copied) }
     }
 }
 

@@ -5,7 +5,9 @@ use engine::{OutputSpec, Priority, RequestParams, RequestTree, Task};
 use models::BLOCK;
 use tiny_models::TinyHead;
 
-use crate::subject::{Bits, MACHINES, RequestSpec, Subject, TaskSpec, WIDE, bits, requests, run};
+use crate::subject::{
+    Bits, MACHINES, Machine, RequestSpec, Subject, TaskSpec, WIDE, bits, emulator, requests, run,
+};
 
 /// Runs each request alone and with nothing cached.
 fn alone(subject: &Subject, specs: &[RequestSpec]) -> Vec<Bits> {
@@ -18,18 +20,25 @@ fn alone(subject: &Subject, specs: &[RequestSpec]) -> Vec<Bits> {
 }
 
 fn check(subject: &Subject) {
-    let specs = requests(subject);
-    let expected = alone(subject, &specs);
+    check_on(subject, &requests(subject), &MACHINES);
+    let tight = subject.engine(MACHINES[3]);
+    run(&tight, &requests(subject), RequestParams::default());
+    let preempted = tight.status().preemptions > 0;
+    assert_eq!(preempted, subject.view.decoder.vocabulary().is_some());
+}
+
+fn check_on(subject: &Subject, specs: &[RequestSpec], machines: &[Machine]) {
+    let expected = alone(subject, specs);
     let same = |found: Vec<Bits>, how: &str| {
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
             assert!(found == expected, "{how}: {:?}", specs[at]);
         }
     };
-    for machine in MACHINES {
-        let engine = subject.engine(machine);
+    for machine in machines {
+        let engine = subject.engine(*machine);
         let how = |what: &str| format!("{what} on {machine:?}");
-        same(run(&engine, &specs, RequestParams::default()), &how("cold"));
-        same(run(&engine, &specs, RequestParams::default()), &how("warm"));
+        same(run(&engine, specs, RequestParams::default()), &how("cold"));
+        same(run(&engine, specs, RequestParams::default()), &how("warm"));
         let batch =
             RequestParams { priority: Priority::Batch, client: 3, ..RequestParams::default() };
         // Many requests at once, of two priorities, half of them dropped.
@@ -49,10 +58,20 @@ fn check(subject: &Subject) {
         let status = engine.status();
         assert_eq!((status.running, status.held_blocks), (0, 0), "{machine:?}");
     }
-    let tight = subject.engine(MACHINES[3]);
-    run(&tight, &specs, RequestParams::default());
-    let preempted = tight.status().preemptions > 0;
-    assert_eq!(preempted, subject.view.decoder.vocabulary().is_some());
+}
+
+#[test]
+fn models_on_a_card_have_equal_bits() {
+    let Some(emulator) = emulator() else { return };
+    for head in [TinyHead::Vocab, TinyHead::Sequence] {
+        let dir = tempfile::tempdir().unwrap();
+        // Lanes, warps and blocks from the first to the last, and from the last to the first.
+        let subject = Subject::make(dir.path(), head);
+        let subject =
+            subject.on(emulator.open(usize::from(head == TinyHead::Sequence)), dir.path());
+        let specs: Vec<RequestSpec> = requests(&subject).into_iter().step_by(7).collect();
+        check_on(&subject, &specs, &[MACHINES[2], MACHINES[4]]);
+    }
 }
 
 #[test]

@@ -56,6 +56,7 @@ impl Live {
             config: self.model.config.clone(),
             view: self.model.detached.clone(),
             adapters: adapters.map(|adapter| adapter.detached.clone()).collect(),
+            card: None,
         }
     }
 
@@ -271,8 +272,14 @@ fn loaded(folder: Folder) -> Host {
 }
 
 fn computing(folder: Folder, compute: Compute) -> Host {
-    let options = LoadOptions { compute, ..LoadOptions::default() };
-    let spec = HostSpec { name: "m".to_owned(), folder, options, capacity: CAPACITY };
+    let options = LoadOptions { compute: Some(compute), ..LoadOptions::default() };
+    let spec = HostSpec {
+        name: "m".to_owned(),
+        folder,
+        options,
+        device: engine::Device::Cpu,
+        capacity: CAPACITY,
+    };
     Host::load(&spec).unwrap()
 }
 

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod card;
 mod equal;
+mod faults;
 mod live;
 mod subject;

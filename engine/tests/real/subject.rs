@@ -8,9 +8,12 @@ use engine::{
     Engine, EngineConfig, Output, OutputSpec, Request, RequestError, RequestOutput, RequestParams,
     SamplingParams, Task, TaskOutput,
 };
+use gpu::Gpu;
+use gpu_emulated::Emulator;
+use gpu_models::{GpuModel, GpuRunner};
 use models::adapter::{Adapter, Base};
 use models::live::View;
-use models::{LoadOptions, Model, ModelConfig, Runner};
+use models::{Forward, LoadOptions, Model, ModelConfig, ModelFiles, Runner};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
 /// A model with two adapters.
@@ -18,6 +21,17 @@ pub(crate) struct Subject {
     pub(crate) config: Arc<ModelConfig>,
     pub(crate) view: View,
     pub(crate) adapters: Vec<Arc<Adapter>>,
+    /// Where it computes, and the files that are loaded to it; `None` for the processor.
+    pub(crate) card: Option<(Gpu, ModelFiles)>,
+}
+
+/// None, and a line about it, where there is no C++ compiler.
+pub(crate) fn emulator() -> Option<&'static Emulator> {
+    let emulator = Emulator::get(Path::new(env!("CARGO_TARGET_TMPDIR")));
+    if emulator.is_none() {
+        println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
+    }
+    emulator
 }
 
 impl Subject {
@@ -46,11 +60,33 @@ impl Subject {
             adapters: adapters.collect(),
             config: model.config,
             view: View { decoder: model.decoder, head: model.head },
+            card: None,
         }
     }
 
+    /// The same on a card.
+    pub(crate) fn on(mut self, gpu: Gpu, dir: &Path) -> Subject {
+        self.card = Some((gpu, ModelFiles::open(&dir.join("base")).unwrap()));
+        self
+    }
+
+    /// On the card, without adapters.
+    pub(crate) fn gpu_runner(&self, n_blocks: usize, batch_tokens: usize) -> GpuRunner {
+        let (gpu, files) = self.card.as_ref().unwrap();
+        let (model, _) = GpuModel::of_files(gpu, files).unwrap();
+        let runner = GpuRunner::new(model).unwrap().with_steps_of(batch_tokens).unwrap();
+        runner.with_kv(n_blocks).unwrap()
+    }
+
     pub(crate) fn engine(&self, machine: Machine) -> Engine {
+        if self.card.is_some() {
+            return self.start(self.gpu_runner(machine.n_blocks, machine.batch_tokens), machine);
+        }
         let runner = Runner::new(self.view.decoder.clone(), self.view.head.clone());
+        self.start(runner.with_kv(machine.n_blocks).unwrap(), machine)
+    }
+
+    fn start(&self, forward: impl Forward + Send + 'static, machine: Machine) -> Engine {
         let config = EngineConfig {
             n_blocks: machine.n_blocks,
             batch_tokens: machine.batch_tokens,
@@ -61,7 +97,7 @@ impl Subject {
             has_vocabulary: self.view.decoder.vocabulary().is_some(),
             head_labels: self.view.head.as_ref().map(models::head::Head::n_labels),
         };
-        let engine = Engine::start(runner.with_kv(machine.n_blocks).unwrap(), config).unwrap();
+        let engine = Engine::start(forward, config).unwrap();
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         for (at, adapter) in self.adapters.iter().enumerate() {
             let inserted = engine.insert_adapter(name(at), adapter.clone());
@@ -114,12 +150,7 @@ impl RequestSpec {
         let task = match &self.task {
             TaskSpec::Rows(rows) => Task::Rows(rows.clone()),
             TaskSpec::Tokens { max_tokens, temperature } => {
-                Task::Generate(Box::new(SamplingParams {
-                    max_tokens: *max_tokens,
-                    temperature: *temperature,
-                    logprobs: Some(2),
-                    ..SamplingParams::default()
-                }))
+                Task::Generate(Box::new(sampling(*max_tokens, *temperature)))
             }
         };
         Request {
@@ -128,6 +159,10 @@ impl RequestSpec {
             task,
         }
     }
+}
+
+pub(crate) fn sampling(max_tokens: usize, temperature: f32) -> SamplingParams {
+    SamplingParams { max_tokens, temperature, logprobs: Some(2), ..SamplingParams::default() }
 }
 
 /// Requests over two prompts with several responses: hidden states, scores, labels,
@@ -180,10 +215,15 @@ pub(crate) fn requests(subject: &Subject) -> Vec<RequestSpec> {
 
 pub(crate) type Bits = Vec<Vec<u32>>;
 
-/// The bits of an output.
+/// The bits of an answer.
 pub(crate) fn bits(answer: &Result<RequestOutput, RequestError>) -> Bits {
+    bits_of(&answer.as_ref().expect("it succeeds").output)
+}
+
+/// The bits of an output.
+pub(crate) fn bits_of(output: &TaskOutput) -> Bits {
     let of = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<u32>>();
-    match &answer.as_ref().expect("it succeeds").output {
+    match output {
         TaskOutput::Rows(outputs) => outputs
             .iter()
             .map(|output| match output {
