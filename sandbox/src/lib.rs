@@ -10,6 +10,7 @@
 
 mod config;
 mod pool;
+mod pressure;
 mod report;
 mod seccomp;
 mod session;
@@ -17,6 +18,7 @@ mod worker;
 
 pub use config::{Floor, Limits, Rung, SandboxConfig};
 pub use pool::{Sandbox, Ticket};
+pub use pressure::PressureWatch;
 pub use report::{Ending, LimitReached, Loaded, ProcessEnd, Report};
-pub use session::{Session, Test, TestFile};
+pub use session::{CheckFiles, Session, Test, TestFile};
 pub use worker::{Isolation, SandboxError};

@@ -10,11 +10,11 @@ use crate::config::SandboxConfig;
 use crate::session::{Cancel, SandboxState, Session};
 use crate::worker::{Isolation, SandboxError};
 
-/// Work on a session. It must not panic: a panic ends its slot.
 /// How long an idle worker is kept: it holds some megabytes and descriptors, and a new one takes
 /// tens of milliseconds.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
+/// Work on a session. It must not panic: a panic ends its slot.
 type Work = Box<dyn FnOnce(&mut Session<'_>) + Send>;
 
 struct Waiting {

@@ -10,10 +10,10 @@ use serde_json::{Map, Value};
 
 use crate::config::{Limits, SandboxConfig};
 use crate::report::{Ending, Loaded, ProcessEnd, Report};
-use crate::worker::{Isolation, SandboxError, Start, Worker, names};
+use crate::worker::{Isolation, SandboxError, Start, Worker, is_lean, names};
 
-/// One test of a submission. Expected values are in [`Test::Tests`] alone, whose text reaches a
-/// process of its own, after the submission's process was made.
+/// One test of a submission. Expected values are in [`Test::Tests`] and [`Test::Check`] alone,
+/// whose text reaches a process of its own, after the submission's process was made.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Test {
@@ -33,6 +33,9 @@ pub enum Test {
         /// Whether the result is the first argument after the call.
         in_place: bool,
     },
+    /// Runs the loaded program with the names of three files as its arguments: `input.txt`,
+    /// `correct_output.txt` and `solution_output.txt`. They are in its memory alone.
+    Check(#[serde(skip)] CheckFiles),
     /// Runs tests in one process, which call the submission in another.
     Tests(#[serde(skip)] TestFile),
 }
@@ -49,6 +52,17 @@ pub struct TestFile {
     pub asserts: Vec<String>,
     /// Names of the submission's module beside `solution`.
     pub modules: Vec<String>,
+}
+
+/// The files of a program that checks an output.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct CheckFiles {
+    /// What a submission read.
+    pub input: String,
+    /// The output of the reference.
+    pub expected: String,
+    /// The output of the submission.
+    pub output: String,
 }
 
 /// What the threads of a sandbox share.
@@ -160,6 +174,7 @@ pub struct Session<'s> {
 #[derive(Serialize)]
 struct LoadMessage<'a> {
     source: &'a str,
+    lean: bool,
     limits: LoadLimits,
 }
 
@@ -173,9 +188,8 @@ struct LoadLimits {
 
 #[derive(Deserialize)]
 struct CompileHead {
-    #[serde(flatten)]
-    process: ProcessEnd,
-    compiled: bool,
+    /// The process that compiled it, which ended if it could not.
+    process: Option<ProcessEnd>,
     stderr: usize,
 }
 
@@ -279,6 +293,7 @@ impl<'s> Session<'s> {
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
         let message = LoadMessage {
             source,
+            lean: is_lean(source),
             limits: LoadLimits {
                 cpu_ms: millis(limits.cpu),
                 wall_ms: millis(limits.wall),
@@ -291,11 +306,9 @@ impl<'s> Session<'s> {
         worker.send(&message)?;
         let head: CompileHead = worker.receive()?;
         let message = worker.receive_bytes(head.stderr)?;
-        if head.compiled {
-            return Ok(Loaded::Ready);
-        }
+        let Some(process) = head.process else { return Ok(Loaded::Ready) };
         worker.send(&Value::Null)?;
-        match head.process.ending(&limits) {
+        match process.ending(&limits) {
             Ending::Broken => Err(SandboxError::GuestKilled),
             ending @ (Ending::Time(_) | Ending::Memory) => {
                 Ok(Loaded::NotCompiled(format!("the compiler met its limit: {ending:?}")))
@@ -310,8 +323,10 @@ impl<'s> Session<'s> {
         let worker = self.worker()?;
         worker.expect_within(limits.wall + SILENCE)?;
         worker.send(test)?;
-        if let Test::Tests(file) = test {
-            worker.send(file)?;
+        match test {
+            Test::Tests(file) => worker.send(file)?,
+            Test::Check(files) => worker.send(files)?,
+            Test::Program { .. } | Test::Call { .. } => {}
         }
         let head: TestHead = worker.receive()?;
         let stdout = worker.receive_bytes(head.stdout)?;

@@ -83,6 +83,9 @@ pub enum SandboxError {
     /// A guest was killed from outside, twice.
     #[error("the process of a test was killed from outside")]
     GuestKilled,
+    /// A limit by the clock was reached because other load took the processors.
+    #[error("other load kept the submission from running within its limit by the clock")]
+    Starved,
     /// As many submissions wait as may.
     #[error("the queue of the sandbox is full")]
     QueueFull,
@@ -122,20 +125,23 @@ pub(crate) struct Worker {
     socket: UnixStream,
 }
 
-/// A worker's first message: how to isolate itself.
+/// How a worker isolates itself: a constant of its program. It has texts, numbers and lists of them
+/// alone, whose JSON is Python.
 #[derive(Serialize)]
 struct Setup<'a> {
     rungs: &'a [Rung],
     first_user: u32,
     users: u32,
     capset: i64,
+    clone: i64,
     pivot_root: i64,
     processes: u32,
     file: u64,
     stack: u64,
     modules: &'a [&'a str],
-    worker_filters: Vec<Vec<u8>>,
-    guest_filter: Vec<u8>,
+    /// Hexadecimal.
+    worker_filters: Vec<String>,
+    guest_filter: String,
 }
 
 /// A worker's first message.
@@ -144,6 +150,25 @@ struct Setup<'a> {
 enum Greeting {
     Ready { rungs: Vec<Rung>, landlock: u32, python: String },
     Refused { refused: (Rung, String) },
+}
+
+/// Whether a lean template does for this source: a program that reads its input and imports none of
+/// [`MODULES`]. A wrong guess costs time only.
+pub(crate) fn is_lean(source: &str) -> bool {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut reads = false;
+    for word in source.split(|c| !is_word(c)) {
+        reads |= matches!(word, "input" | "stdin");
+        if MODULES.contains(&word) {
+            return false;
+        }
+    }
+    reads
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let digit = |value: u8| char::from(b"0123456789abcdef"[usize::from(value)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Result of a start.
@@ -160,10 +185,25 @@ impl Worker {
         let failed =
             |why: String| SandboxError::Python { python: config.python.display().to_string(), why };
         let (socket, theirs) = UnixStream::pair().map_err(|error| failed(error.to_string()))?;
+        let setup = Setup {
+            rungs,
+            first_user: FIRST_USER,
+            users: USERS,
+            capset: libc::SYS_capset,
+            clone: libc::SYS_clone,
+            pivot_root: libc::SYS_pivot_root,
+            processes: config.processes,
+            file: config.file_bytes,
+            stack: config.stack_bytes,
+            modules: MODULES,
+            worker_filters: seccomp::worker_filters().iter().map(|program| hex(program)).collect(),
+            guest_filter: hex(&seccomp::guest_filter(rungs.contains(&Rung::Namespaces))),
+        };
+        let setup = serde_json::to_string(&setup).expect("texts and numbers serialise");
         // Without `-I`, which would ignore the hash seed: sets have the same order in every run. The
         // environment is empty, so there is nothing else to ignore.
         let process = Command::new(&config.python)
-            .args(["-s", "-S", "-B", "-c", PROGRAM])
+            .args(["-s", "-S", "-B", "-c", &format!("SETUP = {setup}\n{PROGRAM}")])
             .env_clear()
             .env("PYTHONHASHSEED", "0")
             .current_dir("/")
@@ -173,20 +213,7 @@ impl Worker {
             .spawn()
             .map_err(|error| failed(error.to_string()))?;
         let mut worker = Self { process, socket };
-        let setup = Setup {
-            rungs,
-            first_user: FIRST_USER,
-            users: USERS,
-            capset: libc::SYS_capset,
-            pivot_root: libc::SYS_pivot_root,
-            processes: config.processes,
-            file: config.file_bytes,
-            stack: config.stack_bytes,
-            modules: MODULES,
-            worker_filters: seccomp::worker_filters(),
-            guest_filter: seccomp::guest_filter(rungs.contains(&Rung::Namespaces)),
-        };
-        worker.expect_within(START_LIMIT).and_then(|()| worker.send(&setup))?;
+        worker.expect_within(START_LIMIT)?;
         match worker.receive().map_err(|error| failed(error.to_string()))? {
             Greeting::Ready { rungs, landlock, python } => {
                 let isolation = Isolation { rungs, refused: Vec::new(), landlock, python };

@@ -89,6 +89,7 @@ pub fn host<S: Script + 'static>(
         name: name.to_owned(),
         folder: Folder::directory(dir),
         options: LoadOptions::default(),
+        device: engine::Device::Cpu,
         capacity: Capacity {
             kv_memory: 64 << 20,
             batch_tokens: 4096,

@@ -5,9 +5,6 @@ Tests and submission never share an interpreter: a submission cannot see expecte
 objects of the submission's own classes stay where they are and cross as numbers.
 """
 
-import builtins
-
-
 class SubmissionEnded(BaseException):
     """The submission's process ended while the tests were running."""
 

@@ -1,7 +1,7 @@
 """What runs in a guest around untrusted code. All that it writes is data for the supervisor."""
 
+import builtins
 import io
-import json
 import os
 import struct
 import sys
@@ -61,7 +61,7 @@ def decode(value, make_object):
 
 
 def redirect():
-    """Text streams over descriptors 0 to 2. Made once: a fork puts its own files at these numbers."""
+    """Text streams over descriptors 0 to 2, made once."""
     sys.stdin = io.TextIOWrapper(io.BufferedReader(io.FileIO(0, "r", closefd=False)), encoding="utf-8", errors="replace")
     sys.stdout = io.TextIOWrapper(
         io.BufferedWriter(io.FileIO(1, "w", closefd=False)), encoding="utf-8", errors="surrogateescape", newline="\n"
@@ -85,11 +85,12 @@ def load(code, name):
 def finish(code):
     """Ends as an interpreter ends: threads, exit handlers, output."""
     try:
-        # Each step only where it has an effect: it would copy pages of the worker.
-        if len(sys.modules["threading"]._active) > 1:
-            sys.modules["threading"]._shutdown()
-        if sys.modules["atexit"]._ncallbacks():
-            sys.modules["atexit"]._run_exitfuncs()
+        # Each step only where it has an effect: it would copy pages.
+        threading, atexit = sys.modules.get("threading"), sys.modules.get("atexit")
+        if threading and len(threading._active) > 1:
+            threading._shutdown()
+        if atexit and atexit._ncallbacks():
+            atexit._run_exitfuncs()
         sys.stdout.flush()
     except BaseException:
         code = code or 120
@@ -98,14 +99,11 @@ def finish(code):
 
 def report_exception(error):
     """Writes the traceback without the frames of this harness; returns the exit code."""
-    import traceback
-
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == OWN_FILE:
         trace = trace.tb_next
     try:
-        lines = traceback.format_exception(type(error), error, trace)
-        sys.stderr.write("".join(lines)[-8192:])
+        sys.__excepthook__(type(error), error.with_traceback(trace), trace)
     except BaseException:
         pass
     return EXIT_MEMORY if isinstance(error, MemoryError) else 1
@@ -127,22 +125,34 @@ def guarded(work):
         return report_exception(error)
 
 
-def compile_source(source, file):
-    """The code of a module as bytes, written to `file`."""
-    import marshal
-
+def compile_source(source):
+    """The code of a module; ends the process if there is none."""
     try:
-        code = compile(source, "solution.py", "exec", dont_inherit=True)
+        return compile(source, "solution.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError) as error:
         os.write(2, f"{type(error).__name__}: {error}"[:4096].encode("utf-8", "backslashreplace"))
         os._exit(1)
-    data = marshal.dumps(code)
-    os.pwrite(file, struct.pack("=Q", len(data)) + data, 0)
-    os._exit(0)
 
 
 def run_program(code):
     """A program that reads stdin and writes stdout."""
+    finish(guarded(lambda: load(code, "__main__")))
+
+
+def run_checker(code, job):
+    """A program whose arguments name files that are nowhere but in memory."""
+    names = ["input.txt", "correct_output.txt", "solution_output.txt"]
+    texts = dict(zip(names, (job["input"], job["expected"], job["output"])))
+    open_file = io.open
+
+    def open_text(file, mode="r", *rest, **named):
+        if not isinstance(file, (str, os.PathLike)) or os.fspath(file) not in texts or set(mode) - set("rbt"):
+            return open_file(file, mode, *rest, **named)
+        data = io.BytesIO(texts[os.fspath(file)].encode("utf-8", "surrogatepass"))
+        return data if "b" in mode else io.TextIOWrapper(data, encoding="utf-8", errors="replace")
+
+    io.open = builtins.open = open_text
+    sys.argv = ["checker.py", *names]
     finish(guarded(lambda: load(code, "__main__")))
 
 
@@ -157,6 +167,8 @@ def find_function(names, name):
 
 def run_call(code, test, nonce, result):
     """Calls a function and reports its value, framed by the nonce, on a descriptor of its own."""
+
+    import json
 
     def work():
         names = load(code, "solution")

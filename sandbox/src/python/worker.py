@@ -1,20 +1,33 @@
 """The worker: isolates itself, then serves jobs one after the other, each test in a fork.
 
-Protocol: on descriptor 0, frames of a 32-bit length and JSON; a test's output follows its frame as
-raw bytes, whose lengths the frame gives. The worker is the only trusted process in its namespaces.
+Protocol: on the control descriptor, frames of a 32-bit length and JSON; a test's output follows its
+frame as raw bytes, whose lengths the frame gives. The worker is the only trusted process in its
+namespaces beside those of its own program.
+
+A fork copies page tables and protects every page against writing, and each side copies the pages
+that it writes: that is most of a test's time. So a submission has a template, a process that
+compiled it and does nothing but fork, and most templates are forks of a lean process that did not
+import the library. All of them are children of the worker. The files at descriptors 0 to 4 are made
+once, and emptied between tests, when no process of a guest is left.
 """
 
 import ctypes
 import fcntl
-import marshal
 import os
 import resource
 import select
-import signal
 import struct
 import time
 
 RESULT_BYTES = 4 << 20
+STDIN, STDOUT, STDERR, RESULT, JOB = range(5)
+# Above every descriptor that a process here can have.
+LAST_DESCRIPTOR = 256
+CLONE_PARENT = 0x8000
+# Order to a template: run the program, the call in the file `JOB`, or the program as a checker of
+# the texts in it.
+PROGRAM, CALL, CHECK = b"p", b"c", b"k"
+ORDERS = {"program": PROGRAM, "call": CALL, "check": CHECK}
 
 
 class Gone(Exception):
@@ -26,9 +39,6 @@ class Control:
 
     def __init__(self):
         self.descriptor = fcntl.fcntl(0, fcntl.F_DUPFD_CLOEXEC, 200)
-        null = os.open("/dev/null", os.O_RDWR)
-        os.dup2(null, 0)
-        os.close(null)
 
     def read(self, size):
         parts = []
@@ -44,8 +54,8 @@ class Control:
         (size,) = struct.unpack("=I", self.read(4))
         return json.loads(self.read(size))
 
-    def receive_secret(self):
-        """A frame as an anonymous file; no copy of it stays in this process."""
+    def receive_secret(self, file):
+        """A frame, written to `file`; no copy of it stays in this process."""
         (size,) = struct.unpack("=I", self.read(4))
         buffer, filled = bytearray(size), 0
         while filled < size:
@@ -53,9 +63,8 @@ class Control:
             if not part:
                 raise Gone
             filled += part
-        file = memory_file(content=buffer)
+        empty(file, memoryview(buffer))
         buffer[:] = bytes(size)
-        return file
 
     def send(self, message, *outputs):
         data = json.dumps(message, separators=(",", ":")).encode()
@@ -65,43 +74,79 @@ class Control:
             view = view[os.write(self.descriptor, view):]
 
 
-def memory_file(content=b""):
-    """An anonymous file at its start."""
-    file = os.memfd_create("", os.MFD_CLOEXEC)
-    if content:
-        view = memoryview(content)
-        while view:
-            view = view[os.write(file, view):]
-        os.lseek(file, 0, os.SEEK_SET)
-    return file
-
-
 # `fork` without the hooks of `os.fork`, which reseed generators and rebuild locks: they cost three
 # times what the fork does. This process has one thread and holds no lock, so nothing is left to
 # repair, and a generator of random numbers starts every test in the same state.
-FORK = ctypes.PyDLL(None).fork
+FORK = PLAIN_LIBC.fork
+SYSCALL = PLAIN_LIBC.syscall
+
+
+def fork_by_order(orders, replies, clone, begin):
+    """Forks a child of the worker for each order, and does nothing else: its pages stay shared."""
+    arguments = [ctypes.c_long(number) for number in (clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0)]
+    while order := os.read(orders, 4096):
+        pid = SYSCALL(*arguments)
+        if pid == 0:
+            begin(order)
+        os.write(replies, struct.pack("=i", pid))
+    os._exit(0)
+
+
+def begin_with(run, *arguments):
+    """Runs the program of a child, which never returns to that of its parent."""
+    try:
+        run(*arguments)
+    finally:
+        os._exit(1)
+
+
+class Forker:
+    """The worker's end of `fork_by_order`."""
+
+    def __init__(self):
+        (self.orders, self.order), (self.replies, self.reply) = os.pipe(), os.pipe()
+        self.process = None
+        self.poll = select.poll()
+        self.poll.register(self.replies, select.POLLIN)
+
+    def serve(self, clone, begin):
+        fork_by_order(self.orders, self.reply, clone, begin)
+
+    def attach(self, process):
+        self.process = process
+        self.poll.register(process.handle, select.POLLIN)
+
+    def fork(self, order):
+        os.write(self.order, order)
+        return self.forked()
+
+    def forked(self):
+        """The number that the process replies with."""
+        if self.process.handle in (handle for handle, _ in self.poll.poll()):
+            raise Gone
+        (pid,) = struct.unpack("=i", os.read(self.replies, 4))
+        if pid < 0:
+            raise Gone
+        return pid
+
+    def end(self):
+        """Ends the process, with what it may have replied."""
+        if self.process:
+            self.poll.unregister(self.process.handle)
+            self.process.end()
+            self.process.close()
+            self.process = None
+            while self.poll.poll(0):
+                os.read(self.replies, 4096)
 
 
 class Process:
-    """A guest: one fork, its streams, and what it used."""
+    """A child of the worker, and what it used."""
 
-    def __init__(self, worker, limits, run, stdin=None):
-        self.worker = worker
-        self.stdin = memory_file(content=stdin) if stdin else os.open("/dev/null", os.O_RDONLY | os.O_CLOEXEC)
-        self.limit = limits["output"]
-        self.stdout, self.stderr = memory_file(), memory_file()
+    def __init__(self, pid):
+        self.pid = pid
         self.status, self.usage, self.started, self.killed = None, None, False, False
-        self.pid = FORK()
-        if self.pid == 0:
-            try:
-                for number, file in enumerate((self.stdin, self.stdout, self.stderr)):
-                    os.dup2(file, number)
-                os.close(worker.control.descriptor)
-                worker.restrict(limits)
-                run()
-            finally:
-                os._exit(1)
-        self.handle = os.pidfd_open(self.pid)
+        self.handle = os.pidfd_open(pid)
 
     def cpu(self):
         """CPU time in seconds so far."""
@@ -115,94 +160,196 @@ class Process:
         self.started = os.getsid(self.pid) == self.pid
         _, self.status, self.usage = os.wait4(self.pid, 0)
 
-    def output(self, file):
-        """What was written to a stream, and whether it was too long."""
-        size = os.fstat(file).st_size
-        return os.pread(file, min(size, self.limit), 0), size > self.limit
+    def end(self):
+        if self.status is None:
+            self.killed = True
+            os.kill(self.pid, SIGKILL)
+            self.reap()
 
     def close(self):
-        for file in (self.stdin, self.stdout, self.stderr, self.handle):
-            os.close(file)
+        os.close(self.handle)
+
+
+def empty(file, content=b""):
+    """Sets the content of a file that guests shared, and its offset to the start."""
+    os.ftruncate(file, 0)
+    os.lseek(file, 0, os.SEEK_SET)
+    offset = 0
+    while offset < len(content):
+        offset += os.pwrite(file, content[offset:offset + (1 << 20)], offset)
 
 
 class Worker:
-    def __init__(self, setup, state, control):
+    def __init__(self, setup, state, control, null):
         self.setup, self.state, self.control = setup, state, control
-        self.filter = Filter(bytes(setup["guest_filter"])) if "seccomp" in state.rungs else None
+        self.filter = Filter(bytes.fromhex(setup["guest_filter"])) if "seccomp" in state.rungs else None
+        self.place, self.inode = b"/", None
+        # A namespace ends with its first process.
+        self.die_with_worker = (lambda: None) if state.is_init else quick_prctl(PR_SET_PDEATHSIG, SIGKILL)
+        self.lean, self.template = Forker(), Forker()
+        self.job, self.null = None, null
 
-    def restrict(self, limits):
+    def start_lean(self):
+        """Forks the process that forks lean templates."""
+        if self.state.is_init and not self.filter:
+            # It would end with the processes of a guest.
+            return
+        pid = FORK()
+        if pid == 0:
+            self.die_with_worker()
+            begin_with(self.lean.serve, self.setup["clone"], lambda order: begin_with(self.load_lean, order))
+        self.lean.attach(Process(pid))
+
+    def restrict(self):
         """The last restrictions, in the guest itself. Each page that it touches is a copy."""
-        if not self.state.is_init:
-            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        seconds = limits["cpu_ms"] // 1000 + 2
-        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-        resource.setrlimit(resource.RLIMIT_AS, (limits["memory"], limits["memory"]))
+        self.die_with_worker()
         if self.filter:
             self.filter.install()
         os.setsid()
 
-    def wait(self, processes, limits):
-        """Waits until the last of them has ended or a limit is reached; returns that limit's name."""
+    def limit(self, cpu_ms, memory):
+        """Limits of a process of a submission and its forks. The worker ends it before the first."""
+        # A template takes time too, for all tests of its submission.
+        seconds = cpu_ms // 1000 + 12
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+
+    def load_lean(self, folder):
+        """A template by the lean process."""
+        cpu_ms, memory = struct.unpack("=QQ", os.pread(JOB, 16, 0))
+        source = os.pread(JOB, os.fstat(JOB).st_size - 16, 16).decode("utf-8", "surrogatepass")
+        os.chdir(folder)
+        self.serve_tests(source, cpu_ms, memory, folder)
+
+    def serve_tests(self, source, cpu_ms, memory, folder):
+        """A template: compiles the submission, and forks for each test."""
+        self.die_with_worker()
+        self.limit(cpu_ms, memory)
+        code = compile_source(source)
+        gc = __import__("gc")
+        gc.collect()
+        gc.freeze()
+        os.write(self.template.reply, bytes(4))
+
+        def begin(order):
+            kind, place = order[:1], order[1:]
+            if place != folder:
+                os.chdir(place)
+            if kind == PROGRAM:
+                os.closerange(RESULT, LAST_DESCRIPTOR)
+                self.restrict()
+                run_program(code)
+            else:
+                job = os.pread(JOB, os.fstat(JOB).st_size, 0)
+                os.closerange(JOB if kind == CALL else RESULT, LAST_DESCRIPTOR)
+                self.restrict()
+                if kind == CALL:
+                    run_call(code, json.loads(job[32:]), job[:32].decode(), RESULT)
+                run_checker(code, json.loads(job))
+
+        self.template.serve(self.setup["clone"], lambda order: begin_with(begin, order))
+
+    def start_template(self, is_lean):
+        """Starts the template of the loaded job; returns the limit that it met."""
+        limits = self.job["limits"]
+        for file in (STDIN, STDOUT, STDERR):
+            empty(file)
+        if is_lean and self.lean.process:
+            head = struct.pack("=QQ", limits["cpu_ms"], limits["memory"])
+            empty(JOB, head + self.job["source"].encode("utf-8", "surrogatepass"))
+            pid = self.lean.fork(self.place)
+        else:
+            pid = FORK()
+            if pid == 0:
+                begin_with(
+                    self.serve_tests, self.job["source"], limits["cpu_ms"], limits["memory"], self.place
+                )
+        self.is_lean = is_lean
+        self.template.attach(Process(pid))
+        return self.wait([self.template.process], limits, self.template.replies)
+
+    def wait(self, processes, limits, ready=None):
+        """Waits until the last of them has ended, something is ready to be read, or a limit is
+        reached; returns that limit's name."""
         poll = select.poll()
         poll.register(self.control.descriptor, select.POLLRDHUP)
         waiting = {process.handle: process for process in processes}
         for handle in waiting:
             poll.register(handle, select.POLLIN)
+        if ready is not None:
+            poll.register(ready, select.POLLIN)
         start = time.monotonic()
-        reached = None
-        try:
-            while processes[-1].handle in waiting and reached is None:
-                spent = time.monotonic() - start
-                # No process can have used its CPU time before that much time went by on one thread.
-                left_cpu = limits["cpu_ms"] / 1000 - sum(p.cpu() for p in waiting.values())
-                left_wall = limits["wall_ms"] / 1000 - spent
-                if left_cpu <= 0:
-                    reached = "cpu"
-                elif left_wall <= 0:
-                    reached = "wall"
-                else:
-                    pause = max(0.002, min(left_wall, left_cpu))
-                    for handle, _ in poll.poll(pause * 1000):
-                        if handle == self.control.descriptor:
-                            raise Gone
-                        poll.unregister(handle)
-                        waiting.pop(handle).reap()
-        finally:
-            self.reclaim(waiting)
-        return reached
+        cpu, spent = 0.0, 0.0
+        while processes[-1].handle in waiting:
+            # No process can have used its CPU time before that much time went by on one thread.
+            left_cpu = limits["cpu_ms"] / 1000 - cpu
+            left_wall = limits["wall_ms"] / 1000 - spent
+            if left_cpu <= 0:
+                return "cpu"
+            if left_wall <= 0:
+                return "wall"
+            pause = max(0.002, min(left_wall, left_cpu))
+            for handle, _ in poll.poll(pause * 1000):
+                if handle == self.control.descriptor:
+                    raise Gone
+                if handle == ready:
+                    return None
+                poll.unregister(handle)
+                waiting.pop(handle).reap()
+            if processes[-1].handle in waiting:
+                cpu, spent = sum(p.cpu() for p in waiting.values()), time.monotonic() - start
+        return None
 
-    def reclaim(self, waiting):
+    def reclaim(self, processes):
         """Ends every process of the test, also those that left its group, and collects them."""
-        for process in waiting.values():
-            process.killed = True
-            os.kill(process.pid, signal.SIGKILL)
-            process.reap()
-        while True:
+        for process in processes:
+            process.end()
+        if self.filter:
+            # By the filter a guest is one process, and its end is the end of all of it.
+            return
+        if self.state.is_init:
+            self.template.end()
             try:
-                if self.state.is_init:
+                while True:
                     # Every process of this namespace but this one.
-                    os.kill(-1, signal.SIGKILL)
-                else:
-                    for child in os.pread(self.state.children.fileno(), 1 << 16, 0).split():
-                        os.kill(int(child), signal.SIGKILL)
-            except ProcessLookupError:
-                pass
-            try:
-                os.wait4(-1, 0)
-            except ChildProcessError:
+                    os.kill(-1, SIGKILL)
+                    os.wait4(-1, 0)
+            except (ProcessLookupError, ChildProcessError):
                 return
+        own = {forker.process.pid for forker in (self.lean, self.template) if forker.process}
+        while others := set(map(int, os.pread(self.state.children.fileno(), 1 << 16, 0).split())) - own:
+            for child in others:
+                os.kill(child, SIGKILL)
+                os.wait4(child, 0)
+
+    def output(self, file):
+        """What was written to a stream, and whether it was too long."""
+        size, limit = os.fstat(file).st_size, self.job["limits"]["output"]
+        return os.pread(file, min(size, limit), 0), size > limit
 
     def folder(self):
-        """A new working folder, whose name no test before could know."""
-        if self.state.has_work:
-            path = f"{WORK}/{os.urandom(8).hex()}"
-            os.mkdir(path, 0o700)
-            os.chdir(path)
+        """Makes an empty working folder, whose name no test before could know, the current one."""
+        if self.state.has_work and not self.is_untouched():
+            self.clean()
+            self.place = f"{WORK}/{os.urandom(8).hex()}".encode()
+            os.mkdir(self.place, 0o700)
+            self.inode = os.stat(self.place).st_ino
+            os.chdir(self.place)
+
+    def is_untouched(self):
+        """Whether the working folder is as it was made, so that the next test can have it."""
+        if self.inode is None:
+            return False
+        os.chmod(WORK, 0o700)
+        with os.scandir(os.fsencode(WORK)) as entries:
+            if [(entry.path, entry.inode()) for entry in entries] != [(self.place, self.inode)]:
+                return False
+        os.chmod(self.place, 0o700)
+        with os.scandir(self.place) as entries:
+            return next(entries, None) is None
 
     def clean(self):
         """Empties the file system of working folders, however deep, without following links."""
-        if not self.state.has_work:
-            return
         # Their owner, so the guest's too.
         os.chmod(WORK, 0o700)
         os.chdir(WORK)
@@ -225,21 +372,20 @@ class Worker:
                     os.rename(below.path, f"{WORK}/{prefix}-{number}")
             os.rmdir(entry.path)
 
-    def compile(self, job):
-        """Compiles the submission, reports how that went, and returns its code if there is one."""
-        result = memory_file()
-        process = Process(self, job["limits"], lambda: compile_source(job["source"], result))
-        try:
-            reached = self.wait([process], job["limits"])
-            (size,) = struct.unpack("=Q", os.pread(result, 8, 0) or bytes(8))
-            is_compiled = process.status == 0 and reached is None and 0 < size <= RESULT_BYTES - 8
-            error, _ = process.output(process.stderr)
-            report = {**self.describe(process, reached), "compiled": is_compiled, "stderr": len(error)}
-            self.control.send(report, error)
-            return os.pread(result, size, 8) if is_compiled else None
-        finally:
-            os.close(result)
-            process.close()
+    def load(self, job):
+        """Starts the template of a submission, and reports how that went."""
+        self.job = job
+        self.folder()
+        reached = self.start_template(job["lean"])
+        template = self.template.process
+        if reached is None and template.status is None:
+            self.template.forked()
+            self.control.send({"process": None, "stderr": 0})
+        else:
+            template.end()
+            template.started = True
+            error, _ = self.output(STDERR)
+            self.control.send({"process": self.describe(template, reached), "stderr": len(error)}, error)
 
     def describe(self, process, reached):
         status = process.status
@@ -253,63 +399,95 @@ class Worker:
             "killed": process.killed,
         }
 
-    def run_test(self, limits, code, test):
+    def ready_template(self, kind):
+        """Sees to a template for a test: that it runs, in the right folder, with what a call needs."""
+        self.folder()
+        if self.template.process and (kind == PROGRAM or not self.is_lean):
+            return
+        self.template.end()
+        if self.start_template(is_lean=False) or self.template.process.status is not None:
+            # What compiled before does not any more: the machine is short of something.
+            raise Gone
+        self.template.forked()
+
+    def run_test(self, test):
         """Runs one test and reports it."""
+        limits = self.job["limits"]
         start = time.monotonic()
         kind = test["kind"]
         nonce = os.urandom(16).hex()
-        result = None if kind == "program" else memory_file()
-        self.folder()
-        processes, pipes = [], []
+        processes = []
         try:
-            if kind == "program":
-                stdin = test["stdin"].encode("utf-8", "surrogatepass")
-                processes.append(Process(self, limits, lambda: run_program(marshal.loads(code)), stdin))
-            elif kind == "call":
-                run = lambda: run_call(marshal.loads(code), test, nonce, result)
-                processes.append(Process(self, limits, run))
+            if kind == "tests":
+                self.folder()
+                for file in (STDIN, STDOUT, STDERR, RESULT):
+                    empty(file)
+                self.run_with_tester(processes, nonce)
             else:
-                to_guest, to_tester = os.pipe(), os.pipe()
-                pipes = [*to_guest, *to_tester]
-
-                def guest():
-                    for file in (result, to_guest[1], to_tester[0]):
-                        os.close(file)
-                    run_submission(marshal.loads(code), to_guest[0], to_tester[1])
-
-                def tester():
-                    for file in (to_guest[0], to_tester[1]):
-                        os.close(file)
-                    with open(secret, "rb") as file:
-                        run_tests(json.load(file), nonce, result, to_tester[0], to_guest[1])
-
-                # The submission is forked before the tests arrive: its memory cannot hold them.
-                processes.append(Process(self, limits, guest))
-                secret = self.control.receive_secret()
-                processes.append(Process(self, limits, tester))
-                for file in (secret, *pipes):
-                    os.close(file)
-                pipes = []
+                order = ORDERS[kind]
+                self.ready_template(order)
+                for file in (STDIN, STDOUT, STDERR, RESULT):
+                    empty(file)
+                if kind == "program":
+                    empty(STDIN, test["stdin"].encode("utf-8", "surrogatepass"))
+                elif kind == "check":
+                    self.control.receive_secret(JOB)
+                else:
+                    empty(JOB, (nonce + json.dumps(test)).encode())
+                processes.append(Process(self.template.fork(order + self.place)))
             reached = self.wait(processes, limits)
-            guest = processes[0]
-            stdout, is_long = guest.output(guest.stdout)
-            stderr, _ = guest.output(guest.stderr)
-            frame = None if result is None else self.result(result, nonce)
-            report = self.describe(guest, reached)
-            report["tester"] = None if len(processes) == 1 else self.describe(processes[1], reached)
-            report.update(
-                too_long=is_long, stdout=len(stdout), stderr=len(stderr),
-                result=-1 if frame is None else len(frame), wall_us=int((time.monotonic() - start) * 1e6),
-            )
-            self.control.send(report, stdout, stderr, frame or b"")
         finally:
-            for pipe in pipes:
-                os.close(pipe)
-            if result is not None:
-                os.close(result)
-            for process in processes:
-                process.close()
-            self.clean()
+            self.reclaim(processes)
+        empty(JOB)
+        guest = processes[0]
+        stdout, is_long = self.output(STDOUT)
+        stderr, _ = self.output(STDERR)
+        frame = self.result(RESULT, nonce) if kind in ("call", "tests") else None
+        report = self.describe(guest, reached)
+        report["tester"] = None if len(processes) == 1 else self.describe(processes[1], reached)
+        report.update(
+            too_long=is_long, stdout=len(stdout), stderr=len(stderr),
+            result=-1 if frame is None else len(frame), wall_us=int((time.monotonic() - start) * 1e6),
+        )
+        self.control.send(report, stdout, stderr, frame or b"")
+        for process in processes:
+            process.close()
+
+    def run_with_tester(self, processes, nonce):
+        """Starts a guest that serves calls, and then the process of the tests, which makes them."""
+        limits, source = self.job["limits"], self.job["source"]
+        (guest_in, guest_out), (tester_in, tester_out) = os.pipe(), os.pipe()
+
+        def guest():
+            os.dup2(guest_in, RESULT)
+            os.dup2(tester_out, JOB)
+            os.closerange(JOB + 1, LAST_DESCRIPTOR)
+            self.limit(limits["cpu_ms"], limits["memory"])
+            self.restrict()
+            run_submission(compile_source(source), RESULT, JOB)
+
+        def tester():
+            # Its words are not those of the submission.
+            for file in (STDIN, STDOUT, STDERR):
+                os.dup2(self.null, file)
+            tests = json.loads(os.pread(JOB, os.fstat(JOB).st_size, 0))
+            os.dup2(tester_in, JOB)
+            os.dup2(guest_out, JOB + 1)
+            os.closerange(JOB + 2, LAST_DESCRIPTOR)
+            self.limit(limits["cpu_ms"], limits["memory"])
+            self.restrict()
+            run_tests(tests, nonce, RESULT, JOB, JOB + 1)
+
+        # The submission is forked before the tests arrive: its memory cannot hold them.
+        for run in (guest, tester):
+            if processes:
+                self.control.receive_secret(JOB)
+            pid = FORK()
+            if pid == 0:
+                begin_with(run)
+            processes.append(Process(pid))
+        for file in (guest_in, guest_out, tester_in, tester_out):
+            os.close(file)
 
     def result(self, file, nonce):
         """The framed result of the harness, or None."""
@@ -325,41 +503,56 @@ class Worker:
 
     def serve(self):
         while True:
-            job = self.control.receive()
-            code = self.compile(job)
+            self.load(self.control.receive())
             while (test := self.control.receive()) is not None:
-                self.run_test(job["limits"], code, test)
+                self.run_test(test)
+            self.template.end()
 
 
 def main():
+    global json
     control = Control()
-    setup = control.receive()
+    # Out of reach later.
+    null = fcntl.fcntl(os.open("/dev/null", os.O_RDWR), fcntl.F_DUPFD_CLOEXEC, 200)
+    for file in (STDIN, STDOUT, STDERR, RESULT, JOB):
+        made = os.memfd_create("", os.MFD_CLOEXEC)
+        os.dup2(made, file)
+        if made > JOB:
+            os.close(made)
     sys.path[:] = [path for path in sys.path if path]
     # Signals of a terminal are for the supervisor.
     os.setsid()
     os.umask(0o022)
     os.environ.clear()
     try:
-        state = enter(setup)
+        state = enter(SETUP)
     except Refused as refusal:
+        import json
+
         control.send({"refused": refusal.args})
         os._exit(1)
-    # Imported once here: a fork finds them loaded.
-    for name in setup["modules"]:
-        __import__(name)
-    sys.modules["site"].setquit()
-    sys.modules["random"].seed(0)
+    __import__("site").setquit()
     redirect()
     if hasattr(sys, "set_int_max_str_digits"):
         sys.set_int_max_str_digits(0)
     gc = __import__("gc")
     gc.collect()
     gc.freeze()
+    worker = Worker(SETUP, state, control, null)
+    worker.start_lean()
+    import json
+
+    # Imported once here: a fork finds them loaded.
+    for name in SETUP["modules"]:
+        __import__(name)
+    sys.modules["random"].seed(0)
+    gc.collect()
+    gc.freeze()
     control.send({
         "rungs": state.rungs, "landlock": state.landlock,
         "python": ".".join(map(str, sys.version_info[:3])),
     })
-    Worker(setup, state, control).serve()
+    worker.serve()
 
 
 try:
