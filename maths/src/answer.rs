@@ -8,6 +8,7 @@ use std::fmt;
 
 use super::calendar::{Clock, Date};
 use super::expr::Expr;
+use super::fuel::Exhausted;
 use super::measure::Measure;
 
 /// A whole answer.
@@ -35,6 +36,21 @@ impl Answer {
     /// Returns whether the answer is a number or an expression.
     pub fn is_value(&self) -> bool {
         matches!(self.form, AnswerForm::Value(_))
+    }
+
+    /// Returns whether the answer is one decimal with digits behind the point.
+    pub fn is_decimal(&self) -> bool {
+        matches!(&self.form, AnswerForm::Value(value) if value.last_digit.is_some_and(|last| last < 0))
+    }
+
+    /// Returns whether an approximation that followed the answer was left out.
+    pub fn drops_approximation(&self) -> bool {
+        self.notes.contains(&Note::ApproximationDropped)
+    }
+
+    /// Returns whether the answer says of what it is the value.
+    pub fn is_named(&self) -> bool {
+        !self.subjects.is_empty()
     }
 
     /// Returns whether the answer is a list without brackets.
@@ -249,8 +265,8 @@ pub enum Unread {
 /// The longest text that is read, in bytes.
 pub const MAX_BYTES: usize = 64 * 1024;
 
-impl From<crate::Exhausted> for Unread {
-    fn from(_: crate::Exhausted) -> Self {
+impl From<Exhausted> for Unread {
+    fn from(_: Exhausted) -> Self {
         Self::TooCostly
     }
 }

@@ -50,6 +50,19 @@ pub(crate) fn are_same(gold: &str, candidate: &str) -> bool {
     own.is_some() && own == formula(candidate)
 }
 
+/// Returns whether `text` is a chemical equation with an arrow: `2H_2 + O_2 \to 2H_2O`.
+pub(crate) fn is_reaction(text: &str) -> bool {
+    let has_arrow = ["→", "⟶", "⇌", "->", "arrow", "harpoons", "\\to "];
+    has_arrow.into_iter().any(|arrow| text.contains(arrow))
+        && text.contains('+')
+        && formula(text).is_some()
+}
+
+/// Returns whether `text` is a chemical formula or equation.
+pub fn is_chemical(text: &str) -> bool {
+    formula(text).is_some()
+}
+
 /// Returns the one spelling of a chemical text; `None` if `text` is none.
 pub(crate) fn formula(text: &str) -> Option<String> {
     let may_be = |c: char| c.is_ascii_uppercase() || c == 'p' || c == 's';

@@ -37,6 +37,9 @@ fn peel(text: &str) -> &str {
         // `3...` is an unfinished decimal and not a sentence.
         return if rest.ends_with('.') { text } else { rest };
     }
+    if let Some(rest) = text.strip_suffix([',', ';']) {
+        return if rest.ends_with('\\') { text } else { rest };
+    }
     for (open, close) in WRAPPERS {
         let inner = text.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
         match inner {

@@ -36,7 +36,10 @@ mod testing;
 
 pub use angle::has_plain_angle;
 pub use answer::{Answer, MAX_BYTES, Unread};
-pub use compare::{AnswerTexts, AnswerType, Comparer, Comparison, Evidence, are_alike};
+pub use chemistry::is_chemical;
+pub use compare::{
+    AnswerTexts, AnswerType, Comparer, Comparison, Evidence, are_alike, have_one_name,
+};
 pub use constants::{PhysicalConstant, UnknownConstant, with_constants};
 pub use delimiters::{MAX_LAYERS, unwrapped};
 pub use explain::{Sides, quoted};

@@ -3,8 +3,9 @@
 use dashu::rational::RBig;
 
 use crate::algebra;
-use crate::answer::{Answer, AnswerForm};
+use crate::answer::{Answer, AnswerForm, Subject};
 use crate::expr::{Expr, Node, Workspace};
+use crate::fuel::Exhausted;
 
 use super::text_compare;
 
@@ -12,6 +13,7 @@ use super::text_compare;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Amount,
+    Ratio,
     Equation,
     Region,
     Several,
@@ -26,12 +28,29 @@ enum Kind {
     Sequence,
 }
 
+impl Answer {
+    /// Returns whether the answer is a quotient of integers.
+    ///
+    /// # Errors
+    /// [`Exhausted`] when the fuel ran out.
+    pub fn is_rational(&self, ws: &mut Workspace<'_>) -> Result<bool, Exhausted> {
+        let AnswerForm::Value(value) = &self.form else {
+            return Ok(false);
+        };
+        Ok(algebra::rational(value.expr, ws)?.is_some())
+    }
+
+    /// Returns whether the answer is an expression in variables.
+    pub fn is_open(&self, ws: &Workspace<'_>) -> bool {
+        matches!(&self.form, AnswerForm::Value(value)
+            if !algebra::variables(value.expr, ws).is_empty())
+    }
+}
+
 fn kind(form: &AnswerForm) -> Kind {
     match form {
-        AnswerForm::Value(_)
-        | AnswerForm::Numeral(_)
-        | AnswerForm::Ratio(_)
-        | AnswerForm::Piecewise(_) => Kind::Amount,
+        AnswerForm::Value(_) | AnswerForm::Numeral(_) | AnswerForm::Piecewise(_) => Kind::Amount,
+        AnswerForm::Ratio(_) => Kind::Ratio,
         AnswerForm::Equation(..) => Kind::Equation,
         AnswerForm::Inequality(_) | AnswerForm::Region(_) => Kind::Region,
         AnswerForm::Set(_) | AnswerForm::List(_) => Kind::Several,
@@ -50,7 +69,7 @@ fn kind(form: &AnswerForm) -> Kind {
 /// choice among the readings of a text does not depend on the gold answer's value.
 ///
 /// A pair in brackets is a point and an interval, and a list whose members are named is a point.
-pub fn are_alike(gold: &Answer, candidate: &Answer) -> bool {
+pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool {
     let is_pair = |answer: &Answer| matches!(&answer.form, AnswerForm::Tuple(_, members) if members.len() == 2);
     let is_list_of = |answer: &Answer, is_such: fn(&Answer) -> bool| {
         if let AnswerForm::List(members) = &answer.form {
@@ -70,10 +89,36 @@ pub fn are_alike(gold: &Answer, candidate: &Answer) -> bool {
         (Kind::Amount, Kind::Several) => are_amounts(candidate),
         (Kind::Point, Kind::Several) => is_named(candidate),
         (Kind::Several, Kind::Point) => is_named(gold),
-        (Kind::Truth | Kind::Words, Kind::Verdict) | (Kind::Verdict, Kind::Words) => true,
+        (Kind::Truth | Kind::Words, Kind::Verdict)
+        | (Kind::Verdict, Kind::Words)
+        | (Kind::Calendar, Kind::Ratio)
+        | (Kind::Ratio, Kind::Calendar) => true,
         (Kind::Equation, Kind::Amount) => !candidate.subjects.is_empty(),
+        // `y = 2x + 1` is the equation of a line.
+        (Kind::Amount, Kind::Equation) => gold.is_named() && gold.is_open(ws),
+        // "48.04 to 51.96"
+        (Kind::Region | Kind::Ratio, Kind::Words) => text_compare::range(candidate).is_some(),
+        (Kind::Point, Kind::Words) => is_pair(gold) && text_compare::range(candidate).is_some(),
         (own, other) => own == other,
     }
+}
+
+/// Returns whether both answers name one thing by one letter: `y = 2x` and `y(x) = 3x`.
+pub fn have_one_name(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool {
+    let letter = |answer: &Answer| match answer.subjects.first() {
+        Some(Subject::Expr(subject)) => match ws.node(*subject) {
+            Node::Symbol(name) | Node::Apply(name, _) => Some(*name),
+            Node::Number(_)
+            | Node::Constant(_)
+            | Node::Sum(_)
+            | Node::Product(_)
+            | Node::Power(..)
+            | Node::Call(..)
+            | Node::Bound(_) => None,
+        },
+        Some(Subject::Several(_) | Subject::Text(_)) | None => None,
+    };
+    letter(gold).is_some_and(|own| letter(candidate) == Some(own))
 }
 
 /// Returns whether an equation with `left` and a number says what its variables may be: a polynomial

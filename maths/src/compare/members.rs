@@ -4,7 +4,7 @@ use dashu::rational::RBig;
 
 use super::{Comparer, Comparison, bare, mismatch, region_of, subject};
 use crate::algebra;
-use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region, Relation, Subject};
+use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region, Relation, Subject, Value};
 use crate::expr::{Expr, Node};
 use crate::fuel::Exhausted;
 
@@ -300,11 +300,12 @@ impl Comparer<'_, '_> {
         own: &[&Answer],
         other: &[&Answer],
     ) -> Result<Comparison, Exhausted> {
+        let (own, other) = (self.without_alternation(own)?, self.without_alternation(other)?);
         if own.len() != other.len() {
             return Ok(Comparison::incomparable("families_different"));
         }
-        let mut free = other.to_vec();
-        for member in own {
+        let mut free: Vec<&Answer> = other.iter().collect();
+        for member in &own {
             let mut found = None;
             for (place, candidate) in free.iter().enumerate() {
                 if self.is_same_family(member, candidate)? {
@@ -320,6 +321,51 @@ impl Comparer<'_, '_> {
             }
         }
         Ok(Comparison::equal("families_equal"))
+    }
+
+    /// Returns families with two in place of each that alternates, `(-1)^n a + n b`: one for even and one for
+    /// odd numbers.
+    fn without_alternation(&mut self, members: &[&Answer]) -> Result<Vec<Answer>, Exhausted> {
+        let mut all = Vec::with_capacity(members.len());
+        for member in members {
+            let AnswerForm::Value(value) = &member.form else {
+                all.push((*member).clone());
+                continue;
+            };
+            let minus_one = self.ws.integer(-1)?;
+            let mut counter = None;
+            self.ws.any(value.expr, &mut |node| {
+                if let Node::Power(base, exponent) = node
+                    && *base == minus_one
+                {
+                    counter = Some(*exponent);
+                }
+                false
+            })?;
+            let name = counter.and_then(|counter| {
+                let node = self.ws.node(counter);
+                if let Node::Symbol(name) = node { Some((counter, *name)) } else { None }
+            });
+            let Some((exponent, name)) = name else {
+                all.push((*member).clone());
+                continue;
+            };
+            for (sign, shift) in [(1, 0), (-1, 1)] {
+                let sign = self.ws.integer(sign)?;
+                let power = Node::Power(minus_one, exponent);
+                let expr = self
+                    .ws
+                    .replaced(value.expr, &mut |_, node| Ok((*node == power).then_some(sign)))?;
+                let two = self.ws.integer(2)?;
+                let shift = self.ws.integer(shift)?;
+                let double = self.ws.product(vec![two, exponent])?;
+                let by = self.ws.sum(vec![double, shift])?;
+                let expr = algebra::substitute(expr, name, by, self.ws)?;
+                let form = AnswerForm::Value(Value { expr, ..value.clone() });
+                all.push(Answer { form, ..(*member).clone() });
+            }
+        }
+        Ok(all)
     }
 
     /// Decides whether two members run through the same values while their parameters run through

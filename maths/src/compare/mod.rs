@@ -14,6 +14,7 @@ mod members;
 mod outcome;
 mod piecewise;
 mod region;
+mod renamed;
 mod subject;
 mod text_compare;
 mod tuple;
@@ -37,7 +38,7 @@ use crate::fuel::Exhausted;
 pub use self::answer_type::AnswerType;
 use self::congruence::Congruence;
 use self::inequality::Equation;
-pub use self::kind::are_alike;
+pub use self::kind::{are_alike, have_one_name};
 pub use self::outcome::{AnswerTexts, Comparison, Evidence};
 use self::outcome::{blame, outcome};
 
@@ -73,6 +74,9 @@ impl Comparer<'_, '_> {
         };
         let renamed = self.with_argument(gold, candidate)?;
         let candidate = renamed.as_ref().unwrap_or(candidate);
+        if let Some(outcome) = self.for_range(gold, candidate)? {
+            return Ok(outcome);
+        }
         let outcome = self.forms(gold, candidate)?;
         let (false, Some(texts)) = (outcome.is_equal(), texts) else {
             return Ok(outcome);
@@ -195,7 +199,8 @@ impl Comparer<'_, '_> {
                 {
                     return Ok(equal);
                 }
-                self.renamed_or(outcome, value.expr, other.expr)
+                let are_parameters = renamed::are_of_one_function(gold, candidate, self.ws);
+                self.renamed_or(outcome, (value.expr, other.expr), are_parameters)
             }
             AnswerForm::Equation(left, right) => match inequality::as_equation(gold) {
                 Some(equation) => self.equations(equation, Equation { left: *left, right: *right }),
@@ -471,6 +476,11 @@ fn as_written(gold: &AnswerForm, candidate: &AnswerForm) -> Comparison {
             Some(other) => Comparison::proven(*own == other, "truth_equal", "truth_different"),
             None => mismatch(),
         };
+    }
+    if let (AnswerForm::Text(own), AnswerForm::Truth(other)) = (gold, candidate)
+        && let Some(own) = text_compare::truth(own)
+    {
+        return Comparison::proven(own == *other, "truth_equal", "truth_different");
     }
     // Texts of whole answers are compared with their typesetting; these are members of an answer.
     if let (AnswerForm::Text(own), AnswerForm::Text(other)) = (gold, candidate)

@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::{Comparer, Comparison, bare, mismatch};
+use super::{Comparer, Comparison, bare, mismatch, region_of, text_compare};
 use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region};
 use crate::expr::{Constant, Expr};
 use crate::fuel::Exhausted;
@@ -52,6 +52,34 @@ pub(super) fn of_pair(brackets: Brackets, members: &[Answer]) -> Option<Region> 
 }
 
 impl Comparer<'_, '_> {
+    /// Compares a bounded gold interval with "48.04 to 51.96": by its ends.
+    pub(super) fn for_range(
+        &mut self,
+        gold: &Answer,
+        candidate: &Answer,
+    ) -> Result<Option<Comparison>, Exhausted> {
+        let Some(ends) = text_compare::range(candidate) else {
+            return Ok(None);
+        };
+        if let AnswerForm::Ratio(terms) = &gold.form {
+            let [from, to] = ends;
+            let ends = [self.ws.number(from)?, self.ws.number(to)?];
+            return self.ratios(terms, &ends).map(Some);
+        }
+        let own = match region_of(&gold.form) {
+            Some(Region::Interval { from, to, .. }) => [from, to],
+            Some(_) | None => return Ok(None),
+        };
+        for (own, end) in own.into_iter().zip(ends) {
+            let end = self.ws.number(end)?;
+            let outcome = self.exprs(own, end)?;
+            if !outcome.is_equal() {
+                return Ok(Some(outcome));
+            }
+        }
+        Ok(Some(Comparison::equal("region_equal")))
+    }
+
     /// Compares with a gold region.
     pub(super) fn for_region(
         &mut self,
@@ -61,7 +89,7 @@ impl Comparer<'_, '_> {
         if let AnswerForm::Inequality(chain) = &candidate.form {
             return self.interval_by_inequality(gold, chain);
         }
-        match super::region_of(&candidate.form) {
+        match region_of(&candidate.form) {
             Some(other)
                 if !self.policy.inequality_as_interval && states(&other) && !states(gold) =>
             {

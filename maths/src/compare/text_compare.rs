@@ -1,11 +1,56 @@
 //! Comparison of answers in words, and of answers that are compared as written.
 
+use dashu::rational::RBig;
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::outcome::{AnswerTexts, Comparison};
 use super::wordings::{self, WORDINGS};
-use crate::answer::AnswerForm;
+use crate::answer::{Answer, AnswerForm};
 use crate::fuel::{Exhausted, Fuel};
+use crate::number::DecimalLiteral;
+
+/// Nouns of what the word before them classifies: "right triangle".
+const CLASSES: [&str; 16] = [
+    "triangle",
+    "triangles",
+    "point",
+    "series",
+    "sequence",
+    "function",
+    "number",
+    "matrix",
+    "curve",
+    "graph",
+    "reaction",
+    "force",
+    "lens",
+    "image",
+    "bond",
+    "bonds",
+];
+
+/// Returns the ends of "48.04 to 51.96", which says nothing of whether they belong to it.
+pub(super) fn range(answer: &Answer) -> Option<[RBig; 2]> {
+    let AnswerForm::Text(text) = &answer.form else {
+        return None;
+    };
+    let (from, to) = text.split_once(" to ")?;
+    let number = |text: &str| {
+        let text = text.trim();
+        let (is_negative, digits) = match text.strip_prefix(['-', '−']) {
+            Some(digits) => (true, digits),
+            None => (false, text),
+        };
+        let literal = DecimalLiteral::scan(digits)?;
+        let is_whole = literal.byte_len() == digits.len() && literal.byte_len() <= MAX_DIGITS;
+        let value = is_whole.then(|| literal.value())?;
+        Some(if is_negative { -value } else { value })
+    };
+    Some([number(from)?, number(to)?])
+}
+
+/// Digits of the end of a range.
+const MAX_DIGITS: usize = 19;
 
 /// Returns whether two forms may be words: a text on either side, or letters that read as a
 /// product.
@@ -65,18 +110,43 @@ pub(super) fn words(text: &str) -> String {
     let bare = articles.into_iter().find_map(|article| words.strip_prefix(article));
     let bare = bare.filter(is_noun).unwrap_or(words);
     // "The series is divergent": what is said of one noun.
-    let said =
-        bare.split_once(" is ").filter(|(noun, said)| !noun.contains(' ') && !said.is_empty());
-    let bare = said.map_or(bare, |(_, said)| said);
+    let bare = without_subject(bare);
+    let bare = articles.into_iter().find_map(|article| bare.strip_prefix(article)).unwrap_or(bare);
     // "I and III only" names no more than "I and III" does.
     let bare = bare.strip_suffix(" only").unwrap_or(bare);
+    // "a saddle point (unstable)", "a right triangle": what is said beside the word that answers.
+    let bare = bare.split_once(" (").map_or(bare, |(before, _)| before);
+    let noun = CLASSES.iter().find_map(|noun| bare.strip_suffix(noun)?.strip_suffix(' '));
+    let bare = noun.unwrap_or(bare);
     let wording = WORDINGS.iter().find(|(wording, _)| *wording == bare);
     wording.map_or(bare, |(_, meant)| meant).to_owned()
+}
+
+/// Returns what is said of a noun: "divergent" of "series is divergent", "diverges" of "integral
+/// diverges".
+fn without_subject(words: &str) -> &str {
+    /// Words of a subject.
+    const MAX_WORDS: usize = 2;
+    let mut start = 0;
+    for (count, word) in words.split(' ').enumerate() {
+        let end = start + word.len();
+        match word {
+            "is" | "are" if count > 0 && end < words.len() => return &words[end + 1..],
+            "converges" | "diverges" | "exists" | "does" | "do" | "has" | "have" if count > 0 => {
+                return &words[start..];
+            }
+            "no" | "not" | "neither" => return words,
+            _ if count >= MAX_WORDS => return words,
+            _ => start = end + 1,
+        }
+    }
+    words
 }
 
 fn plain_words(text: &str) -> String {
     let bare = without_typesetting(text);
     let folded = caseless::default_case_fold_str(&bare.nfkc().collect::<String>());
+    let folded = folded.replace(['*', '`', '“', '”'], "").replace(['‐', '‑'], "-");
     let trimmed = folded.trim_matches(|c: char| {
         c.is_whitespace()
             || matches!(c, '.' | ',' | ';' | ':' | '"' | '“' | '”' | '*' | '$' | '(' | ')')

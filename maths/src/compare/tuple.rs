@@ -107,28 +107,12 @@ impl Comparer<'_, '_> {
         {
             return self.in_order(&entries, &components);
         }
-        match &candidate.form {
-            AnswerForm::Tuple(_, members) if self.policy.column_as_tuple => {
-                self.in_order(&entries, members)
-            }
-            AnswerForm::Tuple(..)
-            | AnswerForm::Value(_)
-            | AnswerForm::Equation(..)
-            | AnswerForm::Inequality(_)
-            | AnswerForm::Region(_)
-            | AnswerForm::Set(_)
-            | AnswerForm::List(_)
-            | AnswerForm::Matrix(_)
-            | AnswerForm::Piecewise(_)
-            | AnswerForm::Congruence { .. }
-            | AnswerForm::Numeral(_)
-            | AnswerForm::Ratio(_)
-            | AnswerForm::Date(_)
-            | AnswerForm::Clock(_)
-            | AnswerForm::Truth(_)
-            | AnswerForm::Sequence(_)
-            | AnswerForm::Text(_) => Ok(mismatch()),
+        if let AnswerForm::Tuple(_, members) = &candidate.form
+            && self.policy.column_as_tuple
+        {
+            return self.in_order(&entries, members);
         }
+        Ok(mismatch())
     }
 }
 

@@ -9,10 +9,10 @@ use dashu::rational::RBig;
 use super::{Comparer, Comparison, bare, mismatch, outcome};
 use crate::algebra;
 use crate::answer::{Answer, AnswerForm, Numeral, Value};
-use crate::expr::{Constant, Expr, Function, Name, Node, Workspace};
+use crate::expr::{Constant, Expr, Function, Node, Workspace};
 use crate::fuel::Exhausted;
 use crate::interval;
-use crate::measure::{Conversion, Measure};
+use crate::measure::{self, Conversion, Measure};
 use crate::number;
 use crate::policy::LogBase;
 use crate::proof::Proof;
@@ -82,12 +82,22 @@ impl Comparer<'_, '_> {
                 return Ok(Err(Comparison::incomparable("unit_missing")));
             }
             (Some(own), None) if self.is_symbolic(candidate.expr)? => {
+                if let Some((expr, unit)) = self.read_as_amount(candidate.expr)?
+                    && let Some(candidate) = self.converted(expr, &unit, own)?
+                {
+                    return Ok(Ok(Units::Symbol { gold: gold.expr, candidate }));
+                }
                 return Ok(Ok(Units::Symbol {
                     gold: self.with_symbol(gold.expr, own)?,
                     candidate: candidate.expr,
                 }));
             }
             (None, Some(other)) if self.is_symbolic(gold.expr)? => {
+                if let Some((expr, unit)) = self.read_as_amount(gold.expr)?
+                    && let Some(candidate) = self.converted(candidate.expr, other, &unit)?
+                {
+                    return Ok(Ok(Units::Symbol { gold: expr, candidate }));
+                }
                 return Ok(Ok(Units::Symbol {
                     gold: gold.expr,
                     candidate: self.with_symbol(candidate.expr, other)?,
@@ -108,14 +118,52 @@ impl Comparer<'_, '_> {
         Ok(match other.conversion(own) {
             Conversion::Same => Ok(Units::Same),
             Conversion::Linear { factor, offset } => {
-                let factor = self.ws.number(factor)?;
-                let scaled = self.ws.product(vec![factor, candidate.expr])?;
-                let offset = self.ws.number(offset)?;
-                Ok(Units::Converted(self.ws.sum(vec![scaled, offset])?))
+                Ok(Units::Converted(self.scaled(candidate.expr, factor, offset)?))
             }
             Conversion::OtherDimension => Err(Comparison::different("units_different")),
             Conversion::OtherThing => Err(Comparison::incomparable("units_different")),
         })
+    }
+
+    /// Returns `expr · factor + offset`.
+    fn scaled(&mut self, expr: Expr, factor: RBig, offset: RBig) -> Result<Expr, Exhausted> {
+        let factor = self.ws.number(factor)?;
+        let scaled = self.ws.product(vec![factor, expr])?;
+        let offset = self.ws.number(offset)?;
+        self.ws.sum(vec![scaled, offset])
+    }
+
+    /// Returns `expr`, an amount in `from`, in the unit `to`; `None` where they measure other quantities.
+    fn converted(
+        &mut self,
+        expr: Expr,
+        from: &Measure,
+        to: &Measure,
+    ) -> Result<Option<Expr>, Exhausted> {
+        match from.conversion(to) {
+            Conversion::Same => Ok(Some(expr)),
+            Conversion::Linear { factor, offset } => self.scaled(expr, factor, offset).map(Some),
+            Conversion::OtherDimension | Conversion::OtherThing => Ok(None),
+        }
+    }
+
+    /// Reads a number times one letter as an amount in the unit that the letter is the symbol of: the
+    /// coulombs of `2 C` beside `2000 mC`.
+    fn read_as_amount(&mut self, expr: Expr) -> Result<Option<(Expr, Measure)>, Exhausted> {
+        let Node::Product(factors) = self.ws.node(expr) else {
+            return Ok(None);
+        };
+        let [numbers @ .., last] = factors.as_ref() else {
+            return Ok(None);
+        };
+        let Node::Symbol(name) = self.ws.node(*last) else {
+            return Ok(None);
+        };
+        let numbers = numbers.to_vec();
+        let unit = measure::parse_marked_unit(self.ws.spelling(*name));
+        let number = self.ws.product(numbers)?;
+        let is_closed = self.ws.is_closed(number)?;
+        Ok(unit.filter(|_| is_closed).map(|unit| (number, unit)))
     }
 
     fn is_symbolic(&mut self, expr: Expr) -> Result<bool, Exhausted> {
@@ -289,53 +337,6 @@ impl Comparer<'_, '_> {
         Ok((!bound.is_zero()).then_some(bound))
     }
 
-    /// Returns `found`, unless renaming the variables that only one side has makes the sides equal:
-    /// that is equal under its flag, and without it no proof of a difference.
-    pub(super) fn renamed_or(
-        &mut self,
-        found: Comparison,
-        gold: Expr,
-        candidate: Expr,
-    ) -> Result<Comparison, Exhausted> {
-        if !matches!(found, Comparison::Different(_)) {
-            return Ok(found);
-        }
-        let (own, other) =
-            (algebra::variables(gold, self.ws), algebra::variables(candidate, self.ws));
-        let only_own: Vec<_> = own.iter().copied().filter(|n| !other.contains(n)).collect();
-        let only_other: Vec<_> = other.iter().copied().filter(|n| !own.contains(n)).collect();
-        if only_own.is_empty() || only_own.len() != only_other.len() || only_own.len() > 3 {
-            return Ok(found);
-        }
-        // Constants of integration by their usual names: `C_1`, `c_2`.
-        let is_free = |name: &Name| {
-            let index = self.ws.spelling(*name).strip_prefix(['C', 'c']);
-            index.and_then(|rest| rest.strip_prefix('_')).is_some_and(|i| i.parse::<u8>().is_ok())
-        };
-        let are_free = only_own.iter().all(is_free);
-        // `R` for `r` is another quantity, not another name.
-        let same_letter =
-            |a: &Name, b: &Name| self.ws.spelling(*a).eq_ignore_ascii_case(self.ws.spelling(*b));
-        if only_own.iter().any(|own| only_other.iter().any(|other| same_letter(own, other))) {
-            return Ok(found);
-        }
-        for order in orders(only_other.len()) {
-            let mut renamed = candidate;
-            for (from, to) in order.iter().zip(&only_own) {
-                let to = self.ws.intern(Node::Symbol(*to))?;
-                renamed = algebra::substitute(renamed, only_other[*from], to, self.ws)?;
-            }
-            if self.exprs(gold, renamed)?.is_equal() {
-                return Ok(if self.policy.renamed_constants || are_free {
-                    Comparison::equal("renamed_equal")
-                } else {
-                    Comparison::incomparable("variables_renamed")
-                });
-            }
-        }
-        Ok(found)
-    }
-
     /// Compares two ratios of any length.
     pub(super) fn ratios(
         &mut self,
@@ -393,22 +394,6 @@ impl Comparer<'_, '_> {
 
 fn all_bare(exprs: &[Expr]) -> Vec<Answer> {
     exprs.iter().map(|expr| bare(*expr)).collect()
-}
-
-/// Returns the orders of `n` things, for small `n`.
-fn orders(n: usize) -> Vec<Vec<usize>> {
-    if n == 0 {
-        return vec![Vec::new()];
-    }
-    let mut all = Vec::new();
-    for shorter in orders(n - 1) {
-        for at in 0..n {
-            let mut order = shorter.clone();
-            order.insert(at, n - 1);
-            all.push(order);
-        }
-    }
-    all
 }
 
 /// Returns whether `text` is the digits of `numeral` without its base: a gold answer that was to be

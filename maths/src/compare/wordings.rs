@@ -1,7 +1,7 @@
 //! Wordings of one answer in words, of several languages.
 
 /// Each wording, case folded, with the one that stands for all.
-pub(super) const WORDINGS: [(&str, &str); 155] = [
+pub(super) const WORDINGS: [(&str, &str); 164] = [
     ("dne", "does not exist"),
     ("d.n.e", "does not exist"),
     ("doesn't exist", "does not exist"),
@@ -157,6 +157,15 @@ pub(super) const WORDINGS: [(&str, &str); 155] = [
     ("it diverges", "diverges"),
     ("it converges", "converges"),
     ("neither even nor odd", "neither"),
+    ("conditionally convergent", "converges conditionally"),
+    ("conditional convergence", "converges conditionally"),
+    ("converges, but not absolutely", "converges conditionally"),
+    ("converges but not absolutely", "converges conditionally"),
+    ("absolutely convergent", "converges absolutely"),
+    ("absolute convergence", "converges absolutely"),
+    ("uniformly convergent", "converges uniformly"),
+    ("pointwise convergent", "converges pointwise"),
+    ("undefined", "does not exist"),
 ];
 
 /// Words with which a statement denies what was in question.
@@ -186,6 +195,12 @@ pub(super) fn truth(words: &str) -> Option<bool> {
         words.strip_prefix(*known).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
     };
     if DENIALS.iter().any(opens) || words.starts_with("non-") {
+        return Some(false);
+    }
+    // "no integer solutions", but "no solution" is an answer in words.
+    let ends = ["solution", "solutions", "root", "roots", "pair", "pairs"];
+    let is_answer = matches!(words, "no solution" | "no real solution" | "no real root");
+    if words.starts_with("no ") && !is_answer && ends.iter().any(|noun| words.ends_with(noun)) {
         return Some(false);
     }
     AFFIRMATIONS.iter().any(opens).then_some(true)

@@ -93,6 +93,13 @@ impl Measure {
         if let Some(meant) = to.meant_beside(self) {
             return self.conversion(&meant);
         }
+        // `$5 per year` for `$5`: the time that money is paid for may be left out.
+        if to.dimension.currency.is_some()
+            && self.things.is_empty()
+            && self.name.strip_prefix(to.name.as_str()).is_some_and(|rest| rest.starts_with('/'))
+        {
+            return Conversion::Same;
+        }
         if self.dimension != to.dimension {
             return Conversion::OtherDimension;
         }

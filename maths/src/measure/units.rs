@@ -33,6 +33,10 @@ enum Prefixes {
 }
 
 impl Unit {
+    fn times(self, factor: u64) -> Self {
+        Self { factor: (factor, 1, 0), ..self }
+    }
+
     pub(super) fn scale(&self) -> RBig {
         let (numerator, denominator, ten) = self.factor;
         let scale = ratio(numerator, denominator, ten);
@@ -114,8 +118,93 @@ const fn money(name: &'static str, hundredths: u64) -> Unit {
     plain(name, hundredths, -2, dimension)
 }
 
+/// Units as other languages write them, lower case, with their symbols.
+const FOREIGN: [(&str, &str); 74] = [
+    ("м", "m"),
+    ("см", "cm"),
+    ("мм", "mm"),
+    ("км", "km"),
+    ("дм", "dm"),
+    ("г", "g"),
+    ("кг", "kg"),
+    ("мг", "mg"),
+    ("т", "t"),
+    ("с", "s"),
+    ("сек", "s"),
+    ("секунд", "s"),
+    ("секунды", "s"),
+    ("мин", "min"),
+    ("минут", "min"),
+    ("минуты", "min"),
+    ("ч", "h"),
+    ("час", "h"),
+    ("часа", "h"),
+    ("часов", "h"),
+    ("дней", "d"),
+    ("дня", "d"),
+    ("день", "d"),
+    ("л", "L"),
+    ("мл", "mL"),
+    ("моль", "mol"),
+    ("Н", "N"),
+    ("Дж", "J"),
+    ("кДж", "kJ"),
+    ("Вт", "W"),
+    ("кВт", "kW"),
+    ("В", "V"),
+    ("А", "A"),
+    ("Ом", "Ω"),
+    ("Па", "Pa"),
+    ("кПа", "kPa"),
+    ("Гц", "Hz"),
+    ("Кл", "C"),
+    ("К", "K"),
+    ("руб", "RUB"),
+    ("рублей", "RUB"),
+    ("рубля", "RUB"),
+    ("stunde", "h"),
+    ("stunden", "h"),
+    ("minuten", "min"),
+    ("sekunde", "s"),
+    ("sekunden", "s"),
+    ("tag", "d"),
+    ("tage", "d"),
+    ("heure", "h"),
+    ("seconde", "s"),
+    ("jour", "d"),
+    ("hora", "h"),
+    ("minuto", "min"),
+    ("segundo", "s"),
+    ("día", "d"),
+    ("dia", "d"),
+    ("litro", "L"),
+    ("metro", "m"),
+    ("mètre", "m"),
+    ("सेमी", "cm"),
+    ("मीटर", "m"),
+    ("किमी", "km"),
+    ("किग्रा", "kg"),
+    ("ग्राम", "g"),
+    ("लीटर", "L"),
+    ("घंटे", "h"),
+    ("मिनट", "min"),
+    ("रुपये", "INR"),
+    ("متر", "m"),
+    ("سم", "cm"),
+    ("كم", "km"),
+    ("كجم", "kg"),
+    ("ساعة", "h"),
+];
+
 /// Returns the unit with this symbol or lower-case singular name, without a prefix.
 pub(super) fn symbol(word: &str) -> Option<Unit> {
+    own_symbol(word).or_else(|| {
+        let (_, own) = FOREIGN.iter().find(|(foreign, _)| *foreign == word)?;
+        own_symbol(own).or_else(|| prefixed(own).map(|(unit, _)| unit))
+    })
+}
+
+fn own_symbol(word: &str) -> Option<Unit> {
     metric(word)
         .or_else(|| derived(word))
         .or_else(|| customary(word))
@@ -193,6 +282,7 @@ fn customary(word: &str) -> Option<Unit> {
         "mi" | "mile" => plain("mi", 1_609_344, -3, LENGTH),
         "nmi" => plain("nmi", 1_852, 0, LENGTH),
         "ly" => plain("ly", 9_460_730_472_580_800, 0, LENGTH),
+        "pc" | "parsec" => si("pc", 0, LENGTH).times(30_856_775_814_913_673),
         "AU" | "au" => plain("au", 149_597_870_700, 0, LENGTH),
         "acre" => plain("acre", 40_468_564_224, -7, AREA),
         "sqft" => plain("ft^2", 9_290_304, -8, AREA),

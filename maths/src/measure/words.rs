@@ -439,11 +439,11 @@ const QUALIFIERS: [&str; 23] = [
 ];
 
 /// Symbols of two letters that are no products of variables where a number stands before them.
-const PLAIN_SYMBOLS: [&str; 59] = [
+const PLAIN_SYMBOLS: [&str; 60] = [
     "AU", "CM", "GB", "Hz", "KB", "KG", "KM", "Kg", "Km", "MB", "Pa", "Rs", "TB", "au", "cL", "cc",
     "cd", "cl", "cm", "dL", "dl", "dm", "eV", "ft", "ha", "hr", "in", "kA", "kB", "kJ", "kN", "kV",
     "kW", "kg", "km", "lb", "lm", "lx", "ly", "mA", "mJ", "mL", "mN", "mV", "mW", "mg", "mi", "ml",
-    "mm", "mo", "ms", "nm", "ns", "oz", "pt", "qt", "wk", "yd", "yr",
+    "mm", "mo", "ms", "nm", "ns", "oz", "pc", "pt", "qt", "wk", "yd", "yr",
 ];
 
 #[cfg(test)]

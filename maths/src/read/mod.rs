@@ -86,6 +86,11 @@ pub fn read_answer(
     }
     let dialect = dialect(text);
     let text = unwrapped(text);
+    if chemistry::is_reaction(text) {
+        return Ok(of_form(AnswerForm::Text(text.to_owned())));
+    }
+    let unquoted = without_quotation(text);
+    let text = unquoted.as_ref();
     if let Some(form) = timed(text) {
         return Ok(of_form(form));
     }
@@ -119,6 +124,12 @@ pub fn read_answer(
         return Err(Unread::NotMaths);
     }
     Ok(answer)
+}
+
+/// Returns `text` without quotation marks and marks of code, which no grammar has.
+fn without_quotation(text: &str) -> Cow<'_, str> {
+    const MARKS: [char; 3] = ['`', '“', '”'];
+    if text.contains(MARKS) { Cow::Owned(text.replace(MARKS, "")) } else { Cow::Borrowed(text) }
 }
 
 /// Returns what no grammar reads as words, if it is prose or chemical.

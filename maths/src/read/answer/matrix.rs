@@ -61,7 +61,14 @@ impl AnswerReader<'_, '_, '_> {
     /// `(1, 3, 0) + t(2, -1, 4)`.
     pub(super) fn is_vector_sum(&self, span: &LexemeRange) -> bool {
         let is_part = |token: Token<'_>| match token {
-            Token::Plus | Token::Minus | Token::Times | Token::Number(_) | Token::Name(_) => true,
+            Token::Plus
+            | Token::Minus
+            | Token::Times
+            | Token::Number(_)
+            | Token::Name(_)
+            | Token::Fraction
+            | Token::SquareRoot
+            | Token::Open(Bracket::Group) => true,
             // The letter of a parameter, and none of a function.
             Token::Word { text, .. } => {
                 matches!(text, "t" | "s" | "k" | "m" | "n" | "r" | "u" | "v" | "a" | "b" | "c")

@@ -59,6 +59,7 @@ impl<'t> AnswerReader<'t, '_, '_> {
     /// Returns the numbers, each with its unit, that fill `span`.
     fn parts_of_amount(&self, span: LexemeRange) -> Option<Vec<UnitAmount<'t>>> {
         let mut parts = Vec::new();
+        let mut commas = 0;
         let mut at = span.start;
         while at < span.end {
             let Token::Number(literal) = self.token(at) else {
@@ -75,14 +76,16 @@ impl<'t> AnswerReader<'t, '_, '_> {
             if parts.len() == MAX_PARTS {
                 return None;
             }
+            commas += usize::from(next == end + 1 && self.token(end) == Token::Comma);
             parts.push(UnitAmount { literal, unit, is_joined: next > end });
             at = next;
         }
-        Some(parts)
+        // Amounts between commas alone are a list.
+        let joints = parts.iter().filter(|part| part.is_joined).count();
+        (commas == 0 || commas < joints).then_some(parts)
     }
 
-    /// Counts how many tokens join the part before `rest` and the next one: "and", with or without
-    /// a comma before it. Amounts between commas alone are a list.
+    /// Counts how many tokens join the part before `rest` and the next one: "and", a comma, or both.
     fn joint(&self, rest: LexemeRange) -> Option<usize> {
         let tokens: Vec<Token<'_>> =
             self.slice(&rest).iter().take(3).map(|item| item.token).collect();
@@ -90,6 +93,7 @@ impl<'t> AnswerReader<'t, '_, '_> {
             [] | [Token::Number(_), ..] => Some(0),
             [and, Token::Number(_), ..] if and.word() == Some("and") => Some(1),
             [Token::Comma, and, Token::Number(_)] if and.word() == Some("and") => Some(2),
+            [Token::Comma, Token::Number(_), ..] => Some(1),
             _ => None,
         }
     }

@@ -52,6 +52,8 @@ pub(super) struct AnswerReader<'t, 'w, 'f> {
     setting: Setting,
     notes: Vec<Note>,
     nesting: u16,
+    /// The second of two signs `\pm` that are independent.
+    second_sign: Option<bool>,
 }
 
 /// Returns the answer that all of `items` state.
@@ -60,12 +62,14 @@ pub(super) fn read_answer_items(
     setting: Setting,
     ws: &mut Workspace<'_>,
 ) -> ParseResult<Answer> {
-    let mut reader = AnswerReader { items, ws, setting, notes: Vec::new(), nesting: 0 };
-    let mut answer = match reader.whole(0..items.len()) {
+    let mut reader =
+        AnswerReader { items, ws, setting, notes: Vec::new(), nesting: 0, second_sign: None };
+    let all = 0..reader.declaration_of_constants(&(0..items.len()));
+    let mut answer = match reader.whole(all.clone()) {
         Err(Unread::NotMaths) => {
             reader.nesting = 0;
             reader.notes.clear();
-            reader.without_remarks(&(0..items.len()))?
+            reader.without_remarks(&all)?
         }
         read => read?,
     };
@@ -230,7 +234,12 @@ impl<'t> AnswerReader<'t, '_, '_> {
             return Err(Unread::NotMaths);
         }
         self.ws.fuel.spend(EXPRESSION)?;
-        let items = exploded(self.slice(span))?;
+        let mut items = exploded(self.slice(span))?;
+        if let Some(is_plus) = self.second_sign
+            && let Some(last) = items.iter().rposition(|item| item.token == Token::PlusMinus)
+        {
+            items[last].token = if is_plus { Token::Plus } else { Token::Minus };
+        }
         parse::expression(&items, self.setting, self.ws, &mut self.notes)
     }
 
@@ -320,12 +329,20 @@ impl<'t> AnswerReader<'t, '_, '_> {
     /// Reads `\pm`: both readings, plus first.
     fn both_signs(&mut self, span: LexemeRange) -> ParseResult<AnswerForm> {
         self.notes.push(Note::PlusMinusExpanded);
-        let mut members = Vec::with_capacity(2);
+        // `\pm a \pm b` has four values; `\pm a \mp b` two.
+        let signs = self.tops(&span).filter(|at| self.token(*at) == Token::PlusMinus).count();
+        let is_free = signs == 2 && !self.has(&span, |token| token == Token::MinusPlus);
+        let seconds: &[Option<bool>] = if is_free { &[Some(true), Some(false)] } else { &[None] };
+        let mut members = Vec::with_capacity(2 * seconds.len());
         for is_plus in [true, false] {
-            self.setting.plus_minus = Some(is_plus);
-            let form = self.typed(span.clone());
-            self.setting.plus_minus = None;
-            members.push(answer_of(form?));
+            for second in seconds {
+                self.setting.plus_minus = Some(is_plus);
+                self.second_sign = *second;
+                let form = self.typed(span.clone());
+                self.setting.plus_minus = None;
+                self.second_sign = None;
+                members.push(answer_of(form?));
+            }
         }
         Ok(AnswerForm::List(members))
     }

@@ -124,10 +124,15 @@ impl AnswerReader<'_, '_, '_> {
         let exact = subjects.len();
         let approximate = links.iter().skip(exact).position(|link| *link == Link::Approx);
         if let Some(after) = approximate {
-            for part in parts.split_off(exact + after + 1) {
-                self.value(part)?;
+            let approximations = parts.split_off(exact + after + 1);
+            let before = self.unit_name(parts.last())?;
+            let last = self.unit_name(approximations.last())?;
+            // `350 K ≈ 170.33 °F` converts what was given.
+            if subjects.is_empty() && before.is_some() && last.is_some() && before != last {
+                parts = approximations;
+            } else {
+                self.notes.push(Note::ApproximationDropped);
             }
-            self.notes.push(Note::ApproximationDropped);
         }
         let rest = parts.split_off(exact);
         let form = match rest.as_slice() {
@@ -146,7 +151,7 @@ impl AnswerReader<'_, '_, '_> {
                 self.notes.push(Note::ChainShortened);
                 let form = self.value(last.clone())?;
                 // `2x = y = 3` is no value.
-                if is_equation && !self.is_closed_value(&form) {
+                if is_equation && !self.is_result(&form) {
                     return Err(Unread::NotMaths);
                 }
                 form
@@ -267,9 +272,17 @@ impl AnswerReader<'_, '_, '_> {
             if self.named_quantity(span)?.is_some() || self.has(span, super::is_set_operator) {
                 return Ok(false);
             }
-            // An amount with its unit: `30^\circ + 45^\circ`.
-            let form = self.value(span.clone())?;
-            return if self.is_closed_value(&form) { Ok(false) } else { Err(Unread::NotMaths) };
+            // An amount with its unit, `30^\circ + 45^\circ`, a point, or what no grammar reads: the last
+            // side must then be a closed value.
+            let notes = self.notes.len();
+            return match self.value(span.clone()) {
+                Ok(form) => Ok(!self.is_closed_value(&form)),
+                Err(Unread::NotMaths) if !self.has(span, |token| token == Token::Arrow) => {
+                    self.notes.truncate(notes);
+                    Ok(true)
+                }
+                Err(error) => Err(error),
+            };
         };
         if is_nameless && matches!(self.ws.node(side), Node::Symbol(_)) {
             return Err(Unread::NotMaths);
@@ -279,6 +292,32 @@ impl AnswerReader<'_, '_, '_> {
 
     fn is_closed_value(&self, form: &AnswerForm) -> bool {
         matches!(form, AnswerForm::Value(value) if is_constant(value.expr, self.ws))
+    }
+
+    /// Returns the name of the unit of a side that is an amount.
+    ///
+    /// # Errors
+    /// [`Unread::NotMaths`] if the side is no answer.
+    fn unit_name(&mut self, side: Option<&LexemeRange>) -> ParseResult<Option<String>> {
+        let Some(side) = side else {
+            return Ok(None);
+        };
+        Ok(match self.value(side.clone())? {
+            AnswerForm::Value(value) => value.unit.map(|unit| unit.name),
+            _ => None,
+        })
+    }
+
+    /// Returns whether a form ends a chain as its result, whatever stands before it.
+    fn is_result(&self, form: &AnswerForm) -> bool {
+        self.is_closed_value(form)
+            || matches!(
+                form,
+                AnswerForm::Matrix(_)
+                    | AnswerForm::Tuple(..)
+                    | AnswerForm::Set(_)
+                    | AnswerForm::Piecewise(_)
+            )
     }
 
     /// Reads `left = right` where the left side is no subject.
@@ -313,15 +352,7 @@ impl AnswerReader<'_, '_, '_> {
         }
         // `A^{-1} = \begin{pmatrix}…`, `v_1 + v_2 = 5\text{ m/s}`.
         let form = self.value(right.clone())?;
-        let is_result = self.is_closed_value(&form)
-            || matches!(
-                form,
-                AnswerForm::Matrix(_)
-                    | AnswerForm::Tuple(..)
-                    | AnswerForm::Set(_)
-                    | AnswerForm::Piecewise(_)
-            );
-        if !is_result || matches!(self.token(left.start), Token::Number(_)) {
+        if !self.is_result(&form) || matches!(self.token(left.start), Token::Number(_)) {
             return Err(Unread::NotMaths);
         }
         Ok(Answer { subjects: vec![Subject::Text(QUANTITY.to_owned())], ..answer_of(form) })

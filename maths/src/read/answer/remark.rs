@@ -4,7 +4,7 @@
 
 use crate::answer::{Answer, AnswerForm, Region, Relation, Unread};
 use crate::read::parse::ParseResult;
-use crate::read::token::{Bracket, Lexeme, Style, Token};
+use crate::read::token::{Bracket, Gap, Lexeme, Style, Token};
 
 use super::region::inside;
 use super::{AnswerReader, LexemeRange, answer_of};
@@ -44,9 +44,24 @@ const OPENERS: [&str; 21] = [
 const DOMAINS: [&str; 4] = ["for", "where", "with", "when"];
 
 /// Words between those and the variables.
-const QUANTIFIERS: [&str; 11] = [
-    "all", "every", "any", "each", "some", "real", "integer", "integers", "numbers", "number",
+const QUANTIFIERS: [&str; 17] = [
+    "all",
+    "every",
+    "any",
+    "each",
+    "some",
+    "real",
+    "integer",
+    "integers",
+    "numbers",
+    "number",
     "positive",
+    "arbitrary",
+    "constant",
+    "constants",
+    "fixed",
+    "value",
+    "values",
 ];
 
 impl AnswerReader<'_, '_, '_> {
@@ -87,6 +102,28 @@ impl AnswerReader<'_, '_, '_> {
             return Err(Unread::NotMaths);
         }
         self.whole(start..end)
+    }
+
+    /// Returns where ", where $a$ and $b$ are real constants" begins that ends `span`, or its end: free
+    /// constants have no value to state.
+    pub(super) fn declaration_of_constants(&self, span: &LexemeRange) -> usize {
+        const WORDS: [&str; 9] =
+            ["are", "is", "a", "an", "and", "any", "some", "arbitrary", "real"];
+        let opens = |token: Token<'_>| matches!(token.word(), Some("where" | "with"));
+        let Some(at) = self.find_top(span, opens).filter(|at| *at > span.start) else {
+            return span.end;
+        };
+        let mut names_constants = false;
+        for item in self.slice(&(at + 1..span.end)) {
+            match item.token {
+                Token::Comma => {}
+                Token::Word { text: "constant" | "constants", .. } => names_constants = true,
+                Token::Word { text, .. } if text.len() == 1 || WORDS.contains(&text) => {}
+                _ => return span.end,
+            }
+        }
+        let comma = usize::from(self.token(at - 1) == Token::Comma);
+        if names_constants { at - comma } else { span.end }
     }
 
     /// Reads words before words in brackets: `\text{a center (neutrally stable)}`.
@@ -149,6 +186,16 @@ impl AnswerReader<'_, '_, '_> {
             let from = (at + 1..span.end).find(|at| !is_quantifier(*at)).unwrap_or(span.end);
             let comma = usize::from(self.token(at - 1) == Token::Comma);
             return Some((span.start..at - comma, from..span.end));
+        }
+        // `\begin{cases}…\end{cases} \quad t \in \mathbb{R}`
+        if let Some(at) = self.find_top(span, |token| token == Token::In)
+            && let Some(from) = at.checked_sub(1).filter(|from| *from > span.start)
+            && self.token(from).word().is_some_and(|letter| letter.len() == 1)
+            && self.items[from].gap >= Gap::Blank
+            && matches!(self.token(from - 1), Token::Close(_) | Token::Comma)
+        {
+            let comma = usize::from(self.token(from - 1) == Token::Comma);
+            return Some((span.start..from - comma, from..span.end));
         }
         let last = span.end.checked_sub(1)?;
         let open = self.items[last].mate;

@@ -110,17 +110,25 @@ impl AnswerReader<'_, '_, '_> {
 
     /// Reads `P(x)`, `T(n)`, `W(1)`: on the left of an equality any letter may be a function.
     fn applied_letter(&mut self, span: &LexemeRange) -> ParseResult<Option<Expr>> {
-        let [letter, open, ..] = self.slice(span) else {
+        let last = &self.items[span.end - 1];
+        let open = last.mate;
+        if last.token != Token::Close(Bracket::Round) || open <= span.start {
             return Ok(None);
-        };
-        let is_call = open.token == Token::Open(Bracket::Round) && open.mate + 1 == span.end;
-        let Some(letter) = letter.token.word().filter(|text| is_call && text.len() == 1) else {
-            return Ok(None);
+        }
+        let first = self.token(span.start);
+        let letter = first.word().filter(|text| open == span.start + 1 && text.len() == 1);
+        let name = match letter {
+            Some(letter) => self.ws.name(letter),
+            // `\varphi(t)`, `\hat f(k)`, `f_Z(z)`
+            None => match self.try_expression(&(span.start..open))?.map(|e| self.ws.node(e)) {
+                Some(Node::Symbol(name)) => *name,
+                Some(_) | None => return Ok(None),
+            },
         };
         let mut arguments = Vec::new();
-        let inner = span.start + 2..span.end - 1;
+        let inner = open + 1..span.end - 1;
         for part in self.split(&inner, |token| token == Token::Comma) {
-            let is_same = self.has(&part, |token| token.word() == Some(letter));
+            let is_same = self.has(&part, |token| token == first);
             match self.try_expression(&part)? {
                 Some(argument) if !is_same => arguments.push(argument),
                 Some(_) | None => return Ok(None),
@@ -132,7 +140,6 @@ impl AnswerReader<'_, '_, '_> {
         if !is_simple || arguments.is_empty() {
             return Ok(None);
         }
-        let name = self.ws.name(letter);
         let applied = self.ws.intern(Node::Apply(name, arguments.into()));
         Ok(Some(applied.map_err(Unread::from)?))
     }

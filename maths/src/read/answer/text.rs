@@ -324,17 +324,38 @@ pub(in crate::read) fn is_date_like(text: &str) -> bool {
 /// Returns `text` where it is prose that no grammar reads: words with points, and scores such as
 /// `39 to 33`.
 pub(in crate::read) fn prose(text: &str) -> Option<String> {
-    // "does **not** exist"
-    let plain = text.replace("**", "");
+    // "does **not** exist", "*not* independent"
+    let plain = text.replace('*', "").replace(['‐', '‑'], "-");
     let text = plain.as_str();
     let is_word = |c: char| c.is_alphanumeric() || c.is_whitespace() || "-'’.,".contains(c);
     if text.len() > MAX_TEXT || !text.chars().all(is_word) {
         return None;
     }
-    let numbers = |word: &&str| word.bytes().all(|b| b.is_ascii_digit());
+    let numbers = |word: &&str| {
+        let unsigned = word.strip_prefix('-').unwrap_or(word);
+        unsigned.contains(|c: char| c.is_ascii_digit())
+            && unsigned.bytes().all(|b| b.is_ascii_digit() || b == b'.')
+    };
     let (figures, words): (Vec<&str>, Vec<&str>) = text.split_whitespace().partition(numbers);
-    let has_mixed = words.iter().any(|word| word.contains(|c: char| c.is_numeric()));
+    let has_mixed =
+        words.iter().any(|word| word.contains(|c: char| c.is_numeric()) && !is_compound_name(word));
     let is_score = figures.len() == 2 && words == ["to"];
-    let is_text = is_score || figures.is_empty() && is_prose(&words.join(" "), false);
+    let letters: Vec<&str> = words.iter().map(|word| name_of(word)).collect();
+    let is_text = is_score || figures.is_empty() && is_prose(&letters.join(" "), false);
     (!has_mixed && is_text && !words.is_empty()).then(|| text.trim().to_owned())
+}
+
+/// Returns whether `word` is the name of a chemical compound, `2,3-dimethylbutane`.
+fn is_compound_name(word: &str) -> bool {
+    name_of(word).len() < word.len() && !name_of(word).contains(|c: char| c.is_numeric())
+}
+
+/// Returns `word` without the places before the name of a compound: `butane` of `2-butane`.
+fn name_of(word: &str) -> &str {
+    let places = |c: char| c.is_ascii_digit() || c == ',';
+    let rest = word.trim_start_matches(places);
+    match rest.strip_prefix('-') {
+        Some(name) if rest.len() < word.len() => name,
+        Some(_) | None => word,
+    }
 }

@@ -23,6 +23,9 @@ impl Parser<'_, '_, '_, '_> {
             match self.peek() {
                 Some(Token::Underscore) if function == Function::LogBare && base.is_none() => {
                     self.at += 1;
+                    if let Some((own, argument)) = self.digits_of_base()? {
+                        return self.called(function, Some(own), vec![argument]);
+                    }
                     base = Some(self.small_operand()?);
                 }
                 Some(Token::Caret) if exponent.is_none() => {
@@ -48,6 +51,24 @@ impl Parser<'_, '_, '_, '_> {
             _ if arguments.are_bracketed => self.raised(call),
             _ => Ok(call),
         }
+    }
+
+    /// Reads the base and the argument of `\log_23`, which nothing follows: an index without braces is one
+    /// digit.
+    fn digits_of_base(&mut self) -> ParseResult<Option<(Expr, Expr)>> {
+        let Some(Token::Number(literal)) = self.peek() else {
+            return Ok(None);
+        };
+        let next = self.items.get(self.at + 1).map(|item| item.token);
+        let ends = matches!(next, None | Some(Token::Close(_) | Token::Plus | Token::Minus));
+        let digits = literal.whole.as_bytes();
+        if !ends || !literal.is_digits() || !matches!(digits, [b'2'..=b'9', b'1'..=b'9']) {
+            return Ok(None);
+        }
+        self.at += 1;
+        let base = self.ws.integer(i64::from(digits[0] - b'0'))?;
+        let argument = self.ws.integer(i64::from(digits[1] - b'0'))?;
+        Ok(Some((base, argument)))
     }
 
     fn is_minus_one(&self, expr: Expr) -> bool {

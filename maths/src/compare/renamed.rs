@@ -1,0 +1,140 @@
+//! Expressions that are equal when letters take other names: constants of integration, parameters.
+
+use super::{Comparer, Comparison};
+use crate::algebra;
+use crate::answer::{Answer, Subject};
+use crate::expr::{Expr, Name, Node, Workspace};
+use crate::fuel::Exhausted;
+
+impl Comparer<'_, '_> {
+    /// Returns `found`, unless renaming the variables that only one side has makes the sides equal:
+    /// that is equal under its flag, of the constants of integration, and of the parameters of a family
+    /// of functions, and else no proof of a difference.
+    pub(super) fn renamed_or(
+        &mut self,
+        found: Comparison,
+        (gold, candidate): (Expr, Expr),
+        are_parameters: bool,
+    ) -> Result<Comparison, Exhausted> {
+        if !matches!(found, Comparison::Different(_)) {
+            return Ok(found);
+        }
+        let (own, other) =
+            (algebra::variables(gold, self.ws), algebra::variables(candidate, self.ws));
+        if self.is_renamed(gold, candidate, (&own, &other))? {
+            return Ok(Comparison::equal("renamed_equal"));
+        }
+        let only_own: Vec<_> = own.iter().copied().filter(|n| !other.contains(n)).collect();
+        let only_other: Vec<_> = other.iter().copied().filter(|n| !own.contains(n)).collect();
+        if only_own.is_empty() || only_own.len() != only_other.len() || only_own.len() > 3 {
+            return Ok(found);
+        }
+        // `R` for `r` is another quantity, not another name.
+        let same_letter =
+            |a: &Name, b: &Name| self.ws.spelling(*a).eq_ignore_ascii_case(self.ws.spelling(*b));
+        if only_own.iter().any(|own| only_other.iter().any(|other| same_letter(own, other))) {
+            return Ok(found);
+        }
+        for order in orders(only_other.len()) {
+            let mut renamed = candidate;
+            for (from, to) in order.iter().zip(&only_own) {
+                let to = self.ws.intern(Node::Symbol(*to))?;
+                renamed = algebra::substitute(renamed, only_other[*from], to, self.ws)?;
+            }
+            if self.exprs(gold, renamed)?.is_equal() {
+                return Ok(if self.policy.renamed_constants || are_parameters {
+                    Comparison::equal("renamed_equal")
+                } else {
+                    Comparison::incomparable("variables_renamed")
+                });
+            }
+        }
+        Ok(found)
+    }
+
+    /// Decides whether the sides are equal when the constants of integration, by their usual names `C_1` and
+    /// `c_2`, take the names of the candidate's, in whatever order.
+    fn is_renamed(
+        &mut self,
+        gold: Expr,
+        candidate: Expr,
+        (own, other): (&[Name], &[Name]),
+    ) -> Result<bool, Exhausted> {
+        /// Constants that are renamed.
+        const MAX_CONSTANTS: usize = 3;
+        let is_free = |name: &&Name| {
+            let spelling = self.ws.spelling(**name);
+            let index = spelling.strip_prefix(['C', 'c']).and_then(|rest| rest.strip_prefix('_'));
+            // Beside two variables or more, as in `2xy + C`, a lone `C` is one, too.
+            index.is_some_and(|index| index.parse::<u8>().is_ok())
+                || spelling == "C" && own.len() > 2 && is_added(gold, **name, self.ws)
+        };
+        let free: Vec<Name> = own.iter().filter(is_free).copied().collect();
+        let is_bound = |name: &&Name| own.contains(*name) && !free.contains(*name);
+        let names: Vec<Name> = other.iter().filter(|name| !is_bound(name)).copied().collect();
+        if free.is_empty() || free.len() != names.len() || free.len() > MAX_CONSTANTS {
+            return Ok(false);
+        }
+        // Through names of their own, so that two may change places.
+        let mut apart = candidate;
+        let mut places = Vec::with_capacity(names.len());
+        for (at, name) in names.iter().enumerate() {
+            let place = self.ws.symbol(&format!("constant {at}"))?;
+            apart = algebra::substitute(apart, *name, place, self.ws)?;
+            places.push(self.ws.name(&format!("constant {at}")));
+        }
+        for order in orders(names.len()) {
+            let mut renamed = apart;
+            for (place, to) in order.iter().zip(&free) {
+                let to = self.ws.intern(Node::Symbol(*to))?;
+                renamed = algebra::substitute(renamed, places[*place], to, self.ws)?;
+            }
+            if self.exprs(gold, renamed)?.is_equal() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
+
+/// Returns whether `name` is a term of the sum that `expr` is.
+fn is_added(expr: Expr, name: Name, ws: &Workspace<'_>) -> bool {
+    matches!(ws.node(expr), Node::Sum(terms)
+        if terms.iter().any(|term| *ws.node(*term) == Node::Symbol(name)))
+}
+
+/// Returns whether both answers are values of one unknown function, so that the letters of only one side
+/// are parameters of a family of functions: `f(x) = x^2 + cx`.
+pub(super) fn are_of_one_function(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool {
+    let name = |answer: &Answer| match answer.subjects.as_slice() {
+        [Subject::Expr(subject)] => match ws.node(*subject) {
+            Node::Apply(name, _) => Some(*name),
+            Node::Number(_)
+            | Node::Symbol(_)
+            | Node::Constant(_)
+            | Node::Sum(_)
+            | Node::Product(_)
+            | Node::Power(..)
+            | Node::Call(..)
+            | Node::Bound(_) => None,
+        },
+        _ => None,
+    };
+    name(gold).is_some_and(|own| name(candidate) == Some(own))
+}
+
+/// Returns the orders of `n` things, for small `n`.
+fn orders(n: usize) -> Vec<Vec<usize>> {
+    if n == 0 {
+        return vec![Vec::new()];
+    }
+    let mut all = Vec::new();
+    for shorter in orders(n - 1) {
+        for at in 0..n {
+            let mut order = shorter.clone();
+            order.insert(at, n - 1);
+            all.push(order);
+        }
+    }
+    all
+}
