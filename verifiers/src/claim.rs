@@ -38,6 +38,8 @@ pub enum Candidate<'a> {
         last: &'a str,
         /// The readings in order, each a value or the members of a list; at least one.
         readings: &'a [Vec<&'a str>],
+        /// Readings of the last statement; those after them are of sentences before it.
+        own: usize,
     },
 }
 

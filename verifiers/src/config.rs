@@ -60,4 +60,10 @@ pub enum ConfigError {
         /// For people.
         message: String,
     },
+    /// The tolerance is no decimal, or negative.
+    #[error("`tolerance` is '{given}': it must be a decimal of at least 0")]
+    Tolerance {
+        /// The text as given.
+        given: String,
+    },
 }

@@ -20,7 +20,8 @@
 //!    and one of examples. `tests/docs.rs` runs them: an arm of its `verifier`, a row of its
 //!    `known`.
 //!
-//! Four modules are no rows of `KINDS`: [`similarity`] is used by OpenAI's graders alone,
+//! Five modules are no rows of `KINDS`: [`similarity`] is used by OpenAI's graders alone,
+//! [`tool_calls`] reads what the kind `tool` runs,
 //! [`arithmetic`] checks the steps of a solution and not one answer, [`code`] waits for processes,
 //! and [`sql`] has rewards beyond [0, 1]; the last three are kinds of their own
 //! (`rubrics/src/kinds`).
@@ -37,11 +38,13 @@ pub mod format;
 pub mod instructions;
 pub mod json;
 pub mod length;
+pub mod lp;
 pub mod math;
 pub mod pattern;
 pub mod similarity;
 pub mod sql;
 pub mod text;
+pub mod tool_calls;
 mod verdict;
 
 #[cfg(test)]

@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 use verifiers::choice::{ChoiceConfig, ChoiceVerifier};
 use verifiers::exact::{ExactConfig, ExactVerifier};
 use verifiers::format::{FormatConfig, FormatVerifier};
-use verifiers::json::{JsonConfig, JsonVerifier};
+use verifiers::json::{JsonConfig, JsonVerifier, Syntax};
 use verifiers::length::{LengthConfig, LengthVerifier};
+use verifiers::lp::{LpConfig, LpVerifier};
 use verifiers::pattern::{PatternConfig, PatternVerifier};
 use verifiers::text::{TextConfig, TextVerifier};
 use verifiers::{Candidate, Claim, Fuel, Gold, Verifier, VerifyError};
@@ -89,8 +90,9 @@ fn verifier(section: &str, cell: &str) -> Box<dyn Verifier> {
         "exact" => Box::new(ExactVerifier::new(config(cell))),
         "regex" => Box::new(PatternVerifier::new(config(cell)).expect(OK)),
         "format" => Box::new(FormatVerifier::new(config(cell)).expect(OK)),
-        "json" => Box::new(JsonVerifier::new(config(cell)).expect(OK)),
+        "json" | "structured" => Box::new(JsonVerifier::new(config(cell)).expect(OK)),
         "length" => Box::new(LengthVerifier::new(config(cell)).expect(OK)),
+        "lp" => Box::new(LpVerifier::new(&config(cell)).expect(OK)),
         other => panic!("no verifier is known for the examples of section {other}"),
     }
 }
@@ -144,7 +146,10 @@ fn every_example_holds() {
 
 /// The keys of a configuration.
 fn keys<C: DeserializeOwned + Serialize>() -> Vec<String> {
-    let config: C = config("");
+    keys_of(&config::<C>(""))
+}
+
+fn keys_of(config: &impl Serialize) -> Vec<String> {
     let value = serde_json::to_value(config).expect("a configuration is data");
     let fields = value.as_object().expect("a configuration is an object");
     fields.keys().cloned().collect()
@@ -159,7 +164,9 @@ fn every_key_is_explained_and_no_other() {
         ("regex", keys::<PatternConfig>()),
         ("format", keys::<FormatConfig>()),
         ("json", keys::<JsonConfig>()),
+        ("structured", keys_of(&JsonConfig { syntax: Syntax::Yaml, ..JsonConfig::default() })),
         ("length", keys::<LengthConfig>()),
+        ("lp", keys::<LpConfig>()),
     ];
     let tables = tables(&page());
     // The list at the top of the page and the sections with options are those of `known`.

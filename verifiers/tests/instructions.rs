@@ -37,6 +37,22 @@ fn follows(id: &str, kwargs: &Value, response: &str) -> bool {
     }
 }
 
+#[test]
+fn references_may_be_objects_as_texts() {
+    for (text, expected) in [
+        (
+            r#"{"instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]}"#,
+            (1.0, "instructions_followed"),
+        ),
+        ("punctuation:no_comma", (-1.0, "reference_type")),
+        ("[]", (-1.0, "reference_type")),
+        ("{}", (-1.0, "bad_instruction")),
+    ] {
+        let gold = Value::String(text.to_owned());
+        assert_eq!(outcome(InstructionsConfig::default(), &gold, "None here."), expected, "{text}");
+    }
+}
+
 /// For each type its arguments, responses that follow it and responses that do not.
 #[expect(clippy::too_many_lines, reason = "a table, one entry a type")]
 fn matrix() -> Vec<(&'static str, Value, Vec<&'static str>, Vec<&'static str>)> {

@@ -4,16 +4,18 @@
 //! it, so that no object of a submission can take part in a comparison. This is no
 //! [`Verifier`](crate::Verifier): it waits for processes, and time is one of its limits.
 
+mod checker;
 mod compare;
 mod extract;
 mod task;
 
 use std::time::{Duration, Instant};
 
-use sandbox::{Ending, LimitReached, Limits, Loaded, Report, SandboxError, Session};
+use sandbox::{Ending, LimitReached, Limits, Loaded, PressureWatch, Report, SandboxError, Session};
 use serde::Serialize;
 use serde_json::Value;
 
+use checker::Checker;
 pub use compare::{OutputRule, ValueRule};
 pub(crate) use extract::fenced;
 pub use extract::source;
@@ -119,17 +121,28 @@ pub struct CodeResult {
     pub cpu: Duration,
 }
 
+/// Why there is no result. Never the submission's fault, and never a score.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum JudgeError {
+    /// The sandbox failed.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The task's checker cannot judge.
+    #[error("the checker of the task failed: {0}")]
+    Checker(String),
+}
+
 /// Judges a submission by the tests of a task.
 ///
 /// # Errors
-/// [`SandboxError`], which is never the submission's fault and never a score.
+/// [`JudgeError`].
 pub fn judge(
     source: &str,
     task: &Task,
     policy: &CodePolicy,
     session: &mut Session<'_>,
-) -> Result<CodeResult, SandboxError> {
-    let start = Instant::now();
+) -> Result<CodeResult, JudgeError> {
+    let (start, watch) = (Instant::now(), PressureWatch::start());
     let limits = task.limits(&policy.limits);
     let mut result = CodeResult {
         verdict: CodeVerdict::Ok,
@@ -139,22 +152,41 @@ pub fn judge(
         detail: String::new(),
         cpu: Duration::ZERO,
     };
-    if let Loaded::NotCompiled(message) = session.load(&task.with_prompt(source), limits)? {
+    let source = task.with_prompt(source);
+    if let Loaded::NotCompiled(message) = session.load(&source, limits)? {
         result.fail(CodeVerdict::CompileError, message);
         return Ok(result);
     }
     for (index, test) in task.tests.iter().enumerate() {
         let left = policy.total.saturating_sub(start.elapsed());
         if left.is_zero() {
+            if watch.was_starved(result.cpu) {
+                return Err(SandboxError::Starved.into());
+            }
             result.fail(
                 CodeVerdict::TimeLimitWall,
                 "the tests before took the total time".to_owned(),
             );
             break;
         }
+        let watch = PressureWatch::start();
         let report = session.run(&test.run)?;
-        result.cpu += Duration::from_micros(report.guest.cpu_us);
-        let rules = Rules { limits: &limits, policy };
+        let cpu = Duration::from_micros(report.guest.cpu_us);
+        let is_late = report.ending(&limits) == Ending::Time(LimitReached::Wall);
+        if is_late && watch.was_starved(cpu) {
+            return Err(SandboxError::Starved.into());
+        }
+        result.cpu += cpu;
+        let accepted = match &task.checker {
+            Some(checker) if limit_verdict(report.ending(&limits)).is_none() => {
+                let checker = Checker { source: checker, limits: policy.limits };
+                let accepted = checker.accepts(test, &report, session)?;
+                session.load(&source, limits)?;
+                accepted
+            }
+            Some(_) | None => None,
+        };
+        let rules = Rules { limits: &limits, policy, accepted };
         result.count(index, test, &report, &rules);
         if result.verdict == CodeVerdict::Security
             || (policy.stop_early && result.verdict != CodeVerdict::Ok)
@@ -169,6 +201,8 @@ pub fn judge(
 struct Rules<'a> {
     limits: &'a Limits,
     policy: &'a CodePolicy,
+    /// What the task's checker says of the output.
+    accepted: Option<bool>,
 }
 
 impl Rules<'_> {
@@ -181,7 +215,9 @@ impl Rules<'_> {
             ExpectedResult::Output(expected) => {
                 let rule = test.output.unwrap_or(self.policy.output);
                 let found = String::from_utf8_lossy(&report.stdout);
-                (rule.accepts(expected, &report.stdout), shown(expected, &found))
+                let is_right =
+                    self.accepted.unwrap_or_else(|| rule.accepts(expected, &report.stdout));
+                (is_right, shown(expected, &found))
             }
             ExpectedResult::Value(expected) => {
                 let value = report.result.as_deref().map(serde_json::from_slice::<Value>);

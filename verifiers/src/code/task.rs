@@ -17,6 +17,8 @@ pub struct Task {
     time: Option<Duration>,
     /// Address space of a test.
     memory_bytes: Option<u64>,
+    /// A program that accepts outputs, where several are right.
+    pub(super) checker: Option<String>,
     /// Code before the submission, for a submission that does not define the function under test.
     prompt: Option<(String, String)>,
 }
@@ -94,8 +96,13 @@ impl Task {
             (Some(prompt), Some(entry)) => Some((prompt, entry)),
             _ => None,
         };
+        let checker = match text(&fields, "generated_checker")? {
+            Some(checker) => Some(checker),
+            None => text(&fields, "checker")?,
+        };
         Ok(Self {
             tests,
+            checker: checker.filter(|source| !source.trim().is_empty()),
             time: seconds.map(Duration::from_secs_f64),
             memory_bytes: megabytes.map(bytes_of),
             prompt,

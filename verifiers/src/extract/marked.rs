@@ -40,6 +40,7 @@ pub fn marked<'a>(response: &'a str, marker: &str, which: Occurrence) -> Option<
         flags: Vec::new(),
         members: Vec::new(),
         readings: Vec::new(),
+        earlier: Vec::new(),
     })
 }
 

@@ -68,6 +68,8 @@ pub struct Extracted<'a> {
     /// the members of a list. `text` is the last member of the first. The type of the gold answer
     /// may choose among them.
     pub readings: Vec<Vec<Range<usize>>>,
+    /// Readings of the sentences before it, for gold answers of a type that none of `readings` has.
+    pub earlier: Vec<Vec<Range<usize>>>,
 }
 
 /// The texts of an answer in the response it was found in.
@@ -76,6 +78,7 @@ pub struct ExtractedTexts<'a> {
     text: &'a str,
     members: Vec<&'a str>,
     readings: Vec<Vec<&'a str>>,
+    own: usize,
 }
 
 impl Extracted<'_> {
@@ -86,7 +89,8 @@ impl Extracted<'_> {
         ExtractedTexts {
             text: &response[self.span.clone()],
             members: texts(&self.members),
-            readings: self.readings.iter().map(texts).collect(),
+            readings: self.readings.iter().chain(&self.earlier).map(texts).collect(),
+            own: self.readings.len(),
         }
     }
 }
@@ -95,7 +99,8 @@ impl ExtractedTexts<'_> {
     /// Returns the candidate for a verifier.
     pub fn candidate(&self) -> Candidate<'_> {
         if !self.readings.is_empty() {
-            return Candidate::Statement { last: self.text, readings: &self.readings };
+            let (readings, own) = (&self.readings, self.own);
+            return Candidate::Statement { last: self.text, readings, own };
         }
         match self.members.as_slice() {
             [] => Candidate::Text(self.text),
@@ -193,16 +198,20 @@ fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
         let text = &response[span.clone()];
         let members = readings[0].clone();
         let members = if members.len() > 1 { members } else { Vec::new() };
-        Some(Extracted { text, span, count, source, flags, members, readings })
+        let earlier = Vec::new();
+        Some(Extracted { text, span, count, source, flags, members, readings, earlier })
     };
     let whole = visible.ranges().last();
     if let Some(span) = whole.and_then(|part| unmarked::whole_text(response, part)) {
         return found(vec![vec![span]], "whole_text", Vec::new());
     }
-    let mut predicate = None;
+    let (mut predicate, mut letter) = (None, None);
+    let mut verdict = Vec::new();
     for part in visible.ranges().iter().rev() {
         let statement = statement::last_statement(response, part);
         predicate = predicate.or(statement.predicate);
+        letter = letter.or(statement.letter.clone());
+        verdict.extend(statement.verdict.clone());
         let source = if statement.is_formula { "last_formula" } else { "last_number" };
         let last = statement.values.first().and_then(|reading| reading.last());
         let is_broken =
@@ -219,9 +228,14 @@ fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
         };
         let source = if readings.is_empty() { WORDS } else { source };
         readings.extend(predicate.map(|span| vec![span]));
-        return found(readings, source, vec!["fallback"]);
+        readings.extend(statement.letter.map(|span| vec![span]));
+        let found = found(readings, source, vec!["fallback"])?;
+        let mut earlier = statement.earlier;
+        earlier.extend(statement.verdict.map(|span| vec![span]));
+        return Some(Extracted { earlier, ..found });
     }
-    found(vec![vec![predicate?]], WORDS, vec!["fallback"])
+    let words = predicate.into_iter().chain(letter).chain(verdict);
+    found(words.map(|span| vec![span]).collect(), WORDS, vec!["fallback"])
 }
 
 /// Hints at the end of a text.
@@ -261,6 +275,7 @@ pub fn visible_response(response: &str) -> Option<Extracted<'_>> {
         flags: Vec::new(),
         members: Vec::new(),
         readings: Vec::new(),
+        earlier: Vec::new(),
     })
 }
 
@@ -297,6 +312,7 @@ fn choose<'a>(
         flags,
         members: members(&candidates[..=exact]),
         readings,
+        earlier: Vec::new(),
     })
 }
 

@@ -11,6 +11,7 @@ mod scan;
 use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::accepted::{candidate, scan_cost};
 use crate::{Claim, Fuel, Gold, Reason, UnitScore, Verdict, Verifier, VerifierId, VerifyError};
@@ -95,19 +96,27 @@ impl InstructionsVerifier {
     }
 }
 
+fn no_object() -> VerifyError {
+    let detail = "give an object with 'instruction_id_list' and 'kwargs'";
+    VerifyError::BadReference(Reason::with("reference_type", detail))
+}
+
 impl Verifier for InstructionsVerifier {
     fn id(&self) -> VerifierId {
         VerifierId { name: "instructions", revision: 1 }
     }
 
     fn verify(&self, claim: &Claim<'_>, fuel: &mut Fuel) -> Result<Verdict, VerifyError> {
+        let parsed: Map<String, Value>;
         let fields = match claim.gold {
             Gold::Missing => return Err(VerifyError::missing_reference()),
             Gold::Object(fields) => fields,
-            Gold::Text(_) | Gold::AnyOf(_) => {
-                let detail = "give an object with 'instruction_id_list' and 'kwargs'";
-                return Err(VerifyError::BadReference(Reason::with("reference_type", detail)));
+            // As a column of texts has it.
+            Gold::Text(text) => {
+                parsed = serde_json::from_str(text).map_err(|_| no_object())?;
+                &parsed
             }
+            Gold::AnyOf(_) => return Err(no_object()),
         };
         let instructions = read::instructions(fields)
             .map_err(|detail| VerifyError::BadReference(Reason::with("bad_instruction", detail)))?;

@@ -1,24 +1,24 @@
-//! The Markdown fence that models put around JSON.
+//! The Markdown fence that models put around documents.
 
-/// The JSON text of a response, and how many lines of the response come before it.
+/// The document in a response, and how many lines of the response come before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FencedText<'a> {
     pub(super) text: &'a str,
     pub(super) lines_before: usize,
 }
 
-/// Returns the content of the fence if all of `text` is one fenced block marked `json` or not
+/// Returns the content of the fence if all of `text` is one fenced block with one of `marks` or not
 /// marked; otherwise all of it. White space around the block is allowed, prose is not.
-pub(super) fn unfenced(text: &str) -> FencedText<'_> {
-    fenced(text).unwrap_or(FencedText { text, lines_before: 0 })
+pub(super) fn unfenced<'t>(text: &'t str, marks: &[&str]) -> FencedText<'t> {
+    fenced(text, marks).unwrap_or(FencedText { text, lines_before: 0 })
 }
 
-fn fenced(text: &str) -> Option<FencedText<'_>> {
+fn fenced<'t>(text: &'t str, marks: &[&str]) -> Option<FencedText<'t>> {
     let block = text.trim_start();
     let opened = block.strip_prefix("```")?;
     let (mark, rest) = opened.split_once('\n')?;
     let mark = mark.trim();
-    if !mark.is_empty() && !mark.eq_ignore_ascii_case("json") {
+    if !mark.is_empty() && !marks.iter().any(|known| mark.eq_ignore_ascii_case(known)) {
         return None;
     }
     let inside = rest.trim_end().strip_suffix("```")?;
@@ -47,7 +47,7 @@ mod tests {
             ("1", "1", 0),
         ] {
             let expected = FencedText { text: inside, lines_before };
-            assert_eq!(unfenced(text), expected, "{text}");
+            assert_eq!(unfenced(text, &["json"]), expected, "{text}");
         }
         for text in [
             "```python\n1\n```",
@@ -60,7 +60,7 @@ mod tests {
             "```",
             "``````",
         ] {
-            assert_eq!(unfenced(text).text, text);
+            assert_eq!(unfenced(text, &["json"]).text, text);
         }
     }
 }

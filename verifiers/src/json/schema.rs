@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::metered::{Meter, Metered, Prices, View};
 use super::parse::Document;
 use super::refusal::Refusal;
+use super::syntax::{Syntax, typed_by};
 use super::weigh::{self, SchemaCost};
 use crate::Fuel;
 use crate::pattern::cost::SIZE_LIMIT;
@@ -29,6 +30,8 @@ pub(super) struct Schema {
     validator: Arc<Validator<Metered>>,
     prices: Prices,
     chain: u32,
+    /// The schema itself, where documents get their types by it.
+    types: Option<Value>,
 }
 
 /// The result of validating a document.
@@ -54,6 +57,7 @@ impl Schema {
         schema: &Value,
         cost: SchemaCost,
         formats: bool,
+        syntax: Syntax,
     ) -> Result<Self, Refusal> {
         let draft = Draft::Draft202012.detect(schema);
         if draft == Draft::Unknown {
@@ -74,11 +78,19 @@ impl Schema {
                 text_percent: cost.positions,
             },
             chain: cost.chain,
+            types: syntax.is_untyped().then(|| schema.clone()),
         })
     }
 
-    /// Checks `document`.
+    /// Checks `document`, whose values get the types that the schema names if they have none.
     pub(super) fn check(&self, document: &Document, fuel: &mut Fuel, explain: bool) -> Validation {
+        let Some(types) = &self.types else { return self.check_typed(document, fuel, explain) };
+        let value = typed_by(document.value.clone(), types);
+        let document = Document { value, depth: document.depth + 1 };
+        self.check_typed(&document, fuel, explain)
+    }
+
+    fn check_typed(&self, document: &Document, fuel: &mut Fuel, explain: bool) -> Validation {
         if u64::from(self.chain) * (document.depth as u64 + 1) > MAX_FRAMES {
             return Validation::TooDeep;
         }

@@ -84,11 +84,22 @@ struct ReadCandidate<'a> {
     has_content: bool,
 }
 
+impl ReadGold<'_> {
+    /// Returns whether it is nothing but the letter of a choice.
+    fn is_letter(&self) -> bool {
+        self.label.is_some() && !self.has_content
+    }
+}
+
 impl ReadCandidate<'_> {
+    /// Returns whether it is of the gold answer's type.
+    fn is_alike(&self, gold: &ReadGold<'_>, ws: &Workspace<'_>) -> bool {
+        self.answer.as_ref().is_ok_and(|answer| maths::are_alike(&gold.answer, answer, ws))
+    }
+
     /// Returns whether it is words and the gold answer is none.
-    fn is_other_text(&self, gold: &ReadGold<'_>) -> bool {
-        let answer = self.answer.as_ref();
-        answer.is_ok_and(|answer| answer.is_text() && !maths::are_alike(&gold.answer, answer))
+    fn is_other_text(&self, gold: &ReadGold<'_>, ws: &Workspace<'_>) -> bool {
+        self.answer.as_ref().is_ok_and(Answer::is_text) && !self.is_alike(gold, ws)
     }
 }
 
@@ -96,6 +107,8 @@ impl ReadCandidate<'_> {
 struct Candidates<'a> {
     /// At least one, in order of preference.
     readings: Vec<ReadCandidate<'a>>,
+    /// How many of them the last statement has.
+    own: usize,
     /// Several marked answers, for gold answers that are lists.
     list: Option<ReadCandidate<'a>>,
 }
@@ -103,22 +116,44 @@ struct Candidates<'a> {
 impl<'a> Candidates<'a> {
     /// Returns the first reading of the gold answer's type, or the first one. The gold answer's
     /// value has no say in it.
-    fn chosen(&self, gold: &ReadGold<'_>) -> &ReadCandidate<'a> {
+    fn chosen(&self, gold: &ReadGold<'_>, ws: &Workspace<'_>) -> &ReadCandidate<'a> {
         if let Some(list) = self.list.as_ref().filter(|_| gold.answer.is_list()) {
             return list;
         }
+        if self.readings.len() == 1 {
+            return &self.readings[0];
+        }
+        let (own, earlier) = self.readings.split_at(self.own.min(self.readings.len()));
         // The letter of a choice is looked for where the gold answer is one.
-        let is_letter = gold.label.is_some() && !gold.has_content;
-        let lettered = |candidate: &&ReadCandidate<'_>| candidate.label.is_some();
-        if let Some(candidate) = self.readings.iter().find(lettered).filter(|_| is_letter) {
+        if gold.is_letter()
+            && let Some(candidate) = own.iter().find(|candidate| candidate.label.is_some())
+        {
             return candidate;
         }
-        let is_alike = |candidate: &&ReadCandidate<'_>| {
-            candidate.answer.as_ref().is_ok_and(|answer| maths::are_alike(&gold.answer, answer))
+        let is_alike = |candidate: &&ReadCandidate<'_>| candidate.is_alike(gold, ws);
+        let is_named = |candidate: &&ReadCandidate<'_>| {
+            let answer = candidate.answer.as_ref();
+            answer.is_ok_and(|answer| maths::have_one_name(&gold.answer, answer, ws))
         };
-        let alike =
-            if self.readings.len() > 1 { self.readings.iter().find(is_alike) } else { None };
-        alike.unwrap_or(&self.readings[0])
+        let named = |readings: &'_ [ReadCandidate<'a>]| {
+            readings.iter().position(|candidate| is_alike(&candidate) && is_named(&candidate))
+        };
+        if let Some(at) = named(own) {
+            return &own[at];
+        }
+        // What a formula in variables is the value of, says its name.
+        if let Some(at) = named(earlier).filter(|_| gold.answer.is_open(ws)) {
+            return &earlier[at];
+        }
+        if let Some(at) = own.iter().position(|candidate| is_alike(&candidate)) {
+            return &own[at];
+        }
+        // A number of an earlier sentence is no answer to what the last one says otherwise.
+        let at = named(earlier).or_else(|| {
+            let is_other = !gold.answer.is_value();
+            earlier.iter().position(|candidate| is_other && is_alike(&candidate))
+        });
+        at.map_or(&self.readings[0], |at| &earlier[at])
     }
 }
 
@@ -181,23 +216,25 @@ impl Math {
             return Ok(Verdict::no_answer());
         };
         let candidates = match claim.candidate {
-            Candidate::Statement { readings, .. } => self.read_statement(readings, ws),
+            Candidate::Statement { readings, own, .. } => {
+                self.read_statement(readings, own, golds, ws)
+            }
             Candidate::Several { all, .. } => {
                 let last = self.read_candidate(text, ws);
                 // Several marked answers are a list only if the gold answer is one.
                 let several = golds.iter().any(|gold| gold.answer.is_list());
                 let list = several.then(|| self.read_list(all, ws)).and_then(Result::ok);
-                Candidates { readings: vec![last], list }
+                Candidates { readings: vec![last], own: 1, list }
             }
             Candidate::Missing | Candidate::Text(_) => {
-                Candidates { readings: vec![self.read_candidate(text, ws)], list: None }
+                Candidates { readings: vec![self.read_candidate(text, ws)], own: 1, list: None }
             }
         };
         let is_statement = matches!(claim.candidate, Candidate::Statement { .. });
         let mut best: Option<Result<Verdict, VerifyError>> = None;
         for gold in golds {
-            let candidate = candidates.chosen(gold);
-            let judged = if is_statement && candidate.is_other_text(gold) {
+            let candidate = candidates.chosen(gold, ws);
+            let judged = if is_statement && candidate.is_other_text(gold, ws) {
                 Ok(Verdict::no_answer())
             } else {
                 self.pair(gold, candidate, claim.explain, ws)
@@ -237,27 +274,52 @@ impl Math {
         match &candidate.answer {
             Ok(answer) => {
                 let pair = ComparedAnswers { gold: &gold.answer, candidate: answer, texts };
-                // Of the two readings of `1,5` the gold answer's type chooses.
-                if answer.is_list()
-                    && gold.answer.is_value()
-                    && self.config.policy.repair
-                    && has_decimal_comma(&candidate.text)
-                {
-                    let options = ReadOptions { decimal_comma: true, ..self.read_options() };
-                    if let Ok(answer) = maths::read_answer(&candidate.text, options, ws)
-                        && answer.is_value()
-                    {
-                        let pair = ComparedAnswers { candidate: &answer, ..pair };
-                        let verdict = self.compare(pair, explain, ws);
-                        if matches!(&verdict, Ok(verdict) if verdict.score == UnitScore::ONE) {
-                            return verdict;
-                        }
-                    }
+                if let Some(verdict) = self.otherwise(gold, pair, explain, ws) {
+                    return verdict;
                 }
                 self.compare(pair, explain, ws)
             }
             Err(unread) => Ok(report::unread(*unread, &candidate.text, explain)),
         }
+    }
+
+    /// Compares other readings of texts that have two, as the types of both sides say: the decimal commas of
+    /// `1,5`, and the decimal after an exact value where the gold answer is a decimal. Returns a verdict
+    /// where that is the answer.
+    fn otherwise(
+        &self,
+        gold: &ReadGold<'_>,
+        pair: ComparedAnswers<'_>,
+        explain: bool,
+        ws: &mut Workspace<'_>,
+    ) -> Option<Result<Verdict, VerifyError>> {
+        let ComparedAnswers { gold: own, candidate: other, texts } = pair;
+        let with_comma = ReadOptions { decimal_comma: true, ..self.read_options() };
+        let comma = |text: &str| self.config.policy.repair && has_decimal_comma(text);
+        let (gold_again, candidate_again);
+        let pair = if other.is_list() && own.is_value() && comma(texts.candidate) {
+            candidate_again = maths::read_answer(texts.candidate, with_comma, ws).ok()?;
+            candidate_again.is_value().then_some(())?;
+            ComparedAnswers { candidate: &candidate_again, ..pair }
+        } else if own.is_list() && other.is_value() && comma(gold.text) {
+            gold_again = maths::read_answer(gold.text, with_comma, ws).ok()?;
+            gold_again.is_value().then_some(())?;
+            ComparedAnswers { gold: &gold_again, ..pair }
+        } else if own.is_decimal() && other.drops_approximation() {
+            let signs = ["≈", "\\approx"];
+            let (before, after) =
+                signs.iter().find_map(|sign| texts.candidate.rsplit_once(sign))?;
+            // `1.10 - 0.059 ≈ 1.04` rounds what was rounded; `2/3 ≈ 0.67` is exact before the sign.
+            if !holds_decimal(before) && other.is_rational(ws).ok()? {
+                return None;
+            }
+            candidate_again = maths::read_answer(after, self.read_options(), ws).ok()?;
+            ComparedAnswers { candidate: &candidate_again, ..pair }
+        } else {
+            return None;
+        };
+        let verdict = self.compare(pair, explain, ws);
+        matches!(&verdict, Ok(verdict) if verdict.score == UnitScore::ONE).then_some(verdict)
     }
 
     /// Reads one text of a response.
@@ -279,32 +341,56 @@ impl Math {
         members: &[&'a str],
         ws: &mut Workspace<'_>,
     ) -> Result<ReadCandidate<'a>, Unread> {
-        let read = |text: &&str| maths::read_answer(text, self.read_options(), ws);
-        let answers: Result<Vec<Answer>, Unread> = members.iter().map(read).collect();
+        let mut read = |text: &str| maths::read_answer(text, self.read_options(), ws);
+        let answers: Result<Vec<Answer>, Unread> = members.iter().map(|text| read(text)).collect();
+        let answers = answers?;
+        // Lines of words: "**A** is a knave" and "**B** is a knight" name parts of one answer.
+        if answers.iter().all(Answer::is_text) {
+            let joined = members.join(", ").replace("**", "");
+            let answer = read(&joined);
+            return Ok(ReadCandidate {
+                text: Cow::Owned(joined),
+                answer: Ok(answer.unwrap_or_else(|_| Answer::list(answers))),
+                label: None,
+                has_content: true,
+            });
+        }
         Ok(ReadCandidate {
             text: Cow::Owned(members.join(", ")),
-            answer: Ok(Answer::list(answers?)),
+            answer: Ok(Answer::list(answers)),
             label: None,
             has_content: true,
         })
     }
 
-    /// Reads a statement in each of its readings.
+    /// Reads a statement in its readings, up to the one that the type of the only gold answer chooses.
     fn read_statement<'a>(
         &self,
         readings: &[Vec<&'a str>],
+        own: usize,
+        golds: &[ReadGold<'_>],
         ws: &mut Workspace<'_>,
     ) -> Candidates<'a> {
-        let mut read = |members: &Vec<&'a str>| match members.as_slice() {
-            [only] => self.read_candidate(only, ws),
-            all => self.read_list(all, ws).unwrap_or_else(|unread| ReadCandidate {
-                text: Cow::Owned(all.join(", ")),
-                answer: Err(unread),
-                label: None,
-                has_content: true,
-            }),
-        };
-        Candidates { readings: readings.iter().map(&mut read).collect(), list: None }
+        let mut read = Vec::with_capacity(readings.len());
+        for members in readings {
+            let candidate = match members.as_slice() {
+                [only] => self.read_candidate(only, ws),
+                all => self.read_list(all, ws).unwrap_or_else(|unread| ReadCandidate {
+                    text: Cow::Owned(all.join(", ")),
+                    answer: Err(unread),
+                    label: None,
+                    has_content: true,
+                }),
+            };
+            let is_chosen = matches!(golds, [gold] if !gold.is_letter()
+                && !gold.answer.is_named()
+                && candidate.is_alike(gold, ws));
+            read.push(candidate);
+            if is_chosen {
+                break;
+            }
+        }
+        Candidates { readings: read, own, list: None }
     }
 
     fn compare(
@@ -380,6 +466,13 @@ impl Math {
             },
         }
     }
+}
+
+/// Returns whether a decimal point between digits stands in `text`.
+fn holds_decimal(text: &str) -> bool {
+    let is_digit = |at: usize| text.as_bytes().get(at).is_some_and(u8::is_ascii_digit);
+    memchr::memchr_iter(b'.', text.as_bytes())
+        .any(|at| at > 0 && is_digit(at - 1) && is_digit(at + 1))
 }
 
 /// Returns whether a comma stands in `text` once, between digits, so that it may be a decimal point.

@@ -14,10 +14,11 @@ use rusqlite::hooks::{AuthAction, AuthContext, Authorization};
 use rusqlite::limits::Limit;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Error, ErrorCode, OpenFlags};
+use rustix::time::{ClockId, clock_gettime};
 
 use super::functions::MAX_VALUE_BYTES;
 use super::task::SqlSource;
-use super::{SqlLimits, SqlVerdict, functions, statement};
+use super::{SqlCaller, SqlLimits, SqlVerdict, functions, statement};
 
 /// Bytes of `SQLite`'s heap over all connections of the process.
 const HEAP_BYTES: u64 = 256 << 20;
@@ -31,7 +32,7 @@ const MAX_COLUMNS: i32 = 200;
 const MAX_PAGES: u32 = 8192;
 /// Instructions between two looks at the limits.
 const STEPS_PER_LOOK: i32 = 200;
-/// Time of a query that runs alone, while the others wait.
+/// Processor time of a query that runs alone, while the others wait.
 const ALONE: Duration = Duration::from_secs(5);
 /// Open databases that wait for another query.
 const MAX_IDLE: usize = 32;
@@ -83,8 +84,10 @@ pub(super) enum QueryFault {
     Query(SqlVerdict, String),
     /// The database cannot be opened or read.
     Database(String),
-    /// The caller gave up.
+    /// The caller is gone.
     Cancelled,
+    /// It needs to run alone for longer than others may wait.
+    Overloaded,
 }
 
 /// A query, and whether it is a gold query, whose result may be needed again.
@@ -99,7 +102,7 @@ pub(super) fn run(
     source: &SqlSource,
     query: SqlQuery<'_>,
     limits: &SqlLimits,
-    cancelled: &Arc<AtomicBool>,
+    caller: &Arc<SqlCaller>,
 ) -> (Result<Arc<QueryResult>, QueryFault>, u64) {
     let sql = query.sql;
     if sql.len() > MAX_QUERY_BYTES {
@@ -112,7 +115,7 @@ pub(super) fn run(
     let mut work = 0;
     let shared = {
         let _shared = HEAP.read().unwrap_or_else(PoisonError::into_inner);
-        attempt(source, query, &Watch::new(limits, cancelled), &mut work)
+        attempt(source, query, &Watch::new(limits, caller), &mut work)
     };
     match shared {
         Err(QueryFault::Query(SqlVerdict::Memory, _)) => {}
@@ -120,16 +123,18 @@ pub(super) fn run(
     }
     let _alone = HEAP.write().unwrap_or_else(PoisonError::into_inner);
     IDLE.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    let limits = SqlLimits { time: limits.time.min(ALONE), ..*limits };
-    let result = attempt(source, query, &Watch::new(&limits, cancelled), &mut work);
-    (result, work)
+    let watch = Watch::new(&SqlLimits { time: limits.time.min(ALONE), ..*limits }, caller);
+    let result = attempt(source, query, &watch, &mut work);
+    // Whether it would end within its own limit is not known.
+    let is_cut = limits.time > ALONE && watch.stopped() == TIME_PASSED;
+    (if is_cut { Err(QueryFault::Overloaded) } else { result }, work)
 }
 
 /// What a run is stopped by.
 struct Watch {
     steps: u64,
-    end: Instant,
-    cancelled: Arc<AtomicBool>,
+    time: Duration,
+    caller: Arc<SqlCaller>,
     state: Arc<WatchState>,
 }
 
@@ -144,28 +149,48 @@ const STEPS_SPENT: u8 = 1;
 const TIME_PASSED: u8 = 2;
 const CALLER_LEFT: u8 = 3;
 
+/// Processor time of this thread.
+fn processor_time() -> Duration {
+    let now = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::try_from(now).expect("processor time is not negative")
+}
+
 impl Watch {
-    fn new(limits: &SqlLimits, cancelled: &Arc<AtomicBool>) -> Self {
+    fn new(limits: &SqlLimits, caller: &Arc<SqlCaller>) -> Self {
         Self {
             steps: limits.steps,
-            end: Instant::now() + limits.time,
-            cancelled: Arc::clone(cancelled),
+            time: limits.time,
+            caller: Arc::clone(caller),
             state: Arc::default(),
         }
     }
 
-    /// Watches what `connection` runs from now on.
+    fn stopped(&self) -> u8 {
+        self.state.stopped.load(Ordering::Relaxed)
+    }
+
+    /// Watches what `connection` runs from now on, on this thread.
     fn attach(&self, connection: &mut Connection) -> Result<(), Error> {
         let most = self.steps / u64::from(STEPS_PER_LOOK.unsigned_abs());
-        let (end, cancelled) = (self.end, Arc::clone(&self.cancelled));
+        let (start, time, caller) = (processor_time(), self.time, Arc::clone(&self.caller));
         let state = Arc::clone(&self.state);
+        // Reading processor time takes a system call, so it is read when it may have passed.
+        let mut next = Instant::now() + time;
+        let mut is_spent = move |now: Instant| {
+            if now < next {
+                return false;
+            }
+            let left = time.saturating_sub(processor_time().saturating_sub(start));
+            next = now + left;
+            left.is_zero()
+        };
         let look = move || {
-            let looks = state.looks.fetch_add(1, Ordering::Relaxed);
+            let (looks, now) = (state.looks.fetch_add(1, Ordering::Relaxed), Instant::now());
             let stopped = if looks >= most {
                 STEPS_SPENT
-            } else if cancelled.load(Ordering::Relaxed) {
+            } else if caller.is_gone(now) {
                 CALLER_LEFT
-            } else if Instant::now() >= end {
+            } else if is_spent(now) {
                 TIME_PASSED
             } else {
                 return false;
@@ -179,7 +204,7 @@ impl Watch {
     /// The fault that an error of the query is.
     fn fault(&self, error: &Error) -> QueryFault {
         let own = |verdict, why: String| QueryFault::Query(verdict, why);
-        match (self.state.stopped.load(Ordering::Relaxed), error.sqlite_error_code()) {
+        match (self.stopped(), error.sqlite_error_code()) {
             (CALLER_LEFT, _) => QueryFault::Cancelled,
             (STEPS_SPENT, _) => own(SqlVerdict::Limit, format!("more than {} steps", self.steps)),
             (TIME_PASSED, _) => own(SqlVerdict::Limit, "more time than allowed".to_owned()),
@@ -233,6 +258,7 @@ impl OpenDatabase {
     fn open(source: &SqlSource, watch: &Watch) -> Result<Self, QueryFault> {
         let broken = |error: Error| match watch.fault(&error) {
             fault @ (QueryFault::Cancelled
+            | QueryFault::Overloaded
             | QueryFault::Query(SqlVerdict::Limit | SqlVerdict::Memory, _)) => fault,
             QueryFault::Query(_, why) | QueryFault::Database(why) => QueryFault::Database(why),
         };

@@ -15,8 +15,8 @@ mod statement;
 mod task;
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
@@ -48,7 +48,7 @@ pub enum SqlMode {
 pub struct SqlLimits {
     /// Instructions of `SQLite`'s virtual machine.
     pub steps: u64,
-    /// Time by the clock: what a few instructions on long values may take.
+    /// Processor time: what a few instructions on long values may take.
     pub time: Duration,
 }
 
@@ -159,8 +159,25 @@ pub struct SqlResult {
 pub enum SqlError {
     /// The reference or its database cannot be used, or the gold query fails.
     Reference(VerifyError),
-    /// The caller gave up.
+    /// The caller's deadline passed, or it has left.
     Cancelled,
+    /// The query needs more memory than is free beside others, and more time than they may wait.
+    Overloaded,
+}
+
+/// How long the caller of a query waits.
+#[derive(Debug, Default)]
+pub struct SqlCaller {
+    /// When an answer is of no use to it any more.
+    pub deadline: Option<Instant>,
+    /// Whether it has left.
+    pub left: AtomicBool,
+}
+
+impl SqlCaller {
+    fn is_gone(&self, now: Instant) -> bool {
+        self.left.load(Ordering::Relaxed) || self.deadline.is_some_and(|end| now >= end)
+    }
 }
 
 impl SqlError {
@@ -169,18 +186,18 @@ impl SqlError {
     }
 }
 
-/// Judges the query of `response`. `cancelled` ends it early when it becomes true.
+/// Judges the query of `response`, until `caller` is gone.
 ///
 /// # Errors
-/// [`SqlError`]: a bad reference, also where the gold query fails, or the caller's end.
+/// [`SqlError`]: a bad reference, also where the gold query fails, the caller's end, or overload.
 pub fn judge(
     response: &str,
     task: &SqlTask,
     policy: &SqlPolicy,
-    cancelled: &Arc<AtomicBool>,
+    caller: &Arc<SqlCaller>,
 ) -> Result<SqlResult, SqlError> {
     let query = extract::query(response, policy.mode);
-    let mut judged = Judged { task, policy, cancelled, work: 0 };
+    let mut judged = Judged { task, policy, caller, work: 0 };
     // The gold query first, so that an unusable reference is reported whatever the response.
     let mut worst: Option<(SqlVerdict, f64, String)> = None;
     for (index, database) in task.databases().iter().enumerate() {
@@ -227,7 +244,7 @@ struct GoldRows {
 struct Judged<'a> {
     task: &'a SqlTask,
     policy: &'a SqlPolicy,
-    cancelled: &'a Arc<AtomicBool>,
+    caller: &'a Arc<SqlCaller>,
     work: u64,
 }
 
@@ -239,7 +256,7 @@ impl Judged<'_> {
         is_gold: bool,
     ) -> Result<Arc<QueryResult>, QueryFault> {
         let (limits, query) = (&self.policy.limits, SqlQuery { sql, is_gold });
-        let (result, work) = engine::run(database, query, limits, self.cancelled);
+        let (result, work) = engine::run(database, query, limits, self.caller);
         self.work += work;
         result
     }
@@ -250,6 +267,7 @@ impl Judged<'_> {
         let (database, sql) = (&task.databases()[index], task.gold());
         let rows = self.run(database, sql, true).map_err(|fault| match fault {
             QueryFault::Cancelled => SqlError::Cancelled,
+            QueryFault::Overloaded => SqlError::Overloaded,
             QueryFault::Database(why) => {
                 SqlError::reference("bad_database", format!("{}: {why}", database.name()))
             }
@@ -283,6 +301,7 @@ impl Judged<'_> {
             Ok(found) => found,
             Err(QueryFault::Query(verdict, why)) => return Ok((verdict, 0.0, why)),
             Err(QueryFault::Cancelled) => return Err(SqlError::Cancelled),
+            Err(QueryFault::Overloaded) => return Err(SqlError::Overloaded),
             Err(QueryFault::Database(why)) => {
                 return Err(SqlError::reference("bad_database", why));
             }

@@ -28,6 +28,7 @@ fn shape(reference: &Value) -> Result<Vec<String>, String> {
         let run = match &test.run {
             Test::Program { stdin } => format!("{stdin:?}"),
             Test::Call { function, args, .. } => format!("{function}{}", Value::from(args.clone())),
+            Test::Check(_) => unreachable!("no reference has such a test"),
             Test::Tests(file) => {
                 format!("{:?} {} {:?}", file.entry, file.asserts.len(), file.code.lines().count())
             }

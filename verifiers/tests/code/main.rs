@@ -15,10 +15,10 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use sandbox::{Floor, Limits, Rung, Sandbox, SandboxConfig, SandboxError};
+use sandbox::{Floor, Limits, Rung, Sandbox, SandboxConfig};
 use serde_json::{Value, json};
 use verifiers::Gold;
-use verifiers::code::{CodePolicy, CodeResult, CodeVerdict, Task, judge};
+use verifiers::code::{CodePolicy, CodeResult, CodeVerdict, JudgeError, Task, judge};
 
 /// A sandbox, and in words how it runs.
 struct Place {
@@ -54,7 +54,7 @@ fn verdict(
     source: &str,
     reference: &Value,
     policy: CodePolicy,
-) -> Result<CodeResult, SandboxError> {
+) -> Result<CodeResult, JudgeError> {
     let (send, receive) = mpsc::channel();
     let (source, task) = (source.to_owned(), task(reference));
     let ticket = sandbox.submit(move |session| {
@@ -189,6 +189,43 @@ fn verdicts_name_what_happened() {
     }
 }
 
+#[test]
+fn checkers_accept_outputs() {
+    if !has_python() {
+        return;
+    }
+    let Place { sandbox, .. } = place("", Path::new("python3"), &Rung::ALL);
+    // Any two numbers with the sum of the input.
+    let points = "import sys\nn = int(open(sys.argv[1]).read())\nexpected = open(sys.argv[2]).read()\n\
+        a, b = map(int, open(sys.argv[3], 'rb').read().split())\n\
+        print('sum', 100 if a + b == n and len(expected.split()) == 2 else 0)";
+    let codes = "import sys\nfrom pathlib import Path\n\
+        n, e, s = (Path(name).read_text() for name in sys.argv[1:])\n\
+        sys.exit(sum(map(int, s.split())) != int(n))";
+    let task = |checker: &str| {
+        json!({"generated_checker": checker, "official_tests": [
+            {"input": "5\n", "output": "2 3\n"}, {"input": "7\n", "output": "0 7\n"}]})
+    };
+    for checker in [points, codes] {
+        for (source, expected, passed) in [
+            ("n = int(input()); print(1, n - 1)", CodeVerdict::Ok, 2),
+            ("print(4, 1)", CodeVerdict::WrongAnswer, 1),
+            ("print('nothing')", CodeVerdict::WrongAnswer, 0),
+            ("print(); 1 / 0", CodeVerdict::RuntimeError, 0),
+            // What the checker reads is out of reach.
+            ("print(open('correct_output.txt').read())", CodeVerdict::RuntimeError, 0),
+        ] {
+            let result = verdict(&sandbox, source, &task(checker), policy());
+            let found = result.as_ref().map(|result| (result.verdict, result.passed));
+            assert_eq!(found, Ok((expected, passed)), "{source}\n{result:?}");
+        }
+    }
+    for checker in ["print(", "print(0)", "while True: pass", "1 / 0", "import os\nos.fork()"] {
+        let result = verdict(&sandbox, "print(1, 4)", &task(checker), policy());
+        assert!(matches!(result, Err(JudgeError::Checker(_))), "{checker}\n{result:?}");
+    }
+}
+
 /// The world that attacks try to reach: a file, a listening port, this process.
 struct Bait {
     folder: tempfile::TempDir,
@@ -216,7 +253,7 @@ impl Bait {
     }
 
     /// Runs an attack of `attacks::PROGRAMS`.
-    fn run(&self, place: &Place, text: &str) -> Result<CodeResult, SandboxError> {
+    fn run(&self, place: &Place, text: &str) -> Result<CodeResult, JudgeError> {
         let reference = json!({"tests": [{"stdin": "", "stdout": ESCAPED}]});
         verdict(&place.sandbox, &self.attack(text), &reference, policy())
     }

@@ -73,12 +73,20 @@ fn ours(name: &str, rungs: &[Rung], submissions: u32) {
     });
 }
 
+/// The interpreter itself, which `python3` may start by a script of some version manager.
+fn interpreter() -> String {
+    let print = "import sys; print(sys.executable)";
+    let found = Command::new("python3").args(["-c", print]).output().expect("an interpreter");
+    String::from_utf8(found.stdout).expect("a path").trim().to_owned()
+}
+
 /// A fresh interpreter under limits of resources for each test, as verl and open-r1 run them.
 fn fresh_interpreters(submissions: u32) {
+    let python = interpreter();
     let run = |number: u32| {
-        let limits = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0; exec python3 -c \"$0\"";
+        let limits = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0; exec \"$1\" -c \"$0\"";
         let mut child = Command::new("sh")
-            .args(["-c", limits, SOURCE])
+            .args(["-c", limits, SOURCE, &python])
             .current_dir(Path::new("/"))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -94,6 +102,7 @@ fn fresh_interpreters(submissions: u32) {
         std::thread::scope(|scope| {
             for _ in 0..SLOTS {
                 let share = submissions / u32::try_from(SLOTS).expect("few slots");
+                let run = &run;
                 scope.spawn(move || (0..share * TESTS).for_each(|test| run(test % TESTS)));
             }
         });

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::json;
-use verifiers::sql::{SqlError, SqlLimits, SqlMode, SqlPolicy, SqlVerdict, judge};
+use verifiers::sql::{SqlCaller, SqlError, SqlLimits, SqlMode, SqlPolicy, SqlVerdict, judge};
 
 use super::{SHOP, judged, limits, policy, task, verdict};
 
@@ -73,7 +73,7 @@ fn attacks_end_by_their_verdicts() {
         ("SELECT 1; ".repeat(6000), &[QueryError]),
         ("\0SELECT 1".to_owned(), &[QueryError]),
     ] {
-        // Long steps are ended by the clock.
+        // Long steps are ended by their time.
         let time = Duration::from_millis(if *expected == [Limit] { 100 } else { 5000 });
         let policy = SqlPolicy {
             limits: SqlLimits { time, ..limits() },
@@ -128,10 +128,14 @@ fn scripts_of_databases_are_bounded() {
 fn caller_ends_a_query() {
     let endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x FROM c) SELECT 1 FROM c";
     let reference = json!({"sql": "SELECT 1", "database": SHOP});
-    let cancelled = Arc::new(AtomicBool::new(true));
     let task = task(&reference).expect("a task");
-    let result = judge(endless, &task, &policy(SqlMode::Rows), &cancelled);
-    assert_eq!(result, Err(SqlError::Cancelled));
+    for caller in [
+        SqlCaller { left: AtomicBool::new(true), deadline: None },
+        SqlCaller { left: AtomicBool::new(false), deadline: Some(Instant::now()) },
+    ] {
+        let result = judge(endless, &task, &policy(SqlMode::Rows), &Arc::new(caller));
+        assert_eq!(result, Err(SqlError::Cancelled));
+    }
 }
 
 #[test]

@@ -9,11 +9,7 @@ impl Reader<'_> {
     /// Parts a sentence into clauses.
     pub(super) fn clauses<'p>(&self, sentence: &'p [Piece]) -> Vec<Clause<'p>> {
         let mut clauses = Vec::new();
-        let mut rank =
-            match sentence.iter().find(|piece| !matches!(piece.kind, PieceKind::Mark('*'))) {
-                Some(first) if self.is_word(Some(first), &words::OPENING) => Rank::Remark,
-                Some(_) | None => Rank::Statement,
-            };
+        let mut rank = self.opening_rank(sentence);
         let mut start = 0;
         let mut has_value = false;
         let mut is_inside = false;
@@ -34,15 +30,22 @@ impl Reader<'_> {
                     Some((Rank::Statement, at + 1))
                 }
                 PieceKind::Mark(_) | PieceKind::Word if is_inside => None,
-                PieceKind::Mark(';' | '；' | '—') => {
+                PieceKind::Mark('–') if !has_value => None,
+                PieceKind::Mark(';' | '；' | '—' | '–') => {
                     let is_remark = self.is_word(sentence.get(at + 1), &["had"])
+                        || has_value && self.is_word(sentence.get(at + 1), &words::ACCOMPANYING)
                         || is_concluded && has_value && self.continues(&sentence[at + 1..]);
                     Some((if is_remark { Rank::Remark } else { Rank::Statement }, at + 1))
                 }
                 PieceKind::Mark(',') if has_value && self.speaks_back(&sentence[at + 1..]) => {
                     Some((Rank::Remark, at + 1))
                 }
-                PieceKind::Mark(',') if has_value && self.is_participle(&sentence[at + 1..]) => {
+                // ", half of …", ", the largest being 27"
+                PieceKind::Mark(',')
+                    if has_value
+                        && (self.is_participle(&sentence[at + 1..])
+                            || self.is_word(sentence.get(at + 1), &["half", "twice"])) =>
+                {
                     Some((Rank::Remark, at + 1))
                 }
                 // "With nodes 0, 1 and 2"
@@ -91,6 +94,21 @@ impl Reader<'_> {
         clauses
     }
 
+    /// Returns the rank of the first clause of a sentence.
+    fn opening_rank(&self, sentence: &[Piece]) -> Rank {
+        match sentence.iter().find(|piece| !matches!(piece.kind, PieceKind::Mark('*'))) {
+            // "By induction the sum is …" has no comma after what opens it.
+            Some(first)
+                if self.is_word(Some(first), &["by"])
+                    && !sentence.iter().any(|piece| piece.is_mark(',')) =>
+            {
+                Rank::Statement
+            }
+            Some(first) if self.is_word(Some(first), &words::OPENING) => Rank::Remark,
+            Some(_) | None => Rank::Statement,
+        }
+    }
+
     /// Returns whether a value that was read names something, or says where a limit goes.
     pub(super) fn is_mere_name(&self, span: &Range<usize>) -> bool {
         let text = &self.text[span.clone()];
@@ -118,6 +136,15 @@ impl Reader<'_> {
             return (!is_bound || skip > 0).then_some((Rank::Statement, at + 1 + skip));
         }
         if self.restates_after(sentence, at) {
+            return Some((Rank::Statement, at + 2));
+        }
+        // "…, that is $[0, 2)$" restates what stands before it.
+        if self.is_word(piece, &["that"])
+            && self.is_word(next, &["is"])
+            && at > 0
+            && sentence[at - 1].is_mark(',')
+            && !self.is_word(sentence.get(at + 3), &["times"])
+        {
             return Some((Rank::Statement, at + 2));
         }
         if self.is_word(piece, &["left"]) && self.is_word(next, &["with"]) {
@@ -157,7 +184,8 @@ impl Reader<'_> {
         let is_remark = is_own
             || is_purpose
             || self.is_word(piece, &words::ACCOMPANYING)
-            || self.is_word(piece, &words::PREPOSITIONS) && self.has_condition(sentence, at + 1);
+            || self.is_word(piece, &words::PREPOSITIONS) && self.has_condition(sentence, at + 1)
+            || self.is_word(piece, &["for"]) && is_count(sentence, at + 1);
         is_remark.then_some((Rank::Remark, at))
     }
 
@@ -250,4 +278,11 @@ impl Reader<'_> {
             PieceKind::Number | PieceKind::Mark(_) | PieceKind::Break { .. } => false,
         }
     }
+}
+
+/// Returns whether a number of things follows: "6 cups for 20 servings".
+fn is_count(sentence: &[Piece], at: usize) -> bool {
+    let number = sentence.get(at).filter(|piece| piece.kind == PieceKind::Number);
+    let noun = sentence.get(at + 1).filter(|piece| piece.kind == PieceKind::Word);
+    number.is_some() && noun.is_some_and(|noun| noun.span.len() > 2)
 }

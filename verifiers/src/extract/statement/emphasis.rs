@@ -130,10 +130,15 @@ impl Reader<'_> {
     /// triangulations."
     pub(super) fn number_words(&self, sentence: &[Piece]) -> Vec<Vec<Range<usize>>> {
         let is_number = |piece: &Piece| self.word(piece).is_some_and(maths::is_number_word);
-        let concludes = sentence.iter().any(|piece| {
-            self.is_word(Some(piece), &words::CONCLUDING)
-                || self.is_word(Some(piece), &words::COUNTING)
-        });
+        let is_number = |piece: &Piece| is_number(piece) || self.is_word(Some(piece), &["zero"]);
+        // "the set has measure zero"
+        let last = sentence.iter().rfind(|piece| piece.kind == PieceKind::Word);
+        let ends = last.is_some_and(is_number) && !self.is_word(last, &["one"]);
+        let concludes = ends
+            || sentence.iter().any(|piece| {
+                self.is_word(Some(piece), &words::CONCLUDING)
+                    || self.is_word(Some(piece), &words::COUNTING)
+            });
         if !concludes {
             return Vec::new();
         }

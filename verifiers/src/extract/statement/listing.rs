@@ -2,8 +2,9 @@
 
 use std::ops::Range;
 
+use super::super::trim;
 use super::pieces::{Piece, PieceKind};
-use super::{Clause, MAX_MEMBERS, Rank, Reader};
+use super::{Clause, MAX_MEMBERS, MAX_PREDICATE, Rank, Reader};
 
 impl Reader<'_> {
     /// Returns the values of the last bullets or of the last column of the last table, one a line. None
@@ -26,9 +27,39 @@ impl Reader<'_> {
             let rule = block.iter().position(|line| is_rule(line))?;
             block[rule + 1..].iter().map(|row| self.only_value(last_cell(row))).collect()
         } else {
-            block.iter().map(|line| self.only_value(&line[1..])).collect()
+            block.iter().map(|line| self.line_value(&line[1..])).collect()
         };
-        values.filter(|values| (2..=MAX_MEMBERS).contains(&values.len()))
+        let is_list = |values: &Vec<Range<usize>>| (2..=MAX_MEMBERS).contains(&values.len());
+        values.filter(is_list).or_else(|| self.lines_of_words(block).filter(is_list))
+    }
+
+    /// Returns the lines of bullets that hold words alone: "**A** is a knave".
+    fn lines_of_words(&self, block: &[&[Piece]]) -> Option<Vec<Range<usize>>> {
+        let is_said = |piece: &Piece| {
+            piece.kind == PieceKind::Word || matches!(piece.kind, PieceKind::Mark('*' | ':' | '.'))
+        };
+        let line = |line: &&[Piece]| {
+            let words = line[1..].iter().filter(|piece| piece.kind == PieceKind::Word).count();
+            let is_short = is_bullet(line) && (1..=MAX_PREDICATE).contains(&words);
+            let is_plain = is_short && line[1..].iter().all(is_said);
+            is_plain
+                .then(|| trim::clean(self.text, line[1].span.start..line[line.len() - 1].span.end))
+        };
+        block.iter().map(line).collect()
+    }
+
+    /// Returns the value that a line states: behind its colon, or of its last clause.
+    fn line_value(&self, line: &[Piece]) -> Option<Range<usize>> {
+        let colon = line.iter().position(|piece| piece.is_mark(':'));
+        let said = &line[colon.map_or(0, |at| at + 1)..];
+        let said = if said.iter().any(Piece::is_value) { said } else { line };
+        if let Some(only) = self.only_value(said) {
+            return Some(only);
+        }
+        match self.values(&self.clauses(said)).first()?.as_slice() {
+            [span] => Some(span.clone()),
+            _ => None,
+        }
     }
 
     /// Returns the only value that `pieces` state.

@@ -15,11 +15,13 @@ mod listing;
 mod pieces;
 mod plain;
 mod predicate;
+mod sentences;
 mod words;
 
 use std::ops::Range;
 
 use self::pieces::{Piece, PieceKind, pieces, with_unit};
+use self::sentences::sentences;
 use self::words::is_in;
 
 use super::trim;
@@ -42,8 +44,14 @@ const DENIAL_REACH: usize = 4;
 pub(super) struct Statement {
     /// Its readings as values, in order, each of one span or more.
     pub(super) values: Vec<Vec<Range<usize>>>,
+    /// Values of the sentences before it, in the order of readings.
+    pub(super) earlier: Vec<Vec<Range<usize>>>,
     /// Its reading in words.
     pub(super) predicate: Option<Range<usize>>,
+    /// The yes or no that opens a sentence.
+    pub(super) verdict: Option<Range<usize>>,
+    /// The letter of whom or what it speaks.
+    pub(super) letter: Option<Range<usize>>,
     /// Whether it rejects what it names, so that no value before it is the answer.
     pub(super) is_rejection: bool,
     /// Whether the first reading is a formula between delimiters.
@@ -81,8 +89,18 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     let sentences = sentences(&pieces, text);
     let stated = sentences.iter().rev().filter(|sentence| !reader.is_check(sentence));
     let end = stated.clone().find_map(|sentence| sentence.last()).map_or(0, |last| last.span.end);
+    let mut is_found = false;
+    let verdict = stated.clone().take(MAX_SENTENCES).find_map(|sentence| reader.verdict(sentence));
     for (index, sentence) in stated.take(MAX_SENTENCES).enumerate() {
         let clauses = reader.clauses(sentence);
+        // Values of sentences before count where the last one has none of the gold answer's type.
+        if is_found {
+            if reader.rejection(sentence).0 {
+                break;
+            }
+            statement.earlier.extend(reader.emphasised(sentence, reader.values(&clauses)));
+            continue;
+        }
         if index == 0 {
             let predicate = reader.predicate(&clauses);
             let bold = reader.bold_words(sentence);
@@ -117,10 +135,16 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         }
         statement.values.extend(reader.headed(sentence).map(|span| vec![span]));
         statement.is_rejection = reader.rejection(sentence).0;
-        if !statement.values.is_empty() || statement.is_rejection {
+        if index == 0 {
+            statement.letter = reader.lettered_subject(&clauses);
+        }
+        is_found = !statement.values.is_empty();
+        if statement.is_rejection {
             break;
         }
     }
+    statement.earlier.truncate(MAX_READINGS);
+    statement.verdict = verdict;
     // Members of a list that stand in words of their own count where the gold answer is a list.
     let until = pieces.partition_point(|piece| piece.span.start < end);
     statement.values.extend(reader.listing(&pieces[..until]));
@@ -177,66 +201,6 @@ fn window(text: &str, part: &Range<usize>) -> Range<usize> {
     trim::space(text, start..part.end)
 }
 
-/// Returns the sentences of `pieces`.
-fn sentences<'p>(pieces: &'p [Piece], text: &str) -> Vec<&'p [Piece]> {
-    let mut sentences = Vec::new();
-    let mut start = 0;
-    for (index, piece) in pieces.iter().enumerate() {
-        let is_break = matches!(piece.kind, PieceKind::Break { .. });
-        if ends_sentence(pieces, index, text) || is_break && is_border(pieces, index) {
-            sentences.push(&pieces[start..index]);
-            start = index + 1;
-        }
-    }
-    sentences.push(&pieces[start..]);
-    // What shuts bold text behind a full stop is no sentence.
-    let says = |piece: &Piece| piece.is_value() || piece.kind == PieceKind::Word;
-    sentences.retain(|sentence| sentence.iter().any(says));
-    sentences
-}
-
-/// Returns whether the piece at `index` is the mark that ends a sentence.
-fn ends_sentence(pieces: &[Piece], index: usize, text: &str) -> bool {
-    let piece = &pieces[index];
-    match piece.kind {
-        PieceKind::Mark('。' | '।' | '！' | '？') => true,
-        PieceKind::Mark('.' | '!' | '?') => {
-            let after = &text[piece.span.end..];
-            let ends =
-                after.is_empty() || after.starts_with(|c: char| c.is_whitespace() || c == '*');
-            // `i.e. 5`
-            let before = index.checked_sub(1).map(|at| &pieces[at]);
-            let is_letter = before.is_some_and(|before| {
-                before.kind == PieceKind::Word
-                    && before.span.len() == 1
-                    && text[..before.span.start].ends_with('.')
-            });
-            ends && !is_letter
-        }
-        PieceKind::Formula { .. }
-        | PieceKind::Number
-        | PieceKind::Word
-        | PieceKind::Mark(_)
-        | PieceKind::Break { .. } => false,
-    }
-}
-
-/// Returns whether the break at `index` ends a sentence. Bullets and displayed formulas belong to
-/// the sentence before them.
-fn is_border(pieces: &[Piece], index: usize) -> bool {
-    let is_display = |piece: &Piece| piece.kind == (PieceKind::Formula { is_display: true });
-    let before = index.checked_sub(1).map(|at| &pieces[at]);
-    let after = pieces.get(index + 1);
-    let is_bullet = after
-        .is_some_and(|piece| matches!(piece.kind, PieceKind::Mark('-' | '•' | '*')))
-        && (after.is_some_and(|piece| !piece.is_mark('*'))
-            || pieces.get(index + 2).is_some_and(|next| !next.is_mark('*')));
-    let leads = before.is_some_and(|piece| piece.is_mark(':') || piece.is_mark(','));
-    let continues =
-        before.is_some_and(is_display) && after.is_some_and(|p| p.kind == PieceKind::Word);
-    !(is_bullet || leads || after.is_some_and(is_display) || continues && !is_blank(&pieces[index]))
-}
-
 /// Returns the verb of a predicate that says of a quantity that it is zero.
 fn vanishing(text: &str, predicate: Range<usize>) -> Option<Range<usize>> {
     let verb = "vanishes";
@@ -266,8 +230,8 @@ fn holds_condition(text: &str) -> bool {
         || memchr::memchr_iter(b'\\', text.as_bytes()).any(|at| COMMANDS.contains(&command(at)))
 }
 
-fn is_blank(piece: &Piece) -> bool {
-    piece.kind == PieceKind::Break { is_blank: true }
+fn is_display(piece: &Piece) -> bool {
+    piece.kind == PieceKind::Formula { is_display: true }
 }
 
 impl<'t> Reader<'t> {
@@ -292,6 +256,14 @@ impl<'t> Reader<'t> {
         let mut words = sentence.iter().filter(|piece| piece.kind == PieceKind::Word);
         let first = words.next();
         let second = words.next();
+        // "which is the density": of the display before it.
+        let is_lower = first.is_some_and(|first| {
+            self.word(first).is_some_and(|word| matches!(word, "which" | "where"))
+                && sentence.first().is_some_and(|piece| piece.span.start == first.span.start)
+        });
+        if is_lower {
+            return true;
+        }
         self.is_word(first, &words::CHECKING)
             || self.is_word(first, &["to", "we"]) && self.is_word(second, &words::CHECKING)
             || self.is_headed_check(sentence)
@@ -362,7 +334,8 @@ impl<'t> Reader<'t> {
                 found.iter().zip(&order).rev().filter(|((own, _), _)| *own == rank)
             {
                 // "when k = 6" is no answer beside one.
-                let is_condition = self.is_word(clause.pieces.first(), &["when", "if", "unless"]);
+                let is_condition = self
+                    .is_word(clause.pieces.first(), &["when", "if", "unless", "while", "whereas"]);
                 if rank == Rank::Remark && is_condition && !readings.is_empty() {
                     continue;
                 }
@@ -429,6 +402,10 @@ impl<'t> Reader<'t> {
         let mut before: Option<(usize, usize)> = None;
         for (index, span) in spans {
             let joins = before.is_some_and(|(first, end)| {
+                // A display after a formula of the line before it is a statement of its own.
+                if is_display(&pieces[index]) && !is_display(&pieces[first]) {
+                    return false;
+                }
                 let gap = &pieces[first + 1..index];
                 let from = gap.iter().position(|piece| piece.span.start >= end);
                 self.joins(&gap[from.unwrap_or(gap.len())..])

@@ -66,7 +66,9 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
                 }
                 Some(_) | None => return None,
             },
-            None => match plain::formula(text, at, window) {
+            None => match chemical(text, at, first, window)
+                .or_else(|| plain::formula(text, at, window))
+            {
                 Some(span) => Piece { kind: PieceKind::Formula { is_display: false }, span },
                 None => plain(text, at, first, window),
             },
@@ -110,7 +112,8 @@ fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Piece> {
 
 /// Returns the number, word or mark at `at`.
 fn plain(text: &str, at: usize, first: char, window: &Range<usize>) -> Piece {
-    if let Some(span) = bracketed(text, at, window).or_else(|| date(text, at, window)) {
+    let whole = bracketed(text, at, window).or_else(|| date(text, at, window));
+    if let Some(span) = whole.or_else(|| compound(text, at, window)) {
         return Piece { kind: PieceKind::Number, span };
     }
     let opens_number =
@@ -150,6 +153,81 @@ fn date(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
     let year = after.strip_prefix(", ").or_else(|| after.strip_prefix(' '))?;
     let is_date = month.len() <= name && (1..=2).contains(&digits(day)) && digits(year) == 4;
     is_date.then(|| at..at + (rest.len() - year.len()) + 4)
+}
+
+/// Returns a chemical formula with figures, `C6H12O6`, or a chemical equation: `2H₂ + O₂ → 2H₂O`.
+fn chemical(text: &str, at: usize, first: char, window: &Range<usize>) -> Option<Range<usize>> {
+    /// The longest equation, in bytes.
+    const MAX_BYTES: usize = 160;
+    let is_inside = text[window.start..at].ends_with(char::is_alphanumeric);
+    if !(first.is_ascii_uppercase() || first.is_ascii_digit()) || is_inside {
+        return None;
+    }
+    // "44 g of CO₂"
+    if text[window.start..at].ends_with(" of ") {
+        return None;
+    }
+    let line = text[at..window.end].lines().next()?;
+    let is_arrow = |word: &str| matches!(word, "→" | "⟶" | "⇌" | "->" | "-->" | "<=>");
+    let is_figure = |c: char| c.is_ascii_digit() || ('₀'..='₉').contains(&c);
+    let bare = |word: &'_ str| word.trim_end_matches(['.', ',', ';', ':', '!', '?', '*']).len();
+    let own = line.split(' ').next()?;
+    let own = &own[..bare(own)];
+    let symbols = own.chars().filter(char::is_ascii_uppercase).count();
+    let is_marked = own.contains(|c| ('₀'..='₉').contains(&c));
+    let is_formula = (symbols > 1 || symbols == 1 && is_marked)
+        && own.contains(is_figure)
+        && first.is_ascii_uppercase()
+        && maths::is_chemical(own);
+    let (mut end, mut has_arrow, mut from) = (if is_formula { own.len() } else { 0 }, false, 0);
+    if line.len() <= MAX_BYTES && (is_formula || first.is_ascii_digit() || symbols > 0) {
+        for word in line.split(' ') {
+            has_arrow |= is_arrow(word);
+            let until = from + bare(word);
+            if has_arrow && !is_arrow(word) && word != "+" && maths::is_chemical(&line[..until]) {
+                end = until;
+            }
+            from += word.len() + 1;
+        }
+    }
+    (end > 0).then(|| at..at + end)
+}
+
+/// Returns an amount in several units, `2 hours, 46 minutes and 40 seconds`.
+fn compound(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize>> {
+    /// Units from the largest to the smallest of a kind, without the plural ending.
+    const UNITS: [&str; 16] = [
+        "year", "yr", "month", "week", "day", "d", "hour", "hr", "h", "minute", "min", "second",
+        "sec", "s", "foot", "inch",
+    ];
+    let mut rest = &text[at..window.end];
+    let mut parts = 0;
+    let mut end = 0;
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let Some(unit) = rest[digits..].strip_prefix(' ').filter(|_| digits > 0) else {
+            break;
+        };
+        let letters = unit.bytes().take_while(u8::is_ascii_alphabetic).count();
+        let word = &unit[..letters];
+        let singular = match word {
+            "feet" => "foot",
+            "inches" => "inch",
+            _ => word.strip_suffix('s').filter(|word| word.len() > 1).unwrap_or(word),
+        };
+        if !UNITS.contains(&singular) {
+            break;
+        }
+        parts += 1;
+        rest = &unit[letters..];
+        end = window.end - rest.len();
+        let joints = [", and ", " and ", ", ", " "];
+        let Some(next) = joints.iter().find_map(|joint| rest.strip_prefix(joint)) else {
+            break;
+        };
+        rest = next;
+    }
+    (parts > 1).then_some(at..end)
 }
 
 /// Returns a tuple or an interval of numbers in plain brackets: `(3, -4)`.

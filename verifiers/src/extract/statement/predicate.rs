@@ -50,6 +50,14 @@ impl Reader<'_> {
         };
         // "no solution exists"
         let rest = if rest.len() == 1 && denies(subject) { subject } else { rest };
+        // "larger" and "wins" say which subject is meant.
+        let rest = if self.ranks(rest, &clause.pieces[verb]) { subject } else { rest };
+        // "does not exist (DNE)**"
+        let bracket = rest.iter().position(|piece| piece.is_mark('(')).filter(|at| *at > 0);
+        let rest = &rest[..bracket.unwrap_or(rest.len())];
+        let marks = rest.iter().rev().take_while(|piece| piece.is_mark('*')).count();
+        let is_open = bold_marks(&rest[..rest.len() - marks]).is_multiple_of(4);
+        let rest = if is_open { &rest[..rest.len() - marks] } else { rest };
         let is_joined = |piece: &Piece| {
             let marks = ['*', '-', '\'', '(', ')'];
             piece.kind == PieceKind::Word || marks.into_iter().any(|mark| piece.is_mark(mark))
@@ -59,4 +67,63 @@ impl Reader<'_> {
         let (start, end) = (rest.first()?.span.start, rest.last()?.span.end);
         is_plain.then(|| trim::clean(self.text, start..end))
     }
+
+    /// Returns whether a predicate ranks its subject, which then is the answer: "the circle is larger",
+    /// "Ann has the most".
+    fn ranks(&self, rest: &[Piece], verb: &Piece) -> bool {
+        let superlative = |piece: &Piece| {
+            self.word(piece)
+                .is_some_and(|word| word.len() > MIN_SUPERLATIVE && word.ends_with("est"))
+        };
+        let has_value = rest.iter().any(Piece::is_value);
+        let first = rest.iter().find(|piece| !self.is_word(Some(piece), &["the", "always", "*"]));
+        !has_value
+            && (self.is_word(Some(verb), &["wins"])
+                || self.is_word(first, &words::COMPARATIVE)
+                || self.is_word(first, &["one"]) && rest.len() > 2
+                || first.is_some_and(superlative))
+    }
+
+    /// Returns the yes or no that opens a sentence: "No. A counterexample is …", "So yes, it does".
+    pub(super) fn verdict(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        let skipped = |piece: &&Piece| {
+            matches!(piece.kind, PieceKind::Mark('*' | ',' | '_'))
+                || self.is_word(Some(piece), &words::CONCLUDING)
+        };
+        let at = sentence.iter().take_while(skipped).count();
+        let word = sentence
+            .get(at)
+            .filter(|word| self.is_word(Some(word), &["yes", "no", "true", "false"]))?;
+        let marks = |piece: &&Piece| matches!(piece.kind, PieceKind::Mark('*' | '_'));
+        let next = sentence[at + 1..].iter().find(|piece| !marks(piece));
+        let ends = next.is_none_or(|next| {
+            matches!(next.kind, PieceKind::Mark(',' | ':' | ';' | '—' | '–' | '!'))
+        });
+        ends.then(|| word.span.clone())
+    }
+
+    /// Returns the letter that is the subject of a clause with a verb of its own: "C broke the window".
+    pub(super) fn lettered_subject(&self, clauses: &[Clause<'_>]) -> Option<Range<usize>> {
+        let clause = clauses.iter().rfind(|clause| clause.rank == Rank::Statement)?;
+        let mut words = clause.pieces.iter().filter(|piece| !piece.is_mark('*'));
+        let (letter, verb) = (words.next()?, words.next()?);
+        let is_letter = self.word(letter).is_some_and(|text| {
+            // "A" is an article.
+            text.len() == 1 && text.bytes().all(|b| (b'B'..=b'H').contains(&b))
+        });
+        let is_verb = self
+            .word(verb)
+            .is_some_and(|text| text.len() > 1 && text.bytes().all(|b| b.is_ascii_lowercase()))
+            && !self.is_word(Some(verb), &words::JOINING);
+        let denies = clause.pieces.iter().any(|piece| self.is_word(Some(piece), &words::DENYING));
+        let is_only = !clause.pieces.iter().any(Piece::is_value) && !denies;
+        (is_letter && is_verb && is_only && words.next().is_some()).then(|| letter.span.clone())
+    }
+}
+
+/// Letters of the shortest superlatives, "best" and "most" aside.
+const MIN_SUPERLATIVE: usize = 5;
+
+fn bold_marks(pieces: &[Piece]) -> usize {
+    pieces.iter().filter(|piece| piece.is_mark('*')).count()
 }

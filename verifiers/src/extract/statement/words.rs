@@ -35,7 +35,7 @@ pub(super) const CONCLUDING: [&str; 30] = [
 ];
 
 /// Words that open a clause about a value before them, or about the statement at its start.
-pub(super) const ACCOMPANYING: [&str; 33] = [
+pub(super) const ACCOMPANYING: [&str; 34] = [
     "about",
     "achieved",
     "alongside",
@@ -47,6 +47,7 @@ pub(super) const ACCOMPANYING: [&str; 33] = [
     "besides",
     "between",
     "compared",
+    "equivalently",
     "given",
     "had",
     "if",
@@ -92,6 +93,12 @@ pub(super) const COUNTING: [&str; 9] =
 pub(super) const OPENING: [&str; 12] = [
     "assuming", "because", "by", "for", "given", "had", "if", "setting", "since", "using", "when",
     "with",
+];
+
+/// Words of a predicate that ranks its subject.
+pub(super) const COMPARATIVE: [&str; 18] = [
+    "best", "better", "bigger", "cheaper", "faster", "fewer", "greater", "heavier", "higher",
+    "larger", "least", "longer", "lower", "more", "most", "shorter", "slower", "smaller",
 ];
 
 /// Words that part a statement into two of the same rank.

@@ -388,7 +388,7 @@ fn verb_at_the_end_of_a_sentence_is_dropped() {
     phrase("इसलिए अंतिम उत्तर 42 है।", "42");
     phrase("したがって、答えは42です。", "42");
     phrase("よって答えは $x=5$ である。", "x=5");
-    check("गाँव उत्तर दिशा में 42 किमी दूर है।", "42", "last_number", &["fallback"]);
+    check("गाँव उत्तर दिशा में 42 किमी दूर है।", "42 किमी", "last_number", &["fallback"]);
 }
 
 #[test]

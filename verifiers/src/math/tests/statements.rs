@@ -5,7 +5,7 @@ use crate::math::{Math, MathConfig};
 use crate::{Candidate, Fuel};
 
 /// Golds of one type each.
-const TYPES: [&[&str]; 7] = [
+const TYPES: [&[&str]; 9] = [
     &["5", "-3", "2/3", r"\sqrt{2}", "3x + 1", "1000", "0.25"],
     &[r"[0, 1)", r"(2, \infty)", "x > 3", r"-1 < x \le 7", r"[2, 5)"],
     &["(1, 2, 3)", "(0, -1, 5)", "(x, y, z)"],
@@ -13,10 +13,12 @@ const TYPES: [&[&str]; 7] = [
     &["odd", "converges", r"\text{blue}", "no solution", r"\text{does not exist}"],
     &[r"\begin{pmatrix} 1 & 2 \end{pmatrix}", r"\begin{pmatrix} 0 \\ 7 \end{pmatrix}"],
     &["2x + 3y = 6", "x^2 + y^2 = 1", "3x - 4y = 0"],
+    &["q(t) = 2t + 1", "q(t) = e^{-t}", "q(t) = 3t"],
+    &["yes", "no", "true"],
 ];
 
 /// Statements with values of several types.
-const RESPONSES: [&str; 12] = [
+const RESPONSES: [&str; 14] = [
     "The function is increasing on $[2, 5)$ with maximum 7.",
     "The lines meet at $(2, 5, 1)$, so the distance is 3.",
     "The roots are $2$ and $3$, so the number is even.",
@@ -29,21 +31,23 @@ const RESPONSES: [&str; 12] = [
     "The answer for $n = 4$ is 24, and the series converges.",
     "We have $a = 1$, $b = 2$ and $a + b = 3$.",
     "On $(0, 1)$ the limit does not exist.",
+    "So $q(t) = 3t$. The charge grows without end, at the rate $r = 3$.",
+    "No. A counterexample is $x = 0$.",
 ];
 
 /// The text that is compared with `gold`.
 fn chosen(gold: &str, response: &str) -> Option<String> {
     let found = answer(response, &AnswerPolicy::default())?;
     let texts = found.texts(response);
-    let Candidate::Statement { readings, .. } = texts.candidate() else {
+    let Candidate::Statement { readings, own, .. } = texts.candidate() else {
         return Some(found.text.to_owned());
     };
     let mut fuel = Fuel::default();
     let mut ws = maths::Workspace::new(&mut fuel);
     let math = Math::new(MathConfig::default());
-    let candidates = math.read_statement(readings, &mut ws);
-    let gold = math.read_gold(gold, None, 0, &mut ws).expect("the gold answer reads");
-    Some(candidates.chosen(&gold).text.clone().into_owned())
+    let gold = [math.read_gold(gold, None, 0, &mut ws).expect("the gold answer reads")];
+    let candidates = math.read_statement(readings, own, &gold, &mut ws);
+    Some(candidates.chosen(&gold[0], &ws).text.clone().into_owned())
 }
 
 #[test]
@@ -72,6 +76,9 @@ fn type_of_the_gold_answer_chooses_the_reading() {
         (RESPONSES[6], "blue", "no solution"),
         (RESPONSES[11], "blue", "does not exist"),
         (RESPONSES[11], "x > 3", "(0, 1)"),
+        (RESPONSES[12], "q(t) = e^t", "q(t) = 3t"),
+        (RESPONSES[12], "5", "r = 3"),
+        (RESPONSES[13], "yes", "No"),
     ] {
         assert_eq!(chosen(gold, response).as_deref(), Some(expected), "{response:?}, {gold:?}");
     }

@@ -1,0 +1,32 @@
+//! CSV: RFC 4180 with a header, whose names are distinct, and rows of its length.
+
+use serde_json::{Map, Value};
+
+use super::{Document, Malformed};
+
+pub(super) fn parse(text: &str) -> Result<Document, Malformed> {
+    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
+    let mut records = reader.records().map(|record| {
+        record.map_err(|error| {
+            let line = error.position().map_or(1, csv::Position::line);
+            Malformed::at(usize::try_from(line).unwrap_or(usize::MAX), 1, error.to_string())
+        })
+    });
+    let Some(header) = records.next().transpose()? else {
+        return Err(Malformed::at(1, 1, "there is no header"));
+    };
+    let mut seen = std::collections::HashSet::new();
+    if let Some(name) = header.iter().find(|name| !seen.insert(*name)) {
+        return Err(Malformed::twice(1, 1, name));
+    }
+    let mut rows = Vec::new();
+    for record in records {
+        let record = record?;
+        let fields = header.iter().zip(&record);
+        let fields: Map<_, _> =
+            fields.map(|(name, value)| (name.to_owned(), Value::from(value))).collect();
+        rows.push(Value::Object(fields));
+    }
+    let depth = if rows.is_empty() { 1 } else { 2 };
+    Ok(Document { value: Value::Array(rows), depth })
+}

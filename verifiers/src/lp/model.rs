@@ -1,0 +1,154 @@
+//! Linear and mixed-integer programs, with exact numbers.
+
+use std::collections::HashMap;
+
+use dashu::integer::{IBig, UBig};
+use dashu::rational::RBig;
+
+/// Variables of a model, and rows, at most.
+const MAX_SIZE: usize = 4096;
+/// Digits of a number, and its largest power of ten.
+const MAX_DIGITS: usize = 64;
+const MAX_EXPONENT: i64 = 64;
+
+/// A sum of multiples of variables, each once.
+pub(super) type Terms = Vec<(usize, RBig)>;
+
+/// A constraint: bounds of a sum.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Row {
+    pub(super) terms: Terms,
+    pub(super) bounds: Bounds,
+}
+
+/// An interval; `None` is infinite.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Bounds {
+    pub(super) low: Option<RBig>,
+    pub(super) high: Option<RBig>,
+}
+
+/// A variable, at least 0 unless its bounds say otherwise.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Variable {
+    pub(super) name: String,
+    pub(super) bounds: Bounds,
+    pub(super) is_integer: bool,
+}
+
+/// A program.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct Model {
+    pub(super) maximise: bool,
+    pub(super) objective: Terms,
+    pub(super) constant: RBig,
+    pub(super) rows: Vec<Row>,
+    pub(super) variables: Vec<Variable>,
+    numbers: HashMap<String, usize>,
+}
+
+/// Why a text is no model, and in which line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Malformed {
+    pub(super) line: usize,
+    pub(super) message: String,
+}
+
+impl Malformed {
+    pub(super) fn new(line: usize, message: impl Into<String>) -> Self {
+        Self { line, message: message.into() }
+    }
+}
+
+impl Bounds {
+    pub(super) fn holds(&self, value: &RBig, tolerance: &RBig) -> bool {
+        self.low.as_ref().is_none_or(|low| *value >= low - tolerance)
+            && self.high.as_ref().is_none_or(|high| *value <= high + tolerance)
+    }
+
+    /// What both allow.
+    pub(super) fn tighten(&mut self, other: Self) {
+        let tighter = |own: Option<RBig>, other: Option<RBig>, is_low: bool| match (own, other) {
+            (Some(own), Some(other)) => Some(if (other > own) == is_low { other } else { own }),
+            (own, other) => own.or(other),
+        };
+        self.low = tighter(self.low.take(), other.low, true);
+        self.high = tighter(self.high.take(), other.high, false);
+    }
+}
+
+impl Model {
+    /// The number of a variable, which is new if its name is.
+    pub(super) fn variable(&mut self, name: &str) -> Result<usize, String> {
+        if let Some(number) = self.numbers.get(name) {
+            return Ok(*number);
+        }
+        let number = self.variables.len();
+        if number == MAX_SIZE {
+            return Err(format!("more than {MAX_SIZE} variables"));
+        }
+        self.numbers.insert(name.to_owned(), number);
+        let bounds = Bounds { low: Some(RBig::ZERO), high: None };
+        self.variables.push(Variable { name: name.to_owned(), bounds, is_integer: false });
+        Ok(number)
+    }
+
+    pub(super) fn known(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    pub(super) fn add_row(&mut self, row: Row) -> Result<(), String> {
+        if self.rows.len() == MAX_SIZE {
+            return Err(format!("more than {MAX_SIZE} constraints"));
+        }
+        self.rows.push(row);
+        Ok(())
+    }
+
+    /// The value of the objective at a point.
+    pub(super) fn value(&self, point: &[RBig]) -> RBig {
+        sum(&self.objective, point) + &self.constant
+    }
+}
+
+pub(super) fn sum(terms: &Terms, point: &[RBig]) -> RBig {
+    terms.iter().map(|(variable, factor)| factor * &point[*variable]).fold(RBig::ZERO, |a, b| a + b)
+}
+
+/// Adds `factor` times `variable` to a sum.
+pub(super) fn add(terms: &mut Terms, variable: usize, factor: RBig) {
+    match terms.iter_mut().find(|(known, _)| *known == variable) {
+        Some((_, known)) => *known += factor,
+        None => terms.push((variable, factor)),
+    }
+}
+
+/// A decimal with an optional exponent, or a fraction of integers; exact.
+pub(super) fn number(text: &str) -> Option<RBig> {
+    if let Some((top, bottom)) = text.split_once('/') {
+        let (top, bottom) = (number(top.trim())?, number(bottom.trim())?);
+        return (bottom != RBig::ZERO).then(|| top / bottom);
+    }
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i64>().ok()?),
+        None => (text, 0),
+    };
+    let (sign, digits) = match mantissa.strip_prefix('-') {
+        Some(rest) => (-1, rest),
+        None => (1, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let all = format!("{whole}{fraction}");
+    let is_number = !all.is_empty() && all.bytes().all(|byte| byte.is_ascii_digit());
+    if !is_number || all.len() > MAX_DIGITS || exponent.abs() > MAX_EXPONENT {
+        return None;
+    }
+    let exponent = exponent - i64::try_from(fraction.len()).ok()?;
+    let power = UBig::from(10u8).pow(usize::try_from(exponent.unsigned_abs()).ok()?);
+    let value = IBig::from_str_radix(&all, 10).ok()? * IBig::from(sign);
+    Some(if exponent < 0 {
+        RBig::from_parts(value, power)
+    } else {
+        RBig::from(value * IBig::from(power))
+    })
+}
