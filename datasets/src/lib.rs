@@ -4,13 +4,15 @@
 //! reads the rows that meet conditions, with several threads and in order; [`sink`] writes batches
 //! to files that appear complete or not at all.
 //!
-//! The crate must not depend on scorers, prompts or models: a score is a column like any other.
+//! The crate must not depend on scorers, prompts or models: a score is a column like any other, whose types
+//! [`verdict`] has.
 
 mod adapt;
 pub mod cell;
 pub mod column;
 pub mod error;
 pub mod format;
+pub mod json_array;
 pub mod json_rows;
 pub mod json_text;
 mod layout;
@@ -19,6 +21,7 @@ pub mod raw_row;
 pub mod scan;
 pub mod sink;
 pub mod source;
+pub mod verdict;
 
 pub use adapt::adapt;
 pub use arrow::array::RecordBatch;

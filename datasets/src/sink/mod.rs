@@ -245,7 +245,8 @@ impl Sink {
     }
 }
 
-/// Replaces layouts that few programs read (text and binary views) and drops writer metadata.
+/// Replaces layouts that few programs read (text and binary views) and drops writer metadata. A
+/// column of nulls alone is one of texts: the type `null` goes together with no other in most readers.
 fn plain_schema(schema: &Schema) -> SchemaRef {
     Arc::new(Schema::new(plain_fields(schema.fields())))
 }
@@ -261,7 +262,7 @@ fn plain_field(field: &FieldRef) -> Field {
 #[expect(clippy::wildcard_enum_match_arm, reason = "every other layout is kept")]
 fn plain_type(data_type: &DataType) -> DataType {
     match data_type {
-        DataType::Utf8View => DataType::Utf8,
+        DataType::Utf8View | DataType::Null => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,
         DataType::Struct(fields) => DataType::Struct(plain_fields(fields)),
         DataType::List(item) => DataType::List(Arc::new(plain_field(item))),

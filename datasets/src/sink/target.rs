@@ -69,7 +69,9 @@ impl OutputLock {
         let path = beside(output, ".lock");
         loop {
             let file = open_regular(&path, &OpenOptions::new());
-            let file = file.map_err(DatasetError::io("write", &path))?;
+            // Before any work, and of the name that the user gave, which is not the lock's.
+            let cannot = |error| format!("cannot write {}: {error}", output.display());
+            let file = file.map_err(|error| DatasetError::Usage(cannot(error)))?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => {

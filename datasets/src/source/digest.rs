@@ -8,13 +8,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{DatasetError, Result};
 
-/// Digests a file as stored, compressed or not: `sha256:` and 64 hexadecimal digits.
+/// Digests the first bytes of a file as stored, compressed or not: `sha256:` and 64 hexadecimal
+/// digits. A file that grows has the digest of what was read of it.
 ///
 /// # Errors
 /// [`DatasetError::Io`] if the file cannot be read.
-pub fn digest(path: &Path) -> Result<String> {
+pub fn digest(path: &Path, bytes: u64) -> Result<String> {
     let failed = || DatasetError::io("read", path);
-    let mut file = File::open(path).map_err(failed())?;
+    let mut file = File::open(path).map_err(failed())?.take(bytes);
     let mut hash = Sha256::new();
     let mut block = vec![0; 1 << 20];
     loop {

@@ -1,7 +1,7 @@
 //! One input: what its name, its first bytes and a first reading say.
 
 use std::fs::{File, Metadata};
-use std::io::{self, BufRead, Read as _, Seek as _, Write as _};
+use std::io::{self, BufRead, BufReader, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,6 +11,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::{BatchLimits, ParquetHead, SourceOptions, csv, json, parquet};
 use crate::format::{self, Compression, Format, Magic};
+use crate::json_array::{ArrayLines, begins_array};
 use crate::{DatasetError, Result, layout};
 
 /// The name that stands for standard input.
@@ -27,6 +28,9 @@ pub struct InputFile {
     kept: Option<tempfile::TempPath>,
     format: Format,
     compression: Compression,
+    /// Whether a JSON text is one array, whose values are read as lines.
+    is_array: bool,
+    /// Bytes that are read: those that it had when it was opened.
     bytes: u64,
     modified: Option<SystemTime>,
     schema: SchemaRef,
@@ -131,7 +135,7 @@ fn input_format(path: &Path, name: &str, wanted: Option<Format>) -> Result<(Form
     }
 }
 
-/// The format of a text that nothing names: JSON lines begin with a brace.
+/// The format of a text that nothing names: JSON lines begin with a brace, an array with a bracket.
 fn guessed(file: File, compression: Compression, name: &str) -> Result<Format> {
     let fault = |error: io::Error| DatasetError::file(name, super::broken_stream(&error));
     let mut text = format::unpacked(file, compression).map_err(fault)?;
@@ -141,7 +145,7 @@ fn guessed(file: File, compression: Compression, name: &str) -> Result<Format> {
         match head.iter().find(|byte| !byte.is_ascii_whitespace()) {
             None if length > 0 => text.consume(length),
             // Nothing at all is no row in every format.
-            Some(b'{') | None => return Ok(Format::Jsonl),
+            Some(b'{' | b'[') | None => return Ok(Format::Jsonl),
             Some(_) => {
                 let problem = "no name that ends in a known format; give it with --format";
                 return Err(DatasetError::file(name, problem));
@@ -160,6 +164,7 @@ impl InputFile {
             kept: detected.kept,
             format: detected.format,
             compression: detected.compression,
+            is_array: false,
             bytes: metadata.len(),
             modified: metadata.modified().ok(),
             schema: SchemaRef::new(arrow::datatypes::Schema::empty()),
@@ -168,7 +173,7 @@ impl InputFile {
         };
         match file.format {
             Format::Jsonl => {
-                file.refuse_array()?;
+                file.is_array = begins_array(file.unpacked()?.fill_buf().map_err(file.broken())?);
                 let inferred = json::infer(file.text()?, &file.name)?;
                 (file.schema, file.rows) = (inferred.schema, inferred.rows);
             }
@@ -233,40 +238,34 @@ impl InputFile {
         (&head.0, parquet::batch_rows(head, limits))
     }
 
-    /// Its text, unpacked.
+    /// Its text, unpacked; of an array the values, a line each.
     pub(super) fn text(&self) -> Result<Box<dyn BufRead + Send>> {
-        let file = File::open(&self.path).map_err(DatasetError::io("read", &self.path))?;
-        format::unpacked(file, self.compression)
-            .map_err(|error| DatasetError::file(&self.name, super::broken_stream(&error)))
+        let text = self.unpacked()?;
+        Ok(if self.is_array { Box::new(BufReader::new(ArrayLines::new(text))) } else { text })
     }
 
-    /// Refuses a file that was changed since it was opened.
+    fn unpacked(&self) -> Result<Box<dyn BufRead + Send>> {
+        let file = File::open(&self.path).map_err(DatasetError::io("read", &self.path))?;
+        format::unpacked(file.take(self.bytes), self.compression).map_err(self.broken())
+    }
+
+    fn broken(&self) -> impl Fn(io::Error) -> DatasetError {
+        let name = self.name.clone();
+        move |error| DatasetError::file(&name, super::broken_stream(&error))
+    }
+
+    /// Refuses a file that was changed since it was opened. Lines that another process has added
+    /// are no change: they are not read.
     pub(crate) fn refuse_changed(&self) -> Result<()> {
         let metadata = metadata(&self.path)?;
-        if metadata.len() == self.bytes && metadata.modified().ok() == self.modified {
+        let is_lines = self.format == Format::Jsonl && self.compression == Compression::Plain;
+        let has_grown = is_lines && metadata.len() > self.bytes;
+        let is_same = metadata.len() == self.bytes && metadata.modified().ok() == self.modified;
+        if has_grown || is_same {
             return Ok(());
         }
         let problem = "the file was changed while it was read; run again when it is complete";
         Err(DatasetError::file(&self.name, problem))
-    }
-
-    /// JSON files hold one array as often as lines, and each line of one is broken.
-    fn refuse_array(&self) -> Result<()> {
-        let mut text = self.text()?;
-        let head = text.fill_buf();
-        let head = head
-            .map_err(|error| DatasetError::file(&self.name, super::broken_stream(&error)))?
-            .trim_ascii_start();
-        let is_array = head.strip_prefix(b"[").is_some_and(|rest| {
-            let rest = rest.trim_ascii_start();
-            rest.is_empty() || rest.starts_with(b"{")
-        });
-        if is_array {
-            let problem =
-                "one JSON array, and not JSON lines: `jq -c '.[]' FILE` turns it into lines";
-            return Err(DatasetError::file(&self.name, problem));
-        }
-        Ok(())
     }
 }
 

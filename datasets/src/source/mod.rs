@@ -195,7 +195,7 @@ impl Dataset {
     /// or read, files that are not what their names say, columns that do not go together.
     pub fn open(names: &[String], options: &SourceOptions) -> Result<Self> {
         let files = input::open(names, options)?;
-        let schema = unify::unify(&files, options.missing)?;
+        let schema = crate::verdict::typed(&unify::unify(&files, options.missing)?);
         Ok(Self(Arc::new(Inner { files, schema, limits: options.limits })))
     }
 
@@ -263,7 +263,7 @@ impl Dataset {
             Ok(InputDigest {
                 file: file.name().to_owned(),
                 bytes: file.bytes(),
-                digest: digest(file.path())?,
+                digest: digest(file.path(), file.bytes())?,
             })
         };
         self.0.files.iter().map(described).collect()
