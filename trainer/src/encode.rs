@@ -16,18 +16,19 @@ const TODAY: LocalTime = LocalTime { year: 2026, month: 1, day: 1, hour: 0, minu
 pub struct Encoder {
     tokenizer: Arc<Tokenizer>,
     end: u32,
+    thinking: bool,
 }
 
 impl Encoder {
-    /// Wraps a model's tokenizer.
+    /// Wraps a model's tokenizer; `thinking` is what chat templates with a switch for it get.
     ///
     /// # Errors
     /// A tokenizer without an end-of-text token, which leaves the model no way to stop.
-    pub fn new(tokenizer: Arc<Tokenizer>) -> Result<Encoder> {
+    pub fn new(tokenizer: Arc<Tokenizer>, thinking: bool) -> Result<Encoder> {
         let end = tokenizer.eos_ids().first().copied().ok_or_else(|| {
             TrainError::Invalid("the tokenizer has no token that ends a text (eos)".to_owned())
         })?;
-        Ok(Encoder { tokenizer, end })
+        Ok(Encoder { tokenizer, end, thinking })
     }
 
     /// The tokenizer.
@@ -72,7 +73,7 @@ impl Encoder {
         let message = |turn: &Message| json!({ "role": turn.role, "content": turn.content });
         let mut kwargs = serde_json::Map::new();
         for switch in rubrics::decide::REASONING_SWITCHES {
-            kwargs.insert(switch.to_owned(), json!(false));
+            kwargs.insert(switch.to_owned(), json!(self.thinking));
         }
         let conversation = Conversation {
             messages: turns.iter().map(message).collect(),

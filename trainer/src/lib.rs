@@ -14,6 +14,7 @@
 )]
 
 pub mod advantages;
+pub mod auxiliary;
 pub mod curriculum;
 pub mod data;
 pub mod encode;

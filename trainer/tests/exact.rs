@@ -207,7 +207,7 @@ fn sampler(policy: &Policy, batch_tokens: usize) -> Sampler {
         let inserted = runtime.block_on(host.engine.insert_adapter(name, adapter));
         inserted.expect("it fits");
     }
-    Sampler::new(Arc::new(host)).expect("it has an end of text")
+    Sampler::new(Arc::new(host), false).expect("it has an end of text")
 }
 
 /// A prompt longer than a few blocks of the cache, so that the cache can hold it.

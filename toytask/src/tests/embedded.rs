@@ -22,7 +22,8 @@ fn bench_in(compute: Compute) -> Bench {
     let spec = HostSpec {
         name: MODEL.to_owned(),
         folder: models::embedded::folder(),
-        options: LoadOptions { storage: Storage::F32, compute },
+        options: LoadOptions { storage: Storage::F32, compute: Some(compute) },
+        device: engine::Device::Cpu,
         capacity: Capacity {
             kv_memory: 32 << 20,
             batch_tokens: 512,

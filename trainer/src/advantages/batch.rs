@@ -214,11 +214,11 @@ fn returns(groups: &[Vec<ScoredResponse<'_>>], gamma: f64) -> Result<TokenAdvant
     groups.iter().map(group).collect()
 }
 
-fn flat(values: &TokenAdvantages) -> Vec<f64> {
+pub(super) fn flat(values: &TokenAdvantages) -> Vec<f64> {
     values.iter().flatten().flatten().copied().collect()
 }
 
-fn shaped_as(shape: &TokenAdvantages, values: Vec<f64>) -> TokenAdvantages {
+pub(super) fn shaped_as(shape: &TokenAdvantages, values: Vec<f64>) -> TokenAdvantages {
     let mut left = values.into_iter();
     let mut take = |n: usize| left.by_ref().take(n).collect();
     let group = |group: &Vec<Vec<f64>>| group.iter().map(|tokens| take(tokens.len())).collect();

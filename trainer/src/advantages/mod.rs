@@ -13,6 +13,7 @@
 //! | [`batch`] | REINFORCE++ and its baseline form, whitening, `StableReinforce`'s filter |
 //! | [`canon`] | CANON: the other half of a group |
 //! | [`w_reinforce`] | PSR, NSR, W-REINFORCE |
+//! | [`gae`] | GAE against a value model, PPR's step rewards |
 //! | [`process`] | CAPO, TP-GRPO, PPR, iStar |
 //! | [`step_returns`] | returns of shaped step rewards and the outcome |
 //! | [`steps`] | step rewards: iStar's implicit ones, SPA-RL's; returns, and steps to tokens |
@@ -29,6 +30,7 @@
 
 pub mod batch;
 pub mod canon;
+pub mod gae;
 pub mod group;
 pub mod process;
 pub mod step_returns;
@@ -45,6 +47,7 @@ use serde::{Deserialize, Serialize};
 
 pub use batch::{Middle, ReinforcePlusPlus, ReinforcePlusPlusBaseline, StableReinforce, Whitening};
 pub use canon::Canon;
+pub use gae::Gae;
 pub use group::{Grpo, MaxRl, Mean, Rloo};
 pub use process::{Capo, IStar, Ppr, TpGrpo};
 pub use step_returns::{StepReturns, StepShaping};
@@ -62,11 +65,14 @@ pub struct ScoredResponse<'a> {
     /// Its steps, in order, for the process-aware methods.
     pub steps: &'a [ResponseStep],
     /// Rewards of single tokens beside the reward of the response, one per token or empty, such as
-    /// [`penalties`](crate::losses::kl::penalties). For callers of this crate: the training loop
-    /// leaves it empty, because its divergence is part of the loss. REINFORCE++ adds them token by
+    /// [`penalties`](crate::losses::kl::penalties), which the training loop gives to GAE alone,
+    /// because its other divergence is part of the loss. GAE and REINFORCE++ add them token by
     /// token, the methods of groups add their sum to the reward, and the process-aware methods
     /// refuse them.
     pub token_rewards: &'a [f64],
+    /// The value of the state before each token under the weights of the rollout, one per token or
+    /// empty; GAE reads it.
+    pub values: &'a [f64],
 }
 
 /// A step of a response.
@@ -92,7 +98,7 @@ pub enum Signal {
 impl<'a> ScoredResponse<'a> {
     /// A response with a reward and no steps.
     pub fn new(reward: f64, n_tokens: usize) -> Self {
-        Self { reward, n_tokens, steps: &[], token_rewards: &[] }
+        Self { reward, n_tokens, steps: &[], token_rewards: &[], values: &[] }
     }
 
     /// Sets the steps.
@@ -167,6 +173,8 @@ pub enum AdvantageKind {
     Canon(Canon),
     /// See [`WReinforce`].
     WReinforce(WReinforce),
+    /// See [`Gae`].
+    Gae(Gae),
 }
 
 impl Default for AdvantageKind {
@@ -195,6 +203,7 @@ impl AdvantageKind {
             Self::StepReturns(kind) => kind.check(),
             Self::Canon(kind) => kind.check(),
             Self::WReinforce(kind) => kind.check(),
+            Self::Gae(gae) => gae.check(),
         }
     }
 
@@ -214,6 +223,7 @@ impl AdvantageKind {
             | Self::Ppr(_)
             | Self::IStar(_)
             | Self::StepReturns(_)
+            | Self::Gae(_)
             | Self::Canon(_) => false,
         }
     }
@@ -244,6 +254,7 @@ impl AdvantageKind {
             Self::StepReturns(kind) => each(groups, |group| kind.group(group)),
             Self::Canon(kind) => each(groups, |group| kind.group(group)),
             Self::WReinforce(kind) => each(groups, |group| kind.group(group)),
+            Self::Gae(gae) => gae.evaluate(groups),
         }?;
         let mut values = advantages.iter().flatten().flatten();
         if values.all(|value| value.is_finite()) {

@@ -234,7 +234,7 @@ pub(super) fn all_own_rewards(group: &[ScoredResponse<'_>]) -> Result<Vec<Vec<f6
     own.collect()
 }
 
-fn own_rewards(index: usize, response: &ScoredResponse<'_>) -> Result<Vec<f64>> {
+pub(super) fn own_rewards(index: usize, response: &ScoredResponse<'_>) -> Result<Vec<f64>> {
     signals(index, response, "its reward", |signal| match signal {
         Signal::Reward(reward) => Some(reward),
         Signal::Wrong(_) | Signal::Label(_) => None,

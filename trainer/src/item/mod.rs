@@ -150,6 +150,11 @@ impl Rollout {
         self.right == Some(true)
     }
 
+    /// The ids of its tokens.
+    pub fn ids(&self) -> Vec<u32> {
+        self.tokens.iter().map(|token| token.id).collect()
+    }
+
     /// Whether a verdict found it wrong; false without a verdict.
     pub fn is_wrong(&self) -> bool {
         self.right == Some(false)

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Result, boundaries, lengths};
+use super::error::{Result, all, boundaries, lengths};
 
 /// The role of a sequence in the loss. The token weights of each stream are normalised by that
 /// stream's own counts, so that judge data cannot dilute the gradient of the policy.
@@ -64,8 +64,10 @@ pub struct Layout<'a> {
     pub mask: &'a [bool],
     /// The stream of each sequence; `None` if all are [`Stream::Policy`].
     pub streams: Option<&'a [Stream]>,
-    /// Whether each sequence has a positive reward. Only OREAL reads it.
+    /// Whether each sequence has a positive reward. OREAL and NFT read it.
     pub positive: Option<&'a [bool]>,
+    /// The pass rate of the group of each sequence, from 0 to 1. NFT reads it.
+    pub pass_rates: Option<&'a [f64]>,
 }
 
 /// One sequence of a layout.
@@ -76,12 +78,13 @@ pub(crate) struct LossSequence {
     /// Number of counted tokens.
     pub(crate) counted: usize,
     pub(crate) positive: Option<bool>,
+    pub(crate) pass_rate: Option<f64>,
 }
 
 impl<'a> Layout<'a> {
     /// Sequences of the policy.
     pub fn new(cu_seqlens: &'a [usize], mask: &'a [bool]) -> Self {
-        Self { cu_seqlens, mask, streams: None, positive: None }
+        Self { cu_seqlens, mask, streams: None, positive: None, pass_rates: None }
     }
 
     /// The sequences, in order; an error if the lists do not belong together.
@@ -94,6 +97,10 @@ impl<'a> Layout<'a> {
         if let Some(positive) = self.positive {
             lengths("signs of rewards", positive.len(), n)?;
         }
+        if let Some(pass_rates) = self.pass_rates {
+            lengths("pass rates", pass_rates.len(), n)?;
+            all("pass rate", pass_rates, "from 0 to 1", |rate| (0.0..=1.0).contains(&rate))?;
+        }
         let sequence = |(index, ends): (usize, &[usize])| {
             let tokens = ends[0]..ends[1];
             let counts = &self.mask[tokens.clone()];
@@ -102,6 +109,7 @@ impl<'a> Layout<'a> {
                 tokens,
                 stream: self.streams.map_or(Stream::Policy, |all| all[index]),
                 positive: self.positive.map(|all| all[index]),
+                pass_rate: self.pass_rates.map(|all| all[index]),
             }
         };
         Ok(self.cu_seqlens.windows(2).enumerate().map(sequence).collect())

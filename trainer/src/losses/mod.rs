@@ -11,13 +11,14 @@
 //! | module | what |
 //! |---|---|
 //! | [`objective`] | [`Objective`]: a policy loss with everything around it, and `evaluate` |
-//! | [`policy`] | REINFORCE, PPO, GRPO, Dr.GRPO, DAPO, GSPO, CISPO, SAPO, DPPO, AIPO, OREAL, `StableReinforce`, decoupled PPO |
+//! | [`policy`] | REINFORCE, PPO, GRPO, Dr.GRPO, DAPO, GSPO, CISPO, SAPO, DPPO, AIPO, OREAL, NFT, `StableReinforce`, decoupled PPO |
 //! | [`aggregate`], [`layout`] | denominators of the batch, token weights, streams |
 //! | [`kl`] | k1, k2, k3, k3+ and the unbiased estimate, in the loss or in the reward |
 //! | [`correction`] | TIS, `IcePop`, sequence MIS, geometric mask, OPSM, M2PO |
 //! | [`length`] | DAPO's over-long penalty and filter |
 //! | [`preference`] | Bradley-Terry, Plackett-Luce, DPO, IPO and their weights |
 //! | [`process`] | step labels: two-class heads, one-output heads, verdict tokens; SPA-RL progress |
+//! | [`value`] | PPO's clipped loss of values |
 //! | [`filter`] | PF-PPO: which of scored responses count |
 
 pub mod aggregate;
@@ -31,6 +32,7 @@ pub mod objective;
 pub mod policy;
 pub mod preference;
 pub mod process;
+pub mod value;
 
 mod logistic;
 mod loss;

@@ -50,8 +50,7 @@ impl StepContext<'_> {
             |members: &[usize], outputs: &[Vec<Output>]| loss(members, outputs, &mut meter);
         self.policy.gradients(sequences, packing, &mut gradients, metered)?;
         let mut metrics = Metrics::default();
-        metrics.set("loss", meter.value);
-        report(&mut metrics, &meter.stats);
+        meter.report("", &mut metrics);
         metrics.set("tokens_forward", count_tokens(sequences));
         Ok(MethodOutput { gradients: Some(gradients), metrics })
     }
@@ -115,6 +114,12 @@ impl LossMeter {
     pub(crate) fn add(&mut self, loss: &Loss) {
         self.value += loss.value;
         self.stats.merge(&loss.stats);
+    }
+
+    /// Reports the loss, its name behind a prefix, and the means of its statistics.
+    pub(crate) fn report(&self, prefix: &str, metrics: &mut Metrics) {
+        metrics.set(format!("{prefix}loss"), self.value);
+        report(metrics, &self.stats);
     }
 }
 

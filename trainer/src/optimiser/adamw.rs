@@ -65,23 +65,32 @@ impl AdamW {
         AdamW { config, steps: 0, moments: policy.parameters().iter().map(zeros).collect() }
     }
 
+    /// Checks that a step with these gradients would be taken; returns their norm.
+    ///
+    /// # Errors
+    /// [`TrainError::NotFinite`] if the norm is not finite.
+    pub fn check(&self, policy: &Policy, gradients: &Gradients) -> Result<f64> {
+        let norm = gradients.norm();
+        if norm.is_finite() {
+            return Ok(norm);
+        }
+        // Parts that the batch did not use have no gradient, which is not a fault.
+        let faults = gradients.faults(policy).into_iter();
+        let faults = faults.filter(|(at, _)| gradients.parts[*at].is_some());
+        let faults: Vec<String> = faults.map(|(_, fault)| fault).collect();
+        Err(TrainError::NotFinite {
+            step: self.steps + 1,
+            what: format!("the norm of the gradients ({})", faults.join(", ")),
+        })
+    }
+
     /// Clips the gradients and takes one step at this learning rate; returns the norm before
     /// clipping. A parameter without gradient keeps its value and its moments.
     ///
     /// # Errors
     /// [`TrainError::NotFinite`] if the norm is not finite; then nothing was changed.
     pub fn step(&mut self, policy: &Policy, gradients: &mut Gradients, rate: f64) -> Result<f64> {
-        let norm = gradients.norm();
-        if !norm.is_finite() {
-            // Parts that the batch did not use have no gradient, which is not a fault.
-            let faults = gradients.faults(policy).into_iter();
-            let faults = faults.filter(|(at, _)| gradients.parts[*at].is_some());
-            let faults: Vec<String> = faults.map(|(_, fault)| fault).collect();
-            return Err(TrainError::NotFinite {
-                step: self.steps + 1,
-                what: format!("the norm of the gradients ({})", faults.join(", ")),
-            });
-        }
+        let norm = self.check(policy, gradients)?;
         if let Some(clip) = self.config.clip.filter(|clip| norm > *clip) {
             gradients.scale(clip / norm);
         }

@@ -6,14 +6,22 @@ use std::sync::Arc;
 
 use candle_core::Var;
 use models::adapter::{Adapter, Segment};
+use models::head::Head;
 use models::live::{LiveAdapter, LiveModel, View};
 use models::weights::{Checkpoint, FileWeights, Names, Storage};
-use models::{Model, ModelConfig};
+use models::{Matrix, Model, ModelConfig};
+use safetensors::SafeTensors;
 use sha2::{Digest as _, Sha256};
 
 use super::batch::Micro;
 use super::workers::Workers;
 use crate::error::{Result, TrainError};
+
+/// The file of a head beside the vocabulary in a checkpoint, which servers do not read.
+pub(super) const VALUE_HEAD: &str = "value_head.safetensors";
+
+/// Its tensor, `[1, hidden]`.
+pub(super) const VALUE_WEIGHT: &str = "score.weight";
 
 /// A model in training.
 #[derive(Debug)]
@@ -114,6 +122,33 @@ impl Policy {
         })
     }
 
+    /// Adds a head of one output beside the vocabulary, in training with the model: `score.weight` of
+    /// the checkpoint `saved`, or zeros.
+    ///
+    /// # Errors
+    /// A file that cannot be read; a model whose weights are frozen or that has a head.
+    pub fn add_value_head(&mut self, saved: Option<&Path>) -> Result<()> {
+        let width = self.config.hidden_size;
+        let Base::Live(live) = &mut self.base else {
+            return Err(TrainError::Invalid("a frozen model gets no head".to_owned()));
+        };
+        if live.tracked.head.is_some() {
+            return Err(TrainError::Invalid("the model has a head already".to_owned()));
+        }
+        let numbers = match saved {
+            None => vec![0.0; width],
+            Some(folder) => read_value_head(&folder.join(VALUE_HEAD), width)?,
+        };
+        let mut variables = BTreeMap::new();
+        let head = Head::linear(Matrix::from_rows(&numbers, 1, width)?, None);
+        let head = head.to_variables(&mut variables)?;
+        live.detached.head = Some(head.detached());
+        live.tracked.head = Some(head);
+        self.parameters.extend(parameters("", &variables));
+        self.parameters.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(())
+    }
+
     /// The model configuration.
     pub fn config(&self) -> &Arc<ModelConfig> {
         &self.config
@@ -190,6 +225,21 @@ fn open(folder: &Path) -> Result<(Arc<ModelConfig>, Arc<Checkpoint>)> {
     let head =
         models::weights::names::detect_head(config.head, folder, |name| checkpoint.has(name))?;
     Ok((Arc::new(ModelConfig { head, ..config }), checkpoint))
+}
+
+/// The numbers of a head of one output that [`Policy::save`] wrote.
+fn read_value_head(path: &Path, width: usize) -> Result<Vec<f32>> {
+    let bytes = std::fs::read(path)
+        .map_err(|source| TrainError::File { path: path.display().to_string(), source })?;
+    let wrong = |what: String| TrainError::Invalid(format!("{}: {what}", path.display()));
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let tensor = tensors.tensor(VALUE_WEIGHT).map_err(|error| wrong(error.to_string()))?;
+    let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    let numbers: Vec<f32> = tensor.data().chunks_exact(4).map(number).collect();
+    if numbers.len() == width {
+        return Ok(numbers);
+    }
+    Err(wrong(format!("`{VALUE_WEIGHT}` has {} numbers, not {width}", numbers.len())))
 }
 
 fn weights_digest(variables: &BTreeMap<String, Var>) -> Result<String> {

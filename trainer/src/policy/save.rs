@@ -4,6 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use models::adapter::Adapter;
+use models::config::HeadConfig;
+use models::head::Head;
 use models::kernels::panels::unpack;
 use models::save::{self, Stage};
 use models::weights::FloatType;
@@ -12,7 +14,7 @@ use models::weights::{LayerPart, Names, Param};
 use models::{Matrix, ModelConfig};
 use serde_json::{Map, Value, json};
 
-use super::model::{Base, Policy};
+use super::model::{Base, Policy, VALUE_HEAD};
 use crate::error::{Result, TrainError};
 
 /// Files of a model folder beside its weights that a checkpoint copies.
@@ -47,6 +49,9 @@ impl Policy {
             let numbers = var.as_tensor().flatten_all()?.to_vec1::<f32>()?;
             Ok(if var.dims().len() == 1 { numbers } else { unpack(&numbers, n, k) })
         })?;
+        if let (HeadConfig::Vocab, Some(head)) = (self.config.head, &live.detached.head) {
+            save_head(head, stage, VALUE_HEAD)?;
+        }
         for name in COMPANIONS {
             let path = self.origin.join(name);
             match std::fs::read(&path) {
@@ -60,8 +65,8 @@ impl Policy {
         Ok(())
     }
 
-    /// Writes an adapter into a staged folder that PEFT, vLLM and Tribunal read. `alpha` and rank
-    /// are uniform, as vLLM requires.
+    /// Writes an adapter into a staged folder that PEFT, vLLM and Tribunal read, its head in a file
+    /// of its own, which only Tribunal reads. `alpha` and rank are uniform, as vLLM requires.
     ///
     /// # Errors
     /// A file that cannot be written, or an unknown adapter.
@@ -84,12 +89,36 @@ impl Policy {
             FloatType::F32,
             borrowed.map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
         )?;
+        if let Some(head) = &adapter.head {
+            save_head(head, stage, models::adapter::HEAD_FILE)?;
+        }
         stage.json(
             models::adapter::CONFIG_FILE,
             &adapter_config(adapter, &self.origin, &self.config)?,
         )?;
         Ok(())
     }
+}
+
+/// Writes a linear head beside the vocabulary: `score.weight` `[n, d]` and, if it has one,
+/// `score.bias`.
+fn save_head(head: &Head, stage: &Stage, file: &str) -> Result<()> {
+    let mut tensors: Vec<(&str, Vec<usize>, Vec<f32>)> = Vec::new();
+    for (weight, bias) in head.layers() {
+        let weight = weight.trainable()?;
+        tensors.push(("score.weight", vec![weight.n(), weight.k()], weight.to_rows()?));
+        if let Some(bias) = bias {
+            tensors.push(("score.bias", vec![bias.elem_count()], bias.to_vec1()?));
+        }
+    }
+    let borrowed = tensors.iter();
+    save::tensors(
+        stage,
+        file,
+        FloatType::F32,
+        borrowed.map(|(name, shape, numbers)| ((*name).to_owned(), shape.clone(), &numbers[..])),
+    )?;
+    Ok(())
 }
 
 /// Name, shape and numbers of one factor, as PEFT stores it.

@@ -275,8 +275,15 @@ fn step_changes_served_and_saved_weights() {
     assert_eq!(again.read(&all, 17).expect("it is read"), after);
 }
 
+/// An adapter, with or without a head of its own, changes by a step and is read back with its bits.
 #[test]
 fn adapter_is_trained_alone_and_saved() {
+    for score_labels in [None, Some(2)] {
+        check_adapter(score_labels);
+    }
+}
+
+fn check_adapter(score_labels: Option<usize>) {
     let dir = tempfile::tempdir().expect("a folder");
     let (base, peft) = (dir.path().join("base"), dir.path().join("peft"));
     let spec = folder(&base, Preset::Qwen3, TinyHead::Vocab);
@@ -288,7 +295,7 @@ fn adapter_is_trained_alone_and_saved() {
         rank_pattern: BTreeMap::default(),
         alpha_pattern: BTreeMap::default(),
         rslora: false,
-        score_labels: None,
+        score_labels,
     };
     make_adapter(&peft, &spec, &adapter).expect("a made adapter");
     let load = |folder: &Path| {
@@ -300,6 +307,9 @@ fn adapter_is_trained_alone_and_saved() {
     let mut all = sequences(5);
     for sequence in &mut all[1..] {
         sequence.adapter = Some(0);
+        if score_labels.is_some() {
+            sequence.reads.push((sequence.token_ids.len() - 1, OutputSpec::Head));
+        }
     }
     let before = policy.read(&all, 100).expect("it is read");
     let mut gradients = gradients(&policy, &all, 100);

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rubrics::{
-    FailureKind, Input, Models, Outcome, Passage, Priority, Reference, Registry, Responses,
-    ScoreOptions, Scorer, Served, StepScore, Tools, VerifierPool, score,
+    Evidence, FailureKind, Input, Models, Outcome, Passage, Priority, Reference, Registry,
+    Responses, ScoreOptions, Scorer, Served, StepScore, Tools, VerifierPool, score,
 };
 
 use super::right::{RightRule, RightVerdict, part};
 use crate::error::{Result, TrainError};
-use crate::item::{JudgedStep, Rollout, TrainingItem};
+use crate::item::{Group, JudgedStep, Rollout, TrainingItem};
 
 /// Rewards rollouts by the scorers of a run.
 #[derive(Debug)]
@@ -161,12 +161,7 @@ impl RewardManager {
         pairs: &mut [(&TrainingItem, &mut Rollout)],
         seed: u64,
     ) -> Result<()> {
-        let scorer = self.scorer(name)?;
-        let input = |(item, rollout): &(&TrainingItem, &mut Rollout)| {
-            Arc::new(scorer.read_fields(scorer_input(item, rollout)))
-        };
-        let inputs: Vec<Arc<Input>> = pairs.iter().map(input).collect();
-        let outcomes = self.outcomes(name, &inputs, seed)?;
+        let outcomes = self.judge(name, pairs, seed)?;
         for ((_, rollout), outcome) in pairs.iter_mut().zip(outcomes) {
             match outcome {
                 Ok(reward) => rollout.steps = reward.evidence.steps.map(judged_steps),
@@ -222,6 +217,80 @@ impl RewardManager {
         }
     }
 
+    /// The outcomes of a scorer for responses, in order; it gets the fields of their rows that it reads.
+    ///
+    /// # Errors
+    /// An unknown scorer.
+    pub fn judge(
+        &self,
+        name: &str,
+        pairs: &[(&TrainingItem, &mut Rollout)],
+        seed: u64,
+    ) -> Result<Vec<Outcome>> {
+        let scorer = self.scorer(name)?;
+        let input = |(item, rollout): &(&TrainingItem, &mut Rollout)| {
+            Arc::new(scorer.read_fields(scorer_input(item, rollout)))
+        };
+        let inputs: Vec<Arc<Input>> = pairs.iter().map(input).collect();
+        self.outcomes(name, &inputs, seed)
+    }
+
+    /// The outcome of each rollout of a group beside the reference answer of its row.
+    ///
+    /// # Errors
+    /// An unknown scorer.
+    pub fn against_reference(&self, group: &Group, seed: u64) -> Result<Vec<Outcome>> {
+        let Some(reference) = reference_text(&group.item) else {
+            return Err(TrainError::Invalid("a pair needs a reference answer".to_owned()));
+        };
+        let input = |rollout: &Rollout| {
+            Arc::new(compared_input(&group.item, vec![rollout.text.clone(), reference.clone()]))
+        };
+        let inputs: Vec<Arc<Input>> = group.rollouts.iter().map(input).collect();
+        self.outcomes(&group.item.scorer, &inputs, seed)
+    }
+
+    /// The outcome of each rollout of a group among the others.
+    ///
+    /// # Errors
+    /// An unknown scorer.
+    pub fn among(&self, group: &Group, seed: u64) -> Result<Vec<Outcome>> {
+        let texts = group.rollouts.iter().map(|rollout| rollout.text.clone()).collect();
+        let input = Arc::new(compared_input(&group.item, texts));
+        let outcome = self.outcomes(&group.item.scorer, &[input], seed)?.remove(0);
+        Ok(match &Evidence::of(&outcome).members {
+            Some(members) => members.iter().map(|member| member.outcome.clone()).collect(),
+            None => vec![outcome; group.rollouts.len()],
+        })
+    }
+
+    /// Checks that a scorer that compares responses can reward those to an item.
+    ///
+    /// # Errors
+    /// [`TrainError::Invalid`] with the scorer and the row's number.
+    pub fn check_compared(
+        &self,
+        name: &str,
+        item: &TrainingItem,
+        with_reference: bool,
+    ) -> Result<()> {
+        let row = item.index + 1;
+        if with_reference && reference_text(item).is_none() {
+            return Err(TrainError::Invalid(format!(
+                "row {row} has no reference answer that is a text, which `compare` shows the scorer \
+                 '{name}' beside each response"
+            )));
+        }
+        let scorer = self.scorer(name)?;
+        match scorer.unread_field(&compared_input(item, Vec::new())) {
+            None => Ok(()),
+            Some(field) => Err(TrainError::Invalid(format!(
+                "row {row} has `{field}`, which its scorer '{name}' ({}) does not read",
+                scorer.kind()
+            ))),
+        }
+    }
+
     /// The outcomes of a scorer, one for each input, in order.
     ///
     /// # Errors
@@ -249,6 +318,21 @@ fn judged_steps(steps: Vec<StepScore>) -> Vec<JudgedStep> {
         label: step.label.into_owned(),
     };
     steps.into_iter().map(judged).collect()
+}
+
+/// The reference answer of an item, if it is one text.
+fn reference_text(item: &TrainingItem) -> Option<String> {
+    let gold = item.gold.as_deref().map(str::to_owned);
+    gold.or_else(|| match &item.fields.reference {
+        Some(Reference::Text(text)) => Some(text.clone()),
+        Some(Reference::AnyOf(_) | Reference::Object(_)) | None => None,
+    })
+}
+
+/// The input of an item with several responses, which the reference answer may be one of.
+fn compared_input(item: &TrainingItem, responses: Vec<String>) -> Input {
+    let responses = responses.into_iter().map(Passage::Text).collect();
+    Input { responses: Responses::Group(responses), reference: None, ..item_input(item) }
 }
 
 fn scorer_input(item: &TrainingItem, rollout: &Rollout) -> Input {

@@ -76,12 +76,12 @@ pub struct SampledResponse {
 }
 
 impl Sampler {
-    /// Samples from a served policy.
+    /// Samples from a served policy; `thinking` as for [`Encoder::new`].
     ///
     /// # Errors
     /// A tokenizer without an end-of-text token.
-    pub fn new(host: Arc<Host>) -> Result<Sampler> {
-        Ok(Sampler { encoder: Encoder::new(host.tokenizer.clone())?, host })
+    pub fn new(host: Arc<Host>, thinking: bool) -> Result<Sampler> {
+        Ok(Sampler { encoder: Encoder::new(host.tokenizer.clone(), thinking)?, host })
     }
 
     /// The tokenizer.

@@ -13,6 +13,7 @@ use rand::RngExt as _;
 use serde_json::{Value, json};
 
 use super::config::{AdapterSection, RunConfig};
+use super::new_head::{HeadStart, NewHead};
 use crate::error::{Result, TrainError};
 use crate::methods::MethodConfig;
 use crate::policy::{Policy, Workers};
@@ -30,7 +31,13 @@ pub(super) fn policy(
     newest: Option<&Path>,
 ) -> Result<Policy> {
     let mut policy = if config.policy.adapter.is_empty() {
-        Policy::full(newest.unwrap_or(base))?
+        let mut policy = Policy::full(newest.unwrap_or(base))?;
+        if let MethodConfig::PolicyGradient(method) = &config.method
+            && method.has_shared_values()
+        {
+            policy.add_value_head(newest)?;
+        }
+        policy
     } else {
         let shape = Arc::new(ModelConfig::read(base)?);
         let mut adapters = Vec::new();
@@ -52,7 +59,7 @@ pub(super) fn policy(
 
 /// Number of parallel micro-batches. Memory grows with it, which is little for the small models
 /// whose kernels cannot use all threads.
-fn workers(config: &RunConfig, policy: &Policy) -> usize {
+pub(super) fn workers(config: &RunConfig, policy: &Policy) -> usize {
     let fitting = if is_small(policy) { rayon::current_num_threads() } else { 1 };
     config.policy.workers.unwrap_or(fitting)
 }
@@ -72,12 +79,28 @@ pub(super) fn reference_policy(config: &RunConfig) -> Result<Option<Policy>> {
     let needed = match &config.method {
         MethodConfig::Supervised(_) | MethodConfig::Reward(_) | MethodConfig::Process(_) => false,
         MethodConfig::Preference(method) => !method.reference_free,
-        MethodConfig::PolicyGradient(method) => method.objective.kl.is_some(),
+        MethodConfig::PolicyGradient(method) => method.reads_reference(),
     };
     if !needed {
         return Ok(None);
     }
     Policy::adapted(&config.path(&config.policy.path), &[]).map(Some)
+}
+
+/// The head of a new adapter: that of `[policy]`, or the value head of the policy's adapter.
+fn head_of(config: &RunConfig, section: &AdapterSection) -> Option<(NewHead, HeadStart)> {
+    let own = config.policy.head.map(|head| (head, HeadStart::Seed(config.run.seed)));
+    own.or_else(|| match &config.method {
+        MethodConfig::PolicyGradient(method) => {
+            let is_policy = method.adapter.as_deref() == Some(&section.name);
+            let shared = is_policy && method.has_shared_values();
+            shared.then_some((NewHead::Sequence, HeadStart::Zeros))
+        }
+        MethodConfig::Supervised(_)
+        | MethodConfig::Reward(_)
+        | MethodConfig::Process(_)
+        | MethodConfig::Preference(_) => None,
+    })
 }
 
 /// Writes a new adapter as a PEFT folder inside the run's: `A` uniform in ±1/√in, as PEFT's default
@@ -117,6 +140,9 @@ fn new_adapter(
         FloatType::F32,
         tensors.iter().map(|(name, shape, numbers)| (name.clone(), shape.clone(), &numbers[..])),
     )?;
+    if let Some((head, start)) = head_of(config, section) {
+        head.write_of_adapter(&stage, (&section.name, shape.hidden_size), start)?;
+    }
     let fields: Value = json!({
         "peft_type": "LORA", "task_type": "CAUSAL_LM", "r": section.r,
         "lora_alpha": section.alpha, "target_modules": targets, "bias": "none",

@@ -8,7 +8,7 @@ use super::adapters;
 use super::training_run::TrainingRun;
 use crate::data::{TrainingRow, TrainingRows};
 use crate::error::{Result, TrainError};
-use crate::item::{Rollout, TrainingItem};
+use crate::item::{Group, Rollout, TrainingItem};
 use crate::judge_data::urpo;
 use crate::methods::policy_gradient::MAJORITY_VOTE;
 use crate::methods::{
@@ -137,7 +137,13 @@ fn tried(
     let audited = TrainingItem { gold: item.audit.clone(), ..item.clone() };
     let item = if purpose == Use::Audit { &audited } else { item };
     let rewards = policy_gradient.rewards();
-    let outcome = rewards.outcome(name, (item, rollout), purpose == Use::Reward)?;
+    let outcome = if purpose == Use::Reward && rewards.scorer(name)?.is_pairwise() {
+        // A response beside itself is a tie: the way of the pair is tried, not the judge's taste.
+        let group = Group { item: item.clone().into(), rollouts: vec![rollout.clone(); 2] };
+        rewards.among(&group, 0)?.remove(0)
+    } else {
+        rewards.outcome(name, (item, rollout), purpose == Use::Reward)?
+    };
     let row = item.index + 1;
     let place = format!("{} by '{name}' on row {row}", purpose.name());
     let reason = match &outcome {

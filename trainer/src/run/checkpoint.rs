@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::config::RunConfig;
+use crate::auxiliary::AuxiliaryModel;
 use crate::error::{Result, TrainError};
 use crate::methods::policy_gradient::PolicyGradientState;
 use crate::optimiser::{AdamW, Moments};
@@ -18,6 +19,9 @@ use crate::policy::{Parameter, Policy};
 const STATE: &str = "training_state.json";
 const MOMENTS: &str = "optimiser.safetensors";
 const PREFIX: &str = "step-";
+
+/// The folder of the models beside the policy, in a checkpoint and in a run.
+pub(super) const AUXILIARY: &str = "auxiliary";
 
 /// The state beside the weights.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,6 +46,7 @@ pub(super) struct CheckpointState<'a> {
     pub(super) done: u64,
     pub(super) config: &'a Value,
     pub(super) rollouts: Option<PolicyGradientState>,
+    pub(super) auxiliary: Vec<&'a AuxiliaryModel>,
 }
 
 /// Finds the newest checkpoint of a run's folder.
@@ -85,13 +90,13 @@ pub(super) fn write(
         policy.save_adapter(&name, &inner)?;
         inner.finish()?;
     }
-    let parts = policy.parameters().iter().zip(&state.optimiser.moments);
-    let tensors = parts.flat_map(|(parameter, moments)| {
-        let name = |what: &str| format!("{}.{what}", parameter.name);
-        let n = moments.mean.len();
-        [(name("mean"), vec![n], &moments.mean[..]), (name("square"), vec![n], &moments.square[..])]
-    });
-    save::tensors(&stage, MOMENTS, FloatType::F32, tensors)?;
+    write_moments(&stage, policy, state.optimiser)?;
+    for model in &state.auxiliary {
+        let inner = Stage::begin(&stage.path(&format!("{}/{}", AUXILIARY, model.name())))?;
+        model.policy().save(&inner)?;
+        write_moments(&inner, model.policy(), model.optimiser())?;
+        inner.finish()?;
+    }
     let checkpoint = Checkpoint {
         done: state.done,
         optimiser_steps: state.optimiser.steps,
@@ -110,6 +115,34 @@ pub(super) fn write(
         }
     }
     Ok(target)
+}
+
+/// Writes the moments of an optimiser into a staged folder.
+fn write_moments(stage: &Stage, policy: &Policy, optimiser: &AdamW) -> Result<()> {
+    let parts = policy.parameters().iter().zip(&optimiser.moments);
+    let tensors = parts.flat_map(|(parameter, moments)| {
+        let name = |what: &str| format!("{}.{what}", parameter.name);
+        let n = moments.mean.len();
+        [(name("mean"), vec![n], &moments.mean[..]), (name("square"), vec![n], &moments.square[..])]
+    });
+    save::tensors(stage, MOMENTS, FloatType::F32, tensors)?;
+    Ok(())
+}
+
+/// Restores the moments of an optimiser from the folder of a model.
+pub(super) fn restore_moments(folder: &Path, optimiser: &mut AdamW, policy: &Policy) -> Result<()> {
+    let file = folder.join(MOMENTS);
+    let bytes = std::fs::read(&file)
+        .map_err(|source| TrainError::File { path: file.display().to_string(), source })?;
+    let wrong = |what: String| TrainError::Invalid(format!("{}: {what}", file.display()));
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
+    for (parameter, moments) in policy.parameters().iter().zip(&mut optimiser.moments) {
+        *moments = Moments {
+            mean: read_moments(&tensors, parameter, "mean").map_err(&wrong)?,
+            square: read_moments(&tensors, parameter, "square").map_err(&wrong)?,
+        };
+    }
+    Ok(())
 }
 
 impl Checkpoint {
@@ -165,17 +198,7 @@ impl Checkpoint {
 
     /// Restores the optimiser's state and returns the number of completed steps.
     pub(super) fn restore(&self, optimiser: &mut AdamW, policy: &Policy) -> Result<u64> {
-        let file = self.path.join(MOMENTS);
-        let bytes = std::fs::read(&file)
-            .map_err(|source| TrainError::File { path: file.display().to_string(), source })?;
-        let wrong = |what: String| TrainError::Invalid(format!("{}: {what}", file.display()));
-        let tensors = SafeTensors::deserialize(&bytes).map_err(|error| wrong(error.to_string()))?;
-        for (parameter, moments) in policy.parameters().iter().zip(&mut optimiser.moments) {
-            *moments = Moments {
-                mean: read_moments(&tensors, parameter, "mean").map_err(&wrong)?,
-                square: read_moments(&tensors, parameter, "square").map_err(&wrong)?,
-            };
-        }
+        restore_moments(&self.path, optimiser, policy)?;
         optimiser.steps = self.optimiser_steps;
         Ok(self.done)
     }

@@ -72,12 +72,16 @@ pub struct PolicySection {
     /// Creates the folder if it does not exist: a model of the toy task.
     #[serde(default)]
     pub make: Option<MadeModel>,
-    /// A new head in the place of the vocabulary, for reward and process reward models.
+    /// A new head, for reward and process reward models: in the place of the vocabulary, or beside
+    /// the factors of new adapters.
     #[serde(default)]
     pub head: Option<NewHead>,
     /// Adapters that are trained over it, in place of its own weights.
     #[serde(default)]
     pub adapter: Vec<AdapterSection>,
+    /// Whether chat templates that have a switch for thinking get it on, in prompts and in rows.
+    #[serde(default)]
+    pub thinking: bool,
     /// Activation checkpointing: recompute layers in the backward pass.
     #[serde(default)]
     pub checkpointing: bool,
@@ -282,10 +286,11 @@ impl RunConfig {
             root.problem("policy", "`workers` is at least 1");
         }
         if self.policy.head.is_some() {
-            if !self.policy.adapter.is_empty() {
+            if !self.policy.adapter.is_empty() && self.policy.head == Some(NewHead::Reward) {
                 root.problem(
                     "policy",
-                    "a new `head` is trained with all weights, not with adapters",
+                    "the head of an adapter is one linear layer: `head` is \"sequence\" or \"token\" \
+                     with adapters",
                 );
             }
             if !self.method.reads_head() {
@@ -351,6 +356,7 @@ fn required<T: DeserializeOwned>(root: &Section<'_, '_>, key: &'static str) -> O
 /// Deserialises a section. serde stops at the first problem, so unknown keys are removed one by one
 /// until all of them were reported.
 fn typed<T: DeserializeOwned>(section: &Section<'_, '_>) -> Option<T> {
+    section.refuse_non_finite();
     let mut value = section.to_json();
     loop {
         let error = match serde_path_to_error::deserialize(value.clone()) {

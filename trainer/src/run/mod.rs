@@ -1,6 +1,7 @@
 //! A run: a model, data, a method and an optimiser, step by step, with logs and checkpoints.
 
 mod adapters;
+mod auxiliary;
 mod check;
 mod checkpoint;
 mod config;

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use base::seeded::decision;
@@ -17,9 +17,6 @@ use serde_json::{Value, json};
 
 use crate::error::{Result, TrainError};
 use crate::policy::COMPANIONS;
-
-/// The name of the folder inside the run's.
-const FOLDER: &str = "base";
 
 /// The file of the head's weights.
 const HEAD_FILE: &str = "head.safetensors";
@@ -47,21 +44,64 @@ impl NewHead {
     }
 }
 
-/// The folder of the base model with a new head, inside the run's; made once.
-pub(super) fn folder_with_head(
-    base: &Path,
-    head: NewHead,
-    seed: u64,
-    run: &Path,
-) -> Result<PathBuf> {
-    let target = run.join(FOLDER);
-    if !target.join("config.json").exists() {
-        make(base, &target, head, seed)?;
+impl NewHead {
+    /// Writes the linear head of a new adapter for hidden states of `width`: `score.weight` and, for
+    /// classes of steps, `score.bias` of 0.
+    pub(super) fn write_of_adapter(
+        self,
+        stage: &Stage,
+        (name, width): (&str, usize),
+        start: HeadStart,
+    ) -> Result<()> {
+        let n = self.architecture().1.len();
+        let weight = start.matrix(&format!("head of {name}"), n, width);
+        let bias = vec![0.0; n];
+        let mut tensors = vec![("score.weight".to_owned(), vec![n, width], &weight[..])];
+        if self == NewHead::Token {
+            tensors.push(("score.bias".to_owned(), vec![n], &bias[..]));
+        }
+        save::tensors(stage, models::adapter::HEAD_FILE, FloatType::F32, tensors)?;
+        Ok(())
     }
-    Ok(target)
 }
 
-fn make(base: &Path, target: &Path, head: NewHead, seed: u64) -> Result<()> {
+impl HeadStart {
+    /// A matrix `[n, k]`; random numbers are uniform in ±1/√k.
+    fn matrix(self, what: &str, n: usize, k: usize) -> Vec<f32> {
+        match self {
+            HeadStart::Zeros => vec![0.0; n * k],
+            HeadStart::Seed(seed) => {
+                let bound = 1.0 / (k as f32).sqrt();
+                let mut rng = decision(seed, what, &[]);
+                (0..n * k).map(|_| rng.random_range(-bound..bound)).collect()
+            }
+        }
+    }
+}
+
+/// The matrices of a new head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum HeadStart {
+    /// Random by a seed.
+    Seed(u64),
+    /// Zeros, so that the first scores are 0.
+    Zeros,
+}
+
+/// Makes the base model with a new head in a folder, once.
+pub(super) fn make_with_head(
+    base: &Path,
+    head: NewHead,
+    start: HeadStart,
+    target: &Path,
+) -> Result<()> {
+    if target.join("config.json").exists() {
+        return Ok(());
+    }
+    make(base, target, head, start)
+}
+
+fn make(base: &Path, target: &Path, head: NewHead, start: HeadStart) -> Result<()> {
     if ModelConfig::read(base)?.head != HeadConfig::Vocab {
         return Err(TrainError::Invalid(format!(
             "{} has a head already; leave `head` of [policy] out",
@@ -90,7 +130,7 @@ fn make(base: &Path, target: &Path, head: NewHead, seed: u64) -> Result<()> {
     let checkpoint = Checkpoint::open(base)?;
     let shape = Arc::new(ModelConfig::read(stage.path("config.json").parent().unwrap_or(target))?);
     let mut index = linked(&checkpoint, &stage)?;
-    index.extend(head_weights(&checkpoint, &shape, &stage, seed)?);
+    index.extend(head_weights(&checkpoint, &shape, &stage, start)?);
     stage.json("model.safetensors.index.json", &json!({ "weight_map": index }))?;
     Ok(stage.finish()?)
 }
@@ -133,13 +173,13 @@ fn linked(checkpoint: &Checkpoint, stage: &Stage) -> Result<BTreeMap<String, Str
     Ok(index)
 }
 
-/// Writes the tensors that the base lacks: matrices uniform in ±1/√in from the run's seed, and biases
-/// of 0.
+/// Writes the tensors that the base lacks: matrices uniform in ±1/√in from the run's seed or of 0,
+/// and biases of 0.
 fn head_weights(
     checkpoint: &Checkpoint,
     shape: &Arc<ModelConfig>,
     stage: &Stage,
-    seed: u64,
+    start: HeadStart,
 ) -> Result<BTreeMap<String, String>> {
     let mut tensors: Vec<(String, Vec<usize>, Vec<f32>)> = Vec::new();
     for plan in save::plan(shape)? {
@@ -148,11 +188,7 @@ fn head_weights(
             continue;
         }
         let numbers = match entry.shape.as_slice() {
-            [n, k] => {
-                let bound = 1.0 / (*k as f32).sqrt();
-                let mut rng = decision(seed, &format!("head {}", entry.name), &[]);
-                (0..n * k).map(|_| rng.random_range(-bound..bound)).collect()
-            }
+            [n, k] => start.matrix(&format!("head {}", entry.name), *n, *k),
             shape => vec![0.0; shape.iter().product()],
         };
         tensors.push((entry.name, entry.shape, numbers));

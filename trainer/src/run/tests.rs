@@ -1,5 +1,7 @@
+mod auxiliary;
 mod loops;
 mod preferences;
+mod rewards;
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -63,6 +65,22 @@ fn supervised() -> String {
 }
 
 const SUPERVISED: &str = "[method]\nkind = \"supervised\"\nrows = 4\n";
+
+/// A template with a switch for thinking gets it as the run file says.
+#[test]
+fn thinking_is_switched_by_the_run_file() {
+    for (policy, end) in [("", " off"), ("thinking = true", " on")] {
+        let bench = Bench { policy, ..Bench::new(TinyHead::Vocab, &supervised()) };
+        let template = "{{ messages[0].content }}{{ ' on' if enable_thinking else ' off' }}";
+        let path = bench.dir.path().join("model/chat_template.jinja");
+        std::fs::write(path, template).expect("written");
+        let run = bench.run(1, SUPERVISED);
+        let encoder = run.sampler.encoder();
+        let ids = encoder.prompt(&[rubrics::Message::new("user", "a")]).expect("a prompt");
+        let text = encoder.tokenizer().decode(&ids, true).expect("a text");
+        assert!(text.ends_with(end), "{policy}: {text}");
+    }
+}
 
 fn weights(run: &TrainingRun) -> Vec<u32> {
     let parameters = run.policy().parameters().iter();
@@ -223,6 +241,33 @@ fn all_problems_of_a_run_file_are_listed() {
          [method]\nkind = \"supervised\"\nrows = 0\n",
         &["`steps` is at least 1", "`rate` is a positive", "`rows` is at least 1", "[[data]]"],
     );
+    check(
+        "[run]\nfolder = \"o\"\nsteps = 1\n[policy]\npath = \"m\"\n[optimiser]\nrate = 1e-3\n\
+         adamw = { clip = nan }\n[[data]]\nkind = \"mixture\"\n[method]\n\
+         kind = \"policy_gradient\"\nprompts = 1\ngroup = 2\nmax_tokens = 3\n\
+         objective = { policy = { kind = \"ppo\", dual_clip = inf } }\n",
+        &[
+            "optimiser.adamw.clip: nan is not a finite number",
+            "method.objective.policy.dual_clip: inf is not a finite number",
+        ],
+    );
+}
+
+/// Every run file of the documentation is one.
+#[test]
+fn run_files_of_examples_are_read() {
+    let mut n = 0;
+    for name in ["training", "countdown"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../examples").join(name);
+        for file in std::fs::read_dir(folder).expect("a folder") {
+            let path = file.expect("an entry").path();
+            if path.extension().is_some_and(|extension| extension == "toml") {
+                RunConfig::read(&path).unwrap_or_else(|error| panic!("{error}"));
+                n += 1;
+            }
+        }
+    }
+    assert!(n > 5, "{n} files");
 }
 
 #[test]

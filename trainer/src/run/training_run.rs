@@ -11,9 +11,9 @@ use models::config::HeadConfig;
 use super::checkpoint::{Checkpoint, latest};
 use super::config::{FrozenModel, MadeModel, POLICY, RunConfig};
 use super::folder::RunFolder;
-use super::new_head::folder_with_head;
+use super::new_head::{HeadStart, make_with_head};
 use super::sources::{DataFolder, DataSource, open_rows};
-use super::{adapters, checkpoint};
+use super::{adapters, auxiliary, checkpoint};
 use crate::data::{EpochOrder, TrainingRow, TrainingRows};
 use crate::error::{Result, TrainError};
 use crate::methods::{MethodConfig, PolicyGradient, StepContext, offline_step};
@@ -53,11 +53,19 @@ pub struct Resume {
     pub allow_changes: bool,
 }
 
-/// The folder of the model that a run trains: that of the run file, or the one with a new head.
+/// The folder, inside the run's, of its model with a new head.
+const BASE: &str = "base";
+
+/// The folder of the model that a run trains: that of the run file, or the one with a new head. The
+/// heads of adapters are theirs, and leave the model as it is.
 fn base_folder(config: &RunConfig, run: &Path) -> Result<PathBuf> {
     let given = config.path(&config.policy.path);
-    match config.policy.head {
-        Some(head) => folder_with_head(&given, head, config.run.seed, run),
+    match config.policy.head.filter(|_| config.policy.adapter.is_empty()) {
+        Some(head) => {
+            let target = run.join(BASE);
+            make_with_head(&given, head, HeadStart::Seed(config.run.seed), &target)?;
+            Ok(target)
+        }
         None => Ok(given),
     }
 }
@@ -106,7 +114,7 @@ impl TrainingRun {
             )));
         }
         let reference = adapters::reference_policy(&config)?;
-        let sampler = Sampler::new(Arc::new(host(&config, &policy)?))?;
+        let sampler = Sampler::new(Arc::new(host(&config, &policy)?), config.policy.thinking)?;
         let mut hosts = vec![sampler.host().clone()];
         for model in &config.models {
             hosts.push(Arc::new(frozen(&config, model)?));
@@ -137,7 +145,7 @@ impl TrainingRun {
             let right = RightRule::default();
             run.judge_set_rewards = Some(RewardManager::new(scorers, run.hosts.clone(), right)?);
         }
-        run.policy_gradient = run.start_policy_gradient()?;
+        run.policy_gradient = run.start_policy_gradient(&base, newest.as_deref())?;
         if let Some(checkpoint) = checkpoint {
             run.done = checkpoint.restore(&mut run.optimiser, &run.policy)?;
             if let (Some(policy_gradient), Some(state)) =
@@ -150,7 +158,11 @@ impl TrainingRun {
     }
 
     /// The loop of a policy gradient over the run's rows; `None` for other methods.
-    fn start_policy_gradient(&self) -> Result<Option<PolicyGradient>> {
+    fn start_policy_gradient(
+        &self,
+        base: &Path,
+        newest: Option<&Path>,
+    ) -> Result<Option<PolicyGradient>> {
         let MethodConfig::PolicyGradient(method) = &self.config.method else {
             return Ok(None);
         };
@@ -163,6 +175,8 @@ impl TrainingRun {
             &self.rows,
             self.config.run.seed,
         )?;
+        let models = auxiliary::models(&self.config, base, self.folder.path(), newest)?;
+        let policy_gradient = policy_gradient.with_auxiliary(models)?;
         if let Some(TrainingRows::Stored { rows, .. }) = &self.evaluation {
             let items = rows.iter().filter_map(TrainingRow::problem);
             policy_gradient.check_right(items, "the evaluation")?;
@@ -285,6 +299,11 @@ impl TrainingRun {
                 done: self.done,
                 config: &self.config.json,
                 rollouts: self.policy_gradient.as_ref().map(PolicyGradient::state),
+                auxiliary: self
+                    .policy_gradient
+                    .iter()
+                    .flat_map(PolicyGradient::auxiliary_models)
+                    .collect(),
             },
             self.config.run.keep,
         )
@@ -299,7 +318,8 @@ fn frozen(config: &RunConfig, model: &FrozenModel) -> Result<Host> {
     Host::load(&HostSpec {
         name: model.name.clone(),
         folder,
-        options: LoadOptions { compute: model.compute, ..LoadOptions::default() },
+        options: LoadOptions { compute: Some(model.compute), ..LoadOptions::default() },
+        device: engine::Device::Cpu,
         capacity: capacity(config, per_token),
     })
     .map_err(|error| TrainError::Engine(format!("model '{}': {error}", model.name)))

@@ -3,6 +3,7 @@
 
 mod clip;
 mod decoupled;
+mod nft;
 mod oreal;
 mod sequence;
 mod soft;
@@ -13,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use clip::{Dapo, DrGrpo, Grpo, Ppo, StableReinforce};
 pub use decoupled::{BeyondCap, DecoupledPpo, Level, Proximal};
+pub use nft::{GroupWeight, Nft};
 pub use oreal::{CreditWeights, Oreal, credit, token_reward_loss};
 pub use sequence::Gspo;
 pub use soft::{Dppo, Sapo};
@@ -59,6 +61,8 @@ pub enum PolicyLossKind {
     StableReinforce(StableReinforce),
     /// See [`DecoupledPpo`].
     DecoupledPpo(DecoupledPpo),
+    /// See [`Nft`].
+    Nft(Nft),
 }
 
 impl Default for PolicyLossKind {
@@ -70,7 +74,8 @@ impl Default for PolicyLossKind {
 
 impl PolicyLossKind {
     /// The aggregation of the method's paper. GRPO, Dr.GRPO, DAPO, GSPO, CISPO and decoupled PPO
-    /// have theirs from their papers, `StableReinforce` from the published code; equal token
+    /// have theirs from their papers, `StableReinforce` and NFT from the published code (NFT's constant
+    /// divisor is there 1,000, here sequences times the longest response); equal token
     /// weights for the others are common practice. OREAL divides each of its terms by its own
     /// tokens; its value here applies to its divergence.
     pub fn aggregation(&self) -> Aggregation {
@@ -78,7 +83,7 @@ impl PolicyLossKind {
             Self::Grpo(_) | Self::Gspo(_) | Self::Sapo(_) | Self::StableReinforce(_) => {
                 Aggregation::SeqMeanTokenMean
             }
-            Self::DrGrpo(_) => Aggregation::DrGrpo,
+            Self::DrGrpo(_) | Self::Nft(_) => Aggregation::DrGrpo,
             Self::Reinforce(_)
             | Self::Ppo(_)
             | Self::Dapo(_)
@@ -108,6 +113,7 @@ impl PolicyLossKind {
             | Self::CispoSkyrl(_)
             | Self::Sapo(_)
             | Self::Oreal(_)
+            | Self::Nft(_)
             | Self::StableReinforce(_) => false,
         }
     }
@@ -133,6 +139,7 @@ impl PolicyLossKind {
             Self::Oreal(oreal) => oreal.check(),
             Self::StableReinforce(stable) => stable.check(),
             Self::DecoupledPpo(decoupled) => decoupled.check(),
+            Self::Nft(nft) => nft.check(),
         }
     }
 
@@ -154,6 +161,7 @@ impl PolicyLossKind {
             Self::Oreal(oreal) => oreal.terms(view)?,
             Self::StableReinforce(stable) => stable.terms(view),
             Self::DecoupledPpo(decoupled) => decoupled.terms(view)?,
+            Self::Nft(nft) => nft.terms(view)?,
         })
     }
 
@@ -180,6 +188,7 @@ impl PolicyLossKind {
             | Self::Dppo(_)
             | Self::Aipo(_)
             | Self::StableReinforce(_)
+            | Self::Nft(_)
             | Self::DecoupledPpo(_) => Ok(usual),
         }
     }

@@ -5,6 +5,7 @@ mod gradients;
 mod hostile;
 mod papers;
 mod shares;
+mod values;
 
 use serde::Deserialize;
 
@@ -41,6 +42,7 @@ struct Batch {
     mask: Vec<bool>,
     streams: Option<Vec<Stream>>,
     positive: Option<Vec<bool>>,
+    pass_rates: Option<Vec<f64>>,
     logp: Vec<f64>,
     #[serde(rename = "old")]
     old_logprobs: Vec<f64>,
@@ -62,6 +64,7 @@ impl Batch {
             mask: &self.mask,
             streams: self.streams.as_deref(),
             positive: self.positive.as_deref(),
+            pass_rates: self.pass_rates.as_deref(),
         }
     }
 
@@ -95,6 +98,7 @@ impl Batch {
             mask: self.mask[start..end].to_vec(),
             streams: self.streams.as_ref().map(|all| all[from..to].to_vec()),
             positive: self.positive.as_ref().map(|all| all[from..to].to_vec()),
+            pass_rates: self.pass_rates.as_ref().map(|all| all[from..to].to_vec()),
             logp: list(&self.logp),
             old_logprobs: list(&self.old_logprobs),
             rollout_logprobs: self.rollout_logprobs.as_ref().map(list),

@@ -1,15 +1,21 @@
 //! Builds a policy-gradient method from its configuration, and saves and restores its state.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::config::PolicyGradientConfig;
+use super::auxiliary::AuxiliaryModels;
+use super::config::{CompareSection, PolicyGradientConfig};
 use super::group_source::{GroupSource, NewGroups};
 use super::hook::Hook;
-use super::hooks::{CrlHook, GuardHook, PartialRollouts, SelfRewardTrust, SparkHook, UrpoHook};
+use super::hooks::{
+    CompareRewards, CrlHook, GuardHook, PartialRollouts, SelfRewardTrust, SparkHook, UrpoHook,
+    monitor,
+};
 use super::prompts::Prompts;
 use super::rollouts::{RewardHook, Rollouts};
 use super::state::PolicyGradientState;
 use super::train_step::PolicyGradient;
+use crate::auxiliary::AuxiliaryModel;
 use crate::curriculum::NoProgressRule;
 use crate::data::{Ranked, TrainingRow, TrainingRows};
 use crate::error::{Result, TrainError};
@@ -32,8 +38,22 @@ impl PolicyGradient {
     ) -> Result<PolicyGradient> {
         let config = Arc::new(config);
         let rows = RowsByKind::of(rows, config.urpo.is_some())?;
+        let mut comparing = BTreeSet::new();
         for item in &rows.problems {
-            rewards.check_item(config.verifier(item), item)?;
+            let name = config.verifier(item);
+            match config.compare {
+                Some(section) if rewards.scorer(name)?.is_pairwise() => {
+                    let with_reference = matches!(section, CompareSection::Reference { .. });
+                    rewards.check_compared(name, item, with_reference)?;
+                    comparing.insert(item.scorer.clone());
+                }
+                Some(_) | None => rewards.check_item(name, item)?,
+            }
+        }
+        if config.compare.is_some() && comparing.is_empty() {
+            return Err(TrainError::Invalid(
+                "`compare` is for scorers that compare responses, and no row has one".to_owned(),
+            ));
         }
         if let Some(reader) = config.reads_right() {
             check_right(&config, &rewards, &rows.problems, reader)?;
@@ -47,6 +67,14 @@ impl PolicyGradient {
             let urpo = UrpoHook::new(section.clone(), rows.ranked, rows.open, seed)?;
             reward_hooks.push(Box::new(urpo.rewards()));
             hooks.push(Box::new(urpo));
+        }
+        if let Some(section) = config.compare {
+            reward_hooks.push(Box::new(CompareRewards::new(section, comparing)));
+        }
+        if let Some(section) = &config.monitor {
+            let (hook, rewards) = monitor(section);
+            hooks.push(Box::new(hook));
+            reward_hooks.push(Box::new(rewards));
         }
         if let Some(section) = &config.guard {
             hooks.push(Box::new(GuardHook::new(section)?));
@@ -66,8 +94,23 @@ impl PolicyGradient {
             rollouts: Rollouts { config: config.clone(), sampler, rewards, reward_hooks },
             source,
             hooks,
+            auxiliary: AuxiliaryModels::default(),
             config,
         })
+    }
+
+    /// Adds the models that are trained beside the policy, those of
+    /// [`PolicyGradientConfig::auxiliary`].
+    ///
+    /// # Errors
+    /// A model that is missing.
+    pub fn with_auxiliary(self, models: Vec<AuxiliaryModel>) -> Result<PolicyGradient> {
+        Ok(PolicyGradient { auxiliary: AuxiliaryModels::new(&self.config, models)?, ..self })
+    }
+
+    /// The models that are trained beside the policy and have weights of their own.
+    pub fn auxiliary_models(&self) -> impl Iterator<Item = &AuxiliaryModel> {
+        self.auxiliary.models()
     }
 
     /// The sampler of the served policy.
@@ -95,6 +138,12 @@ impl PolicyGradient {
             urpo: None,
             partial_rollouts: None,
             reward_gap: None,
+            monitor: None,
+            auxiliary: self
+                .auxiliary
+                .models()
+                .map(|model| (model.name().to_owned(), model.optimiser().steps))
+                .collect(),
         };
         self.source.save(&mut state, self.revision());
         for hook in &self.hooks {
@@ -111,6 +160,11 @@ impl PolicyGradient {
         self.source.restore(&state, self.revision());
         for hook in &mut self.hooks {
             hook.restore(&state)?;
+        }
+        for model in self.auxiliary.models_mut() {
+            if let Some(steps) = state.auxiliary.get(model.name()) {
+                model.restorable().0.steps = *steps;
+            }
         }
         self.prompts.restore(state.prompts)?;
         self.no_progress = state.no_progress;

@@ -1,6 +1,7 @@
 //! Policy gradients on rollouts. The training loop is [`train_step`]; a run file adds hooks to it,
 //! such as judging items made of the same rollouts (`hooks/`).
 
+mod auxiliary;
 mod build;
 mod config;
 mod group_source;
@@ -8,6 +9,7 @@ mod hook;
 mod hooks;
 mod labels;
 mod majority_vote;
+mod monitor_state;
 mod prompts;
 mod rollouts;
 mod state;
@@ -15,9 +17,12 @@ mod step_signals;
 pub mod train_step;
 mod update_batch;
 
+pub use auxiliary::{AuxiliarySpec, AuxiliaryStart};
 pub use config::{
-    CrlSection, GuardSection, JudgeUpdate, Overlong, PartialSection, PolicyGradientConfig,
-    SparkSection, Teach, UrpoSection,
+    CompareSection, CrlSection, GuardSection, ImplicitSection, JudgeUpdate, MonitorSection,
+    Overlong, OwnValue, PairReward, PartialSection, PolicyGradientConfig, ProgressSection,
+    SharedValue, SparkSection, StepModelSection, StepSplit, Teach, TokenRewardSection,
+    TrajectoryScore, UrpoSection, ValueSection,
 };
 pub(crate) use majority_vote::SCORER as MAJORITY_VOTE;
 pub use state::PolicyGradientState;

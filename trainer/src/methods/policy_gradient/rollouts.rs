@@ -10,7 +10,7 @@ use rubrics::FailureKind;
 
 use super::config::PolicyGradientConfig;
 use super::majority_vote;
-use super::step_signals::StepSignal;
+use super::step_signals::{StepSignal, split_steps};
 use crate::advantages;
 use crate::curriculum::{Fate, Keep, KeepCounts};
 use crate::error::Result;
@@ -76,6 +76,14 @@ pub(super) struct ScoredGroup {
     pub(super) weights: Vec<f64>,
     /// Steps of each rollout, for process-aware advantages; empty for others.
     pub(super) steps: Vec<Vec<advantages::ResponseStep>>,
+}
+
+impl ScoredGroup {
+    /// The share of its responses with a positive reward.
+    pub(super) fn pass_rate(&self) -> f64 {
+        let right = self.rewards.iter().filter(|reward| **reward > 0.0).count();
+        right as f64 / self.rewards.len().max(1) as f64
+    }
 }
 
 /// Scored groups of one round or step.
@@ -342,9 +350,17 @@ impl Rollouts {
                 *reward = f64::from(u8::from(rollout.is_right()));
             }
         }
-        let steps = group.rollouts.iter().zip(&rewards).map(|(rollout, reward)| match signal {
-            Some(signal) => signal.steps(&self.sampler, &group.item, rollout, *reward),
-            None => Ok(Vec::new()),
+        let steps = group.rollouts.iter().zip(&rewards).map(|(rollout, reward)| {
+            match (signal, &self.config.step_model) {
+                (None, _) => Ok(Vec::new()),
+                (Some(_), Some(model)) if self.config.steps_scorer.is_none() => {
+                    split_steps(&self.sampler, rollout, model.split().splitter())
+                }
+                (Some(_), Some(_)) => {
+                    StepSignal::Scores.steps(&self.sampler, &group.item, rollout, *reward)
+                }
+                (Some(signal), None) => signal.steps(&self.sampler, &group.item, rollout, *reward),
+            }
         });
         Ok(ScoredGroup {
             steps: steps.collect::<Result<_>>()?,

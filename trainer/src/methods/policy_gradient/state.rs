@@ -1,7 +1,10 @@
 //! The state of a policy-gradient run in a checkpoint. Field names are those of the file.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
+use super::monitor_state::MonitorState;
 use super::prompts::PromptsState;
 use crate::curriculum::{CurriculumState, NoProgressRule};
 use crate::item::TrainingItem;
@@ -28,6 +31,11 @@ pub struct PolicyGradientState {
     pub(super) partial_rollouts: Option<PartialRolloutsState>,
     #[serde(rename = "gap")]
     pub(super) reward_gap: Option<GapStop>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) monitor: Option<MonitorState>,
+    /// Steps of the optimisers of the models beside the policy, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(super) auxiliary: BTreeMap<String, u64>,
 }
 
 /// State of URPO's ranked and open rows.

@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use rubrics::combine::thoughts::ThoughtLabel;
+use verifiers::arithmetic::{self, Splitter};
 
 use crate::advantages::{AdvantageKind, ResponseStep, Signal, StepReturns};
 use crate::error::{Result, TrainError};
@@ -30,6 +31,7 @@ impl StepSignal {
             AdvantageKind::TpGrpo(_) => Some(StepSignal::Labels),
             AdvantageKind::Ppr(_) | AdvantageKind::IStar(_) => Some(StepSignal::Scores),
             AdvantageKind::StepReturns(returns) => Some(StepSignal::Shaped(*returns)),
+            AdvantageKind::Gae(gae) => gae.renorm.map(|_| StepSignal::Scores),
             AdvantageKind::Grpo(_)
             | AdvantageKind::Mean(_)
             | AdvantageKind::Rloo(_)
@@ -99,6 +101,29 @@ impl StepSignal {
             StepSignal::Labels => label(step, rollout)?.map(Signal::Label),
         })
     }
+}
+
+/// The steps of a rollout by a rule, each with a reward of 0 until a model of steps gives it one.
+///
+/// # Errors
+/// Tokens that the tokenizer refuses.
+pub(super) fn split_steps(
+    sampler: &Sampler,
+    rollout: &Rollout,
+    splitter: Splitter,
+) -> Result<Vec<ResponseStep>> {
+    let ends = ends(sampler, &rollout.tokens)?;
+    let characters = |bytes: usize| rollout.text[..bytes].chars().count();
+    let mut free = 0;
+    let mut steps = Vec::new();
+    for span in arithmetic::split(&rollout.text, splitter) {
+        let tokens = tokens_in(&ends, &(characters(span.start)..characters(span.end)), free);
+        if !tokens.is_empty() {
+            free = tokens.end;
+            steps.push(ResponseStep { tokens, signal: Signal::Reward(0.0) });
+        }
+    }
+    Ok(steps)
 }
 
 /// The steps that could be checked with their shaped rewards, the last with the outcome; all

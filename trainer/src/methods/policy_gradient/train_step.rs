@@ -6,13 +6,14 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use super::auxiliary::{AuxiliaryModels, Lessons, scored_responses};
 use super::config::PolicyGradientConfig;
 use super::group_source::{GroupSource, Round};
 use super::hook::{Hook, HookContext, StepData};
 use super::labels;
 use super::prompts::Prompts;
 use super::rollouts::{Phase, Rollouts, ScoredGroups};
-use super::update_batch::{Apply, TokenBatch, UpdateBatch, scored_responses};
+use super::update_batch::{Apply, TokenBatch, UpdateBatch};
 use crate::curriculum::fill::Next;
 use crate::curriculum::{Fill, FillConfig, NoProgressRule};
 use crate::error::Result;
@@ -29,6 +30,7 @@ pub struct PolicyGradient {
     pub(super) source: Box<dyn GroupSource>,
     pub(super) rollouts: Rollouts,
     pub(super) hooks: Vec<Box<dyn Hook>>,
+    pub(super) auxiliary: AuxiliaryModels,
     pub(super) replay_buffer: ReplayBuffer,
     pub(super) no_progress: NoProgressRule,
 }
@@ -71,7 +73,8 @@ impl PolicyGradient {
         self.call_hooks(step, &mut metrics, |hook, cx| hook.after_scoring(cx, &mut data))?;
 
         // Advantages, loss and step of the optimiser.
-        metrics.extend("", &update(&self.config, step, &data.batch, apply)?);
+        let auxiliary = &mut self.auxiliary;
+        metrics.extend("", &update(&self.config, step, &data.batch, auxiliary, apply)?);
         self.source.after_update();
         self.no_progress.observe(&data.counts)?;
 
@@ -135,47 +138,58 @@ impl PolicyGradient {
     }
 }
 
-/// Trains on a batch for the configured number of epochs; an empty batch takes no step.
+/// Trains on a batch for the configured number of epochs; an empty batch takes no step. While a model
+/// beside the policy warms up, the policy is left as it is.
 pub(super) fn update(
     config: &PolicyGradientConfig,
     step: &StepContext<'_>,
     batch: &UpdateBatch,
+    auxiliary: &mut AuxiliaryModels,
     apply: &mut Apply<'_>,
 ) -> Result<Metrics> {
     let mut metrics = Metrics::default();
     let groups = &batch.train_groups;
     metrics.set("groups/teaching", groups.len() as f64);
     let mut tokens = None;
+    let mut lessons = Lessons::default();
     if !groups.is_empty() {
-        let advantages = config.advantage.evaluate(&scored_responses(groups))?;
-        tokens = TokenBatch::new(config, step, groups, advantages, &mut metrics)?;
+        let (judged, own) = auxiliary.judge(config, step, groups)?;
+        lessons = own;
+        let advantages = config.advantage.evaluate(&scored_responses(groups, &judged))?;
+        tokens = TokenBatch::new(config, step, (groups, &judged), advantages, &mut metrics)?;
     }
     if tokens.is_none() && batch.labels.is_empty() {
         return Ok(metrics);
     }
     let sequences = tokens.iter().flat_map(TokenBatch::sequences).chain(&batch.labels);
     metrics.set("tokens_forward", count_tokens(sequences));
+    let learns = !auxiliary.warm_up(step.step);
     for epoch in 0..config.epochs {
         let begin = Instant::now();
         let mut gradients = Gradients::new(step.policy);
-        if let Some(tokens) = &tokens {
+        if let Some(tokens) = tokens.as_ref().filter(|_| learns) {
             let loss = tokens.add_gradients(config, step, &mut gradients)?;
             if epoch == 0 {
                 loss.report(&mut metrics);
             }
         }
-        if !batch.labels.is_empty() {
+        if learns && !batch.labels.is_empty() {
             let share = config.streams.ce;
             let loss = labels::add_gradients(step, &batch.labels, share, &mut gradients)?;
             if epoch == 0 {
                 metrics.extend("labels/", &loss);
             }
         }
+        let lesson = (&lessons, tokens.as_ref().map(TokenBatch::counted));
+        let own = auxiliary.gradients((step, epoch), lesson, &mut gradients, &mut metrics)?;
         metrics.add("time/train", begin.elapsed().as_secs_f64());
         metrics.add("time/forward", gradients.forward);
         metrics.add("time/backward", gradients.backward);
         let begin = Instant::now();
-        metrics.set("gradient_norm", apply(&mut gradients)?);
+        if learns {
+            metrics.set("gradient_norm", apply(&mut gradients)?);
+        }
+        auxiliary.take_steps(own, &mut metrics)?;
         metrics.add("time/optimiser", begin.elapsed().as_secs_f64());
     }
     Ok(metrics)

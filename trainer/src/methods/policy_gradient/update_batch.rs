@@ -3,9 +3,10 @@
 
 use models::Output;
 
+use super::auxiliary::Judged;
 use super::config::PolicyGradientConfig;
 use super::rollouts::ScoredGroup;
-use crate::advantages::{ScoredResponse, TokenAdvantages};
+use crate::advantages::TokenAdvantages;
 use crate::error::{Result, TrainError};
 use crate::item::ItemRole;
 use crate::losses::correction::{Correction, M2po};
@@ -28,19 +29,6 @@ pub(super) struct UpdateBatch {
     pub(super) labels: Vec<PolicySequence>,
 }
 
-/// Lists rewards and steps of all rollouts, group by group, for advantages.
-pub(super) fn scored_responses(groups: &[ScoredGroup]) -> Vec<Vec<ScoredResponse<'_>>> {
-    let mut groups_of_responses = Vec::with_capacity(groups.len());
-    for scored in groups {
-        let rollouts = scored.rewards.iter().zip(&scored.group.rollouts).zip(&scored.steps);
-        let responses = rollouts.map(|((reward, rollout), steps)| {
-            ScoredResponse::new(*reward, rollout.tokens.len()).with_steps(steps)
-        });
-        groups_of_responses.push(responses.collect());
-    }
-    groups_of_responses
-}
-
 /// The rollouts of an [`UpdateBatch`] packed for the loss: one entry per token in each list.
 #[derive(Debug, Default)]
 pub(super) struct TokenBatch {
@@ -60,6 +48,10 @@ pub(super) struct TokenBatch {
     reference: Option<Vec<f64>>,
     /// Factors of the policy term.
     factors: Option<Vec<f64>>,
+    /// The share of right responses in the whole group of each sequence.
+    pass_rates: Vec<f64>,
+    /// A token reward model's probabilities that a response is right so far.
+    credit: Option<Vec<f64>>,
 }
 
 /// Loss of one epoch over a batch.
@@ -90,11 +82,11 @@ impl TokenBatch {
     pub(super) fn new(
         config: &PolicyGradientConfig,
         step: &StepContext<'_>,
-        groups: &[ScoredGroup],
+        (groups, judged): (&[ScoredGroup], &Judged),
         advantages: TokenAdvantages,
         metrics: &mut Metrics,
     ) -> Result<Option<TokenBatch>> {
-        let mut batch = TokenBatch::pack(config, step, groups, advantages)?;
+        let mut batch = TokenBatch::pack(config, step, (groups, judged), advantages)?;
         metrics.set("tokens", batch.mask.len() as f64);
         if config.partial.is_some() {
             let stale = groups
@@ -123,33 +115,38 @@ impl TokenBatch {
     fn pack(
         config: &PolicyGradientConfig,
         step: &StepContext<'_>,
-        groups: &[ScoredGroup],
+        (groups, judged): (&[ScoredGroup], &Judged),
         advantages: TokenAdvantages,
     ) -> Result<TokenBatch> {
         let mut batch = TokenBatch { cu_seqlens: vec![0], ..TokenBatch::default() };
+        batch.credit = judged.credit.as_ref().map(|_| Vec::new());
         let (mut truncated, mut factors) = (Vec::new(), Vec::new());
-        for (scored, advantages) in groups.iter().zip(advantages) {
-            let rollouts = scored.group.rollouts.iter().zip(advantages);
-            let rewards = scored.rewards.iter().zip(&scored.weights);
-            for ((rollout, advantages), (reward, weight)) in rollouts.zip(rewards) {
+        for (group, (scored, advantages)) in groups.iter().zip(advantages).enumerate() {
+            let group_weight = judged.weights.as_ref().map_or(1.0, |weights| weights[group]);
+            for (at, advantages) in advantages.into_iter().enumerate() {
+                let (rollout, weight) = (&scored.group.rollouts[at], scored.weights[at]);
                 let is_zero = advantages.iter().all(|advantage| *advantage == 0.0);
-                if is_zero && config.advantage.leaves_out_zeros() {
+                let is_left_out = judged.kept.as_ref().is_some_and(|kept| !kept[group][at]);
+                if is_left_out || (is_zero && config.advantage.leaves_out_zeros()) {
                     continue;
                 }
-                let ids: Vec<u32> = rollout.tokens.iter().map(|token| token.id).collect();
                 batch.sequences.push(PolicySequence {
                     adapter: step.adapter(scored.adapter.as_deref())?,
-                    ..PolicySequence::continued(&scored.prompt, &ids)
+                    ..PolicySequence::continued(&scored.prompt, &rollout.ids())
                 });
                 batch.streams.push(stream(scored.group.item.role));
-                batch.positive.push(*reward > 0.0);
+                batch.positive.push(scored.rewards[at] > 0.0);
+                batch.pass_rates.push(scored.pass_rate());
                 batch.advantages.extend(advantages);
+                if let (Some(batch), Some(all)) = (&mut batch.credit, &judged.credit) {
+                    batch.extend_from_slice(&all[group][at]);
+                }
                 truncated.push(rollout.truncated);
                 for token in &rollout.tokens {
                     batch.rollout_logprobs.push(f64::from(token.logprob));
                     batch.on_policy.push(token.revision == step.revision);
                     batch.mask.push(!is_stale(config, step, token.revision));
-                    factors.push(*weight);
+                    factors.push(weight * group_weight);
                 }
                 batch.cu_seqlens.push(batch.mask.len());
             }
@@ -158,7 +155,8 @@ impl TokenBatch {
             let layout = Layout::new(&batch.cu_seqlens, &batch.mask);
             batch.mask = without_truncated(&layout, &truncated)?;
         }
-        if config.guard.as_ref().is_some_and(|guard| guard.weigh) {
+        let weighed = config.guard.as_ref().is_some_and(|guard| guard.weigh);
+        if weighed || judged.weights.is_some() {
             batch.factors = Some(factors);
         }
         if config.objective.kl.is_some() {
@@ -170,6 +168,11 @@ impl TokenBatch {
     /// The sequences that the policy computes.
     pub(super) fn sequences(&self) -> &[PolicySequence] {
         &self.sequences
+    }
+
+    /// Whether each token counts, one entry per token of all sequences.
+    pub(super) fn counted(&self) -> &[bool] {
+        &self.mask
     }
 
     /// Multiplies M2PO's mask, which depends on all of the batch, into the factors.
@@ -204,6 +207,7 @@ impl TokenBatch {
         Layout {
             streams: Some(&self.streams),
             positive: Some(&self.positive),
+            pass_rates: Some(&self.pass_rates),
             ..Layout::new(&self.cu_seqlens, &self.mask)
         }
     }
@@ -264,6 +268,7 @@ struct MicroTokens {
     cu_seqlens: Vec<usize>,
     streams: Vec<Stream>,
     positive: Vec<bool>,
+    pass_rates: Vec<f64>,
     mask: Vec<bool>,
     logp: Vec<f64>,
     entropies: Vec<f64>,
@@ -273,6 +278,7 @@ struct MicroTokens {
     advantages: Vec<f64>,
     reference: Option<Vec<f64>>,
     factors: Option<Vec<f64>>,
+    credit: Option<Vec<f64>>,
 }
 
 impl MicroTokens {
@@ -281,12 +287,14 @@ impl MicroTokens {
             cu_seqlens: vec![0],
             reference: batch.reference.as_ref().map(|_| Vec::new()),
             factors: batch.factors.as_ref().map(|_| Vec::new()),
+            credit: batch.credit.as_ref().map(|_| Vec::new()),
             ..MicroTokens::default()
         };
         for (member, outputs) in members.iter().zip(outputs) {
             let span = batch.cu_seqlens[*member]..batch.cu_seqlens[member + 1];
             part.streams.push(batch.streams[*member]);
             part.positive.push(batch.positive[*member]);
+            part.pass_rates.push(batch.pass_rates[*member]);
             part.logp.extend(logprobs(outputs)?);
             part.entropies.extend(outputs.iter().map(entropy));
             part.mask.extend_from_slice(&batch.mask[span.clone()]);
@@ -294,11 +302,14 @@ impl MicroTokens {
             part.rollout_logprobs.extend_from_slice(&batch.rollout_logprobs[span.clone()]);
             part.on_policy.extend_from_slice(&batch.on_policy[span.clone()]);
             part.advantages.extend_from_slice(&batch.advantages[span.clone()]);
-            if let (Some(part), Some(all)) = (&mut part.reference, &batch.reference) {
-                part.extend_from_slice(&all[span.clone()]);
-            }
-            if let (Some(part), Some(all)) = (&mut part.factors, &batch.factors) {
-                part.extend_from_slice(&all[span]);
+            for (part, all) in [
+                (&mut part.reference, &batch.reference),
+                (&mut part.factors, &batch.factors),
+                (&mut part.credit, &batch.credit),
+            ] {
+                if let (Some(part), Some(all)) = (part, all) {
+                    part.extend_from_slice(&all[span.clone()]);
+                }
             }
             part.cu_seqlens.push(part.mask.len());
         }
@@ -309,12 +320,14 @@ impl MicroTokens {
         let layout = Layout {
             streams: Some(&self.streams),
             positive: Some(&self.positive),
+            pass_rates: Some(&self.pass_rates),
             ..Layout::new(&self.cu_seqlens, &self.mask)
         };
         Tokens {
             rollout_logprobs: Some(&self.rollout_logprobs),
             reference: self.reference.as_deref(),
             factors: self.factors.as_deref(),
+            credit: self.credit.as_deref(),
             entropies: Some(&self.entropies),
             ..Tokens::new(layout, &self.logp, &self.old_logprobs, &self.advantages)
         }

@@ -135,6 +135,30 @@ fn base_model_becomes_a_reward_model() {
     let of = |head| Bench { policy: "head = \"sequence\"", ..Bench::new(head, &preferences()) };
     refused(of(TinyHead::Sequence), REWARD, "has a head already");
     refused(with(head, &supervised()), SUPERVISED, "for the methods `reward` and `process`");
+    let two_layers = with("head = \"reward\"", &preferences());
     let adapter = format!("{REWARD}[[policy.adapter]]\nname = \"a\"\n");
-    refused(of(TinyHead::Vocab), &adapter, "not with adapters");
+    refused(two_layers, &adapter, "one linear layer");
+}
+
+/// An adapter gets a head over a base that stays a language model; its checkpoint has the head.
+#[test]
+fn adapters_become_reward_models() {
+    let adapter = "adapter = \"a\"\n\n[[policy.adapter]]\nname = \"a\"\nr = 4\n";
+    for (policy, rows, rest) in
+        [("head = \"sequence\"", preferences(), REWARD), ("head = \"token\"", processes(), PROCESS)]
+    {
+        let rest = format!("{rest}{adapter}");
+        let bench = || Bench { policy, ..Bench::new(TinyHead::Vocab, &rows) };
+        check_resume_of(bench, &rest);
+        let bench = bench();
+        let mut run = bench.run(20, &rest);
+        let metrics = steps(&mut run, 20);
+        let loss = |at: usize| metrics[at].get("loss").expect("a loss");
+        assert!(loss(19) < loss(0), "{policy}: {} to {}", loss(0), loss(19));
+        let saved = run.checkpoint().expect("written").join("adapters/a");
+        let base = models::ModelConfig::read(&bench.dir.path().join("model")).expect("a model");
+        let base = std::sync::Arc::new(base);
+        let read = models::adapter::Adapter::load(&saved, &models::adapter::Base::of(&base));
+        assert!(read.expect("it is read").head.is_some(), "{policy}");
+    }
 }

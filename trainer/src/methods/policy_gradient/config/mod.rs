@@ -14,10 +14,16 @@ use crate::staleness::Partials;
 use super::majority_vote;
 use super::step_signals::StepSignal;
 
+mod auxiliary;
 mod sections;
 
+pub use auxiliary::{
+    ImplicitSection, OwnValue, ProgressSection, SharedValue, StepModelSection, StepSplit,
+    TokenRewardSection, TrajectoryScore, ValueSection,
+};
 pub use sections::{
-    CrlSection, GuardSection, JudgeUpdate, PartialSection, SparkSection, Teach, UrpoSection,
+    CompareSection, CrlSection, GuardSection, JudgeUpdate, MonitorSection, PairReward,
+    PartialSection, SparkSection, Teach, UrpoSection,
 };
 
 /// `[method]` with `kind = "policy_gradient"`.
@@ -50,6 +56,15 @@ pub struct PolicyGradientConfig {
     /// that rewards the rollout.
     #[serde(default)]
     pub steps_scorer: Option<String>,
+    /// The values that GAE reads.
+    #[serde(default)]
+    pub value: Option<ValueSection>,
+    /// The token reward model of OREAL.
+    #[serde(default)]
+    pub token_reward: Option<TokenRewardSection>,
+    /// A model that gives steps their rewards.
+    #[serde(default)]
+    pub step_model: Option<StepModelSection>,
     /// The choice of problems.
     #[serde(default)]
     pub curriculum: CurriculumConfig,
@@ -70,6 +85,12 @@ pub struct PolicyGradientConfig {
     /// Penalty and filter of over-long responses.
     #[serde(default)]
     pub overlong: Overlong,
+    /// Rewards by scorers that compare responses.
+    #[serde(default)]
+    pub compare: Option<CompareSection>,
+    /// A penalty for responses that flag themselves.
+    #[serde(default)]
+    pub monitor: Option<MonitorSection>,
     /// Judging and reflection items made of rollouts.
     #[serde(default)]
     pub spark: Option<SparkSection>,
@@ -151,6 +172,7 @@ impl PolicyGradientConfig {
         problems.extend(checks.into_iter().filter_map(Result::err).map(|e| e.to_string()));
         problems.extend(self.check_steps());
         problems.extend(self.guard.iter().flat_map(|guard| guard.check(run)));
+        problems.extend(self.monitor.iter().flat_map(|monitor| monitor.check(run)));
         if let Some(partial) = &self.partial {
             problems.extend(Partials::new(partial.options).err().map(|e| e.to_string()));
         }
@@ -161,15 +183,7 @@ impl PolicyGradientConfig {
                     .to_owned(),
             );
         }
-        if let PolicyLossKind::Oreal(oreal) = &self.objective.policy
-            && oreal.credit != CreditWeights::Even
-        {
-            problems.push(
-                "OREAL's credit comes from a token reward model, which this loop does not train; it \
-                 is `credit = \"even\"` here"
-                    .to_owned(),
-            );
-        }
+        problems.extend(self.check_auxiliary());
         for name in [&self.adapter, &self.judge_adapter].into_iter().flatten() {
             if !run.adapters.contains(&name.as_str()) {
                 problems.push(format!("the adapter '{name}' is not in [[policy.adapter]]"));
@@ -185,6 +199,17 @@ impl PolicyGradientConfig {
         problems
     }
 
+    /// Whether values are those of a head on the policy.
+    pub fn has_shared_values(&self) -> bool {
+        matches!(self.value, Some(ValueSection::Shared(_)))
+    }
+
+    /// Whether a loss or a reward compares with the reference model.
+    pub fn reads_reference(&self) -> bool {
+        let in_reward = matches!(&self.advantage, AdvantageKind::Gae(gae) if gae.kl.is_some());
+        in_reward || self.objective.kl.is_some()
+    }
+
     /// The extension or advantage that reads which answers are right; `None` if nothing does.
     pub(super) fn reads_right(&self) -> Option<&'static str> {
         let signal = StepSignal::of(&self.advantage);
@@ -196,6 +221,60 @@ impl PolicyGradientConfig {
         ]
         .into_iter()
         .find_map(|(reads, name)| reads.then_some(name))
+    }
+
+    /// Checks that each model beside the policy has a use, and each use its model.
+    fn check_auxiliary(&self) -> Vec<String> {
+        let mut problems = Vec::new();
+        problems.extend(self.value.iter().flat_map(ValueSection::check));
+        problems.extend(self.token_reward.iter().flat_map(TokenRewardSection::check));
+        problems.extend(self.step_model.iter().flat_map(StepModelSection::check));
+        let is_gae = matches!(self.advantage, AdvantageKind::Gae(_));
+        let reads_credit = matches!(
+            &self.objective.policy,
+            PolicyLossKind::Oreal(oreal) if oreal.credit != CreditWeights::Even
+        );
+        let reads_implicit = matches!(self.advantage, AdvantageKind::IStar(_));
+        let reads_progress = matches!(self.advantage, AdvantageKind::StepReturns(_));
+        let uses_steps = match &self.step_model {
+            None => true,
+            Some(StepModelSection::Implicit(_)) => reads_implicit,
+            Some(StepModelSection::Progress(_)) => reads_progress,
+        };
+        for (holds, problem) in [
+            (
+                is_gae == self.value.is_some(),
+                "`advantage = { kind = \"gae\" }` and `value` need each other",
+            ),
+            (
+                reads_credit == self.token_reward.is_some(),
+                "OREAL's credit comes from a token reward model, `token_reward`, unless it is \
+                 `credit = \"even\"`: one of both is missing",
+            ),
+            (
+                uses_steps,
+                "`step_model` of the kind \"implicit\" is for `advantage = { kind = \"istar\" }`, and of \
+                 the kind \"progress\" for \"step_returns\"",
+            ),
+            (
+                self.spark.is_none() || self.auxiliary_names().next().is_none(),
+                "`spark` has judge items in steps of their own, and models beside the policy do not \
+                 learn from them: leave `spark` or `value`, `token_reward` and `step_model` out",
+            ),
+        ] {
+            if !holds {
+                problems.push(problem.to_owned());
+            }
+        }
+        problems
+    }
+
+    /// The keys of sections of models beside the policy.
+    fn auxiliary_names(&self) -> impl Iterator<Item = &'static str> {
+        let value = self.value.as_ref().map(|_| "value");
+        let tokens = self.token_reward.as_ref().map(|_| "token_reward");
+        let steps = self.step_model.as_ref().map(|_| "step_model");
+        value.into_iter().chain(tokens).chain(steps)
     }
 
     /// Checks the options that a process-aware advantage needs.

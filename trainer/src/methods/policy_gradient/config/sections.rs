@@ -198,3 +198,85 @@ impl GuardSection {
         problems
     }
 }
+
+/// `compare` of `[method]`: what a scorer that compares responses compares a rollout with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "with", rename_all = "snake_case", deny_unknown_fields)]
+pub enum CompareSection {
+    /// The reference answer of its row, in both orders (Pairwise-RL, 2504.04950). The published
+    /// formulas are not known; these are ours.
+    Reference {
+        /// The reward of a pair.
+        #[serde(default)]
+        reward: PairReward,
+    },
+    /// The other rollouts of its group.
+    Group,
+}
+
+/// The reward of a rollout that was compared with the reference answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairReward {
+    /// The probability that it is the better one, less one half.
+    #[default]
+    Probability,
+    /// The log-odds of that.
+    LogOdds,
+}
+
+/// `[method.monitor]`: `CoT Monitor+` (2505.18807). The reward of a response is its own plus `weight
+/// penalty` where the scorer flags it. The published values of penalty, start and rate are not known;
+/// these are ours, as are tolerance and cap.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MonitorSection {
+    /// The scorer that reads the comment of a response on itself.
+    pub scorer: String,
+    /// The least score of a flagged response; 1.
+    #[serde(default = "whole")]
+    pub flagged_from: f64,
+    /// The reward of a flag, below 0; -1.
+    #[serde(default = "minus_one")]
+    pub penalty: f64,
+    /// The weight of the penalty at the start; 0.
+    #[serde(default)]
+    pub start: f64,
+    /// The rate of the weight: each step moves it by `-rate (J + tolerance)` with the mean penalty `J`.
+    pub rate: f64,
+    /// The mean penalty that is tolerated, without which the weight never falls; 0.05.
+    #[serde(default = "tolerance")]
+    pub tolerance: f64,
+    /// The largest weight; 1.
+    #[serde(default = "whole")]
+    pub cap: f64,
+}
+
+fn whole() -> f64 {
+    1.0
+}
+
+fn minus_one() -> f64 {
+    -1.0
+}
+
+fn tolerance() -> f64 {
+    0.05
+}
+
+impl MonitorSection {
+    pub(super) fn check(&self, run: &RunNames<'_>) -> Vec<String> {
+        let numbers = [self.flagged_from, self.start, self.rate, self.tolerance, self.cap];
+        let holds = numbers.iter().all(|number| number.is_finite() && *number >= 0.0)
+            && self.penalty.is_finite()
+            && self.penalty < 0.0
+            && self.rate > 0.0
+            && self.start <= self.cap;
+        let range = (!holds).then(|| {
+            "monitor: `penalty` is below 0, `rate` above 0, the other numbers 0 or more, and `start` at \
+             most `cap`"
+                .to_owned()
+        });
+        run.missing_scorer(&self.scorer).into_iter().chain(range).collect()
+    }
+}

@@ -1,12 +1,16 @@
 //! Extensions of the training loop, one file each, switched on by sections of a run file.
 
+mod compare;
 mod crl;
+mod monitor;
 mod partial_rollouts;
 mod self_reward;
 mod spark;
 mod urpo;
 
+pub(super) use compare::CompareRewards;
 pub(super) use crl::CrlHook;
+pub(super) use monitor::monitor;
 pub(super) use partial_rollouts::PartialRollouts;
 pub(super) use self_reward::{GuardHook, SelfRewardTrust};
 pub(super) use spark::SparkHook;

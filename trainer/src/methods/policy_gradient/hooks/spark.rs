@@ -1,6 +1,7 @@
 //! SPARK (`[method.spark]`): the step's rollouts become judging and reflection items, which are
 //! trained on in the step's own update or in a separate one.
 
+use super::super::auxiliary::AuxiliaryModels;
 use super::super::config::{JudgeUpdate, SparkSection, Teach};
 use super::super::hook::{Hook, HookContext, StepData};
 use super::super::labels;
@@ -72,7 +73,9 @@ impl Hook for SparkHook {
         if self.teach.samples() {
             let scored = cx.rollouts.roll_out(cx.step, &items, Phase::Judge, cx.metrics)?;
             let batch = UpdateBatch { train_groups: scored.train_groups, labels: Vec::new() };
-            cx.metrics.extend("judge/", &update(cx.config, cx.step, &batch, apply)?);
+            // A run with `spark` has no models beside the policy.
+            let none = &mut AuxiliaryModels::default();
+            cx.metrics.extend("judge/", &update(cx.config, cx.step, &batch, none, apply)?);
         }
         if self.teach.writes() {
             let labels = labels::encode(cx.rollouts, cx.step, &items)?;

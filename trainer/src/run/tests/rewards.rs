@@ -1,0 +1,82 @@
+//! Rewards beside those of a scorer for single responses.
+
+use super::*;
+
+const JUDGE: &str = "\n[[scorer]]\nname = \"better\"\nkind = \"judge\"\nmodel = \"policy\"\n\
+    mode = \"pair\"\nrationale = \"none\"\ninconsistent = \"average\"\nmin_label_mass = 0.0\n";
+
+fn rows(reference: &str) -> String {
+    let row =
+        |i: usize| format!("{{\"prompt\": \"say {i}\", {reference}\"scorer\": \"better\"}}\n");
+    (0..6).map(row).collect()
+}
+
+fn method(rest: &str) -> String {
+    format!(
+        "[method]\nkind = \"policy_gradient\"\nprompts = 2\ngroup = 3\nmax_tokens = 5\n{rest}\n{JUDGE}"
+    )
+}
+
+const PPO: &str = "advantage = { kind = \"gae\" }\nobjective = { policy = { kind = \"ppo\" } }\n\
+    value = { trunk = \"own\", rate = 1e-2, anchor = true }\n";
+
+#[test]
+fn f7_responses_are_compared_with_the_reference() {
+    let answer = rows("\"answer\": \"e\", ");
+    let compare =
+        |reward: &str| method(&format!("{PPO}compare = {{ with = \"reference\"{reward} }}"));
+    check_resume(TinyHead::Vocab, &answer, &compare(""));
+    for (reward, most) in [("", 0.5), (", reward = \"log_odds\"", f64::INFINITY)] {
+        let bench = Bench::new(TinyHead::Vocab, &answer);
+        let metrics = bench.run(1, &compare(reward)).step().expect("a step");
+        let mean = metrics.get("reward").expect("a reward");
+        assert!(mean != 0.0 && mean.abs() <= most, "{reward}: {metrics:?}");
+    }
+    let refused = |rows: &str, rest: &str, want: &str| {
+        let bench = Bench::new(TinyHead::Vocab, rows);
+        let opened = TrainingRun::open(bench.config(1, rest), Resume::default());
+        let error = opened.expect_err(want).to_string();
+        assert!(error.contains(want), "{want} in {error}");
+    };
+    refused(&rows(""), &compare(""), "row 1 has no reference answer");
+    refused(&answer, &method(""), "cannot reward a single one");
+    let single = answer.replace("better", "has-e");
+    let text =
+        format!("{}{}", compare(""), POLICY_GRADIENT.split("\n\n").nth(1).expect("a scorer"));
+    refused(&single, &text, "no row has one");
+}
+
+/// A response wins as often as the others lose.
+#[test]
+fn responses_of_a_group_are_compared() {
+    let bench = Bench::new(TinyHead::Vocab, &rows(""));
+    let rest = method("compare = { with = \"group\" }\nkeep = { keep = \"all\" }");
+    let mut run = bench.run(2, &rest);
+    assert_eq!(run.check().expect("it can work").len(), 1);
+    for metrics in steps(&mut run, 2) {
+        let mean = metrics.get("reward").expect("a reward");
+        assert!((mean - 0.5).abs() < 1e-9, "{metrics:?}");
+    }
+}
+
+#[test]
+fn h3_flagged_responses_lose_reward() {
+    let scorers = POLICY_GRADIENT.split("\n\n").nth(1).expect("a scorer");
+    let rest = |monitor: &str| {
+        format!(
+            "[method]\nkind = \"policy_gradient\"\nprompts = 4\ngroup = 6\nmax_tokens = 6\n\
+             no_progress_after = 0\n[method.monitor]\nscorer = \"flags\"\n{monitor}\n{scorers}\n\
+             [[scorer]]\nname = \"flags\"\nkind = \"regex\"\nextract = \"whole\"\n\
+             mode = \"search\"\npattern = \".*\"\n"
+        )
+    };
+    check_resume(TinyHead::Vocab, &problems(), &rest("rate = 0.5"));
+    let bench = Bench::new(TinyHead::Vocab, &problems());
+    let metrics = steps(&mut bench.run(3, &rest("rate = 0.5\ntolerance = 0.0\ncap = 0.75")), 3);
+    let weights: Vec<f64> = metrics.iter().filter_map(|m| m.get("monitor/weight")).collect();
+    assert_eq!(weights, [0.0, 0.5, 0.75], "every response is flagged: {metrics:?}");
+    assert!(metrics.iter().all(|m| m.get("monitor/flagged") == Some(1.0)), "{metrics:?}");
+    let share = metrics[1].get("right_share").expect("a share");
+    let reward = metrics[1].get("reward").expect("a reward");
+    assert!((reward - (share - 0.5)).abs() < 1e-9, "{reward} for {share}");
+}
