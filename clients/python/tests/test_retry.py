@@ -22,6 +22,7 @@ from tribunal_client import (
 )
 from tribunal_client.retry import Attempts, retry_after
 
+NEVER_ANSWERED = "and it has never answered: is its URL right?"
 FAST = Retry(tries=4, total_seconds=60.0, first_seconds=0.01, longest_seconds=0.02)
 
 
@@ -97,6 +98,43 @@ def test_a_wait_that_is_too_long_is_not_begun() -> None:
     assert (outcome.retry_after, n_requests) == (3600.0, 1)
 
 
+class Clock:
+    """Time that passes where it is waited for."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def tried(failure: Overloaded | Unreachable, *, answered: bool) -> tuple[float, str]:
+    """How long a server is waited for that always fails so, and what is raised then."""
+    clock = Clock()
+    policy = Retry(total_seconds=300.0, unanswered_seconds=15.0)
+    attempts = Attempts(policy, "http://here", lambda: answered, clock=clock, dice=lambda: 1.0)
+    while True:
+        try:
+            clock.now += attempts.wait_after(failure)
+        except TribunalError as error:
+            return clock.now, str(error)
+
+
+def test_a_server_that_never_answered_is_given_up_early(caplog: pytest.LogCaptureFixture) -> None:
+    waited, said = tried(Unreachable("refused"), answered=False)
+    assert 10.0 < waited <= 15.0
+    assert said == f"http://here: refused (8 tries in {waited:.1f} s, {NEVER_ANSWERED})"
+    notices = [record.getMessage() for record in caplog.records]
+    assert 2 <= len(notices) <= 5
+    assert all(notice.startswith("waiting for http://here: refused; try ") for notice in notices)
+    full = Overloaded("full", status=503, retry_after=None)
+    for waited, _ in (tried(Unreachable("refused"), answered=True), tried(full, answered=False)):
+        assert 250.0 < waited <= 300.0
+    caplog.clear()
+    assert waits(Unreachable("x"), 0.0, 3) == [0.0, 0.0, 0.0]
+    assert not caplog.records
+
+
 def test_slow_is_not_gone() -> None:
     outcome, n_requests = ask(lambda *_: Reply(after=2.0), timeout=0.2)
     assert type(outcome) is TimedOut
@@ -150,7 +188,8 @@ def test_a_date_is_a_wait() -> None:
 
 
 def waits(failure: Overloaded | Unreachable, dice: float, n_waits: int) -> list[float]:
-    attempts = Attempts(Retry(longest_seconds=20.0), clock=lambda: 0.0, dice=lambda: dice)
+    policy = Retry(longest_seconds=20.0)
+    attempts = Attempts(policy, "s", clock=lambda: 0.0, dice=lambda: dice)
     return [attempts.wait_after(failure) for _ in range(n_waits)]
 
 

@@ -54,6 +54,7 @@ class AsyncTribunal:
 
     def _set_up(self, settings: Settings) -> None:
         self.settings = settings
+        self._answered = False
         self._http = httpx.AsyncClient(**self.settings.of_httpx())
 
     async def __aenter__(self) -> Self:
@@ -66,6 +67,11 @@ class AsyncTribunal:
         trace: TracebackType | None,
     ) -> None:
         await self.close()
+
+    @property
+    def answered(self) -> bool:
+        """Whether the server has ever answered this client, whatever it said."""
+        return self._answered
 
     async def close(self) -> None:
         """Closes the connections."""
@@ -210,7 +216,7 @@ class AsyncTribunal:
 
     async def _send(self, method: str, path: str, body: bytes | None = None) -> bytes:
         """The body of a success, after as many tries as it takes and the settings allow."""
-        attempts = Attempts(self.settings.retry)
+        attempts = Attempts(self.settings.retry, self.settings.url, lambda: self._answered)
         while True:
             try:
                 return await self._once(method, path, body)
@@ -223,4 +229,5 @@ class AsyncTribunal:
             reply = await self._http.request(method, path, content=body)
         except httpx.HTTPError as error:
             raise http.lost(error) from error
+        self._answered = True
         return http.body_of(reply.status_code, reply.headers, reply.content)

@@ -49,6 +49,7 @@ class Tribunal:
 
     def _set_up(self, settings: Settings) -> None:
         self.settings = settings
+        self._answered = False
         self._http = httpx.Client(**self.settings.of_httpx())
 
     def __enter__(self) -> Self:
@@ -61,6 +62,11 @@ class Tribunal:
         trace: TracebackType | None,
     ) -> None:
         self.close()
+
+    @property
+    def answered(self) -> bool:
+        """Whether the server has ever answered this client, whatever it said."""
+        return self._answered
 
     def close(self) -> None:
         """Closes the connections."""
@@ -231,7 +237,7 @@ class Tribunal:
         halt: threading.Event | None = None,
     ) -> bytes:
         """The body of a success, after as many tries as it takes and the settings allow."""
-        attempts = Attempts(self.settings.retry)
+        attempts = Attempts(self.settings.retry, self.settings.url, lambda: self._answered)
         halt = halt or threading.Event()
         while True:
             try:
@@ -246,4 +252,5 @@ class Tribunal:
             reply = self._http.request(method, path, content=body)
         except httpx.HTTPError as error:
             raise http.lost(error) from error
+        self._answered = True
         return http.body_of(reply.status_code, reply.headers, reply.content)

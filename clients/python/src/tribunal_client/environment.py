@@ -26,7 +26,9 @@ MANY = 10_000
 def settings(url: str | None = None, api_key: str | None = None) -> Settings:
     """Settings of what is given, and else of the environment."""
     patience = os.environ.get(PATIENCE)
-    retry = Retry(tries=MANY, total_seconds=float(patience)) if patience else Retry()
+    seconds = float(patience) if patience else 0.0
+    waiting = Retry(tries=MANY, total_seconds=seconds, unanswered_seconds=seconds)
+    retry = waiting if patience else Retry()
     return Settings(
         url=url or os.environ.get(URL) or DEFAULT_URL,
         api_key=api_key or os.environ.get(API_KEY) or None,

@@ -47,6 +47,7 @@ class Pool:
         single: Given = {**settings, "retry": NEVER}
         self._servers = [Tribunal(url, **single) for url in urls]
         self._settings = self._servers[0].settings
+        self._named_servers = ", ".join(urls)
         self._cooldown = cooldown
         # Servers that failed, and until when they come last.
         self._failed: dict[Tribunal, float] = {}
@@ -79,7 +80,7 @@ class Pool:
             return list(itertools.chain.from_iterable(judged))
 
     def _judge(self, model: str, batch: Rows, options: Options | None) -> list[Verdict]:
-        attempts = Attempts(self._retry)
+        attempts = Attempts(self._retry, self._named_servers, self._has_answered)
         while True:
             failure = None
             for server in self._in_turn():
@@ -96,6 +97,9 @@ class Pool:
                 status = _status(failure)
                 return [unmeasured(str(row["id"]), status, status, str(failure)) for row in batch]
             time.sleep(wait)
+
+    def _has_answered(self) -> bool:
+        return any(server.answered for server in self._servers)
 
     def _in_turn(self) -> Iterator[Tribunal]:
         """Each server once, from the next in turn on; those that failed lately come last."""

@@ -17,7 +17,7 @@ from .http import Given
 from .inputs import FIELDS, Options
 from .local import LocalServer
 from .pool import Pool
-from .verdict import Verdict
+from .verdict import NUMBERS, Verdict, columns
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -80,9 +80,8 @@ class TribunalScorer:
         fields = self._fields(table.column_names)
         rows = table.select(list(fields)).to_pylist() if fields else [{}] * table.num_rows
         verdicts = self._judge([{fields[name]: row[name] for name in row} for row in rows])
-        types = {"score": pa.float64(), "raw": pa.float64()}
-        for name, values in _columns(verdicts).items():
-            column = pa.array(values, types.get(name, pa.string()))
+        for name, values in columns(verdicts).items():
+            column = pa.array(values, pa.float64() if name in NUMBERS else pa.string())
             table = table.append_column(self.prefix + name, column)
         return table
 
@@ -92,7 +91,7 @@ class TribunalScorer:
         fields = self._fields(batch)
         n_rows = len(next(iter(batch.values()))) if batch else 0
         rows = [{field: batch[name][at] for name, field in fields.items()} for at in range(n_rows)]
-        judged = _columns(self._judge(rows))
+        judged = columns(self._judge(rows))
         # Of objects, so that None stays what it is: a NaN would be taken for a number.
         new = {self.prefix + name: np.array(values, object) for name, values in judged.items()}
         return {**batch, **new}
@@ -105,16 +104,6 @@ class TribunalScorer:
 
     def _judge(self, rows: list[dict[str, Any]]) -> list[Verdict]:
         return self._pool.score_many(self.scorer, rows, options=self.options)
-
-
-def _columns(verdicts: Sequence[Verdict]) -> dict[str, list[Any]]:
-    return {
-        "score": [verdict.score for verdict in verdicts],
-        "status": [verdict.status for verdict in verdicts],
-        "reason": [str(verdict.reason) if verdict.reason else None for verdict in verdicts],
-        "label": [verdict.label for verdict in verdicts],
-        "raw": [verdict.raw for verdict in verdicts],
-    }
 
 
 def score_dataset(

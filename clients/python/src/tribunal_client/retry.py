@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import random
 import time
@@ -12,6 +13,10 @@ from email.utils import parsedate_to_datetime
 
 from .errors import Overloaded, TimedOut, Unreachable
 
+_log = logging.getLogger("tribunal_client")
+SILENT_SECONDS = 1.0
+"""Waiting this long in all is said, and again with each doubling of the time."""
+
 
 @dataclass(frozen=True, slots=True)
 class Retry:
@@ -21,6 +26,8 @@ class Retry:
     """Requests at most, the first included."""
     total_seconds: float = 300.0
     """No try begins later than this after the first."""
+    unanswered_seconds: float = 15.0
+    """The same where the server has never answered: its address may be wrong."""
     first_seconds: float = 0.1
     """Upper end of the first wait where the server names none; it doubles with each try."""
     longest_seconds: float = 20.0
@@ -29,7 +36,7 @@ class Retry:
     def __post_init__(self) -> None:
         if self.tries < 1:
             raise ValueError("Retry.tries: at least 1")
-        for name in ("total_seconds", "first_seconds", "longest_seconds"):
+        for name in ("total_seconds", "unanswered_seconds", "first_seconds", "longest_seconds"):
             seconds = getattr(self, name)
             if not (math.isfinite(seconds) and seconds >= 0):
                 raise ValueError(f"Retry.{name}: {seconds} is not a time")
@@ -40,19 +47,33 @@ NEVER = Retry(tries=1)
 
 
 class Attempts:
-    """The tries of one request."""
+    """The tries of one request.
+
+    Args:
+        policy: how often and how long.
+        server: what is waited for, in messages.
+        answered: whether the server has ever answered.
+        clock: seconds.
+        dice: chance, from 0 to 1.
+    """
 
     def __init__(
         self,
         policy: Retry,
+        server: str,
+        answered: Callable[[], bool] = lambda: True,
+        *,
         clock: Callable[[], float] = time.monotonic,
         dice: Callable[[], float] = random.random,
     ) -> None:
         self._policy = policy
+        self._server = server
+        self._answered = answered
         self._clock = clock
         self._dice = dice
         self._made = 0
         self._begun = clock()
+        self._next_notice = SILENT_SECONDS
 
     def wait_after(self, failure: Overloaded | Unreachable) -> float:
         """Seconds to wait before the next try.
@@ -64,12 +85,37 @@ class Attempts:
         self._made += 1
         # A server that is still at work would be given the same work twice.
         if self._made >= self._policy.tries or isinstance(failure, TimedOut):
-            raise failure
+            raise self._final(failure)
         named = failure.retry_after if isinstance(failure, Overloaded) else None
         wait = self._backoff() if named is None else named + self._spread(named)
-        if self._clock() + wait - self._begun > self._policy.total_seconds:
-            raise failure
+        limit = self._limit(failure)
+        waited = self._clock() - self._begun
+        if waited + wait > limit:
+            raise self._final(failure)
+        if waited + wait >= self._next_notice:
+            self._next_notice = 2.0 * (waited + wait)
+            _log.warning(
+                "waiting for %s: %s; try %d follows in %.1f s, none after another %.0f s",
+                *(self._server, str(failure), self._made + 1, wait, limit - waited),
+            )
         return wait
+
+    def _limit(self, failure: Overloaded | Unreachable) -> float:
+        total = self._policy.total_seconds
+        if isinstance(failure, Unreachable) and not self._answered():
+            return min(total, self._policy.unanswered_seconds)
+        return total
+
+    def _final(self, failure: Overloaded | Unreachable) -> Overloaded | Unreachable:
+        """The failure with what was tried."""
+        if self._policy.tries == 1:
+            return failure
+        seconds = self._clock() - self._begun
+        tries = "try" if self._made == 1 else "tries"
+        never = "" if self._answered() else ", and it has never answered: is its URL right?"
+        tried = f"{self._made} {tries} in {seconds:.1f} s{never}"
+        failure.args = (f"{self._server}: {failure} ({tried})", *failure.args[1:])
+        return failure
 
     def _spread(self, named: float) -> float:
         """Clients that were refused together come back apart, over as long as they have waited."""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypedDict
 
 OK = "ok"
 """The one status that carries a score."""
@@ -92,6 +92,20 @@ class Digests:
     """Oldest and newest revision of weights that were trained meanwhile."""
 
 
+class VerdictRow(TypedDict):
+    """A verdict as columns of a table."""
+
+    score: float | None
+    status: str
+    reason: str | None
+    label: str | None
+    raw: float | None
+
+
+NUMBERS = frozenset({"score", "raw"})
+"""The columns of `VerdictRow` that hold numbers; the others hold texts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on one input. `score` is a finite number if and only if `status` is `ok`."""
@@ -119,6 +133,16 @@ class Verdict:
     details: Json = field(default_factory=dict, repr=False)
     """The whole result as the server wrote it, fields included that this package does not know."""
 
+    def row(self) -> VerdictRow:
+        """The verdict as one row of a table, whose columns are the same for every verdict."""
+        return {
+            "score": self.score,
+            "status": self.status,
+            "reason": str(self.reason) if self.reason else None,
+            "label": self.label,
+            "raw": self.raw,
+        }
+
     @property
     def ok(self) -> bool:
         """Whether there is a score."""
@@ -128,3 +152,9 @@ class Verdict:
 def unmeasured(id: str, status: str, code: str, detail: str) -> Verdict:  # noqa: A002
     """A verdict on what never got to a server, or came back from none. It has no number."""
     return Verdict(id=id, status=status, reason=Reason(code, detail))
+
+
+def columns(verdicts: Sequence[Verdict]) -> dict[str, list[Any]]:
+    """The columns of `VerdictRow`, a value for each verdict."""
+    rows = [verdict.row() for verdict in verdicts]
+    return {name: [row[name] for row in rows] for name in VerdictRow.__annotations__}  # type: ignore[literal-required]
