@@ -1,5 +1,7 @@
 //! Parses the command line; arguments that [`USAGE`] does not list are refused.
 
+use crate::gpu::GpuTask;
+
 /// What `help` prints, and what follows a mistake.
 pub(crate) const USAGE: &str = "\
 Usage: cargo xtask <command>
@@ -15,9 +17,17 @@ Commands:
                                proofs of tests/clients, or those of these names, and keeps a log
                                of each below target/clients; the last line is as above
   check                        rustfmt and clippy over the workspace, warnings are errors
+  dist                         build the program and pack it with completions and manual pages: an
+                               archive and a Python wheel, in target/dist
   gpu                          compile the kernels of cards for every architecture, with NVRTC from
                                PyPI in an environment below target, and fail where registers are kept
-                               in memory; some minutes; the last line is as above
+                               in memory; some minutes; the last line is as above; the images stay in
+                               target/gpu-kernels.bin, which a build takes into the program if
+                               TRIBUNAL_KERNELS is its absolute path
+  gpu pack                     make .gpu, a folder to take along to a machine with a card, where
+                               `python3 check.py --out DIR` checks and measures it
+  gpu report [FILE ...]        add runs of check.py (DIR/results.json) to docs/gpu-runs.json, and write
+                               the tables of docs/gpu.md
   answers                      generate 10,000 answers with their labels from a new seed, judge them, and
                                print the table by strata
   house [CRATE ...]            measure the code: circles of imports, back-running arrows, lines, and
@@ -48,8 +58,10 @@ pub(crate) enum Command {
     Test(TestOptions),
     /// Proofs with other people's clients: those of these names, or all.
     Clients(Vec<String>),
-    /// Kernels of cards, compiled for every architecture.
-    Gpu,
+    /// An archive and a wheel of the program.
+    Dist,
+    /// Kernels of cards.
+    Gpu(GpuTask),
     /// Measures of these crates, or of all.
     House(Vec<String>),
     Openapi,
@@ -87,7 +99,8 @@ pub(crate) fn parse(args: impl IntoIterator<Item = String>) -> Result<Command, S
         "answers" => Command::Answers,
         "check" => Command::Check,
         "openapi" => Command::Openapi,
-        "gpu" => Command::Gpu,
+        "dist" => Command::Dist,
+        "gpu" => return gpu_task(args).map(Command::Gpu),
         "test" => return test_options(args),
         "house" => return Ok(Command::House(args.collect())),
         "soak" => return Ok(Command::Soak(args.collect())),
@@ -116,6 +129,19 @@ fn test_options(mut args: impl Iterator<Item = String>) -> Result<Command, Strin
         (false, _) => Ok(Command::Test(options)),
         (true, false) => Ok(Command::Clients(options.cargo_args)),
         (true, true) => Err("`--clients` checks nothing, so it takes no `--no-check`".to_owned()),
+    }
+}
+
+fn gpu_task(mut args: impl Iterator<Item = String>) -> Result<GpuTask, String> {
+    let task = match args.next().as_deref() {
+        None => GpuTask::Compile,
+        Some("pack") => GpuTask::Pack,
+        Some("report") => return Ok(GpuTask::Report(args.collect())),
+        Some(other) => return Err(format!("unknown argument `{other}` of `gpu`")),
+    };
+    match args.next() {
+        None => Ok(task),
+        Some(extra) => Err(format!("`gpu pack` takes no argument, got `{extra}`")),
     }
 }
 
@@ -162,7 +188,13 @@ mod tests {
         check("check", Ok(Command::Check));
         check("answers", Ok(Command::Answers));
         check("openapi", Ok(Command::Openapi));
-        check("gpu", Ok(Command::Gpu));
+        check("dist", Ok(Command::Dist));
+        check("gpu", Ok(Command::Gpu(GpuTask::Compile)));
+        check("gpu pack", Ok(Command::Gpu(GpuTask::Pack)));
+        check("gpu pack now", Err("`gpu pack` takes no argument, got `now`"));
+        let report = ["a.json", "b.json"].map(str::to_owned).to_vec();
+        check("gpu report a.json b.json", Ok(Command::Gpu(GpuTask::Report(report))));
+        check("gpu run", Err("unknown argument `run` of `gpu`"));
         check("house", Ok(Command::House(Vec::new())));
         check("house engine", Ok(Command::House(vec!["engine".to_owned()])));
         let soak = ["--minutes", "5"].map(str::to_owned).to_vec();

@@ -8,6 +8,7 @@ mod args;
 mod cargo;
 mod check;
 mod clients;
+mod dist;
 mod gpu;
 mod house;
 mod openapi;
@@ -31,7 +32,8 @@ fn main() -> ExitCode {
         Ok(Command::Check) => check::run_alone(),
         Ok(Command::Test(options)) => test::run(&options),
         Ok(Command::Clients(names)) => clients::run(&names),
-        Ok(Command::Gpu) => gpu::run(),
+        Ok(Command::Dist) => dist::run(),
+        Ok(Command::Gpu(task)) => gpu::run(&task),
         Ok(Command::House(crates)) => house::run(&crates),
         Ok(Command::Openapi) => openapi::run(),
         Ok(Command::Soak(args)) => soak::run(&args),
