@@ -89,6 +89,7 @@ pub(crate) fn failure(error: &SandboxError) -> Failure {
         SandboxError::WorkerLost(_) | SandboxError::GuestKilled => {
             (FailureKind::ToolError, "sandbox_failed")
         }
+        SandboxError::Starved => (FailureKind::Overloaded, "sandbox_starved"),
         SandboxError::QueueFull => (FailureKind::Overloaded, "sandbox_queue_full"),
         SandboxError::Cancelled => (FailureKind::Timeout, "deadline_passed"),
     };

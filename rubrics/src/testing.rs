@@ -40,6 +40,7 @@ impl Bench {
             name: "m".to_owned(),
             folder: Folder::directory(&folder(preset, head, seed)),
             options: LoadOptions::default(),
+            device: engine::Device::Cpu,
             capacity: Capacity {
                 kv_memory: 64 << 20,
                 batch_tokens: 1024,

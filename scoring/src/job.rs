@@ -7,6 +7,7 @@ use datasets::format::{Compression, Format, by_name};
 use datasets::manifest::{Manifest, OutputFile, Time};
 use datasets::sink::SinkOptions;
 use datasets::source::{BatchLimits, InputDigest, MissingColumns, Selection, SourceOptions};
+use engine::DeviceName;
 use openapi::Status;
 use serde_json::json;
 use serve::signing::Signer;
@@ -39,6 +40,8 @@ pub struct JobOptions {
     pub explain: bool,
     /// Most rows to score.
     pub limit: Option<u64>,
+    /// Where models compute; as configured if not set.
+    pub device: Option<DeviceName>,
     /// Verifier threads; the number of cores if not set.
     pub threads: Option<usize>,
     /// How files and columns that exist already are treated.
@@ -158,6 +161,7 @@ pub(crate) struct Job {
     /// The key that signs verdicts.
     pub(crate) signer: Option<Arc<Signer>>,
     config: Option<PathBuf>,
+    device: Option<DeviceName>,
     threads: usize,
 }
 
@@ -191,6 +195,7 @@ impl Job {
             workers,
             signer,
             config: options.config,
+            device: options.device,
             threads,
         })
     }
@@ -282,6 +287,7 @@ impl Job {
         let options = BackendOptions {
             scorers: &self.scorers,
             config: self.config.as_deref(),
+            device: self.device,
             threads: Some(self.threads),
             explain: self.explain,
             remote: &self.remote,

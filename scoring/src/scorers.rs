@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use engine::DeviceName;
 use rubrics::{Models, NoModels, Registry, Scorer};
+use serve::config::{Given, Override};
 
 use crate::error::RunError;
 
@@ -32,34 +34,37 @@ pub fn registry(config: Option<&Path>) -> Result<Registry, RunError> {
 ///
 /// # Errors
 /// Every problem of the file, and a model that cannot be loaded or lacks a head.
-fn models(config: Option<&Path>, scorers: &[Arc<Scorer>]) -> Result<Arc<dyn Models>, RunError> {
+fn models(
+    (config, device): (Option<&Path>, Option<DeviceName>),
+    scorers: &[Arc<Scorer>],
+) -> Result<Arc<dyn Models>, RunError> {
     if !scorers.iter().any(|scorer| scorer.uses_models()) {
         return Ok(Arc::new(NoModels));
     }
-    let hosts = hosts(&loaded(config)?)?;
+    let hosts = hosts(&loaded(config, device)?)?;
     for scorer in scorers {
         scorer.check(&hosts).map_err(RunError::Failed)?;
     }
     Ok(Arc::new(hosts))
 }
 
-/// Finds scorers by name and loads their models. The name of a model or an adapter of the configuration
-/// stands for its head.
+/// Finds scorers by name and loads their models, on this device if one is given. The name of a model or
+/// an adapter of the configuration stands for its head.
 ///
 /// # Errors
 /// An unknown name, every problem of the file, and a model that cannot be loaded or lacks a head.
 pub fn load_by_name(
     registry: &Registry,
-    config: Option<&Path>,
+    (config, device): (Option<&Path>, Option<DeviceName>),
     names: &[String],
 ) -> Result<ScorersWithModels, RunError> {
     let configured = || names.iter().filter_map(|name| registry.get(name).cloned());
     let scorers: Vec<Arc<Scorer>> = configured().collect();
     if scorers.len() == names.len() {
-        let models = models(config, &scorers)?;
+        let models = models((config, device), &scorers)?;
         return Ok((scorers, models));
     }
-    let loaded = loaded(config)?;
+    let loaded = loaded(config, device)?;
     let served = served(&loaded.catalogue);
     let unknown_name =
         |name: &&String| registry.get(name).is_none() && !served.contains(&name.as_str());
@@ -79,8 +84,17 @@ pub fn load_by_name(
     Ok((scorers.map_err(RunError::Failed)?, Arc::new(hosts)))
 }
 
-fn loaded(config: Option<&Path>) -> Result<serve::config::Loaded, RunError> {
-    let loaded = serve::config::load(config, &serve::config::Given::default());
+fn loaded(
+    config: Option<&Path>,
+    device: Option<DeviceName>,
+) -> Result<serve::config::Loaded, RunError> {
+    let device = device.map(|device| Override {
+        origin: "--device".to_owned(),
+        name: "engine.device".to_owned(),
+        value: device.to_string(),
+    });
+    let given = Given { settings: device.into_iter().collect(), ..Given::default() };
+    let loaded = serve::config::load(config, &given);
     loaded.map_err(|problems| {
         let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
         RunError::Usage(lines.join("\n"))
@@ -92,12 +106,16 @@ fn hosts(loaded: &serve::config::Loaded) -> Result<serve::hosts::Hosts, RunError
     hosts.map_err(|error| RunError::Failed(error.to_string()))
 }
 
-/// Loads every model of the configuration, or the default model without a configuration.
+/// Loads every model of the configuration, or the default model without a configuration, on this device
+/// if one is given.
 ///
 /// # Errors
 /// Every problem of the file, and a model that cannot be loaded.
-pub fn all_models(config: Option<&Path>) -> Result<serve::hosts::Hosts, RunError> {
-    hosts(&loaded(config)?)
+pub fn all_models(
+    config: Option<&Path>,
+    device: Option<DeviceName>,
+) -> Result<serve::hosts::Hosts, RunError> {
+    hosts(&loaded(config, device)?)
 }
 
 /// The names of models and adapters.

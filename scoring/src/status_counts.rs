@@ -1,5 +1,7 @@
 //! Counts of verdicts by status, and their table.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use base::human::grouped;
@@ -13,6 +15,9 @@ pub struct StatusCounts {
     counts: [u64; STATUSES.len()],
     /// Sum of the scores of status `ok`, added in the order of the rows.
     score_sum: f64,
+    /// Verdicts without a score or with the score 0, by the code of their reason.
+    #[serde(default)]
+    reasons: BTreeMap<String, u64>,
 }
 
 /// All statuses, in the order of tables.
@@ -29,6 +34,9 @@ pub const STATUSES: [Status; 10] = [
     Status::InternalError,
 ];
 
+/// Most reasons that a summary names.
+const REASONS: usize = 5;
+
 /// Statuses that are failures of the service, not of the input.
 const FAILURES: [Status; 4] =
     [Status::ToolError, Status::Timeout, Status::Overloaded, Status::InternalError];
@@ -40,13 +48,21 @@ fn place(status: Status) -> usize {
 impl StatusCounts {
     /// Counts one verdict.
     pub fn add(&mut self, result: &ScoreResult) {
-        self.add_one(result.status, result.score);
+        let code = result.reason.as_ref().map(|reason| reason.code.as_str());
+        self.add_one(result.status, result.score, code);
     }
 
-    /// Counts one verdict by its status and its score.
-    pub fn add_one(&mut self, status: Status, score: Option<f64>) {
+    /// Counts one verdict by its status, its score and the code of its reason.
+    pub fn add_one(&mut self, status: Status, score: Option<f64>, reason: Option<&str>) {
         self.counts[place(status)] += 1;
-        self.score_sum += score.unwrap_or(0.0);
+        let score = score.unwrap_or(0.0);
+        self.score_sum += score;
+        if let Some(reason) = reason.filter(|_| score == 0.0) {
+            match self.reasons.get_mut(reason) {
+                Some(count) => *count += 1,
+                None => drop(self.reasons.insert(reason.to_owned(), 1)),
+            }
+        }
     }
 
     /// Adds the counts of later rows.
@@ -55,6 +71,23 @@ impl StatusCounts {
             *count += more;
         }
         self.score_sum += later.score_sum;
+        for (reason, more) in &later.reasons {
+            *self.reasons.entry(reason.clone()).or_default() += more;
+        }
+    }
+
+    /// Reasons of verdicts without a score or with the score 0, the most frequent first.
+    pub fn reasons(&self) -> Vec<(&str, u64)> {
+        let mut reasons: Vec<_> =
+            self.reasons.iter().map(|(code, count)| (code.as_str(), *count)).collect();
+        reasons.sort_by_key(|(_, count)| Reverse(*count));
+        reasons
+    }
+
+    /// Whether there are verdicts, and each says that its reference cannot be used: the references
+    /// are not what the scorer reads, and no row was measured.
+    pub fn has_no_reference(&self) -> bool {
+        self.total() > 0 && self.count(Status::BadReference) == self.total()
     }
 
     /// Number of verdicts of this status.
@@ -106,6 +139,16 @@ pub fn table(tallies: &[(&str, &StatusCounts)]) -> String {
         let mean = tally.mean().map_or_else(|| "-".to_owned(), |mean| format!("{mean:.4}"));
         writeln!(text, "  {mean:>12}").expect("to memory");
     }
+    for (name, tally) in tallies {
+        let reasons = tally.reasons();
+        if reasons.is_empty() {
+            continue;
+        }
+        let one = |(code, count): &(&str, u64)| format!("{} {code}", grouped(*count, ','));
+        let shown: Vec<String> = reasons.iter().take(REASONS).map(one).collect();
+        let more = if reasons.len() > REASONS { ", …" } else { "" };
+        writeln!(text, "{name}: no score or 0: {}{more}", shown.join(", ")).expect("to memory");
+    }
     text
 }
 
@@ -119,6 +162,9 @@ mod tests {
         math.counts[place(Status::Ok)] = 1200;
         math.counts[place(Status::BadReference)] = 3;
         math.score_sum = 300.0;
+        for (code, n) in [("different", 3), ("no_answer", 7)] {
+            math.reasons.insert(code.to_owned(), n);
+        }
         let text = StatusCounts::default();
         let shown = table(&[("math", &math), ("text", &text)]);
         let words: Vec<Vec<&str>> =
@@ -126,6 +172,27 @@ mod tests {
         assert_eq!(words[0], ["scorer", "ok", "bad_reference", "mean", "score"]);
         assert_eq!(words[1], ["math", "1,200", "3", "0.2500"]);
         assert_eq!(words[2], ["text", "0", "0", "-"]);
+        assert_eq!(
+            words[3..],
+            [["math:", "no", "score", "or", "0:", "7", "no_answer,", "3", "different"]]
+        );
+    }
+
+    #[test]
+    fn reasons_of_zeros_and_of_failures_are_counted() {
+        let mut counts = StatusCounts::default();
+        counts.add_one(Status::Ok, Some(1.0), Some("equal"));
+        counts.add_one(Status::Ok, Some(0.0), Some("different"));
+        counts.add_one(Status::Ok, Some(0.0), None);
+        assert!(!counts.has_no_reference());
+        let mut later = StatusCounts::default();
+        assert!(!later.has_no_reference());
+        for _ in 0..2 {
+            later.add_one(Status::BadReference, None, Some("unreadable"));
+        }
+        assert!(later.has_no_reference());
+        counts.merge(&later);
+        assert_eq!(counts.reasons(), [("unreadable", 2), ("different", 1)]);
     }
 
     #[test]

@@ -47,6 +47,12 @@ impl ScoreSummary {
         }
     }
 
+    /// Scorers that could use the reference of no row.
+    pub fn without_references(&self) -> impl Iterator<Item = &ScorerIdentity> {
+        let scorers = self.scorers.iter().zip(&self.counts.tallies);
+        scorers.filter(|(_, tally)| tally.has_no_reference()).map(|(scorer, _)| scorer)
+    }
+
     /// Verdicts that failed through no fault of their row.
     pub fn failures(&self) -> u64 {
         self.counts.tallies.iter().map(StatusCounts::failures).sum()

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::numbers::{CombineError, finite, result, results};
+use super::numbers::{CombineError, finite, results};
 
 /// Rewards of the last two steps under Delta. We do not have these two indices from the paper
 /// itself, so they are an option, and neither variant is called the paper's.
@@ -56,30 +56,6 @@ pub fn shape(scores: &[f64], how: Shaping) -> Result<Vec<f64>, CombineError> {
         Shaping::Delta { ending } => delta(scores, ending),
         Shaping::ClipThenDelta { eta, ending } => delta(&clip(scores, eta)?, ending),
     }
-}
-
-/// Returns `success + alpha * sum of step rewards`. The value of alpha is not known from the paper.
-///
-/// # Errors
-/// A number that is not finite, or a sum that is not.
-pub fn total(success: f64, alpha: f64, rewards: &[f64]) -> Result<f64, CombineError> {
-    finite("success", &[success])?;
-    finite("alpha", &[alpha])?;
-    finite("step reward", rewards)?;
-    result(success + alpha * rewards.iter().sum::<f64>())
-}
-
-/// Computes the return from each step on: the sum of its reward and all later ones.
-///
-/// # Errors
-/// A reward that is not finite, or a sum that is not.
-pub fn returns(rewards: &[f64]) -> Result<Vec<f64>, CombineError> {
-    finite("step reward", rewards)?;
-    let mut sums = rewards.to_vec();
-    for index in (1..sums.len()).rev() {
-        sums[index - 1] += sums[index];
-    }
-    results(sums)
 }
 
 fn clip(scores: &[f64], eta: f64) -> Result<Vec<f64>, CombineError> {

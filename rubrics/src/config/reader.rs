@@ -235,6 +235,42 @@ impl<'d, 't> Section<'d, 't> {
         table_to_lenient_json(self.table)
     }
 
+    /// Reports every number of the table that is not finite. Call it beside [`Section::to_json`], in
+    /// whose value such a number is the same as an absent one.
+    pub fn refuse_non_finite(&self) {
+        let mut place = Vec::new();
+        self.refuse_non_finite_entries(self.table, &mut place);
+    }
+
+    fn refuse_non_finite_entries(&self, table: &DeTable<'_>, place: &mut Vec<PathSegment>) {
+        for (key, value) in table {
+            place.push(PathSegment::Key(key.get_ref().to_string()));
+            self.refuse_non_finite_value(value.get_ref(), place);
+            place.pop();
+        }
+    }
+
+    fn refuse_non_finite_value(&self, value: &DeValue<'_>, place: &mut Vec<PathSegment>) {
+        match value {
+            DeValue::Table(table) => self.refuse_non_finite_entries(table, place),
+            DeValue::Array(items) => {
+                for (index, item) in items.iter().enumerate() {
+                    place.push(PathSegment::Index(index));
+                    self.refuse_non_finite_value(item.get_ref(), place);
+                    place.pop();
+                }
+            }
+            DeValue::Float(digits) if finite_number(value).is_none() => {
+                self.problem_at(place, format!("{} is not a finite number", digits.as_str()));
+            }
+            DeValue::String(_)
+            | DeValue::Integer(_)
+            | DeValue::Float(_)
+            | DeValue::Boolean(_)
+            | DeValue::Datetime(_) => {}
+        }
+    }
+
     /// Reports a problem at a place inside of this table, or at the nearest table around it where
     /// there is nothing at that place.
     pub fn problem_at(&self, place: &[PathSegment], message: impl Into<String>) {

@@ -9,12 +9,13 @@ use std::time::{Duration, Instant};
 use sandbox::{Floor, Isolation, Limits, SandboxConfig, SandboxError, Session};
 use serde::Serialize;
 use serde_json::{Value, json};
-use verifiers::code::{self, CodePolicy, CodeResult, CodeVerdict, OutputRule, Task, ValueRule};
+use verifiers::code::{
+    self, CodePolicy, CodeResult, CodeVerdict, JudgeError, OutputRule, Task, ValueRule,
+};
 use verifiers::{Certainty, Reason, Verdict, VerifyError};
 
 use super::{KindContext, ScoreFuture, ScorerKind};
 use crate::config::Section;
-use crate::models::Models;
 use crate::outcome::{Evidence, Failure, Outcome, Score};
 use crate::programs::{Programs, failure};
 use crate::sample::Sample;
@@ -104,14 +105,6 @@ impl ScorerKind for CodeScorer {
         })
     }
 
-    fn models(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    fn check(&self, _: &dyn Models) -> Result<(), String> {
-        Ok(())
-    }
-
     fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
         Box::pin(self.evaluate_sample(sample, context))
     }
@@ -119,7 +112,7 @@ impl ScorerKind for CodeScorer {
 
 /// What a slot returns.
 struct Judged {
-    result: Result<CodeResult, SandboxError>,
+    result: Result<CodeResult, JudgeError>,
     isolation: Option<Isolation>,
     queue: Duration,
 }
@@ -140,7 +133,11 @@ impl CodeScorer {
                 context.client.bounds().spend(micros);
                 Ok(self.score(result, &judged, explain))
             }
-            Err(error) => Err(failure(error)),
+            Err(JudgeError::Sandbox(error)) => Err(failure(error)),
+            Err(JudgeError::Checker(why)) => {
+                let reason = Reason::with("checker_failed", why.clone());
+                Err(Failure::from_error(VerifyError::BadReference(reason), Evidence::default()))
+            }
         }
     }
 
@@ -161,7 +158,7 @@ impl CodeScorer {
             // A deadline of the request is no limit of the submission.
             let result = match result {
                 Ok(result) if is_late && result.verdict == CodeVerdict::TimeLimitWall => {
-                    Err(SandboxError::Cancelled)
+                    Err(SandboxError::Cancelled.into())
                 }
                 result => result,
             };

@@ -79,7 +79,9 @@ pub(crate) trait ScorerKind: Send + Sync {
     fn options(&self) -> Value;
 
     /// Names of the models and adapters that it calls.
-    fn models(&self) -> Vec<&str>;
+    fn models(&self) -> Vec<&str> {
+        Vec::new()
+    }
 
     /// Names of the scorers that it calls through [`KindContext::scorer`].
     fn scorers(&self) -> Vec<&str> {
@@ -111,7 +113,9 @@ pub(crate) trait ScorerKind: Send + Sync {
     ///
     /// # Errors
     /// Missing requirements, for the operator.
-    fn check(&self, models: &dyn Models) -> Result<(), String>;
+    fn check(&self, _: &dyn Models) -> Result<(), String> {
+        Ok(())
+    }
 
     /// Scores one response.
     fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a>;

@@ -4,21 +4,20 @@
 //! because a query may take seconds, which would hold a verifier thread.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, oneshot};
 use verifiers::sql::{
-    self, SqlError, SqlFolder, SqlLimits, SqlMode, SqlPolicy, SqlResult, SqlTask, SqlVerdict,
+    self, SqlCaller, SqlError, SqlFolder, SqlLimits, SqlMode, SqlPolicy, SqlTask,
 };
 use verifiers::{Certainty, Reason};
 
 use super::{KindContext, ScoreFuture, ScorerKind};
 use crate::config::Section;
-use crate::models::Models;
-use crate::outcome::{Evidence, Failure, Outcome, Score};
+use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Score};
 use crate::pool::{VerifierPool, catch_panic};
 use crate::sample::Sample;
 
@@ -107,25 +106,17 @@ impl ScorerKind for SqlScorer {
         })
     }
 
-    fn models(&self) -> Vec<&str> {
-        Vec::new()
-    }
-
-    fn check(&self, _: &dyn Models) -> Result<(), String> {
-        Ok(())
-    }
-
     fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
         Box::pin(self.evaluate_sample(sample, context))
     }
 }
 
 /// Ends a query whose caller has left.
-struct CancelQuery(Arc<AtomicBool>);
+struct CancelQuery(Arc<SqlCaller>);
 
 impl Drop for CancelQuery {
     fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
+        self.0.left.store(true, Ordering::Relaxed);
     }
 }
 
@@ -137,14 +128,16 @@ impl SqlScorer {
         let _queued = permit.expect("the semaphore is never closed");
         context.client.bounds().check()?;
         let options = context.client.options();
-        let deadline = options.deadline;
-        let cancelled = CancelQuery(Arc::default());
+        let caller = SqlCaller { deadline: options.deadline, ..SqlCaller::default() };
+        let waiting = CancelQuery(Arc::new(caller));
         let (reply, answer) = oneshot::channel();
         let (response, policy) = (sample.response.to_owned(), self.policy);
-        let flag = Arc::clone(&cancelled.0);
+        let caller = Arc::clone(&waiting.0);
         let job = move || {
             // A dropped receiver is a cancelled call.
-            let _ = reply.send(catch_panic(|| judge(&response, &task, policy, deadline, &flag)));
+            let _ = reply.send(catch_panic(|| {
+                sql::judge(&response, &task, &policy, &caller).map_err(failure)
+            }));
         };
         let submitted = self.threads()?.submit(options.priority, Box::new(job));
         submitted.map_err(|_| Failure::queue_full())?;
@@ -174,30 +167,13 @@ impl SqlScorer {
     }
 }
 
-/// Judges on this thread, no longer than to `deadline`.
-fn judge(
-    response: &str,
-    task: &SqlTask,
-    policy: SqlPolicy,
-    deadline: Option<Instant>,
-    cancelled: &Arc<AtomicBool>,
-) -> Result<SqlResult, Failure> {
-    let left = |end: Instant| end.saturating_duration_since(Instant::now());
-    let time = deadline.map_or(policy.limits.time, |end| left(end).min(policy.limits.time));
-    let policy = SqlPolicy { limits: SqlLimits { time, ..policy.limits }, ..policy };
-    let result = sql::judge(response, task, &policy, cancelled);
-    // A deadline of the request is no limit of the query.
-    let is_late = || deadline.is_some_and(|end| left(end).is_zero());
-    let is_limit = |result: &SqlResult| result.verdict == SqlVerdict::Limit;
-    if result.as_ref().map_or(true, is_limit) && is_late() {
-        return Err(Failure::deadline_passed());
-    }
-    result.map_err(failure)
-}
-
 fn failure(error: SqlError) -> Failure {
     match error {
         SqlError::Reference(error) => Failure::from_error(error, Evidence::default()),
         SqlError::Cancelled => Failure::deadline_passed(),
+        SqlError::Overloaded => {
+            let detail = "the query needs the memory of all others for longer than they may wait";
+            Failure::new(FailureKind::Overloaded, Reason::with("memory_busy", detail))
+        }
     }
 }

@@ -46,6 +46,11 @@ kind = "arithmetic"
 name = "python-tests"
 kind = "code"
 
+# The reference is the program, in LP or MPS format.
+[[scorer]]
+name = "lp"
+kind = "lp"
+
 # The reference has the gold query and the database.
 [[scorer]]
 name = "sql"

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use engine::DeviceName;
 use openapi::{ScoreInput, ScoreResult};
 use rubrics::{
     Input, Models, NoModels, Priority, Registry, RequestRecorder, ScoreOptions, Scorer,
@@ -31,18 +32,18 @@ pub struct LocalBackend {
 }
 
 impl LocalBackend {
-    /// Finds scorers by name, loads their models and starts the threads.
+    /// Finds scorers by name, loads their models, on a device if one is given, and starts the threads.
     ///
     /// # Errors
     /// An unknown scorer, a wrong configuration file, and a model that cannot be loaded.
     pub fn new(
         names: &[String],
-        config: Option<&Path>,
+        (config, device): (Option<&Path>, Option<DeviceName>),
         threads: usize,
         explain: bool,
     ) -> Result<Self, RunError> {
         let registry = scorers::registry(config)?;
-        let (scorers, models) = scorers::load_by_name(&registry, config, names)?;
+        let (scorers, models) = scorers::load_by_name(&registry, (config, device), names)?;
         Self::of(scorers, models, threads, explain)
     }
 

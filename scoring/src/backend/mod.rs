@@ -7,6 +7,7 @@ mod remote;
 
 use std::path::Path;
 
+use engine::DeviceName;
 use openapi::{ScoreInput, ScoreResult};
 
 pub use self::local::{LocalBackend, block_on};
@@ -21,6 +22,8 @@ pub struct BackendOptions<'o> {
     pub scorers: &'o [String],
     /// Configuration file with more scorers.
     pub config: Option<&'o Path>,
+    /// Where models compute; as configured if not set.
+    pub device: Option<DeviceName>,
     /// Verifier threads; the number of cores if not set.
     pub threads: Option<usize>,
     /// Whether verdicts have `reason.detail`.
@@ -41,7 +44,8 @@ impl BackendOptions<'_> {
             return Ok(Box::new(remote));
         }
         let threads = self.threads.unwrap_or_else(cores);
-        Ok(Box::new(LocalBackend::new(self.scorers, self.config, threads, self.explain)?))
+        let source = (self.config, self.device);
+        Ok(Box::new(LocalBackend::new(self.scorers, source, threads, self.explain)?))
     }
 }
 

@@ -8,15 +8,19 @@ use base::file::open_regular;
 
 use crate::error::RunError;
 
-/// Opens or creates a file and locks it. The system releases the lock with the last handle, so that a
+/// Opens or creates the file beside an output whose name has one ending more, and locks it. The system releases the lock with the last handle, so that a
 /// killed run leaves no lock.
 ///
 /// # Errors
-/// A file that another run holds, and system errors.
+/// A file that another run holds, system errors, and [`RunError::Usage`] where the output cannot be
+/// written.
 pub(crate) fn open(path: &Path) -> Result<File, RunError> {
     loop {
         let opened = open_regular(path, &OpenOptions::new());
-        let file = opened.map_err(RunError::file("open", path))?;
+        let file = opened.map_err(|error| {
+            let output = path.with_extension("");
+            RunError::Usage(format!("cannot write {}: {error}", output.display()))
+        })?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

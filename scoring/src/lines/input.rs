@@ -1,8 +1,10 @@
 //! The input of a run over lines.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, BufRead as _, BufReader, Read};
 use std::path::PathBuf;
+
+use datasets::json_array::{ArrayLines, begins_array};
 
 use super::reader::{ChunkLimits, LineChunk, LineReader};
 use crate::error::RunError;
@@ -14,7 +16,7 @@ pub struct Input {
     name: String,
     path: PathBuf,
     reader: LineReader<Box<dyn Read + Send>>,
-    /// Size in bytes; `None` for streams.
+    /// Bytes that are read, those of the file when it was opened; `None` for streams.
     pub(crate) total_bytes: Option<u64>,
 }
 
@@ -43,8 +45,14 @@ impl Input {
         } else {
             let file = File::open(&path).map_err(RunError::named(&path))?;
             let metadata = file.metadata().map_err(RunError::file("read", &path))?;
-            (Box::new(file), Some(metadata.len()).filter(|_| metadata.is_file()))
+            let bytes = Some(metadata.len()).filter(|_| metadata.is_file());
+            // Lines that another process adds meanwhile are of another run.
+            (Box::new(file.take(bytes.unwrap_or(u64::MAX))), bytes)
         };
+        let mut text = BufReader::new(source);
+        let is_array = begins_array(text.fill_buf().map_err(RunError::file("read", &path))?);
+        let source: Box<dyn Read + Send> =
+            if is_array { Box::new(ArrayLines::new(text)) } else { Box::new(text) };
         let reader = LineReader::new(source, limits);
         Ok(Self { name: name.to_owned(), path, reader, total_bytes })
     }

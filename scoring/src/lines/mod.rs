@@ -28,7 +28,7 @@ use self::resume::RunState;
 use crate::backend::Backend;
 use crate::counts::Counts;
 use crate::error::RunError;
-use crate::files::{PartialFile, STREAM};
+use crate::files::PartialFile;
 use crate::header::{Header, ScorerIdentity};
 use crate::job::{Job, WINDOW_BYTES};
 use crate::mapping::Mapping;
@@ -58,24 +58,25 @@ pub(crate) fn run(job: &Job) -> Result<ScoreSummary, RunError> {
     let started = Instant::now();
     let backend = job.backend()?;
     let mut input = Input::open(job.input(), job.limit)?;
+    let bytes = input.total_bytes;
     check_first_rows(job, &mut input)?;
     match open_output(job, backend.scorers(), &mut input)? {
         RunState::Complete(counts) => {
             let progress = RowProgress::start(None, &counts, job.target.is_stdout());
-            write_manifest(job, backend.as_ref(), &counts, started)?;
+            write_manifest(job, backend.as_ref(), &counts, (bytes, started))?;
             Ok(ScoreSummary::new(job, backend.as_ref(), counts, &progress))
         }
         RunState::InProgress(output) if backend.uses_models() && !input.is_stdin() => {
             let store = prefetched(job, backend.as_ref())?;
             let stored = StoredBackend::new(backend.as_ref(), &store);
             let (counts, progress) = score_lines(job, &stored, input, output)?;
-            write_manifest(job, &stored, &counts, started)?;
+            write_manifest(job, &stored, &counts, (bytes, started))?;
             store.remove()?;
             Ok(ScoreSummary::new(job, &stored, counts, &progress))
         }
         RunState::InProgress(output) => {
             let (counts, progress) = score_lines(job, backend.as_ref(), input, output)?;
-            write_manifest(job, backend.as_ref(), &counts, started)?;
+            write_manifest(job, backend.as_ref(), &counts, (bytes, started))?;
             Ok(ScoreSummary::new(job, backend.as_ref(), counts, &progress))
         }
     }
@@ -195,20 +196,16 @@ fn write_manifest(
     job: &Job,
     backend: &dyn Backend,
     counts: &Counts,
-    started: Instant,
+    (bytes, started): (Option<u64>, Instant),
 ) -> Result<(), RunError> {
-    let Some(output) = job.target.output().filter(|_| job.input() != STREAM) else {
+    let (Some(output), Some(bytes)) = (job.target.output(), bytes) else {
         return Ok(());
     };
     let input = Path::new(job.input());
-    let metadata = std::fs::metadata(input).map_err(RunError::file("read", input))?;
-    if !metadata.is_file() {
-        return Ok(());
-    }
     let inputs = vec![InputDigest {
         file: job.input().to_owned(),
-        bytes: metadata.len(),
-        digest: datasets::source::digest(input)?,
+        bytes,
+        digest: datasets::source::digest(input, bytes)?,
     }];
     let files = [(output.to_owned(), counts.scored)];
     let time = Time::now(started.elapsed());

@@ -8,8 +8,8 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, FieldRef, Fields, Schema, SchemaRef};
 use arrow::error::ArrowError;
 use datasets::RecordBatch;
+use datasets::verdict::{FIELDS, SIGNED_FIELDS};
 
-use super::verdict_columns::{FIELDS, SIGNED_FIELDS};
 use crate::error::RunError;
 use crate::target::SCORES_COLUMN;
 

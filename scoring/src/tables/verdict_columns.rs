@@ -1,143 +1,26 @@
 //! Verdicts as columns.
 //!
-//! The columns are the fields of a verdict in JSON (docs/score.md) and the same for every scorer, so
-//! that files of different scorers have one schema; fields that a scorer does not give are null.
+//! Their types are those of `datasets::verdict`.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use arrow::array::{
     Array as _, ArrayRef, AsArray as _, Float64Array, Int64Array, ListArray, StringArray,
     StructArray, new_null_array,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
-use arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type};
+use arrow::datatypes::{DataType, FieldRef, Float64Type};
 use arrow::error::ArrowError;
 use arrow::json::ReaderBuilder;
+use datasets::verdict::{
+    FIELDS, INTEGER, SIGNED_FIELDS, TEXT, candidate_type, digests_type, list_of, reason_type,
+    signature_type, usage_type,
+};
 use openapi::{Candidate, Digests, Reason, ScoreResult, Signature, Status, Usage};
 use serde::Serialize;
 
 use crate::error::RunError;
 use crate::status_counts::{STATUSES, StatusCounts};
-
-const TEXT: DataType = DataType::Utf8;
-const NUMBER: DataType = DataType::Float64;
-const INTEGER: DataType = DataType::Int64;
-
-fn fields_of(fields: &[(&str, DataType)]) -> Fields {
-    let field = |(name, data_type): &(&str, DataType)| Field::new(*name, data_type.clone(), true);
-    fields.iter().map(field).collect()
-}
-
-fn list_of(item: DataType) -> DataType {
-    DataType::List(Arc::new(Field::new_list_field(item, true)))
-}
-
-fn reason_type() -> DataType {
-    DataType::Struct(fields_of(&[("code", TEXT), ("detail", TEXT)]))
-}
-
-fn candidate_type() -> DataType {
-    DataType::Struct(fields_of(&[
-        ("text", TEXT),
-        ("span", list_of(INTEGER)),
-        ("count", INTEGER),
-        ("source", TEXT),
-        ("flags", list_of(TEXT)),
-    ]))
-}
-
-fn steps_type() -> DataType {
-    let equality =
-        fields_of(&[("span", list_of(INTEGER)), ("text", TEXT), ("label", TEXT), ("detail", TEXT)]);
-    list_of(DataType::Struct(fields_of(&[
-        ("index", INTEGER),
-        ("span", list_of(INTEGER)),
-        ("score", NUMBER),
-        ("raw", NUMBER),
-        ("label", TEXT),
-        ("critique", TEXT),
-        ("equalities", list_of(DataType::Struct(equality))),
-    ])))
-}
-
-fn parts_type() -> DataType {
-    list_of(DataType::Struct(fields_of(&[
-        ("name", TEXT),
-        ("status", TEXT),
-        ("score", NUMBER),
-        ("raw", NUMBER),
-        ("weight", NUMBER),
-        ("reason", reason_type()),
-    ])))
-}
-
-fn candidates_type() -> DataType {
-    list_of(DataType::Struct(fields_of(&[
-        ("index", INTEGER),
-        ("status", TEXT),
-        ("score", NUMBER),
-        ("rank", INTEGER),
-        ("normalised", NUMBER),
-        ("raw", NUMBER),
-        ("label", TEXT),
-        ("reason", reason_type()),
-        ("candidate", candidate_type()),
-        ("against", list_of(NUMBER)),
-        ("steps", steps_type()),
-        ("parts", parts_type()),
-    ])))
-}
-
-fn digests_type() -> DataType {
-    DataType::Struct(fields_of(&[
-        ("scorer", TEXT),
-        ("model", TEXT),
-        ("adapter", TEXT),
-        ("prompt", TEXT),
-        ("revisions", list_of(INTEGER)),
-    ]))
-}
-
-fn usage_type() -> DataType {
-    DataType::Struct(fields_of(&[
-        ("input_tokens", INTEGER),
-        ("output_tokens", INTEGER),
-        ("total_tokens", INTEGER),
-    ]))
-}
-
-/// The columns of a verdict.
-pub(super) static FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    fields_of(&[
-        ("status", TEXT),
-        ("score", NUMBER),
-        ("raw", NUMBER),
-        ("label", TEXT),
-        ("reason", reason_type()),
-        ("candidate", candidate_type()),
-        ("steps", steps_type()),
-        ("parts", parts_type()),
-        ("candidates", candidates_type()),
-        ("label_mass", NUMBER),
-        ("digests", digests_type()),
-        ("usage", usage_type()),
-    ])
-});
-
-/// The columns of a signed verdict.
-pub(super) static SIGNED_FIELDS: LazyLock<Fields> = LazyLock::new(|| {
-    let signature = Arc::new(Field::new("signature", signature_type(), true));
-    FIELDS.iter().cloned().chain([signature]).collect()
-});
-
-fn signature_type() -> DataType {
-    DataType::Struct(fields_of(&[
-        ("kid", TEXT),
-        ("created", INTEGER),
-        ("input", TEXT),
-        ("value", TEXT),
-    ]))
-}
 
 /// Converts one scorer's results to a struct array with the columns of [`FIELDS`], or of
 /// [`SIGNED_FIELDS`] if they are signed.
@@ -296,13 +179,17 @@ fn by_json<T: Serialize>(
 /// A status that this program does not know.
 pub(super) fn tally(verdicts: &StructArray) -> Result<StatusCounts, RunError> {
     let mut tally = StatusCounts::default();
+    let (at, _) = FIELDS.find("reason").expect("it is among the columns");
+    let reasons = verdicts.column(at).as_struct();
+    let codes = reasons.column(0).as_string::<i32>();
     for row in 0..verdicts.len() {
         let Some(status) = status(verdicts, row)? else {
             continue;
         };
         let scores = verdicts.column(1).as_primitive::<Float64Type>();
-        let is_there = scores.is_valid(row);
-        tally.add_one(status, is_there.then(|| scores.value(row)));
+        let score = scores.is_valid(row).then(|| scores.value(row));
+        let code = (reasons.is_valid(row) && codes.is_valid(row)).then(|| codes.value(row));
+        tally.add_one(status, score, code);
     }
     Ok(tally)
 }

@@ -11,7 +11,7 @@ use crate::combine::product::{answer_text, r1_reward};
 use crate::combine::renorm::{OutcomeAt, renorm};
 use crate::combine::selection::{best, mean_yes, weighted_vote};
 use crate::combine::sentences::{SentenceVerdict, SentenceWeights, sentence_reward};
-use crate::combine::shaping::{Ending, Shaping, returns, shape, total};
+use crate::combine::shaping::{Ending, Shaping, shape};
 use crate::combine::steps::{Aggregation, aggregate, first_error, share_right, sum_of_logits};
 use crate::combine::thoughts::{ThoughtLabel, advantage, capability};
 
@@ -41,8 +41,6 @@ fn all_with(values: &[f64]) -> Vec<Result<(), String>> {
     let mut result = vec![
         message_of(sum_of_logits(values)),
         message_of(first_error(values, 0.5)),
-        message_of(total(1.0, 0.1, values)),
-        message_of(returns(values)),
         message_of(mean(values)),
         message_of(worst_case(values)),
         message_of(uncertainty_weighted(values, 0.1, Population)),
@@ -73,8 +71,6 @@ fn non_finite_input_is_an_error() {
         let scalars = [
             message_of(first_error(&[0.5], bad)),
             message_of(shape(&[0.5], Shaping::Clip { eta: bad })),
-            message_of(total(bad, 0.1, &[])),
-            message_of(total(1.0, bad, &[])),
             message_of(uncertainty_weighted(&[0.5], bad, Population)),
             message_of(Standard::new(bad, 1.0)),
             message_of(Standard::new(0.0, bad)),
@@ -171,8 +167,6 @@ fn overflow_is_an_error() {
         message_of(sum_of_logits(&huge)),
         message_of(mean(&huge)),
         message_of(shape(&apart, SHAPINGS[1])),
-        message_of(returns(&huge)),
-        message_of(total(1.0, 0.1, &huge)),
         message_of(uncertainty_weighted(&[1e200, -1e200], 0.1, Population)),
         message_of(Standard::of(&[1e200, -1e200], Population)),
         message_of(advantages(&[1e200, -1e200], SPARK)),

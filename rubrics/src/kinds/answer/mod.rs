@@ -150,6 +150,7 @@ fn as_it_is(response: &str) -> Extracted<'_> {
         source: "response",
         members: Vec::new(),
         readings: Vec::new(),
+        earlier: Vec::new(),
         flags: Vec::new(),
     }
 }

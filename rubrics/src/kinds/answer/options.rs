@@ -13,8 +13,9 @@ use verifiers::format::{Follow, FormatConfig, FormatVerifier};
 use verifiers::instructions::{
     InstructionReward, InstructionsConfig, InstructionsVerifier, Strictness,
 };
-use verifiers::json::{JsonConfig, JsonVerifier};
+use verifiers::json::{JsonConfig, JsonVerifier, Syntax};
 use verifiers::length::{LengthConfig, LengthUnit, LengthVerifier};
+use verifiers::lp::{LpAnswer, LpConfig, LpVerifier};
 use verifiers::math::{
     Bound, LogBase, Math, MathConfig, POLICIES, PhysicalConstant, Policy, Tolerance, Undecided,
     UnknownConstant,
@@ -52,7 +53,9 @@ pub(crate) const KINDS: &[AnswerKind] = &[
     kind("format", false, format),
     kind("instructions", false, instructions),
     kind("json", false, json),
+    kind("structured", false, structured),
     kind("length", false, length),
+    kind("lp", false, lp),
 ];
 
 const fn kind(name: &'static str, is_cheap: bool, read: OptionsReader) -> AnswerKind {
@@ -236,14 +239,32 @@ fn instructions(section: &Section<'_, '_>) -> Option<AnswerSpec> {
 }
 
 fn json(section: &Section<'_, '_>) -> Option<AnswerSpec> {
+    let description = "checks that the response is JSON and follows a schema";
+    document(section, description, Syntax::Json)
+}
+
+fn structured(section: &Section<'_, '_>) -> Option<AnswerSpec> {
+    let description = "checks that the response is a document of a syntax and follows a schema";
+    let Some(syntax) = section.word("syntax", &Syntax::NAMES) else {
+        section.problem("syntax", "give the syntax of the documents");
+        return None;
+    };
+    document(section, description, syntax)
+}
+
+fn document(
+    section: &Section<'_, '_>,
+    description: &'static str,
+    syntax: Syntax,
+) -> Option<AnswerSpec> {
     let default = JsonConfig::default();
     let config = JsonConfig {
         schema: section.json("schema"),
         allow_fence: section.boolean("allow_fence").unwrap_or(default.allow_fence),
+        syntax,
         formats: section.boolean("formats").unwrap_or(default.formats),
     };
     let extract = extract(section, Extract::Visible);
-    let description = "checks that the response is JSON and follows a schema";
     let verifier = built(section, "schema", JsonVerifier::new(config.clone()))?;
     spec(description, extract, verifier, &config)
 }
@@ -265,6 +286,23 @@ fn length(section: &Section<'_, '_>) -> Option<AnswerSpec> {
     let extract = extract(section, Extract::Whole);
     let description = "checks that the response is neither too short nor too long";
     let verifier = built(section, "max", LengthVerifier::new(config.clone()))?;
+    spec(description, extract, verifier, &config)
+}
+
+fn lp(section: &Section<'_, '_>) -> Option<AnswerSpec> {
+    let answers = [
+        ("solution", LpAnswer::Solution),
+        ("objective", LpAnswer::Objective),
+        ("model", LpAnswer::Model),
+    ];
+    let default = LpConfig::default();
+    let config = LpConfig {
+        answer: section.word("answer", &answers).unwrap_or_default(),
+        tolerance: section.text("tolerance").unwrap_or(default.tolerance),
+    };
+    let extract = extract(section, Extract::Visible);
+    let description = "checks that the response solves a linear or mixed-integer program";
+    let verifier = built(section, "tolerance", LpVerifier::new(&config))?;
     spec(description, extract, verifier, &config)
 }
 

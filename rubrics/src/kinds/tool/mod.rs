@@ -9,7 +9,6 @@
 //! Unlike the published code, which scores the error string of the turn limit as incorrect, the
 //! turn limit is a failure here unless `at_turn_limit = "incorrect"`.
 
-mod calls;
 mod convert;
 mod tools;
 
@@ -282,7 +281,7 @@ impl Conversing {
             log.wrote("judgement", &written[0]);
             counted.turns += 1;
             let text = written[0].whole()?;
-            let calls = calls::read_calls(prompting::after_thinking(text));
+            let calls = verifiers::tool_calls::read_calls(prompting::after_thinking(text));
             if calls.is_empty() {
                 return self.verdict(prompting::after_thinking(text), &counted);
             }

@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use verifiers::math::{Math, MathConfig};
+use verifiers::tool_calls::Call;
 use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verifier as _, VerifyError, arithmetic};
 
-use super::calls::Call;
 use super::convert;
 use crate::config::{Section, nearest};
 

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use serde_json::json;
+use verifiers::tool_calls::read_calls;
 
-use super::super::calls::read_calls;
 use super::super::tools::Toolbox;
 use crate::config::Document;
 
