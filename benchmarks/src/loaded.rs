@@ -52,19 +52,19 @@ impl StorageArg {
 /// The options that both arguments give.
 pub(crate) fn load_options(storage: StorageArg, compute: Option<ComputeArg>) -> LoadOptions {
     let (storage, default) = match storage {
-        StorageArg::AsStored => (Storage::AsStored, Compute::F32),
-        StorageArg::F32 => (Storage::F32, Compute::F32),
-        StorageArg::F16 => (Storage::F16, Compute::F32),
-        StorageArg::Bf16 => (Storage::Bf16, Compute::F32),
-        StorageArg::Int8 => (Storage::AsStored, Compute::Int8),
+        StorageArg::AsStored => (Storage::AsStored, None),
+        StorageArg::F32 => (Storage::F32, None),
+        StorageArg::F16 => (Storage::F16, None),
+        StorageArg::Bf16 => (Storage::Bf16, None),
+        StorageArg::Int8 => (Storage::AsStored, Some(Compute::Int8)),
     };
-    let compute = compute.map_or(default, |compute| match compute {
+    let given = compute.map(|compute| match compute {
         ComputeArg::Auto => Compute::Auto,
         ComputeArg::F32 => Compute::F32,
         ComputeArg::Bf16 => Compute::Bf16,
         ComputeArg::Int8 => Compute::Int8,
     });
-    LoadOptions { storage, compute }
+    LoadOptions { storage, compute: given.or(default) }
 }
 
 /// Capacities of an engine.

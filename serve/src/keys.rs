@@ -1,9 +1,12 @@
 //! API keys: reading them, the scopes of each, and the refusal of wrong ones.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use actix_web::http::header::{AUTHORIZATION, HeaderMap};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use sha2::{Digest as _, Sha256};
 use subtle::{ConditionallySelectable as _, ConstantTimeEq as _};
 
@@ -231,6 +234,25 @@ impl Keys {
     /// # Errors
     /// 401 where a key is needed and the request has none, a wrong one, or more than one.
     pub fn check(&self, headers: &HeaderMap) -> Result<Option<Arc<Key>>, ApiError> {
+        self.check_as(headers, |header| bearer(header).map(Cow::Borrowed))
+    }
+
+    /// The same for the pages that describe the interface, whose key may also be the password of
+    /// Basic authentication (RFC 7617): a browser sends no other for an address that is typed.
+    ///
+    /// # Errors
+    /// As [`Keys::check`].
+    pub(crate) fn check_page(&self, headers: &HeaderMap) -> Result<Option<Arc<Key>>, ApiError> {
+        self.check_as(headers, |header| {
+            bearer(header).map(Cow::Borrowed).or_else(|| password(header).map(Cow::Owned))
+        })
+    }
+
+    fn check_as(
+        &self,
+        headers: &HeaderMap,
+        read: fn(&[u8]) -> Option<Cow<'_, [u8]>>,
+    ) -> Result<Option<Arc<Key>>, ApiError> {
         if self.is_open() {
             return Ok(None);
         }
@@ -242,10 +264,10 @@ impl Keys {
         if given.next().is_some() {
             return denied("more than one Authorization header");
         }
-        let Some(key) = bearer(header.as_bytes()) else {
+        let Some(key) = read(header.as_bytes()) else {
             return denied("the Authorization header must read 'Bearer KEY'");
         };
-        match self.find(key) {
+        match self.find(&key) {
             Some(key) => Ok(Some(key)),
             None => denied("this API key is not known"),
         }
@@ -268,6 +290,15 @@ fn bearer(header: &[u8]) -> Option<&[u8]> {
     let (scheme, key) = header.split_at_checked(6)?;
     let key = key.strip_prefix(b" ").or_else(|| key.strip_prefix(b"\t"))?;
     scheme.eq_ignore_ascii_case(b"bearer").then(|| key.trim_ascii())
+}
+
+/// The password of a header of Basic authentication, whose user name does not count.
+fn password(header: &[u8]) -> Option<Vec<u8>> {
+    let (scheme, encoded) = header.split_at_checked(6)?;
+    let scheme = scheme.eq_ignore_ascii_case(b"basic ").then_some(encoded)?;
+    let decoded = BASE64_STANDARD.decode(scheme.trim_ascii()).ok()?;
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    Some(decoded[colon + 1..].to_vec())
 }
 
 #[cfg(test)]

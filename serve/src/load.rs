@@ -4,36 +4,50 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Capacity, Folder, Host, HostSpec, LoadError};
+use engine::{Capacity, Device, Folder, Host, HostSpec, LoadError};
 use rubrics::decide::{CalibrationError, Calibrations};
 
 use crate::config::{AdapterSpec, Catalogue, Config, ModelSpec};
 use crate::hosts::Hosts;
 use crate::state::State;
 
-/// A configured model or adapter that cannot be served.
+/// A configured device that cannot be used, or a model or adapter that cannot be served.
 #[derive(Debug, thiserror::Error)]
-#[error("{what} cannot be loaded from {path}: {source}", path = path.display())]
-pub struct CannotLoad {
-    what: String,
-    path: PathBuf,
-    source: LoadError,
+pub enum CannotLoad {
+    /// The device.
+    #[error(transparent)]
+    Device(#[from] LoadError),
+    /// A model or an adapter.
+    #[error("{what} cannot be loaded from {path}: {source}", path = path.display())]
+    Files {
+        /// Its name.
+        what: String,
+        /// Its folder.
+        path: PathBuf,
+        /// Why.
+        source: LoadError,
+    },
 }
 
-/// Loads all models and adapters in order, with a log line for each. Takes as long as reading their
+/// Opens the device and loads all models and adapters in order, with a log line for each. Takes as long as reading their
 /// files does.
 ///
 /// # Errors
 /// The first that cannot be loaded.
 pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, CannotLoad> {
+    let device = config.device.open(config.kernel_cache.clone())?;
+    let folder = |model: &ModelSpec| match &model.path {
+        Some(path) => Folder::directory(path),
+        None => models::embedded::folder(),
+    };
+    let folders: Vec<Folder> = catalogue.models.iter().map(folder).collect();
+    let share = device.kv_share(&folders)?;
     let mut hosts = Vec::new();
-    for model in &catalogue.models {
-        let folder = match &model.path {
-            Some(path) => Folder::directory(path),
-            None => models::embedded::folder(),
-        };
+    for (model, folder) in catalogue.models.iter().zip(folders) {
         let path = folder.path().to_owned();
-        let loaded = load_model(config, model, folder).map_err(|source| CannotLoad {
+        let kv_memory = kv_memory(config, model).min(share);
+        let loaded = load_model(config, model, (folder, &device, kv_memory));
+        let loaded = loaded.map_err(|source| CannotLoad::Files {
             what: format!("model '{}'", model.name),
             path,
             source,
@@ -43,7 +57,7 @@ pub fn load_models(config: &Config, catalogue: &Catalogue) -> Result<Hosts, Cann
     for adapter in &catalogue.adapters {
         let host = hosts.iter().find(|host| *host.name == *adapter.model);
         let host = host.expect("the catalogue was checked when it was read");
-        load_adapter(host, adapter).map_err(|source| CannotLoad {
+        load_adapter(host, adapter).map_err(|source| CannotLoad::Files {
             what: format!("adapter '{}' of model '{}'", adapter.name, adapter.model),
             path: adapter.path.clone(),
             source,
@@ -70,16 +84,23 @@ pub fn calibrated(mut state: State, catalogue: &Catalogue) -> Result<State, Cali
 /// small where it is not used.
 const DEFAULT_KV_MEMORY: u64 = 64 << 20;
 
-fn load_model(config: &Config, model: &ModelSpec, folder: Folder) -> Result<Host, LoadError> {
+/// Bytes of a model's KV cache at most.
+fn kv_memory(config: &Config, model: &ModelSpec) -> u64 {
+    let configured = config.kv_memory as u64;
+    if model.path.is_some() { configured } else { configured.min(DEFAULT_KV_MEMORY) }
+}
+
+fn load_model(
+    config: &Config,
+    model: &ModelSpec,
+    (folder, device, kv_memory): (Folder, &Device, u64),
+) -> Result<Host, LoadError> {
     let start = Instant::now();
-    let kv_memory = match &model.path {
-        Some(_) => config.kv_memory as u64,
-        None => DEFAULT_KV_MEMORY.min(config.kv_memory as u64),
-    };
     let host = Host::load(&HostSpec {
         name: model.name.clone(),
         folder,
         options: model.options,
+        device: device.clone(),
         capacity: Capacity {
             kv_memory,
             batch_tokens: config.batch_tokens,
@@ -90,7 +111,8 @@ fn load_model(config: &Config, model: &ModelSpec, folder: Folder) -> Result<Host
     tracing::info!(
         model = model.name,
         digest = &*host.digest,
-        numerics = host.numerics.numerics.name(),
+        device = %device,
+        numerics = &*host.numerics.numerics.name(),
         numerics_reason = host.numerics.reason,
         parameters = host.parameters,
         weight_bytes = host.weight_bytes,

@@ -12,6 +12,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::memory::MemoryBudget;
@@ -337,6 +338,11 @@ impl Metrics {
         self.engines.register(registry);
     }
 
+    /// Adds the series that says what the program was built from.
+    pub(crate) fn build_info(&mut self, labels: Vec<(&'static str, &'static str)>) {
+        self.registry.register("build", "The program: its version and commit", Info::new(labels));
+    }
+
     /// Takes over the memory in use, its limit and its stage.
     pub fn memory(&self, budget: &MemoryBudget) {
         self.memory.set(budget);
@@ -433,7 +439,8 @@ mod tests {
 
     /// The names that a scrape has once everything has happened.
     fn scraped_names() -> BTreeSet<String> {
-        let metrics = Metrics::new();
+        let mut metrics = Metrics::new();
+        metrics.build_info(vec![("version", "1.2.3")]);
         metrics.verdicts("math", "ok", 1);
         metrics.stage("math", Stage::Exec, [Duration::ZERO]);
         metrics.reply("/v1/score", 200);
@@ -481,6 +488,7 @@ mod tests {
             unseen,
             [
                 "tribunal_batches_total",
+                "tribunal_build_info",
                 "tribunal_engine_queued_tokens",
                 "tribunal_memory_refused_total"
             ]

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{AUTHORIZATION, HeaderName, HeaderValue};
-use actix_web::http::{ConnectionType, Method};
+use actix_web::http::header::{AUTHORIZATION, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use actix_web::http::{ConnectionType, Method, StatusCode};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, web};
 use connections::{Connection, ReplyBody};
@@ -22,6 +22,9 @@ use crate::{origin, playground};
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
+/// Makes a browser show a form for the key.
+const PASSWORD: HeaderValue =
+    HeaderValue::from_static("Basic realm=\"the password is an API key\", charset=\"UTF-8\"");
 
 /// Counts a request that is dropped without a reply, as happens when its client disconnects.
 struct Leaving {
@@ -92,7 +95,10 @@ pub(crate) async fn guard(
                 request.extensions_mut().insert(sender);
             }
             Err(error) => {
-                let reply = ApiFlavor::of(request.path()).response(&error);
+                let mut reply = ApiFlavor::of(request.path()).response(&error);
+                if is_page(request.path()) && reply.status() == StatusCode::UNAUTHORIZED {
+                    reply.headers_mut().append(WWW_AUTHENTICATE, PASSWORD);
+                }
                 return Ok(request.into_response(reply));
             }
         }
@@ -165,7 +171,12 @@ fn identify(request: &HttpRequest, state: &State) -> Result<Option<Sender>, ApiE
         return Ok(None);
     }
     let address = request.peer_addr().map(|address| address.ip());
-    let key = match keys.check(request.headers()) {
+    let checked = if is_page(request.path()) || request.path() == "/openapi.json" {
+        keys.check_page(request.headers())
+    } else {
+        keys.check(request.headers())
+    };
+    let key = match checked {
         Ok(key) => key,
         Err(error) => {
             if address.is_some() {
@@ -182,6 +193,11 @@ fn identify(request: &HttpRequest, state: &State) -> Result<Option<Sender>, ApiE
     }
     let client = key.as_ref().map_or_else(|| state.addresses.of(address), |key| key.id());
     Ok(Some(Sender { client, key }))
+}
+
+/// Whether a path is of the pages that describe the interface.
+fn is_page(path: &str) -> bool {
+    path == "/docs" || path.starts_with("/docs/")
 }
 
 /// Whether a request is a probe of health without a key: what probes (a kubelet, a balancer) keeps no
@@ -218,9 +234,19 @@ fn finish(
     let loud = status >= 500 && !matches!(status, 503 | 504);
     if loud {
         tracing::error!(request_id = id, route, status, micros, "reply");
-    } else {
-        tracing::debug!(request_id = id, route, status, micros, "reply");
     }
+    let request = reply.request();
+    tracing::debug!(
+        target: "access",
+        request_id = id,
+        method = request.method().as_str(),
+        route,
+        status,
+        micros,
+        key = Sender::of(request).and_then(|sender| sender.key).as_ref().map(|key| key.label()),
+        address = request.peer_addr().map(|address| address.ip().to_string()),
+        "reply",
+    );
     reply
 }
 

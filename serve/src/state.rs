@@ -158,6 +158,13 @@ impl State {
         self
     }
 
+    /// The same, with what the program was built from in the metrics.
+    #[must_use]
+    pub fn with_build_info(mut self, labels: Vec<(&'static str, &'static str)>) -> Self {
+        self.metrics.build_info(labels);
+        self
+    }
+
     /// Adds calibrations for the decisions of a model and of its adapters.
     #[must_use]
     pub fn with_calibration(mut self, model: &str, calibrations: Calibrations) -> Self {

@@ -69,6 +69,10 @@ impl<F: Forward> Forward for Clocked<F> {
     fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
         self.inner.remove(slot)
     }
+
+    fn shares_weights(&self) -> bool {
+        self.inner.shares_weights()
+    }
 }
 
 /// Returns the seconds within the forward.

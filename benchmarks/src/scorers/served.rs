@@ -144,6 +144,7 @@ pub(super) fn host(
         name: "m".to_owned(),
         folder: Folder::directory(&path),
         options: ::models::LoadOptions::default(),
+        device: engine::Device::Cpu,
         capacity: Capacity {
             kv_memory: u64::from(args.kv_mib) << 20,
             batch_tokens: 1024,

@@ -336,5 +336,5 @@ fn load_options(section: &Section<'_, '_>) -> LoadOptions {
     if by_storage.is_some() && compute.is_some() && by_storage != compute {
         section.problem("compute", "storage = \"int8\" means compute = \"int8\", and this differs");
     }
-    LoadOptions { storage, compute: compute.or(by_storage).unwrap_or_default() }
+    LoadOptions { storage, compute: compute.or(by_storage) }
 }

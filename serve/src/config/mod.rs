@@ -5,6 +5,7 @@
 //! the models.
 
 mod catalogue;
+mod overrides;
 mod settings;
 #[cfg(test)]
 mod tests;
@@ -15,17 +16,20 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use connections::ConnectionLimits;
+use engine::DeviceName;
 use rubrics::Registry;
 use rubrics::config::{Document, Problem, Section};
 
 use self::catalogue::Flags;
-use self::settings::{FORMER_TABLES, SETTINGS, Setting, present_table};
+use self::overrides::{apply, environment, user_cache};
+use self::settings::{SETTINGS, Setting, present_table};
 use crate::admit::AdmissionLimits;
 use crate::keys::Keys;
 use crate::scorer_queues::{QueuePolicy, QueueSpec};
 use crate::signing::Signing;
 
 pub use self::catalogue::{AdapterSpec, Catalogue, ModelSpec};
+pub use self::overrides::Override;
 
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -99,6 +103,10 @@ pub struct Config {
     pub deadline: Duration,
     /// Queues of single scorers.
     pub queues: Vec<QueueSpec>,
+    /// Where models compute.
+    pub device: DeviceName,
+    /// Folder where compiled kernels of a card are kept; without it each start compiles them.
+    pub kernel_cache: Option<PathBuf>,
     /// Most tokens in one engine step.
     pub batch_tokens: usize,
     /// Bytes of the KV cache, per model.
@@ -176,6 +184,8 @@ impl Default for Config {
             key_failures: 20,
             deadline: Duration::from_secs(30),
             queues: Vec::new(),
+            device: DeviceName::Auto,
+            kernel_cache: None,
             batch_tokens: 1024,
             kv_memory: 2 << 30,
             max_sequences: 256,
@@ -196,6 +206,9 @@ impl Default for Config {
         }
     }
 }
+
+/// Tokens of a step on a card: enough to fill one.
+const CARD_BATCH_TOKENS: usize = 8192;
 
 impl Config {
     /// Reads the keys of `[signing]`.
@@ -231,6 +244,26 @@ impl Config {
         }
     }
 
+    /// Sets the sizes that are not given to those that suit a card, whose memory is its own: large
+    /// steps, and a KV cache in all that is free.
+    fn fit_card(&mut self) {
+        if !matches!(self.device, DeviceName::Cuda(_)) {
+            return;
+        }
+        let sizes = [
+            (("engine", "batch_tokens"), &mut self.batch_tokens, CARD_BATCH_TOKENS),
+            (("engine", "kv_memory"), &mut self.kv_memory, usize::MAX),
+        ];
+        for (name, size, of_card) in sizes {
+            if !self.given.contains(&name) {
+                *size = of_card;
+            }
+        }
+        if self.kernel_cache.is_none() {
+            self.kernel_cache = user_cache();
+        }
+    }
+
     /// Returns the limits of connections.
     pub(crate) fn connection_limits(&self) -> ConnectionLimits {
         ConnectionLimits {
@@ -254,17 +287,6 @@ impl Config {
             encoding: self.encoding_bytes,
         }
     }
-}
-
-/// A setting from the command line, as `--set TABLE.KEY=VALUE` or its own flag.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Override {
-    /// Where it was written, for error messages: `--bind`.
-    pub origin: String,
-    /// `server.bind`.
-    pub name: String,
-    /// The value as written.
-    pub value: String,
 }
 
 /// Configuration from the command line.
@@ -320,6 +342,7 @@ pub fn load(file: Option<&Path>, given: &Given) -> Result<Loaded, Vec<Problem>> 
     if let Some(limit) = config.memory.or_else(base::memory::limit_bytes) {
         config.fit(limit, catalogue.models.len());
     }
+    config.fit_card();
     check_names(&config, &registry, &catalogue, &mut problems);
     let keys = read_keys(&config, &mut problems);
     let signing = config.signing().unwrap_or_else(|(key, message)| {
@@ -446,6 +469,7 @@ fn read_document(
         }
         if let Some(base) = place.base {
             let paths = [
+                &mut config.kernel_cache,
                 &mut config.api_keys_file,
                 &mut config.signing_key_file,
                 &mut config.signing_retired_keys,
@@ -487,48 +511,6 @@ fn read_queues(root: &Section<'_, '_>) -> Vec<QueueSpec> {
         section.finish();
     }
     queues
-}
-
-/// Reads settings from the environment; the only place that does.
-#[expect(clippy::disallowed_methods, reason = "this is the place that the rule names")]
-fn environment() -> Vec<Override> {
-    let given = SETTINGS.iter().flat_map(environment_names).filter_map(|(origin, name)| {
-        let value = std::env::var(&origin).ok()?;
-        Some(Override { origin, name, value })
-    });
-    given.collect()
-}
-
-/// The variables of a setting, each with the setting's name; one of a former table comes first, so
-/// that the present one takes precedence.
-fn environment_names(setting: &'static Setting) -> impl Iterator<Item = (String, String)> {
-    let former = FORMER_TABLES.iter().filter(|(_, present)| *present == setting.table);
-    former.map(|(former, _)| *former).chain([setting.table]).map(|table| {
-        // `cache.memory` would otherwise be TRIBUNAL_MEMORY, which is too general.
-        let key = match (setting.table, setting.key) {
-            ("cache" | "compat" | "batches" | "signing", key) => format!("{table}_{key}"),
-            (_, key) => key.to_owned(),
-        };
-        (format!("TRIBUNAL_{}", key.to_uppercase()), format!("{}.{}", setting.table, setting.key))
-    })
-}
-
-fn apply(config: &mut Config, given: &Override, problems: &mut Vec<Problem>) {
-    let named = |s: &&Setting| {
-        let name = given.name.split_once('.');
-        name.is_some_and(|(table, key)| present_table(table) == s.table && key == s.key)
-    };
-    let Some(setting) = SETTINGS.iter().find(named) else {
-        let names: Vec<String> =
-            SETTINGS.iter().map(|s| format!("{}.{}", s.table, s.key)).collect();
-        let near = rubrics::config::nearest(&given.name, names.iter().map(String::as_str));
-        let hint = near.map(|near| format!("; did you mean '{near}'?")).unwrap_or_default();
-        problems.push(problem(&given.origin, &given.name, format!("no such setting{hint}")));
-        return;
-    };
-    if let Err(expected) = config.set(setting, &given.value) {
-        problems.push(problem(&given.origin, &given.name, format!("expected {expected}")));
-    }
 }
 
 fn read_keys(config: &Config, problems: &mut Vec<Problem>) -> Keys {

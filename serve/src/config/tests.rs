@@ -1,3 +1,4 @@
+use super::overrides::environment_names;
 use super::*;
 use models::LoadOptions;
 use models::weights::{Compute, Storage};
@@ -30,11 +31,11 @@ fn engine_settings_are_read() {
     assert_eq!(numbers, (64, 1 << 20, 3));
     assert_eq!(config.queue_tokens, 1000);
     let text =
-        "[engine]\ndevice = \"cuda:0\"\nmode = \"fast\"\nbatch_tokens = 0\nkv_memory = \"0\"\n";
+        "[engine]\ndevice = \"cuda:x\"\nmode = \"fast\"\nbatch_tokens = 0\nkv_memory = \"0\"\n";
     let (_, _, problems) = read(text, &[], &[]);
     let expected = [
-        ("t.toml:2: engine.device", "CUDA"),
-        ("t.toml:3: engine.mode", "CUDA"),
+        ("t.toml:2: engine.device", "cuda:0"),
+        ("t.toml:3: engine.mode", "invariant"),
         ("t.toml:4: engine.batch_tokens", "above zero"),
         ("t.toml:5: engine.kv_memory", "above zero"),
     ];
@@ -97,10 +98,10 @@ fn flags_take_precedence_over_tables() {
     };
     let expected = Catalogue {
         models: vec![
-            model("a", here.join("tests"), Storage::AsStored, Compute::Int8),
-            model("b", here.join("tests"), Storage::AsStored, Compute::Auto),
-            model("d", here.join("src"), Storage::F16, Compute::Bf16),
-            model("c", here.to_owned(), Storage::AsStored, Compute::F32),
+            model("a", here.join("tests"), Storage::AsStored, Some(Compute::Int8)),
+            model("b", here.join("tests"), Storage::AsStored, Some(Compute::Auto)),
+            model("d", here.join("src"), Storage::F16, Some(Compute::Bf16)),
+            model("c", here.to_owned(), Storage::AsStored, None),
         ],
         adapters: vec![adapter("x", "c", here.join("src")), adapter("y", "a", here.to_owned())],
     };
