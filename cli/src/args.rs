@@ -4,6 +4,7 @@ use benchmarks::BenchCommand;
 use clap::{Parser, Subcommand};
 
 use crate::calibrate::CalibrateArgs;
+use crate::completions::{CompletionsArgs, ManArgs};
 use crate::config::ConfigCommand;
 use crate::doctor::DoctorArgs;
 use crate::eval::EvalArgs;
@@ -81,4 +82,8 @@ pub(crate) enum Command {
     /// Print the description of the HTTP interface (the `OpenAPI` document)
     #[command(after_help = "Example:\n  tribunal openapi > openapi.json")]
     Openapi,
+    /// Print the completions of a shell
+    Completions(CompletionsArgs),
+    /// Write the manual pages of all commands into a folder
+    Man(ManArgs),
 }

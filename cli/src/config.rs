@@ -120,7 +120,8 @@ mod tests {
 
     /// A line without its comment mark; examples of files stay as they are.
     fn taken(line: &str) -> &str {
-        let is_file = [".txt", ".pem", "adapters", "\"batches\"", "scorer = \"math\" "];
+        let is_file =
+            [".txt", ".pem", "adapters", "kernel_cache", "\"batches\"", "scorer = \"math\" "];
         match line.strip_prefix("# ") {
             Some(setting) if !is_file.iter().any(|mark| line.contains(mark)) => setting,
             _ => line,

@@ -5,7 +5,9 @@
 
 mod allocator;
 mod args;
+mod build_info;
 mod calibrate;
+mod completions;
 mod config;
 mod dataset_args;
 mod doctor;
@@ -29,15 +31,17 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 use ::serve::logs::{self, LogFormat};
 use args::{Cli, Command};
 use error::{CliError, CommandOutcome, exit_code, is_closed_pipe};
 
-/// Runs the command of the process's arguments.
-pub fn main() -> ExitCode {
-    let command = Cli::parse().command;
+/// Runs the command of the process's arguments. `commit` is what the program was built from.
+pub fn main(commit: &'static str) -> ExitCode {
+    let build = build_info::BuildInfo::new(commit);
+    let matches = Cli::command().long_version(build.text()).get_matches();
+    let command = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()).command;
     train::leave_threads_to_workers();
     if matches!(command, Command::Train(_)) {
         allocator::keep_free_pages();
@@ -47,7 +51,7 @@ pub fn main() -> ExitCode {
         logs::init("warn", LogFormat::Text).expect("logging starts once, with a valid filter");
     }
     let ended = match command {
-        Command::Serve(args) => serve::run(&args),
+        Command::Serve(args) => serve::run(&args, &build),
         Command::Score(args) => score::run(*args),
         Command::Merge(args) => merge::run(&args),
         Command::Filter(args) => filter::run(*args),
@@ -65,6 +69,8 @@ pub fn main() -> ExitCode {
         Command::Config(command) => config::run(command),
         Command::Doctor(args) => doctor::run(&args),
         Command::Openapi => openapi::run(),
+        Command::Completions(args) => completions::run(&args, Cli::command()),
+        Command::Man(args) => completions::write_pages(&args, Cli::command()),
     };
     match ended {
         Ok(outcome) => outcome.exit_code(),

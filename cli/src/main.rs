@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    cli::main()
+    // Set by `cargo xtask dist`. Here alone, so that another commit compiles no more than this file.
+    cli::main(option_env!("TRIBUNAL_COMMIT").unwrap_or("unknown"))
 }

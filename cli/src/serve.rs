@@ -8,6 +8,7 @@ use serve::config::{Given, Loaded, Override, load};
 use serve::logs::{self, LogFormat};
 use serve::{Loading, State};
 
+use crate::build_info::BuildInfo;
 use crate::error::{CliError, CommandOutcome};
 
 const EXAMPLES: &str = "\
@@ -16,6 +17,7 @@ Examples:
   tribunal serve --config tribunal.toml --set limits.deadline=10s
   tribunal serve --bind 0.0.0.0:8080 --api-keys-file keys.txt
   tribunal serve --model judge=models/Qwen3-0.6B --adapter strict=judge:adapters/strict
+  tribunal serve --model judge=models/Qwen3-0.6B --device cuda:0
 
 Flags come before the environment (TRIBUNAL_BIND, …), the environment before the file, and the
 file before the defaults. While models are being loaded every request is answered with 503
@@ -41,6 +43,9 @@ pub(crate) struct ServeArgs {
     /// Serve an adapter of one of the models under a name (repeatable)
     #[arg(long, value_name = "NAME=MODEL:PATH")]
     adapter: Vec<String>,
+    /// Where models compute: `cpu`, or a card such as `cuda:0` [default: auto, which is the processor]
+    #[arg(long, value_name = "DEVICE")]
+    device: Option<String>,
     /// Set anything that the configuration file can set (repeatable)
     #[arg(long, value_name = "TABLE.KEY=VALUE")]
     set: Vec<String>,
@@ -62,7 +67,7 @@ enum Format {
 }
 
 /// Runs the command until a signal ends it.
-pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
+pub(crate) fn run(args: &ServeArgs, build: &BuildInfo) -> Result<CommandOutcome, CliError> {
     let format = match args.log_format {
         Format::Text => LogFormat::Text,
         Format::Json => LogFormat::Json,
@@ -87,7 +92,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<CommandOutcome, CliError> {
         .map_err(|error| cannot_start(&error))?
         .with_hosts(hosts)
         .with_signing(signing)
-        .with_allocator(crate::allocator::HOOKS);
+        .with_allocator(crate::allocator::HOOKS)
+        .with_build_info(build.labels());
     let state = serve::calibrated(state, &catalogue).map_err(|error| cannot_start(&error))?;
     let listener = loading.finish().map_err(|error| cannot_start(&error))?;
     let ready = || {
@@ -126,7 +132,8 @@ fn overrides(args: &ServeArgs) -> Result<Vec<Override>, CliError> {
     };
     let bind = flag("--bind", "server.bind", &args.bind);
     let keys = flag("--api-keys-file", "server.api_keys_file", &args.api_keys_file);
-    set.chain(bind).chain(keys).collect()
+    let device = flag("--device", "engine.device", &args.device);
+    set.chain(bind).chain(keys).chain(device).collect()
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {

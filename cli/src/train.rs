@@ -73,7 +73,7 @@ pub(crate) fn run(args: &TrainArgs) -> Result<CommandOutcome, CliError> {
     let mut run = TrainingRun::open(config, resume).map_err(failed)?;
     let threads = ::models::threads();
     eprintln!(
-        "{} numbers are trained, on {threads} thread{}; steps {} to {} into {}",
+        "{} parameters are trained, on {threads} thread{}; steps {} to {} into {}",
         base::human::grouped(run.policy().trainable() as u64, ','),
         if threads == 1 { "" } else { "s" },
         run.done() + 1,

@@ -78,7 +78,7 @@ pub(super) fn check_judge(
 ) -> Result<CommandOutcome, CliError> {
     let registry = scorers::registry(question.config)?;
     let names = [question.judge.to_owned()];
-    let (found, models) = scorers::load_by_name(&registry, question.config, &names)?;
+    let (found, models) = scorers::load_by_name(&registry, (question.config, None), &names)?;
     let scorer = &found[0];
     let pool = VerifierPool::new(models::threads(), POOL_JOBS)
         .map_err(|error| CliError::Failed(format!("cannot start threads: {error}")))?;

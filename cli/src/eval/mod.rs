@@ -231,6 +231,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<CommandOutcome, CliError> {
     let judging = BackendOptions {
         scorers: &args.scorers,
         config: args.config.as_deref(),
+        device: args.remote.device,
         threads: args.threads.map(usize::from),
         explain: false,
         remote: &args.remote.options(),

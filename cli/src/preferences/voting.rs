@@ -126,6 +126,7 @@ impl Scorers {
         let backend = BackendOptions {
             scorers: &args.scorers,
             config: args.config.as_deref(),
+            device: args.remote.device,
             threads: args.threads.map(usize::from),
             explain: false,
             remote: &args.remote.options(),

@@ -44,7 +44,8 @@ impl Engines {
         if args.judge.remote.url.is_some() && !embeds {
             return Ok(None);
         }
-        let hosts = Arc::new(scorers::all_models(args.judge.config.as_deref())?);
+        let hosts =
+            Arc::new(scorers::all_models(args.judge.config.as_deref(), args.judge.remote.device)?);
         let cores = scoring::backend::cores();
         let threads = args.judge.threads.map_or(cores, usize::from);
         let pool = VerifierPool::new(threads, POOL_JOBS)

@@ -300,6 +300,7 @@ impl ScoreArgs {
             config: self.config,
             explain: self.explain,
             limit: self.limit,
+            device: self.remote.device,
             threads: self.threads.map(usize::from),
             existing,
             rejects: self.files.rejects,

@@ -5,6 +5,7 @@ mod summary;
 
 use std::path::PathBuf;
 
+use engine::DeviceName;
 use scoring::backend::RemoteOptions;
 
 pub(crate) use self::args::{MappingArgs, ScoreArgs};
@@ -22,10 +23,13 @@ pub(crate) fn run(args: ScoreArgs) -> Result<CommandOutcome, CliError> {
     if json {
         crate::print(&(summary::json(&summary) + "\n"))?;
     }
-    Ok(CommandOutcome::failed_if(summary.counts.rejected > 0 || summary.failures() > 0))
+    let failed = summary.counts.rejected > 0
+        || summary.failures() > 0
+        || summary.without_references().next().is_some();
+    Ok(CommandOutcome::failed_if(failed))
 }
 
-/// A server and how requests are sent to it.
+/// Where scoring happens: on a server, and how requests are sent to it, or on a device of this machine.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Server")]
 pub(crate) struct RemoteArgs {
@@ -42,6 +46,9 @@ pub(crate) struct RemoteArgs {
     /// Retries of a request before the run stops; `Retry-After` is respected
     #[arg(long, value_name = "N", default_value_t = 6, requires = "url")]
     pub(crate) retries: u32,
+    /// Where models of this process compute: `cpu`, or a card such as `cuda:0`
+    #[arg(long, value_name = "DEVICE", conflicts_with = "url", help_heading = "Models")]
+    pub(crate) device: Option<DeviceName>,
 }
 
 impl RemoteArgs {

@@ -13,6 +13,8 @@ struct ScorerJson<'s> {
     name: &'s str,
     digest: &'s str,
     statuses: Map<String, Value>,
+    /// Of verdicts without a score or with the score 0.
+    reasons: Map<String, Value>,
     mean_score: Option<f64>,
 }
 
@@ -42,6 +44,10 @@ pub(super) fn text(summary: &ScoreSummary) -> String {
         writeln!(text, "failed: {failures} verdicts are failures of the service, not of the rows")
             .expect("to memory");
     }
+    for scorer in summary.without_references() {
+        writeln!(text, "failed: no reference can be used by '{}' (bad_reference): is --reference the right column?", scorer.name)
+            .expect("to memory");
+    }
     if let Some(output) = &summary.output {
         writeln!(text, "wrote {}", output.display()).expect("to memory");
     }
@@ -56,6 +62,11 @@ pub(super) fn json(summary: &ScoreSummary) -> String {
             name: &scorer.name,
             digest: &scorer.digest,
             statuses: statuses.collect(),
+            reasons: tally
+                .reasons()
+                .into_iter()
+                .map(|(code, n)| (code.to_owned(), n.into()))
+                .collect(),
             mean_score: tally.mean(),
         }
     });

@@ -21,6 +21,24 @@ fn files_are_made_once_and_checked() {
 }
 
 #[test]
+fn what_is_installed_beside_the_program_is_written() {
+    let said = tribunal(["--version"]).ends(0).stdout;
+    for line in ["tribunal 0.1.0", "commit: ", "os: ", "arch: ", "kernels: "] {
+        assert!(said.contains(line), "{line} is missing: {said}");
+    }
+    let shell = ["bash", "zsh", "fish"];
+    for printed in shell.map(|shell| tribunal(["completions", shell]).ends(0).stdout) {
+        assert!(printed.contains("score") && printed.contains("scorer"), "{printed}");
+    }
+    let folder = Folder::new();
+    tribunal(["man", &folder.name("share/man1")]).ends(0);
+    let pages = folder.names_in("share/man1");
+    for page in ["tribunal.1", "tribunal-score.1", "tribunal-config-init.1"] {
+        assert!(pages.iter().any(|name| name == page), "{page} is missing: {pages:?}");
+    }
+}
+
+#[test]
 fn a_reader_that_leaves_ends_a_command_quietly() {
     let mut child = command(["openapi"])
         .stdout(Stdio::piped())

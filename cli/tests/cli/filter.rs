@@ -153,7 +153,7 @@ fn wrong_use_is_refused_with_its_place() {
     check(&[&input, "-o", &input, "--overwrite"], 2, &["is the input"]);
     check(&[&input, "-o", &folder.name("out")], 2, &["says no format"]);
     check(&[&folder.name("gone.jsonl"), "-o", &output], 2, &["cannot read", "gone.jsonl"]);
-    check(&[&input, "-o", &folder.name("gone/out.csv")], 1, &["cannot write"]);
+    check(&[&input, "-o", &folder.name("gone/out.csv")], 2, &["cannot write"]);
     check(&[&input, "-o", "-", "--json"], 2, &["both write to standard output"]);
     if Path::new("/dev/full").exists() {
         check(&[&input, "-o", "/dev/full"], 1, &["cannot write /dev/full"]);

@@ -3,6 +3,7 @@
 mod batches;
 mod bench;
 mod calibrate;
+mod card;
 mod config;
 mod denoise;
 mod doctor;
@@ -12,6 +13,7 @@ mod filter;
 mod filter_groups;
 mod filter_gsm8k;
 mod math_table;
+mod mistakes;
 mod principles;
 mod program;
 mod real_data;

@@ -189,8 +189,8 @@ fn an_output_that_cannot_be_written_is_named() {
     let input = folder.write("in.jsonl", dataset(10));
     let output = folder.name("no/such/folder/out.jsonl");
     tribunal(["score", &input, "-o", &output, "--scorer", "math"])
-        .ends(1)
-        .says(&["no/such/folder/out.jsonl"]);
+        .ends(2)
+        .says(&["cannot write", "no/such/folder/out.jsonl: "]);
     // A device that is always full.
     if std::path::Path::new("/dev/full").exists() {
         tribunal(["score", &input, "-o", "/dev/full", "--scorer", "math"])
@@ -246,7 +246,8 @@ fn mapped_columns_are_found() {
     run(&["--extract-reference", "--ignore", "context", "--overwrite"]).ends(0);
     assert_eq!(folder.rows("out.jsonl")[0]["scores"]["math"]["score"], 1.0);
     // The complete solution is no answer.
-    run(&["--ignore", "context", "--overwrite"]).ends(0);
+    let says = ["no score or 0: 1 ", "no reference can be used by 'math'"];
+    run(&["--ignore", "context", "--overwrite"]).ends(1).says(&says);
     assert_ne!(folder.rows("out.jsonl")[0]["scores"]["math"]["score"], 1.0);
 }
 

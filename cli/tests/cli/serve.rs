@@ -15,8 +15,15 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server on a free port and waits for the line that says where.
     pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_with(args, |_| ())
+    }
+
+    /// The same with changes to its process, such as variables of the environment.
+    pub(crate) fn start_with(args: &[&str], change: impl FnOnce(&mut Command)) -> Self {
         let all = ["serve", "--bind", "127.0.0.1:0", "--log", "error"].iter().chain(args);
-        let mut child = command(all).stdout(Stdio::piped()).spawn().expect("the binary starts");
+        let mut command = command(all);
+        change(&mut command);
+        let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary starts");
         let stdout = child.stdout.take().expect("stdout is a pipe");
         let mut line = String::new();
         BufReader::new(stdout).read_line(&mut line).expect("text");

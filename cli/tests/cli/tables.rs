@@ -504,7 +504,7 @@ fn outputs_that_cannot_be_written_are_named_and_nothing_is_lost() {
     let ran = score(&input, "/dev/full", &["--output-format", "parquet"]).ends(1);
     ran.says(&["/dev/full", "No space left"]);
     let nowhere = folder.name("no/such/folder/out.parquet");
-    score(&input, &nowhere, &[]).ends(1).says(&["no/such/folder"]);
+    score(&input, &nowhere, &[]).ends(2).says(&["cannot write", "no/such/folder/out.parquet: "]);
     let output = folder.name("out.parquet");
     let held = std::fs::File::create(folder.path("out.parquet.verdicts")).expect("ours");
     held.lock().expect("the lock is free");
