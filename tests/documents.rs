@@ -82,7 +82,7 @@ fn documented_series_are_registered() {
     let page = document("http.md");
     let named = page.split("`tribunal_").skip(1).filter_map(|rest| rest.split('`').next());
     let stem = |name: &str| {
-        let name = name.trim_end_matches("_total");
+        let name = name.trim_end_matches("_total").trim_end_matches("_info");
         name.trim_end_matches("_seconds").trim_end_matches("_bytes").to_owned()
     };
     let mut named: Vec<String> = named.map(stem).collect();

@@ -108,6 +108,7 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
             name: "m".to_owned(),
             folder: Folder::directory(&folder),
             options: LoadOptions::default(),
+            device: engine::Device::Cpu,
             capacity: Capacity {
                 kv_memory: 64 << 20,
                 batch_tokens: 1024,

@@ -56,7 +56,13 @@ pub(crate) fn state(folder: &Path) -> State {
         };
         let folder = Folder::directory(&path);
         let options = LoadOptions::default();
-        let spec = HostSpec { name: name.to_owned(), folder, options, capacity };
+        let spec = HostSpec {
+            name: name.to_owned(),
+            folder,
+            options,
+            device: engine::Device::Cpu,
+            capacity,
+        };
         Arc::new(Host::load(&spec).expect("it loads"))
     };
     let hosts = vec![host("rm", TinyHead::Sequence), host("chat", TinyHead::Vocab)];

@@ -129,6 +129,31 @@ fn long_names_are_not_repeated_whole() {
     }
 }
 
+/// A browser sends a key only as the password that it was given, and only pages take one.
+#[test]
+fn pages_of_the_interface_take_the_key_as_a_password() {
+    let server = Server::guarded("", Keys::parse(KEY).expect("a good key"), |_| ());
+    // `anyone:` and KEY, or OTHER.
+    let [known, unknown] = [
+        "Basic YW55b25lOnRlc3Qta2V5LTAxMjM0NTY3ODk=",
+        "Basic YW55b25lOm90aGVyLWtleS0wMTIzNDU2Nzg5",
+    ];
+    let status =
+        |path: &str, basic| server.send("GET", path, &[("authorization", basic)], "").status;
+    for path in ["/docs/", "/docs/swagger-ui.css", "/openapi.json"] {
+        assert_eq!([known, unknown, "Basic x"].map(|basic| status(path, basic)), [200, 401, 401]);
+    }
+    assert_eq!(status("/v1/models", known), 401);
+    assert_eq!(score_as(&server, known).status, 401);
+    let challenge = |path: &str| {
+        let request =
+            format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        let head = server.raw(request.as_bytes());
+        head.to_lowercase().matches("www-authenticate: basic realm=").count()
+    };
+    assert_eq!(["/docs/", "/openapi.json", "/v1/models"].map(challenge), [1, 0, 0]);
+}
+
 #[test]
 fn scopes_limit_what_a_key_may_call() {
     let text = format!("{KEY} scopes=score name=trainer\n{OTHER} scopes=metrics,generate\n");

@@ -59,6 +59,7 @@ pub(crate) fn load(dir: &Path, name: &str, change: impl FnOnce(&mut HostSpec)) -
         name: name.to_owned(),
         folder: Folder::directory(dir),
         options: LoadOptions::default(),
+        device: engine::Device::Cpu,
         capacity: Capacity {
             kv_memory: 64 << 20,
             batch_tokens: 512,
