@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use gpu_emulated::Emulator;
+use models::weights::FloatType;
 use serde_json::{Value, json};
 use tiny_models::{Preset, TinyHead, TinySpec};
 
@@ -25,25 +26,29 @@ fn prepare<'c>(command: &'c mut Command, emulator: &Emulator, folder: &Folder) -
     command.env("LD_LIBRARY_PATH", emulator.folder()).env("XDG_CACHE_HOME", folder.path("cache"))
 }
 
-/// A folder with a reward model and a configuration that scores with it.
+/// A folder with a reward model of bf16 and a configuration that scores with it, however slowly.
 fn configured() -> (Folder, String) {
     let folder = Folder::new();
-    let spec = TinySpec { head: TinyHead::Sequence, ..TinySpec::from(Preset::Qwen2) };
+    let (head, storage) = (TinyHead::Sequence, FloatType::Bf16);
+    let spec = TinySpec { head, storage, ..TinySpec::from(Preset::Qwen2) };
     tiny_models::make(&folder.path("model"), &spec).expect("a tiny model can be made");
-    let config = "[engine]\nkv_memory = \"1MiB\"\nbatch_tokens = 256\n\
+    let config = "[limits]\ndeadline = \"10m\"\n\
+                  [engine]\nkv_memory = \"1MiB\"\nbatch_tokens = 256\n\
                   [[model]]\nname = \"rm\"\npath = \"model\"\n\
                   [[scorer]]\nname = \"reward\"\nkind = \"reward\"\nmodel = \"rm\"\n";
     let config = folder.write("tribunal.toml", config);
     (folder, config)
 }
 
-fn rows() -> [Value; 3] {
-    ["18", "So the answer is 18.", "I do not know"]
-        .map(|response| json!({ "prompt": "What is 9 + 9?", "response": response }))
+/// Short and long texts, so that scores are far apart.
+fn rows() -> Vec<Value> {
+    let responses = ["18", "So the answer is 18.", "I do not know", "?", "9 + 9 = 18 = 2 * 9"];
+    let row = |response| json!({ "prompt": "What is 9 + 9?", "response": response });
+    responses.into_iter().map(row).collect()
 }
 
-/// The raw values that a server gives; `None` where there is no verdict.
-fn scores(server: &Server) -> Vec<Option<f64>> {
+/// What a server says of the rows.
+fn scores(server: &Server) -> Vec<Value> {
     let body = json!({ "model": "reward", "inputs": rows() }).to_string();
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build();
     let agent = ureq::Agent::from(agent);
@@ -51,28 +56,36 @@ fn scores(server: &Server) -> Vec<Option<f64>> {
     let mut reply = sent.send(body).expect("it listens");
     let reply: Value =
         serde_json::from_str(&reply.body_mut().read_to_string().expect("text")).expect("JSON");
-    let results = reply["results"].as_array().expect("results").iter();
-    results.map(|result| result["score"].as_f64()).collect()
+    reply["results"].as_array().unwrap_or_else(|| unreachable!("{reply}")).clone()
+}
+
+/// The logits of results.
+#[track_caller]
+fn logits(results: &[Value]) -> Vec<f64> {
+    let logit = |result: &Value| result["raw"].as_f64().unwrap_or_else(|| unreachable!("{result}"));
+    results.iter().map(logit).collect()
 }
 
 #[test]
 fn a_card_serves_and_scores_as_the_processor_does() {
     let Some(emulator) = emulator() else { return };
     let (folder, config) = configured();
-    let processor = scores(&Server::start(&["--config", &config]));
+    let processor = logits(&scores(&Server::start(&["--config", &config])));
     let args = ["--config", config.as_str(), "--device", "cuda:0"];
     let server = Server::start_with(&args, |command| {
         prepare(command, emulator, &folder);
     });
-    let card = scores(&server);
+    let results = scores(&server);
+    let card = logits(&results);
     assert_eq!(card.len(), processor.len());
-    for (card, processor) in card.iter().zip(&processor) {
-        let (card, processor) = (card.expect("a score"), processor.expect("a score"));
-        assert!(
-            (card - processor).abs() < 0.02 && card.to_bits() != processor.to_bits(),
-            "{card} {processor}"
-        );
-    }
+    let spread = |values: &[f64]| {
+        let [least, most] =
+            values.iter().fold([f64::MAX, f64::MIN], |[a, b], x| [a.min(*x), b.max(*x)]);
+        most - least
+    };
+    // The processor computes in f32: at least one of the values was rounded elsewhere.
+    let apart = card.iter().zip(&processor).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(apart > 0.0 && apart < 0.05 * spread(&processor), "{card:?} {processor:?}");
     assert!(folder.path("cache/tribunal/kernels").is_dir());
     let lines: Vec<String> = rows().iter().map(Value::to_string).collect();
     let input = folder.write("rows.jsonl", lines.join("\n") + "\n");
@@ -82,9 +95,9 @@ fn a_card_serves_and_scores_as_the_processor_does() {
     let ran: Ran = prepare(&mut scoring, emulator, &folder).output().expect("it starts").into();
     ran.ends(0);
     let scored = folder.rows("scored.jsonl");
-    let scored: Vec<Option<f64>> =
-        scored.iter().map(|row| row["scores"]["reward"]["score"].as_f64()).collect();
-    assert_eq!(scored, card);
+    let of = |result: &Value| result["score"].as_f64().unwrap_or_else(|| unreachable!("{result}"));
+    let scored: Vec<f64> = scored.iter().map(|row| of(&row["scores"]["reward"])).collect();
+    assert_eq!(scored, results.iter().map(of).collect::<Vec<_>>());
 }
 
 #[test]
@@ -95,7 +108,8 @@ fn a_lost_card_ends_readiness() {
         // The first kernel takes the card with it.
         prepare(command, emulator, &folder).env("TRIBUNAL_EMULATED_FAIL", "0:2:0");
     });
-    assert_eq!(scores(&server), [None; 3]);
+    let results = scores(&server);
+    assert!(results.iter().all(|result| result["score"].is_null()), "{results:?}");
     let agent = ureq::Agent::config_builder().http_status_as_error(false).build();
     let agent = ureq::Agent::from(agent);
     let begun = Instant::now();
@@ -103,7 +117,7 @@ fn a_lost_card_ends_readiness() {
         let url = format!("{}/{path}", server.url);
         let status = || agent.get(&url).call().expect("it listens").status().as_u16();
         while status() != 503 {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{path} does not turn");
+            assert!(begun.elapsed() < Duration::from_secs(120), "{path} does not turn");
         }
     }
 }

@@ -72,21 +72,22 @@ struct Device {
     std::vector<std::shared_ptr<Stream>> streams;
 };
 
+// What is global is never destroyed: a program may end while another of its threads calls the driver, as it may with a real one.
 // Of kernel variants by name; filled before main by the kernels' files.
 std::map<u32, std::map<std::string, Kernel>>& kernels() {
-    static std::map<u32, std::map<std::string, Kernel>> all;
+    static auto& all = *new std::map<u32, std::map<std::string, Kernel>>;
     return all;
 }
 
-std::recursive_mutex lock;
-std::map<int, Device> devices;
+auto& lock = *new std::recursive_mutex;
+auto& devices = *new std::map<int, Device>;
 struct Allocation {
     Device* device;
     size_t bytes, mapped;
     u8* base;
 };
-std::map<u64, Allocation> allocations;
-std::map<u64, size_t> pinned;
+auto& allocations = *new std::map<u64, Allocation>;
+auto& pinned = *new std::map<u64, size_t>;
 thread_local Device* current = nullptr;
 
 using Guard = std::lock_guard<std::recursive_mutex>;
@@ -359,7 +360,7 @@ int cuModuleUnload(void* module) {
     return SUCCESS;
 }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
-    static std::map<const Kernel*, Function> functions;
+    static auto& functions = *new std::map<const Kernel*, Function>;
     Guard guard(lock);
     for (u32 variant : {((Module*)module)->variant, 0u}) {
         auto found = kernels()[variant].find(name);
