@@ -155,6 +155,8 @@ def peers(small):
     shapes = [(rows, n, k) for n, k in products() for rows in ([1] if small else [1, 16, 64, 512, 8192])]
     for rows, n, k in shapes + ([] if small else [(8192, 8192, 8192)]):
         attempt(f"product {rows} x {n} x {k}", lambda: product(torch, rows, n, k))
+    for n, k in products()[:1] if small else products():
+        attempt(f"rows of a product {n} x {k}", lambda: rows_alone(torch, n, k, 64 if small else 8192))
     attempt("0.6B: prefill by transformers", lambda: prefill(torch, small))
     return 0
 
@@ -204,6 +206,22 @@ def product(torch, rows, n, k):
         "TFLOP/s": 2 * rows * n * k / seconds / 1e12,
         "GB/s": 2 * (rows * k + n * k + rows * n) / seconds / 1e9,
     }
+
+
+def rows_alone(torch, n, k, most):
+    """How many rows get other bits from the library in smaller batches than in the largest: what invariance is worth."""
+    x = torch.randn(most, k, device="cuda", dtype=torch.bfloat16)
+    w = torch.randn(n, k, device="cuda", dtype=torch.bfloat16)
+    whole = torch.nn.functional.linear(x, w).view(torch.int16)
+    sizes, size = [], 1
+    while size < most:
+        sizes += [size, size + 1]
+        size *= 2
+    other = 0
+    for rows in sizes:
+        part = torch.nn.functional.linear(x[:rows], w).view(torch.int16)
+        other += int((part != whole[:rows]).any(dim=1).sum())
+    return {"batches": len(sizes), "rows": sum(sizes), "rows with other bits": other}
 
 
 def prefill(torch, small):
