@@ -1,12 +1,8 @@
-//! A model behind its engine, on whatever device, and the resources that it was given.
-
-use std::sync::Arc;
+//! The resources of an engine, on whatever device.
 
 use models::ModelConfig;
-use models::weights::NumericsChoice;
 
 use crate::config::EngineConfig;
-use crate::engine::Engine;
 
 /// Resources of an engine.
 #[derive(Clone, Copy, Debug)]
@@ -24,17 +20,6 @@ pub struct Capacity {
 
 /// The fewest KV blocks that an engine works with.
 pub(crate) const LEAST_BLOCKS: usize = 2;
-
-/// A model behind its engine, and facts about it.
-pub(crate) struct StartedModel {
-    pub(crate) engine: Engine,
-    pub(crate) config: Arc<ModelConfig>,
-    /// Digest of configuration and weights, without the arithmetic.
-    pub(crate) files_digest: String,
-    pub(crate) numerics: NumericsChoice,
-    pub(crate) weight_bytes: u64,
-    pub(crate) parameters: u64,
-}
 
 /// The engine of a model with or without a vocabulary, and with a head of so many outputs.
 pub(crate) fn engine_config(

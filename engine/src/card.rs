@@ -1,16 +1,18 @@
 //! Engines over models on a card, and how its memory is divided: weights, the largest step, KV blocks.
 
+use std::sync::Arc;
+
 use chat::Folder;
 use gpu::Gpu;
 use gpu_models::{GpuModel, GpuRunner, block_bytes};
 use models::weights::{Compute, NumericsChoice};
 use models::{BLOCK, ModelConfig, ModelFiles};
 
+use crate::capacity::{Capacity, LEAST_BLOCKS};
 use crate::device::Device;
+use crate::device_model::{DeviceModel, DeviceWeights};
 use crate::device_name::DeviceName;
-use crate::engine::Engine;
 use crate::error::{CardMemory, LoadError};
-use crate::started::{Capacity, LEAST_BLOCKS, StartedModel, engine_config};
 
 /// The most KV blocks that are of use on a card: four million tokens.
 const MAX_BLOCKS: usize = 1 << 18;
@@ -18,13 +20,12 @@ const MAX_BLOCKS: usize = 1 << 18;
 /// The smallest step that is suggested where memory is short.
 const LEAST_STEP: usize = 16;
 
-/// Loads a folder to a card and starts its engine.
-pub(crate) fn start(
+/// Loads a folder to a card.
+pub(crate) fn load(
     folder: &Folder,
     compute: Option<Compute>,
-    capacity: Capacity,
     gpu: &Gpu,
-) -> Result<StartedModel, LoadError> {
+) -> Result<DeviceModel, LoadError> {
     check_compute(compute)?;
     let files = ModelFiles::of_folder(folder)?;
     check_weights(gpu, &files.config)?;
@@ -34,22 +35,29 @@ pub(crate) fn start(
         (digest.join().expect("hashing does not panic"), built)
     });
     let (model, loaded) = built?;
-    let config = files.config;
-    let (numerics, head_labels) = (model.numerics(), model.head_labels());
-    let runner = GpuRunner::new(model)?;
-    check_steps(gpu, &runner, capacity.batch_tokens)?;
-    let runner = runner.with_steps_of(capacity.batch_tokens)?;
-    let n_blocks = blocks_in(gpu, capacity, &config)?;
-    let heads = (config.head.has_vocabulary(), head_labels);
-    let engine = engine_config(&config, capacity, n_blocks, heads);
-    Ok(StartedModel {
-        engine: Engine::start(runner.with_kv(n_blocks)?, engine)?,
-        config,
-        files_digest: digest?,
-        numerics: NumericsChoice { numerics, reason: "the arithmetic of cards" },
+    Ok(DeviceModel {
+        files: files.paths(),
+        config: files.config,
+        digest: digest?,
+        numerics: NumericsChoice { numerics: model.numerics(), reason: "the arithmetic of cards" },
         weight_bytes: loaded.memory.total_bytes(),
         parameters: loaded.parameters,
+        head_labels: model.head_labels(),
+        weights: DeviceWeights::Card(gpu.clone(), Arc::new(model)),
     })
+}
+
+/// A runner with memory for its steps, and the number of its KV blocks.
+pub(crate) fn runner(
+    (gpu, model): (&Gpu, &Arc<GpuModel>),
+    capacity: Capacity,
+    config: &ModelConfig,
+) -> Result<(GpuRunner, usize), LoadError> {
+    let runner = GpuRunner::new(model.clone())?;
+    check_steps(gpu, &runner, capacity.batch_tokens)?;
+    let runner = runner.with_steps_of(capacity.batch_tokens)?;
+    let n_blocks = blocks_in(gpu, capacity, config)?;
+    Ok((runner.with_kv(n_blocks)?, n_blocks))
 }
 
 fn check_compute(compute: Option<Compute>) -> Result<(), LoadError> {
@@ -140,8 +148,8 @@ fn blocks_in(gpu: &Gpu, capacity: Capacity, config: &ModelConfig) -> Result<usiz
     Ok(given.min(free))
 }
 
-/// The part of free memory that is given out: the rest is for adapters and for what the driver needs.
-fn shared_out(free: u64) -> u64 {
+/// The part of a card's free memory that is given out: the rest is for adapters and for what the driver needs.
+pub fn shared_out(free: u64) -> u64 {
     free / 10 * 9
 }
 

@@ -24,8 +24,10 @@ impl DeviceName {
     /// # Errors
     /// [`LoadError::Device`]: no driver, an old one, no such card, one that is too old, no compiler.
     pub fn open(self, cache: Option<PathBuf>) -> Result<Device, LoadError> {
-        let DeviceName::Cuda(index) = self else {
-            return Ok(Device::Cpu);
+        let index = match self {
+            DeviceName::Auto => return DeviceName::auto().0.open(cache),
+            DeviceName::Cpu => return Ok(Device::Cpu),
+            DeviceName::Cuda(index) => index,
         };
         let options = GpuOptions { index, cache, ..GpuOptions::default() };
         let opened = Gpu::open(&options).map(Device::Gpu);
@@ -34,6 +36,20 @@ impl DeviceName {
 }
 
 impl Device {
+    /// Bytes of its own memory that are free; `None` for the processor, whose memory is the program's.
+    ///
+    /// # Errors
+    /// Those of a lost card.
+    pub fn free_memory(&self) -> Result<Option<u64>, LoadError> {
+        let Device::Gpu(gpu) = self else {
+            return Ok(None);
+        };
+        let memory = gpu.memory();
+        let (free, _) =
+            memory.map_err(|source| LoadError::Device { device: self.name(), source })?;
+        Ok(Some(free as u64))
+    }
+
     /// The name by which it is chosen.
     pub fn name(&self) -> DeviceName {
         match self {

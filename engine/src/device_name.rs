@@ -6,13 +6,22 @@ use std::str::FromStr;
 /// A device by its configured name.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeviceName {
-    /// The processor, until the kernels have run on a card.
+    /// The device of [`DeviceName::auto`].
     #[default]
     Auto,
     /// The processor.
     Cpu,
     /// A CUDA card by its number, from 0.
     Cuda(usize),
+}
+
+impl DeviceName {
+    /// What [`DeviceName::Auto`] is, and why, for people.
+    pub fn auto() -> (DeviceName, &'static str) {
+        let reason = "no kernel of this version has passed its checks on a card; \
+                      a card is used where its name is given";
+        (DeviceName::Cpu, reason)
+    }
 }
 
 impl FromStr for DeviceName {

@@ -4,19 +4,18 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use chat::{Folder, Tokenizer};
-use models::BLOCK;
 use models::adapter::{Adapter, Base};
-use models::kv::KvCache;
 use models::live::View;
 use models::weights::{Checkpoint, Numerics, NumericsChoice};
-use models::{LoadOptions, Model, ModelConfig, Runner};
+use models::{LoadOptions, ModelConfig};
 
-use crate::card;
+use crate::capacity::Capacity;
 use crate::device::Device;
+use crate::device_model::DeviceModel;
 use crate::engine::Engine;
 use crate::error::LoadError;
 use crate::sampling::{ConstraintError, Vocabulary};
-use crate::started::{Capacity, LEAST_BLOCKS, StartedModel, engine_config};
+use crate::start::start;
 
 /// A model folder to serve, and its resources.
 #[derive(Clone, Debug)]
@@ -86,9 +85,6 @@ const MAX_BYTES_PER_TOKEN: usize = 16;
 /// The least bound on the bytes of a text, for models with a short context.
 const MIN_TEXT_BOUND: usize = 64 << 10;
 
-/// The most KV blocks that are of use: a million tokens.
-const MAX_BLOCKS: usize = 1 << 16;
-
 impl Host {
     /// Loads a folder and starts its engine.
     ///
@@ -96,21 +92,16 @@ impl Host {
     /// [`LoadError`], with the file and the field or tensor, or the memory that is too small.
     pub fn load(spec: &HostSpec) -> Result<Host, LoadError> {
         let tokenizer = Tokenizer::of_folder(&spec.folder)?;
-        let model = match &spec.device {
-            Device::Cpu => start_on_processor(spec)?,
-            Device::Gpu(gpu) => {
-                card::start(&spec.folder, spec.options.compute, spec.capacity, gpu)?
-            }
-        };
+        let model = DeviceModel::load(&spec.folder, &spec.options, &spec.device)?;
         tokenizer.check_against(model.config.vocab_size)?;
         Ok(Host {
             name: spec.name.as_str().into(),
             folder: Some(spec.folder.clone()),
-            engine: model.engine,
+            engine: model.start(spec.capacity)?,
             tokenizer: Arc::new(tokenizer),
             config: model.config,
-            digest: model.numerics.numerics.digest_of(&model.files_digest).into(),
-            files_digest: model.files_digest.into(),
+            digest: model.numerics.numerics.digest_of(&model.digest).into(),
+            files_digest: model.digest.into(),
             numerics: model.numerics,
             weight_bytes: model.weight_bytes,
             parameters: model.parameters,
@@ -189,49 +180,4 @@ impl Host {
         self.engine.insert_adapter(name.into(), adapter.clone()).await?;
         Ok(adapter)
     }
-}
-
-fn start_on_processor(spec: &HostSpec) -> Result<StartedModel, LoadError> {
-    let model = Model::of_folder(&spec.folder, &spec.options)?;
-    let view = View { decoder: model.decoder, head: model.head };
-    Ok(StartedModel {
-        engine: start(view, &model.config, spec.capacity)?,
-        config: model.config,
-        files_digest: model.digest,
-        numerics: model.numerics,
-        weight_bytes: model.memory.total_bytes(),
-        parameters: model.parameters,
-    })
-}
-
-fn start(view: View, config: &ModelConfig, capacity: Capacity) -> Result<Engine, LoadError> {
-    let n_blocks = blocks_in(capacity.kv_memory, config)?;
-    let head_labels = view.head.as_ref().map(models::head::Head::n_labels);
-    let heads = (view.decoder.vocabulary().is_some(), head_labels);
-    let engine = engine_config(config, capacity, n_blocks, heads);
-    let runner = Runner::new(view.decoder, view.head).with_kv(n_blocks)?;
-    Engine::start(runner, engine)
-}
-
-/// Bytes of the KV cache that `kv_memory` gives a model on the processor: whole blocks, at most a million tokens.
-///
-/// # Errors
-/// [`LoadError::KvMemory`] where it is too small.
-pub fn kv_bytes(kv_memory: u64, config: &ModelConfig) -> Result<u64, LoadError> {
-    let n_blocks = blocks_in(kv_memory, config)?;
-    Ok((n_blocks * BLOCK * KvCache::bytes_per_token(config)) as u64)
-}
-
-/// Number of blocks that fit into the memory, at most [`MAX_BLOCKS`].
-fn blocks_in(kv_memory: u64, config: &ModelConfig) -> Result<usize, LoadError> {
-    let block = (KvCache::bytes_per_token(config) * BLOCK) as u64;
-    let n_blocks = usize::try_from(kv_memory / block.max(1)).unwrap_or(MAX_BLOCKS);
-    if n_blocks < LEAST_BLOCKS {
-        return Err(LoadError::KvMemory {
-            given_bytes: kv_memory,
-            tokens: n_blocks * BLOCK,
-            least_tokens: LEAST_BLOCKS * BLOCK,
-        });
-    }
-    Ok(n_blocks.min(MAX_BLOCKS))
 }

@@ -10,11 +10,13 @@
 //! step.
 
 pub mod cache;
+mod capacity;
 mod card;
 mod check;
 mod command;
 pub mod config;
 mod device;
+mod device_model;
 mod device_name;
 pub mod engine;
 pub mod error;
@@ -22,23 +24,26 @@ pub mod host;
 pub mod request;
 pub mod sampling;
 pub mod scheduler;
-mod started;
+mod start;
 pub mod status;
 mod thread;
 pub mod ticket;
 mod weight_update;
 
 pub use base::Priority;
+pub use capacity::Capacity;
+pub use card::shared_out;
 pub use chat::{
     ChatError, Conversation, DecodeState, DecodeStream, EncodedChat, Folder, LocalTime, Origin,
     Text, Tokenizer,
 };
 pub use config::{EngineConfig, RequestLimits};
 pub use device::Device;
+pub use device_model::DeviceModel;
 pub use device_name::DeviceName;
 pub use engine::Engine;
 pub use error::{CardMemory, LoadError, RequestError, SubmitError, WeightUpdateError};
-pub use host::{Host, HostSpec, LiveSpec, kv_bytes};
+pub use host::{Host, HostSpec, LiveSpec};
 pub use models::LoadOptions;
 pub use models::batch::{Output, OutputSpec};
 pub use models::config::HeadConfig;
@@ -50,7 +55,7 @@ pub use sampling::{
     Constraint, ConstraintError, FinishReason, Grammar, SampledToken, SamplingParams, StopStrings,
     TextError, TextStream, Vocabulary,
 };
-pub use started::Capacity;
+pub use start::kv_bytes;
 pub use status::{AdapterStatus, EngineStatus};
 pub use ticket::Ticket;
 pub use weight_update::WeightUpdate;

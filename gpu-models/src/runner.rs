@@ -23,7 +23,7 @@ use crate::step::Step;
 /// A model on a card with its adapters and KV blocks.
 #[derive(Debug)]
 pub struct GpuRunner {
-    model: GpuModel,
+    model: Arc<GpuModel>,
     adapters: Adapters,
     kv: Option<KvPool>,
     staging: Staging,
@@ -43,11 +43,12 @@ const MAX_GRAPHS: usize = 64;
 const STAGING_BYTES: usize = 1 << 20;
 
 impl GpuRunner {
-    /// A runner for one-shot batches.
+    /// A runner for one-shot batches. Runners over one model share its weights.
     ///
     /// # Errors
     /// [`ModelError::Device`] where memory is full.
-    pub fn new(model: GpuModel) -> Result<GpuRunner> {
+    pub fn new(model: impl Into<Arc<GpuModel>>) -> Result<GpuRunner> {
+        let model = model.into();
         Ok(GpuRunner {
             adapters: Adapters::new(&model.places),
             kv: None,

@@ -15,9 +15,8 @@ use tiny_models::TinyHead;
 
 use crate::subject::{Bits, RequestSpec, Subject, TaskSpec, bits_of, emulator, sampling};
 
-/// A card of this test's own, since a fault disturbs all work on it.
-const CARD: usize = 5;
-const STEPS: usize = 2_500;
+/// Cards of these tests' own, since a fault disturbs all work on them.
+const CARDS: [usize; 2] = [5, 4];
 const N_BLOCKS: usize = 6;
 /// Those of a narrow tile, whose steps are quick.
 const BATCH_TOKENS: usize = 16;
@@ -43,6 +42,7 @@ fn specs() -> Vec<RequestSpec> {
 /// A scheduler over a card, and the sequences without a result, with the indexes of their requests.
 struct World<'a> {
     emulator: &'a Emulator,
+    card: usize,
     subject: &'a Subject,
     specs: Vec<RequestSpec>,
     scheduler: Scheduler,
@@ -57,7 +57,7 @@ struct World<'a> {
 }
 
 impl<'a> World<'a> {
-    fn new(emulator: &'a Emulator, subject: &'a Subject, specs: Vec<RequestSpec>) -> World<'a> {
+    fn new((emulator, card): (&'a Emulator, usize), subject: &'a Subject) -> World<'a> {
         let mut runner = subject.gpu_runner(N_BLOCKS, BATCH_TOKENS);
         for adapter in &subject.adapters {
             runner.insert(adapter.clone()).unwrap();
@@ -66,8 +66,9 @@ impl<'a> World<'a> {
             SchedulerConfig { n_blocks: N_BLOCKS, batch_tokens: BATCH_TOKENS, max_sequences: 5 };
         World {
             emulator,
+            card,
             subject,
-            specs,
+            specs: specs(),
             scheduler: Scheduler::new(config),
             runner,
             unused: None,
@@ -170,10 +171,23 @@ impl<'a> World<'a> {
 
 #[test]
 fn each_sequence_is_answered_once_whatever_fails() {
-    let Some(emulator) = emulator() else { return };
+    check(CARDS[0], 2_500);
+}
+
+/// Some eighteen thousand moves, of which ten thousand are steps.
+#[test]
+#[ignore = "takes minutes"]
+fn each_of_ten_thousand_steps_may_fail() {
+    let steps = check(CARDS[1], 18_000);
+    assert!(steps >= 10_000, "{steps}");
+}
+
+/// Makes this many random moves on a card, then loses it; returns how many of them were steps.
+fn check(card: usize, moves: usize) -> usize {
+    let Some(emulator) = emulator() else { return usize::MAX };
     let dir = tempfile::tempdir().unwrap();
-    let subject = Subject::make(dir.path(), TinyHead::Value).on(emulator.open(CARD), dir.path());
-    let mut world = World::new(emulator, &subject, specs());
+    let subject = Subject::make(dir.path(), TinyHead::Value).on(emulator.open(card), dir.path());
+    let mut world = World::new((emulator, card), &subject);
     let mut expected = vec![None; world.specs.len()];
     // Each alone.
     for at in 0..expected.len() {
@@ -183,8 +197,8 @@ fn each_sequence_is_answered_once_whatever_fails() {
         }
     }
     assert!(expected.iter().all(Option::is_some));
-    let mut failed_steps = 0;
-    for at in 0..STEPS {
+    let (mut steps, mut failed_steps) = (0, 0);
+    for at in 0..moves {
         match world.below(40) {
             0..10 => {
                 let spec = world.below(world.specs.len());
@@ -201,15 +215,17 @@ fn each_sequence_is_answered_once_whatever_fails() {
             }
             11 => {
                 let calls = world.below(100);
-                world.emulator.fail(CARD, Fault::Launch, calls);
+                world.emulator.fail(world.card, Fault::Launch, calls);
             }
             12 => {
                 let calls = world.below(40);
-                world.emulator.fail(CARD, Fault::Allocation, calls);
+                world.emulator.fail(world.card, Fault::Allocation, calls);
             }
             13 => world.change_adapter(),
             _ => {
-                if let Some(Err(error)) = world.step(&mut expected) {
+                let Some(step) = world.step(&mut expected) else { continue };
+                steps += 1;
+                if let Err(error) = step {
                     assert!(matches!(error, ModelError::Device { lost: false, .. }), "{error}");
                     failed_steps += 1;
                 }
@@ -219,8 +235,14 @@ fn each_sequence_is_answered_once_whatever_fails() {
             world.check_blocks();
         }
     }
-    while world.step(&mut expected).is_some() {}
+    while world.step(&mut expected).is_some() {
+        steps += 1;
+    }
     world.check_idle();
+    println!(
+        "{steps} steps, {failed_steps} of them failed; {} sequences were answered, {} by an error",
+        world.answered, world.failed
+    );
     assert!(
         failed_steps > 30 && world.failed > 30,
         "{failed_steps} steps, {} failed",
@@ -232,7 +254,7 @@ fn each_sequence_is_answered_once_whatever_fails() {
     for at in 0..expected.len() {
         world.add(at);
     }
-    emulator.fail(CARD, Fault::Loss, 200);
+    emulator.fail(card, Fault::Loss, 200);
     let mut is_lost = false;
     while let Some(step) = world.step(&mut expected) {
         let lost = matches!(step, Err(ModelError::Device { lost: true, .. }));
@@ -241,4 +263,5 @@ fn each_sequence_is_answered_once_whatever_fails() {
     }
     assert!(is_lost);
     world.check_idle();
+    steps
 }

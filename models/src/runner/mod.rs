@@ -48,6 +48,25 @@ pub trait Forward {
     }
 }
 
+/// So that a forward may be chosen when the program runs.
+impl<F: Forward + ?Sized> Forward for Box<F> {
+    fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs> {
+        (**self).forward(batch)
+    }
+
+    fn insert(&mut self, adapter: Arc<Adapter>) -> Result<AdapterSlot> {
+        (**self).insert(adapter)
+    }
+
+    fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        (**self).remove(slot)
+    }
+
+    fn shares_weights(&self) -> bool {
+        (**self).shares_weights()
+    }
+}
+
 /// A model with its head, its adapters and its KV blocks.
 #[derive(Debug)]
 pub struct Runner {
