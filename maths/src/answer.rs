@@ -28,6 +28,24 @@ impl Answer {
         Self { subjects: Vec::new(), form: AnswerForm::List(members), notes: Vec::new() }
     }
 
+    /// Returns a list whose members answer the parts of a question, each with the label of its part.
+    #[must_use]
+    pub fn with_labels(self) -> Self {
+        let AnswerForm::List(members) = self.form else {
+            return self;
+        };
+        let labelled = (b'a'..=b'z').zip(members).map(|(letter, member)| {
+            let label = format!("({})", char::from(letter));
+            Self { subjects: vec![Subject::Text(label)], ..member }
+        });
+        Self { form: AnswerForm::List(labelled.collect()), ..self }
+    }
+
+    /// Returns how many members a list without brackets has; of any other answer one.
+    pub fn member_count(&self) -> usize {
+        if let AnswerForm::List(members) = &self.form { members.len() } else { 1 }
+    }
+
     /// Returns whether the answer is in words.
     pub fn is_text(&self) -> bool {
         matches!(self.form, AnswerForm::Text(_))

@@ -40,6 +40,8 @@ pub enum Candidate<'a> {
         readings: &'a [Vec<&'a str>],
         /// Readings of the last statement; those after them are of sentences before it.
         own: usize,
+        /// The reading whose members answer the parts of a question, in order: `(a) … (b) …`.
+        parts: Option<usize>,
     },
 }
 

@@ -169,6 +169,10 @@ impl Comparer<'_, '_> {
         if let Some(others) = subject::by_names(members, others) {
             return self.in_order(members, &others);
         }
+        // The labels of parts give them an order.
+        if subject::are_labelled(members) || subject::are_labelled(others) {
+            return self.in_order(members, others);
+        }
         if self.policy.collapse_repeats {
             let (members, others) = (self.distinct(members)?, self.distinct(others)?);
             return self.matched(&members, &others);

@@ -144,6 +144,12 @@ pub(super) fn by_names(members: &[Answer], others: &[Answer]) -> Option<Vec<Answ
     is_whole.then(|| members.iter().map(find).collect())?
 }
 
+/// Returns whether members answer the parts of a question, by their labels.
+pub(super) fn are_labelled(members: &[Answer]) -> bool {
+    let is_labelled = |member: &Answer| matches!(member.subjects.as_slice(), [Subject::Text(name)] if name.starts_with('('));
+    !members.is_empty() && members.iter().all(is_labelled)
+}
+
 /// Returns whether the letter before `answer` is the name of a set, `L = \{1, 2\}`, and no variable.
 fn is_set_name(ws: &Workspace<'_>, answer: &Answer) -> bool {
     let is_set = matches!(answer.form, AnswerForm::Set(_) | AnswerForm::Region(_));

@@ -208,6 +208,54 @@ fn approximates(gap: &str, content: &str) -> bool {
     words.trim_matches([' ', '\n', '(', ')', '}']).is_empty()
 }
 
+/// Returns the boxes that answer the parts of a question, each behind the label of its part, if the last
+/// of `boxes` does.
+pub(super) fn parts(text: &str, boxes: &[FoundAnswer]) -> Option<Vec<Range<usize>>> {
+    /// Bytes before a box in which its label may stand.
+    const MAX_BYTES: usize = 600;
+    let label = |at: usize| {
+        let end = boxes[at].span.start;
+        let mut start = end.saturating_sub(MAX_BYTES);
+        if let Some(before) = at.checked_sub(1) {
+            start = start.max(boxes[before].span.end);
+        }
+        while !text.is_char_boundary(start) {
+            start += 1;
+        }
+        last_label(&text[start..end])
+    };
+    let mut first = boxes.len();
+    let mut wanted = label(boxes.len().checked_sub(1)?)?;
+    loop {
+        first = first.checked_sub(1)?;
+        if label(first) != Some(wanted) {
+            return None;
+        }
+        if wanted == 0 {
+            break;
+        }
+        wanted -= 1;
+    }
+    let parts = &boxes[first..];
+    (parts.len() > 1).then(|| parts.iter().map(|part| part.span.clone()).collect())
+}
+
+/// Returns the place of the last label in `text`, `(b)` or `Part b`, among all labels.
+fn last_label(text: &str) -> Option<u8> {
+    let bytes = text.as_bytes();
+    (0..bytes.len()).rev().find_map(|at| {
+        let letter = bytes[at].to_ascii_lowercase();
+        let is_enclosed = at > 0 && bytes[at - 1] == b'(' && bytes.get(at + 1) == Some(&b')');
+        let is_named = bytes[..at].ends_with(b"art ")
+            && bytes.get(at + 1).is_none_or(|next| !next.is_ascii_alphanumeric());
+        match letter {
+            b'a'..=b'h' if is_enclosed || is_named => Some(letter - b'a'),
+            b'1'..=b'9' if is_enclosed || is_named => Some(letter - b'1'),
+            _ => None,
+        }
+    })
+}
+
 /// Words that join the members of a list.
 const JOINERS: [&str; 15] =
     ["and", "or", "und", "oder", "et", "ou", "y", "o", "e", "и", "или", "和", "或", "と", "و"];

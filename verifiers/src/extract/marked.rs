@@ -41,6 +41,7 @@ pub fn marked<'a>(response: &'a str, marker: &str, which: Occurrence) -> Option<
         members: Vec::new(),
         readings: Vec::new(),
         earlier: Vec::new(),
+        parts: None,
     })
 }
 

@@ -70,6 +70,8 @@ pub struct Extracted<'a> {
     pub readings: Vec<Vec<Range<usize>>>,
     /// Readings of the sentences before it, for gold answers of a type that none of `readings` has.
     pub earlier: Vec<Vec<Range<usize>>>,
+    /// The one of `readings` whose members answer the parts of a question, in order.
+    pub parts: Option<usize>,
 }
 
 /// The texts of an answer in the response it was found in.
@@ -79,6 +81,7 @@ pub struct ExtractedTexts<'a> {
     members: Vec<&'a str>,
     readings: Vec<Vec<&'a str>>,
     own: usize,
+    parts: Option<usize>,
 }
 
 impl Extracted<'_> {
@@ -91,6 +94,7 @@ impl Extracted<'_> {
             members: texts(&self.members),
             readings: self.readings.iter().chain(&self.earlier).map(texts).collect(),
             own: self.readings.len(),
+            parts: self.parts,
         }
     }
 }
@@ -99,8 +103,8 @@ impl ExtractedTexts<'_> {
     /// Returns the candidate for a verifier.
     pub fn candidate(&self) -> Candidate<'_> {
         if !self.readings.is_empty() {
-            let (readings, own) = (&self.readings, self.own);
-            return Candidate::Statement { last: self.text, readings, own };
+            let (readings, own, parts) = (&self.readings, self.own, self.parts);
+            return Candidate::Statement { last: self.text, readings, own, parts };
         }
         match self.members.as_slice() {
             [] => Candidate::Text(self.text),
@@ -198,8 +202,8 @@ fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
         let text = &response[span.clone()];
         let members = readings[0].clone();
         let members = if members.len() > 1 { members } else { Vec::new() };
-        let earlier = Vec::new();
-        Some(Extracted { text, span, count, source, flags, members, readings, earlier })
+        let (earlier, parts) = (Vec::new(), None);
+        Some(Extracted { text, span, count, source, flags, members, readings, earlier, parts })
     };
     let whole = visible.ranges().last();
     if let Some(span) = whole.and_then(|part| unmarked::whole_text(response, part)) {
@@ -226,13 +230,17 @@ fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
         } else {
             (statement.values, source)
         };
+        let parts = statement.parts.map(|parts| {
+            readings.push(parts);
+            readings.len() - 1
+        });
         let source = if readings.is_empty() { WORDS } else { source };
         readings.extend(predicate.map(|span| vec![span]));
         readings.extend(statement.letter.map(|span| vec![span]));
         let found = found(readings, source, vec!["fallback"])?;
         let mut earlier = statement.earlier;
         earlier.extend(statement.verdict.map(|span| vec![span]));
-        return Some(Extracted { earlier, ..found });
+        return Some(Extracted { earlier, parts, ..found });
     }
     let words = predicate.into_iter().chain(letter).chain(verdict);
     found(words.map(|span| vec![span]).collect(), WORDS, vec!["fallback"])
@@ -276,6 +284,7 @@ pub fn visible_response(response: &str) -> Option<Extracted<'_>> {
         members: Vec::new(),
         readings: Vec::new(),
         earlier: Vec::new(),
+        parts: None,
     })
 }
 
@@ -303,7 +312,14 @@ fn choose<'a>(
     } else {
         statement::without_remarks(response, labelled::narrow(response, chosen.span.clone()))
     };
-    let readings = if source == "boxed" { Vec::new() } else { sentence(response, &span) };
+    let (readings, parts) = if source == "boxed" {
+        match boxed::parts(response, &candidates[..=exact]) {
+            Some(parts) => (vec![vec![span.clone()], parts], Some(1)),
+            None => (Vec::new(), None),
+        }
+    } else {
+        (sentence(response, &span), None)
+    };
     Some(Extracted {
         text: &response[span.clone()],
         span,
@@ -313,6 +329,7 @@ fn choose<'a>(
         members: members(&candidates[..=exact]),
         readings,
         earlier: Vec::new(),
+        parts,
     })
 }
 
@@ -330,7 +347,10 @@ fn sentence(response: &str, span: &Range<usize>) -> Vec<Vec<Range<usize>>> {
         return Vec::new();
     }
     let mut readings = vec![vec![span.clone()]];
-    readings.extend(statement.values);
+    // What the label announces stands first: "42 seats in all, 6 rows of 7".
+    let mut values = statement.values;
+    values.sort_by_key(|reading| reading.first().is_none_or(|first| first.start > span.start + 1));
+    readings.extend(values);
     readings
 }
 

@@ -70,6 +70,8 @@ pub(super) const MONTHS: [&str; 12] =
 pub(super) fn whole_text(text: &str, part: &Range<usize>) -> Option<Range<usize>> {
     let span = trim::space(text, part.clone());
     let line = &text[span.clone()];
+    // A quotation in Markdown.
+    let line = line.strip_prefix("> ").unwrap_or(line);
     if line.len() > MAX_WHOLE || line.contains('\n') {
         return None;
     }

@@ -216,8 +216,8 @@ impl Math {
             return Ok(Verdict::no_answer());
         };
         let candidates = match claim.candidate {
-            Candidate::Statement { readings, own, .. } => {
-                self.read_statement(readings, own, golds, ws)
+            Candidate::Statement { readings, own, parts, .. } => {
+                self.read_statement((readings, parts), own, golds, ws)
             }
             Candidate::Several { all, .. } => {
                 let last = self.read_candidate(text, ws);
@@ -342,6 +342,23 @@ impl Math {
         ws: &mut Workspace<'_>,
     ) -> Result<ReadCandidate<'a>, Unread> {
         let mut read = |text: &str| maths::read_answer(text, self.read_options(), ws);
+        // "maximum value $5$" and "minimum value $-3$" are named parts of one answer.
+        let opens_with_name =
+            |text: &&str| text.bytes().take_while(u8::is_ascii_alphabetic).count() > 2;
+        if members.iter().all(opens_with_name) {
+            let joined = members.join(", ");
+            if let Ok(answer) = read(&joined)
+                && answer.member_count() == members.len()
+            {
+                let text = Cow::Owned(joined);
+                return Ok(ReadCandidate {
+                    text,
+                    answer: Ok(answer),
+                    label: None,
+                    has_content: true,
+                });
+            }
+        }
         let answers: Result<Vec<Answer>, Unread> = members.iter().map(|text| read(text)).collect();
         let answers = answers?;
         // Lines of words: "**A** is a knave" and "**B** is a knight" name parts of one answer.
@@ -366,13 +383,13 @@ impl Math {
     /// Reads a statement in its readings, up to the one that the type of the only gold answer chooses.
     fn read_statement<'a>(
         &self,
-        readings: &[Vec<&'a str>],
+        (readings, parts): (&[Vec<&'a str>], Option<usize>),
         own: usize,
         golds: &[ReadGold<'_>],
         ws: &mut Workspace<'_>,
     ) -> Candidates<'a> {
         let mut read = Vec::with_capacity(readings.len());
-        for members in readings {
+        for (index, members) in readings.iter().enumerate() {
             let candidate = match members.as_slice() {
                 [only] => self.read_candidate(only, ws),
                 all => self.read_list(all, ws).unwrap_or_else(|unread| ReadCandidate {
@@ -381,6 +398,12 @@ impl Math {
                     label: None,
                     has_content: true,
                 }),
+            };
+            let candidate = match candidate.answer {
+                Ok(answer) if parts == Some(index) => {
+                    ReadCandidate { answer: Ok(answer.with_labels()), ..candidate }
+                }
+                _ => candidate,
             };
             let is_chosen = matches!(golds, [gold] if !gold.is_letter()
                 && !gold.answer.is_named()

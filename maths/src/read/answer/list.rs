@@ -1,12 +1,12 @@
 //! Lists without brackets: commas, semicolons, "and", "or", wide spaces.
 
 use crate::algebra;
-use crate::answer::{Answer, AnswerForm, Brackets, Subject, Unread};
+use crate::answer::{Answer, AnswerForm, Brackets, Relation, Subject, Unread};
 use crate::expr::Node;
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Gap, Style, Token};
 
-use super::{AnswerReader, LexemeRange, answer_of, bare_value};
+use super::{AnswerReader, LexemeRange, answer_of, bare_value, is_separator};
 
 /// Words for "and" and "or" in other languages.
 const CONNECTIVES: [&str; 29] = [
@@ -37,7 +37,6 @@ impl AnswerReader<'_, '_, '_> {
         let is_nested = parts.len() > 1 && width > 1 && parts.iter().all(|p| p.len() == width);
         if !is_nested {
             let flat: Vec<LexemeRange> = parts.into_iter().flatten().collect();
-            let flat = self.without_labels(flat);
             let list = self.list(&flat)?;
             return self.joined(list, &span).map(Some);
         }
@@ -125,23 +124,68 @@ impl AnswerReader<'_, '_, '_> {
         Ok(Some(out))
     }
 
-    /// Returns `spans` without the letters of the parts of a question: `(a)\ 19, (b)\ 49`.
-    fn without_labels(&self, spans: Vec<LexemeRange>) -> Vec<LexemeRange> {
-        let is_labelled = |(index, span): (usize, &LexemeRange)| {
-            let label = u8::try_from(index).ok().map(|index| b'a' + index);
-            let is_open = self.token(span.start) == Token::Open(Bracket::Round);
-            is_open
-                && span.len() > 3
-                && self.items[span.start].mate == span.start + 2
-                && self
-                    .token(span.start + 1)
-                    .word()
-                    .is_some_and(|word| word.len() == 1 && Some(word.as_bytes()[0]) == label)
-        };
-        if spans.len() < 2 || !spans.iter().enumerate().all(is_labelled) {
-            return spans;
+    /// Reads the answers to the parts of a question, `(a)\ 19, (b)\ 49`, each with its label for a name.
+    pub(super) fn labelled_parts(&mut self, span: &LexemeRange) -> ParseResult<Option<Answer>> {
+        if self.label(span.start, 0).is_none() {
+            return Ok(None);
         }
-        spans.into_iter().map(|span| span.start + 3..span.end).collect()
+        let mut starts: Vec<usize> = Vec::new();
+        for at in self.tops(span) {
+            let is_apart = at == span.start
+                || is_separator(self.token(at - 1))
+                || self.token(at - 1).word() == Some("and")
+                || self.items[at].gap >= Gap::Thin;
+            if is_apart && self.label(at, starts.len()).is_some() {
+                starts.push(at);
+            }
+        }
+        if starts.len() < 2 {
+            return Ok(None);
+        }
+        let notes = self.notes.len();
+        let mut members = Vec::with_capacity(starts.len());
+        for (index, start) in starts.iter().enumerate() {
+            let end = starts.get(index + 1).copied().unwrap_or(span.end);
+            let is_border = |at: &usize| {
+                is_separator(self.token(*at))
+                    || self.token(*at) == Token::Colon
+                    || self.token(*at).word() == Some("and")
+            };
+            let from = (start + 3..end).find(|at| !is_border(at)).unwrap_or(end);
+            let is_equals = from < end && self.token(from) == Token::Relation(Relation::Equal);
+            let from = from + usize::from(is_equals);
+            let until = (from..end).rfind(|at| !is_border(at)).map_or(from, |last| last + 1);
+            let Some(name) = self.label(*start, index) else {
+                return Ok(None);
+            };
+            match self.whole(from..until) {
+                Err(Unread::NotMaths) => {
+                    self.notes.truncate(notes);
+                    return Ok(None);
+                }
+                read => members.push(Answer { subjects: vec![Subject::Text(name)], ..read? }),
+            }
+        }
+        Ok(Some(answer_of(AnswerForm::List(members))))
+    }
+
+    /// Returns the label of the part of a question at `at`, if it is the one at `index`.
+    fn label(&self, at: usize, index: usize) -> Option<String> {
+        const ROMAN: [&str; 6] = ["i", "ii", "iii", "iv", "v", "vi"];
+        let is_bracket = self.items.get(at)?.token == Token::Open(Bracket::Round)
+            && self.items[at].mate == at + 2;
+        if !is_bracket {
+            return None;
+        }
+        let letter = char::from(b'a' + u8::try_from(index).ok().filter(|index| *index < 26)?);
+        match self.token(at + 1) {
+            Token::Word { text, .. }
+                if text.chars().eq([letter]) || ROMAN.get(index) == Some(&text) =>
+            {
+                Some(format!("({text})"))
+            }
+            _ => None,
+        }
     }
 
     /// Returns the parts between semicolons, connectives and wide spaces between relations, without

@@ -21,6 +21,7 @@ mod relation;
 mod remark;
 mod subject;
 mod text;
+mod worded;
 
 use std::ops::Range;
 
@@ -98,6 +99,9 @@ impl<'t> AnswerReader<'t, '_, '_> {
         if let Some(answer) = self.divisibility(&span)? {
             return Ok(answer);
         }
+        if let Some(answer) = self.labelled_parts(&span)? {
+            return Ok(answer);
+        }
         if let Some(answer) = self.described(&span)? {
             return Ok(answer);
         }
@@ -142,6 +146,12 @@ impl<'t> AnswerReader<'t, '_, '_> {
         }
         if let Some(form) = self.cases_in_words(span)? {
             return Ok(Some(answer_of(form)));
+        }
+        if let Some(answer) = self.chance(span)? {
+            return Ok(Some(answer));
+        }
+        if let Some(answer) = self.region_in_words(span)? {
+            return Ok(Some(answer));
         }
         self.named_parts(span)
     }

@@ -16,11 +16,15 @@ const MAX_WORDS: usize = 4;
 const VERBS: [&str; 3] = ["is", "are", "equals"];
 
 /// Names of one quantity.
-const SAME: [(&str, &str); 8] = [
+const SAME: [(&str, &str); 12] = [
     ("max", "maximum"),
     ("min", "minimum"),
     ("largest", "maximum"),
     ("smallest", "minimum"),
+    ("greatest", "maximum"),
+    ("least", "minimum"),
+    ("highest", "maximum"),
+    ("lowest", "minimum"),
     ("greatest common divisor", "gcd"),
     ("greatest common factor", "gcd"),
     ("hcf", "gcd"),
@@ -113,6 +117,11 @@ impl AnswerReader<'_, '_, '_> {
                 _ => at + usize::from(is_argument),
             };
         }
+        // "maximum of f is 5"
+        if !is_letter && at < span.end && matches!(self.token(at).word(), Some("of" | "on")) {
+            let is_verb = |token: Token<'_>| token.word().is_some_and(|word| VERBS.contains(&word));
+            at = (at..span.end).find(|at| is_verb(self.token(*at)))?;
+        }
         let next = (at < span.end).then(|| self.token(at))?;
         let is_verb = next.word().is_some_and(|word| VERBS.contains(&word));
         let is_sign = next == Token::Colon
@@ -137,6 +146,8 @@ impl AnswerReader<'_, '_, '_> {
         }
         let bare = name.strip_suffix(" values").or_else(|| name.strip_suffix(" value"));
         let bare = bare.unwrap_or(&name);
+        let kinds = ["absolute ", "global ", "overall "];
+        let bare = kinds.iter().find_map(|kind| bare.strip_prefix(kind)).unwrap_or(bare);
         let same = SAME.iter().find(|(known, _)| *known == bare).map(|(_, one)| *one);
         let name = same.unwrap_or(bare).to_owned();
         Some(NamedPart { name, value, is_said })

@@ -170,6 +170,19 @@ impl AnswerReader<'_, '_, '_> {
             return None;
         }
         let first = inside(&(open..span.end)).next().map(|at| self.token(at));
+        // "8 (eight)", "0.0821 (3 s.f.)"
+        let words: Vec<&str> =
+            inside(&(open..span.end)).filter_map(|at| self.token(at).word()).collect();
+        let is_precision = matches!(first, Some(Token::Number(_)))
+            && matches!(
+                words.as_slice(),
+                ["s" | "d", ..] | ["sig", ..] | ["significant" | "decimal", ..]
+            );
+        let is_repeated = words.len() == inside(&(open..span.end)).len()
+            && crate::numerals::words(&words.join(" ")).is_some();
+        if is_precision || is_repeated {
+            return Some(open);
+        }
         let word = first.and_then(Token::word)?.to_ascii_lowercase();
         let inner = inside(&(open..span.end));
         let denies = self.has(&inner, |token| token.word().is_some_and(|w| DENIALS.contains(&w)));

@@ -151,6 +151,7 @@ fn as_it_is(response: &str) -> Extracted<'_> {
         members: Vec::new(),
         readings: Vec::new(),
         earlier: Vec::new(),
+        parts: None,
         flags: Vec::new(),
     }
 }

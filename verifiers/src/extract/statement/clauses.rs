@@ -117,6 +117,14 @@ impl Reader<'_> {
         is_limit || text.chars().all(is_part)
     }
 
+    /// Returns whether "is", "are" or "and" follows a letter behind "where" or "with": "where $C$ is a
+    /// constant".
+    pub(super) fn is_declared(&self, sentence: &[Piece], span: &Range<usize>) -> bool {
+        let at = sentence.iter().position(|piece| piece.span.start + 2 > span.start);
+        let before = at.map_or(&[][..], |at| &sentence[..at]);
+        before.iter().rev().take(4).any(|piece| self.is_word(Some(piece), &["where", "with"]))
+    }
+
     /// Returns whether a formula only names what the sentence is about: `$x$`, `$(x, y)$`.
     pub(super) fn is_name(&self, piece: &Piece) -> bool {
         let text = &self.text[piece.span.clone()];
@@ -161,7 +169,8 @@ impl Reader<'_> {
         }
         if self.is_word(piece, &words::PARTING) {
             // What stands in contrast to a value only accompanies it.
-            let is_contrast = has_value && self.is_word(piece, &["while", "whereas"]);
+            let is_contrast = has_value && self.is_word(piece, &["while", "whereas"])
+                || self.is_word(piece, &["but"]) && self.is_word(next, &["not"]);
             return Some((if is_contrast { Rank::Remark } else { Rank::Statement }, at));
         }
         let joins =
@@ -171,6 +180,11 @@ impl Reader<'_> {
         }
         if self.is_word(piece, &["such"]) && !self.is_word(next, &["that", "as"]) {
             return None;
+        }
+        // "2 + 3i and its conjugate is 2 - 3i"
+        let names = sentence.get(at + 2).is_some_and(|p| self.is_word(Some(p), &words::NAMING));
+        if self.is_word(piece, &["and"]) && self.is_word(next, &["its", "their"]) && !names {
+            return Some((Rank::Remark, at));
         }
         if self.is_word(piece, &["which"]) && self.restates(sentence, at + 1) {
             return Some((Rank::Statement, at + 1));

@@ -83,7 +83,7 @@ impl Reader<'_> {
             let text = &self.text[only.clone()];
             let is_short = text.split_whitespace().count() <= MAX_WORDS;
             // A number with its noun is found as the number.
-            let is_more = first.len() > 1 || text.contains(['(', '=', '≈', ':']);
+            let is_more = first.len() > 1 || text.contains(['(', '=', '≈', ':', ')']);
             if is_short
                 && is_more
                 && (!is_joined || first.len() == 1)

@@ -14,6 +14,9 @@ impl Reader<'_> {
             .split(|piece| matches!(piece.kind, PieceKind::Break { .. }))
             .filter(|line| !line.is_empty())
             .collect();
+        if let Some(values) = self.equations(&lines) {
+            return Some(values);
+        }
         let last = lines.iter().rposition(|line| is_bullet(line) || is_row(line))?;
         let has_more = lines[last + 1..].iter().flat_map(|line| line.iter()).any(Piece::is_value);
         if has_more {
@@ -31,6 +34,33 @@ impl Reader<'_> {
         };
         let is_list = |values: &Vec<Range<usize>>| (2..=MAX_MEMBERS).contains(&values.len());
         values.filter(is_list).or_else(|| self.lines_of_words(block).filter(is_list))
+    }
+
+    /// Returns the values of the last lines of which each gives one to a letter: `x = 2`.
+    fn equations(&self, lines: &[&[Piece]]) -> Option<Vec<Range<usize>>> {
+        let equation = |line: &&[Piece]| {
+            let says = |piece: &&Piece| {
+                !matches!(piece.kind, PieceKind::Mark('*' | ',' | '.' | ';' | '\\'))
+            };
+            let said: Vec<&Piece> = line.iter().filter(says).collect();
+            match said.as_slice() {
+                [only] if self.has_left_side(only) && !self.is_compound(only) => {
+                    Some(trim::clean(self.text, only.span.clone()))
+                }
+                [name, sign, value]
+                    if name.kind == PieceKind::Word
+                        && name.span.len() <= 2
+                        && sign.is_mark('=')
+                        && value.is_value() =>
+                {
+                    Some(name.span.start..value.span.end)
+                }
+                _ => None,
+            }
+        };
+        let mut values: Vec<Range<usize>> = lines.iter().rev().map_while(equation).collect();
+        values.reverse();
+        (2..=MAX_MEMBERS).contains(&values.len()).then_some(values)
     }
 
     /// Returns the lines of bullets that hold words alone: "**A** is a knave".

@@ -10,8 +10,10 @@
 //! values of the sentence from its end on, and the predicate of the sentence in words. See ADR 27.
 
 mod clauses;
+mod described;
 mod emphasis;
 mod listing;
+mod parts;
 mod pieces;
 mod plain;
 mod predicate;
@@ -46,6 +48,8 @@ pub(super) struct Statement {
     pub(super) values: Vec<Vec<Range<usize>>>,
     /// Values of the sentences before it, in the order of readings.
     pub(super) earlier: Vec<Vec<Range<usize>>>,
+    /// What the parts of a question are answered with, in order.
+    pub(super) parts: Option<Vec<Range<usize>>>,
     /// Its reading in words.
     pub(super) predicate: Option<Range<usize>>,
     /// The yes or no that opens a sentence.
@@ -90,7 +94,10 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     let stated = sentences.iter().rev().filter(|sentence| !reader.is_check(sentence));
     let end = stated.clone().find_map(|sentence| sentence.last()).map_or(0, |last| last.span.end);
     let mut is_found = false;
-    let verdict = stated.clone().take(MAX_SENTENCES).find_map(|sentence| reader.verdict(sentence));
+    let verdict = stated
+        .clone()
+        .take(MAX_SENTENCES)
+        .find_map(|sentence| reader.verdict(sentence).or_else(|| reader.lone_letter(sentence)));
     for (index, sentence) in stated.take(MAX_SENTENCES).enumerate() {
         let clauses = reader.clauses(sentence);
         // Values of sentences before count where the last one has none of the gold answer's type.
@@ -110,7 +117,13 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
                 let covers = |own: &Range<usize>| {
                     own.len() > 1 && bold.start <= own.start && own.end <= bold.end
                 };
-                predicate.as_ref().is_none_or(covers)
+                // "**diverges** by the test", but not "**not** continuous"
+                let opens = |own: &Range<usize>| {
+                    let is_first = own.start <= bold.start && bold.end < own.end;
+                    let before = text[own.start..bold.start.max(own.start)].trim_matches('*');
+                    is_first && before.is_empty() && !is_in(&words::DENYING, &text[bold.clone()])
+                };
+                predicate.as_ref().is_none_or(|own| covers(own) || opens(own))
             };
             statement.predicate = bold.filter(is_whole).or(predicate);
         }
@@ -123,17 +136,27 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
             statement.values.extend(numbers);
         }
         statement.values.splice(0..0, reader.concluding_number(&clauses).map(|span| vec![span]));
+        let is_declared = |span: &Range<usize>| reader.is_declared(sentence, span);
         // Where a limit goes is no answer beside one.
         let is_limit = |span: &Range<usize>| {
             let text = &text[span.clone()];
             text.contains("\\to") && !text.contains('=')
         };
-        statement.values.sort_by_key(|reading| reading.iter().any(is_limit));
+        // "where $C$ is a constant" names a part of what stands before it.
+        let is_name =
+            |span: &Range<usize>| text[span.clone()].trim().len() == 1 && reader.is_mere_name(span);
+        let is_worse = |reading: &Vec<Range<usize>>| {
+            reading.iter().any(is_limit)
+                || reading.iter().all(|span| is_name(span) && is_declared(span))
+        };
+        statement.values.sort_by_key(is_worse);
         if index == 0 {
             let zero = statement.predicate.clone().and_then(|span| vanishing(text, span));
             statement.values.splice(0..0, zero.map(|span| vec![span]));
         }
+        statement.values.splice(0..0, reader.chance(sentence).map(|span| vec![span]));
         statement.values.extend(reader.headed(sentence).map(|span| vec![span]));
+        statement.values.extend(reader.region_in_words(sentence).map(|span| vec![span]));
         statement.is_rejection = reader.rejection(sentence).0;
         if index == 0 {
             statement.letter = reader.lettered_subject(&clauses);
@@ -148,6 +171,10 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
     // Members of a list that stand in words of their own count where the gold answer is a list.
     let until = pieces.partition_point(|piece| piece.span.start < end);
     statement.values.extend(reader.listing(&pieces[..until]));
+    statement.parts = reader.parts(&pieces[..until]);
+    let stated: Vec<&[Piece]> =
+        sentences.into_iter().filter(|sentence| !reader.is_check(sentence)).collect();
+    statement.values.extend(reader.named_values(&stated));
     let last = statement.values.first().and_then(|reading| reading.last());
     let holds_last = |piece: &Piece| {
         let is_enclosed = text[piece.span.clone()].starts_with(['$', '\\']);
@@ -178,8 +205,10 @@ pub(super) fn without_remarks(text: &str, span: Range<usize>) -> Range<usize> {
         && first.rank == Rank::Statement
         && first.pieces.iter().any(Piece::is_value)
         && rest.iter().all(|clause| clause.rank == Rank::Remark);
+    let is_odd = first.pieces.iter().filter(|piece| piece.is_mark('*')).count() % 4 != 0;
     let is_border = |piece: &&Piece| {
         matches!(piece.kind, PieceKind::Break { .. } | PieceKind::Mark(',' | ';' | '('))
+            || is_odd && piece.is_mark('*')
     };
     match first.pieces.iter().rfind(|piece| !is_border(piece)) {
         Some(last) if is_cut => trim::clean(text, span.start..last.span.end),
@@ -201,11 +230,13 @@ fn window(text: &str, part: &Range<usize>) -> Range<usize> {
     trim::space(text, start..part.end)
 }
 
-/// Returns the verb of a predicate that says of a quantity that it is zero.
+/// Returns the word of a predicate that says of a quantity that it is zero or goes to infinity.
 fn vanishing(text: &str, predicate: Range<usize>) -> Option<Range<usize>> {
-    let verb = "vanishes";
-    let is_last = text[predicate.clone()].ends_with(verb);
-    is_last.then(|| predicate.end - verb.len()..predicate.end)
+    ["vanishes", "to infinity"].into_iter().find_map(|words| {
+        let is_last = text[predicate.clone()].ends_with(words);
+        let said = words.rsplit(' ').next().unwrap_or(words);
+        is_last.then(|| predicate.end - said.len()..predicate.end)
+    })
 }
 
 /// Returns where `x =` starts before the plain value at `index`.
@@ -279,7 +310,7 @@ impl<'t> Reader<'t> {
         let colon = head.iter().position(|piece| piece.is_mark(':'));
         colon.is_some_and(|at| {
             let last = at.checked_sub(1).map(|last| &head[last]);
-            self.is_word(last, &["check", "test", "verification", "proof"])
+            self.is_word(last, &words::REMARKING)
         })
     }
 

@@ -52,6 +52,9 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
         return None;
     }
     let rest = &text[at..window.end];
+    if is_label(rest) {
+        return None;
+    }
     let mut limit = rest.len().min(MAX_BYTES);
     while !rest.is_char_boundary(limit) {
         limit -= 1;
@@ -83,6 +86,15 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
     let is_formula =
         operands > 1 && operators > 0 && is_arithmetic && has_number && !is_named_number(inner);
     is_formula.then_some(at..at + end)
+}
+
+/// Returns whether `text` opens with the label of a part, `(a) = 5`.
+fn is_label(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    bytes.len() > 4
+        && bytes[0] == b'('
+        && (b'a'..=b'h').contains(&bytes[1])
+        && bytes[2..].starts_with(b") ")
 }
 
 /// Returns whether `text` is `x = 5` or `x ≈ -5`: a letter and its value.

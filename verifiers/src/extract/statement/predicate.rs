@@ -55,6 +55,13 @@ impl Reader<'_> {
         // "does not exist (DNE)**"
         let bracket = rest.iter().position(|piece| piece.is_mark('(')).filter(|at| *at > 0);
         let rest = &rest[..bracket.unwrap_or(rest.len())];
+        // "diverges by the divergence test": a reason only accompanies the verb.
+        let adjunct =
+            rest.iter().skip(1).position(|piece| self.is_word(Some(piece), &words::ADJOINING));
+        let rest = match adjunct {
+            Some(at) if is_verb(&rest[0]) => &rest[..=at],
+            Some(_) | None => rest,
+        };
         let marks = rest.iter().rev().take_while(|piece| piece.is_mark('*')).count();
         let is_open = bold_marks(&rest[..rest.len() - marks]).is_multiple_of(4);
         let rest = if is_open { &rest[..rest.len() - marks] } else { rest };
@@ -82,6 +89,20 @@ impl Reader<'_> {
                 || self.is_word(first, &words::COMPARATIVE)
                 || self.is_word(first, &["one"]) && rest.len() > 2
                 || first.is_some_and(superlative))
+    }
+
+    /// Returns the letter of a choice that is all of a sentence in bold or brackets: "**D**.", "(D)".
+    pub(super) fn lone_letter(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        let is_mark = |piece: &&Piece| {
+            matches!(piece.kind, PieceKind::Mark('*' | '(' | ')' | '.' | ':' | '_'))
+        };
+        let mut said = sentence.iter().filter(|piece| !is_mark(piece));
+        let only = said.next().filter(|only| {
+            let text = &self.text[only.span.clone()];
+            text.len() == 1 && ("A"..="H").contains(&text)
+        })?;
+        let is_set = sentence.len() > 1 && said.next().is_none();
+        is_set.then(|| only.span.clone())
     }
 
     /// Returns the yes or no that opens a sentence: "No. A counterexample is …", "So yes, it does".

@@ -81,6 +81,77 @@ pub(super) const POSSESSIVE: [&str; 5] = ["each", "her", "his", "its", "their"];
 /// Words before a noun, so that "to" before them opens no purpose.
 pub(super) const DETERMINING: [&str; 8] = ["a", "an", "both", "each", "its", "that", "the", "this"];
 
+/// Nouns whose values a statement gives together.
+pub(super) const NAMING: [&str; 16] = [
+    "greatest", "largest", "least", "max", "maximum", "mean", "median", "min", "minimum", "mode",
+    "smallest", "highest", "lowest", "range", "gcd", "lcm",
+];
+
+/// Words of which one opens a comparison of numbers.
+pub(super) const ORDERING: [&str; 14] = [
+    "above",
+    "below",
+    "between",
+    "bigger",
+    "exceeding",
+    "exceeds",
+    "from",
+    "greater",
+    "larger",
+    "least",
+    "less",
+    "more",
+    "most",
+    "smaller",
+];
+
+/// Words that say of numbers what their signs are.
+pub(super) const SIGNED: [&str; 8] = [
+    "negative",
+    "non-negative",
+    "non-positive",
+    "non-zero",
+    "nonnegative",
+    "nonpositive",
+    "nonzero",
+    "positive",
+];
+
+/// Words between those and the numbers.
+pub(super) const DESCRIBING: [&str; 27] = [
+    "and",
+    "are",
+    "at",
+    "be",
+    "equal",
+    "exactly",
+    "for",
+    "in",
+    "is",
+    "lie",
+    "lies",
+    "lying",
+    "must",
+    "no",
+    "not",
+    "of",
+    "or",
+    "real",
+    "satisfying",
+    "strictly",
+    "such",
+    "than",
+    "that",
+    "the",
+    "to",
+    "value",
+    "values",
+];
+
+/// Words of a sentence that gives a chance.
+pub(super) const CHANCE: [&str; 7] =
+    ["chance", "chances", "fraction", "likelihood", "odds", "probability", "proportion"];
+
 /// Words before the number of a step.
 pub(super) const HEADING: [&str; 7] =
     ["case", "method", "part", "problem", "question", "solution", "step"];
@@ -117,6 +188,25 @@ pub(super) const CHECKING: [&str; 11] = [
     "verifying",
     "sanity",
     "let",
+];
+
+/// Nouns whose colon heads a sentence about the answer.
+pub(super) const REMARKING: [&str; 15] = [
+    "check",
+    "checks",
+    "explanation",
+    "idea",
+    "interpretation",
+    "justification",
+    "note",
+    "notes",
+    "proof",
+    "reason",
+    "reasoning",
+    "recap",
+    "test",
+    "verification",
+    "why",
 ];
 
 /// Verbs after which the predicate of a sentence in words begins, and which are no part of it.
@@ -156,6 +246,9 @@ pub(super) const VERBS: [&str; 18] = [
     "vanishes",
     "wins",
 ];
+
+/// Words after a verb that open a reason.
+pub(super) const ADJOINING: [&str; 6] = ["as", "because", "by", "identically", "since", "using"];
 
 /// Words that reject the value they are said of.
 pub(super) const REJECTING: [&str; 9] = [

@@ -1,0 +1,95 @@
+//! Values that a statement describes in words: numbers below, above or between others, and chances.
+
+use std::ops::Range;
+
+use super::super::trim;
+use super::pieces::{Piece, PieceKind};
+use super::{Reader, words};
+
+/// Pieces of a chance, "one in six".
+const MAX_CHANCE: usize = 7;
+
+impl Reader<'_> {
+    /// Returns the words of the last description of numbers by their order: "all real numbers less than
+    /// 2", "$x$ is at least 4".
+    pub(super) fn region_in_words(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        let mut found = None;
+        let mut at = 0;
+        while at < sentence.len() {
+            let end = self.region_at(sentence, at);
+            if let Some(end) = end {
+                let span = sentence[at].span.start..sentence[end - 1].span.end;
+                found = Some(trim::clean(self.text, span));
+            }
+            at = end.unwrap_or(at + 1);
+        }
+        found
+    }
+
+    /// Returns where the description of numbers ends that begins at `at`.
+    fn region_at(&self, sentence: &[Piece], at: usize) -> Option<usize> {
+        let is_letter = |piece: &Piece| {
+            piece.is_value() && self.is_name(piece)
+                || piece.kind == PieceKind::Word && piece.span.len() == 1
+        };
+        let first = &sentence[at];
+        if !(self.is_word(Some(first), &["all", "every", "any", "each"]) || is_letter(first)) {
+            return None;
+        }
+        let mut end = None;
+        let mut is_ordered = false;
+        let mut is_kind = false;
+        for (index, piece) in sentence.iter().enumerate().skip(at + 1) {
+            if piece.is_value() && !self.is_name(piece) {
+                if !is_ordered {
+                    break;
+                }
+                end = Some(index + 1);
+            } else if self.is_word(Some(piece), &words::ORDERING) {
+                is_ordered = true;
+            } else if self.is_word(Some(piece), &words::SIGNED) {
+                is_kind = true;
+            } else if self.is_word(Some(piece), &["inclusive", "exclusive"]) && end.is_some() {
+                end = Some(index + 1);
+            } else if self.is_word(Some(piece), &["numbers", "number", "reals", "integers"]) {
+                if is_kind {
+                    end = Some(index + 1);
+                }
+            } else {
+                let is_inside = self.is_word(Some(piece), &words::DESCRIBING)
+                    || is_letter(piece)
+                    || matches!(piece.kind, PieceKind::Mark('*' | ',' | '-'));
+                if !is_inside {
+                    break;
+                }
+            }
+        }
+        end
+    }
+
+    /// Returns "1 in 6", "three out of ten" of a sentence that speaks of a chance.
+    pub(super) fn chance(&self, sentence: &[Piece]) -> Option<Range<usize>> {
+        if !sentence.iter().any(|piece| self.is_word(Some(piece), &words::CHANCE)) {
+            return None;
+        }
+        let is_number = |piece: &Piece| {
+            piece.kind == PieceKind::Number
+                || self.word(piece).is_some_and(maths::is_number_word)
+                || piece.is_value() && self.is_whole(piece)
+        };
+        let joint = sentence.iter().rposition(|piece| self.is_word(Some(piece), &["in", "out"]))?;
+        let is_out = self.is_word(Some(&sentence[joint]), &["out"]);
+        let is_of = self.is_word(sentence.get(joint + 1), &["of"]);
+        let from = joint + 1 + usize::from(is_out);
+        let count =
+            sentence.get(from..)?.iter().take(MAX_CHANCE).take_while(|p| is_number(p)).count();
+        let before = sentence[..joint].iter().rev().take_while(|piece| is_number(piece)).count();
+        (is_out == is_of && count > 0 && before > 0)
+            .then(|| sentence[joint - before].span.start..sentence[from + count - 1].span.end)
+    }
+
+    fn is_whole(&self, piece: &Piece) -> bool {
+        let inner = self.text[piece.span.clone()].trim_matches(['$', '\\', '(', ')', ' ']);
+        inner.bytes().all(|b| b.is_ascii_digit())
+    }
+}

@@ -1,0 +1,144 @@
+//! Answers in parts: with the labels of a question's parts, `(a) … (b) …`, or with names, "the maximum
+//! is 5 and the minimum is -3".
+
+use std::ops::Range;
+
+use super::super::trim;
+use super::pieces::{Piece, PieceKind};
+use super::sentences::sentences;
+use super::{MAX_MEMBERS, MAX_SENTENCES, Reader, words};
+
+/// Words of the name of a part.
+const MAX_NAME: usize = 4;
+/// Pieces between a name and its verb: "the maximum of $f$ on $[0, 1]$ is".
+const MAX_QUALIFIED: usize = 8;
+
+/// The labels of parts, by family, in order.
+const LABELS: [[&str; 6]; 4] = [
+    ["a", "b", "c", "d", "e", "f"],
+    ["i", "ii", "iii", "iv", "v", "vi"],
+    ["1", "2", "3", "4", "5", "6"],
+    ["A", "B", "C", "D", "E", "F"],
+];
+
+/// Where a label begins, and where what it labels begins.
+struct Labelled {
+    start: usize,
+    content: usize,
+}
+
+impl Reader<'_> {
+    /// Returns what the last parts of a text answer, one for each label.
+    pub(super) fn parts(&self, pieces: &[Piece]) -> Option<Vec<Range<usize>>> {
+        let all = LABELS.iter().filter_map(|family| self.labelled(pieces, family));
+        let labels = all.max_by_key(|labels| labels[0].start)?;
+        let ends = labels[1..].iter().map(|next| next.start).chain([pieces.len()]);
+        labels.iter().zip(ends).map(|(own, end)| self.part(&pieces[own.content..end])).collect()
+    }
+
+    /// Returns the last run of labels of `family`, from its first on and two at least.
+    fn labelled(&self, pieces: &[Piece], family: &[&str]) -> Option<Vec<Labelled>> {
+        let mut found: Vec<Labelled> = Vec::new();
+        for start in 0..pieces.len() {
+            let is_next = |label: &&&str| self.label(pieces, start, label).is_some();
+            let Some(at) = family.iter().position(|label| is_next(&label)) else {
+                continue;
+            };
+            let content = self.label(pieces, start, family[at]).unwrap_or(start);
+            if at == 0 {
+                found.clear();
+            }
+            if at == found.len() && found.last().is_none_or(|last| last.content <= start) {
+                found.push(Labelled { start, content });
+            }
+        }
+        (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
+    }
+
+    /// Returns where the content of `(a)`, of `a)` at the start of a line or of `Part a:` begins.
+    fn label(&self, pieces: &[Piece], at: usize, label: &str) -> Option<usize> {
+        let is_label =
+            |at: usize| pieces.get(at).is_some_and(|piece| &self.text[piece.span.clone()] == label);
+        let is_mark = |at: usize, mark: char| pieces.get(at).is_some_and(|p| p.is_mark(mark));
+        let border = |piece: &Piece| {
+            matches!(piece.kind, PieceKind::Break { .. } | PieceKind::Mark('*' | '-' | '•' | '#'))
+        };
+        let opens_line = at.checked_sub(1).is_none_or(|before| border(&pieces[before]));
+        let after = if is_mark(at, '(') && is_label(at + 1) && is_mark(at + 2, ')') {
+            at + 3
+        } else if opens_line && is_label(at) && is_mark(at + 1, ')') {
+            at + 2
+        } else if self.is_word(pieces.get(at), &["part"]) && is_label(at + 1) {
+            at + 2
+        } else {
+            return None;
+        };
+        let is_sign = |piece: &&Piece| matches!(piece.kind, PieceKind::Mark('*' | ':' | '='));
+        Some(after + pieces[after..].iter().take_while(is_sign).count())
+    }
+
+    /// Returns what one part answers: the value that its last sentence states first, or its words.
+    fn part(&self, pieces: &[Piece]) -> Option<Range<usize>> {
+        let sentences = sentences(pieces, self.text);
+        for sentence in sentences.iter().rev().filter(|sentence| !self.is_check(sentence)) {
+            let clauses = self.clauses(sentence);
+            let values = self.emphasised(sentence, self.values(&clauses));
+            match values.first().map(Vec::as_slice) {
+                Some([only]) => return Some(only.clone()),
+                Some([first, .., last]) => return Some(first.start..last.end),
+                Some([]) | None => {}
+            }
+            if let Some(words) = self.bold_words(sentence).or_else(|| self.predicate(&clauses)) {
+                return Some(words);
+            }
+        }
+        let [only] = sentences.as_slice() else {
+            return None;
+        };
+        let words = only.iter().filter(|piece| piece.kind == PieceKind::Word).count();
+        let is_name = (1..=MAX_NAME).contains(&words);
+        let span = only.first()?.span.start..only.last()?.span.end;
+        is_name.then(|| trim::clean(self.text, span))
+    }
+
+    /// Returns the named values of the last sentences that state nothing else: "its maximum value is 5",
+    /// "the minimum is $-3$".
+    pub(super) fn named_values(&self, sentences: &[&[Piece]]) -> Option<Vec<Range<usize>>> {
+        let mut found: Vec<Range<usize>> = Vec::new();
+        for sentence in sentences.iter().rev().take(MAX_SENTENCES) {
+            let is_border = |piece: &Piece| {
+                matches!(
+                    piece.kind,
+                    PieceKind::Mark(',' | ';' | '*' | '.') | PieceKind::Break { .. }
+                ) || self.is_word(Some(piece), &words::JOINING)
+                    || self.is_word(Some(piece), &words::PARTING)
+            };
+            let own: Vec<_> =
+                sentence.split(is_border).filter_map(|clause| self.named_value(clause)).collect();
+            if own.is_empty() {
+                break;
+            }
+            found.splice(0..0, own);
+        }
+        (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
+    }
+
+    /// Returns the name of an extremum or a mean and its value in a clause.
+    fn named_value(&self, clause: &[Piece]) -> Option<Range<usize>> {
+        let at = clause.iter().position(|piece| self.is_word(Some(piece), &words::NAMING))?;
+        let rest = &clause[at + 1..];
+        let names = rest
+            .iter()
+            .take(MAX_NAME)
+            .take_while(|piece| self.is_word(Some(piece), &["value", "values"]))
+            .count();
+        let rest = &rest[names..];
+        let is_verb = |piece: &Piece| {
+            self.is_word(Some(piece), &["is", "are", "equals"])
+                || matches!(piece.kind, PieceKind::Mark('=' | ':'))
+        };
+        let verb = rest.iter().take(MAX_QUALIFIED).position(is_verb);
+        let value = rest.get(verb.map_or(0, |verb| verb + 1)).filter(|piece| piece.is_value())?;
+        Some(clause[at].span.start..value.span.end)
+    }
+}
