@@ -52,21 +52,6 @@ impl Comparer<'_, '_> {
         Ok(found)
     }
 
-    /// Returns the letters that are usual for free constants and only the gold answer has, where the candidate
-    /// has as many of its own and both sides share a variable: `A \cos x + B \sin x` and `C_1 \cos x + C_2
-    /// \sin x`.
-    fn other_constants(&self, own: &[Name], other: &[Name]) -> Vec<Name> {
-        let only = |names: &[Name], others: &[Name]| -> Vec<Name> {
-            names.iter().copied().filter(|name| !others.contains(name)).collect()
-        };
-        let (free, names) = (only(own, other), only(other, own));
-        let is_constant = |name: &Name| names_constant(self.ws.spelling(*name));
-        let is_shared = free.len() < own.len();
-        let are_free =
-            is_shared && free.len() == names.len() && free.iter().chain(&names).all(is_constant);
-        if are_free { free } else { Vec::new() }
-    }
-
     /// Decides whether the sides are equal when the constants of integration, by their usual names `C_1` and
     /// `c_2`, take the names of the candidate's, in whatever order.
     fn is_renamed(
@@ -84,10 +69,7 @@ impl Comparer<'_, '_> {
             index.is_some_and(|index| index.parse::<u8>().is_ok())
                 || spelling == "C" && own.len() > 2 && is_added(gold, **name, self.ws)
         };
-        let mut free: Vec<Name> = own.iter().filter(is_free).copied().collect();
-        if free.is_empty() {
-            free = self.other_constants(own, other);
-        }
+        let free: Vec<Name> = own.iter().filter(is_free).copied().collect();
         let is_bound = |name: &&Name| own.contains(*name) && !free.contains(*name);
         let names: Vec<Name> = other.iter().filter(|name| !is_bound(name)).copied().collect();
         if free.is_empty() || free.len() != names.len() || free.len() > MAX_CONSTANTS {
@@ -113,13 +95,6 @@ impl Comparer<'_, '_> {
         }
         Ok(false)
     }
-}
-
-/// Returns whether a name is usual for a free constant: `A`, `C`, `k`, `C_1`.
-fn names_constant(spelling: &str) -> bool {
-    let (letter, index) = spelling.split_once('_').unwrap_or((spelling, ""));
-    matches!(letter, "A" | "B" | "C" | "D" | "K" | "c" | "k")
-        && index.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Returns whether `name` is a term of the sum that `expr` is.
