@@ -1,14 +1,21 @@
-//! `instructions`: the 25 verifiable instructions of `IFEval` (2311.07911).
+//! `instructions`: the 25 verifiable instructions of `IFEval` (2311.07911), and 56 of the 58 of
+//! `IFBench` (2507.02833).
 //!
 //! The gold answer lists instruction ids with their arguments. An unknown id, a missing argument or
 //! one of another type is a bad reference and never a pass; an empty response follows nothing.
 //! Results stay in the order of the list, also where an id stands in it twice. Where the published
 //! checks use nltk or langdetect, ours are named in docs/instructions.md.
 
+mod arguments;
+mod forms;
+mod ifbench;
 mod read;
 mod scan;
+mod tasks;
+mod words;
 
 use std::borrow::Cow;
+use std::cell::LazyCell;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -65,12 +72,14 @@ impl InstructionsVerifier {
     }
 
     fn judge(self, instructions: &[(&str, Instruction)], text: &str, explain: bool) -> Verdict {
-        let forms = match self.config.mode {
-            Strictness::Strict => vec![Cow::Borrowed(text)],
-            Strictness::Loose => loose_forms(text),
-        };
+        // Made when the response as it is does not follow an instruction.
+        let forms = LazyCell::new(|| match self.config.mode {
+            Strictness::Strict => Vec::new(),
+            Strictness::Loose => other_forms(text),
+        });
         let is_followed = |instruction: &Instruction| {
-            forms.iter().any(|form| !form.trim().is_empty() && instruction.holds(form))
+            let holds = |form: &str| !form.trim().is_empty() && instruction.holds(form);
+            holds(text) || forms.iter().any(|form| holds(form))
         };
         let followed: Vec<bool> = instructions.iter().map(|(_, one)| is_followed(one)).collect();
         let count = followed.iter().filter(|followed| **followed).count();
@@ -134,13 +143,17 @@ fn share(part: usize, whole: usize) -> UnitScore {
     UnitScore::new(part as f64 / whole as f64).expect("a part of a whole that is not 0")
 }
 
-/// The eight forms of the loose criterion, the response itself first: so loose is never below
-/// strict.
-fn loose_forms(text: &str) -> Vec<Cow<'_, str>> {
+/// The forms of the loose criterion beside the response itself: seven, or fewer if some are equal.
+fn other_forms(text: &str) -> Vec<Cow<'_, str>> {
     let without_first = text.split_once('\n').map_or("", |(_, rest)| rest);
     let without_last = text.rsplit_once('\n').map_or("", |(rest, _)| rest);
     let without_both = without_first.rsplit_once('\n').map_or("", |(rest, _)| rest);
-    let forms = [text, without_first.trim(), without_last.trim(), without_both.trim()];
-    let plain = forms.map(|form| Cow::Owned(form.replace('*', "")));
+    let mut forms = [without_first, without_last, without_both].map(str::trim).to_vec();
+    forms.dedup();
+    let starred = std::iter::once(text).chain(forms.iter().copied());
+    let plain: Vec<_> = starred
+        .filter(|form| form.contains('*'))
+        .map(|form| form.replace('*', "").into())
+        .collect();
     forms.into_iter().map(Cow::Borrowed).chain(plain).collect()
 }

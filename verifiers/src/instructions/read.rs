@@ -5,36 +5,11 @@ use std::borrow::Cow;
 use serde_json::{Map, Value};
 use whatlang::Lang;
 
+use super::arguments::{Arguments, Count};
+use super::ifbench::Constraint;
 use super::scan;
 
-/// Comparison of a count with a number. The published data has these two words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CountRelation {
-    LessThan,
-    AtLeast,
-}
-
-/// A count that is demanded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Count {
-    relation: CountRelation,
-    number: u64,
-}
-
-impl Count {
-    fn at_least(number: u64) -> Self {
-        Self { relation: CountRelation::AtLeast, number }
-    }
-
-    fn holds(self, count: usize) -> bool {
-        match self.relation {
-            CountRelation::LessThan => (count as u64) < self.number,
-            CountRelation::AtLeast => count as u64 >= self.number,
-        }
-    }
-}
-
-/// An instruction of `IFEval` with its arguments. Texts are in lower case where case is ignored.
+/// An instruction of `IFEval` or `IFBench` with its arguments. Texts are in lower case where case is ignored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Instruction {
     Keywords(Vec<String>),
@@ -45,7 +20,11 @@ pub(super) enum Instruction {
     Sentences(Count),
     Paragraphs(u64),
     Words(Count),
-    FirstWord { n_paragraphs: u64, nth: usize, word: String },
+    FirstWord {
+        n_paragraphs: u64,
+        nth: usize,
+        word: String,
+    },
     Placeholders(Count),
     Postscript(String),
     Bullets(u64),
@@ -62,6 +41,8 @@ pub(super) enum Instruction {
     AllCapitals,
     AllLowercase,
     NoComma,
+    /// One of `IFBench`.
+    Constraint(Constraint),
 }
 
 /// The instructions of a gold answer, each with its id.
@@ -96,11 +77,6 @@ fn instruction<'a>(
     let id = id.as_str().ok_or("no text")?;
     let own = own.as_object().ok_or("its 'kwargs' are no object")?;
     Ok((id, Arguments { own, prompt }.instruction(id)?))
-}
-
-struct Arguments<'a> {
-    own: &'a Map<String, Value>,
-    prompt: Option<&'a Value>,
 }
 
 impl Arguments<'_> {
@@ -164,102 +140,10 @@ impl Arguments<'_> {
             "change_case:english_capital" => Instruction::AllCapitals,
             "change_case:english_lowercase" => Instruction::AllLowercase,
             "punctuation:no_comma" => Instruction::NoComma,
-            _ => return Err(format!("no instruction '{id}'")),
+            _ => Instruction::Constraint(Constraint::read(id, self)?),
         })
     }
-
-    fn text(&self, key: &str) -> Result<&str, String> {
-        let text = self.own.get(key).and_then(Value::as_str);
-        text.filter(|text| !text.trim().is_empty()).ok_or_else(|| format!("'{key}' is no text"))
-    }
-
-    fn lower_texts(&self, key: &str) -> Result<Vec<String>, String> {
-        let items = self.own.get(key).and_then(Value::as_array).filter(|items| !items.is_empty());
-        let texts: Option<Vec<String>> = items.and_then(|items| {
-            let texts = items.iter().map(|item| item.as_str().map(str::to_lowercase));
-            texts.map(|text| text.filter(|text| !text.trim().is_empty())).collect()
-        });
-        texts.ok_or_else(|| format!("'{key}' is no list of texts"))
-    }
-
-    /// A whole number; published rows have floats such as 3.0 too.
-    fn number(&self, key: &str) -> Result<u64, String> {
-        let value = self.own.get(key);
-        let float =
-            value.and_then(Value::as_f64).filter(|x| x.fract() == 0.0 && (0.0..1e9).contains(x));
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "whole, not negative and below 1e9"
-        )]
-        float.map(|number| number as u64).ok_or_else(|| format!("'{key}' is no count"))
-    }
-
-    fn count(&self, number: &str, relation: &str) -> Result<Count, String> {
-        let word = self.own.get(relation).and_then(Value::as_str);
-        let relation = match word {
-            Some("less than") => CountRelation::LessThan,
-            Some("at least") => CountRelation::AtLeast,
-            _ => return Err(format!("'{relation}' is neither 'less than' nor 'at least'")),
-        };
-        Ok(Count { relation, number: self.number(number)? })
-    }
-
-    fn letter(&self, key: &str) -> Result<char, String> {
-        let lower = self.text(key)?.trim().to_lowercase();
-        let mut letters = lower.chars();
-        match (letters.next(), letters.next()) {
-            (Some(letter), None) => Ok(letter),
-            _ => Err(format!("'{key}' is no single letter")),
-        }
-    }
-
-    fn language(&self, key: &str) -> Result<Lang, String> {
-        let code = self.text(key)?;
-        let known = LANGUAGES.iter().find(|(known, _)| *known == code);
-        known.map(|(_, language)| *language).ok_or_else(|| format!("no language '{code}'"))
-    }
-
-    /// The prompt to repeat: the instruction's own, else that of the row.
-    fn repeated(&self) -> Result<String, String> {
-        let own = self.text("prompt_to_repeat").ok().or(self.prompt.and_then(Value::as_str));
-        let text = own.map(|text| text.trim().to_lowercase()).filter(|text| !text.is_empty());
-        text.ok_or_else(|| "'prompt_to_repeat' is no text".to_owned())
-    }
 }
-
-/// The languages of the published instructions that the detector knows.
-const LANGUAGES: &[(&str, Lang)] = &[
-    ("ar", Lang::Ara),
-    ("bg", Lang::Bul),
-    ("bn", Lang::Ben),
-    ("de", Lang::Deu),
-    ("en", Lang::Eng),
-    ("es", Lang::Spa),
-    ("fa", Lang::Pes),
-    ("fi", Lang::Fin),
-    ("fr", Lang::Fra),
-    ("gu", Lang::Guj),
-    ("he", Lang::Heb),
-    ("hi", Lang::Hin),
-    ("it", Lang::Ita),
-    ("ja", Lang::Jpn),
-    ("kn", Lang::Kan),
-    ("ko", Lang::Kor),
-    ("ml", Lang::Mal),
-    ("mr", Lang::Mar),
-    ("ne", Lang::Nep),
-    ("pa", Lang::Pan),
-    ("pl", Lang::Pol),
-    ("pt", Lang::Por),
-    ("ru", Lang::Rus),
-    ("ta", Lang::Tam),
-    ("te", Lang::Tel),
-    ("th", Lang::Tha),
-    ("uk", Lang::Ukr),
-    ("ur", Lang::Urd),
-    ("vi", Lang::Vie),
-];
 
 impl Instruction {
     /// Whether `text`, which is not blank, follows it.
@@ -314,6 +198,7 @@ impl Instruction {
             Self::AllCapitals => scan::is_upper(text) && scan::is_english(text),
             Self::AllLowercase => scan::is_lower(text) && scan::is_english(text),
             Self::NoComma => !text.contains(','),
+            Self::Constraint(constraint) => constraint.holds(text),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Scans of a response. Each is one pass, without compiled patterns.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use whatlang::Lang;
 
@@ -43,7 +44,12 @@ pub(super) fn words(text: &str) -> usize {
             })
             .count();
     }
-    text.split(|c| !is_word_char(c)).filter(|word| !word.is_empty()).count()
+    word_runs(text).count()
+}
+
+/// The runs that [`words`] counts.
+pub(super) fn word_runs(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c| !is_word_char(c)).filter(|word| !word.is_empty())
 }
 
 /// Words before a full stop that ends no sentence.
@@ -52,39 +58,50 @@ const ABBREVIATIONS: &[&str] = &[
     "co", "no", "fig", "cf", "al",
 ];
 
+/// Number of [`sentence_ranges`].
+pub(super) fn sentences(text: &str) -> usize {
+    sentence_ranges(text).count()
+}
+
 /// Sentences: runs of text that end in `.`, `!`, `?` (or their full-width forms) before white space,
 /// or at the end. A full stop after an abbreviation, an initial or a number of a list ends none.
-pub(super) fn sentences(text: &str) -> usize {
-    let mut count = 0;
-    let mut has_text = false;
-    let mut start_of_word = 0;
+pub(super) fn sentence_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut chars = text.char_indices().peekable();
-    while let Some((at, c)) = chars.next() {
-        match c {
-            '。' | '！' | '？' | '।' => {
-                count += usize::from(has_text);
-                has_text = false;
-            }
-            '.' | '!' | '?' => {
-                let mut end = at + 1;
-                while let Some((next, _)) = chars
-                    .next_if(|(_, c)| matches!(c, '.' | '!' | '?' | '"' | '\'' | ')' | '*' | '”'))
-                {
-                    end = next + 1;
+    let (mut start, mut start_of_word) = (0, 0);
+    std::iter::from_fn(move || {
+        let mut has_text = false;
+        while let Some((at, c)) = chars.next() {
+            let end = match c {
+                '。' | '！' | '？' | '।' => Some(at + c.len_utf8()),
+                '.' | '!' | '?' => {
+                    let mut end = at + 1;
+                    while let Some((next, c)) = chars.next_if(|(_, c)| is_closing(*c)) {
+                        end = next + c.len_utf8();
+                    }
+                    let is_last = chars.peek().is_none_or(|(_, c)| c.is_whitespace());
+                    let word = &text[start_of_word..at];
+                    let ends = is_last && (end > at + 1 || c != '.' || ends_sentence(word));
+                    ends.then_some(end)
                 }
-                let is_last = chars.peek().is_none_or(|(_, c)| c.is_whitespace());
-                let word = &text[start_of_word..at];
-                let ends = is_last && (end > at + 1 || c != '.' || ends_sentence(word));
-                if ends && has_text {
-                    count += 1;
-                    has_text = false;
+                c => {
+                    if c.is_whitespace() {
+                        start_of_word = at + c.len_utf8();
+                    }
+                    has_text |= c.is_alphanumeric();
+                    None
                 }
+            };
+            if let Some(end) = end.filter(|_| has_text) {
+                return Some(std::mem::replace(&mut start, end)..end);
             }
-            c if c.is_whitespace() => start_of_word = at + c.len_utf8(),
-            c => has_text |= c.is_alphanumeric(),
         }
-    }
-    count + usize::from(has_text)
+        has_text.then(|| std::mem::replace(&mut start, text.len())..text.len())
+    })
+}
+
+/// Whether a character after the mark that ends a sentence still belongs to it.
+fn is_closing(c: char) -> bool {
+    matches!(c, '.' | '!' | '?' | '"' | '\'' | ')' | '*' | '”')
 }
 
 /// Whether a full stop after `word` ends a sentence.

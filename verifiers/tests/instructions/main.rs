@@ -1,6 +1,10 @@
-//! `IFEval`'s instructions: a matrix of each type, and the faults that ports were found to have.
+//! Instructions of `IFEval` and `IFBench`: a matrix of each type, and the faults that ports were
+//! found to have.
 
 #![expect(clippy::panic, reason = "a test that cannot go on has failed")]
+
+mod ifbench;
+mod throughput;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -249,23 +253,38 @@ fn every_type_passes_and_fails_as_it_should() {
     assert_eq!(ids.len(), 25, "the published types");
 }
 
+fn refused(gold: &Value) {
+    let (score, code) = outcome(InstructionsConfig::default(), gold, "text");
+    assert_eq!(score.to_bits(), (-1.0f64).to_bits(), "{gold}: {code}");
+}
+
+/// Takes away or replaces each argument in turn.
+fn check_arguments_are_needed(id: &str, kwargs: &Value) {
+    let fields = kwargs.as_object().expect("an object");
+    for key in fields.keys() {
+        for other in [None, Some(Value::Null), Some(json!({}))] {
+            let mut changed = fields.clone();
+            changed.remove(key);
+            changed.extend(other.map(|value| (key.clone(), value)));
+            refused(&gold(id, &changed.into()));
+        }
+    }
+}
+
+/// Loose is never below strict.
+fn check_loose(id: &str, kwargs: &Value, text: &str) {
+    let gold = gold(id, kwargs);
+    let strict = outcome(InstructionsConfig::default(), &gold, text);
+    let mode = Strictness::Loose;
+    let loose = outcome(InstructionsConfig { mode, ..Default::default() }, &gold, text);
+    assert!(strict.0 <= loose.0, "{id} {text:?}: {strict:?} {loose:?}");
+}
+
 /// A port that reads every argument as absent passes everything: each argument must matter.
 #[test]
 fn missing_and_foreign_arguments_are_bad_references() {
-    let refused = |gold: &Value| {
-        let (score, code) = outcome(InstructionsConfig::default(), gold, "text");
-        assert_eq!(score.to_bits(), (-1.0f64).to_bits(), "{gold}: {code}");
-    };
     for (id, kwargs, ..) in matrix() {
-        let fields = kwargs.as_object().expect("an object");
-        for key in fields.keys() {
-            for other in [None, Some(Value::Null), Some(json!({}))] {
-                let mut changed = fields.clone();
-                changed.remove(key);
-                changed.extend(other.map(|value| (key.clone(), value)));
-                refused(&gold(id, &changed.into()));
-            }
-        }
+        check_arguments_are_needed(id, &kwargs);
     }
     for gold in [
         json!({}),
@@ -328,15 +347,11 @@ fn loose_forgives_what_surrounds() {
 }
 
 proptest! {
-    /// Loose is never below strict, and no text makes a check panic.
+    /// And no text makes a check panic.
     #[test]
     fn loose_is_never_below_strict(text in "[a-cA-C .,!?*#\"\\[\\]<>{}\n-]{0,60}|\\PC{0,30}") {
-        for (id, kwargs, ..) in matrix() {
-            let gold = gold(id, &kwargs);
-            let strict = outcome(InstructionsConfig::default(), &gold, &text);
-            let mode = Strictness::Loose;
-            let loose = outcome(InstructionsConfig { mode, ..Default::default() }, &gold, &text);
-            prop_assert!(strict.0 <= loose.0, "{} {:?} {:?}", id, strict, loose);
+        for (id, kwargs) in matrix().into_iter().map(|(id, kwargs, ..)| (id, kwargs)).chain(ifbench::types()) {
+            check_loose(id, &kwargs, &text);
         }
     }
 }
