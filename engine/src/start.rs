@@ -2,7 +2,7 @@
 
 use chat::Folder;
 use models::head::Head;
-use models::kv::KvCache;
+use models::kv::{KvCache, KvType};
 use models::live::View;
 use models::{BLOCK, LoadOptions, Model, ModelConfig, Runner};
 
@@ -67,7 +67,7 @@ pub(crate) fn start(
     config: &ModelConfig,
     capacity: Capacity,
 ) -> Result<Engine, LoadError> {
-    let n_blocks = blocks_in(capacity.kv_memory, config)?;
+    let n_blocks = blocks_in(capacity.kv_memory, config, view.decoder.kv_type())?;
     let head_labels = view.head.as_ref().map(Head::n_labels);
     let heads = (view.decoder.vocabulary().is_some(), head_labels);
     let engine = engine_config(config, capacity, n_blocks, heads);
@@ -79,14 +79,14 @@ pub(crate) fn start(
 ///
 /// # Errors
 /// [`LoadError::KvMemory`] where it is too small.
-pub fn kv_bytes(kv_memory: u64, config: &ModelConfig) -> Result<u64, LoadError> {
-    let n_blocks = blocks_in(kv_memory, config)?;
-    Ok((n_blocks * BLOCK * KvCache::bytes_per_token(config)) as u64)
+pub fn kv_bytes(kv_memory: u64, config: &ModelConfig, kv_type: KvType) -> Result<u64, LoadError> {
+    let n_blocks = blocks_in(kv_memory, config, kv_type)?;
+    Ok((n_blocks * BLOCK * KvCache::bytes_per_token(config, kv_type)) as u64)
 }
 
 /// Number of blocks that fit into the memory, at most [`MAX_BLOCKS`].
-fn blocks_in(kv_memory: u64, config: &ModelConfig) -> Result<usize, LoadError> {
-    let block = (KvCache::bytes_per_token(config) * BLOCK) as u64;
+fn blocks_in(kv_memory: u64, config: &ModelConfig, kv_type: KvType) -> Result<usize, LoadError> {
+    let block = (KvCache::bytes_per_token(config, kv_type) * BLOCK) as u64;
     let n_blocks = usize::try_from(kv_memory / block.max(1)).unwrap_or(MAX_BLOCKS);
     if n_blocks < LEAST_BLOCKS {
         return Err(LoadError::KvMemory {

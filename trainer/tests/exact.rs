@@ -8,7 +8,7 @@ use std::sync::Arc;
 use engine::{Capacity, Host, LiveSpec, Tokenizer};
 use models::Output;
 use models::adapter::{Adapter, Base};
-use models::kv::KvCache;
+use models::kv::{KvCache, KvType};
 use tiny_models::{AdapterSpec, Preset, TinySpec, make, make_adapter};
 use trainer::optimiser::{AdamW, AdamWConfig};
 use trainer::policy::{Grad, Gradients, Packing, Policy, PolicySequence};
@@ -186,7 +186,7 @@ fn adapter(dir: &Path, base: &Path, spec: &TinySpec, name: &str) -> Adapter {
 }
 
 fn sampler(policy: &Policy, batch_tokens: usize) -> Sampler {
-    let per_token = KvCache::bytes_per_token(policy.config()) as u64;
+    let per_token = KvCache::bytes_per_token(policy.config(), KvType::F32) as u64;
     let host = Host::live(LiveSpec {
         name: "policy".to_owned(),
         view: policy.served(),

@@ -106,7 +106,9 @@ impl Http {
 /// A server of this model alone, on a port that is free.
 fn start(args: &BenchEngineArgs, subject: &Subject) -> Result<Background, RunError> {
     let failed = |error: &dyn std::fmt::Display| RunError::Failed(error.to_string());
-    let a_token = KvCache::bytes_per_token(&subject.loaded.model.config) as u64;
+    let model = &subject.loaded.model;
+    let kv_type = model.numerics.numerics.kv_type();
+    let a_token = KvCache::bytes_per_token(&model.config, kv_type) as u64;
     let host = Host::load(&HostSpec {
         name: MODEL.to_owned(),
         folder: Folder::directory(&args.model),

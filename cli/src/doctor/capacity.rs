@@ -81,7 +81,8 @@ impl Capacity {
     /// The capacity of this machine for a model that is loaded.
     pub(super) fn of(probe: &ProbeEngine<'_>) -> Self {
         let config = &probe.loaded.model.config;
-        let kv_bytes_per_token = KvCache::bytes_per_token(config) as u64;
+        let kv_type = probe.loaded.model.numerics.numerics.kv_type();
+        let kv_bytes_per_token = KvCache::bytes_per_token(config, kv_type) as u64;
         let free_bytes = memory::of_machine().map(|(_, free)| free);
         let tokens = free_bytes.map(|free| free / kv_bytes_per_token.max(1));
         let mut lengths = LENGTHS.map(|length| length.min(config.max_positions as u64)).to_vec();

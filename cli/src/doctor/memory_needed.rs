@@ -71,7 +71,8 @@ fn measured(
     };
     let model = Model::of_folder(&folder, &spec.options);
     let model = model.map_err(|error| cannot(&error))?;
-    let kv_bytes = engine::kv_bytes(config.kv_memory as u64, &model.config);
+    let kv_type = model.numerics.numerics.kv_type();
+    let kv_bytes = engine::kv_bytes(config.kv_memory as u64, &model.config, kv_type);
     let adapters = catalogue.adapters.iter().filter(|adapter| adapter.model == spec.name);
     Ok(ModelMemory {
         name: spec.name.clone(),

@@ -81,7 +81,10 @@ fn model_lines(model: &ModelFacts, lines: &mut Lines) {
         );
         lines.push(("memory", format!("{stored} as stored; {others}")));
     }
-    lines.push(("kv", format!("{} a token", bytes(model.kv_bytes_per_token))));
+    lines.push((
+        "kv",
+        format!("{} a token, half with compute = \"bf16\"", bytes(model.kv_bytes_per_token)),
+    ));
     let digests = [("config", &model.config_digest), ("digest", &model.digest)];
     let known = digests.into_iter().filter_map(|(n, d)| Some((n, d.clone()?)));
     lines.extend(known);

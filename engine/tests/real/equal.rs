@@ -3,6 +3,7 @@
 
 use engine::{OutputSpec, Priority, RequestParams, RequestTree, Task};
 use models::BLOCK;
+use models::weights::Compute;
 use tiny_models::TinyHead;
 
 use crate::subject::{
@@ -90,6 +91,14 @@ fn reward_model_with_adapters_has_equal_bits() {
 fn policy_with_a_value_head_has_equal_bits() {
     let dir = tempfile::tempdir().unwrap();
     check(&Subject::make(dir.path(), TinyHead::Value));
+}
+
+#[test]
+fn models_in_bf16_have_equal_bits() {
+    for head in [TinyHead::Vocab, TinyHead::Sequence] {
+        let dir = tempfile::tempdir().unwrap();
+        check(&Subject::make(dir.path(), head).computing(Compute::Bf16, dir.path()));
+    }
 }
 
 #[test]

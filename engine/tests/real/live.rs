@@ -10,6 +10,7 @@ use engine::{
     Capacity, Engine, Folder, Host, HostSpec, LiveSpec, OutputSpec, Request, RequestParams,
     SampledToken, SamplingParams, Task, TaskOutput,
 };
+use models::kv::KvCache;
 use models::weights::{Checkpoint, Compute, DetachedWeights, FileWeights, Names, Storage};
 use models::{LiveAdapter, LiveModel, LoadOptions, Model};
 use tiny_models::TinyHead;
@@ -293,6 +294,15 @@ fn arithmetic_is_part_of_the_digest() {
     let [plain, int8, bf16] = &hosts;
     assert!(plain.digest != bf16.digest && plain.digest != int8.digest);
     assert_ne!(bf16.digest, int8.digest);
+    // Keys and values in bf16 take half the memory, and the plan of memory knows it.
+    let kv_tokens = |host: &Host| host.engine.limits().kv_tokens;
+    assert_eq!([2 * kv_tokens(plain), 2 * kv_tokens(int8)], [kv_tokens(bf16); 2]);
+    for host in &hosts {
+        let kv_type = host.numerics.numerics.kv_type();
+        let planned = engine::kv_bytes(CAPACITY.kv_memory, &host.config, kv_type).unwrap();
+        let a_token = KvCache::bytes_per_token(&host.config, kv_type);
+        assert_eq!(planned, (kv_tokens(host) * a_token) as u64);
+    }
     let adapter = dir.path().join("adapter-1");
     let path = adapter.join("adapter_config.json");
     let mut config: serde_json::Value =

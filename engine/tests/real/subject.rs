@@ -13,6 +13,7 @@ use gpu_emulated::Emulator;
 use gpu_models::{GpuModel, GpuRunner};
 use models::adapter::{Adapter, Base};
 use models::live::View;
+use models::weights::Compute;
 use models::{Forward, LoadOptions, Model, ModelConfig, ModelFiles, Runner};
 use tiny_models::{AdapterSpec, Preset, TinyHead, TinySpec, make, make_adapter};
 
@@ -62,6 +63,14 @@ impl Subject {
             view: View { decoder: model.decoder, head: model.head },
             card: None,
         }
+    }
+
+    /// The base in this arithmetic.
+    pub(crate) fn computing(mut self, compute: Compute, dir: &Path) -> Subject {
+        let options = LoadOptions { compute: Some(compute), ..LoadOptions::default() };
+        let model = Model::load(&dir.join("base"), &options).unwrap();
+        self.view = View { decoder: model.decoder, head: model.head };
+        self
     }
 
     /// The same on a card.

@@ -7,7 +7,7 @@ use super::mlp::Mlp;
 use super::{ForwardCtx, Kept};
 use crate::config::{ModelConfig, NormConfig, QkNorm};
 use crate::error::{ModelError, Result};
-use crate::kernels::attention::Geometry;
+use crate::kernels::attention::{Geometry, KvType};
 use crate::ops;
 use crate::weights::{LayerPart, Norm, Param, Projection, WeightSource};
 
@@ -21,6 +21,8 @@ pub(super) struct Layer {
     qk_norm: Option<(QkNorm, Tensor, Tensor)>,
     rope: Option<usize>,
     geometry: Geometry,
+    /// The type in which keys and values are multiplied.
+    kv_type: KvType,
     mlp: Mlp,
 }
 
@@ -44,9 +46,12 @@ impl Layer {
         let (q_size, kv_size) = (config.num_heads * dim, config.num_kv_heads * dim);
         let layer = &config.layers[index];
         let biases = config.biases;
+        let norms = LayerNorms::load(config, index, source)?;
+        let q = Linear::load(source, (index, Projection::Q), (q_size, hidden), biases.qkv)?;
         Ok(Layer {
-            norms: LayerNorms::load(config, index, source)?,
-            q: Linear::load(source, (index, Projection::Q), (q_size, hidden), biases.qkv)?,
+            norms,
+            kv_type: q.kv_type(),
+            q,
             k: Linear::load(source, (index, Projection::K), (kv_size, hidden), biases.qkv)?,
             v: Linear::load(source, (index, Projection::V), (kv_size, hidden), biases.qkv)?,
             o: Linear::load(source, (index, Projection::O), (hidden, q_size), biases.output)?,
@@ -62,6 +67,11 @@ impl Layer {
             },
             mlp: Mlp::load(config, index, source)?,
         })
+    }
+
+    /// The type in which keys and values are multiplied, and kept in blocks.
+    pub(super) fn kv_type(&self) -> KvType {
+        self.kv_type
     }
 
     /// `[T, hidden] -> [R, hidden]`: the rows that are kept, or all of them.
@@ -118,7 +128,7 @@ impl Layer {
             (None, _) => {
                 let spans = ctx.spans;
                 let [k, v] = [spans.spread(k)?, spans.spread(v)?];
-                ops::attend(q, &k, &v, (&spans.queries, &spans.keys), self.geometry)
+                ops::attend(q, &k, &v, (&spans.queries, &spans.keys), (self.geometry, self.kv_type))
             }
             (Some(paging), Some(cache)) => {
                 let kv = cache.layer(index);

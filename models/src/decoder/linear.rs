@@ -4,6 +4,7 @@ use candle_core::Tensor;
 
 use crate::adapter::{Segment, factors_at};
 use crate::error::Result;
+use crate::kernels::attention::KvType;
 use crate::ops;
 use crate::packed::Weight;
 use crate::weights::Site;
@@ -36,6 +37,14 @@ impl Linear {
             bias,
             site: Site::Layer(layer, projection),
         })
+    }
+
+    /// The type of keys and values beside this weight: bf16 where it is.
+    pub(super) fn kv_type(&self) -> KvType {
+        match &self.weight {
+            Weight::Panels(_) | Weight::Int8(_) => KvType::F32,
+            Weight::Bf16(_) => KvType::Bf16,
+        }
     }
 
     /// `[T, k] -> [T, n]`, with the adapters of the segments that `x`'s rows belong to.

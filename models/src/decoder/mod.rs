@@ -16,6 +16,7 @@ use crate::adapter::{Segment, factors_at, gathered};
 use crate::batch::RaggedBatch;
 use crate::config::{HeadConfig, ModelConfig};
 use crate::error::Result;
+use crate::kernels::attention::KvType;
 use crate::kernels::rotary::RotaryTable;
 use crate::kv::KvCache;
 use crate::ops;
@@ -171,6 +172,11 @@ impl Decoder {
             Vocabulary::Own(matrix) => Some(matrix),
             Vocabulary::None => None,
         }
+    }
+
+    /// The type of its keys and values.
+    pub fn kv_type(&self) -> KvType {
+        self.layers.first().map_or(KvType::F32, Layer::kv_type)
     }
 
     /// The configuration.

@@ -13,6 +13,7 @@ use super::{InspectOptions, Inspection, tokenizer};
 use crate::config::{HeadConfig, MlpConfig, ModelConfig, RopeScaling};
 use crate::digest::{DigestPart, digest};
 use crate::error::Result;
+use crate::kernels::attention::KvType;
 use crate::kv::KvCache;
 use crate::weights::Checkpoint;
 use crate::weights::names::detect_head;
@@ -35,7 +36,7 @@ pub struct ModelFacts {
     pub parameters: Option<ParameterFacts>,
     /// Bytes of weights in memory; `None` without readable files.
     pub memory: Option<MemoryFacts>,
-    /// Bytes of keys and values per token, over all layers.
+    /// Bytes of keys and values per token in f32, over all layers.
     pub kv_bytes_per_token: u64,
     /// Digest of `config.json`.
     pub config_digest: Option<String>,
@@ -159,7 +160,7 @@ fn facts(
         shape: shape(&config),
         parameters,
         memory,
-        kv_bytes_per_token: KvCache::bytes_per_token(&config) as u64,
+        kv_bytes_per_token: KvCache::bytes_per_token(&config, KvType::F32) as u64,
         config_digest: found.keep(digest_of(text, None)),
         digest: checkpoint.and_then(|files| found.keep(digest_of(text, Some(files)))),
     }

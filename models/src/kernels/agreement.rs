@@ -6,7 +6,7 @@
 
 use half::{bf16, f16};
 
-use super::attention::{self, BlockLayout, Blocks, Geometry, Queries};
+use super::attention::{self, BlockLayout, Blocks, Geometry, KvLane, Queries};
 use super::bf16_dot::{self, Bf16Matrix};
 use super::gated;
 use super::gemm::{self, Addends, LowRank};
@@ -32,7 +32,7 @@ pub struct Agreement {
 /// A kernel over fixed numbers.
 type FixedKernel = fn(Isa) -> Vec<f32>;
 
-const KERNELS: [(&str, FixedKernel); 8] = [
+const KERNELS: [(&str, FixedKernel); 9] = [
     ("f32 product", |isa| product(isa, Storage::F32)),
     ("f16 product", |isa| product(isa, Storage::F16)),
     ("bf16 product", |isa| product(isa, Storage::Bf16)),
@@ -40,7 +40,8 @@ const KERNELS: [(&str, FixedKernel); 8] = [
     ("norm", norm),
     ("gated activation", activation),
     ("rotary", rotary),
-    ("attention", attention),
+    ("attention", attention::<f32>),
+    ("bf16 attention", attention::<u32>),
 ];
 
 /// Rows, output and input columns of the products: no multiple of a tile.
@@ -156,7 +157,7 @@ fn rotary(isa: Isa) -> Vec<f32> {
     out
 }
 
-fn attention(isa: Isa) -> Vec<f32> {
+fn attention<T: KvLane>(isa: Isa) -> Vec<f32> {
     let geometry = Geometry {
         num_heads: 6,
         num_kv_heads: 2,
@@ -169,7 +170,7 @@ fn attention(isa: Isa) -> Vec<f32> {
     let of = |name, heads: usize| numbers(name, 222 * heads * geometry.head_dim);
     let layout = BlockLayout::new(&cu_seqlens, geometry.num_kv_heads, 1, geometry.head_dim);
     let (q, k, v) = (of("q", 6), of("k", 2), of("v", 2));
-    let (keys, values) = (layout.panels(&k), layout.rows(&v));
+    let (keys, values) = (layout.panels::<T>(&k), layout.rows(&v));
     let blocks = Blocks { keys: &keys, values: &values, table: &layout.table };
     let queries = Queries { q: &q, cu_seqlens_q: &cu_seqlens, cu_seqlens_k: &cu_seqlens };
     let mut out = vec![0.0; q.len()];

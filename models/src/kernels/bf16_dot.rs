@@ -239,7 +239,7 @@ impl Kernel for RoundRow<'_> {
 
 /// The bits of the nearest bf16, halves to even; NaN stays NaN.
 #[inline(always)]
-fn nearest(x: f32) -> u16 {
+pub(super) fn nearest(x: f32) -> u16 {
     let bits = x.to_bits();
     let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
     let kept = if x.is_nan() { bits | 0x40_0000 } else { rounded };

@@ -109,6 +109,31 @@ pub trait F32x16: Copy {
             .map(|bits| Self::load(&bits.map(f32::from_bits)))
     }
 
+    /// Pairs of bf16, the nearest (halves to even) of the numbers of `self` and then of `next`, none
+    /// of which is subnormal: lane 0 holds the first two of `self`. NaN stays NaN.
+    #[inline(always)]
+    fn to_pairs(self, next: Self) -> Self {
+        pairs::join(self, next)
+    }
+
+    /// Lane `i` has the bits `from[i]`.
+    #[inline(always)]
+    fn load_bits(from: &[u32; LANES]) -> Self {
+        let mut all = [0.0; LANES];
+        for (lane, bits) in all.iter_mut().zip(from) {
+            *lane = f32::from_bits(*bits);
+        }
+        Self::load(&all)
+    }
+
+    /// `to[i]` becomes the bits of lane `i`.
+    #[inline(always)]
+    fn store_bits(self, to: &mut [u32; LANES]) {
+        for (bits, lane) in to.iter_mut().zip(self.to_array()) {
+            *bits = lane.to_bits();
+        }
+    }
+
     /// Prefetches numbers that are read soon; has no other effect.
     #[inline(always)]
     fn prefetch(_soon: &[f32]) {}
@@ -169,7 +194,7 @@ fn fold(mut all: [f32; LANES], with: impl Fn(f32, f32) -> f32) -> f32 {
 pub trait Kernel {
     /// The result.
     type Output;
-    /// Whether it calls [`F32x16::dot_pairs`]: only then is it compiled for bf16 instructions too.
+    /// Whether it multiplies pairs of bf16: only then is it compiled for bf16 instructions too.
     const DOTS_PAIRS: bool = false;
     /// Runs the computation; implement with `#[inline(always)]`.
     fn run<L: F32x16>(self) -> Self::Output;

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use candle_core::{CpuStorage, CustomOp3, Error, InplaceOp1, InplaceOp2, Layout, Shape, Tensor};
+use candle_core::backend::BackendStorage;
+use candle_core::{
+    CpuStorage, CustomOp3, DType, Error, InplaceOp1, InplaceOp2, Layout, Shape, Tensor,
+};
 
 use super::storage::{Held, f32s};
 use crate::batch::Paging;
 use crate::error::{ModelError, Result};
 use crate::kernels::attention::{
-    Blocks, Geometry, Operands, Packed as Rows, Queries, backward, forward, packed,
+    Blocks, Geometry, KvLane, KvType, Operands, Packed as Rows, Queries, backward, forward, packed,
 };
 use crate::kernels::kv_block::BlockCopy;
 use crate::kernels::kv_block::{BLOCK, BlockId};
@@ -19,12 +22,13 @@ struct Packed {
     cu_seqlens_q: Arc<[u32]>,
     cu_seqlens_k: Arc<[u32]>,
     geometry: Geometry,
+    kv_type: KvType,
 }
 
 /// Attention within each packed sequence. `q [Tq, heads, head_dim]`, `k`,
 /// `v [Tk, kv_heads, head_dim]` to `[Tq, heads, head_dim]`, all f32 and contiguous. `spans` are
 /// `cu_seqlens_q` and `cu_seqlens_k`: the queries of a sequence are its last positions; there may
-/// be none. Gradients for all three.
+/// be none. Keys and values are multiplied in this type; f32 has gradients for all three.
 ///
 /// # Errors
 /// Shapes, geometry and spans that do not fit each other.
@@ -33,9 +37,10 @@ pub fn attend(
     k: &Tensor,
     v: &Tensor,
     spans: (&Arc<[u32]>, &Arc<[u32]>),
-    geometry: Geometry,
+    (geometry, kv_type): (Geometry, KvType),
 ) -> Result<Tensor> {
-    let op = Packed { cu_seqlens_q: spans.0.clone(), cu_seqlens_k: spans.1.clone(), geometry };
+    let op =
+        Packed { cu_seqlens_q: spans.0.clone(), cu_seqlens_k: spans.1.clone(), geometry, kv_type };
     Ok(q.apply_op3(k, v, op)?)
 }
 
@@ -45,8 +50,8 @@ pub fn attend(
 /// An operand that tracks gradients, a slot outside the cache, or shapes that do not fit.
 pub fn write_kv(kv: &LayerKv, k: &Tensor, v: &Tensor, slot_mapping: &[u32]) -> Result<()> {
     refuse_gradients(&[k, v])?;
-    kv.keys.inplace_op2(k, &WriteKeys(slot_mapping))?;
-    kv.values.inplace_op2(v, &WriteValues(slot_mapping))?;
+    kv.keys.inplace_op2(k, &WriteSlots { slots: slot_mapping, part: KvPart::Keys })?;
+    kv.values.inplace_op2(v, &WriteSlots { slots: slot_mapping, part: KvPart::Values })?;
     Ok(())
 }
 
@@ -118,7 +123,10 @@ impl CustomOp3 for Packed {
             cu_seqlens_k: &self.cu_seqlens_k,
         };
         let mut out = vec![0.0; rows.q.len()];
-        packed(Isa::best(), rows, g, &mut out);
+        match self.kv_type {
+            KvType::F32 => packed::<f32>(Isa::best(), rows, g, &mut out),
+            KvType::Bf16 => packed::<u32>(Isa::best(), rows, g, &mut out),
+        }
         Ok((CpuStorage::F32(out), ql.shape().clone()))
     }
 
@@ -130,6 +138,9 @@ impl CustomOp3 for Packed {
         out: &Tensor,
         grad: &Tensor,
     ) -> candle_core::Result<(Option<Tensor>, Option<Tensor>, Option<Tensor>)> {
+        if self.kv_type != KvType::F32 {
+            return refuse("keys and values in bf16 have no gradient");
+        }
         let grad = grad.contiguous()?;
         let held = [q, k, v, out, &grad].map(Held::new);
         let operands = Operands {
@@ -184,17 +195,28 @@ impl CustomOp3 for Paged {
         check_queries(ql, &self.cu_seqlens_q, g)?;
         let n_blocks = kl.dims().first().copied().unwrap_or(0);
         let (heads, dim) = (g.num_kv_heads, g.head_dim);
-        check_dims("key blocks", kl, &[n_blocks, heads, dim, BLOCK])?;
-        check_dims("value blocks", vl, &[n_blocks, heads, BLOCK, dim])?;
+        let [of_keys, of_values] = kv_type_of(k)?.lanes(dim);
+        check_dims("key blocks", kl, &[n_blocks, heads, of_keys])?;
+        check_dims("value blocks", vl, &[n_blocks, heads, of_values])?;
         self.check_table(n_blocks)?;
-        let blocks = Blocks { keys: f32s(k, kl)?, values: f32s(v, vl)?, table: &self.block_table };
         let queries = Queries {
             q: f32s(q, ql)?,
             cu_seqlens_q: &self.cu_seqlens_q,
             cu_seqlens_k: &self.cu_seqlens_k,
         };
+        let table = &self.block_table;
         let mut out = vec![0.0; queries.q.len()];
-        forward(Isa::best(), queries, blocks, g, &mut out);
+        match (lanes(k, kl)?, lanes(v, vl)?) {
+            (Lanes::F32(keys), Lanes::F32(values)) => {
+                forward(Isa::best(), queries, Blocks { keys, values, table }, g, &mut out);
+            }
+            (Lanes::Bf16(keys), Lanes::Bf16(values)) => {
+                forward(Isa::best(), queries, Blocks { keys, values, table }, g, &mut out);
+            }
+            (Lanes::F32(_), Lanes::Bf16(_)) | (Lanes::Bf16(_), Lanes::F32(_)) => {
+                return refuse("keys and values are of two types");
+            }
+        }
         Ok((CpuStorage::F32(out), ql.shape().clone()))
     }
 }
@@ -273,8 +295,21 @@ impl InplaceOp1 for CopyBlocks<'_> {
     }
 
     fn cpu_fwd(&self, pool: &mut CpuStorage, pl: &Layout) -> candle_core::Result<()> {
-        let (n_blocks, a, b, c) = pl.shape().dims4()?;
-        let (size, pool) = (a * b * c, f32s_mut(pool, pl)?);
+        let (n_blocks, heads, lanes) = pl.shape().dims3()?;
+        match lanes_mut(pool, pl)? {
+            LanesMut::F32(pool) => self.copy(pool, n_blocks, heads * lanes),
+            LanesMut::Bf16(pool) => self.copy(pool, n_blocks, heads * lanes),
+        }
+    }
+}
+
+impl CopyBlocks<'_> {
+    fn copy<T: KvLane>(
+        &self,
+        pool: &mut [T],
+        n_blocks: usize,
+        size: usize,
+    ) -> candle_core::Result<()> {
         for BlockCopy { from, to } in self.0 {
             let (from, to) = (from.0 as usize, to.0 as usize);
             if from.max(to) >= n_blocks {
@@ -286,58 +321,62 @@ impl InplaceOp1 for CopyBlocks<'_> {
     }
 }
 
-struct WriteKeys<'a>(&'a [u32]);
-struct WriteValues<'a>(&'a [u32]);
+/// One of the two pools of a layer.
+#[derive(Clone, Copy)]
+enum KvPart {
+    Keys,
+    Values,
+}
 
-impl InplaceOp2 for WriteKeys<'_> {
+struct WriteSlots<'a> {
+    slots: &'a [u32],
+    part: KvPart,
+}
+
+impl InplaceOp2 for WriteSlots<'_> {
     fn name(&self) -> &'static str {
-        "write keys"
+        "write keys and values"
     }
 
     fn cpu_fwd(
         &self,
         pool: &mut CpuStorage,
         pl: &Layout,
-        k: &CpuStorage,
-        kl: &Layout,
+        rows: &CpuStorage,
+        rl: &Layout,
     ) -> candle_core::Result<()> {
-        let (n_blocks, heads, dim, _) = pl.shape().dims4()?;
-        check_slots(self.0, n_blocks, kl, (heads, dim))?;
-        let (k, pool) = (f32s(k, kl)?, f32s_mut(pool, pl)?);
-        for (row, slot) in k.chunks_exact(heads * dim).zip(self.0) {
-            let (block, offset) = (*slot as usize / BLOCK, *slot as usize % BLOCK);
-            let panels = &mut pool[block * heads * dim * BLOCK..][..heads * dim * BLOCK];
-            for (panel, value) in panels.chunks_exact_mut(BLOCK).zip(row) {
-                panel[offset] = *value;
-            }
+        let (n_blocks, heads, size) = pl.shape().dims3()?;
+        let dim = rl.dims().last().copied().unwrap_or(0);
+        check_slots(self.slots, n_blocks, rl, (heads, dim))?;
+        let [of_keys, of_values] = kv_type_of(pool)?.lanes(dim);
+        let (name, lanes) = match self.part {
+            KvPart::Keys => ("key blocks", of_keys),
+            KvPart::Values => ("value blocks", of_values),
+        };
+        check_dims(name, pl, &[n_blocks, heads, lanes])?;
+        let rows = f32s(rows, rl)?;
+        match lanes_mut(pool, pl)? {
+            LanesMut::F32(pool) => self.write(pool, [heads, size], rows),
+            LanesMut::Bf16(pool) => self.write(pool, [heads, size], rows),
         }
         Ok(())
     }
 }
 
-impl InplaceOp2 for WriteValues<'_> {
-    fn name(&self) -> &'static str {
-        "write values"
-    }
-
-    fn cpu_fwd(
-        &self,
-        pool: &mut CpuStorage,
-        pl: &Layout,
-        v: &CpuStorage,
-        vl: &Layout,
-    ) -> candle_core::Result<()> {
-        let (n_blocks, heads, _, dim) = pl.shape().dims4()?;
-        check_slots(self.0, n_blocks, vl, (heads, dim))?;
-        let (v, pool) = (f32s(v, vl)?, f32s_mut(pool, pl)?);
-        for (row, slot) in v.chunks_exact(heads * dim).zip(self.0) {
+impl WriteSlots<'_> {
+    /// Writes rows `[heads, dim]` to blocks `[heads, size]` of a pool.
+    fn write<T: KvLane>(&self, pool: &mut [T], [heads, size]: [usize; 2], rows: &[f32]) {
+        let dim = rows.len() / (self.slots.len() * heads).max(1);
+        for (row, slot) in rows.chunks_exact((heads * dim).max(1)).zip(self.slots) {
             let (block, offset) = (*slot as usize / BLOCK, *slot as usize % BLOCK);
-            for (head, values) in row.chunks_exact(dim).enumerate() {
-                let at = ((block * heads + head) * BLOCK + offset) * dim;
-                pool[at..at + dim].copy_from_slice(values);
+            let blocks = pool[block * heads * size..][..heads * size].chunks_exact_mut(size);
+            for (block, numbers) in blocks.zip(row.chunks_exact(dim)) {
+                match self.part {
+                    KvPart::Keys => T::write_key(block, BLOCK, offset, numbers),
+                    KvPart::Values => T::write_value(block, offset, numbers),
+                }
             }
         }
-        Ok(())
     }
 }
 
@@ -356,14 +395,45 @@ fn check_slots(
     }
 }
 
-fn f32s_mut<'a>(
+/// The lanes of a pool.
+enum Lanes<'a> {
+    F32(&'a [f32]),
+    Bf16(&'a [u32]),
+}
+
+/// The lanes of a pool that is written to.
+enum LanesMut<'a> {
+    F32(&'a mut [f32]),
+    Bf16(&'a mut [u32]),
+}
+
+const NO_LANES: &str = "KV blocks are contiguous, of f32 or of pairs of bf16";
+
+fn kv_type_of(pool: &CpuStorage) -> candle_core::Result<KvType> {
+    match pool.dtype() {
+        DType::F32 => Ok(KvType::F32),
+        DType::U32 => Ok(KvType::Bf16),
+        _ => refuse(NO_LANES),
+    }
+}
+
+fn lanes<'a>(storage: &'a CpuStorage, layout: &Layout) -> candle_core::Result<Lanes<'a>> {
+    match (storage, layout.contiguous_offsets()) {
+        (CpuStorage::F32(data), Some((start, end))) => Ok(Lanes::F32(&data[start..end])),
+        (CpuStorage::U32(data), Some((start, end))) => Ok(Lanes::Bf16(&data[start..end])),
+        _ => refuse(NO_LANES),
+    }
+}
+
+fn lanes_mut<'a>(
     storage: &'a mut CpuStorage,
     layout: &Layout,
-) -> candle_core::Result<&'a mut [f32]> {
-    let (CpuStorage::F32(data), Some((start, end))) = (storage, layout.contiguous_offsets()) else {
-        return refuse("KV blocks are contiguous f32");
-    };
-    Ok(&mut data[start..end])
+) -> candle_core::Result<LanesMut<'a>> {
+    match (storage, layout.contiguous_offsets()) {
+        (CpuStorage::F32(data), Some((start, end))) => Ok(LanesMut::F32(&mut data[start..end])),
+        (CpuStorage::U32(data), Some((start, end))) => Ok(LanesMut::Bf16(&mut data[start..end])),
+        _ => refuse(NO_LANES),
+    }
 }
 
 #[cfg(test)]

@@ -91,7 +91,7 @@ impl Runner {
 
     /// Adds a cache of `n_blocks` KV blocks, all of them free.
     pub fn with_kv(mut self, n_blocks: usize) -> Result<Runner> {
-        self.kv = Some(KvCache::new(self.decoder.config(), n_blocks)?);
+        self.kv = Some(KvCache::new(self.config(), self.decoder.kv_type(), n_blocks)?);
         Ok(self)
     }
 

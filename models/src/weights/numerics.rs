@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::Checkpoint;
 use crate::digest::{DigestPart, digest};
+use crate::kernels::attention::KvType;
 use crate::kernels::simd::Isa;
 
 /// Storage of matrices in memory, where they are multiplied in f32. Norms and biases are always f32.
@@ -42,13 +43,13 @@ pub enum Compute {
     Int8,
 }
 
-/// The arithmetic of a loaded model. Routers, embeddings, heads and adapters compute in f32 in all.
+/// The arithmetic of a loaded model. Routers, embeddings and heads compute in f32 in all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Numerics {
     /// [`crate::kernels::gemm`].
     #[default]
     F32,
-    /// [`crate::kernels::bf16_dot`].
+    /// [`crate::kernels::bf16_dot`]; keys and values are bf16, too.
     Bf16,
     /// [`crate::kernels::int8`].
     Int8,
@@ -74,6 +75,24 @@ impl Numerics {
         }
     }
 
+    /// The revision of the kernels of a processor, which rises when they give other bits and is part
+    /// of the digest; `None` where it is 1, or part of the name.
+    fn revision(self) -> Option<u32> {
+        match self {
+            Numerics::F32 | Numerics::Int8 | Numerics::CudaBf16 { .. } => None,
+            // 2: keys and values in bf16.
+            Numerics::Bf16 => Some(2),
+        }
+    }
+
+    /// The type of keys and values.
+    pub fn kv_type(self) -> KvType {
+        match self {
+            Numerics::F32 | Numerics::Int8 => KvType::F32,
+            Numerics::Bf16 | Numerics::CudaBf16 { .. } => KvType::Bf16,
+        }
+    }
+
     /// The digest of a model that is computed in this way, from that of its files: scores of one
     /// digest have the same bits. f32 keeps the digest of the files.
     pub fn digest_of(self, files: &str) -> String {
@@ -81,10 +100,14 @@ impl Numerics {
             Numerics::F32 => files.to_owned(),
             Numerics::Bf16 | Numerics::Int8 | Numerics::CudaBf16 { .. } => {
                 let name = self.name();
-                let parts = BTreeMap::from([
+                let revision = self.revision().map(|revision| revision.to_string());
+                let mut parts = BTreeMap::from([
                     ("files", DigestPart::Bytes(files.as_bytes())),
                     ("numerics", DigestPart::Bytes(name.as_bytes())),
                 ]);
+                if let Some(revision) = &revision {
+                    parts.insert("revision", DigestPart::Bytes(revision.as_bytes()));
+                }
                 digest(&parts).expect("bytes in memory can be read")
             }
         }
@@ -172,7 +195,7 @@ mod tests {
         assert_eq!(of(Numerics::F32), "sha256:ab");
         assert_eq!(
             of(Numerics::Bf16),
-            "sha256:de57b061fe205d3b6d67c12cddfdc7a046aa2ae4c68afdf4b19c118f56f717b8"
+            "sha256:07f1c512c310d8d6b6210bea0b694b03da4057ab581dee0b2e36eae799717b4e"
         );
         assert_eq!(
             of(Numerics::Int8),

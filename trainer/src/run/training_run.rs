@@ -7,6 +7,7 @@ use std::time::Instant;
 use engine::{Capacity, Folder, Host, HostSpec, LiveSpec, LoadOptions, Tokenizer};
 
 use models::config::HeadConfig;
+use models::kv::{KvCache, KvType};
 
 use super::checkpoint::{Checkpoint, latest};
 use super::config::{FrozenModel, MadeModel, POLICY, RunConfig};
@@ -314,7 +315,8 @@ impl TrainingRun {
 fn frozen(config: &RunConfig, model: &FrozenModel) -> Result<Host> {
     let folder = Folder::directory(&config.path(&model.path));
     let shape = models::ModelConfig::read(folder.path())?;
-    let per_token = models::kv::KvCache::bytes_per_token(&shape) as u64;
+    // Room for at least as many tokens: in bf16 a token takes half of this.
+    let per_token = KvCache::bytes_per_token(&shape, KvType::F32) as u64;
     Host::load(&HostSpec {
         name: model.name.clone(),
         folder,
@@ -379,7 +381,7 @@ fn make(path: &Path, made: MadeModel, seed: u64) -> Result<()> {
 /// Starts the engine over the policy's detached view.
 fn host(config: &RunConfig, policy: &Policy) -> Result<Host> {
     let failed = |error: engine::LoadError| TrainError::Engine(error.to_string());
-    let per_token = models::kv::KvCache::bytes_per_token(policy.config()) as u64;
+    let per_token = KvCache::bytes_per_token(policy.config(), KvType::F32) as u64;
     Host::live(LiveSpec {
         name: POLICY.to_owned(),
         view: policy.served(),

@@ -7,14 +7,14 @@ use std::ops::Range;
 use rayon::prelude::*;
 
 use super::geometry::Geometry;
+use super::lane::{KvLane, key_lanes, prefetch_lanes, value_lanes};
 use super::layout::{Blocks, Strip};
 use super::tasks::{HeadTask, even_runs, tasks, tasks_a_job};
 use super::tile::{
     MAX_ROWS, Summands, TILE, TILE_BLOCKS, TileRow, blocks_of, dots, interleave, mask_outside,
-    most_rows, scaled_score, span_in,
+    most_rows, scaled_score, span_in, sums_stride,
 };
 use crate::kernels::exp::exp;
-use crate::kernels::kv_block::BLOCK;
 use crate::kernels::norm::{load_or_zero, put};
 use crate::kernels::simd::{F32x16, Isa, Kernel, LANES};
 use crate::kernels::threads::Shared;
@@ -55,10 +55,10 @@ impl Queries<'_> {
 
 /// `out [T, heads, head_dim]`: the attention of every query over the keys at or before its
 /// position.
-pub fn forward(
+pub fn forward<T: KvLane>(
     isa: Isa,
     queries: Queries<'_>,
-    blocks: Blocks<'_>,
+    blocks: Blocks<'_, T>,
     geometry: Geometry,
     out: &mut [f32],
 ) {
@@ -77,29 +77,37 @@ pub fn forward(
 }
 
 /// Tasks, computed one after the other.
-struct AttentionForward<'a> {
+struct AttentionForward<'a, T> {
     queries: Queries<'a>,
-    blocks: Blocks<'a>,
+    blocks: Blocks<'a, T>,
     geometry: Geometry,
     tasks: &'a [HeadTask],
     /// `[T, heads · head_dim]`.
     out: &'a Shared<'a>,
 }
 
-impl AttentionForward<'_> {
-    fn strip<'a>(&'a self, pool: &'a [f32], task: &HeadTask) -> Strip<'a> {
+impl<T: KvLane> AttentionForward<'_, T> {
+    fn keys(&self, task: &HeadTask) -> Strip<'_, T> {
+        self.strip(self.blocks.keys, task, key_lanes::<T>(self.geometry.head_dim))
+    }
+
+    fn values(&self, task: &HeadTask) -> Strip<'_, T> {
+        self.strip(self.blocks.values, task, value_lanes::<T>(self.geometry.head_dim))
+    }
+
+    fn strip<'a>(&'a self, pool: &'a [T], task: &HeadTask, size: usize) -> Strip<'a, T> {
         Strip {
             pool,
             table: &self.blocks.table[task.sequence],
             num_heads: self.geometry.num_kv_heads,
             head: task.kv_head,
-            size: self.geometry.head_dim * BLOCK,
+            size,
         }
     }
 
     /// Copies the queries of a range of rows into the order of [`dots`].
     #[inline(always)]
-    fn interleave(&self, task: &HeadTask, run: Range<usize>, to: &mut [f32]) {
+    fn interleave(&self, task: &HeadTask, run: Range<usize>, to: &mut [T]) {
         let (group, dim) = (self.geometry.group(), self.geometry.head_dim);
         let row = |i: usize| {
             let (row, head) = (task.rows.start + i / group, i % group);
@@ -110,20 +118,21 @@ impl AttentionForward<'_> {
     }
 
     #[inline(always)]
-    fn task<L: F32x16>(&self, task: &HeadTask, scratch: &mut Scratch) {
+    fn task<L: F32x16>(&self, task: &HeadTask, scratch: &mut Scratch<T>) {
         let (group, dim) = (self.geometry.group(), self.geometry.head_dim);
+        let depth = dim.div_ceil(T::NUMBERS);
         let n_rows = task.rows.len() * group;
         let runs = || even_runs(n_rows, most_rows::<L>());
         scratch.begin(n_rows, dim);
         for run in runs() {
-            let left = &mut scratch.queries[run.start * dim..run.end * dim];
+            let left = &mut scratch.queries[run.start * depth..run.end * depth];
             self.interleave(task, run, left);
         }
         let first_position = self.queries.position(task.sequence, task.rows.start);
         let mut state = SoftmaxState {
             geometry: &self.geometry,
-            keys: self.strip(self.blocks.keys, task),
-            values: self.strip(self.blocks.values, task),
+            keys: self.keys(task),
+            values: self.values(task),
             first_position,
             scratch: &mut *scratch,
         };
@@ -137,7 +146,7 @@ impl AttentionForward<'_> {
         let columns = task.kv_head * group * dim..(task.kv_head + 1) * group * dim;
         // SAFETY: a task's rows and key head belong to no other task.
         let mut out = unsafe { self.out.part(task.rows.clone(), columns) };
-        for (i, sums) in scratch.sums.chunks_exact(Summands::stride(dim)).enumerate() {
+        for (i, sums) in scratch.sums.chunks_exact(sums_stride(dim)).enumerate() {
             let total = L::splat(scratch.total[i]);
             let out = &mut out.row(i / group)[i % group * dim..][..dim];
             for at in (0..dim).step_by(LANES) {
@@ -147,18 +156,19 @@ impl AttentionForward<'_> {
     }
 }
 
-impl Kernel for AttentionForward<'_> {
+impl<T: KvLane> Kernel for AttentionForward<'_, T> {
     type Output = ();
+    const DOTS_PAIRS: bool = T::NUMBERS > 1;
 
     #[inline(always)]
     fn run<L: F32x16>(self) {
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::<T>::new();
         for (at, task) in self.tasks.iter().enumerate() {
             // A short sequence gives no other time to prefetch the next one's keys.
             if let Some(next) = self.tasks.get(at + 1) {
-                let keys = self.strip(self.blocks.keys, next);
+                let keys = self.keys(next);
                 for block in 0..keys.table.len().min(TILE_BLOCKS) {
-                    L::prefetch(keys.block(block));
+                    prefetch_lanes::<T, L>(keys.block(block));
                 }
             }
             self.task::<L>(task, &mut scratch);
@@ -167,43 +177,57 @@ impl Kernel for AttentionForward<'_> {
 }
 
 /// Scratch space of a task.
-#[derive(Default)]
-struct Scratch {
+struct Scratch<T: KvLane> {
     /// The queries, run by run.
-    queries: Vec<f32>,
+    queries: Vec<T>,
     /// Largest score so far, of each row.
     max: Vec<f32>,
     /// Sum of exponentials so far.
     total: Vec<f32>,
     /// Weighted values so far, `[rows, stride]`.
     sums: Vec<f32>,
+    /// Products, then scores, of a micro-tile's rows. Only blocks that were written are read.
+    scores: [TileRow; MAX_ROWS],
+    /// Their weights, likewise.
+    weights: [T::Weights; MAX_ROWS],
 }
 
-impl Scratch {
+impl<T: KvLane> Scratch<T> {
+    fn new() -> Scratch<T> {
+        Scratch {
+            queries: Vec::new(),
+            max: Vec::new(),
+            total: Vec::new(),
+            sums: Vec::new(),
+            scores: [TileRow::ZERO; MAX_ROWS],
+            weights: [T::NONE; MAX_ROWS],
+        }
+    }
+
     fn begin(&mut self, n_rows: usize, dim: usize) {
         // Old content of `queries` is overwritten.
-        self.queries.resize(n_rows * dim, 0.0);
+        self.queries.resize(n_rows * dim.div_ceil(T::NUMBERS), T::default());
         let begin = |numbers: &mut Vec<f32>, n: usize, first: f32| {
             numbers.clear();
             numbers.resize(n, first);
         };
         begin(&mut self.max, n_rows, f32::NEG_INFINITY);
         begin(&mut self.total, n_rows, 0.0);
-        begin(&mut self.sums, n_rows * Summands::stride(dim), 0.0);
+        begin(&mut self.sums, n_rows * sums_stride(dim), 0.0);
     }
 }
 
 /// The state of a task's rows between tiles.
-struct SoftmaxState<'a> {
+struct SoftmaxState<'a, T: KvLane> {
     geometry: &'a Geometry,
-    keys: Strip<'a>,
-    values: Strip<'a>,
+    keys: Strip<'a, T>,
+    values: Strip<'a, T>,
     /// Position of row 0.
     first_position: usize,
-    scratch: &'a mut Scratch,
+    scratch: &'a mut Scratch<T>,
 }
 
-impl SoftmaxState<'_> {
+impl<T: KvLane> SoftmaxState<'_, T> {
     /// The keys that a row sees.
     fn keys_of(&self, row: usize) -> Range<usize> {
         let position = self.first_position + row / self.geometry.group();
@@ -219,23 +243,23 @@ impl SoftmaxState<'_> {
         for (row, span) in run.clone().zip(spans.iter_mut()) {
             *span = span_in(tile, &self.keys_of(row));
         }
-        let mut weights = [TileRow::ZERO; MAX_ROWS];
-        let weights = &mut weights[..n];
-        let left = &self.scratch.queries[run.start * dim..run.end * dim];
+        let depth = dim.div_ceil(T::NUMBERS);
+        let left = &self.scratch.queries[run.start * depth..run.end * depth];
         let blocks = blocks_of(spans);
         if run.start == 0 {
             for block in blocks.clone() {
-                L::prefetch(self.values.block(tile * TILE_BLOCKS + block));
+                prefetch_lanes::<T, L>(self.values.block(tile * TILE_BLOCKS + block));
             }
         }
         for block in blocks.clone() {
             let panel = self.keys.block(tile * TILE_BLOCKS + block);
-            dots::<L>(left, panel, block, weights);
+            dots::<T, L>(left, panel, block, &mut self.scratch.scores[..n]);
         }
-        self.online_softmax::<L>(weights, (spans, &blocks), run.start);
-        let stride = Summands::stride(dim);
-        let sums = &mut self.scratch.sums[run.start * stride..run.end * stride];
-        Summands { strip: self.values, tile, dim }.add::<L>(weights, spans, sums);
+        self.online_softmax::<L>((spans, &blocks), run.start);
+        let stride = sums_stride(dim);
+        let Scratch { sums, weights, .. } = &mut *self.scratch;
+        let sums = &mut sums[run.start * stride..run.end * stride];
+        Summands { strip: self.values, tile, dim }.add::<L>(&weights[..n], spans, sums);
     }
 
     /// Turns products into weights under the running maximum, and rescales the sums under an older
@@ -243,14 +267,14 @@ impl SoftmaxState<'_> {
     #[inline(always)]
     fn online_softmax<L: F32x16>(
         &mut self,
-        scores: &mut [TileRow],
         (spans, blocks): (&[Range<usize>], &Range<usize>),
         first: usize,
     ) {
         let (mut old, mut new) = ([0.0; LANES], [0.0; LANES]);
         for (r, span) in spans.iter().enumerate() {
             if !span.is_empty() {
-                let largest = scores_of::<L>(&mut scores[r], (span, blocks), self.geometry);
+                let scores = &mut self.scratch.scores[r];
+                let largest = scores_of::<L>(scores, (span, blocks), self.geometry);
                 old[r] = self.scratch.max[first + r];
                 new[r] = if largest > old[r] { largest } else { old[r] };
             }
@@ -258,7 +282,8 @@ impl SoftmaxState<'_> {
         let factors = exp(L::load(&old).sub(L::load(&new))).to_array();
         for (r, span) in spans.iter().enumerate() {
             if !span.is_empty() {
-                let sum = exponentials::<L>(&mut scores[r], blocks, new[r]);
+                let Scratch { scores, weights, .. } = &mut *self.scratch;
+                let sum = T::weigh::<L>(&scores[r], blocks, new[r], &mut weights[r]);
                 self.scratch.max[first + r] = new[r];
                 let total = &mut self.scratch.total[first + r];
                 *total = total.mul_add(factors[r], sum);
@@ -271,10 +296,11 @@ impl SoftmaxState<'_> {
     fn rescale<L: F32x16>(&mut self, row: usize, factor: f32) {
         // Multiplying by 1 has no effect, and most tiles bring no new maximum.
         if factor.to_bits() != 1.0_f32.to_bits() {
-            let stride = Summands::stride(self.geometry.head_dim);
+            let stride = sums_stride(self.geometry.head_dim);
             let sums = &mut self.scratch.sums[row * stride..(row + 1) * stride];
             for at in (0..stride).step_by(LANES) {
-                put(load_or_zero::<L>(sums, at).mul(L::splat(factor)), sums, at);
+                let lanes = load_or_zero::<L>(sums, at).mul(L::splat(factor));
+                put(T::rescaled(lanes), sums, at);
             }
         }
     }
@@ -298,16 +324,4 @@ pub(super) fn scores_of<L: F32x16>(
         largest = scores.max(largest);
     }
     largest.largest()
-}
-
-/// `e^(score − max)` in place, in these blocks; returns their sum. Masked scores become 0.
-#[inline(always)]
-fn exponentials<L: F32x16>(scores: &mut TileRow, blocks: &Range<usize>, max: f32) -> f32 {
-    let mut sum = L::splat(0.0);
-    for block in blocks.clone() {
-        let weight = exp(scores.block::<L>(block).sub(L::splat(max)));
-        scores.set_block(block, weight);
-        sum = sum.add(weight);
-    }
-    sum.sum()
 }

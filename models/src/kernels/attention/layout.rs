@@ -3,35 +3,36 @@
 
 use rayon::prelude::*;
 
+use super::lane::{KvLane, key_lanes, value_lanes};
 use crate::kernels::kv_block::{BLOCK, BlockId};
 use crate::kernels::split::is_large;
 
 /// Keys and values in blocks, and the blocks of each sequence.
 #[derive(Clone, Copy, Debug)]
-pub struct Blocks<'a> {
-    /// `[n_blocks, kv_heads, head_dim, BLOCK]`.
-    pub keys: &'a [f32],
-    /// `[n_blocks, kv_heads, BLOCK, head_dim]`.
-    pub values: &'a [f32],
+pub struct Blocks<'a, T> {
+    /// `[n_blocks, kv_heads, head_dim / NUMBERS, BLOCK]`.
+    pub keys: &'a [T],
+    /// `[n_blocks, kv_heads, BLOCK / NUMBERS, head_dim]`.
+    pub values: &'a [T],
     /// The blocks of each sequence in order of position.
     pub table: &'a [Vec<BlockId>],
 }
 
 /// The blocks of one sequence and head, in order.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Strip<'a> {
-    pub(super) pool: &'a [f32],
+pub(super) struct Strip<'a, T = f32> {
+    pub(super) pool: &'a [T],
     pub(super) table: &'a [BlockId],
     pub(super) num_heads: usize,
     pub(super) head: usize,
-    /// Numbers in one block of one head.
+    /// Lanes in one block of one head.
     pub(super) size: usize,
 }
 
-impl<'a> Strip<'a> {
-    /// The numbers of one block.
+impl<'a, T> Strip<'a, T> {
+    /// The lanes of one block.
     #[inline(always)]
-    pub(super) fn block(&self, index: usize) -> &'a [f32] {
+    pub(super) fn block(&self, index: usize) -> &'a [T] {
         let at = (self.table[index].0 as usize * self.num_heads + self.head) * self.size;
         &self.pool[at..at + self.size]
     }
@@ -67,38 +68,39 @@ impl BlockLayout {
         layout
     }
 
-    /// `[n_blocks, heads, dim, BLOCK]`, zeros where a sequence has ended.
-    pub fn panels(&self, x: &[f32]) -> Vec<f32> {
-        self.fill(x, |row, from, block| {
-            for (to, value) in block.chunks_exact_mut(BLOCK).zip(from) {
-                to[row] = *value;
-            }
-        })
+    /// `[n_blocks, heads, dim / NUMBERS, BLOCK]`, zeros where a sequence has ended.
+    pub fn panels<T: KvLane>(&self, x: &[f32]) -> Vec<T> {
+        let size = key_lanes::<T>(self.dim);
+        self.fill(x, size, |block, row, from| T::write_key(block, BLOCK, row, from))
     }
 
-    /// `[n_blocks, heads, BLOCK, dim]`, zeros where a sequence has ended.
-    pub fn rows(&self, x: &[f32]) -> Vec<f32> {
-        self.fill(x, |row, from, block| {
-            block[row * self.dim..(row + 1) * self.dim].copy_from_slice(from);
-        })
+    /// `[n_blocks, heads, BLOCK / NUMBERS, dim]`, zeros where a sequence has ended.
+    pub fn rows<T: KvLane>(&self, x: &[f32]) -> Vec<T> {
+        self.fill(x, value_lanes::<T>(self.dim), T::write_value)
     }
 
-    /// Calls `put(row within the block, its numbers, block of one head)` for every row and head.
-    fn fill(&self, x: &[f32], put: impl Fn(usize, &[f32], &mut [f32]) + Sync) -> Vec<f32> {
-        let mut out = vec![0.0; self.runs.len() * self.heads * BLOCK * self.dim];
-        let size = self.heads * BLOCK * self.dim;
-        let run = |(block, (first, rows)): (&mut [f32], &(usize, usize))| {
-            for (head, block) in block.chunks_exact_mut(BLOCK * self.dim).enumerate() {
+    /// Calls `put(block of one head, row within the block, its numbers)` for every row and head;
+    /// `size` is that of the block.
+    fn fill<T: KvLane>(
+        &self,
+        x: &[f32],
+        size: usize,
+        put: impl Fn(&mut [T], usize, &[f32]) + Sync,
+    ) -> Vec<T> {
+        let mut out = vec![T::default(); self.runs.len() * self.heads * size];
+        let run = |(block, (first, rows)): (&mut [T], &(usize, usize))| {
+            for (head, block) in block.chunks_exact_mut(size).enumerate() {
                 for row in 0..*rows {
-                    put(row, self.row(x, first + row, head), block);
+                    put(block, row, self.row(x, first + row, head));
                 }
             }
         };
+        let all = self.heads * size;
         if is_large(out.len()) {
-            let blocks = out.par_chunks_exact_mut(size);
+            let blocks = out.par_chunks_exact_mut(all);
             blocks.zip(self.runs.par_iter()).with_min_len(4).for_each(run);
         } else {
-            out.chunks_exact_mut(size).zip(&self.runs).for_each(run);
+            out.chunks_exact_mut(all).zip(&self.runs).for_each(run);
         }
         out
     }

@@ -24,6 +24,7 @@
 mod backward;
 mod forward;
 mod geometry;
+mod lane;
 mod layout;
 mod packed;
 mod tasks;
@@ -34,5 +35,6 @@ mod tile;
 pub use backward::{AttentionGradients, Operands, backward};
 pub use forward::{Queries, forward};
 pub use geometry::Geometry;
+pub use lane::{KvLane, KvType};
 pub use layout::{BlockLayout, Blocks};
 pub use packed::{Packed, packed};

@@ -7,6 +7,7 @@ use rayon::prelude::*;
 
 use super::forward::{Queries, forward};
 use super::geometry::Geometry;
+use super::lane::KvLane;
 use super::layout::{BlockLayout, Blocks};
 use crate::kernels::simd::Isa;
 
@@ -29,8 +30,8 @@ pub struct Packed<'a> {
 }
 
 /// `out [Tq, heads, head_dim]`: the attention of every query over the keys of its sequence up to
-/// its own position.
-pub fn packed(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
+/// its own position; keys and values in lanes of `T`.
+pub fn packed<T: KvLane>(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
     let runs = runs(rows.cu_seqlens_q, rows.cu_seqlens_k);
     let width = geometry.num_heads * geometry.head_dim;
     let mut parts = Vec::with_capacity(runs.len());
@@ -41,14 +42,14 @@ pub fn packed(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
         rest = after;
     }
     parts.into_par_iter().for_each(|(run, out)| {
-        of_run(isa, run.of(rows, geometry), geometry, out);
+        of_run::<T>(isa, run.of(rows, geometry), geometry, out);
     });
 }
 
-fn of_run(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
+fn of_run<T: KvLane>(isa: Isa, rows: Packed<'_>, geometry: Geometry, out: &mut [f32]) {
     let (heads, dim) = (geometry.num_kv_heads, geometry.head_dim);
     let layout = BlockLayout::new(rows.cu_seqlens_k, heads, 1, dim);
-    let (keys, values) = (layout.panels(rows.k), layout.rows(rows.v));
+    let (keys, values) = (layout.panels::<T>(rows.k), layout.rows(rows.v));
     let blocks = Blocks { keys: &keys, values: &values, table: &layout.table };
     let queries =
         Queries { q: rows.q, cu_seqlens_q: rows.cu_seqlens_q, cu_seqlens_k: rows.cu_seqlens_k };

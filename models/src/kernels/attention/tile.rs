@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::geometry::Geometry;
+use super::lane::{KvLane, load_lanes};
 use super::layout::Strip;
 use crate::kernels::exp::softcap;
 use crate::kernels::kv_block::BLOCK;
@@ -21,7 +22,7 @@ pub(super) const MAX_ROWS: usize = 8;
 /// One row's numbers over a tile, on cache lines of its own.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct TileRow(pub(super) [f32; TILE]);
+pub struct TileRow(pub(super) [f32; TILE]);
 
 impl TileRow {
     pub(super) const ZERO: TileRow = TileRow([0.0; TILE]);
@@ -49,20 +50,20 @@ const INDEX: TileRow = {
     TileRow(index)
 };
 
-/// Calls `$function::<L, R>` with `R` equal to `$rows`, from 1 to [`MAX_ROWS`].
+/// Calls `$function::<…, R>` with `R` equal to `$rows`, from 1 to [`MAX_ROWS`].
 ///
 /// Only code that holds a row in a register is compiled for each number of rows.
 macro_rules! with_rows {
-    ($rows:expr, $function:ident :: <$lanes:ident> ( $($argument:expr),* )) => {
+    ($rows:expr, $function:ident :: <$($generic:ident),*> ( $($argument:expr),* )) => {
         match $rows {
-            1 => $function::<$lanes, 1>($($argument),*),
-            2 => $function::<$lanes, 2>($($argument),*),
-            3 => $function::<$lanes, 3>($($argument),*),
-            4 => $function::<$lanes, 4>($($argument),*),
-            5 => $function::<$lanes, 5>($($argument),*),
-            6 => $function::<$lanes, 6>($($argument),*),
-            7 => $function::<$lanes, 7>($($argument),*),
-            _ => $function::<$lanes, 8>($($argument),*),
+            1 => $function::<$($generic),*, 1>($($argument),*),
+            2 => $function::<$($generic),*, 2>($($argument),*),
+            3 => $function::<$($generic),*, 3>($($argument),*),
+            4 => $function::<$($generic),*, 4>($($argument),*),
+            5 => $function::<$($generic),*, 5>($($argument),*),
+            6 => $function::<$($generic),*, 6>($($argument),*),
+            7 => $function::<$($generic),*, 7>($($argument),*),
+            _ => $function::<$($generic),*, 8>($($argument),*),
         }
     };
 }
@@ -73,30 +74,36 @@ pub(super) fn most_rows<L: F32x16>() -> usize {
     L::ACCUMULATORS.min(MAX_ROWS)
 }
 
-/// Writes `R` rows of `dim` numbers as `[dim, R]`.
-pub(super) fn interleave<'a>(rows: impl ExactSizeIterator<Item = &'a [f32]>, to: &mut [f32]) {
+/// Writes `R` rows of `dim` numbers as `[lanes, R]`.
+pub(super) fn interleave<'a, T: KvLane>(
+    rows: impl ExactSizeIterator<Item = &'a [f32]>,
+    to: &mut [T],
+) {
     let n = rows.len();
     for (r, row) in rows.enumerate() {
-        for (to, value) in to[r..].iter_mut().step_by(n).zip(row) {
-            *to = *value;
-        }
+        T::write_key(to, n, r, row);
     }
 }
 
 /// Sets a block of each row of `to` to `Σ_d left[d][row] · panel[d]`, in order of `d`.
 #[inline(always)]
-pub(super) fn dots<L: F32x16>(left: &[f32], panel: &[f32], block: usize, to: &mut [TileRow]) {
-    with_rows!(to.len(), dots_of::<L>(left, panel, block, to));
-}
-
-#[inline(always)]
-fn dots_of<L: F32x16, const R: usize>(
-    left: &[f32],
-    panel: &[f32],
+pub(super) fn dots<T: KvLane, L: F32x16>(
+    left: &[T],
+    panel: &[T],
     block: usize,
     to: &mut [TileRow],
 ) {
-    products::<L, R, R>((left, 0), panel, block, to);
+    with_rows!(to.len(), dots_of::<T, L>(left, panel, block, to));
+}
+
+#[inline(always)]
+fn dots_of<T: KvLane, L: F32x16, const R: usize>(
+    left: &[T],
+    panel: &[T],
+    block: usize,
+    to: &mut [TileRow],
+) {
+    products::<T, L, R, R>((left, 0), panel, block, to);
 }
 
 /// As [`dots`], for rows `first..` of a block of left rows, `[dim, BLOCK]`.
@@ -117,14 +124,14 @@ fn dots_within_of<L: F32x16, const R: usize>(
     block: usize,
     to: &mut [TileRow],
 ) {
-    products::<L, R, BLOCK>((left, first), panel, block, to);
+    products::<f32, L, R, BLOCK>((left, first), panel, block, to);
 }
 
-/// Rows `first..` of a left side `[dim, W]` with a panel.
+/// Rows `first..` of a left side `[lanes, W]` with a panel.
 #[inline(always)]
-fn products<L: F32x16, const R: usize, const W: usize>(
-    (left, first): (&[f32], usize),
-    panel: &[f32],
+fn products<T: KvLane, L: F32x16, const R: usize, const W: usize>(
+    (left, first): (&[T], usize),
+    panel: &[T],
     block: usize,
     to: &mut [TileRow],
 ) {
@@ -132,10 +139,10 @@ fn products<L: F32x16, const R: usize, const W: usize>(
     let (left, _) = left.as_chunks::<W>();
     let (panel, _) = panel.as_chunks::<LANES>();
     for (left, panel) in left.iter().zip(panel) {
-        let left: &[f32; R] = left[first..].first_chunk().expect("R rows of W");
-        let panel = L::load(panel);
+        let left: &[T; R] = left[first..].first_chunk().expect("R rows of W");
+        let panel = T::load(panel);
         for r in 0..R {
-            sums[r] = L::splat(left[r]).mul_add(panel, sums[r]);
+            sums[r] = T::mul_add(left[r].splat::<L>(), panel, sums[r]);
         }
     }
     for (to, sum) in to.iter_mut().zip(sums) {
@@ -207,21 +214,21 @@ pub(super) fn blocks_of(spans: &[Range<usize>]) -> Range<usize> {
 
 /// Rows to be summed with weights.
 #[derive(Clone, Copy)]
-pub(super) struct Summands<'a> {
-    /// Blocks `[BLOCK, dim]`.
-    pub(super) strip: Strip<'a>,
+pub(super) struct Summands<'a, T = f32> {
+    /// Blocks `[BLOCK / NUMBERS, dim]`.
+    pub(super) strip: Strip<'a, T>,
     /// The tile of the weights.
     pub(super) tile: usize,
     /// Width of a row.
     pub(super) dim: usize,
 }
 
-impl Summands<'_> {
-    /// Width of a row of sums, rounded up to full vectors.
-    pub(super) fn stride(dim: usize) -> usize {
-        dim.next_multiple_of(LANES)
-    }
+/// Width of a row of sums, rounded up to full vectors.
+pub(super) fn sums_stride(dim: usize) -> usize {
+    dim.next_multiple_of(LANES)
+}
 
+impl<T: KvLane> Summands<'_, T> {
     /// Adds to each row of sums its own span of the tile: `sums[r] += Σ weights[r][i] · row i`, in
     /// order of `i`; rows outside the span are not touched.
     ///
@@ -230,7 +237,7 @@ impl Summands<'_> {
     #[inline(always)]
     pub(super) fn add<L: F32x16>(
         &self,
-        weights: &[TileRow],
+        weights: &[T::Weights],
         spans: &[Range<usize>],
         sums: &mut [f32],
     ) {
@@ -239,43 +246,73 @@ impl Summands<'_> {
             start = start.max(span.start);
             end = end.min(span.end);
         }
-        let (end, all) = (end.max(start), weights.len());
+        let shared = whole_lanes::<T>(&(start..end));
+        let (start, end, all) = (shared.start, shared.end, weights.len());
         for (part, together) in [(0..start, 1), (start..end, all), (end..TILE, 1)] {
             for first in (0..all).step_by(together) {
                 let span = spans[first].start.max(part.start)..spans[first].end.min(part.end);
                 if !span.is_empty() {
                     let weights = &weights[first..first + together];
-                    let sums = &mut sums[first * Self::stride(self.dim)..];
-                    with_rows!(together, add_columns::<L>(self, weights, &span, sums));
-                    self.add_rest::<L>(weights, &span, sums);
+                    let sums = &mut sums[first * sums_stride(self.dim)..];
+                    self.add_span::<L>(weights, &span, sums);
                 }
             }
         }
     }
 
-    /// The rows of a span, within their blocks, from a column on.
+    /// Adds a span to rows; to one row if it begins or ends within a lane.
     #[inline(always)]
-    fn rows(&self, block: usize, span: &Range<usize>) -> (Range<usize>, &[f32]) {
+    fn add_span<L: F32x16>(&self, weights: &[T::Weights], span: &Range<usize>, sums: &mut [f32]) {
+        let whole = whole_lanes::<T>(span);
+        for position in span.start..whole.start.min(span.end) {
+            self.add_position::<L>(&weights[0], position, sums);
+        }
+        if !whole.is_empty() {
+            with_rows!(weights.len(), add_columns::<T, L>(self, weights, &whole, sums));
+            self.add_rest::<L>(weights, &whole, sums);
+        }
+        for position in whole.end.max(span.start)..span.end {
+            self.add_position::<L>(&weights[0], position, sums);
+        }
+    }
+
+    /// Adds one position of a lane whose other positions the row does not see.
+    #[inline(always)]
+    fn add_position<L: F32x16>(&self, weights: &T::Weights, position: usize, sums: &mut [f32]) {
+        let weight = L::splat(T::weight(weights, position));
+        let rows = self.strip.block(self.tile * TILE_BLOCKS + position / BLOCK);
+        let row = &rows[position % BLOCK / T::NUMBERS * self.dim..][..self.dim];
+        for column in (0..self.dim).step_by(LANES) {
+            let numbers = T::at(load_lanes::<T, L>(row, column), position);
+            let sum = weight.mul_add(numbers, load_or_zero(sums, column));
+            put(sum, sums, column);
+        }
+    }
+
+    /// The lanes of a span of whole lanes within a block, and their rows.
+    #[inline(always)]
+    fn rows(&self, block: usize, span: &Range<usize>) -> (Range<usize>, &[T]) {
         let first = span.start.max(block * BLOCK);
         let end = span.end.min((block + 1) * BLOCK);
         let rows = self.strip.block(self.tile * TILE_BLOCKS + block);
-        (first..end, &rows[(first - block * BLOCK) * self.dim..])
+        let lanes = first / T::NUMBERS..end / T::NUMBERS;
+        (lanes, &rows[(first - block * BLOCK) / T::NUMBERS * self.dim..])
     }
 
     /// The columns that do not fill a vector.
     #[inline(always)]
-    fn add_rest<L: F32x16>(&self, weights: &[TileRow], span: &Range<usize>, sums: &mut [f32]) {
+    fn add_rest<L: F32x16>(&self, weights: &[T::Weights], span: &Range<usize>, sums: &mut [f32]) {
         let column = self.dim / LANES * LANES;
         if column == self.dim {
             return;
         }
-        for (weights, sums) in weights.iter().zip(sums.chunks_exact_mut(Self::stride(self.dim))) {
+        for (weights, sums) in weights.iter().zip(sums.chunks_exact_mut(sums_stride(self.dim))) {
             let mut lanes = load_or_zero::<L>(sums, column);
             for block in span.start / BLOCK..span.end.div_ceil(BLOCK) {
                 let (positions, rows) = self.rows(block, span);
                 for (i, row) in positions.zip(rows.chunks_exact(self.dim)) {
-                    let row = L::load_part(&row[column..], 0.0);
-                    lanes = L::splat(weights.0[i]).mul_add(row, lanes);
+                    let weight = T::weights(weights, i).splat::<L>();
+                    lanes = T::mul_add(weight, load_lanes(row, column), lanes);
                 }
             }
             put(lanes, sums, column);
@@ -283,11 +320,18 @@ impl Summands<'_> {
     }
 }
 
+/// The part of a span of positions that fills lanes; empty, between the two ends, if there is none.
+#[inline(always)]
+fn whole_lanes<T: KvLane>(span: &Range<usize>) -> Range<usize> {
+    let start = span.start.next_multiple_of(T::NUMBERS);
+    start..(span.end / T::NUMBERS * T::NUMBERS).max(start)
+}
+
 /// The columns of `R` rows that fill complete vectors.
 #[inline(always)]
-fn add_columns<L: F32x16, const R: usize>(
-    summands: &Summands<'_>,
-    weights: &[TileRow],
+fn add_columns<T: KvLane, L: F32x16, const R: usize>(
+    summands: &Summands<'_, T>,
+    weights: &[T::Weights],
     span: &Range<usize>,
     sums: &mut [f32],
 ) {
@@ -297,26 +341,26 @@ fn add_columns<L: F32x16, const R: usize>(
     // are requested together.
     if 2 * R <= L::ACCUMULATORS {
         while column + 2 * LANES <= end {
-            add_vectors::<L, R, 2>(summands, (weights, span), column, sums);
+            add_vectors::<T, L, R, 2>(summands, (weights, span), column, sums);
             column += 2 * LANES;
         }
     }
     while column < end {
-        add_vectors::<L, R, 1>(summands, (weights, span), column, sums);
+        add_vectors::<T, L, R, 1>(summands, (weights, span), column, sums);
         column += LANES;
     }
 }
 
 /// `V` vectors from a column on.
 #[inline(always)]
-fn add_vectors<L: F32x16, const R: usize, const V: usize>(
-    summands: &Summands<'_>,
-    (weights, span): (&[TileRow], &Range<usize>),
+fn add_vectors<T: KvLane, L: F32x16, const R: usize, const V: usize>(
+    summands: &Summands<'_, T>,
+    (weights, span): (&[T::Weights], &Range<usize>),
     column: usize,
     sums: &mut [f32],
 ) {
-    let (dim, stride) = (summands.dim, Summands::stride(summands.dim));
-    let weights: &[TileRow; R] = weights.first_chunk().expect("weights of R rows");
+    let (dim, stride) = (summands.dim, sums_stride(summands.dim));
+    let weights: &[T::Weights; R] = weights.first_chunk().expect("weights of R rows");
     let mut lanes = [[L::splat(0.0); V]; R];
     for (r, lanes) in lanes.iter_mut().enumerate() {
         for (v, lanes) in lanes.iter_mut().enumerate() {
@@ -327,16 +371,15 @@ fn add_vectors<L: F32x16, const R: usize, const V: usize>(
         let (positions, rows) = summands.rows(block, span);
         for (i, row) in positions.zip(rows.chunks_exact(dim)) {
             let (row, _) = row[column..].as_chunks::<LANES>();
-            let row: &[[f32; LANES]; V] = row.first_chunk().expect("V vectors from here on");
+            let row: &[[T; LANES]; V] = row.first_chunk().expect("V vectors from here on");
             let mut of_row = [L::splat(0.0); V];
             for v in 0..V {
-                of_row[v] = L::load(&row[v]);
+                of_row[v] = T::load(&row[v]);
             }
             for r in 0..R {
-                // `i` is below `TILE`, a power of two; the remainder shows this to the compiler.
-                let weight = L::splat(weights[r].0[i % TILE]);
+                let weight = T::weights(&weights[r], i).splat::<L>();
                 for v in 0..V {
-                    lanes[r][v] = weight.mul_add(of_row[v], lanes[r][v]);
+                    lanes[r][v] = T::mul_add(weight, of_row[v], lanes[r][v]);
                 }
             }
         }

@@ -7,7 +7,8 @@
 //! rounding; values of a Zen 5 in the tests show it.) The same step on numbers that are 2²⁴ times as
 //! large rounds as the instruction does, and shows whether its result is too small.
 
-use super::F32x16;
+use super::{F32x16, LANES};
+use crate::kernels::bf16_dot::nearest;
 
 /// 2²⁴, and 2²⁴ times the least normal number. Where a factor or a sum is too large to be scaled,
 /// the result is normal, an exact zero or not finite, and an infinite or NaN comparison keeps it.
@@ -19,6 +20,18 @@ const LEAST_SCALED: f32 = f32::MIN_POSITIVE * SCALE;
 pub(super) fn dot<L: F32x16>(x: L, w: L, sum: L) -> L {
     let (x, w) = (x.halves().map(flush), w.halves().map(flush));
     step(x[0], w[0], step(x[1], w[1], flush(sum)))
+}
+
+/// [`F32x16::to_pairs`].
+#[inline(always)]
+pub(super) fn join<L: F32x16>(x: L, next: L) -> L {
+    let halves = [x.to_array(), next.to_array()];
+    let mut pairs = [0; LANES];
+    for (i, pair) in pairs.iter_mut().enumerate() {
+        let from = &halves[2 * i / LANES][2 * i % LANES..];
+        *pair = u32::from(nearest(from[0])) | u32::from(nearest(from[1])) << 16;
+    }
+    L::load_bits(&pairs)
 }
 
 /// Subnormal numbers become zeros of their sign.

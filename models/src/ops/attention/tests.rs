@@ -2,12 +2,13 @@ use std::sync::Arc;
 
 use candle_core::{DType, Device, Tensor, Var};
 use candle_nn::ops::softmax;
+use half::bf16;
 use proptest::prelude::*;
 
 use super::{attend, attend_paged, copy_blocks, write_kv};
 use crate::batch::Paging;
 use crate::gradcheck::{check_agreement, check_gradients, random, value_and_gradients, values_of};
-use crate::kernels::attention::Geometry;
+use crate::kernels::attention::{Geometry, KvType};
 use crate::kernels::kv_block::BlockCopy;
 use crate::kernels::kv_block::{BLOCK, BlockId};
 use crate::kv::LayerKv;
@@ -76,8 +77,20 @@ fn composed(x: &[Tensor], lens: &[usize], g: Geometry) -> candle_core::Result<Te
 }
 
 fn run(x: &[Tensor], lens: &[usize], g: Geometry) -> Tensor {
+    run_as(x, lens, (g, KvType::F32))
+}
+
+fn run_as(x: &[Tensor], lens: &[usize], of: (Geometry, KvType)) -> Tensor {
     let spans = cu_seqlens(lens);
-    attend(&x[0], &x[1], &x[2], (&spans, &spans), g).unwrap()
+    attend(&x[0], &x[1], &x[2], (&spans, &spans), of).unwrap()
+}
+
+/// Every case in both types of keys and values.
+fn typed_cases() -> Vec<(Vec<usize>, Geometry, KvType)> {
+    let both = |(lens, g): (Vec<usize>, Geometry)| {
+        [KvType::F32, KvType::Bf16].map(|kv_type| (lens.clone(), g, kv_type))
+    };
+    cases().into_iter().flat_map(both).collect()
 }
 
 /// Shapes with every edge: partial blocks, tiles and vectors; one to eight heads a group.
@@ -171,7 +184,8 @@ fn queries_may_be_the_last_positions_only() {
             let whole = |x: &[Tensor]| run(x, &lens, g).index_select(&rows, 0);
             let few = |x: &[Tensor]| {
                 let q = x[0].index_select(&rows, 0)?;
-                Ok(attend(&q, &x[1], &x[2], (&cu_seqlens(&requested), &spans), g).unwrap())
+                Ok(attend(&q, &x[1], &x[2], (&cu_seqlens(&requested), &spans), (g, KvType::F32))
+                    .unwrap())
             };
             let of = [q.clone(), k.clone(), v.clone()];
             let (want, gradients) = value_and_gradients(whole, &of);
@@ -200,15 +214,15 @@ fn poisoned(x: &Tensor, from: usize) -> Tensor {
 
 #[test]
 fn later_positions_do_not_affect_earlier_ones() {
-    for (lens, g) in cases() {
+    for (lens, g, kv_type) in typed_cases() {
         let n = lens[0];
         let [q, k, v] = inputs(6, n, g);
-        let whole = bits(&run(&[q.clone(), k.clone(), v.clone()], &[n], g));
+        let whole = bits(&run_as(&[q.clone(), k.clone(), v.clone()], &[n], (g, kv_type)));
         let row = g.num_heads * g.head_dim;
         for from in [1, n / 2, n - 1] {
             let (k, v) = (poisoned(&k, from), poisoned(&v, from));
-            let got = bits(&run(&[q.clone(), k, v], &[n], g));
-            assert_eq!(got[..from * row], whole[..from * row], "{g:?}, from {from}");
+            let got = bits(&run_as(&[q.clone(), k, v], &[n], (g, kv_type)));
+            assert_eq!(got[..from * row], whole[..from * row], "{g:?} {kv_type:?}, from {from}");
         }
         if let Some(window) = g.window {
             // The same for keys before the window: the last row sees `window` keys.
@@ -219,8 +233,12 @@ fn later_positions_do_not_affect_earlier_ones() {
                 Tensor::cat(&[&lost.narrow(0, 0, gone).unwrap(), &tail(x)], 0).unwrap()
             };
             if gone > 0 {
-                let got = bits(&run(&[q.clone(), bad(&k), bad(&v)], &[n], g));
-                assert_eq!(got[(n - 1) * row..], whole[(n - 1) * row..], "{g:?}, window");
+                let got = bits(&run_as(&[q.clone(), bad(&k), bad(&v)], &[n], (g, kv_type)));
+                assert_eq!(
+                    got[(n - 1) * row..],
+                    whole[(n - 1) * row..],
+                    "{g:?} {kv_type:?}, window"
+                );
             }
         }
     }
@@ -235,19 +253,29 @@ struct Stream {
 }
 
 /// A cache of NaN, and blocks of it for each sequence in an order that the seed shuffles.
-fn streams(lens: &[usize], g: Geometry, seed: u64) -> (LayerKv, Vec<Stream>) {
-    streams_over(f32::NAN, lens, g, seed)
+fn streams(lens: &[usize], of: (Geometry, KvType), seed: u64) -> (LayerKv, Vec<Stream>) {
+    streams_over(f32::NAN, lens, of, seed)
 }
 
 /// A cache of this one number, and blocks of it for each sequence in an order that the seed
 /// shuffles.
-fn streams_over(garbage: f32, lens: &[usize], g: Geometry, seed: u64) -> (LayerKv, Vec<Stream>) {
+fn streams_over(
+    garbage: f32,
+    lens: &[usize],
+    (g, kv_type): (Geometry, KvType),
+    seed: u64,
+) -> (LayerKv, Vec<Stream>) {
     let n_blocks: usize = lens.iter().map(|len| len.div_ceil(BLOCK) + 1).sum();
-    let pool = |a, b| Tensor::full(garbage, (n_blocks, g.num_kv_heads, a, b), &Device::Cpu);
-    let kv = LayerKv {
-        keys: pool(g.head_dim, BLOCK).unwrap(),
-        values: pool(BLOCK, g.head_dim).unwrap(),
+    let pool = |lanes| {
+        let shape = (n_blocks, g.num_kv_heads, lanes);
+        let pair = u32::from(bf16::from_f32(garbage).to_bits()) * 0x1_0001;
+        match kv_type {
+            KvType::F32 => Tensor::full(garbage, shape, &Device::Cpu).unwrap(),
+            KvType::Bf16 => Tensor::full(pair, shape, &Device::Cpu).unwrap(),
+        }
     };
+    let [keys, values] = kv_type.lanes(g.head_dim).map(pool);
+    let kv = LayerKv { keys, values };
     let order = values_of(&random(seed, n_blocks));
     let mut ids: Vec<u32> = (0..as_u32(n_blocks)).collect();
     ids.sort_by(|a, b| order[*a as usize].total_cmp(&order[*b as usize]));
@@ -317,14 +345,14 @@ fn garbage_after(own: usize, x: &[Tensor; 3], garbage: f32) -> [Tensor; 3] {
 /// content, and the blocks of other sequences, are not even multiplied by zero.
 #[test]
 fn other_content_of_blocks_changes_no_bit() {
-    for (lens, g) in cases() {
+    for (lens, g, kv_type) in typed_cases() {
         let own = lens[0];
         let x = inputs(8, lens.iter().sum(), g);
         let alone = x.each_ref().map(|x| x.narrow(0, 0, own).unwrap());
-        let (want, width) = (bits(&run(&alone, &[own], g)), g.num_heads * g.head_dim);
+        let (want, width) = (bits(&run_as(&alone, &[own], (g, kv_type))), g.num_heads * g.head_dim);
         for garbage in [0.0, f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX] {
             let x = garbage_after(own, &x, garbage);
-            let (kv, mut streams) = streams_over(garbage, &lens, g, 5);
+            let (kv, mut streams) = streams_over(garbage, &lens, (g, kv_type), 5);
             let mut seen = 0;
             // As in chunked prefill, then decoding, then the rest.
             for take in [own.div_ceil(2), 1, 1, usize::MAX / 2] {
@@ -332,7 +360,10 @@ fn other_content_of_blocks_changes_no_bit() {
                 for (row, got) in paged_step(&x, &kv, &mut streams, &takes, g) {
                     if row < own {
                         let want = &want[row * width..(row + 1) * width];
-                        assert_eq!(got, want, "{garbage} beside row {row} of {lens:?}, {g:?}");
+                        assert_eq!(
+                            got, want,
+                            "{garbage} beside row {row} of {lens:?}, {g:?} {kv_type:?}"
+                        );
                         seen += 1;
                     }
                 }
@@ -355,10 +386,8 @@ fn blocks_are_copied_completely_and_in_order() {
         (vec![(0, 1), (2, 1)], [0, 2, 2, 3]),
         (vec![(2, 2)], [0, 1, 2, 3]),
     ] {
-        let kv = LayerKv {
-            keys: random(1, (n_blocks, heads, dim, BLOCK)),
-            values: random(2, (n_blocks, heads, BLOCK, dim)),
-        };
+        let pool = |seed| random(seed, (n_blocks, heads, dim * BLOCK));
+        let kv = LayerKv { keys: pool(1), values: pool(2) };
         let before = [bits(&kv.keys), bits(&kv.values)];
         copy_blocks(&kv, &copies(&pairs)).unwrap();
         for (before, after) in before.iter().zip([bits(&kv.keys), bits(&kv.values)]) {
@@ -371,7 +400,7 @@ fn blocks_are_copied_completely_and_in_order() {
 
 #[test]
 fn copy_beyond_the_cache_is_refused() {
-    let kv = LayerKv { keys: random(1, (2, 1, 8, BLOCK)), values: random(2, (2, 1, BLOCK, 8)) };
+    let kv = LayerKv::new((2, 1, 8), KvType::Bf16).unwrap();
     for (pairs, block) in [
         (vec![(0, 2)], 2),
         (vec![(2, 0)], 2),
@@ -410,14 +439,15 @@ proptest! {
     fn row_has_the_same_bits_packed_chunked_and_paged(
         lens in prop::collection::vec(1_usize..150, 1..4),
         g in any_geometry(),
+        kv_type in prop::sample::select(vec![KvType::F32, KvType::Bf16]),
         seed in 0_u64..1000,
         chunks in prop::collection::vec(prop::collection::vec(0_usize..90, 3), 1..6),
     ) {
         let total: usize = lens.iter().sum();
         let x = inputs(seed, total, g);
         let width = g.num_heads * g.head_dim;
-        let packed = bits(&run(&x, &lens, g));
-        let (kv, mut streams) = streams(&lens, g, seed);
+        let packed = bits(&run_as(&x, &lens, (g, kv_type)));
+        let (kv, mut streams) = streams(&lens, (g, kv_type), seed);
         let mut seen = 0;
         // The last rounds take single rows, as decoding does, and then the rest.
         let rest = [vec![1; 3], vec![1; 3], vec![usize::MAX / 2; 3]];
@@ -431,7 +461,7 @@ proptest! {
         for stream in &streams {
             let own = x.each_ref().map(|x| x.narrow(0, stream.first_row, stream.len).unwrap());
             let at = stream.first_row * width;
-            prop_assert_eq!(bits(&run(&own, &[stream.len], g)), &packed[at..at + stream.len * width]);
+            prop_assert_eq!(bits(&run_as(&own, &[stream.len], (g, kv_type))), &packed[at..at + stream.len * width]);
         }
     }
 }
@@ -441,7 +471,7 @@ fn operands_that_do_not_fit_are_refused() {
     let g = geometry((4, 2), 8);
     let [q, k, v] = inputs(1, 6, g);
     let spans = |q: &Tensor, k: &Tensor, (cu_q, cu_k): (&[u32], &[u32]), g| {
-        attend(q, k, &v, (&cu_q.into(), &cu_k.into()), g).is_err()
+        attend(q, k, &v, (&cu_q.into(), &cu_k.into()), (g, KvType::F32)).is_err()
     };
     let attend = |q: &Tensor, k: &Tensor, cu: &[u32], g| spans(q, k, (cu, cu), g);
     assert!(!attend(&q, &k, &[0, 2, 6], g));
@@ -469,7 +499,7 @@ fn operands_that_do_not_fit_are_refused() {
 fn cache_is_checked_against_spans_and_table() {
     let g = geometry((4, 2), 8);
     let [q, k, v] = inputs(1, 3, g);
-    let kv = streams(&[16], g, 1).0;
+    let kv = streams(&[16], (g, KvType::Bf16), 1).0;
     let step = |slots: &[u32], table: &[u32], keys: u32| {
         let paging = Paging {
             block_table: vec![table.iter().map(|id| BlockId(*id)).collect()],
@@ -490,7 +520,7 @@ fn cache_is_checked_against_spans_and_table() {
 #[test]
 fn tracked_operands_of_a_cache_are_refused() {
     let g = geometry((1, 1), 8);
-    let kv = streams(&[3], g, 1).0;
+    let kv = streams(&[3], (g, KvType::F32), 1).0;
     let [q, k, v] = inputs(1, 3, g).map(|x| Var::from_tensor(&x).unwrap());
     assert!(write_kv(&kv, &k, &v.as_detached_tensor(), &[0, 1, 2]).is_err());
     let paging = Paging {
@@ -501,7 +531,7 @@ fn tracked_operands_of_a_cache_are_refused() {
     assert!(attend_paged(&q, &kv, (&[0, 3], &[0, 3]), &paging, g).is_err());
     let half = q.to_dtype(DType::F16).unwrap();
     assert!(
-        attend(&half, &k, &v, (&cu_seqlens(&[3]), &cu_seqlens(&[3])), g).is_err(),
+        attend(&half, &k, &v, (&cu_seqlens(&[3]), &cu_seqlens(&[3])), (g, KvType::F32)).is_err(),
         "other dtypes"
     );
 }

@@ -9,7 +9,7 @@ use super::pass::{
 };
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{
-    MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, scaled_score,
+    MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, scaled_score, sums_stride,
 };
 use crate::kernels::kv_block::BLOCK;
 use crate::kernels::norm::load_or_zero;
@@ -72,7 +72,7 @@ impl ByKey<'_> {
         sums: &mut [Vec<f32>; 2],
     ) {
         let n = rows.run.len();
-        let stride = Summands::stride(self.pass.geometry.head_dim);
+        let stride = sums_stride(self.pass.geometry.head_dim);
         for sums in sums.iter_mut() {
             sums.clear();
             sums.resize(n * stride, 0.0);
@@ -138,7 +138,7 @@ impl ByKey<'_> {
             let run = first + rows.run.start..first + rows.run.end;
             // SAFETY: a key's row and head belong to one block, and the block to one task.
             let mut out = unsafe { out.part(run, columns.clone()) };
-            for (row, sums) in sums.chunks_exact(Summands::stride(dim)).enumerate() {
+            for (row, sums) in sums.chunks_exact(sums_stride(dim)).enumerate() {
                 out.row(row).copy_from_slice(&sums[..dim]);
             }
         }

@@ -5,7 +5,9 @@
 use super::pass::{BackwardTask, BlockRows, Pass, ScoreTile, Scratch, slopes, tiles_of};
 use crate::kernels::attention::forward::scores_of;
 use crate::kernels::attention::tasks::even_runs;
-use crate::kernels::attention::tile::{MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows};
+use crate::kernels::attention::tile::{
+    MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, sums_stride,
+};
 use crate::kernels::exp::exp;
 use crate::kernels::kv_block::BLOCK;
 use crate::kernels::simd::{F32x16, Kernel};
@@ -63,7 +65,7 @@ impl ByQuery<'_> {
     ) {
         let (pass, n) = (self.pass, rows.run.len());
         sums.clear();
-        sums.resize(n * Summands::stride(pass.geometry.head_dim), 0.0);
+        sums.resize(n * sums_stride(pass.geometry.head_dim), 0.0);
         let (scores, grads) = scratch.of(tiles.len() * n);
         let products = [
             (&pass.query_panels, &pass.key_panels, &mut *scores),
@@ -134,7 +136,7 @@ impl ByQuery<'_> {
     fn store(&self, rows: &BlockRows<'_>, sums: &[f32]) {
         let (pass, task) = (self.pass, rows.task);
         let (group, dim) = (pass.geometry.group(), pass.geometry.head_dim);
-        for (row, sums) in (rows.run.clone()).zip(sums.chunks_exact(Summands::stride(dim))) {
+        for (row, sums) in (rows.run.clone()).zip(sums.chunks_exact(sums_stride(dim))) {
             let row = rows.block * BLOCK + row;
             let (at, head) =
                 (pass.queries_of(task).start + row / group, task.kv_head * group + row % group);
