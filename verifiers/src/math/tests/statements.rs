@@ -39,14 +39,14 @@ const RESPONSES: [&str; 14] = [
 fn chosen(gold: &str, response: &str) -> Option<String> {
     let found = answer(response, &AnswerPolicy::default())?;
     let texts = found.texts(response);
-    let Candidate::Statement { readings, own, .. } = texts.candidate() else {
+    let Candidate::Statement { readings, own, parts, .. } = texts.candidate() else {
         return Some(found.text.to_owned());
     };
     let mut fuel = Fuel::default();
     let mut ws = maths::Workspace::new(&mut fuel);
     let math = Math::new(MathConfig::default());
     let gold = [math.read_gold(gold, None, 0, &mut ws).expect("the gold answer reads")];
-    let candidates = math.read_statement(readings, own, &gold, &mut ws);
+    let candidates = math.read_statement((readings, parts), own, &gold, &mut ws);
     Some(candidates.chosen(&gold[0], &ws).text.clone().into_owned())
 }
 
