@@ -28,6 +28,8 @@ fn scorer_pages() -> Vec<String> {
 #[test]
 fn documented_configurations_are_valid() {
     let mut count = 0;
+    let schema = serve::config::schema(|_, _| None);
+    let schema = jsonschema::validator_for(&schema).expect("it is a schema");
     let pages = scorer_pages();
     let names = ["configuration.md", "scorers.md"].into_iter();
     for name in names.chain(pages.iter().map(String::as_str)) {
@@ -35,10 +37,35 @@ fn documented_configurations_are_valid() {
             let config = &mut Config::default();
             let (_, problems) = serve::config::read_text_with(name, &block, config, &["m"]);
             assert_eq!(problems, Vec::<Problem>::new(), "{block}");
+            let value = toml::from_str(&block).expect("it was read");
+            let errors: Vec<String> =
+                schema.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
+            assert!(errors.is_empty(), "{name}: {errors:#?}\n{block}");
             count += 1;
         }
     }
     assert!(count >= 3, "only {count} blocks were found");
+}
+
+#[test]
+fn configurations_that_do_not_fit_the_schema_are_refused() {
+    let schema = serve::config::schema(|_, _| None);
+    let schema = jsonschema::validator_for(&schema).expect("it is a schema");
+    for text in [
+        "[server]\nbin = \"127.0.0.1:1\"",
+        "[limits]\ndeadline = 30",
+        "[limits]\nqueue_bytes = \"8 MB\"",
+        "[engine]\ndevice = \"gpu\"",
+        "[verify]\nthreads = 0",
+        "[[model]]\nname = \"m\"",
+        "[[model]]\nname = \"m\"\npath = \"p\"\ncompute = \"fast\"",
+        "[[queue]]\nscorer = \"math\"\nsize = \"many\"",
+        "[[scorer]]\nname = \"x\"\nkind = \"maths\"",
+        "[[scorer]]\nname = \"x\"\nkind = \"math\"\nmodle = \"m\"",
+        "[[scorer]]\nname = \"x\"\nkind = \"critic\"",
+    ] {
+        assert!(!schema.is_valid(&toml::from_str(text).expect("TOML")), "{text}");
+    }
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
-use serve::config::{Given, Loaded, load};
+use rubrics::config::Problem;
+use serve::config::{Given, Loaded, Override, load};
 
 use crate::error::{CliError, CommandOutcome};
 
@@ -11,6 +12,8 @@ const EXAMPLES: &str = "\
 Examples:
   tribunal config init
   tribunal config check tribunal.toml && tribunal serve --config tribunal.toml
+  tribunal config show --config tribunal.toml --set limits.memory=4GiB
+  tribunal config schema > tribunal.schema.json
 
 Exit code: 0 done; 2 a file has problems, which are listed with file, line and key, or wrong use.";
 
@@ -40,6 +43,17 @@ pub(crate) enum ConfigCommand {
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
     },
+    /// Show every setting in force, with the file, variable or flag that gives it
+    Show {
+        /// Configuration file
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Set anything that the configuration file can set (repeatable)
+        #[arg(long, value_name = "TABLE.KEY=VALUE")]
+        set: Vec<String>,
+    },
+    /// Write the JSON schema of configuration files, with which editors complete and check them
+    Schema,
 }
 
 /// Runs the command.
@@ -47,6 +61,11 @@ pub(crate) fn run(command: ConfigCommand) -> Result<CommandOutcome, CliError> {
     match command {
         ConfigCommand::Init { file } => init(&file)?,
         ConfigCommand::Check { files } => check(&files)?,
+        ConfigCommand::Show { config, set } => show(config.as_deref(), &set)?,
+        ConfigCommand::Schema => {
+            let schema = serde_json::to_string_pretty(&serve::config::schema(comment));
+            crate::print(&(schema.expect("a value has a text") + "\n"))?;
+        }
     }
     Ok(CommandOutcome::Done)
 }
@@ -69,11 +88,31 @@ fn init(file: &Path) -> Result<(), CliError> {
     Ok(())
 }
 
+/// The text of the block of settings on [`PAGE`].
+fn page_settings() -> &'static str {
+    let block = PAGE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+    block.expect("the page has a block")
+}
+
+/// The comment that [`PAGE`] has at a setting.
+fn comment(table: &str, key: &str) -> Option<String> {
+    let mut of = "";
+    for line in page_settings().lines() {
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+            of = name;
+        }
+        let Some((name, rest)) = line.trim_start_matches("# ").split_once(" = ") else { continue };
+        if of == table && name == key {
+            return rest.split_once("# ").map(|(_, comment)| comment.to_owned());
+        }
+    }
+    None
+}
+
 /// The settings of [`PAGE`], with all but the headings of tables commented out.
 fn template() -> String {
-    let block = PAGE.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
     let mut text = HEADER.to_owned();
-    for line in block.expect("the page has a block").lines() {
+    for line in page_settings().lines() {
         let is_table = line.starts_with('[') && !line.starts_with("[[");
         if !is_table && !line.is_empty() && !line.starts_with('#') {
             text += "# ";
@@ -84,19 +123,44 @@ fn template() -> String {
     text
 }
 
+/// Prints what `tribunal serve` would use.
+fn show(file: Option<&Path>, set: &[String]) -> Result<(), CliError> {
+    let given = Given { settings: set_flags(set)?, ..Given::default() };
+    let loaded = load(file, &given).map_err(|problems| CliError::Usage(lines(&problems)))?;
+    crate::print(&loaded.to_string())
+}
+
+/// The flags `--set TABLE.KEY=VALUE`.
+pub(crate) fn set_flags(set: &[String]) -> Result<Vec<Override>, CliError> {
+    let read = |given: &String| match given.split_once('=') {
+        Some((name, value)) => Ok(Override {
+            origin: "--set".to_owned(),
+            name: name.trim().to_owned(),
+            value: value.trim().to_owned(),
+        }),
+        None => Err(CliError::Usage(format!("--set '{given}' is not TABLE.KEY=VALUE"))),
+    };
+    set.iter().map(read).collect()
+}
+
+/// Problems, a line each.
+pub(crate) fn lines(problems: &[Problem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
 /// Lists the problems of all files.
 fn check(files: &[PathBuf]) -> Result<(), CliError> {
-    let mut problems: Vec<String> = Vec::new();
+    let mut problems = Vec::new();
     for file in files {
         match load(Some(file), &Given::default()) {
             Ok(Loaded { registry, catalogue, .. }) => {
                 let (scorers, models) = (registry.len(), catalogue.models.len());
                 eprintln!("{} is valid: {scorers} scorers, {models} models", file.display());
             }
-            Err(found) => problems.extend(found.iter().map(ToString::to_string)),
+            Err(found) => problems.extend(found),
         }
     }
-    if problems.is_empty() { Ok(()) } else { Err(CliError::Usage(problems.join("\n"))) }
+    if problems.is_empty() { Ok(()) } else { Err(CliError::Usage(lines(&problems))) }
 }
 
 #[cfg(test)]

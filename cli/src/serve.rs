@@ -9,6 +9,7 @@ use serve::logs::{self, LogFormat};
 use serve::{Loading, State};
 
 use crate::build_info::BuildInfo;
+use crate::config;
 use crate::error::{CliError, CommandOutcome};
 
 const EXAMPLES: &str = "\
@@ -78,10 +79,8 @@ pub(crate) fn run(args: &ServeArgs, build: &BuildInfo) -> Result<CommandOutcome,
         models: args.model.clone(),
         adapters: args.adapter.clone(),
     };
-    let loaded = load(args.config.as_deref(), &given).map_err(|problems| {
-        let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-        CliError::Usage(lines.join("\n"))
-    })?;
+    let loaded = load(args.config.as_deref(), &given)
+        .map_err(|problems| CliError::Usage(config::lines(&problems)))?;
     let Loaded { config, registry, catalogue, keys, signing } = loaded;
     let listener = listen(config.bind)?;
     let address = listener.local_addr().map_err(|error| cannot_listen(config.bind, &error))?;
@@ -118,22 +117,15 @@ fn cannot_work(problems: Vec<String>) -> CliError {
 
 /// The flags as settings; `--bind` is no other thing than `--set server.bind`.
 fn overrides(args: &ServeArgs) -> Result<Vec<Override>, CliError> {
-    let set = args.set.iter().map(|given| match given.split_once('=') {
-        Some((name, value)) => Ok(Override {
-            origin: "--set".to_owned(),
-            name: name.trim().to_owned(),
-            value: value.trim().to_owned(),
-        }),
-        None => Err(CliError::Usage(format!("--set '{given}' is not TABLE.KEY=VALUE"))),
-    });
     let flag = |origin: &str, name: &str, value: &Option<String>| {
         let (origin, name) = (origin.to_owned(), name.to_owned());
-        value.clone().map(|value| Ok(Override { origin, name, value }))
+        value.clone().map(|value| Override { origin, name, value })
     };
     let bind = flag("--bind", "server.bind", &args.bind);
     let keys = flag("--api-keys-file", "server.api_keys_file", &args.api_keys_file);
     let device = flag("--device", "engine.device", &args.device);
-    set.chain(bind).chain(keys).chain(device).collect()
+    let set = config::set_flags(&args.set)?.into_iter();
+    Ok(set.chain(bind).chain(keys).chain(device).collect())
 }
 
 fn listen(address: SocketAddr) -> Result<TcpListener, CliError> {

@@ -63,6 +63,8 @@ const MISTAKES: &[Mistake] = &[
     ("rubric check none.yaml", 2, &["none.yaml", NONE]),
     ("models inspect none", 2, &["none", NONE]),
     ("config check none.toml", 2, &["none.toml", NONE]),
+    ("config show --config bad.toml", 2, &["bad.toml:2", "did you mean 'bind'?"]),
+    ("config show --set limits.deadline", 2, &["--set 'limits.deadline' is not TABLE.KEY=VALUE"]),
     ("config check bad.toml", 2, &["bad.toml:2", "did you mean 'bind'?"]),
     ("serve --config none.toml", 2, &["none.toml", NONE]),
     ("serve --model judge", 2, &["--model: 'judge' is not NAME=PATH"]),
@@ -73,7 +75,7 @@ const MISTAKES: &[Mistake] = &[
 
 #[test]
 fn mistakes_end_with_what_is_wrong_and_what_is_right() {
-    assert_eq!(MISTAKES.len(), 47);
+    assert_eq!(MISTAKES.len(), 49);
     let folder = Folder::new();
     folder.write("rows.jsonl", "{\"response\": \"1\", \"reference\": \"1\"}\n");
     folder.write(

@@ -7,7 +7,10 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::ops::Range;
+use std::rc::Rc;
 use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
@@ -15,18 +18,44 @@ use toml::de::{DeTable, DeValue};
 use base::nearest;
 
 use super::problem::{PathSegment, Problem};
+use super::schema::TableSchema;
 
 /// A configuration file under validation.
 pub struct Document<'t> {
     file: String,
     text: &'t str,
     problems: RefCell<Vec<Problem>>,
+    /// In place of tables that are absent, while the schema of the file is found out.
+    empty: DeTable<'t>,
+    schema: Option<Rc<RefCell<TableSchema>>>,
+    /// Whether readers that ask for it are told that a key is there, while recording.
+    all_present: bool,
 }
 
 impl<'t> Document<'t> {
     /// `file` is named in problems; `text` is its content.
     pub fn new(file: impl Into<String>, text: &'t str) -> Self {
-        Self { file: file.into(), text, problems: RefCell::default() }
+        Self {
+            file: file.into(),
+            text,
+            problems: RefCell::default(),
+            empty: DeTable::new(),
+            schema: None,
+            all_present: false,
+        }
+    }
+
+    /// A document whose readers are asked what they would read: optional tables that are absent are
+    /// there and empty, texts and numbers that are missing are there, and [`Document::schema`] has
+    /// all keys afterwards. Its values and problems mean nothing. With `all_present`, what is read
+    /// only beside another key is read too.
+    pub fn recording(text: &'t str, all_present: bool) -> Self {
+        Self { schema: Some(Rc::default()), all_present, ..Self::new("schema", text) }
+    }
+
+    /// The JSON schema of what was read; null unless the document records.
+    pub fn schema(&self) -> Value {
+        self.schema.as_ref().map_or(Value::Null, |schema| schema.borrow().to_json())
     }
 
     /// The parsed file. Syntax errors become problems, and what could be read is still returned,
@@ -42,7 +71,8 @@ impl<'t> Document<'t> {
 
     /// The top-level section of a parsed file.
     pub fn root<'d>(&'d self, table: &'d Spanned<DeTable<'t>>) -> Section<'d, 't> {
-        Section::new(self, String::new(), table.get_ref(), table.span())
+        let schema = self.schema.clone();
+        Section { schema, ..Section::new(self, String::new(), table.get_ref(), table.span()) }
     }
 
     /// Everything that is wrong, in file order.
@@ -76,6 +106,7 @@ pub struct Section<'d, 't> {
     table: &'d DeTable<'t>,
     span: Range<usize>,
     known_keys: RefCell<BTreeSet<&'static str>>,
+    schema: Option<Rc<RefCell<TableSchema>>>,
 }
 
 impl<'d, 't> Section<'d, 't> {
@@ -85,12 +116,12 @@ impl<'d, 't> Section<'d, 't> {
         table: &'d DeTable<'t>,
         span: Range<usize>,
     ) -> Self {
-        Self { document, path, table, span, known_keys: RefCell::default() }
+        Self { document, path, table, span, known_keys: RefCell::default(), schema: None }
     }
 
     /// Whether `key` is present.
     pub fn has(&self, key: &'static str) -> bool {
-        self.find(key).is_some()
+        self.find(key).is_some() || self.document.all_present
     }
 
     /// Whether `key` is present and a text.
@@ -101,18 +132,20 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A text.
     pub fn text(&self, key: &'static str) -> Option<String> {
+        self.note(key, || json!({ "type": "string" }));
         self.read(key, "a text", |value| value.as_str().map(str::to_owned))
     }
 
     /// A text that must be there.
     pub fn required_text(&self, key: &'static str) -> Option<String> {
         self.require(key);
-        self.text(key)
+        self.text(key).or_else(|| self.recorded(String::new()))
     }
 
     /// A text, a whole number or a truth value as the text of it, for settings whose values are
     /// read from other sources too.
     pub fn scalar(&self, key: &'static str) -> Option<String> {
+        self.note(key, || json!({ "type": ["string", "integer", "boolean"] }));
         self.read(key, "a single value", |value| match value {
             DeValue::String(text) => Some(text.to_string()),
             DeValue::Integer(digits) => Some(digits.to_string()),
@@ -125,11 +158,16 @@ impl<'d, 't> Section<'d, 't> {
 
     /// True or false.
     pub fn boolean(&self, key: &'static str) -> Option<bool> {
+        self.note(key, || json!({ "type": "boolean" }));
         self.read(key, "true or false", DeValue::as_bool)
     }
 
     /// A whole number within `range`.
     pub fn integer(&self, key: &'static str, range: Range<u64>) -> Option<u64> {
+        self.note(
+            key,
+            || json!({ "type": "integer", "minimum": range.start, "maximum": range.end - 1 }),
+        );
         let expected = format!("a whole number from {} to {}", range.start, range.end - 1);
         self.read(key, &expected, |value| {
             let digits = value.as_integer()?;
@@ -140,17 +178,19 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A finite number; whole numbers count.
     pub fn number(&self, key: &'static str) -> Option<f64> {
+        self.note(key, || json!({ "type": "number" }));
         self.read(key, "a finite number", finite_number)
     }
 
     /// A finite number that must be there.
     pub fn required_number(&self, key: &'static str) -> Option<f64> {
         self.require(key);
-        self.number(key)
+        self.number(key).or_else(|| self.recorded(0.0))
     }
 
     /// A list of finite numbers.
     pub fn numbers(&self, key: &'static str) -> Option<Vec<f64>> {
+        self.note(key, || json!({ "type": "array", "items": { "type": "number" } }));
         self.read(key, "a list of finite numbers", |value| {
             let items = value.as_array()?.iter();
             items.map(|item| finite_number(item.get_ref())).collect()
@@ -159,6 +199,7 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A list of texts.
     pub fn texts(&self, key: &'static str) -> Option<Vec<String>> {
+        self.note(key, || json!({ "type": "array", "items": { "type": "string" } }));
         self.read(key, "a list of texts", |value| {
             let items = value.as_array()?.iter();
             items.map(|item| item.get_ref().as_str().map(str::to_owned)).collect()
@@ -167,6 +208,10 @@ impl<'d, 't> Section<'d, 't> {
 
     /// One of `words`.
     pub fn word<T: Copy>(&self, key: &'static str, words: &[(&str, T)]) -> Option<T> {
+        self.note(key, || {
+            let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            json!({ "enum": names })
+        });
         let given = self.text(key)?;
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == given) {
             return Some(*value);
@@ -182,11 +227,13 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A size such as `8MiB`, in bytes.
     pub fn bytes(&self, key: &'static str) -> Option<usize> {
+        self.note(key, || json!({ "type": "string", "pattern": "^[0-9]+(B|[KMG]iB)?$" }));
         self.read(key, "a size such as \"8MiB\"", |value| parse_bytes(value.as_str()?))
     }
 
     /// A time such as `30s` or `250ms`.
     pub fn duration(&self, key: &'static str) -> Option<Duration> {
+        self.note(key, || json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m)$" }));
         self.read(key, "a time such as \"30s\" or \"250ms\"", |value| {
             parse_duration(value.as_str()?)
         })
@@ -194,18 +241,23 @@ impl<'d, 't> Section<'d, 't> {
 
     /// A table inside this one.
     pub fn section(&self, key: &'static str) -> Option<Section<'d, 't>> {
-        let (_, value) = self.find(key)?;
+        let schema = self.schema.as_ref().map(|schema| schema.borrow_mut().table(key));
+        let Some((_, value)) = self.find(key) else {
+            return self.recorded(Section { schema, ..self.empty(key) });
+        };
         let Some(table) = value.get_ref().as_table() else {
             self.problem(key, "expected a table");
             return None;
         };
-        Some(Section::new(self.document, self.join(key), table, value.span()))
+        let section = Section::new(self.document, self.join(key), table, value.span());
+        Some(Section { schema, ..section })
     }
 
     /// The tables of a list such as `[[scorer]]`.
     pub fn sections(&self, key: &'static str) -> Vec<Section<'d, 't>> {
+        let schema = self.schema.as_ref().map(|schema| schema.borrow_mut().tables(key));
         let Some((_, value)) = self.find(key) else {
-            return Vec::new();
+            return self.recorded(Section { schema, ..self.empty(key) }).into_iter().collect();
         };
         let Some(items) = value.get_ref().as_array() else {
             self.problem(key, format!("expected [[{}]]", self.join(key)));
@@ -216,7 +268,8 @@ impl<'d, 't> Section<'d, 't> {
             let path = format!("{}[{index}]", self.join(key));
             match item.get_ref().as_table() {
                 Some(table) => {
-                    sections.push(Section::new(self.document, path, table, item.span()));
+                    let section = Section::new(self.document, path, table, item.span());
+                    sections.push(Section { schema: schema.clone(), ..section });
                 }
                 None => self.problem(key, format!("entry {index} is not a table")),
             }
@@ -225,13 +278,14 @@ impl<'d, 't> Section<'d, 't> {
     }
 
     /// The JSON value of a key, for options that are JSON by nature, such as a schema.
-    pub fn json(&self, key: &'static str) -> Option<serde_json::Value> {
+    pub fn json(&self, key: &'static str) -> Option<Value> {
+        self.note(key, || json!({ "type": "object" }));
         self.read(key, "a table", |value| value.as_table().and_then(table_to_json))
     }
 
     /// Converts the table to JSON, for sections with their own reader; every key counts as read.
     /// Dates and numbers that are not finite become null.
-    pub fn to_json(&self) -> serde_json::Value {
+    pub fn to_json(&self) -> Value {
         table_to_lenient_json(self.table)
     }
 
@@ -306,9 +360,28 @@ impl<'d, 't> Section<'d, 't> {
 
     /// Reports `key` when it is absent.
     pub fn require(&self, key: &'static str) {
+        if let Some(schema) = &self.schema {
+            schema.borrow_mut().require(key);
+        }
         if self.find(key).is_none() {
             self.problem(key, "missing");
         }
+    }
+
+    /// Notes the schema of a key where the document records.
+    fn note(&self, key: &'static str, schema: impl FnOnce() -> Value) {
+        if let Some(table) = &self.schema {
+            table.borrow_mut().value(key, schema());
+        }
+    }
+
+    /// What takes the place of an absent value where the document records.
+    fn recorded<T>(&self, value: T) -> Option<T> {
+        self.schema.is_some().then_some(value)
+    }
+
+    fn empty(&self, key: &str) -> Section<'d, 't> {
+        Section::new(self.document, self.join(key), &self.document.empty, 0..0)
     }
 
     fn read<T>(
@@ -327,6 +400,7 @@ impl<'d, 't> Section<'d, 't> {
 
     fn find(&self, key: &'static str) -> Option<(Range<usize>, &'d Spanned<DeValue<'t>>)> {
         self.known_keys.borrow_mut().insert(key);
+        self.note(key, || json!({}));
         let entry = self.table.iter().find(|(name, _)| name.get_ref() == key);
         entry.map(|(name, value)| (name.span(), value))
     }
@@ -364,15 +438,15 @@ fn offset_of(table: &DeTable<'_>, place: &[PathSegment]) -> Option<usize> {
     Some(offset)
 }
 
-fn table_to_lenient_json(table: &DeTable<'_>) -> serde_json::Value {
+fn table_to_lenient_json(table: &DeTable<'_>) -> Value {
     let entries = table.iter().map(|(key, value)| {
         let value = lenient_json(value.get_ref());
         (key.get_ref().to_string(), value)
     });
-    serde_json::Value::Object(entries.collect())
+    Value::Object(entries.collect())
 }
 
-fn lenient_json(value: &DeValue<'_>) -> serde_json::Value {
+fn lenient_json(value: &DeValue<'_>) -> Value {
     match value {
         DeValue::Array(items) => items.iter().map(|item| lenient_json(item.get_ref())).collect(),
         DeValue::Table(table) => table_to_lenient_json(table),
@@ -380,7 +454,7 @@ fn lenient_json(value: &DeValue<'_>) -> serde_json::Value {
         | DeValue::Integer(_)
         | DeValue::Float(_)
         | DeValue::Boolean(_)
-        | DeValue::Datetime(_) => value_to_json(value).unwrap_or(serde_json::Value::Null),
+        | DeValue::Datetime(_) => value_to_json(value).unwrap_or(Value::Null),
     }
 }
 
@@ -392,7 +466,7 @@ fn finite_number(value: &DeValue<'_>) -> Option<f64> {
     text.parse::<f64>().ok().filter(|number| number.is_finite())
 }
 
-fn table_to_json(table: &DeTable<'_>) -> Option<serde_json::Value> {
+fn table_to_json(table: &DeTable<'_>) -> Option<Value> {
     let entries = table.iter().map(|(key, value)| {
         let value = value_to_json(value.get_ref())?;
         Some((key.get_ref().to_string(), value))
@@ -400,7 +474,7 @@ fn table_to_json(table: &DeTable<'_>) -> Option<serde_json::Value> {
     entries.collect::<Option<serde_json::Map<_, _>>>().map(Into::into)
 }
 
-fn value_to_json(value: &DeValue<'_>) -> Option<serde_json::Value> {
+fn value_to_json(value: &DeValue<'_>) -> Option<Value> {
     match value {
         DeValue::String(text) => Some(text.as_ref().into()),
         DeValue::Integer(digits) => {

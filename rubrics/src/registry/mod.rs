@@ -10,8 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use kind_table::Scope;
+use serde_json::{Value, json};
 
-use crate::config::{Document, NAME_RULE, Section, fits_name, nearest};
+use crate::config::{Document, NAME_RULE, Section, fits_name, merge, nearest};
 use crate::scorer::ScorersByName;
 use crate::{Models, Scorer};
 
@@ -81,6 +82,36 @@ impl Registry {
         };
         registry.add(root, &names, base);
         registry
+    }
+
+    /// The JSON schemas of the `[[scorer]]` tables, one for each kind.
+    pub fn kind_schemas() -> Vec<Value> {
+        kind_table::kind_names().map(Self::kind_schema).collect()
+    }
+
+    /// What the reader of a kind asks for, alone and with each word that may decide what else it
+    /// asks for.
+    fn kind_schema(kind: &str) -> Value {
+        let record = |word: &str, all_present: bool| {
+            let text =
+                format!("[[scorer]]\nname = \"x\"\nkind = \"{kind}\"\nmodel = \"m\"\n{word}");
+            let document = Document::recording(&text, all_present);
+            {
+                let table = document.parse();
+                Self::read(&document.root(&table), &["m"]);
+            }
+            document.schema()["properties"]["scorer"]["items"].take()
+        };
+        let mut schema = record("", false);
+        merge(&mut schema, &record("", true));
+        let keys = schema["properties"].as_object().cloned().unwrap_or_default();
+        for (key, values) in keys {
+            for word in values["enum"].as_array().into_iter().flatten() {
+                merge(&mut schema, &record(&format!("{key} = {word}"), true));
+            }
+        }
+        schema["properties"]["kind"] = json!({ "const": kind });
+        schema
     }
 
     /// Checks every scorer against the served models.

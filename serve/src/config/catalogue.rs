@@ -63,7 +63,7 @@ pub(super) struct Flags {
 }
 
 /// Storage types, and the older word for `compute = "int8"`.
-const STORAGES: &[(&str, (Storage, Option<Compute>))] = &[
+pub(super) const STORAGES: &[(&str, (Storage, Option<Compute>))] = &[
     ("as_stored", (Storage::AsStored, None)),
     ("f32", (Storage::F32, None)),
     ("f16", (Storage::F16, None)),
@@ -71,7 +71,7 @@ const STORAGES: &[(&str, (Storage, Option<Compute>))] = &[
     ("int8", (Storage::AsStored, Some(Compute::Int8))),
 ];
 
-const COMPUTES: &[(&str, Compute)] = &[
+pub(super) const COMPUTES: &[(&str, Compute)] = &[
     ("auto", Compute::Auto),
     ("f32", Compute::F32),
     ("bf16", Compute::Bf16),

@@ -6,11 +6,13 @@
 
 mod catalogue;
 mod overrides;
+mod schema;
 mod settings;
+mod shown;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -30,6 +32,7 @@ use crate::signing::Signing;
 
 pub use self::catalogue::{AdapterSpec, Catalogue, ModelSpec};
 pub use self::overrides::Override;
+pub use self::schema::schema;
 
 /// The settings in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -107,6 +110,8 @@ pub struct Config {
     pub device: DeviceName,
     /// Folder where compiled kernels of a card are kept; without it each start compiles them.
     pub kernel_cache: Option<PathBuf>,
+    /// What may change the bits of a score.
+    pub mode: Mode,
     /// Most tokens in one engine step.
     pub batch_tokens: usize,
     /// Bytes of the KV cache, per model.
@@ -139,8 +144,16 @@ pub struct Config {
     pub batches_max_attempts: usize,
     /// Most bytes of all files; 0 for no limit.
     pub batches_quota: usize,
-    /// Settings that a file, the environment or the command line gives, as `(table, key)`.
-    pub given: BTreeSet<(&'static str, &'static str)>,
+    /// Settings that a file, the environment or the command line gives, as `(table, key)`, with the
+    /// file, variable or flag.
+    pub given: BTreeMap<(&'static str, &'static str), String>,
+}
+
+/// How engines compute. The one mode's bits depend on no other request, on any device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// A score is the same in any company.
+    Invariant,
 }
 
 /// Least bytes of a share of the memory limit: less holds no request, and no block of a KV cache.
@@ -186,6 +199,7 @@ impl Default for Config {
             queues: Vec::new(),
             device: DeviceName::Auto,
             kernel_cache: None,
+            mode: Mode::Invariant,
             batch_tokens: 1024,
             kv_memory: 2 << 30,
             max_sequences: 256,
@@ -202,7 +216,7 @@ impl Default for Config {
             batches_max_active: 16,
             batches_max_attempts: 2,
             batches_quota: 0,
-            given: BTreeSet::new(),
+            given: BTreeMap::new(),
         }
     }
 }
@@ -216,13 +230,13 @@ impl Config {
         Signing::read(self.signing_key_file.as_deref(), self.signing_retired_keys.as_deref())
     }
 
-    /// Applies a value of a setting.
+    /// Applies a value of a setting, which `origin` gives.
     ///
     /// # Errors
     /// What is expected, if the value is not accepted.
-    fn set(&mut self, setting: &Setting, value: &str) -> Result<(), &'static str> {
+    fn set(&mut self, setting: &Setting, value: &str, origin: &str) -> Result<(), &'static str> {
         (setting.read)(self, value)?;
-        self.given.insert((setting.table, setting.key));
+        self.given.insert((setting.table, setting.key), origin.to_owned());
         Ok(())
     }
 
@@ -238,7 +252,7 @@ impl Config {
             (("cache", "memory"), &mut self.cache_memory, limit / 32),
         ];
         for (name, size, share) in shares {
-            if !self.given.contains(&name) {
+            if !self.given.contains_key(&name) {
                 *size = (*size).min(share.max(LEAST_SHARE));
             }
         }
@@ -255,7 +269,7 @@ impl Config {
             (("engine", "kv_memory"), &mut self.kv_memory, usize::MAX),
         ];
         for (name, size, of_card) in sizes {
-            if !self.given.contains(&name) {
+            if !self.given.contains_key(&name) {
                 *size = of_card;
             }
         }
@@ -450,17 +464,17 @@ fn read_document(
     let (registry, catalogue) = {
         let table = document.parse();
         let root = document.root(&table);
-        for name in TABLES {
-            let Some(section) = root.section(name) else {
+        for key in TABLES {
+            let Some(section) = root.section(key) else {
                 continue;
             };
-            let table = present_table(name);
-            if table != name && root.has(table) {
-                root.problem(name, format!("the former name of [{table}], which is there too"));
+            let table = present_table(key);
+            if table != key && root.has(table) {
+                root.problem(key, format!("the former name of [{table}], which is there too"));
             }
             for setting in SETTINGS.iter().filter(|s| s.table == table) {
                 if let Some(value) = section.scalar(setting.key)
-                    && let Err(expected) = config.set(setting, &value)
+                    && let Err(expected) = config.set(setting, &value, name)
                 {
                     section.problem(setting.key, format!("expected {expected}"));
                 }

@@ -65,7 +65,7 @@ pub(super) fn apply(config: &mut Config, given: &Override, problems: &mut Vec<Pr
         problems.push(problem(&given.origin, &given.name, format!("no such setting{hint}")));
         return;
     };
-    if let Err(expected) = config.set(setting, &given.value) {
+    if let Err(expected) = config.set(setting, &given.value, &given.origin) {
         problems.push(problem(&given.origin, &given.name, format!("expected {expected}")));
     }
 }

@@ -1,12 +1,14 @@
-//! The table of settings and the parsers of their values.
+//! The table of settings and the forms of their values.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use engine::DeviceName;
 use rubrics::config::{parse_bytes, parse_duration};
+use serde_json::{Value, json};
 
-use super::Config;
+use super::{Config, Mode};
 
 /// A setting: its table and key in the file. Its environment variable is `TRIBUNAL_` and the key in
 /// capitals.
@@ -14,6 +16,19 @@ pub(super) struct Setting {
     pub(super) table: &'static str,
     pub(super) key: &'static str,
     pub(super) read: fn(&mut Config, &str) -> Result<(), &'static str>,
+    /// The value in force, as [`Form::show`] gives it.
+    pub(super) show: fn(&Config) -> Value,
+    /// The JSON schema of its values in a file.
+    pub(super) schema: fn() -> Value,
+}
+
+/// A form of values.
+struct Form<T> {
+    /// Reads a value; the error is what is expected.
+    read: fn(&str) -> Result<T, &'static str>,
+    /// Gives the text or the number that is read as this value; null for none.
+    show: fn(&T) -> Value,
+    schema: fn() -> Value,
 }
 
 /// Former names of tables, under which they are still read, with their present names.
@@ -24,216 +39,166 @@ pub(super) fn present_table(name: &str) -> &str {
     FORMER_TABLES.iter().find(|(former, _)| *former == name).map_or(name, |(_, present)| present)
 }
 
-pub(super) const SETTINGS: &[Setting] = &[
-    Setting { table: "server", key: "bind", read: |c, v| into(&mut c.bind, address(v)) },
-    Setting {
-        table: "server",
-        key: "api_keys_file",
-        read: |c, v| into(&mut c.api_keys_file, path(v)),
-    },
-    Setting { table: "server", key: "hosts", read: |c, v| into(&mut c.hosts, host_names(v)) },
-    Setting {
-        table: "server",
-        key: "cors_origins",
-        read: |c, v| into(&mut c.cors_origins, origins(v)),
-    },
-    Setting { table: "server", key: "max_body", read: |c, v| into(&mut c.max_body, bytes(v)) },
-    Setting {
-        table: "server",
-        key: "body_timeout",
-        read: |c, v| into(&mut c.body_timeout, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "head_timeout",
-        read: |c, v| into(&mut c.head_timeout, time(v)),
-    },
-    Setting { table: "server", key: "drain_idle", read: |c, v| into(&mut c.drain_idle, time(v)) },
-    Setting {
-        table: "server",
-        key: "idle_timeout",
-        read: |c, v| into(&mut c.idle_timeout, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "write_timeout",
-        read: |c, v| into(&mut c.write_timeout, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "reply_timeout",
-        read: |c, v| into(&mut c.reply_timeout, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "linger_timeout",
-        read: |c, v| into(&mut c.linger_timeout, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "stall_timeout",
-        read: |c, v| into(&mut c.stall_timeout, time(v)),
-    },
-    Setting {
-        table: "server",
-        key: "connections",
-        read: |c, v| into(&mut c.connections, count_or_any(v)),
-    },
-    Setting {
-        table: "server",
-        key: "address_connections",
-        read: |c, v| into(&mut c.address_connections, count_or_any(v)),
-    },
-    Setting { table: "server", key: "drain", read: |c, v| into(&mut c.drain, time(v)) },
-    Setting { table: "server", key: "workers", read: |c, v| into(&mut c.workers, count(v)) },
-    Setting {
-        table: "limits",
-        key: "queue_requests",
-        read: |c, v| into(&mut c.queue_requests, count(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "queue_items",
-        read: |c, v| into(&mut c.queue_items, count(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "queue_bytes",
-        read: |c, v| into(&mut c.queue_bytes, bytes(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "queue_output",
-        read: |c, v| into(&mut c.queue_output, bytes(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "encoding_bytes",
-        read: |c, v| into(&mut c.encoding_bytes, bytes(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "grammar_compilations",
-        read: |c, v| into(&mut c.grammar_compilations, count(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "request_fuel",
-        read: |c, v| into(&mut c.request_fuel, fuel(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "client_requests",
-        read: |c, v| into(&mut c.client_requests, rate(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "key_requests",
-        read: |c, v| into(&mut c.key_requests, count_or_any(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "key_input_tokens",
-        read: |c, v| into(&mut c.key_input_tokens, rate(v)),
-    },
-    Setting {
-        table: "limits",
-        key: "key_output_tokens",
-        read: |c, v| into(&mut c.key_output_tokens, rate(v)),
-    },
-    Setting { table: "limits", key: "memory", read: |c, v| into(&mut c.memory, memory(v)) },
-    Setting {
-        table: "limits",
-        key: "key_failures",
-        read: |c, v| into(&mut c.key_failures, rate(v)),
-    },
-    Setting { table: "limits", key: "deadline", read: |c, v| into(&mut c.deadline, time(v)) },
-    Setting {
-        table: "limits",
-        key: "queue_tokens",
-        read: |c, v| into(&mut c.queue_tokens, count(v)),
-    },
-    Setting { table: "engine", key: "device", read: |c, v| into(&mut c.device, v.parse()) },
-    Setting {
-        table: "engine",
-        key: "kernel_cache",
-        read: |c, v| into(&mut c.kernel_cache, path(v)),
-    },
-    Setting { table: "engine", key: "mode", read: |_, v| mode(v) },
-    Setting {
-        table: "engine",
-        key: "batch_tokens",
-        read: |c, v| into(&mut c.batch_tokens, count(v)),
-    },
-    Setting { table: "engine", key: "kv_memory", read: |c, v| into(&mut c.kv_memory, bytes(v)) },
-    Setting {
-        table: "engine",
-        key: "max_sequences",
-        read: |c, v| into(&mut c.max_sequences, count(v)),
-    },
-    Setting { table: "verify", key: "threads", read: |c, v| into(&mut c.threads, count(v)) },
-    Setting {
-        table: "cache",
-        key: "memory",
-        read: |c, v| into(&mut c.cache_memory, bytes_or_none(v)),
-    },
-    Setting { table: "compat", key: "scorer", read: |c, v| into(&mut c.compat_scorer, name(v)) },
-    Setting {
-        table: "compat",
-        key: "adapters",
-        read: |c, v| into(&mut c.compat_adapters, path(v)),
-    },
-    Setting {
-        table: "signing",
-        key: "key_file",
-        read: |c, v| into(&mut c.signing_key_file, path(v)),
-    },
-    Setting {
-        table: "signing",
-        key: "retired_keys",
-        read: |c, v| into(&mut c.signing_retired_keys, path(v)),
-    },
-    Setting { table: "batches", key: "folder", read: |c, v| into(&mut c.batches_folder, path(v)) },
-    Setting {
-        table: "batches",
-        key: "max_file",
-        read: |c, v| into(&mut c.batches_max_file, bytes(v)),
-    },
-    Setting {
-        table: "batches",
-        key: "max_requests",
-        read: |c, v| into(&mut c.batches_max_requests, count(v)),
-    },
-    Setting {
-        table: "batches",
-        key: "concurrency",
-        read: |c, v| into(&mut c.batches_concurrency, count(v)),
-    },
-    Setting {
-        table: "batches",
-        key: "max_unfinished",
-        read: |c, v| into(&mut c.batches_max_unfinished, count(v)),
-    },
-    Setting {
-        table: "batches",
-        key: "max_active",
-        read: |c, v| into(&mut c.batches_max_active, count(v)),
-    },
-    Setting {
-        table: "batches",
-        key: "max_attempts",
-        read: |c, v| into(&mut c.batches_max_attempts, count(v)),
-    },
-    Setting {
-        table: "batches",
-        key: "quota",
-        read: |c, v| into(&mut c.batches_quota, bytes_or_none(v)),
-    },
-];
+/// Makes rows of the form `key: FORM => field of Config`.
+macro_rules! settings {
+    ($($table:ident { $($key:ident: $form:ident => $field:ident,)* })*) => {
+        &[$($(Setting {
+            table: stringify!($table),
+            key: stringify!($key),
+            read: |config, text| {
+                config.$field = ($form.read)(text)?;
+                Ok(())
+            },
+            show: |config| ($form.show)(&config.$field),
+            schema: $form.schema,
+        },)*)*]
+    };
+}
 
-fn into<T>(slot: &mut T, value: Result<T, &'static str>) -> Result<(), &'static str> {
-    *slot = value?;
-    Ok(())
+pub(super) const SETTINGS: &[Setting] = settings! {
+    server {
+        bind: ADDRESS => bind,
+        api_keys_file: PATH => api_keys_file,
+        hosts: HOST_NAMES => hosts,
+        cors_origins: ORIGINS => cors_origins,
+        max_body: BYTES => max_body,
+        body_timeout: TIME => body_timeout,
+        head_timeout: TIME => head_timeout,
+        drain_idle: TIME => drain_idle,
+        idle_timeout: TIME => idle_timeout,
+        write_timeout: TIME => write_timeout,
+        reply_timeout: TIME => reply_timeout,
+        linger_timeout: TIME => linger_timeout,
+        stall_timeout: TIME => stall_timeout,
+        connections: COUNT_OR_ANY => connections,
+        address_connections: COUNT_OR_ANY => address_connections,
+        drain: TIME => drain,
+        workers: COUNT => workers,
+    }
+    limits {
+        queue_requests: COUNT => queue_requests,
+        queue_items: COUNT => queue_items,
+        queue_bytes: BYTES => queue_bytes,
+        queue_output: BYTES => queue_output,
+        encoding_bytes: BYTES => encoding_bytes,
+        grammar_compilations: COUNT => grammar_compilations,
+        request_fuel: FUEL => request_fuel,
+        client_requests: RATE => client_requests,
+        key_requests: COUNT_OR_ANY => key_requests,
+        key_input_tokens: RATE => key_input_tokens,
+        key_output_tokens: RATE => key_output_tokens,
+        memory: MEMORY => memory,
+        key_failures: RATE => key_failures,
+        deadline: TIME => deadline,
+        queue_tokens: COUNT => queue_tokens,
+    }
+    engine {
+        device: DEVICE => device,
+        kernel_cache: PATH => kernel_cache,
+        mode: MODE => mode,
+        batch_tokens: COUNT => batch_tokens,
+        kv_memory: BYTES => kv_memory,
+        max_sequences: COUNT => max_sequences,
+    }
+    verify {
+        threads: COUNT => threads,
+    }
+    cache {
+        memory: BYTES_OR_NONE => cache_memory,
+    }
+    compat {
+        scorer: NAME => compat_scorer,
+        adapters: PATH => compat_adapters,
+    }
+    signing {
+        key_file: PATH => signing_key_file,
+        retired_keys: PATH => signing_retired_keys,
+    }
+    batches {
+        folder: PATH => batches_folder,
+        max_file: BYTES => batches_max_file,
+        max_requests: COUNT => batches_max_requests,
+        concurrency: COUNT => batches_concurrency,
+        max_unfinished: COUNT => batches_max_unfinished,
+        max_active: COUNT => batches_max_active,
+        max_attempts: COUNT => batches_max_attempts,
+        quota: BYTES_OR_NONE => batches_quota,
+    }
+};
+
+const ADDRESS: Form<SocketAddr> =
+    Form { read: address, show: |value| value.to_string().into(), schema: text };
+const PATH: Form<Option<PathBuf>> = Form {
+    read: path,
+    show: |value| value.as_ref().map(|path| path.display().to_string()).into(),
+    schema: text,
+};
+const NAME: Form<Option<String>> =
+    Form { read: name, show: |value| value.clone().into(), schema: text };
+const HOST_NAMES: Form<Vec<String>> =
+    Form { read: host_names, show: |value| value.join(",").into(), schema: text };
+const ORIGINS: Form<Vec<String>> =
+    Form { read: origins, show: |value| value.join(",").into(), schema: text };
+const BYTES: Form<usize> = Form { read: bytes, show: |value| show_bytes(*value), schema: size };
+const BYTES_OR_NONE: Form<usize> =
+    Form { read: bytes_or_none, show: |value| show_bytes(*value), schema: size };
+const MEMORY: Form<Option<u64>> = Form {
+    read: memory,
+    show: |value| {
+        let size = value.and_then(|size| usize::try_from(size).ok());
+        size.map_or_else(|| "auto".into(), show_bytes)
+    },
+    schema: || json!({ "type": ["string", "integer"], "pattern": "^(auto|[0-9]+(B|[KMG]iB)?)$" }),
+};
+const TIME: Form<Duration> = Form { read: time, show: |value| show_time(*value), schema: duration };
+const COUNT: Form<usize> = Form { read: count, show: |value| (*value).into(), schema: || whole(1) };
+const COUNT_OR_ANY: Form<usize> =
+    Form { read: count_or_any, show: |value| (*value).into(), schema: || whole(0) };
+const FUEL: Form<u64> = Form { read: fuel, show: |value| (*value).into(), schema: || whole(1) };
+const RATE: Form<u32> = Form { read: rate, show: |value| (*value).into(), schema: || whole(0) };
+const DEVICE: Form<DeviceName> = Form {
+    read: str::parse,
+    show: |value| value.to_string().into(),
+    schema: || json!({ "type": "string", "pattern": "^(auto|cpu|cuda:[0-9]+)$" }),
+};
+const MODE: Form<Mode> =
+    Form { read: mode, show: |_| "invariant".into(), schema: || json!({ "const": "invariant" }) };
+
+fn text() -> Value {
+    json!({ "type": "string" })
+}
+
+fn size() -> Value {
+    json!({ "type": ["string", "integer"], "pattern": "^[0-9]+(B|[KMG]iB)?$" })
+}
+
+fn duration() -> Value {
+    json!({ "type": "string", "pattern": "^[0-9]+(ms|s|m)$" })
+}
+
+fn whole(least: u64) -> Value {
+    json!({ "type": "integer", "minimum": least })
+}
+
+/// In the largest unit that has no fraction; null for all that there is.
+fn show_bytes(size: usize) -> Value {
+    if size == usize::MAX {
+        return Value::Null;
+    }
+    let units = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| size > 0 && size.is_multiple_of(*unit));
+    unit.map_or_else(|| size.to_string(), |(unit, name)| format!("{}{name}", size / unit)).into()
+}
+
+fn show_time(time: Duration) -> Value {
+    let milliseconds = time.as_millis();
+    if milliseconds.is_multiple_of(60_000) {
+        format!("{}m", milliseconds / 60_000).into()
+    } else if milliseconds.is_multiple_of(1_000) {
+        format!("{}s", milliseconds / 1_000).into()
+    } else {
+        format!("{milliseconds}ms").into()
+    }
 }
 
 fn address(text: &str) -> Result<SocketAddr, &'static str> {
@@ -322,10 +287,9 @@ fn rate(text: &str) -> Result<u32, &'static str> {
     rate.ok_or("a whole number, or 0 for no limit")
 }
 
-/// Accepts the one mode that there is; nothing is stored.
-fn mode(text: &str) -> Result<(), &'static str> {
+fn mode(text: &str) -> Result<Mode, &'static str> {
     match text {
-        "invariant" => Ok(()),
+        "invariant" => Ok(Mode::Invariant),
         _ => Err("\"invariant\", the one mode: bits depend on no other request, on any device"),
     }
 }

@@ -239,3 +239,44 @@ fn former_names_of_tables_are_read() {
     let variables: Vec<String> = environment_names(setting).map(|(name, _)| name).collect();
     assert_eq!(variables, ["TRIBUNAL_WIRES_SCORER", "TRIBUNAL_COMPAT_SCORER"]);
 }
+
+/// What is shown is a file that gives the same configuration.
+#[test]
+fn shown_configurations_are_read_as_what_they_show() {
+    let check = |text: &str, expected: &[&str]| {
+        let mut config = Config::default();
+        let place = FileContext { base: None, files: None, flags: &Flags::default(), models: &[] };
+        let (registry, catalogue, problems) = read_document("t.toml", text, place, &mut config);
+        assert_eq!(problems, []);
+        let (keys, signing) = (Keys::default(), Signing::default());
+        let loaded = Loaded { config, registry, catalogue, keys, signing };
+        let shown = loaded.to_string();
+        let one_space = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
+        for line in expected {
+            let found = shown.lines().any(|shown| one_space(shown).starts_with(line));
+            assert!(found, "no {line} in:\n{shown}");
+        }
+        let mut again = Config::default();
+        let (_, catalogue, problems) = read_document("again", &shown, place, &mut again);
+        assert_eq!(problems, [], "{shown}");
+        again.given.clone_from(&loaded.config.given);
+        assert_eq!((again, catalogue), (loaded.config, loaded.catalogue), "{shown}");
+    };
+    check("", &["# api_keys_file is not set", "bind = \"127.0.0.1:8080\"", "#   math (math)"]);
+    check(
+        "[limits]\nqueue_bytes = 1000\nmemory = \"3GiB\"\ndeadline = \"1500ms\"\n\
+         [cache]\nmemory = \"0\"\n[compat]\nscorer = \"math\"\n\
+         [[model]]\nname = \"a\"\npath = \"b\"\ncompute = \"bf16\"\n\
+         [[queue]]\nscorer = \"math\"\nsize = 3\ntimeout = \"250ms\"\npolicy = \"shed\"\n",
+        &[
+            "queue_bytes = \"1000\" # t.toml",
+            "memory = \"3GiB\"",
+            "deadline = \"1500ms\"",
+            "timeout = \"250ms\"",
+            "policy = \"shed\"",
+            "compute = \"bf16\"",
+            "memory = \"0\"",
+            "drain = \"30s\" # default",
+        ],
+    );
+}
