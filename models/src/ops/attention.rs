@@ -410,10 +410,13 @@ enum LanesMut<'a> {
 const NO_LANES: &str = "KV blocks are contiguous, of f32 or of pairs of bf16";
 
 fn kv_type_of(pool: &CpuStorage) -> candle_core::Result<KvType> {
-    match pool.dtype() {
-        DType::F32 => Ok(KvType::F32),
-        DType::U32 => Ok(KvType::Bf16),
-        _ => refuse(NO_LANES),
+    let dtype = pool.dtype();
+    if dtype == DType::F32 {
+        Ok(KvType::F32)
+    } else if dtype == DType::U32 {
+        Ok(KvType::Bf16)
+    } else {
+        refuse(NO_LANES)
     }
 }
 

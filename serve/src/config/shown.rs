@@ -70,10 +70,11 @@ impl Config {
                 None if value == (setting.show)(&default) => "default",
                 None => "fits this machine",
             };
-            let line = match value {
+            let line = if value.is_null() {
+                format!("# {} is not set", setting.key)
+            } else {
                 // JSON's texts and numbers are TOML's.
-                Value::Null => format!("# {} is not set", setting.key),
-                value => format!("{} = {value}", setting.key),
+                format!("{} = {value}", setting.key)
             };
             writeln!(f, "{line:WIDTH$} # {origin}")?;
         }

@@ -14,11 +14,7 @@ pub(super) fn deepest_brackets(text: &str) -> usize {
             '(' => nest.open(')'),
             '[' => nest.open(']'),
             '{' => nest.open('}'),
-            ')' | ']' | '}' => {
-                if !nest.close(c) {
-                    nest.stack.clear();
-                }
-            }
+            ')' | ']' | '}' if !nest.close(c) => nest.stack.clear(),
             _ => {}
         }
     }

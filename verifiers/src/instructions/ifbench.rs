@@ -227,7 +227,7 @@ impl Constraint {
                 let lengths = sentences(text).map(alliteration);
                 lengths.is_sorted_by(|one, next| one < next)
             }
-            Self::Palindromes => plain_words(text).filter(|word| is_palindrome(word)).count() >= 10,
+            Self::Palindromes => plain_words(text).filter(is_palindrome).count() >= 10,
             Self::EveryMark => {
                 let interrobang = ["‽", "?!", "!?"].into_iter().find(|mark| text.contains(mark));
                 interrobang.is_some_and(|interrobang| {
@@ -445,5 +445,5 @@ fn is_palindrome(word: &(impl Iterator<Item = char> + Clone)) -> bool {
 }
 
 fn is_prime(number: usize) -> bool {
-    number > 1 && (2..).take_while(|factor| factor * factor <= number).all(|f| number % f != 0)
+    number > 1 && (2..=number.isqrt()).all(|factor| !number.is_multiple_of(factor))
 }

@@ -7,6 +7,7 @@ use verifiers::instructions::{InstructionsConfig, InstructionsVerifier, Strictne
 use verifiers::{Candidate, Claim, Fuel, Gold, Verifier as _};
 
 /// Processor time of this thread in seconds.
+#[expect(clippy::cast_precision_loss, reason = "a process does not run for 2^52 seconds")]
 fn cpu_seconds() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     let [seconds, nanos] = [time.tv_sec, time.tv_nsec].map(|part| part as f64);
@@ -44,20 +45,21 @@ fn throughput() {
         for mode in [Strictness::Strict, Strictness::Loose] {
             let verifier =
                 InstructionsVerifier::new(InstructionsConfig { mode, ..Default::default() });
-            let rate = rate(&verifier, &rows, &response);
+            let rate = rate(verifier, &rows, &response);
             println!("{name} {mode:?}: {rate:.0} responses/s of a core, {} bytes", response.len());
         }
         if std::env::args().any(|argument| argument == "--show-output") {
             for (id, kwargs) in types {
                 let row = json!({ "instruction_id_list": [id], "kwargs": [kwargs] });
                 let verifier = InstructionsVerifier::new(InstructionsConfig::default());
-                println!("{id}: {:.0}", rate(&verifier, &[row], &response));
+                println!("{id}: {:.0}", rate(verifier, &[row], &response));
             }
         }
     }
 }
 
-fn rate(verifier: &InstructionsVerifier, rows: &[Value], response: &str) -> f64 {
+#[expect(clippy::cast_precision_loss, reason = "responses are few")]
+fn rate(verifier: InstructionsVerifier, rows: &[Value], response: &str) -> f64 {
     let rounds = 6_000 / rows.len();
     let start = cpu_seconds();
     for row in std::iter::repeat_n(rows, rounds).flatten() {

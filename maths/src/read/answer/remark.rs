@@ -174,10 +174,7 @@ impl AnswerReader<'_, '_, '_> {
         let words: Vec<&str> =
             inside(&(open..span.end)).filter_map(|at| self.token(at).word()).collect();
         let is_precision = matches!(first, Some(Token::Number(_)))
-            && matches!(
-                words.as_slice(),
-                ["s" | "d", ..] | ["sig", ..] | ["significant" | "decimal", ..]
-            );
+            && matches!(words.as_slice(), ["s" | "d" | "sig" | "significant" | "decimal", ..]);
         let is_repeated = words.len() == inside(&(open..span.end)).len()
             && crate::numerals::words(&words.join(" ")).is_some();
         if is_precision || is_repeated {

@@ -46,6 +46,7 @@ const INCLUSIVE: [&str; 2] = ["inclusive", "inclusively"];
 
 /// What words say of numbers.
 #[derive(Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a word that was there or not")]
 struct Said {
     is_all: bool,
     is_whole: bool,
@@ -53,6 +54,24 @@ struct Said {
     parts: Vec<Region>,
     is_either: bool,
     is_strict: bool,
+}
+
+impl Said {
+    fn region(self) -> Option<(Vec<Subject>, Region)> {
+        let Said { is_all, is_whole, variable, mut parts, is_either, .. } = self;
+        if parts.is_empty() || !is_all && variable.is_none() {
+            return None;
+        }
+        let mut region = match parts.len() {
+            1 => parts.pop()?,
+            _ if is_either => Region::Union(parts),
+            _ => Region::Intersection(parts),
+        };
+        if is_whole {
+            region = Region::Intersection(vec![Region::Integers, region]);
+        }
+        Some((variable.map(Subject::Expr).into_iter().collect(), region))
+    }
 }
 
 impl AnswerReader<'_, '_, '_> {
@@ -113,7 +132,7 @@ impl AnswerReader<'_, '_, '_> {
                     let zero = self.ws.integer(0)?;
                     said.parts.push(self.half_line(relation, zero)?);
                 }
-                "non" => {}
+                "non" | "and" => {}
                 "zero" if at > span.start + 1 => {
                     // "non-zero"
                     let zero = self.ws.integer(0)?;
@@ -121,7 +140,6 @@ impl AnswerReader<'_, '_, '_> {
                 }
                 "integer" | "integers" => said.is_whole = true,
                 "strictly" | "exclusive" => said.is_strict = true,
-                "and" => {}
                 "or" => said.is_either = true,
                 _ if ALL.contains(&word.as_str()) => said.is_all = true,
                 _ if BETWEEN.contains(&word.as_str()) => {}
@@ -132,25 +150,9 @@ impl AnswerReader<'_, '_, '_> {
                 _ => return Ok(None),
             }
         }
-        Ok(self
-            .region_of(said)
+        Ok(said
+            .region()
             .map(|(subjects, region)| Answer { subjects, ..answer_of(AnswerForm::Region(region)) }))
-    }
-
-    fn region_of(&self, said: Said) -> Option<(Vec<Subject>, Region)> {
-        let Said { is_all, is_whole, variable, mut parts, is_either, .. } = said;
-        if parts.is_empty() || !is_all && variable.is_none() {
-            return None;
-        }
-        let mut region = match parts.len() {
-            1 => parts.pop()?,
-            _ if is_either => Region::Union(parts),
-            _ => Region::Intersection(parts),
-        };
-        if is_whole {
-            region = Region::Intersection(vec![Region::Integers, region]);
-        }
-        Some((variable.map(Subject::Expr).into_iter().collect(), region))
     }
 
     /// Returns the relation that words at `at` state, and where the number begins: "at most", "less than

@@ -184,7 +184,7 @@ impl KvLane for u32 {
 
     #[inline(always)]
     fn write_value(rows: &mut [u32], at: usize, value: &[f32]) {
-        let (shift, other) = if at % PAIR == 0 { (0, 0xffff_0000) } else { (16, 0xffff) };
+        let (shift, other) = if at.is_multiple_of(PAIR) { (0, 0xffff_0000) } else { (16, 0xffff) };
         for (to, x) in rows[at / PAIR * value.len()..].iter_mut().zip(value) {
             *to = *to & other | rounded(*x) << shift;
         }
@@ -244,7 +244,7 @@ impl KvLane for u32 {
     #[inline(always)]
     fn weight(all: &TilePairs, position: usize) -> f32 {
         let pair = all.0[position / PAIR % (TILE / PAIR)];
-        f32::from_bits(if position % PAIR == 0 { pair << 16 } else { pair & 0xffff_0000 })
+        f32::from_bits(if position.is_multiple_of(PAIR) { pair << 16 } else { pair & 0xffff_0000 })
     }
 
     #[inline(always)]
@@ -262,15 +262,13 @@ fn rounded(x: f32) -> u32 {
 /// Sixteen lanes from `at`; zeros where there are no more.
 #[inline(always)]
 pub(super) fn load_lanes<T: KvLane, L: F32x16>(from: &[T], at: usize) -> L {
-    match from[at..].first_chunk() {
-        Some(lanes) => T::load(lanes),
-        None => {
-            let mut all = [T::default(); LANES];
-            let rest = &from[at..];
-            all[..rest.len()].copy_from_slice(rest);
-            T::load(&all)
-        }
+    if let Some(lanes) = from[at..].first_chunk() {
+        return T::load(lanes);
     }
+    let mut all = [T::default(); LANES];
+    let rest = &from[at..];
+    all[..rest.len()].copy_from_slice(rest);
+    T::load(&all)
 }
 
 /// Prefetches these lanes; sixteen of them fill a cache line.

@@ -109,23 +109,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
             continue;
         }
         if index == 0 {
-            let predicate = reader.predicate(&clauses);
-            let bold = reader.bold_words(sentence);
-            // A whole sentence in bold says more than its predicate.
-            let is_whole = |bold: &Range<usize>| {
-                // The letter of a choice is all that its sentence says.
-                let covers = |own: &Range<usize>| {
-                    own.len() > 1 && bold.start <= own.start && own.end <= bold.end
-                };
-                // "**diverges** by the test", but not "**not** continuous"
-                let opens = |own: &Range<usize>| {
-                    let is_first = own.start <= bold.start && bold.end < own.end;
-                    let before = text[own.start..bold.start.max(own.start)].trim_matches('*');
-                    is_first && before.is_empty() && !is_in(&words::DENYING, &text[bold.clone()])
-                };
-                predicate.as_ref().is_none_or(|own| covers(own) || opens(own))
-            };
-            statement.predicate = bold.filter(is_whole).or(predicate);
+            statement.predicate = reader.whole_predicate(sentence, &clauses);
         }
         statement.values = reader.emphasised(sentence, reader.values(&clauses));
         let numbers = reader.number_words(sentence);
@@ -136,20 +120,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
             statement.values.extend(numbers);
         }
         statement.values.splice(0..0, reader.concluding_number(&clauses).map(|span| vec![span]));
-        let is_declared = |span: &Range<usize>| reader.is_declared(sentence, span);
-        // Where a limit goes is no answer beside one.
-        let is_limit = |span: &Range<usize>| {
-            let text = &text[span.clone()];
-            text.contains("\\to") && !text.contains('=')
-        };
-        // "where $C$ is a constant" names a part of what stands before it.
-        let is_name =
-            |span: &Range<usize>| text[span.clone()].trim().len() == 1 && reader.is_mere_name(span);
-        let is_worse = |reading: &Vec<Range<usize>>| {
-            reading.iter().any(is_limit)
-                || reading.iter().all(|span| is_name(span) && is_declared(span))
-        };
-        statement.values.sort_by_key(is_worse);
+        statement.values.sort_by_key(|reading| reader.is_worse(sentence, reading));
         if index == 0 {
             let zero = statement.predicate.clone().and_then(|span| vanishing(text, span));
             statement.values.splice(0..0, zero.map(|span| vec![span]));

@@ -66,9 +66,9 @@ impl Reader<'_> {
         let opens_line = at.checked_sub(1).is_none_or(|before| border(&pieces[before]));
         let after = if is_mark(at, '(') && is_label(at + 1) && is_mark(at + 2, ')') {
             at + 3
-        } else if opens_line && is_label(at) && is_mark(at + 1, ')') {
-            at + 2
-        } else if self.is_word(pieces.get(at), &["part"]) && is_label(at + 1) {
+        } else if opens_line && is_label(at) && is_mark(at + 1, ')')
+            || self.is_word(pieces.get(at), &["part"]) && is_label(at + 1)
+        {
             at + 2
         } else {
             return None;

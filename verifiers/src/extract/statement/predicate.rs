@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::super::trim;
 use super::pieces::{Piece, PieceKind};
-use super::{Clause, MAX_PREDICATE, Rank, Reader, words};
+use super::{Clause, MAX_PREDICATE, Rank, Reader, is_in, words};
 
 impl Reader<'_> {
     /// Returns the letter of "option B is correct" and of "the correct choice is (B)".
@@ -30,6 +30,44 @@ impl Reader<'_> {
         };
         let is_true = self.is_word(Some(last), &["correct", "right"]);
         (is_true && self.is_word(Some(verb), &["is"])).then(|| letter.span.clone())
+    }
+
+    /// Returns the words that a sentence answers with: its words in bold where they are more than its
+    /// predicate, or else the predicate.
+    pub(super) fn whole_predicate(
+        &self,
+        sentence: &[Piece],
+        clauses: &[Clause<'_>],
+    ) -> Option<Range<usize>> {
+        let predicate = self.predicate(clauses);
+        let is_whole = |bold: &Range<usize>| {
+            // The letter of a choice is all that its sentence says.
+            let covers = |own: &Range<usize>| {
+                own.len() > 1 && bold.start <= own.start && own.end <= bold.end
+            };
+            // "**diverges** by the test", but not "**not** continuous"
+            let opens = |own: &Range<usize>| {
+                let is_first = own.start <= bold.start && bold.end < own.end;
+                let before = self.text[own.start..bold.start.max(own.start)].trim_matches('*');
+                is_first && before.is_empty() && !is_in(&words::DENYING, &self.text[bold.clone()])
+            };
+            predicate.as_ref().is_none_or(|own| covers(own) || opens(own))
+        };
+        self.bold_words(sentence).filter(is_whole).or(predicate)
+    }
+
+    /// Returns whether a reading is no answer beside another: where a limit goes, or the `C` of "where
+    /// $C$ is a constant", which names a part of what stands before it.
+    pub(super) fn is_worse(&self, sentence: &[Piece], reading: &[Range<usize>]) -> bool {
+        let is_limit = |span: &Range<usize>| {
+            let text = &self.text[span.clone()];
+            text.contains("\\to") && !text.contains('=')
+        };
+        let is_name = |span: &Range<usize>| {
+            self.text[span.clone()].trim().len() == 1 && self.is_mere_name(span)
+        };
+        reading.iter().any(is_limit)
+            || reading.iter().all(|span| is_name(span) && self.is_declared(sentence, span))
     }
 
     /// Returns the predicate of the last clause that states something in words: "no solution" of

@@ -1,13 +1,13 @@
 //! One register of sixteen lanes.
 
 use std::arch::x86_64::{
-    __m512, __m512bh, __m512i, _CMP_GT_OQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT,
-    _mm256_loadu_si256, _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512,
-    _mm512_castps_si512, _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32,
-    _mm512_cvtne2ps_pbh, _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_div_ps, _mm512_dpbf16_ps,
-    _mm512_fmadd_ps, _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mask_blend_ps, _mm512_max_ps,
-    _mm512_min_ps, _mm512_mul_ps, _mm512_roundscale_ps, _mm512_set1_epi32, _mm512_set1_ps,
-    _mm512_slli_epi32, _mm512_sqrt_ps, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
+    __m512, __m512bh, _CMP_GT_OQ, _MM_FROUND_NO_EXC, _MM_FROUND_TO_NEAREST_INT, _mm256_loadu_si256,
+    _mm512_abs_ps, _mm512_add_epi32, _mm512_add_ps, _mm512_and_si512, _mm512_castps_si512,
+    _mm512_castsi512_ps, _mm512_cmp_ps_mask, _mm512_cvtepu16_epi32, _mm512_cvtne2ps_pbh,
+    _mm512_cvtph_ps, _mm512_cvtps_epi32, _mm512_div_ps, _mm512_dpbf16_ps, _mm512_fmadd_ps,
+    _mm512_loadu_ps, _mm512_loadu_si512, _mm512_mask_blend_ps, _mm512_max_ps, _mm512_min_ps,
+    _mm512_mul_ps, _mm512_roundscale_ps, _mm512_set1_epi32, _mm512_set1_ps, _mm512_slli_epi32,
+    _mm512_sqrt_ps, _mm512_storeu_ps, _mm512_storeu_si512, _mm512_sub_ps,
 };
 use std::mem::transmute;
 
@@ -117,7 +117,7 @@ impl<const BF16: bool> F32x16 for Single<BF16> {
     #[inline(always)]
     fn load_bits(from: &[u32; LANES]) -> Self {
         // SAFETY: the CPU has AVX-512 (see `one`); 64 bytes are readable, at any alignment.
-        unsafe { Single(_mm512_castsi512_ps(_mm512_loadu_si512(from.as_ptr().cast::<__m512i>()))) }
+        unsafe { Single(_mm512_castsi512_ps(_mm512_loadu_si512(from.as_ptr().cast()))) }
     }
 
     #[inline(always)]
