@@ -22,7 +22,7 @@ use rayon::prelude::*;
 
 use super::gemm::{Addends, Finish, PanelRow, Product, SLAB_ROWS};
 use super::panels::PANEL;
-use super::simd::{F32x16, Isa, Kernel};
+use super::simd::{F32x16, Isa, Kernel, nearest};
 use super::threads::Tiles;
 use crate::error::{ModelError, Result};
 
@@ -235,13 +235,4 @@ impl Kernel for RoundRow<'_> {
             *pair_of = pair(nearest(columns[0]), nearest(*columns.get(1).unwrap_or(&0.0)));
         }
     }
-}
-
-/// The bits of the nearest bf16, halves to even; NaN stays NaN.
-#[inline(always)]
-pub(super) fn nearest(x: f32) -> u16 {
-    let bits = x.to_bits();
-    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
-    let kept = if x.is_nan() { bits | 0x40_0000 } else { rounded };
-    (kept >> 16) as u16
 }

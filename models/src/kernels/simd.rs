@@ -32,6 +32,7 @@ mod x86;
 #[cfg(target_arch = "x86_64")]
 pub(super) use x86::prefetch_line;
 
+pub(super) use pairs::nearest;
 #[cfg(test)]
 pub(super) use pairs::plain_dot;
 

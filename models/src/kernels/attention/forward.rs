@@ -9,10 +9,11 @@ use rayon::prelude::*;
 use super::geometry::Geometry;
 use super::lane::{KvLane, key_lanes, prefetch_lanes, value_lanes};
 use super::layout::{Blocks, Strip};
+use super::row::{TILE, TILE_BLOCKS, TileRow};
 use super::tasks::{HeadTask, even_runs, tasks, tasks_a_job};
 use super::tile::{
-    MAX_ROWS, Summands, TILE, TILE_BLOCKS, TileRow, blocks_of, dots, interleave, mask_outside,
-    most_rows, scaled_score, span_in, sums_stride,
+    MAX_ROWS, Summands, blocks_of, dots, interleave, mask_outside, most_rows, scaled_score,
+    span_in, sums_stride,
 };
 use crate::kernels::exp::exp;
 use crate::kernels::norm::{load_or_zero, put};

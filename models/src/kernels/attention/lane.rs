@@ -12,11 +12,10 @@
 
 use std::ops::Range;
 
-use super::tile::{TILE, TILE_BLOCKS, TileRow};
-use crate::kernels::bf16_dot::nearest;
+use super::row::{TILE, TILE_BLOCKS, TileRow};
 use crate::kernels::exp::exp;
 use crate::kernels::kv_block::BLOCK;
-use crate::kernels::simd::{F32x16, LANES};
+use crate::kernels::simd::{F32x16, LANES, nearest};
 
 /// 2⁻⁵⁰.
 const LEAST: f32 = 1.0 / (1_u64 << 50) as f32;

@@ -27,6 +27,7 @@ mod geometry;
 mod lane;
 mod layout;
 mod packed;
+mod row;
 mod tasks;
 #[cfg(test)]
 mod tests;

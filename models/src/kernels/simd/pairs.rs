@@ -8,7 +8,6 @@
 //! large rounds as the instruction does, and shows whether its result is too small.
 
 use super::{F32x16, LANES};
-use crate::kernels::bf16_dot::nearest;
 
 /// 2²⁴, and 2²⁴ times the least normal number. Where a factor or a sum is too large to be scaled,
 /// the result is normal, an exact zero or not finite, and an infinite or NaN comparison keeps it.
@@ -32,6 +31,15 @@ pub(super) fn join<L: F32x16>(x: L, next: L) -> L {
         *pair = u32::from(nearest(from[0])) | u32::from(nearest(from[1])) << 16;
     }
     L::load_bits(&pairs)
+}
+
+/// The bits of the nearest bf16, halves to even; NaN stays NaN.
+#[inline(always)]
+pub(in crate::kernels) fn nearest(x: f32) -> u16 {
+    let bits = x.to_bits();
+    let rounded = bits.wrapping_add(0x7fff + (bits >> 16 & 1));
+    let kept = if x.is_nan() { bits | 0x40_0000 } else { rounded };
+    (kept >> 16) as u16
 }
 
 /// Subnormal numbers become zeros of their sign.

@@ -7,9 +7,10 @@ use std::ops::Range;
 use super::pass::{
     BackwardTask, BlockRows, Pass, ScoreTile, Scratch, Statistics, slopes, tiles_of,
 };
+use crate::kernels::attention::row::TILE_BLOCKS;
 use crate::kernels::attention::tasks::even_runs;
 use crate::kernels::attention::tile::{
-    MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, scaled_score, sums_stride,
+    MAX_ROWS, Summands, dots_within, most_rows, scaled_score, sums_stride,
 };
 use crate::kernels::kv_block::BLOCK;
 use crate::kernels::norm::load_or_zero;

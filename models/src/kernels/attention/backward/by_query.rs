@@ -4,10 +4,9 @@
 
 use super::pass::{BackwardTask, BlockRows, Pass, ScoreTile, Scratch, slopes, tiles_of};
 use crate::kernels::attention::forward::scores_of;
+use crate::kernels::attention::row::TILE_BLOCKS;
 use crate::kernels::attention::tasks::even_runs;
-use crate::kernels::attention::tile::{
-    MAX_ROWS, Summands, TILE_BLOCKS, dots_within, most_rows, sums_stride,
-};
+use crate::kernels::attention::tile::{MAX_ROWS, Summands, dots_within, most_rows, sums_stride};
 use crate::kernels::exp::exp;
 use crate::kernels::kv_block::BLOCK;
 use crate::kernels::simd::{F32x16, Kernel};
