@@ -126,6 +126,9 @@ impl<'d, 't> Section<'d, 't> {
 
     /// Whether `key` is present and a text.
     pub fn holds_text(&self, key: &'static str) -> bool {
+        if let Some(schema) = &self.schema {
+            schema.borrow_mut().text(key);
+        }
         let found = self.find(key);
         found.is_some_and(|(_, value)| value.get_ref().as_str().is_some())
     }
@@ -286,6 +289,9 @@ impl<'d, 't> Section<'d, 't> {
     /// Converts the table to JSON, for sections with their own reader; every key counts as read.
     /// Dates and numbers that are not finite become null.
     pub fn to_json(&self) -> Value {
+        if let Some(schema) = &self.schema {
+            schema.borrow_mut().open();
+        }
         table_to_lenient_json(self.table)
     }
 

@@ -11,6 +11,10 @@ use serde_json::{Value, json};
 pub(super) struct TableSchema {
     keys: BTreeMap<&'static str, KeySchema>,
     required: BTreeSet<&'static str>,
+    /// Keys that may hold a text in place of a table.
+    texts: BTreeSet<&'static str>,
+    /// Whether the table has a reader of its own, which asks for no keys here.
+    is_open: bool,
 }
 
 #[derive(Debug)]
@@ -55,7 +59,20 @@ impl TableSchema {
         self.required.insert(key);
     }
 
+    /// Notes a key that may hold a text in place of a table.
+    pub(super) fn text(&mut self, key: &'static str) {
+        self.texts.insert(key);
+    }
+
+    /// Notes that any key may be there.
+    pub(super) fn open(&mut self) {
+        self.is_open = true;
+    }
+
     pub(super) fn to_json(&self) -> Value {
+        if self.is_open {
+            return json!({ "type": "object" });
+        }
         let schema = |key: &KeySchema| match key {
             KeySchema::Value(schema) => schema.clone(),
             KeySchema::Table(table) => table.borrow().to_json(),
@@ -63,7 +80,14 @@ impl TableSchema {
                 json!({ "type": "array", "items": tables.borrow().to_json() })
             }
         };
-        let keys = self.keys.iter().map(|(key, of)| ((*key).to_owned(), schema(of)));
+        let either = |key: &str, schema: Value| {
+            if self.texts.contains(key) && schema["type"] != "string" {
+                json!({ "anyOf": [{ "type": "string" }, schema] })
+            } else {
+                schema
+            }
+        };
+        let keys = self.keys.iter().map(|(key, of)| ((*key).to_owned(), either(key, schema(of))));
         json!({
             "type": "object",
             "properties": keys.collect::<serde_json::Map<_, _>>(),

@@ -111,7 +111,7 @@ pub struct Config {
     /// Folder where compiled kernels of a card are kept; without it each start compiles them.
     pub kernel_cache: Option<PathBuf>,
     /// What may change the bits of a score.
-    pub mode: Mode,
+    pub mode: EngineMode,
     /// Most tokens in one engine step.
     pub batch_tokens: usize,
     /// Bytes of the KV cache, per model.
@@ -151,7 +151,7 @@ pub struct Config {
 
 /// How engines compute. The one mode's bits depend on no other request, on any device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum EngineMode {
     /// A score is the same in any company.
     Invariant,
 }
@@ -199,7 +199,7 @@ impl Default for Config {
             queues: Vec::new(),
             device: DeviceName::Auto,
             kernel_cache: None,
-            mode: Mode::Invariant,
+            mode: EngineMode::Invariant,
             batch_tokens: 1024,
             kv_memory: 2 << 30,
             max_sequences: 256,

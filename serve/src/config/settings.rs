@@ -8,7 +8,7 @@ use engine::DeviceName;
 use rubrics::config::{parse_bytes, parse_duration};
 use serde_json::{Value, json};
 
-use super::{Config, Mode};
+use super::{Config, EngineMode};
 
 /// A setting: its table and key in the file. Its environment variable is `TRIBUNAL_` and the key in
 /// capitals.
@@ -161,7 +161,7 @@ const DEVICE: Form<DeviceName> = Form {
     show: |value| value.to_string().into(),
     schema: || json!({ "type": "string", "pattern": "^(auto|cpu|cuda:[0-9]+)$" }),
 };
-const MODE: Form<Mode> =
+const MODE: Form<EngineMode> =
     Form { read: mode, show: |_| "invariant".into(), schema: || json!({ "const": "invariant" }) };
 
 fn text() -> Value {
@@ -287,9 +287,9 @@ fn rate(text: &str) -> Result<u32, &'static str> {
     rate.ok_or("a whole number, or 0 for no limit")
 }
 
-fn mode(text: &str) -> Result<Mode, &'static str> {
+fn mode(text: &str) -> Result<EngineMode, &'static str> {
     match text {
-        "invariant" => Ok(Mode::Invariant),
+        "invariant" => Ok(EngineMode::Invariant),
         _ => Err("\"invariant\", the one mode: bits depend on no other request, on any device"),
     }
 }

@@ -262,7 +262,7 @@ fn shown_configurations_are_read_as_what_they_show() {
         again.given.clone_from(&loaded.config.given);
         assert_eq!((again, catalogue), (loaded.config, loaded.catalogue), "{shown}");
     };
-    check("", &["# api_keys_file is not set", "bind = \"127.0.0.1:8080\"", "#   math (math)"]);
+    check("", &["# api_keys_file is not set", "bind = \"127.0.0.1:8080\"", "# math (math)"]);
     check(
         "[limits]\nqueue_bytes = 1000\nmemory = \"3GiB\"\ndeadline = \"1500ms\"\n\
          [cache]\nmemory = \"0\"\n[compat]\nscorer = \"math\"\n\

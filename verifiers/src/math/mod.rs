@@ -92,6 +92,11 @@ impl ReadGold<'_> {
 }
 
 impl ReadCandidate<'_> {
+    /// What was read of several spans that are one answer.
+    fn several(text: String, answer: Result<Answer, Unread>) -> Self {
+        Self { text: Cow::Owned(text), answer, label: None, has_content: true }
+    }
+
     /// Returns whether it is of the gold answer's type.
     fn is_alike(&self, gold: &ReadGold<'_>, ws: &Workspace<'_>) -> bool {
         self.answer.as_ref().is_ok_and(|answer| maths::are_alike(&gold.answer, answer, ws))
@@ -350,13 +355,7 @@ impl Math {
             if let Ok(answer) = read(&joined)
                 && answer.member_count() == members.len()
             {
-                let text = Cow::Owned(joined);
-                return Ok(ReadCandidate {
-                    text,
-                    answer: Ok(answer),
-                    label: None,
-                    has_content: true,
-                });
+                return Ok(ReadCandidate::several(joined, Ok(answer)));
             }
         }
         let answers: Result<Vec<Answer>, Unread> = members.iter().map(|text| read(text)).collect();
@@ -365,19 +364,10 @@ impl Math {
         if answers.iter().all(Answer::is_text) {
             let joined = members.join(", ").replace("**", "");
             let answer = read(&joined);
-            return Ok(ReadCandidate {
-                text: Cow::Owned(joined),
-                answer: Ok(answer.unwrap_or_else(|_| Answer::list(answers))),
-                label: None,
-                has_content: true,
-            });
+            let answer = answer.unwrap_or_else(|_| Answer::list(answers));
+            return Ok(ReadCandidate::several(joined, Ok(answer)));
         }
-        Ok(ReadCandidate {
-            text: Cow::Owned(members.join(", ")),
-            answer: Ok(Answer::list(answers)),
-            label: None,
-            has_content: true,
-        })
+        Ok(ReadCandidate::several(members.join(", "), Ok(Answer::list(answers))))
     }
 
     /// Reads a statement in its readings, up to the one that the type of the only gold answer chooses.
@@ -392,12 +382,9 @@ impl Math {
         for (index, members) in readings.iter().enumerate() {
             let candidate = match members.as_slice() {
                 [only] => self.read_candidate(only, ws),
-                all => self.read_list(all, ws).unwrap_or_else(|unread| ReadCandidate {
-                    text: Cow::Owned(all.join(", ")),
-                    answer: Err(unread),
-                    label: None,
-                    has_content: true,
-                }),
+                all => self
+                    .read_list(all, ws)
+                    .unwrap_or_else(|unread| ReadCandidate::several(all.join(", "), Err(unread))),
             };
             let candidate = match candidate.answer {
                 Ok(answer) if parts == Some(index) => {

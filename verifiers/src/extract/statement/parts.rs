@@ -22,7 +22,7 @@ const LABELS: [[&str; 6]; 4] = [
 ];
 
 /// Where a label begins, and where what it labels begins.
-struct Labelled {
+struct PartStart {
     start: usize,
     content: usize,
 }
@@ -37,8 +37,8 @@ impl Reader<'_> {
     }
 
     /// Returns the last run of labels of `family`, from its first on and two at least.
-    fn labelled(&self, pieces: &[Piece], family: &[&str]) -> Option<Vec<Labelled>> {
-        let mut found: Vec<Labelled> = Vec::new();
+    fn labelled(&self, pieces: &[Piece], family: &[&str]) -> Option<Vec<PartStart>> {
+        let mut found: Vec<PartStart> = Vec::new();
         for start in 0..pieces.len() {
             let is_next = |label: &&&str| self.label(pieces, start, label).is_some();
             let Some(at) = family.iter().position(|label| is_next(&label)) else {
@@ -49,7 +49,7 @@ impl Reader<'_> {
                 found.clear();
             }
             if at == found.len() && found.last().is_none_or(|last| last.content <= start) {
-                found.push(Labelled { start, content });
+                found.push(PartStart { start, content });
             }
         }
         (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
