@@ -28,6 +28,7 @@ fn scorer_pages() -> Vec<String> {
 #[test]
 fn documented_configurations_are_valid() {
     let mut count = 0;
+    let mut refused = Vec::new();
     let schema = serve::config::schema(|_, _| None);
     let schema = jsonschema::validator_for(&schema).expect("it is a schema");
     let pages = scorer_pages();
@@ -38,12 +39,11 @@ fn documented_configurations_are_valid() {
             let (_, problems) = serve::config::read_text_with(name, &block, config, &["m"]);
             assert_eq!(problems, Vec::<Problem>::new(), "{block}");
             let value = toml::from_str(&block).expect("it was read");
-            let errors: Vec<String> =
-                schema.iter_errors(&value).map(|e| format!("{}: {e}", e.instance_path())).collect();
-            assert!(errors.is_empty(), "{name}: {errors:#?}\n{block}");
+            refused.extend(schema.iter_errors(&value).map(|error| format!("{name}: {error}")));
             count += 1;
         }
     }
+    assert_eq!(refused, Vec::<String>::new());
     assert!(count >= 3, "only {count} blocks were found");
 }
 

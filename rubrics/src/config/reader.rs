@@ -260,7 +260,9 @@ impl<'d, 't> Section<'d, 't> {
     pub fn sections(&self, key: &'static str) -> Vec<Section<'d, 't>> {
         let schema = self.schema.as_ref().map(|schema| schema.borrow_mut().tables(key));
         let Some((_, value)) = self.find(key) else {
-            return self.recorded(Section { schema, ..self.empty(key) }).into_iter().collect();
+            // Two, because readers may ask the last one for other keys.
+            let section = || Section { schema: schema.clone(), ..self.empty(key) };
+            return self.recorded([section(), section()]).into_iter().flatten().collect();
         };
         let Some(items) = value.get_ref().as_array() else {
             self.problem(key, format!("expected [[{}]]", self.join(key)));

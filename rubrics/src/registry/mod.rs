@@ -107,7 +107,9 @@ impl Registry {
         let keys = schema["properties"].as_object().cloned().unwrap_or_default();
         for (key, values) in keys {
             for word in values["enum"].as_array().into_iter().flatten() {
-                merge(&mut schema, &record(&format!("{key} = {word}"), true));
+                for all_present in [false, true] {
+                    merge(&mut schema, &record(&format!("{key} = {word}"), all_present));
+                }
             }
         }
         schema["properties"]["kind"] = json!({ "const": kind });

@@ -96,17 +96,12 @@ fn role(table: &Section<'_, '_>) -> Option<Role> {
 
 fn adjust(table: &Section<'_, '_>) -> Option<Adjust> {
     let words = [("score", Measured::Score), ("raw", Measured::Raw)];
-    let measured =
-        if table.has("value") { table.word("value", &words)? } else { Measured::default() };
-    let standardise = match table.section("standardise") {
-        None if table.has("standardise") => return None,
-        None => None,
-        Some(section) => {
-            let standard = standard(&section);
-            section.finish();
-            Some(standard?)
-        }
-    };
+    let measured = table.word("value", &words);
+    let standardise = table.section("standardise").map(|section| {
+        let standard = standard(&section);
+        section.finish();
+        standard
+    });
     let clip = match table.numbers("clip").as_deref() {
         None => None,
         Some([least, greatest]) if least < greatest => Some([*least, *greatest]),
@@ -115,7 +110,17 @@ fn adjust(table: &Section<'_, '_>) -> Option<Adjust> {
             None
         }
     };
-    Some(Adjust { measured, standardise, clip, pass: table.number("pass") })
+    let pass = table.number("pass");
+    // What is there and could not be read has been reported.
+    let is_invalid = |key, is_read: bool| !is_read && table.has(key);
+    if is_invalid("value", measured.is_some()) || is_invalid("standardise", standardise.is_some()) {
+        return None;
+    }
+    let standardise = match standardise {
+        None => None,
+        Some(standard) => Some(standard?),
+    };
+    Some(Adjust { measured: measured.unwrap_or_default(), standardise, clip, pass })
 }
 
 /// `{ mean, std }`, or `{ reference, variance }` to compute them.
