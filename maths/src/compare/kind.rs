@@ -88,6 +88,7 @@ pub fn are_alike(gold: &Answer, candidate: &Answer, ws: &Workspace<'_>) -> bool 
         // Several amounts where one is wanted are several answers.
         (Kind::Amount, Kind::Several) => are_amounts(candidate),
         (Kind::Point, Kind::Several) => is_named(candidate),
+        (Kind::Point, Kind::Amount) => candidate.subjects.len() > 1,
         (Kind::Several, Kind::Point) => is_named(gold),
         (Kind::Truth | Kind::Words, Kind::Verdict)
         | (Kind::Verdict, Kind::Words)

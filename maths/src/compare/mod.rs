@@ -200,7 +200,9 @@ impl Comparer<'_, '_> {
                     return Ok(equal);
                 }
                 let are_parameters = renamed::are_of_one_function(gold, candidate, self.ws);
-                self.renamed_or(outcome, (value.expr, other.expr), are_parameters)
+                let are_named = kind::have_one_name(gold, candidate, self.ws);
+                let exprs = (value.expr, other.expr);
+                self.renamed_or(outcome, exprs, (are_parameters, are_named))
             }
             AnswerForm::Equation(left, right) => match inequality::as_equation(gold) {
                 Some(equation) => self.equations(equation, Equation { left: *left, right: *right }),

@@ -7,8 +7,9 @@
 use std::cmp::Ordering;
 
 use super::{Comparer, Comparison, bare, mismatch, region_of, text_compare};
-use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region};
-use crate::expr::{Constant, Expr};
+use crate::algebra;
+use crate::answer::{Answer, AnswerForm, Brackets, Chain, Region, Relation};
+use crate::expr::{Constant, Expr, Node};
 use crate::fuel::Exhausted;
 
 /// Spans in one region: sorting them takes proofs.
@@ -114,8 +115,42 @@ impl Comparer<'_, '_> {
                 let own = self.spans(gold)?;
                 self.same_spans(own, Some(spans))
             }
-            None => Ok(mismatch()),
+            None => match self.range_of_quantity(chain)? {
+                Some(range) => self.regions(gold, &range),
+                None => Ok(mismatch()),
+            },
         }
+    }
+
+    /// Returns the interval in which `1 \le x^2 - xy + y^2 \le 9` says that a quantity lies, which
+    /// is no variable and not solved for one.
+    fn range_of_quantity(&mut self, chain: &Chain) -> Result<Option<Region>, Exhausted> {
+        let [(first, middle), (second, last)] = chain.rest.as_slice() else {
+            return Ok(None);
+        };
+        let is_less =
+            |relation: Relation| matches!(relation, Relation::Less | Relation::LessOrEqual);
+        let is_more =
+            |relation: Relation| matches!(relation, Relation::Greater | Relation::GreaterOrEqual);
+        let is_closed = self.ws.is_closed(chain.first)? && self.ws.is_closed(*last)?;
+        let has_several = algebra::variables(*middle, self.ws).len() > 1
+            || self.ws.any(*middle, &mut |node| matches!(node, Node::Apply(..)))?;
+        let has = |relation: Relation| {
+            matches!(relation, Relation::LessOrEqual | Relation::GreaterOrEqual)
+        };
+        let (has_first, has_last) = (has(*first), has(*second));
+        if !is_closed || !has_several {
+            return Ok(None);
+        }
+        Ok(if is_less(*first) && is_less(*second) {
+            let (from, to) = (chain.first, *last);
+            Some(Region::Interval { from, to, has_from: has_first, has_to: has_last })
+        } else if is_more(*first) && is_more(*second) {
+            let (from, to) = (*last, chain.first);
+            Some(Region::Interval { from, to, has_from: has_last, has_to: has_first })
+        } else {
+            None
+        })
     }
 
     /// Decides whether two regions are the same set.

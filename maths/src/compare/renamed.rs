@@ -14,14 +14,14 @@ impl Comparer<'_, '_> {
         &mut self,
         found: Comparison,
         (gold, candidate): (Expr, Expr),
-        are_parameters: bool,
+        (are_parameters, are_named): (bool, bool),
     ) -> Result<Comparison, Exhausted> {
         if !matches!(found, Comparison::Different(_)) {
             return Ok(found);
         }
         let (own, other) =
             (algebra::variables(gold, self.ws), algebra::variables(candidate, self.ws));
-        if self.is_renamed(gold, candidate, (&own, &other))? {
+        if self.is_renamed(gold, candidate, (&own, &other), are_named)? {
             return Ok(Comparison::equal("renamed_equal"));
         }
         let only_own: Vec<_> = own.iter().copied().filter(|n| !other.contains(n)).collect();
@@ -52,6 +52,21 @@ impl Comparer<'_, '_> {
         Ok(found)
     }
 
+    /// Returns the letters that are usual for free constants and only the gold answer has, where the candidate
+    /// has as many of its own and both sides share a variable: `A \cos x + B \sin x` and `C_1 \cos x + C_2
+    /// \sin x`.
+    fn other_constants(&self, own: &[Name], other: &[Name]) -> Vec<Name> {
+        let only = |names: &[Name], others: &[Name]| -> Vec<Name> {
+            names.iter().copied().filter(|name| !others.contains(name)).collect()
+        };
+        let (free, names) = (only(own, other), only(other, own));
+        let is_constant = |name: &Name| names_constant(self.ws.spelling(*name));
+        let is_shared = free.len() < own.len();
+        let are_free =
+            is_shared && free.len() == names.len() && free.iter().chain(&names).all(is_constant);
+        if are_free { free } else { Vec::new() }
+    }
+
     /// Decides whether the sides are equal when the constants of integration, by their usual names `C_1` and
     /// `c_2`, take the names of the candidate's, in whatever order.
     fn is_renamed(
@@ -59,6 +74,7 @@ impl Comparer<'_, '_> {
         gold: Expr,
         candidate: Expr,
         (own, other): (&[Name], &[Name]),
+        are_named: bool,
     ) -> Result<bool, Exhausted> {
         /// Constants that are renamed.
         const MAX_CONSTANTS: usize = 3;
@@ -69,7 +85,10 @@ impl Comparer<'_, '_> {
             index.is_some_and(|index| index.parse::<u8>().is_ok())
                 || spelling == "C" && own.len() > 2 && is_added(gold, **name, self.ws)
         };
-        let free: Vec<Name> = own.iter().filter(is_free).copied().collect();
+        let mut free: Vec<Name> = own.iter().filter(is_free).copied().collect();
+        if free.is_empty() && are_named {
+            free = self.other_constants(own, other);
+        }
         let is_bound = |name: &&Name| own.contains(*name) && !free.contains(*name);
         let names: Vec<Name> = other.iter().filter(|name| !is_bound(name)).copied().collect();
         if free.is_empty() || free.len() != names.len() || free.len() > MAX_CONSTANTS {
@@ -95,6 +114,13 @@ impl Comparer<'_, '_> {
         }
         Ok(false)
     }
+}
+
+/// Returns whether a name is usual for a free constant: `A`, `C`, `k`, `C_1`.
+fn names_constant(spelling: &str) -> bool {
+    let (letter, index) = spelling.split_once('_').unwrap_or((spelling, ""));
+    matches!(letter, "A" | "B" | "C" | "D" | "K" | "c" | "k")
+        && index.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// Returns whether `name` is a term of the sum that `expr` is.

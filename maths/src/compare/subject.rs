@@ -53,8 +53,9 @@ pub(super) fn relate(ws: &Workspace<'_>, gold: &Answer, candidate: &Answer) -> R
     // `x_1 = x_2 = 3` is one x.
     let is_index_of = |name: &Expr, letter: &Expr| match (ws.node(*name), ws.node(*letter)) {
         (Node::Symbol(name), Node::Symbol(letter)) => {
-            let rest = ws.spelling(*name).strip_prefix(ws.spelling(*letter));
-            rest.is_some_and(|rest| rest.starts_with('_'))
+            let (name, letter) = (bare(ws.spelling(*name)), bare(ws.spelling(*letter)));
+            let rest = name.strip_prefix(letter);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
         }
         (
             Node::Symbol(_)
@@ -70,7 +71,6 @@ pub(super) fn relate(ws: &Workspace<'_>, gold: &Answer, candidate: &Answer) -> R
         ) => false,
     };
     if let [(only, false)] = own.as_slice()
-        && other.len() > 1
         && other.iter().all(|(name, _)| is_index_of(name, only))
     {
         return Relation::Same;
@@ -142,6 +142,21 @@ pub(super) fn by_names(members: &[Answer], others: &[Answer]) -> Option<Vec<Answ
     };
     let is_whole = members.len() == others.len() && members.len() > 1;
     is_whole.then(|| members.iter().map(find).collect())?
+}
+
+/// Returns whether an answer gives `count` letters, at least two, one value.
+pub(super) fn are_letters(ws: &Workspace<'_>, answer: &Answer, count: usize) -> bool {
+    let is_letter = |subject: &Subject| matches!(subject, Subject::Expr(expr) if matches!(ws.node(*expr), Node::Symbol(_)));
+    count > 1 && answer.subjects.len() == count && answer.subjects.iter().all(is_letter)
+}
+
+/// Returns the letter under the accent of an estimate: `y` of `hat{y}`.
+fn bare(spelling: &str) -> &str {
+    let Some((inner, index)) = spelling.strip_prefix("hat{").and_then(|rest| rest.split_once('}'))
+    else {
+        return spelling;
+    };
+    if index.is_empty() { inner } else { spelling }
 }
 
 /// Returns whether members answer the parts of a question, by their labels.

@@ -44,6 +44,11 @@ impl Comparer<'_, '_> {
                 }
                 (None, _) => Ok(mismatch()),
             },
+            // `x = y = z = 1`
+            AnswerForm::Value(_) if subject::are_letters(self.ws, candidate, members.len()) => {
+                let other = Answer { subjects: Vec::new(), ..candidate.clone() };
+                self.in_order(members, &vec![other; members.len()])
+            }
             AnswerForm::Value(value) => match self.components(value, members.len())? {
                 Some(components) => self.in_order(members, &components),
                 None => Ok(mismatch()),

@@ -230,6 +230,7 @@ fn object(name: &str) -> Option<Token<'static>> {
         "imath" => Token::Constant(Constant::I),
         "ell" => Token::Name("ell"),
         "hbar" => Token::Name("hbar"),
+        "aleph" => Token::Name("aleph"),
         "angle" | "measuredangle" => Token::Name("angle"),
         "triangle" => Token::Name("triangle"),
         "emptyset" | "varnothing" => Token::Numbers(Numbers::Empty),

@@ -234,6 +234,7 @@ fn guess<'a>(response: &'a str, visible: &Visible) -> Option<Extracted<'a>> {
             readings.push(parts);
             readings.len() - 1
         });
+        let parts = parts.or(statement.is_ordered.then_some(0));
         let source = if readings.is_empty() { WORDS } else { source };
         readings.extend(predicate.map(|span| vec![span]));
         readings.extend(statement.letter.map(|span| vec![span]));

@@ -351,7 +351,7 @@ impl Math {
         let opens_with_name =
             |text: &&str| text.bytes().take_while(u8::is_ascii_alphabetic).count() > 2;
         if members.iter().all(opens_with_name) {
-            let joined = members.join(", ");
+            let joined = members.join(", ").replace("**", "");
             if let Ok(answer) = read(&joined)
                 && answer.member_count() == members.len()
             {

@@ -4,7 +4,7 @@
 use crate::answer::{Answer, AnswerForm, Subject, Unread};
 use crate::expr::Function;
 use crate::read::parse::ParseResult;
-use crate::read::token::{Bracket, Token};
+use crate::read::token::{Bracket, Lexeme, Token};
 
 use super::region::inside;
 use super::{AnswerReader, LexemeRange, answer_of, is_separator};
@@ -36,6 +36,9 @@ const REASONS: [&str; 14] = [
     "it", "they", "this", "these", "that", "there", "because", "since", "as", "with", "by", "for",
     "the", "we",
 ];
+
+/// Verbs of a clause that restates or explains a yes or a no.
+const VERBS_OF_REASONS: [&str; 8] = ["is", "are", "does", "do", "has", "have", "holds", "exists"];
 
 /// A part before it is read.
 struct NamedPart {
@@ -124,7 +127,7 @@ impl AnswerReader<'_, '_, '_> {
         }
         let next = (at < span.end).then(|| self.token(at))?;
         let is_verb = next.word().is_some_and(|word| VERBS.contains(&word));
-        let is_sign = next == Token::Colon
+        let is_sign = matches!(next, Token::Colon | Token::Arrow)
             || !is_letter && matches!(next, Token::Relation(crate::answer::Relation::Equal));
         let is_said = is_verb || is_sign;
         let value = at + usize::from(is_said)..span.end;
@@ -173,7 +176,11 @@ impl AnswerReader<'_, '_, '_> {
             "no" | "false" => false,
             _ => return None,
         };
-        let opens = third.token.word().is_some_and(|word| REASONS.contains(&word));
+        let is_verb = |item: &Lexeme<'_>| {
+            item.token.word().is_some_and(|word| VERBS_OF_REASONS.contains(&word))
+        };
+        let opens = third.token.word().is_some_and(|word| REASONS.contains(&word))
+            || self.slice(span).iter().any(is_verb);
         let is_reason = match second.token {
             Token::Comma | Token::Semicolon | Token::Colon => opens,
             Token::Open(Bracket::Round) => true,

@@ -4,9 +4,10 @@ use dashu::integer::{IBig, UBig};
 use dashu::rational::RBig;
 
 use crate::answer::{Unread, Value};
-use crate::expr::{Expr, Node};
+use crate::expr::{Constant, Expr, Node};
 use crate::measure::{self, Measure};
 use crate::number;
+use crate::read::Dialect;
 use crate::read::names;
 use crate::read::parse::ParseResult;
 use crate::read::token::{Bracket, Gap, Style, Token};
@@ -100,6 +101,7 @@ impl AnswerReader<'_, '_, '_> {
     /// Finds where the number or expression ends and words about it begin.
     fn number_end(&self, span: &LexemeRange, has_currency: bool) -> usize {
         let mut is_symbolic = false;
+        let mut has_pi = false;
         for at in self.tops(span) {
             let is_first = at == span.start;
             match self.token(at) {
@@ -113,7 +115,9 @@ impl AnswerReader<'_, '_, '_> {
                     return at;
                 }
                 Token::Word { text, style } => {
-                    if !is_first && self.starts_unit(at, span, is_symbolic) {
+                    // `2\pi m` is a product, and `25π cm` is none.
+                    let is_factor = is_symbolic || has_pi && text.len() == 1;
+                    if !is_first && self.starts_unit(at, span, is_factor) {
                         return at;
                     }
                     is_symbolic |= style != Style::Upright || text.len() == 1;
@@ -123,6 +127,7 @@ impl AnswerReader<'_, '_, '_> {
                 {
                     return at;
                 }
+                Token::Constant(Constant::Pi) => has_pi = true,
                 Token::Name(_)
                 | Token::Function(_)
                 | Token::Constant(_)
@@ -191,7 +196,10 @@ impl AnswerReader<'_, '_, '_> {
             &rest,
             |token| matches!(token, Token::Word { text, style } if style == Style::Upright || text.len() > 1),
         );
-        let is_marked = if is_prefix { has_word } else { self.items[at].gap >= Gap::Thin };
+        // `40 μT` in plain text
+        let is_plain = self.setting.dialect == Dialect::Plain && self.items[at].gap >= Gap::Blank;
+        let is_marked =
+            if is_prefix { has_word || is_plain } else { self.items[at].gap >= Gap::Thin };
         is_marked && self.measure(&rest, None).is_some()
     }
 

@@ -109,7 +109,7 @@ impl AnswerReader<'_, '_, '_> {
     pub(super) fn declaration_of_constants(&self, span: &LexemeRange) -> usize {
         const WORDS: [&str; 9] =
             ["are", "is", "a", "an", "and", "any", "some", "arbitrary", "real"];
-        let opens = |token: Token<'_>| matches!(token.word(), Some("where" | "with"));
+        let opens = |token: Token<'_>| matches!(token.word(), Some("where" | "with" | "for"));
         let Some(at) = self.find_top(span, opens).filter(|at| *at > span.start) else {
             return span.end;
         };

@@ -134,8 +134,14 @@ impl AnswerReader<'_, '_, '_> {
                 Some(_) | None => return Ok(None),
             }
         }
-        let is_simple = arguments.iter().all(|argument| {
-            matches!(self.ws.node(*argument), Node::Symbol(_) | Node::Number(_) | Node::Constant(_))
+        let is_name =
+            |node: &Node| matches!(node, Node::Symbol(_) | Node::Number(_) | Node::Constant(_));
+        // `\chi(T^2)`
+        let is_simple = arguments.iter().all(|argument| match self.ws.node(*argument) {
+            Node::Power(base, exponent) => {
+                is_name(self.ws.node(*base)) && is_name(self.ws.node(*exponent))
+            }
+            node => is_name(node),
         });
         if !is_simple || arguments.is_empty() {
             return Ok(None);

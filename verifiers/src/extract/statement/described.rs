@@ -88,6 +88,26 @@ impl Reader<'_> {
             .then(|| sentence[joint - before].span.start..sentence[from + count - 1].span.end)
     }
 
+    /// Returns whether a sentence says that what it lists is in order: "from smallest to largest", "in
+    /// increasing order".
+    pub(super) fn says_order(&self, sentence: &[Piece]) -> bool {
+        let is_superlative = |piece: Option<&Piece>| {
+            self.is_word(piece, &["smallest", "least", "largest", "greatest"])
+        };
+        sentence.windows(3).any(|three| {
+            let is_range = self.is_word(three.get(1), &["to"])
+                && is_superlative(three.first())
+                && is_superlative(three.get(2));
+            let is_named = self.is_word(three.first(), &["in"])
+                && self.is_word(
+                    three.get(1),
+                    &["increasing", "ascending", "decreasing", "descending"],
+                )
+                && self.is_word(three.get(2), &["order"]);
+            is_range || is_named
+        })
+    }
+
     fn is_whole(&self, piece: &Piece) -> bool {
         let inner = self.text[piece.span.clone()].trim_matches(['$', '\\', '(', ')', ' ']);
         inner.bytes().all(|b| b.is_ascii_digit())

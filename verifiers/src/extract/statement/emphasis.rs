@@ -89,11 +89,24 @@ impl Reader<'_> {
                 && (!is_joined || first.len() == 1)
                 && !text.contains(['$', '\\'])
             {
-                first.insert(0, vec![only.clone()]);
+                first.insert(0, vec![self.without_head(only.clone())]);
             }
         }
         first.extend(rest);
         first
+    }
+
+    /// Returns a bold text without the words before its colon: "CH₂O" of "Empirical formula: CH₂O".
+    fn without_head(&self, span: Range<usize>) -> Range<usize> {
+        let text = &self.text[span.clone()];
+        let is_head =
+            |head: &str| head.len() > 2 && head.chars().all(|c| c.is_alphabetic() || c == ' ');
+        match text.split_once(": ") {
+            Some((head, value)) if is_head(head) && !value.contains(':') => {
+                trim::range_in(self.text, value)
+            }
+            Some(_) | None => span,
+        }
     }
 
     /// Returns the number in words with which the last clause that states something concludes: "…, so

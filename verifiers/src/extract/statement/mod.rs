@@ -50,6 +50,8 @@ pub(super) struct Statement {
     pub(super) earlier: Vec<Vec<Range<usize>>>,
     /// What the parts of a question are answered with, in order.
     pub(super) parts: Option<Vec<Range<usize>>>,
+    /// Whether its first reading is said to be in order: "from smallest to largest".
+    pub(super) is_ordered: bool,
     /// Its reading in words.
     pub(super) predicate: Option<Range<usize>>,
     /// The yes or no that opens a sentence.
@@ -132,6 +134,7 @@ pub(super) fn last_statement(text: &str, part: &Range<usize>) -> Statement {
         if index == 0 {
             statement.letter = reader.lettered_subject(&clauses);
         }
+        statement.is_ordered = reader.says_order(sentence);
         is_found = !statement.values.is_empty();
         if statement.is_rejection {
             break;
@@ -211,13 +214,18 @@ fn vanishing(text: &str, predicate: Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Returns where `x =` starts before the plain value at `index`.
-fn name(pieces: &[Piece], index: usize) -> Option<usize> {
+fn name(text: &str, pieces: &[Piece], index: usize) -> Option<usize> {
     let [.., name, equals] = &pieces[..index] else {
         return None;
     };
     let is_plain = pieces[index].kind == PieceKind::Number;
-    (is_plain && name.kind == PieceKind::Word && name.span.len() <= 2 && equals.is_mark('='))
-        .then_some(name.span.start)
+    (is_plain && is_variable(text, name) && equals.is_mark('=')).then_some(name.span.start)
+}
+
+/// Returns whether a word is short enough for the name of a variable with its index: `x₁`, `λ₁`.
+fn is_variable(text: &str, piece: &Piece) -> bool {
+    let name = text[piece.span.clone()].trim_end_matches(|c: char| ('₀'..='₉').contains(&c));
+    piece.kind == PieceKind::Word && name.len() <= 2
 }
 
 /// Returns whether a formula states an order, or where a variable lies.
@@ -413,7 +421,8 @@ impl<'t> Reader<'t> {
                 self.joins(&gap[from.unwrap_or(gap.len())..])
                     && self.are_members(pieces, first, index)
             });
-            let named = name(pieces, index).map_or(span.start, |start| start.min(span.start));
+            let named =
+                name(self.text, pieces, index).map_or(span.start, |start| start.min(span.start));
             let end = pieces[index].span.end.max(span.end);
             match groups.last_mut() {
                 // Conditions keep the words between them: "x < 1 or x > 3" is one set.
@@ -427,7 +436,7 @@ impl<'t> Reader<'t> {
                 Some(group) if joins && group.len() < MAX_MEMBERS => {
                     // The first member was taken without its name until it had a second one.
                     if let ([first], Some((place, _))) = (group.as_mut_slice(), before) {
-                        let start = name(pieces, place).unwrap_or(first.start);
+                        let start = name(self.text, pieces, place).unwrap_or(first.start);
                         first.start = start.min(first.start);
                     }
                     group.push(named..span.end);
@@ -471,7 +480,8 @@ impl<'t> Reader<'t> {
     /// Returns whether two values may be members of one list: both give the value of a letter, or
     /// neither does.
     fn are_members(&self, pieces: &[Piece], first: usize, second: usize) -> bool {
-        let is_named = |index| name(pieces, index).is_some() || self.has_left_side(&pieces[index]);
+        let is_named =
+            |index| name(self.text, pieces, index).is_some() || self.has_left_side(&pieces[index]);
         let is_simple = |index: usize| !self.is_compound(&pieces[index]);
         is_named(first) == is_named(second) && is_simple(first) && is_simple(second)
     }
@@ -485,7 +495,7 @@ impl<'t> Reader<'t> {
             match piece.kind {
                 // A variable before its value.
                 PieceKind::Word if gap.get(at + 1).is_some_and(|next| next.is_mark('=')) => {
-                    if piece.span.len() > 2 || at + 2 < gap.len() {
+                    if !is_variable(self.text, piece) || at + 2 < gap.len() {
                         return false;
                     }
                     at += 1;

@@ -107,10 +107,8 @@ impl Reader<'_> {
         let mut found: Vec<Range<usize>> = Vec::new();
         for sentence in sentences.iter().rev().take(MAX_SENTENCES) {
             let is_border = |piece: &Piece| {
-                matches!(
-                    piece.kind,
-                    PieceKind::Mark(',' | ';' | '*' | '.') | PieceKind::Break { .. }
-                ) || self.is_word(Some(piece), &words::JOINING)
+                matches!(piece.kind, PieceKind::Mark(',' | ';' | '.') | PieceKind::Break { .. })
+                    || self.is_word(Some(piece), &words::JOINING)
                     || self.is_word(Some(piece), &words::PARTING)
             };
             let own: Vec<_> =
@@ -123,22 +121,27 @@ impl Reader<'_> {
         (2..=MAX_MEMBERS).contains(&found.len()).then_some(found)
     }
 
-    /// Returns the name of an extremum or a mean and its value in a clause.
+    /// Returns the name of an extremum or of another thing, "the son", and its value in a clause.
     fn named_value(&self, clause: &[Piece]) -> Option<Range<usize>> {
-        let at = clause.iter().position(|piece| self.is_word(Some(piece), &words::NAMING))?;
-        let rest = &clause[at + 1..];
-        let names = rest
-            .iter()
-            .take(MAX_NAME)
-            .take_while(|piece| self.is_word(Some(piece), &["value", "values"]))
-            .count();
-        let rest = &rest[names..];
-        let is_verb = |piece: &Piece| {
-            self.is_word(Some(piece), &["is", "are", "equals"])
-                || matches!(piece.kind, PieceKind::Mark('=' | ':'))
+        let clause: Vec<&Piece> = clause.iter().filter(|piece| !piece.is_mark('*')).collect();
+        let is_word = |at: usize, list: &[&str]| self.is_word(clause.get(at).copied(), list);
+        let is_noun = |at: usize| clause[at].kind == PieceKind::Word && clause[at].span.len() > 2;
+        let is_verb = |at: usize| {
+            is_word(at, &["is", "are", "equals"])
+                || matches!(clause[at].kind, PieceKind::Mark('=' | ':'))
         };
-        let verb = rest.iter().take(MAX_QUALIFIED).position(is_verb);
-        let value = rest.get(verb.map_or(0, |verb| verb + 1)).filter(|piece| piece.is_value())?;
+        let is_named = |at: &usize| {
+            // "the son is 12"
+            let is_thing = |at: usize| {
+                at > 0 && is_word(at - 1, &["the"]) && is_noun(at) && is_word(at + 1, &["is"])
+            };
+            is_word(*at, &words::NAMING) || is_thing(*at)
+        };
+        let at = (0..clause.len()).find(is_named)?;
+        let from = at + 1 + usize::from(is_word(at + 1, &["value", "values"]));
+        let until = clause.len().min(from + MAX_QUALIFIED);
+        let verb = (from..until).find(|at| is_verb(*at));
+        let value = clause.get(verb.map_or(from, |verb| verb + 1)).filter(|p| p.is_value())?;
         Some(clause[at].span.start..value.span.end)
     }
 }

@@ -73,13 +73,20 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
                 None => plain(text, at, first, window),
             },
         };
+        let mut piece = piece;
+        let (start, mut is_overlapping) = (at, false);
         at = piece.span.end;
         // `12 500`, `1 1/2` and `238 − 92` are one value.
         while let Some(last) = pieces.last().filter(|last| last.span.start >= piece.span.start) {
             if !matches!(last.kind, PieceKind::Number | PieceKind::Mark(_)) {
-                return None;
+                // It begins within a formula that nothing encloses.
+                is_overlapping = true;
+                break;
             }
             pieces.pop();
+        }
+        if is_overlapping {
+            piece.span.start = start;
         }
         pieces.push(piece);
     }
@@ -251,7 +258,10 @@ fn word_length(text: &str) -> usize {
         None => 0,
         Some(first) if is_single(first) => first.len_utf8(),
         Some(_) => {
-            let end = |c: char| !(c.is_alphabetic() || "'’-".contains(c)) || is_single(c);
+            // The index of `λ₁` belongs to its name.
+            let is_index = |c: char| ('₀'..='₉').contains(&c);
+            let end =
+                |c: char| !(c.is_alphabetic() || is_index(c) || "'’-".contains(c)) || is_single(c);
             let length = text.find(end).unwrap_or(text.len());
             text[..length].trim_end_matches(['\'', '’', '-']).len()
         }

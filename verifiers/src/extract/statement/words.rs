@@ -176,11 +176,16 @@ pub(super) const COMPARATIVE: [&str; 18] = [
 pub(super) const PARTING: [&str; 4] = ["but", "whereas", "while", "yet"];
 
 /// Words that open a sentence about the answer and not with it.
-pub(super) const CHECKING: [&str; 11] = [
+pub(super) const CHECKING: [&str; 16] = [
+    "already",
     "check",
     "checking",
+    "incidentally",
     "indeed",
+    "interestingly",
     "note",
+    "notice",
+    "observe",
     "recall",
     "remark",
     "verification",
