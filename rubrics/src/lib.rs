@@ -27,6 +27,7 @@ mod pipeline;
 mod pool;
 pub mod programs;
 pub mod prompt;
+mod queries;
 mod quote;
 mod registry;
 pub mod rubric;

@@ -1,10 +1,12 @@
 //! Runs untrusted programs in the sandbox for callers on async tasks.
 
-use sandbox::{Isolation, Loaded, Report, Sandbox, SandboxError, Session, Test};
+use std::time::Instant;
+
+use sandbox::{Isolation, LimitReached, Loaded, Report, Sandbox, SandboxError, Session, Test};
 use tokio::sync::{Semaphore, oneshot};
 use verifiers::Reason;
 
-pub use sandbox::{Ending, Limits, SandboxConfig, Test as ProgramTest};
+pub use sandbox::{Ending, Limits, SandboxConfig, SandboxStatus, Test as ProgramTest};
 
 use crate::outcome::{Failure, FailureKind};
 
@@ -42,6 +44,11 @@ impl Programs {
         self.sandbox.isolation()
     }
 
+    /// What it does now and has done.
+    pub fn status(&self) -> SandboxStatus {
+        self.sandbox.status()
+    }
+
     /// Runs one test of `source` under `limits`. Dropping the future ends its processes.
     ///
     /// # Errors
@@ -52,9 +59,33 @@ impl Programs {
         test: Test,
         limits: Limits,
     ) -> Result<ProgramRun, Failure> {
-        let work = move |session: &mut Session<'_>| match session.load(&source, limits)? {
-            Loaded::NotCompiled(why) => Ok(ProgramRun::NotCompiled(why)),
-            Loaded::Ready => session.run(&test).map(|report| ProgramRun::Ran(Box::new(report))),
+        self.run_until(source, test, limits, None).await
+    }
+
+    /// [`Self::run`] until a deadline, which is no limit of the program.
+    ///
+    /// # Errors
+    /// The same, and that the deadline passed.
+    pub(crate) async fn run_until(
+        &self,
+        source: String,
+        test: Test,
+        limits: Limits,
+        deadline: Option<Instant>,
+    ) -> Result<ProgramRun, Failure> {
+        let work = move |session: &mut Session<'_>| {
+            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+            let is_late = left.is_some_and(|left| left < limits.wall);
+            let wall = left.map_or(limits.wall, |left| left.min(limits.wall));
+            let limits = Limits { wall, ..limits };
+            if let Loaded::NotCompiled(why) = session.load(&source, limits)? {
+                return Ok(ProgramRun::NotCompiled(why));
+            }
+            let report = session.run(&test)?;
+            match report.ending(&limits) {
+                Ending::Time(LimitReached::Wall) if is_late => Err(SandboxError::Cancelled),
+                _ => Ok(ProgramRun::Ran(Box::new(report))),
+            }
         };
         self.in_slot(work).await?.map_err(|error| failure(&error))
     }

@@ -14,6 +14,7 @@ use crate::model_scorer::{CommonOptions, ModelScorer};
 use crate::models::{Models, Served};
 use crate::outcome::Failure;
 use crate::pipeline::Pipeline;
+use crate::programs::{Programs, SandboxStatus};
 
 /// Scorers by name.
 pub(crate) type ScorersByName = BTreeMap<String, Arc<Scorer>>;
@@ -223,6 +224,16 @@ impl Scorer {
     /// The models and adapters that it and its parts call, by name, each once.
     pub fn models(&self) -> &[String] {
         &self.models
+    }
+
+    /// What its sandbox does and has done; `None` if it runs no programs.
+    pub fn sandbox_status(&self) -> Option<SandboxStatus> {
+        match &self.method {
+            ScorerMethod::Model(scorer) => scorer.kind().programs().map(Programs::status),
+            ScorerMethod::Answer(_) | ScorerMethod::Arithmetic(_) | ScorerMethod::Pipeline(_) => {
+                None
+            }
+        }
     }
 
     /// Whether it compares the responses of a group and refuses a single response.

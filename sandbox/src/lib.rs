@@ -14,6 +14,7 @@ mod pressure;
 mod report;
 mod seccomp;
 mod session;
+mod status;
 mod worker;
 
 pub use config::{Floor, Limits, Rung, SandboxConfig};
@@ -21,4 +22,5 @@ pub use pool::{Sandbox, Ticket};
 pub use pressure::PressureWatch;
 pub use report::{Ending, LimitReached, Loaded, ProcessEnd, Report};
 pub use session::{CheckFiles, Session, Test, TestFile};
+pub use status::SandboxStatus;
 pub use worker::{Isolation, SandboxError};

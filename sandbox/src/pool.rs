@@ -1,5 +1,6 @@
 //! The slots of a sandbox and the queue before them.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -8,6 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounde
 
 use crate::config::SandboxConfig;
 use crate::session::{Cancel, SandboxState, Session};
+use crate::status::{Counts, SandboxStatus, add};
 use crate::worker::{Isolation, SandboxError};
 
 /// How long an idle worker is kept: it holds some megabytes and descriptors, and a new one takes
@@ -20,6 +22,26 @@ type Work = Box<dyn FnOnce(&mut Session<'_>) + Send>;
 struct Waiting {
     work: Work,
     cancel: Arc<Cancel>,
+    waits: Held,
+}
+
+/// One of the submissions that a gauge counts; no longer once it is dropped.
+struct Held {
+    shared: Arc<SandboxState>,
+    gauge: fn(&Counts) -> &AtomicU64,
+}
+
+impl Held {
+    fn new(shared: &Arc<SandboxState>, gauge: fn(&Counts) -> &AtomicU64) -> Self {
+        add(gauge(&shared.counts), 1);
+        Self { shared: Arc::clone(shared), gauge }
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        (self.gauge)(&self.shared.counts).fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// A fixed number of slots, whose threads and workers start with the first submission. Dropping it
@@ -65,6 +87,11 @@ impl Sandbox {
         self.shared.isolation()
     }
 
+    /// What it does now and has done.
+    pub fn status(&self) -> SandboxStatus {
+        self.shared.counts.status()
+    }
+
     /// Queues `work`, which runs in a slot with its worker. It must not panic. A cancelled
     /// submission that has not begun is dropped with `work`.
     ///
@@ -80,10 +107,12 @@ impl Sandbox {
             none => none.insert(Slots::start(&self.shared)?),
         };
         let cancel = Arc::new(Cancel::default());
-        let waiting = Waiting { work: Box::new(work), cancel: Arc::clone(&cancel) };
+        let waits = Held::new(&self.shared, |counts| &counts.waiting);
+        let waiting = Waiting { work: Box::new(work), cancel: Arc::clone(&cancel), waits };
         match slots.queue.try_send(waiting) {
             Ok(()) => Ok(Ticket { cancel }),
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
+                self.shared.counts.failed(&SandboxError::QueueFull);
                 Err(SandboxError::QueueFull)
             }
         }
@@ -118,10 +147,13 @@ impl Slots {
     }
 }
 
-fn serve(shared: &SandboxState, waiting: &Receiver<Waiting>) {
+fn serve(shared: &Arc<SandboxState>, waiting: &Receiver<Waiting>) {
     let mut worker = None;
-    while let Some(Waiting { work, cancel }) = next(waiting, &mut worker, KEEP_ALIVE) {
+    while let Some(Waiting { work, cancel, waits }) = next(waiting, &mut worker, KEEP_ALIVE) {
+        let _runs = Held::new(shared, |counts| &counts.running);
+        drop(waits);
         if !cancel.is_cancelled() {
+            add(&shared.counts.started, 1);
             work(&mut Session::new(shared, &cancel, &mut worker));
         }
     }

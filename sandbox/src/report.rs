@@ -54,6 +54,22 @@ pub enum Ending {
     Broken,
 }
 
+impl Ending {
+    /// The name in counts and results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Finished => "finished",
+            // A broken guest is an error and no report.
+            Self::Failed | Self::Broken => "failed",
+            Self::Time(LimitReached::Cpu) => "cpu_time",
+            Self::Time(LimitReached::Wall) => "wall_time",
+            Self::Memory => "memory",
+            Self::Output => "output",
+            Self::Security => "security",
+        }
+    }
+}
+
 /// What one test did.
 #[derive(Debug, Clone)]
 pub struct Report {

@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::{Limits, SandboxConfig};
-use crate::report::{Ending, Loaded, ProcessEnd, Report};
+use crate::pressure::PressureWatch;
+use crate::report::{Ending, LimitReached, Loaded, ProcessEnd, Report};
+use crate::status::{Counts, NOT_COMPILED, add};
 use crate::worker::{Isolation, SandboxError, Start, Worker, is_lean, names};
 
 /// One test of a submission. Expected values are in [`Test::Tests`] and [`Test::Check`] alone,
@@ -71,11 +73,12 @@ pub(crate) struct SandboxState {
     pub(crate) config: SandboxConfig,
     /// What the kernel allows, once a worker was started.
     isolation: Mutex<Option<Isolation>>,
+    pub(crate) counts: Counts,
 }
 
 impl SandboxState {
     pub(crate) fn new(config: SandboxConfig) -> Self {
-        Self { config, isolation: Mutex::new(None) }
+        Self { config, isolation: Mutex::new(None), counts: Counts::default() }
     }
 
     /// What is in force; `None` before the first worker.
@@ -104,6 +107,7 @@ impl SandboxState {
                     refused.push((rung, why));
                 }
                 Start::Ready(worker, isolation) => {
+                    add(&self.counts.workers, 1);
                     let isolation = Isolation { refused, ..isolation };
                     *self.isolation.lock().unwrap_or_else(PoisonError::into_inner) =
                         Some(isolation);
@@ -230,8 +234,9 @@ impl<'s> Session<'s> {
     pub fn load(&mut self, source: &str, limits: Limits) -> Result<Loaded, SandboxError> {
         self.finish()?;
         let loaded = self.twice(|session| session.compile(source, limits))?;
-        if loaded == Loaded::Ready {
-            self.loaded = Some((source.to_owned(), limits));
+        match loaded {
+            Loaded::Ready => self.loaded = Some((source.to_owned(), limits)),
+            Loaded::NotCompiled(_) => self.shared.counts.ended_as(NOT_COMPILED),
         }
         Ok(loaded)
     }
@@ -242,12 +247,20 @@ impl<'s> Session<'s> {
     /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
     pub fn run(&mut self, test: &Test) -> Result<Report, SandboxError> {
         let (source, limits) = self.loaded.clone().expect("a submission was loaded");
-        self.twice(|session| {
+        let watch = PressureWatch::start();
+        let report = self.twice(|session| {
             if session.worker.is_none() {
                 session.compile(&source, limits)?;
             }
             session.test(test, &limits)
-        })
+        })?;
+        let counts = &self.shared.counts;
+        if is_starved(&report, &limits, |cpu| watch.was_starved(cpu)) {
+            counts.failed(&SandboxError::Starved);
+            return Err(SandboxError::Starved);
+        }
+        counts.ended(report.ending(&limits), report.wall);
+        Ok(report)
     }
 
     /// Ends the submission.
@@ -258,8 +271,19 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// Runs `step`, and once more with a new worker if the first one was lost.
+    /// Runs `step`, and once more with a new worker if the first one was lost. Counts a failure.
     fn twice<T>(
+        &mut self,
+        step: impl Fn(&mut Self) -> Result<T, SandboxError>,
+    ) -> Result<T, SandboxError> {
+        let result = self.uncounted(step);
+        if let Err(error) = &result {
+            self.shared.counts.failed(error);
+        }
+        result
+    }
+
+    fn uncounted<T>(
         &mut self,
         step: impl Fn(&mut Self) -> Result<T, SandboxError>,
     ) -> Result<T, SandboxError> {
@@ -270,6 +294,9 @@ impl<'s> Session<'s> {
             }
             result = step(self);
             let Err(error) = &result else { return result };
+            if matches!(error, SandboxError::WorkerLost(_)) && !self.cancel.is_cancelled() {
+                add(&self.shared.counts.worker_deaths, 1);
+            }
             *self.worker = None;
             self.cancel.detach();
             if !matches!(error, SandboxError::WorkerLost(_) | SandboxError::GuestKilled) {
@@ -350,6 +377,17 @@ impl<'s> Session<'s> {
     }
 }
 
+/// Whether a limit by the clock was reached because the machine kept the program from running, as
+/// `was_starved` says of its processor time. Others ran then: it did not sleep.
+fn is_starved(
+    report: &Report,
+    limits: &Limits,
+    was_starved: impl FnOnce(Duration) -> bool,
+) -> bool {
+    report.ending(limits) == Ending::Time(LimitReached::Wall)
+        && was_starved(Duration::from_micros(report.guest.cpu_us))
+}
+
 impl Drop for Session<'_> {
     fn drop(&mut self) {
         if self.finish().is_err() {
@@ -359,6 +397,38 @@ impl Drop for Session<'_> {
         // The worker of a cancelled submission is gone or about to be.
         if self.cancel.is_cancelled() {
             *self.worker = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_program_is_starved_if_the_machine_was_and_it_ran() {
+        let limits = Limits::with_cpu(Duration::from_secs(10));
+        for (reached, cpu_us, expected) in [
+            (serde_json::json!("wall"), 9_000_000, true),
+            // It slept.
+            (serde_json::json!("wall"), 1000, false),
+            // Its own fault, whatever the machine did.
+            (serde_json::json!("cpu"), 10_000_000, false),
+            (Value::Null, 9_000_000, false),
+        ] {
+            let end = serde_json::json!({"exit": null, "signal": 9, "cpu_us": cpu_us,
+                "peak_kib": 1, "started": true, "killed": true, "reached": reached});
+            let report = Report {
+                guest: serde_json::from_value(end).expect("an end"),
+                tester: None,
+                stdout: Vec::new(),
+                stderr: Vec::new(),
+                is_truncated: false,
+                result: None,
+                wall: limits.wall,
+            };
+            let was_starved = |cpu: Duration| cpu >= limits.wall / 10;
+            assert_eq!(is_starved(&report, &limits, was_starved), expected, "{report:?}");
         }
     }
 }

@@ -3,7 +3,7 @@
 //! Labels of scorers and models come from the configuration alone: a name sent by a client never
 //! becomes a time series.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use engine::EngineStatus;
@@ -14,6 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
+use rubrics::programs::SandboxStatus;
 
 use crate::memory::MemoryBudget;
 
@@ -172,6 +173,75 @@ struct ConnectionLabels {
     event: &'static str,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct SandboxLabels {
+    scorer: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EndingLabels {
+    scorer: String,
+    ending: &'static str,
+}
+
+/// Metrics of the sandboxes of scorers, updated when the metrics are rendered.
+#[derive(Debug, Default)]
+struct Sandboxes {
+    running: Family<SandboxLabels, Gauge>,
+    waiting: Family<SandboxLabels, Gauge>,
+    submissions: Family<SandboxLabels, Counter>,
+    workers: Family<SandboxLabels, Counter>,
+    worker_deaths: Family<SandboxLabels, Counter>,
+    seconds: Family<SandboxLabels, Counter<f64, AtomicU64>>,
+    runs: Family<EndingLabels, Counter>,
+    failures: Family<EndingLabels, Counter>,
+}
+
+impl Sandboxes {
+    fn register(&self, registry: &mut Registry) {
+        let help = "Submissions that run in the sandbox";
+        registry.register("sandbox_running", help, self.running.clone());
+        let help = "Submissions that wait for a slot of the sandbox";
+        registry.register("sandbox_waiting", help, self.waiting.clone());
+        let mut counter = |name, help: &str, family: &Family<SandboxLabels, Counter>| {
+            registry.register(name, help, family.clone());
+        };
+        counter("sandbox_submissions", "Submissions that came into a slot", &self.submissions);
+        counter("sandbox_workers", "Workers that were started", &self.workers);
+        counter("sandbox_worker_deaths", "Workers that died in a submission", &self.worker_deaths);
+        let help = "Time by the clock of tests in the sandbox";
+        registry.register_with_unit("sandbox_run", help, Unit::Seconds, self.seconds.clone());
+        let help = "Tests in the sandbox by their ending";
+        registry.register("sandbox_runs", help, self.runs.clone());
+        let help = "Submissions without a result by what failed in the sandbox";
+        registry.register("sandbox_failures", help, self.failures.clone());
+    }
+
+    fn set(&self, scorer: &str, status: &SandboxStatus) {
+        let labels = SandboxLabels { scorer: scorer.to_owned() };
+        let gauge = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
+        self.running.get_or_create(&labels).set(gauge(status.running));
+        self.waiting.get_or_create(&labels).set(gauge(status.waiting));
+        for (family, total) in [
+            (&self.submissions, status.started),
+            (&self.workers, status.workers),
+            (&self.worker_deaths, status.worker_deaths),
+        ] {
+            raise(&family.get_or_create(&labels), total);
+        }
+        // The bits of numbers that are not negative have their order.
+        let seconds = status.run_time.as_secs_f64().to_bits();
+        self.seconds.get_or_create(&labels).inner().fetch_max(seconds, Ordering::Relaxed);
+        for (family, counts) in [(&self.runs, &status.endings), (&self.failures, &status.failures)]
+        {
+            for (ending, total) in counts.iter().filter(|(_, total)| *total > 0) {
+                let scorer = scorer.to_owned();
+                raise(&family.get_or_create(&EndingLabels { scorer, ending }), *total);
+            }
+        }
+    }
+}
+
 /// Metrics that engines report, updated when the metrics are rendered.
 #[derive(Debug, Default)]
 struct Engines {
@@ -271,6 +341,7 @@ pub struct Metrics {
     key_refusals: Family<LimitLabels, Counter>,
     connection_events: Family<ConnectionLabels, Counter>,
     engines: Engines,
+    sandboxes: Sandboxes,
 }
 
 impl Default for Metrics {
@@ -299,6 +370,7 @@ impl Metrics {
             key_refusals: Family::default(),
             connection_events: Family::default(),
             engines: Engines::default(),
+            sandboxes: Sandboxes::default(),
         };
         metrics.register();
         metrics
@@ -336,6 +408,7 @@ impl Metrics {
         let help = "Connections that were refused, gave way to others, or passed a deadline";
         registry.register("connection_events", help, self.connection_events.clone());
         self.engines.register(registry);
+        self.sandboxes.register(registry);
     }
 
     /// Adds the series that says what the program was built from.
@@ -418,6 +491,11 @@ impl Metrics {
         self.engines.set(model, queued_tokens, status);
     }
 
+    /// Records what the sandbox of a scorer does and has done.
+    pub fn sandbox(&self, scorer: &str, status: &SandboxStatus) {
+        self.sandboxes.set(scorer, status);
+    }
+
     /// Renders the metrics in the Prometheus text format, with `held` as gauges.
     pub fn render(&self, held: &[(&'static str, usize)]) -> Result<String, std::fmt::Error> {
         for (what, amount) in held {
@@ -435,6 +513,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::path::Path;
 
+    use rubrics::programs::{Programs, SandboxConfig};
+
     use super::*;
 
     /// The names that a scrape has once everything has happened.
@@ -451,6 +531,12 @@ mod tests {
         metrics.key_refused("requests");
         metrics.connections([("refused", 1)].into_iter());
         metrics.engine("judge", 0, &EngineStatus::default());
+        let status = SandboxStatus {
+            endings: vec![("finished", 1)],
+            failures: vec![("worker_lost", 1)],
+            ..Programs::new(SandboxConfig::default()).status()
+        };
+        metrics.sandbox("python-tests", &status);
         let text = metrics.render(&[("items", 0)]).expect("text");
         let samples = text.lines().filter(|line| !line.starts_with('#'));
         samples.map(|line| line.split(['{', ' ']).next().unwrap_or(line).to_owned()).collect()

@@ -20,6 +20,7 @@ mod mixed;
 mod models;
 mod models_route;
 mod playground;
+mod programs;
 mod request_cost;
 mod scorers;
 mod serving;

@@ -46,45 +46,51 @@ pub(crate) fn read(section: &Section<'_, '_>) -> Box<dyn ScorerKind> {
     let outputs =
         [("exact", OutputRule::Exact), ("lines", OutputRule::Lines), ("words", OutputRule::Words)];
     let values = [("typed", ValueRule::Typed), ("python", ValueRule::Python)];
+    let reward = section.word("reward", &rewards).unwrap_or_default();
+    let default = CodePolicy::default();
+    let total = section.integer("total_ms", 1..3_600_001).map(Duration::from_millis);
+    let policy = CodePolicy {
+        limits: read_limits(section),
+        total: total.unwrap_or(default.total),
+        stop_early: reward == Reward::All,
+        output: section.word("output", &outputs).unwrap_or_default(),
+        values: section.word("values", &values).unwrap_or_default(),
+    };
+    Box::new(CodeScorer { policy, reward, programs: Programs::new(read_sandbox(section)) })
+}
+
+/// The limits of a run.
+pub(super) fn read_limits(section: &Section<'_, '_>) -> Limits {
+    let limits = section
+        .integer("cpu_ms", 1..3_600_001)
+        .map_or_else(Limits::default, |ms| Limits::with_cpu(Duration::from_millis(ms)));
+    Limits {
+        wall: section.integer("wall_ms", 1..3_600_001).map_or(limits.wall, Duration::from_millis),
+        memory_bytes: section
+            .integer("memory_mb", 64..1 << 20)
+            .map_or(limits.memory_bytes, |megabytes| megabytes << 20),
+        output_bytes: section
+            .integer("output_bytes", 1..(64 << 20) + 1)
+            .unwrap_or(limits.output_bytes),
+        ..limits
+    }
+}
+
+/// The sandbox.
+pub(super) fn read_sandbox(section: &Section<'_, '_>) -> SandboxConfig {
     let floors = [
         ("limits", Floor::Limits),
         ("calls", Floor::Calls),
         ("files", Floor::Files),
         ("all", Floor::All),
     ];
-    let reward = section.word("reward", &rewards).unwrap_or_default();
-    let limits = section
-        .integer("cpu_ms", 1..3_600_001)
-        .map_or_else(Limits::default, |ms| Limits::with_cpu(Duration::from_millis(ms)));
-    let default = CodePolicy::default();
-    let total = section.integer("total_ms", 1..3_600_001).map(Duration::from_millis);
-    let policy = CodePolicy {
-        limits: Limits {
-            wall: section
-                .integer("wall_ms", 1..3_600_001)
-                .map_or(limits.wall, Duration::from_millis),
-            memory_bytes: section
-                .integer("memory_mb", 64..1 << 20)
-                .map_or(limits.memory_bytes, |megabytes| megabytes << 20),
-            output_bytes: section
-                .integer("output_bytes", 1..(64 << 20) + 1)
-                .unwrap_or(limits.output_bytes),
-            ..limits
-        },
-        total: total.unwrap_or(default.total),
-        stop_early: reward == Reward::All,
-        output: section.word("output", &outputs).unwrap_or_default(),
-        values: section.word("values", &values).unwrap_or_default(),
-    };
     let config = SandboxConfig::default();
-    let slots = section.integer("slots", 1..1025).and_then(|slots| usize::try_from(slots).ok());
-    let config = SandboxConfig {
+    SandboxConfig {
         python: section.text("python").map_or(config.python, Into::into),
-        slots: slots.unwrap_or(config.slots),
+        slots: super::sql::read_slots(section).unwrap_or(config.slots),
         floor: section.word("floor", &floors).unwrap_or_default(),
         ..config
-    };
-    Box::new(CodeScorer { policy, reward, programs: Programs::new(config) })
+    }
 }
 
 impl ScorerKind for CodeScorer {
@@ -103,6 +109,10 @@ impl ScorerKind for CodeScorer {
             "reward": self.reward,
             "floor": self.programs.config().floor,
         })
+    }
+
+    fn programs(&self) -> Option<&Programs> {
+        Some(&self.programs)
     }
 
     fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {

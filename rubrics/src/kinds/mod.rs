@@ -55,6 +55,7 @@ use crate::engine_client::EngineClient;
 use crate::group;
 use crate::models::Models;
 use crate::outcome::Outcome;
+use crate::programs::Programs;
 use crate::sample::Sample;
 
 pub(crate) use names::Names;
@@ -86,6 +87,11 @@ pub(crate) trait ScorerKind: Send + Sync {
     /// Names of the scorers that it calls through [`KindContext::scorer`].
     fn scorers(&self) -> Vec<&str> {
         Vec::new()
+    }
+
+    /// The sandbox that it runs programs in.
+    fn programs(&self) -> Option<&Programs> {
+        None
     }
 
     /// Optional input fields that it uses.

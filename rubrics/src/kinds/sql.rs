@@ -1,42 +1,28 @@
 //! `kind = "sql"`: runs the query of a response and a gold query over the same databases.
 //!
-//! `verifiers::sql` runs and compares them. The scorer calls no model; it has threads of its own,
-//! because a query may take seconds, which would hold a verifier thread.
+//! `verifiers::sql` runs and compares them. The scorer calls no model.
 
 use std::path::Path;
-use std::sync::atomic::Ordering;
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, oneshot};
-use verifiers::sql::{
-    self, SqlCaller, SqlError, SqlFolder, SqlLimits, SqlMode, SqlPolicy, SqlTask,
-};
+use verifiers::sql::{self, SqlFolder, SqlLimits, SqlMode, SqlPolicy, SqlTask};
 use verifiers::{Certainty, Reason};
 
 use super::{KindContext, ScoreFuture, ScorerKind};
 use crate::config::Section;
-use crate::outcome::{Evidence, Failure, FailureKind, Outcome, Score};
-use crate::pool::{VerifierPool, catch_panic};
+use crate::outcome::{Evidence, Outcome, Score};
+use crate::queries::{Queries, failure};
 use crate::sample::Sample;
 
 /// Name of the kind in configurations.
 pub(crate) const NAME: &str = "sql";
 
-/// Queries that wait for a thread; the others wait as futures.
-const QUEUE: usize = 1024;
-/// Bytes of a thread's stack: `SQLite`'s parser recurses.
-const STACK_BYTES: usize = 8 << 20;
-
 /// A policy, its databases, and the threads that run queries.
 struct SqlScorer {
     policy: SqlPolicy,
     folder: Option<SqlFolder>,
-    slots: usize,
-    /// Started by the first query.
-    threads: OnceLock<VerifierPool>,
-    queue: Semaphore,
+    queries: Queries,
 }
 
 /// Reads the options; `base` is the folder that paths are relative to, `None` if no file may be
@@ -54,11 +40,7 @@ pub(crate) fn read(section: &Section<'_, '_>, base: Option<&Path>) -> Box<dyn Sc
     if !(0.0..1.0).contains(&tolerance) {
         section.problem("tolerance", "give a number from 0 to below 1");
     }
-    let time = section.integer("time_ms", 1..3_600_001).map(Duration::from_millis);
-    let limits = SqlLimits {
-        steps: section.integer("steps", 1000..u64::MAX).unwrap_or(default.limits.steps),
-        time: time.unwrap_or(default.limits.time),
-    };
+    let limits = read_limits(section);
     let columns = [("given", false), ("any", true)];
     let policy = SqlPolicy {
         mode: section.word("mode", &modes).unwrap_or_default(),
@@ -69,22 +51,36 @@ pub(crate) fn read(section: &Section<'_, '_>, base: Option<&Path>) -> Box<dyn Sc
     };
     let variants = [("one", false), ("all", true)];
     let all_variants = section.word("variants", &variants).unwrap_or(false);
-    let folder = section.text("databases").and_then(|path| {
-        let path = base?.join(path);
-        if !path.is_dir() {
-            section.problem("databases", format!("'{}' is no folder", path.display()));
-        }
-        Some(SqlFolder { path, all_variants })
-    });
-    let slots = section.integer("slots", 1..1025).and_then(|slots| usize::try_from(slots).ok());
-    let processors = || std::thread::available_parallelism().map_or(1, usize::from);
-    Box::new(SqlScorer {
-        policy,
-        folder,
-        slots: slots.unwrap_or_else(processors),
-        threads: OnceLock::new(),
-        queue: Semaphore::new(QUEUE),
-    })
+    let folder = read_folder(section, base, all_variants);
+    Box::new(SqlScorer { policy, folder, queries: Queries::new(read_slots(section)) })
+}
+
+/// The limits of a query.
+pub(super) fn read_limits(section: &Section<'_, '_>) -> SqlLimits {
+    let default = SqlLimits::default();
+    let time = section.integer("time_ms", 1..3_600_001).map(Duration::from_millis);
+    SqlLimits {
+        steps: section.integer("steps", 1000..u64::MAX).unwrap_or(default.steps),
+        time: time.unwrap_or(default.time),
+    }
+}
+
+/// The folder of databases.
+pub(super) fn read_folder(
+    section: &Section<'_, '_>,
+    base: Option<&Path>,
+    all_variants: bool,
+) -> Option<SqlFolder> {
+    let path = base?.join(section.text("databases")?);
+    if !path.is_dir() {
+        section.problem("databases", format!("'{}' is no folder", path.display()));
+    }
+    Some(SqlFolder { path, all_variants })
+}
+
+/// Runs at a time.
+pub(super) fn read_slots(section: &Section<'_, '_>) -> Option<usize> {
+    section.integer("slots", 1..1025).and_then(|slots| usize::try_from(slots).ok())
 }
 
 impl ScorerKind for SqlScorer {
@@ -111,39 +107,16 @@ impl ScorerKind for SqlScorer {
     }
 }
 
-/// Ends a query whose caller has left.
-struct CancelQuery(Arc<SqlCaller>);
-
-impl Drop for CancelQuery {
-    fn drop(&mut self) {
-        self.0.left.store(true, Ordering::Relaxed);
-    }
-}
-
 impl SqlScorer {
     async fn evaluate_sample(&self, sample: Sample<'_>, context: KindContext<'_>) -> Outcome {
         let gold = super::answer::gold(sample.input.reference.as_ref());
         let task = SqlTask::read(gold, self.folder.as_ref()).map_err(failure)?;
-        let permit = self.queue.acquire().await;
-        let _queued = permit.expect("the semaphore is never closed");
-        context.client.bounds().check()?;
-        let options = context.client.options();
-        let caller = SqlCaller { deadline: options.deadline, ..SqlCaller::default() };
-        let waiting = CancelQuery(Arc::new(caller));
-        let (reply, answer) = oneshot::channel();
         let (response, policy) = (sample.response.to_owned(), self.policy);
-        let caller = Arc::clone(&waiting.0);
-        let job = move || {
-            // A dropped receiver is a cancelled call.
-            let _ = reply.send(catch_panic(|| {
-                sql::judge(&response, &task, &policy, &caller).map_err(failure)
-            }));
-        };
-        let submitted = self.threads()?.submit(options.priority, Box::new(job));
-        submitted.map_err(|_| Failure::queue_full())?;
-        let result = answer.await.map_err(|_| Failure::internal())???;
+        let work = move |caller: &_| sql::judge(&response, &task, &policy, caller);
+        let result = self.queries.run(context.client, work).await?.map_err(failure)?;
         context.client.bounds().spend(result.work);
-        let reason = Reason::explained(result.verdict.code(), options.explain, || result.detail);
+        let explain = context.client.options().explain;
+        let reason = Reason::explained(result.verdict.code(), explain, || result.detail);
         Ok(Score {
             score: result.reward,
             raw: None,
@@ -152,28 +125,5 @@ impl SqlScorer {
             certainty: Certainty::Proven,
             evidence: Evidence::default(),
         })
-    }
-
-    fn threads(&self) -> Result<&VerifierPool, Failure> {
-        if let Some(threads) = self.threads.get() {
-            return Ok(threads);
-        }
-        let started =
-            VerifierPool::with_stack(self.slots, QUEUE, STACK_BYTES).map_err(|error| {
-                tracing::error!(%error, "no thread for queries");
-                Failure::internal()
-            })?;
-        Ok(self.threads.get_or_init(|| started))
-    }
-}
-
-fn failure(error: SqlError) -> Failure {
-    match error {
-        SqlError::Reference(error) => Failure::from_error(error, Evidence::default()),
-        SqlError::Cancelled => Failure::deadline_passed(),
-        SqlError::Overloaded => {
-            let detail = "the query needs the memory of all others for longer than they may wait";
-            Failure::new(FailureKind::Overloaded, Reason::with("memory_busy", detail))
-        }
     }
 }

@@ -220,6 +220,12 @@ pub(crate) async fn metrics(state: web::Data<State>) -> Result<HttpResponse, Api
         let status = host.engine.status();
         state.metrics.engine(&host.name, host.engine.queued_tokens(), &status);
     }
+    for scorer in state.registry.iter() {
+        if let Some(status) = scorer.sandbox_status() {
+            state.metrics.sandbox(scorer.name(), &status);
+        }
+    }
+    state.metrics.sandbox("programs", &state.programs.status());
     state.metrics.connections(state.connections.events());
     let text = state.metrics.render(&held).map_err(ApiError::internal)?;
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";

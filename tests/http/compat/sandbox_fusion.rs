@@ -1,20 +1,10 @@
 //! Programs over HTTP: `SandboxFusion`'s `POST /run_code`, OpenAI's `python` graders, and rows of
 //! programs and queries of `NeMo`-Gym.
 
-use std::process::Command;
-
 use serde_json::{Value, json};
+use testkit::has_python;
 
 use super::{answered, built_in, check_detail};
-
-fn has_python() -> bool {
-    let found = Command::new("python3").arg("--version").output();
-    let found = found.is_ok_and(|output| output.status.success());
-    if !found {
-        println!("skipped: there is no python3");
-    }
-    found
-}
 
 /// The body that verl's client sends.
 fn body(code: &str, stdin: &str) -> Value {
@@ -44,8 +34,9 @@ fn programs_are_run_as_sandbox_fusion_runs_them() {
         let rungs = reply["tribunal"]["isolation"].as_array().expect("a list");
         assert!(rungs.contains(&json!("limits")), "{reply}");
     }
-    let mut late = body("while True: pass", "");
-    late["run_timeout"] = json!(0.05);
+    // It sleeps: one that runs is told apart where other load keeps it from running.
+    let mut late = body("import time; time.sleep(60)", "");
+    late["run_timeout"] = json!(0.5);
     let reply = answered(&server, "/run_code", &late);
     let run = &reply["run_result"];
     assert_eq!((&reply["status"], &run["status"]), (&json!("Failed"), &json!("TimeLimitExceeded")));

@@ -12,6 +12,7 @@ mod functions;
 mod ordered;
 mod partial;
 mod statement;
+mod table;
 mod task;
 
 use std::sync::Arc;
@@ -22,6 +23,7 @@ use serde::Serialize;
 
 use crate::{Reason, VerifyError};
 use engine::{QueryFault, QueryResult, SqlQuery};
+pub use table::{SqlPlace, SqlTableError, table};
 pub use task::{SqlFolder, SqlTask};
 
 /// The rule of equality and the reward.
@@ -183,6 +185,17 @@ impl SqlCaller {
 impl SqlError {
     fn reference(code: &'static str, detail: impl Into<String>) -> Self {
         Self::Reference(VerifyError::BadReference(Reason::with(code, detail.into())))
+    }
+
+    /// In words.
+    fn words(self) -> String {
+        match self {
+            Self::Reference(VerifyError::BadReference(reason) | VerifyError::Undecided(reason)) => {
+                reason.detail.map_or_else(|| reason.code.to_owned(), |detail| detail.into_owned())
+            }
+            Self::Cancelled => "cancelled".to_owned(),
+            Self::Overloaded => "overloaded".to_owned(),
+        }
     }
 }
 

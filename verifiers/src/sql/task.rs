@@ -109,12 +109,12 @@ fn malformed(detail: impl Into<String>) -> SqlError {
     SqlError::reference("malformed_reference", detail)
 }
 
-fn no_database(detail: impl Into<String>) -> SqlError {
+pub(super) fn no_database(detail: impl Into<String>) -> SqlError {
     SqlError::reference("bad_database", detail)
 }
 
 /// Databases given as statements: one, or a list of variants.
-fn scripts(value: &Value) -> Result<Vec<SqlSource>, SqlError> {
+pub(super) fn scripts(value: &Value) -> Result<Vec<SqlSource>, SqlError> {
     let texts = match value {
         Value::String(_) => std::slice::from_ref(value),
         Value::Array(texts) if !texts.is_empty() && texts.len() <= MAX_DATABASES => texts,
@@ -145,10 +145,9 @@ fn scripts(value: &Value) -> Result<Vec<SqlSource>, SqlError> {
 }
 
 /// The files of the database `id`.
-fn files(id: &str, folder: Option<&SqlFolder>) -> Result<Vec<SqlSource>, SqlError> {
-    let folder = folder.ok_or_else(|| {
-        no_database("the reference names a database, and the scorer has no 'databases'")
-    })?;
+pub(super) fn files(id: &str, folder: Option<&SqlFolder>) -> Result<Vec<SqlSource>, SqlError> {
+    let folder = folder
+        .ok_or_else(|| no_database("a database is named, and the scorer has no 'databases'"))?;
     let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
     if id.is_empty() || id.starts_with('.') || !id.chars().all(is_name) {
         return Err(no_database(format!("'{}' is no name of a database", id.escape_debug())));

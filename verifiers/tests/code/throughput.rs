@@ -80,11 +80,11 @@ fn interpreter() -> String {
     String::from_utf8(found.stdout).expect("a path").trim().to_owned()
 }
 
-/// A fresh interpreter under limits of resources for each test, as verl and open-r1 run them.
-fn fresh_interpreters(submissions: u32) {
+/// A fresh interpreter for each test, by a shell that runs `limits` before it.
+fn fresh_interpreters(name: &str, limits: &str, submissions: u32) {
     let python = interpreter();
     let run = |number: u32| {
-        let limits = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0; exec \"$1\" -c \"$0\"";
+        let limits = &format!("{limits} exec \"$1\" -c \"$0\"");
         let mut child = Command::new("sh")
             .args(["-c", limits, SOURCE, &python])
             .current_dir(Path::new("/"))
@@ -98,7 +98,7 @@ fn fresh_interpreters(submissions: u32) {
         let output = child.wait_with_output().expect("it ends").stdout;
         assert_eq!(output, format!("{}\n", number + 2).as_bytes());
     };
-    measured("a fresh interpreter for each test", submissions, || {
+    measured(name, submissions, || {
         std::thread::scope(|scope| {
             for _ in 0..SLOTS {
                 let share = submissions / u32::try_from(SLOTS).expect("few slots");
@@ -115,7 +115,10 @@ fn throughput() {
     if !has_python() {
         return;
     }
-    fresh_interpreters(20);
+    // As verl and open-r1 run them.
+    let limits = "ulimit -v 1048576; ulimit -t 10; ulimit -c 0;";
+    fresh_interpreters("a fresh interpreter for each test", limits, 20);
+    fresh_interpreters("the same without any isolation", "", 20);
     ours("all rungs", &Rung::ALL, 300);
     ours("limits alone", &[Rung::Limits], 300);
     ours("limits, seccomp, landlock", &[Rung::Limits, Rung::Seccomp, Rung::Landlock], 300);

@@ -3,17 +3,21 @@
 //!
 //! The conversation is bounded: in each turn the model writes, and the calls in its text are run
 //! and answered; a turn without calls is the last one and has the verdict, of which the last
-//! occurrence counts. Tools are a closed set of pure computations, so that a call cannot reach
-//! another model. Only generated text is parsed: text of a response is never a call or a verdict.
+//! occurrence counts. Tools are a closed set of computations, programs in the sandbox and queries,
+//! so that a call cannot reach another model; a failure of the sandbox is one of the score. Only generated text is parsed: text of a response is never a call or a verdict.
 //!
 //! Unlike the published code, which scores the error string of the turn limit as incorrect, the
 //! turn limit is a failure here unless `at_turn_limit = "incorrect"`.
 
 mod convert;
+mod result;
+mod runners;
 mod tools;
 
 #[cfg(test)]
 mod tests;
+
+use std::path::Path;
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -28,7 +32,9 @@ use crate::engine_client::{EngineClient, stream_of};
 use crate::labels::{Labels, Spelling};
 use crate::models::{Chat, Models, Served};
 use crate::outcome::{Failure, FailureKind, Outcome, Score};
+use crate::programs::Programs;
 use crate::sample::Sample;
+use result::ToolResult;
 use tools::Toolbox;
 
 /// Name of the kind in configurations.
@@ -38,7 +44,7 @@ pub(crate) const NAME: &str = "tool";
 const CANDIDATE_CHARS: usize = 8192;
 
 /// The options.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Clone, Serialize)]
 struct Verifying {
     model: String,
     wording: Wording,
@@ -48,7 +54,7 @@ struct Verifying {
 }
 
 /// Method of the verdict.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Clone, Serialize)]
 #[serde(tag = "mode", rename_all = "snake_case")]
 enum VerdictMode {
     /// In a conversation.
@@ -63,7 +69,7 @@ enum VerdictMode {
 }
 
 /// The options of a conversation.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Clone, Serialize)]
 struct Conversing {
     #[serde(flatten)]
     writing: WritingOptions,
@@ -105,7 +111,8 @@ pub(crate) fn read(section: &Section<'_, '_>, names: &Names<'_>) -> Option<Box<d
     } else {
         let slots = Slots { needed: &["candidate", "reference"], optional: &["question", "tools"] };
         let wording = Wording::read(section, "tool-verifier", slots);
-        let mode = Conversing::read(section).map(|mode| VerdictMode::Tools(Box::new(mode)));
+        let mode =
+            Conversing::read(section, names.base).map(|mode| VerdictMode::Tools(Box::new(mode)));
         (wording, mode)
     };
     Some(Box::new(Verifying {
@@ -141,7 +148,7 @@ fn label_mode(section: &Section<'_, '_>) -> Option<VerdictMode> {
 }
 
 impl Conversing {
-    fn read(section: &Section<'_, '_>) -> Option<Self> {
+    fn read(section: &Section<'_, '_>, base: Option<&Path>) -> Option<Self> {
         let limits = [("fail", AtTurnLimit::Fail), ("incorrect", AtTurnLimit::Incorrect)];
         let markers = [("bracketed", Marker::Bracketed), ("bare", Marker::Bare)];
         let default =
@@ -152,7 +159,7 @@ impl Conversing {
             max_turns: turns.and_then(|n| usize::try_from(n).ok()).unwrap_or(5),
             at_turn_limit: section.word("at_turn_limit", &limits).unwrap_or_default(),
             verdict: section.word("verdict", &markers).unwrap_or_default(),
-            toolbox: Toolbox::read(section)?,
+            toolbox: Toolbox::read(section, base)?,
         })
     }
 }
@@ -176,6 +183,13 @@ impl ScorerKind for Verifying {
 
     fn min_score(&self) -> Option<f64> {
         Some(0.0)
+    }
+
+    fn programs(&self) -> Option<&Programs> {
+        match &self.mode {
+            VerdictMode::Tools(mode) => mode.toolbox.programs(),
+            VerdictMode::Label { .. } => None,
+        }
     }
 
     fn check(&self, models: &dyn Models) -> Result<(), String> {
@@ -285,8 +299,7 @@ impl Conversing {
             if calls.is_empty() {
                 return self.verdict(prompting::after_thinking(text), &counted);
             }
-            let toolbox = self.toolbox.clone();
-            let answers = client.run(move || toolbox.answer(calls)).await?;
+            let answers = self.toolbox.answer(calls, client).await?;
             for answer in &answers {
                 counted.calls += 1;
                 counted.failed += usize::from(!answer.is_ok);
@@ -356,7 +369,7 @@ fn knows_tools(served: &Served, opening: Message) -> bool {
 }
 
 /// Returns the turns with the results of calls.
-fn result_turns(answers: &[tools::ToolResult], has_role: bool) -> Vec<Message> {
+fn result_turns(answers: &[ToolResult], has_role: bool) -> Vec<Message> {
     let texts = answers.iter().map(|answer| answer.text.as_str());
     if has_role {
         return texts.map(|text| Message::new("tool", text)).collect();

@@ -1,6 +1,8 @@
-//! The tools that run here: pure computations of the verifiers, each within a budget.
+//! The tools that run here: computations of the verifiers, each within a budget, and programs and
+//! queries, under the limits of the scorers that run them.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -9,7 +11,12 @@ use verifiers::tool_calls::Call;
 use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verifier as _, VerifyError, arithmetic};
 
 use super::convert;
+use super::result::{ToolResult, cut};
+use super::runners::{Program, Query, Runners};
 use crate::config::{Section, nearest};
+use crate::engine_client::EngineClient;
+use crate::outcome::Failure;
+use crate::programs::Programs;
 
 /// Calls of one turn that are run; the others are refused.
 const MAX_CALLS: usize = 16;
@@ -26,31 +33,40 @@ pub(super) enum Tool {
     Calculator,
     /// A value in another unit.
     UnitConversion,
+    /// What a program writes.
+    PythonInterpreter,
+    /// The rows of a query.
+    Sql,
 }
 
 /// The tools of a scorer.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Clone, Serialize)]
 pub(super) struct Toolbox {
-    pub(super) tools: Vec<Tool>,
+    tools: Vec<Tool>,
     pub(super) max_result_bytes: usize,
-}
-
-/// The result of a call.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ToolResult {
-    /// The text of the result for the model.
-    pub(super) text: String,
-    pub(super) is_ok: bool,
+    /// What [`Tool::PythonInterpreter`] and [`Tool::Sql`] need.
+    #[serde(flatten)]
+    runners: Runners,
 }
 
 impl Tool {
-    const ALL: [Self; 3] = [Self::SymbolicVerify, Self::Calculator, Self::UnitConversion];
+    const ALL: [Self; 5] = [
+        Self::SymbolicVerify,
+        Self::Calculator,
+        Self::UnitConversion,
+        Self::PythonInterpreter,
+        Self::Sql,
+    ];
+    /// Those of a scorer that lists none: they are pure.
+    const DEFAULT: [Self; 3] = [Self::SymbolicVerify, Self::Calculator, Self::UnitConversion];
 
     fn name(self) -> &'static str {
         match self {
             Self::SymbolicVerify => "symbolic_verify",
             Self::Calculator => "calculator",
             Self::UnitConversion => "unit_conversion",
+            Self::PythonInterpreter => "python_interpreter",
+            Self::Sql => "sql",
         }
     }
 
@@ -77,6 +93,18 @@ impl Tool {
                     "target_unit": {"type": "string"},
                 }),
             ),
+            Self::PythonInterpreter => (
+                "Runs a Python program without network and files; print what you want to see",
+                json!({"code": {"type": "string"}}),
+            ),
+            Self::Sql => (
+                "Rows of an SQLite query, on what the statements in setup make or on a database",
+                json!({
+                    "query": {"type": "string"},
+                    "setup": {"type": "string"},
+                    "database": {"type": "string"},
+                }),
+            ),
         };
         json!({"type": "function", "function": {
             "name": self.name(),
@@ -85,13 +113,13 @@ impl Tool {
         }})
     }
 
-    /// Runs it.
+    /// Computes its result, or reads what is to be run.
     ///
     /// # Errors
     /// The error of the arguments or of the computation, for the model.
-    fn run(self, arguments: Map<String, Value>) -> Result<String, String> {
+    fn begin(self, arguments: Map<String, Value>) -> Result<ToolStep, String> {
         let arguments = Value::Object(arguments);
-        match self {
+        let text = match self {
             Self::SymbolicVerify => {
                 let ComparedExpressions { a, b } = typed(arguments)?;
                 symbolic_verify(&a, &b)
@@ -102,8 +130,21 @@ impl Tool {
                 value.map(|v| v.to_string()).map_err(|e| e.to_string())
             }
             Self::UnitConversion => convert::convert_units(&typed(arguments)?),
-        }
+            Self::PythonInterpreter => return Ok(ToolStep::Program(typed(arguments)?)),
+            Self::Sql => return Ok(ToolStep::Query(typed(arguments)?)),
+        };
+        text.map(ToolStep::Done)
     }
+}
+
+/// A call, as far as it can be answered on a verifier thread.
+pub(super) enum ToolStep {
+    /// The result.
+    Done(String),
+    /// A program to run.
+    Program(Program),
+    /// A query to run.
+    Query(Query),
 }
 
 #[derive(Deserialize)]
@@ -136,9 +177,10 @@ fn symbolic_verify(a: &str, b: &str) -> Result<String, String> {
 }
 
 impl Toolbox {
-    pub(super) fn read(section: &Section<'_, '_>) -> Option<Self> {
+    /// Reads the options; `base` is the folder that paths are relative to.
+    pub(super) fn read(section: &Section<'_, '_>, base: Option<&Path>) -> Option<Self> {
         let tools = match section.texts("tools") {
-            None => Tool::ALL.to_vec(),
+            None => Tool::DEFAULT.to_vec(),
             Some(names) => {
                 let tools: Option<Vec<Tool>> =
                     names.iter().map(|name| known(section, name)).collect();
@@ -146,10 +188,22 @@ impl Toolbox {
             }
         };
         let most = section.integer("max_result_bytes", 64..1 << 24);
+        let runners = Runners::read(
+            section,
+            base,
+            tools.contains(&Tool::PythonInterpreter),
+            tools.contains(&Tool::Sql),
+        );
         Some(Self {
             tools,
             max_result_bytes: most.and_then(|n| usize::try_from(n).ok()).unwrap_or(MAX_RESULT),
+            runners,
         })
+    }
+
+    /// The sandbox of programs.
+    pub(super) fn programs(&self) -> Option<&Programs> {
+        self.runners.programs()
     }
 
     /// Descriptions of the tools for the prompt; empty without tools.
@@ -168,16 +222,41 @@ impl Toolbox {
     }
 
     /// Runs all calls of a turn, in order.
-    pub(super) fn answer(&self, calls: Vec<Call>) -> Vec<ToolResult> {
-        let run = |(index, call): (usize, Call)| {
-            let result = if index < MAX_CALLS {
-                call.and_then(|wanted| self.tool(&wanted.name)?.run(wanted.arguments))
-            } else {
-                Err(format!("a turn has at most {MAX_CALLS} calls"))
-            };
-            self.rendered(result)
+    ///
+    /// # Errors
+    /// Failures of the sandbox and of overload, which are no results for the model.
+    pub(super) async fn answer(
+        &self,
+        calls: Vec<Call>,
+        client: &EngineClient<'_>,
+    ) -> Result<Vec<ToolResult>, Failure> {
+        let toolbox = self.clone();
+        let steps = client.run(move || toolbox.begin(calls)).await?;
+        let mut results = Vec::with_capacity(steps.len());
+        for step in steps {
+            results.push(match step {
+                Ok(ToolStep::Done(text)) => self.rendered(Ok(text)),
+                Ok(ToolStep::Program(program)) => {
+                    self.runners.run_program(program, self.max_result_bytes, client).await?
+                }
+                Ok(ToolStep::Query(query)) => {
+                    self.rendered(self.runners.run_query(query, client).await?)
+                }
+                Err(text) => self.rendered(Err(text)),
+            });
+        }
+        Ok(results)
+    }
+
+    /// Computes what needs no waiting.
+    pub(super) fn begin(&self, calls: Vec<Call>) -> Vec<Result<ToolStep, String>> {
+        let begin = |(index, call): (usize, Call)| {
+            if index >= MAX_CALLS {
+                return Err(format!("a turn has at most {MAX_CALLS} calls"));
+            }
+            call.and_then(|wanted| self.tool(&wanted.name)?.begin(wanted.arguments))
         };
-        calls.into_iter().enumerate().map(run).collect()
+        calls.into_iter().enumerate().map(begin).collect()
     }
 
     fn tool(&self, name: &str) -> Result<Tool, String> {
@@ -195,28 +274,8 @@ impl Toolbox {
             Ok(text) => ("ok", "result", text),
             Err(text) => ("error", "error", text),
         };
-        let message = json!({"status": status, key: cut(text, self.max_result_bytes)});
-        ToolResult {
-            // `\/` is `/` in JSON, and not a closing tag.
-            text: message.to_string().replace("</", "<\\/"),
-            is_ok,
-        }
+        ToolResult::new(&json!({"status": status, key: cut(text, self.max_result_bytes)}), is_ok)
     }
-}
-
-/// A text of at most `most` bytes, and a note where more was left out.
-fn cut(mut text: String, most: usize) -> String {
-    if text.len() <= most {
-        return text;
-    }
-    let length = text.len();
-    let mut end = most;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    text.truncate(end);
-    write!(text, "… [cut: {end} of {length} bytes]").expect("a string takes everything");
-    text
 }
 
 fn known(section: &Section<'_, '_>, name: &str) -> Option<Tool> {

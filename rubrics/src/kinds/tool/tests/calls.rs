@@ -2,9 +2,10 @@
 
 use proptest::prelude::*;
 use serde_json::json;
-use verifiers::tool_calls::read_calls;
+use verifiers::tool_calls::{Call, read_calls};
 
-use super::super::tools::Toolbox;
+use super::super::result::ToolResult;
+use super::super::tools::{ToolStep, Toolbox};
 use crate::config::Document;
 
 /// All tools, with results of at most 200 bytes.
@@ -12,7 +13,18 @@ fn toolbox() -> Toolbox {
     let text = "max_result_bytes = 200";
     let document = Document::new("test", text);
     let table = document.parse();
-    Toolbox::read(&document.root(&table)).expect("valid")
+    Toolbox::read(&document.root(&table), None).expect("valid")
+}
+
+/// Answers of tools that compute.
+fn answered(calls: Vec<Call>) -> Vec<ToolResult> {
+    let toolbox = toolbox();
+    let text = |step| match step {
+        Ok(ToolStep::Done(text)) => Ok(text),
+        Ok(ToolStep::Program(_) | ToolStep::Query(_)) => panic!("neither is listed"),
+        Err(text) => Err(text),
+    };
+    toolbox.begin(calls).into_iter().map(|step| toolbox.rendered(text(step))).collect()
 }
 
 #[test]
@@ -69,7 +81,7 @@ fn tools_compute_and_report_errors() {
     let check = |name: &str, arguments: serde_json::Value, expected: &str| {
         let call = json!({"name": name, "arguments": arguments});
         let calls = read_calls(&format!("<tool_call>{call}</tool_call>"));
-        let answers = toolbox().answer(calls);
+        let answers = answered(calls);
         assert!(answers[0].text.contains(expected), "{}", answers[0].text);
         let is_ok = answers[0].text.contains("\"status\":\"ok\"");
         assert_eq!(answers[0].is_ok, is_ok);
@@ -95,7 +107,7 @@ fn tools_compute_and_report_errors() {
 #[test]
 fn calls_of_a_turn_are_limited() {
     let call = r#"<tool_call>{"name": "calculator", "arguments": {"expression": "1"}}</tool_call>"#;
-    let answers = toolbox().answer(read_calls(&call.repeat(20)));
+    let answers = answered(read_calls(&call.repeat(20)));
     assert_eq!(answers.len(), 20);
     assert_eq!(answers.iter().filter(|answer| answer.is_ok).count(), 16);
 }
@@ -121,7 +133,7 @@ proptest! {
     #[test]
     fn any_text_parses_without_panic(text in "(<tool_call>|</tool_call>|\\{|\\}|\\[|\"tool_calls\"|\"function\"|\"arguments\"|:|,|a){0,12}") {
         let calls = read_calls(&text);
-        let answers = toolbox().answer(calls);
+        let answers = answered(calls);
         prop_assert!(answers.iter().all(|answer| !answer.is_ok));
     }
 }

@@ -240,7 +240,14 @@ fn options_that_cannot_be_are_problems() {
         let found = problems.iter().any(|problem| problem.contains(expected));
         assert!(found, "{problems:?} has no {expected:?}");
     };
-    check("tools = ['python_interpreter']", "no tool");
+    check("tools = ['perl_interpreter']", "no tool");
+    check("tools = ['python']", "no tool 'python'");
+    // Limits of a tool that is not listed.
+    check("cpu_ms = 100", "unknown key");
+    check("tools = ['sql']\ncpu_ms = 100", "unknown key");
+    check("tools = ['python_interpreter']\nsteps = 5000", "unknown key");
+    check("tools = ['python_interpreter']\ncpu_ms = 0", "whole number");
+    check("tools = ['sql']\nsteps = 1", "whole number");
     check("tools = ['calculater']", "did you mean 'calculator'");
     check("max_turns = 0", "whole number");
     check("mode = 'label'\nlabels = ['Yes']", "two labels");

@@ -2,6 +2,7 @@
 
 mod calls;
 mod conversation;
+mod running;
 
 use crate::{Input, Passage};
 
