@@ -8,7 +8,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
 
 use crate::config::SandboxConfig;
-use crate::session::{Cancel, SandboxState, Session};
+use crate::session::{Cancel, SandboxState, Session, SlotWorkers};
 use crate::status::{Counts, SandboxStatus, add};
 use crate::worker::{Isolation, SandboxError};
 
@@ -148,13 +148,13 @@ impl Slots {
 }
 
 fn serve(shared: &Arc<SandboxState>, waiting: &Receiver<Waiting>) {
-    let mut worker = None;
-    while let Some(Waiting { work, cancel, waits }) = next(waiting, &mut worker, KEEP_ALIVE) {
+    let mut workers: Option<SlotWorkers> = None;
+    while let Some(Waiting { work, cancel, waits }) = next(waiting, &mut workers, KEEP_ALIVE) {
         let _runs = Held::new(shared, |counts| &counts.running);
         drop(waits);
         if !cancel.is_cancelled() {
             add(&shared.counts.started, 1);
-            work(&mut Session::new(shared, &cancel, &mut worker));
+            work(&mut Session::new(shared, &cancel, workers.get_or_insert_default()));
         }
     }
 }

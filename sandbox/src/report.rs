@@ -31,6 +31,8 @@ pub struct ProcessEnd {
     started: bool,
     /// Whether the worker killed it, at a limit or because the tests had ended.
     killed: bool,
+    /// Whether it was no interpreter of ours, which reports a lack of memory.
+    native: bool,
     /// The limit at which the worker ended the test.
     reached: Option<LimitReached>,
 }
@@ -44,7 +46,7 @@ pub enum Ending {
     Failed,
     /// A limit of time.
     Time(LimitReached),
-    /// The interpreter found no memory below its limit.
+    /// It found no memory below its limit.
     Memory,
     /// More output than allowed.
     Output,
@@ -114,13 +116,15 @@ impl ProcessEnd {
         let holds_much = self.peak_kib.saturating_mul(1024 * 2) >= limits.memory_bytes;
         match (self.exit, self.signal) {
             (Some(0), _) => Ending::Finished,
-            (Some(EXIT_MEMORY), _) => Ending::Memory,
+            (Some(EXIT_MEMORY), _) if !self.native => Ending::Memory,
             (_, Some(libc::SIGSYS)) => Ending::Security,
             // No guest can send it to itself; the system may, when memory is short.
             (_, Some(libc::SIGKILL)) if holds_much => Ending::Memory,
             (_, Some(libc::SIGKILL)) if !self.killed => Ending::Broken,
             (_, Some(libc::SIGXCPU)) => Ending::Time(LimitReached::Cpu),
             (_, Some(libc::SIGXFSZ)) => Ending::Output,
+            // Most programs fail in some way when they get no more.
+            _ if self.native && holds_much => Ending::Memory,
             _ => Ending::Failed,
         }
     }

@@ -1,6 +1,6 @@
 //! System calls of workers and guests.
 //!
-//! Three programs, of which the strictest answer counts. A worker installs [`worker_filters`] once,
+//! Programs of which the strictest answer counts. A worker installs [`worker_filters`] once,
 //! and its forks inherit them; a guest adds [`guest_filter`], which takes from it what the worker
 //! needs to run guests. A call that is not listed fails with EPERM, which an honest program may
 //! meet; the calls of [`FORBIDDEN`] end the process with SIGSYS.
@@ -119,15 +119,46 @@ const FCNTL_SIGNALS: [u64; 5] = [8, 10, 15, 1024, 1026];
 /// `ioctl` requests that do the same: `FIOSETOWN` and `SIOCSPGRP`.
 const IOCTL_OWNERS: [u64; 2] = [0x8901, 0x8902];
 
-/// Programs that a worker installs, as the kernel reads them.
-pub(crate) fn worker_filters() -> Vec<Vec<u8>> {
+/// Calls by which a worker starts tools, and restricts what comes of them. The guests of other workers
+/// may make none of them, and those of such a worker one of the first two, once.
+const STARTING: &[c_long] =
+    &[libc::SYS_execve, libc::SYS_execveat, libc::SYS_landlock_restrict_self];
+
+/// The same under the names that only this architecture has.
+#[cfg(target_arch = "x86_64")]
+const STARTING_HERE: &[c_long] = &[libc::SYS_fork, libc::SYS_vfork];
+#[cfg(not(target_arch = "x86_64"))]
+const STARTING_HERE: &[c_long] = &[];
+
+/// What a fork replaces in [`native_filter`] before it becomes a guest: the address of its program's
+/// path, the address of the empty path beside a descriptor, and the number of its process.
+const PATH_MARK: u64 = 0x5ac1_e001_5ac1_e002;
+const EMPTY_MARK: u64 = 0x5ac1_e003_5ac1_e004;
+const PID_MARK: u64 = 0x5ac1_e005;
+
+/// Programs that a worker installs, as the kernel reads them; those of a worker that starts tools
+/// if `is_native`.
+pub(crate) fn worker_filters(is_native: bool) -> Vec<Vec<u8>> {
     let mut allowed: Rules =
         ALLOWED.iter().chain(ALLOWED_HERE).map(|call| (*call, vec![])).collect();
-    // Of streams alone: a datagram socket could send to any address.
-    let unix = condition(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64);
-    let stream = condition(1, SeccompCmpOp::MaskedEq(0xf), libc::SOCK_STREAM as u64);
-    allowed.insert(libc::SYS_socketpair, vec![rule(vec![unix, stream])]);
-    let forbidden = FORBIDDEN.iter().chain(FORBIDDEN_HERE).map(|call| (*call, vec![])).collect();
+    let starting: Vec<c_long> =
+        STARTING.iter().chain(STARTING_HERE).copied().filter(|_| is_native).collect();
+    allowed.extend(starting.iter().map(|call| (*call, vec![])));
+    // Connected alone: a datagram socket could send to any address.
+    let pair = |kind: i32| {
+        let unix = condition(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64);
+        rule(vec![unix, condition(1, SeccompCmpOp::MaskedEq(0xf), kind as u64)])
+    };
+    let pairs = if is_native {
+        // By which compilers in Rust start a linker.
+        vec![pair(libc::SOCK_STREAM), pair(libc::SOCK_SEQPACKET)]
+    } else {
+        vec![pair(libc::SOCK_STREAM)]
+    };
+    allowed.insert(libc::SYS_socketpair, pairs);
+    let forbidden = FORBIDDEN.iter().chain(FORBIDDEN_HERE);
+    let forbidden =
+        forbidden.filter(|call| !starting.contains(call)).map(|call| (*call, vec![])).collect();
     // The C library makes threads by `clone`, whose flags a filter can read, where `clone3` is absent.
     let absent = Rules::from([(libc::SYS_clone3, vec![])]);
     let refuse = SeccompAction::Errno(libc::EPERM as u32);
@@ -142,21 +173,54 @@ pub(crate) fn worker_filters() -> Vec<Vec<u8>> {
 /// The program that a guest adds before untrusted code runs. In a pid namespace it can signal itself
 /// alone, and may: `abort` does. Never by SIGKILL, which is how a death from outside is recognised.
 pub(crate) fn guest_filter(in_pid_namespace: bool) -> Vec<u8> {
-    let mut killed: Rules = WORKERS_OWN.iter().map(|call| (*call, vec![])).collect();
-    let thread = libc::CLONE_THREAD as u64;
-    let is_process = condition(0, SeccompCmpOp::MaskedEq(thread), 0);
-    killed.insert(libc::SYS_clone, vec![rule(vec![is_process])]);
-    let other = PRCTL_OPTIONS.map(|option| condition(0, SeccompCmpOp::Ne, option));
-    killed.insert(libc::SYS_prctl, vec![rule(other.to_vec())]);
     let kill = condition(2, SeccompCmpOp::Eq, libc::SIGKILL as u64);
     let tgkill = if in_pid_namespace { vec![rule(vec![kill])] } else { vec![] };
+    let mut killed = of_every_guest();
     killed.insert(libc::SYS_tgkill, tgkill);
+    killed.insert(libc::SYS_clone, vec![new_process()]);
+    compiled(killed, SeccompAction::Allow, SeccompAction::KillProcess)
+}
+
+/// The program of a guest that is started by a tool's path or is a compiled program. With `processes`
+/// it may start others.
+pub(crate) fn native_filter(processes: bool) -> Vec<u8> {
+    let mut killed = of_every_guest();
+    let kill = condition(2, SeccompCmpOp::Eq, libc::SIGKILL as u64);
+    let other = condition(0, SeccompCmpOp::Ne, PID_MARK);
+    let tgkill =
+        if processes { vec![rule(vec![kill])] } else { vec![rule(vec![kill]), rule(vec![other])] };
+    killed.insert(libc::SYS_tgkill, tgkill);
+    if !processes {
+        killed.insert(libc::SYS_clone, vec![new_process()]);
+        killed.extend(STARTING_HERE.iter().map(|call| (*call, vec![])));
+        for (call, argument, mark) in
+            [(libc::SYS_execve, 0, PATH_MARK), (libc::SYS_execveat, 1, EMPTY_MARK)]
+        {
+            let other =
+                SeccompCondition::new(argument, SeccompCmpArgLen::Qword, SeccompCmpOp::Ne, mark)
+                    .expect("a call has six arguments");
+            killed.insert(call, vec![rule(vec![other])]);
+        }
+    }
+    compiled(killed, SeccompAction::Allow, SeccompAction::KillProcess)
+}
+
+/// Whether a new thread is a process.
+fn new_process() -> SeccompRule {
+    rule(vec![condition(0, SeccompCmpOp::MaskedEq(libc::CLONE_THREAD as u64), 0)])
+}
+
+/// What no guest may do.
+fn of_every_guest() -> Rules {
+    let mut killed: Rules = WORKERS_OWN.iter().map(|call| (*call, vec![])).collect();
+    let other = PRCTL_OPTIONS.map(|option| condition(0, SeccompCmpOp::Ne, option));
+    killed.insert(libc::SYS_prctl, vec![rule(other.to_vec())]);
     // The kernel would send the signal of F_SETSIG, whichever it is.
     let signals = FCNTL_SIGNALS.map(|command| rule(vec![condition(1, SeccompCmpOp::Eq, command)]));
     killed.insert(libc::SYS_fcntl, signals.to_vec());
     let owners = IOCTL_OWNERS.map(|request| rule(vec![condition(1, SeccompCmpOp::Eq, request)]));
     killed.insert(libc::SYS_ioctl, owners.to_vec());
-    compiled(killed, SeccompAction::Allow, SeccompAction::KillProcess)
+    killed
 }
 
 type Rules = BTreeMap<i64, Vec<SeccompRule>>;

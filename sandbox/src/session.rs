@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::config::{Limits, SandboxConfig};
+use crate::languages::tool_paths;
+use crate::native::{COMPILER_BYTES, NativeMessage, NativeProgram};
 use crate::pressure::PressureWatch;
 use crate::report::{Ending, LimitReached, Loaded, ProcessEnd, Report};
 use crate::status::{Counts, NOT_COMPILED, add};
@@ -87,7 +89,11 @@ impl SandboxState {
     }
 
     /// Starts a worker with the rungs that the kernel allows, if the floor accepts them.
-    fn start(&self) -> Result<Worker, SandboxError> {
+    fn start(&self, kind: WorkerKind) -> Result<Worker, SandboxError> {
+        let tools = match kind {
+            WorkerKind::Python => Vec::new(),
+            WorkerKind::Native => tool_paths(),
+        };
         let known = self.isolation();
         let mut rungs =
             known.as_ref().map_or(self.config.rungs.clone(), |known| known.rungs.clone());
@@ -101,7 +107,7 @@ impl SandboxState {
                     refused: refused.join(", "),
                 });
             }
-            match Worker::start(&self.config, &rungs)? {
+            match Worker::start(&self.config, &rungs, &tools)? {
                 Start::Refused(rung, why) => {
                     rungs.retain(|other| *other != rung);
                     refused.push((rung, why));
@@ -164,15 +170,47 @@ impl Cancel {
     }
 }
 
-/// A slot's worker for the time of one submission.
+/// What a worker runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkerKind {
+    /// Python, in forks of its interpreter.
+    Python,
+    /// Installed tools and what they compile.
+    Native,
+}
+
+/// The workers of a slot, each `None` before its first submission and after a loss.
+#[derive(Debug, Default)]
+pub(crate) struct SlotWorkers {
+    python: Option<Worker>,
+    native: Option<Worker>,
+}
+
+impl SlotWorkers {
+    fn of(&mut self, kind: WorkerKind) -> &mut Option<Worker> {
+        match kind {
+            WorkerKind::Python => &mut self.python,
+            WorkerKind::Native => &mut self.native,
+        }
+    }
+}
+
+/// A slot's workers for the time of one submission.
 #[derive(Debug)]
 pub struct Session<'s> {
     shared: &'s SandboxState,
     cancel: &'s Arc<Cancel>,
-    /// The slot's worker; `None` before the first submission and after a loss.
-    worker: &'s mut Option<Worker>,
-    /// The text and its limits.
+    workers: &'s mut SlotWorkers,
+    /// A text in Python and its limits.
     loaded: Option<(String, Limits)>,
+    /// A program of another language and its limits.
+    compiled: Option<(NativeProgram, Limits)>,
+}
+
+#[derive(Serialize)]
+struct NativeLoadMessage<'a> {
+    program: NativeMessage<'a, LoadLimits>,
+    limits: LoadLimits,
 }
 
 #[derive(Serialize)]
@@ -190,11 +228,29 @@ struct LoadLimits {
     output: u64,
 }
 
+impl From<&Limits> for LoadLimits {
+    fn from(limits: &Limits) -> Self {
+        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
+        Self {
+            cpu_ms: millis(limits.cpu),
+            wall_ms: millis(limits.wall),
+            memory: limits.memory_bytes,
+            output: limits.output_bytes,
+        }
+    }
+}
+
 #[derive(Deserialize)]
 struct CompileHead {
     /// The process that compiled it, which ended if it could not.
     process: Option<ProcessEnd>,
     stderr: usize,
+    /// A tool that the worker may not run.
+    #[serde(default)]
+    unusable: Option<String>,
+    /// Whether it would start processes that no limit counts.
+    #[serde(default)]
+    is_uncounted: bool,
 }
 
 #[derive(Deserialize)]
@@ -217,9 +273,9 @@ impl<'s> Session<'s> {
     pub(crate) fn new(
         shared: &'s SandboxState,
         cancel: &'s Arc<Cancel>,
-        worker: &'s mut Option<Worker>,
+        workers: &'s mut SlotWorkers,
     ) -> Self {
-        Self { shared, cancel, worker, loaded: None }
+        Self { shared, cancel, workers, loaded: None, compiled: None }
     }
 
     /// What is in force.
@@ -232,10 +288,30 @@ impl<'s> Session<'s> {
     /// # Errors
     /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
     pub fn load(&mut self, source: &str, limits: Limits) -> Result<Loaded, SandboxError> {
-        self.finish()?;
-        let loaded = self.twice(|session| session.compile(source, limits))?;
+        self.finish(WorkerKind::Python)?;
+        let loaded = self.twice(WorkerKind::Python, |session| session.compile(source, limits))?;
         match loaded {
             Loaded::Ready => self.loaded = Some((source.to_owned(), limits)),
+            Loaded::NotCompiled(_) => self.shared.counts.ended_as(NOT_COMPILED),
+        }
+        Ok(loaded)
+    }
+
+    /// Compiles a program of another language, which [`Session::run_native`] runs under `limits`. A
+    /// text that [`Session::load`] loaded stays loaded.
+    ///
+    /// # Errors
+    /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
+    pub fn load_native(
+        &mut self,
+        program: &NativeProgram,
+        limits: Limits,
+    ) -> Result<Loaded, SandboxError> {
+        self.finish(WorkerKind::Native)?;
+        let loaded =
+            self.twice(WorkerKind::Native, |session| session.compile_native(program, limits))?;
+        match loaded {
+            Loaded::Ready => self.compiled = Some((program.clone(), limits)),
             Loaded::NotCompiled(_) => self.shared.counts.ended_as(NOT_COMPILED),
         }
         Ok(loaded)
@@ -247,25 +323,57 @@ impl<'s> Session<'s> {
     /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
     pub fn run(&mut self, test: &Test) -> Result<Report, SandboxError> {
         let (source, limits) = self.loaded.clone().expect("a submission was loaded");
+        self.counted(&limits, |session| {
+            session.twice(WorkerKind::Python, |session| {
+                if session.workers.python.is_none() {
+                    session.compile(&source, limits)?;
+                }
+                session.test(WorkerKind::Python, test, &limits)
+            })
+        })
+    }
+
+    /// Runs one test of the compiled program: [`Test::Program`], or [`Test::Call`] if it has a command
+    /// for calls.
+    ///
+    /// # Errors
+    /// Every [`SandboxError`] but [`SandboxError::QueueFull`].
+    pub fn run_native(&mut self, test: &Test) -> Result<Report, SandboxError> {
+        let (program, limits) = self.compiled.clone().expect("a program was compiled");
+        self.counted(&limits, |session| {
+            session.twice(WorkerKind::Native, |session| {
+                if session.workers.native.is_none() {
+                    session.compile_native(&program, limits)?;
+                }
+                session.test(WorkerKind::Native, test, &limits)
+            })
+        })
+    }
+
+    /// Counts what a test ends as. One that the machine kept from running is a failure.
+    fn counted(
+        &mut self,
+        limits: &Limits,
+        run: impl FnOnce(&mut Self) -> Result<Report, SandboxError>,
+    ) -> Result<Report, SandboxError> {
         let watch = PressureWatch::start();
-        let report = self.twice(|session| {
-            if session.worker.is_none() {
-                session.compile(&source, limits)?;
-            }
-            session.test(test, &limits)
-        })?;
+        let report = run(self)?;
         let counts = &self.shared.counts;
-        if is_starved(&report, &limits, |cpu| watch.was_starved(cpu)) {
+        if is_starved(&report, limits, |cpu| watch.was_starved(cpu)) {
             counts.failed(&SandboxError::Starved);
             return Err(SandboxError::Starved);
         }
-        counts.ended(report.ending(&limits), report.wall);
+        counts.ended(report.ending(limits), report.wall);
         Ok(report)
     }
 
-    /// Ends the submission.
-    pub(crate) fn finish(&mut self) -> Result<(), SandboxError> {
-        if let (Some(_), Some(worker)) = (self.loaded.take(), self.worker.as_mut()) {
+    /// Ends the submission of a worker.
+    fn finish(&mut self, kind: WorkerKind) -> Result<(), SandboxError> {
+        let was_loaded = match kind {
+            WorkerKind::Python => self.loaded.take().is_some(),
+            WorkerKind::Native => self.compiled.take().is_some(),
+        };
+        if let (true, Some(worker)) = (was_loaded, self.workers.of(kind)) {
             worker.send(&Value::Null)?;
         }
         Ok(())
@@ -274,9 +382,10 @@ impl<'s> Session<'s> {
     /// Runs `step`, and once more with a new worker if the first one was lost. Counts a failure.
     fn twice<T>(
         &mut self,
+        kind: WorkerKind,
         step: impl Fn(&mut Self) -> Result<T, SandboxError>,
     ) -> Result<T, SandboxError> {
-        let result = self.uncounted(step);
+        let result = self.uncounted(kind, step);
         if let Err(error) = &result {
             self.shared.counts.failed(error);
         }
@@ -285,6 +394,7 @@ impl<'s> Session<'s> {
 
     fn uncounted<T>(
         &mut self,
+        kind: WorkerKind,
         step: impl Fn(&mut Self) -> Result<T, SandboxError>,
     ) -> Result<T, SandboxError> {
         let mut result = Err(SandboxError::Cancelled);
@@ -297,7 +407,7 @@ impl<'s> Session<'s> {
             if matches!(error, SandboxError::WorkerLost(_)) && !self.cancel.is_cancelled() {
                 add(&self.shared.counts.worker_deaths, 1);
             }
-            *self.worker = None;
+            *self.workers.of(kind) = None;
             self.cancel.detach();
             if !matches!(error, SandboxError::WorkerLost(_) | SandboxError::GuestKilled) {
                 return result;
@@ -307,35 +417,61 @@ impl<'s> Session<'s> {
     }
 
     /// The slot's worker, which is started if there is none.
-    fn worker(&mut self) -> Result<&mut Worker, SandboxError> {
-        if self.worker.is_none() {
-            *self.worker = Some(self.shared.start()?);
+    fn worker(&mut self, kind: WorkerKind) -> Result<&mut Worker, SandboxError> {
+        let place = self.workers.of(kind);
+        if place.is_none() {
+            *place = Some(self.shared.start(kind)?);
         }
-        let worker = self.worker.as_mut().expect("just started");
+        let worker = place.as_mut().expect("just started");
         self.cancel.attach(worker)?;
         Ok(worker)
     }
 
     fn compile(&mut self, source: &str, limits: Limits) -> Result<Loaded, SandboxError> {
-        let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
-        let message = LoadMessage {
-            source,
-            lean: is_lean(source),
-            limits: LoadLimits {
-                cpu_ms: millis(limits.cpu),
-                wall_ms: millis(limits.wall),
-                memory: limits.memory_bytes,
-                output: limits.output_bytes,
-            },
-        };
-        let worker = self.worker()?;
+        let message =
+            LoadMessage { source, lean: is_lean(source), limits: LoadLimits::from(&limits) };
+        let worker = self.worker(WorkerKind::Python)?;
         worker.expect_within(limits.wall + SILENCE)?;
         worker.send(&message)?;
+        self.compiled_as(WorkerKind::Python, &limits)
+    }
+
+    fn compile_native(
+        &mut self,
+        program: &NativeProgram,
+        limits: Limits,
+    ) -> Result<Loaded, SandboxError> {
+        let compile =
+            Limits { memory_bytes: COMPILER_BYTES, ..Limits::with_cpu(program.compile_time) };
+        let message = NativeLoadMessage {
+            program: program.message(LoadLimits::from(&compile)),
+            limits: LoadLimits::from(&limits),
+        };
+        let steps = u32::try_from(program.compile.len()).unwrap_or(u32::MAX);
+        let worker = self.worker(WorkerKind::Native)?;
+        worker.expect_within((compile.wall * steps).saturating_add(SILENCE))?;
+        worker.send(&message)?;
+        self.compiled_as(WorkerKind::Native, &compile)
+    }
+
+    /// What a worker says of a text that it was sent.
+    fn compiled_as(&mut self, kind: WorkerKind, limits: &Limits) -> Result<Loaded, SandboxError> {
+        let worker = self.worker(kind)?;
         let head: CompileHead = worker.receive()?;
         let message = worker.receive_bytes(head.stderr)?;
+        if head.process.is_some() || head.unusable.is_some() || head.is_uncounted {
+            worker.send(&Value::Null)?;
+        }
+        if let Some(tool) = head.unusable {
+            return Err(SandboxError::UnusableTool(tool));
+        }
+        if head.is_uncounted {
+            let rungs = self.isolation().map_or(String::new(), |isolation| isolation.names());
+            let refused = "a limit of processes (namespaces or a start by root)".to_owned();
+            return Err(SandboxError::BelowFloor { rungs, refused });
+        }
         let Some(process) = head.process else { return Ok(Loaded::Ready) };
-        worker.send(&Value::Null)?;
-        match process.ending(&limits) {
+        match process.ending(limits) {
             Ending::Broken => Err(SandboxError::GuestKilled),
             ending @ (Ending::Time(_) | Ending::Memory) => {
                 Ok(Loaded::NotCompiled(format!("the compiler met its limit: {ending:?}")))
@@ -346,8 +482,13 @@ impl<'s> Session<'s> {
         }
     }
 
-    fn test(&mut self, test: &Test, limits: &Limits) -> Result<Report, SandboxError> {
-        let worker = self.worker()?;
+    fn test(
+        &mut self,
+        kind: WorkerKind,
+        test: &Test,
+        limits: &Limits,
+    ) -> Result<Report, SandboxError> {
+        let worker = self.worker(kind)?;
         worker.expect_within(limits.wall + SILENCE)?;
         worker.send(test)?;
         match test {
@@ -390,13 +531,15 @@ fn is_starved(
 
 impl Drop for Session<'_> {
     fn drop(&mut self) {
-        if self.finish().is_err() {
-            *self.worker = None;
+        for kind in [WorkerKind::Python, WorkerKind::Native] {
+            if self.finish(kind).is_err() {
+                *self.workers.of(kind) = None;
+            }
         }
         self.cancel.detach();
         // The worker of a cancelled submission is gone or about to be.
         if self.cancel.is_cancelled() {
-            *self.worker = None;
+            *self.workers = SlotWorkers::default();
         }
     }
 }

@@ -4,6 +4,7 @@ use std::io::{Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -19,6 +20,8 @@ const PROGRAM: &str = concat!(
     include_str!("python/harness.py"),
     include_str!("python/calls.py"),
     include_str!("python/worker.py"),
+    include_str!("python/native.py"),
+    include_str!("python/main.py"),
 );
 
 /// Modules that a worker imports, so that every fork has them: those of common solutions and of the
@@ -77,6 +80,19 @@ pub enum SandboxError {
         /// Those that could not, with the kernel's messages.
         refused: String,
     },
+    /// A language's tool is not installed.
+    #[error("'{tool}' is not installed; on Debian: {install}")]
+    MissingTool {
+        /// Its name.
+        tool: &'static str,
+        /// How it is installed.
+        install: &'static str,
+    },
+    /// A tool lies where the user of the sandbox may not read.
+    #[error(
+        "the sandbox may not run '{0}', which lies in a folder that is not open to other users"
+    )]
+    UnusableTool(String),
     /// A worker died twice during one test.
     #[error("a worker of the sandbox died: {0}")]
     WorkerLost(String),
@@ -142,6 +158,11 @@ struct Setup<'a> {
     /// Hexadecimal.
     worker_filters: Vec<String>,
     guest_filter: String,
+    /// Of a guest that may start processes; of workers for tools alone.
+    group_filter: String,
+    /// What tools read; empty for Python.
+    tools: &'a [PathBuf],
+    execveat: i64,
 }
 
 /// A worker's first message.
@@ -180,11 +201,21 @@ pub(crate) enum Start {
 }
 
 impl Worker {
-    /// Starts a worker with `rungs`.
-    pub(crate) fn start(config: &SandboxConfig, rungs: &[Rung]) -> Result<Start, SandboxError> {
+    /// Starts a worker with `rungs`; one that runs tools, which read these paths, if there are any.
+    pub(crate) fn start(
+        config: &SandboxConfig,
+        rungs: &[Rung],
+        tools: &[PathBuf],
+    ) -> Result<Start, SandboxError> {
         let failed =
             |why: String| SandboxError::Python { python: config.python.display().to_string(), why };
         let (socket, theirs) = UnixStream::pair().map_err(|error| failed(error.to_string()))?;
+        let is_native = !tools.is_empty();
+        let guest_filter = if is_native {
+            seccomp::native_filter(false)
+        } else {
+            seccomp::guest_filter(rungs.contains(&Rung::Namespaces))
+        };
         let setup = Setup {
             rungs,
             first_user: FIRST_USER,
@@ -195,9 +226,19 @@ impl Worker {
             processes: config.processes,
             file: config.file_bytes,
             stack: config.stack_bytes,
-            modules: MODULES,
-            worker_filters: seccomp::worker_filters().iter().map(|program| hex(program)).collect(),
-            guest_filter: hex(&seccomp::guest_filter(rungs.contains(&Rung::Namespaces))),
+            modules: if is_native { &[] } else { MODULES },
+            worker_filters: seccomp::worker_filters(is_native)
+                .iter()
+                .map(|program| hex(program))
+                .collect(),
+            guest_filter: hex(&guest_filter),
+            group_filter: if is_native {
+                hex(&seccomp::native_filter(true))
+            } else {
+                String::new()
+            },
+            tools,
+            execveat: libc::SYS_execveat,
         };
         let setup = serde_json::to_string(&setup).expect("texts and numbers serialise");
         // Without `-I`, which would ignore the hash seed: sets have the same order in every run. The

@@ -1,4 +1,4 @@
-//! `kind = "code"`: runs the Python program of a response against the tests of its reference.
+//! `kind = "code"`: runs the program of a response against the tests of its reference.
 //!
 //! The program runs in the crate `sandbox`; the tests are read and the results compared by
 //! `verifiers::code`. A failure of the sandbox is no score. The scorer calls no model; it is async
@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use sandbox::{Floor, Isolation, Limits, SandboxConfig, SandboxError, Session};
+use sandbox::{Floor, Isolation, Language, Limits, SandboxConfig, SandboxError, Session};
 use serde::Serialize;
 use serde_json::{Value, json};
 use verifiers::code::{
@@ -27,7 +27,18 @@ pub(crate) const NAME: &str = "code";
 struct CodeScorer {
     policy: CodePolicy,
     reward: Reward,
+    language: Languages,
     programs: Programs,
+}
+
+/// The language of responses whose task names none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Languages {
+    /// This one.
+    Fixed(Language),
+    /// That of the word after the fence of the last block that has one; Python without such a block.
+    Fence,
 }
 
 /// The score of a submission.
@@ -46,6 +57,13 @@ pub(crate) fn read(section: &Section<'_, '_>) -> Box<dyn ScorerKind> {
     let outputs =
         [("exact", OutputRule::Exact), ("lines", OutputRule::Lines), ("words", OutputRule::Words)];
     let values = [("typed", ValueRule::Typed), ("python", ValueRule::Python)];
+    let languages: Vec<(&str, Languages)> = Language::ALL
+        .into_iter()
+        .map(|language| (language.name(), Languages::Fixed(language)))
+        .chain([("fence", Languages::Fence)])
+        .collect();
+    let language =
+        section.word("language", &languages).unwrap_or(Languages::Fixed(Language::Python));
     let reward = section.word("reward", &rewards).unwrap_or_default();
     let default = CodePolicy::default();
     let total = section.integer("total_ms", 1..3_600_001).map(Duration::from_millis);
@@ -56,7 +74,8 @@ pub(crate) fn read(section: &Section<'_, '_>) -> Box<dyn ScorerKind> {
         output: section.word("output", &outputs).unwrap_or_default(),
         values: section.word("values", &values).unwrap_or_default(),
     };
-    Box::new(CodeScorer { policy, reward, programs: Programs::new(read_sandbox(section)) })
+    let programs = Programs::new(read_sandbox(section));
+    Box::new(CodeScorer { policy, reward, language, programs })
 }
 
 /// The limits of a run.
@@ -99,7 +118,7 @@ impl ScorerKind for CodeScorer {
     }
 
     fn description(&self) -> &'static str {
-        "runs the Python program of a response against tests"
+        "runs the program of a response against tests"
     }
 
     /// The options that may change a score. Slots and the interpreter's path do not.
@@ -107,6 +126,7 @@ impl ScorerKind for CodeScorer {
         json!({
             "policy": self.policy,
             "reward": self.reward,
+            "language": self.language,
             "floor": self.programs.config().floor,
         })
     }
@@ -117,6 +137,19 @@ impl ScorerKind for CodeScorer {
 
     fn evaluate<'a>(&'a self, sample: Sample<'a>, context: KindContext<'a>) -> ScoreFuture<'a> {
         Box::pin(self.evaluate_sample(sample, context))
+    }
+}
+
+/// The score of a response in a language that is not run.
+fn unknown_language(word: &str, explain: bool) -> Score {
+    let detail = || format!("'{word}' is none of {}", Language::ALL.map(Language::name).join(", "));
+    Score {
+        score: 0.0,
+        raw: None,
+        label: Some(CodeVerdict::CompileError.label().into()),
+        reason: Reason::explained("unknown_language", explain, detail),
+        certainty: Certainty::Proven,
+        evidence: Evidence::default(),
     }
 }
 
@@ -132,11 +165,23 @@ impl CodeScorer {
         let task = Task::read(super::answer::gold(sample.input.reference.as_ref()))
             .map_err(|error: VerifyError| Failure::from_error(error, Evidence::default()))?;
         let explain = context.client.options().explain;
-        let Some(source) = code::source(sample.response) else {
+        let language = match (task.language, self.language) {
+            (Some(language), _) | (None, Languages::Fixed(language)) => language,
+            (None, Languages::Fence) => match code::marked_language(sample.response) {
+                None => Language::Python,
+                Some(word) => match Language::from_word(&word) {
+                    Some(language) => language,
+                    None => return Ok(unknown_language(&word, explain)),
+                },
+            },
+        };
+        task.check_language(language)
+            .map_err(|error| Failure::from_error(error, Evidence::default()))?;
+        let Some(source) = code::source(sample.response, language) else {
             return Ok(Score::from_verdict(Verdict::no_answer(), Evidence::default()));
         };
         let deadline = context.client.options().deadline;
-        let judged = self.judge(source, task, deadline).await?;
+        let judged = self.judge(source, language, task, deadline).await?;
         match &judged.result {
             Ok(result) => {
                 let micros = u64::try_from(result.cpu.as_micros()).unwrap_or(u64::MAX);
@@ -155,6 +200,7 @@ impl CodeScorer {
     async fn judge(
         &self,
         source: String,
+        language: Language,
         task: Task,
         deadline: Option<Instant>,
     ) -> Result<Judged, Failure> {
@@ -164,7 +210,7 @@ impl CodeScorer {
             let left = deadline.map_or(policy.total, |end| end.saturating_duration_since(start));
             let is_late = deadline.is_some() && left < policy.total;
             let policy = CodePolicy { total: policy.total.min(left), ..policy };
-            let result = code::judge(&source, &task, &policy, session);
+            let result = code::judge(&source, language, &task, &policy, session);
             // A deadline of the request is no limit of the submission.
             let result = match result {
                 Ok(result) if is_late && result.verdict == CodeVerdict::TimeLimitWall => {

@@ -23,7 +23,7 @@ CLONE_NEWUSER, CLONE_NEWPID, CLONE_NEWNET = 0x1000_0000, 0x2000_0000, 0x4000_000
 MS_RDONLY, MS_NOSUID, MS_NODEV, MS_REMOUNT = 1, 2, 4, 32
 MS_BIND, MS_REC, MS_PRIVATE, MNT_DETACH = 4096, 16384, 1 << 18, 2
 AT_FDCWD, AT_RECURSIVE = -100, 0x8000
-LL_EXECUTE, LL_READ_FILE, LL_READ_DIR = 1, 4, 8
+LL_EXECUTE, LL_WRITE_FILE, LL_READ_FILE, LL_READ_DIR, LL_TRUNCATE = 1, 2, 4, 8, 1 << 14
 # The same on every architecture since Linux 5.12; `capset` and `pivot_root` come from the job.
 SYS_MOUNT_SETATTR, SYS_LANDLOCK_CREATE, SYS_LANDLOCK_ADD, SYS_LANDLOCK_SELF = 442, 444, 445, 446
 
@@ -60,6 +60,8 @@ def readable_paths():
     folders += ["/lib", "/lib64", "/usr/lib", "/usr/lib64", "/usr/share/zoneinfo"]
     # A shared interpreter library may lie beside the standard library of a private prefix.
     folders.append(os.path.join(sys.base_prefix, "lib"))
+    # What the tools of other languages need.
+    folders += SETUP["tools"]
     files = ["/dev/null", "/dev/zero", "/dev/urandom", "/etc/ld.so.cache", "/etc/localtime"]
     real = [os.path.realpath(path) for path in folders + files]
     seen = []
@@ -109,8 +111,8 @@ def bind(source, target):
     syscall(SYS_MOUNT_SETATTR, AT_FDCWD, path, AT_RECURSIVE, attributes, ctypes.c_size_t(len(attributes)))
 
 
-def enter_landlock(has_work):
-    """Reads below `readable_paths`, everything below `WORK`, and no TCP, signals or sockets to outside."""
+def enter_landlock(work):
+    """Reads below `readable_paths`, everything below `work`, and no TCP, signals or sockets to outside."""
     version = syscall(SYS_LANDLOCK_CREATE, None, ctypes.c_size_t(0), 1)
     bits = {1: 13, 2: 14, 3: 15, 4: 15}.get(version, 16)
     handled = (1 << bits) - 1
@@ -121,8 +123,9 @@ def enter_landlock(has_work):
         attributes += struct.pack("=Q", 3)
     rules = syscall(SYS_LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
     paths = [(path, LL_READ_FILE | LL_READ_DIR | LL_EXECUTE) for path in readable_paths()]
-    if has_work:
-        paths.append((WORK, handled))
+    paths.append(("/dev/null", LL_READ_FILE | (LL_WRITE_FILE | LL_TRUNCATE) & handled))
+    if work:
+        paths.append((work, handled))
     for path, access in paths:
         descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
         if not os.path.isdir(path):
@@ -134,6 +137,13 @@ def enter_landlock(has_work):
     syscall(SYS_LANDLOCK_SELF, rules, 0)
     os.close(rules)
     return version
+
+
+def read_only_rules():
+    """A ruleset under which no file can be written or made, for guests beside a folder without a size."""
+    writes = LL_WRITE_FILE | sum(1 << bit for bit in range(4, 13))
+    attributes = struct.pack("=Q", writes)
+    return syscall(SYS_LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
 
 
 class Filter:
@@ -185,6 +195,47 @@ def drop_privileges(user, capset):
     prctl(PR_SET_DUMPABLE, 0)
 
 
+def make_folder():
+    """A folder for compilers where no file system can be mounted. The process that returns is a child;
+    its parent has its user, and removes the folder after it."""
+    folder = f"/tmp/sandbox-{os.urandom(8).hex()}"
+    os.mkdir(folder, 0o700)
+    first = os.fork()
+    if not first:
+        return folder
+    os.closerange(0, 512)
+    _, status = os.waitpid(first, 0)
+    clean_folder(folder)
+    os.chdir("/")
+    os.rmdir(folder)
+    os._exit(os.waitstatus_to_exitcode(status) & 0xFF)
+
+
+def clean_folder(folder):
+    """Empties a folder, however deep, without following links."""
+    # Its owner is the guest's user too.
+    os.chmod(folder, 0o700)
+    os.chdir(folder)
+    prefix, number = os.urandom(8).hex(), 0
+    while True:
+        with os.scandir(folder) as entries:
+            entry = next(entries, None)
+        if entry is None:
+            return
+        if not entry.is_dir(follow_symlinks=False):
+            os.unlink(entry.path)
+            continue
+        # What is inside moves up, so that every path stays short.
+        os.chmod(entry.path, 0o700)
+        with os.scandir(entry.path) as inner:
+            for below in list(inner):
+                number += 1
+                if below.is_dir(follow_symlinks=False):
+                    os.chmod(below.path, 0o700)
+                os.rename(below.path, f"{folder}/{prefix}-{number}")
+        os.rmdir(entry.path)
+
+
 def limit(kind, value):
     """Sets soft and hard limit, never above the hard limit in force."""
     _, hard = resource.getrlimit(kind)
@@ -201,7 +252,11 @@ class Isolation:
 
     def __init__(self):
         self.rungs = []
-        self.has_work = False
+        # The one writable folder.
+        self.work = None
+        self.rules = None
+        # Whether its processes are counted against a limit of their own.
+        self.has_own_user = False
         self.is_init = False
         self.landlock = 0
 
@@ -223,7 +278,7 @@ def enter(setup):
     if "namespaces" in wanted:
         state.attempt("namespaces", lambda: enter_namespaces(setup["pivot_root"]))
     if "namespaces" in state.rungs:
-        state.has_work = state.is_init = True
+        state.work, state.is_init = WORK, True
         first = os.fork()
         if first:
             # The end of the supervisor's socket shall mean the end of the worker.
@@ -233,13 +288,16 @@ def enter(setup):
         if is_root:
             os.chown(WORK, user, user)
     drop_privileges(user if is_root else None, setup["capset"])
+    if setup["tools"] and not state.work:
+        state.work = make_folder()
     prctl(PR_SET_PDEATHSIG, SIGKILL)
     prctl(PR_SET_CHILD_SUBREAPER, 1)
     limit(resource.RLIMIT_CORE, 0)
     limit(resource.RLIMIT_NOFILE, 256)
     limit(resource.RLIMIT_FSIZE, setup["file"])
     limit(resource.RLIMIT_STACK, setup["stack"])
-    if is_root or state.is_init:
+    state.has_own_user = is_root or state.is_init
+    if state.has_own_user:
         # Elsewhere the limit would count the other processes of the user.
         limit(resource.RLIMIT_NPROC, setup["processes"] + OWN_PROCESSES)
     state.rungs.insert(0, "limits")
@@ -250,8 +308,10 @@ def enter(setup):
         state.children = open(f"/proc/self/task/{os.getpid()}/children", "rb", buffering=0)
     if "landlock" in wanted:
         def landlock():
-            state.landlock = enter_landlock(state.has_work)
+            state.landlock = enter_landlock(state.work)
         state.attempt("landlock", landlock)
+        if setup["tools"] and not state.is_init:
+            state.rules = read_only_rules()
     if "seccomp" in wanted:
         def seccomp():
             for program in setup["worker_filters"]:

@@ -183,6 +183,7 @@ class Worker:
     def __init__(self, setup, state, control, null):
         self.setup, self.state, self.control = setup, state, control
         self.filter = Filter(bytes.fromhex(setup["guest_filter"])) if "seccomp" in state.rungs else None
+        self.is_single = self.filter is not None
         self.place, self.inode = b"/", None
         # A namespace ends with its first process.
         self.die_with_worker = (lambda: None) if state.is_init else quick_prctl(PR_SET_PDEATHSIG, SIGKILL)
@@ -304,7 +305,7 @@ class Worker:
         """Ends every process of the test, also those that left its group, and collects them."""
         for process in processes:
             process.end()
-        if self.filter:
+        if self.is_single:
             # By the filter a guest is one process, and its end is the end of all of it.
             return
         if self.state.is_init:
@@ -329,9 +330,9 @@ class Worker:
 
     def folder(self):
         """Makes an empty working folder, whose name no test before could know, the current one."""
-        if self.state.has_work and not self.is_untouched():
-            self.clean()
-            self.place = f"{WORK}/{os.urandom(8).hex()}".encode()
+        if self.state.work and not self.is_untouched():
+            clean_folder(self.state.work)
+            self.place = f"{self.state.work}/{os.urandom(8).hex()}".encode()
             os.mkdir(self.place, 0o700)
             self.inode = os.stat(self.place).st_ino
             os.chdir(self.place)
@@ -340,37 +341,13 @@ class Worker:
         """Whether the working folder is as it was made, so that the next test can have it."""
         if self.inode is None:
             return False
-        os.chmod(WORK, 0o700)
-        with os.scandir(os.fsencode(WORK)) as entries:
+        os.chmod(self.state.work, 0o700)
+        with os.scandir(os.fsencode(self.state.work)) as entries:
             if [(entry.path, entry.inode()) for entry in entries] != [(self.place, self.inode)]:
                 return False
         os.chmod(self.place, 0o700)
         with os.scandir(self.place) as entries:
             return next(entries, None) is None
-
-    def clean(self):
-        """Empties the file system of working folders, however deep, without following links."""
-        # Their owner, so the guest's too.
-        os.chmod(WORK, 0o700)
-        os.chdir(WORK)
-        prefix, number = os.urandom(8).hex(), 0
-        while True:
-            with os.scandir(WORK) as entries:
-                entry = next(entries, None)
-            if entry is None:
-                return
-            if not entry.is_dir(follow_symlinks=False):
-                os.unlink(entry.path)
-                continue
-            # What is inside moves up, so that every path stays short.
-            os.chmod(entry.path, 0o700)
-            with os.scandir(entry.path) as inner:
-                for below in list(inner):
-                    number += 1
-                    if below.is_dir(follow_symlinks=False):
-                        os.chmod(below.path, 0o700)
-                    os.rename(below.path, f"{WORK}/{prefix}-{number}")
-            os.rmdir(entry.path)
 
     def load(self, job):
         """Starts the template of a submission, and reports how that went."""
@@ -397,6 +374,7 @@ class Worker:
             "peak_kib": process.usage.ru_maxrss,
             "started": process.started,
             "killed": process.killed,
+            "native": bool(self.setup["tools"]),
         }
 
     def ready_template(self, kind):
@@ -439,10 +417,14 @@ class Worker:
         finally:
             self.reclaim(processes)
         empty(JOB)
+        self.report(processes, reached, nonce if kind in ("call", "tests") else None, start)
+
+    def report(self, processes, reached, nonce, start):
+        """Sends what the processes of a test did; with a nonce, their framed result."""
         guest = processes[0]
         stdout, is_long = self.output(STDOUT)
         stderr, _ = self.output(STDERR)
-        frame = self.result(RESULT, nonce) if kind in ("call", "tests") else None
+        frame = self.result(RESULT, nonce) if nonce else None
         report = self.describe(guest, reached)
         report["tester"] = None if len(processes) == 1 else self.describe(processes[1], reached)
         report.update(
@@ -507,55 +489,3 @@ class Worker:
             while (test := self.control.receive()) is not None:
                 self.run_test(test)
             self.template.end()
-
-
-def main():
-    global json
-    control = Control()
-    # Out of reach later.
-    null = fcntl.fcntl(os.open("/dev/null", os.O_RDWR), fcntl.F_DUPFD_CLOEXEC, 200)
-    for file in (STDIN, STDOUT, STDERR, RESULT, JOB):
-        made = os.memfd_create("", os.MFD_CLOEXEC)
-        os.dup2(made, file)
-        if made > JOB:
-            os.close(made)
-    sys.path[:] = [path for path in sys.path if path]
-    # Signals of a terminal are for the supervisor.
-    os.setsid()
-    os.umask(0o022)
-    os.environ.clear()
-    try:
-        state = enter(SETUP)
-    except Refused as refusal:
-        import json
-
-        control.send({"refused": refusal.args})
-        os._exit(1)
-    __import__("site").setquit()
-    redirect()
-    if hasattr(sys, "set_int_max_str_digits"):
-        sys.set_int_max_str_digits(0)
-    gc = __import__("gc")
-    gc.collect()
-    gc.freeze()
-    worker = Worker(SETUP, state, control, null)
-    worker.start_lean()
-    import json
-
-    # Imported once here: a fork finds them loaded.
-    for name in SETUP["modules"]:
-        __import__(name)
-    sys.modules["random"].seed(0)
-    gc.collect()
-    gc.freeze()
-    control.send({
-        "rungs": state.rungs, "landlock": state.landlock,
-        "python": ".".join(map(str, sys.version_info[:3])),
-    })
-    worker.serve()
-
-
-try:
-    main()
-except Gone:
-    os._exit(0)

@@ -1,22 +1,26 @@
 //! The program in a response.
 
+use sandbox::Language;
+
 use crate::extract;
 
-/// Words after a fence that mark Python.
-const PYTHON: &[&str] = &["python", "python3", "py"];
-
-/// The program in `response`: its last fenced block marked as Python, else its last fenced block,
+/// The program in `response`: its last fenced block marked as `language`, else its last fenced block,
 /// else all visible text; `None` if no text is visible.
-pub fn source(response: &str) -> Option<String> {
+pub fn source(response: &str, language: Language) -> Option<String> {
     let visible = extract::visible_response(response)?.text;
     let blocks = fenced(visible);
-    let marked =
-        blocks.iter().rev().find(|(word, _)| PYTHON.contains(&word.to_lowercase().as_str()));
+    let marked = blocks.iter().rev().find(|(word, _)| Language::from_word(word) == Some(language));
     match marked.or(blocks.last()) {
         Some((_, body)) => Some(body.clone()),
         None if visible.trim().is_empty() => None,
         None => Some(visible.to_owned()),
     }
+}
+
+/// The word after the fence of the last block that has one; `None` if no block has.
+pub fn marked_language(response: &str) -> Option<String> {
+    let visible = extract::visible_response(response)?.text;
+    fenced(visible).into_iter().rev().map(|(word, _)| word).find(|word| !word.is_empty())
 }
 
 /// Fenced blocks with the word after their opening fence. A block that does not close ends with the

@@ -11,14 +11,17 @@ mod task;
 
 use std::time::{Duration, Instant};
 
-use sandbox::{Ending, LimitReached, Limits, Loaded, PressureWatch, Report, SandboxError, Session};
+use sandbox::{
+    Ending, Language, LimitReached, Limits, Loaded, NativeProgram, PressureWatch, Report,
+    SandboxError, Session, Test,
+};
 use serde::Serialize;
 use serde_json::Value;
 
 use checker::Checker;
 pub use compare::{OutputRule, ValueRule};
 pub(crate) use extract::fenced;
-pub use extract::source;
+pub use extract::{marked_language, source};
 pub use task::{ExpectedResult, Task, TaskTest};
 
 /// What became of a test or of a submission.
@@ -39,7 +42,7 @@ pub enum CodeVerdict {
     MemoryLimit,
     /// More output than allowed.
     OutputLimit,
-    /// No Python.
+    /// No program of its language.
     CompileError,
     /// A forbidden system call.
     Security,
@@ -132,12 +135,41 @@ pub enum JudgeError {
     Checker(String),
 }
 
-/// Judges a submission by the tests of a task.
+/// A submission as the sandbox takes it.
+enum Submission {
+    Python(String),
+    Native(NativeProgram),
+}
+
+impl Submission {
+    fn new(source: &str, language: Language, task: &Task) -> Result<Self, SandboxError> {
+        let program = language.program(source)?;
+        Ok(program.map_or_else(|| Self::Python(task.with_prompt(source)), Self::Native))
+    }
+
+    fn load(&self, limits: Limits, session: &mut Session<'_>) -> Result<Loaded, SandboxError> {
+        match self {
+            Self::Python(source) => session.load(source, limits),
+            Self::Native(program) => session.load_native(program, limits),
+        }
+    }
+
+    fn run(&self, test: &Test, session: &mut Session<'_>) -> Result<Report, SandboxError> {
+        match self {
+            Self::Python(_) => session.run(test),
+            Self::Native(_) => session.run_native(test),
+        }
+    }
+}
+
+/// Judges a submission by the tests of a task, which must accept its language
+/// ([`Task::check_language`]).
 ///
 /// # Errors
 /// [`JudgeError`].
 pub fn judge(
     source: &str,
+    language: Language,
     task: &Task,
     policy: &CodePolicy,
     session: &mut Session<'_>,
@@ -152,8 +184,8 @@ pub fn judge(
         detail: String::new(),
         cpu: Duration::ZERO,
     };
-    let source = task.with_prompt(source);
-    if let Loaded::NotCompiled(message) = session.load(&source, limits)? {
+    let submission = Submission::new(source, language, task)?;
+    if let Loaded::NotCompiled(message) = submission.load(limits, session)? {
         result.fail(CodeVerdict::CompileError, message);
         return Ok(result);
     }
@@ -169,18 +201,21 @@ pub fn judge(
             );
             break;
         }
-        let report = session.run(&test.run)?;
+        let report = submission.run(&test.run, session)?;
         result.cpu += Duration::from_micros(report.guest.cpu_us);
         let accepted = match &task.checker {
             Some(checker) if limit_verdict(report.ending(&limits)).is_none() => {
                 let checker = Checker { source: checker, limits: policy.limits };
                 let accepted = checker.accepts(test, &report, session)?;
-                session.load(&source, limits)?;
+                // A checker takes the place of Python alone.
+                if let Submission::Python(source) = &submission {
+                    session.load(source, limits)?;
+                }
                 accepted
             }
             Some(_) | None => None,
         };
-        let rules = Rules { limits: &limits, policy, accepted };
+        let rules = Rules { limits: &limits, language, policy, accepted };
         result.count(index, test, &report, &rules);
         if result.verdict == CodeVerdict::Security
             || (policy.stop_early && result.verdict != CodeVerdict::Ok)
@@ -194,6 +229,7 @@ pub fn judge(
 /// What a test is judged by.
 struct Rules<'a> {
     limits: &'a Limits,
+    language: Language,
     policy: &'a CodePolicy,
     /// What the task's checker says of the output.
     accepted: Option<bool>,
@@ -218,7 +254,16 @@ impl Rules<'_> {
                 let Some(Ok(value)) = value else {
                     return (CodeVerdict::RuntimeError, "it ended without a result".to_owned());
                 };
-                let rule = test.values.unwrap_or(self.policy.values);
+                // Numbers have one type there.
+                let default = match self.language {
+                    Language::JavaScript => ValueRule::Python,
+                    Language::Python
+                    | Language::C
+                    | Language::Cpp
+                    | Language::Bash
+                    | Language::Rust => self.policy.values,
+                };
+                let rule = test.values.unwrap_or(default);
                 (rule.accepts(expected, &value), shown(&expected.to_string(), &value.to_string()))
             }
             ExpectedResult::Outcomes(_) => {

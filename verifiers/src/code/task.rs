@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sandbox::{Limits, Test, TestFile};
+use sandbox::{Language, Limits, Test, TestFile};
 use serde_json::{Map, Value};
 
 use super::compare::{OutputRule, ValueRule};
@@ -13,6 +13,8 @@ use crate::{Gold, Reason, VerifyError};
 pub struct Task {
     /// At least one.
     pub tests: Vec<TaskTest>,
+    /// The language of its programs, where it names one.
+    pub language: Option<Language>,
     /// CPU time of a test.
     time: Option<Duration>,
     /// Address space of a test.
@@ -87,6 +89,16 @@ impl Task {
         if tests.len() > MAX_TESTS {
             return Err(bad(format!("{} tests; at most {MAX_TESTS} are run", tests.len())));
         }
+        let language = match text(&fields, "language")? {
+            None => None,
+            Some(word) => Some(Language::from_word(&word).ok_or_else(|| {
+                let known = Language::ALL.map(Language::name).join(", ");
+                VerifyError::BadReference(Reason::with(
+                    "unknown_language",
+                    format!("'language': '{word}' is none of {known}"),
+                ))
+            })?),
+        };
         let seconds = positive(&fields, "time_limit")?;
         let megabytes = match positive(&fields, "memory_limit_mb")? {
             Some(megabytes) => Some(megabytes),
@@ -102,6 +114,7 @@ impl Task {
         };
         Ok(Self {
             tests,
+            language,
             checker: checker.filter(|source| !source.trim().is_empty()),
             time: seconds.map(Duration::from_secs_f64),
             memory_bytes: megabytes.map(bytes_of),
@@ -131,6 +144,24 @@ impl Task {
             }
             _ => source.to_owned(),
         }
+    }
+
+    /// Whether programs of `language` can be judged by its tests.
+    ///
+    /// # Errors
+    /// [`VerifyError::BadReference`] for tests that are Python, and for calls in languages whose
+    /// functions cannot be called.
+    pub fn check_language(&self, language: Language) -> Result<(), VerifyError> {
+        let can_run = |test: &TaskTest| match &test.run {
+            Test::Program { .. } => true,
+            Test::Call { kwargs, .. } => language == Language::JavaScript && kwargs.is_empty(),
+            Test::Check(_) | Test::Tests(_) => false,
+        };
+        if language == Language::Python || self.tests.iter().all(can_run) {
+            return Ok(());
+        }
+        let detail = format!("its tests cannot be run for {}", language.name());
+        Err(VerifyError::BadReference(Reason::with("language_not_tested", detail)))
     }
 
     /// Number of tests, as far as it is known before they run.

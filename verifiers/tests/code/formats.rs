@@ -1,6 +1,6 @@
 //! What needs no process: tasks, extraction, comparison.
 
-use sandbox::Test;
+use sandbox::{Language, Test};
 use serde_json::{Value, json};
 use verifiers::code::{ExpectedResult, OutputRule, Task, TaskTest, ValueRule, source};
 use verifiers::{Gold, VerifyError};
@@ -133,7 +133,7 @@ fn the_last_block_is_the_program() {
         ("<think>only</think>", None),
         ("  \n", None),
     ] {
-        assert_eq!(source(response).as_deref(), expected, "{response:?}");
+        assert_eq!(source(response, Language::Python).as_deref(), expected, "{response:?}");
     }
 }
 

@@ -6,6 +6,7 @@
 
 mod attacks;
 mod formats;
+mod languages;
 mod throughput;
 
 use std::fs::Permissions;
@@ -15,7 +16,7 @@ use std::process::Command;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use sandbox::{Floor, Limits, Rung, Sandbox, SandboxConfig};
+use sandbox::{Floor, Language, Limits, Rung, Sandbox, SandboxConfig};
 use serde_json::{Value, json};
 use verifiers::Gold;
 use verifiers::code::{CodePolicy, CodeResult, CodeVerdict, JudgeError, Task, judge};
@@ -55,10 +56,20 @@ fn verdict(
     reference: &Value,
     policy: CodePolicy,
 ) -> Result<CodeResult, JudgeError> {
+    verdict_in(sandbox, Language::Python, source, reference, policy)
+}
+
+fn verdict_in(
+    sandbox: &Sandbox,
+    language: Language,
+    source: &str,
+    reference: &Value,
+    policy: CodePolicy,
+) -> Result<CodeResult, JudgeError> {
     let (send, receive) = mpsc::channel();
     let (source, task) = (source.to_owned(), task(reference));
     let ticket = sandbox.submit(move |session| {
-        send.send(judge(&source, &task, &policy, session)).expect("the test listens");
+        send.send(judge(&source, language, &task, &policy, session)).expect("the test listens");
     });
     let _ticket = ticket.expect("room");
     receive.recv().expect("the slot answers")

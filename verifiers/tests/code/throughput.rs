@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Instant;
 
-use sandbox::{Rung, Sandbox, SandboxConfig};
+use sandbox::{Language, Rung, Sandbox, SandboxConfig};
 use serde_json::{Value, json};
 use verifiers::code::{CodePolicy, CodeVerdict, judge};
 
@@ -61,7 +61,8 @@ fn ours(name: &str, rungs: &[Rung], submissions: u32) {
             .map(|_| {
                 let (send, task) = (send.clone(), task.clone());
                 let ticket = sandbox.submit(move |session| {
-                    let result = judge(SOURCE, &task, &CodePolicy::default(), session);
+                    let result =
+                        judge(SOURCE, Language::Python, &task, &CodePolicy::default(), session);
                     send.send(result.expect("the sandbox works here")).expect("it is counted");
                 });
                 ticket.expect("room")
