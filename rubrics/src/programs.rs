@@ -1,14 +1,12 @@
 //! Runs untrusted programs in the sandbox for callers on async tasks.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use sandbox::{
-    Isolation, LimitReached, Loaded, NativeProgram, Report, Sandbox, SandboxError, Session, Test,
-};
+use sandbox::{Isolation, LimitReached, Loaded, Report, Sandbox, SandboxError, Session, Test};
 use tokio::sync::{Semaphore, oneshot};
 use verifiers::Reason;
 
-pub use sandbox::{Ending, Language, Limits, SandboxConfig, SandboxStatus, Test as ProgramTest};
+pub use sandbox::{Ending, Limits, SandboxConfig, SandboxStatus, Test as ProgramTest};
 
 use crate::outcome::{Failure, FailureKind};
 
@@ -23,7 +21,7 @@ pub struct Programs {
 /// What a program did.
 #[derive(Debug, Clone)]
 pub enum ProgramRun {
-    /// It is no program of its language, for this reason.
+    /// It is no Python, for this reason.
     NotCompiled(String),
     /// It ran.
     Ran(Box<Report>),
@@ -51,35 +49,10 @@ impl Programs {
         self.sandbox.status()
     }
 
-    /// Runs one test of `source` under `limits`, which a compiler that is needed has `compile_time`
-    /// for. Dropping the future ends its processes.
+    /// Runs one test of `source` under `limits`. Dropping the future ends its processes.
     ///
     /// # Errors
     /// Failures of the sandbox, which are never the program's.
-    pub async fn run_in(
-        &self,
-        language: Language,
-        source: String,
-        test: Test,
-        limits: Limits,
-        compile_time: Duration,
-    ) -> Result<ProgramRun, Failure> {
-        let program = language.program(&source).map_err(|error| failure(&error))?;
-        let Some(program) = program else { return self.run(source, test, limits).await };
-        let program = NativeProgram { compile_time, ..program };
-        let work = move |session: &mut Session<'_>| match session.load_native(&program, limits)? {
-            Loaded::NotCompiled(why) => Ok(ProgramRun::NotCompiled(why)),
-            Loaded::Ready => {
-                session.run_native(&test).map(|report| ProgramRun::Ran(Box::new(report)))
-            }
-        };
-        self.in_slot(work).await?.map_err(|error| failure(&error))
-    }
-
-    /// Runs one test of a program in Python.
-    ///
-    /// # Errors
-    /// As [`Programs::run_in`].
     pub async fn run(
         &self,
         source: String,
