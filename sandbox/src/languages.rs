@@ -81,9 +81,11 @@ impl Language {
                 // Without procfs it does not find its own libraries.
                 let sysroot = path.trim_end_matches("/bin/rustc");
                 let options = ["--edition=2021", "--sysroot", sysroot, "-Copt-level=2"];
+                // Nor does its own linker.
+                let linker = ["-Clink-arg=-fuse-ld=bfd"];
                 NativeProgram {
                     environment: vec![format!("LD_LIBRARY_PATH={sysroot}/lib")],
-                    ..compiled(path, &options, source, &[])
+                    ..compiled(path, &options, source, &linker)
                 }
             }
             Self::JavaScript => javascript(path, source),
