@@ -12,7 +12,9 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use engine::{Capacity, Folder, Host, HostSpec, LoadOptions};
+use engine::{Capacity, Device, Folder, Host, HostSpec, LoadOptions};
+use gpu_emulated::Emulator;
+use models::weights::FloatType;
 use openapi::ScoreRequest;
 use rubrics::{Models, Registry, ScoreOptions, Tools, VerifierPool};
 use serde_json::Value;
@@ -85,8 +87,14 @@ fn examples() -> Vec<Example> {
 }
 
 fn make(dir: &Path, head: TinyHead) {
-    let spec = TinySpec { head, ..TinySpec::from(Preset::Qwen2) };
+    let spec = TinySpec { head, storage: FloatType::Bf16, ..TinySpec::from(Preset::Qwen2) };
     tiny_models::make(dir, &spec).expect("a folder is made");
+    // The prompts of some kinds are longer than tiny models have positions.
+    let path = dir.join("config.json");
+    let config = std::fs::read_to_string(&path).expect("it was just made");
+    let mut config: Value = serde_json::from_str(&config).expect("it is JSON");
+    config["max_position_embeddings"] = 8192.into();
+    std::fs::write(path, config.to_string()).expect("the folder is ours");
 }
 
 /// The models that the example's scorers can work with, and whether its numbers mean something.
@@ -101,6 +109,18 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
         Ok(()) => return (Arc::new(served), true),
         Err(problems) => problems,
     };
+    match with_a_head(registry, dir, &Device::Cpu) {
+        Ok(host) => (Arc::new(Hosts::new(vec![host])), false),
+        Err(more) => {
+            problems.extend(more);
+            panic!("{}: {}", example.kind, problems.join("\n"));
+        }
+    }
+}
+
+/// A model with a head that all scorers can work with.
+fn with_a_head(registry: &Registry, dir: &Path, device: &Device) -> Result<Arc<Host>, Vec<String>> {
+    let mut problems = Vec::new();
     for head in HEADS {
         let folder = dir.join(head.name());
         make(&folder, head);
@@ -108,31 +128,63 @@ fn models(example: &Example, registry: &Registry, dir: &Path) -> (Arc<dyn Models
             name: "m".to_owned(),
             folder: Folder::directory(&folder),
             options: LoadOptions::default(),
-            device: engine::Device::Cpu,
+            device: device.clone(),
             capacity: Capacity {
-                kv_memory: 64 << 20,
-                batch_tokens: 1024,
+                kv_memory: 8 << 20,
+                batch_tokens: 256,
                 max_sequences: 16,
                 queue_tokens: 1 << 18,
             },
         });
-        let served = Hosts::new(vec![Arc::new(host.expect("it loads"))]);
-        match registry.check(&served) {
-            Ok(()) => return (Arc::new(served), false),
+        let host = Arc::new(host.expect("it loads"));
+        match registry.check(&Hosts::new(vec![host.clone()])) {
+            Ok(()) => return Ok(host),
             Err(more) => problems.extend(more),
         }
     }
-    panic!("{}: {}", example.kind, problems.join("\n"));
+    Err(problems)
 }
 
-/// What comes back for the first input.
+/// What comes back for the first input, and whether its numbers mean something.
 fn run(example: &Example) -> (Value, bool) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut is_exact = false;
+    let result = run_with(example, |registry| {
+        let (models, exact) = models(example, registry, dir.path());
+        is_exact = exact;
+        models
+    });
+    (result, is_exact)
+}
+
+/// What comes back where random models compute on a device; those with a vocabulary lean to what the page lets them say.
+fn run_on(example: &Example, device: &Device) -> Value {
+    let dir = tempfile::tempdir().expect("a folder");
+    let mut used = None;
+    let result = run_with(example, |registry| {
+        let folder = dir.path().join("vocab");
+        make(&folder, TinyHead::Vocab);
+        let says = example.says.clone();
+        let leaning = fake::leaning("m", &folder, device, move |_: &str| says.clone());
+        let leaning = Arc::new(leaning.expect("it loads"));
+        let host = match registry.check(&Hosts::new(vec![leaning.clone()])) {
+            Ok(()) => leaning,
+            Err(_) => with_a_head(registry, dir.path(), device).expect("a head fits"),
+        };
+        used = Some(host.clone());
+        Arc::new(Hosts::new(vec![host]))
+    });
+    let steps = used.expect("a model was made").engine.status().steps;
+    assert!(steps > 0, "{}: no model was asked", example.kind);
+    result
+}
+
+fn run_with(example: &Example, models: impl FnOnce(&Registry) -> Arc<dyn Models>) -> Value {
     let mut config = Config::default();
     let (registry, problems) =
         serve::config::read_text_with("scorers.md", &example.config, &mut config, &["m"]);
     assert!(problems.is_empty(), "{}: {problems:?}", example.kind);
-    let dir = tempfile::tempdir().expect("a folder");
-    let (models, exact) = models(example, &registry, dir.path());
+    let models = models(&registry);
     let request: ScoreRequest =
         serde_json::from_value(example.request.clone()).expect("a request of /v1/score");
     let scorer = registry.get(&request.model).expect("it is configured");
@@ -155,7 +207,7 @@ fn run(example: &Example) -> (Value, bool) {
         cached: false,
     };
     let result = convert::result(0, echo, &scored.outcome, frame);
-    (serde_json::to_value(result).expect("a result serialises"), exact)
+    serde_json::to_value(result).expect("a result serialises")
 }
 
 /// Every field that is shown is so.
@@ -202,4 +254,50 @@ fn every_example_does_what_it_says() {
         println!("{}: {found}", example.kind);
         compare(&example.kind, &example.result, &found, exact);
     }
+}
+
+/// Results agree but for the rounding of numbers; returns how many numbers differ.
+fn near(path: &str, here: &Value, there: &Value) -> usize {
+    match (here, there) {
+        (Value::Object(a), Value::Object(b)) => {
+            assert!(a.keys().eq(b.keys()), "{path}: {here} {there}");
+            let shown = a.iter().filter(|(key, _)| !OF_ITS_OWN.contains(&key.as_str()));
+            shown.map(|(key, value)| near(&format!("{path}.{key}"), value, &b[key])).sum()
+        }
+        (Value::Array(a), Value::Array(b)) => {
+            assert_eq!(a.len(), b.len(), "{path}: {here} {there}");
+            let pairs = a.iter().zip(b).enumerate();
+            pairs.map(|(at, (a, b))| near(&format!("{path}[{at}]"), a, b)).sum()
+        }
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().expect("finite"), b.as_f64().expect("finite"));
+            assert!((a - b).abs() <= 0.02 * a.abs().max(1.0), "{path}: {a} {b}");
+            usize::from(a.to_bits() != b.to_bits())
+        }
+        _ => {
+            assert_eq!(here, there, "{path}");
+            0
+        }
+    }
+}
+
+/// Fields of a result that differ between any two runs, or between devices: identities and times.
+const OF_ITS_OWN: [&str; 4] = ["digest", "digests", "models", "timing"];
+
+#[test]
+fn every_kind_scores_on_a_card_as_on_the_processor() {
+    let Some(emulator) = Emulator::get(Path::new(env!("CARGO_TARGET_TMPDIR"))) else {
+        println!("skipped: no C++ compiler (g++ or clang++) for Linux on x86-64");
+        return;
+    };
+    let card = Device::Gpu(emulator.open(0));
+    let mut with_other_numbers = 0;
+    for example in &examples() {
+        let (here, there) = (run_on(example, &Device::Cpu), run_on(example, &card));
+        println!("{}: {here}\n{there}", example.kind);
+        assert_eq!(here["status"], "ok", "{}: {here}", example.kind);
+        with_other_numbers += usize::from(near(&example.kind, &here, &there) > 0);
+    }
+    // Votes and verdicts in words are the same; scores of heads and of labels are rounded otherwise.
+    assert!(with_other_numbers > 2, "{with_other_numbers}");
 }

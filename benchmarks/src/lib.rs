@@ -17,7 +17,7 @@ use std::path::Path;
 
 use scoring::error::RunError;
 
-pub use loaded::{EngineSizes, LoadedModel};
+pub use loaded::{AnyForward, EngineSizes, LoadedModel};
 
 /// The measurements.
 #[derive(Debug, clap::Subcommand)]

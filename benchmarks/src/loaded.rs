@@ -5,11 +5,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use clap::ValueEnum as _;
-use engine::{Engine, EngineConfig};
+use engine::{Device, DeviceModel, DeviceName, Engine, EngineConfig, Folder, LoadError};
 use models::BLOCK;
-use models::head::Head;
 use models::weights::{Compute, Storage};
-use models::{Forward, LoadOptions, Model, ModelError, Runner};
+use models::{Forward, LoadOptions};
 
 use scoring::error::RunError;
 
@@ -67,6 +66,15 @@ pub(crate) fn load_options(storage: StorageArg, compute: Option<ComputeArg>) -> 
     LoadOptions { storage, compute: given.or(default) }
 }
 
+/// Opens the device of a measurement. Kernels of a card are kept where a server keeps them.
+pub(crate) fn open(device: DeviceName) -> Result<Device, RunError> {
+    let opened = device.open(serve::config::user_cache());
+    opened.map_err(|error| RunError::Failed(error.to_string()))
+}
+
+/// A forward on a device that was chosen when the program ran.
+pub type AnyForward = Box<dyn Forward + Send>;
+
 /// Capacities of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct EngineSizes {
@@ -80,33 +88,36 @@ pub struct EngineSizes {
     pub queue_tokens: usize,
 }
 
-/// A model folder in memory.
+/// A model folder in the memory of a device.
 #[derive(Debug)]
 pub struct LoadedModel {
     /// Configuration, weights and head.
-    pub model: Model,
+    pub model: DeviceModel,
     /// Seconds of reading it.
     pub seconds: f64,
 }
 
 impl LoadedModel {
     /// Reads a folder, without its tokenizer.
-    pub fn read(dir: &Path, options: &LoadOptions) -> Result<LoadedModel, ModelError> {
+    pub fn read(
+        dir: &Path,
+        options: &LoadOptions,
+        device: &Device,
+    ) -> Result<LoadedModel, LoadError> {
         let begin = Instant::now();
-        let model = Model::load(dir, options)?;
+        let model = DeviceModel::load(&Folder::directory(dir), options, device)?;
         Ok(LoadedModel { model, seconds: begin.elapsed().as_secs_f64() })
     }
 
     /// Whether it has a vocabulary head.
     pub fn has_vocabulary(&self) -> bool {
-        self.model.decoder.vocabulary().is_some()
+        self.model.has_vocabulary()
     }
 
     /// A runner over the weights with room for `kv_tokens` tokens.
-    pub fn runner(&self, kv_tokens: usize) -> Result<Runner, RunError> {
-        Runner::new(self.model.decoder.clone(), self.model.head.clone())
-            .with_kv(kv_tokens.div_ceil(BLOCK))
-            .map_err(|error| RunError::Failed(error.to_string()))
+    pub fn runner(&self, kv_tokens: usize) -> Result<AnyForward, RunError> {
+        let forward = self.model.forward(kv_tokens.div_ceil(BLOCK));
+        forward.map_err(|error| RunError::Failed(error.to_string()))
     }
 
     /// An engine over a forward of this model: a runner, or one within another.
@@ -123,7 +134,7 @@ impl LoadedModel {
             max_positions: self.model.config.max_positions,
             vocab_size: self.model.config.vocab_size,
             has_vocabulary: self.has_vocabulary(),
-            head_labels: self.model.head.as_ref().map(Head::n_labels),
+            head_labels: self.model.head_labels,
         };
         Engine::start(forward, config).map_err(|error| RunError::Failed(error.to_string()))
     }

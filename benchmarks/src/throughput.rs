@@ -11,7 +11,7 @@
 use std::time::Instant;
 
 use models::batch::{AdapterSlot, OutputSpec, PackItem, pack};
-use models::runner::{Forward as _, Runner};
+use models::runner::Forward;
 use models::{BLOCK, BlockId};
 use models::{ModelConfig, Result};
 use tiny_models::random_adapter;
@@ -85,85 +85,97 @@ pub fn blocks_needed(plan: &ThroughputPlan) -> usize {
     plan.decode_batch * (plan.context_tokens + plan.decode_steps).div_ceil(BLOCK)
 }
 
-/// Runs the plan. The runner has at least [`blocks_needed`] KV blocks.
-pub fn measure(runner: &mut Runner, plan: &ThroughputPlan) -> Result<Throughput> {
+/// Runs the plan over a model of this configuration. The runner has at least [`blocks_needed`] KV blocks.
+///
+/// # Errors
+/// Those of the runner.
+pub fn measure(
+    runner: &mut impl Forward,
+    config: &ModelConfig,
+    plan: &ThroughputPlan,
+) -> Result<Throughput> {
     let slots: Vec<AdapterSlot> = (0..plan.adapters as u64)
-        .map(|seed| runner.insert(random_adapter(runner.config(), seed, plan.rank)?))
+        .map(|seed| runner.insert(random_adapter(config, seed, plan.rank)?))
         .collect::<Result<_>>()?;
     let mut measured = Throughput::default();
-    prefill(runner, plan, &mut Timed::default())?;
+    let run = &mut Run { runner, config, plan };
+    run.prefill(&mut Timed::default())?;
     for _ in 0..plan.repeats {
-        prefill(runner, plan, &mut measured.prefill)?;
-        decode(runner, plan, &mut measured.decode)?;
-        mixed(runner, plan, &vec![None; slots.len()], &mut measured.base)?;
+        run.prefill(&mut measured.prefill)?;
+        run.decode(&mut measured.decode)?;
+        run.mixed(&vec![None; slots.len()], &mut measured.base)?;
         let each: Vec<_> = slots.iter().copied().map(Some).collect();
-        mixed(runner, plan, &each, &mut measured.adapted)?;
+        run.mixed(&each, &mut measured.adapted)?;
     }
     for slot in slots {
-        runner.remove(slot);
+        run.runner.remove(slot);
     }
     Ok(measured)
 }
 
-fn prefill(runner: &mut Runner, plan: &ThroughputPlan, timed: &mut Timed) -> Result<()> {
-    let n = plan.prompt_tokens;
-    let item = PackItem {
-        token_ids: prompt_ids(runner.config(), n, 0),
-        start: 0,
-        adapter: None,
-        outputs: vec![(n - 1, OutputSpec::Hidden)],
-        blocks: Vec::new(),
-    };
-    let batch = pack(&[item])?;
-    timed.time(n, || runner.forward(&batch).map(drop))
+struct Run<'a, F> {
+    runner: &'a mut F,
+    config: &'a ModelConfig,
+    plan: &'a ThroughputPlan,
 }
 
-fn mixed(
-    runner: &mut Runner,
-    plan: &ThroughputPlan,
-    adapters: &[Option<AdapterSlot>],
-    timed: &mut Timed,
-) -> Result<()> {
-    let each = plan.prompt_tokens / adapters.len().max(1);
-    let item = |(at, adapter): (usize, &Option<AdapterSlot>)| PackItem {
-        token_ids: prompt_ids(runner.config(), each, at),
-        start: 0,
-        adapter: *adapter,
-        outputs: vec![(each - 1, OutputSpec::Hidden)],
-        blocks: Vec::new(),
-    };
-    let items: Vec<_> = adapters.iter().enumerate().map(item).collect();
-    if items.is_empty() {
-        return Ok(());
-    }
-    let batch = pack(&items)?;
-    timed.time(batch.n_tokens(), || runner.forward(&batch).map(drop))
-}
-
-/// The context is run first, outside the clock.
-fn decode(runner: &mut Runner, plan: &ThroughputPlan, timed: &mut Timed) -> Result<()> {
-    let (context, steps) = (plan.context_tokens, plan.decode_steps);
-    let each = (context + steps).div_ceil(BLOCK);
-    let step = |runner: &Runner, start: usize, n: usize, read: &[(usize, OutputSpec)]| {
-        let item = |at: usize| PackItem {
-            token_ids: prompt_ids(runner.config(), n, at + start),
-            start,
+impl<F: Forward> Run<'_, F> {
+    fn prefill(&mut self, timed: &mut Timed) -> Result<()> {
+        let n = self.plan.prompt_tokens;
+        let item = PackItem {
+            token_ids: prompt_ids(self.config, n, 0),
+            start: 0,
             adapter: None,
-            outputs: read.to_vec(),
-            blocks: (at * each..(at + 1) * each)
-                .map(|b| BlockId(u32::try_from(b).expect("few blocks")))
-                .collect(),
+            outputs: vec![(n - 1, OutputSpec::Hidden)],
+            blocks: Vec::new(),
         };
-        pack(&(0..plan.decode_batch).map(item).collect::<Vec<_>>())
-    };
-    let first = step(runner, 0, context, &[])?;
-    runner.forward(&first)?;
-    let batches: Vec<_> = (0..steps)
-        .map(|at| step(runner, context + at, 1, &[(0, OutputSpec::Vocab)]))
-        .collect::<Result<_>>()?;
-    timed.time(steps * plan.decode_batch, || {
-        batches.iter().try_for_each(|batch| runner.forward(batch).map(drop))
-    })
+        let batch = pack(&[item])?;
+        timed.time(n, || self.runner.forward(&batch).map(drop))
+    }
+
+    fn mixed(&mut self, adapters: &[Option<AdapterSlot>], timed: &mut Timed) -> Result<()> {
+        let each = self.plan.prompt_tokens / adapters.len().max(1);
+        let item = |(at, adapter): (usize, &Option<AdapterSlot>)| PackItem {
+            token_ids: prompt_ids(self.config, each, at),
+            start: 0,
+            adapter: *adapter,
+            outputs: vec![(each - 1, OutputSpec::Hidden)],
+            blocks: Vec::new(),
+        };
+        let items: Vec<_> = adapters.iter().enumerate().map(item).collect();
+        if items.is_empty() {
+            return Ok(());
+        }
+        let batch = pack(&items)?;
+        timed.time(batch.n_tokens(), || self.runner.forward(&batch).map(drop))
+    }
+
+    /// The context is run first, outside the clock.
+    fn decode(&mut self, timed: &mut Timed) -> Result<()> {
+        let Run { runner, config, plan } = self;
+        let (context, steps) = (plan.context_tokens, plan.decode_steps);
+        let each = (context + steps).div_ceil(BLOCK);
+        let step = |start: usize, n: usize, read: &[(usize, OutputSpec)]| {
+            let item = |at: usize| PackItem {
+                token_ids: prompt_ids(config, n, at + start),
+                start,
+                adapter: None,
+                outputs: read.to_vec(),
+                blocks: (at * each..(at + 1) * each)
+                    .map(|b| BlockId(u32::try_from(b).expect("few blocks")))
+                    .collect(),
+            };
+            pack(&(0..plan.decode_batch).map(item).collect::<Vec<_>>())
+        };
+        let first = step(0, context, &[])?;
+        runner.forward(&first)?;
+        let batches: Vec<_> = (0..steps)
+            .map(|at| step(context + at, 1, &[(0, OutputSpec::Vocab)]))
+            .collect::<Result<_>>()?;
+        timed.time(steps * plan.decode_batch, || {
+            batches.iter().try_for_each(|batch| runner.forward(batch).map(drop))
+        })
+    }
 }
 
 fn prompt_ids(config: &ModelConfig, n: usize, salt: usize) -> Vec<u32> {

@@ -8,13 +8,15 @@ const PROGRAM_BYTES: u64 = 64 << 20;
 /// Lines that a batch at work has read ahead.
 const BATCH_BYTES: u64 = 4 << 20;
 
-/// A model as it will be held in memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// A model as it will be held in the program's memory, or in that of a card.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ModelMemory {
     /// Its name.
     pub name: String,
     /// Bytes of its weights.
     pub weight_bytes: u64,
+    /// Bytes that are kept for its steps, on a card.
+    pub step_bytes: u64,
     /// Bytes of its KV cache.
     pub kv_bytes: u64,
     /// Bytes of its adapters.
@@ -32,18 +34,29 @@ pub struct MemoryPart {
     pub setting: Option<&'static str>,
 }
 
+/// Lists what a model may hold at most.
+pub fn model_parts(model: &ModelMemory) -> Vec<MemoryPart> {
+    let part = |what: &str, bytes, setting| MemoryPart {
+        name: format!("{what} of {}", model.name),
+        bytes,
+        setting,
+    };
+    let parts = [
+        part("weights", model.weight_bytes, None),
+        part("steps", model.step_bytes, Some("engine.batch_tokens")),
+        part("KV cache", model.kv_bytes, Some("engine.kv_memory")),
+        part("adapters", model.adapter_bytes, None),
+    ];
+    parts.into_iter().filter(|part| part.bytes > 0).collect()
+}
+
 /// Lists what a server of this configuration may hold at most, the largest bound of each part.
 pub fn memory_parts(config: &Config, models: &[ModelMemory]) -> Vec<MemoryPart> {
     let part =
         |name: &str, bytes: u64, setting| MemoryPart { name: name.to_owned(), bytes, setting };
     let mut parts = Vec::new();
     for model in models {
-        parts.push(part(&format!("weights of {}", model.name), model.weight_bytes, None));
-        let name = format!("KV cache of {}", model.name);
-        parts.push(part(&name, model.kv_bytes, Some("engine.kv_memory")));
-        if model.adapter_bytes > 0 {
-            parts.push(part(&format!("adapters of {}", model.name), model.adapter_bytes, None));
-        }
+        parts.extend(model_parts(model));
     }
     let setting = |name, bytes: usize, setting| part(name, bytes as u64, Some(setting));
     parts.push(setting("requests in hand", config.queue_bytes, "limits.queue_bytes"));
@@ -81,6 +94,7 @@ mod tests {
         let model = ModelMemory {
             name: "judge".to_owned(),
             weight_bytes: 11 << 20,
+            step_bytes: 0,
             kv_bytes: 13 << 20,
             adapter_bytes: 17 << 20,
         };
@@ -88,6 +102,11 @@ mod tests {
         let total: u64 = parts.iter().map(|part| part.bytes).sum();
         assert_eq!(total, (11 + 13 + 17 + 3 + 5 + 19 + 7 + 2 * 4 + 64) << 20);
         assert!(parts.iter().any(|part| part.name == "KV cache of judge"));
+        // A model whose memory is a card's: only its texts are the program's.
+        let elsewhere = ModelMemory { name: "judge".to_owned(), ..ModelMemory::default() };
+        let parts = memory_parts(&config, &[elsewhere]);
+        let total: u64 = parts.iter().map(|part| part.bytes).sum();
+        assert_eq!(total, (3 + 5 + 19 + 7 + 2 * 4 + 64) << 20);
         let without = Config { batches_folder: None, ..config };
         assert_eq!(memory_parts(&without, &[]).len(), 4);
     }

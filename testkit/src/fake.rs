@@ -8,11 +8,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use chat::{Folder, Tokenizer};
-use engine::{Capacity, Engine, EngineConfig, Host, HostSpec, LoadError};
+use engine::{Capacity, Device, DeviceModel, Engine, EngineConfig, Host, HostSpec, LoadError};
 use models::BLOCK;
 use models::LoadOptions;
 use models::adapter::Adapter;
 use models::batch::AdapterSlot;
+use models::batch::OutputRow;
 use models::{Forward, ModelError, Output, OutputSpec, Outputs, RaggedBatch};
 
 /// The numbers of a scripted model.
@@ -52,8 +53,9 @@ impl<F: Fn(&str) -> String + Send> Replies<F> {
     }
 }
 
-impl<F: Fn(&str) -> String + Send> Script for Replies<F> {
-    fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
+impl<F: Fn(&str) -> String + Send> Replies<F> {
+    /// The token after these.
+    fn next(&self, token_ids: &[u32]) -> u32 {
         let turn = self.tokenizer.encode(TURN, false).expect("it is ASCII");
         let begin = (0..=token_ids.len().saturating_sub(turn.len()))
             .rev()
@@ -64,9 +66,14 @@ impl<F: Fn(&str) -> String + Send> Script for Replies<F> {
         let reply = (self.reply)(&prompt);
         let reply = self.tokenizer.encode(&reply, false).expect("bytes are tokens");
         let end = self.tokenizer.eos_ids().first().copied();
-        let next = reply.get(said.len()).copied().or(end).unwrap_or(0);
+        reply.get(said.len()).copied().or(end).unwrap_or(0)
+    }
+}
+
+impl<F: Fn(&str) -> String + Send> Script for Replies<F> {
+    fn logits(&self, token_ids: &[u32]) -> Vec<f32> {
         let mut logits = vec![0.0; self.vocab_size];
-        logits[next as usize] = CERTAIN;
+        logits[self.next(token_ids) as usize] = CERTAIN;
         logits
     }
 }
@@ -100,7 +107,7 @@ pub fn host<S: Script + 'static>(
     let limits = host.engine.limits().clone();
     let n_blocks = limits.kv_tokens / BLOCK;
     let scripted =
-        Scripted { slots: vec![0; n_blocks * BLOCK], adapters: Vec::new(), script: script(&host) };
+        Scripted { slots: TokenSlots::new(n_blocks), adapters: Vec::new(), script: script(&host) };
     let config = EngineConfig {
         n_blocks,
         batch_tokens: 4096,
@@ -115,9 +122,128 @@ pub fn host<S: Script + 'static>(
     Ok(host)
 }
 
-/// Records the token of every slot of the KV blocks.
+/// A margin of a reply's tokens in logits of tiny models that leaves something to the numbers of the model.
+const LEANING: f32 = 16.0;
+
+/// Starts a model folder's engine on a device, and lets it say a text: the logits of the text's next token, and those of labels
+/// that are read, are raised by a margin. All else is what the model computes there.
+///
+/// # Errors
+/// [`LoadError`].
+pub fn leaning<F>(name: &str, dir: &Path, device: &Device, reply: F) -> Result<Host, LoadError>
+where
+    F: Fn(&str) -> String + Send + 'static,
+{
+    let (folder, options) = (Folder::directory(dir), LoadOptions::default());
+    let capacity = Capacity {
+        kv_memory: 8 << 20,
+        batch_tokens: 256,
+        max_sequences: 16,
+        queue_tokens: 1 << 18,
+    };
+    let mut host = Host::load(&HostSpec {
+        name: name.to_owned(),
+        folder: folder.clone(),
+        options,
+        device: device.clone(),
+        capacity,
+    })?;
+    let limits = host.engine.limits().clone();
+    let n_blocks = limits.kv_tokens / BLOCK;
+    let leaning = Leaning {
+        inner: DeviceModel::load(&folder, &options, device)?.forward(n_blocks)?,
+        slots: TokenSlots::new(n_blocks),
+        replies: Replies::new(&host, reply),
+    };
+    let config = EngineConfig {
+        n_blocks,
+        batch_tokens: capacity.batch_tokens,
+        max_sequences: capacity.max_sequences,
+        queue_tokens: limits.queue_tokens,
+        max_positions: limits.max_positions,
+        vocab_size: limits.vocab_size,
+        has_vocabulary: limits.has_vocabulary,
+        head_labels: limits.head_labels,
+    };
+    host.engine = Engine::start(leaning, config)?;
+    Ok(host)
+}
+
+/// A forward whose numbers lean to a text.
+struct Leaning<F> {
+    inner: Box<dyn Forward + Send>,
+    slots: TokenSlots,
+    replies: Replies<F>,
+}
+
+impl<F: Fn(&str) -> String + Send> Forward for Leaning<F> {
+    fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
+        let mut outputs = self.inner.forward(batch)?;
+        self.slots.record(batch);
+        for (row, output) in batch.rows.iter().zip(&mut outputs.rows) {
+            match output {
+                Output::Vocab(logits) => {
+                    let next = self.replies.next(&self.slots.before(batch, row));
+                    logits[next as usize] += LEANING;
+                }
+                Output::Labels { logits, log_normalizer } => {
+                    if let Some(normalizer) = log_normalizer {
+                        let mass: f32 = logits.iter().map(|x| (x - *normalizer).exp()).sum();
+                        *normalizer += (mass * LEANING.exp_m1()).ln_1p();
+                    }
+                    logits.iter_mut().for_each(|logit| *logit += LEANING);
+                }
+                Output::Head(_) | Output::Hidden(_) | Output::Logprob { .. } => {}
+            }
+        }
+        Ok(outputs)
+    }
+
+    fn insert(&mut self, adapter: Arc<Adapter>) -> Result<AdapterSlot, ModelError> {
+        self.inner.insert(adapter)
+    }
+
+    fn remove(&mut self, slot: AdapterSlot) -> Option<Arc<Adapter>> {
+        self.inner.remove(slot)
+    }
+
+    fn shares_weights(&self) -> bool {
+        self.inner.shares_weights()
+    }
+}
+
+/// The token of every slot of the KV blocks.
+struct TokenSlots(Vec<u32>);
+
+impl TokenSlots {
+    fn new(n_blocks: usize) -> Self {
+        Self(vec![0; n_blocks * BLOCK])
+    }
+
+    /// Copies blocks and writes tokens as the batch does.
+    fn record(&mut self, batch: &RaggedBatch) {
+        let paging = batch.paging.as_ref().expect("the engine pages");
+        for copy in &paging.copies {
+            let (from, to) = (copy.from.0 as usize * BLOCK, copy.to.0 as usize * BLOCK);
+            self.0.copy_within(from..from + BLOCK, to);
+        }
+        for (slot, token) in paging.slot_mapping.iter().zip(&batch.token_ids) {
+            self.0[*slot as usize] = *token;
+        }
+    }
+
+    /// The tokens of a row's sequence up to the row.
+    fn before(&self, batch: &RaggedBatch, row: &OutputRow) -> Vec<u32> {
+        let paging = batch.paging.as_ref().expect("the engine pages");
+        let blocks = &paging.block_table[row.sequence as usize];
+        let end = batch.positions[row.index as usize] as usize + 1;
+        let token = |at: usize| self.0[blocks[at / BLOCK].0 as usize * BLOCK + at % BLOCK];
+        (0..end).map(token).collect()
+    }
+}
+
 struct Scripted<S> {
-    slots: Vec<u32>,
+    slots: TokenSlots,
     adapters: Vec<bool>,
     script: S,
 }
@@ -153,23 +279,9 @@ impl<S: Script> Scripted<S> {
 
 impl<S: Script> Forward for Scripted<S> {
     fn forward(&mut self, batch: &RaggedBatch) -> Result<Outputs, ModelError> {
-        let paging = batch.paging.as_ref().expect("the engine pages");
-        for copy in &paging.copies {
-            let (from, to) = (copy.from.0 as usize * BLOCK, copy.to.0 as usize * BLOCK);
-            self.slots.copy_within(from..from + BLOCK, to);
-        }
-        for (slot, token) in paging.slot_mapping.iter().zip(&batch.token_ids) {
-            self.slots[*slot as usize] = *token;
-        }
-        let mut rows = Vec::with_capacity(batch.rows.len());
-        for row in &batch.rows {
-            let blocks = &paging.block_table[row.sequence as usize];
-            let end = batch.positions[row.index as usize] as usize + 1;
-            let token = |at: usize| self.slots[blocks[at / BLOCK].0 as usize * BLOCK + at % BLOCK];
-            let token_ids: Vec<u32> = (0..end).map(token).collect();
-            rows.push(self.output(&token_ids, &row.output)?);
-        }
-        Ok(Outputs { rows })
+        self.slots.record(batch);
+        let output = |row| self.output(&self.slots.before(batch, row), &row.output);
+        Ok(Outputs { rows: batch.rows.iter().map(output).collect::<Result<_, _>>()? })
     }
 
     fn insert(&mut self, _: Arc<Adapter>) -> Result<AdapterSlot, ModelError> {

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use engine::{Output, OutputSpec, Request, RequestOutput, SamplingParams, Task, TaskOutput};
 use models::{BLOCK, BlockId};
-use models::{Forward as _, PackItem, Runner, pack};
+use models::{Forward, PackItem, pack};
 use serde::Serialize;
 
 use super::BenchEngineArgs;
@@ -213,7 +213,11 @@ struct Alone {
 }
 
 /// Decodes greedily over KV blocks. Packing and sampling are not measured.
-fn raw(runner: &mut Runner, shape: DecodeSizes, prompts: &[Arc<[u32]>]) -> models::Result<Alone> {
+fn raw(
+    runner: &mut impl Forward,
+    shape: DecodeSizes,
+    prompts: &[Arc<[u32]>],
+) -> models::Result<Alone> {
     let each = (shape.prompt_tokens + shape.new_tokens).div_ceil(BLOCK);
     let block = |at: usize| BlockId(u32::try_from(at).expect("few blocks"));
     let item = |at: usize, token_ids: &[u32], start: usize| PackItem {

@@ -113,7 +113,7 @@ fn start(args: &BenchEngineArgs, subject: &Subject) -> Result<Background, RunErr
         name: MODEL.to_owned(),
         folder: Folder::directory(&args.model),
         options: args.load_options(),
-        device: engine::Device::Cpu,
+        device: subject.device.clone(),
         capacity: Capacity {
             kv_memory: a_token * u64::from(args.kv_tokens),
             batch_tokens: args.batch_tokens as usize,

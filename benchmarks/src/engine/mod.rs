@@ -19,6 +19,8 @@ mod summary;
 
 use std::path::PathBuf;
 
+use engine::DeviceName;
+
 use crate::loaded::{ComputeArg, StorageArg, load_options};
 use constrained::Constrained;
 use decode::Decode;
@@ -40,6 +42,7 @@ Examples:
   tribunal bench engine --model random-0.5b --workload shared --recompute
   tribunal bench engine --model random-0.5b --workload flat --http
   tribunal bench engine --raw --model random-0.5b
+  tribunal bench engine --model random-0.5b --device cuda:0 --batch-tokens 8192 --kv-tokens 262144
 
 Workloads, all of random tokens that follow from the seed:
   shared       4 prompts of 256 tokens x 4 responses of 128 x 6 questions of 16, one label read
@@ -70,9 +73,12 @@ pub struct BenchEngineArgs {
     /// How matrices are kept in memory
     #[arg(long, value_enum, default_value_t = StorageArg::AsStored)]
     storage: StorageArg,
-    /// Arithmetic of the linear layers [default: f32]
+    /// Arithmetic of the linear layers [default: f32; on a card bf16]
     #[arg(long, value_enum)]
     compute: Option<ComputeArg>,
+    /// Where the model computes: auto, cpu, or a card such as cuda:0
+    #[arg(long, value_name = "NAME", default_value_t)]
+    device: DeviceName,
     /// Workload to run
     #[arg(long, value_enum, default_value_t = Workload::Shared)]
     workload: Workload,

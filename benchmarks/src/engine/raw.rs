@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use crate::throughput::{self, Throughput, ThroughputPlan, Timed};
-use models::Model;
+use engine::Device;
 use serde::Serialize;
 
 use super::BenchEngineArgs;
-use crate::loaded::LoadedModel;
+use crate::loaded::{LoadedModel, open};
 use base::memory;
 use scoring::error::RunError;
 
@@ -51,6 +51,7 @@ pub(super) struct RawArgs {
 struct RawSummary {
     model: String,
     digest: String,
+    device: String,
     storage: String,
     numerics: String,
     parameters: u64,
@@ -80,13 +81,15 @@ struct Rate {
 
 /// Runs the measurement.
 pub(super) fn measure(args: &BenchEngineArgs) -> Result<bool, RunError> {
-    let loaded =
-        LoadedModel::read(&args.model, &args.load_options()).map_err(|error| failed(&error))?;
+    let device = open(args.device)?;
+    let loaded = LoadedModel::read(&args.model, &args.load_options(), &device);
+    let loaded = loaded.map_err(|error| failed(&error))?;
     let peak_resident_bytes = memory::peak_resident_bytes();
     let plan = args.raw_sizes.plan();
     let mut runner = loaded.runner(throughput::blocks_needed(&plan) * models::BLOCK)?;
-    let measured = throughput::measure(&mut runner, &plan).map_err(|error| failed(&error))?;
-    let mut summary = summary(args, &loaded, &measured)?;
+    let measured = throughput::measure(&mut runner, &loaded.model.config, &plan)
+        .map_err(|error| failed(&error))?;
+    let mut summary = summary(args, (&loaded, &device), &measured)?;
     summary.peak_resident_bytes = peak_resident_bytes;
     crate::print(&summary_text(&summary))?;
     if args.json {
@@ -112,17 +115,18 @@ impl RawArgs {
 
 fn summary(
     args: &BenchEngineArgs,
-    loaded: &LoadedModel,
+    (loaded, device): (&LoadedModel, &Device),
     measured: &Throughput,
 ) -> Result<RawSummary, RunError> {
     let (base, adapted) = (measured.base.median(), measured.adapted.median());
     Ok(RawSummary {
         model: args.model.display().to_string(),
         digest: loaded.model.digest.clone(),
+        device: device.to_string(),
         storage: args.storage.name(),
         numerics: loaded.model.numerics.numerics.name().into_owned(),
         parameters: loaded.model.parameters,
-        file_bytes: file_bytes(&loaded.model)?,
+        file_bytes: file_bytes(&loaded.model.files)?,
         load_s: loaded.seconds,
         peak_resident_bytes: None,
         threads: models::threads(),
@@ -143,16 +147,16 @@ impl Rate {
     }
 }
 
-fn failed(error: &models::ModelError) -> RunError {
+fn failed(error: &impl ToString) -> RunError {
     RunError::Failed(error.to_string())
 }
 
-fn file_bytes(model: &Model) -> Result<u64, RunError> {
+fn file_bytes(files: &[PathBuf]) -> Result<u64, RunError> {
     let size = |path: &PathBuf| {
         let metadata = std::fs::metadata(path).map_err(RunError::file("read", path))?;
         Ok(metadata.len())
     };
-    model.files.iter().map(size).sum()
+    files.iter().map(size).sum()
 }
 
 fn summary_text(summary: &RawSummary) -> String {
@@ -173,7 +177,7 @@ fn summary_text(summary: &RawSummary) -> String {
             ),
         ),
         ("load", format!("{:.2} s, {peak} resident at most", summary.load_s)),
-        ("threads", summary.threads.to_string()),
+        ("device", format!("{}, {} threads", summary.device, summary.threads)),
         ("prefill", format!("{} over {} tokens", rate(&summary.prefill), summary.prefill.tokens)),
         ("decode", format!("{} in a batch of {}", rate(&summary.decode), summary.decode_batch)),
         ("base", format!("{} in {} sequences", rate(&summary.base), summary.adapters)),

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use engine::{Engine, Output, OutputSpec, Request, RequestOutput, RequestParams, TaskOutput};
-use models::{Forward as _, PackItem, Runner, pack};
+use engine::{
+    Device, Engine, Output, OutputSpec, Request, RequestOutput, RequestParams, TaskOutput,
+};
+use models::{Forward as _, PackItem, pack};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
 use super::BenchEngineArgs;
 use super::clocked::{Clocked, ForwardCall, StepLog};
-use crate::loaded::{EngineSizes, LoadedModel};
+use crate::loaded::{AnyForward, EngineSizes, LoadedModel, open};
 use scoring::error::RunError;
 
 /// Tokens that the bare runner's KV memory holds: more than any workload decodes.
@@ -23,7 +25,8 @@ pub(super) const NO_QUEUE_LIMIT: usize = 1 << 24;
 pub(super) struct Subject {
     pub(super) loaded: LoadedModel,
     pub(super) engine: Engine,
-    pub(super) raw: Runner,
+    pub(super) raw: AnyForward,
+    pub(super) device: Device,
     log: StepLog,
     tokens: ChaCha8Rng,
     next_salt: u64,
@@ -50,7 +53,8 @@ impl Ran {
 impl Subject {
     /// Loads the model and starts its engine.
     pub(super) fn start(args: &BenchEngineArgs) -> Result<Subject, RunError> {
-        let loaded = LoadedModel::read(&args.model, &args.load_options())
+        let device = open(args.device)?;
+        let loaded = LoadedModel::read(&args.model, &args.load_options(), &device)
             .map_err(|error| RunError::Failed(error.to_string()))?;
         let sizes = EngineSizes {
             kv_tokens: args.kv_tokens as usize,
@@ -62,6 +66,7 @@ impl Subject {
         Ok(Subject {
             engine: loaded.engine(forward, sizes)?,
             raw: loaded.runner(RAW_KV_TOKENS)?,
+            device,
             loaded,
             log,
             tokens: ChaCha8Rng::seed_from_u64(args.seed),
@@ -98,7 +103,7 @@ impl Subject {
 
     /// The output of a score at one position: the head, else a verdict, else the hidden state.
     pub(super) fn score(&self) -> OutputSpec {
-        if self.loaded.model.head.is_some() {
+        if self.loaded.model.head_labels.is_some() {
             OutputSpec::Head
         } else if self.loaded.has_vocabulary() {
             self.verdict()

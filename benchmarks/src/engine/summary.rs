@@ -21,6 +21,7 @@ use super::subject::Subject;
 pub(super) struct EngineSummary {
     model: String,
     digest: String,
+    device: String,
     storage: String,
     numerics: String,
     parameters: u64,
@@ -52,6 +53,7 @@ impl EngineSummary {
         EngineSummary {
             model: args.model.display().to_string(),
             digest: model.digest.clone(),
+            device: subject.device.to_string(),
             storage: args.storage.name(),
             numerics: model.numerics.numerics.name().into_owned(),
             parameters: model.parameters,
@@ -105,13 +107,14 @@ impl EngineSummary {
     /// The plain text table.
     pub(super) fn table(&self) -> String {
         let mut text = format!(
-            "model     {} {}\nweights   {} parameters, {}, {}\nmachine   {}, {} threads, {} rounds, \
+            "model     {} {}\nweights   {} parameters, {}, {}\nmachine   {}, {}, {} threads, {} rounds, \
              steps of {} tokens\n\n",
             self.model,
             self.digest,
             self.parameters,
             self.storage,
             self.numerics,
+            self.device,
             self.isa,
             self.threads,
             self.rounds,

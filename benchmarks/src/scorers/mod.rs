@@ -14,6 +14,7 @@ mod workloads;
 use std::fmt::Write as _;
 
 use ::models::weights::FloatType;
+use engine::DeviceName;
 use rubrics::RecordedRequest;
 use serde::Serialize;
 use tiny_models::Preset;
@@ -45,6 +46,9 @@ pub struct BenchScorersArgs {
     /// Type of the weights: f32, f16 or bf16
     #[arg(long, value_name = "TYPE", default_value_t)]
     dtype: FloatType,
+    /// Where the models compute: auto, cpu, or a card such as cuda:0
+    #[arg(long, value_name = "NAME", default_value_t)]
+    device: DeviceName,
     /// Inputs of a round
     #[arg(long, value_name = "N", default_value_t = 64,
           value_parser = clap::value_parser!(u32).range(1..=100_000))]

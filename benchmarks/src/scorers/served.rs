@@ -16,6 +16,7 @@ use tiny_models::TinySpec;
 
 use super::BenchScorersArgs;
 use super::workloads::Workload;
+use crate::loaded::open;
 use scoring::error::RunError;
 use tempfile::TempDir;
 
@@ -144,7 +145,7 @@ pub(super) fn host(
         name: "m".to_owned(),
         folder: Folder::directory(&path),
         options: ::models::LoadOptions::default(),
-        device: engine::Device::Cpu,
+        device: open(args.device)?,
         capacity: Capacity {
             kv_memory: u64::from(args.kv_mib) << 20,
             batch_tokens: 1024,

@@ -92,7 +92,7 @@ impl Capacity {
             count: tokens.map(|tokens| tokens / length),
         });
         Self {
-            weight_bytes: probe.loaded.model.memory.total_bytes(),
+            weight_bytes: probe.loaded.model.weight_bytes,
             kv_bytes_per_token,
             free_bytes,
             tokens,

@@ -16,6 +16,7 @@ mod report;
 use std::path::{Path, PathBuf};
 
 use chat::Tokenizer;
+use engine::{Device, DeviceName, LoadError};
 use models::kernels::agreement;
 use models::kernels::simd::Isa;
 use models::weights::{Checkpoint, Compute, Storage};
@@ -85,6 +86,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<CommandOutcome, CliError> {
         machine: machine(),
         kernels: kernels(),
         gpu: cards(),
+        device: device(),
         models: args.model.iter().map(|dir| examine(dir)).collect(),
     };
     if args.model.is_empty() {
@@ -136,6 +138,13 @@ fn cards() -> DoctorCheck {
     DoctorCheck::of("CUDA", Ok::<_, gpu::GpuError>(gpu::survey()))
 }
 
+/// What `engine.device = "auto"` is here.
+fn device() -> DoctorCheck {
+    let (chosen, reason) = DeviceName::auto();
+    let found = format!("\"{}\" is {chosen}: {reason}", DeviceName::Auto);
+    DoctorCheck::of("device", Ok::<_, LoadError>(found))
+}
+
 /// Examines a tiny random model in a temporary folder.
 fn examine_tiny_model() -> Result<ModelReport, CliError> {
     let folder = tempfile::Builder::new().prefix("tribunal-").tempdir();
@@ -155,7 +164,7 @@ fn examine(dir: &Path) -> ModelReport {
     report.check("configuration", config.as_ref().map(facts));
     let vocab_size = config.ok().map(|config| config.vocab_size);
     report.check("tokenizer", tokenizer(dir, vocab_size));
-    let loaded = LoadedModel::read(dir, &LoadOptions::default());
+    let loaded = LoadedModel::read(dir, &LoadOptions::default(), &Device::Cpu);
     report.check("weights", loaded.as_ref().map(weights));
     if let Ok(loaded) = loaded {
         report.check("numerics", numerics(dir));
@@ -188,7 +197,7 @@ fn weights(loaded: &LoadedModel) -> String {
     format!(
         "{} parameters, {}, {}",
         loaded.model.parameters,
-        memory::mib(loaded.model.memory.total_bytes()),
+        memory::mib(loaded.model.weight_bytes),
         loaded.model.digest
     )
 }

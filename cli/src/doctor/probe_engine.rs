@@ -4,11 +4,11 @@
 use std::sync::Arc;
 
 use engine::{Engine, Output, OutputSpec, Request, RequestOutput, RequestParams, Task, TaskOutput};
-use models::{Forward as _, PackItem, Runner, pack};
+use models::{Forward as _, PackItem, pack};
 use rand::{RngExt as _, SeedableRng as _};
 use rand_chacha::ChaCha8Rng;
 
-use benchmarks::{EngineSizes, LoadedModel};
+use benchmarks::{AnyForward, EngineSizes, LoadedModel};
 
 /// Tokens that the KV memory holds.
 const KV_TOKENS: usize = 2048;
@@ -24,7 +24,7 @@ const MOST_TOKENS: usize = 320;
 pub(super) struct ProbeEngine<'a> {
     pub(super) loaded: &'a LoadedModel,
     pub(super) engine: Engine,
-    runner: Runner,
+    runner: AnyForward,
     random: ChaCha8Rng,
     next_salt: u64,
 }
@@ -71,7 +71,7 @@ impl<'a> ProbeEngine<'a> {
     pub(super) fn sequence(&self, token_ids: Vec<u32>) -> ProbeSequence {
         let last = token_ids.len() - 1;
         let mut reads = vec![(last / 2, OutputSpec::Hidden), (last, OutputSpec::Hidden)];
-        if self.loaded.model.head.is_some() {
+        if self.loaded.model.head_labels.is_some() {
             reads.push((last, OutputSpec::Head));
         }
         if self.loaded.has_vocabulary() {

@@ -14,6 +14,7 @@ pub(super) struct DoctorReport {
     pub(super) machine: Machine,
     pub(super) kernels: DoctorCheck,
     pub(super) gpu: DoctorCheck,
+    pub(super) device: DoctorCheck,
     pub(super) models: Vec<ModelReport>,
 }
 
@@ -119,7 +120,7 @@ impl DoctorReport {
     /// Whether nothing failed.
     pub(super) fn is_ok(&self) -> bool {
         let checks = self.models.iter().flat_map(|model| &model.checks);
-        let mut all = checks.chain([&self.kernels, &self.gpu]);
+        let mut all = checks.chain([&self.kernels, &self.gpu, &self.device]);
         all.all(|check| check.status != Status::Failed)
     }
 
@@ -136,6 +137,7 @@ impl DoctorReport {
         let mut text = format!("{:17} {isa}, {threads} threads, {memory}\n", "machine");
         text.push_str(&self.kernels.line());
         text.push_str(&self.gpu.line());
+        text.push_str(&self.device.line());
         text.extend(self.models.iter().map(ModelReport::lines));
         text.push_str(if self.is_ok() {
             "\nEverything is ok.\n"

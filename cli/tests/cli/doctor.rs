@@ -49,6 +49,8 @@ fn without_model_flag_a_tiny_model_is_checked() {
     // A machine with a card, or without: both are fine.
     assert_eq!(found["gpu"]["status"], "ok", "{found:#}");
     assert!(found["gpu"]["detail"].as_str().is_some_and(|text| text.contains("CUDA")), "{found:#}");
+    let device = found["device"]["detail"].as_str().expect("a text");
+    assert!(device.starts_with("\"auto\" is cpu: "), "{device}");
     let holds = &found["models"][0]["holds"];
     for number in ["weight_bytes", "kv_bytes_per_token"] {
         assert!(holds[number].as_u64() > Some(0), "{holds}");
@@ -255,6 +257,7 @@ fn memory_of_a_configuration_is_its_parts_and_warns_beyond_the_limit() {
         assert!(bytes("weights of tiny") > 0, "{found}");
         let total: u64 = parts.iter().filter_map(|part| part["bytes"].as_u64()).sum();
         assert_eq!(found["total_bytes"], total);
+        assert!(found["card"].is_null(), "{found}");
     }
     let config = folder.write("wrong.toml", "[limits]\nqueue_bites = 1\n");
     tribunal(["doctor", "--config", &config]).ends(2).says(&["queue_bites"]);

@@ -23,7 +23,8 @@ use rubrics::Registry;
 use rubrics::config::{Document, Problem, Section};
 
 use self::catalogue::Flags;
-use self::overrides::{apply, environment, user_cache};
+pub use self::overrides::user_cache;
+use self::overrides::{apply, environment};
 use self::settings::{SETTINGS, Setting, present_table};
 use crate::admit::AdmissionLimits;
 use crate::keys::Keys;

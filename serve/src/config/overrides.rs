@@ -29,7 +29,7 @@ pub(super) fn environment() -> Vec<Override> {
 }
 
 /// The folder of compiled kernels where none is given, below the user's cache folder.
-pub(super) fn user_cache() -> Option<PathBuf> {
+pub fn user_cache() -> Option<PathBuf> {
     let folder = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|f| f.is_absolute());
     let cache = folder("XDG_CACHE_HOME").or_else(|| Some(folder("HOME")?.join(".cache")));
     cache.map(|cache| cache.join("tribunal").join("kernels"))
