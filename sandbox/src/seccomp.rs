@@ -147,7 +147,7 @@ pub(crate) fn worker_filters(is_native: bool) -> Vec<Vec<u8>> {
     // Connected alone: a datagram socket could send to any address.
     let pair = |kind: i32| {
         let unix = condition(0, SeccompCmpOp::Eq, libc::AF_UNIX as u64);
-        rule(vec![unix, condition(1, SeccompCmpOp::MaskedEq(0xf), kind as u64)])
+        rule(vec![unix, condition(1, SeccompCmpOp::MaskedEq(0xf), kind.unsigned_abs().into())])
     };
     let pairs = if is_native {
         // By which compilers in Rust start a linker.

@@ -31,8 +31,10 @@ pub struct SandboxStatus {
 const ENDINGS: [&str; 8] =
     ["finished", "failed", "cpu_time", "wall_time", "memory", "output", "security", "not_compiled"];
 /// The names of [`SandboxError::name`].
-const FAILURES: [&str; 7] = [
+const FAILURES: [&str; 9] = [
     "python_not_started",
+    "missing_tool",
+    "unusable_tool",
     "below_floor",
     "worker_lost",
     "guest_killed",
@@ -49,6 +51,8 @@ impl SandboxError {
     fn name(&self) -> &'static str {
         match self {
             Self::Python { .. } => "python_not_started",
+            Self::MissingTool { .. } => "missing_tool",
+            Self::UnusableTool(_) => "unusable_tool",
             Self::BelowFloor { .. } => "below_floor",
             Self::WorkerLost(_) => "worker_lost",
             Self::GuestKilled => "guest_killed",

@@ -96,7 +96,7 @@ pub fn host<S: Script + 'static>(
         name: name.to_owned(),
         folder: Folder::directory(dir),
         options: LoadOptions::default(),
-        device: engine::Device::Cpu,
+        device: Device::Cpu,
         capacity: Capacity {
             kv_memory: 64 << 20,
             batch_tokens: 4096,
@@ -191,7 +191,9 @@ impl<F: Fn(&str) -> String + Send> Forward for Leaning<F> {
                         let mass: f32 = logits.iter().map(|x| (x - *normalizer).exp()).sum();
                         *normalizer += (mass * LEANING.exp_m1()).ln_1p();
                     }
-                    logits.iter_mut().for_each(|logit| *logit += LEANING);
+                    for logit in logits {
+                        *logit += LEANING;
+                    }
                 }
                 Output::Head(_) | Output::Hidden(_) | Output::Logprob { .. } => {}
             }

@@ -200,7 +200,7 @@ impl Comparer<'_, '_> {
                     return Ok(equal);
                 }
                 let are_parameters = renamed::are_of_one_function(gold, candidate, self.ws);
-                let are_named = kind::have_one_name(gold, candidate, self.ws);
+                let are_named = have_one_name(gold, candidate, self.ws);
                 let exprs = (value.expr, other.expr);
                 self.renamed_or(outcome, exprs, (are_parameters, are_named))
             }
