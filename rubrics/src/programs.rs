@@ -82,10 +82,10 @@ impl Programs {
                 return Ok(ProgramRun::NotCompiled(why));
             }
             let report = session.run(&test)?;
-            match report.ending(&limits) {
-                Ending::Time(LimitReached::Wall) if is_late => Err(SandboxError::Cancelled),
-                _ => Ok(ProgramRun::Ran(Box::new(report))),
+            if is_late && report.ending(&limits) == Ending::Time(LimitReached::Wall) {
+                return Err(SandboxError::Cancelled);
             }
+            Ok(ProgramRun::Ran(Box::new(report)))
         };
         self.in_slot(work).await?.map_err(|error| failure(&error))
     }

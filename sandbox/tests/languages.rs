@@ -47,23 +47,20 @@ fn run(
     source: &str,
     inputs: &'static [&'static str],
 ) -> Option<Result<Vec<Report>, String>> {
-    let program = match language.program(source) {
-        Ok(program) => program.expect("it is not Python"),
-        Err(SandboxError::MissingTool { .. }) => {
-            println!("skipped: {} is not installed", language.name());
+    let program = language.program(source);
+    if let Err(SandboxError::MissingTool { .. }) = program {
+        println!("skipped: {} is not installed", language.name());
+        return None;
+    }
+    let program = program.expect("its tool is there").expect("it is not Python");
+    in_slot(sandbox, move |session| {
+        let loaded = session.load_native(&program, limits());
+        if let Err(SandboxError::UnusableTool(tool)) = loaded {
+            println!("skipped: {tool} is not open to others");
             return None;
         }
-        Err(error) => panic!("{error}"),
-    };
-    in_slot(sandbox, move |session| {
-        match session.load_native(&program, limits()) {
-            Ok(Loaded::Ready) => {}
-            Ok(Loaded::NotCompiled(why)) => return Some(Err(why)),
-            Err(SandboxError::UnusableTool(tool)) => {
-                println!("skipped: {tool} is not open to others");
-                return None;
-            }
-            Err(error) => panic!("{error}"),
+        if let Loaded::NotCompiled(why) = loaded.expect("the sandbox works here") {
+            return Some(Err(why));
         }
         let test = |stdin: &&str| {
             let test = Test::Program { stdin: (*stdin).to_owned() };

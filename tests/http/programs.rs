@@ -1,5 +1,7 @@
 //! Programs in the sandbox: their clients may leave, and their deadlines may pass.
 
+#![expect(clippy::float_cmp, reason = "metrics count in whole numbers")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
 

@@ -191,7 +191,7 @@ impl SqlError {
     fn words(self) -> String {
         match self {
             Self::Reference(VerifyError::BadReference(reason) | VerifyError::Undecided(reason)) => {
-                reason.detail.map_or_else(|| reason.code.to_owned(), |detail| detail.into_owned())
+                reason.detail.map_or_else(|| reason.code.to_owned(), std::borrow::Cow::into_owned)
             }
             Self::Cancelled => "cancelled".to_owned(),
             Self::Overloaded => "overloaded".to_owned(),

@@ -1,5 +1,6 @@
 //! The rows of a query as text, for a model that asks for them.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -72,8 +73,11 @@ fn cell(cell: &SqlCell) -> Value {
         SqlCell::Real(number) => json!(number.to_string()),
         SqlCell::Text(bytes) => json!(String::from_utf8_lossy(bytes)),
         SqlCell::Blob(bytes) => {
-            let digits: String = bytes.iter().map(|byte| format!("{byte:02X}")).collect();
-            json!(format!("X'{digits}'"))
+            let mut literal = "X'".to_owned();
+            for byte in bytes {
+                write!(literal, "{byte:02X}").expect("a String takes all");
+            }
+            json!(literal + "'")
         }
     }
 }

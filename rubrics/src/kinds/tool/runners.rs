@@ -25,7 +25,7 @@ pub(super) struct Program {
 /// Arguments of `sql`.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Query {
+pub(super) struct SqlArguments {
     query: String,
     #[serde(default)]
     setup: Option<String>,
@@ -131,7 +131,7 @@ impl Runners {
     /// A database of the server that cannot be read, and overload.
     pub(super) async fn run_query(
         &self,
-        query: Query,
+        query: SqlArguments,
         client: &EngineClient<'_>,
     ) -> Result<Result<String, String>, Failure> {
         let sql = self.sql.as_ref().expect("the tool is listed");

@@ -12,7 +12,7 @@ use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verifier as _, VerifyEr
 
 use super::convert;
 use super::result::{ToolResult, cut};
-use super::runners::{Program, Query, Runners};
+use super::runners::{Program, Runners, SqlArguments};
 use crate::config::{Section, nearest};
 use crate::engine_client::EngineClient;
 use crate::outcome::Failure;
@@ -144,7 +144,7 @@ pub(super) enum ToolStep {
     /// A program to run.
     Program(Program),
     /// A query to run.
-    Query(Query),
+    Query(SqlArguments),
 }
 
 #[derive(Deserialize)]
