@@ -132,7 +132,12 @@ fn javascript(path: &str, source: &str) -> NativeProgram {
         compile: vec![texts(&[path, "--check", "main.js"])],
         run: texts(&[path, "--stack-size=16000", "main.js"]),
         call: Some(texts(&[path, "--stack-size=16000", "calls.js"])),
-        environment: texts(&["UV_USE_IO_URING=0", "UV_THREADPOOL_SIZE=1"]),
+        // The machine's configuration of OpenSSL cannot be read.
+        environment: texts(&[
+            "UV_USE_IO_URING=0",
+            "UV_THREADPOOL_SIZE=1",
+            "OPENSSL_CONF=/dev/null",
+        ]),
         data_spare: Some(NODE_BYTES),
         ..NativeProgram::default()
     }

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounde
 
 use crate::config::SandboxConfig;
 use crate::session::{Cancel, SandboxState, Session, SlotWorkers};
-use crate::status::{Counts, SandboxStatus, add};
+use crate::status::{SandboxCounts, SandboxStatus, add};
 use crate::worker::{Isolation, SandboxError};
 
 /// How long an idle worker is kept: it holds some megabytes and descriptors, and a new one takes
@@ -28,11 +28,11 @@ struct Waiting {
 /// One of the submissions that a gauge counts; no longer once it is dropped.
 struct Held {
     shared: Arc<SandboxState>,
-    gauge: fn(&Counts) -> &AtomicU64,
+    gauge: fn(&SandboxCounts) -> &AtomicU64,
 }
 
 impl Held {
-    fn new(shared: &Arc<SandboxState>, gauge: fn(&Counts) -> &AtomicU64) -> Self {
+    fn new(shared: &Arc<SandboxState>, gauge: fn(&SandboxCounts) -> &AtomicU64) -> Self {
         add(gauge(&shared.counts), 1);
         Self { shared: Arc::clone(shared), gauge }
     }

@@ -13,7 +13,7 @@ use crate::languages::tool_paths;
 use crate::native::{COMPILER_BYTES, NativeMessage, NativeProgram};
 use crate::pressure::PressureWatch;
 use crate::report::{Ending, LimitReached, Loaded, ProcessEnd, Report};
-use crate::status::{Counts, NOT_COMPILED, add};
+use crate::status::{NOT_COMPILED, SandboxCounts, add};
 use crate::worker::{Isolation, SandboxError, Start, Worker, is_lean, names};
 
 /// One test of a submission. Expected values are in [`Test::Tests`] and [`Test::Check`] alone,
@@ -75,12 +75,12 @@ pub(crate) struct SandboxState {
     pub(crate) config: SandboxConfig,
     /// What the kernel allows, once a worker was started.
     isolation: Mutex<Option<Isolation>>,
-    pub(crate) counts: Counts,
+    pub(crate) counts: SandboxCounts,
 }
 
 impl SandboxState {
     pub(crate) fn new(config: SandboxConfig) -> Self {
-        Self { config, isolation: Mutex::new(None), counts: Counts::default() }
+        Self { config, isolation: Mutex::new(None), counts: SandboxCounts::default() }
     }
 
     /// What is in force; `None` before the first worker.
@@ -350,7 +350,7 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// Counts what a test ends as. One that the machine kept from running is a failure.
+    /// SandboxCounts what a test ends as. One that the machine kept from running is a failure.
     fn counted(
         &mut self,
         limits: &Limits,
@@ -379,7 +379,7 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// Runs `step`, and once more with a new worker if the first one was lost. Counts a failure.
+    /// Runs `step`, and once more with a new worker if the first one was lost. SandboxCounts a failure.
     fn twice<T>(
         &mut self,
         kind: WorkerKind,
@@ -560,7 +560,7 @@ mod tests {
             (Value::Null, 9_000_000, false),
         ] {
             let end = serde_json::json!({"exit": null, "signal": 9, "cpu_us": cpu_us,
-                "peak_kib": 1, "started": true, "killed": true, "reached": reached});
+                "peak_kib": 1, "native": false, "started": true, "killed": true, "reached": reached});
             let report = Report {
                 guest: serde_json::from_value(end).expect("an end"),
                 tester: None,

@@ -1,4 +1,4 @@
-//! Counts of a sandbox, for metrics.
+//! SandboxCounts of a sandbox, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -64,7 +64,7 @@ impl SandboxError {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Counts {
+pub(crate) struct SandboxCounts {
     pub(crate) running: AtomicU64,
     pub(crate) waiting: AtomicU64,
     pub(crate) started: AtomicU64,
@@ -79,19 +79,19 @@ pub(crate) fn add(count: &AtomicU64, amount: u64) {
     count.fetch_add(amount, Ordering::Relaxed);
 }
 
-impl Counts {
-    /// Counts a test that has ended.
+impl SandboxCounts {
+    /// SandboxCounts a test that has ended.
     pub(crate) fn ended(&self, ending: Ending, wall: Duration) {
         self.ended_as(ending.name());
         add(&self.run_micros, u64::try_from(wall.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// Counts an ending by its name.
+    /// SandboxCounts an ending by its name.
     pub(crate) fn ended_as(&self, name: &str) {
         raise(&ENDINGS, &self.endings, name);
     }
 
-    /// Counts a failure.
+    /// SandboxCounts a failure.
     pub(crate) fn failed(&self, error: &SandboxError) {
         raise(&FAILURES, &self.failures, error.name());
     }
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn every_ending_and_failure_has_its_count() {
-        let counts = Counts::default();
+        let counts = SandboxCounts::default();
         let endings = [
             Ending::Finished,
             Ending::Failed,
@@ -143,6 +143,8 @@ mod tests {
         let text = String::new;
         for error in [
             SandboxError::Python { python: text(), why: text() },
+            SandboxError::MissingTool { tool: "", install: "" },
+            SandboxError::UnusableTool(text()),
             SandboxError::BelowFloor { rungs: text(), refused: text() },
             SandboxError::WorkerLost(text()),
             SandboxError::GuestKilled,

@@ -215,12 +215,24 @@ impl<'d, 't> Section<'d, 't> {
             let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             json!({ "enum": names })
         });
-        let given = self.text(key)?;
+        self.among(key, &self.text(key)?, words)
+    }
+
+    /// A list of `words`.
+    pub fn words<T: Copy>(&self, key: &'static str, words: &[(&str, T)]) -> Option<Vec<T>> {
+        self.note(key, || {
+            let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
+            json!({ "type": "array", "items": { "enum": names } })
+        });
+        self.texts(key)?.iter().map(|given| self.among(key, given, words)).collect()
+    }
+
+    fn among<T: Copy>(&self, key: &'static str, given: &str, words: &[(&str, T)]) -> Option<T> {
         if let Some((_, value)) = words.iter().find(|(word, _)| *word == given) {
             return Some(*value);
         }
         let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        let hint = nearest(&given, names.iter().copied())
+        let hint = nearest(given, names.iter().copied())
             .map(|near| format!("; did you mean '{near}'?"))
             .unwrap_or_default();
         let all = names.join(", ");

@@ -106,9 +106,11 @@ impl Registry {
         merge(&mut schema, &record("", true));
         let keys = schema["properties"].as_object().cloned().unwrap_or_default();
         for (key, values) in keys {
-            for word in values["enum"].as_array().into_iter().flatten() {
+            let words = values["enum"].as_array().into_iter().flatten();
+            let lists = values["items"].get("enum").into_iter();
+            for value in words.chain(lists) {
                 for all_present in [false, true] {
-                    merge(&mut schema, &record(&format!("{key} = {word}"), all_present));
+                    merge(&mut schema, &record(&format!("{key} = {value}"), all_present));
                 }
             }
         }

@@ -127,23 +127,29 @@ def enter_landlock(work):
     if work:
         paths.append((work, handled))
     for path, access in paths:
-        descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
-        if not os.path.isdir(path):
-            access &= ~LL_READ_DIR
-        rule = struct.pack("=Qi", access, descriptor)
-        syscall(SYS_LANDLOCK_ADD, rules, 1, rule, 0)
-        os.close(descriptor)
+        allow(rules, path, access)
     prctl(PR_SET_NO_NEW_PRIVS, 1)
     syscall(SYS_LANDLOCK_SELF, rules, 0)
     os.close(rules)
     return version
 
 
+def allow(rules, path, access):
+    """Allows `access` below a path in a ruleset of Landlock."""
+    descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    if not os.path.isdir(path):
+        access &= ~LL_READ_DIR
+    syscall(SYS_LANDLOCK_ADD, rules, 1, struct.pack("=Qi", access, descriptor), 0)
+    os.close(descriptor)
+
+
 def read_only_rules():
     """A ruleset under which no file can be written or made, for guests beside a folder without a size."""
     writes = LL_WRITE_FILE | sum(1 << bit for bit in range(4, 13))
     attributes = struct.pack("=Q", writes)
-    return syscall(SYS_LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
+    rules = syscall(SYS_LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
+    allow(rules, "/dev/null", LL_WRITE_FILE)
+    return rules
 
 
 class Filter:

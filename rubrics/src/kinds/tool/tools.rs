@@ -13,7 +13,7 @@ use verifiers::{Candidate, Claim, Fuel, Gold, UnitScore, Verifier as _, VerifyEr
 use super::convert;
 use super::result::{ToolResult, cut};
 use super::runners::{Program, Runners, SqlArguments};
-use crate::config::{Section, nearest};
+use crate::config::Section;
 use crate::engine_client::EngineClient;
 use crate::outcome::Failure;
 use crate::programs::Programs;
@@ -179,14 +179,10 @@ fn symbolic_verify(a: &str, b: &str) -> Result<String, String> {
 impl Toolbox {
     /// Reads the options; `base` is the folder that paths are relative to.
     pub(super) fn read(section: &Section<'_, '_>, base: Option<&Path>) -> Option<Self> {
-        let tools = match section.texts("tools") {
-            None => Tool::DEFAULT.to_vec(),
-            Some(names) => {
-                let tools: Option<Vec<Tool>> =
-                    names.iter().map(|name| known(section, name)).collect();
-                tools?
-            }
-        };
+        let words = Tool::ALL.map(|tool| (tool.name(), tool));
+        let is_given = section.has("tools");
+        let tools = section.words("tools", &words);
+        let tools = if is_given { tools? } else { Tool::DEFAULT.to_vec() };
         let most = section.integer("max_result_bytes", 64..1 << 24);
         let runners = Runners::read(
             section,
@@ -276,15 +272,4 @@ impl Toolbox {
         };
         ToolResult::new(&json!({"status": status, key: cut(text, self.max_result_bytes)}), is_ok)
     }
-}
-
-fn known(section: &Section<'_, '_>, name: &str) -> Option<Tool> {
-    let tool = Tool::named(name);
-    if tool.is_none() {
-        let names = Tool::ALL.iter().map(|tool| tool.name());
-        let hint = nearest(name, names).map(|near| format!("; did you mean '{near}'?"));
-        let hint = hint.unwrap_or_default();
-        section.problem("tools", format!("no tool '{name}'{hint}"));
-    }
-    tool
 }

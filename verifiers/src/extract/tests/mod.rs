@@ -244,7 +244,7 @@ fn last_number_is_the_fallback() {
 fn last_numbers_take_whole_expressions() {
     let check = |response, text| check(response, text, "last_number", &["fallback"]);
     check("so 2^{10}", "2^{10}");
-    check("so 4 \\pi", "so 4 \\pi");
+    check("so 4 \\pi", "4 \\pi");
     check("so 3 + 4", "3 + 4");
     check("on 12/25/2020", "12/25/2020");
     check("at 10:30", "10:30");

@@ -240,8 +240,8 @@ fn options_that_cannot_be_are_problems() {
         let found = problems.iter().any(|problem| problem.contains(expected));
         assert!(found, "{problems:?} has no {expected:?}");
     };
-    check("tools = ['perl_interpreter']", "no tool");
-    check("tools = ['python']", "no tool 'python'");
+    check("tools = ['perl_interpreter']", "is not one of");
+    check("tools = ['python']", "'python' is not one of symbolic_verify, ");
     // Limits of a tool that is not listed.
     check("cpu_ms = 100", "unknown key");
     check("tools = ['sql']\ncpu_ms = 100", "unknown key");
