@@ -350,7 +350,7 @@ impl<'s> Session<'s> {
         })
     }
 
-    /// SandboxCounts what a test ends as. One that the machine kept from running is a failure.
+    /// Counts what a test ends as. One that the machine kept from running is a failure.
     fn counted(
         &mut self,
         limits: &Limits,
@@ -379,7 +379,7 @@ impl<'s> Session<'s> {
         Ok(())
     }
 
-    /// Runs `step`, and once more with a new worker if the first one was lost. SandboxCounts a failure.
+    /// Runs `step`, and once more with a new worker if the first one was lost. Counts a failure.
     fn twice<T>(
         &mut self,
         kind: WorkerKind,

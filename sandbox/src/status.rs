@@ -1,4 +1,4 @@
-//! SandboxCounts of a sandbox, for metrics.
+//! Counts of a sandbox, for metrics.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -80,7 +80,7 @@ pub(crate) fn add(count: &AtomicU64, amount: u64) {
 }
 
 impl SandboxCounts {
-    /// SandboxCounts a test that has ended.
+    /// Counts a test that has ended.
     pub(crate) fn ended(&self, ending: Ending, wall: Duration) {
         self.ended_as(ending.name());
         add(&self.run_micros, u64::try_from(wall.as_micros()).unwrap_or(u64::MAX));
@@ -91,7 +91,7 @@ impl SandboxCounts {
         raise(&ENDINGS, &self.endings, name);
     }
 
-    /// SandboxCounts a failure.
+    /// Counts a failure.
     pub(crate) fn failed(&self, error: &SandboxError) {
         raise(&FAILURES, &self.failures, error.name());
     }
