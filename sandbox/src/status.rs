@@ -86,7 +86,7 @@ impl SandboxCounts {
         add(&self.run_micros, u64::try_from(wall.as_micros()).unwrap_or(u64::MAX));
     }
 
-    /// SandboxCounts an ending by its name.
+    /// Counts an ending by its name.
     pub(crate) fn ended_as(&self, name: &str) {
         raise(&ENDINGS, &self.endings, name);
     }
