@@ -16,13 +16,14 @@ const ROWS: &str = include_str!("endings/rows.txt");
 const PEERS: &str = include_str!("endings/peers.txt");
 
 /// Sets of endings with their names.
-const SETS: [(&str, &str); 6] = [
+const SETS: [(&str, &str); 7] = [
     ("set1", include_str!("endings/set1.jsonl")),
     ("set2", include_str!("endings/set2.jsonl")),
     ("set3", include_str!("endings/set3.jsonl")),
     ("set4", include_str!("endings/set4.jsonl")),
     ("set5", include_str!("endings/set5.jsonl")),
     ("set7", include_str!("endings/set7.jsonl")),
+    ("set8", include_str!("endings/set8.jsonl")),
 ];
 
 /// Lines `set rejected numbers` of rows that are rejected although their label is right, and `set

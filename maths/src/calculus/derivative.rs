@@ -40,7 +40,7 @@ pub(super) fn closed(
 ///
 /// # Errors
 /// [`Exhausted`] when the fuel is gone.
-pub(super) fn derivative(
+pub(crate) fn derivative(
     expr: Expr,
     x: Name,
     ws: &mut Workspace<'_>,

@@ -15,6 +15,8 @@ mod series;
 mod sum;
 mod terms;
 
+pub(crate) use derivative::derivative;
+
 use super::expr::{Binder, Bound, Expr, Node, Workspace};
 use crate::fuel::Exhausted;
 

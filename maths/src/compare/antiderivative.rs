@@ -2,7 +2,8 @@
 
 use super::{Comparer, Comparison};
 use crate::algebra;
-use crate::expr::{Expr, Name, Node};
+use crate::calculus;
+use crate::expr::{Expr, Function, Name, Node};
 use crate::fuel::Exhausted;
 
 /// Letters of a constant of integration in a candidate. In a gold answer it is `C`.
@@ -29,8 +30,26 @@ impl Comparer<'_, '_> {
         let difference = self.ws.difference(own, other)?;
         let one = self.ws.integer(1)?;
         let at_one = algebra::substitute(difference, variable, one, self.ws)?;
-        let is_constant = self.exprs(difference, at_one)?.is_equal();
+        let is_constant = self.exprs(difference, at_one)?.is_equal()
+            || self.is_slopeless(difference, variable)?;
         Ok(is_constant.then(|| Comparison::equal("constant_of_integration")))
+    }
+
+    /// Decides whether the derivative is proven to be 0. Of `ln|v|` it is `v'/v`: the variable of an
+    /// integral is real, and so is `v` there.
+    fn is_slopeless(&mut self, expr: Expr, variable: Name) -> Result<bool, Exhausted> {
+        let expr = self.ws.replaced(expr, &mut |ws, node| {
+            let Node::Call(Function::Ln, arguments) = node else { return Ok(None) };
+            let Node::Call(Function::Abs, inner) = ws.node(arguments[0]).clone() else {
+                return Ok(None);
+            };
+            ws.call(Function::Ln, inner.to_vec()).map(Some)
+        })?;
+        let Some(slope) = calculus::derivative(expr, variable, self.ws)? else {
+            return Ok(false);
+        };
+        let zero = self.ws.integer(0)?;
+        Ok(self.exprs(slope, zero)?.is_equal())
     }
 
     /// Returns the sum without its constant of integration, and its only variable.

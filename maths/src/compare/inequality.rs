@@ -61,6 +61,9 @@ impl Comparer<'_, '_> {
         let theirs = self.ws.difference(other.left, other.right)?;
         Ok(match self.proportional(own, theirs)? {
             Comparison::Equal(_) => Comparison::equal("equation_equal"),
+            Comparison::Different(_) if self.solve_alike(own, theirs)? => {
+                Comparison::equal("equation_equal")
+            }
             Comparison::Different(_)
                 if self.is_polynomial(own)? && self.is_polynomial(theirs)? =>
             {
@@ -70,6 +73,25 @@ impl Comparer<'_, '_> {
             Comparison::Different(_) => Comparison::incomparable("equation_no_rule"),
             rest @ (Comparison::Incomparable(_) | Comparison::Undecided(_)) => rest,
         })
+    }
+
+    /// Decides whether `a v + b = 0` and `c v + d = 0` have the same solution `v`, one of their
+    /// variables: their factor need not be rational, as in `y = x / e` and `x - e y = 0`.
+    fn solve_alike(&mut self, own: Expr, other: Expr) -> Result<bool, Exhausted> {
+        for name in algebra::variables(own, self.ws) {
+            let Some((a, b)) = algebra::linear(own, name, self.ws)? else { continue };
+            let Some((c, d)) = algebra::linear(other, name, self.ws)? else { continue };
+            let zero = self.ws.integer(0)?;
+            let is_slope = |slope: Expr, this: &mut Self| {
+                Ok(this.ws.is_closed(slope)? && !this.exprs(slope, zero)?.is_equal())
+            };
+            if !is_slope(a, self)? || !is_slope(c, self)? {
+                continue;
+            }
+            let (left, right) = (self.ws.product(vec![a, d])?, self.ws.product(vec![b, c])?);
+            return Ok(self.exprs(left, right)?.is_equal());
+        }
+        Ok(false)
     }
 
     pub(super) fn is_polynomial(&mut self, expr: Expr) -> Result<bool, Exhausted> {

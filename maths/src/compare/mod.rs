@@ -281,7 +281,13 @@ impl Comparer<'_, '_> {
             }
         }
         let outcome = self.values(gold, &Value::bare(right))?;
-        Ok(if outcome.is_equal() { outcome } else { mismatch() })
+        if outcome.is_equal() {
+            return Ok(outcome);
+        }
+        // `\int … = F + C` may state another antiderivative than the gold answer does.
+        let is_integral = matches!(self.ws.node(left), Node::Bound(_));
+        let other = if is_integral { self.antiderivatives(gold.expr, right)? } else { None };
+        Ok(other.unwrap_or_else(mismatch))
     }
 
     /// Compares a candidate of several answers with a gold answer of one: right only where all of

@@ -301,6 +301,7 @@ impl<'a> Lexer<'a> {
     fn row(&mut self) -> Option<()> {
         if self.has_rows {
             self.push(Token::NewRow);
+            self.at += row_space(self.rest());
             return Some(());
         }
         let is_command = self.rest().starts_with(|c: char| c.is_ascii_alphabetic());
@@ -315,6 +316,16 @@ impl<'a> Lexer<'a> {
         self.at -= 1;
         self.command()
     }
+}
+
+/// Bytes of the space after a row's end: of `[2pt]`.
+fn row_space(rest: &str) -> usize {
+    let inner = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let Some((inner, _)) = inner else { return 0 };
+    let unit = inner.trim_start_matches(|c: char| c.is_ascii_digit() || matches!(c, '.' | '-'));
+    let has_number = unit.len() < inner.len();
+    let is_length = ["pt", "em", "ex", "mm", "cm", "in", "mu"].contains(&unit.trim());
+    if has_number && is_length { inner.len() + 2 } else { 0 }
 }
 
 /// Meaning of the two shapes of a Greek letter in one text.
