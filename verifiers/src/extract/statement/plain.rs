@@ -52,7 +52,9 @@ pub(super) fn formula(text: &str, at: usize, window: &Range<usize>) -> Option<Ra
         return None;
     }
     let rest = &text[at..window.end];
-    if is_label(rest) {
+    // `- x = 1` is a line of a list.
+    let opens_line = text[window.start..at].trim_end_matches([' ', '\t']).ends_with('\n');
+    if is_label(rest) || opens_line && rest.starts_with("- ") {
         return None;
     }
     let mut limit = rest.len().min(MAX_BYTES);
