@@ -20,10 +20,10 @@
 //!    and one of examples. `tests/docs.rs` runs them: an arm of its `verifier`, a row of its
 //!    `known`.
 //!
-//! Five modules are no rows of `KINDS`: [`similarity`] is used by OpenAI's graders alone,
+//! Six modules are no rows of `KINDS`: [`similarity`] is used by OpenAI's graders alone,
 //! [`tool_calls`] reads what the kind `tool` runs,
-//! [`arithmetic`] checks the steps of a solution and not one answer, [`code`] waits for processes,
-//! and [`sql`] has rewards beyond [0, 1]; the last three are kinds of their own
+//! [`arithmetic`] checks the steps of a solution and not one answer, [`code`] and [`verilog`]
+//! wait for processes, and [`sql`] has rewards beyond [0, 1]; the last four are kinds of their own
 //! (`rubrics/src/kinds`).
 
 mod accepted;
@@ -46,6 +46,7 @@ pub mod sql;
 pub mod text;
 pub mod tool_calls;
 mod verdict;
+pub mod verilog;
 
 #[cfg(test)]
 mod testing;

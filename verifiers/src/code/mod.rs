@@ -346,7 +346,7 @@ fn ratio(part: usize, whole: usize) -> f64 {
 }
 
 /// The verdict that an end of the process alone decides.
-fn limit_verdict(ending: Ending) -> Option<CodeVerdict> {
+pub(crate) fn limit_verdict(ending: Ending) -> Option<CodeVerdict> {
     match ending {
         Ending::Finished => None,
         // The sandbox returns an error instead of a report of a broken guest.
@@ -362,7 +362,7 @@ fn limit_verdict(ending: Ending) -> Option<CodeVerdict> {
 /// Characters of a text that a detail shows.
 const SHOWN_CHARS: usize = 200;
 
-fn cut(text: &str) -> String {
+pub(crate) fn cut(text: &str) -> String {
     let mut cut: String = text.chars().take(SHOWN_CHARS).collect();
     if cut.len() < text.len() {
         cut.push('…');
