@@ -208,6 +208,10 @@ fn run_table(text: &str, url: &str) {
             println!("skipped: python3 is not installed");
             continue;
         }
+        if command.contains("verilog") && Command::new("iverilog").arg("-V").output().is_err() {
+            println!("skipped: iverilog is not installed");
+            continue;
+        }
         let command = if command.starts_with("tribunal bench serve") {
             format!("{command} --url {url}")
         } else {

@@ -188,7 +188,8 @@ fn the_page_of_the_http_interface_works() {
     for (reply, line) in examples.iter().zip(&lines) {
         let status = &reply["results"][0]["status"];
         // Programs are run where there is a sandbox.
-        let is_run = !line.contains("python-tests") || status != "tool_error";
+        let needs_tools = line.contains("python-tests") || line.contains("\"verilog\"");
+        let is_run = !needs_tools || status != "tool_error";
         assert!(!is_run || status == "ok", "{line}: {reply}");
     }
     for (reply, shown) in rest.iter().zip(&shown) {

@@ -1,10 +1,10 @@
-//! The commands of docs/sandbox.md and docs/sql.md.
+//! The commands of docs/sandbox.md, docs/sql.md and docs/verilog.md.
 
 use std::path::Path;
 use std::process::Command;
 
 use crate::documents::blocks;
-use crate::program::{Folder, Ran, command};
+use crate::program::{Folder, Ran, command, rows, tribunal};
 
 /// Runs the commands of a page over its rows, and compares scores and labels of `scorer`.
 fn check(page: &str, rows: &str, scorer: &str, expected: &[(f64, &str)]) {
@@ -42,6 +42,29 @@ fn commands_that_run_programs_work() {
 #[test]
 fn commands_that_run_queries_work() {
     check("sql.md", "queries.jsonl", "sql", &[(1.0, "ok"), (0.0, "wa"), (0.0, "security")]);
+}
+
+#[test]
+fn commands_that_simulate_circuits_work() {
+    for tool in ["python3", "iverilog"] {
+        if Command::new(tool).arg("-V").output().is_err() {
+            println!("skipped: there is no {tool}");
+            return;
+        }
+    }
+    let expected = [(1.0, "ok"), (0.0, "wa"), (0.0, "security")];
+    check("verilog.md", "circuits.jsonl", "verilog", &expected);
+    let golden = "module m(input a, output y); assign y = ~a; endmodule";
+    for (candidate, score) in [
+        ("module m(input a, output y); not (y, a); endmodule", 1.0),
+        ("module m(input a, output y); buf (y, a); endmodule", 0.0),
+    ] {
+        let args =
+            ["verify", "--scorer", "verilog", "--gold", golden, "--pred", candidate, "--json"];
+        let ran = tribunal(args).ends(0);
+        let reply = &rows(&ran.stdout)[0];
+        assert_eq!(reply["score"].as_f64(), Some(score), "{candidate}: {reply}");
+    }
 }
 
 /// The rows of the page, whose responses hold fences themselves.

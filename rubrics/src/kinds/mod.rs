@@ -2,8 +2,8 @@
 //! evaluation of a sample.
 //!
 //! [`answer`] and [`arithmetic`] run verifiers. All others implement [`ScorerKind`]: they call
-//! models through a [`KindContext`], but for [`code`], which waits for processes, and [`sql`], which
-//! runs queries. A kind does not use the registry or other scorers directly: it reads its options
+//! models through a [`KindContext`], but for [`code`] and [`verilog`], which wait for
+//! processes, and [`sql`], which runs queries. A kind does not use the registry or other scorers directly: it reads its options
 //! from a configuration section and [`Names`], and calls another scorer by its name.
 //!
 //! To add a kind that calls a model:
@@ -44,6 +44,7 @@ pub(crate) mod rubric;
 pub(crate) mod sql;
 pub(crate) mod tool;
 pub(crate) mod validate;
+pub(crate) mod verilog;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -55,4 +55,9 @@ kind = "lp"
 [[scorer]]
 name = "sql"
 kind = "sql"
+
+# The reference has the golden module.
+[[scorer]]
+name = "verilog"
+kind = "verilog"
 "#;

@@ -12,7 +12,7 @@ use crate::domain::Domain;
 use crate::kinds::arithmetic::{self, ArithmeticScorer};
 use crate::kinds::{
     Names, ScorerKind, answer, code, critic, grounded, judge, principles, process, reward, rubric,
-    sql, tool, validate,
+    sql, tool, validate, verilog,
 };
 use crate::model_scorer::CommonOptions;
 use crate::scorer::ScorersByName;
@@ -37,7 +37,9 @@ pub(super) const MODEL_KINDS: &[(&str, KindReader)] = &[
 pub(super) fn kind_names() -> impl Iterator<Item = &'static str> {
     let answers = answer::options::KINDS.iter().map(|kind| kind.name);
     let models = MODEL_KINDS.iter().map(|(name, _)| *name);
-    answers.chain([arithmetic::NAME, code::NAME, sql::NAME, pipelines::KIND]).chain(models)
+    answers
+        .chain([arithmetic::NAME, code::NAME, sql::NAME, verilog::NAME, pipelines::KIND])
+        .chain(models)
 }
 
 /// Names that the sections of a file may use.
@@ -64,6 +66,7 @@ pub(super) fn build(
     let own = match kind {
         code::NAME => Some(code::read(section)),
         sql::NAME => Some(sql::read(section, scope.base)),
+        verilog::NAME => Some(verilog::read(section)),
         _ => None,
     };
     if let Some(own) = own {

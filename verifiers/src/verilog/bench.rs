@@ -168,7 +168,7 @@ impl BenchPlan {
             out.push_str(&text);
             out.push('\n');
         };
-        line(format!("`timescale 1ns/1ps\nmodule tb_{id};"));
+        line(format!("module tb_{id};"));
         line("reg [127:0] nonce; integer n, i, r, b, looks, seen, bad;".to_owned());
         line("reg any, wrong, port_wrong, shown;".to_owned());
         line(format!("reg [{}:0] v; reg clk = 0;", total - 1));

@@ -52,7 +52,7 @@ impl Default for VerilogPolicy {
         Self {
             limits: Limits::default(),
             total: Duration::from_mins(2),
-            cycles: 1000,
+            cycles: 2000,
             benches: 1,
             seed: 1,
             ignores_unknown: true,
@@ -122,6 +122,10 @@ pub fn judge(
     policy: &VerilogPolicy,
     session: &mut Session<'_>,
 ) -> Result<VerilogResult, VerilogError> {
+    // Without the tools there is no verdict, not even on what would not be simulated.
+    for tool in [Tool::Iverilog, Tool::Vvp] {
+        tool.path()?;
+    }
     let golden =
         VerilogText::read(&task.golden).map_err(|why| malformed(format!("'golden': {why}")))?;
     let plan = BenchPlan::new(&golden, task)?;
@@ -131,12 +135,9 @@ pub fn judge(
         Ok(text) => judge.simulate(&text, session)?,
     };
     // A golden module that does not run beside itself says nothing of another one.
-    let is_doubtful = !matches!(
-        result.verdict,
-        CodeVerdict::Ok | CodeVerdict::WrongAnswer | CodeVerdict::Security
-    );
-    if is_doubtful {
-        let own = judge.simulate(&golden, session)?;
+    if result.verdict != CodeVerdict::Ok && result.differing == 0 {
+        let policy = VerilogPolicy { benches: 1, ..*policy };
+        let own = Judge { policy: &policy, ..judge }.simulate(&golden, session)?;
         if own.verdict != CodeVerdict::Ok {
             let why = format!("{}: {}", own.verdict.code(), own.detail);
             return Err(VerifyError::BadReference(Reason::with("golden_failed", why)).into());
@@ -237,12 +238,15 @@ impl Judge<'_> {
     fn program(&self, candidate: &VerilogText<'_>) -> Result<NativeProgram, SandboxError> {
         let (iverilog, vvp) = (Tool::Iverilog.path()?, Tool::Vvp.path()?);
         let id = nonce();
-        // Without a unit of its own, a text has that of the bench.
-        let unit = "`timescale 1ns/1ps\n";
-        let files = [
-            ("golden.v", format!("{unit}{}\n", self.golden.renamed(&format!("g{id}_")))),
-            ("bench.v", self.plan.text(&id, self.policy.ignores_unknown)),
-            ("candidate.v", format!("{unit}{}\n", candidate.renamed(&format!("c{id}_")))),
+        // A text without a unit of its own has that of the bench; its lines keep their numbers.
+        let file = |name: &str, text: &str| {
+            let text = format!("`timescale 1ns/1ps\n`line 1 \"{name}\" 0\n{text}\n");
+            (name.to_owned(), text)
+        };
+        let files = vec![
+            file("golden.v", &self.golden.renamed(&format!("g{id}_"))),
+            file("bench.v", &self.plan.text(&id, self.policy.ignores_unknown)),
+            file("candidate.v", &candidate.renamed(&format!("c{id}_"))),
         ];
         let top = format!("tb_{id}");
         // `-u`: macros and names of a file are its own.
@@ -261,7 +265,7 @@ impl Judge<'_> {
         // `-n`: no prompt; `-N`: a stop is a failure.
         let run = [vvp, "-n", "-N", "bench.vvp"];
         Ok(NativeProgram {
-            files: files.map(|(name, text)| (name.to_owned(), text)).into(),
+            files,
             compile: vec![compile.map(str::to_owned).into()],
             keep: Some("bench.vvp".to_owned()),
             run: run.map(str::to_owned).into(),

@@ -135,8 +135,12 @@ fn mixed(bits: usize, random: &mut SplitMix) -> Vec<bool> {
     }
 }
 
-/// Vectors of a circuit with a clock: phases of different chances, with resets at the start, at the
-/// start of half of the phases, by chance in some, and none in the last and longest phase.
+/// Phases without resets by chance, of a sixth of the cycles each, for states that take long to reach.
+const LONG_PHASES: usize = 3;
+
+/// Vectors of a circuit with a clock: short phases of different chances, with resets at the start, at
+/// the start of half of the phases and by chance in some, and long ones, in which inputs of one bit
+/// often stay as they are.
 fn sequence(
     plan: &BenchPlan,
     fields: &[VectorField],
@@ -146,19 +150,23 @@ fn sequence(
 ) -> Vec<Vector> {
     let mut vectors: Vec<Vector> = Vec::with_capacity(cycles);
     let is_reset = |field: &VectorField| plan.resets.iter().find(|(port, _)| *port == field.port);
-    let last_phase = cycles - cycles * 2 / 5;
+    let n_short = cycles - cycles / 2;
     while vectors.len() < cycles {
         let begin = vectors.len();
-        let is_last = begin >= last_phase;
-        let length = match random.below(3) {
-            _ if is_last => cycles - begin,
-            0 => 8 + random.below(24),
-            _ => 32 + random.below(128),
-        }
-        .min(if is_last { cycles } else { last_phase } - begin);
+        let is_long = begin >= n_short;
+        let length = if is_long {
+            ((cycles / 2).div_ceil(LONG_PHASES)).min(cycles - begin)
+        } else if random.below(3) == 0 {
+            (8 + random.below(24)).min(n_short - begin)
+        } else {
+            (32 + random.below(128)).min(n_short - begin)
+        };
         let rules: Vec<FieldRule> = fields
             .iter()
             .map(|field| match (field.bits, random.below(8)) {
+                (1, _) if plan.edges.contains(&field.port) => FieldRule::Biased(8),
+                (1, 0 | 1 | 2) if is_long => FieldRule::Biased(16),
+                (1, 3 | 4) if is_long => FieldRule::Biased(0),
                 (1, 0) => FieldRule::Biased(1),
                 (1, 1) => FieldRule::Biased(2),
                 (1, 2 | 3) => FieldRule::Biased(15),
@@ -168,7 +176,7 @@ fn sequence(
                 _ => FieldRule::Mixed,
             })
             .collect();
-        let has_pulses = !is_last && random.chance(5);
+        let has_pulses = !is_long && random.chance(5);
         let resets_first = begin == 0 || random.chance(8);
         let reset_length = if begin == 0 { FIRST_RESET } else { 1 + usize::from(random.chance(8)) };
         for cycle in 0..length {

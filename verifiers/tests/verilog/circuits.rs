@@ -108,7 +108,7 @@ pub(crate) const CIRCUITS: &[Circuit] = &[
     Circuit {
         name: "bidirectional port",
         golden: "module bidi(input [3:0] d, input oe, inout [3:0] io, output [3:0] seen); assign io = oe ? d : 4'bz; assign seen = io; endmodule",
-        equal: "module bidi(d, oe, io, seen); input [3:0] d; input oe; inout [3:0] io; output [3:0] seen; bufif1 b[3:0](io, d, oe); buf c[3:0](seen, io); endmodule",
+        equal: "module bidi(d, oe, io, seen); input [3:0] d; input oe; inout [3:0] io; output [3:0] seen; bufif1 b[3:0](io, d, oe); wire [3:0] t = io; assign seen = t; endmodule",
         mutants: [
             "module bidi(input [3:0] d, input oe, inout [3:0] io, output [3:0] seen); assign io = oe ? ~d : 4'bz; assign seen = io; endmodule",
             "module bidi(input [3:0] d, input oe, inout [3:0] io, output [3:0] seen); assign io = oe ? d : 4'bz; assign seen = d; endmodule",
@@ -143,7 +143,7 @@ pub(crate) const CIRCUITS: &[Circuit] = &[
     },
     Circuit {
         name: "sequence detector",
-        golden: "module det(input clk, reset, x, output reg y); reg [1:0] s; always @(posedge clk) if (reset) begin s <= 0; y <= 0; end else begin\
+        golden: "module det(input clk, reset, x, output reg y); reg [1:0] s; always @(posedge clk) if (reset) begin s <= 0; y <= 0; end else begin \
                  y <= s == 3 && x; case (s) 0: s <= x; 1: s <= x ? 1 : 2; 2: s <= x ? 3 : 0; default: s <= x ? 1 : 2; endcase end endmodule",
         equal: "module det(input clk, reset, x, output reg y); reg [2:0] h; always @(posedge clk) if (reset) begin h <= 3'b000; y <= 1'b0; end else begin h <= {h[1:0], x}; y <= {h, x} == 4'b1011; end endmodule",
         mutants: [

@@ -42,9 +42,9 @@ fn sandbox() -> Option<Sandbox> {
 }
 
 fn policy() -> VerilogPolicy {
-    let cpu = Duration::from_secs(2);
+    let cpu = Duration::from_secs(1);
     let limits = Limits { memory_bytes: 512 << 20, ..Limits::with_cpu(cpu) };
-    VerilogPolicy { limits, cycles: 600, ..VerilogPolicy::default() }
+    VerilogPolicy { limits, ..VerilogPolicy::default() }
 }
 
 fn judged(
@@ -160,6 +160,16 @@ fn golden_modules_that_say_nothing_are_bad_references() {
         let result = judged(&sandbox, candidate, &reference, policy());
         assert!(matches!(result, Err(VerilogError::Reference(_))), "{reference}: {result:?}");
     }
+}
+
+#[test]
+fn messages_of_the_compiler_name_the_line() {
+    let Some(sandbox) = sandbox() else { return };
+    let golden = json!({"golden": "module m(input a, output y); assign y = a; endmodule"});
+    let text = "module m(input a,\n output y);\nassign y = a +;\nendmodule";
+    let result = judged(&sandbox, text, &golden, policy()).expect("a result");
+    assert_eq!(result.verdict, CodeVerdict::CompileError, "{result:?}");
+    assert!(result.detail.contains("candidate.v:3"), "{result:?}");
 }
 
 #[test]
