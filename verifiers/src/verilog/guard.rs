@@ -61,7 +61,12 @@ pub(super) fn forbidden(tokens: &[VerilogToken<'_>]) -> Option<String> {
             {
                 "a hierarchical name"
             }
-            _ => continue,
+            VerilogTokenKind::System
+            | VerilogTokenKind::Directive
+            | VerilogTokenKind::Name
+            | VerilogTokenKind::Symbol
+            | VerilogTokenKind::Number
+            | VerilogTokenKind::Text => continue,
         };
         let next = tokens.get(index + 1).map_or("", |next| next.text);
         let shown = if token.is(".") {

@@ -10,7 +10,7 @@ const EXHAUSTIVE_BITS: usize = 12;
 /// Cycles of reset at the start.
 const FIRST_RESET: usize = 3;
 
-/// SplitMix64: the same numbers on every machine.
+/// `SplitMix64`: the same numbers on every machine.
 struct SplitMix(u64);
 
 impl SplitMix {

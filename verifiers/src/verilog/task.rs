@@ -56,9 +56,9 @@ impl VerilogTask {
     fn from_fields(fields: &Map<String, Value>) -> Result<Self, VerifyError> {
         let mut task = Self::of("");
         for (name, value) in fields {
-            let text = || match value {
-                Value::String(text) => Ok(text.clone()),
-                _ => Err(malformed(format!("'{name}' is no text"))),
+            let text = || {
+                let text = value.as_str().map(str::to_owned);
+                text.ok_or_else(|| malformed(format!("'{name}' is no text")))
             };
             match name.as_str() {
                 "golden" => task.golden = text()?,
