@@ -39,6 +39,10 @@ pub(super) struct VectorField {
     pub(super) port: usize,
 }
 
+/// What the bench counts with.
+const VARIABLES: &str = "reg [127:0] nonce; integer n, i, r, b, looks, seen, bad;\n\
+                         reg any, wrong, port_wrong, shown;";
+
 /// Bits of all inputs together.
 const MAX_VECTOR: usize = 16_384;
 
@@ -169,8 +173,7 @@ impl BenchPlan {
             out.push('\n');
         };
         line(format!("module tb_{id};"));
-        line("reg [127:0] nonce; integer n, i, r, b, looks, seen, bad;".to_owned());
-        line("reg any, wrong, port_wrong, shown;".to_owned());
+        line(VARIABLES.to_owned());
         line(format!("reg [{}:0] v; reg clk = 0;", total - 1));
         let mut instance = [String::new(), String::new()];
         for (index, port) in self.ports.iter().enumerate() {
@@ -206,8 +209,7 @@ impl BenchPlan {
         }
         line(self.look(ignores_unknown));
         line("initial begin\nlooks = 0; seen = 0; bad = 0; shown = 0;".to_owned());
-        line("r = $fscanf(32'h8000_0000, \"%h\", nonce);".to_owned());
-        line("r = $fscanf(32'h8000_0000, \"%d\", n);".to_owned());
+        line("r = $fscanf(32'h8000_0000, \"%h %d\", nonce, n);".to_owned());
         for (index, port) in self.ports.iter().enumerate() {
             line(format!(
                 "$display(\"%h W {index} %0d %0d\", nonce, $bits(g_{id}.{name}), $bits(c_{id}.{name}));",
@@ -229,8 +231,12 @@ impl BenchPlan {
         };
         let (late, early): (Vec<_>, Vec<_>) =
             fields.iter().partition(|field| self.edges.contains(&field.port));
-        early.iter().for_each(|field| line(drive(field)));
-        late.iter().for_each(|field| line(format!("#10; {}", drive(field))));
+        for field in early {
+            line(drive(field));
+        }
+        for field in late {
+            line(format!("#10; {}", drive(field)));
+        }
         line("#300; look;".to_owned());
         if self.clock.is_some() {
             line("clk = 1; #500; look; clk = 0;".to_owned());

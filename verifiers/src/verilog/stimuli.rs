@@ -165,7 +165,7 @@ fn sequence(
             .iter()
             .map(|field| match (field.bits, random.below(8)) {
                 (1, _) if plan.edges.contains(&field.port) => FieldRule::Biased(8),
-                (1, 0 | 1 | 2) if is_long => FieldRule::Biased(16),
+                (1, 0..=2) if is_long => FieldRule::Biased(16),
                 (1, 3 | 4) if is_long => FieldRule::Biased(0),
                 (1, 0) => FieldRule::Biased(1),
                 (1, 1) => FieldRule::Biased(2),

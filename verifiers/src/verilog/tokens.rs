@@ -84,8 +84,8 @@ impl<'t> TokenReader<'t> {
                 3
             } else if rest.starts_with("//") {
                 self.comment(rest.find('\n').unwrap_or(rest.len()))?
-            } else if rest.starts_with("/*") {
-                match rest[2..].find("*/") {
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                match comment.find("*/") {
                     None => return self.fail("a comment does not end"),
                     Some(end) => self.comment(end + 4)?,
                 }
