@@ -79,6 +79,10 @@ pub(super) fn pieces(text: &str, window: &Range<usize>) -> Option<Vec<Piece>> {
         // `12 500`, `1 1/2` and `238 − 92` are one value.
         while let Some(last) = pieces.last().filter(|last| last.span.start >= piece.span.start) {
             if !matches!(last.kind, PieceKind::Number | PieceKind::Mark(_)) {
+                // In a script without blanks, words may hold what looks like a formula.
+                if text[last.span.start..piece.span.end].chars().any(is_single) {
+                    return None;
+                }
                 // It begins within a formula that nothing encloses.
                 is_overlapping = true;
                 break;
@@ -250,9 +254,13 @@ fn bracketed(text: &str, at: usize, window: &Range<usize>) -> Option<Range<usize
     (is_numbers && is_shut && has_members).then_some(at..at + length + 2)
 }
 
+/// Returns whether a letter is a word of its own, in a script without blanks.
+fn is_single(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}')
+}
+
 /// Returns the length of the word at the start of `text`, with apostrophes and hyphens within it.
 fn word_length(text: &str) -> usize {
-    let is_single = |c: char| matches!(c, '\u{3040}'..='\u{30FF}' | '\u{3400}'..='\u{9FFF}');
     let first = text.chars().next().filter(|c| c.is_alphabetic());
     match first {
         None => 0,
